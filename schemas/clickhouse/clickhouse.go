@@ -1,0 +1,14 @@
+// Package clickhouse holds Mintlake's tables as numbered, forward-only migrations.
+//
+// In: nothing. Out: the migration files. Guarantees: a released file never changes; a change to a table is a new file.
+package clickhouse
+
+import "embed"
+
+// Database is the name of the database that holds every table.
+const Database = "mintlake"
+
+// Migrations holds migrations/NNNN_name.sql.
+//
+//go:embed migrations/*.sql
+var Migrations embed.FS

@@ -1,0 +1,11 @@
+package schemas
+
+// Program ids and well-known mints, base58.
+const (
+	ProgramToken     = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"
+	ProgramToken2022 = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"
+	ProgramMetaplex  = "metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s"
+
+	// MintWrappedSOL is native SOL's wrapped mint: it has no supply of its own.
+	MintWrappedSOL = "So11111111111111111111111111111111111111112"
+)

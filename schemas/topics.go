@@ -1,0 +1,106 @@
+package schemas
+
+import (
+	"strconv"
+	"time"
+)
+
+// Topic names. The number is the schema's major version: a change that old readers cannot read makes a new topic.
+const (
+	TopicTokenEvents        = "chain.token-events.v1"
+	TopicSwaps              = "chain.swaps.v1"
+	TopicPools              = "chain.pools.v1"
+	TopicSlots              = "chain.slots.v1"
+	TopicTransactions       = "chain.transactions.v1"
+	TopicEnrichmentRequests = "registry.enrichment-requests.v1"
+	TopicEnrichments        = "registry.enrichments.v1"
+	TopicDeadLetters        = "registry.dead-letters.v1"
+	TopicGatewayKeys        = "gateway.keys.v1"
+	TopicGatewayUsage       = "gateway.usage.v1"
+)
+
+// Consumer groups.
+const (
+	GroupProjector = "mintlake-projector"
+	GroupEnrich    = "mintlake-enrich"
+	// GroupSwaps writes swaps and pools into ClickHouse.
+	GroupSwaps = "mintlake-swaps"
+	// GroupRereads learns from token events which mints to read again. Nobody waits for it: it is no part of the pipeline's lag.
+	GroupRereads = "mintlake-rereads"
+)
+
+// Record headers.
+const (
+	// HeaderType is the payload's kind, e.g. "token_event.mint_to" or "slot".
+	HeaderType = "type"
+	// HeaderSchemaVersion is SchemaVersion of the writer.
+	HeaderSchemaVersion = "schema-version"
+	// HeaderPosition is the position as 32 hexadecimal digits, where the record has one.
+	HeaderPosition = "position"
+	// HeaderReceivedAt is when the fact reached Mintlake, Unix milliseconds. It measures freshness and decides nothing.
+	HeaderReceivedAt = "received-at"
+
+	// SchemaVersion is the minor version of all topics' records: grows when fields are added.
+	SchemaVersion = "1"
+)
+
+// Values of HeaderType on topics that carry more than one message.
+const (
+	TypeSlot         = "slot"
+	TypeSourceStatus = "source_status"
+	// TypeSwapLegIn is the record of a leg under the key of the mint that came in: the leg's primary record. Who reads these alone
+	// has each leg once.
+	TypeSwapLegIn = "swap_leg.in"
+	// TypeSwapLegOut is the same leg under the key of the mint that went out, for readers that gather by mint.
+	TypeSwapLegOut = "swap_leg.out"
+	// TypeRoute is an aggregator's Route on TopicSwaps: never volume.
+	TypeRoute = "route"
+	// TypePool is a Pool on TopicPools.
+	TypePool = "pool"
+)
+
+// SourceStatusKey is the record key of SourceStatus on TopicSlots.
+const SourceStatusKey = "source"
+
+// Topic describes one Kafka topic.
+type Topic struct {
+	Name string
+	// Partitions on a single machine; a cluster may configure more before the first start.
+	Partitions int
+	// Retention of a record; 0 = for ever.
+	Retention time.Duration
+	// What lies on it, for documentation and `mintlake config`.
+	What string
+}
+
+const day = 24 * time.Hour
+
+// Topics is the catalogue: every topic that Mintlake writes.
+func Topics() []Topic {
+	return []Topic{
+		{TopicTokenEvents, 4, 0, "token events by mint: the source of truth"},
+		{TopicSwaps, 4, 30 * day, "swap legs, one record per leg and mint; aggregators' routes"},
+		{TopicPools, 4, 0, "pools that were created or seen in a swap"},
+		{TopicSlots, 1, 30 * day, "slot ledger and source status"},
+		{TopicTransactions, 4, 6 * time.Hour, "raw filtered transactions for the public stream"},
+		{TopicEnrichmentRequests, 4, 7 * day, "mints whose facts are asked for"},
+		{TopicEnrichments, 4, 0, "facts that were read: accounts, off-chain metadata, logos"},
+		{TopicDeadLetters, 1, 30 * day, "what could not be processed, with its reason"},
+		{TopicGatewayKeys, 1, 0, "API key lifecycle"},
+		{TopicGatewayUsage, 1, 30 * day, "metered use"},
+	}
+}
+
+// Config is the topic's configuration in Kafka's terms. Retention by time and by size are always both explicit: brokers'
+// defaults delete what must stay.
+func (t Topic) Config() map[string]string {
+	retention := int64(-1)
+	if t.Retention > 0 {
+		retention = t.Retention.Milliseconds()
+	}
+	return map[string]string{
+		"cleanup.policy":  "delete",
+		"retention.ms":    strconv.FormatInt(retention, 10),
+		"retention.bytes": "-1",
+	}
+}
