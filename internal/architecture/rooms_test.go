@@ -1,0 +1,85 @@
+// Package architecture holds tests about the shape of the whole module.
+package architecture
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/testkit"
+)
+
+const module = "github.com/mintlake/mintlake/"
+
+// rooms are the folders that must not import each other: they meet in Kafka, in ClickHouse and in the contracts.
+var rooms = []string{"ingest", "enrich", "projector", "api", "gateway", "swap", "web", "demo", "bootstrap", "volume"}
+
+// pure are the folders that every room may import and that import no plumbing.
+var pure = []string{"schemas", "registry"}
+
+func list(t *testing.T, args ...string) []string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	cmd.Dir = testkit.Root(t)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	return strings.Fields(string(out))
+}
+
+func TestRoomsDoNotImportEachOther(t *testing.T) {
+	for _, room := range rooms {
+		deps := list(t, "-deps", "./"+room+"/...")
+		require.NotEmpty(t, deps, room)
+		for _, other := range append([]string{"cmd", "e2e"}, rooms...) {
+			if other == room {
+				continue
+			}
+			for _, dep := range deps {
+				path := strings.TrimPrefix(dep, module)
+				require.False(t, path == other || strings.HasPrefix(path, other+"/"), "%s imports %s", room, path)
+			}
+		}
+	}
+}
+
+func TestContractsArePure(t *testing.T) {
+	for _, folder := range pure {
+		for _, dep := range list(t, "-deps", "./"+folder+"/...") {
+			path, ours := strings.CutPrefix(dep, module)
+			if ours {
+				require.NotRegexp(t, `^internal/`, path, "%s imports %s", folder, path)
+			}
+			require.NotContains(t, []string{"net/http", "database/sql"}, dep, "%s imports %s", folder, dep)
+		}
+	}
+}
+
+// Plumbing knows no room, and one package alone imports the Kafka client.
+func TestPlumbingKnowsNoRoom(t *testing.T) {
+	for _, dep := range list(t, "-deps", "./internal/...") {
+		path, ours := strings.CutPrefix(dep, module)
+		for _, room := range rooms {
+			require.False(t, ours && (path == room || strings.HasPrefix(path, room+"/")), "internal imports %s", path)
+		}
+	}
+	users := list(t, "-f", `{{range .Imports}}{{if eq . "github.com/segmentio/kafka-go"}}{{$.ImportPath}}{{end}}{{end}}`, "./...")
+	for _, user := range users {
+		require.Equal(t, module+"internal/kafka", user, "only internal/kafka speaks to Kafka")
+	}
+}
+
+// Every folder at the top has a place in the map of the design.
+func TestEveryFolderIsARoom(t *testing.T) {
+	known := append([]string{"schemas", "registry", "cmd", "internal", "deploy", "docs", "e2e", "tools", "bin"}, rooms...)
+	entries, err := os.ReadDir(testkit.Root(t))
+	require.NoError(t, err)
+	for _, entry := range entries {
+		if entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") {
+			require.Contains(t, known, entry.Name(), "a new folder needs a place in docs/ARCHITECTURE.md and in this test")
+		}
+	}
+}

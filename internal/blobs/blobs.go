@@ -1,0 +1,193 @@
+// Package blobs is a bounded store of files on disk, named by what is in them, with the most used ones in memory.
+//
+// In: bytes with a type, under a key. Out: the same bytes, or nothing. Guarantees: what is given back is what was put, whatever happened to
+// the disk or the process in between: each file carries its own hash, and one that does not match is dropped. The store never holds more than
+// its bounds; the least recently used go first. Losing a file costs a fetch, so nothing is synced.
+package blobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Key names a blob: the SHA-256 of its bytes, or of what it was made from and how.
+type Key [sha256.Size]byte
+
+// String is the key in hexadecimal.
+func (k Key) String() string { return hex.EncodeToString(k[:]) }
+
+// KeyOf is the key of bytes that are named by themselves.
+func KeyOf(body []byte) Key { return sha256.Sum256(body) }
+
+// Derived is the key of something that is made from the blob of k as how says.
+func (k Key) Derived(how string) Key {
+	return sha256.Sum256(append(append([]byte{1}, k[:]...), how...))
+}
+
+// Blob is what is stored. It is shared: read only.
+type Blob struct {
+	// Type is a media type of at most 255 bytes.
+	Type string
+	Body []byte
+	// ETag is the entity tag of Body, quoted.
+	ETag string
+}
+
+// Config of a Store. Zero values take the default.
+type Config struct {
+	// Dir is the folder; it is made when it is not there. Required.
+	Dir string
+	// DiskBytes bounds the files. Default 2 GiB.
+	DiskBytes int64
+	// MemoryBytes bounds what is kept in memory too. Default 64 MiB.
+	MemoryBytes int64
+	// Names bounds the names that point to blobs (see Name). Default 1,000,000, about 120 bytes of memory each.
+	Names int
+}
+
+func (c Config) withDefaults() Config {
+	if c.DiskBytes == 0 {
+		c.DiskBytes = 2 << 30
+	}
+	if c.MemoryBytes == 0 {
+		c.MemoryBytes = 64 << 20
+	}
+	if c.Names == 0 {
+		c.Names = 1_000_000
+	}
+	return c
+}
+
+// Deps are the collaborators; all may be nil.
+type Deps struct {
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Store is a store. Any number of goroutines may use it; one process may have the folder open.
+type Store struct {
+	cfg     Config
+	logger  *slog.Logger
+	memory  *memory
+	disk    *disk
+	names   *names
+	metrics *metrics
+	opened  sync.Once
+	openErr error
+}
+
+// New checks the configuration and registers the metrics; it does no I/O.
+func New(cfg Config, deps Deps) (*Store, error) {
+	cfg = cfg.withDefaults()
+	if cfg.Dir == "" {
+		return nil, errors.New("blobs: a folder is required")
+	}
+	if cfg.DiskBytes < 1<<20 || cfg.MemoryBytes < 0 || cfg.Names < 1 {
+		return nil, errors.New("blobs: disk_bytes must be at least 1 MiB, memory_bytes not negative, names at least 1")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{cfg: cfg, logger: deps.Logger, memory: newMemory(cfg.MemoryBytes), disk: newDisk(cfg.Dir, cfg.DiskBytes)}
+	s.names = newNames(filepath.Join(cfg.Dir, "names.log"), cfg.Names)
+	var err error
+	s.metrics, err = newMetrics(deps.Registerer, s)
+	return s, err
+}
+
+// Open makes the folder, and learns what is in it; until then the store is empty. It is called once; Run calls it too.
+func (s *Store) Open() error {
+	s.opened.Do(func() { s.openErr = s.open() })
+	return s.openErr
+}
+
+func (s *Store) open() error {
+	if err := os.MkdirAll(s.cfg.Dir, 0o750); err != nil {
+		return fmt.Errorf("blobs: %w", err)
+	}
+	if err := s.disk.scan(); err != nil {
+		return fmt.Errorf("blobs: scan: %w", err)
+	}
+	if err := s.names.load(); err != nil {
+		return fmt.Errorf("blobs: names: %w", err)
+	}
+	return nil
+}
+
+// Run opens the store and keeps it within its bounds until ctx ends; then it returns nil.
+func (s *Store) Run(ctx context.Context) error {
+	if err := s.Open(); err != nil {
+		return err
+	}
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			if err := s.names.close(); err != nil {
+				s.logger.Warn("names of blobs were not written", "err", err)
+			}
+			return nil
+		case <-ticker.C:
+			if err := s.names.flush(); err != nil {
+				s.metrics.errors.Inc()
+			}
+		}
+	}
+}
+
+// Get returns the blob of a key, from memory or from disk.
+func (s *Store) Get(key Key) (*Blob, bool) {
+	if blob, ok := s.memory.get(key); ok {
+		s.metrics.hits.WithLabelValues("memory").Inc()
+		s.disk.use(key) // or the files used most would be the first to go
+		return blob, true
+	}
+	blob, err := s.disk.read(key)
+	switch {
+	case err == nil:
+		s.metrics.hits.WithLabelValues("disk").Inc()
+		s.memory.put(key, blob)
+		return blob, true
+	case !errors.Is(err, os.ErrNotExist):
+		s.metrics.errors.Inc()
+		s.logger.Debug("blob dropped", "key", key.String(), "err", err)
+	}
+	s.metrics.hits.WithLabelValues("none").Inc()
+	return nil, false
+}
+
+// Has says whether the store holds the key, without reading it.
+func (s *Store) Has(key Key) bool { return s.memory.has(key) || s.disk.has(key) }
+
+// Put stores a blob. A disk that is full or gone costs the file and not the caller: the blob is in memory then.
+func (s *Store) Put(key Key, mediaType string, body []byte) *Blob {
+	blob := newBlob(mediaType, body)
+	s.memory.put(key, blob)
+	if err := s.disk.write(key, blob); err != nil {
+		s.metrics.errors.Inc()
+		s.logger.Warn("blob not stored on disk", "err", err)
+	}
+	return blob
+}
+
+// Delete forgets a blob.
+func (s *Store) Delete(key Key) {
+	s.memory.delete(key)
+	s.disk.delete(key)
+}
+
+func newBlob(mediaType string, body []byte) *Blob {
+	sum := sha256.Sum256(body)
+	return &Blob{Type: mediaType, Body: body, ETag: `"` + hex.EncodeToString(sum[:16]) + `"`}
+}

@@ -1,0 +1,79 @@
+package blobs
+
+import (
+	"container/list"
+	"sync"
+)
+
+// memory keeps the blobs used last, bounded by bytes. (golang-lru bounds by entries only.)
+type memory struct {
+	limit int64
+	mu    sync.Mutex
+	used  int64
+	order *list.List // of *kept, the one used last in front
+	byKey map[Key]*list.Element
+}
+
+type kept struct {
+	key  Key
+	blob *Blob
+}
+
+// overhead of an entry beside its bytes.
+const overhead = 300
+
+func newMemory(limit int64) *memory {
+	return &memory{limit: limit, order: list.New(), byKey: map[Key]*list.Element{}}
+}
+
+func (m *memory) get(key Key) (*Blob, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	element, ok := m.byKey[key]
+	if !ok {
+		return nil, false
+	}
+	m.order.MoveToFront(element)
+	return element.Value.(*kept).blob, true
+}
+
+func (m *memory) has(key Key) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.byKey[key] != nil
+}
+
+// put keeps a blob, unless it alone would push out an eighth of all others.
+func (m *memory) put(key Key, blob *Blob) {
+	size := int64(len(blob.Body)) + overhead
+	if size > m.limit/8 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remove(key)
+	m.byKey[key] = m.order.PushFront(&kept{key, blob})
+	for m.used += size; m.used > m.limit; {
+		m.remove(m.order.Back().Value.(*kept).key)
+	}
+}
+
+func (m *memory) delete(key Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remove(key)
+}
+
+func (m *memory) remove(key Key) {
+	if element, ok := m.byKey[key]; ok {
+		m.used -= int64(len(element.Value.(*kept).blob.Body)) + overhead
+		m.order.Remove(element)
+		delete(m.byKey, key)
+	}
+}
+
+func (m *memory) bytes() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used
+}

@@ -1,0 +1,46 @@
+package blobs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	hits   *prometheus.CounterVec
+	errors prometheus.Counter
+}
+
+func newMetrics(registerer prometheus.Registerer, s *Store) (*metrics, error) {
+	m := &metrics{
+		hits: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_blobs_reads_total", Help: "Reads of the image store, by where the blob was: memory, disk or none.",
+		}, []string{"where"}),
+		errors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_blobs_errors_total", Help: "Files of the image store that could not be read or written.",
+		}),
+	}
+	for _, where := range []string{"memory", "disk", "none"} {
+		m.hits.WithLabelValues(where)
+	}
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "mintlake_blobs_" + name, Help: help}, value)
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	var problems []error
+	for _, collector := range []prometheus.Collector{
+		m.hits, m.errors,
+		gauge("disk_bytes", "Bytes of the image store's files.", func() float64 { _, bytes := s.disk.stats(); return float64(bytes) }),
+		gauge("disk_files", "Files of the image store.", func() float64 { files, _ := s.disk.stats(); return float64(files) }),
+		gauge("memory_bytes", "Bytes of the image store that are in memory.", func() float64 { return float64(s.memory.bytes()) }),
+	} {
+		problems = append(problems, registerer.Register(collector))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, fmt.Errorf("register blob metrics: %w", err)
+	}
+	return m, nil
+}

@@ -1,0 +1,116 @@
+// Package chtest gives tests a real ClickHouse: the embedded engine in a temporary folder.
+//
+// In: a test whose package's TestMain is `func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }`.
+// Out: a connection to an empty database of the test's own.
+// Guarantees: one engine a test binary, started at the first use (about 0.1 s), stopped and removed at the end; a missing library fails the
+// test and says how to get it, because a test that is skipped for that proves nothing.
+package chtest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
+)
+
+// shared is the test binary's engine. It is the one mutable global, because TestMain and tests have no other way to meet.
+var shared struct {
+	mainCalled atomic.Bool
+	databases  atomic.Int64
+	once       sync.Once
+	engine     *chengine.Engine
+	dir        string
+	err        error
+	stop       context.CancelFunc
+	done       chan struct{}
+}
+
+// Main runs the tests and stops the engine that they used; give its result to os.Exit. In the engine's child process it never returns.
+func Main(m *testing.M) int {
+	chengine.MaybeRunChild()
+	shared.mainCalled.Store(true)
+	code := m.Run()
+	if shared.engine != nil {
+		shared.stop()
+		<-shared.done
+	}
+	if shared.dir != "" {
+		if err := os.RemoveAll(shared.dir); err != nil {
+			fmt.Fprintln(os.Stderr, "chtest:", err)
+		}
+	}
+	return code
+}
+
+// Start returns a connection to an empty database of this test, and its data source name. Both end with the test. Set MINTLAKE_TEST_CLICKHOUSE_LOG=1
+// to see the engine's log.
+func Start(t testing.TB) (conn driver.Conn, dsn string) {
+	t.Helper()
+	e := Engine(t)
+	database := fmt.Sprintf("test_%d", shared.databases.Add(1))
+	admin, err := clickhouse.Open(context.Background(), e.DSN())
+	if err != nil {
+		t.Fatalf("chtest: %v", err)
+	}
+	if err := admin.Exec(context.Background(), "CREATE DATABASE "+database+" ENGINE = Atomic"); err != nil {
+		t.Fatalf("chtest: create database: %v", err)
+	}
+	dsn = "http://" + e.Addr() + "/" + database
+	conn, err = clickhouse.Open(context.Background(), dsn)
+	if err != nil {
+		t.Fatalf("chtest: %v", err)
+	}
+	t.Cleanup(func() {
+		// The folder goes at the end of the binary anyway; dropping keeps its size down.
+		_ = conn.Close()
+		_ = admin.Exec(context.Background(), "DROP DATABASE IF EXISTS "+database+" SYNC")
+		_ = admin.Close()
+	})
+	return conn, dsn
+}
+
+// Engine returns the engine that all tests of this binary share, ready to use.
+func Engine(t testing.TB) *chengine.Engine {
+	t.Helper()
+	if !shared.mainCalled.Load() {
+		t.Fatal("chtest: this package's TestMain must be: func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }")
+	}
+	shared.once.Do(startShared)
+	if shared.err != nil {
+		t.Fatalf("chtest: %v", shared.err)
+	}
+	return shared.engine
+}
+
+func startShared() {
+	logger := slog.New(slog.DiscardHandler)
+	if os.Getenv("MINTLAKE_TEST_CLICKHOUSE_LOG") != "" {
+		logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	if shared.dir, shared.err = os.MkdirTemp("", "mintlake-chtest-"); shared.err != nil {
+		return
+	}
+	e, err := chengine.New(chengine.Config{DataDir: shared.dir, Addr: "127.0.0.1:0", MaxMemoryBytes: 2 << 30}, chengine.Deps{Logger: logger})
+	if err != nil {
+		shared.err = err
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	shared.engine, shared.stop, shared.done = e, stop, make(chan struct{})
+	go func() {
+		defer close(shared.done)
+		_ = e.Run(ctx) // WaitReady returns its error
+	}()
+	wait, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	shared.err = e.WaitReady(wait)
+}

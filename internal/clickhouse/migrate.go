@@ -1,0 +1,140 @@
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// MigrationsTable is the table, in the migrated database, that records what was applied.
+const MigrationsTable = "schema_migrations"
+
+var (
+	// ErrChangedMigration says that a file was changed after it had been applied.
+	ErrChangedMigration = errors.New("an applied migration was changed")
+	// ErrNewerDatabase says that the database has migrations that this program does not know.
+	ErrNewerDatabase = errors.New("the database is newer than this program")
+)
+
+// Migrate brings opt.Database to the newest migration of files and returns the names of those it applied now, in order. Files are
+// NNNN_name.sql with statements separated by a semicolon at the end of a line and comments in lines that begin with --. They are text/templates with
+// {{.Database}}, {{engine "ReplacingMergeTree" "version"}} and {{onCluster}}.
+//
+// A migration is recorded after its last statement. A run that is killed midway repeats that migration from its beginning, so each CREATE,
+// DROP and ALTER must allow for it; Migrate refuses those that visibly do not. Two runs at once are harmless for the same reason.
+// Errors: ErrChangedMigration, ErrNewerDatabase, and the server's.
+func Migrate(ctx context.Context, conn driver.Conn, files fs.FS, opt Options) (applied []string, err error) {
+	if err := opt.validate(); err != nil {
+		return nil, err
+	}
+	all, err := loadMigrations(files)
+	if err != nil {
+		return nil, err
+	}
+	// Render everything before the first statement runs: a mistake in the last file must not leave a half-migrated database.
+	rendered := make([][]string, len(all))
+	for i, m := range all {
+		if rendered[i], err = m.statements(opt); err != nil {
+			return nil, err
+		}
+	}
+	if err := prepareDatabase(ctx, conn, opt); err != nil {
+		return nil, err
+	}
+	done, err := appliedMigrations(ctx, conn, opt.Database)
+	if err != nil {
+		return nil, err
+	}
+	if err := compare(all, done, opt.Database); err != nil {
+		return nil, err
+	}
+	for i, m := range all[len(done):] {
+		for n, statement := range rendered[len(done)+i] {
+			if err := conn.Exec(ctx, statement); err != nil {
+				return applied, fmt.Errorf("migration %s, statement %d: %w", m.name, n+1, err)
+			}
+		}
+		if err := record(ctx, conn, opt.Database, m); err != nil {
+			return applied, err
+		}
+		applied = append(applied, m.name)
+	}
+	return applied, nil
+}
+
+func prepareDatabase(ctx context.Context, conn driver.Conn, opt Options) error {
+	if err := conn.Exec(ctx, fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %s %s ENGINE = Atomic", opt.Database, opt.onCluster())); err != nil {
+		return fmt.Errorf("create database %s: %w", opt.Database, err)
+	}
+	// One record for the whole cluster, whichever server is asked: no {shard} in the path, and the shard in the replica's name.
+	engine := "ReplacingMergeTree(applied_at)"
+	if opt.Cluster != "" {
+		engine = "ReplicatedReplacingMergeTree('/clickhouse/tables/{database}/" + MigrationsTable + "', '{shard}-{replica}', applied_at)"
+	}
+	err := conn.Exec(ctx, fmt.Sprintf(`CREATE TABLE IF NOT EXISTS %s.%s %s
+(
+    version    UInt32        COMMENT 'Number of the migration',
+    name       String        COMMENT 'File name',
+    checksum   String        COMMENT 'SHA-256 of the file, hexadecimal',
+    applied_at DateTime64(3, 'UTC') COMMENT 'When its last statement had run'
+)
+ENGINE = %s
+ORDER BY version
+COMMENT 'Migrations that were applied to this database'`, opt.Database, MigrationsTable, opt.onCluster(), engine))
+	if err != nil {
+		return fmt.Errorf("create %s.%s: %w", opt.Database, MigrationsTable, err)
+	}
+	return nil
+}
+
+// appliedMigration is a row of MigrationsTable.
+type appliedMigration struct {
+	Version  uint32 `ch:"version"`
+	Name     string `ch:"name"`
+	Checksum string `ch:"checksum"`
+}
+
+func appliedMigrations(ctx context.Context, conn driver.Conn, database string) ([]appliedMigration, error) {
+	var done []appliedMigration
+	err := conn.Select(ctx, &done, fmt.Sprintf("SELECT version, name, checksum FROM %s.%s FINAL ORDER BY version", database, MigrationsTable))
+	if err != nil {
+		return nil, fmt.Errorf("read %s.%s: %w", database, MigrationsTable, err)
+	}
+	return done, nil
+}
+
+// compare makes sure that what was applied is the beginning of what this program has.
+func compare(all []migration, done []appliedMigration, database string) error {
+	if len(done) > 0 {
+		if last := done[len(done)-1]; int(last.Version) > len(all) {
+			return fmt.Errorf("%w: %s has migration %s, the newest that this program knows is %04d: run the newer mintlake", ErrNewerDatabase, database, last.Name, len(all))
+		}
+	}
+	for i, d := range done {
+		if int(d.Version) != i+1 {
+			return fmt.Errorf("%s.%s lacks migration %04d but has %s: restore the table's rows", database, MigrationsTable, i+1, d.Name)
+		}
+		if m := all[i]; m.checksum != d.Checksum {
+			return fmt.Errorf("%w: %s differs from what %s got (sha256 %.12s, was %.12s): restore the file and put the change into a new migration", ErrChangedMigration, m.name, database, m.checksum, d.Checksum)
+		}
+	}
+	return nil
+}
+
+func record(ctx context.Context, conn driver.Conn, database string, m migration) error {
+	batch, err := conn.PrepareBatch(ctx, fmt.Sprintf("INSERT INTO %s.%s (version, name, checksum, applied_at)", database, MigrationsTable))
+	if err == nil {
+		err = batch.Append(m.version, m.name, m.checksum, time.Now().UTC())
+	}
+	if err == nil {
+		err = batch.Send()
+	}
+	if err != nil {
+		return fmt.Errorf("record migration %s: %w", m.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+// Package clickhouse is how every room reaches ClickHouse: connections, migrations, the check of columns, and the one decision which errors
+// are worth another attempt.
+//
+// In: a data source name, numbered SQL files, the columns that a writer writes.
+// Out: a driver.Conn, a database in the shape the files say, one-line errors.
+// Guarantees: the same code serves the embedded engine (http) and ClickHouse servers (native); a migration is applied once, in order,
+// and a killed run is taken up again by the next; passwords never get into errors.
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Defaults of Open where the data source name says nothing.
+const (
+	// DefaultDialTimeout is how long one connection may take to come up, and how long a query waits for a free connection of the pool.
+	DefaultDialTimeout = 10 * time.Second
+	// DefaultReadTimeout is how long the server may be silent during a query.
+	DefaultReadTimeout = 2 * time.Minute
+	// DefaultMaxOpenConns suits the embedded engine's eight connections; more would only wait there.
+	DefaultMaxOpenConns = 8
+	// DefaultConnMaxLifetime lets clients move to other servers behind a load balancer.
+	DefaultConnMaxLifetime = 30 * time.Minute
+)
+
+// Option changes what Open opens.
+type Option func(*ch.Options)
+
+// WithDatabase uses this database instead of the one that the data source name says. A database that is to be migrated may not exist
+// yet: open with "default" first.
+func WithDatabase(name string) Option { return func(o *ch.Options) { o.Auth.Database = name } }
+
+// WithMaxOpenConns sets the size of the pool; half of it stays open when idle.
+func WithMaxOpenConns(n int) Option {
+	return func(o *ch.Options) { o.MaxOpenConns, o.MaxIdleConns = n, max(1, n/2) }
+}
+
+// WithReadTimeout changes how long the server may be silent during a query. Over HTTP nothing comes before the first row of a result, so a
+// long INSERT … SELECT or a mutation needs more than the default.
+func WithReadTimeout(d time.Duration) Option { return func(o *ch.Options) { o.ReadTimeout = d } }
+
+// WithSettings adds settings to every query, for example {"final": 1}.
+func WithSettings(settings map[string]any) Option {
+	return func(o *ch.Options) {
+		merged := ch.Settings{}
+		maps.Copy(merged, o.Settings)
+		maps.Copy(merged, settings)
+		o.Settings = merged
+	}
+}
+
+// Open connects to dsn, clickhouse://[user:password@]host:9000/database?… (native) or http://host:8123/database?…, and pings it once.
+// A parameter in dsn wins over the defaults of this package, an option over both. Timeouts are always set: none waits for ever.
+func Open(ctx context.Context, dsn string, options ...Option) (driver.Conn, error) {
+	o, err := parseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	for _, option := range options {
+		option(o)
+	}
+	conn, err := ch.Open(o)
+	if err != nil {
+		return nil, fmt.Errorf("open clickhouse %s: %w", o.Addr, err)
+	}
+	if err := conn.Ping(ctx); err != nil {
+		_ = conn.Close() // the ping's error is the one to tell
+		return nil, fmt.Errorf("connect to clickhouse %s: %w", o.Addr, err)
+	}
+	return conn, nil
+}
+
+// parseDSN reads the data source name and fills what it leaves open.
+func parseDSN(dsn string) (*ch.Options, error) {
+	var o *ch.Options
+	u, err := url.Parse(dsn)
+	if err == nil {
+		switch u.Scheme {
+		case "clickhouse", "http", "https": // clickhouse-go takes any other for its native protocol
+			o, err = ch.ParseDSN(dsn)
+		default:
+			err = fmt.Errorf("unknown scheme %q", u.Scheme)
+		}
+	}
+	if err != nil {
+		// url.Error carries the whole name, password and all.
+		var urlErr *url.Error
+		if errors.As(err, &urlErr) {
+			err = urlErr.Err
+		}
+		return nil, fmt.Errorf("clickhouse dsn: %w: the form is clickhouse://user:password@host:9000/database or http://host:8123/database", err)
+	}
+	if o.DialTimeout == 0 {
+		o.DialTimeout = DefaultDialTimeout
+	}
+	if o.ReadTimeout == 0 {
+		o.ReadTimeout = DefaultReadTimeout
+	}
+	if o.MaxOpenConns == 0 {
+		o.MaxOpenConns = DefaultMaxOpenConns
+	}
+	if o.MaxIdleConns == 0 {
+		o.MaxIdleConns = max(1, o.MaxOpenConns/2)
+	}
+	if o.ConnMaxLifetime == 0 {
+		o.ConnMaxLifetime = DefaultConnMaxLifetime
+	}
+	if o.Compression == nil && o.Protocol == ch.Native {
+		o.Compression = &ch.Compression{Method: ch.CompressionLZ4}
+	}
+	return o, nil
+}
+
+// Database returns the database that dsn names, "default" when it names none.
+func Database(dsn string) (string, error) {
+	o, err := parseDSN(dsn)
+	if err != nil {
+		return "", err
+	}
+	if o.Auth.Database == "" {
+		return "default", nil
+	}
+	return o.Auth.Database, nil
+}

@@ -1,0 +1,89 @@
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// ErrUnavailable says that ClickHouse is away, or was asked for more than the bounds allow.
+var ErrUnavailable = errors.New("clickhouse does not answer")
+
+// Bounds of what the public can make ClickHouse do.
+type Bounds struct {
+	// Time bounds one query.
+	Time time.Duration
+	// Concurrent reads; further ones wait.
+	Concurrent int
+	// Memory is what one query may use, in bytes. From a quarter of it on sums go through the disk.
+	Memory int
+	// Threads bounds the processors of one query.
+	Threads int
+}
+
+// Questions asks ClickHouse within bounds. The connection is opened at the first question, since an API node must start without ClickHouse,
+// and stays open until Close.
+type Questions struct {
+	open   func(ctx context.Context) (driver.Conn, error)
+	bounds Bounds
+	turns  chan struct{}
+
+	mu   sync.Mutex
+	conn driver.Conn
+}
+
+// NewQuestions does no I/O.
+func NewQuestions(open func(ctx context.Context) (driver.Conn, error), bounds Bounds) *Questions {
+	return &Questions{open: open, bounds: bounds, turns: make(chan struct{}, bounds.Concurrent)}
+}
+
+// Close closes the connection, if there is one.
+func (q *Questions) Close() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.conn == nil {
+		return nil
+	}
+	conn := q.conn
+	q.conn = nil
+	return conn.Close() //nolint:wrapcheck // nothing to add
+}
+
+func (q *Questions) connection(ctx context.Context) (driver.Conn, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.conn == nil {
+		conn, err := q.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		q.conn = conn
+	}
+	return q.conn, nil
+}
+
+// Ask takes a turn; the queries of read must use the context that it is given. ErrUnavailable tells that asking again later may help.
+func (q *Questions) Ask(ctx context.Context, read func(ctx context.Context, conn driver.Conn) error) error {
+	select {
+	case q.turns <- struct{}{}:
+		defer func() { <-q.turns }()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: all %d turns are taken", ErrUnavailable, q.bounds.Concurrent)
+	}
+	conn, err := q.connection(ctx)
+	if err == nil {
+		err = read(ch.Context(ctx, ch.WithSettings(ch.Settings{
+			"max_execution_time": int(q.bounds.Time.Seconds()), "max_memory_usage": q.bounds.Memory, "max_threads": q.bounds.Threads,
+			"max_bytes_before_external_group_by": q.bounds.Memory / 4,
+		})), conn)
+	}
+	if err != nil && Retryable(err) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}

@@ -1,0 +1,172 @@
+// Package config fills a typed struct from defaults, a YAML file, the environment and flags, each overruling the one before.
+//
+// In: a struct with defaults whose fields carry `koanf` (key) and `usage` tags. Out: the struct, or one error that names every
+// problem. Guarantees: a key that the struct does not have is an error, never ignored.
+//
+// One key has three spellings: `api.addr` in YAML, MINTLAKE_API_ADDR in the environment, --api-addr as a flag.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/providers/posflag"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+)
+
+// EnvPrefix begins every environment variable of Mintlake.
+const EnvPrefix = "MINTLAKE_"
+
+// key is one leaf of the configuration struct.
+type key struct {
+	path   string
+	usage  string
+	secret bool
+	value  reflect.Value
+}
+
+func (k key) flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(k.path) }
+
+func (k key) env() string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
+}
+
+// keys lists the leaves of target, a pointer to a struct.
+func keys(target any) []key {
+	var list []key
+	var walk func(prefix string, value reflect.Value)
+	walk = func(prefix string, value reflect.Value) {
+		for i := range value.NumField() {
+			field := value.Type().Field(i)
+			path := prefix + field.Tag.Get("koanf")
+			if field.Type.Kind() == reflect.Struct {
+				walk(path+".", value.Field(i))
+				continue
+			}
+			list = append(list, key{path, field.Tag.Get("usage"), field.Tag.Get("secret") == "true", value.Field(i)})
+		}
+	}
+	walk("", reflect.ValueOf(target).Elem())
+	return list
+}
+
+// AddFlags registers a flag for each key of defaults whose type a flag can have.
+func AddFlags(flags *pflag.FlagSet, defaults any) {
+	for _, k := range keys(defaults) {
+		usage := k.usage + " ($" + k.env() + ")"
+		switch v := k.value.Interface().(type) {
+		case string:
+			flags.String(k.flag(), v, usage)
+		case bool:
+			flags.Bool(k.flag(), v, usage)
+		case int:
+			flags.Int(k.flag(), v, usage)
+		case int64:
+			flags.Int64(k.flag(), v, usage)
+		case time.Duration:
+			flags.Duration(k.flag(), v, usage)
+		case []string:
+			flags.StringSlice(k.flag(), v, usage)
+		default:
+			panic(fmt.Sprintf("config: key %s has type %T, which no flag can have", k.path, v))
+		}
+	}
+}
+
+// Load fills target, which holds the defaults. path is a YAML file, empty for none. environ is as os.Environ gives it.
+func Load(target any, path string, environ []string, flags *pflag.FlagSet) error {
+	k := koanf.New(".")
+	list := keys(target)
+	if path != "" {
+		if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
+			return fmt.Errorf("configuration file %s: %w", path, err)
+		}
+	}
+	fromEnv, err := environment(list, environ)
+	if err != nil {
+		return err
+	}
+	if err := k.Load(confmap.Provider(fromEnv, "."), nil); err != nil {
+		return fmt.Errorf("environment: %w", err)
+	}
+	byFlag := map[string]string{}
+	for _, leaf := range list {
+		byFlag[leaf.flag()] = leaf.path
+	}
+	changedOnly := posflag.ProviderWithFlag(flags, ".", k, func(f *pflag.Flag) (string, any) {
+		if !f.Changed {
+			return "", nil
+		}
+		return byFlag[f.Name], posflag.FlagVal(flags, f)
+	})
+	if err := k.Load(changedOnly, nil); err != nil {
+		return fmt.Errorf("flags: %w", err)
+	}
+	err = k.UnmarshalWithConf("", target, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
+		Result: target, TagName: "koanf", ErrorUnused: true, WeaklyTypedInput: true,
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(
+			mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(",")),
+	}})
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	return nil
+}
+
+// environment picks the variables of the keys and refuses unknown ones with Mintlake's prefix.
+func environment(list []key, environ []string) (map[string]any, error) {
+	known := map[string]string{}
+	for _, leaf := range list {
+		known[leaf.env()] = leaf.path
+	}
+	values := map[string]any{}
+	var unknown []error
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		path, ok := known[name]
+		switch {
+		case ok:
+			values[path] = value
+		case strings.HasPrefix(name, EnvPrefix) && !reserved(name):
+			unknown = append(unknown, fmt.Errorf("environment variable %s: no such key; `mintlake config --dump` lists them", name))
+		}
+	}
+	return values, errors.Join(unknown...)
+}
+
+// reserved says that a variable with the prefix is no configuration: a folder of the tools, a switch of the tests, the mark of a
+// child process.
+func reserved(name string) bool {
+	for _, prefix := range []string{"LIBCHDB", "CACHE_DIR", "CONFIG", "TEST_", "REQUIRE_", "CHILD_"} {
+		if strings.HasPrefix(name, EnvPrefix+prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// Dump lists every key with its value as YAML, in the order of the struct; secrets that are set show as "***".
+func Dump(target any) ([]byte, error) {
+	k := koanf.New(".")
+	for _, leaf := range keys(target) {
+		value := leaf.value.Interface()
+		if text, ok := value.(string); ok && leaf.secret && text != "" {
+			value = "***"
+		}
+		if duration, ok := value.(time.Duration); ok {
+			value = duration.String()
+		}
+		if err := k.Set(leaf.path, value); err != nil {
+			return nil, fmt.Errorf("dump %s: %w", leaf.path, err)
+		}
+	}
+	return k.Marshal(yaml.Parser())
+}

@@ -1,0 +1,149 @@
+package chhttp
+
+import (
+	"bytes"
+	"strings"
+)
+
+// tokenKind is what the lexer tells apart: as much of ClickHouse's grammar as is needed to find where a statement's clauses begin.
+type tokenKind int
+
+const (
+	tokenEnd    tokenKind = iota
+	tokenWord             // unquoted identifier or keyword
+	tokenQuoted           // identifier in backquotes or double quotes
+	tokenString           // string literal or heredoc
+	tokenNumber
+	tokenPunctuation // one byte
+)
+
+// token is a piece of the statement: query[start:end].
+type token struct {
+	kind       tokenKind
+	start, end int
+}
+
+// lexer walks over a statement, skipping white space and comments. It follows ClickHouse's lexer: `--`, `#!` and `# ` line comments,
+// `/* */` comments that do not nest, backslash and doubled-quote escapes, $tag$ heredocs.
+type lexer struct {
+	query []byte
+	at    int
+}
+
+func (l *lexer) next() token {
+	l.skipBlank()
+	start := l.at
+	if start >= len(l.query) {
+		return token{tokenEnd, len(l.query), len(l.query)}
+	}
+	switch ch := l.query[start]; {
+	case ch == '\'':
+		l.skipQuoted(ch)
+		return token{tokenString, start, l.at}
+	case ch == '"' || ch == '`':
+		l.skipQuoted(ch)
+		return token{tokenQuoted, start, l.at}
+	case ch == '$':
+		if l.skipHeredoc() {
+			return token{tokenString, start, l.at}
+		}
+		l.at++
+		return token{tokenPunctuation, start, l.at}
+	case isLetter(ch):
+		l.skipWhile(isWordByte)
+		return token{tokenWord, start, l.at}
+	case isDigit(ch):
+		l.skipWhile(isWordByte)
+		return token{tokenNumber, start, l.at}
+	default:
+		l.at++
+		return token{tokenPunctuation, start, l.at}
+	}
+}
+
+func (l *lexer) skipBlank() {
+	for l.at < len(l.query) {
+		rest := l.query[l.at:]
+		switch {
+		case isSpace(rest[0]):
+			l.at++
+		case bytes.HasPrefix(rest, []byte("--")), bytes.HasPrefix(rest, []byte("#!")), bytes.HasPrefix(rest, []byte("# ")):
+			l.skipPast(rest, "\n")
+		case bytes.HasPrefix(rest, []byte("/*")):
+			l.at += 2
+			l.skipPast(rest[2:], "*/")
+		default:
+			return
+		}
+	}
+}
+
+// skipPast moves behind the first end in rest, which begins at the current place, or to the end of the query.
+func (l *lexer) skipPast(rest []byte, end string) {
+	i := bytes.Index(rest, []byte(end))
+	if i < 0 {
+		l.at = len(l.query)
+		return
+	}
+	l.at += i + len(end)
+}
+
+func (l *lexer) skipQuoted(quote byte) {
+	for l.at++; l.at < len(l.query); l.at++ {
+		switch l.query[l.at] {
+		case '\\':
+			l.at++
+		case quote:
+			if l.at+1 < len(l.query) && l.query[l.at+1] == quote {
+				l.at++
+				continue
+			}
+			l.at++
+			return
+		}
+	}
+	l.at = len(l.query) // also when a backslash was the last byte
+}
+
+// skipHeredoc skips $tag$ … $tag$ and says whether there was one.
+func (l *lexer) skipHeredoc() bool {
+	rest := l.query[l.at:]
+	end := 1
+	for end < len(rest) && isWordByte(rest[end]) {
+		end++
+	}
+	if end >= len(rest) || rest[end] != '$' {
+		return false
+	}
+	tag := rest[:end+1]
+	closing := bytes.Index(rest[len(tag):], tag)
+	if closing < 0 {
+		return false
+	}
+	l.at += len(tag) + closing + len(tag)
+	return true
+}
+
+func (l *lexer) skipWhile(ok func(byte) bool) {
+	for l.at < len(l.query) && ok(l.query[l.at]) {
+		l.at++
+	}
+}
+
+// word returns the token's text in capitals when it is an unquoted word, else "".
+func (l *lexer) word(t token) string {
+	if t.kind != tokenWord {
+		return ""
+	}
+	return strings.ToUpper(string(l.query[t.start:t.end]))
+}
+
+// is says whether the token is this one punctuation byte.
+func (l *lexer) is(t token, punctuation byte) bool {
+	return t.kind == tokenPunctuation && l.query[t.start] == punctuation
+}
+
+func isLetter(c byte) bool   { return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+func isDigit(c byte) bool    { return c >= '0' && c <= '9' }
+func isWordByte(c byte) bool { return isLetter(c) || isDigit(c) }
+func isSpace(c byte) bool    { return c == ' ' || c >= '\t' && c <= '\r' }

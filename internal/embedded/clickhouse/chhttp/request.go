@@ -1,0 +1,197 @@
+package chhttp
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/ClickHouse/ch-go/compress"
+
+	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
+)
+
+// request is a query as it came over HTTP.
+type request struct {
+	query    []byte
+	format   string // of the result, unless the query says otherwise
+	database string
+	queryID  string
+	params   map[string]string // query parameters, without "param_"
+	settings map[string]string
+	compress bool // the result goes out in ClickHouse's compressed blocks
+	whole    bool // the result goes out only when it is complete
+	revision int  // the client's protocol revision, 0 when it told none
+
+	body io.Reader // what follows the query in the body; nil when nothing does
+}
+
+// notSettings are the URL parameters of ClickHouse's HTTP interface that are no settings of the engine. log_comment is a setting, but the pool
+// needs it to find the query to kill.
+func notSettings(name string) bool {
+	switch name {
+	case "query", "database", "default_format", "client_protocol_version", "user", "password", "quota_key", "query_id", "session_id",
+		"session_timeout", "session_check", "compress", "decompress", "stacktrace", "role", "wait_end_of_query", "buffer_size",
+		"add_http_cors_header", "close_session", "log_comment":
+		return true
+	default:
+		return strings.HasPrefix(name, "param_")
+	}
+}
+
+// readRequest takes the request apart. The body is read as far as the query goes: at most MaxQueryBytes.
+func (h *Handler) readRequest(r *http.Request) (*request, error) {
+	if err := checkOrigin(r); err != nil {
+		return nil, err
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, libchdb.Errorf(codeBadQuery, "BAD_ARGUMENTS", "Malformed URL parameters: %s", err)
+	}
+	if err := checkUser(r, values); err != nil {
+		return nil, err
+	}
+	if values.Get("session_id") != "" {
+		return nil, libchdb.Errorf(48, "NOT_IMPLEMENTED", "The embedded engine has no HTTP sessions: pass settings with each request")
+	}
+	if mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); mediaType == "multipart/form-data" {
+		return nil, libchdb.Errorf(48, "NOT_IMPLEMENTED", "The embedded engine takes no external tables (multipart/form-data)")
+	}
+	req := &request{
+		database: values.Get("database"), queryID: values.Get("query_id"), format: values.Get("default_format"),
+		params: map[string]string{}, settings: map[string]string{},
+		compress: isOn(values.Get("compress")), whole: isOn(values.Get("wait_end_of_query")),
+	}
+	req.revision, _ = strconv.Atoi(values.Get("client_protocol_version")) // 0 when absent or no number
+	if f := r.Header.Get("X-ClickHouse-Format"); f != "" {
+		req.format = f
+	}
+	if d := r.Header.Get("X-ClickHouse-Database"); d != "" {
+		req.database = d
+	}
+	if req.format == "" {
+		req.format = "TabSeparated"
+	}
+	for name, all := range values {
+		if param, ok := strings.CutPrefix(name, "param_"); ok {
+			req.params[param] = all[len(all)-1]
+		} else if !notSettings(name) {
+			req.settings[name] = all[len(all)-1]
+		}
+	}
+	if r.Method == http.MethodGet && (req.settings["readonly"] == "" || req.settings["readonly"] == "0") {
+		req.settings["readonly"] = "2" // as ClickHouse does for GET
+	}
+	return req, h.readQuery(r, values, req)
+}
+
+// readQuery fills req.query and req.body from the URL and the body.
+func (h *Handler) readQuery(r *http.Request, values url.Values, req *request) error {
+	body, err := decode(r, values)
+	if err != nil {
+		return err
+	}
+	if query := values.Get("query"); query != "" {
+		req.query, req.body = []byte(query), body
+		return nil
+	}
+	if req.query, err = io.ReadAll(io.LimitReader(body, h.cfg.MaxQueryBytes)); err != nil {
+		return err
+	}
+	if int64(len(req.query)) == h.cfg.MaxQueryBytes {
+		req.body = body // the rest: data of an INSERT, or too much
+	}
+	return nil
+}
+
+// decode undoes the body's encodings.
+func decode(r *http.Request, values url.Values) (io.Reader, error) {
+	source := &source{reader: r.Body}
+	var body io.Reader = source
+	switch encoding := r.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+	case "gzip":
+		g, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, source.explain(err)
+		}
+		body = g
+	default:
+		return nil, libchdb.Errorf(89, "UNKNOWN_COMPRESSION_METHOD", "Unknown Content-Encoding %s: the embedded engine knows gzip", encoding)
+	}
+	if isOn(values.Get("decompress")) {
+		body = compress.NewReader(body)
+	}
+	return decoded{body, source}, nil
+}
+
+// source is the body as it comes over the network; it remembers how the reading failed.
+type source struct {
+	reader io.Reader
+	err    error
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// explain tells a body that is no compressed data from a connection that broke.
+func (s *source) explain(err error) error {
+	if s.err != nil {
+		return fmt.Errorf("read body: %w", s.err)
+	}
+	return libchdb.Errorf(271, "CANNOT_DECOMPRESS", "Cannot decompress the body: %s", err)
+}
+
+// decoded is the plain body. ch-go's reader wraps the final io.EOF, which io.Copy would take for a failure.
+type decoded struct {
+	reader io.Reader
+	source *source
+}
+
+func (d decoded) Read(b []byte) (int, error) {
+	n, err := d.reader.Read(b)
+	switch {
+	case err == nil:
+		return n, nil
+	case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return n, io.EOF
+	default:
+		return n, d.source.explain(err)
+	}
+}
+
+// rest returns the query with what follows it in the body, for statements that are no INSERT with data.
+func (h *Handler) rest(req *request) ([]byte, error) {
+	if req.body == nil {
+		return req.query, nil
+	}
+	more, err := io.ReadAll(io.LimitReader(req.body, h.cfg.MaxQueryBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(more) == 0 {
+		return req.query, nil
+	}
+	query := append(append(bytes.Clone(req.query), '\n'), more...)
+	if int64(len(query)) > h.cfg.MaxQueryBytes {
+		return nil, tooLarge("query", h.cfg.MaxQueryBytes)
+	}
+	return query, nil
+}
+
+func tooLarge(what string, limit int64) error {
+	return libchdb.Errorf(codeTooLarge, "TOO_MANY_BYTES", "The %s is larger than %d bytes: send less at once", what, limit)
+}
+
+func isOn(value string) bool { return value == "1" || value == "true" }

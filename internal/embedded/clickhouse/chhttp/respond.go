@@ -1,0 +1,132 @@
+package chhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/ClickHouse/ch-go/compress"
+
+	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
+)
+
+// statusOf maps ClickHouse's error codes to HTTP statuses as a ClickHouse server does (exceptionCodeToHTTPStatus in its source).
+func statusOf(code int) int {
+	switch code {
+	case 516: // AUTHENTICATION_FAILED
+		return http.StatusUnauthorized
+	case 497, 164, 452, 291: // ACCESS_DENIED, READONLY, SETTING_CONSTRAINT_VIOLATION, DATABASE_ACCESS_DENIED
+		return http.StatusForbidden
+	case 62, 27, 26, 6, 38, 41, 43, 53, 36, 69, 70, 72, 115, 457, 47, 42, 44:
+		return http.StatusBadRequest
+	case 60, 81, 46, 73: // UNKNOWN_TABLE, _DATABASE, _FUNCTION, _FORMAT
+		return http.StatusNotFound
+	case codeTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case 48: // NOT_IMPLEMENTED
+		return http.StatusNotImplemented
+	case 241, 202: // MEMORY_LIMIT_EXCEEDED, TOO_MANY_SIMULTANEOUS_QUERIES
+		return http.StatusServiceUnavailable
+	case 159: // TIMEOUT_EXCEEDED
+		return http.StatusRequestTimeout
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+const (
+	codeTooLarge = 307 // TOO_MANY_BYTES
+	codeBadQuery = 36  // BAD_ARGUMENTS
+)
+
+// fail writes an error as a ClickHouse server does: the text as the body, the code in a header.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil || errors.Is(err, context.Canceled) {
+		// Nobody is there to read it, or the server is stopping. Returning would answer 200.
+		panic(http.ErrAbortHandler)
+	}
+	var e *libchdb.Error
+	if !errors.As(err, &e) {
+		h.deps.Logger.Warn("request failed", "err", err)
+		e = libchdb.Errorf(210, "NETWORK_ERROR", "%s", err)
+	}
+	if e.Code != 0 {
+		w.Header().Set("X-ClickHouse-Exception-Code", strconv.Itoa(e.Code))
+	}
+	body := e.Text + "\n"
+	h.extendDeadline(w)
+	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(statusOf(e.Code))
+	// A client that is gone has no use for the error of writing to it.
+	_, _ = w.Write([]byte(body))
+}
+
+// midStream is the block by which a ClickHouse server tells of an error after the status line is sent.
+func midStream(tag string, err error) []byte {
+	text := err.Error()
+	const limit = 8 << 10 // clients read at most 16 KiB
+	if len(text) > limit {
+		text = text[:limit]
+	}
+	return fmt.Appendf(nil, "\r\n__exception__\r\n%s\r\n%s\n%d %s\r\n__exception__\r\n", tag, text, len(text)+1, tag)
+}
+
+// compressor writes ClickHouse's compressed blocks, for requests with compress=1.
+type compressor struct{ writer *compress.Writer }
+
+func newCompressor(req *request) *compressor {
+	if !req.compress {
+		return nil
+	}
+	method := compress.LZ4
+	if strings.EqualFold(req.settings["network_compression_method"], "ZSTD") {
+		method = compress.ZSTD
+	}
+	return &compressor{writer: compress.NewWriter(compress.LevelZero, method)}
+}
+
+// encode returns data as compressed blocks of at most 1 MiB each, or data itself when c is nil.
+func (c *compressor) encode(data []byte) ([]byte, error) {
+	if c == nil || len(data) == 0 {
+		return data, nil
+	}
+	var out []byte
+	for len(data) > 0 {
+		n := min(len(data), 1<<20)
+		if err := c.writer.Compress(data[:n]); err != nil {
+			return nil, fmt.Errorf("compress result: %w", err)
+		}
+		out = append(out, c.writer.Data...)
+		data = data[n:]
+	}
+	return out, nil
+}
+
+func contentType(format string) string {
+	switch {
+	case strings.HasPrefix(format, "JSON"):
+		return "application/json; charset=UTF-8"
+	case strings.HasPrefix(format, "CSV"):
+		return "text/csv; charset=UTF-8"
+	case strings.HasPrefix(format, "TabSeparated"), strings.HasPrefix(format, "TSV"):
+		return "text/tab-separated-values; charset=UTF-8"
+	case strings.HasPrefix(format, "Pretty"), format == "Vertical", format == "Markdown":
+		return "text/plain; charset=UTF-8"
+	default:
+		return "application/octet-stream"
+	}
+}
+
+// streamable lists the formats whose chunks can be sent one after the other: no header, footer or frame around the whole.
+func streamable(format string) bool {
+	switch format {
+	case "Native", "TabSeparated", "TSV", "TabSeparatedRaw", "TSVRaw", "CSV", "JSONEachRow", "RowBinary":
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,181 @@
+package chhttp
+
+import (
+	"fmt"
+)
+
+// kind of a statement, as far as it is treated differently.
+type kind int
+
+const (
+	kindOther  kind = iota
+	kindSelect      // SELECT or WITH … SELECT: its result may be streamed
+	kindInsert      // INSERT with data behind FORMAT or VALUES
+	kindSet         // SET: changes the connection's settings
+	kindUse         // USE: changes the connection's database
+)
+
+// statement is what the server must know of a query before it runs it.
+type statement struct {
+	kind kind
+	// format is the name behind a FORMAT clause, "" without one.
+	format string
+	// settings are the names that a SET statement sets.
+	settings []string
+	// files is the word OUTFILE or INFILE when the statement would read or write a file of the host.
+	files string
+	// For kindInsert: where FROM INFILE goes, where the FORMAT or VALUES clause begins, where the data begins.
+	infileAt, clauseAt, dataAt int
+	// trailing says that SETTINGS follows FORMAT of an INSERT, where it would be taken for data.
+	trailing bool
+}
+
+// parse finds out what kind of statement query is. It never fails: what it does not understand is kindOther, for the engine to judge.
+func parse(query []byte) statement {
+	l := &lexer{query: query}
+	first := l.next()
+	for l.is(first, '(') {
+		first = l.next()
+	}
+	switch l.word(first) {
+	case "INSERT":
+		if s, ok := parseInsert(l); ok {
+			return s
+		}
+		return parseClauses(query, kindOther)
+	case "SELECT", "WITH":
+		return parseClauses(query, kindSelect)
+	case "SET":
+		return statement{kind: kindSet, settings: assignedNames(l)}
+	case "USE":
+		return statement{kind: kindUse}
+	default:
+		return parseClauses(query, kindOther)
+	}
+}
+
+// parseClauses looks at the statement's outermost level for FORMAT, INTO OUTFILE, FROM INFILE and, behind WITH, INSERT.
+func parseClauses(query []byte, k kind) statement {
+	s := statement{kind: k}
+	l := &lexer{query: query}
+	depth := 0
+	for t, before := l.next(), ""; t.kind != tokenEnd; t = l.next() {
+		word := l.word(t)
+		switch {
+		case l.is(t, '('):
+			depth++
+		case l.is(t, ')'):
+			depth--
+		case word == "OUTFILE" && before == "INTO", word == "INFILE" && before == "FROM":
+			s.files = word
+		case depth == 0 && before == "FORMAT" && t.kind == tokenWord:
+			s.format = string(query[t.start:t.end])
+		case depth == 0 && word == "INSERT" && k == kindSelect:
+			s.kind = kindOther
+		}
+		before = word
+	}
+	return s
+}
+
+// assignedNames returns every word before an equals sign: SET a = 1, b = 'x'.
+func assignedNames(l *lexer) []string {
+	var names []string
+	for before, t := (token{}), l.next(); t.kind != tokenEnd; before, t = t, l.next() {
+		if l.is(t, '=') && (before.kind == tokenWord || before.kind == tokenQuoted) {
+			name := l.query[before.start:before.end]
+			if before.kind == tokenQuoted {
+				name = name[1:max(1, len(name)-1)]
+			}
+			names = append(names, string(name))
+		}
+	}
+	return names
+}
+
+// parseInsert reads INSERT [INTO] [TABLE] [FUNCTION] name [(columns)] [SETTINGS …] FORMAT name data, or … VALUES data. The lexer stands
+// behind INSERT. ok is false for an INSERT without data of its own (SELECT, FROM INFILE, WATCH) and for what is no INSERT.
+func parseInsert(l *lexer) (s statement, ok bool) {
+	t := l.next()
+	if l.word(t) == "INTO" {
+		t = l.next()
+	}
+	if l.word(t) == "TABLE" || l.word(t) == "FUNCTION" {
+		// A table may have such a name itself: INSERT INTO table VALUES (1).
+		save := l.at
+		if after := l.next(); after.kind == tokenWord && l.word(after) != "VALUES" && l.word(after) != "FORMAT" || after.kind == tokenQuoted {
+			t = after
+		} else {
+			l.at = save
+		}
+	}
+	if t.kind != tokenWord && t.kind != tokenQuoted {
+		return s, false
+	}
+	t = l.next()
+	for l.is(t, '.') { // database.table
+		l.next()
+		t = l.next()
+	}
+	for depth := 0; t.kind != tokenEnd; t = l.next() {
+		switch {
+		case l.is(t, '('):
+			depth++
+		case l.is(t, ')'):
+			depth--
+		}
+		if depth != 0 || t.kind != tokenWord {
+			continue
+		}
+		switch l.word(t) {
+		case "SELECT", "WITH", "FROM", "WATCH":
+			return s, false
+		case "SETTINGS":
+			if s.infileAt == 0 {
+				s.infileAt = t.start
+			}
+		case "VALUES":
+			return s.withData(t.start, t.end, "Values"), true
+		case "FORMAT":
+			name := l.next()
+			if name.kind != tokenWord {
+				return s, false
+			}
+			return s.behindFormat(l.query, t.start, name), true
+		}
+	}
+	return s, false
+}
+
+func (s statement) withData(clauseAt, dataAt int, format string) statement {
+	s.kind, s.clauseAt, s.dataAt, s.format = kindInsert, clauseAt, dataAt, format
+	if s.infileAt == 0 {
+		s.infileAt = clauseAt
+	}
+	return s
+}
+
+// behindFormat finds the first byte of data: behind blanks and one line break, as ClickHouse does.
+func (s statement) behindFormat(query []byte, clauseAt int, name token) statement {
+	at := name.end
+	for at < len(query) && isSpace(query[at]) && query[at] != '\n' {
+		at++
+	}
+	l := &lexer{query: query, at: at}
+	if at < len(query) && (query[at] == '\n' || query[at] == ';') {
+		at++
+	} else {
+		s.trailing = l.word(l.next()) == "SETTINGS"
+	}
+	return s.withData(clauseAt, at, string(query[name.start:name.end]))
+}
+
+// withInfile returns the INSERT statement that reads its data from the open file descriptor fd. The engine's own way, data behind the
+// statement, ends at the first blank line, which binary data may contain.
+func (s statement) withInfile(query []byte, fd int) []byte {
+	out := make([]byte, 0, s.clauseAt+128)
+	out = append(out, query[:s.infileAt]...)
+	out = fmt.Appendf(out, " FROM INFILE '/proc/self/fd/%d' COMPRESSION 'none' ", fd)
+	out = append(out, query[s.infileAt:s.clauseAt]...)
+	return fmt.Appendf(out, " FORMAT %s", s.format)
+}

@@ -1,0 +1,156 @@
+package chengine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/embedded/clickhouse/chhttp"
+	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
+)
+
+// childEnv marks the process as the engine's child; its value is a childSpec.
+const childEnv = "MINTLAKE_EMBEDDED_CLICKHOUSE_CHILD"
+
+// Descriptors that the child inherits, in the order of exec.Cmd.ExtraFiles. The third, the directory's lock, only has to stay open.
+const (
+	listenerFD = 3
+	statusFD   = 4
+)
+
+// childSpec is what the child must know.
+type childSpec struct {
+	Parent       int    `json:"parent"` // process id
+	Library      string `json:"library"`
+	Dir          string `json:"dir"`
+	ServerConfig string `json:"server_config"`
+	Connections  int    `json:"connections"`
+	// Settings every query starts with.
+	Settings       map[string]string `json:"settings"`
+	MaxInsertBytes int64             `json:"max_insert_bytes"`
+	StopTimeout    time.Duration     `json:"stop_timeout"`
+}
+
+// childStatus is the one line that the child tells its parent about its start.
+type childStatus struct {
+	Version   string `json:"version,omitempty"` // of the engine, when it is ready
+	Error     string `json:"error,omitempty"`   // why it is not
+	Permanent bool   `json:"permanent,omitempty"`
+}
+
+// MaybeRunChild is the first call of main, and of TestMain in tests that start an Engine. In the engine's child process it serves
+// ClickHouse and never returns; elsewhere it does nothing.
+func MaybeRunChild() {
+	text := os.Getenv(childEnv)
+	if text == "" {
+		return
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	var spec childSpec
+	err := errors.Join(os.Unsetenv(childEnv), json.Unmarshal([]byte(text), &spec))
+	if err == nil {
+		err = runChild(spec, log)
+	}
+	if err != nil {
+		log.Error("embedded clickhouse ended", "err", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func runChild(spec childSpec, log *slog.Logger) error {
+	// Ctrl-C reaches the whole process group; the parent decides when the engine stops.
+	signal.Ignore(syscall.SIGINT, syscall.SIGHUP)
+	if os.Getppid() != spec.Parent {
+		return errors.New("the parent is gone already")
+	}
+	// When memory runs out the kernel shall take this process and not the service. Without the right to ask for it nothing is lost.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0o600)
+
+	stop, serving := watchParent()
+	status := os.NewFile(statusFD, "status")
+	pool, err := openPool(spec)
+	if err != nil {
+		report(status, childStatus{Error: err.Error(), Permanent: errors.Is(err, libchdb.ErrLoad)}, log)
+		return err
+	}
+	listener, err := net.FileListener(os.NewFile(listenerFD, "listener"))
+	if err != nil {
+		report(status, childStatus{Error: err.Error()}, log)
+		return fmt.Errorf("take over listener: %w", err)
+	}
+	serving.Store(true)
+	report(status, childStatus{Version: pool.Version()}, log)
+	return serve(stop, listener, pool, spec, log)
+}
+
+func openPool(spec childSpec) (*libchdb.Pool, error) {
+	library, err := libchdb.Load(spec.Library)
+	if err != nil {
+		return nil, err
+	}
+	return library.Open(libchdb.PoolConfig{
+		Dir: spec.Dir, Connections: spec.Connections, Settings: spec.Settings, AcquireTimeout: 30 * time.Second,
+		Args: []string{"--config-file=" + spec.ServerConfig},
+	})
+}
+
+// watchParent returns a context that ends when the parent closes its end of stdin, by will or by death, or at SIGTERM. While the engine is not
+// serving yet there is nothing to finish, and its start cannot be interrupted: the process ends at once.
+func watchParent() (stop context.Context, serving *atomic.Bool) {
+	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	serving = &atomic.Bool{}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // any end of it is the end
+		cancel()
+	}()
+	go func() {
+		<-stop.Done()
+		if !serving.Load() {
+			os.Exit(0)
+		}
+	}()
+	return stop, serving
+}
+
+// report tells the parent how the start went and closes the pipe.
+func report(pipe *os.File, status childStatus, log *slog.Logger) {
+	if err := errors.Join(json.NewEncoder(pipe).Encode(status), pipe.Close()); err != nil {
+		log.Error("tell the parent about the start", "err", err)
+	}
+}
+
+// serve answers requests until stop ends, then lets the running ones finish within the time that spec gives them.
+func serve(stop context.Context, listener net.Listener, pool *libchdb.Pool, spec childSpec, log *slog.Logger) error {
+	server := &http.Server{
+		Handler:           chhttp.New(chhttp.Config{MaxInsertBytes: spec.MaxInsertBytes}, chhttp.Deps{Pool: pool, Logger: log}),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       time.Hour, // longer than clients keep idle connections, so that it is they who close
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-stop.Done():
+	}
+	grace, cancel := context.WithTimeout(context.Background(), spec.StopTimeout)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		// Queries that still run lose their client now and so are not acknowledged; what was is on disk.
+		return fmt.Errorf("stop with queries running: %w", err)
+	}
+	pool.Close()
+	return nil
+}

@@ -1,0 +1,216 @@
+// Package chengine runs the real ClickHouse engine (libchdb) beside Mintlake on one machine.
+//
+// In: a data directory, a loopback address, the path of libchdb.so, caps on memory and threads.
+// Out: ClickHouse's HTTP interface on that address, as a ClickHouse server has it: clickhouse-go, curl and Grafana speak to it.
+// Guarantees: the engine lives in a child process, so that its crash costs a restart and not the service; the parent holds the listening
+// socket, so that a connection made during a restart waits instead of failing; every row that was acknowledged is there after the restart;
+// the child ends with its parent; one data directory is used by one process; what cannot work is told in one line that says what, where
+// and what to do.
+//
+// The child is this same executable started again. Call MaybeRunChild first thing in main, and in TestMain of tests that start an Engine.
+package chengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Config says where the engine lives and how much it may take.
+type Config struct {
+	// DataDir is the folder of the data. Created when absent; must be empty or ours.
+	DataDir string
+	// Addr is the loopback address to serve on, "127.0.0.1:8123" when empty. Port 0 takes a free port: see Engine.Addr.
+	Addr string
+	// LibraryPath is the file libchdb.so. When empty: $MINTLAKE_LIBCHDB, then the cache that `make deps` fills.
+	LibraryPath string
+	// MaxMemoryBytes caps the engine's memory; a query beyond it fails with code 241. Default half of the machine's memory, at most 8 GiB.
+	MaxMemoryBytes int64
+	// Threads caps the threads of one query. Default the number of cores.
+	Threads int
+	// Connections is how many queries run at once; others wait. Default 8.
+	Connections int
+	// MaxInsertBytes caps the data of one INSERT. Default 256 MiB.
+	MaxInsertBytes int64
+	// NoSync leaves it to the kernel when inserted rows reach the disk. By default each insert is on disk before it is acknowledged, so that a power cut
+	// cannot lose rows whose Kafka offsets are committed; that costs an insert 1 to 5 ms. A crash of a process loses nothing either way.
+	NoSync bool
+	// StartTimeout is how long one start may take. Default 2 minutes (a large directory loads its parts first).
+	StartTimeout time.Duration
+	// StopTimeout is how long running queries may take to end when Run stops. Default 10 s.
+	StopTimeout time.Duration
+	// MaxFailedStarts is how many starts in a row may fail before Run gives up. Default 5.
+	MaxFailedStarts int
+}
+
+// Deps are the engine's collaborators. Both may be nil.
+type Deps struct {
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Engine supervises the child process that is ClickHouse.
+type Engine struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	ready   chan struct{} // closed at the first readiness
+	done    chan struct{} // closed when Run returns
+
+	pingEvery, pingTimeout time.Duration
+
+	mu      sync.Mutex
+	addr    string
+	pid     int
+	runErr  error
+	started bool
+}
+
+// New validates cfg and registers metrics. It touches neither disk nor network; Run does.
+func New(cfg Config, deps Deps) (*Engine, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	m, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{
+		cfg: cfg, log: deps.Logger, metrics: m, addr: cfg.Addr, ready: make(chan struct{}), done: make(chan struct{}),
+		pingEvery: 5 * time.Second, pingTimeout: 10 * time.Second,
+	}, nil
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.Addr, "127.0.0.1:8123")
+	setDefault(&c.MaxMemoryBytes, defaultMemory())
+	setDefault(&c.Threads, runtime.NumCPU())
+	setDefault(&c.Connections, 8)
+	setDefault(&c.MaxInsertBytes, 256<<20)
+	setDefault(&c.StartTimeout, 2*time.Minute)
+	setDefault(&c.StopTimeout, 10*time.Second)
+	setDefault(&c.MaxFailedStarts, 5)
+	return c
+}
+
+func setDefault[T comparable](value *T, fallback T) {
+	var zero T
+	if *value == zero {
+		*value = fallback
+	}
+}
+
+func (c Config) validate() error {
+	var errs []error
+	if c.DataDir == "" {
+		errs = append(errs, errors.New("clickhouse data directory is empty: name a folder"))
+	}
+	host, _, err := net.SplitHostPort(c.Addr)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("clickhouse address %q: %w: give host:port, for example 127.0.0.1:8123", c.Addr, err))
+	} else if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		errs = append(errs, fmt.Errorf("clickhouse address %q is not loopback: the embedded engine must not be reachable from elsewhere, use 127.0.0.1:PORT", c.Addr))
+	}
+	if c.MaxMemoryBytes < 256<<20 {
+		errs = append(errs, fmt.Errorf("clickhouse memory cap of %d bytes is too small: the engine needs at least 268435456 (256 MiB)", c.MaxMemoryBytes))
+	}
+	if c.Threads < 1 || c.Connections < 1 || c.Connections > 64 || c.MaxInsertBytes < 1 || c.MaxFailedStarts < 1 {
+		errs = append(errs, errors.New("clickhouse threads, connections (1 to 64), insert size and failed starts must be positive"))
+	}
+	return errors.Join(errs...)
+}
+
+// Run starts the engine and keeps it running until ctx ends; it returns nil on a clean stop. It may be called once. Errors: ErrLibraryMissing,
+// ErrLocked, ErrForeignDirectory, ErrNewerData, ErrPortTaken, ErrUnsupported, and *StartError when the engine does not come up.
+func (e *Engine) Run(ctx context.Context) error {
+	e.mu.Lock()
+	if e.started {
+		e.mu.Unlock()
+		return errors.New("embedded clickhouse: Run was called twice")
+	}
+	e.started = true
+	e.mu.Unlock()
+
+	err := e.run(ctx)
+	e.mu.Lock()
+	e.runErr = err
+	e.mu.Unlock()
+	close(e.done)
+	return err
+}
+
+func (e *Engine) run(ctx context.Context) error {
+	library, err := FindLibrary(e.cfg.LibraryPath)
+	if err != nil {
+		return err
+	}
+	dir, err := openDataDir(ctx, e.cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	listener, err := listen(e.cfg.Addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // nothing is written through a listener
+	e.mu.Lock()
+	e.addr = listener.Addr().String()
+	e.mu.Unlock()
+	return e.supervise(ctx, library, dir, listener)
+}
+
+// Ready is closed when the engine answers for the first time. When Run fails before, it never closes: see WaitReady.
+func (e *Engine) Ready() <-chan struct{} { return e.ready }
+
+// WaitReady waits until the engine answers. It returns Run's error when Run ended before, or the context's.
+func (e *Engine) WaitReady(ctx context.Context) error {
+	select {
+	case <-e.ready:
+		return nil
+	case <-e.done:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.runErr != nil {
+			return e.runErr
+		}
+		return errors.New("embedded clickhouse stopped before it was ready")
+	case <-ctx.Done():
+		return fmt.Errorf("wait for embedded clickhouse: %w", ctx.Err())
+	}
+}
+
+// Addr is the address that the engine serves on; with port 0 in the configuration the real port is known once the engine is ready.
+func (e *Engine) Addr() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.addr
+}
+
+// DSN is the data source name for clickhouse-go and internal/clickhouse. Like Addr it is final once the engine is ready.
+func (e *Engine) DSN() string { return "http://" + e.Addr() + "/default" }
+
+// PID is the process id of the current child, 0 while there is none.
+func (e *Engine) PID() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.pid
+}
+
+func (e *Engine) setPID(pid int) {
+	e.mu.Lock()
+	e.pid = pid
+	e.mu.Unlock()
+}

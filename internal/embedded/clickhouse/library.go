@@ -1,0 +1,55 @@
+package chengine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// LibraryVersion is the libchdb that Mintlake is tested with. tools/deps/libchdb.sh installs it. Do not go back to 26.5: its engine
+// answers WHERE … ORDER BY … LIMIT wrongly.
+const LibraryVersion = "26.7.3-stable.1"
+
+// FindLibrary returns the path of libchdb.so: path itself, else $MINTLAKE_LIBCHDB, else the cache that `make deps` fills. Errors wrap
+// ErrLibraryMissing or ErrUnsupported.
+func FindLibrary(path string) (string, error) {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return "", fmt.Errorf("%w, this is %s %s: use a ClickHouse server with --clickhouse-dsn", ErrUnsupported, runtime.GOOS, runtime.GOARCH)
+	}
+	remedy := "run `make deps`, or set MINTLAKE_LIBCHDB to the file, or use a ClickHouse server with --clickhouse-dsn"
+	if path == "" {
+		path = os.Getenv("MINTLAKE_LIBCHDB")
+	}
+	if path == "" {
+		cache, err := cacheDir()
+		if err != nil {
+			return "", fmt.Errorf("%w: no cache folder (%w): %s", ErrLibraryMissing, err, remedy)
+		}
+		path = filepath.Join(cache, "libchdb", LibraryVersion, "libchdb.so")
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%w: no libchdb %s at %s: %s", ErrLibraryMissing, LibraryVersion, path, remedy)
+	case err != nil:
+		return "", fmt.Errorf("%w: %w: %s", ErrLibraryMissing, err, remedy)
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%w: %s is not a file: %s", ErrLibraryMissing, path, remedy)
+	}
+	return path, nil
+}
+
+// cacheDir is the same folder that tools/deps/libchdb.sh uses.
+func cacheDir() (string, error) {
+	if dir := os.Getenv("MINTLAKE_CACHE_DIR"); dir != "" {
+		return dir, nil
+	}
+	dir, err := os.UserCacheDir() // $XDG_CACHE_HOME, else $HOME/.cache
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "mintlake"), nil
+}

@@ -1,0 +1,107 @@
+package chengine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// querySettings are the settings that every query starts with. One query gets a little less memory than the whole engine, so that a
+// single greedy query fails before everything else does.
+func (c Config) querySettings() map[string]string {
+	return map[string]string{
+		"max_memory_usage": strconv.FormatInt(c.MaxMemoryBytes/10*8, 10),
+		"max_threads":      strconv.Itoa(c.Threads),
+	}
+}
+
+// serverSettings are what the engine's configuration file says. Its own defaults are those of a large server: caches of 5 GiB each.
+func (c Config) serverSettings() [][2]string {
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	cache := number(min(c.MaxMemoryBytes/16, 256<<20))
+	smallCache := number(min(c.MaxMemoryBytes/32, 128<<20))
+	pool := number(int64(max(2, c.Threads)))
+	return [][2]string{
+		{"max_server_memory_usage", number(c.MaxMemoryBytes)},
+		{"max_thread_pool_size", number(int64(200 + c.Threads*16))},
+		{"max_thread_pool_free_size", pool},
+		{"background_pool_size", pool},
+		{"background_schedule_pool_size", pool},
+		{"mark_cache_size", cache},
+		{"primary_index_cache_size", cache},
+		{"index_mark_cache_size", smallCache},
+		{"text_index_tokens_cache_size", smallCache},
+		{"text_index_header_cache_size", smallCache},
+		{"text_index_postings_cache_size", smallCache},
+		{"vector_similarity_index_cache_size", smallCache},
+		{"parquet_metadata_cache_size", smallCache},
+		{"query_condition_cache_size", smallCache},
+		{"uncompressed_cache_size", "0"},
+		{"mlock_executable", "0"},
+	}
+}
+
+// tableSettings are what every MergeTree table starts with. libchdb deletes the parts that a merge replaced at once (old_parts_lifetime = 0, a
+// server waits eight minutes), so that merges must be synced too before a power cut is harmless.
+func (c Config) tableSettings() [][2]string {
+	if c.NoSync {
+		return nil
+	}
+	return [][2]string{{"fsync_after_insert", "1"}, {"fsync_part_directory", "1"}, {"min_rows_to_fsync_after_merge", "1"}}
+}
+
+// writeServerConfig writes the engine's configuration file and returns its path. libchdb takes server and table settings from it, and no
+// profiles: see querySettings.
+func writeServerConfig(d *dataDir, cfg Config) (string, error) {
+	var text strings.Builder
+	text.WriteString("<!-- written at each start; changes are lost -->\n<clickhouse>\n")
+	for _, s := range cfg.serverSettings() {
+		fmt.Fprintf(&text, "    <%[1]s>%[2]s</%[1]s>\n", s[0], s[1])
+	}
+	text.WriteString("    <merge_tree>\n")
+	for _, s := range cfg.tableSettings() {
+		fmt.Fprintf(&text, "        <%[1]s>%[2]s</%[1]s>\n", s[0], s[1])
+	}
+	text.WriteString("    </merge_tree>\n</clickhouse>\n")
+	name := filepath.Join(d.path, configFile)
+	if err := replaceFile(name, []byte(text.String())); err != nil {
+		return "", fmt.Errorf("embedded clickhouse: %w", err)
+	}
+	return name, nil
+}
+
+// defaultMemory is half of the memory that this machine or its container has, at most 8 GiB, and 2 GiB when the kernel does not say.
+func defaultMemory() int64 {
+	const fallback, least, most = 2 << 30, 256 << 20, 8 << 30
+	total := machineMemory()
+	// cgroup v2; "max" or no file means no limit.
+	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
+		if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && (total == 0 || limit < total) {
+			total = limit
+		}
+	}
+	if total == 0 {
+		return fallback
+	}
+	return max(least, min(total/2, most))
+}
+
+// machineMemory is MemTotal of /proc/meminfo in bytes, 0 when it cannot be read.
+func machineMemory() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "MemTotal:" {
+			kib, err := strconv.ParseInt(fields[1], 10, 64)
+			if err != nil {
+				return 0
+			}
+			return kib << 10
+		}
+	}
+	return 0
+}

@@ -1,0 +1,279 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Config of the embedded broker.
+type Config struct {
+	// DataDir is the folder of this broker's data, made when missing. It must belong to it alone. Required.
+	DataDir string
+	// Addr is host:port to listen on. The host must be a loopback address or "localhost"; port 0 takes a free one.
+	// Default "127.0.0.1:9092".
+	Addr string
+	// MaxFrameBytes bounds one request, in bytes. Default DefaultMaxFrameBytes.
+	MaxFrameBytes uint32
+	// RetentionInterval is the time between two rounds of deleting expired records. Default five minutes, as Apache Kafka's
+	// log.retention.check.interval.ms.
+	RetentionInterval time.Duration
+}
+
+// Deps are the broker's collaborators.
+type Deps struct {
+	// Logger may be nil: then nothing is logged.
+	Logger *slog.Logger
+	// Registerer may be nil: then the metrics go nowhere.
+	Registerer prometheus.Registerer
+}
+
+// Broker is one embedded broker. Run starts and stops it; it runs once.
+type Broker struct {
+	cfg     Config
+	logger  *slog.Logger
+	metrics *metrics
+
+	ready   chan struct{}
+	stopped chan struct{}
+
+	mu   sync.Mutex
+	ran  bool
+	addr string
+	err  error
+}
+
+// offsetsRetentionMinutes keeps committed offsets for ten years. Apache Kafka's seven days would make a machine that was switched off for
+// longer read every topic from its start.
+const offsetsRetentionMinutes = "5256000"
+
+// New checks the configuration and registers the metrics. It returns a *StartError with ErrNotLoopback for an address that other
+// machines could reach.
+func New(cfg Config, deps Deps) (*Broker, error) {
+	if cfg.DataDir == "" {
+		return nil, errors.New("embedded kafka: data folder is required")
+	}
+	if cfg.Addr == "" {
+		cfg.Addr = "127.0.0.1:9092"
+	}
+	if cfg.MaxFrameBytes == 0 {
+		cfg.MaxFrameBytes = DefaultMaxFrameBytes
+	}
+	if cfg.RetentionInterval <= 0 {
+		cfg.RetentionInterval = 5 * time.Minute
+	}
+	if err := checkLoopback(cfg.Addr); err != nil {
+		return nil, err
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	m, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	return &Broker{cfg: cfg, logger: deps.Logger, metrics: m, ready: make(chan struct{}), stopped: make(chan struct{})}, nil
+}
+
+func checkLoopback(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("embedded kafka: address %q: %w", addr, err)
+	}
+	ip := net.ParseIP(host)
+	if host == "localhost" || (ip != nil && ip.IsLoopback()) {
+		return nil
+	}
+	return &StartError{Reason: ErrNotLoopback, Where: addr,
+		Do: "the embedded broker has no authentication: listen on 127.0.0.1, or run a Kafka cluster and name it with --kafka-brokers"}
+}
+
+// Run serves until ctx ends, then closes the data cleanly and returns nil. It returns an error when the broker cannot start; a *StartError
+// where the operator can do something about it. A Broker runs once.
+func (b *Broker) Run(ctx context.Context) error {
+	b.mu.Lock()
+	if b.ran {
+		b.mu.Unlock()
+		return errors.New("embedded kafka: run: already ran")
+	}
+	b.ran = true
+	b.mu.Unlock()
+
+	err := b.run(ctx)
+	b.mu.Lock()
+	b.err = err
+	b.mu.Unlock()
+	close(b.stopped)
+	return err
+}
+
+func (b *Broker) run(ctx context.Context) error {
+	dir, err := openDataDir(b.cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	if err := dropSessionState(dir.broker()); err != nil {
+		return err
+	}
+	listener, err := b.listen(ctx)
+	if err != nil {
+		return err
+	}
+	cluster, err := b.newCluster(dir, listener)
+	if err != nil {
+		_ = listener.Close()
+		return err
+	}
+	defer cluster.Close()
+
+	b.mu.Lock()
+	b.addr = listener.Addr().String()
+	b.mu.Unlock()
+	close(b.ready)
+	b.metrics.up.Set(1)
+	defer b.metrics.up.Set(0)
+	b.logger.Info("embedded kafka serves", "addr", listener.Addr().String(), "data_dir", b.cfg.DataDir)
+
+	b.keepRetention(ctx, cluster)
+	return nil
+}
+
+// keepRetention deletes expired records until ctx ends. kfake's own timer starts only when a topic is created or altered, so
+// after a restart nothing would ever expire.
+func (b *Broker) keepRetention(ctx context.Context, cluster *kfake.Cluster) {
+	ticker := time.NewTicker(b.cfg.RetentionInterval)
+	defer ticker.Stop()
+	for {
+		cluster.ApplyRetention()
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (b *Broker) listen(ctx context.Context) (*guardListener, error) {
+	var lc net.ListenConfig
+	inner, err := lc.Listen(ctx, "tcp", b.cfg.Addr)
+	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, &StartError{Reason: ErrAddrInUse, Where: b.cfg.Addr, Cause: err,
+				Do: "stop the program that listens there, or choose another --kafka-addr (port 0 takes a free one)"}
+		}
+		return nil, fmt.Errorf("embedded kafka: listen: %w", err)
+	}
+	return newGuardListener(inner, b.cfg.MaxFrameBytes, b.reject), nil
+}
+
+func (b *Broker) reject(reason error, remote net.Addr) {
+	b.metrics.rejected.WithLabelValues(reasonLabel(reason)).Inc()
+	b.logger.Warn("kafka connection dropped", "err", reason, "remote", remote.String())
+}
+
+func (b *Broker) newCluster(dir *dataDir, listener *guardListener) (*kfake.Cluster, error) {
+	cluster, err := kfake.NewCluster(
+		kfake.NumBrokers(1),
+		kfake.ClusterID("mintlake-embedded"),
+		kfake.DataDir(dir.broker()),
+		kfake.SyncWrites(),
+		kfake.ListenFn(func(string, string) (net.Listener, error) { return listener, nil }),
+		// Members die with this process, so a short session only ever matters to members in other processes.
+		kfake.GroupMinSessionTimeout(time.Second),
+		kfake.BrokerConfigs(map[string]string{
+			"offsets.retention.minutes": offsetsRetentionMinutes,
+			"log.retention.ms":          "-1",
+			"log.retention.bytes":       "-1",
+		}),
+		kfake.WithLogger(kfakeLogger{b}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("embedded kafka: open %s: %w", dir.path, err)
+	}
+	cluster.ControlKey(keyCreateTopics, func(req kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		create, ok := req.(*kmsg.CreateTopicsRequest)
+		if !ok {
+			return nil, nil, false
+		}
+		resp := refuseCreateTopics(create)
+		return resp, nil, resp != nil
+	})
+	cluster.ControlKey(keyIncrementalAlterConfigs, func(req kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		alter, ok := req.(*kmsg.IncrementalAlterConfigsRequest)
+		if !ok {
+			return nil, nil, false
+		}
+		resp := refuseIncrementalAlter(alter)
+		return resp, nil, resp != nil
+	})
+	listener.open()
+	return cluster, nil
+}
+
+// dropSessionState removes what kfake saves of group members at a clean stop. All members lived in the process that stopped, or lost
+// their connection; a member that is remembered but gone makes the first rebalance wait for its session to time out.
+func dropSessionState(brokerDir string) error {
+	err := os.Remove(filepath.Join(brokerDir, "session_state.json"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("embedded kafka: forget group members: %w", err)
+	}
+	return nil
+}
+
+// Ready is closed as soon as the broker serves.
+func (b *Broker) Ready() <-chan struct{} { return b.ready }
+
+// WaitReady returns nil as soon as the broker serves, Run's error if it failed before that, or ctx's error.
+func (b *Broker) WaitReady(ctx context.Context) error {
+	select {
+	case <-b.ready:
+		return nil
+	default:
+	}
+	select {
+	case <-b.ready:
+		return nil
+	case <-b.stopped:
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.err == nil {
+			return errors.New("embedded kafka: stopped before it was ready")
+		}
+		return b.err
+	case <-ctx.Done():
+		return fmt.Errorf("embedded kafka: wait until ready: %w", ctx.Err())
+	}
+}
+
+// Addr is the host:port that the broker serves on; empty before it is ready.
+func (b *Broker) Addr() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.addr
+}
+
+// kfakeLogger passes kfake's warnings on; what it says below that is for its own developers.
+type kfakeLogger struct{ b *Broker }
+
+// Logf implements kfake.Logger.
+func (l kfakeLogger) Logf(level kfake.LogLevel, format string, args ...any) {
+	if level == kfake.LogLevelNone || level > kfake.LogLevelWarn {
+		return
+	}
+	l.b.metrics.warnings.Inc()
+	l.b.logger.Warn("embedded kafka warns", "err", fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,228 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxValidator bounds an ETag that is kept: a server could send kilobytes.
+const maxValidator = 256
+
+// Fetch gets what uri points to. Every error is an *Error; where several gateways failed, the one stands for all that leaves most hope.
+func (f *Fetcher) Fetch(ctx context.Context, uri string) (*Response, error) {
+	return f.Do(ctx, Request{URI: uri})
+}
+
+// Do fetches a request. Every error is an *Error.
+func (f *Fetcher) Do(ctx context.Context, request Request) (*Response, error) {
+	started := time.Now()
+	if request.Accept == "" {
+		request.Accept = "*/*"
+	}
+	response, err := f.fetchTarget(ctx, &request)
+	f.metrics.done(err, response, time.Since(started))
+	return response, err
+}
+
+func (f *Fetcher) fetchTarget(ctx context.Context, request *Request) (*Response, error) {
+	found, err := f.resolve(request.URI)
+	if err != nil {
+		return nil, err
+	}
+	if found.data != nil {
+		response := &Response{Body: found.data.body, ContentType: found.data.contentType, Status: http.StatusOK}
+		return response, check(request.Check, response)
+	}
+	whole, cancel := context.WithTimeout(ctx, f.cfg.Timeout)
+	defer cancel()
+	response, failed := f.race(whole, &found, request)
+	switch {
+	case failed == nil:
+		return response, nil
+	case ctx.Err() != nil:
+		return nil, &Error{Class: ClassOf(ctx.Err()), Err: ctx.Err()}
+	}
+	failed.Gateway = found.gateway
+	return nil, failed
+}
+
+func check(accept func(*Response) error, response *Response) error {
+	if accept == nil {
+		return nil
+	}
+	return accept(response)
+}
+
+// outcome is what came of one URL.
+type outcome struct {
+	response *Response
+	failed   *Error
+}
+
+// race asks the first URL, and the next one when it fails or takes longer than HedgeDelay; the first good answer wins and ends the others.
+func (f *Fetcher) race(ctx context.Context, found *target, request *Request) (*Response, *Error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	urls := f.health.sorted(found.urls)
+	results := make(chan outcome, len(urls)) // no loser waits for a reader
+	next, running := 0, 0
+	begin := func() {
+		u := urls[next]
+		next++
+		running++
+		go func() {
+			response, failed := f.try(ctx, u, found, request)
+			results <- outcome{response, failed}
+		}()
+	}
+	begin()
+	hedge := time.NewTimer(f.cfg.HedgeDelay)
+	defer hedge.Stop()
+	var worst *Error
+	for {
+		select {
+		case <-hedge.C:
+			if next < len(urls) {
+				begin()
+				hedge.Reset(f.cfg.HedgeDelay)
+			}
+		case out := <-results:
+			if running--; out.failed == nil {
+				return out.response, nil
+			}
+			out.failed.Gateway = found.gateway
+			if worst == nil || Retryable(out.failed) || !Retryable(worst) {
+				worst = out.failed
+			}
+			switch {
+			case next < len(urls) && ctx.Err() == nil:
+				begin()
+				hedge.Reset(f.cfg.HedgeDelay)
+			case running == 0:
+				return nil, worst
+			}
+		}
+	}
+}
+
+// try fetches one URL. Each of several gets less than the whole time.
+func (f *Fetcher) try(ctx context.Context, u *url.URL, found *target, request *Request) (*Response, *Error) {
+	host := hostPort(u)
+	if failed := f.health.refuse(host); failed != nil {
+		return nil, failed
+	}
+	bounded := ctx
+	if len(found.urls) > 1 {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, f.cfg.TryTimeout)
+		defer cancel()
+	}
+	response, failed := f.get(bounded, u, found, request)
+	if failed == nil || !errors.Is(ctx.Err(), context.Canceled) { // a loser of the race says nothing about its host
+		f.health.report(host, failed)
+	}
+	return response, failed
+}
+
+func (f *Fetcher) get(ctx context.Context, u *url.URL, found *target, request *Request) (*Response, *Error) {
+	outgoing, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, failure(ClassBadURL, "not a URL")
+	}
+	outgoing.Header.Set("User-Agent", f.cfg.UserAgent)
+	outgoing.Header.Set("Accept", request.Accept)
+	if request.ETag != "" {
+		outgoing.Header.Set("If-None-Match", request.ETag)
+	}
+	if request.LastModified != "" {
+		outgoing.Header.Set("If-Modified-Since", request.LastModified)
+	}
+	answer, err := f.client.Do(outgoing)
+	if err != nil {
+		return nil, classify(ctx, stripURL(err))
+	}
+	defer func() { _ = answer.Body.Close() }()
+	response := &Response{
+		Status: answer.StatusCode, ContentType: answer.Header.Get("Content-Type"),
+		ETag: validator(answer.Header, "Etag"), LastModified: validator(answer.Header, "Last-Modified"),
+	}
+	switch {
+	case answer.StatusCode == http.StatusNotModified && request.ETag+request.LastModified != "":
+		response.NotModified = true
+		return response, nil
+	case answer.StatusCode != http.StatusOK:
+		return nil, &Error{Class: ClassHTTPStatus, Status: answer.StatusCode, RetryAfter: retryAfter(answer.Header, time.Now())}
+	}
+	var failed *Error
+	if response.Body, failed = f.read(ctx, answer); failed != nil {
+		return nil, failed
+	}
+	if failed := found.verify(response); failed != nil {
+		return nil, failed
+	}
+	if err := check(request.Check, response); err != nil {
+		return nil, classify(ctx, err)
+	}
+	return response, nil
+}
+
+// validator is a header's value where it is short enough to keep and plain ASCII.
+func validator(header http.Header, name string) string {
+	value := header.Get(name)
+	if len(value) > maxValidator || strings.ContainsFunc(value, func(r rune) bool { return r < 0x20 || r > 0x7e }) {
+		return ""
+	}
+	return value
+}
+
+// stripURL takes the URL out of net/http's error text: it may carry a secret, and is as long as the chain allows.
+func stripURL(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}
+
+func (f *Fetcher) read(ctx context.Context, answer *http.Response) ([]byte, *Error) {
+	if answer.ContentLength > f.cfg.MaxBytes {
+		return nil, failure(ClassTooLarge, "body over %d bytes", f.cfg.MaxBytes)
+	}
+	if encoding := answer.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, failure(ClassBadEncoding, "a content encoding that was not asked for")
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, f.cfg.MaxBytes+1))
+	if err != nil {
+		failed := classify(ctx, err)
+		if answer.Uncompressed && failed.Class == ClassConnection && !errors.Is(err, io.ErrUnexpectedEOF) {
+			failed.Class = ClassBadEncoding
+		}
+		return nil, failed
+	}
+	if int64(len(body)) > f.cfg.MaxBytes {
+		return nil, failure(ClassTooLarge, "body over %d bytes", f.cfg.MaxBytes)
+	}
+	return body, nil
+}
+
+// maxRetryAfter is the most that is believed of a server's Retry-After.
+const maxRetryAfter = time.Hour
+
+// retryAfter reads seconds or a date; nonsense counts as none.
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	text := strings.TrimSpace(header.Get("Retry-After"))
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(at.Sub(now), 0), maxRetryAfter)
+	}
+	seconds, err := strconv.Atoi(text)
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return min(time.Duration(min(seconds, 3600))*time.Second, maxRetryAfter)
+}

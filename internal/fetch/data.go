@@ -1,0 +1,59 @@
+package fetch
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+)
+
+type dataPayload struct {
+	contentType string
+	body        []byte
+}
+
+// parseDataURI reads a data URI (RFC 2397) of at most limit bytes of payload.
+func parseDataURI(uri string, limit int64) (*dataPayload, error) {
+	// Percent-encoding triples, base64 adds a third: longer text cannot fit.
+	if int64(len(uri)) > 3*limit+1024 {
+		return nil, failure(ClassTooLarge, "data URI over %d bytes", limit)
+	}
+	header, payload, ok := strings.Cut(uri[len("data:"):], ",")
+	if !ok {
+		return nil, failure(ClassBadURL, "data URI without a comma")
+	}
+	contentType, isBase64 := header, false
+	if i := strings.LastIndexByte(header, ';'); i >= 0 && strings.EqualFold(strings.TrimSpace(header[i+1:]), "base64") {
+		contentType, isBase64 = header[:i], true
+	}
+	text, err := url.PathUnescape(payload)
+	if err != nil {
+		// A bare % occurs in hand-written JSON.
+		text = payload
+	}
+	body := []byte(text)
+	if isBase64 {
+		if body, err = decodeBase64(text); err != nil {
+			return nil, failure(ClassBadURL, "data URI is no base64")
+		}
+	}
+	if int64(len(body)) > limit {
+		return nil, failure(ClassTooLarge, "data URI over %d bytes", limit)
+	}
+	return &dataPayload{contentType: contentType, body: body}, nil
+}
+
+// decodeBase64 takes both alphabets, with and without padding, and ignores white space, as browsers do.
+func decodeBase64(text string) ([]byte, error) {
+	text = strings.Map(func(r rune) rune {
+		switch r {
+		case ' ', '\t', '\r', '\n', '=':
+			return -1
+		case '-':
+			return '+'
+		case '_':
+			return '/'
+		}
+		return r
+	}, text)
+	return base64.RawStdEncoding.DecodeString(text)
+}

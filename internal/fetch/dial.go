@@ -1,0 +1,156 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Resolver looks up the addresses of a host. *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// maxAddresses bounds how many of a host's addresses are tried.
+const maxAddresses = 4
+
+// dialer resolves once, checks the answer, and connects to the very address that was checked: a name that answers differently
+// the next time gains nothing. It is the only way by which the transport reaches the network.
+type dialer struct {
+	resolver Resolver
+	allowed  map[string]bool
+	timeout  time.Duration
+	// connect opens a connection to a checked address; tests put a local server behind public addresses.
+	connect func(ctx context.Context, address netip.Addr, port string, private bool) (net.Conn, error)
+}
+
+func newDialer(resolver Resolver, allowed map[string]bool, timeout time.Duration) *dialer {
+	d := &dialer{resolver: resolver, allowed: allowed, timeout: timeout}
+	d.connect = d.dialAddress
+	return d
+}
+
+func (d *dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if network != "tcp" {
+		return nil, failure(ClassRefusedAddress, "network is not tcp")
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, failure(ClassBadURL, "no host and port")
+	}
+	private := d.allowed[strings.ToLower(address)]
+	candidates, err := d.lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	var last error
+	tried := 0
+	for _, candidate := range candidates {
+		if !private && !Public(candidate) {
+			continue
+		}
+		if tried++; tried > maxAddresses {
+			break
+		}
+		conn, err := d.connect(ctx, candidate, port, private)
+		if err == nil {
+			return conn, nil
+		}
+		if last = err; ctx.Err() != nil {
+			break
+		}
+	}
+	if last == nil {
+		return nil, failure(ClassRefusedAddress, "host %s is not on the public internet", host)
+	}
+	return nil, last
+}
+
+func (d *dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if literal, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{literal}, nil
+	}
+	if numericHost(host) {
+		return nil, failure(ClassBadURL, "host is a number in another notation than a dotted quad")
+	}
+	bounded, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	found, err := d.resolver.LookupNetIP(bounded, "ip", host)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}
+	}
+	// A copy, since a resolver may keep its answer. A mapped address is refused where a URL names it, but resolvers hand over plain
+	// IPv4 in that form. IPv4 goes first: many servers run where IPv6 leads nowhere, and one that does not answer costs the whole
+	// connection time.
+	addresses := make([]netip.Addr, 0, len(found))
+	for _, address := range found {
+		addresses = append(addresses, address.Unmap())
+	}
+	slices.SortStableFunc(addresses, func(a, b netip.Addr) int { return a.BitLen() - b.BitLen() })
+	return addresses, nil
+}
+
+func (d *dialer) dialAddress(ctx context.Context, address netip.Addr, port string, private bool) (net.Conn, error) {
+	plain := net.Dialer{
+		Timeout: d.timeout,
+		// A second look at the socket's own address, behind everything that might go wrong above.
+		Control: func(_, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil || (!private && !Public(at.Addr())) {
+				return failure(ClassRefusedAddress, "address is not on the public internet")
+			}
+			return nil
+		},
+	}
+	return plain.DialContext(ctx, "tcp", net.JoinHostPort(address.String(), port))
+}
+
+// DialTLSContext makes the handshake itself, so that what fails in it has its own class whatever its error looks like.
+func (d *dialer) DialTLSContext(ctx context.Context, network, address string) (net.Conn, error) {
+	plain, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, failure(ClassBadURL, "no host and port")
+	}
+	bounded, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	secured := tls.Client(plain, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12})
+	if err := secured.HandshakeContext(bounded); err != nil {
+		_ = plain.Close()
+		if bounded.Err() != nil {
+			return nil, bounded.Err()
+		}
+		return nil, &Error{Class: ClassTLS, Err: err}
+	}
+	return secured, nil
+}
+
+func newTransport(d *dialer, cfg Config) *http.Transport {
+	return &http.Transport{
+		// Never the environment's proxy: it would resolve names itself, behind the check.
+		Proxy:                  nil,
+		DialContext:            d.DialContext,
+		DialTLSContext:         d.DialTLSContext,
+		ResponseHeaderTimeout:  cfg.TryTimeout,
+		MaxResponseHeaderBytes: 64 << 10,
+		MaxIdleConns:           64,
+		MaxIdleConnsPerHost:    2,
+		MaxConnsPerHost:        0, // hostLimit bounds requests
+		IdleConnTimeout:        15 * time.Second,
+		DisableCompression:     false,
+		// HTTP/1.1 only: each request has its connection, and a hostile server has fewer ways.
+		ForceAttemptHTTP2: false,
+	}
+}

@@ -1,0 +1,177 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// Class says why a fetch failed. The set is finite: it is a metric label.
+type Class string
+
+// Classes of failure.
+const (
+	// ClassBadURL is a URI that no fetch can be made of: scheme, host, port, credentials, CID, data URI.
+	ClassBadURL Class = "bad_url"
+	// ClassRefusedAddress is a host whose addresses are private, loopback, link-local or otherwise not on the public internet.
+	ClassRefusedAddress Class = "refused_address"
+	// ClassDNS is a host name that does not resolve.
+	ClassDNS Class = "dns"
+	// ClassConnection is a connection that could not be made, or broke.
+	ClassConnection Class = "connection"
+	// ClassTLS is a handshake or a certificate that failed.
+	ClassTLS Class = "tls"
+	// ClassTimeout is a fetch that took longer than its limit.
+	ClassTimeout Class = "timeout"
+	// ClassRedirects is too many redirects, or one without a target.
+	ClassRedirects Class = "redirects"
+	// ClassHTTPStatus is an answer with another status than 200.
+	ClassHTTPStatus Class = "http_status"
+	// ClassTooLarge is a body, after decompression, or a header over its limit.
+	ClassTooLarge Class = "too_large"
+	// ClassBadEncoding is a body that does not decompress.
+	ClassBadEncoding Class = "bad_encoding"
+	// ClassNotJSON is a body that is no JSON document.
+	ClassNotJSON Class = "not_json"
+	// ClassErrorBody is a JSON document that only reports an error, served as 200.
+	ClassErrorBody Class = "error_body"
+	// ClassNotImage is a body that is no image of a known kind: an HTML page, a challenge, nothing at all.
+	ClassNotImage Class = "not_image"
+	// ClassBadImage is a body that begins like an image and does not decode as one.
+	ClassBadImage Class = "bad_image"
+	// ClassImageBounds is an image with more pixels than the limit.
+	ClassImageBounds Class = "image_bounds"
+	// ClassWrongContent is a body that is not what its content identifier names.
+	ClassWrongContent Class = "wrong_content"
+	// ClassHostPaused is a host that asked for time, by 429 or Retry-After, and was not asked again before it.
+	ClassHostPaused Class = "host_paused"
+	// ClassHostDown is a host that failed several times in a row and was not asked again yet.
+	ClassHostDown Class = "host_down"
+	// ClassCanceled is a fetch whose caller went away; it says nothing about the URI.
+	ClassCanceled Class = "canceled"
+	// ClassOK is no failure; ClassOf(nil).
+	ClassOK Class = "ok"
+)
+
+// Classes lists every class, ClassOK included.
+func Classes() []Class {
+	return []Class{
+		ClassOK, ClassBadURL, ClassRefusedAddress, ClassDNS, ClassConnection, ClassTLS, ClassTimeout, ClassRedirects, ClassHTTPStatus,
+		ClassTooLarge, ClassBadEncoding, ClassNotJSON, ClassErrorBody, ClassNotImage, ClassBadImage, ClassImageBounds, ClassWrongContent,
+		ClassHostPaused, ClassHostDown, ClassCanceled,
+	}
+}
+
+// Error is a failed fetch. Its text names hosts and no more of a URL: paths and queries can carry secrets.
+type Error struct {
+	Class Class
+	// Status of the answer when Class is ClassHTTPStatus, else 0.
+	Status int
+	// RetryAfter is what the server asked for, 0 when it did not.
+	RetryAfter time.Duration
+	// DownFor is how long the host has been failing when Class is ClassHostDown.
+	DownFor time.Duration
+	// Gateway says that the content lies behind a gateway that may find it later, so that a 404 is not final.
+	Gateway bool
+	// Err is the cause; may be nil.
+	Err error
+}
+
+func (e *Error) Error() string {
+	text := string(e.Class)
+	if e.Status != 0 {
+		text = fmt.Sprintf("%s %d", text, e.Status)
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+func failure(class Class, format string, args ...any) *Error {
+	return &Error{Class: class, Err: fmt.Errorf(format, args...)}
+}
+
+// ClassOf is the class of a fetch's outcome: ClassOK for nil, ClassConnection for an error that is not this package's.
+func ClassOf(err error) Class {
+	var failed *Error
+	switch {
+	case err == nil:
+		return ClassOK
+	case errors.As(err, &failed):
+		return failed.Class
+	case errors.Is(err, context.Canceled):
+		return ClassCanceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return ClassTimeout
+	default:
+		return ClassConnection
+	}
+}
+
+// Retryable says whether the same fetch may succeed soon without anyone changing anything.
+func Retryable(err error) bool {
+	var failed *Error
+	if !errors.As(err, &failed) {
+		return false
+	}
+	switch failed.Class {
+	case ClassDNS:
+		var dns *net.DNSError
+		return !errors.As(failed.Err, &dns) || !dns.IsNotFound
+	case ClassConnection, ClassTimeout, ClassBadEncoding, ClassHostPaused, ClassHostDown:
+		return true
+	case ClassHTTPStatus:
+		return retryableStatus(failed.Status, failed.Gateway)
+	case ClassNotJSON, ClassErrorBody, ClassNotImage, ClassBadImage, ClassWrongContent:
+		// A gateway's challenge or error page, served as 200, or half of the content.
+		return failed.Gateway
+	case ClassOK, ClassBadURL, ClassRefusedAddress, ClassTLS, ClassRedirects, ClassTooLarge, ClassImageBounds, ClassCanceled:
+		return false
+	}
+	return false
+}
+
+func retryableStatus(status int, gateway bool) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	case http.StatusNotFound, http.StatusGone:
+		return gateway
+	}
+	return status >= 500
+}
+
+// classify turns what net/http returned into an Error. parent is the caller's context: when it ended, the fetch was not at fault.
+func classify(parent context.Context, err error) *Error {
+	var failed *Error
+	if errors.As(err, &failed) {
+		return failed
+	}
+	if parent.Err() != nil {
+		return &Error{Class: ClassOf(parent.Err()), Err: parent.Err()}
+	}
+	return &Error{Class: classOfCause(err), Err: err}
+}
+
+func classOfCause(err error) Class {
+	var (
+		dns    *net.DNSError
+		netErr net.Error
+	)
+	switch {
+	case errors.As(err, &dns) && !dns.IsTimeout:
+		return ClassDNS
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
+		return ClassTimeout
+	default:
+		return ClassConnection
+	}
+}

@@ -1,0 +1,222 @@
+// Package fetch gets what hostile URLs point to: token metadata, and logos.
+//
+// In: a URI that anyone may have written on the chain: http(s), ipfs://, a bare CID, ar://, data:.
+// Out: the body, bounded, or an *Error with a class. Content that is addressed by its hash is fetched from several gateways in a race, the
+// healthy ones first, and compared with its address where the address tells enough (see verify.go).
+// Guarantees: connects only to addresses that were checked to be on the public internet, at every redirect, and to the very address
+// that was checked; sends no cookie, credential or referrer; never takes longer, follows further or keeps more than configured,
+// sizes counted after decompression.
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Config bounds a Fetcher. Zero values take the default.
+type Config struct {
+	// Purpose names the fetcher in metrics, e.g. metadata or image. Default "metadata".
+	Purpose string
+	// Timeout bounds a whole fetch: waiting for a place at the host, redirects and further gateways included. Default 15 s.
+	Timeout time.Duration
+	// TryTimeout bounds one URL of it where there are several gateways. Default 8 s.
+	TryTimeout time.Duration
+	// ConnectTimeout bounds one connection and one TLS handshake. Default 4 s.
+	ConnectTimeout time.Duration
+	// MaxBytes bounds the body after decompression. Default 1 MiB.
+	MaxBytes int64
+	// MaxRedirects followed for one URL. Default 5.
+	MaxRedirects int
+	// PerHost is how many requests may be under way to one host:port. Default 4.
+	PerHost int
+	// HedgeDelay is how long one gateway may take before the next one is asked too. Default 1.5 s.
+	HedgeDelay time.Duration
+	// PerGateway is the same for the hosts of the configured gateways, which serve most tokens. Default 16.
+	PerGateway int
+	// IPFSGateways are URLs that a CID is appended to, in the order to try while all are healthy. Default https://ipfs.io/ipfs/,
+	// https://dweb.link/ipfs/, https://gateway.pinata.cloud/ipfs/.
+	IPFSGateways []string
+	// ArweaveGateways are URLs that a transaction id is appended to. Default https://arweave.net/, https://permagate.io/.
+	ArweaveGateways []string
+	// AllowPrivate lists the exact host:port pairs, as URLs name them, that may be on private addresses: the demo's and the tests' servers.
+	// Default none.
+	AllowPrivate []string
+	// UserAgent of every request. Default "Mintlake/1 (+https://github.com/mintlake/mintlake)".
+	UserAgent string
+}
+
+// Deps are the collaborators of a Fetcher.
+type Deps struct {
+	// Resolver may be nil: then Go's own resolver is used, never libc's, which reads numbers as addresses.
+	Resolver Resolver
+	// Connect opens a connection to an address that was checked. It may be nil: then it is the network's. Tests put a local server behind
+	// public addresses with it.
+	Connect func(ctx context.Context, address netip.Addr, port string) (net.Conn, error)
+	// Registerer may be nil: then the metrics go nowhere.
+	Registerer prometheus.Registerer
+	// Now is the clock of back-off. Default time.Now.
+	Now func() time.Time
+}
+
+// Response is what a fetch brought.
+type Response struct {
+	Body []byte
+	// ContentType as the server said; never to be trusted.
+	ContentType string
+	// Status is 200, also for data URIs; 304 when NotModified.
+	Status int
+	// NotModified says that the server confirmed the validators of the Request; there is no body then.
+	NotModified bool
+	// ETag and LastModified are the answer's validators; empty where it has none or one over 256 bytes.
+	ETag, LastModified string
+	// Verified says that the body was compared with the content identifier in the URI, and is its own.
+	Verified bool
+}
+
+// Request is what to fetch and what to take for it.
+type Request struct {
+	URI string
+	// Accept is the header's value. Default */*.
+	Accept string
+	// Check refuses an answer with an *Error; the next gateway is tried then. It may change the Response. May be nil.
+	Check func(*Response) error
+	// ETag and LastModified are validators of an earlier answer: one that still stands is NotModified.
+	ETag, LastModified string
+}
+
+// Fetcher fetches. It may be used by many goroutines at once.
+type Fetcher struct {
+	cfg          Config
+	allowed      map[string]bool
+	ipfs         []*url.URL
+	arweave      []*url.URL
+	firstIPFS    string
+	firstArweave string
+	dialer       *dialer
+	transport    *http.Transport
+	client       *http.Client
+	metrics      *metrics
+	health       *health
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.Purpose, "metadata")
+	setDefault(&c.Timeout, 15*time.Second)
+	setDefault(&c.TryTimeout, 8*time.Second)
+	setDefault(&c.ConnectTimeout, 4*time.Second)
+	setDefault(&c.MaxBytes, 1<<20)
+	setDefault(&c.MaxRedirects, 5)
+	setDefault(&c.PerHost, 4)
+	setDefault(&c.PerGateway, 16)
+	setDefault(&c.HedgeDelay, 1500*time.Millisecond)
+	setDefault(&c.UserAgent, "Mintlake/1 (+https://github.com/mintlake/mintlake)")
+	if c.IPFSGateways == nil {
+		c.IPFSGateways = []string{"https://ipfs.io/ipfs/", "https://dweb.link/ipfs/", "https://gateway.pinata.cloud/ipfs/"}
+	}
+	if c.ArweaveGateways == nil {
+		c.ArweaveGateways = []string{"https://arweave.net/", "https://permagate.io/"}
+	}
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// New checks the configuration and registers the metrics. It tells all problems at once.
+func New(cfg Config, deps Deps) (*Fetcher, error) {
+	cfg = cfg.withDefaults()
+	f := &Fetcher{cfg: cfg, allowed: map[string]bool{}}
+	var problems []error
+	if cfg.Timeout < 0 || cfg.TryTimeout < 0 || cfg.ConnectTimeout < 0 || cfg.MaxBytes < 0 || cfg.MaxRedirects < 0 || cfg.PerHost < 0 ||
+		cfg.PerGateway < 0 || cfg.HedgeDelay < 0 {
+		problems = append(problems, errors.New("fetch: limits must be positive"))
+	}
+	for _, pair := range cfg.AllowPrivate {
+		host, port, err := net.SplitHostPort(pair)
+		if err != nil || host == "" || port == "" {
+			problems = append(problems, fmt.Errorf("fetch: allow_private %q: want host:port", pair))
+			continue
+		}
+		f.allowed[strings.ToLower(net.JoinHostPort(host, port))] = true
+	}
+	f.ipfs, f.firstIPFS = parseGateways("ipfs_gateways", cfg.IPFSGateways, &problems)
+	f.arweave, f.firstArweave = parseGateways("arweave_gateways", cfg.ArweaveGateways, &problems)
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	if deps.Resolver == nil {
+		deps.Resolver = &net.Resolver{PreferGo: true}
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	f.health = newHealth(deps.Now)
+	var err error
+	if f.metrics, err = newMetrics(cfg.Purpose, deps.Registerer); err != nil {
+		return nil, err
+	}
+	f.dialer = newDialer(deps.Resolver, f.allowed, cfg.ConnectTimeout)
+	if deps.Connect != nil {
+		f.dialer.connect = func(ctx context.Context, address netip.Addr, port string, _ bool) (net.Conn, error) {
+			return deps.Connect(ctx, address, port)
+		}
+	}
+	f.transport = newTransport(f.dialer, cfg)
+	f.client = &http.Client{
+		Transport:     newHostLimit(f.transport, f.limitOf),
+		CheckRedirect: f.checkRedirect,
+		// No cookie jar, on purpose.
+	}
+	return f, nil
+}
+
+// limitOf is how many requests may be under way to a host:port.
+func (f *Fetcher) limitOf(host string) int {
+	for _, gateways := range [][]*url.URL{f.ipfs, f.arweave} {
+		for _, gateway := range gateways {
+			if hostPort(gateway) == host {
+				return f.cfg.PerGateway
+			}
+		}
+	}
+	return f.cfg.PerHost
+}
+
+func parseGateways(key string, texts []string, problems *[]error) (gateways []*url.URL, first string) {
+	for _, text := range texts {
+		u, err := url.Parse(text)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil {
+			*problems = append(*problems, fmt.Errorf("fetch: %s %q: want an http(s) URL that an identifier is appended to", key, text))
+			continue
+		}
+		gateways = append(gateways, u)
+	}
+	if len(gateways) > 0 {
+		first = gateways[0].Host
+	}
+	return gateways, first
+}
+
+// Close drops idle connections.
+func (f *Fetcher) Close() { f.transport.CloseIdleConnections() }
+
+func (f *Fetcher) checkRedirect(request *http.Request, via []*http.Request) error {
+	if len(via) > f.cfg.MaxRedirects {
+		return failure(ClassRedirects, "more than %d redirects", f.cfg.MaxRedirects)
+	}
+	request.Header.Del("Referer")
+	return f.checkURL(request.URL)
+}

@@ -1,0 +1,145 @@
+package fetch
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+const (
+	// healthHosts bounds the hosts whose health is remembered, the ones asked last.
+	healthHosts = 20_000
+	// failuresUntilDown is how many failures in a row take a host for down.
+	failuresUntilDown = 5
+	firstDown         = time.Second
+	longestDown       = 5 * time.Minute
+	// pauseWithoutRetryAfter follows a 429 that says nothing.
+	pauseWithoutRetryAfter = 5 * time.Second
+)
+
+// health remembers which hosts want to be left alone. A host that answered 429, or 503 with Retry-After, is paused for as long as it asked. A
+// host that failed to answer at all several times in a row is down, for longer each time; what it would be asked fails at once, so that a
+// dead host costs a thousand tokens no more than it costs five.
+type health struct {
+	now   func() time.Time
+	mu    sync.Mutex
+	hosts *lru.Cache[string, *hostHealth]
+}
+
+type hostHealth struct {
+	failures int
+	since    time.Time // the first of them
+	until    time.Time
+	paused   bool
+	last     Class
+}
+
+func newHealth(now func() time.Time) *health {
+	hosts, _ := lru.New[string, *hostHealth](healthHosts) // fails only for a size below 1
+	return &health{now: now, hosts: hosts}
+}
+
+// refuse is nil when the host may be asked.
+func (h *health) refuse(host string) *Error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	state, ok := h.hosts.Get(host)
+	if !ok {
+		return nil
+	}
+	left := state.until.Sub(h.now())
+	switch {
+	case left <= 0:
+		return nil
+	case state.paused:
+		return &Error{Class: ClassHostPaused, RetryAfter: left, Err: errors.New("the host asked for time")}
+	default:
+		return &Error{Class: ClassHostDown, RetryAfter: left, DownFor: h.now().Sub(state.since), Err: errors.New("the host failed last with " + string(state.last))}
+	}
+}
+
+// report learns from an answer or a failure; nil is success.
+func (h *health) report(host string, failed *Error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	state, known := h.hosts.Get(host)
+	pause := pauseOf(failed)
+	broken := failed != nil && unanswered(failed.Class)
+	switch {
+	case pause == 0 && !broken:
+		// An answer that was on its way when the host asked for time does not take that back.
+		if known && (!state.paused || !state.until.After(h.now())) {
+			h.hosts.Remove(host)
+		}
+		return
+	case !known:
+		state = &hostHealth{}
+		h.hosts.Add(host, state)
+	}
+	if pause > 0 {
+		state.paused, state.until = true, later(state.until, h.now().Add(pause))
+		return
+	}
+	if state.failures == 0 {
+		state.since = h.now()
+	}
+	state.last = failed.Class
+	if state.failures++; state.failures >= failuresUntilDown {
+		// One more failure than the last: a trial after each wait, that waits twice as long when it fails.
+		wait := min(firstDown<<min(state.failures-failuresUntilDown, 12), longestDown)
+		state.paused, state.until = false, h.now().Add(wait)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// pauseOf is how long the answer asks to wait, 0 when it does not.
+func pauseOf(failed *Error) time.Duration {
+	switch {
+	case failed == nil || failed.Class != ClassHTTPStatus:
+		return 0
+	case failed.Status == http.StatusTooManyRequests && failed.RetryAfter == 0:
+		return pauseWithoutRetryAfter
+	case failed.Status == http.StatusTooManyRequests, failed.Status == http.StatusServiceUnavailable:
+		return failed.RetryAfter
+	}
+	return 0
+}
+
+// unanswered says that a failure is the host's own and not the content's.
+func unanswered(class Class) bool {
+	return class == ClassConnection || class == ClassTimeout || class == ClassDNS || class == ClassTLS
+}
+
+// sorted puts the hosts that may not be asked now behind the others, and those that failed last behind those that did not.
+func (h *health) sorted(urls []*url.URL) []*url.URL {
+	if len(urls) < 2 {
+		return urls
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.now()
+	rank := func(u *url.URL) int {
+		state, ok := h.hosts.Peek(hostPort(u))
+		switch {
+		case !ok:
+			return 0
+		case state.until.After(now):
+			return healthHosts
+		}
+		return state.failures
+	}
+	urls = slices.Clone(urls)
+	slices.SortStableFunc(urls, func(a, b *url.URL) int { return rank(a) - rank(b) })
+	return urls
+}

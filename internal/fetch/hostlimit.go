@@ -1,0 +1,78 @@
+package fetch
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// hostLimit bounds how many requests are under way to one host:port, redirects included: a request holds its place until its body
+// is closed. A host's entry lives only while someone holds or waits for a place.
+type hostLimit struct {
+	next  http.RoundTripper
+	limit func(host string) int
+
+	mu    sync.Mutex
+	hosts map[string]*hostPlaces
+}
+
+type hostPlaces struct {
+	places chan struct{}
+	users  int
+}
+
+func newHostLimit(next http.RoundTripper, limit func(host string) int) *hostLimit {
+	return &hostLimit{next: next, limit: limit, hosts: map[string]*hostPlaces{}}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (h *hostLimit) RoundTrip(request *http.Request) (*http.Response, error) {
+	release, err := h.acquire(request.Context(), hostPort(request.URL))
+	if err != nil {
+		return nil, err
+	}
+	response, err := h.next.RoundTrip(request)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	response.Body = &releasingBody{ReadCloser: response.Body, release: release}
+	return response, nil
+}
+
+func (h *hostLimit) acquire(ctx context.Context, host string) (release func(), err error) {
+	h.mu.Lock()
+	entry := h.hosts[host]
+	if entry == nil {
+		entry = &hostPlaces{places: make(chan struct{}, h.limit(host))}
+		h.hosts[host] = entry
+	}
+	entry.users++
+	h.mu.Unlock()
+
+	leave := func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if entry.users--; entry.users == 0 {
+			delete(h.hosts, host)
+		}
+	}
+	select {
+	case entry.places <- struct{}{}:
+		return sync.OnceFunc(func() { <-entry.places; leave() }), nil
+	case <-ctx.Done():
+		leave()
+		return nil, ctx.Err()
+	}
+}
+
+type releasingBody struct {
+	io.ReadCloser
+	release func()
+}
+
+func (b *releasingBody) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,176 @@
+package fetch
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strings"
+
+	"github.com/mr-tron/base58"
+)
+
+// Multicodec numbers: https://github.com/multiformats/multicodec/blob/master/table.csv
+const (
+	codecRaw   = 0x55
+	codecDagPB = 0x70
+	hashSHA256 = 0x12
+)
+
+// contentID is a CID taken apart, as far as it can be checked.
+type contentID struct {
+	codec  uint64
+	digest [sha256.Size]byte
+}
+
+// parseCID is false for what is valid and cannot be checked: another hash, a truncated one.
+func parseCID(text string) (contentID, bool) {
+	raw, ok := decodeCID(text)
+	if !ok {
+		return contentID{}, false
+	}
+	id := contentID{codec: codecDagPB}
+	if len(text) != 46 || !strings.HasPrefix(text, "Qm") {
+		version, n := binary.Uvarint(raw)
+		codec, m := binary.Uvarint(raw[max(n, 0):])
+		if version != 1 || n <= 0 || m <= 0 {
+			return contentID{}, false
+		}
+		id.codec, raw = codec, raw[n+m:]
+	}
+	if len(raw) != 2+sha256.Size || raw[0] != hashSHA256 || raw[1] != sha256.Size {
+		return contentID{}, false
+	}
+	id.digest = [sha256.Size]byte(raw[2:])
+	return id, true
+}
+
+// decodeCID is the bytes of a CID in one of the notations that validCID takes.
+func decodeCID(text string) ([]byte, bool) {
+	if len(text) < 8 || len(text) > maxCIDLength {
+		return nil, false
+	}
+	var raw []byte
+	var err error
+	switch {
+	case len(text) == 46 && strings.HasPrefix(text, "Qm"):
+		raw, err = base58.Decode(text)
+	case text[0] == 'b', text[0] == 'B':
+		raw, err = base32Lower.DecodeString(strings.ToLower(text[1:]))
+	case text[0] == 'z':
+		raw, err = base58.Decode(text[1:])
+	case text[0] == 'f', text[0] == 'F':
+		raw, err = hex.DecodeString(strings.ToLower(text[1:]))
+	default:
+		return nil, false
+	}
+	return raw, err == nil
+}
+
+// verify compares a body with the content identifier that it was asked for by. A raw identifier is the hash of the body: another body is a
+// failure. A dag-pb identifier is the hash of a tree that the body was cut into; the cuts are the uploader's choice. The usual ones are
+// tried, and where none fits the body stays unverified, since it may have been cut otherwise.
+func (t *target) verify(response *Response) *Error {
+	id, ok := parseCID(t.whole)
+	if !ok {
+		return nil
+	}
+	switch id.codec {
+	case codecRaw:
+		if sha256.Sum256(response.Body) != id.digest {
+			return failure(ClassWrongContent, "the body is not what the content identifier names")
+		}
+		response.Verified = true
+	case codecDagPB:
+		response.Verified = isFile(response.Body, id.digest)
+	}
+	return nil
+}
+
+// Sizes of chunks: what `ipfs add` cuts by default, and what it and the upload services cut since 2025.
+var chunkSizes = []int{256 << 10, 1 << 20}
+
+// maxLinks of one node in trees of 256 KiB chunks (go-ipfs-unixfs, DefaultLinksPerBlock). Larger files would need a second layer.
+const maxLinks = 174
+
+// isFile says that body, cut as usual, is the UnixFS file with this digest. https://github.com/ipfs/specs/blob/main/UNIXFS.md
+func isFile(body []byte, digest [sha256.Size]byte) bool {
+	if sha256.Sum256(fileNode(body, nil)) == digest {
+		return true
+	}
+	for _, size := range chunkSizes {
+		if len(body) <= size {
+			continue // one chunk is the leaf itself, checked above; a raw one has the raw codec
+		}
+		if (len(body)+size-1)/size > maxLinks {
+			continue
+		}
+		for _, raw := range []bool{false, true} {
+			if sha256.Sum256(treeNode(body, size, raw)) == digest {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+type link struct {
+	cid         []byte
+	size, total uint64
+}
+
+// treeNode is the root of a tree of one layer. Leaves that are nodes have links of version 0: no tool makes others by itself.
+func treeNode(body []byte, chunk int, raw bool) []byte {
+	var links []link
+	for start := 0; start < len(body); start += chunk {
+		part := body[start:min(start+chunk, len(body))]
+		l := link{size: uint64(len(part)), total: uint64(len(part))}
+		if raw {
+			sum := sha256.Sum256(part)
+			l.cid = append([]byte{1, codecRaw, hashSHA256, sha256.Size}, sum[:]...)
+		} else {
+			node := fileNode(part, nil)
+			sum := sha256.Sum256(node)
+			l.total = uint64(len(node))
+			l.cid = append([]byte{hashSHA256, sha256.Size}, sum[:]...)
+		}
+		links = append(links, l)
+	}
+	return fileNode(nil, links)
+}
+
+// fileNode is the dag-pb node of a UnixFS file: links first, then the data, as the canonical form of dag-pb wants.
+func fileNode(data []byte, links []link) []byte {
+	var unixfs []byte
+	unixfs = appendVarintField(unixfs, 1, 2) // Type: File
+	total := uint64(len(data))
+	if links == nil && len(data) > 0 {
+		unixfs = appendBytesField(unixfs, 2, data)
+	}
+	for _, l := range links {
+		total += l.size
+	}
+	unixfs = appendVarintField(unixfs, 3, total)
+	for _, l := range links {
+		unixfs = appendVarintField(unixfs, 4, l.size)
+	}
+	var node bytes.Buffer
+	for _, l := range links {
+		var entry []byte
+		entry = appendBytesField(entry, 1, l.cid)
+		entry = appendBytesField(entry, 2, nil) // the name, empty and yet there
+		entry = appendVarintField(entry, 3, l.total)
+		node.Write(appendBytesField(nil, 2, entry))
+	}
+	node.Write(appendBytesField(nil, 1, unixfs))
+	return node.Bytes()
+}
+
+func appendVarintField(dst []byte, field int, value uint64) []byte {
+	return binary.AppendUvarint(append(dst, byte(field<<3)), value)
+}
+
+func appendBytesField(dst []byte, field int, value []byte) []byte {
+	dst = binary.AppendUvarint(append(dst, byte(field<<3|2)), uint64(len(value)))
+	return append(dst, value...)
+}

@@ -1,0 +1,129 @@
+package imageload
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/blobs"
+	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/picture"
+)
+
+// web is a Fetcher that counts.
+type web struct {
+	count atomic.Int64
+	serve func(request fetch.Request) (*fetch.Response, error)
+}
+
+func (w *web) Do(_ context.Context, request fetch.Request) (*fetch.Response, error) {
+	w.count.Add(1)
+	response, err := w.serve(request)
+	if err == nil && request.Check != nil && !response.NotModified {
+		err = request.Check(response)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+func newLoader(t *testing.T, w *web, now func() time.Time) (*Loader, *blobs.Store) {
+	t.Helper()
+	store, err := blobs.New(blobs.Config{Dir: t.TempDir()}, blobs.Deps{})
+	require.NoError(t, err)
+	require.NoError(t, store.Open())
+	loader, err := New(Config{Recent: time.Minute}, Deps{Fetcher: w, Store: store, Now: now})
+	require.NoError(t, err)
+	return loader, store
+}
+
+func TestAURLIsFetchedOnce(t *testing.T) {
+	release := make(chan struct{})
+	w := &web{serve: func(fetch.Request) (*fetch.Response, error) {
+		<-release
+		return &fetch.Response{Body: pngOf(1)}, nil
+	}}
+	at := time.Unix(1000, 0)
+	loader, _ := newLoader(t, w, func() time.Time { return at })
+	var group sync.WaitGroup
+	var began sync.WaitGroup
+	for range 50 {
+		began.Add(1)
+		group.Go(func() {
+			began.Done()
+			image, err := loader.Load(context.Background(), Request{URL: "x"})
+			if err != nil || image.Type != picture.PNG {
+				t.Error(err)
+			}
+		})
+	}
+	began.Wait()
+	close(release)
+	group.Wait()
+	require.EqualValues(t, 1, w.count.Load())
+	_, err := loader.Load(context.Background(), Request{URL: "x", Anew: true})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, w.count.Load())
+	at = at.Add(2 * time.Minute)
+	_, err = loader.Load(context.Background(), Request{URL: "x"})
+	require.NoError(t, err)
+	require.EqualValues(t, 3, w.count.Load(), "what was found is not believed for ever")
+}
+
+// Who does not wait leaves the load to those who come next.
+func TestALoadOutlivesItsCaller(t *testing.T) {
+	release, arrived := make(chan struct{}), make(chan struct{})
+	w := &web{serve: func(fetch.Request) (*fetch.Response, error) {
+		close(arrived)
+		<-release
+		return &fetch.Response{Body: pngOf(1)}, nil
+	}}
+	loader, store := newLoader(t, w, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { <-arrived; cancel() }()
+	_, err := loader.Load(ctx, Request{URL: "x"})
+	require.Equal(t, fetch.ClassCanceled, fetch.ClassOf(err))
+	close(release)
+	require.Eventually(t, func() bool { return store.Has(blobs.KeyOf(pngOf(1))) }, 30*time.Second, time.Millisecond)
+	require.EqualValues(t, 1, w.count.Load())
+}
+
+func TestFailuresThatPassAreTriedAgain(t *testing.T) {
+	for class, again := range map[fetch.Class]bool{fetch.ClassTimeout: true, fetch.ClassRefusedAddress: false} {
+		w := &web{serve: func(fetch.Request) (*fetch.Response, error) { return nil, &fetch.Error{Class: class} }}
+		loader, _ := newLoader(t, w, nil)
+		for range 2 {
+			_, err := loader.Load(context.Background(), Request{URL: "x"})
+			require.Equal(t, class, fetch.ClassOf(err))
+		}
+		require.Equal(t, again, w.count.Load() == 2, class)
+	}
+}
+
+func TestVariantsAreMadeOnceAndStored(t *testing.T) {
+	w := &web{serve: func(fetch.Request) (*fetch.Response, error) { return &fetch.Response{Body: pngOf(1)}, nil }}
+	loader, store := newLoader(t, w, nil)
+	image, err := loader.Load(context.Background(), Request{URL: "x"})
+	require.NoError(t, err)
+	variant := picture.Variant{Type: picture.WebP}
+	made, ok := loader.Variant(context.Background(), image.Key, variant)
+	require.True(t, ok)
+	require.Equal(t, picture.WebP, made.Type)
+	again, ok := loader.Variant(context.Background(), image.Key, variant)
+	require.True(t, ok)
+	require.Same(t, made, again)
+	same, ok := loader.Variant(context.Background(), image.Key, picture.Variant{})
+	require.True(t, ok)
+	require.Equal(t, pngOf(1), same.Body)
+	store.Delete(image.Key)
+	_, ok = loader.Variant(context.Background(), image.Key, picture.Variant{Size: 32})
+	require.False(t, ok)
+	kept, ok := loader.Variant(context.Background(), image.Key, variant)
+	require.True(t, ok, "a variant needs its image no more")
+	require.Equal(t, made.Body, kept.Body)
+}

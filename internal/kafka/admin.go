@@ -1,0 +1,337 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// AdminConfig configures an Admin.
+type AdminConfig struct {
+	// Brokers are host:port addresses to begin with. Required.
+	Brokers []string
+	// ClientID is shown in the brokers' logs. Default "mintlake".
+	ClientID string
+}
+
+// Admin makes topics and reads offsets. Safe for many goroutines. All methods retry errors that pass until ctx ends.
+type Admin struct {
+	client *client
+	log    *sampler
+}
+
+// NewAdmin checks the configuration; it connects on the first call.
+func NewAdmin(cfg AdminConfig, deps Deps) (*Admin, error) {
+	c, err := newClient(cfg.Brokers, cfg.ClientID)
+	if err != nil {
+		return nil, err
+	}
+	return &Admin{client: c, log: newSampler(deps.logger())}, nil
+}
+
+// Close closes the connections.
+func (a *Admin) Close() { a.client.close() }
+
+// Ping returns as soon as a broker answers.
+func (a *Admin) Ping(ctx context.Context) error {
+	err := a.retry(ctx, func(ctx context.Context) error {
+		resp, err := a.client.ApiVersions(ctx, &kafkago.ApiVersionsRequest{})
+		if err != nil {
+			return err //nolint:wrapcheck // wrapped below
+		}
+		return resp.Error
+	})
+	if err != nil {
+		return fmt.Errorf("ping kafka: %w", err)
+	}
+	return nil
+}
+
+// EnsureTopics makes the missing topics and sets the settings of the existing ones where they differ; other settings stay. Repeating
+// it changes nothing. It returns ErrTopicSpec for a specification without both retentions, ErrPartitionCount for a topic
+// that exists with another number of partitions, or the broker's error.
+func (a *Admin) EnsureTopics(ctx context.Context, specs []TopicSpec) error {
+	var errs []error
+	for _, spec := range specs {
+		errs = append(errs, spec.check())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	err := a.retry(ctx, func(ctx context.Context) error { return a.create(ctx, specs) })
+	if err != nil {
+		return fmt.Errorf("create topics: %w", err)
+	}
+	err = a.retry(ctx, func(ctx context.Context) error { return a.checkPartitions(ctx, specs) })
+	if err != nil {
+		return fmt.Errorf("check topics: %w", err)
+	}
+	err = a.retry(ctx, func(ctx context.Context) error { return a.configure(ctx, specs) })
+	if err != nil {
+		return fmt.Errorf("configure topics: %w", err)
+	}
+	return nil
+}
+
+func (s TopicSpec) check() error {
+	if s.Name == "" || s.Partitions < 1 || s.ReplicationFactor < 1 {
+		return fmt.Errorf("%w %q: name, partitions and replication factor are required", ErrTopicSpec, s.Name)
+	}
+	for _, name := range []string{"retention.ms", "retention.bytes"} {
+		if n, err := strconv.ParseInt(s.Config[name], 10, 64); err != nil || n < -1 {
+			return fmt.Errorf("%w %q: %s is %q, must be a whole number, -1 for ever", ErrTopicSpec, s.Name, name, s.Config[name])
+		}
+	}
+	return nil
+}
+
+// create asks for all topics; one that is there already is fine.
+func (a *Admin) create(ctx context.Context, specs []TopicSpec) error {
+	existing, err := a.existing(ctx)
+	if err != nil {
+		return err
+	}
+	req := &kafkago.CreateTopicsRequest{}
+	for _, spec := range specs {
+		if existing[spec.Name] {
+			continue
+		}
+		topic := kafkago.TopicConfig{Topic: spec.Name, NumPartitions: spec.Partitions, ReplicationFactor: spec.ReplicationFactor}
+		for _, name := range sortedKeys(spec.Config) {
+			topic.ConfigEntries = append(topic.ConfigEntries, kafkago.ConfigEntry{ConfigName: name, ConfigValue: spec.Config[name]})
+		}
+		req.Topics = append(req.Topics, topic)
+	}
+	if len(req.Topics) == 0 {
+		return nil
+	}
+	resp, err := a.client.CreateTopics(ctx, req)
+	if err != nil {
+		return err //nolint:wrapcheck // EnsureTopics wraps it
+	}
+	var errs []error
+	for topic, err := range resp.Errors {
+		if err != nil && !isCode(err, kafkago.TopicAlreadyExists) {
+			errs = append(errs, fmt.Errorf("%s: %w", topic, err))
+		}
+	}
+	return firstPermanent(errs)
+}
+
+func (a *Admin) existing(ctx context.Context) (map[string]bool, error) {
+	meta, err := a.client.Metadata(ctx, &kafkago.MetadataRequest{})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // EnsureTopics wraps it
+	}
+	names := make(map[string]bool, len(meta.Topics))
+	for _, topic := range meta.Topics {
+		names[topic.Name] = topic.Error == nil
+	}
+	return names, nil
+}
+
+func (a *Admin) checkPartitions(ctx context.Context, specs []TopicSpec) error {
+	names := make([]string, len(specs))
+	for i, spec := range specs {
+		names[i] = spec.Name
+	}
+	counts, err := a.client.partitions(ctx, names...)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, spec := range specs {
+		if counts[spec.Name] != spec.Partitions {
+			errs = append(errs, fmt.Errorf("%w: %s has %d, wanted %d: keep the number it has, or move its records to a new topic",
+				ErrPartitionCount, spec.Name, counts[spec.Name], spec.Partitions))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// configure sets what differs.
+func (a *Admin) configure(ctx context.Context, specs []TopicSpec) error {
+	current, err := a.settings(ctx, specs)
+	if err != nil {
+		return err
+	}
+	req := &kafkago.IncrementalAlterConfigsRequest{}
+	for _, spec := range specs {
+		resource := kafkago.IncrementalAlterConfigsRequestResource{ResourceType: kafkago.ResourceTypeTopic, ResourceName: spec.Name}
+		for _, name := range sortedKeys(spec.Config) {
+			if current[spec.Name][name] != spec.Config[name] {
+				resource.Configs = append(resource.Configs, kafkago.IncrementalAlterConfigsRequestConfig{
+					Name: name, Value: spec.Config[name], ConfigOperation: kafkago.ConfigOperationSet,
+				})
+			}
+		}
+		if len(resource.Configs) > 0 {
+			req.Resources = append(req.Resources, resource)
+		}
+	}
+	if len(req.Resources) == 0 {
+		return nil
+	}
+	resp, err := a.client.IncrementalAlterConfigs(ctx, req)
+	if err != nil {
+		return err //nolint:wrapcheck // EnsureTopics wraps it
+	}
+	var errs []error
+	for _, resource := range resp.Resources {
+		if resource.Error != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", resource.ResourceName, resource.Error))
+		}
+	}
+	return firstPermanent(errs)
+}
+
+// settings reads the topics' current settings.
+func (a *Admin) settings(ctx context.Context, specs []TopicSpec) (map[string]map[string]string, error) {
+	req := &kafkago.DescribeConfigsRequest{}
+	for _, spec := range specs {
+		resource := kafkago.DescribeConfigRequestResource{ResourceType: kafkago.ResourceTypeTopic, ResourceName: spec.Name}
+		if len(spec.Config) > 0 {
+			resource.ConfigNames = sortedKeys(spec.Config) // none means all
+		}
+		req.Resources = append(req.Resources, resource)
+	}
+	resp, err := a.client.DescribeConfigs(ctx, req)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // EnsureTopics wraps it
+	}
+	out := make(map[string]map[string]string, len(specs))
+	for _, resource := range resp.Resources {
+		if resource.Error != nil {
+			return nil, fmt.Errorf("%s: %w", resource.ResourceName, resource.Error)
+		}
+		out[resource.ResourceName] = make(map[string]string)
+		for _, entry := range resource.ConfigEntries {
+			out[resource.ResourceName][entry.ConfigName] = entry.ConfigValue
+		}
+	}
+	return out, nil
+}
+
+// TopicConfig returns all settings of a topic, by their Kafka names.
+func (a *Admin) TopicConfig(ctx context.Context, topic string) (map[string]string, error) {
+	var out map[string]string
+	err := a.retry(ctx, func(ctx context.Context) error {
+		settings, err := a.settings(ctx, []TopicSpec{{Name: topic}})
+		out = settings[topic]
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read topic settings: %w", err)
+	}
+	return out, nil
+}
+
+// EndOffsets returns for each partition of topics the offset that the next record gets.
+func (a *Admin) EndOffsets(ctx context.Context, topics []string) (map[TopicPartition]int64, error) {
+	return a.offsets(ctx, topics, kafkago.LastOffset)
+}
+
+// StartOffsets returns for each partition of topics the offset of its first record, or of the next one when it is empty.
+func (a *Admin) StartOffsets(ctx context.Context, topics []string) (map[TopicPartition]int64, error) {
+	return a.offsets(ctx, topics, kafkago.FirstOffset)
+}
+
+// CommittedOffsets returns the group's offsets: where each partition of topics goes on. A partition without one is missing.
+func (a *Admin) CommittedOffsets(ctx context.Context, group string, topics []string) (map[TopicPartition]int64, error) {
+	var out map[TopicPartition]int64
+	err := a.retry(ctx, func(ctx context.Context) error {
+		tps, err := a.client.topicPartitions(ctx, topics)
+		if err != nil {
+			return err
+		}
+		out, err = a.client.committed(ctx, group, tps)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("committed offsets of %s: %w", group, err)
+	}
+	for tp, offset := range out {
+		if offset == offsetUnknown {
+			delete(out, tp)
+		}
+	}
+	return out, nil
+}
+
+// Lag returns how many records of topics the group has not committed; a partition without a committed offset counts from its first.
+func (a *Admin) Lag(ctx context.Context, group string, topics []string) (int64, error) {
+	// The committed offsets are read first: a commit in between makes the lag too high for a moment, never too low.
+	committed, err := a.CommittedOffsets(ctx, group, topics)
+	if err != nil {
+		return 0, err
+	}
+	starts, err := a.StartOffsets(ctx, topics)
+	if err != nil {
+		return 0, err
+	}
+	ends, err := a.EndOffsets(ctx, topics)
+	if err != nil {
+		return 0, err
+	}
+	var lag int64
+	for tp, end := range ends {
+		// Records below the start have expired: nobody will read them.
+		lag += max(end-max(committed[tp], starts[tp]), 0)
+	}
+	return lag, nil
+}
+
+func (a *Admin) offsets(ctx context.Context, topics []string, at int64) (map[TopicPartition]int64, error) {
+	var out map[TopicPartition]int64
+	err := a.retry(ctx, func(ctx context.Context) error {
+		tps, err := a.client.topicPartitions(ctx, topics)
+		if err != nil {
+			return err
+		}
+		out, err = a.client.listOffsets(ctx, tps, at)
+		return err
+	})
+	return out, err
+}
+
+func (a *Admin) retry(ctx context.Context, do func(context.Context) error) error {
+	return retry(ctx, func(err error) { a.log.trouble(err, "kafka admin request failed") }, do)
+}
+
+// topicPartitions lists all partitions of topics.
+func (c *client) topicPartitions(ctx context.Context, topics []string) ([]TopicPartition, error) {
+	counts, err := c.partitions(ctx, topics...)
+	if err != nil {
+		return nil, err
+	}
+	var tps []TopicPartition
+	for _, topic := range topics {
+		for p := range counts[topic] {
+			tps = append(tps, TopicPartition{Topic: topic, Partition: p})
+		}
+	}
+	return tps, nil
+}
+
+// firstPermanent returns a permanent error among errs if there is one, so that it is not retried because another one may be.
+func firstPermanent(errs []error) error {
+	for _, err := range errs {
+		if !Retryable(err) {
+			return err
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

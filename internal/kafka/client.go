@@ -1,0 +1,179 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+const (
+	// requestTimeout bounds one request, so that a broker which accepts connections and says nothing is noticed.
+	requestTimeout = 10 * time.Second
+	// metadataTTL bounds how long the client keeps sending to a leader that has moved. kafka-go refreshes at a random time below it.
+	metadataTTL = 3 * time.Second
+
+	retryMin = 50 * time.Millisecond
+	retryMax = time.Second
+
+	// logEvery is the least time between two log lines about the same trouble.
+	logEvery = 10 * time.Second
+)
+
+// client is one pool of connections. Every producer and consumer has its own, so that closing one ends its own requests only.
+type client struct {
+	*kafkago.Client
+
+	transport *kafkago.Transport
+}
+
+func newClient(brokers []string, clientID string) (*client, error) {
+	if len(brokers) == 0 {
+		return nil, errors.New("kafka: no brokers")
+	}
+	for _, broker := range brokers {
+		if _, _, err := net.SplitHostPort(broker); err != nil {
+			return nil, fmt.Errorf("kafka: broker %q: %w", broker, err)
+		}
+	}
+	if clientID == "" {
+		clientID = "mintlake"
+	}
+	transport := &kafkago.Transport{
+		Dial:        (&net.Dialer{Timeout: 3 * time.Second}).DialContext,
+		DialTimeout: 5 * time.Second,
+		IdleTimeout: 30 * time.Second,
+		MetadataTTL: metadataTTL,
+		ClientID:    clientID,
+	}
+	return &client{
+		Client:    &kafkago.Client{Addr: kafkago.TCP(brokers...), Transport: transport, Timeout: requestTimeout},
+		transport: transport,
+	}, nil
+}
+
+func (c *client) close() { c.transport.CloseIdleConnections() }
+
+// partitions returns how many partitions each topic has; a topic that does not exist is an error.
+func (c *client) partitions(ctx context.Context, topics ...string) (map[string]int, error) {
+	meta, err := c.Metadata(ctx, &kafkago.MetadataRequest{Topics: topics})
+	if err != nil {
+		return nil, fmt.Errorf("read metadata: %w", err)
+	}
+	counts := make(map[string]int, len(topics))
+	for _, topic := range meta.Topics {
+		if topic.Error != nil {
+			return nil, fmt.Errorf("read metadata of %s: %w", topic.Name, topic.Error)
+		}
+		counts[topic.Name] = len(topic.Partitions)
+	}
+	for _, topic := range topics {
+		if counts[topic] == 0 {
+			return nil, fmt.Errorf("read metadata of %s: %w", topic, kafkago.UnknownTopicOrPartition)
+		}
+	}
+	return counts, nil
+}
+
+// backoff is a wait that doubles from retryMin to retryMax.
+type backoff struct{ next time.Duration }
+
+func (b *backoff) reset() { b.next = 0 }
+
+// wait returns false when ctx ended first.
+func (b *backoff) wait(ctx context.Context) bool {
+	b.next = min(max(2*b.next, retryMin), retryMax)
+	timer := time.NewTimer(b.next)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// retry calls do until it succeeds, fails permanently, or ctx ends. The error of an ended ctx also wraps the last failure.
+func retry(ctx context.Context, failed func(error), do func(context.Context) error) error {
+	var b backoff
+	for {
+		err := do(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return endedError(ctx, err)
+		}
+		failed(err)
+		if !Retryable(err) {
+			return err
+		}
+		if !b.wait(ctx) {
+			return endedError(ctx, err)
+		}
+	}
+}
+
+// endedError tells why ctx ended and what was failing at that time.
+func endedError(ctx context.Context, last error) error {
+	cause := context.Cause(ctx)
+	if last == nil || errors.Is(last, cause) {
+		return cause //nolint:wrapcheck // the caller's own context
+	}
+	return fmt.Errorf("%w (last error: %w)", cause, last)
+}
+
+// sampler logs trouble at most once in logEvery for each message and says how often it was silent in between.
+type sampler struct {
+	logger *slog.Logger
+
+	mu   sync.Mutex
+	seen map[string]*sample
+}
+
+type sample struct {
+	last       time.Time
+	suppressed int
+}
+
+func newSampler(logger *slog.Logger) *sampler {
+	return &sampler{logger: logger, seen: make(map[string]*sample)}
+}
+
+// trouble logs an error that is retried; one that is not is returned instead.
+func (s *sampler) trouble(err error, message string, args ...any) {
+	if Retryable(err) {
+		s.warn(message, append(args, "err", err)...)
+	}
+}
+
+// warn logs message, which must be one of a finite set: it is the key of the sampling.
+func (s *sampler) warn(message string, args ...any) {
+	s.mu.Lock()
+	entry := s.seen[message]
+	if entry == nil {
+		entry = &sample{}
+		s.seen[message] = entry
+	}
+	if time.Since(entry.last) < logEvery {
+		entry.suppressed++
+		s.mu.Unlock()
+		return
+	}
+	suppressed := entry.suppressed
+	entry.last, entry.suppressed = time.Now(), 0
+	s.mu.Unlock()
+	if suppressed > 0 {
+		args = append(args, "suppressed", suppressed)
+	}
+	s.logger.Warn(message, args...) //nolint:sloglint // its callers give constants
+}
+
+// joined is for log lines.
+func joined(names []string) string { return strings.Join(names, ",") }

@@ -1,0 +1,107 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	kafkago "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+// Retryable says whether the same request may succeed later without anyone changing anything. It decides by error code and type,
+// never by text, and it is the only place that decides. Unknown errors are permanent: better to stop and be seen than
+// to try for ever.
+//
+// The codes are those marked retriable in https://kafka.apache.org/protocol#protocol_error_codes, plus those that mean "this
+// member must join its group again", plus UNKNOWN_SERVER_ERROR: the embedded broker answers it to a write that failed, as on
+// a full disk, and kafka-go puts it in the place of a network error where it splits one ListOffsets into many.
+func Retryable(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return false
+	}
+	var code kafkago.Error
+	if errors.As(err, &code) {
+		return retryableCode(code) || groupCode(code)
+	}
+	// The client's view of the cluster is older than the topic, or its leader is being elected.
+	if errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition) || errors.Is(err, protocol.ErrNoLeader) {
+		return true
+	}
+	return networkError(err)
+}
+
+func networkError(err error) bool {
+	var netErr net.Error
+	return errors.As(err, &netErr) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, io.ErrNoProgress) ||
+		errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+func retryableCode(code kafkago.Error) bool {
+	switch code {
+	case kafkago.Unknown,
+		kafkago.InvalidMessage, // a batch damaged on the way
+		kafkago.UnknownTopicOrPartition,
+		kafkago.LeaderNotAvailable,
+		kafkago.NotLeaderForPartition,
+		kafkago.RequestTimedOut,
+		kafkago.BrokerNotAvailable,
+		kafkago.ReplicaNotAvailable,
+		kafkago.NetworkException,
+		kafkago.GroupLoadInProgress,
+		kafkago.GroupCoordinatorNotAvailable,
+		kafkago.NotCoordinatorForGroup,
+		kafkago.NotEnoughReplicas,
+		kafkago.NotEnoughReplicasAfterAppend,
+		kafkago.NotController,
+		kafkago.KafkaStorageError,
+		kafkago.FencedLeaderEpoch,
+		kafkago.UnknownLeaderEpoch,
+		kafkago.OffsetNotAvailable,
+		kafkago.PreferredLeaderNotAvailable,
+		kafkago.UnstableOffsetCommit,
+		kafkago.ThrottlingQuotaExceeded,
+		kafkago.UnknownTopicID,
+		kafkago.InconsistentTopicID,
+		kafkago.FetchSessionIDNotFound,
+		kafkago.InvalidFetchSessionEpoch:
+		return true
+	default:
+		return false
+	}
+}
+
+// groupCode reports the codes that tell a member of a consumer group to join again.
+func groupCode(code kafkago.Error) bool {
+	switch code {
+	case kafkago.IllegalGeneration, kafkago.UnknownMemberId, kafkago.RebalanceInProgress, kafkago.MemberIDRequired:
+		return true
+	default:
+		return false
+	}
+}
+
+// mustRejoin reports whether err means that the member has lost its place in the group.
+func mustRejoin(err error) bool {
+	var code kafkago.Error
+	return errors.As(err, &code) && groupCode(code)
+}
+
+func isCode(err error, want kafkago.Error) bool {
+	var code kafkago.Error
+	return errors.As(err, &code) && code == want
+}
+
+// errorKind is the metric label of err.
+func errorKind(err error) string {
+	if Retryable(err) {
+		return "retryable"
+	}
+	return "permanent"
+}

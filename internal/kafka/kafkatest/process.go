@@ -1,0 +1,211 @@
+package kafkatest
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/testkit"
+)
+
+// Broker is a broker in a process of its own, which a test can stop, kill and start again with the same data and address.
+type Broker struct {
+	t       testing.TB
+	dir     string
+	addr    string
+	command []string
+
+	cmd   *exec.Cmd
+	stdin io.Closer
+	pid   int
+}
+
+// supervise runs its arguments and kills them when its standard input ends, which also happens when the test binary is
+// killed. It says the process's id on its first line.
+const supervise = `exec 3<&0; "$@" </dev/null >&2 3<&- & pid=$!; echo "$pid"
+{ cat <&3; kill -9 $pid; } >/dev/null 2>&1 &
+exec 3<&- </dev/null >/dev/null; wait $pid`
+
+// StartBroker runs a broker in a process of its own until the test ends.
+func StartBroker(t testing.TB) *Broker {
+	t.Helper()
+	b := &Broker{t: t, dir: t.TempDir(), addr: freeAddr(t)}
+	if Apache(t) {
+		b.command = apacheCommand(t, b.dir, b.addr)
+	} else {
+		binary := filepath.Join(b.dir, "brokerd")
+		run(t, testkit.Root(t), "go", "build", "-o", binary, "./internal/kafka/kafkatest/brokerd")
+		b.command = []string{binary, filepath.Join(b.dir, "data"), b.addr}
+	}
+	t.Cleanup(func() {
+		b.Kill()
+		if t.Failed() {
+			b.printLog()
+		}
+	})
+	b.Start()
+	return b
+}
+
+// Brokers are the addresses to connect to; they stay over restarts.
+func (b *Broker) Brokers() []string { return []string{b.addr} }
+
+// Start runs a stopped or killed broker again and returns when it answers.
+func (b *Broker) Start() {
+	b.t.Helper()
+	if b.cmd != nil {
+		b.t.Fatal("start kafka: it runs already")
+	}
+	logFile, err := os.OpenFile(b.logName(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		b.t.Fatalf("start kafka: %v", err)
+	}
+	defer func() { _ = logFile.Close() }()
+	cmd := exec.Command("sh", append([]string{"-c", supervise, "sh"}, b.command...)...) //nolint:gosec // our own command
+	cmd.Stderr = logFile
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		b.t.Fatalf("start kafka: %v", err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		b.t.Fatalf("start kafka: %v", err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.t.Fatalf("start kafka: %v", err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		b.t.Fatalf("start kafka: read process id: %v", err)
+	}
+	b.cmd, b.stdin = cmd, stdin
+	if b.pid, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
+		b.t.Fatalf("start kafka: %v", err)
+	}
+	waitAnswer(b.t, b.addr)
+}
+
+// Kill ends the broker as kill -9 does.
+func (b *Broker) Kill() { b.end(syscall.SIGKILL) }
+
+// Stop ends the broker in its orderly way.
+func (b *Broker) Stop() { b.end(syscall.SIGTERM) }
+
+// Pause freezes the broker, so that it accepts connections and says nothing, until Resume.
+func (b *Broker) Pause() {
+	_ = syscall.Kill(b.pid, syscall.SIGSTOP)
+	// The signal is on its way when Kill returns: wait until the kernel shows the process stopped.
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.pid))
+		if err != nil || bytes.Contains(stat, []byte(") T ")) {
+			return
+		}
+	}
+}
+
+// Resume ends a Pause.
+func (b *Broker) Resume() { _ = syscall.Kill(b.pid, syscall.SIGCONT) }
+
+func (b *Broker) end(signal syscall.Signal) {
+	if b.cmd == nil {
+		return
+	}
+	_ = syscall.Kill(b.pid, signal)
+	_ = b.cmd.Wait() // a signal is no failure
+	_ = b.stdin.Close()
+	b.cmd = nil
+}
+
+func (b *Broker) logName() string { return filepath.Join(b.dir, "broker.log") }
+
+func (b *Broker) printLog() {
+	text, err := os.ReadFile(b.logName())
+	if err != nil {
+		return
+	}
+	const most = 8 << 10
+	if len(text) > most {
+		text = text[len(text)-most:]
+	}
+	b.t.Logf("end of the broker's log:\n%s", text)
+}
+
+// freeAddr finds a port that nothing listens on. A broker must come back on the address it had, so port 0 does not do; the small
+// chance that someone else takes it in between is a test's to live with.
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("find a free port: %v", err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// run runs a command to its end and returns the last line it printed.
+func run(t testing.TB, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...) //nolint:gosec // our own commands
+	cmd.Dir = dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, stderr.String())
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1]
+}
+
+// apacheCommand formats a data folder and returns the command of a single node that is broker and controller.
+func apacheCommand(t testing.TB, dir, addr string) []string {
+	t.Helper()
+	jars := run(t, testkit.Root(t), filepath.Join("tools", "kafka", "install.sh"))
+	controller := freeAddr(t)
+	settings := map[string]string{
+		"process.roles":             "broker,controller",
+		"node.id":                   "1",
+		"controller.quorum.voters":  "1@" + controller,
+		"listeners":                 "PLAINTEXT://" + addr + ",CONTROLLER://" + controller,
+		"advertised.listeners":      "PLAINTEXT://" + addr,
+		"controller.listener.names": "CONTROLLER",
+		"log.dirs":                  filepath.Join(dir, "data"),
+		"auto.create.topics.enable": "false",
+		// One node has one copy of everything.
+		"offsets.topic.replication.factor":                 "1",
+		"offsets.topic.num.partitions":                     "4",
+		"transaction.state.log.replication.factor":         "1",
+		"transaction.state.log.min.isr":                    "1",
+		"share.coordinator.state.topic.replication.factor": "1",
+		"share.coordinator.state.topic.min.isr":            "1",
+		// Three seconds that only make sense where many members start at once.
+		"group.initial.rebalance.delay.ms": "0",
+		// A killed broker may register again only after its old registration ends.
+		"broker.session.timeout.ms":    "3000",
+		"broker.heartbeat.interval.ms": "500",
+	}
+	var text strings.Builder
+	for name, value := range settings {
+		fmt.Fprintf(&text, "%s=%s\n", name, value)
+	}
+	config := filepath.Join(dir, "server.properties")
+	if err := os.WriteFile(config, []byte(text.String()), 0o600); err != nil {
+		t.Fatalf("start Apache Kafka: %v", err)
+	}
+	java := []string{
+		"java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(jars, "*"),
+	}
+	format := append(append([]string(nil), java...), "kafka.tools.StorageTool", "format", "-t", "bWludGxha2UtdGVzdC1rYQ", "-c", config)
+	run(t, dir, format[0], format[1:]...)
+	return append(java, "kafka.Kafka", config)
+}

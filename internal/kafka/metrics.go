@@ -1,0 +1,97 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// latencyBuckets run from half a millisecond (embedded) to the request timeout, in seconds.
+var latencyBuckets = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
+
+// metrics are shared by all producers and consumers of one registerer. Labels: topic and consumer (the group, or the tailer's name)
+// come from the configuration, kind is retryable or permanent.
+type metrics struct {
+	producedRecords *prometheus.CounterVec
+	producedBytes   *prometheus.CounterVec
+	produceErrors   *prometheus.CounterVec
+	produceSeconds  *prometheus.HistogramVec
+
+	fetchedRecords *prometheus.CounterVec
+	fetchedBytes   *prometheus.CounterVec
+	fetchErrors    *prometheus.CounterVec
+	fetchSeconds   *prometheus.HistogramVec
+	offsetResets   *prometheus.CounterVec
+	fetchLag       *prometheus.GaugeVec
+
+	commits        *prometheus.CounterVec
+	commitErrors   *prometheus.CounterVec
+	commitsSkipped *prometheus.CounterVec
+	commitSeconds  *prometheus.HistogramVec
+	rebalances     *prometheus.CounterVec
+	groupErrors    *prometheus.CounterVec
+}
+
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+	r := &registration{registerer: registerer}
+	m := &metrics{
+		producedRecords: r.counter("produced_records_total", "Records acknowledged by all in-sync replicas.", "topic"),
+		producedBytes:   r.counter("produced_bytes_total", "Bytes of keys, values and headers acknowledged, before compression.", "topic"),
+		produceErrors:   r.counter("produce_errors_total", "Failed produce requests; the retryable ones were tried again.", "topic", "kind"),
+		produceSeconds:  r.histogram("produce_seconds", "Time of one produce request, in seconds.", "topic"),
+
+		fetchedRecords: r.counter("fetched_records_total", "Records handed to the caller.", "consumer", "topic"),
+		fetchedBytes:   r.counter("fetched_bytes_total", "Bytes of keys, values and headers handed to the caller.", "consumer", "topic"),
+		fetchErrors:    r.counter("fetch_errors_total", "Failed fetch requests; the retryable ones were tried again.", "consumer", "kind"),
+		fetchSeconds:   r.histogram("fetch_seconds", "Time of one fetch request that brought records, in seconds; it includes the wait for the first.", "consumer"),
+		offsetResets:   r.counter("offset_resets_total", "Times the wanted offset was gone and reading began again at the first one.", "consumer", "topic"),
+
+		fetchLag: r.gauge("fetch_lag_records", "Records between what was fetched and the end of the partition.", "consumer", "topic", "partition"),
+
+		commits:        r.counter("commits_total", "Successful offset commits.", "consumer"),
+		commitErrors:   r.counter("commit_errors_total", "Failed offset commits; the retryable ones were tried again.", "consumer", "kind"),
+		commitsSkipped: r.counter("commits_skipped_total", "Partitions left out of a commit, by reason: no longer owned, or behind what is committed.", "consumer", "reason"),
+		commitSeconds:  r.histogram("commit_seconds", "Time of one offset commit request, in seconds.", "consumer"),
+		rebalances:     r.counter("rebalances_total", "Times this member joined its group.", "consumer"),
+		groupErrors:    r.counter("group_errors_total", "Failed attempts to join or to stay in the group.", "consumer", "kind"),
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("kafka: register metrics: %w", r.err)
+	}
+	return m, nil
+}
+
+// registration collects the first error of several registrations.
+type registration struct {
+	registerer prometheus.Registerer
+	err        error
+}
+
+func (r *registration) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mintlake_kafka_" + name, Help: help}, labels))
+}
+
+func (r *registration) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	return register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "mintlake_kafka_" + name, Help: help}, labels))
+}
+
+func (r *registration) histogram(name, help string, labels ...string) *prometheus.HistogramVec {
+	return register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "mintlake_kafka_" + name, Help: help, Buckets: latencyBuckets}, labels))
+}
+
+// register returns c, or the like collector that another client of this package has registered before.
+func register[C prometheus.Collector](r *registration, c C) C {
+	if r.registerer == nil {
+		return c
+	}
+	err := r.registerer.Register(c)
+	var already prometheus.AlreadyRegisteredError
+	if errors.As(err, &already) {
+		if existing, ok := already.ExistingCollector.(C); ok {
+			return existing
+		}
+	}
+	r.err = errors.Join(r.err, err)
+	return c
+}

@@ -1,0 +1,197 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// call is one Produce.
+type call struct {
+	ctx  context.Context //nolint:containedctx // the caller's, for as long as the call waits
+	open atomic.Int64    // chunks without an answer
+	done chan struct{}   // closed when open is 0
+
+	mu      sync.Mutex
+	err     error // first failure; later chunks of the call are not sent
+	trouble error // last retryable error, to explain a ctx that ended
+}
+
+func (c *call) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+func (c *call) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+func (c *call) noteTrouble(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trouble = err
+}
+
+func (c *call) lastTrouble() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trouble
+}
+
+// ended reports whether nobody waits for the call's chunks any more, or one of them failed.
+func (c *call) ended() bool { return c.ctx.Err() != nil || c.failure() != nil }
+
+// chunk is the part of a call that goes to one partition in one request.
+type chunk struct {
+	call    *call
+	tp      TopicPartition
+	records []*Record
+	bytes   int
+}
+
+// finish gives the chunk its answer.
+func (ch *chunk) finish(err error) {
+	if err != nil {
+		ch.call.fail(err)
+	}
+	if ch.call.open.Add(-1) == 0 {
+		close(ch.call.done)
+	}
+}
+
+// produceQueue holds the chunks of one partition in order. At most one goroutine works on it, so at most one request of this producer
+// is under way for a partition, and order holds.
+type produceQueue struct {
+	tp      TopicPartition
+	waiting []*chunk // guarded by Producer.mu
+	running bool     // guarded by Producer.mu
+}
+
+// work sends what waits in q until nothing does.
+func (p *Producer) work(q *produceQueue) {
+	for {
+		batch := p.take(q)
+		if batch == nil {
+			return
+		}
+		p.deliver(batch)
+	}
+}
+
+// take removes the next chunks that fit into one request; nil when there is none, and then the worker must end.
+func (p *Producer) take(q *produceQueue) []*chunk {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.running = false
+		q.waiting = nil
+		return nil
+	}
+	n, bytes, records := 0, 0, 0
+	for _, ch := range q.waiting {
+		if n > 0 && (bytes+ch.bytes > p.cfg.MaxRecordBytes || records+len(ch.records) > maxBatchRecords) {
+			break
+		}
+		n++
+		bytes += ch.bytes
+		records += len(ch.records)
+	}
+	batch := append([]*chunk(nil), q.waiting[:n]...)
+	clear(q.waiting[:n])
+	q.waiting = q.waiting[n:]
+	return batch
+}
+
+// deliver sends batch until it is acknowledged or nobody waits for it. When a request of several callers fails
+// permanently, each caller's part is tried on its own: one bad record must not fail its neighbours.
+func (p *Producer) deliver(batch []*chunk) {
+	var b backoff
+	for {
+		if batch = dropEnded(batch); len(batch) == 0 {
+			return
+		}
+		err := p.send(batch)
+		switch {
+		case err == nil:
+			for _, ch := range batch {
+				ch.finish(nil)
+			}
+			return
+		case p.base.Err() != nil:
+			for _, ch := range batch {
+				ch.finish(ErrClosed)
+			}
+			return
+		case !Retryable(err) && len(batch) > 1:
+			for _, ch := range batch {
+				p.deliver([]*chunk{ch})
+			}
+			return
+		case !Retryable(err):
+			batch[0].finish(fmt.Errorf("write %d records to %s: %w", len(batch[0].records), batch[0].tp, err))
+			return
+		}
+		for _, ch := range batch {
+			ch.call.noteTrouble(err)
+		}
+		b.wait(p.base)
+	}
+}
+
+func dropEnded(batch []*chunk) []*chunk {
+	kept := batch[:0]
+	for _, ch := range batch {
+		if ch.call.ended() {
+			ch.finish(nil) // Produce tells the call's own error
+			continue
+		}
+		kept = append(kept, ch)
+	}
+	return kept
+}
+
+// send makes one request.
+func (p *Producer) send(batch []*chunk) error {
+	tp := batch[0].tp
+	var records []kafkago.Record
+	bytes := 0
+	for _, ch := range batch {
+		for _, r := range ch.records {
+			records = append(records, toWire(r))
+		}
+		bytes += ch.bytes - recordOverhead*len(ch.records)
+	}
+	start := time.Now()
+	// The request lives as long as the producer, not as the caller: it may carry the records of several.
+	resp, err := p.client.Produce(p.base, &kafkago.ProduceRequest{
+		Topic: tp.Topic, Partition: tp.Partition, RequiredAcks: kafkago.RequireAll, Compression: p.codec, Records: kafkago.NewRecordReader(records...),
+	})
+	p.metrics.produceSeconds.WithLabelValues(tp.Topic).Observe(since(start))
+	if err == nil {
+		err = resp.Error
+	}
+	if err == nil && len(resp.RecordErrors) > 0 {
+		// Brokers send a code with these; none without one is known, and a silent loss would be worse than an error.
+		err = errors.New("broker refused some records without a code")
+	}
+	if err != nil {
+		if p.base.Err() == nil {
+			p.metrics.produceErrors.WithLabelValues(tp.Topic, errorKind(err)).Inc()
+			p.log.trouble(err, "kafka produce failed", "topic", tp.Topic, "partition", tp.Partition)
+		}
+		return err
+	}
+	p.metrics.producedRecords.WithLabelValues(tp.Topic).Add(float64(len(records)))
+	p.metrics.producedBytes.WithLabelValues(tp.Topic).Add(float64(bytes))
+	return nil
+}

@@ -1,0 +1,265 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+const (
+	// DefaultMaxRecordBytes is the largest record, as key, value and headers together: Apache Kafka's and the embedded broker's
+	// max.message.bytes of 1,048,588 less room for the batch around it. A topic with a larger max.message.bytes takes a larger one.
+	DefaultMaxRecordBytes = 1_000_000
+
+	// recordOverhead is more than the bytes that a record takes besides its key, value and headers.
+	recordOverhead = 64
+	// maxBatchRecords bounds one request by records, so that a batch of tiny ones is decoded in bounded memory.
+	maxBatchRecords = 20_000
+)
+
+// ProducerConfig configures a Producer.
+type ProducerConfig struct {
+	// Brokers are host:port addresses to begin with. Required.
+	Brokers []string
+	// ClientID is shown in the brokers' logs. Default "mintlake".
+	ClientID string
+	// MaxRecordBytes bounds one record (key, value, headers; bytes) and one request. Default DefaultMaxRecordBytes.
+	MaxRecordBytes int
+	// Compression is none, gzip, snappy, lz4 or zstd. Default none.
+	Compression string
+}
+
+// Producer writes records. It may be used by many goroutines at once: while a partition's request is under way, the records
+// of all callers gather and go with the next one, so there is no timer to wait for and one fsync serves many.
+type Producer struct {
+	cfg     ProducerConfig
+	client  *client
+	codec   kafkago.Compression
+	metrics *metrics
+	log     *sampler
+	spread  atomic.Uint32 // turns records without a key over the partitions
+
+	base context.Context //nolint:containedctx // ends the requests that outlive their callers
+	stop context.CancelFunc
+
+	mu         sync.Mutex
+	closed     bool
+	partitions map[string]int
+	queues     map[TopicPartition]*produceQueue
+	workers    sync.WaitGroup
+}
+
+// NewProducer checks the configuration and registers the metrics; it connects on the first Produce.
+func NewProducer(cfg ProducerConfig, deps Deps) (*Producer, error) {
+	c, err := newClient(cfg.Brokers, cfg.ClientID)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.MaxRecordBytes <= 0 {
+		cfg.MaxRecordBytes = DefaultMaxRecordBytes
+	}
+	codec, err := codecOf(cfg.Compression)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	base, stop := context.WithCancel(context.Background())
+	return &Producer{
+		cfg: cfg, client: c, codec: codec, metrics: m, log: newSampler(deps.logger()), base: base, stop: stop,
+		partitions: make(map[string]int), queues: make(map[TopicPartition]*produceQueue),
+	}, nil
+}
+
+func codecOf(name string) (kafkago.Compression, error) {
+	if name == "" || name == "none" {
+		return 0, nil
+	}
+	for _, codec := range []kafkago.Compression{kafkago.Gzip, kafkago.Snappy, kafkago.Lz4, kafkago.Zstd} {
+		if codec.String() == name {
+			return codec, nil
+		}
+	}
+	return 0, fmt.Errorf("kafka: compression %q: must be none, gzip, snappy, lz4 or zstd", name)
+}
+
+// Produce writes records and returns nil only when all in-sync replicas have all of them. Errors that pass are retried until ctx
+// ends; only what is not acknowledged yet is sent again. Records of one key keep their order, also over retries; after an error that
+// left a request's fate unknown, records may be there twice.
+//
+// It returns ErrRecordTooLarge before anything is sent, ErrClosed, ctx's error, or the broker's permanent error; then some of the
+// records may have been written, and after a permanent error no later record of the same partition and call was. The
+// records' bytes must not be changed until Produce returns, and after it returned with an error not at all.
+func (p *Producer) Produce(ctx context.Context, records ...Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	for i := range records {
+		if size := recordSize(&records[i]); size > p.cfg.MaxRecordBytes {
+			return fmt.Errorf("produce to %s: %w: %d bytes, limit %d", records[i].Topic, ErrRecordTooLarge, size, p.cfg.MaxRecordBytes)
+		}
+	}
+	c := &call{ctx: ctx, done: make(chan struct{})}
+	chunks, err := p.split(c, records)
+	if err != nil {
+		return fmt.Errorf("produce: %w", err)
+	}
+	c.open.Store(int64(len(chunks)))
+	if err := p.enqueue(chunks); err != nil {
+		return fmt.Errorf("produce: %w", err)
+	}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		c.fail(endedError(ctx, c.lastTrouble()))
+	}
+	if err := c.failure(); err != nil {
+		return fmt.Errorf("produce: %w", err)
+	}
+	return nil
+}
+
+// Close ends the requests under way; calls of Produce that wait return ErrClosed. It returns when they have.
+func (p *Producer) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.stop()
+	p.workers.Wait()
+	p.client.close()
+}
+
+// split cuts the call into chunks of one partition and at most one request each, in the order of the records.
+func (p *Producer) split(c *call, records []Record) ([]*chunk, error) {
+	var chunks []*chunk
+	last := make(map[TopicPartition]*chunk)
+	for i := range records {
+		r := &records[i]
+		count, err := p.partitionCount(c, r.Topic)
+		if err != nil {
+			return nil, err
+		}
+		tp := TopicPartition{Topic: r.Topic, Partition: p.choose(r.Key, count)}
+		size := recordSize(r)
+		ch := last[tp]
+		if ch == nil || ch.bytes+size > p.cfg.MaxRecordBytes || len(ch.records) >= maxBatchRecords {
+			ch = &chunk{call: c, tp: tp}
+			last[tp] = ch
+			chunks = append(chunks, ch)
+		}
+		ch.records = append(ch.records, r)
+		ch.bytes += size
+	}
+	return chunks, nil
+}
+
+// choose is kafka-go's and sarama's hash partitioner, bit for bit, so that other tools find a key where we put it.
+func (p *Producer) choose(key []byte, count int) int {
+	if len(key) == 0 {
+		return int(p.spread.Add(1) % uint32(count))
+	}
+	return PartitionOf(key, count)
+}
+
+// PartitionOf returns the partition of a non-empty key in a topic of count partitions: FNV-1a, 32 bits, taken as signed, modulo
+// count, made positive.
+func PartitionOf(key []byte, count int) int {
+	h := fnv.New32a()
+	_, _ = h.Write(key)
+	partition := int32(h.Sum32()) % int32(count)
+	if partition < 0 {
+		partition = -partition
+	}
+	return int(partition)
+}
+
+func (p *Producer) partitionCount(c *call, topic string) (int, error) {
+	p.mu.Lock()
+	count, ok := p.partitions[topic]
+	p.mu.Unlock()
+	if ok {
+		return count, nil
+	}
+	if topic == "" {
+		return 0, errors.New("record without a topic")
+	}
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(p.base, func() { cancel(ErrClosed) })
+	defer stop()
+	failed := func(err error) {
+		p.metrics.produceErrors.WithLabelValues(topic, errorKind(err)).Inc()
+		p.log.trouble(err, "kafka metadata failed", "topic", topic)
+	}
+	err := retry(ctx, failed, func(ctx context.Context) error {
+		counts, err := p.client.partitions(ctx, topic)
+		count = counts[topic]
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	p.mu.Lock()
+	p.partitions[topic] = count
+	p.mu.Unlock()
+	return count, nil
+}
+
+func (p *Producer) enqueue(chunks []*chunk) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return ErrClosed
+	}
+	for _, ch := range chunks {
+		q := p.queues[ch.tp]
+		if q == nil {
+			q = &produceQueue{tp: ch.tp}
+			p.queues[ch.tp] = q
+		}
+		q.waiting = append(q.waiting, ch)
+		if !q.running {
+			q.running = true
+			p.workers.Go(func() { p.work(q) })
+		}
+	}
+	return nil
+}
+
+// recordSize is the bytes that count for MaxRecordBytes, with a margin for the encoding.
+func recordSize(r *Record) int {
+	size := len(r.Key) + len(r.Value) + recordOverhead
+	for i := range r.Headers {
+		size += len(r.Headers[i].Key) + len(r.Headers[i].Value) + 10
+	}
+	return size
+}
+
+// toWire is the record as the client library wants it. An empty value stays empty: kafka-go writes nil as null.
+func toWire(r *Record) kafkago.Record {
+	out := kafkago.Record{Time: r.Time}
+	if len(r.Key) > 0 {
+		out.Key = kafkago.NewBytes(r.Key)
+	}
+	if r.Value != nil {
+		out.Value = kafkago.NewBytes(r.Value)
+	}
+	if len(r.Headers) > 0 {
+		out.Headers = make([]kafkago.Header, len(r.Headers))
+		for i, h := range r.Headers {
+			out.Headers[i] = kafkago.Header{Key: h.Key, Value: h.Value}
+		}
+	}
+	return out
+}
+
+// since is the seconds since start.
+func since(start time.Time) float64 { return time.Since(start).Seconds() }

@@ -1,0 +1,190 @@
+// Package keys makes and checks the API keys of Mintlake's metered surfaces: the swap API (product swap), and the JSON-RPC and
+// streaming endpoints (product rpc).
+//
+// In: the key that a client presented. Out: the id of the key it is, or a refusal.
+// Guarantees: a key is seen in clear text only by whoever calls Generate; everything else knows its SHA-256, compares in constant
+// time and never logs either. A key of one product opens no other.
+//
+// A plain SHA-256 is enough where a password would need a slow hash: a key is 256 random bits, so there is nothing to guess.
+package keys
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mr-tron/base58"
+)
+
+// Product is a surface, or a group of surfaces, that a key opens.
+type Product string
+
+// The products. The specification issues keys per product.
+const (
+	// RPC opens the JSON-RPC endpoint and the stream in both its forms.
+	RPC Product = "rpc"
+	// Swap opens the swap quote API.
+	Swap Product = "swap"
+)
+
+// Products lists all of them.
+func Products() []Product { return []Product{RPC, Swap} }
+
+// ParseProduct reads a product's name.
+func ParseProduct(text string) (Product, error) {
+	for _, p := range Products() {
+		if text == string(p) {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("product %q: must be rpc or swap", text)
+}
+
+const (
+	// secretBytes is the randomness in a key.
+	secretBytes = 32
+	// maxPresented bounds what is hashed for a client; a real key has about 51 characters.
+	maxPresented = 256
+	// maxID bounds a key's id in bytes: it goes into logs and metering.
+	maxID = 64
+)
+
+// Hash is the SHA-256 of a whole key, prefix included.
+type Hash [sha256.Size]byte
+
+// String is the hash in lower-case hexadecimal, as configurations hold it.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// HashOf hashes a key.
+func HashOf(key string) Hash { return sha256.Sum256([]byte(key)) }
+
+// ParseHash reads 64 hexadecimal digits.
+func ParseHash(text string) (Hash, error) {
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != len(Hash{}) {
+		return Hash{}, errors.New("must be a SHA-256 in 64 hexadecimal digits")
+	}
+	return Hash(raw), nil
+}
+
+// Generate makes a key of a product, "ml_rpc_…" or "ml_swap_…" with 256 random bits in base58, and its hash. The key is to be
+// shown once and forgotten. The prefix lets secret scanners and people tell what a leaked string is.
+func Generate(product Product) (key string, hash Hash) {
+	var secret [secretBytes]byte
+	rand.Read(secret[:]) // never returns an error, by its contract: it ends the process instead
+	key = "ml_" + string(product) + "_" + base58.Encode(secret[:])
+	return key, HashOf(key)
+}
+
+// Entry is what is known of an issued key.
+type Entry struct {
+	// ID names the key in logs, metrics and metering: 1 to 64 letters, digits, dots, dashes or underscores, one of its kind in its product.
+	ID string
+	// Product that it opens.
+	Product Product
+	// Hash of it.
+	Hash Hash
+}
+
+// Store knows which keys are valid now. Safe for concurrent use.
+type Store interface {
+	// Keys returns the valid keys of a product, which nobody modifies afterwards. It does no I/O: a store that learns of keys by
+	// events keeps a snapshot.
+	Keys(product Product) []Entry
+}
+
+// Static is a Store whose keys never change: those of the configuration.
+type Static struct{ byProduct map[Product][]Entry }
+
+// NewStatic checks ids and refuses an id or a hash that occurs twice in one product. All problems are told at once.
+func NewStatic(entries ...Entry) (*Static, error) {
+	s := &Static{byProduct: map[Product][]Entry{}}
+	var problems []error
+	for _, e := range entries {
+		if err := e.check(s.byProduct[e.Product]); err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		s.byProduct[e.Product] = append(s.byProduct[e.Product], e)
+	}
+	return s, errors.Join(problems...)
+}
+
+func (e Entry) check(known []Entry) error {
+	if _, err := ParseProduct(string(e.Product)); err != nil {
+		return fmt.Errorf("key %q: %w", e.ID, err)
+	}
+	if !validID(e.ID) {
+		return fmt.Errorf("key %q: the name must be 1 to %d letters, digits, dots, dashes or underscores", e.ID, maxID)
+	}
+	if e.Hash == HashOf("") {
+		return fmt.Errorf("key %q: the hash is that of the empty string", e.ID)
+	}
+	for _, other := range known {
+		switch {
+		case other.ID == e.ID:
+			return fmt.Errorf("key %q: the name occurs twice in product %s", e.ID, e.Product)
+		case other.Hash == e.Hash:
+			return fmt.Errorf("key %q: the same hash as key %q", e.ID, other.ID)
+		}
+	}
+	return nil
+}
+
+func validID(id string) bool {
+	if id == "" || len(id) > maxID {
+		return false
+	}
+	return strings.IndexFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '-' && r != '_'
+	}) < 0
+}
+
+// Keys implements Store.
+func (s *Static) Keys(product Product) []Entry { return s.byProduct[product] }
+
+// ParseEntries reads a product's keys as the configuration holds them: NAME:SHA256, where SHA256 is the hash that
+// `mintlake keys new PRODUCT` printed. All problems are told at once; none repeats what may be a key in clear text.
+func ParseEntries(product Product, list []string) ([]Entry, error) {
+	entries := make([]Entry, 0, len(list))
+	var problems []error
+	for i, text := range list {
+		name, digits, found := strings.Cut(strings.TrimSpace(text), ":")
+		if !found || !validID(name) {
+			problems = append(problems, fmt.Errorf("%s key %d: must be NAME:SHA256", product, i+1))
+			continue
+		}
+		hash, err := ParseHash(strings.ToLower(digits))
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s key %q: %w (mintlake keys new %s prints it)", product, name, err, product))
+			continue
+		}
+		entries = append(entries, Entry{ID: name, Product: product, Hash: hash})
+	}
+	return entries, errors.Join(problems...)
+}
+
+// Verifier tells whose key was presented.
+type Verifier struct{ store Store }
+
+// NewVerifier takes a store.
+func NewVerifier(store Store) *Verifier { return &Verifier{store: store} }
+
+// Verify returns the id of the product's key that was presented. It compares with every key of the product, whichever fits, each in
+// constant time: about 30 ns a key, so a product with many thousands of keys wants a store that narrows the choice first.
+func (v *Verifier) Verify(product Product, presented string) (id string, ok bool) {
+	if presented == "" || len(presented) > maxPresented {
+		return "", false
+	}
+	hash := HashOf(presented)
+	for _, e := range v.store.Keys(product) {
+		if subtle.ConstantTimeCompare(hash[:], e.Hash[:]) == 1 {
+			id, ok = e.ID, true
+		}
+	}
+	return id, ok
+}

@@ -1,0 +1,19 @@
+package listen
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestATakenPortSaysWhatToDo(t *testing.T) {
+	first, err := TCP(t.Context(), "127.0.0.1:0", "--x-addr")
+	require.NoError(t, err)
+	defer first.Close()
+	_, err = TCP(t.Context(), first.Addr().String(), "--x-addr")
+	require.ErrorContains(t, err, "is taken")
+	require.ErrorContains(t, err, "--x-addr")
+	require.NotContains(t, err.Error(), "\n")
+	_, err = TCP(t.Context(), "256.0.0.1:0", "--x-addr")
+	require.ErrorContains(t, err, "--x-addr")
+}

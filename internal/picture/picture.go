@@ -1,0 +1,155 @@
+// Package picture tells what an image is, by its bytes alone, and makes smaller ones of it.
+//
+// In: bytes that anyone may have made. Out: what they are, or why they are no image; variants of another size and format.
+// Guarantees: what a server called the bytes does not matter. Pixels are counted before any are decoded, so that memory is bounded by
+// Limits whatever a header promises. Pure: no clock, no network, no file. WebP is written and AVIF read by libwebp and libavif inside a
+// WebAssembly sandbox; everything else is decoded by Go's own packages.
+package picture
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+
+	"github.com/gen2brain/avif"
+	"golang.org/x/image/webp"
+)
+
+// Types of images, by content.
+const (
+	PNG  = "image/png"
+	JPEG = "image/jpeg"
+	GIF  = "image/gif"
+	WebP = "image/webp"
+	AVIF = "image/avif"
+	SVG  = "image/svg+xml"
+)
+
+// Why bytes are no image that is kept.
+var (
+	// ErrNotImage: no known kind of image begins like this.
+	ErrNotImage = errors.New("not an image")
+	// ErrBroken: it begins like an image and does not decode.
+	ErrBroken = errors.New("broken image")
+	// ErrBounds: more pixels than the limits allow.
+	ErrBounds = errors.New("image is out of bounds")
+)
+
+// Limits bound what is decoded. Zero values take the default.
+type Limits struct {
+	// Pixels of one image, width times height. Default 16,777,216 (4096 x 4096): 64 MiB decoded.
+	Pixels int
+	// Side is the longest width or height. Default 16,384.
+	Side int
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Pixels <= 0 {
+		l.Pixels = 4096 * 4096
+	}
+	if l.Side <= 0 {
+		l.Side = 16_384
+	}
+	return l
+}
+
+// Info is what Inspect found.
+type Info struct {
+	// Type is one of the constants of this package.
+	Type string
+	// Width and Height in pixels; 0 where an SVG does not say.
+	Width, Height int
+	Animated      bool
+	// PerceptualHash is the picture's difference hash; nil for SVG and for pictures of one colour.
+	PerceptualHash *uint64
+}
+
+// Inspect decodes an image and tells what it is. Errors wrap ErrNotImage, ErrBroken or ErrBounds.
+func Inspect(body []byte, limits Limits) (Info, error) {
+	kind := Sniff(body)
+	switch kind {
+	case "":
+		return Info{}, ErrNotImage
+	case SVG:
+		return inspectSVG(body)
+	}
+	decoded, err := decode(body, kind, limits.withDefaults())
+	if err != nil {
+		return Info{}, err
+	}
+	bounds := decoded.Bounds()
+	return Info{
+		Type: kind, Width: bounds.Dx(), Height: bounds.Dy(), Animated: animated(body, kind), PerceptualHash: differenceHash(decoded),
+	}, nil
+}
+
+// decode gives the picture, of an animated one the first frame. Errors wrap ErrBroken or ErrBounds.
+func decode(body []byte, kind string, limits Limits) (decoded image.Image, err error) {
+	defer func() { // decoders of hostile bytes: a panic in one is a broken image
+		if p := recover(); p != nil {
+			decoded, err = nil, fmt.Errorf("%w: decoder panicked", ErrBroken)
+		}
+	}()
+	if kind == WebP {
+		if body, err = stillWebP(body, limits); err != nil {
+			return nil, err
+		}
+	}
+	config, err := configOf(body, kind)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	if err := limits.check(config.Width, config.Height); err != nil {
+		return nil, err
+	}
+	reader := bytes.NewReader(body)
+	switch kind {
+	case PNG:
+		decoded, err = png.Decode(reader)
+	case JPEG:
+		decoded, err = jpeg.Decode(reader)
+	case GIF:
+		decoded, err = gif.Decode(reader)
+	case WebP:
+		decoded, err = webp.Decode(reader)
+	case AVIF:
+		decoded, err = avif.Decode(reader)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	if decoded == nil || decoded.Bounds().Empty() {
+		return nil, fmt.Errorf("%w: no pixels", ErrBroken)
+	}
+	return decoded, nil
+}
+
+func configOf(body []byte, kind string) (image.Config, error) {
+	reader := bytes.NewReader(body)
+	switch kind {
+	case PNG:
+		return png.DecodeConfig(reader)
+	case JPEG:
+		return jpeg.DecodeConfig(reader)
+	case GIF:
+		return gif.DecodeConfig(reader)
+	case WebP:
+		return webp.DecodeConfig(reader)
+	default:
+		return avif.DecodeConfig(reader)
+	}
+}
+
+func (l Limits) check(width, height int) error {
+	switch {
+	case width <= 0 || height <= 0:
+		return fmt.Errorf("%w: no pixels", ErrBroken)
+	case width > l.Side || height > l.Side || width*height > l.Pixels:
+		return fmt.Errorf("%w: %d x %d pixels", ErrBounds, width, height)
+	}
+	return nil
+}

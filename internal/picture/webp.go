@@ -1,0 +1,96 @@
+package picture
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// chunk is one part of a RIFF file.
+type chunk struct {
+	name    string
+	payload []byte
+}
+
+// chunks cuts a sequence of RIFF chunks. https://developers.google.com/speed/webp/docs/riff_container
+func chunks(data []byte) ([]chunk, error) {
+	var list []chunk
+	for len(data) >= 8 {
+		size := uint64(binary.LittleEndian.Uint32(data[4:]))
+		if size > uint64(len(data)-8) {
+			return list, fmt.Errorf("%w: cut off", ErrBroken)
+		}
+		list = append(list, chunk{string(data[:4]), data[8 : 8+size]})
+		if len(list) > 10_000 {
+			return list, fmt.Errorf("%w: too many parts", ErrBounds)
+		}
+		data = data[min(8+size+size&1, uint64(len(data))):]
+	}
+	return list, nil
+}
+
+// stillWebP is the file itself, or of an animated one a file of its first frame, which Go's decoder reads. The canvas of an animation is bounded
+// too: a browser will allocate it.
+func stillWebP(body []byte, limits Limits) ([]byte, error) {
+	if !animated(body, WebP) {
+		return body, nil
+	}
+	if len(body) < 30 {
+		return nil, fmt.Errorf("%w: cut off", ErrBroken)
+	}
+	if err := limits.check(int(uint24(body[24:]))+1, int(uint24(body[27:]))+1); err != nil {
+		return nil, err
+	}
+	parts, err := chunks(body[12:])
+	for _, part := range parts {
+		if part.name == "ANMF" && len(part.payload) > 16 {
+			return frameFile(part.payload)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w: no frame", ErrBroken)
+}
+
+// frameFile makes a still file of an animation's frame: 16 bytes about the frame, then its chunks.
+func frameFile(frame []byte) ([]byte, error) {
+	width, height := frame[6:9], frame[9:12]
+	parts, err := chunks(frame[16:])
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	write := func(name string, payload []byte) {
+		out.WriteString(name)
+		out.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(payload))))
+		out.Write(payload)
+		if len(payload)%2 == 1 {
+			out.WriteByte(0)
+		}
+	}
+	var alpha, picture *chunk
+	for i := range parts {
+		switch parts[i].name {
+		case "ALPH":
+			alpha = &parts[i]
+		case "VP8 ", "VP8L":
+			if picture == nil {
+				picture = &parts[i]
+			}
+		}
+	}
+	if picture == nil {
+		return nil, fmt.Errorf("%w: a frame without a picture", ErrBroken)
+	}
+	if alpha != nil && picture.name == "VP8 " {
+		header := append([]byte{0x10, 0, 0, 0}, width...)
+		write("VP8X", append(header, height...))
+		write("ALPH", alpha.payload)
+	}
+	write(picture.name, picture.payload)
+	file := append([]byte("RIFF"), binary.LittleEndian.AppendUint32(nil, uint32(out.Len()+4))...)
+	return append(append(file, "WEBP"...), out.Bytes()...), nil
+}
+
+func uint24(b []byte) uint32 { return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 }

@@ -1,0 +1,285 @@
+// Package solana is a JSON-RPC client for Solana nodes.
+//
+// In: calls. Out: results, raw or typed. Guarantees: calls go round-robin over the endpoints that are well, are retried with
+// back-off when (and only when) Retryable says so, never exceed the configured rate and concurrency, never read more than the
+// configured number of bytes, and no URL with its key ever reaches a log line or an error text.
+package solana
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Config says which servers to ask and how hard. Zero values take the defaults named at each field.
+type Config struct {
+	// Endpoints are http(s) URLs; at least one. A key may be part of the URL.
+	Endpoints []string
+	// Timeout bounds one attempt, body included. Default 30 s.
+	Timeout time.Duration
+	// MaxConcurrent bounds the calls in flight. Default 16.
+	MaxConcurrent int
+	// RequestsPerSecond bounds attempts over all endpoints together; 0 = unbounded.
+	RequestsPerSecond float64
+	// MaxAttempts bounds the tries of one call, the first included. Default 8.
+	MaxAttempts int
+	// MaxElapsed bounds the whole of one call, pauses included. Default 2 min.
+	MaxElapsed time.Duration
+	// FirstPause is the pause before the second try; it doubles, jittered, up to 5 s. Default 200 ms.
+	FirstPause time.Duration
+	// MaxBodyBytes bounds one decompressed answer. Default 256 MiB.
+	MaxBodyBytes int64
+}
+
+func (c Config) withDefaults() Config {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	set(&c.Timeout, 30*time.Second)
+	set(&c.MaxElapsed, 2*time.Minute)
+	set(&c.FirstPause, 200*time.Millisecond)
+	if c.MaxConcurrent <= 0 {
+		c.MaxConcurrent = 16
+	}
+	if c.MaxAttempts <= 0 {
+		c.MaxAttempts = 8
+	}
+	if c.MaxBodyBytes <= 0 {
+		c.MaxBodyBytes = 256 << 20
+	}
+	return c
+}
+
+// Deps are the client's collaborators; nil ones take a default (http.Client without redirects, silent log, no metrics).
+type Deps struct {
+	HTTPClient *http.Client
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Client calls Solana JSON-RPC servers. Safe for concurrent use.
+type Client struct {
+	cfg     Config
+	http    http.Client
+	log     *slog.Logger
+	pool    *pool
+	pacer   *pacer
+	slots   chan struct{}
+	metrics *metrics
+}
+
+// NewClient checks the endpoints and registers metrics; it does no I/O.
+func NewClient(cfg Config, deps Deps) (*Client, error) {
+	cfg = cfg.withDefaults()
+	p, err := newPool(cfg.Endpoints)
+	if err != nil {
+		return nil, fmt.Errorf("new solana client: %w", err)
+	}
+	m, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("new solana client: %w", err)
+	}
+	c := &Client{cfg: cfg, log: deps.Logger, pool: p, pacer: &pacer{}, slots: make(chan struct{}, cfg.MaxConcurrent), metrics: m}
+	if cfg.RequestsPerSecond > 0 {
+		c.pacer.every = time.Duration(float64(time.Second) / cfg.RequestsPerSecond)
+	}
+	if deps.HTTPClient != nil {
+		c.http = *deps.HTTPClient
+	} else if base, ok := http.DefaultTransport.(*http.Transport); ok {
+		transport := base.Clone()
+		transport.MaxIdleConnsPerHost = cfg.MaxConcurrent // the default of two would close connections that the next call needs
+		c.http.Transport = transport
+	}
+	// A redirect would carry a keyed request to wherever the answer says.
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+type request struct {
+	Version string `json:"jsonrpc"`
+	ID      int    `json:"id"`
+	Method  string `json:"method"`
+	Params  []any  `json:"params,omitempty"`
+}
+
+// Call performs method and decodes its result into result (a pointer; a *json.RawMessage takes it undecoded; nil drops it).
+// Errors are *RPCError, *HTTPError, a connection's error, ErrMalformed or the context's; see Retryable and SkippedSlot.
+func (c *Client) Call(ctx context.Context, method string, params []any, result any) error {
+	body, err := json.Marshal(request{Version: "2.0", ID: 1, Method: method, Params: params})
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", method, err)
+	}
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	raw, err := c.retry(ctx, method, body)
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	switch out := result.(type) {
+	case nil:
+		return nil
+	case *json.RawMessage:
+		*out = raw
+		return nil
+	}
+	if err := json.Unmarshal(raw, result); err != nil {
+		return fmt.Errorf("%s: %w: decode result: %w", method, ErrMalformed, err)
+	}
+	return nil
+}
+
+func (c *Client) retry(ctx context.Context, method string, body []byte) (json.RawMessage, error) {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = c.cfg.FirstPause, 5*time.Second
+	tried := map[*endpoint]bool{}
+	var last error
+	attempt := func() (json.RawMessage, error) {
+		for {
+			if err := c.pacer.wait(ctx); err != nil {
+				return nil, backoff.Permanent(err)
+			}
+			e := c.pool.pick(time.Now(), tried)
+			raw, err := c.once(ctx, e, method, body)
+			if err == nil {
+				return raw, nil
+			}
+			tried[e], last = true, err
+			fresh := len(tried) < len(c.pool.endpoints)
+			switch {
+			case ctx.Err() != nil:
+				return nil, backoff.Permanent(ctx.Err())
+			case fresh && (Retryable(err) || elsewhere(err)):
+				continue // another endpoint may answer at once
+			case !Retryable(err):
+				return nil, backoff.Permanent(err)
+			}
+			clear(tried)
+			if wait := retryAfter(err); wait > 0 {
+				return nil, &backoff.RetryAfterError{Duration: min(wait, maxRest)}
+			}
+			return nil, err
+		}
+	}
+	raw, err := backoff.Retry(ctx, attempt, backoff.WithBackOff(pause), backoff.WithMaxTries(uint(c.cfg.MaxAttempts)),
+		backoff.WithMaxElapsedTime(c.cfg.MaxElapsed))
+	switch {
+	case err == nil:
+		return raw, nil
+	case ctx.Err() != nil || last == nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, last
+}
+
+// once is one attempt at one endpoint.
+func (c *Client) once(ctx context.Context, e *endpoint, method string, body []byte) (json.RawMessage, error) {
+	began := time.Now()
+	attempt, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	raw, err := c.post(attempt, e, body)
+	c.metrics.observe(method, outcome(err), time.Since(began), len(raw))
+	if ctx.Err() == nil {
+		trouble := err != nil && endpointTrouble(err)
+		c.pool.report(e, time.Now(), trouble, retryAfter(err))
+		if trouble {
+			c.log.Debug("rpc attempt failed", "endpoint", e.redacted, "method", method, "err", err)
+		}
+	}
+	return raw, err
+}
+
+type answer struct {
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func (c *Client) post(ctx context.Context, e *endpoint, body []byte) (json.RawMessage, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("build request for %s: %w", e.redacted, scrub(err))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, &transportError{fmt.Errorf("%s: %w", e.redacted, scrub(err))}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	data, err := readAll(resp, c.cfg.MaxBodyBytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.redacted, err)
+	}
+	var ans answer
+	parsed := json.Unmarshal(data, &ans)
+	switch {
+	case parsed == nil && ans.Error != nil && resp.StatusCode != http.StatusTooManyRequests:
+		return nil, &RPCError{Code: ans.Error.Code, Message: clip(ans.Error.Message, 300)}
+	case resp.StatusCode != http.StatusOK:
+		return nil, &HTTPError{Status: resp.StatusCode, RetryAfter: parseRetryAfter(resp.Header.Get("Retry-After"))}
+	case parsed != nil:
+		return nil, fmt.Errorf("%w from %s: %w", ErrMalformed, e.redacted, parsed)
+	case ans.Result == nil:
+		return nil, fmt.Errorf("%w from %s: neither result nor error", ErrMalformed, e.redacted)
+	}
+	return ans.Result, nil
+}
+
+func readAll(resp *http.Response, limit int64) ([]byte, error) {
+	buf := bytes.NewBuffer(make([]byte, 0, max(512, min(resp.ContentLength, limit, 16<<20)+512)))
+	n, err := buf.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, &transportError{fmt.Errorf("read answer: %w", scrub(err))}
+	case n > limit:
+		return nil, fmt.Errorf("%w: answer over %d bytes", ErrMalformed, limit)
+	}
+	return buf.Bytes(), nil
+}
+
+// scrub takes the URL, which may hold a key, out of an error of net/http.
+func scrub(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+func parseRetryAfter(v string) time.Duration {
+	if seconds, err := strconv.Atoi(v); err == nil && seconds >= 0 {
+		return time.Duration(min(seconds, 3600)) * time.Second
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return 0
+}
+
+func clip(s string, n int) string {
+	if len(s) > n {
+		return s[:n] + "…"
+	}
+	return s
+}

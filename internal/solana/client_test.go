@@ -1,0 +1,242 @@
+package solana
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mr-tron/base58"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+)
+
+func server(t *testing.T, h func(w http.ResponseWriter, method string, call int)) (*httptest.Server, *atomic.Int64) {
+	t.Helper()
+	var calls atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var req request
+		if json.NewDecoder(r.Body).Decode(&req) != nil {
+			http.Error(w, "bad request", http.StatusBadRequest)
+			return
+		}
+		h(w, req.Method, int(calls.Add(1)))
+	}))
+	t.Cleanup(s.Close)
+	return s, &calls
+}
+
+func client(t *testing.T, cfg Config) *Client {
+	t.Helper()
+	cfg.FirstPause = time.Millisecond
+	c, err := NewClient(cfg, Deps{Registerer: prometheus.NewRegistry()})
+	require.NoError(t, err)
+	return c
+}
+
+func reply(w http.ResponseWriter, body string) { fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,`+body+`}`) }
+
+func TestRetriesWhatMayPassAndNothingElse(t *testing.T) {
+	cases := []struct {
+		name  string
+		first func(w http.ResponseWriter)
+		again bool
+	}{
+		{"429", func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) }, true},
+		{"503", func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }, true},
+		{"node behind", func(w http.ResponseWriter) { reply(w, `"error":{"code":-32005,"message":"m"}`) }, true},
+		{"not available yet", func(w http.ResponseWriter) { reply(w, `"error":{"code":-32014,"message":"m"}`) }, true},
+		{"not json", func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") }, true},
+		{"hang up", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, true},
+		{"invalid params", func(w http.ResponseWriter) { reply(w, `"error":{"code":-32602,"message":"m"}`) }, false},
+		{"skipped", func(w http.ResponseWriter) { reply(w, `"error":{"code":-32007,"message":"m"}`) }, false},
+		{"forbidden", func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) }, false},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			s, calls := server(t, func(w http.ResponseWriter, _ string, call int) {
+				if call == 1 {
+					tc.first(w)
+					return
+				}
+				reply(w, `"result":7`)
+			})
+			slot, err := client(t, Config{Endpoints: []string{s.URL}}).GetSlot(t.Context(), Confirmed)
+			if tc.again {
+				require.NoError(t, err)
+				require.EqualValues(t, 7, slot)
+				require.EqualValues(t, 2, calls.Load())
+				return
+			}
+			require.Error(t, err)
+			require.False(t, Retryable(err))
+			require.EqualValues(t, 1, calls.Load())
+			require.Equal(t, tc.name == "skipped", SkippedSlot(err))
+		})
+	}
+}
+
+func TestRetryAfterIsObeyed(t *testing.T) {
+	s, _ := server(t, func(w http.ResponseWriter, _ string, call int) {
+		if call == 1 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		reply(w, `"result":7`)
+	})
+	began := time.Now()
+	_, err := client(t, Config{Endpoints: []string{s.URL}}).GetSlot(t.Context(), "")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, time.Since(began), time.Second)
+}
+
+func TestFailsOverAtOnceAndComesBack(t *testing.T) {
+	bad, badCalls := server(t, func(w http.ResponseWriter, _ string, _ int) { w.WriteHeader(http.StatusBadGateway) })
+	good, goodCalls := server(t, func(w http.ResponseWriter, _ string, _ int) { reply(w, `"result":7`) })
+	c := client(t, Config{Endpoints: []string{bad.URL, good.URL}, MaxAttempts: 1})
+	for range 10 {
+		_, err := c.GetSlot(t.Context(), "")
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 10, goodCalls.Load())
+	require.Less(t, badCalls.Load(), int64(3), "a troubled endpoint rests")
+	c.pool.mu.Lock()
+	for _, e := range c.pool.endpoints {
+		e.restsTil = time.Time{}
+	}
+	c.pool.mu.Unlock()
+	for range 2 {
+		_, err := c.GetSlot(t.Context(), "")
+		require.NoError(t, err)
+	}
+	require.GreaterOrEqual(t, badCalls.Load(), int64(2), "a rested endpoint is asked again")
+}
+
+func TestGivesUpWithTheLastError(t *testing.T) {
+	s, calls := server(t, func(w http.ResponseWriter, _ string, _ int) { w.WriteHeader(http.StatusServiceUnavailable) })
+	_, err := client(t, Config{Endpoints: []string{s.URL}, MaxAttempts: 3}).GetSlot(t.Context(), "")
+	require.ErrorContains(t, err, "503")
+	require.True(t, Retryable(err))
+	require.EqualValues(t, 3, calls.Load())
+}
+
+func TestNoKeyInErrorsOrLogs(t *testing.T) {
+	var log strings.Builder
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	host := strings.TrimPrefix(s.URL, "http://")
+	t.Cleanup(s.Close)
+	c, err := NewClient(Config{Endpoints: []string{"http://user:S3CRET@" + host + "/S3CRET?apiKey=S3CRET"}, MaxAttempts: 2, FirstPause: 1},
+		Deps{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	require.NoError(t, err)
+	_, err = c.GetSlot(t.Context(), "")
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "S3CRET")
+	require.NotEmpty(t, log.String())
+	require.NotContains(t, log.String(), "S3CRET")
+	_, err = NewClient(Config{Endpoints: []string{"ftp://user:S3CRET@host/S3CRET"}}, Deps{})
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "S3CRET")
+}
+
+func TestRedirectIsNotFollowed(t *testing.T) {
+	var followed atomic.Bool
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed.Store(true) }))
+	t.Cleanup(other.Close)
+	s := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(s.Close)
+	_, err := client(t, Config{Endpoints: []string{s.URL}}).GetSlot(t.Context(), "")
+	require.Error(t, err)
+	require.False(t, followed.Load())
+}
+
+func TestBodyIsBoundedAfterDecompression(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		fmt.Fprintf(z, `{"jsonrpc":"2.0","id":1,"result":"%s"}`, strings.Repeat("a", 1<<20))
+		z.Close()
+	}))
+	t.Cleanup(s.Close)
+	err := client(t, Config{Endpoints: []string{s.URL}, MaxBodyBytes: 1 << 16, MaxAttempts: 1}).Call(t.Context(), "getBlock", nil, nil)
+	require.ErrorIs(t, err, ErrMalformed)
+	var got string
+	require.NoError(t, client(t, Config{Endpoints: []string{s.URL}}).Call(t.Context(), "getBlock", nil, &got))
+	require.Len(t, got, 1<<20)
+}
+
+func TestConcurrencyAndRateAreBounded(t *testing.T) {
+	var now, peak atomic.Int64
+	s, _ := server(t, func(w http.ResponseWriter, _ string, _ int) {
+		if n := now.Add(1); n > peak.Load() {
+			peak.Store(n)
+		}
+		time.Sleep(5 * time.Millisecond)
+		now.Add(-1)
+		reply(w, `"result":7`)
+	})
+	c := client(t, Config{Endpoints: []string{s.URL}, MaxConcurrent: 2, RequestsPerSecond: 100})
+	began := time.Now()
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() { _, _ = c.GetSlot(t.Context(), "") })
+	}
+	wg.Wait()
+	require.LessOrEqual(t, peak.Load(), int64(2))
+	require.GreaterOrEqual(t, time.Since(began), 150*time.Millisecond)
+}
+
+func TestCanceledContextEndsTheCall(t *testing.T) {
+	s, _ := server(t, func(w http.ResponseWriter, _ string, _ int) { w.WriteHeader(http.StatusServiceUnavailable) })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	c, err := NewClient(Config{Endpoints: []string{s.URL}, FirstPause: 10 * time.Second}, Deps{})
+	require.NoError(t, err)
+	_, err = c.GetSlot(ctx, "")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.False(t, Retryable(err))
+}
+
+func TestGetMultipleAccounts(t *testing.T) {
+	owner := Key{1, 2, 3}
+	answer := fmt.Sprintf(`"result":{"context":{"slot":42},"value":[{"owner":"%s","lamports":5,"data":["%s","base64"],"executable":true,"rentEpoch":18446744073709551615},null]}`,
+		base58.Encode(owner[:]), base64.StdEncoding.EncodeToString([]byte("hello")))
+	s, _ := server(t, func(w http.ResponseWriter, _ string, _ int) { reply(w, answer) })
+	c := client(t, Config{Endpoints: []string{s.URL}})
+	slot, accounts, err := c.GetMultipleAccounts(t.Context(), []Key{{9}, {8}}, AccountOptions{Commitment: Confirmed, DataSlice: &DataSlice{Length: 5}})
+	require.NoError(t, err)
+	require.EqualValues(t, 42, slot)
+	require.Equal(t, []*Account{{Owner: owner, Lamports: 5, Data: []byte("hello"), Executable: true}, nil}, accounts)
+
+	_, _, err = c.GetMultipleAccounts(t.Context(), []Key{{9}}, AccountOptions{})
+	require.ErrorIs(t, err, ErrMalformed, "two accounts for one key")
+	_, _, err = c.GetMultipleAccounts(t.Context(), make([]Key, 101), AccountOptions{})
+	require.ErrorContains(t, err, "1 to 100")
+}
+
+func TestNullIsNeverASkippedSlot(t *testing.T) {
+	s, _ := server(t, func(w http.ResponseWriter, _ string, _ int) { reply(w, `"result":null`) })
+	c := client(t, Config{Endpoints: []string{s.URL}})
+	_, err := c.GetBlock(t.Context(), 1, BlockOptions{})
+	require.False(t, SkippedSlot(err))
+	require.True(t, Retryable(err))
+	_, err = c.GetTransaction(t.Context(), "sig", "")
+	require.ErrorIs(t, err, ErrNotFound)
+}
+
+func TestTwoClientsShareARegistry(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	for range 2 {
+		_, err := NewClient(Config{Endpoints: []string{"http://h"}}, Deps{Registerer: reg})
+		require.NoError(t, err)
+	}
+}

@@ -1,0 +1,120 @@
+package solana
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// endpoint is one server with its health. A troubled endpoint rests for a doubling while, and is asked earlier only when all rest.
+type endpoint struct {
+	url      string
+	redacted string
+	failures int
+	restsTil time.Time
+}
+
+type pool struct {
+	mu        sync.Mutex
+	endpoints []*endpoint
+	next      int
+}
+
+const (
+	firstRest = 500 * time.Millisecond
+	maxRest   = 30 * time.Second
+)
+
+func newPool(urls []string) (*pool, error) {
+	p := &pool{}
+	for i, raw := range urls {
+		u, err := url.Parse(raw)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+			return nil, fmt.Errorf("endpoint %d (%s): want http(s)://host", i, Redact(raw))
+		}
+		p.endpoints = append(p.endpoints, &endpoint{url: raw, redacted: Redact(raw)})
+	}
+	if len(p.endpoints) == 0 {
+		return nil, fmt.Errorf("no endpoints: name at least one JSON-RPC server")
+	}
+	return p, nil
+}
+
+// pick returns the next endpoint in turn that is well, else the one whose rest ends first. Those in tried come last.
+func (p *pool) pick(now time.Time, tried map[*endpoint]bool) *endpoint {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.endpoints)
+	var best *endpoint
+	for i := range n {
+		e := p.endpoints[(p.next+i)%n]
+		if tried[e] && len(tried) < n {
+			continue
+		}
+		if !now.Before(e.restsTil) {
+			best = e
+			p.next = (p.next + i + 1) % n
+			break
+		}
+		if best == nil || e.restsTil.Before(best.restsTil) {
+			best = e
+		}
+	}
+	return best
+}
+
+func (p *pool) report(e *endpoint, now time.Time, trouble bool, atLeast time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !trouble {
+		e.failures, e.restsTil = 0, time.Time{}
+		return
+	}
+	rest := min(firstRest<<min(e.failures, 10), maxRest)
+	e.failures++
+	e.restsTil = now.Add(max(rest, min(atLeast, maxRest)))
+}
+
+// pacer spaces calls evenly: a leaky bucket of depth one per second's worth of calls. A zero rate lets all pass.
+type pacer struct {
+	mu    sync.Mutex
+	every time.Duration
+	next  time.Time
+}
+
+func (p *pacer) wait(ctx context.Context) error {
+	if p.every <= 0 {
+		return nil
+	}
+	p.mu.Lock()
+	now := time.Now()
+	at := p.next
+	if at.Before(now) {
+		at = now
+	}
+	p.next = at.Add(p.every)
+	p.mu.Unlock()
+	timer := time.NewTimer(at.Sub(now))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Redact returns scheme and host of an endpoint: providers put API keys into the query, the user info and the path.
+func Redact(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return "(unreadable url)"
+	}
+	out := u.Scheme + "://" + u.Host
+	if (u.Path != "" && u.Path != "/") || u.RawQuery != "" {
+		out += "/…"
+	}
+	return out
+}

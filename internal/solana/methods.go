@@ -1,0 +1,181 @@
+package solana
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/mr-tron/base58"
+)
+
+// Key is a 32-byte account address.
+type Key = [32]byte
+
+// Commitment is how sure a node must be of what it answers. The empty one leaves it to the server (finalized).
+type Commitment string
+
+// The commitments a node knows.
+const (
+	Processed Commitment = "processed"
+	Confirmed Commitment = "confirmed"
+	Finalized Commitment = "finalized"
+)
+
+// MaxAccountsPerCall is getMultipleAccounts' own limit.
+const MaxAccountsPerCall = 100
+
+// GetSlot returns the highest slot that reached the commitment.
+func (c *Client) GetSlot(ctx context.Context, commitment Commitment) (uint64, error) {
+	var slot uint64
+	err := c.Call(ctx, "getSlot", []any{options{Commitment: commitment}}, &slot)
+	return slot, err
+}
+
+// BlockOptions say how getBlock answers. The zero value asks for finalized, base64, no rewards, versions up to 0.
+type BlockOptions struct {
+	// Commitment is Confirmed or Finalized.
+	Commitment Commitment
+	// Encoding is base64 unless set (json, jsonParsed, base58).
+	Encoding string
+	// HeaderOnly leaves the transactions out.
+	HeaderOnly bool
+}
+
+type options struct {
+	Commitment         Commitment `json:"commitment,omitempty"`
+	Encoding           string     `json:"encoding,omitempty"`
+	TransactionDetails string     `json:"transactionDetails,omitempty"`
+	MaxVersion         *int       `json:"maxSupportedTransactionVersion,omitempty"`
+	Rewards            *bool      `json:"rewards,omitempty"`
+	DataSlice          *DataSlice `json:"dataSlice,omitempty"`
+	MinContextSlot     uint64     `json:"minContextSlot,omitempty"`
+}
+
+func versioned(encoding string, commitment Commitment) options {
+	zero := 0
+	if encoding == "" {
+		encoding = "base64"
+	}
+	return options{Commitment: commitment, Encoding: encoding, MaxVersion: &zero}
+}
+
+// GetBlock returns the raw result of getBlock. A slot without a block is an error for which SkippedSlot holds.
+func (c *Client) GetBlock(ctx context.Context, slot uint64, opts BlockOptions) (json.RawMessage, error) {
+	o, no := versioned(opts.Encoding, opts.Commitment), false
+	o.TransactionDetails, o.Rewards = "full", &no
+	if opts.HeaderOnly {
+		o.TransactionDetails = "none"
+	}
+	// Null means "not confirmed yet", never "skipped": taking it for skipped would lose a block silently.
+	return c.raw(ctx, "getBlock", slot, o, &RPCError{Code: CodeBlockNotAvailable, Message: "the node answered null"})
+}
+
+// ErrNotFound says that the node does not know the signature at that commitment.
+var ErrNotFound = errors.New("not found")
+
+// GetTransaction returns the raw result of getTransaction (base64), or ErrNotFound.
+func (c *Client) GetTransaction(ctx context.Context, signature string, commitment Commitment) (json.RawMessage, error) {
+	return c.raw(ctx, "getTransaction", signature, versioned("", commitment), ErrNotFound)
+}
+
+// raw calls a method that may answer null, which becomes the error absent.
+func (c *Client) raw(ctx context.Context, method string, what any, o options, absent error) (json.RawMessage, error) {
+	var raw json.RawMessage
+	if err := c.Call(ctx, method, []any{what, o}, &raw); err != nil {
+		return nil, err
+	}
+	if string(raw) == "null" {
+		return nil, fmt.Errorf("%s: %w", method, absent)
+	}
+	return raw, nil
+}
+
+// GetBlocks returns the slots in [from, to] that have a block, ascending. Nodes allow at most 500,000 slots a call.
+func (c *Client) GetBlocks(ctx context.Context, from, to uint64, commitment Commitment) ([]uint64, error) {
+	var slots []uint64
+	err := c.Call(ctx, "getBlocks", []any{from, to, options{Commitment: commitment}}, &slots)
+	return slots, err
+}
+
+// DataSlice asks for a part of each account's data, in bytes.
+type DataSlice struct {
+	Offset uint64 `json:"offset"`
+	Length uint64 `json:"length"`
+}
+
+// AccountOptions say how to read accounts.
+type AccountOptions struct {
+	Commitment Commitment
+	// DataSlice limits the data returned; nil = all of it.
+	DataSlice *DataSlice
+	// MinContextSlot makes the node refuse (retryably) when it has not reached this slot; 0 = any.
+	MinContextSlot uint64
+}
+
+// Account is an account's state at the context slot.
+type Account struct {
+	Owner      Key
+	Lamports   uint64
+	Data       []byte
+	Executable bool
+}
+
+type wireAccount struct {
+	Owner      string   `json:"owner"`
+	Lamports   uint64   `json:"lamports"`
+	Data       []string `json:"data"`
+	Executable bool     `json:"executable"`
+}
+
+// GetMultipleAccounts reads up to MaxAccountsPerCall accounts at one slot. accounts[i] belongs to keys[i] and is nil when the
+// account does not exist.
+func (c *Client) GetMultipleAccounts(ctx context.Context, keys []Key, opts AccountOptions) (contextSlot uint64, accounts []*Account, err error) {
+	if len(keys) == 0 || len(keys) > MaxAccountsPerCall {
+		return 0, nil, fmt.Errorf("getMultipleAccounts: %d keys, want 1 to %d", len(keys), MaxAccountsPerCall)
+	}
+	names := make([]string, len(keys))
+	for i := range keys {
+		names[i] = base58.Encode(keys[i][:])
+	}
+	var res struct {
+		Context struct {
+			Slot uint64 `json:"slot"`
+		} `json:"context"`
+		Value []*wireAccount `json:"value"`
+	}
+	o := options{Commitment: opts.Commitment, Encoding: "base64", DataSlice: opts.DataSlice, MinContextSlot: opts.MinContextSlot}
+	if err := c.Call(ctx, "getMultipleAccounts", []any{names, o}, &res); err != nil {
+		return 0, nil, err
+	}
+	if len(res.Value) != len(keys) {
+		return 0, nil, fmt.Errorf("getMultipleAccounts: %w: %d accounts for %d keys", ErrMalformed, len(res.Value), len(keys))
+	}
+	accounts = make([]*Account, len(keys))
+	for i, w := range res.Value {
+		if w == nil {
+			continue
+		}
+		if accounts[i], err = w.account(); err != nil {
+			return 0, nil, fmt.Errorf("getMultipleAccounts: %w: account %s: %w", ErrMalformed, names[i], err)
+		}
+	}
+	return res.Context.Slot, accounts, nil
+}
+
+func (w *wireAccount) account() (*Account, error) {
+	a := &Account{Lamports: w.Lamports, Executable: w.Executable}
+	owner, err := base58.Decode(w.Owner)
+	if err != nil || len(owner) != len(a.Owner) {
+		return nil, fmt.Errorf("owner is no 32-byte base58 key")
+	}
+	copy(a.Owner[:], owner)
+	if len(w.Data) != 2 || w.Data[1] != "base64" {
+		return nil, fmt.Errorf("data is not [base64, \"base64\"]")
+	}
+	if a.Data, err = base64.StdEncoding.DecodeString(w.Data[0]); err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	return a, nil
+}

@@ -1,0 +1,84 @@
+package solana
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// methods is the finite set of label values; every other method counts as "other".
+var methods = map[string]bool{
+	"getSlot": true, "getBlock": true, "getBlocks": true, "getMultipleAccounts": true, "getTransaction": true,
+	"getAccountInfo": true, "getVersion": true, "getLatestBlockhash": true, "sendTransaction": true,
+}
+
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	bytes    *prometheus.CounterVec
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mintlake_rpc_client_requests_total",
+			Help: "Attempts at JSON-RPC servers by method and outcome (ok, rpc_error, http_error, connection, malformed, canceled)."},
+			[]string{"method", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "mintlake_rpc_client_request_seconds",
+			Help: "Duration of one attempt, body included.", Buckets: prometheus.ExponentialBuckets(0.002, 2, 14)}, []string{"method"}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mintlake_rpc_client_response_bytes_total",
+			Help: "Bytes of results after decompression."}, []string{"method"}),
+	}
+	if reg == nil {
+		return m, nil
+	}
+	var err error
+	if m.requests, err = register(reg, m.requests); err != nil {
+		return nil, err
+	}
+	if m.seconds, err = register(reg, m.seconds); err != nil {
+		return nil, err
+	}
+	m.bytes, err = register(reg, m.bytes)
+	return m, err
+}
+
+// register shares the collector of an earlier client on the same registry: ingest and enrich may each have their own client.
+func register[C prometheus.Collector](reg prometheus.Registerer, c C) (C, error) {
+	err := reg.Register(c)
+	var already prometheus.AlreadyRegisteredError
+	if errors.As(err, &already) {
+		if old, ok := already.ExistingCollector.(C); ok {
+			return old, nil
+		}
+	}
+	return c, err
+}
+
+func (m *metrics) observe(method, outcome string, took time.Duration, size int) {
+	if !methods[method] {
+		method = "other"
+	}
+	m.requests.WithLabelValues(method, outcome).Inc()
+	m.seconds.WithLabelValues(method).Observe(took.Seconds())
+	m.bytes.WithLabelValues(method).Add(float64(size))
+}
+
+func outcome(err error) string {
+	var rpc *RPCError
+	var status *HTTPError
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &rpc):
+		return "rpc_error"
+	case errors.As(err, &status):
+		return "http_error"
+	case errors.Is(err, ErrMalformed):
+		return "malformed"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	}
+	return "connection"
+}

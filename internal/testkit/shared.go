@@ -1,0 +1,45 @@
+// Package testkit holds what tests of several rooms need.
+//
+// In: a path under the folder of recorded mainnet data that lies beside the repository.
+// Out: its absolute path, or a skipped (or failed) test.
+// Guarantees: with MINTLAKE_REQUIRE_SHARED=1 a missing file fails the test, so CI can never pass by skipping.
+package testkit
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Shared returns the absolute path of rel inside the shared data folder, which lies beside the repository
+// (`../shared` from the module's root). Where it is absent the test is skipped, or fails when MINTLAKE_REQUIRE_SHARED=1.
+func Shared(t testing.TB, rel string) string {
+	t.Helper()
+	path := filepath.Join(Root(t), "..", "shared", filepath.FromSlash(rel))
+	if _, err := os.Stat(path); err != nil {
+		if os.Getenv("MINTLAKE_REQUIRE_SHARED") == "1" {
+			t.Fatalf("shared data %s is required (MINTLAKE_REQUIRE_SHARED=1): %v", rel, err)
+		}
+		t.Skipf("shared data %s is not here: put the shared folder beside the repository to run this test", rel)
+	}
+	return path
+}
+
+// Root returns the module's root: the nearest folder upwards of the working directory that holds go.mod.
+func Root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatalf("find module root: %v", err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("find module root: no go.mod in any parent folder")
+		}
+		dir = parent
+	}
+}

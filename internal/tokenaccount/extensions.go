@@ -1,0 +1,226 @@
+package tokenaccount
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// maxExtensions bounds the entries read from one account. The program knows 28 types and lets none occur twice.
+const maxExtensions = 128
+
+// maxRawBytes bounds the value kept of an extension that is not understood.
+const maxRawBytes = 1024
+
+// Extension is one Token-2022 extension of a mint.
+type Extension struct {
+	// Type is the program's ExtensionType.
+	Type uint16
+	// Name is the type's name in snake case, or unknown_N.
+	Name string
+	// Attributes are the extension's fields sorted by name: keys in base58 and empty when none, numbers in decimal, ciphertexts in
+	// hexadecimal. An extension that is not understood has raw (hexadecimal, at most 1,024 bytes of it) and raw_length.
+	Attributes []Attribute
+}
+
+// Attribute is a named value.
+type Attribute struct {
+	Name  string
+	Value string
+}
+
+func (e Extension) event() *eventspb.ExtensionSet {
+	set := &eventspb.ExtensionSet{Extension: e.Name}
+	for _, attribute := range e.Attributes {
+		set.Attributes = append(set.Attributes, &eventspb.Attribute{Name: attribute.Name, Value: attribute.Value})
+	}
+	return set
+}
+
+// Extension types that a parser here reads further (spl-token-2022-interface 3.1.1, ExtensionType).
+const (
+	typeMetadataPointer = 18
+	typeTokenMetadata   = 19
+)
+
+// ExtensionName is the snake-case name of Token-2022's extension type, of mints and of accounts, or unknown_N.
+func ExtensionName(extensionType uint16) string {
+	if int(extensionType) < len(extensionNames) {
+		return extensionNames[extensionType]
+	}
+	return "unknown_" + strconv.Itoa(int(extensionType))
+}
+
+// extensionNames are the variants of ExtensionType in order (spl-token-2022-interface 3.1.1).
+var extensionNames = [...]string{
+	"uninitialized", "transfer_fee_config", "transfer_fee_amount", "mint_close_authority", "confidential_transfer_mint",
+	"confidential_transfer_account", "default_account_state", "immutable_owner", "memo_transfer", "non_transferable",
+	"interest_bearing_config", "cpi_guard", "permanent_delegate", "non_transferable_account", "transfer_hook",
+	"transfer_hook_account", "confidential_transfer_fee_config", "confidential_transfer_fee_amount", "metadata_pointer",
+	"token_metadata", "group_pointer", "token_group", "group_member_pointer", "token_group_member", "confidential_mint_burn",
+	"scaled_ui_amount", "pausable", "pausable_account", "permissioned_burn",
+}
+
+// parseExtensions walks the type-length-value entries behind the account type: u16 type, u16 length, value. A type of 0 or fewer
+// bytes than a type ends the list, as in the program.
+func (m *Mint) parseExtensions(data []byte) error {
+	for len(data) >= 2 {
+		extensionType := binary.LittleEndian.Uint16(data)
+		if extensionType == 0 {
+			return nil
+		}
+		if len(data) < 4 {
+			return fmt.Errorf("%w: extension %d has no length", ErrMalformed, extensionType)
+		}
+		length := int(binary.LittleEndian.Uint16(data[2:]))
+		if length > len(data)-4 {
+			return fmt.Errorf("%w: extension %d is cut off", ErrMalformed, extensionType)
+		}
+		if len(m.Extensions) == maxExtensions {
+			return fmt.Errorf("%w: more than %d extensions", ErrMalformed, maxExtensions)
+		}
+		m.addExtension(extensionType, data[4:4+length])
+		data = data[4+length:]
+	}
+	return nil
+}
+
+func (m *Mint) addExtension(extensionType uint16, value []byte) {
+	extension := Extension{Type: extensionType, Name: ExtensionName(extensionType)}
+	switch extensionType {
+	case typeTokenMetadata:
+		metadata, err := ParseTokenMetadata(value)
+		if err != nil {
+			extension.Attributes = rawAttributes(value)
+			break
+		}
+		m.TokenMetadata = &metadata
+		extension.Attributes = metadata.attributes()
+	default:
+		layout, known := layouts[extensionType]
+		if !known || layout.length() != len(value) {
+			extension.Attributes = rawAttributes(value)
+			break
+		}
+		extension.Attributes = layout.read(value)
+		if extensionType == typeMetadataPointer {
+			m.MetadataPointer = pointedAt(value)
+		}
+	}
+	m.Extensions = append(m.Extensions, extension)
+}
+
+// pointedAt is the address in a metadata pointer, the second of its two keys; nil when it points nowhere.
+func pointedAt(value []byte) *Key {
+	address := Key(value[32:64])
+	if address.IsZero() {
+		return nil
+	}
+	return &address
+}
+
+func rawAttributes(value []byte) []Attribute {
+	return []Attribute{
+		{Name: "raw", Value: hex.EncodeToString(value[:min(len(value), maxRawBytes)])},
+		{Name: "raw_length", Value: strconv.Itoa(len(value))},
+	}
+}
+
+// fieldKind is how the bytes of an extension's field are read.
+type fieldKind int
+
+const (
+	kindKey fieldKind = iota
+	kindBool
+	kindAccountState
+	kindU16
+	kindI16
+	kindU64
+	kindI64
+	kindF64
+	kindCipher64
+	kindCipher36
+)
+
+func (k fieldKind) length() int {
+	switch k {
+	case kindKey:
+		return 32
+	case kindBool, kindAccountState:
+		return 1
+	case kindU16, kindI16:
+		return 2
+	case kindU64, kindI64, kindF64:
+		return 8
+	case kindCipher64:
+		return 64
+	case kindCipher36:
+		return 36
+	}
+	return 0
+}
+
+func (k fieldKind) format(b []byte) string {
+	switch k {
+	case kindKey:
+		if key := Key(b); !key.IsZero() {
+			return key.String()
+		}
+		return ""
+	case kindBool:
+		// Every non-zero byte is true (solana-zero-copy Bool).
+		return strconv.FormatBool(b[0] != 0)
+	case kindAccountState:
+		if int(b[0]) < len(accountStates) {
+			return accountStates[b[0]]
+		}
+		return strconv.Itoa(int(b[0]))
+	case kindU16:
+		return strconv.FormatUint(uint64(binary.LittleEndian.Uint16(b)), 10)
+	case kindI16:
+		return strconv.FormatInt(int64(int16(binary.LittleEndian.Uint16(b))), 10)
+	case kindU64:
+		return strconv.FormatUint(binary.LittleEndian.Uint64(b), 10)
+	case kindI64:
+		return strconv.FormatInt(int64(binary.LittleEndian.Uint64(b)), 10)
+	case kindF64:
+		return strconv.FormatFloat(math.Float64frombits(binary.LittleEndian.Uint64(b)), 'g', -1, 64)
+	case kindCipher64, kindCipher36:
+		return hex.EncodeToString(b)
+	}
+	return ""
+}
+
+// accountStates are the variants of AccountState.
+var accountStates = [...]string{"uninitialized", "initialized", "frozen"}
+
+type field struct {
+	name string
+	kind fieldKind
+}
+
+type layout []field
+
+func (l layout) length() int {
+	total := 0
+	for _, f := range l {
+		total += f.kind.length()
+	}
+	return total
+}
+
+func (l layout) read(value []byte) []Attribute {
+	attributes := make([]Attribute, 0, len(l))
+	for _, f := range l {
+		n := f.kind.length()
+		attributes = append(attributes, Attribute{Name: f.name, Value: f.kind.format(value[:n])})
+		value = value[n:]
+	}
+	sort.Slice(attributes, func(i, j int) bool { return attributes[i].Name < attributes[j].Name })
+	return attributes
+}

@@ -1,0 +1,92 @@
+package tokenaccount
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// maxAdditionalFields bounds the additional fields read of one mint: more would not fit an extension's 65,535 bytes.
+const maxAdditionalFields = 65535 / 8
+
+// TokenMetadata is the value of Token-2022's token_metadata extension. Text is as on the chain: nothing is trimmed.
+type TokenMetadata struct {
+	// UpdateAuthority is nil when nobody may change the metadata.
+	UpdateAuthority *Key
+	// Mint that the metadata names as its own.
+	Mint   Key
+	Name   []byte
+	Symbol []byte
+	URI    []byte
+	// AdditionalFields are in account order.
+	AdditionalFields []AdditionalField
+}
+
+// AdditionalField is one key and value of token metadata.
+type AdditionalField struct {
+	Key   []byte
+	Value []byte
+}
+
+// ParseTokenMetadata reads the Borsh of spl-token-metadata-interface's TokenMetadata. Bytes behind it are ignored, as the program
+// does; errors wrap ErrMalformed.
+func ParseTokenMetadata(value []byte) (TokenMetadata, error) {
+	r := reader{data: value}
+	var metadata TokenMetadata
+	if authority := r.key(); !authority.IsZero() {
+		metadata.UpdateAuthority = &authority
+	}
+	metadata.Mint = r.key()
+	metadata.Name = r.bytes()
+	metadata.Symbol = r.bytes()
+	metadata.URI = r.bytes()
+	count := r.u32()
+	if r.failed || count > maxAdditionalFields {
+		return TokenMetadata{}, fmt.Errorf("%w: token metadata", ErrMalformed)
+	}
+	for range count {
+		metadata.AdditionalFields = append(metadata.AdditionalFields, AdditionalField{Key: r.bytes(), Value: r.bytes()})
+		if r.failed {
+			return TokenMetadata{}, fmt.Errorf("%w: token metadata's additional fields", ErrMalformed)
+		}
+	}
+	return metadata, nil
+}
+
+// attributes name what the extension's entry in the list of extensions says; the text itself is in TokenMetadata only, since it can be
+// as long as 64 KiB.
+func (t *TokenMetadata) attributes() []Attribute {
+	authority := ""
+	if t.UpdateAuthority != nil {
+		authority = t.UpdateAuthority.String()
+	}
+	return []Attribute{
+		{Name: "additional_fields", Value: strconv.Itoa(len(t.AdditionalFields))},
+		{Name: "mint", Value: t.Mint.String()},
+		{Name: "update_authority", Value: authority},
+	}
+}
+
+func (t *TokenMetadata) event(account Key) *eventspb.MetadataSet {
+	set := &eventspb.MetadataSet{
+		MetadataProgram: eventspb.MetadataProgram_METADATA_PROGRAM_TOKEN_2022,
+		MetadataAccount: account.bytes(),
+		Name:            present(t.Name),
+		Symbol:          present(t.Symbol),
+		Uri:             present(t.URI),
+		UpdateAuthority: present(optionalBytes(t.UpdateAuthority)),
+	}
+	for _, field := range t.AdditionalFields {
+		set.AdditionalFields = append(set.AdditionalFields, &eventspb.AdditionalField{Key: field.Key, Value: field.Value})
+	}
+	return set
+}
+
+// present makes nil an empty value: in MetadataSet an absent field means "left as it was".
+func present(value []byte) []byte {
+	if value == nil {
+		return []byte{}
+	}
+	return value
+}

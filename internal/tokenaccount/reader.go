@@ -1,0 +1,90 @@
+package tokenaccount
+
+import "encoding/binary"
+
+// reader walks little-endian Borsh-like bytes. The first read beyond the end sets failed, and every later read yields zeros, so
+// that a parser checks once at its end.
+type reader struct {
+	data   []byte
+	failed bool
+}
+
+func (r *reader) take(n int) []byte {
+	if r.failed || n < 0 || n > len(r.data) {
+		r.failed = true
+		return nil
+	}
+	out := r.data[:n:n]
+	r.data = r.data[n:]
+	return out
+}
+
+func (r *reader) u8() uint8 {
+	if b := r.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) u16() uint16 {
+	if b := r.take(2); b != nil {
+		return binary.LittleEndian.Uint16(b)
+	}
+	return 0
+}
+
+func (r *reader) u32() uint32 {
+	if b := r.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) u64() uint64 {
+	if b := r.take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (r *reader) key() Key {
+	var key Key
+	copy(key[:], r.take(len(key)))
+	return key
+}
+
+// bytes reads a u32 length and that many bytes, copied: facts outlive the account data that they were read from.
+func (r *reader) bytes() []byte {
+	n := r.u32()
+	if uint64(n) > uint64(len(r.data)) {
+		r.failed = true
+		return nil
+	}
+	return append([]byte{}, r.take(int(n))...)
+}
+
+// strictBool reads a Borsh bool, which is 0 or 1 and nothing else.
+func (r *reader) strictBool() bool {
+	b := r.u8()
+	if b > 1 {
+		r.failed = true
+	}
+	return b == 1
+}
+
+// coption reads the u32-tagged optional key of a mint account (solana-program-option's COption).
+func (r *reader) coption() *Key {
+	tag := r.u32()
+	key := r.key()
+	switch {
+	case r.failed:
+		return nil
+	case tag == 0:
+		return nil
+	case tag == 1:
+		return &key
+	default:
+		r.failed = true
+		return nil
+	}
+}
