@@ -1,0 +1,195 @@
+package registry
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Offchain is the value of RegisterOffchain: the document behind a token's metadata URI. It counts only while URI is the
+// token's current one. The JSON field names are read by ClickHouse too.
+type Offchain struct {
+	URI         string            `json:"uri"`
+	Name        string            `json:"name,omitempty"`
+	Symbol      string            `json:"symbol,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Image       string            `json:"image,omitempty"`
+	ExternalURL string            `json:"external_url,omitempty"`
+	Extensions  map[string]string `json:"extensions,omitempty"`
+	Tags        []string          `json:"tags,omitempty"`
+}
+
+// Logo is the value of RegisterLogo: what came of fetching a logo. It counts only while URL is the token's current one, and not after a
+// purge that it does not know of. The details of a check (hash, size, schedule) stay in the event: every API node holds the registers.
+type Logo struct {
+	URL    string `json:"url"`
+	Status string `json:"status"`
+	Purge  uint64 `json:"purge,omitempty"`
+}
+
+// LogoOverride is the value of RegisterLogoOverride: an operator's decision. Purge is the version of the last decision to purge.
+type LogoOverride struct {
+	URL   string `json:"url,omitempty"`
+	None  bool   `json:"none,omitempty"`
+	Purge uint64 `json:"purge,omitempty"`
+}
+
+// Apply is the logo URL that the decision makes of the token's own.
+func (o LogoOverride) Apply(own string) string {
+	switch {
+	case o.None:
+		return ""
+	case o.URL != "":
+		return o.URL
+	}
+	return own
+}
+
+// Values of Token.LogoStatus.
+const (
+	LogoOK        = "ok"
+	LogoUnchecked = "unchecked"
+	LogoBroken    = "broken"
+	LogoMissing   = "missing"
+)
+
+// FactsOfEnrichment translates a read fact. A read at slot S stands behind every instruction of S; an account that a stream showed stands
+// behind the transaction that wrote it. A message without a
+// 32-byte mint states nothing; so does a fact that this binary does not know.
+func FactsOfEnrichment(enrichment *eventspb.Enrichment) []Fact {
+	if len(enrichment.GetMint()) != 32 {
+		return nil
+	}
+	l := &factList{mint: base58.Encode(enrichment.GetMint()), position: schemas.EndOfSlot(enrichment.GetSlot())}
+	if enrichment.Order != nil {
+		l.position.Order = enrichment.GetOrder()
+	}
+	switch fact := enrichment.GetFact().(type) {
+	case *eventspb.Enrichment_MintAccount:
+		l.mintAccount(fact.MintAccount)
+	case *eventspb.Enrichment_MetaplexAccount:
+		l.metadata(fact.MetaplexAccount.GetMetadata())
+	case *eventspb.Enrichment_Offchain:
+		l.offchain(fact.Offchain)
+	case *eventspb.Enrichment_Logo:
+		l.logo(fact.Logo)
+	case *eventspb.Enrichment_TokenListEntry:
+		l.tokenList(fact.TokenListEntry)
+	case *eventspb.Enrichment_Facts:
+		l.imported(fact.Facts)
+	case *eventspb.Enrichment_LogoOverride:
+		l.logoOverride(fact.LogoOverride)
+	}
+	return l.facts
+}
+
+func (l *factList) mintAccount(account *eventspb.MintAccount) {
+	l.set(RegisterProgram, keyText(account.GetProgramId()))
+	l.set(RegisterDecimals, strconv.FormatUint(uint64(account.GetDecimals()), 10))
+	l.set(RegisterSupply, strconv.FormatUint(account.GetSupply(), 10))
+	l.setKey(RegisterMintAuthority, account.GetMintAuthority())
+	l.setKey(RegisterFreezeAuthority, account.GetFreezeAuthority())
+	l.set(RegisterClosed, "false")
+	if keyText(account.GetProgramId()) != schemas.ProgramToken2022 {
+		return
+	}
+	for _, extension := range account.GetExtensions() {
+		l.extension(extension)
+	}
+	l.setKey(RegisterMetadataPointer, account.GetMetadataPointer())
+	if account.GetTokenMetadata() != nil {
+		l.set(RegisterToken2022Field, "") // the account holds all there are
+		l.metadata(account.GetTokenMetadata())
+	}
+}
+
+func (l *factList) offchain(document *eventspb.OffchainMetadata) {
+	value, err := json.Marshal(Offchain{
+		URI:         Text(document.GetUri()),
+		Name:        Text([]byte(document.GetName())),
+		Symbol:      Text([]byte(document.GetSymbol())),
+		Description: Text([]byte(document.GetDescription())),
+		Image:       Text([]byte(document.GetImage())),
+		ExternalURL: Text([]byte(document.GetExternalUrl())),
+		Extensions:  document.GetExtensions(),
+		Tags:        document.GetTags(),
+	})
+	if err != nil {
+		return // strings always encode
+	}
+	l.set(RegisterOffchain, string(value))
+}
+
+func (l *factList) logo(logo *eventspb.Logo) {
+	status := LogoBroken
+	if logo.GetStatus() == eventspb.LogoStatus_LOGO_STATUS_OK {
+		status = LogoOK
+	}
+	value, err := json.Marshal(Logo{URL: logo.GetUrl(), Status: status, Purge: logo.GetPurge()})
+	if err != nil {
+		return // strings always encode
+	}
+	if logo.GetCheck() > 0 {
+		l.position.Order = logo.GetCheck()
+	}
+	l.set(RegisterLogo, string(value))
+}
+
+func (l *factList) logoOverride(override *eventspb.LogoOverride) {
+	value, err := json.Marshal(LogoOverride{URL: override.GetUrl(), None: override.GetNone(), Purge: override.GetPurge()})
+	if err != nil {
+		return // strings always encode
+	}
+	l.position = schemas.Position{Order: override.GetVersion()}
+	l.set(RegisterLogoOverride, string(value))
+}
+
+// ListEntry is the value of RegisterTokenList: what one token list says. The JSON field names are read by ClickHouse too.
+type ListEntry struct {
+	Name       string            `json:"name,omitempty"`
+	Symbol     string            `json:"symbol,omitempty"`
+	Decimals   *uint32           `json:"decimals,omitempty"`
+	LogoURI    string            `json:"logo_uri,omitempty"`
+	Tags       []string          `json:"tags,omitempty"`
+	Extensions map[string]string `json:"extensions,omitempty"`
+}
+
+func (l *factList) tokenList(entry *eventspb.TokenListEntry) {
+	value, err := json.Marshal(ListEntry{
+		Name:       Text([]byte(entry.GetName())),
+		Symbol:     Text([]byte(entry.GetSymbol())),
+		Decimals:   entry.Decimals,
+		LogoURI:    Text([]byte(entry.GetLogoUri())),
+		Tags:       entry.GetTags(),
+		Extensions: entry.GetExtensions(),
+	})
+	if err != nil {
+		return // strings and numbers always encode
+	}
+	l.position = schemas.Position{Order: entry.GetVersion()}
+	l.setItem(RegisterTokenList, entry.GetList(), string(value))
+}
+
+// imported takes facts as they are: a register that this binary does not know is kept for one that does.
+func (l *factList) imported(facts *eventspb.Facts) {
+	for _, fact := range facts.GetFacts() {
+		if fact.GetRegister() == 0 || fact.GetRegister() > math.MaxUint8 {
+			continue
+		}
+		l.position = schemas.Position{Slot: fact.GetPositionSlot(), Order: fact.GetPositionOrder()}
+		l.setItem(Register(fact.GetRegister()), string(fact.GetItem()), string(fact.GetValue()))
+	}
+}
+
+// ImportedFact is the fact as Facts carries it: the inverse of what FactsOfEnrichment does with it.
+func ImportedFact(fact Fact) *eventspb.Fact {
+	return &eventspb.Fact{
+		Register: uint32(fact.Register), Item: []byte(fact.Item),
+		PositionSlot: fact.Position.Slot, PositionOrder: fact.Position.Order, Value: []byte(fact.Value),
+	}
+}

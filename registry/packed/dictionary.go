@@ -1,0 +1,76 @@
+package packed
+
+import (
+	"slices"
+	"strings"
+)
+
+// Codes of the text packing: control characters, which hardly any text has. A text that has one is kept as it is.
+const (
+	codeCIDv0   = iota // "Qm" and 44 digits: 32 bytes of a SHA-256
+	codeRaw            // "bafkrei" and 52 letters: the same
+	codeDAG            // "bafybei" and 52 letters: the same
+	codeBase64         // 43 letters of base64url: 32 bytes
+	codeKey            // base58 of 32 bytes
+	codeSpan           // one byte: the number of an earlier span
+	codeWord           // one byte: a word of the dictionary behind the first ones
+	firstWord          // this code and those up to maxCode stand for the dictionary's first words
+	maxCode     = 0x1f
+	directWords = maxCode - firstWord + 1
+)
+
+// dictionary are the words that texts of a registry have in common, the most frequent first: how encoding/json writes the values of
+// registry.Offchain, Logo and ListEntry, and where metadata and images lie. It may change freely, nothing packed outlives a process.
+var dictionary = []string{
+	`{"uri":"`, `","name":"`, `","symbol":"`, `","description":"`, `","image":"`, `","external_url":"`, `","extensions":{"twitter":"`,
+	`","website":"`, `"}}`, `{"url":"`, `","status":"ok"}`, "https://ipfs.io/ipfs/", "https://", "https://x.com/", `","extensions":{"telegram":"`,
+	`","twitter":"`, "https://t.me/", "https://arweave.net/", `"}`, "https://cf-ipfs.com/ipfs/", `.json`, ".com", ".png", `","extensions":{"website":"`, "https://pump.fun",
+	// Two bytes each from here on.
+	`","status":"broken"}`, `"},"tags":["`, `","tags":["`, `","`, `":"`, `"]}`, `{"name":"`, `","logo_uri":"`, `","decimals":`, `,"logo_uri":"`, `,"tags":["`,
+	`","extensions":{"coingeckoId":"`, `"],"extensions":{"coingeckoId":"`, `","telegram":"`, `","extensions":{"discord":"`, `","discord":"`,
+	"https://metadata.j7tracker.com/metadata/", "https://raw.githubusercontent.com/solana-labs/token-list/main/assets/mainnet/", "https://raw.githubusercontent.com/", "/logo.png",
+	"https://www.", "https://x.com/i/communities/", "https://x.com/search?q=", "/status/", "https://twitter.com/", "https://www.instagram.com/", "https://www.tiktok.com/@",
+	"https://discord.gg/", "https://discord.com/invite/", "https://medium.com/", "https://github.com/", "https://www.youtube.com/watch?v=", "https://youtube.com/", "https://en.wikipedia.org/wiki/",
+	"https://gateway.pinata.cloud/ipfs/", "https://nftstorage.link/ipfs/", "https://gateway.irys.xyz/", "https://ipfs-forward.solanamint.io/ipfs/", "https://mypinata.cloud/ipfs/", ".mypinata.cloud/ipfs/",
+	"https://pump.mypinata.cloud/ipfs/", "https://rapidlaunch.io/temp/metadata/", "https://eu-dev.uxento.io/data/", "https://dd.dexscreener.com/ds-data/tokens/solana/", "https://static.jup.ag/",
+	"https://shdw-drive.genesysgo.net/", "https://ipfs.nftstorage.link/ipfs/", ".ipfs.nftstorage.link", "ipfs://", "ar://", ".ipfs.w3s.link", "https://bafybei", "https://bafkrei",
+	"https://letsbonk.fun", "https://bonk.fun", "https://four.meme", "https://believe.app", "https://moonshot.money", "https://launch.meteora.ag",
+	".jpg", ".jpeg", ".webp", ".gif", ".svg", ".fun", ".xyz", ".app", ".org", ".net", ".io/", ".site", "metadata", "image", "logo", "token", "Token",
+	` the `, ` of `, ` and `, ` to `, ` is `, ` for `, ` in `, ` on `, ` with `, ` coin `, `Solana`, `solana`, `community`, `meme`, ` The `, `first `, `launch`, `pump`, `crypto`, `tion `, `ing `, `ment `, `world`,
+	`\u0026`, `\n`, `\"`, `. `, `, `,
+}
+
+// wordsBy lists the numbers of the dictionary's words by their first byte, the longest first.
+var wordsBy = func() (table [256][]uint8) {
+	for n, word := range dictionary {
+		table[word[0]] = append(table[word[0]], uint8(n))
+	}
+	for _, list := range table {
+		slices.SortStableFunc(list, func(a, b uint8) int { return len(dictionary[b]) - len(dictionary[a]) })
+	}
+	return table
+}()
+
+// wordAt is the longest word that text begins with.
+func wordAt(text string) (uint8, bool) {
+	for _, n := range wordsBy[text[0]] {
+		if strings.HasPrefix(text, dictionary[n]) {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// opens and closes say what a word does to spans: a value begins behind `":"`, and ends before the next word that begins with a quote.
+func opens(word string) bool  { return strings.HasSuffix(word, `":"`) }
+func closes(word string) bool { return word[0] == '"' }
+
+// controls are the bytes that a text is not packed for.
+func hasControls(text string) bool {
+	for i := range len(text) {
+		if text[i] <= maxCode {
+			return true
+		}
+	}
+	return false
+}

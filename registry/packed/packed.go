@@ -1,0 +1,262 @@
+// Package packed writes states of the fold small: two hundred bytes a mint instead of two thousand.
+//
+// In: the facts of a mint's state. Out: bytes, and the facts again, the same to the last bit. Guarantees: pure but for the Book, which
+// only grows; any facts can be packed, also those of registers that this version does not know and texts that are no text. What is packed
+// is for the memory of one process: the form may change with every version and is never stored.
+//
+// The form: the shape (for each fact its register, the kind of its value and which of the state's positions it has), the positions, then
+// items and values by their kinds. Shapes, authorities and names that many states share are numbers in the Book.
+package packed
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Kinds of values, in the low half of a shape's second byte.
+const (
+	valueEmpty = iota
+	valueNumber
+	valueNegative
+	valueThousands // a number with three zeros behind, as times in milliseconds have
+	valueKey
+	valueKnownKey
+	valueMint // the mint itself
+	valueText
+	valueRaw
+	valueTrue
+	valueFalse
+)
+
+// Kinds of items.
+const (
+	itemKnown = iota
+	itemRaw
+	itemInstruction // schemas.InstructionID in hexadecimal
+)
+
+const (
+	// hasItem marks a shape's register byte.
+	hasItem = 0x80
+	// otherRegister stands for registers that do not fit beside the mark.
+	otherRegister = 0x7f
+	// otherPosition says that the position's number follows among the values.
+	otherPosition = 15
+	// maxShape is the length of a shape that is worth knowing: busy mints have a fact an instruction and share theirs with none.
+	maxShape = 128
+)
+
+// Writer packs states, for one goroutine at a time.
+type Writer struct {
+	book      *Book
+	texts     textPacker
+	positions []schemas.Position
+	shape     []byte
+	values    []byte
+}
+
+// NewWriter returns a writer into book.
+func NewWriter(book *Book) *Writer { return &Writer{book: book} }
+
+// Append appends the packed facts of a mint's state, in their order. The mint itself is not part of it.
+func (w *Writer) Append(dst []byte, mint string, facts []registry.Fact) []byte {
+	w.texts.spans, w.positions, w.shape, w.values = w.texts.spans[:0], w.positions[:0], w.shape[:0], w.values[:0]
+	for i := range facts {
+		w.fact(mint, &facts[i])
+	}
+	if len(w.shape) <= maxShape && len(w.shape) > 0 {
+		if n, ok := w.book.shapes.number(w.shape, nil); ok {
+			dst = binary.AppendUvarint(dst, uint64(n)+1)
+			return append(w.appendPositions(dst), w.values...)
+		}
+	}
+	dst = binary.AppendUvarint(append(dst, 0), uint64(len(w.shape)))
+	dst = append(dst, w.shape...)
+	return append(w.appendPositions(dst), w.values...)
+}
+
+func (w *Writer) fact(mint string, fact *registry.Fact) {
+	register := byte(fact.Register)
+	first := min(register, otherRegister)
+	if fact.Item != "" {
+		first |= hasItem
+	}
+	position := w.position(fact)
+	second := byte(min(position, otherPosition)) << 4
+	w.shape = append(w.shape, first, second)
+	at := len(w.shape) - 1
+	if register >= otherRegister {
+		w.values = append(w.values, register)
+	}
+	if position >= otherPosition {
+		w.values = binary.AppendUvarint(w.values, uint64(position))
+	}
+	if fact.Item != "" {
+		w.item(fact.Item)
+	}
+	w.shape[at] |= w.value(mint, fact.Value)
+}
+
+// position is the number of the fact's position in the state; new positions are added. First seen's are turned around, because the
+// one that they stand for is often there already.
+func (w *Writer) position(fact *registry.Fact) int {
+	position := fact.Position
+	if fact.Register == registry.RegisterFirstSeen {
+		position = position.Reverse()
+	}
+	from := max(len(w.positions)-16, 0) // a busy mint's positions are all different, and many
+	for n := from; n < len(w.positions); n++ {
+		if w.positions[n] == position {
+			return n
+		}
+	}
+	w.positions = append(w.positions, position)
+	return len(w.positions) - 1
+}
+
+func (w *Writer) item(item string) {
+	if id, ok := parseHex(item); ok {
+		w.values = append(append(w.values, itemInstruction), id[:]...)
+		return
+	}
+	if n, ok := w.book.strings.number([]byte(item), nil); ok {
+		w.values = binary.AppendUvarint(append(w.values, itemKnown), uint64(n))
+		return
+	}
+	w.values = appendBytes(append(w.values, itemRaw), item)
+}
+
+// value appends a value and returns its kind.
+func (w *Writer) value(mint, value string) byte {
+	switch value {
+	case "":
+		return valueEmpty
+	case "true":
+		return valueTrue
+	case "false":
+		return valueFalse
+	case mint:
+		return valueMint
+	}
+	if kind := w.decimal(value); kind != valueEmpty {
+		return kind
+	}
+	if key, ok := ParseKey(value); ok {
+		if n, ok := w.book.keys.number(key[:], key.String); ok {
+			w.values = binary.AppendUvarint(w.values, uint64(n))
+			return valueKnownKey
+		}
+		w.values = append(w.values, key[:]...)
+		return valueKey
+	}
+	if hasControls(value) {
+		w.values = appendBytes(w.values, value)
+		return valueRaw
+	}
+	return w.text(value)
+}
+
+func (w *Writer) text(value string) byte {
+	at := len(w.values)
+	w.values = append(w.values, 0) // the length, mostly one byte
+	w.values = w.texts.append(w.values, value)
+	size := len(w.values) - at - 1
+	if size < 0x80 {
+		w.values[at] = byte(size)
+		return valueText
+	}
+	var length [binary.MaxVarintLen64]byte
+	n := binary.PutUvarint(length[:], uint64(size))
+	w.values = append(w.values, length[:n-1]...)
+	copy(w.values[at+n:], w.values[at+1:at+1+size])
+	copy(w.values[at:], length[:n])
+	return valueText
+}
+
+// decimal appends a number as strconv writes it; valueEmpty for what is none.
+func (w *Writer) decimal(value string) byte {
+	digits, negative := value, value[0] == '-'
+	if negative {
+		digits = value[1:]
+	}
+	if len(digits) == 0 || len(digits) > 20 || digits[0] < '0' || digits[0] > '9' || digits[0] == '0' && (len(digits) > 1 || negative) {
+		return valueEmpty
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		return valueEmpty
+	}
+	switch {
+	case negative:
+		w.values = binary.AppendUvarint(w.values, n)
+		return valueNegative
+	case n%1000 == 0 && n > 0:
+		w.values = binary.AppendUvarint(w.values, n/1000)
+		return valueThousands
+	default:
+		w.values = binary.AppendUvarint(w.values, n)
+		return valueNumber
+	}
+}
+
+// A position is a byte, what its slot is ahead of the one before (signed varint), and its order: nothing at the end of a slot, four varints
+// for what schemas.Position packs into it.
+const (
+	endOfSlot = iota
+	withinSlot
+)
+
+func (w *Writer) appendPositions(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(w.positions)))
+	slot := uint64(0)
+	for _, position := range w.positions {
+		kind := byte(withinSlot)
+		if position.Order == ^uint64(0) {
+			kind = endOfSlot
+		}
+		dst = binary.AppendVarint(append(dst, kind), int64(position.Slot-slot))
+		slot = position.Slot
+		if kind == withinSlot {
+			transaction := position.Order >> 40
+			// The highest bit is set where the transaction's index is known: turned around and to the end, that makes a small number.
+			dst = binary.AppendUvarint(dst, transaction<<1&0xff_fffe|transaction>>23^1)
+			dst = binary.AppendUvarint(dst, position.Order>>28&0xfff)
+			dst = binary.AppendUvarint(dst, position.Order>>14&0x3fff)
+			dst = binary.AppendUvarint(dst, position.Order&0x3fff)
+		}
+	}
+	return dst
+}
+
+func appendBytes(dst []byte, value string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(value))), value...)
+}
+
+// parseHex reads an InstructionID in lower-case hexadecimal.
+func parseHex(text string) (id [16]byte, ok bool) {
+	if len(text) != 2*len(id) {
+		return id, false
+	}
+	for i := range id {
+		high, low := nibble(text[2*i]), nibble(text[2*i+1])
+		if high > 15 || low > 15 {
+			return id, false
+		}
+		id[i] = high<<4 | low
+	}
+	return id, true
+}
+
+func nibble(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10
+	default:
+		return 255
+	}
+}

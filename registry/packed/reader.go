@@ -1,0 +1,168 @@
+package packed
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Reader unpacks states, for one goroutine at a time.
+type Reader struct {
+	book      *Book
+	texts     textReader
+	positions []schemas.Position
+	facts     []registry.Fact
+	parts     []part
+	rest      []byte
+}
+
+// part says where in the texts a fact's item or value lies.
+type part struct {
+	fact     int32
+	item     bool
+	from, to int32
+}
+
+// NewReader returns a reader of what was packed with book.
+func NewReader(book *Book) *Reader { return &Reader{book: book} }
+
+// Facts are the facts of a mint that Writer.Append packed, in their order. The slice is the reader's own, until the next call; the strings in it
+// are the caller's to keep and nothing in them is shared with packed.
+func (r *Reader) Facts(mint string, packed []byte) []registry.Fact {
+	r.texts.reset()
+	r.facts, r.positions, r.parts, r.rest = r.facts[:0], r.positions[:0], r.parts[:0], packed
+	shape := r.shape()
+	r.readPositions()
+	for at := 0; at < len(shape); at += 2 {
+		r.fact(mint, shape[at], shape[at+1])
+	}
+	texts := string(r.texts.out)
+	for _, p := range r.parts {
+		if text := texts[p.from:p.to]; p.item {
+			r.facts[p.fact].Item = text
+		} else {
+			r.facts[p.fact].Value = text
+		}
+	}
+	return r.facts
+}
+
+func (r *Reader) uvarint() uint64 {
+	n, size := binary.Uvarint(r.rest)
+	r.rest = r.rest[size:]
+	return n
+}
+
+func (r *Reader) bytes(size uint64) []byte {
+	head := r.rest[:size]
+	r.rest = r.rest[size:]
+	return head
+}
+
+func (r *Reader) byte() byte { return r.bytes(1)[0] }
+
+func (r *Reader) shape() string {
+	if n := r.uvarint(); n > 0 {
+		return r.book.shapes.of(n - 1).bytes
+	}
+	return string(r.bytes(r.uvarint()))
+}
+
+func (r *Reader) readPositions() {
+	slot := uint64(0)
+	for range r.uvarint() {
+		kind := r.byte()
+		ahead, size := binary.Varint(r.rest)
+		r.rest = r.rest[size:]
+		slot += uint64(ahead)
+		position := schemas.Position{Slot: slot, Order: ^uint64(0)}
+		if kind == withinSlot {
+			transaction := r.uvarint()
+			position.Order = (transaction>>1 | (transaction&1^1)<<23) << 40
+			position.Order |= r.uvarint()<<28 | r.uvarint()<<14 | r.uvarint()
+		}
+		r.positions = append(r.positions, position)
+	}
+}
+
+func (r *Reader) fact(mint string, first, second byte) {
+	register := first &^ hasItem
+	if register == otherRegister {
+		register = r.byte()
+	}
+	position := uint64(second >> 4)
+	if position == otherPosition {
+		position = r.uvarint()
+	}
+	r.facts = append(r.facts, registry.Fact{Mint: mint, Register: registry.Register(register), Position: r.positions[position]})
+	fact := &r.facts[len(r.facts)-1]
+	if fact.Register == registry.RegisterFirstSeen {
+		fact.Position = fact.Position.Reverse()
+	}
+	if first&hasItem != 0 {
+		r.item(fact)
+	}
+	r.value(fact, mint, second&0xf)
+}
+
+func (r *Reader) item(fact *registry.Fact) {
+	from := len(r.texts.out)
+	switch r.byte() {
+	case itemKnown:
+		fact.Item = r.book.strings.of(r.uvarint()).text
+		return
+	case itemInstruction:
+		r.texts.out = hex.AppendEncode(r.texts.out, r.bytes(16))
+	default:
+		r.texts.out = append(r.texts.out, r.bytes(r.uvarint())...)
+	}
+	r.part(true, from)
+}
+
+// part notes that the last fact's item or value are the texts from there on.
+func (r *Reader) part(item bool, from int) {
+
+	r.parts = append(r.parts, part{int32(len(r.facts) - 1), item, int32(from), int32(len(r.texts.out))})
+}
+
+func (r *Reader) value(fact *registry.Fact, mint string, kind byte) {
+	from := len(r.texts.out)
+	switch kind {
+	case valueEmpty:
+		return
+	case valueTrue:
+		fact.Value = "true"
+		return
+	case valueFalse:
+		fact.Value = "false"
+		return
+	case valueMint:
+		fact.Value = mint
+		return
+	case valueKnownKey:
+		fact.Value = r.book.keys.of(r.uvarint()).text
+		return
+	case valueNumber:
+		n := r.uvarint()
+		if n < 100 {
+			fact.Value = strconv.FormatUint(n, 10) // a constant of strconv
+			return
+		}
+		r.texts.out = strconv.AppendUint(r.texts.out, n, 10)
+	case valueNegative:
+		r.texts.out = strconv.AppendUint(append(r.texts.out, '-'), r.uvarint(), 10)
+	case valueThousands:
+		r.texts.out = append(strconv.AppendUint(r.texts.out, r.uvarint(), 10), "000"...)
+	case valueKey:
+		key := Key(r.bytes(keySize))
+		r.texts.out = key.Append(r.texts.out)
+	case valueRaw:
+		r.texts.out = append(r.texts.out, r.bytes(r.uvarint())...)
+	default:
+		r.texts.read(r.bytes(r.uvarint()))
+	}
+	r.part(false, from)
+}

@@ -1,0 +1,245 @@
+package packed
+
+import (
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/binary"
+	"strings"
+)
+
+// maxSpans is how many values of a state a later one can point back to.
+const maxSpans = 64
+
+// textPacker packs the texts of one state, one after the other.
+type textPacker struct {
+	spans []string
+}
+
+// append appends the packed text, and remembers what later texts can point to. The text must not have controls.
+func (p *textPacker) append(dst []byte, text string) []byte {
+	if len(text) >= minSpan && text[0] != '{' {
+		if n := p.span(text); n >= 0 && p.spans[n] == text {
+			return append(dst, codeSpan, byte(n))
+		}
+	}
+	whole, from, begun := text, 0, len(text) > 0 && text[0] != '{'
+	fresh := begun // a span or an address may begin here
+	for at := 0; at < len(whole); {
+		rest := whole[at:]
+		if fresh {
+			if grown, size := p.address(dst, rest, begun && at > from || at == from && at > 0); size > 0 {
+				dst, at, fresh = grown, at+size, false
+				continue
+			}
+		}
+		n, ok := wordAt(rest)
+		if !ok {
+			dst = append(dst, rest[0])
+			fresh = rest[0] == '/'
+			at++
+			continue
+		}
+		word := dictionary[n]
+		if begun && closes(word) {
+			p.remember(whole[from:at])
+			begun = false
+		}
+		if n < directWords {
+			dst = append(dst, firstWord+n)
+		} else {
+			dst = append(dst, codeWord, n)
+		}
+		at += len(word)
+		if opens(word) {
+			from, begun = at, true
+		}
+		fresh = word[len(word)-1] == '/' || opens(word)
+	}
+	if begun {
+		p.remember(whole[from:])
+	}
+	return dst
+}
+
+// minSpan is the length from which pointing back to a value pays.
+const minSpan = 3
+
+// remember makes a value one that can be pointed to.
+func (p *textPacker) remember(value string) {
+	if len(value) >= minSpan && len(p.spans) < maxSpans {
+		p.spans = append(p.spans, value)
+	}
+}
+
+// span is the number of the longest remembered value that text begins with, -1 for none.
+func (p *textPacker) span(text string) int {
+	best := -1
+	for n, span := range p.spans {
+		if strings.HasPrefix(text, span) && (best < 0 || len(span) > len(p.spans[best])) {
+			best = n
+		}
+	}
+	return best
+}
+
+// address appends what text begins with, if that is an earlier value (where pointing is allowed) or 32 bytes in one of the usual
+// writings. It returns how much of text that was.
+func (p *textPacker) address(dst []byte, text string, pointing bool) ([]byte, int) {
+	if pointing {
+		if n := p.span(text); n >= 0 {
+			return append(dst, codeSpan, byte(n)), len(p.spans[n])
+		}
+	}
+	switch {
+	case strings.HasPrefix(text, "Qm") && len(text) >= cidLength:
+		if n, ok := parse58(text[:cidLength]); ok && n[4] == multihashSHA256 {
+			return n.appendDigest(append(dst, codeCIDv0)), cidLength
+		}
+	case strings.HasPrefix(text, "bafkrei"):
+		return appendLetters(dst, codeRaw, text)
+	case strings.HasPrefix(text, "bafybei"):
+		return appendLetters(dst, codeDAG, text)
+	case run(text) == base64Length:
+		var digest [keySize]byte
+		if _, err := base64.RawURLEncoding.Strict().Decode(digest[:], []byte(text[:base64Length])); err == nil {
+			return append(append(dst, codeBase64), digest[:]...), base64Length
+		}
+	}
+	if size := run(text); size >= keySize && size <= maxKeyText {
+		if key, ok := ParseKey(text[:size]); ok {
+			return append(append(dst, codeKey), key[:]...), size
+		}
+	}
+	return dst, 0
+}
+
+const (
+	// A CIDv0 is a multihash in base58: 0x12 (SHA-256), 0x20 (32 bytes), the digest. https://github.com/multiformats/cid
+	cidLength       = 46
+	multihashSHA256 = 0x1220
+	// A CIDv1 in base32: version 1, codec 0x55 (raw) or 0x70 (DAG-PB), then the multihash.
+	lettersLength = 59
+	base64Length  = 43
+)
+
+func (n *number) appendDigest(dst []byte) []byte {
+	for i := range 4 {
+		dst = binary.BigEndian.AppendUint64(dst, n[3-i])
+	}
+	return dst
+}
+
+// lettersOf are CIDv1's heads by their code.
+var lettersOf = map[byte][4]byte{codeRaw: {1, 0x55, 0x12, 0x20}, codeDAG: {1, 0x70, 0x12, 0x20}}
+
+var base32Letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+func appendLetters(dst []byte, code byte, text string) ([]byte, int) {
+	if len(text) < lettersLength {
+		return dst, 0
+	}
+	var raw [40]byte
+	n, err := base32Letters.Decode(raw[:], []byte(text[1:lettersLength]))
+	if err != nil || n != 36 || [4]byte(raw[:4]) != lettersOf[code] {
+		return dst, 0
+	}
+	var again [lettersLength - 1]byte
+	if base32Letters.Encode(again[:], raw[:n]); string(again[:]) != text[1:lettersLength] { // bits behind the digest
+		return dst, 0
+	}
+	return append(append(dst, code), raw[4:n]...), lettersLength
+}
+
+// run is how many characters of base64url a text begins with, up to base64Length+2.
+func run(text string) int {
+	n := 0
+	for n < len(text) && n < base64Length+2 {
+		c := text[n]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// textReader unpacks the texts of one state, one after the other, into one buffer.
+type textReader struct {
+	out   []byte
+	spans [][2]int32
+}
+
+func (r *textReader) reset() { r.out, r.spans = r.out[:0], r.spans[:0] }
+
+// read appends the text that packed holds.
+func (r *textReader) read(packed []byte) {
+	first := len(r.out)
+	from, begun := first, true
+	for at := 0; at < len(packed); {
+		code := packed[at]
+		at++
+		switch {
+		case code > maxCode:
+			r.out = append(r.out, code)
+		case code >= firstWord:
+			from, begun = r.word(dictionary[code-firstWord], first, from, begun)
+		case code == codeWord:
+			from, begun = r.word(dictionary[packed[at]], first, from, begun)
+			at++
+		case code == codeSpan:
+			span := r.spans[packed[at]]
+			r.out = append(r.out, r.out[span[0]:span[1]]...)
+			if at++; at == len(packed) && at == 2 {
+				return // the whole text is an earlier one
+			}
+		default:
+			r.address(code, packed[at:at+keySize])
+			at += keySize
+		}
+	}
+	if begun {
+		r.remember(first, from)
+	}
+}
+
+func (r *textReader) word(word string, first, from int, begun bool) (int, bool) {
+	if begun && closes(word) {
+		r.remember(first, from)
+		begun = false
+	}
+	r.out = append(r.out, word...)
+	if opens(word) {
+		return len(r.out), true
+	}
+	return from, begun
+}
+
+// remember does what the packer's does. A text that begins with a brace holds no value before the first word that opens one.
+func (r *textReader) remember(first, from int) {
+	if len(r.out)-from < minSpan || len(r.spans) >= maxSpans || from == first && r.out[first] == '{' {
+		return
+	}
+	r.spans = append(r.spans, [2]int32{int32(from), int32(len(r.out))})
+}
+
+func (r *textReader) address(code byte, digest []byte) {
+	switch code {
+	case codeKey:
+		key := Key(digest)
+		r.out = key.Append(r.out)
+	case codeBase64:
+		r.out = base64.RawURLEncoding.AppendEncode(r.out, digest)
+	case codeCIDv0:
+		n := number{4: multihashSHA256}
+		for i := range 4 {
+			n[3-i] = binary.BigEndian.Uint64(digest[8*i:])
+		}
+		r.out = append58(r.out, n, 0)
+	default:
+		var raw [36]byte
+		head := lettersOf[code]
+		copy(raw[:], head[:])
+		copy(raw[4:], digest)
+		r.out = base32Letters.AppendEncode(append(r.out, 'b'), raw[:])
+	}
+}

@@ -1,0 +1,296 @@
+// Package registrytest generates token events and enrichments for property tests of the fold.
+//
+// In: a rapid source of choices. Out: messages about few mints at few places, so that collisions, ties and repeats are common.
+// Guarantees: one place on the chain always holds the same instruction, as on the chain itself.
+package registrytest
+
+import (
+	"fmt"
+
+	"pgregory.net/rapid"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Message is a token event or an enrichment.
+type Message struct {
+	Event      *eventspb.TokenEvent
+	Enrichment *eventspb.Enrichment
+}
+
+// Facts are the message's facts.
+func (m Message) Facts() []registry.Fact {
+	if m.Event != nil {
+		return registry.FactsOfEvent(m.Event)
+	}
+	return registry.FactsOfEnrichment(m.Enrichment)
+}
+
+// Messages generates up to limit messages, distinct by their place on the chain.
+func Messages(limit int) *rapid.Generator[[]Message] {
+	return rapid.Custom(func(t *rapid.T) []Message {
+		return rapid.SliceOfNDistinct(message(), 1, limit, place).Draw(t, "messages")
+	})
+}
+
+// place identifies what can be there only once: an instruction for one mint. Reads of one slot may differ (nodes do).
+func place(m Message) string {
+	if m.Event == nil {
+		return fmt.Sprint("read ", m.Enrichment.String())
+	}
+	p := m.Event.GetPosition()
+	return fmt.Sprint("event ", p.GetSlot(), p.GetTransactionIndex(), p.GetInstructionIndex(), p.GetInnerInstructionIndex())
+}
+
+func message() *rapid.Generator[Message] {
+	return rapid.Custom(func(t *rapid.T) Message {
+		if rapid.Bool().Draw(t, "enrichment") {
+			return Message{Enrichment: enrichment(t)}
+		}
+		return Message{Event: event(t)}
+	})
+}
+
+func key(prefix byte, n int) []byte {
+	k := make([]byte, 32)
+	k[0], k[31] = prefix, byte(n+1)
+	return k
+}
+
+// Mint returns the n-th mint of the generator; number 0 is wrapped SOL.
+func Mint(n int) []byte {
+	if n == 0 {
+		return decode(schemas.MintWrappedSOL)
+	}
+	return key('m', n)
+}
+
+func decode(text string) []byte {
+	raw, err := base58.Decode(text)
+	if err != nil {
+		panic(err) // a constant of the contract
+	}
+	return raw
+}
+
+func mint(t *rapid.T) []byte { return Mint(rapid.IntRange(0, 3).Draw(t, "mint")) }
+
+func program(t *rapid.T) []byte {
+	return decode(rapid.SampledFrom([]string{schemas.ProgramToken, schemas.ProgramToken2022}).Draw(t, "program"))
+}
+
+// authority is empty for none.
+func authority(t *rapid.T) []byte {
+	if rapid.Bool().Draw(t, "no authority") {
+		return []byte{}
+	}
+	return key('a', rapid.IntRange(0, 2).Draw(t, "authority"))
+}
+
+func text(t *rapid.T, label string) []byte {
+	return rapid.SampledFrom([][]byte{
+		nil, {}, []byte("Bonk"), []byte("BONK\x00\x00\x00"), []byte("  padded "), []byte("bad\xff\xfeutf8"), []byte("価値 🚀"),
+		[]byte(`quo"te\`), []byte("<&>\u2028"), []byte("'; DROP TABLE x; --"), {0, 0, 0}, []byte("a\x00b"),
+	}).Draw(t, label)
+}
+
+var uris = []string{"https://example.org/1.json", "ipfs://bafy/2", ""}
+
+func uri(t *rapid.T) []byte { return []byte(rapid.SampledFrom(uris).Draw(t, "uri")) }
+
+func amount(t *rapid.T) uint64 {
+	return rapid.OneOf(rapid.Uint64Range(0, 3), rapid.Uint64()).Draw(t, "amount")
+}
+
+func decimals(t *rapid.T) uint32 {
+	return rapid.SampledFrom([]uint32{0, 6, 9, 255}).Draw(t, "decimals")
+}
+
+func event(t *rapid.T) *eventspb.TokenEvent {
+	transaction := rapid.Uint32Range(0, 3).Draw(t, "transaction")
+	slot := rapid.Uint64Range(1, 5).Draw(t, "slot")
+	inner := rapid.Uint32Range(0, 2).Draw(t, "inner")
+	e := &eventspb.TokenEvent{
+		Position: &eventspb.Position{
+			Slot:             slot,
+			TransactionIndex: &transaction,
+			InstructionIndex: rapid.Uint32Range(0, 2).Draw(t, "outer"),
+		},
+		BlockTime: 1_700_000_000 + int64(slot),
+		Signature: append(key('s', int(slot*8)+int(transaction)), make([]byte, 32)...),
+		ProgramId: program(t),
+		Mint:      mint(t),
+	}
+	e.Signature[1], e.Signature[2] = byte(slot), byte(transaction)
+	if inner > 0 {
+		e.Position.InnerInstructionIndex = &inner
+	}
+	setPayload(t, e)
+	return e
+}
+
+func setPayload(t *rapid.T, e *eventspb.TokenEvent) {
+	switch rapid.IntRange(0, 8).Draw(t, "kind") {
+	case 0:
+		e.Payload = &eventspb.TokenEvent_InitializeMint{InitializeMint: &eventspb.InitializeMint{
+			Decimals: decimals(t), MintAuthority: authority(t), FreezeAuthority: authority(t),
+		}}
+	case 1, 2:
+		e.Payload = &eventspb.TokenEvent_MintTo{MintTo: &eventspb.AmountChange{Amount: amount(t)}}
+	case 3:
+		e.Payload = &eventspb.TokenEvent_Burn{Burn: &eventspb.AmountChange{Amount: amount(t)}}
+	case 4:
+		kind := rapid.SampledFrom([]string{registry.AuthorityMintTokens, registry.AuthorityFreezeAccount, "close_mint", "metadata_pointer", "account_owner"}).Draw(t, "type")
+		e.Payload = &eventspb.TokenEvent_SetAuthority{SetAuthority: &eventspb.SetAuthority{AuthorityType: kind, NewAuthority: authority(t)}}
+	case 5:
+		e.Payload = &eventspb.TokenEvent_MetadataSet{MetadataSet: metadata(t)}
+	case 6:
+		e.Payload = &eventspb.TokenEvent_ExtensionSet{ExtensionSet: pointer(t, e.GetMint())}
+	case 7:
+		e.Payload = &eventspb.TokenEvent_CloseMint{CloseMint: &eventspb.CloseMint{}}
+	default:
+		e.Payload = &eventspb.TokenEvent_Sighting{Sighting: &eventspb.Sighting{Decimals: decimals(t)}}
+	}
+}
+
+func metadata(t *rapid.T) *eventspb.MetadataSet {
+	set := &eventspb.MetadataSet{
+		MetadataProgram: rapid.SampledFrom([]eventspb.MetadataProgram{
+			eventspb.MetadataProgram_METADATA_PROGRAM_METAPLEX, eventspb.MetadataProgram_METADATA_PROGRAM_TOKEN_2022,
+		}).Draw(t, "metadata program"),
+		Name: text(t, "name"), Symbol: text(t, "symbol"), Uri: uri(t),
+	}
+	if rapid.Bool().Draw(t, "with authority") {
+		set.UpdateAuthority = authority(t)
+	}
+	if set.GetMetadataProgram() == eventspb.MetadataProgram_METADATA_PROGRAM_TOKEN_2022 {
+		set.Creates = rapid.Bool().Draw(t, "creates")
+		set.AdditionalFields = fields(t)
+	}
+	if rapid.Bool().Draw(t, "with numbers") {
+		fee, standard := rapid.Uint32Range(0, 10_000).Draw(t, "fee"), rapid.Uint32Range(0, 6).Draw(t, "standard")
+		set.SellerFeeBasisPoints, set.TokenStandard = &fee, &standard
+	}
+	return set
+}
+
+// fields are additional fields with few keys, the empty one and one that off-chain documents have too among them.
+func fields(t *rapid.T) (list []*eventspb.AdditionalField) {
+	for range rapid.IntRange(0, 2).Draw(t, "fields") {
+		list = append(list, &eventspb.AdditionalField{
+			Key: []byte(rapid.SampledFrom([]string{"website", "", "key\xff"}).Draw(t, "key")), Value: text(t, "value"),
+			Removed: rapid.Bool().Draw(t, "removed"),
+		})
+	}
+	return list
+}
+
+func pointer(t *rapid.T, mint []byte) *eventspb.ExtensionSet {
+	address := ""
+	if rapid.Bool().Draw(t, "to itself") {
+		address = base58.Encode(mint)
+	}
+	return &eventspb.ExtensionSet{
+		Extension:  registry.ExtensionMetadataPointer,
+		Attributes: []*eventspb.Attribute{{Name: "authority"}, {Name: registry.AttributeMetadataAddress, Value: address}},
+	}
+}
+
+var images = []string{"https://example.org/a.png", "https://example.org/b.png", ""}
+
+func enrichment(t *rapid.T) *eventspb.Enrichment {
+	e := &eventspb.Enrichment{Mint: mint(t), Slot: rapid.Uint64Range(1, 5).Draw(t, "read slot")}
+	switch rapid.IntRange(0, 7).Draw(t, "fact") {
+	case 0:
+		account := &eventspb.MintAccount{
+			ProgramId: program(t), Decimals: decimals(t), Supply: amount(t), MintAuthority: authority(t), FreezeAuthority: authority(t),
+		}
+		if rapid.Bool().Draw(t, "own metadata") {
+			account.MetadataPointer = e.Mint
+			account.TokenMetadata = metadata(t)
+			account.TokenMetadata.MetadataProgram = eventspb.MetadataProgram_METADATA_PROGRAM_TOKEN_2022
+			account.TokenMetadata.AdditionalFields = fields(t)
+			account.Extensions = append(account.Extensions, pointer(t, e.GetMint()))
+		}
+		streamed(t, e)
+		e.Fact = &eventspb.Enrichment_MintAccount{MintAccount: account}
+	case 1:
+		set := metadata(t)
+		set.MetadataProgram = eventspb.MetadataProgram_METADATA_PROGRAM_METAPLEX
+		e.Fact = &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: &eventspb.MetaplexAccount{Metadata: set}}
+		streamed(t, e)
+	case 2:
+		e.Fact = &eventspb.Enrichment_Offchain{Offchain: offchain(t)}
+	case 3:
+		e.Fact = &eventspb.Enrichment_Logo{Logo: &eventspb.Logo{
+			Url:    rapid.SampledFrom(images).Draw(t, "logo"),
+			Status: rapid.SampledFrom([]eventspb.LogoStatus{eventspb.LogoStatus_LOGO_STATUS_OK, eventspb.LogoStatus_LOGO_STATUS_BROKEN}).Draw(t, "status"),
+			Check:  rapid.Uint64Range(0, 3).Draw(t, "check"),
+			Purge:  rapid.Uint64Range(0, 2).Draw(t, "purge known"),
+		}}
+	case 4:
+		e.Slot = 0
+		e.Fact = &eventspb.Enrichment_TokenListEntry{TokenListEntry: listEntry(t)}
+	case 6:
+		e.Slot = 0
+		e.Fact = &eventspb.Enrichment_LogoOverride{LogoOverride: &eventspb.LogoOverride{
+			Version: rapid.Uint64Range(0, 3).Draw(t, "version"), Url: rapid.SampledFrom(images).Draw(t, "own logo"),
+			None: rapid.IntRange(0, 3).Draw(t, "none") == 0, Purge: rapid.Uint64Range(0, 2).Draw(t, "purge"),
+		}}
+	case 5:
+		inner := event(t)
+		inner.Mint = e.Mint
+		facts := &eventspb.Facts{}
+		for _, fact := range registry.FactsOfEvent(inner) {
+			facts.Facts = append(facts.Facts, registry.ImportedFact(fact))
+		}
+		e.Fact = &eventspb.Enrichment_Facts{Facts: facts}
+	default:
+		e.Fact = &eventspb.Enrichment_NotAMint{NotAMint: &eventspb.NotAMint{Reason: "no account"}}
+	}
+	return e
+}
+
+// streamed makes some reads accounts that a stream showed behind a transaction.
+func streamed(t *rapid.T, e *eventspb.Enrichment) {
+	if rapid.Bool().Draw(t, "streamed") {
+		order := schemas.EndOfTransaction(e.GetSlot(), rapid.Uint32Range(0, 3).Draw(t, "transaction of the account")).Order
+		e.Order = &order
+	}
+}
+
+func offchain(t *rapid.T) *eventspb.OffchainMetadata {
+	document := &eventspb.OffchainMetadata{
+		Uri:         uri(t),
+		Name:        registry.Text(text(t, "document name")),
+		Symbol:      registry.Text(text(t, "document symbol")),
+		Description: registry.Text(text(t, "description")),
+		Image:       rapid.SampledFrom(images).Draw(t, "image"),
+	}
+	if rapid.Bool().Draw(t, "with links") {
+		document.Extensions = map[string]string{"website": "https://example.org", "twitter": registry.Text(text(t, "twitter"))}
+		document.Tags = []string{"meme", `a"b`}
+	}
+	return document
+}
+
+func listEntry(t *rapid.T) *eventspb.TokenListEntry {
+	entry := &eventspb.TokenListEntry{
+		List:    rapid.SampledFrom([]string{"solana", "verified", "\xe2\x98\x83 list"}).Draw(t, "list"),
+		Version: rapid.Uint64Range(0, 3).Draw(t, "version"),
+		Name:    registry.Text(text(t, "list name")),
+		Symbol:  registry.Text(text(t, "list symbol")),
+		LogoUri: rapid.SampledFrom(images).Draw(t, "list logo"),
+	}
+	if rapid.Bool().Draw(t, "list with links") {
+		decimals := decimals(t)
+		entry.Decimals = &decimals
+		entry.Extensions = map[string]string{"website": registry.Text(text(t, "list website")), "coingeckoId": "x"}
+		entry.Tags = []string{"stablecoin", registry.Text(text(t, "list tag"))}
+	}
+	return entry
+}

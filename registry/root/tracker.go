@@ -1,0 +1,346 @@
+package root
+
+import (
+	"bytes"
+	"math"
+	"slices"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/registry/packed"
+)
+
+// Root is the root of a registry at a slot: of everything known of the slots up to it, and of nothing behind it.
+type Root struct {
+	Slot uint64
+	// Tokens is the number of elements: the members of the registry.
+	Tokens int
+	Hash   Sum
+}
+
+// EverySlot is the slot to replay up to when nothing is to be left out.
+const EverySlot = math.MaxUint64
+
+// SealEvery is how many slots lie between two roots of a live chain, ten minutes: two nodes that look at about the same time see the root of the
+// same slot. A mint that changes is hashed once in that time, however often it does, which is what keeps the root cheap.
+const SealEvery = 1500
+
+// Config of a Tracker.
+type Config struct {
+	// Every is the distance of the slots that are sealed: their multiples, and at any time Highest.
+	Every uint64
+	// State appends the packed state of a mint, by its number, as it is now: with all that Change heard of.
+	State func(dst []byte, number uint32) []byte
+}
+
+// Tracker keeps the root of a registry while facts arrive, beside whoever folds them. It is for one goroutine at a time.
+//
+// Cost: when a mint changes for the first time behind a sealed slot, its packed state is copied; nothing else is done, whatever else is said
+// of it, until the next slot is sealed. Then its element before is taken out of the hash and the one now put in. If facts come of slots
+// behind the one to be sealed next, the state between is copied too.
+type Tracker struct {
+	cfg    Config
+	reader *packed.Reader
+	writer *packed.Writer
+
+	// hash and tokens are what the changes make, to be added to those that there were. known says that these are in.
+	hash    Hash
+	tokens  int
+	known   bool
+	rebased int
+	highest uint64
+
+	// holding: facts behind sealed wait until a later Seal; wanted is the slot to seal as soon as the base is known.
+	holding        bool
+	sealed, wanted uint64
+
+	dirty  map[uint32]*change
+	due    []uint32 // those of dirty that late facts have changed at the sealed slot
+	recent recent
+
+	now     []byte
+	scratch element
+}
+
+// change is what the root does not know yet of a mint.
+type change struct {
+	mint string
+	// before is the packed state that the root knows, empty for an unknown mint.
+	before []byte
+	// late: the state at the sealed slot is another one by now.
+	late bool
+	// top is the bound of the latest fact.
+	top uint64
+	// between are states at some slots, ascending: all but the mint's state now.
+	between []between
+}
+
+// between is a mint's packed state with all facts up to a slot.
+type between struct {
+	slot  uint64
+	state []byte
+}
+
+// element is room for the encodings before and after a change.
+type element struct{ before, after []byte }
+
+// maxDirty mints wait for a slot to be sealed at most, some 500 bytes each. Beyond, the root is made anew.
+const maxDirty = 1 << 19
+
+// NewTracker returns a tracker of an empty registry. States are packed with book.
+func NewTracker(book *packed.Book, cfg Config) *Tracker {
+	return &Tracker{cfg: cfg, reader: packed.NewReader(book), writer: packed.NewWriter(book), known: true, dirty: map[uint32]*change{}}
+}
+
+// Change hears of facts about a mint before they are folded in, state being the mint's packed state without them; it is copied where it is kept.
+// Whether the facts change the state does not matter.
+func (t *Tracker) Change(number uint32, mint string, state []byte, facts []registry.Fact) {
+	c := t.dirty[number]
+	for i := range facts {
+		if !Counts(facts[i].Register) {
+			continue
+		}
+		slot := SlotOf(&facts[i])
+		t.highest = max(t.highest, slot)
+		if c == nil {
+			if len(t.dirty) >= maxDirty {
+				t.Rebase()
+			}
+			c = &change{mint: mint, before: bytes.Clone(state), top: t.sealed}
+			t.dirty[number] = c
+		}
+		if bound := t.bound(slot); bound != c.top || bound == t.sealed && !c.late {
+			t.place(number, c, bound, state, facts[:i], &facts[i])
+		}
+	}
+}
+
+// bound is the slot at which a fact of this slot is in for the first time. What is not held is in at once.
+func (t *Tracker) bound(slot uint64) uint64 {
+	if !t.holding || slot <= t.sealed {
+		return t.sealed
+	}
+	if floor := t.floor(slot); floor <= EverySlot-t.cfg.Every {
+		return floor + t.cfg.Every
+	}
+	return EverySlot
+}
+
+// floor is the highest slot that may be sealed without a fact of this slot, which is not 0: the multiple below.
+func (t *Tracker) floor(slot uint64) uint64 { return (slot - 1) / t.cfg.Every * t.cfg.Every }
+
+// place keeps what a fact of a bound that is not the latest one's would make unknown: the state at the bound before (if that is not what the
+// root knows, or what is kept already), and the states from its own bound on without it. earlier are the facts in front of it that state lacks.
+func (t *Tracker) place(number uint32, c *change, bound uint64, state []byte, earlier []registry.Fact, fact *registry.Fact) {
+	floor := t.sealed
+	switch {
+	case bound > t.sealed:
+		floor = max(floor, t.floor(SlotOf(fact)))
+	case !c.late:
+		if c.top > t.sealed {
+			c.between = slices.Insert(c.between, 0, between{t.sealed, bytes.Clone(c.before)})
+		}
+		c.late = true
+		t.due = append(t.due, number)
+	}
+	if bound > t.sealed && (floor > t.sealed || c.late) {
+		at, found := c.find(floor)
+		if !found {
+			kept := between{slot: floor}
+			if at < len(c.between) {
+				kept.state = bytes.Clone(c.between[at].state)
+			} else {
+				kept.state = t.with(c.mint, state, earlier)
+			}
+			c.between = slices.Insert(c.between, at, kept)
+		}
+	}
+	for i := range c.between {
+		if b := &c.between[i]; b.slot >= bound && bound < max(c.top, b.slot+1) {
+			b.state = t.with(c.mint, b.state, []registry.Fact{*fact})
+		}
+	}
+	c.top = max(c.top, bound)
+}
+
+// find is where the state at a slot is among those between, or belongs.
+func (c *change) find(slot uint64) (int, bool) {
+	return slices.BinarySearchFunc(c.between, slot, func(b between, slot uint64) int {
+		switch {
+		case b.slot < slot:
+			return -1
+		case b.slot > slot:
+			return 1
+		}
+		return 0
+	})
+}
+
+// with is a packed state with some facts more.
+func (t *Tracker) with(mint string, state []byte, facts []registry.Fact) []byte {
+	if len(facts) == 0 {
+		return bytes.Clone(state)
+	}
+	folded := t.unpack(mint, state)
+	for i := range facts {
+		folded.Apply(facts[i])
+	}
+	return t.writer.Append(nil, mint, folded.Facts())
+}
+
+func (t *Tracker) unpack(mint string, state []byte) (unpacked registry.State) {
+	if len(state) > 0 {
+		unpacked = registry.StateOf(t.reader.Facts(mint, state))
+	}
+	return unpacked
+}
+
+// Raise hears of the highest slot of facts that Change is not told of, because a Rebase will follow.
+func (t *Tracker) Raise(slot uint64) { t.highest = max(t.highest, slot) }
+
+// Rebase forgets everything: the registry is another one now, all facts of which are in. The root stands at the highest slot of any, and is not
+// known until SetBase says what of; facts from here on wait for Seal.
+func (t *Tracker) Rebase() {
+	t.hash, t.tokens, t.known = Hash{}, 0, false
+	t.rebased++
+	t.holding, t.sealed, t.wanted = true, t.highest, t.highest
+	clear(t.dirty)
+	t.due, t.recent = t.due[:0], recent{}
+}
+
+// Known says that the root can be told: no base is waited for.
+func (t *Tracker) Known() bool { return t.known }
+
+// Rebased is how often Rebase was called: a base that was begun before the last time is of no use.
+func (t *Tracker) Rebased() int { return t.rebased }
+
+// Base is the packed state of a mint as it was at Rebase, if it has changed since; false if it is now what it was.
+func (t *Tracker) Base(number uint32) ([]byte, bool) {
+	if c := t.dirty[number]; c != nil {
+		return c.before, true
+	}
+	return nil, false
+}
+
+// SetBase tells the hash of the registry at Rebase, and the number of its elements.
+func (t *Tracker) SetBase(hash *Hash, tokens int) {
+	t.hash.Combine(hash)
+	t.tokens += tokens
+	t.known = true
+	t.Seal(t.wanted)
+}
+
+// Seal moves the root to a slot, a multiple of Every or what Highest says or is above. From the first call on the root leaves out what is
+// behind the slot sealed last: so a node that is fed on and on can say the exact root of a slot. It must be called when every fact of the
+// slots up to this one has been applied; what arrives late still counts. Facts applied before the first call stay in, so the first slot is
+// moved up to the highest among theirs. A slot below the one sealed already changes nothing.
+func (t *Tracker) Seal(slot uint64) {
+	if !t.holding {
+		t.flush()
+		t.holding, t.sealed = true, max(slot, t.highest)
+		return
+	}
+	t.wanted = max(t.wanted, slot)
+	if !t.known || slot <= t.sealed {
+		return
+	}
+	t.due = t.due[:0]
+	for number, c := range t.dirty { // in any order: the sum does not depend on it
+		t.settle(number, c, slot)
+	}
+	t.sealed = slot
+}
+
+// Root is the root as of now: at the sealed slot or, before the first Seal, at the highest slot of any fact. Where Known is false it means nothing.
+func (t *Tracker) Root() Root {
+	t.flush()
+	slot := t.highest
+	if t.holding {
+		slot = t.sealed
+	}
+	return Root{Slot: slot, Tokens: t.tokens, Hash: t.hash.Sum()}
+}
+
+// Highest is the highest slot of any fact applied, in the root or not: sealing it brings everything in, as when a source is done.
+func (t *Tracker) Highest() uint64 { return t.highest }
+
+// Hash is the root's state, for manifests and for combining.
+func (t *Tracker) Hash() Hash {
+	t.flush()
+	return t.hash
+}
+
+// flush gives the root what came late. Before the base is known it waits: Base must still say how things were.
+func (t *Tracker) flush() {
+	if !t.known {
+		return
+	}
+	for _, number := range t.due {
+		if c := t.dirty[number]; c != nil && c.late {
+			t.settle(number, c, t.sealed)
+		}
+	}
+	t.due = t.due[:0]
+}
+
+// settle gives the root what it may know of a mint at a slot, and leaves the rest.
+func (t *Tracker) settle(number uint32, c *change, slot uint64) {
+	at, found := c.find(slot)
+	state := t.now[:0]
+	if at < len(c.between) {
+		state = append(state, c.between[at].state...)
+	} else {
+		state = t.cfg.State(state, number)
+	}
+	t.now = state
+	t.exchange(number, c, state)
+	if at == len(c.between) && (c.top <= slot || slot >= t.highest) {
+		delete(t.dirty, number)
+		return
+	}
+	c.before, c.late = append(c.before[:0], state...), false
+	if found {
+		at++
+	}
+	c.between = slices.Delete(c.between, 0, at)
+}
+
+// exchange takes the element before out of the hash and puts the one of a state in. An element that was put in lately need not be hashed again
+// to be taken out.
+func (t *Tracker) exchange(number uint32, c *change, state []byte) {
+	cached := t.recent.of(number)
+	hit := cached.is(number)
+	if bytes.Equal(c.before, state) {
+		return
+	}
+	was := t.scratch.before[:0]
+	if hit {
+		was = cached.element
+	} else {
+		before := t.unpack(c.mint, c.before)
+		was, _ = AppendEncode(was, c.mint, &before)
+		t.scratch.before = was
+	}
+	after := t.unpack(c.mint, state)
+	t.scratch.after, _ = AppendEncode(t.scratch.after[:0], c.mint, &after)
+	is := t.scratch.after
+	if bytes.Equal(was, is) {
+		return
+	}
+	switch {
+	case len(was) == 0:
+		t.tokens++
+	case hit:
+		t.hash.subtract(&cached.expanded)
+	default:
+		t.hash.Remove(was)
+	}
+	switch {
+	case len(is) == 0:
+		t.tokens--
+		cached.forget(number)
+	case len(was) == 0: // seen for the first time: not known to be busy
+		t.hash.Add(is)
+	default:
+		t.hash.add(t.recent.set(number, is))
+	}
+}

@@ -1,0 +1,207 @@
+package registry
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Token is one row of the registry as users see it: the API's body and the columns of ClickHouse's tokens. A nil pointer is null.
+type Token struct {
+	Mint                 string            `json:"mint"`
+	Symbol               string            `json:"symbol"`
+	Name                 string            `json:"name"`
+	Decimals             uint8             `json:"decimals"`
+	LogoURL              *string           `json:"logo_url"`
+	LogoStatus           string            `json:"logo_status"`
+	IsToken22            bool              `json:"is_token22"`
+	DailyVolumeUSD       *float64          `json:"daily_volume_usd"`
+	FirstSeenAt          *int64            `json:"first_seen_at,omitempty"`
+	LastSeenAt           *int64            `json:"last_seen_at,omitempty"`
+	Supply               *string           `json:"supply"`
+	MintAuthority        *string           `json:"mint_authority"`
+	FreezeAuthority      *string           `json:"freeze_authority"`
+	MetaplexURI          *string           `json:"metaplex_uri"`
+	UpdateAuthority      *string           `json:"update_authority"`
+	SellerFeeBasisPoints *int64            `json:"seller_fee_basis_points"`
+	TokenStandard        *int64            `json:"token_standard"`
+	Description          *string           `json:"description"`
+	ExternalURL          *string           `json:"external_url"`
+	Extensions           map[string]string `json:"extensions"`
+	Tags                 []string          `json:"tags"`
+}
+
+// Token shows the state of a mint. The second result says whether the mint is a member of the registry: its decimals and
+// program are known, it is not closed, and it is not known to be non-fungible.
+func (s *State) Token(mint string) (Token, bool) {
+	name, symbol, uri, updateAuthority := s.onChainMetadata(mint)
+	document := s.describe(uri)
+	override := s.logoOverride()
+	document.Image = override.Apply(document.Image)
+	token := Token{
+		Mint:                 mint,
+		Name:                 firstOf(name, document.Name),
+		Symbol:               firstOf(symbol, document.Symbol),
+		IsToken22:            s.value(RegisterProgram) == schemas.ProgramToken2022,
+		FirstSeenAt:          s.number(RegisterFirstSeen),
+		LastSeenAt:           s.number(RegisterLastSeen),
+		MintAuthority:        optional(s.value(RegisterMintAuthority)),
+		FreezeAuthority:      optional(s.value(RegisterFreezeAuthority)),
+		MetaplexURI:          optional(uri),
+		UpdateAuthority:      optional(updateAuthority),
+		SellerFeeBasisPoints: s.number(RegisterSellerFeeBasisPoints),
+		TokenStandard:        s.number(RegisterTokenStandard),
+		Description:          optional(document.Description),
+		ExternalURL:          optional(document.ExternalURL),
+		LogoURL:              optional(document.Image),
+		LogoStatus:           s.logoStatus(document.Image, override.Purge),
+	}
+	token.Extensions = s.links(mint, document.Extensions)
+	if len(document.Tags) > 0 {
+		token.Tags = document.Tags
+	}
+	if mint != schemas.MintWrappedSOL {
+		token.Supply = optional(s.supplyText())
+	}
+	decimals, err := strconv.ParseUint(s.value(RegisterDecimals), 10, 8)
+	token.Decimals = uint8(decimals)
+	member := err == nil && s.value(RegisterProgram) != "" && s.value(RegisterClosed) != "true" && !s.nonFungible(&token)
+	return token, member
+}
+
+// onChainMetadata prefers Metaplex field by field; the Token-2022 extension counts only when the mint's pointer points to itself.
+func (s *State) onChainMetadata(mint string) (name, symbol, uri, updateAuthority string) {
+	name, symbol = s.value(RegisterMetaplexName), s.value(RegisterMetaplexSymbol)
+	uri, updateAuthority = s.value(RegisterMetaplexURI), s.value(RegisterMetaplexUpdateAuthority)
+	if s.value(RegisterMetadataPointer) != mint {
+		return name, symbol, uri, updateAuthority
+	}
+	return firstOf(name, s.value(RegisterToken2022Name)), firstOf(symbol, s.value(RegisterToken2022Symbol)),
+		firstOf(uri, s.value(RegisterToken2022URI)), firstOf(updateAuthority, s.value(RegisterToken2022UpdateAuthority))
+}
+
+// links are what the document links to and the additional fields that the mint holds in itself, which are the chain's word and go before the
+// document's; nil for none.
+func (s *State) links(mint string, document map[string]string) map[string]string {
+	var fields map[string]string
+	if s.value(RegisterMetadataPointer) == mint {
+		fields = s.fields()
+	}
+	switch {
+	case len(fields) == 0 && len(document) == 0:
+		return nil
+	case len(fields) == 0:
+		return document
+	}
+	for name, value := range document {
+		if _, ok := fields[name]; !ok {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// MetadataURI is the token's current off-chain metadata URI, empty when none is known.
+func (s *State) MetadataURI(mint string) string {
+	_, _, uri, _ := s.onChainMetadata(mint)
+	return uri
+}
+
+// offchainOf returns the document fetched from uri, or an empty one: what another URI said does not count.
+func (s *State) offchainOf(uri string) Offchain {
+	value := s.value(RegisterOffchain)
+	if value == "" {
+		return Offchain{}
+	}
+	document, err := UnmarshalOffchain(value)
+	if err != nil || document.URI != uri {
+		return Offchain{}
+	}
+	return document
+}
+
+// describe is the document fetched from uri, and where it says nothing, the token lists in the order of their names.
+func (s *State) describe(uri string) Offchain {
+	document := s.offchainOf(uri)
+	first, _ := s.find(RegisterTokenList, "")
+	for i := first; i < len(s.facts) && s.facts[i].Register == RegisterTokenList; i++ {
+		var entry ListEntry
+		if json.Unmarshal([]byte(s.facts[i].Value), &entry) != nil {
+			continue
+		}
+		document.Name = firstOf(document.Name, entry.Name)
+		document.Symbol = firstOf(document.Symbol, entry.Symbol)
+		document.Image = firstOf(document.Image, entry.LogoURI)
+		if len(document.Extensions) == 0 {
+			document.Extensions = entry.Extensions
+		}
+		if len(document.Tags) == 0 {
+			document.Tags = entry.Tags
+		}
+	}
+	return document
+}
+
+// logoOverride is what an operator decided about the logo, nothing where nobody did.
+func (s *State) logoOverride() (override LogoOverride) {
+	if value := s.value(RegisterLogoOverride); value == "" || json.Unmarshal([]byte(value), &override) != nil {
+		return LogoOverride{}
+	}
+	return override
+}
+
+func (s *State) logoStatus(url string, purge uint64) string {
+	if url == "" {
+		return LogoMissing
+	}
+	if value := s.value(RegisterLogo); value != "" {
+		if logo, err := UnmarshalLogo(value); err == nil && logo.URL == url && logo.Purge >= purge {
+			return logo.Status
+		}
+	}
+	return LogoUnchecked
+}
+
+// nonFungible: the metadata program says so, or there is at most one indivisible unit that nobody can mint more of. TokenStandard:
+// 0 NonFungible, 1 FungibleAsset, 2 Fungible, 3 NonFungibleEdition, 4 ProgrammableNonFungible, 5 ProgrammableNonFungibleEdition.
+func (s *State) nonFungible(token *Token) bool {
+	if token.TokenStandard != nil && slices.Contains([]int64{0, 3, 4, 5}, *token.TokenStandard) {
+		return true
+	}
+	authority, known := s.fact(RegisterMintAuthority)
+	if token.Decimals != 0 || !known || authority.Value != "" || token.Supply == nil {
+		return false
+	}
+	return *token.Supply == "0" || *token.Supply == "1"
+}
+
+// number is a register's decimal value, nil where nothing (or no number) is known.
+func (s *State) number(register Register) *int64 {
+	value := s.value(register)
+	if value == "" { // most are; an error would be made for each
+		return nil
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
+func optional(value string) *string {
+	if value == "" {
+		return nil
+	}
+	return &value
+}
+
+func firstOf(values ...string) string {
+	for _, value := range values {
+		if value != "" {
+			return value
+		}
+	}
+	return ""
+}
