@@ -1,0 +1,154 @@
+package cpmm
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// rateDenominator is what fee rates are parts of (curve/fees.rs, FEE_RATE_DENOMINATOR_VALUE).
+const rateDenominator = 1_000_000
+
+// Curve is what one direction of a pool's price depends on. All amounts are raw.
+type Curve struct {
+	// ReserveIn and ReserveOut are the vaults' amounts less the fees that lie in them.
+	ReserveIn, ReserveOut uint64
+	// TradeRate and CreatorRate are fees in parts of a million; CreatorRate is 0 where the creator fee is off.
+	TradeRate, CreatorRate uint64
+	// CreatorOnInput says which side the creator fee is taken from.
+	CreatorOnInput bool
+}
+
+// Result of a swap on a curve.
+type Result struct {
+	// AmountIn is what the pool receives, fees included; AmountOut what leaves it for the trader.
+	AmountIn, AmountOut uint64
+	// Net is the part of AmountIn that buys.
+	Net uint64
+	// TradeFee is on the input. CreatorFee is on the input or the output, as the curve says.
+	TradeFee, CreatorFee uint64
+}
+
+// check refuses what the program refuses or cannot compute.
+func (c Curve) check() error {
+	switch {
+	case c.ReserveIn == 0 || c.ReserveOut == 0:
+		return fmt.Errorf("%w: a reserve is empty", venue.ErrClosed)
+	case c.TradeRate > rateDenominator || c.CreatorRate > rateDenominator || c.TradeRate+c.CreatorRate >= rateDenominator:
+		return fmt.Errorf("%w: fee rates of %d and %d millionths", venue.ErrClosed, c.TradeRate, c.CreatorRate)
+	}
+	return nil
+}
+
+// ExactIn is swap_base_input: amount reaches the pool, what comes out?
+//
+//	creator fee on input : net = a − ⌈a·(trade+creator)/1e6⌉;  out = ⌊net·Ro/(Ri+net)⌋
+//	creator fee on output: net = a − ⌈a·trade/1e6⌉;  o = ⌊net·Ro/(Ri+net)⌋;  out = o − ⌈o·creator/1e6⌉
+//
+// (raydium-cp-swap 609780f, curve/calculator.rs). Errors wrap venue.ErrClosed or venue.ErrAmount.
+func (c Curve) ExactIn(amount uint64) (Result, error) {
+	if err := c.check(); err != nil {
+		return Result{}, err
+	}
+	rate := c.TradeRate
+	if c.CreatorOnInput {
+		rate += c.CreatorRate
+	}
+	fee, _ := mulDivUp(amount, rate, rateDenominator) // at most amount, since rate < 1e6
+	r := Result{AmountIn: amount, Net: amount - fee, TradeFee: fee}
+	if c.CreatorOnInput {
+		r.splitFee(fee, c.TradeRate, c.CreatorRate)
+	}
+	sum, carry := bits.Add64(c.ReserveIn, r.Net, 0)
+	if carry != 0 {
+		return Result{}, fmt.Errorf("%w: the pool would hold more than 64 bits", venue.ErrAmount)
+	}
+	out, _ := mulDiv(r.Net, c.ReserveOut, sum) // below ReserveOut, since Net < sum
+	if !c.CreatorOnInput {
+		r.CreatorFee, _ = mulDivUp(out, c.CreatorRate, rateDenominator)
+		out -= r.CreatorFee
+	}
+	if out == 0 {
+		return Result{}, fmt.Errorf("%w: nothing would come out", venue.ErrAmount)
+	}
+	r.AmountOut = out
+	return r, nil
+}
+
+// ExactOut is swap_base_output: amount is to leave the pool, what must reach it?
+//
+//	creator fee on input : net = ⌈Ri·o/(Ro−o)⌉;  in = ⌈net·1e6/(1e6−trade−creator)⌉
+//	creator fee on output: o' = ⌈o·1e6/(1e6−creator)⌉;  net = ⌈Ri·o'/(Ro−o')⌉;  in = ⌈net·1e6/(1e6−trade)⌉
+//
+// Errors wrap venue.ErrClosed or venue.ErrAmount.
+func (c Curve) ExactOut(amount uint64) (Result, error) {
+	if err := c.check(); err != nil {
+		return Result{}, err
+	}
+	gross, rate, ok := amount, c.TradeRate, true
+	if c.CreatorOnInput {
+		rate += c.CreatorRate
+	} else {
+		gross, ok = mulDivUp(amount, rateDenominator, rateDenominator-c.CreatorRate)
+	}
+	if !ok || amount == 0 || gross >= c.ReserveOut {
+		return Result{}, fmt.Errorf("%w: the pool holds %d", venue.ErrAmount, c.ReserveOut)
+	}
+	net, ok := mulDivUp(c.ReserveIn, gross, c.ReserveOut-gross)
+	if !ok {
+		return Result{}, fmt.Errorf("%w: it would take more than 64 bits", venue.ErrAmount)
+	}
+	in, ok := mulDivUp(net, rateDenominator, rateDenominator-rate)
+	if !ok {
+		return Result{}, fmt.Errorf("%w: it would take more than 64 bits", venue.ErrAmount)
+	}
+	r := Result{AmountIn: in, AmountOut: amount, Net: net, TradeFee: in - net}
+	if c.CreatorOnInput {
+		r.splitFee(in-net, c.TradeRate, c.CreatorRate)
+	} else {
+		r.CreatorFee = gross - amount
+	}
+	return r, nil
+}
+
+// splitFee divides a fee on the input: the creator gets ⌊fee·creator/(trade+creator)⌋.
+func (r *Result) splitFee(fee, trade, creator uint64) {
+	if creator > 0 {
+		r.CreatorFee, _ = mulDiv(fee, creator, trade+creator)
+	}
+	r.TradeFee = fee - r.CreatorFee
+}
+
+// impactBps is net/(Ri+net) in basis points, rounded up: how much worse than the price before the trade a constant product executes.
+func (c Curve) impactBps(net uint64) uint64 {
+	sum, carry := bits.Add64(c.ReserveIn, net, 0)
+	if carry != 0 || sum == 0 {
+		return 10_000
+	}
+	bps, _ := mulDivUp(net, 10_000, sum)
+	return bps
+}
+
+// mulDiv is ⌊a·b/d⌋ over 128 bits; ok is false when that has more than 64 bits or d is 0.
+func mulDiv(a, b, d uint64) (q uint64, ok bool) {
+	hi, lo := bits.Mul64(a, b)
+	if hi >= d {
+		return 0, false
+	}
+	q, _ = bits.Div64(hi, lo, d)
+	return q, true
+}
+
+// mulDivUp is ⌈a·b/d⌉ over 128 bits; ok as in mulDiv.
+func mulDivUp(a, b, d uint64) (q uint64, ok bool) {
+	hi, lo := bits.Mul64(a, b)
+	if hi >= d {
+		return 0, false
+	}
+	q, rest := bits.Div64(hi, lo, d)
+	if rest == 0 {
+		return q, true
+	}
+	return q + 1, q+1 != 0
+}

@@ -1,0 +1,322 @@
+// Package market knows the pools of a pair and their state at one slot.
+//
+// In: pairs of mints; accounts over JSON-RPC. Out: immutable snapshots.
+// Guarantees: all accounts of one pool in a snapshot, and the mints and the clock with it, were read by one call and so at one slot;
+// a vault and its pool are never of different slots. Requests for the same pair at the same time share one read. Memory is bounded by the number of
+// pairs remembered.
+package market
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Venue finds pools; one package a venue.
+type Venue interface {
+	// Name as in the swaps table.
+	Name() string
+	// Find lists the pools that trade a for b in either direction, at most as many as the venue was told.
+	Find(ctx context.Context, a, b venue.Key) ([]venue.Ref, error)
+}
+
+// Reader reads accounts: *solana.Client.
+type Reader interface {
+	GetMultipleAccounts(ctx context.Context, keys []venue.Key, opts solana.AccountOptions) (uint64, []*solana.Account, error)
+}
+
+// Config of a Market. Zero values take the defaults named at each field.
+type Config struct {
+	// PoolsTTL is how long a pair's list of pools is used; default 30 s. NoPoolsTTL is that of an empty list; default 2 s.
+	PoolsTTL, NoPoolsTTL time.Duration
+	// StateTTL is how long a snapshot is used; default 400 ms, a slot.
+	StateTTL time.Duration
+	// Timeout bounds one reading of a pair; default 8 s.
+	Timeout time.Duration
+	// MaxPairs bounds the pairs remembered; default 2,048.
+	MaxPairs int
+	// Commitment of what is read; default processed: an older price is a worse price.
+	Commitment solana.Commitment
+}
+
+func (c Config) withDefaults() Config {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	set(&c.PoolsTTL, 30*time.Second)
+	set(&c.NoPoolsTTL, 2*time.Second)
+	set(&c.StateTTL, 400*time.Millisecond)
+	set(&c.Timeout, 8*time.Second)
+	if c.MaxPairs <= 0 {
+		c.MaxPairs = 2048
+	}
+	if c.Commitment == "" {
+		c.Commitment = solana.Processed
+	}
+	return c
+}
+
+// Deps are the collaborators.
+type Deps struct {
+	Reader Reader
+	Venues []Venue
+	// Logger and Registerer may be nil. Now is the wall clock; default time.Now.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	Now        func() time.Time
+}
+
+// Pool is a pool in a snapshot with its venue's name.
+type Pool struct {
+	venue.Pool
+	Venue string
+	// Slot that its state is of.
+	Slot uint64
+}
+
+// Snapshot is a pair at about one slot: each pool's own slot stands with it.
+type Snapshot struct {
+	// Mints of the pair, by address.
+	Mints map[venue.Key]*mint.Mint
+	Pools []Pool
+	// Slot is the lowest of the pools' slots; of the mints' when there is no pool.
+	Slot uint64
+}
+
+type pair struct{ a, b venue.Key }
+
+type known struct {
+	refs []located
+	till time.Time
+}
+
+// located is a pool that is known, with its venue.
+type located struct {
+	venue.Ref
+	venue string
+}
+
+type remembered struct {
+	snapshot *Snapshot
+	till     time.Time
+}
+
+// Market reads pairs. Safe for concurrent use.
+type Market struct {
+	cfg     Config
+	deps    Deps
+	flight  singleflight.Group
+	pools   *lru.Cache[pair, known]
+	states  *lru.Cache[pair, remembered]
+	metrics *metrics
+}
+
+// New checks the collaborators and registers the metrics; it does no I/O.
+func New(cfg Config, deps Deps) (*Market, error) {
+	if deps.Reader == nil || len(deps.Venues) == 0 {
+		return nil, errors.New("market: a reader and a venue are required")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	m := &Market{cfg: cfg.withDefaults(), deps: deps}
+	var errs [3]error
+	m.pools, errs[0] = lru.New[pair, known](m.cfg.MaxPairs)
+	m.states, errs[1] = lru.New[pair, remembered](m.cfg.MaxPairs)
+	m.metrics, errs[2] = newMetrics(deps.Registerer)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("market: %w", err)
+	}
+	return m, nil
+}
+
+// Snapshot returns the pair's pools. Errors wrap mint.ErrUntradable for a mint that cannot be swapped, are ctx's, or come from the
+// reader. A pair without pools is no error.
+func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error) {
+	p := pair{a, b}
+	if bytes.Compare(a[:], b[:]) > 0 {
+		p = pair{b, a}
+	}
+	if kept, ok := m.states.Get(p); ok && m.deps.Now().Before(kept.till) {
+		m.metrics.reads.WithLabelValues("cached").Inc()
+		return kept.snapshot, nil
+	}
+	// The reading belongs to all who wait for it, so it does not end when the one who began it leaves.
+	detached := context.WithoutCancel(ctx)
+	result := m.flight.DoChan(string(p.a[:])+string(p.b[:]), func() (any, error) {
+		ctx, cancel := context.WithTimeout(detached, m.cfg.Timeout)
+		defer cancel()
+		began := time.Now()
+		snapshot, err := m.read(ctx, p)
+		m.metrics.readSeconds.Observe(time.Since(began).Seconds())
+		return snapshot, err
+	})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case r := <-result:
+		if r.Err != nil {
+			m.metrics.reads.WithLabelValues("failed").Inc()
+			return nil, r.Err
+		}
+		m.metrics.reads.WithLabelValues("read").Inc()
+		return r.Val.(*Snapshot), nil
+	}
+}
+
+func (m *Market) read(ctx context.Context, p pair) (*Snapshot, error) {
+	refs, err := m.find(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := m.load(ctx, p, refs)
+	if err != nil {
+		return nil, err
+	}
+	m.states.Add(p, remembered{snapshot, m.deps.Now().Add(m.cfg.StateTTL)})
+	return snapshot, nil
+}
+
+// find lists the pair's pools on all venues. A venue that fails is an error: a quote that silently ignores a venue would be worse than
+// the market.
+func (m *Market) find(ctx context.Context, p pair) ([]located, error) {
+	if kept, ok := m.pools.Get(p); ok && m.deps.Now().Before(kept.till) {
+		return kept.refs, nil
+	}
+	found := make([][]venue.Ref, len(m.deps.Venues))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, v := range m.deps.Venues {
+		group.Go(func() (err error) {
+			if found[i], err = v.Find(ctx, p.a, p.b); err != nil {
+				return fmt.Errorf("%s: %w", v.Name(), err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var refs []located
+	for i, list := range found {
+		for _, r := range list {
+			refs = append(refs, located{r, m.deps.Venues[i].Name()})
+		}
+	}
+	ttl := m.cfg.PoolsTTL
+	if len(refs) == 0 {
+		ttl = m.cfg.NoPoolsTTL
+	}
+	m.pools.Add(p, known{refs, m.deps.Now().Add(ttl)})
+	return refs, nil
+}
+
+// clockSysvar is SysvarC1ock11111111111111111111111111111111.
+var clockSysvar = venue.Key{
+	0x06, 0xa7, 0xd5, 0x17, 0x18, 0xc7, 0x74, 0xc9, 0x28, 0x56, 0x63, 0x98, 0x69, 0x1d, 0x5e, 0xb6,
+	0x8b, 0x5e, 0xb8, 0xa3, 0x9b, 0x4b, 0x6d, 0x5c, 0x73, 0x55, 0x5b, 0x21, 0x00, 0x00, 0x00, 0x00,
+}
+
+// fixedAccounts are at the front of every read: the clock and both mints.
+const fixedAccounts = 3
+
+// load reads the pools' state, as many pools to a call as fit whole.
+func (m *Market) load(ctx context.Context, p pair, refs []located) (*Snapshot, error) {
+	batches := split(refs)
+	parts := make([]*Snapshot, len(batches))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(4)
+	for i, batch := range batches {
+		group.Go(func() (err error) {
+			parts[i], err = m.loadBatch(ctx, p, batch)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	whole := parts[0]
+	for _, part := range parts[1:] {
+		whole.Pools = append(whole.Pools, part.Pools...)
+		whole.Slot = min(whole.Slot, part.Slot)
+	}
+	return whole, nil
+}
+
+// split makes batches whose accounts, repeats counted, fit one call. There is always at least one batch.
+func split(refs []located) [][]located {
+	batches := [][]located{nil}
+	room := solana.MaxAccountsPerCall - fixedAccounts
+	for _, r := range refs {
+		need := len(r.Accounts())
+		if need > room {
+			batches, room = append(batches, nil), solana.MaxAccountsPerCall-fixedAccounts
+		}
+		last := len(batches) - 1
+		batches[last] = append(batches[last], r)
+		room -= need
+	}
+	return batches
+}
+
+func (m *Market) loadBatch(ctx context.Context, p pair, refs []located) (*Snapshot, error) {
+	keys := []venue.Key{clockSysvar, p.a, p.b}
+	for _, r := range refs {
+		keys = append(keys, r.Accounts()...)
+	}
+	slot, accounts, err := m.deps.Reader.GetMultipleAccounts(ctx, keys, solana.AccountOptions{Commitment: m.cfg.Commitment})
+	if err != nil {
+		return nil, fmt.Errorf("read pools: %w", err)
+	}
+	shared := &venue.Shared{Slot: slot, Clock: m.clock(slot, accounts[0])}
+	if shared.A, err = mint.Parse(p.a, accounts[1]); err != nil {
+		return nil, err
+	}
+	if shared.B, err = mint.Parse(p.b, accounts[2]); err != nil {
+		return nil, err
+	}
+	snapshot := &Snapshot{Slot: slot, Mints: map[venue.Key]*mint.Mint{p.a: shared.A, p.b: shared.B}}
+	rest := accounts[fixedAccounts:]
+	for _, r := range refs {
+		n := len(r.Accounts())
+		pool, err := r.Decode(rest[:n:n], shared)
+		rest = rest[n:]
+		if err != nil {
+			m.metrics.badPools.WithLabelValues(r.venue).Inc()
+			m.deps.Logger.Debug("pool left out", "venue", r.venue, "pool", venue.Text(r.Address()), "err", err)
+			continue
+		}
+		snapshot.Pools = append(snapshot.Pools, Pool{Pool: pool, Venue: r.venue, Slot: slot})
+	}
+	return snapshot, nil
+}
+
+// slotsPerEpoch of the main network.
+const slotsPerEpoch = 432_000
+
+// clock reads the sysvar (solana-clock: slot u64, epoch_start i64, epoch u64, leader_schedule_epoch u64, unix_timestamp i64). A node that does
+// not serve it leaves the epoch to the slot's number and the time to our clock.
+func (m *Market) clock(slot uint64, account *solana.Account) venue.Clock {
+	if account == nil || len(account.Data) < 40 {
+		return venue.Clock{Slot: slot, Epoch: slot / slotsPerEpoch, UnixTime: m.deps.Now().Unix()}
+	}
+	at := func(offset int) uint64 { return binary.LittleEndian.Uint64(account.Data[offset:]) }
+	return venue.Clock{Slot: at(0), Epoch: at(16), UnixTime: int64(at(32))}
+}

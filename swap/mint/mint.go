@@ -1,0 +1,149 @@
+// Package mint reads what a swap must know of a token's mint: its program, what a transfer costs, and whether a transfer works at all.
+//
+// In: a mint account, hostile. Out: a Mint. Guarantees: pure, never panics.
+package mint
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strconv"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Programs of tokens, and the mint that stands for native SOL.
+var (
+	Token      = solana.Key(tokenaccount.ProgramToken)
+	Token2022  = solana.Key(tokenaccount.ProgramToken2022)
+	WrappedSOL = mustKey(schemas.MintWrappedSOL)
+)
+
+func mustKey(text string) solana.Key {
+	key, err := tokenaccount.ParseKey(text)
+	if err != nil {
+		panic("mint: " + text + ": " + err.Error())
+	}
+	return solana.Key(key)
+}
+
+// ErrUntradable is a mint whose tokens cannot be swapped by an ordinary transaction.
+var ErrUntradable = errors.New("the token cannot be traded")
+
+// feeRule is one of the two transfer fees that a mint carries, from its epoch on.
+type feeRule struct {
+	epoch   uint64
+	maximum uint64
+	bps     uint64
+}
+
+// Mint of a token.
+type Mint struct {
+	Address solana.Key
+	// Program is Token or Token2022.
+	Program  solana.Key
+	Decimals uint8
+	// Warnings are what a buyer should know, as words: "freezable", "permanent_delegate".
+	Warnings []string
+
+	hasFee       bool
+	older, newer feeRule
+}
+
+// Parse reads a mint account. The error wraps ErrUntradable, with the reason, for one that transfers only with extra accounts or not at all:
+// transfer hook with a program, non-transferable, paused, accounts frozen from the start.
+func Parse(address solana.Key, account *solana.Account) (*Mint, error) {
+	if account == nil {
+		return nil, fmt.Errorf("mint %s: %w: no such account", text(address), ErrUntradable)
+	}
+	parsed, err := tokenaccount.ParseMint(tokenaccount.Key(account.Owner), account.Data)
+	if err != nil {
+		return nil, fmt.Errorf("mint %s: %w: %w", text(address), ErrUntradable, err)
+	}
+	m := &Mint{Address: address, Program: account.Owner, Decimals: parsed.Decimals}
+	if parsed.FreezeAuthority != nil {
+		m.Warnings = append(m.Warnings, "freezable")
+	}
+	for _, extension := range parsed.Extensions {
+		if err := m.apply(extension); err != nil {
+			return nil, fmt.Errorf("mint %s: %w: %w", text(address), ErrUntradable, err)
+		}
+	}
+	return m, nil
+}
+
+func text(k solana.Key) string { return tokenaccount.Key(k).String() }
+
+// Types of Token-2022 extensions (spl-token-2022-interface, ExtensionType).
+const (
+	extensionTransferFee         = 1
+	extensionDefaultAccountState = 6
+	extensionNonTransferable     = 9
+	extensionPermanentDelegate   = 12
+	extensionTransferHook        = 14
+	extensionPausable            = 26
+)
+
+func (m *Mint) apply(e tokenaccount.Extension) error {
+	fields := make(map[string]string, len(e.Attributes))
+	for _, a := range e.Attributes {
+		fields[a.Name] = a.Value
+	}
+	_, unread := fields["raw"]
+	switch e.Type {
+	case extensionTransferFee:
+		if unread {
+			return errors.New("its transfer fee has an unknown form")
+		}
+		m.hasFee = true
+		m.older, m.newer = rule(fields, "older_"), rule(fields, "newer_")
+	case extensionDefaultAccountState:
+		if unread || fields["state"] != "initialized" {
+			return errors.New("its accounts begin frozen")
+		}
+	case extensionNonTransferable:
+		return errors.New("it is not transferable")
+	case extensionPermanentDelegate:
+		if unread || fields["delegate"] != "" {
+			m.Warnings = append(m.Warnings, "permanent_delegate")
+		}
+	case extensionTransferHook:
+		if unread || fields["program_id"] != "" {
+			return errors.New("its transfers call a hook program")
+		}
+	case extensionPausable:
+		if unread || fields["paused"] != "false" {
+			return errors.New("it is paused")
+		}
+	}
+	return nil
+}
+
+func rule(fields map[string]string, prefix string) feeRule {
+	number := func(name string) uint64 {
+		n, _ := strconv.ParseUint(fields[prefix+name], 10, 64) // decimal by the contract of tokenaccount
+		return n
+	}
+	return feeRule{number("transfer_fee_epoch"), number("transfer_fee_maximum_fee"), number("transfer_fee_basis_points")}
+}
+
+// TransferFee is what a transfer of amount withholds in epoch: ceil(amount·bps/10,000), at most the maximum
+// (spl-token-2022-interface, TransferFee::calculate_fee and TransferFeeConfig::get_epoch_fee).
+func (m *Mint) TransferFee(epoch, amount uint64) uint64 {
+	if !m.hasFee {
+		return 0
+	}
+	r := m.older
+	if epoch >= m.newer.epoch {
+		r = m.newer
+	}
+	const whole = 10_000
+	hi, lo := bits.Mul64(amount, min(r.bps, whole))
+	fee, rest := bits.Div64(hi, lo, whole)
+	if rest > 0 {
+		fee++
+	}
+	return min(fee, r.maximum)
+}

@@ -1,0 +1,58 @@
+package mint
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/solana"
+)
+
+func extended(extensions ...[]byte) *solana.Account {
+	data := make([]byte, 166)
+	data[44], data[45], data[165] = 6, 1, 1
+	for _, e := range extensions {
+		data = append(data, e...)
+	}
+	return &solana.Account{Owner: Token2022, Data: data}
+}
+
+func extension(extensionType, length byte, value ...byte) []byte {
+	return append([]byte{extensionType, 0, length, 0}, append(value, make([]byte, int(length)-len(value))...)...)
+}
+
+func TestWhatCannotBeTraded(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, 64)
+	for reason, account := range map[string]*solana.Account{
+		"no such account":  nil,
+		"no token program": {Owner: solana.Key{1}, Data: make([]byte, 82)},
+		"hook program":     extended(extension(extensionTransferHook, 64, key...)),
+		"not transferable": extended(extension(extensionNonTransferable, 0)),
+		"paused":           extended(extension(extensionPausable, 33, append(key[:32:32], 1)...)),
+		"begin frozen":     extended(extension(extensionDefaultAccountState, 1, 2)),
+		"unknown form":     extended(extension(extensionTransferFee, 5)),
+	} {
+		_, err := Parse(solana.Key{9}, account)
+		require.ErrorIs(t, err, ErrUntradable, reason)
+		require.ErrorContains(t, err, reason)
+	}
+	m, err := Parse(solana.Key{9}, extended(extension(extensionTransferHook, 64, key[:32]...), extension(extensionPausable, 33, key[:32]...),
+		extension(extensionDefaultAccountState, 1, 1), extension(extensionPermanentDelegate, 32, key[:32]...)))
+	require.NoError(t, err, "extensions that do nothing now")
+	require.Equal(t, []string{"permanent_delegate"}, m.Warnings)
+	require.Equal(t, Token2022, m.Program)
+	require.EqualValues(t, 6, m.Decimals)
+}
+
+func TestTransferFeeFollowsTheEpoch(t *testing.T) {
+	m := &Mint{hasFee: true, older: feeRule{0, 1000, 50}, newer: feeRule{10, 5, 10_000}}
+	require.EqualValues(t, 1, m.TransferFee(9, 1), "rounded up")
+	require.EqualValues(t, 1, m.TransferFee(9, 200))
+	require.EqualValues(t, 2, m.TransferFee(9, 201))
+	require.EqualValues(t, 1000, m.TransferFee(9, 1<<63))
+	require.EqualValues(t, 3, m.TransferFee(10, 3), "all of it")
+	require.EqualValues(t, 5, m.TransferFee(11, ^uint64(0)))
+	require.Zero(t, m.TransferFee(9, 0))
+	require.Zero(t, (&Mint{}).TransferFee(9, 100))
+}

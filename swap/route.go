@@ -1,0 +1,160 @@
+package swap
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// keyHeader carries the swap API key.
+const keyHeader = "X-API-KEY"
+
+// Route labels of metrics.
+const (
+	routeQuote = "/api/v2/quote"
+	routeSwap  = "/api/v2/swap"
+	routeProbe = "probe"
+	routeOther = "other"
+)
+
+func (s *Server) addRoutes() {
+	s.app.Use(s.common)
+	s.app.Get(routeQuote, s.counted(routeQuote, s.keyed(s.getQuote)))
+	s.app.Post(routeSwap, s.counted(routeSwap, s.keyed(s.postSwap)))
+	s.app.Get("/healthz", s.counted(routeProbe, func(c *fiber.Ctx) error { return c.JSON(fiber.Map{"status": "ok"}) }))
+	s.app.Get("/readyz", s.counted(routeProbe, s.getReady))
+	for path, method := range map[string]string{routeQuote: fiber.MethodGet, routeSwap: fiber.MethodPost} {
+		s.app.All(path, s.counted(routeOther, func(c *fiber.Ctx) error {
+			c.Set(fiber.HeaderAllow, method+", OPTIONS")
+			return newError(fiber.StatusMethodNotAllowed, "use %s", method)
+		}))
+	}
+	s.app.Use(s.counted(routeOther, func(*fiber.Ctx) error {
+		return newError(fiber.StatusNotFound, "no such path: GET /api/v2/quote, POST /api/v2/swap")
+	}))
+}
+
+// common is what all routes share: headers, CORS, the host of an open server.
+func (s *Server) common(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	s.allowOrigin(c)
+	if !s.gate.AdmitHost(string(c.Request().Host())) {
+		return s.counted(routeOther, func(*fiber.Ctx) error {
+			return newError(fiber.StatusForbidden, "this server runs without keys and answers to loopback host names only: configure a key (--swap-keys) to publish it")
+		})(c)
+	}
+	if c.Method() == fiber.MethodOptions {
+		return c.SendStatus(fiber.StatusNoContent)
+	}
+	return c.Next()
+}
+
+func (s *Server) allowOrigin(c *fiber.Ctx) {
+	if len(s.origins) == 0 {
+		return
+	}
+	c.Vary(fiber.HeaderOrigin)
+	origin := c.Get(fiber.HeaderOrigin)
+	switch {
+	case s.origins["*"]:
+		origin = "*"
+	case origin == "" || !s.origins[origin]:
+		return
+	}
+	c.Set(fiber.HeaderAccessControlAllowOrigin, origin)
+	if c.Method() == fiber.MethodOptions {
+		c.Set(fiber.HeaderAccessControlAllowMethods, "GET, POST, OPTIONS")
+		c.Set(fiber.HeaderAccessControlAllowHeaders, "Content-Type, "+keyHeader)
+		c.Set(fiber.HeaderAccessControlMaxAge, "86400")
+	}
+}
+
+// counted answers errors, turns a panic into one, and keeps the metrics.
+func (s *Server) counted(route string, handle fiber.Handler) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		began := time.Now()
+		if err := s.guarded(c, handle); err != nil {
+			s.writeError(c, route, err)
+		}
+		s.metrics.requests.WithLabelValues(route, strconv.Itoa(c.Response().StatusCode())).Inc()
+		s.metrics.requestSeconds.WithLabelValues(route).Observe(time.Since(began).Seconds())
+		return nil
+	}
+}
+
+func (s *Server) guarded(c *fiber.Ctx, handle fiber.Handler) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v: %s", p, debug.Stack())
+		}
+	}()
+	return handle(c)
+}
+
+// keyed checks the key and bounds the requests in flight.
+func (s *Server) keyed(handle func(ctx context.Context, c *fiber.Ctx) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		presented := c.Get(keyHeader)
+		if _, ok := s.gate.Admit(presented); !ok {
+			if presented == "" {
+				return newError(fiber.StatusUnauthorized, "an API key is required in the header %s", keyHeader)
+			}
+			return newError(fiber.StatusUnauthorized, "the API key is not valid")
+		}
+		select {
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
+		default:
+			return newError(fiber.StatusServiceUnavailable, "too many requests in flight: try again")
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
+		defer cancel()
+		return handle(ctx, c)
+	}
+}
+
+// getQuote is GET /api/v2/quote.
+func (s *Server) getQuote(ctx context.Context, c *fiber.Ctx) error {
+	r, err := parseRequest(func(field string) string { return c.Query(field) }, false)
+	if err != nil {
+		return err
+	}
+	return s.answer(ctx, c, r)
+}
+
+// postSwap is POST /api/v2/swap: the parameters of a quote as JSON, and the same answer, always with the transaction. The
+// specification names the path alone; a second request shape for the same thing is what a client that builds bodies expects, and nothing is
+// executed here either.
+func (s *Server) postSwap(ctx context.Context, c *fiber.Ctx) error {
+	fields, err := bodyFields(c.Body())
+	if err != nil {
+		return err
+	}
+	r, err := parseRequest(func(field string) string { return fields[field] }, true)
+	if err != nil {
+		return err
+	}
+	return s.answer(ctx, c, r)
+}
+
+func (s *Server) answer(ctx context.Context, c *fiber.Ctx, r *request) error {
+	out, err := s.quote(ctx, r)
+	if err != nil {
+		return err
+	}
+	s.metrics.quotes.WithLabelValues(out.Route[0].Venue).Inc()
+	return c.JSON(out)
+}
+
+// getReady says whether quotes can be made at all.
+func (s *Server) getReady(c *fiber.Ctx) error {
+	if s.market == nil {
+		return newError(fiber.StatusServiceUnavailable, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL")
+	}
+	return c.JSON(fiber.Map{"status": "ok"})
+}

@@ -1,0 +1,201 @@
+// Package swap is the swap quote API: what one token gives for another, and the transaction that makes the exchange.
+//
+// In: HTTP requests with a key; the chain's accounts over JSON-RPC. Out: quotes, and transactions that a wallet signs.
+// Guarantees: a quote is the venue's own integer arithmetic on state of one slot, which the answer names; nothing is signed or sent; every
+// response that is no success has the body {statusCode, error, message}. Keys are neither logged nor told.
+//
+// venue holds the words, cpmm knows a venue, market finds and reads pools, txn builds transactions; this package chooses and answers. It
+// needs no Kafka and no ClickHouse.
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/listen"
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap/cpmm"
+	"github.com/mintlake/mintlake/swap/market"
+)
+
+// Config of the API. Zero values take the defaults named at each field.
+type Config struct {
+	// Addr to listen on, host:port; port 0 takes a free one. Required.
+	Addr string
+	// AllowedOrigins are the web origins (https://host) whose pages may call; "*" is any. Default none: keys belong on servers.
+	AllowedOrigins []string
+	// UnitPrice is the priority fee of built transactions, in millionths of a lamport per compute unit. Default 10,000: about 0.0000015 SOL
+	// a swap.
+	UnitPrice uint64
+	// MaxPools bounds the pools of one venue that are read for a pair. Default 64.
+	MaxPools int
+	// MaxInFlight bounds the quotes being made; one more is refused with 503. Default 256.
+	MaxInFlight int
+	// Timeout bounds one request. Default 10 s.
+	Timeout time.Duration
+	// StopTimeout is how long requests in flight may take once the API is told to stop. Default 10 s.
+	StopTimeout time.Duration
+	// Market bounds caches and reads.
+	Market market.Config
+}
+
+func (c Config) withDefaults() Config {
+	if c.UnitPrice == 0 {
+		c.UnitPrice = 10_000
+	}
+	if c.MaxPools <= 0 {
+		c.MaxPools = 64
+	}
+	if c.MaxInFlight <= 0 {
+		c.MaxInFlight = 256
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = 10 * time.Second
+	}
+	if c.StopTimeout <= 0 {
+		c.StopTimeout = 10 * time.Second
+	}
+	if c.Market.Commitment == "" {
+		c.Market.Commitment = solana.Processed
+	}
+	return c
+}
+
+// RPC is what the API asks of a node: *solana.Client.
+type RPC interface {
+	GetMultipleAccounts(ctx context.Context, keys []solana.Key, opts solana.AccountOptions) (uint64, []*solana.Account, error)
+	Call(ctx context.Context, method string, params []any, result any) error
+}
+
+// Deps are the collaborators.
+type Deps struct {
+	// Keys are the valid keys; product swap counts. Required; an empty store opens the API on loopback (see keys.NewGate).
+	Keys keys.Store
+	// RPC may be nil: then every quote is answered with 503 and what to set. Give it a client that soon gives up (some seconds): a late
+	// quote is worth nothing. It must be a true nil and not a nil pointer in the interface.
+	RPC RPC
+	// Logger and Registerer may be nil. Now is the wall clock; default time.Now.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	Now        func() time.Time
+}
+
+// Server is the API.
+type Server struct {
+	cfg     Config
+	deps    Deps
+	gate    *keys.Gate
+	market  *market.Market // nil without RPC
+	app     *fiber.App
+	slots   chan struct{}
+	origins map[string]bool
+	metrics *metrics
+	ready   chan struct{}
+	addr    string
+}
+
+// Limits of a request's head and body. A query with all parameters has some 250 bytes.
+const (
+	readBuffer = 8 << 10
+	bodyLimit  = 4 << 10
+)
+
+// New checks the configuration and registers the metrics; it does no I/O.
+func New(cfg Config, deps Deps) (*Server, error) {
+	cfg = cfg.withDefaults()
+	if deps.Keys == nil {
+		return nil, errors.New("swap: a key store is required")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	gate, err := keys.NewGate(deps.Keys, keys.Swap, cfg.Addr, "--swap-keys")
+	if err != nil {
+		return nil, fmt.Errorf("swap: %w", err)
+	}
+	s := &Server{
+		cfg: cfg, deps: deps, gate: gate, slots: make(chan struct{}, cfg.MaxInFlight), origins: map[string]bool{},
+		ready: make(chan struct{}),
+	}
+	for _, origin := range cfg.AllowedOrigins {
+		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Host == "" || u.Path != "") {
+			return nil, fmt.Errorf("swap: allowed origin %q: must be https://host or *", origin)
+		}
+		s.origins[origin] = true
+	}
+	if s.metrics, err = newMetrics(deps.Registerer, s); err != nil {
+		return nil, fmt.Errorf("swap: %w", err)
+	}
+	if deps.RPC != nil {
+		if s.market, err = market.New(cfg.Market, market.Deps{
+			Reader: deps.RPC, Venues: []market.Venue{cpmm.New(deps.RPC, cfg.Market.Commitment, cfg.MaxPools)},
+			Logger: deps.Logger, Registerer: deps.Registerer, Now: deps.Now,
+		}); err != nil {
+			return nil, fmt.Errorf("swap: %w", err)
+		}
+	}
+	s.app = fiber.New(fiber.Config{
+		AppName: "mintlake-swap", DisableStartupMessage: true, Immutable: true, CaseSensitive: true, StrictRouting: true,
+		BodyLimit: bodyLimit, ReadBufferSize: readBuffer, Concurrency: 16 * cfg.MaxInFlight,
+		ReadTimeout: 10 * time.Second, WriteTimeout: cfg.Timeout + 10*time.Second, IdleTimeout: 75 * time.Second,
+		ErrorHandler: func(c *fiber.Ctx, err error) error { s.writeError(c, routeOther, err); return nil },
+	})
+	s.addRoutes()
+	return s, nil
+}
+
+// Addr is the address that it listens on; empty until Ready is closed.
+func (s *Server) Addr() string {
+	select {
+	case <-s.ready:
+		return s.addr
+	default:
+		return ""
+	}
+}
+
+// Ready is closed once it accepts connections.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// Run listens and serves until ctx ends, then lets requests in flight finish for StopTimeout. A taken address is an error in one
+// line. Run may be called once.
+func (s *Server) Run(ctx context.Context) error {
+	listener, err := listen.TCP(ctx, s.cfg.Addr, "--swap-addr")
+	if err != nil {
+		return fmt.Errorf("swap: %w", err)
+	}
+	s.addr = listener.Addr().String()
+	close(s.ready)
+	s.deps.Logger.Info("swap api listens", "addr", s.addr, "open", s.gate.Open())
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.serve(ctx, listener) })
+	return group.Wait()
+}
+
+func (s *Server) serve(ctx context.Context, listener net.Listener) error {
+	failed := make(chan error, 1)
+	go func() { failed <- s.app.Listener(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("swap: serve: %w", err)
+	case <-ctx.Done():
+	}
+	if err := s.app.ShutdownWithTimeout(s.cfg.StopTimeout); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		s.deps.Logger.Warn("swap api did not stop cleanly", "err", err)
+	}
+	_ = listener.Close() // a shutdown before the first accept leaves it open
+	return nil
+}

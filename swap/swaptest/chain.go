@@ -1,0 +1,312 @@
+// Package swaptest is a chain in memory for the swap room's tests: accounts behind the two calls that the room makes.
+package swaptest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/mr-tron/base58"
+
+	rpc "github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+)
+
+// Key is an address.
+type Key = rpc.Key
+
+// Named makes an address of a name.
+func Named(name string) Key { return sha256.Sum256([]byte(name)) }
+
+// MustKey reads base58.
+func MustKey(text string) Key {
+	key, err := tokenaccount.ParseKey(text)
+	if err != nil {
+		panic(err)
+	}
+	return Key(key)
+}
+
+// Addresses that tests need.
+var (
+	TokenProgram     = Key(tokenaccount.ProgramToken)
+	Token2022Program = Key(tokenaccount.ProgramToken2022)
+	CPMMProgram      = MustKey("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
+	Clock            = MustKey("SysvarC1ock11111111111111111111111111111111")
+	WrappedSOL       = MustKey("So11111111111111111111111111111111111111112")
+)
+
+// Chain is the accounts. The zero value is not ready: use New.
+type Chain struct {
+	mu       sync.Mutex
+	slot     uint64
+	accounts map[Key]*rpc.Account
+	calls    map[string]int
+	// Fail, when set, answers every call.
+	fail error
+	// hold, when set, is waited for by every call.
+	hold chan struct{}
+}
+
+// New makes a chain at slot 1000, epoch 2, Unix second 1,700,000,000, with wrapped SOL.
+func New() *Chain {
+	c := &Chain{slot: 1000, accounts: map[Key]*rpc.Account{}, calls: map[string]int{}}
+	clock := make([]byte, 40)
+	binary.LittleEndian.PutUint64(clock, c.slot)
+	binary.LittleEndian.PutUint64(clock[16:], 2)
+	binary.LittleEndian.PutUint64(clock[32:], 1_700_000_000)
+	c.Set(Clock, Key{}, clock)
+	c.Mint(WrappedSOL, TokenProgram, 9)
+	return c
+}
+
+// Set puts an account.
+func (c *Chain) Set(key, owner Key, data []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.accounts[key] = &rpc.Account{Owner: owner, Lamports: 1, Data: bytes.Clone(data)}
+}
+
+// Edit changes an account's data.
+func (c *Chain) Edit(key Key, change func(data []byte)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	data := bytes.Clone(c.accounts[key].Data)
+	change(data)
+	c.accounts[key] = &rpc.Account{Owner: c.accounts[key].Owner, Lamports: 1, Data: data}
+	c.slot++
+}
+
+// Remove takes an account away.
+func (c *Chain) Remove(key Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.accounts, key)
+}
+
+// Fail answers every call with err; nil ends that.
+func (c *Chain) Fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail = err
+}
+
+// Hold makes calls wait until the returned function is called.
+func (c *Chain) Hold() (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	hold := make(chan struct{})
+	c.hold = hold
+	return func() {
+		c.mu.Lock()
+		c.hold = nil
+		c.mu.Unlock()
+		close(hold)
+	}
+}
+
+// Calls counts the calls of a method.
+func (c *Chain) Calls(method string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[method]
+}
+
+// Mint puts a mint with extensions given as type-length-value bytes; a Token program mint has none.
+func (c *Chain) Mint(address, program Key, decimals byte, extensions ...byte) {
+	data := make([]byte, 82)
+	data[44], data[45] = decimals, 1
+	if len(extensions) > 0 {
+		data = append(data, make([]byte, 165-82)...)
+		data = append(data, 1)
+		data = append(data, extensions...)
+	}
+	c.Set(address, program, data)
+}
+
+// Extension is one extension's type-length-value bytes.
+func Extension(extensionType uint16, value []byte) []byte {
+	out := binary.LittleEndian.AppendUint16(nil, extensionType)
+	out = binary.LittleEndian.AppendUint16(out, uint16(len(value)))
+	return append(out, value...)
+}
+
+// TransferFee is a transfer fee extension with one rule from epoch 0.
+func TransferFee(bps uint16, maximum uint64) []byte {
+	value := make([]byte, 72)
+	for i := range 2 {
+		value = binary.LittleEndian.AppendUint64(value, uint64(i))
+		value = binary.LittleEndian.AppendUint64(value, maximum)
+		value = binary.LittleEndian.AppendUint16(value, bps)
+	}
+	return Extension(1, value)
+}
+
+// Pool describes a CPMM pool to put.
+type Pool struct {
+	Name                        string
+	Mints                       [2]Key // in any order
+	Amounts                     [2]uint64
+	TradeRate                   uint64
+	CreatorRate                 uint64
+	CreatorFeeOn                byte
+	EnableCreatorFee            bool
+	ProtocolFees0, CreatorFees1 uint64
+	Status                      byte
+	OpenTime                    uint64
+}
+
+// PoolKeys are a pool's addresses.
+type PoolKeys struct {
+	Pool, Config, Observation Key
+	Vaults                    [2]Key
+	Mints                     [2]Key
+}
+
+// CPMM puts a pool with vaults and config. Mints must be there.
+func (c *Chain) CPMM(p Pool) PoolKeys {
+	if bytes.Compare(p.Mints[0][:], p.Mints[1][:]) > 0 {
+		p.Mints[0], p.Mints[1] = p.Mints[1], p.Mints[0]
+		p.Amounts[0], p.Amounts[1] = p.Amounts[1], p.Amounts[0]
+	}
+	keys := PoolKeys{Named(p.Name), Named(p.Name + " config"), Named(p.Name + " observation"),
+		[2]Key{Named(p.Name + " vault 0"), Named(p.Name + " vault 1")}, p.Mints}
+	config := make([]byte, 236)
+	copy(config, []byte{0xda, 0xf4, 0x21, 0x68, 0xcb, 0xcb, 0x2b, 0x6f})
+	binary.LittleEndian.PutUint64(config[12:], p.TradeRate)
+	binary.LittleEndian.PutUint64(config[108:], p.CreatorRate)
+	c.Set(keys.Config, CPMMProgram, config)
+	data := make([]byte, 637)
+	copy(data, []byte{0xf7, 0xed, 0xe3, 0xf5, 0xd7, 0xc3, 0xde, 0x46})
+	copy(data[8:], keys.Config[:])
+	for side := range 2 {
+		program := c.accounts[p.Mints[side]].Owner
+		copy(data[72+32*side:], keys.Vaults[side][:])
+		copy(data[168+32*side:], p.Mints[side][:])
+		copy(data[232+32*side:], program[:])
+		vault := make([]byte, 165)
+		copy(vault, p.Mints[side][:])
+		binary.LittleEndian.PutUint64(vault[64:], p.Amounts[side])
+		vault[108] = 1
+		c.Set(keys.Vaults[side], program, vault)
+	}
+	copy(data[296:], keys.Observation[:])
+	data[329] = p.Status
+	binary.LittleEndian.PutUint64(data[341:], p.ProtocolFees0)
+	binary.LittleEndian.PutUint64(data[373:], p.OpenTime)
+	data[389] = p.CreatorFeeOn
+	if p.EnableCreatorFee {
+		data[390] = 1
+	}
+	binary.LittleEndian.PutUint64(data[405:], p.CreatorFees1)
+	c.Set(keys.Pool, CPMMProgram, data)
+	return keys
+}
+
+// GetMultipleAccounts is the client's.
+func (c *Chain) GetMultipleAccounts(ctx context.Context, keys []Key, _ rpc.AccountOptions) (uint64, []*rpc.Account, error) {
+	if len(keys) > rpc.MaxAccountsPerCall {
+		return 0, nil, fmt.Errorf("%d keys", len(keys))
+	}
+	if err := c.enter(ctx, "getMultipleAccounts"); err != nil {
+		return 0, nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]*rpc.Account, len(keys))
+	for i, k := range keys {
+		out[i] = c.accounts[k]
+	}
+	return c.slot, out, nil
+}
+
+func (c *Chain) enter(ctx context.Context, method string) error {
+	c.mu.Lock()
+	c.calls[method]++
+	fail, hold := c.fail, c.hold
+	c.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return fail
+}
+
+// Call is the client's, for getProgramAccounts and getLatestBlockhash.
+func (c *Chain) Call(ctx context.Context, method string, params []any, result any) error {
+	if err := c.enter(ctx, method); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out any
+	switch method {
+	case "getLatestBlockhash":
+		hash := Named("blockhash")
+		out = map[string]any{"value": map[string]any{"blockhash": base58.Encode(hash[:]), "lastValidBlockHeight": 1150}}
+	case "getProgramAccounts":
+		list, err := c.programAccounts(params)
+		if err != nil {
+			return err
+		}
+		out = list
+	default:
+		return &rpc.RPCError{Code: -32601, Message: "Method not found"}
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, result)
+}
+
+func (c *Chain) programAccounts(params []any) (any, error) {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	var parsed []json.RawMessage
+	var program string
+	var options struct {
+		Encoding string
+		Filters  []struct {
+			DataSize int
+			Memcmp   *struct {
+				Offset   int
+				Bytes    string
+				Encoding string
+			}
+		}
+	}
+	if json.Unmarshal(raw, &parsed) != nil || len(parsed) != 2 || json.Unmarshal(parsed[0], &program) != nil ||
+		json.Unmarshal(parsed[1], &options) != nil || options.Encoding != "base64" {
+		return nil, fmt.Errorf("getProgramAccounts: %s", raw)
+	}
+	list := []any{}
+	for key, account := range c.accounts {
+		fits := account.Owner == MustKey(program)
+		for _, f := range options.Filters {
+			if f.DataSize > 0 {
+				fits = fits && len(account.Data) == f.DataSize
+			}
+			if f.Memcmp != nil {
+				want, err := base58.Decode(f.Memcmp.Bytes)
+				fits = fits && err == nil && len(account.Data) >= f.Memcmp.Offset && bytes.HasPrefix(account.Data[f.Memcmp.Offset:], want)
+			}
+		}
+		if fits {
+			list = append(list, map[string]any{"pubkey": solana.PublicKey(key).String(),
+				"account": map[string]any{"data": []string{base64.StdEncoding.EncodeToString(account.Data), "base64"}}})
+		}
+	}
+	return list, nil
+}
