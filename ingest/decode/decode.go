@@ -1,0 +1,227 @@
+// Package decode turns transactions into token events and swap legs.
+//
+// In: transactions of blocks, in any of the shapes the sources know. Out: one event per fact that an instruction states
+// about a mint, in the order of execution, the mints that token balances show, and swap legs (see package swap). Guarantees: pure and deterministic; instructions are
+// found by program id at any depth, never by logs; failed and vote transactions contribute nothing; hostile input never panics and never
+// makes more than it brought. What a known program was asked and no decoder reads is kept as a raw event.
+package decode
+
+import (
+	"bytes"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/ingest/decode/metaplex"
+	"github.com/mintlake/mintlake/ingest/decode/spltoken"
+	"github.com/mintlake/mintlake/ingest/decode/swap"
+	"github.com/mintlake/mintlake/ingest/decode/token2022"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Names of the programs as metric labels.
+const (
+	ProgramToken     = "spl_token"
+	ProgramToken2022 = "token_2022"
+	ProgramMetaplex  = "metaplex"
+)
+
+const (
+	// maxData is more than any instruction can hold: calls between programs are bounded to 10 KiB (MAX_CPI_INSTRUCTION_DATA_LEN), and
+	// transactions to less. Longer data is invented; it must not become records that no broker takes.
+	maxData = 16 << 10
+	// maxAccounts is how many accounts one instruction can name: an index is a byte.
+	maxAccounts = 256
+)
+
+// reasonTooLong is the reason of raw events whose data exceeds maxData and is cut.
+const reasonTooLong = "data is too long"
+
+// Observer is told of what yields no typed event. Its methods may be called from several goroutines.
+type Observer interface {
+	// Ignored is a well-formed instruction that changes no mint.
+	Ignored(program, reason string)
+	// Raw is an instruction kept as a raw event.
+	Raw(program, reason string)
+}
+
+type discard struct{}
+
+func (discard) Ignored(string, string) {}
+func (discard) Raw(string, string)     {}
+
+// program is one program's decoder.
+type program struct {
+	label   string
+	decode  func(instruction.View) (instruction.Outcome, error)
+	batches bool
+}
+
+// Decoder decodes transactions. It holds no state between them and may be used by many goroutines at once.
+type Decoder struct {
+	observer Observer
+	programs map[chain.Key]program
+	keys     []chain.Key // of programs
+	swaps    *swap.Decoder
+}
+
+// New returns a decoder of SPL Token, Token-2022, Metaplex Token Metadata and of the venues; observer may be nil.
+func New(observer Observer) *Decoder {
+	if observer == nil {
+		observer = discard{}
+	}
+	d := &Decoder{observer: observer, programs: map[chain.Key]program{
+		keyOf(schemas.ProgramToken):     {ProgramToken, spltoken.Decode, true},
+		keyOf(schemas.ProgramToken2022): {ProgramToken2022, token2022.Decode, true},
+		keyOf(schemas.ProgramMetaplex):  {ProgramMetaplex, metaplex.Decode, false},
+	}}
+	for key := range d.programs {
+		d.keys = append(d.keys, key)
+	}
+	d.swaps = swap.New(Venues(), Aggregators(), observer)
+	return d
+}
+
+// keyOf decodes a constant of package schemas; an invalid one would decode to no program's key and fail every test.
+func keyOf(address string) chain.Key {
+	var key chain.Key
+	raw, err := base58.Decode(address)
+	if err == nil {
+		copy(key[:], raw)
+	}
+	return key
+}
+
+// Decode returns the events of one transaction of the block at slot, in the order of execution. The events share no
+// memory with tx.
+func (d *Decoder) Decode(tx *chain.Transaction, slot uint64, blockTime int64) []*eventspb.TokenEvent {
+	if tx.Failed || tx.Vote {
+		return nil
+	}
+	found, any := d.find(tx.Keys)
+	if !any {
+		return nil
+	}
+	w := walk{decoder: d, found: found, tx: tx, slot: slot, blockTime: blockTime, mints: instruction.NewMints(tx)}
+	for i := range tx.Instructions {
+		outer := &tx.Instructions[i]
+		w.call(&outer.Call, place{outer: i, inner: none})
+		for j := range outer.Inner {
+			w.call(&outer.Inner[j], place{outer: i, inner: j})
+		}
+	}
+	return w.events
+}
+
+// mask has a bit for each of a transaction's first 256 keys; no instruction can name another one.
+type mask [4]uint64
+
+func (m *mask) has(i int) bool { return i >= 0 && i < 256 && m[i/64]&(1<<(i%64)) != 0 }
+
+// find marks the keys that are programs to decode. Most transactions have none, and looking here is quicker than at each call.
+func (d *Decoder) find(keys []chain.Key) (found mask, any bool) {
+	for i := range keys[:min(len(keys), 256)] {
+		for j := range d.keys {
+			if keys[i] == d.keys[j] {
+				found[i/64] |= 1 << (i % 64)
+				any = true
+			}
+		}
+	}
+	return found, any
+}
+
+const none = -1
+
+// place is where an instruction stands in its transaction.
+type place struct{ outer, inner int }
+
+// walk is the way through one transaction.
+type walk struct {
+	decoder   *Decoder
+	found     mask
+	tx        *chain.Transaction
+	slot      uint64
+	blockTime int64
+	mints     *instruction.Mints
+	events    []*eventspb.TokenEvent
+}
+
+func (w *walk) call(call *chain.Call, at place) {
+	if !w.found.has(call.ProgramIndex) {
+		return
+	}
+	key, _ := w.tx.Program(call)
+	p := w.decoder.programs[key]
+	if len(call.Data) > maxData || len(call.Accounts) > maxAccounts {
+		w.raw(p, call, at, none, reasonTooLong)
+		return
+	}
+	if !p.batches || !spltoken.IsBatch(call.Data) {
+		w.decode(p, call, at, none)
+		return
+	}
+	parts, err := spltoken.SplitBatch(call)
+	for i := range parts {
+		w.decode(p, &parts[i], at, i)
+	}
+	if err != nil {
+		w.raw(p, call, at, none, err.Error())
+	}
+}
+
+func (w *walk) decode(p program, call *chain.Call, at place, batch int) {
+	outcome, err := p.decode(instruction.View{Tx: w.tx, Call: call, Mints: w.mints})
+	switch {
+	case err != nil:
+		w.raw(p, call, at, batch, err.Error())
+	case outcome.Event != nil:
+		w.add(outcome.Event, call, at, batch)
+	default:
+		w.decoder.observer.Ignored(p.label, string(outcome.Ignored))
+	}
+}
+
+// raw keeps an instruction as it is. Its mint is the first of its accounts known to be one, else none.
+func (w *walk) raw(p program, call *chain.Call, at place, batch int, reason string) {
+	w.decoder.observer.Raw(p.label, reason)
+	cut := *call
+	cut.Data = call.Data[:min(len(call.Data), maxData)]
+	cut.Accounts = call.Accounts[:min(len(call.Accounts), maxAccounts)]
+	view := instruction.View{Tx: w.tx, Call: &cut, Mints: w.mints}
+	event := &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_Raw{Raw: &eventspb.RawInstruction{
+		Data: bytes.Clone(cut.Data), Accounts: view.AllAccounts(), Reason: reason,
+	}}}
+	if mint, ok := w.mints.Of(view); ok {
+		event.Mint = instruction.Bytes(mint)
+	}
+	w.add(event, call, at, batch)
+}
+
+func (w *walk) add(event *eventspb.TokenEvent, call *chain.Call, at place, batch int) {
+	program, _ := w.tx.Program(call)
+	event.Position = w.position(at, batch)
+	event.BlockTime = w.blockTime
+	event.Signature = bytes.Clone(w.tx.Signature[:])
+	event.ProgramId = instruction.Bytes(program)
+	w.events = append(w.events, event)
+}
+
+func (w *walk) position(at place, batch int) *eventspb.Position {
+	position := &eventspb.Position{Slot: w.slot, InstructionIndex: uint32(at.outer)}
+	position.TransactionIndex = optional(w.tx.Index)
+	position.InnerInstructionIndex = optional(at.inner)
+	position.BatchIndex = optional(batch)
+	return position
+}
+
+// optional is nil for a negative index.
+func optional(index int) *uint32 {
+	if index < 0 {
+		return nil
+	}
+	value := uint32(index)
+	return &value
+}

@@ -1,0 +1,17 @@
+// Package lifinity reads Lifinity v2.
+//
+// Layouts: sevenlabs-hq/carbon lifinity-amm-v2-decoder (the program's IDL). Amounts: transfers into and out of the vaults; checked by balances. The program tells
+// no events.
+package lifinity
+
+import "github.com/mintlake/mintlake/ingest/decode/swap"
+
+// Venue is the program's table.
+func Venue() swap.Venue {
+	return swap.Venue{
+		Name: "lifinity_v2", Program: "2wT8Yq49kHgDzXuPxZSaeLaH1qbmGXtEyPy64bL7aD3c",
+		Instructions: []swap.Instruction{
+			swap.Anchor("swap", 10, swap.Shape{Pool: 1, VaultA: 5, VaultB: 6, Owner: 2, MintA: swap.None, MintB: swap.None}),
+		},
+	}
+}

@@ -1,0 +1,162 @@
+package metaplex
+
+import (
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// dataVersion is which of the program's two Data structures an instruction carries.
+type dataVersion int
+
+const (
+	// dataV1 is Data: name, symbol, uri, seller fee, creators.
+	dataV1 dataVersion = iota
+	// dataV2 is DataV2: dataV1, collection, uses.
+	dataV2
+)
+
+// decodeCreateAccount: accounts are metadata, mint, mint authority, payer, update authority.
+func decodeCreateAccount(v instruction.View, c *instruction.Cursor, name string, version dataVersion) (instruction.Outcome, error) {
+	metadata, mint, authority, err := v.Accounts(0, 1, 4)
+	if err != nil {
+		return instruction.Outcome{}, instruction.ErrAccounts
+	}
+	set := newSet(metadata)
+	set.Creates = true
+	set.UpdateAuthority = instruction.Bytes(authority)
+	readData(c, set, version)
+	mutable := c.Bool()
+	set.IsMutable = &mutable
+	seeded(v, 2, set)
+	if version == dataV2 {
+		set.TokenStandard = inferredStandard(v, mint)
+	}
+	// V3 ends with the collection's own details, which tell nothing of a fungible token.
+	if c.Err() != nil {
+		return instruction.Outcome{}, c.Err()
+	}
+	return fact(mint, name, set)
+}
+
+// inferredStandard is what the program makes of the mint's decimals: CreateMetadataAccountV2 and V3 have always set it so, CreateMetadataAccount
+// never sets any (add_token_standard of process_create_metadata_accounts_logic, since version 1.1.0, which brought standards). Nil where the
+// transaction does not tell the decimals.
+func inferredStandard(v instruction.View, mint chain.Key) *uint32 {
+	decimals, known := v.Mints.Decimals(mint)
+	if !known {
+		return nil
+	}
+	standard := uint32(standardFungible)
+	if decimals == 0 {
+		standard = standardFungibleAsset
+	}
+	return &standard
+}
+
+// decodeCreate decodes the unified Create, whose one version is CreateArgs::V1. Accounts are metadata, master edition, mint, authority, payer,
+// update authority.
+func decodeCreate(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
+	metadata, mint, authority, err := v.Accounts(0, 2, 5)
+	if err != nil {
+		return instruction.Outcome{}, instruction.ErrAccounts
+	}
+	if c.U8() != 0 {
+		c.Fail(instruction.ErrValue)
+	}
+	set := newSet(metadata)
+	set.Creates = true
+	set.UpdateAuthority = instruction.Bytes(authority)
+	readData(c, set, dataV1)
+	sold, mutable := c.Bool(), c.Bool()
+	set.PrimarySaleHappened, set.IsMutable = &sold, &mutable
+	set.TokenStandard = readStandard(c)
+	readOptionalCollection(c, set)
+	seeded(v, 3, set)
+	// Uses, collection details, rule set, decimals and print supply follow; none of them is a fact that events carry. The mint's decimals
+	// come with the initialize instruction that the program calls.
+	if c.Err() != nil {
+		return instruction.Outcome{}, c.Err()
+	}
+	return fact(mint, "Create", set)
+}
+
+// seedAuthority may create metadata of anyone's mint; the program then makes the mint's own authority the update authority, and the metadata mutable
+// (SEED_AUTHORITY in utils/metadata.rs). Who the mint's authority is, the instruction does not say.
+var seedAuthority = chain.Key{
+	0x92, 0x17, 0x2c, 0xc4, 0x72, 0x5d, 0xc0, 0x41, 0xf9, 0xdd, 0x8c, 0x51, 0x52, 0x60, 0x04, 0x26,
+	0x00, 0x93, 0xa3, 0x0b, 0x02, 0x73, 0xdc, 0xfa, 0x74, 0x92, 0x17, 0xfc, 0x94, 0xa2, 0x40, 0x49,
+}
+
+// seeded takes out what does not hold where seedAuthority is the mint authority that the instruction names.
+func seeded(v instruction.View, authorityAt int, set *eventspb.MetadataSet) {
+	if authority, err := v.Account(authorityAt); err == nil && authority == seedAuthority {
+		set.UpdateAuthority, set.IsMutable = nil, nil
+	}
+}
+
+// readData reads Data or DataV2: everything in it is set.
+func readData(c *instruction.Cursor, set *eventspb.MetadataSet, version dataVersion) {
+	set.Name, set.Symbol, set.Uri = c.String(), c.String(), c.String()
+	fee := uint32(c.U16())
+	set.SellerFeeBasisPoints = &fee
+	set.SetsCreators = true
+	set.Creators = readCreators(c)
+	if version == dataV2 {
+		readOptionalCollection(c, set)
+		skipUses(c)
+	}
+}
+
+// readCreators reads Option<Vec<Creator>>. More than the program allows is malformed: the transaction could not have succeeded.
+func readCreators(c *instruction.Cursor) []*eventspb.Creator {
+	if !c.Option() {
+		return nil
+	}
+	n := c.U32()
+	if n > maxCreators {
+		c.Fail(instruction.ErrValue)
+		return nil
+	}
+	creators := make([]*eventspb.Creator, 0, n)
+	for range n {
+		address, verified, share := c.Key(), c.Bool(), c.U8()
+		creators = append(creators, &eventspb.Creator{
+			Address: instruction.Bytes(address), Verified: verified, Share: uint32(share),
+		})
+	}
+	return creators
+}
+
+// readCollection reads Collection: whether it is verified, and its mint.
+func readCollection(c *instruction.Cursor, set *eventspb.MetadataSet) {
+	verified := c.Bool()
+	set.Collection, set.CollectionVerified = instruction.Bytes(c.Key()), &verified
+}
+
+// readOptionalCollection sets an empty collection, not nil, for none: the instruction sets it to none.
+func readOptionalCollection(c *instruction.Cursor, set *eventspb.MetadataSet) {
+	if !c.Option() {
+		set.Collection = []byte{}
+		return
+	}
+	readCollection(c, set)
+}
+
+// usesLength is that of Uses: the method, how many are left, how many there were.
+const usesLength = 1 + 8 + 8
+
+func skipUses(c *instruction.Cursor) {
+	if c.Option() {
+		c.Skip(usesLength)
+	}
+}
+
+// readStandard reads TokenStandard.
+func readStandard(c *instruction.Cursor) *uint32 {
+	standard := uint32(c.U8())
+	if standard >= standards {
+		c.Fail(instruction.ErrValue)
+	}
+	return &standard
+}

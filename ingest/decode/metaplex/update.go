@@ -1,0 +1,158 @@
+package metaplex
+
+import (
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// decodeUpdateAccount: accounts are metadata and update authority. The mint is not among them, see mintOf.
+func decodeUpdateAccount(v instruction.View, c *instruction.Cursor, name string, version dataVersion) (instruction.Outcome, error) {
+	metadata, err := v.Account(0)
+	if err != nil {
+		return instruction.Outcome{}, err
+	}
+	set := newSet(metadata)
+	if c.Option() {
+		readData(c, set, version)
+	}
+	set.UpdateAuthority = readOptionalKey(c)
+	set.PrimarySaleHappened = readOptionalBool(c)
+	if version == dataV2 {
+		set.IsMutable = readOptionalBool(c)
+	}
+	if c.Err() != nil {
+		return instruction.Outcome{}, c.Err()
+	}
+	return factOfAccount(v, metadata, name, set)
+}
+
+// Versions of UpdateArgs.
+const (
+	updateV1 = iota
+	updateAsUpdateAuthority
+	updateAsAuthorityItemDelegate
+	updateAsCollectionDelegate
+	updateAsDataDelegate
+	updateAsProgrammableConfigDelegate
+	updateAsDataItemDelegate
+	updateAsCollectionItemDelegate
+	updateAsProgrammableConfigItemDelegate
+)
+
+// decodeUpdate decodes the unified Update. Accounts are authority, delegate record, token, mint, metadata.
+func decodeUpdate(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
+	mint, err := v.Account(3)
+	if err != nil {
+		return instruction.Outcome{}, err
+	}
+	metadata, err := v.Account(4)
+	if err != nil {
+		return instruction.Outcome{}, err
+	}
+	set := newSet(metadata)
+	switch version := c.U8(); version {
+	case updateV1, updateAsUpdateAuthority:
+		readFullUpdate(c, set, version == updateAsUpdateAuthority)
+	case updateAsAuthorityItemDelegate:
+		set.UpdateAuthority = readOptionalKey(c)
+		set.PrimarySaleHappened = readOptionalBool(c)
+		set.IsMutable = readOptionalBool(c)
+		set.TokenStandard = readOptionalStandard(c)
+	case updateAsCollectionDelegate, updateAsCollectionItemDelegate:
+		readCollectionToggle(c, set)
+	case updateAsDataDelegate, updateAsDataItemDelegate:
+		if c.Option() {
+			readData(c, set, dataV1)
+		}
+	case updateAsProgrammableConfigDelegate, updateAsProgrammableConfigItemDelegate:
+		return instruction.Ignore(instruction.IgnoredNonFungible) // sets a rule set, nothing else
+	default:
+		c.Fail(instruction.ErrValue)
+	}
+	if c.Err() != nil {
+		return instruction.Outcome{}, c.Err()
+	}
+	return fact(mint, "Update", set)
+}
+
+// readFullUpdate reads UpdateArgs::V1 and AsUpdateAuthorityV2; the latter has a token standard behind the same fields.
+func readFullUpdate(c *instruction.Cursor, set *eventspb.MetadataSet, withStandard bool) {
+	set.UpdateAuthority = readOptionalKey(c)
+	if c.Option() {
+		readData(c, set, dataV1)
+	}
+	set.PrimarySaleHappened = readOptionalBool(c)
+	set.IsMutable = readOptionalBool(c)
+	readCollectionToggle(c, set)
+	if !withStandard {
+		return
+	}
+	skipToggle(c, readCollectionDetails)
+	skipToggle(c, func(c *instruction.Cursor) { c.Skip(usesLength) })
+	skipToggle(c, func(c *instruction.Cursor) { c.Key() }) // rule set
+	set.TokenStandard = readOptionalStandard(c)
+}
+
+// readOptionalKey is nil for "leave it".
+func readOptionalKey(c *instruction.Cursor) []byte {
+	key := c.OptionKey()
+	if key == nil {
+		return nil
+	}
+	return instruction.Bytes(*key)
+}
+
+// readOptionalBool is nil for "leave it".
+func readOptionalBool(c *instruction.Cursor) *bool {
+	if !c.Option() {
+		return nil
+	}
+	value := c.Bool()
+	return &value
+}
+
+// readOptionalStandard is nil for "leave it".
+func readOptionalStandard(c *instruction.Cursor) *uint32 {
+	if !c.Option() {
+		return nil
+	}
+	return readStandard(c)
+}
+
+// Values of the toggles: leave the value, clear it, set it.
+const (
+	toggleNone  = 0
+	toggleClear = 1
+	toggleSet   = 2
+)
+
+// readCollectionToggle leaves the collection nil for "leave it", and makes it empty for "clear it".
+func readCollectionToggle(c *instruction.Cursor, set *eventspb.MetadataSet) {
+	switch c.U8() {
+	case toggleNone:
+	case toggleClear:
+		set.Collection = []byte{}
+	case toggleSet:
+		readCollection(c, set)
+	default:
+		c.Fail(instruction.ErrValue)
+	}
+}
+
+func skipToggle(c *instruction.Cursor, skipValue func(*instruction.Cursor)) {
+	switch c.U8() {
+	case toggleNone, toggleClear:
+	case toggleSet:
+		skipValue(c)
+	default:
+		c.Fail(instruction.ErrValue)
+	}
+}
+
+// readCollectionDetails reads CollectionDetails, whose two versions are eight bytes each.
+func readCollectionDetails(c *instruction.Cursor) {
+	if c.U8() > 1 {
+		c.Fail(instruction.ErrValue)
+	}
+	c.Skip(8)
+}

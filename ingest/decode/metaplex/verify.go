@@ -1,0 +1,75 @@
+package metaplex
+
+import (
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// verification is an instruction that sets or clears the verified flag of a creator or of the collection that metadata names.
+type verification struct {
+	instruction string
+	// metadataAt, creatorAt and collectionAt are places among the accounts; creatorAt or collectionAt is absent.
+	metadataAt, creatorAt, collectionAt int
+	verified                            bool
+}
+
+// absent is no place among the accounts.
+const absent = -1
+
+// verifications are those that are whole instructions. Accounts: instruction/metadata.rs, collection.rs of the program.
+var verifications = map[uint8]verification{
+	7:  {"SignMetadata", 0, 1, absent, true},
+	18: {"VerifyCollection", 0, absent, 3, true},
+	22: {"UnverifyCollection", 0, absent, 2, false},
+	25: {"SetAndVerifyCollection", 0, absent, 4, true},
+	28: {"RemoveCreatorVerification", 0, 1, absent, false},
+	30: {"VerifySizedCollectionItem", 0, absent, 3, true},
+	31: {"UnverifySizedCollectionItem", 0, absent, 3, false},
+	32: {"SetAndVerifySizedCollectionItem", 0, absent, 4, true},
+}
+
+// Values of VerificationArgs.
+const (
+	verifyCreatorV1 = iota
+	verifyCollectionV1
+)
+
+// decodeVerify decodes Verify and Unverify. Accounts are authority, delegate record, metadata, collection mint.
+func decodeVerify(v instruction.View, c *instruction.Cursor, name string, verified bool) (instruction.Outcome, error) {
+	what := c.U8()
+	switch {
+	case c.Err() != nil:
+		return instruction.Outcome{}, c.Err()
+	case what == verifyCreatorV1:
+		return decodeVerification(v, verification{name, 2, 0, absent, verified})
+	case what == verifyCollectionV1:
+		return decodeVerification(v, verification{name, 2, absent, 3, verified})
+	default:
+		return instruction.Outcome{}, instruction.ErrValue
+	}
+}
+
+// decodeVerification states what the instruction proves or withdraws. A creator is listed with its flag, while sets_creators is false: the
+// list of creators stays. A collection is named, which the metadata names too, now or already.
+func decodeVerification(v instruction.View, what verification) (instruction.Outcome, error) {
+	metadata, err := v.Account(what.metadataAt)
+	if err != nil {
+		return instruction.Outcome{}, err
+	}
+	set := newSet(metadata)
+	if what.creatorAt != absent {
+		creator, err := v.Account(what.creatorAt)
+		if err != nil {
+			return instruction.Outcome{}, err
+		}
+		set.Creators = []*eventspb.Creator{{Address: instruction.Bytes(creator), Verified: what.verified}}
+	}
+	if what.collectionAt != absent {
+		collection, err := v.Account(what.collectionAt)
+		if err != nil {
+			return instruction.Outcome{}, err
+		}
+		set.Collection, set.CollectionVerified = instruction.Bytes(collection), &what.verified
+	}
+	return factOfAccount(v, metadata, what.instruction, set)
+}

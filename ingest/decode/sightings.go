@@ -1,0 +1,59 @@
+package decode
+
+import (
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Sighting is a mint that a transaction's token balances show.
+type Sighting struct {
+	Mint chain.Key
+	// Program is the token program; zero where the source does not say.
+	Program  chain.Key
+	Decimals uint8
+}
+
+// Sightings returns the mints in the token balances before and after a successful transaction, each once, in the order of their
+// appearance.
+func Sightings(tx *chain.Transaction) []Sighting {
+	if tx.Failed || tx.Vote || len(tx.PreBalances)+len(tx.PostBalances) == 0 {
+		return nil
+	}
+	sightings := make([]Sighting, 0, min(len(tx.PreBalances)+len(tx.PostBalances), 4))
+	for _, balances := range [][]chain.TokenBalance{tx.PreBalances, tx.PostBalances} {
+		for i := range balances {
+			if b := &balances[i]; !sighted(sightings, b.Mint) {
+				sightings = append(sightings, Sighting{Mint: b.Mint, Program: b.Program, Decimals: b.Decimals})
+			}
+		}
+	}
+	return sightings
+}
+
+// sighted looks through the list: a transaction has few mints, and parsers bound its balances to some hundreds.
+func sighted(sightings []Sighting, mint chain.Key) bool {
+	for i := range sightings {
+		if sightings[i].Mint == mint {
+			return true
+		}
+	}
+	return false
+}
+
+// Event is the sighting as an event of the transaction in which the mint was seen.
+func (s Sighting) Event(tx *chain.Transaction, slot uint64, blockTime int64) *eventspb.TokenEvent {
+	event := &eventspb.TokenEvent{
+		Position:  &eventspb.Position{Slot: slot, TransactionIndex: optional(tx.Index)},
+		BlockTime: blockTime,
+		Signature: append([]byte(nil), tx.Signature[:]...),
+		Mint:      instruction.Bytes(s.Mint),
+		Payload: &eventspb.TokenEvent_Sighting{
+			Sighting: &eventspb.Sighting{Decimals: uint32(s.Decimals)},
+		},
+	}
+	if s.Program != (chain.Key{}) {
+		event.ProgramId = instruction.Bytes(s.Program)
+	}
+	return event
+}

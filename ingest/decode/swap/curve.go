@@ -1,0 +1,252 @@
+package swap
+
+import (
+	"encoding/binary"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// curveLeg is a leg of a curve that trades native SOL.
+type curveLeg struct {
+	leg   *eventspb.SwapLeg
+	curve int // among the transaction's keys
+	// lamports came in (buy) or went out; kept are the fees that may have stayed on the curve.
+	lamports, kept uint64
+	buy            bool
+}
+
+// byEvents makes a leg of each of the program's own trade events inside an instruction.
+func (w *walk) byEvents(at int, v *Venue, ins *Instruction) {
+	trades := 0
+	w.ledger.events(v, at, func(data []byte) bool {
+		if w.event = (Event{}); v.Event(data, &w.event) && !w.event.Curve.Created {
+			trades++
+		}
+		return true
+	})
+	index := 0
+	w.ledger.events(v, at, func(data []byte) bool {
+		if w.event = (Event{}); v.Event(data, &w.event) && !w.event.Curve.Created {
+			batch := none
+			if trades > 1 {
+				batch = index
+			}
+			w.trade(at, batch, v, ins, &w.event)
+			index++
+		}
+		return true
+	})
+	if trades == 0 && w.decoder.observer != nil {
+		w.decoder.observer.Ignored(v.Name, ReasonNothing)
+	}
+}
+
+// trade makes one leg of a curve.
+func (w *walk) trade(at, index int, v *Venue, ins *Instruction, e *Event) {
+	l := &w.ledger
+	call := l.nodes[at].call
+	pool, vault, quoteVault, owner := chain.Key{}, none, none, none
+	if len(ins.Shapes) > 0 {
+		s := &ins.Shapes[0]
+		pool, _ = l.tx.Account(call, s.Pool)
+		vault, quoteVault, owner = account(call, s.VaultA), account(call, s.VaultB), account(call, s.Owner)
+	} else if ins.Address != nil {
+		pool, _ = ins.Address(e.Curve.Mint)
+		vault = l.vaultOf(pool, e.Curve.Mint)
+		quoteVault = l.vaultOf(pool, e.Curve.QuoteMint)
+		owner = l.indexOf(e.Curve.User)
+	}
+	if pool == (chain.Key{}) || vault >= len(l.tx.Keys) || quoteVault >= len(l.tx.Keys) {
+		if w.decoder.observer != nil {
+			w.decoder.observer.Ignored(v.Name, ReasonAccounts)
+		}
+		return
+	}
+	native := e.Curve.QuoteMint == (chain.Key{}) || e.Curve.QuoteMint == wrappedSOL
+	quote := e.Curve.QuoteMint
+	if native {
+		quote, quoteVault = wrappedSOL, none
+	}
+	m := w.start(at, index, v, ins)
+	leg := &m.leg
+	leg.Pool, leg.AmountIn, leg.AmountOut = m.key(&pool), e.In, e.Out
+	leg.TraderPaid, leg.TraderGot = m.amount(e.Paid), m.amount(e.Got)
+	w.trades(m, at, owner)
+	token := &tokenSide{mint: e.Curve.Mint, vault: vault, amount: e.Out, reserve: e.Curve.TokenReserve}
+	other := &tokenSide{mint: quote, vault: quoteVault, amount: e.In, reserve: e.Curve.QuoteReserve}
+	if !e.Curve.Buy {
+		token.amount, other.amount = e.In, e.Out
+	}
+	w.fill(m, token, other, e)
+	w.verifyTrade(leg, at, token, other, e)
+	if i := l.indexOf(pool); native && i != none {
+		w.curves = append(w.curves, curveLeg{leg, i, other.amount, e.Curve.KeptFees, e.Curve.Buy})
+	}
+	w.out.Legs = append(w.out.Legs, leg)
+}
+
+// tokenSide is the token's or the quote's side of a trade.
+type tokenSide struct {
+	mint            chain.Key
+	vault           int
+	amount, reserve uint64
+}
+
+func (w *walk) fill(m *made, token, other *tokenSide, e *Event) {
+	in, out := other, token
+	if !e.Curve.Buy {
+		in, out = token, other
+	}
+	leg := &m.leg
+	leg.MintIn, leg.VaultIn, leg.DecimalsIn = m.key(&in.mint), w.vault(m, in), m.index(w.decimals(in))
+	leg.MintOut, leg.VaultOut, leg.DecimalsOut = m.key(&out.mint), w.vault(m, out), m.index(w.decimals(out))
+	if e.Curve.HasReserves {
+		leg.ReserveIn, leg.ReserveOut = m.amount(in.reserve), m.amount(out.reserve)
+	}
+}
+
+// vault is the token account, or the curve itself for the lamports that it holds.
+func (w *walk) vault(m *made, s *tokenSide) []byte {
+	if s.vault == none {
+		return m.leg.GetPool()
+	}
+	return m.key(&w.ledger.tx.Keys[s.vault])
+}
+
+// decimals are those of a side's mint, none if unknown.
+func (w *walk) decimals(s *tokenSide) int {
+	if s.mint == wrappedSOL {
+		return solDecimals
+	}
+	if b := w.ledger.balance(s.vault); b.known {
+		return int(b.decimals)
+	}
+	return none
+}
+
+// verifyTrade compares the event with the movements of the token, of the quote where it is a token, and of the lamports that a buy transfers. A sale's
+// lamports move without an instruction: the curve's balance says them.
+func (w *walk) verifyTrade(leg *eventspb.SwapLeg, at int, token, other *tokenSide, e *Event) {
+	l := &w.ledger
+	leg.Agreed |= byEvent
+	moved := l.inside(at)
+	agrees := l.moves(moved, token, !e.Curve.Buy)
+	switch {
+	case other.vault != none:
+		agrees = agrees && (l.moves(moved, other, e.Curve.Buy) || l.moves(moved, &tokenSide{vault: other.vault, amount: other.amount + e.Curve.KeptFees}, e.Curve.Buy))
+	case e.Curve.Buy:
+		agrees = agrees && l.lamportsSent(at, leg.GetPool(), other.amount, other.amount+e.Curve.KeptFees)
+	}
+	judge(leg, byTransfers, agrees)
+	if other.vault != none {
+		a, b := l.balance(token.vault), l.balance(other.vault)
+		if a.hasPost && b.hasPost {
+			judge(leg, byBalances, a.settled && b.settled)
+		}
+	}
+}
+
+// moves says whether exactly the side's amount moved into, or out of, its vault.
+func (l *ledger) moves(moved []flow, s *tokenSide, in bool) bool {
+	n := net(moved, s.vault)
+	if in {
+		return n.in == s.amount
+	}
+	return n.out == s.amount
+}
+
+// lamportsSent says whether the instruction at a node sends one of two amounts of lamports to the account by the system program.
+func (l *ledger) lamportsSent(at int, to []byte, amounts ...uint64) bool {
+	const transfer = 2 // SystemInstruction::Transfer: u32 tag, u64 lamports
+	for i := at + 1; i < l.nodes[at].end; i++ {
+		call := l.nodes[i].call
+		program, _ := l.tx.Program(call)
+		if program != (chain.Key{}) || len(call.Data) < 12 || binary.LittleEndian.Uint32(call.Data) != transfer {
+			continue
+		}
+		receiver, ok := l.tx.Account(call, 1)
+		if !ok || string(receiver[:]) != string(to) {
+			continue
+		}
+		sent := binary.LittleEndian.Uint64(call.Data[4:])
+		for _, amount := range amounts {
+			if sent == amount {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// settleCurves compares the lamports of each curve with all its trades of the transaction.
+func (w *walk) settleCurves() {
+	if len(w.curves) == 0 || w.ledger.tx.Details == nil {
+		return
+	}
+	l := &w.ledger
+	l.pre, l.post = l.tx.Details.Lamports(l.pre[:0], l.post[:0])
+	for i := range w.curves {
+		c := &w.curves[i]
+		if c.curve >= len(l.pre) || c.curve >= len(l.post) {
+			continue
+		}
+		var plain, kept uint64 // wrapping: a sum of what came and went
+		for j := range w.curves {
+			if o := &w.curves[j]; o.curve == c.curve {
+				signed := o.lamports
+				if !o.buy {
+					signed = -signed
+				}
+				plain, kept = plain+signed, kept+o.kept
+			}
+		}
+		if l.pre[c.curve] == 0 {
+			continue // made in this transaction: its rent is among the lamports
+		}
+		moved := l.post[c.curve] - l.pre[c.curve]
+		settled, missing := l.tokenBalanceSettled(c.leg)
+		judge(c.leg, byBalances, !missing && settled && (moved == plain || moved == plain+kept))
+	}
+}
+
+// tokenBalanceSettled says whether the movements explain the balance of the leg's token vault; missing, that there is no balance.
+func (l *ledger) tokenBalanceSettled(leg *eventspb.SwapLeg) (settled, missing bool) {
+	vault := leg.GetVaultIn()
+	if string(vault) == string(leg.GetPool()) {
+		vault = leg.GetVaultOut()
+	}
+	i := l.indexOf(chain.Key(vault))
+	if i == none {
+		return false, true
+	}
+	b := l.balance(i)
+	return b.settled, !b.hasPost
+}
+
+// indexOf is the place of a key among the transaction's, or none.
+func (l *ledger) indexOf(key chain.Key) int {
+	for i := range l.tx.Keys[:min(len(l.tx.Keys), maxKeys)] {
+		if l.tx.Keys[i] == key {
+			return i
+		}
+	}
+	return none
+}
+
+// vaultOf is the token account of a wallet for a mint, by the balances.
+func (l *ledger) vaultOf(owner, mint chain.Key) int {
+	for _, i := range l.touched {
+		if b := &l.balances[i]; b.owner == owner && b.mint == mint && i < len(l.tx.Keys) {
+			return i
+		}
+	}
+	return none
+}
+
+// solDecimals are those of SOL: 10^9 lamports.
+const solDecimals = 9
+
+// wrappedSOL is schemas.MintWrappedSOL. A test holds it to be that.
+var wrappedSOL = keyOf(schemas.MintWrappedSOL)

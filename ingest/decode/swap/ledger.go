@@ -1,0 +1,279 @@
+package swap
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/decode/spltoken"
+)
+
+// node is one instruction in the order of execution. end is the index behind its subtree.
+type node struct {
+	call         *chain.Call
+	outer, inner int
+	height, end  int
+	// venue is the index of the program's venue, aggregator that of its aggregator; negative for none.
+	venue, aggregator int16
+	// silent: a precompile, which logs nothing.
+	silent bool
+}
+
+// flow is one movement of tokens. An account that a movement has not (mints and burns) is negative.
+type flow struct {
+	node     int
+	from, to int
+	amount   uint64
+	// fee is what a Token-2022 mint withheld of amount, so that the receiver got amount - fee; said: the instruction itself says it.
+	fee   uint64
+	said  bool
+	fee22 bool
+}
+
+// balance is what the node reports of one token account.
+type balance struct {
+	mint, owner      chain.Key
+	pre, post        uint64
+	decimals         uint8
+	known            bool
+	hasPre, hasPost  bool
+	token22, settled bool
+}
+
+// ledger is one transaction laid out: instructions, movements, balances. It is reused from one transaction to the next.
+type ledger struct {
+	tx       *chain.Transaction
+	venues   []Venue
+	nodes    []node
+	flows    []flow
+	balances [maxKeys]balance
+	touched  []int // balances to clear
+	in, out  [maxKeys]uint64
+	over     [maxKeys]bool
+
+	source   uint32 // of the event visited last
+	logs     []logEvent
+	logsRead bool
+	stack    []int
+	buffer   []byte
+	shapes   []Shape
+	pre      []uint64
+	post     []uint64
+}
+
+const (
+	maxKeys = 256
+	// maxData is more than any instruction can hold (MAX_CPI_INSTRUCTION_DATA_LEN is 10 KiB).
+	maxData = 16 << 10
+)
+
+// layOut fills the ledger with tx.
+func (l *ledger) layOut(tx *chain.Transaction, programs *programs) {
+	l.tx, l.logsRead = tx, false
+	l.nodes, l.logs = l.nodes[:0], l.logs[:0]
+	for _, i := range l.touched {
+		l.balances[i] = balance{}
+	}
+	for i := range l.flows {
+		if to := l.flows[i].to; to != none {
+			l.balances[to].token22 = false
+		}
+	}
+	l.touched, l.flows = l.touched[:0], l.flows[:0]
+	l.in, l.out, l.over = [maxKeys]uint64{}, [maxKeys]uint64{}, [maxKeys]bool{}
+	for i := range tx.PreBalances {
+		l.report(&tx.PreBalances[i], true)
+	}
+	for i := range tx.PostBalances {
+		l.report(&tx.PostBalances[i], false)
+	}
+	for i := range tx.Instructions {
+		outer := &tx.Instructions[i]
+		first := len(l.nodes)
+		l.add(programs, &outer.Call, i, -1)
+		l.nodes[first].height = 1
+		for j := range outer.Inner {
+			l.add(programs, &outer.Inner[j], i, j)
+		}
+		l.close(first)
+	}
+	l.settle()
+}
+
+func (l *ledger) report(b *chain.TokenBalance, before bool) {
+	if b.AccountIndex < 0 || b.AccountIndex >= maxKeys {
+		return
+	}
+	known := &l.balances[b.AccountIndex]
+	if !known.known {
+		l.touched = append(l.touched, b.AccountIndex)
+		*known = balance{mint: b.Mint, owner: b.Owner, decimals: b.Decimals, known: true}
+	}
+	if before {
+		known.pre, known.hasPre = b.Amount, true
+	} else {
+		known.post, known.hasPost = b.Amount, true
+	}
+}
+
+func (l *ledger) balance(account int) *balance {
+	if account < 0 || account >= maxKeys {
+		return &balance{}
+	}
+	return &l.balances[account]
+}
+
+func (l *ledger) add(programs *programs, call *chain.Call, outer, inner int) {
+	at := len(l.nodes)
+	n := node{call: call, outer: outer, inner: inner, height: call.StackHeight, venue: none, aggregator: none}
+	switch p := programs.at(call.ProgramIndex); p.kind {
+	case isToken, isToken22:
+		l.tokens(at, call, p.kind == isToken22)
+	case isVenue:
+		n.venue = p.index
+	case isAggregator:
+		n.aggregator = p.index
+	case isPrecompile:
+		n.silent = true
+	case isUnknown:
+	}
+	l.nodes = append(l.nodes, n)
+}
+
+// close finds where the subtrees of an outer instruction, which begins at first, end. Old nodes do not say how deep a call was. Then a subtree is
+// taken to end at the next call that no venue makes inside a swap: everything but the token programs and calls of itself.
+func (l *ledger) close(first int) {
+	l.nodes[first].end = len(l.nodes)
+	l.stack = append(l.stack[:0], first)
+	for i := first + 1; i < len(l.nodes); i++ {
+		n := &l.nodes[i]
+		if n.height <= 1 {
+			l.closeUnknown(i)
+			continue
+		}
+		for len(l.stack) > 1 && l.nodes[l.stack[len(l.stack)-1]].height >= n.height {
+			l.nodes[l.stack[len(l.stack)-1]].end = i
+			l.stack = l.stack[:len(l.stack)-1]
+		}
+		l.stack = append(l.stack, i)
+	}
+	for _, i := range l.stack[1:] {
+		l.nodes[i].end = len(l.nodes)
+	}
+}
+
+func (l *ledger) closeUnknown(i int) {
+	n := &l.nodes[i]
+	n.end = i + 1
+	if n.venue < 0 {
+		return
+	}
+	for n.end < len(l.nodes) {
+		next := &l.nodes[n.end]
+		if next.aggregator >= 0 || next.venue >= 0 && next.call.ProgramIndex != n.call.ProgramIndex {
+			return
+		}
+		if next.call.ProgramIndex == n.call.ProgramIndex && !isSelfCall(next.call.Data) {
+			return
+		}
+		n.end++
+	}
+}
+
+// tokens notes the movements of one token instruction.
+func (l *ledger) tokens(at int, call *chain.Call, token22 bool) {
+	if len(call.Data) > maxData {
+		return
+	}
+	if !spltoken.IsBatch(call.Data) {
+		l.token(at, call, token22)
+		return
+	}
+	parts, _ := spltoken.SplitBatch(call) // a malformed one cannot have succeeded; the token decoder tells of it
+	for i := range parts {
+		l.token(at, &parts[i], token22)
+	}
+}
+
+// Instructions of SPL Token that move tokens; Token-2022 has them too (program/src/instruction.rs of both).
+const (
+	tagTransfer        = 3
+	tagMintTo          = 7
+	tagBurn            = 8
+	tagTransferChecked = 12
+	tagMintToChecked   = 14
+	tagBurnChecked     = 15
+	tagTransferFee     = 26 // Token-2022's extension; 1 = TransferCheckedWithFee
+)
+
+func (l *ledger) token(at int, call *chain.Call, token22 bool) {
+	d := call.Data
+	if len(d) < 9 {
+		return
+	}
+	f := flow{node: at, from: none, to: none, amount: binary.LittleEndian.Uint64(d[1:])}
+	switch d[0] {
+	case tagTransfer:
+		f.from, f.to = account(call, 0), account(call, 1)
+	case tagTransferChecked:
+		f.from, f.to = account(call, 0), account(call, 2)
+	case tagMintTo, tagMintToChecked:
+		f.to = account(call, 1)
+	case tagBurn, tagBurnChecked:
+		f.from = account(call, 0)
+	case tagTransferFee:
+		if !token22 || d[1] != 1 || len(d) < 19 {
+			return
+		}
+		f.from, f.to, f.amount = account(call, 0), account(call, 2), binary.LittleEndian.Uint64(d[2:])
+		f.fee, f.said = min(binary.LittleEndian.Uint64(d[11:]), f.amount), true
+	default:
+		return
+	}
+	f.fee22 = token22 && f.from != none && f.to != none
+	l.flows = append(l.flows, f)
+	l.sum(&f)
+}
+
+// sum adds the movement to its accounts' sums.
+func (l *ledger) sum(f *flow) {
+	var carry uint64
+	if f.to != none {
+		l.in[f.to], carry = bits.Add64(l.in[f.to], f.amount-f.fee, 0)
+		l.over[f.to] = l.over[f.to] || carry > 0
+		l.balances[f.to].token22 = l.balances[f.to].token22 || f.fee22
+	}
+	if f.from != none {
+		l.out[f.from], carry = bits.Add64(l.out[f.from], f.amount, 0)
+		l.over[f.from] = l.over[f.from] || carry > 0
+	}
+}
+
+// account is the transaction's index of the call's i-th account, or none.
+func account(call *chain.Call, i int) int {
+	if i < 0 || i >= len(call.Accounts) {
+		return none
+	}
+	return int(call.Accounts[i])
+}
+
+const none = -1
+
+// inside returns the movements in the subtree of a node.
+func (l *ledger) inside(at int) []flow {
+	from, end := l.search(at), l.search(l.nodes[at].end)
+	return l.flows[from:end]
+}
+
+// search is the index of the first movement of nodes from at on.
+func (l *ledger) search(at int) int {
+	low, high := 0, len(l.flows)
+	for low < high {
+		if mid := (low + high) / 2; l.flows[mid].node < at {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
+}

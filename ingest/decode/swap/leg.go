@@ -1,0 +1,271 @@
+package swap
+
+import (
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+const (
+	byTransfers = uint32(eventspb.LegSource_LEG_SOURCE_TRANSFERS)
+	byEvent     = uint32(eventspb.LegSource_LEG_SOURCE_EVENT)
+	byLog       = uint32(eventspb.LegSource_LEG_SOURCE_LOG)
+	byBalances  = uint32(eventspb.LegSource_LEG_SOURCE_BALANCES)
+)
+
+// side is what one vault saw inside the instruction.
+type side struct {
+	vault      int // index among the transaction's keys
+	mint       int
+	in, out    uint64
+	feeIn      uint64 // withheld of what came in
+	feeOut     uint64 // withheld of what went out, behind the vault
+	unsaidFee  bool   // known from balances alone
+	from, to   int    // accounts of the largest movement in, and out
+	fromAmount uint64
+	toAmount   uint64
+}
+
+// leg makes the leg of one shape; the reason why there is none otherwise.
+func (w *walk) leg(at, index int, v *Venue, ins *Instruction, s *Shape) (reason string) {
+	l := &w.ledger
+	call := l.nodes[at].call
+	a, b := side{vault: account(call, s.VaultA), mint: account(call, s.MintA)}, side{vault: account(call, s.VaultB), mint: account(call, s.MintB)}
+	pool, ok := l.tx.Account(call, s.Pool)
+	if !ok || a.vault == none || b.vault == none || a.vault == b.vault || a.vault >= len(l.tx.Keys) || b.vault >= len(l.tx.Keys) {
+		return ReasonAccounts
+	}
+	if l.signerOwns(a.vault) || l.signerOwns(b.vault) {
+		return ReasonVault
+	}
+	moved := l.inside(at)
+	a.add(moved)
+	b.add(moved)
+	switch {
+	case a.in|a.out|b.in|b.out == 0:
+		return ReasonNothing
+	case a.in >= a.out && b.out >= b.in && (a.in > a.out || b.out > b.in):
+	case b.in >= b.out && a.out >= a.in:
+		a, b = b, a
+	default:
+		return ReasonOneSided
+	}
+	mintIn, decimalsIn, okIn := l.mintOf(&a)
+	mintOut, decimalsOut, okOut := l.mintOf(&b)
+	if !okIn || !okOut {
+		return ReasonMint
+	}
+	m := w.start(at, index, v, ins)
+	leg := &m.leg
+	leg.Pool, leg.MintIn, leg.MintOut = m.key(&pool), m.key(mintIn), m.key(mintOut)
+	leg.DecimalsIn, leg.DecimalsOut = m.index(decimalsIn), m.index(decimalsOut)
+	leg.AmountIn, leg.AmountOut = a.in, b.out
+	leg.VaultIn, leg.VaultOut = m.key(&l.tx.Keys[a.vault]), m.key(&l.tx.Keys[b.vault])
+	w.trades(m, at, account(call, s.Owner))
+	m.paid(moved, &a, &b)
+	if !v.SharedVaults {
+		leg.ReserveIn, leg.ReserveOut = m.reserve(l, at, a.vault), m.reserve(l, at, b.vault)
+	}
+	w.verify(leg, at, v, &a, &b)
+	w.out.Legs = append(w.out.Legs, leg)
+	return ""
+}
+
+// add sums the movements that touch the vault.
+func (s *side) add(moved []flow) {
+	s.from, s.to = none, none
+	for i := range moved {
+		f := &moved[i]
+		if f.to == s.vault {
+			s.in += f.amount - f.fee
+			s.feeIn += f.fee
+			s.unsaidFee = s.unsaidFee || f.fee > 0 && !f.said
+			if f.from != none && (s.from == none || f.amount > s.fromAmount) {
+				s.from, s.fromAmount = f.from, f.amount
+			}
+		}
+		if f.from == s.vault {
+			s.out += f.amount
+			s.feeOut += f.fee
+			if f.to != none && (s.to == none || f.amount > s.toAmount) {
+				s.to, s.toAmount = f.to, f.amount
+			}
+		}
+	}
+}
+
+// signerOwns says whether a wallet that signed owns the token account. Nobody who signs owns a pool's vault: the accounts stand in an order that is not known.
+func (l *ledger) signerOwns(account int) bool {
+	b := l.balance(account)
+	if !b.known || b.owner == (chain.Key{}) {
+		return false
+	}
+	for i := range l.tx.Keys[:min(l.tx.Signers, len(l.tx.Keys))] {
+		if l.tx.Keys[i] == b.owner {
+			return true
+		}
+	}
+	return false
+}
+
+// mintOf is the mint of a vault, and its decimals, none if the balances do not say them.
+func (l *ledger) mintOf(s *side) (mint *chain.Key, decimals int, ok bool) {
+	if b := l.balance(s.vault); b.known {
+		return &b.mint, int(b.decimals), true
+	}
+	if s.mint < 0 || s.mint >= len(l.tx.Keys) {
+		return nil, none, false
+	}
+	return &l.tx.Keys[s.mint], none, true
+}
+
+// start makes a leg with what belongs to the instruction.
+func (w *walk) start(at, index int, v *Venue, ins *Instruction) *made {
+	l := &w.ledger
+	n := &l.nodes[at]
+	program, _ := l.tx.Program(n.call)
+	m := &made{signature: l.tx.Signature}
+	leg, p := &m.leg, &m.position
+	p.Slot, p.TransactionIndex, p.InstructionIndex = w.slot, m.index(l.tx.Index), uint32(n.outer)
+	p.InnerInstructionIndex, p.BatchIndex = m.index(n.inner), m.index(index)
+	leg.Position, leg.BlockTime, leg.Signature, leg.ProgramId = p, w.blockTime, m.signature[:], m.key(&program)
+	leg.Venue, leg.Instruction = v.Name, ins.Name
+	if i := w.route(at); i >= 0 {
+		leg.Aggregator = w.decoder.aggregators[l.nodes[i].aggregator].Name
+	}
+	return m
+}
+
+func (w *walk) position(at, index int) *eventspb.Position {
+	n := &w.ledger.nodes[at]
+	return &eventspb.Position{
+		Slot: w.slot, TransactionIndex: optional(w.ledger.tx.Index), InstructionIndex: uint32(n.outer), InnerInstructionIndex: optional(n.inner),
+		BatchIndex: optional(index),
+	}
+}
+
+// optional is nil for a negative index.
+func optional(index int) *uint32 {
+	if index < 0 {
+		return nil
+	}
+	value := uint32(index)
+	return &value
+}
+
+func clone(key *chain.Key) []byte { return append([]byte(nil), key[:]...) }
+
+// trades notes who trades, and the account that stood in for him if one did.
+func (w *walk) trades(m *made, at, owner int) {
+	tx := w.ledger.tx
+	wallet := w.trader(at, owner)
+	if wallet < len(tx.Keys) {
+		m.leg.Trader = m.key(&tx.Keys[wallet])
+	}
+	if owner != none && owner != wallet && owner < len(tx.Keys) {
+		m.leg.Authority = m.key(&tx.Keys[owner])
+	}
+}
+
+// trader is the wallet that trades: the instruction's user if it signed, else the first signer that the outer instruction names (an
+// aggregator's own account stands in for the user, and a sponsor may pay the fee), else the fee payer.
+func (w *walk) trader(at, owner int) int {
+	tx := w.ledger.tx
+	signers := min(tx.Signers, len(tx.Keys))
+	if owner >= 0 && owner < signers {
+		return owner
+	}
+	for _, i := range tx.Instructions[w.ledger.nodes[at].outer].Accounts {
+		if int(i) < signers {
+			return int(i)
+		}
+	}
+	return 0
+}
+
+// paid finds what the user's accounts paid and received: all that left the account which filled the vault, and all that came into the one the
+// vault filled.
+func (m *made) paid(moved []flow, in, out *side) {
+	if in.from != none {
+		if n := net(moved, in.from); n.out > n.in {
+			m.leg.TraderPaid = m.amount(n.out - n.in)
+		}
+	}
+	if out.to != none {
+		if n := net(moved, out.to); n.in > n.out {
+			m.leg.TraderGot = m.amount(n.in - n.out)
+		}
+	}
+}
+
+// net sums the movements that touch an account.
+func net(moved []flow, account int) side {
+	s := side{vault: account}
+	s.add(moved)
+	return s
+}
+
+// reserve is the vault's balance after the leg: its balance after the transaction with what followed taken back, or simply that, where the
+// movements do not explain it.
+func (m *made) reserve(l *ledger, at, vault int) *uint64 {
+	b := l.balance(vault)
+	if !b.hasPost {
+		return nil
+	}
+	after := b.post
+	if b.settled {
+		s := net(l.flows[l.search(l.nodes[at].end):], vault)
+		after += s.out - s.in // wraps and comes back: the movements explain the balance
+	}
+	return m.amount(after)
+}
+
+// verify notes which sources say the same amounts.
+func (w *walk) verify(leg *eventspb.SwapLeg, at int, v *Venue, in, out *side) {
+	l := &w.ledger
+	if !in.unsaidFee {
+		leg.Agreed |= byTransfers
+	}
+	if a, b := l.balance(in.vault), l.balance(out.vault); a.hasPost && b.hasPost {
+		judge(leg, byBalances, a.settled && b.settled)
+	}
+	if v.Event == nil {
+		return
+	}
+	found, agrees, source := false, false, byEvent
+	l.events(v, at, func(data []byte) bool {
+		w.event = Event{}
+		if !v.Event(data, &w.event) || w.event.Pool != (chain.Key{}) && w.event.Pool != chain.Key(leg.GetPool()) {
+			return true
+		}
+		found, source = true, l.source
+		agrees = w.event.says(leg, in, out)
+		return !agrees
+	})
+	if found {
+		judge(leg, source, agrees)
+	}
+}
+
+func judge(leg *eventspb.SwapLeg, source uint32, agrees bool) {
+	if agrees {
+		leg.Agreed |= source
+	} else {
+		leg.Disagreed |= source
+	}
+}
+
+// says whether the event states the leg's amounts. Programs differ in whether their amounts hold Token-2022 fees.
+func (e *Event) says(leg *eventspb.SwapLeg, in, out *side) bool {
+	given, taken := leg.GetAmountIn(), leg.GetAmountOut()
+	if e.Near {
+		return alike(e.In-e.InFee, given) && alike(e.Out, taken)
+	}
+	okIn := e.In == given || e.In == given+in.feeIn || e.In-e.InFee == given
+	okOut := !e.HasOut || e.Out == taken || e.Out == taken-out.feeOut || e.Out+e.OutFee == taken
+	return okIn && okOut
+}
+
+// alike says whether two amounts differ by no more than a unit and a 100,000th.
+func alike(a, b uint64) bool {
+	return max(a, b)-min(a, b) <= 1+max(a, b)/100_000
+}

@@ -1,0 +1,61 @@
+package swap
+
+import (
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// made is a leg with all that it points to, in one piece of memory: a leg has some twenty parts, and each allocated by itself they take most of the
+// decoder's time.
+type made struct {
+	leg       eventspb.SwapLeg
+	position  eventspb.Position
+	signature chain.Signature
+	keys      [9]chain.Key
+	small     [5]uint32
+	large     [4]uint64
+	nKeys     int
+	nSmall    int
+	nLarge    int
+}
+
+// key copies a key.
+func (m *made) key(k *chain.Key) []byte {
+	if m.nKeys == len(m.keys) {
+		return clone(k)
+	}
+	at := &m.keys[m.nKeys]
+	m.nKeys++
+	*at = *k
+	return at[:]
+}
+
+// number is a pointer to n.
+func (m *made) number(n uint32) *uint32 {
+	if m.nSmall == len(m.small) {
+		return &n
+	}
+	at := &m.small[m.nSmall]
+	m.nSmall++
+	*at = n
+	return at
+}
+
+// amount is a pointer to n.
+func (m *made) amount(n uint64) *uint64 {
+	if m.nLarge == len(m.large) {
+		return &n
+	}
+	at := &m.large[m.nLarge]
+	m.nLarge++
+	*at = n
+	return at
+}
+
+// index is a pointer to n, nil for a negative one.
+func (m *made) index(n int) *uint32 {
+	if n < 0 {
+		return nil
+	}
+	return m.number(uint32(n))
+}

@@ -1,0 +1,107 @@
+package swap
+
+import (
+	"encoding/binary"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+type programKind uint8
+
+const (
+	isUnknown programKind = iota
+	isToken
+	isToken22
+	isPrecompile
+	isVenue
+	isAggregator
+)
+
+// known is a program that the walk cares for.
+type known struct {
+	key   chain.Key
+	kind  programKind
+	index int16 // into the decoder's venues or aggregators
+}
+
+// table finds programs by key. It is a hash table with open addressing: every key of every transaction is looked up, and a Go map takes several
+// times as long. Of the keys of honest programs the first bytes are as good as random, and hostile keys cannot make entries.
+type table struct {
+	entries []known // a power of two; key zero is free
+	mask    uint64
+}
+
+func newTable(all []known) table {
+	size := 64
+	for size < 4*len(all) {
+		size *= 2
+	}
+	t := table{entries: make([]known, size), mask: uint64(size - 1)}
+	for _, k := range all {
+		i := slot(&k.key) & t.mask
+		for t.entries[i].kind != isUnknown && t.entries[i].key != k.key {
+			i = (i + 1) & t.mask
+		}
+		t.entries[i] = k
+	}
+	return t
+}
+
+func slot(key *chain.Key) uint64 {
+	const mix = 0x9e3779b97f4a7c15 // 2^64 / golden ratio: Knuth's multiplicative hash
+	return binary.LittleEndian.Uint64(key[:]) * mix >> 32
+}
+
+func (t *table) find(key *chain.Key) *known {
+	for i := slot(key) & t.mask; ; i = (i + 1) & t.mask {
+		if k := &t.entries[i]; k.kind == isUnknown || k.key == *key {
+			return k
+		}
+	}
+}
+
+// programs are the known programs among a transaction's keys, by index.
+type programs struct {
+	found   [maxKeys]*known
+	count   int
+	nothing known
+}
+
+// read looks the keys up and says whether a venue or an aggregator is among them.
+func (p *programs) read(t *table, keys []chain.Key) (any bool) {
+	p.count = min(len(keys), maxKeys)
+	for i := range p.count {
+		k := t.find(&keys[i])
+		p.found[i] = k
+		any = any || k.kind >= isVenue
+	}
+	return any
+}
+
+func (p *programs) at(i int) *known {
+	if i < 0 || i >= p.count {
+		return &p.nothing
+	}
+	return p.found[i]
+}
+
+// keyOf decodes an address of a table. One that is no key would match nothing, and a test looks for that.
+func keyOf(address string) (key chain.Key) {
+	if raw, err := base58.Decode(address); err == nil && len(raw) == len(key) {
+		copy(key[:], raw)
+	}
+	return key
+}
+
+func otherPrograms() []known {
+	return []known{
+		{key: keyOf("Ed25519SigVerify111111111111111111111111111"), kind: isPrecompile},
+		{key: keyOf("KeccakSecp256k11111111111111111111111111111"), kind: isPrecompile},
+		{key: keyOf("Secp256r1SigVerify1111111111111111111111111"), kind: isPrecompile},
+		{key: keyOf(schemas.ProgramToken), kind: isToken},
+		{key: keyOf(schemas.ProgramToken2022), kind: isToken22},
+	}
+}

@@ -1,0 +1,194 @@
+package token2022
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// extensionKey is an instruction number and the extension's own number behind it.
+type extensionKey struct{ number, sub uint8 }
+
+// noSubNumber stands for the missing second number of instructions that are no prefixes.
+const noSubNumber = 255
+
+// extensionSet is an instruction that initialises or changes a mint extension.
+type extensionSet struct {
+	// instruction is its published name, with the extension's where that is not part of it.
+	instruction string
+	// extension is ExtensionType in snake case.
+	extension string
+	// mintAt is the mint's place among the accounts.
+	mintAt int
+	// fields in the order of the data. They are named as the extension's own fields in the account.
+	fields []field
+	// fixed are attributes that follow from the instruction itself. One that changes the extension and says nothing of how has neither.
+	fixed []fixed
+}
+
+// fixed is an attribute whose value is always the same.
+type fixed struct{ name, value string }
+
+// extensions are all instructions that set a mint extension.
+var extensions = map[extensionKey]extensionSet{
+	{mintCloseAuthority, noSubNumber}: {
+		instruction: "InitializeMintCloseAuthority", extension: "mint_close_authority",
+		fields: []field{{name: "close_authority", read: optionKey}},
+	},
+	{nonTransferable, noSubNumber}: {instruction: "InitializeNonTransferableMint", extension: "non_transferable"},
+	{permanentDelegate, noSubNumber}: {
+		instruction: "InitializePermanentDelegate", extension: "permanent_delegate",
+		fields: []field{{name: "delegate", read: nonZeroKey}},
+	},
+	{transferFee, 0}: {
+		instruction: "InitializeTransferFeeConfig", extension: "transfer_fee_config",
+		fields: []field{
+			{name: "transfer_fee_config_authority", read: optionKey}, {name: "withdraw_withheld_authority", read: optionKey},
+			{name: "newer_transfer_fee_basis_points", read: decimalU16, also: "older_transfer_fee_basis_points"},
+			{name: "newer_transfer_fee_maximum_fee", read: decimalU64, also: "older_transfer_fee_maximum_fee"},
+		},
+		fixed: []fixed{{"withheld_amount", "0"}},
+	},
+	{transferFee, 2}: {
+		instruction: "WithdrawWithheldTokensFromMint", extension: "transfer_fee_config", fixed: []fixed{{"withheld_amount", "0"}},
+	},
+	{transferFee, 4}: {instruction: "HarvestWithheldTokensToMint", extension: "transfer_fee_config"},
+	{transferFee, 5}: {
+		instruction: "SetTransferFee", extension: "transfer_fee_config",
+		fields: []field{
+			{name: "newer_transfer_fee_basis_points", read: decimalU16}, {name: "newer_transfer_fee_maximum_fee", read: decimalU64},
+		},
+	},
+	{defaultAccountState, 0}: {
+		instruction: "InitializeDefaultAccountState", extension: "default_account_state",
+		fields: []field{{name: "state", read: accountState}},
+	},
+	{defaultAccountState, 1}: {
+		instruction: "UpdateDefaultAccountState", extension: "default_account_state",
+		fields: []field{{name: "state", read: accountState}},
+	},
+	{interestBearing, 0}: {
+		instruction: "InitializeInterestBearingMint", extension: "interest_bearing_config",
+		fields: []field{
+			{name: "rate_authority", read: nonZeroKey}, {name: "current_rate", read: decimalI16, also: "pre_update_average_rate"},
+		},
+	},
+	{interestBearing, 1}: {
+		instruction: "UpdateRateInterestBearingMint", extension: "interest_bearing_config",
+		fields: []field{{name: "current_rate", read: decimalI16}},
+	},
+	{transferHook, 0}: {
+		instruction: "InitializeTransferHook", extension: "transfer_hook",
+		fields: []field{{name: "authority", read: nonZeroKey}, {name: "program_id", read: nonZeroKey}},
+	},
+	{transferHook, 1}: {
+		instruction: "UpdateTransferHook", extension: "transfer_hook", fields: []field{{name: "program_id", read: nonZeroKey}},
+	},
+	{metadataPointer, 0}: {
+		instruction: "InitializeMetadataPointer", extension: "metadata_pointer",
+		fields: []field{{name: "authority", read: nonZeroKey}, {name: "metadata_address", read: nonZeroKey}},
+	},
+	{metadataPointer, 1}: {
+		instruction: "UpdateMetadataPointer", extension: "metadata_pointer",
+		fields: []field{{name: "metadata_address", read: nonZeroKey}},
+	},
+	{groupPointer, 0}: {
+		instruction: "InitializeGroupPointer", extension: "group_pointer",
+		fields: []field{{name: "authority", read: nonZeroKey}, {name: "group_address", read: nonZeroKey}},
+	},
+	{groupPointer, 1}: {
+		instruction: "UpdateGroupPointer", extension: "group_pointer", fields: []field{{name: "group_address", read: nonZeroKey}},
+	},
+	{groupMemberPointer, 0}: {
+		instruction: "InitializeGroupMemberPointer", extension: "group_member_pointer",
+		fields: []field{{name: "authority", read: nonZeroKey}, {name: "member_address", read: nonZeroKey}},
+	},
+	{groupMemberPointer, 1}: {
+		instruction: "UpdateGroupMemberPointer", extension: "group_member_pointer",
+		fields: []field{{name: "member_address", read: nonZeroKey}},
+	},
+	{scaledUIAmount, 0}: {
+		instruction: "InitializeScaledUiAmountMint", extension: "scaled_ui_amount",
+		fields: []field{{name: "authority", read: nonZeroKey}, {name: "multiplier", read: decimalF64, also: "new_multiplier"}},
+		fixed:  []fixed{{"new_multiplier_effective_timestamp", "0"}},
+	},
+	{scaledUIAmount, 1}: {
+		instruction: "UpdateMultiplierScaledUiMint", extension: "scaled_ui_amount",
+		fields: []field{
+			{name: "new_multiplier", read: decimalF64}, {name: "new_multiplier_effective_timestamp", read: timestamp},
+		},
+	},
+	{pausable, 0}: {
+		instruction: "InitializePausable", extension: "pausable",
+		fields: []field{{name: "authority", read: nonZeroKey}}, fixed: []fixed{{"paused", "false"}},
+	},
+	{pausable, 1}: {instruction: "Pause", extension: "pausable", fixed: []fixed{{"paused", "true"}}},
+	{pausable, 2}: {instruction: "Resume", extension: "pausable", fixed: []fixed{{"paused", "false"}}},
+	{permissionedBurn, 0}: {
+		instruction: "InitializePermissionedBurn", extension: "permissioned_burn",
+		fields: []field{{name: "authority", read: nonZeroKey}},
+	},
+}
+
+// ignoredExtensions are the extensions' instructions that change no mint as the registry knows it.
+var ignoredExtensions = ignoredTable()
+
+func ignoredTable() map[extensionKey]instruction.Ignored {
+	table := make(map[extensionKey]instruction.Ignored)
+	ignore := func(reason instruction.Ignored, number uint8, from, to uint8) {
+		for sub := from; sub <= to; sub++ {
+			table[extensionKey{number, sub}] = reason
+		}
+	}
+	ignore(instruction.IgnoredTokenAccount, transferFee, 1, 1)             // a transfer
+	ignore(instruction.IgnoredTokenAccount, transferFee, 3, 3)             // withheld fees from accounts to an account
+	ignore(instruction.IgnoredConfidential, confidentialTransfer, 2, 14)   // confidential token accounts
+	ignore(instruction.IgnoredConfidential, confidentialTransferFee, 2, 2) // withheld fees from accounts to an account
+	ignore(instruction.IgnoredTokenAccount, memoTransfer, 0, 1)            // what a token account demands of transfers
+	ignore(instruction.IgnoredTokenAccount, cpiGuard, 0, 1)                // what a token account forbids to programs
+	return table
+}
+
+func decodeExtension(v instruction.View, key extensionKey, data []byte) (instruction.Outcome, error) {
+	set, ok := extensions[key]
+	if !ok {
+		set, ok = confidentialExtensions[key]
+	}
+	if !ok {
+		return instruction.Outcome{}, instruction.ErrUnknown
+	}
+	mint, err := v.Account(set.mintAt)
+	if err != nil {
+		return instruction.Outcome{}, err
+	}
+	attributes, err := readFields(instruction.NewCursor(data), set.fields)
+	if err != nil {
+		return instruction.Outcome{}, err
+	}
+	for _, f := range set.fixed {
+		attributes = append(attributes, &eventspb.Attribute{Name: f.name, Value: f.value})
+	}
+	return extensionFact(mint, set.instruction, set.extension, attributes)
+}
+
+func readFields(c *instruction.Cursor, fields []field) ([]*eventspb.Attribute, error) {
+	attributes := make([]*eventspb.Attribute, 0, len(fields))
+	for _, f := range fields {
+		value := f.read(c)
+		attributes = append(attributes, &eventspb.Attribute{Name: f.name, Value: value})
+		if f.also != "" {
+			attributes = append(attributes, &eventspb.Attribute{Name: f.also, Value: value})
+		}
+	}
+	return attributes, c.Err()
+}
+
+func extensionFact(mint chain.Key, name, extension string, attributes []*eventspb.Attribute) (instruction.Outcome, error) {
+	slices.SortFunc(attributes, func(a, b *eventspb.Attribute) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return instruction.Fact(mint, name, &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_ExtensionSet{
+		ExtensionSet: &eventspb.ExtensionSet{Extension: extension, Attributes: attributes},
+	}})
+}

@@ -1,0 +1,78 @@
+package token2022
+
+import (
+	"encoding/hex"
+	"math"
+	"strconv"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+)
+
+// field is one field of an instruction's data and how it becomes an attribute's value.
+type field struct {
+	name string
+	read func(*instruction.Cursor) string
+	// also names a second attribute that the program sets to the same value.
+	also string
+}
+
+func keyValue(key chain.Key) string {
+	if key == (chain.Key{}) {
+		return ""
+	}
+	return base58.Encode(key[:])
+}
+
+// nonZeroKey reads 32 bytes of which all zero means none.
+func nonZeroKey(c *instruction.Cursor) string { return keyValue(c.Key()) }
+
+// optionKey reads a flag and, if it is 1, a key.
+func optionKey(c *instruction.Cursor) string {
+	key := c.OptionKey()
+	if key == nil {
+		return ""
+	}
+	return base58.Encode(key[:])
+}
+
+func decimalU16(c *instruction.Cursor) string { return strconv.FormatUint(uint64(c.U16()), 10) }
+
+func decimalI16(c *instruction.Cursor) string {
+	return strconv.FormatInt(int64(int16(c.U16())), 10)
+}
+
+func decimalU64(c *instruction.Cursor) string { return strconv.FormatUint(c.U64(), 10) }
+
+// timestamp is Unix seconds, which the program raises to 0.
+func timestamp(c *instruction.Cursor) string {
+	return strconv.FormatInt(max(0, int64(c.U64())), 10)
+}
+
+// cipher36 is an AES ciphertext.
+func cipher36(c *instruction.Cursor) string { return hex.EncodeToString(c.Bytes(36)) }
+
+// decimalF64 writes the shortest text that reads back as the same number.
+func decimalF64(c *instruction.Cursor) string {
+	return strconv.FormatFloat(math.Float64frombits(c.U64()), 'g', -1, 64)
+}
+
+// boolean is a byte of which anything but 0 is true, as the program reads it.
+func boolean(c *instruction.Cursor) string { return strconv.FormatBool(c.U8() != 0) }
+
+// accountState is spl_token_2022_interface::state::AccountState.
+func accountState(c *instruction.Cursor) string {
+	switch c.U8() {
+	case 0:
+		return "uninitialized"
+	case 1:
+		return "initialized"
+	case 2:
+		return "frozen"
+	default:
+		c.Fail(instruction.ErrValue)
+		return ""
+	}
+}

@@ -1,0 +1,143 @@
+// Package token2022 decodes the Token-2022 program: SPL Token's instructions, the mint extensions, and the metadata and group
+// interfaces that mints hold in themselves.
+//
+// In: one invocation. Out: what spltoken and tokenmetadata give, and extension_set events. Guarantees: numbers, layouts and account orders
+// are those of the published interface (solana-program/token-2022, interface/src).
+package token2022
+
+import (
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/ingest/decode/spltoken"
+	"github.com/mintlake/mintlake/ingest/decode/tokenmetadata"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Numbers of instructions that Token-2022 has and SPL Token has not. Most are prefixes: the extension's own number follows in the
+// second byte.
+const (
+	closeAccount            = 9 // which closes mints here, too
+	mintCloseAuthority      = 25
+	transferFee             = 26
+	confidentialTransfer    = 27
+	defaultAccountState     = 28
+	reallocate              = 29
+	memoTransfer            = 30
+	createNativeMint        = 31
+	nonTransferable         = 32
+	interestBearing         = 33
+	cpiGuard                = 34
+	permanentDelegate       = 35
+	transferHook            = 36
+	confidentialTransferFee = 37
+	metadataPointer         = 39
+	groupPointer            = 40
+	groupMemberPointer      = 41
+	confidentialMintBurn    = 42
+	scaledUIAmount          = 43
+	pausable                = 44
+	permissionedBurn        = 46
+)
+
+// nativeMintDecimals is those of SOL: spl_token_2022_interface::native_mint::DECIMALS.
+const nativeMintDecimals = 9
+
+// Decode decodes one instruction of Token-2022; Batch parts come one by one, see spltoken.SplitBatch.
+func Decode(v instruction.View) (instruction.Outcome, error) {
+	data := v.Data()
+	if len(data) == 0 {
+		return instruction.Outcome{}, instruction.ErrTruncated
+	}
+	switch data[0] {
+	case closeAccount:
+		return decodeCloseAccount(v)
+	case mintCloseAuthority, nonTransferable, permanentDelegate:
+		return decodeExtension(v, extensionKey{data[0], noSubNumber}, data[1:])
+	case transferFee, confidentialTransfer, defaultAccountState, interestBearing, transferHook, confidentialTransferFee,
+		metadataPointer, groupPointer, groupMemberPointer, confidentialMintBurn, scaledUIAmount, pausable, permissionedBurn,
+		memoTransfer, cpiGuard:
+		return decodePrefixed(v)
+	case reallocate:
+		return instruction.Ignore(instruction.IgnoredTokenAccount)
+	case createNativeMint:
+		return decodeCreateNativeMint(v)
+	}
+	outcome, err := spltoken.Decode(v)
+	if err != instruction.ErrUnknown { //nolint:errorlint // compared with the very value that spltoken returns
+		return outcome, err
+	}
+	// The program, too, tries its own numbers first and the interfaces' eight-byte discriminators after them.
+	if outcome, ok, err := tokenmetadata.Decode(v); ok {
+		return outcome, err
+	}
+	return decodeGroup(v)
+}
+
+func decodePrefixed(v instruction.View) (instruction.Outcome, error) {
+	data := v.Data()
+	if len(data) < 2 {
+		return instruction.Outcome{}, instruction.ErrTruncated
+	}
+	key := extensionKey{data[0], data[1]}
+	if data[0] == permissionedBurn && (data[1] == permissionedBurnBurn || data[1] == permissionedBurnChecked) {
+		return decodePermissionedBurn(v, data[1] == permissionedBurnChecked)
+	}
+	if reason, ok := ignoredExtensions[key]; ok {
+		return instruction.Ignore(reason)
+	}
+	return decodeExtension(v, key, data[2:])
+}
+
+// Numbers of PermissionedBurnInstruction that change the supply.
+const (
+	permissionedBurnBurn    = 1
+	permissionedBurnChecked = 2
+)
+
+// decodePermissionedBurn is a burn whose owner stands fourth, behind the permissioned burn authority.
+func decodePermissionedBurn(v instruction.View, checked bool) (instruction.Outcome, error) {
+	account, mint, owner, err := v.Accounts(0, 1, 3)
+	if err != nil {
+		return instruction.Outcome{}, instruction.ErrAccounts
+	}
+	change, err := spltoken.Amount(instruction.NewCursor(v.Data()[2:]), account, owner, checked)
+	if err != nil {
+		return instruction.Outcome{}, err
+	}
+	name := "PermissionedBurn"
+	if checked {
+		name = "PermissionedBurnChecked"
+	}
+	return instruction.Fact(mint, name, &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_Burn{Burn: change}})
+}
+
+// decodeCloseAccount yields an event where a mint is closed: Token-2022 lets those without supply be. The instruction is the same for
+// token accounts; what the account was, Mints.IsOther tells. A token account whose mint was closed before it passes for a mint there; the
+// registry holds nothing of such an address, so that closing it changes nothing.
+func decodeCloseAccount(v instruction.View) (instruction.Outcome, error) {
+	account, destination, authority, err := v.Accounts(0, 1, 2)
+	if err != nil {
+		return instruction.Outcome{}, instruction.ErrAccounts
+	}
+	if !v.Mints.IsMint(account) && v.Mints.IsOther(account) {
+		return instruction.Ignore(instruction.IgnoredTokenAccount)
+	}
+	return instruction.Fact(account, "CloseAccount", &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_CloseMint{
+		CloseMint: &eventspb.CloseMint{
+			Destination: instruction.Bytes(destination),
+			Authority:   instruction.Bytes(authority),
+		},
+	}})
+}
+
+func decodeCreateNativeMint(v instruction.View) (instruction.Outcome, error) {
+	mint, err := v.Account(1)
+	if err != nil {
+		return instruction.Outcome{}, err
+	}
+	v.Mints.Initialized(mint, nativeMintDecimals)
+	return instruction.Fact(mint, "CreateNativeMint", &eventspb.TokenEvent{
+		Payload: &eventspb.TokenEvent_InitializeMint{InitializeMint: &eventspb.InitializeMint{
+			Decimals: nativeMintDecimals, MintAuthority: []byte{}, FreezeAuthority: []byte{},
+		}},
+	})
+}

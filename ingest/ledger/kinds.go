@@ -1,0 +1,42 @@
+package ledger
+
+const (
+	kindChunk = 1024
+	// maxKinds is how many kinds of sources are told apart; there are six. All further ones count as one.
+	maxKinds = 254
+)
+
+// kinds remembers which kind of source wrote the latest record of each slot: a byte a slot. The zero value is empty.
+type kinds struct {
+	names  map[string]uint8 // from 1; 0 is no record
+	chunks map[uint64]*[kindChunk]uint8
+}
+
+func (k *kinds) put(slot uint64, kind string) {
+	if k.names == nil {
+		k.names, k.chunks = make(map[string]uint8), make(map[uint64]*[kindChunk]uint8)
+	}
+	id, ok := k.names[kind]
+	if !ok {
+		id = uint8(min(len(k.names), maxKinds)) + 1
+		k.names[kind] = id
+	}
+	c := k.chunks[slot/kindChunk]
+	if c == nil {
+		c = new([kindChunk]uint8)
+		k.chunks[slot/kindChunk] = c
+	}
+	c[slot%kindChunk] = id
+}
+
+// below finds the highest slot of the kind in [floor, slot).
+func (k *kinds) below(slot, floor uint64, kind string) (uint64, bool) {
+	id, ok := k.names[kind]
+	for at := slot; ok && at > floor; {
+		at--
+		if c := k.chunks[at/kindChunk]; c != nil && c[at%kindChunk] == id {
+			return at, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,148 @@
+// Package ledger is what ingest knows of the slots that are in the log.
+//
+// In: records of chain.slots.v1, first those of earlier runs, then this run's as they are acknowledged. Out: which blocks need not be read
+// again, where a source reads on, what is covered, what is missing. Guarantees: safe for concurrent use; about 12 bytes a slot; no I/O; what
+// one kind of source ingests never moves the place where another reads on.
+package ledger
+
+import (
+	"sync"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/registry/coverage"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// DefaultReach is how far below the highest slot Resume looks for gaps: what Geyser servers commonly replay on from_slot. Older
+// gaps are shown by Coverage and are for getBlock to close.
+const DefaultReach = 1000
+
+// Ledger is the slot ledger. The zero value is not usable; see New.
+type Ledger struct {
+	reach uint64
+
+	mu      sync.RWMutex
+	slots   *coverage.Ledger
+	highest map[string]uint64
+	kinds   kinds
+}
+
+// New returns an empty ledger whose Resume looks for gaps up to reach slots back; 0 means DefaultReach.
+func New(reach uint64) *Ledger {
+	if reach == 0 {
+		reach = DefaultReach
+	}
+	return &Ledger{reach: reach, slots: coverage.New(), highest: make(map[string]uint64)}
+}
+
+// Apply takes a record that is in the log.
+func (l *Ledger) Apply(record *eventspb.SlotRecord) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slots.Apply(record)
+	if record.GetStatus() == eventspb.SlotStatus_SLOT_STATUS_UNSPECIFIED {
+		return
+	}
+	kind := record.GetSource()
+	l.kinds.put(record.GetSlot(), kind)
+	if record.GetSlot() > l.highest[kind] {
+		l.highest[kind] = record.GetSlot()
+	}
+}
+
+// Ingested says whether this very block is in the log with all its events.
+func (l *Ledger) Ingested(slot uint64, blockhash chain.Key) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.slots.Ingested(slot, blockhash)
+}
+
+// Status is what the latest record says of a slot; SLOT_STATUS_UNSPECIFIED when there is none.
+func (l *Ledger) Status(slot uint64) eventspb.SlotStatus {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.slots.Status(slot)
+}
+
+// Coverage is what is covered now.
+func (l *Ledger) Coverage() coverage.Coverage {
+	l.mu.Lock() // it caches
+	defer l.mu.Unlock()
+	return l.slots.Coverage()
+}
+
+// Highest is the highest slot of any record of sources of this kind; 0 when there is none.
+func (l *Ledger) Highest(kind string) uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.highest[kind]
+}
+
+// Resume is the slot behind which a source of this kind reads on: the highest that the kind has ingested, or, when there is a gap within
+// reach of it, the kind's own slot below the first such gap. Slots of other kinds, e.g. those that a backfill is just reading, are never
+// the place to go on from. 0 when the kind has ingested nothing.
+func (l *Ledger) Resume(kind string) uint64 {
+	l.mu.Lock() // coverage caches
+	defer l.mu.Unlock()
+	highest := l.highest[kind]
+	if highest == 0 {
+		return 0
+	}
+	floor := uint64(0)
+	if highest > l.reach {
+		floor = highest - l.reach
+	}
+	for _, gap := range l.slots.Coverage().Gaps {
+		if gap.FromSlot > highest {
+			break
+		}
+		if gap.FromSlot < floor {
+			continue
+		}
+		if own, ok := l.kinds.below(gap.FromSlot, max(floor, 1)-1, kind); ok {
+			return own
+		}
+	}
+	return highest
+}
+
+// Missing lists the runs of slots in from..to, both included, of which the log does not say that their block is ingested or that they have
+// none; ascending. Slots beyond the last block are missing even when they turn out to be without one.
+func (l *Ledger) Missing(from, to uint64) []coverage.Gap {
+	var missing []coverage.Gap
+	add := func(first, last uint64) {
+		if first, last = max(first, from), min(last, to); first <= last {
+			missing = append(missing, coverage.Gap{FromSlot: first, ToSlot: last})
+		}
+	}
+	c := l.Coverage()
+	if c.ToSlot == 0 {
+		add(from, to)
+		return missing
+	}
+	if c.FromSlot > 0 {
+		add(from, c.FromSlot-1)
+	}
+	for _, gap := range c.Gaps {
+		add(gap.FromSlot, gap.ToSlot)
+	}
+	add(c.ToSlot+1, to)
+	return missing
+}
+
+// For is the ledger as sources of one kind see it.
+func (l *Ledger) For(kind string) source.Ledger { return view{l, kind} }
+
+type view struct {
+	ledger *Ledger
+	kind   string
+}
+
+func (v view) Ingested(slot uint64, blockhash chain.Key) bool {
+	return v.ledger.Ingested(slot, blockhash)
+}
+
+func (v view) Resume() uint64 { return v.ledger.Resume(v.kind) }
+
+func (v view) Missing(from, to uint64) []coverage.Gap { return v.ledger.Missing(from, to) }

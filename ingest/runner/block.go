@@ -1,0 +1,194 @@
+package runner
+
+import (
+	"bytes"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/decode"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// output is what one block states.
+type output struct {
+	slot         uint64
+	transactions int
+	events       int
+	legs         int
+	// records are token events, swaps and enrichment requests that depend on the block alone; introduce adds sightings.
+	records []kafka.Record
+	// mints are those that the block introduces or speaks of, each once.
+	mints []mention
+	// pools are those that the block shows, each once; poolAt is their places.
+	pools  []*eventspb.Pool
+	poolAt map[chain.Key]int
+}
+
+// mention is how a block first speaks of a mint.
+type mention struct {
+	mint chain.Key
+	how  how
+	// sighting is the event to write if no earlier block introduced the mint; nil otherwise.
+	sighting *eventspb.TokenEvent
+}
+
+type how int
+
+const (
+	// spokenOf: an event is about the mint, and nothing in the block says what it is.
+	spokenOf how = iota
+	// sighted in a token balance.
+	sighted
+	// initialized in this block: nothing is left to ask.
+	initialized
+)
+
+// mentions collects mentions in the order of the block.
+type mentions struct {
+	list []mention
+	at   map[chain.Key]int
+}
+
+func (m *mentions) add(mint chain.Key, how how, sighting func() *eventspb.TokenEvent) {
+	i, ok := m.at[mint]
+	if !ok {
+		i = len(m.list)
+		m.at[mint] = i
+		m.list = append(m.list, mention{mint: mint, how: spokenOf})
+	}
+	if known := &m.list[i]; how > spokenOf && known.how == spokenOf { // the first that says what it is stays
+		known.how = how
+		if how == sighted {
+			known.sighting = sighting()
+		}
+	}
+}
+
+// decodeBlock decodes all transactions of the job's block. It is pure but for the metrics.
+func (r *Runner) decodeBlock(j *job) (output, error) {
+	block := j.block
+	out := output{slot: block.Slot, transactions: len(block.Transactions)}
+	found := mentions{at: make(map[chain.Key]int)}
+	asked := make(map[string]struct{})
+	for i := range block.Transactions {
+		tx := &block.Transactions[i]
+		for _, event := range r.decoder.Decode(tx, block.Slot, block.BlockTime) {
+			record, err := eventRecord(event, j.receivedAt)
+			if err != nil {
+				return output{}, err
+			}
+			out.records = append(out.records, record)
+			out.events++
+			r.metrics.event(schemas.KindOf(event))
+			found.event(event)
+			if request := metadataRequest(event, asked); request != nil {
+				if record, err = requestRecord(request, j.receivedAt); err != nil {
+					return output{}, err
+				}
+				out.records = append(out.records, record)
+				r.metrics.request(request.GetReason())
+			}
+		}
+		if err := r.swaps(&out, r.decoder.Swaps(tx, block.Slot, block.BlockTime), j.receivedAt); err != nil {
+			return output{}, err
+		}
+		for _, s := range decode.Sightings(tx) {
+			found.add(s.Mint, sighted, func() *eventspb.TokenEvent { return s.Event(tx, block.Slot, block.BlockTime) })
+		}
+	}
+	if err := r.addAccounts(&out, j); err != nil {
+		return output{}, err
+	}
+	out.mints = found.list
+	if j.slot != nil {
+		j.slot.TokenEvents, j.slot.SwapLegs = uint32(out.events), uint32(out.legs)
+	}
+	return out, nil
+}
+
+func (m *mentions) event(event *eventspb.TokenEvent) {
+	if len(event.GetMint()) != len(chain.Key{}) {
+		return
+	}
+	mint := chain.Key(event.GetMint())
+	if event.GetInitializeMint() != nil {
+		m.add(mint, initialized, nil)
+		return
+	}
+	m.add(mint, spokenOf, nil)
+}
+
+// metadataRequest asks for what an event's metadata points to: the off-chain metadata at its URI, or, where the event could not name
+// the mint, the metadata account itself. Once for each in a block, not in a run: what a block asks for must not depend on what an
+// earlier run had asked; enrichment itself leaves out what it has.
+func metadataRequest(event *eventspb.TokenEvent, asked map[string]struct{}) *eventspb.EnrichmentRequest {
+	set := event.GetMetadataSet()
+	if set == nil {
+		return nil
+	}
+	request := &eventspb.EnrichmentRequest{
+		Mint: event.GetMint(), Reason: eventspb.RequestReason_REQUEST_REASON_METADATA_SET, Slot: event.GetPosition().GetSlot(),
+	}
+	if len(event.GetMint()) == 0 {
+		request.MetadataAccount = set.GetMetadataAccount()
+	} else {
+		request.Uri = bytes.Clone(bytes.Trim(set.GetUri(), "\x00 \t\r\n"))
+		if len(request.GetUri()) == 0 {
+			return nil
+		}
+	}
+	key := string(request.GetMint()) + string(request.GetMetadataAccount()) + string(request.GetUri())
+	if _, ok := asked[key]; ok {
+		return nil
+	}
+	asked[key] = struct{}{}
+	return request
+}
+
+// introduce adds what depends on earlier blocks: a sighting and an enrichment request for each mint that no block before introduced, and a
+// request for a mint that this block only speaks of.
+func (r *Runner) introduce(j *job) error {
+	for _, m := range j.out.mints {
+		switch {
+		case m.how == initialized:
+			r.seen.add(m.mint, j.out.slot)
+			continue
+		case m.how == sighted && !r.seen.add(m.mint, j.out.slot), m.how == spokenOf && r.seen.has(m.mint):
+			continue
+		}
+		if m.sighting != nil {
+			record, err := eventRecord(m.sighting, j.receivedAt)
+			if err != nil {
+				return err
+			}
+			j.out.records = append(j.out.records, record)
+			r.metrics.event(schemas.KindSighting)
+		}
+		request := &eventspb.EnrichmentRequest{
+			Mint: bytes.Clone(m.mint[:]), Reason: eventspb.RequestReason_REQUEST_REASON_SIGHTED, Slot: j.out.slot,
+		}
+		record, err := requestRecord(request, j.receivedAt)
+		if err != nil {
+			return err
+		}
+		j.out.records = append(j.out.records, record)
+		r.metrics.request(request.GetReason())
+	}
+	j.out.mints = nil
+	return nil
+}
+
+// acknowledge takes note of a job all of whose records are in the log.
+func (r *Runner) acknowledge(j *job) {
+	if j.slot != nil {
+		r.ledger.Apply(j.slot)
+		r.metrics.slots.WithLabelValues(statusLabel(j.slot.GetStatus())).Inc()
+	}
+	if j.bare {
+		return
+	}
+	r.metrics.transactions.Add(float64(j.out.transactions))
+	r.status.acknowledged(&j.out, j.slot != nil)
+	r.metrics.slot.Set(float64(r.status.snapshot().Slot))
+}

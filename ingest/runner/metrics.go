@@ -1,0 +1,116 @@
+package runner
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// metrics are the runner's; all labels come from finite sets.
+type metrics struct {
+	transactions  prometheus.Counter
+	events        *prometheus.CounterVec
+	requests      *prometheus.CounterVec
+	facts         *prometheus.CounterVec
+	raw           *prometheus.CounterVec
+	ignored       *prometheus.CounterVec
+	slots         *prometheus.CounterVec
+	legs          *prometheus.CounterVec
+	routes        *prometheus.CounterVec
+	pools         *prometheus.CounterVec
+	known         prometheus.Counter
+	refused       prometheus.Counter
+	decodeSeconds prometheus.Histogram
+	inFlight      prometheus.Gauge
+	slot          prometheus.Gauge
+}
+
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_ingest_" + name, Help: help})
+	}
+	vector := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mintlake_ingest_" + name, Help: help}, labels)
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "mintlake_ingest_" + name, Help: help})
+	}
+	m := &metrics{
+		transactions: counter("transactions_total", "Transactions acknowledged, votes and failed ones included where the source gives them."),
+		events:       vector("events_total", "Token events decoded, by kind; sightings are those written.", "kind"),
+		requests:     vector("enrichment_requests_total", "Enrichment requests written, by reason.", "reason"),
+		facts:        vector("account_facts_total", "Facts written of accounts that the stream showed, by kind.", "kind"),
+		raw:          vector("raw_instructions_total", "Instructions of known programs kept unread, by program and reason.", "program", "reason"),
+		ignored:      vector("ignored_instructions_total", "Instructions that change no mint, by program and reason.", "program", "reason"),
+		slots:        vector("slots_total", "Slot records acknowledged, by status.", "status"),
+		legs:         vector("swap_legs_total", "Swap legs decoded, by venue and by how many sources state their amounts: two (or more), one, none, or disagree.", "venue", "sources"),
+		routes:       vector("swap_routes_total", "Aggregators' routes decoded, by aggregator.", "aggregator"),
+		pools:        vector("pools_total", "Pool records written, by venue: created ones and those seen first.", "venue"),
+		known:        counter("known_blocks_total", "Blocks left out because the ledger has them."),
+		refused:      counter("refused_inputs_total", "Inputs that could not be read."),
+		decodeSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "mintlake_ingest_decode_seconds", Help: "Time to decode one block.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8),
+		}),
+		inFlight: gauge("in_flight_blocks", "Blocks between source and acknowledgement."),
+		slot:     gauge("slot", "Highest slot acknowledged."),
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{
+		m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.known, m.refused, m.decodeSeconds, m.inFlight, m.slot,
+	} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("register ingest metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) event(kind schemas.Kind) { m.events.WithLabelValues(string(kind)).Inc() }
+
+func (m *metrics) request(reason eventspb.RequestReason) {
+	label := "sighted"
+	if reason == eventspb.RequestReason_REQUEST_REASON_METADATA_SET {
+		label = "metadata_set"
+	}
+	m.requests.WithLabelValues(label).Inc()
+}
+
+// leg counts a leg by how well its amounts are known.
+func (m *metrics) leg(leg *eventspb.SwapLeg) {
+	sources := "two"
+	switch n := bits.OnesCount32(leg.GetAgreed()); {
+	case leg.GetDisagreed() != 0:
+		sources = "disagree"
+	case n == 1:
+		sources = "one"
+	case n == 0:
+		sources = "none"
+	}
+	m.legs.WithLabelValues(leg.GetVenue(), sources).Inc()
+}
+
+// Ignored implements decode.Observer.
+func (m *metrics) Ignored(program, reason string) { m.ignored.WithLabelValues(program, reason).Inc() }
+
+// Raw implements decode.Observer.
+func (m *metrics) Raw(program, reason string) { m.raw.WithLabelValues(program, reason).Inc() }
+
+func statusLabel(status eventspb.SlotStatus) string {
+	switch status {
+	case eventspb.SlotStatus_SLOT_STATUS_INGESTED:
+		return "ingested"
+	case eventspb.SlotStatus_SLOT_STATUS_SKIPPED:
+		return "skipped"
+	case eventspb.SlotStatus_SLOT_STATUS_DEAD:
+		return "dead"
+	default:
+		return "unknown"
+	}
+}

@@ -1,0 +1,123 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// MintLogConfig configures a MintLog.
+type MintLogConfig struct {
+	// Brokers are host:port addresses. Required.
+	Brokers []string
+	// MaxRecords bounds what is read of each partition, from its end backwards. Default 250,000: about a second each.
+	MaxRecords int64
+}
+
+// MintLog reads from chain.token-events.v1 which mints it introduces: a MintReader for a start that goes on exactly where the
+// last run stopped.
+type MintLog struct {
+	cfg  MintLogConfig
+	deps kafka.Deps
+}
+
+// NewMintLog checks the configuration; it does no I/O.
+func NewMintLog(cfg MintLogConfig, deps kafka.Deps) (*MintLog, error) {
+	if len(cfg.Brokers) == 0 || cfg.MaxRecords < 0 {
+		return nil, errors.New("new mint log: brokers are required, and no negative bound")
+	}
+	if cfg.MaxRecords == 0 {
+		cfg.MaxRecords = 250_000
+	}
+	return &MintLog{cfg: cfg, deps: deps}, nil
+}
+
+// ReadMints visits the mints of sighting and initialize_mint events up to the end that the topic had when the call began.
+func (l *MintLog) ReadMints(ctx context.Context, visit func(mint chain.Key, slot uint64)) error {
+	starts, ends, err := l.bounds(ctx)
+	if err != nil {
+		return fmt.Errorf("read mints of the log: %w", err)
+	}
+	tailer, err := kafka.NewTailer(kafka.TailerConfig{
+		Brokers: l.cfg.Brokers, Topics: []string{schemas.TopicTokenEvents}, Start: starts, Name: "mints",
+	}, l.deps)
+	if err != nil {
+		return fmt.Errorf("read mints of the log: %w", err)
+	}
+	defer tailer.Close()
+	for !reached(starts, ends) {
+		records, err := tailer.FetchBatch(ctx, 10_000, 10*time.Millisecond)
+		if err != nil {
+			return fmt.Errorf("read mints of the log: %w", err)
+		}
+		for i := range records {
+			if mint, slot, ok := introduction(&records[i]); ok {
+				visit(mint, slot)
+			}
+		}
+		for partition, position := range tailer.Positions() {
+			starts[partition] = max(starts[partition], position)
+		}
+	}
+	return nil
+}
+
+// bounds are the offsets to read from and to.
+func (l *MintLog) bounds(ctx context.Context) (starts, ends map[kafka.TopicPartition]int64, err error) {
+	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: l.cfg.Brokers}, l.deps)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer admin.Close()
+	topics := []string{schemas.TopicTokenEvents}
+	if starts, err = admin.StartOffsets(ctx, topics); err != nil {
+		return nil, nil, err
+	}
+	if ends, err = admin.EndOffsets(ctx, topics); err != nil {
+		return nil, nil, err
+	}
+	for partition, end := range ends {
+		starts[partition] = max(starts[partition], end-l.cfg.MaxRecords)
+	}
+	return starts, ends, nil
+}
+
+func reached(positions, ends map[kafka.TopicPartition]int64) bool {
+	for partition, end := range ends {
+		if positions[partition] < end {
+			return false
+		}
+	}
+	return true
+}
+
+// introduction reads the mint and slot of a record that introduces a mint, from its key and headers alone.
+func introduction(record *kafka.Record) (mint chain.Key, slot uint64, ok bool) {
+	var position string
+	for _, h := range record.Headers {
+		switch h.Key {
+		case schemas.HeaderType:
+			kind := string(h.Value)
+			if kind != typeTokenEvent+string(schemas.KindSighting) && kind != typeTokenEvent+string(schemas.KindInitializeMint) {
+				return chain.Key{}, 0, false
+			}
+			ok = true
+		case schemas.HeaderPosition:
+			position = string(h.Value)
+		}
+	}
+	raw, err := base58.Decode(string(record.Key))
+	if !ok || err != nil || len(raw) != len(mint) || len(position) != 32 {
+		return chain.Key{}, 0, false
+	}
+	slot, err = strconv.ParseUint(position[:16], 16, 64)
+	return chain.Key(raw), slot, err == nil
+}

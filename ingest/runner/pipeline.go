@@ -1,0 +1,254 @@
+package runner
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// job is one block on its way from the source to its slot record.
+type job struct {
+	// block is nil where only a slot record is to be written; let go of once decoded.
+	block      *chain.Block
+	receivedAt time.Time
+	// slot is written once everything else is acknowledged; nil for lone transactions.
+	slot *eventspb.SlotRecord
+	// bare: there is a slot record and no block.
+	bare bool
+
+	// decoded is closed when out is there.
+	decoded chan struct{}
+	out     output
+	// produced is closed when the records of out are acknowledged, or err says why not.
+	produced chan struct{}
+	err      error
+}
+
+// pipeline takes blocks through four steps: workers decode them in parallel; sequence, in order, leaves out what earlier blocks said; the
+// records of several blocks are under way at once; commit, in order, writes the slot records.
+type pipeline struct {
+	runner *Runner
+	base   context.Context //nolint:containedctx // the life of the pipeline, which outlives the sources' context
+	cancel context.CancelCauseFunc
+
+	room    chan struct{} // one token for each job in flight
+	mu      sync.Mutex    // keeps work and ordered in the same order
+	closed  bool
+	work    chan *job
+	ordered chan *job
+	commits chan *job
+	steps   sync.WaitGroup
+}
+
+func newPipeline(base context.Context, r *Runner, cancel context.CancelCauseFunc) *pipeline {
+	n := r.cfg.MaxInFlight
+	return &pipeline{
+		runner: r, base: base, cancel: cancel, room: make(chan struct{}, n),
+		work: make(chan *job, n), ordered: make(chan *job, n), commits: make(chan *job, n),
+	}
+}
+
+// fail ends the run with err.
+func (p *pipeline) fail(err error) { p.cancel(err) }
+
+// submit waits for room and puts the job on its way. It returns ctx's error, or the pipeline's when that ended.
+func (p *pipeline) submit(ctx context.Context, j *job) error {
+	select {
+	case p.room <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.base.Done():
+		return context.Cause(p.base)
+	}
+	j.decoded, j.produced = make(chan struct{}), make(chan struct{})
+	p.runner.metrics.inFlight.Inc()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return context.Canceled // a source that outlived its own Run
+	}
+	p.work <- j // never blocks: there is room for all in flight
+	p.ordered <- j
+	return nil
+}
+
+// start starts the steps. The first that fails ends the others.
+func (p *pipeline) start() {
+	for range p.runner.cfg.Workers {
+		p.step(p.decode)
+	}
+	p.step(p.sequence)
+	p.step(p.commit)
+}
+
+func (p *pipeline) step(run func(context.Context) error) {
+	p.steps.Go(func() {
+		if err := run(p.base); err != nil {
+			p.fail(err)
+		}
+	})
+}
+
+// drain says that no more jobs come and waits until those under way are done, or one of them failed.
+func (p *pipeline) drain() {
+	p.mu.Lock()
+	p.closed = true
+	close(p.work)
+	close(p.ordered)
+	p.mu.Unlock()
+	p.steps.Wait()
+}
+
+func (p *pipeline) decode(ctx context.Context) error {
+	for j := range p.work {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if j.block != nil {
+			begin := time.Now()
+			out, err := p.runner.decodeBlock(j)
+			if err != nil {
+				return err
+			}
+			p.runner.metrics.decodeSeconds.Observe(time.Since(begin).Seconds())
+			j.out, j.block = out, nil
+		}
+		close(j.decoded)
+	}
+	return nil
+}
+
+// sequence runs alone, in the order of the source: what it leaves out depends on that order and on nothing else.
+func (p *pipeline) sequence(ctx context.Context) error {
+	defer close(p.commits)
+	for j := range p.ordered {
+		select {
+		case <-j.decoded:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := p.runner.introduce(j); err != nil {
+			return err
+		}
+		if err := p.runner.introducePools(j); err != nil {
+			return err
+		}
+		p.commits <- j // never blocks: there is room for all in flight
+		if len(j.out.records) == 0 {
+			close(j.produced)
+			continue
+		}
+		p.steps.Go(func() {
+			j.err = p.runner.deps.Producer.Produce(ctx, j.out.records...)
+			close(j.produced) // commit looks at err, in order
+		})
+	}
+	return nil
+}
+
+// maxCommit bounds the slot records written at once.
+const maxCommit = 256
+
+// commit writes slot records in order, as many at once as are ready.
+func (p *pipeline) commit(ctx context.Context) error {
+	var next *job
+	for {
+		batch, following, err := p.ready(ctx, next)
+		if err != nil {
+			return err
+		}
+		if len(batch) == 0 {
+			return nil
+		}
+		next = following
+		if err := p.writeSlots(ctx, batch); err != nil {
+			return err
+		}
+		for _, j := range batch {
+			p.runner.acknowledge(j)
+			p.runner.metrics.inFlight.Dec()
+			<-p.room
+		}
+	}
+}
+
+// ready waits for the next job to be acknowledged and adds those behind it that already are. first is the job that the last call
+// returned as following: taken from the queue, not yet acknowledged then.
+func (p *pipeline) ready(ctx context.Context, first *job) (batch []*job, following *job, err error) {
+	if first == nil {
+		j, ok := <-p.commits
+		if !ok {
+			return nil, nil, context.Cause(ctx)
+		}
+		first = j
+	}
+	select {
+	case <-first.produced:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	if first.err != nil {
+		return nil, nil, first.err
+	}
+	batch = append(batch, first)
+	for len(batch) < maxCommit {
+		select {
+		case j, ok := <-p.commits:
+			if !ok {
+				return batch, nil, nil
+			}
+			select {
+			case <-j.produced:
+				if j.err != nil {
+					return batch, j, nil // those before it are still good
+				}
+				batch = append(batch, j)
+			default:
+				return batch, j, nil
+			}
+		default:
+			return batch, nil, nil
+		}
+	}
+	return batch, nil, nil
+}
+
+func (p *pipeline) writeSlots(ctx context.Context, batch []*job) error {
+	var records []kafka.Record
+	latest := make(map[uint64]eventspb.SlotStatus)
+	for _, j := range batch {
+		if j.slot == nil {
+			continue
+		}
+		if j.bare && !p.news(j.slot, latest) {
+			j.slot = nil
+			continue
+		}
+		latest[j.slot.GetSlot()] = j.slot.GetStatus()
+		record, err := ledgerRecord(j.slot, j.receivedAt)
+		if err != nil {
+			return err
+		}
+		records = append(records, record)
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	return p.runner.deps.Producer.Produce(ctx, records...)
+}
+
+// news says whether a bare slot record tells anything that the ledger and the records before it in the batch do not.
+func (p *pipeline) news(record *eventspb.SlotRecord, latest map[uint64]eventspb.SlotStatus) bool {
+	known, ok := latest[record.GetSlot()]
+	if !ok {
+		known = p.runner.ledger.Status(record.GetSlot())
+	}
+	if record.GetStatus() == eventspb.SlotStatus_SLOT_STATUS_DEAD {
+		return known != record.GetStatus()
+	}
+	return known == eventspb.SlotStatus_SLOT_STATUS_UNSPECIFIED
+}

@@ -1,0 +1,237 @@
+// Package runner runs ingest: it takes blocks from the sources, decodes them and writes what they state to Kafka.
+//
+// In: blocks of one or more sources, one source after the other. Out: records of chain.token-events.v1, registry.enrichment-requests.v1,
+// registry.enrichments.v1 (accounts that a stream showed), chain.slots.v1 and registry.dead-letters.v1. Guarantees: a block's slot record is written only after every other record of the block is
+// acknowledged, and slot records in the order of the blocks; so after a crash the ledger says exactly what has to be read again, and reading
+// it again writes the same records (only received-at and the source's status differ). Blocks in the ledger are not written twice. Memory
+// is bounded by MaxInFlight blocks.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/decode"
+	"github.com/mintlake/mintlake/ingest/ledger"
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/registry/coverage"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Producer writes records; it returns nil only when all of them are acknowledged, and retries by itself what can be retried: its error
+// ends the run.
+type Producer interface {
+	Produce(ctx context.Context, records ...kafka.Record) error
+}
+
+// LedgerReader reads the slot records of earlier runs, in the order of the log, up to its present end.
+type LedgerReader interface {
+	ReadSlots(ctx context.Context, visit func(*eventspb.SlotRecord)) error
+}
+
+// MintReader reads which mints the log already introduces: those of sighting and initialize_mint events, with the slot of the
+// event. It may leave some out; then a mint is sighted once more, which changes no token.
+type MintReader interface {
+	ReadMints(ctx context.Context, visit func(mint chain.Key, slot uint64)) error
+}
+
+// Config configures a Runner. The zero value of each field takes its default.
+type Config struct {
+	// Sources run one after the other; an endless one must be the last. None: the run is done at once.
+	Sources []source.Source
+	// Workers decode blocks in parallel. Default 2.
+	Workers int
+	// MaxInFlight bounds the blocks (and lone transactions) between source and acknowledgement. Default 32.
+	MaxInFlight int
+	// MaxSeenMints bounds the memory of mints already sighted, about 40 bytes each. Beyond it the longest unseen are forgotten and
+	// sighted again; pools likewise. Default 2,000,000.
+	MaxSeenMints int
+	// ResumeReach: see ledger.New. Default ledger.DefaultReach.
+	ResumeReach uint64
+	// Beside says that this run works beside another one, whose status is the one to show: it writes no status records.
+	Beside bool
+	// StatusInterval is the time between status records. Default 1 s.
+	StatusInterval time.Duration
+	// Grace is how long a stop waits for blocks under way. Default 5 s.
+	Grace time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	defaults := func(value *int, fallback int) {
+		if *value == 0 {
+			*value = fallback
+		}
+	}
+	defaults(&c.Workers, 2)
+	defaults(&c.MaxInFlight, 32)
+	defaults(&c.MaxSeenMints, 2_000_000)
+	if c.StatusInterval == 0 {
+		c.StatusInterval = time.Second
+	}
+	if c.Grace == 0 {
+		c.Grace = 5 * time.Second
+	}
+	return c
+}
+
+// Deps are the runner's collaborators. Producer is required.
+type Deps struct {
+	Producer Producer
+	// Ledger may be nil: then nothing was ingested before.
+	Ledger LedgerReader
+	// Mints may be nil: then every mint is sighted anew in each run.
+	Mints MintReader
+	// Logger may be nil: then nothing is logged.
+	Logger *slog.Logger
+	// Registerer may be nil: then the metrics go nowhere.
+	Registerer prometheus.Registerer
+	// Clock tells received-at where a source does not, and the time of status records. Default time.Now.
+	Clock func() time.Time
+}
+
+// Runner runs ingest once.
+type Runner struct {
+	cfg     Config
+	deps    Deps
+	log     *slog.Logger
+	metrics *metrics
+	decoder *decode.Decoder
+	ledger  *ledger.Ledger
+	seen    *seenMints
+	pools   *seenMints
+	status  *status
+}
+
+// New checks the configuration and registers the metrics; it does no I/O.
+func New(cfg Config, deps Deps) (*Runner, error) {
+	if deps.Producer == nil {
+		return nil, errors.New("new ingest runner: no producer")
+	}
+	if cfg.Workers < 0 || cfg.MaxInFlight < 0 || cfg.MaxSeenMints < 0 || cfg.StatusInterval < 0 || cfg.Grace < 0 {
+		return nil, errors.New("new ingest runner: negative setting")
+	}
+	for i, s := range cfg.Sources {
+		if s == nil {
+			return nil, fmt.Errorf("new ingest runner: source %d is nil", i)
+		}
+	}
+	cfg = cfg.withDefaults()
+	m, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("new ingest runner: %w", err)
+	}
+	if deps.Clock == nil {
+		deps.Clock = time.Now
+	}
+	r := &Runner{
+		cfg: cfg, deps: deps, log: deps.Logger, metrics: m, decoder: decode.New(m),
+		ledger: ledger.New(cfg.ResumeReach), seen: newSeenMints(cfg.MaxSeenMints), pools: newSeenMints(cfg.MaxSeenMints), status: newStatus(deps.Clock),
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	return r, nil
+}
+
+// Coverage is what is ingested now, earlier runs included.
+func (r *Runner) Coverage() coverage.Coverage { return r.ledger.Coverage() }
+
+// Run ingests until the sources are done, ctx ends, or something fails that retrying cannot mend. It returns nil when the sources are
+// done and everything is acknowledged, and when ctx ended; blocks under way get Config.Grace to finish. A Runner runs once.
+func (r *Runner) Run(ctx context.Context) error {
+	if err := r.load(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	// What is under way goes on for the grace period when ctx ends; a failure ends everything at once.
+	base, fail := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer fail(nil)
+	stopGrace := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(r.cfg.Grace, func() { fail(errGraceOver) })
+		context.AfterFunc(base, func() { timer.Stop() })
+	})
+	defer stopGrace()
+
+	p := newPipeline(base, r, fail)
+	reports := make(chan struct{})
+	var reporting sync.WaitGroup
+	reporting.Go(func() { r.report(base, fail, reports) })
+	p.start()
+	done, err := r.runSources(ctx, p)
+	p.drain()
+	close(reports)
+	reporting.Wait()
+	if cause := context.Cause(base); cause != nil {
+		err = cause
+	}
+	switch {
+	case errors.Is(err, errGraceOver):
+		r.log.Warn("stopped before every block under way was acknowledged; they will be read again")
+		return nil
+	case err != nil:
+		return fmt.Errorf("ingest: %w", err)
+	}
+	r.status.finish(done)
+	if err := r.produceStatus(base); err != nil && !errors.Is(context.Cause(base), errGraceOver) {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	return nil
+}
+
+// errGraceOver ends what is under way when a stop has waited long enough.
+var errGraceOver = errors.New("grace period is over")
+
+// load reads what earlier runs left in the log.
+func (r *Runner) load(ctx context.Context) error {
+	if r.deps.Ledger != nil {
+		if err := r.deps.Ledger.ReadSlots(ctx, r.ledger.Apply); err != nil {
+			return fmt.Errorf("ingest: read slot ledger: %w", err)
+		}
+	}
+	if r.deps.Mints == nil {
+		return nil
+	}
+	err := r.deps.Mints.ReadMints(ctx, func(mint chain.Key, slot uint64) {
+		// A mint of a block without a slot record does not count: that block is ingested anew, with its sightings and requests.
+		if r.ledger.Status(slot) == eventspb.SlotStatus_SLOT_STATUS_INGESTED {
+			r.seen.add(mint, slot)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("ingest: read known mints: %w", err)
+	}
+	return nil
+}
+
+// runSources runs the sources in turn; done says that the last one ended by itself.
+func (r *Runner) runSources(ctx context.Context, p *pipeline) (done bool, err error) {
+	sources, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(p.base, stop)() // a failure stops the sources too
+	for i, s := range r.cfg.Sources {
+		kind := s.Kind()
+		r.status.begin(i, kind, r.ledger.Highest(kind))
+		r.log.Info("source begins", "source", kind, "resume_slot", r.ledger.Resume(kind))
+		if err := s.Run(sources, r.ledger.For(kind), &sink{runner: r, pipeline: p, kind: kind, index: i}); err != nil {
+			if ctx.Err() != nil || p.base.Err() != nil {
+				return false, nil
+			}
+			return false, fmt.Errorf("source %s: %w", kind, err)
+		}
+		if sources.Err() != nil {
+			return false, nil
+		}
+		r.log.Info("source is done", "source", kind)
+	}
+	return true, nil
+}

@@ -1,0 +1,44 @@
+package runner
+
+import "github.com/mintlake/mintlake/ingest/chain"
+
+// seenMints remembers mints and the lowest slot each was seen at, up to a bound. It holds two generations: when the younger one has half the bound, it becomes the older one
+// and the older one is forgotten; a mint that is asked for moves to the younger. So what is in use stays, without a list to keep.
+//
+// Keys are the first 16 bytes of a mint: two mints that share them cannot be found.
+type seenMints struct {
+	half         int
+	young, older map[[16]byte]uint64
+}
+
+func newSeenMints(limit int) *seenMints {
+	return &seenMints{half: max(limit/2, 1), young: make(map[[16]byte]uint64)}
+}
+
+func (s *seenMints) has(mint chain.Key) bool {
+	k := [16]byte(mint[:16])
+	if _, ok := s.young[k]; ok {
+		return true
+	}
+	_, ok := s.older[k]
+	return ok
+}
+
+// add remembers the mint and says whether that is news: it is new, or was seen at higher slots only, as when a gap is filled behind
+// the stream.
+func (s *seenMints) add(mint chain.Key, slot uint64) bool {
+	k := [16]byte(mint[:16])
+	lowest, known := s.young[k]
+	if !known {
+		lowest, known = s.older[k]
+		if len(s.young) >= s.half {
+			s.young, s.older = make(map[[16]byte]uint64), s.young
+		}
+	}
+	news := !known || slot < lowest
+	if news {
+		lowest = slot
+	}
+	s.young[k] = lowest
+	return news
+}

@@ -1,0 +1,94 @@
+package runner
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// sink is what a source hands its blocks to.
+type sink struct {
+	runner   *Runner
+	pipeline *pipeline
+	kind     string
+	index    int
+}
+
+// Block passes a block on, unless the ledger has it.
+func (s *sink) Block(ctx context.Context, block *chain.Block) error {
+	if block.Whole && s.runner.ledger.Ingested(block.Slot, block.Blockhash) {
+		s.runner.metrics.known.Inc()
+		return ctx.Err()
+	}
+	j := &job{block: block, receivedAt: block.ReceivedAt}
+	if j.receivedAt.IsZero() {
+		j.receivedAt = s.runner.deps.Clock()
+	}
+	if block.Whole {
+		j.slot = slotRecord(block, s.kind)
+	}
+	return s.pipeline.submit(ctx, j)
+}
+
+// Skipped writes a slot record, unless the ledger knows the slot by then.
+func (s *sink) Skipped(ctx context.Context, slot uint64) error {
+	return s.bare(ctx, slot, eventspb.SlotStatus_SLOT_STATUS_SKIPPED)
+}
+
+// Dead writes a slot record, unless the ledger has it as dead by then.
+func (s *sink) Dead(ctx context.Context, slot uint64) error {
+	return s.bare(ctx, slot, eventspb.SlotStatus_SLOT_STATUS_DEAD)
+}
+
+// bare submits a slot record without a block. Whether it says anything new is decided in its turn, since a block of the slot may be under way.
+func (s *sink) bare(ctx context.Context, slot uint64, status eventspb.SlotStatus) error {
+	return s.pipeline.submit(ctx, &job{
+		receivedAt: s.runner.deps.Clock(),
+		slot:       &eventspb.SlotRecord{Slot: slot, Status: status, Source: s.kind},
+		bare:       true,
+	})
+}
+
+// maxReason bounds the text of a refusal, in bytes.
+const maxReason = 500
+
+// Refused counts an input and writes it to the dead letters. It returns when that is acknowledged; a failure ends the run.
+func (s *sink) Refused(ctx context.Context, name string, err error) {
+	r := s.runner
+	name, reason := shorten(name), shorten(err.Error())
+	r.metrics.refused.Inc()
+	r.status.refuse(name + ": " + reason)
+	r.log.Warn("input refused", "source", s.kind, "input", name, "err", err)
+	value, marshalErr := proto.Marshal(&eventspb.DeadLetter{Source: deadLetterSource, Reason: reason, Key: []byte(name)})
+	if marshalErr != nil {
+		s.pipeline.fail(marshalErr)
+		return
+	}
+	record := kafka.Record{
+		Topic: schemas.TopicDeadLetters, Key: []byte(deadLetterSource), Value: value,
+		Headers: headers(typeDeadLetter, r.deps.Clock(), nil),
+	}
+	if err := r.deps.Producer.Produce(s.pipeline.base, record); err != nil && ctx.Err() == nil {
+		s.pipeline.fail(err)
+	}
+}
+
+// Progress notes how much of the source has been read.
+func (s *sink) Progress(read, total uint64) { s.runner.status.progress(s.index, read, total) }
+
+// shorten makes text valid UTF-8 of at most maxReason bytes.
+func shorten(text string) string {
+	if len(text) > maxReason {
+		text = text[:maxReason]
+	}
+	if utf8.ValidString(text) {
+		return text
+	}
+	return string([]rune(text[:min(len(text), maxReason/3)])) // an invalid byte becomes three
+}

@@ -1,0 +1,145 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// ErrKilled ends a run whose log was killed.
+var ErrKilled = errors.New("killed")
+
+// Log is a broker in memory: what ingest writes to, and what it reads at its start. Safe for concurrent use.
+type Log struct {
+	mu     sync.Mutex
+	killed bool
+	// Events, Facts, Slots and DeadLetters are what was written, in order.
+	Events      []*eventspb.TokenEvent
+	Facts       []*eventspb.Enrichment
+	Slots       []*eventspb.SlotRecord
+	DeadLetters []*eventspb.DeadLetter
+}
+
+// Produce takes records; a killed log fails with a part of them written.
+func (l *Log) Produce(ctx context.Context, records ...kafka.Record) error {
+	time.Sleep(time.Millisecond)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range records {
+		if l.killed && i >= len(records)/2 {
+			return ErrKilled
+		}
+		if err := l.take(&records[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Log) take(r *kafka.Record) error {
+	var err error
+	switch r.Topic {
+	case schemas.TopicTokenEvents:
+		e := new(eventspb.TokenEvent)
+		err = proto.Unmarshal(r.Value, e)
+		l.Events = append(l.Events, e)
+	case schemas.TopicEnrichments:
+		e := new(eventspb.Enrichment)
+		err = proto.Unmarshal(r.Value, e)
+		l.Facts = append(l.Facts, e)
+	case schemas.TopicDeadLetters:
+		d := new(eventspb.DeadLetter)
+		err = proto.Unmarshal(r.Value, d)
+		l.DeadLetters = append(l.DeadLetters, d)
+	case schemas.TopicSlots:
+		if string(r.Key) == schemas.SourceStatusKey {
+			return nil
+		}
+		s := new(eventspb.SlotRecord)
+		err = proto.Unmarshal(r.Value, s)
+		l.Slots = append(l.Slots, s)
+	}
+	return err
+}
+
+// Kill makes every further Produce fail, until Revive.
+func (l *Log) Kill() { l.set(true) }
+
+// Revive lets the log be written again.
+func (l *Log) Revive() { l.set(false) }
+
+func (l *Log) set(killed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.killed = killed
+}
+
+// ReadSlots gives the slot records in order.
+func (l *Log) ReadSlots(_ context.Context, visit func(*eventspb.SlotRecord)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.Slots {
+		visit(s)
+	}
+	return nil
+}
+
+// ReadMints gives the mints that the log introduces.
+func (l *Log) ReadMints(_ context.Context, visit func(chain.Key, uint64)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.Events {
+		if e.GetSighting() != nil || e.GetInitializeMint() != nil {
+			visit(chain.Key(e.GetMint()), e.GetPosition().GetSlot())
+		}
+	}
+	return nil
+}
+
+// Registry is the fold of the facts that were read before, of the accounts and of the events.
+func (l *Log) Registry(before []*eventspb.Enrichment) map[string]*registry.State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	states := map[string]*registry.State{}
+	apply := func(facts []registry.Fact) {
+		for _, fact := range facts {
+			if states[fact.Mint] == nil {
+				states[fact.Mint] = new(registry.State)
+			}
+			states[fact.Mint].Apply(fact)
+		}
+	}
+	for _, read := range before {
+		apply(registry.FactsOfEnrichment(read))
+	}
+	for _, e := range l.Events {
+		apply(registry.FactsOfEvent(e))
+	}
+	for _, e := range l.Facts {
+		apply(registry.FactsOfEnrichment(e))
+	}
+	return states
+}
+
+// Statuses is the last word on each slot.
+func (l *Log) Statuses() map[uint64]eventspb.SlotStatus {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[uint64]eventspb.SlotStatus{}
+	for _, s := range l.Slots {
+		out[s.GetSlot()] = s.GetStatus()
+	}
+	return out
+}

@@ -1,0 +1,344 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
+)
+
+// Provider is a Geyser server of a world. Make and use it within one synctest bubble: its clock is the bubble's.
+type Provider struct {
+	pb.UnimplementedGeyserServer
+	world    *World
+	plan     *Plan
+	began    time.Time
+	timeline []moment
+	never    map[uint64]bool
+	betrayed []uint64
+	listener *bufconn.Listener
+	server   *grpc.Server
+
+	mu       sync.Mutex
+	sessions uint64
+	rng      *rand.Rand // of the connections
+}
+
+// moment is a message that the stream has from some time on.
+type moment struct {
+	at    time.Duration
+	slot  uint64
+	block bool
+	// account: only for those who asked for accounts.
+	account bool
+	data    []byte
+}
+
+// NewProvider starts the server; the world begins now.
+func NewProvider(w *World, plan *Plan) *Provider {
+	p := &Provider{world: w, plan: plan, began: time.Now(), listener: bufconn.Listen(1 << 20), never: map[uint64]bool{}, rng: random(w.Seed, 3)}
+	rng := random(w.Seed, 4)
+	for _, s := range w.Slots {
+		if s.Confirmed < w.Calm && rng.Float64() < plan.Never {
+			p.never[s.Number] = true
+		}
+		p.statuses(s, rng)
+		p.accounts(s, rng)
+		if s.Fate == Lost && plan.Betrays > 0 && rng.Float64() < plan.Betrays && w.At(s.Block.Parent) != nil && w.At(s.Block.Parent).Fate == OnChain {
+			p.betrayed = append(p.betrayed, s.Number)
+			p.timeline = append(p.timeline, moment{at: s.Confirmed, slot: s.Number, block: true, data: s.Block.Update()})
+		}
+		if s.Fate == OnChain {
+			p.timeline = append(p.timeline, moment{at: s.Confirmed, slot: s.Number, block: true, data: s.Block.Update()})
+		}
+	}
+	slices.SortStableFunc(p.timeline, func(a, b moment) int { return int(a.at - b.at) })
+	p.server = grpc.NewServer(grpc.ForceServerCodecV2(codec{}))
+	pb.RegisterGeyserServer(p.server, p)
+	go func() { _ = p.server.Serve(cutting{p.listener, p}) }()
+	return p
+}
+
+// Stop ends the server.
+func (p *Provider) Stop() { p.server.Stop() }
+
+// Dial connects to the server.
+func (p *Provider) Dial(ctx context.Context, _ string) (net.Conn, error) {
+	return p.listener.DialContext(ctx)
+}
+
+// Betrayed are the slots whose losing block the stream gives as confirmed.
+func (p *Provider) Betrayed() []uint64 { return p.betrayed }
+
+// Now is how long the world has been.
+func (p *Provider) Now() time.Duration { return time.Since(p.began) }
+
+func (p *Provider) statuses(s *Slot, rng *rand.Rand) {
+	say := func(at time.Duration, st pb.SlotStatus, parent *uint64) {
+		if p.plan.Statuses == StatusNone || p.plan.Statuses == StatusSome && rng.IntN(2) == 0 {
+			return
+		}
+		if p.plan.StatusDelay > 0 {
+			at += time.Duration(rng.Int64N(int64(p.plan.StatusDelay)))
+		}
+		p.timeline = append(p.timeline, moment{at: at, slot: s.Number, data: marshal(&pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Slot{
+			Slot: &pb.SubscribeUpdateSlot{Slot: s.Number, Parent: parent, Status: st}}})})
+	}
+	if s.Block == nil {
+		return
+	}
+	parent, step := &s.Block.Parent, p.world.SlotTime/4
+	say(s.Begins, pb.SlotStatus_SLOT_FIRST_SHRED_RECEIVED, nil)
+	say(s.Begins+step, pb.SlotStatus_SLOT_CREATED_BANK, parent)
+	if s.Fate == Dead {
+		say(s.Begins+2*step, pb.SlotStatus_SLOT_DEAD, parent)
+		return
+	}
+	say(s.Begins+3*step, pb.SlotStatus_SLOT_COMPLETED, nil)
+	say(s.Begins+4*step, pb.SlotStatus_SLOT_PROCESSED, parent)
+	if s.Fate != OnChain {
+		return
+	}
+	if !p.world.Alpenglow || rng.IntN(2) == 0 { // fast finalisation passes confirmation over
+		say(s.Confirmed, pb.SlotStatus_SLOT_CONFIRMED, parent)
+	}
+	say(s.Finalized, pb.SlotStatus_SLOT_FINALIZED, parent)
+}
+
+// accounts tells what the block's transactions wrote: a good server waits for the block to be confirmed, another does not, and tells of
+// blocks that never are.
+func (p *Provider) accounts(s *Slot, rng *rand.Rand) {
+	if s.Block == nil || p.plan.Accounts == AccountsConfirmed && s.Fate != OnChain {
+		return
+	}
+	at := s.Confirmed
+	if p.plan.Accounts == AccountsEarly {
+		at = s.Begins + time.Duration(rng.Int64N(int64(p.world.SlotTime)))
+	}
+	for _, data := range s.Block.AccountUpdates() {
+		p.timeline = append(p.timeline, moment{at: at, slot: s.Number, account: true, data: data})
+	}
+}
+
+// head is the place in the timeline up to which everything has happened.
+func (p *Provider) head() int {
+	now := p.Now()
+	at, _ := slices.BinarySearchFunc(p.timeline, now, func(m moment, now time.Duration) int {
+		if m.at <= now {
+			return -1
+		}
+		return 1
+	})
+	return at
+}
+
+// oldest is the first slot that from_slot reaches.
+func (p *Provider) oldest() uint64 {
+	top := uint64(firstSlot)
+	for _, m := range p.timeline[:p.head()] {
+		top = max(top, m.slot)
+	}
+	return top - min(p.plan.Window, top-firstSlot)
+}
+
+// SubscribeReplayInfo tells the oldest slot that can be replayed.
+func (p *Provider) SubscribeReplayInfo(context.Context, *pb.SubscribeReplayInfoRequest) (*pb.SubscribeReplayInfoResponse, error) {
+	switch {
+	case !p.plan.Tells:
+		return nil, status.Error(codes.Unimplemented, "no")
+	case p.plan.Replay == ReplayInternal:
+		return &pb.SubscribeReplayInfoResponse{}, nil
+	}
+	return &pb.SubscribeReplayInfoResponse{FirstAvailable: proto.Uint64(p.oldest())}, nil
+}
+
+// Subscribe tells the world from from_slot or now on.
+func (p *Provider) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate]) error {
+	req, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.sessions++
+	s := &session{Provider: p, stream: stream, rng: random(p.world.Seed, 1000+p.sessions), accounts: len(req.Accounts) > 0}
+	p.mu.Unlock()
+	if s.accounts && p.plan.Accounts == AccountsRefused {
+		return status.Error([]codes.Code{codes.InvalidArgument, codes.PermissionDenied, codes.Internal}[s.rng.IntN(3)], "accounts are not allowed")
+	}
+	go func() {
+		for {
+			if _, err := stream.Recv(); err != nil {
+				return
+			}
+		}
+	}()
+	next := p.head()
+	if req.FromSlot != nil {
+		from := *req.FromSlot
+		switch oldest := p.oldest(); {
+		case p.plan.Replay == ReplayInternal:
+			return status.Error(codes.Internal, "from_slot is not supported")
+		case from < oldest && p.plan.Replay == ReplayRefuses:
+			return status.Error(codes.OutOfRange, fmt.Sprintf("broadcast from %d is not available", from))
+		case from < oldest:
+			from = oldest
+		}
+		for _, m := range p.timeline[:next] {
+			if (m.block || m.account) && m.slot >= from {
+				if err := s.say(m); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return s.live(next)
+}
+
+// session is one subscription.
+type session struct {
+	*Provider
+	accounts bool // were asked for
+	stream   grpc.ServerStream
+	rng      *rand.Rand
+	held     []moment
+	last     []byte
+}
+
+func (s *session) live(next int) error {
+	for {
+		wait := 2 * time.Second // pings
+		if next < len(s.timeline) {
+			wait = min(wait, s.timeline[next].at-s.Now())
+		}
+		if wait > 0 {
+			timer := time.NewTimer(wait)
+			select {
+			case <-s.stream.Context().Done():
+				timer.Stop()
+				return s.stream.Context().Err()
+			case <-timer.C:
+			}
+		}
+		if next >= len(s.timeline) || s.timeline[next].at > s.Now() {
+			if err := s.stream.SendMsg(marshal(&pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Ping{Ping: &pb.SubscribeUpdatePing{}}})); err != nil {
+				return err
+			}
+			continue
+		}
+		m := s.timeline[next]
+		next++
+		if err := s.say(m); err != nil {
+			return err
+		}
+	}
+}
+
+// say sends a message, or what goes wrong instead.
+func (s *session) say(m moment) error {
+	fault := func(chance float64) bool { return chance > 0 && s.Now() < s.world.Calm && s.rng.Float64() < chance }
+	switch {
+	case m.account && !s.accounts, m.block && s.never[m.slot], fault(s.plan.Drop):
+		return nil
+	case fault(s.plan.End):
+		return []error{nil, status.Error(codes.Unavailable, "away"), status.Error(codes.Internal, "broken"), status.Error(codes.Unknown, "?"),
+			status.Error(codes.ResourceExhausted, "lagged"), status.Error(codes.Aborted, "no")}[s.rng.IntN(6)]
+	case fault(s.plan.Hang):
+		<-s.stream.Context().Done()
+		return s.stream.Context().Err()
+	case fault(s.plan.Garbage):
+		data := slices.Clone(m.data)
+		data = data[:s.rng.IntN(len(data))]
+		if len(data) > 0 {
+			data[s.rng.IntN(len(data))] ^= byte(1 + s.rng.IntN(255))
+		}
+		if err := s.stream.SendMsg(data[:len(data)/2]); err != nil {
+			return err
+		}
+	case fault(s.plan.Reorder):
+		s.held = append(s.held, m)
+		return nil
+	}
+	if err := s.stream.SendMsg(m.data); err != nil {
+		return err
+	}
+	if s.last != nil && fault(s.plan.Repeat) {
+		if err := s.stream.SendMsg(s.last); err != nil {
+			return err
+		}
+	}
+	s.last = m.data
+	if len(s.held) > 0 && (s.rng.IntN(4) == 0 || s.Now() >= s.world.Calm) {
+		s.rng.Shuffle(len(s.held), func(i, j int) { s.held[i], s.held[j] = s.held[j], s.held[i] })
+		for _, h := range s.held {
+			if err := s.stream.SendMsg(h.data); err != nil {
+				return err
+			}
+		}
+		s.held = nil
+	}
+	return nil
+}
+
+// codec sends bytes as they are.
+type codec struct{}
+
+func (codec) Name() string { return "proto" }
+
+func (codec) Marshal(v any) (mem.BufferSlice, error) {
+	if data, ok := v.([]byte); ok {
+		return mem.BufferSlice{mem.SliceBuffer(data)}, nil
+	}
+	data, err := proto.Marshal(v.(proto.Message))
+	return mem.BufferSlice{mem.SliceBuffer(data)}, err
+}
+
+func (codec) Unmarshal(data mem.BufferSlice, v any) error {
+	return proto.Unmarshal(data.Materialize(), v.(proto.Message))
+}
+
+// cutting cuts some connections after some bytes, wherever in a message that is.
+type cutting struct {
+	net.Listener
+	provider *Provider
+}
+
+func (c cutting) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	p := c.provider
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.Now() >= p.world.Calm || p.rng.Float64() >= p.plan.Cut {
+		return conn, nil
+	}
+	return &cutConn{Conn: conn, provider: p, left: 200 + p.rng.IntN(40_000)}, nil
+}
+
+type cutConn struct {
+	net.Conn
+	provider *Provider
+	left     int
+}
+
+func (c *cutConn) Write(b []byte) (int, error) {
+	if len(b) > c.left && c.provider.Now() < c.provider.world.Calm {
+		n, _ := c.Conn.Write(b[:c.left])
+		_ = c.Close()
+		return n, net.ErrClosed
+	}
+	c.left -= len(b)
+	return c.Conn.Write(b)
+}

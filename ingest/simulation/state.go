@@ -1,0 +1,136 @@
+package simulation
+
+import (
+	"encoding/binary"
+	"maps"
+
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// mints is how many mints a world has. Few, so that order and completeness show in the fold.
+const mints = 12
+
+// mintState is a mint's account.
+type mintState struct {
+	supply                  uint64
+	mintAuthority, freezing chain.Key
+	decimals                uint8
+}
+
+func mintKey(n uint64) chain.Key { return hash(n, "mint") }
+
+// genesis is every mint as it was before the world began.
+func genesis() map[chain.Key]mintState {
+	states := map[chain.Key]mintState{}
+	for n := range uint64(mints) {
+		mint := mintKey(n)
+		states[mint] = mintState{supply: 1 << 40, mintAuthority: hash(n, "first authority"), freezing: hash(n, "first freezer"), decimals: mint[0] % 10}
+	}
+	return states
+}
+
+// Reads are reads of all mints right before a slot: what a bootstrap gives.
+func (w *World) Reads(before uint64) (reads []*eventspb.Enrichment) {
+	states := genesis()
+	for _, b := range w.Chain() {
+		if b.Slot < before {
+			states = b.states
+		}
+	}
+	for mint, s := range states {
+		program := key58(schemas.ProgramToken)
+		reads = append(reads, &eventspb.Enrichment{Mint: mint[:], Slot: before - 1, Fact: &eventspb.Enrichment_MintAccount{MintAccount: &eventspb.MintAccount{
+			ProgramId: program[:], Decimals: uint32(s.decimals), Supply: s.supply, MintAuthority: s.mintAuthority[:], FreezeAuthority: s.freezing[:],
+		}}})
+	}
+	return reads
+}
+
+// run does what the transaction's calls do to its mint and remembers the account that they leave.
+func (t *tx) run(states map[chain.Key]mintState) {
+	if t.failed {
+		return
+	}
+	s := states[t.keys[keyMint]]
+	wrote := false
+	for _, c := range t.calls {
+		switch c.data[0] {
+		case opInitialize:
+			s = mintState{decimals: c.data[1], mintAuthority: chain.Key(c.data[2:34]), freezing: chain.Key(c.data[35:67])}
+		case opMintTo:
+			s.supply += binary.LittleEndian.Uint64(c.data[1:])
+		case opBurn:
+			s.supply -= binary.LittleEndian.Uint64(c.data[1:])
+		case opSetAuthority:
+			if c.data[1] == 0 {
+				s.mintAuthority = chain.Key(c.data[3:])
+			} else {
+				s.freezing = chain.Key(c.data[3:])
+			}
+		default:
+			continue
+		}
+		wrote = true
+	}
+	if wrote {
+		states[t.keys[keyMint]] = s
+		t.account = s.account()
+	}
+}
+
+// Numbers of the Token program's instructions.
+const (
+	opTransfer     = 3
+	opSetAuthority = 6
+	opMintTo       = 7
+	opBurn         = 8
+	opInitialize   = 20
+)
+
+// account is the mint's account data, as the Token program lays it out.
+func (s *mintState) account() []byte {
+	data := binary.LittleEndian.AppendUint32(nil, 1)
+	data = append(data, s.mintAuthority[:]...)
+	data = binary.LittleEndian.AppendUint64(data, s.supply)
+	data = append(data, s.decimals, 1)
+	data = binary.LittleEndian.AppendUint32(data, 1)
+	return append(data, s.freezing[:]...)
+}
+
+// AccountUpdates are the accounts that the block's transactions wrote, as Geyser streams them.
+func (b *Block) AccountUpdates() (updates [][]byte) {
+	owner := key58(schemas.ProgramToken)
+	for i, t := range b.txs {
+		if t.account == nil {
+			continue
+		}
+		updates = append(updates, marshal(&pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Account{Account: &pb.SubscribeUpdateAccount{
+			Slot: b.Slot, Account: &pb.SubscribeUpdateAccountInfo{
+				Pubkey: t.keys[keyMint][:], Owner: owner[:], Data: t.account, WriteVersion: b.Slot<<8 | uint64(i), TxnSignature: t.signature[:],
+			},
+		}}}))
+	}
+	return updates
+}
+
+// Wrote says that a transaction of the block left the mint with this account.
+func (b *Block) Wrote(signature []byte, mint []byte, supply uint64) bool {
+	for _, t := range b.txs {
+		if t.account != nil && string(t.signature[:]) == string(signature) {
+			return string(t.keys[keyMint][:]) == string(mint) && binary.LittleEndian.Uint64(t.account[36:]) == supply
+		}
+	}
+	return false
+}
+
+// execute makes the block's states out of its parent's.
+func (b *Block) execute(parent *Block) {
+	b.states = maps.Clone(parent.states)
+	for _, t := range b.txs {
+		t.run(b.states)
+	}
+}

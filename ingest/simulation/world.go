@@ -1,0 +1,146 @@
+// Package simulation is a made-up cluster, and a provider of it that fails in every way providers are known to fail.
+//
+// In: a seed. Out: a chain with forks, dead and skipped slots and token transactions; a Geyser server and a JSON-RPC node that tell it, badly;
+// a log that ingest writes to and reads from. Guarantees: the same seed makes the same chain and the same plan of failures; faults end
+// some time before the chain does, so whoever recovers can be complete at its end.
+package simulation
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+)
+
+// Fate is what became of a slot.
+type Fate int
+
+// The fates of a slot.
+const (
+	// Skipped: nobody produced a block.
+	Skipped Fate = iota
+	// OnChain: its block is confirmed.
+	OnChain
+	// Lost: it has a block, of a fork that lost.
+	Lost
+	// Dead: it has a block that does not replay.
+	Dead
+)
+
+// Slot is one slot of the cluster.
+type Slot struct {
+	Number uint64
+	Fate   Fate
+	// Block is nil where the slot was skipped.
+	Block *Block
+	// Begins is when the slot begins, Confirmed and Finalized when its block is; since the beginning of the world.
+	Begins, Confirmed, Finalized time.Duration
+}
+
+// World is a cluster's history.
+type World struct {
+	Seed uint64
+	// Alpenglow: slots of 200 ms, no vote transactions, confirmed after one slot and final soon after.
+	Alpenglow bool
+	SlotTime  time.Duration
+	Slots     []*Slot
+	// Calm is when the last fault is over.
+	Calm, End time.Duration
+}
+
+// firstSlot is where every world begins.
+const firstSlot = 300_000_000
+
+// calmTime is how long the chain goes on after the last fault: time to notice a silent connection and to open another.
+const calmTime = 25 * time.Second
+
+// NewWorld makes the world of a seed: so many slots in which things go wrong, and some calm ones.
+func NewWorld(seed uint64, slots int) *World {
+	rng := random(seed, 1)
+	w := &World{Seed: seed, Alpenglow: rng.IntN(3) == 0, SlotTime: 400 * time.Millisecond}
+	settle := 32
+	if w.Alpenglow {
+		w.SlotTime, settle = 200*time.Millisecond, 2
+	}
+	calmSlots := int(calmTime / w.SlotTime)
+	slots += calmSlots
+	skip, fork, dead := rng.Float64()*0.3, rng.Float64()*0.15, rng.Float64()*0.1
+	tip := &Block{Slot: firstSlot - 1, Hash: hash(firstSlot-1, "genesis"), states: genesis()}
+	branch, left := tip, 0 // of a losing fork under way
+	m := newMinter(rng, !w.Alpenglow)
+	var confirmed time.Duration
+	for i := range slots {
+		s := &Slot{Number: firstSlot + uint64(i), Begins: time.Duration(i) * w.SlotTime}
+		calm := i == 0 || i >= slots-calmSlots
+		switch {
+		case left > 0 && !calm && rng.IntN(4) > 0:
+			s.Fate, s.Block = Lost, m.block(s.Number, branch, "lost")
+			branch, left = s.Block, left-1
+		case i == 0:
+			s.Fate, s.Block = OnChain, m.block(s.Number, tip, "chain")
+			tip = s.Block
+		case rng.Float64() < skip:
+			if rng.IntN(20) == 0 && !calm { // now and then a leader is away for all of its slots, and more
+				skip = 0.9 - skip
+			}
+		case !calm && rng.Float64() < dead:
+			s.Fate, s.Block = Dead, m.block(s.Number, tip, "dead")
+		case !calm && rng.Float64() < fork:
+			s.Fate, s.Block = Lost, m.block(s.Number, tip, "lost")
+			branch, left = s.Block, rng.IntN(4)
+		default:
+			s.Fate, s.Block = OnChain, m.block(s.Number, tip, "chain")
+			tip = s.Block
+		}
+		if skip > 0.3 && rng.IntN(8) == 0 || calm {
+			skip = rng.Float64() * 0.3
+		}
+		if i == slots-1 && s.Fate != OnChain { // something must show that the end is the end
+			s.Fate, s.Block = OnChain, m.block(s.Number, tip, "chain")
+			tip = s.Block
+		}
+		delay := w.SlotTime + time.Duration(rng.Int64N(int64(2*w.SlotTime)))
+		confirmed = max(confirmed, s.Begins+delay)
+		s.Confirmed = confirmed
+		s.Finalized = s.Confirmed + time.Duration(settle)*w.SlotTime
+		w.Slots = append(w.Slots, s)
+	}
+	w.Calm = w.Slots[slots-calmSlots].Begins
+	w.End = w.Slots[slots-1].Finalized
+	return w
+}
+
+// Chain are the blocks of the chain, in order.
+func (w *World) Chain() (blocks []*Block) {
+	for _, s := range w.Slots {
+		if s.Fate == OnChain {
+			blocks = append(blocks, s.Block)
+		}
+	}
+	return blocks
+}
+
+// At is the slot of that number; nil outside of the world.
+func (w *World) At(slot uint64) *Slot {
+	if slot < firstSlot || slot >= firstSlot+uint64(len(w.Slots)) {
+		return nil
+	}
+	return w.Slots[slot-firstSlot]
+}
+
+// Last is the last slot; it has a block of the chain.
+func (w *World) Last() uint64 { return firstSlot + uint64(len(w.Slots)) - 1 }
+
+// Goal is the slot that must be reached. It is not the last: what a stream loses at its very end, nothing behind it can show.
+func (w *World) Goal() uint64 { return w.Last() - uint64(10*time.Second/w.SlotTime) }
+
+func hash(slot uint64, salt string, more ...byte) chain.Key {
+	return sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte(salt), slot), more...))
+}
+
+// random is a stream of choices of a seed.
+func random(seed, stream uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // the same seed has to make the same world
+}

@@ -1,0 +1,210 @@
+// Package file is the source that reads recorded blocks and transactions from disk.
+//
+// In: files, or folders of them (one level deep). Out: whole blocks in slot order, then lone transactions and recordings in name
+// order. Guarantees: a file that cannot be read is refused with its reason and the others go on; memory is bounded by two
+// Config.MaxFileBytes for block and transaction files and by four messages for recordings; blocks that the ledger knows are not handed
+// over again.
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/parse"
+)
+
+// Config names what to read.
+type Config struct {
+	// Paths are files or folders; at least one.
+	Paths []string
+	// MaxFileBytes bounds a block or transaction file, before and after decompression. Default 1 GiB.
+	MaxFileBytes int64
+	// MaxMessageBytes bounds one message of a recording. Default 256 MiB.
+	MaxMessageBytes int64
+	// Speed holds the replay back to so many times the speed at which things happened, by the recording's clock or else by block time;
+	// pauses of more than 30 s are shortened to that. 0 = as fast as it can.
+	Speed float64
+}
+
+// Deps are the source's collaborators; nil ones mean a silent log and no metrics.
+type Deps struct {
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Source reads files once and is done.
+type Source struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *source.Metrics
+}
+
+var _ source.Source = (*Source)(nil)
+
+// New checks the configuration; files are first looked at by Run.
+func New(cfg Config, deps Deps) (*Source, error) {
+	if len(cfg.Paths) == 0 {
+		return nil, errors.New("new file source: no paths")
+	}
+	if cfg.Speed < 0 {
+		return nil, errors.New("new file source: negative speed")
+	}
+	if cfg.MaxFileBytes <= 0 {
+		cfg.MaxFileBytes = 1 << 30
+	}
+	if cfg.MaxMessageBytes <= 0 {
+		cfg.MaxMessageBytes = 256 << 20
+	}
+	m, err := source.NewMetrics(source.KindFile, deps.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("new file source: %w", err)
+	}
+	s := &Source{cfg: cfg, log: deps.Logger, metrics: m}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	return s, nil
+}
+
+// Kind returns "file".
+func (s *Source) Kind() string { return source.KindFile }
+
+// Run reads every file and returns nil, also when ctx ends. A path that does not exist is an error; so is a sink that cannot go on.
+// Progress counts bytes on disk.
+func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
+	inputs, refused, err := list(s.cfg.Paths)
+	if err != nil {
+		return fmt.Errorf("read files: %w", err)
+	}
+	for _, r := range refused {
+		s.refuse(ctx, sink, r.name, r.err)
+	}
+	var read, total uint64
+	for _, in := range inputs {
+		total += uint64(max(in.size, 0))
+	}
+	sink.Progress(0, total)
+	pace := &pacer{speed: s.cfg.Speed}
+	r := reader{Source: s, ledger: ledger, sink: sink, pace: pace, player: s.player(ledger, sink, pace)}
+	next := s.prefetch(inputs)
+	for _, in := range inputs {
+		err := r.read(ctx, in, next)
+		var out *sinkError
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &out):
+			return fmt.Errorf("read %s: %w", in.path, out.err)
+		case err != nil:
+			s.refuse(ctx, sink, in.path, err)
+		}
+		read += uint64(max(in.size, 0))
+		sink.Progress(read, total)
+	}
+	return nil
+}
+
+func (s *Source) refuse(ctx context.Context, sink source.Sink, name string, err error) {
+	s.metrics.Refused(reason(err))
+	sink.Refused(ctx, name, err)
+}
+
+// reason is the metric label of a refusal.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, parse.ErrMalformed):
+		return "malformed"
+	case errors.Is(err, parse.ErrNoTransaction):
+		return "no_transaction"
+	case errors.Is(err, parse.ErrUnsupported), errors.Is(err, errName):
+		return "unsupported"
+	case errors.Is(err, errTooLarge):
+		return "too_large"
+	}
+	return "unreadable"
+}
+
+// sinkError is an error of the sink, which ends the run, as against one of the input, which ends the file.
+type sinkError struct{ err error }
+
+func (e *sinkError) Error() string { return e.err.Error() }
+func (e *sinkError) Unwrap() error { return e.err }
+
+// reader is one run.
+type reader struct {
+	*Source
+	ledger source.Ledger
+	sink   source.Sink
+	pace   *pacer
+	player *player
+}
+
+// read hands over one file. What could be read of it is handed over also when an error is returned.
+func (r *reader) read(ctx context.Context, in input, next func() ([]byte, error)) error {
+	if in.format == recording {
+		f, err := os.Open(in.path)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }()
+		return r.recording(ctx, f, r.player)
+	}
+	data, err := next()
+	if err != nil {
+		return err
+	}
+	r.metrics.Message(len(data))
+	var blocks []*chain.Block
+	if in.format == confirmedBlock {
+		var b *chain.Block
+		if b, err = parse.ConfirmedBlock(data, *in.slot); err == nil {
+			blocks = append(blocks, b)
+		}
+	} else {
+		blocks, err = parse.JSON(data, in.slot)
+	}
+	r.log.Debug("file read", "file", in.path, "blocks", len(blocks))
+	for _, b := range blocks {
+		if err := r.deliver(ctx, b); err != nil {
+			return &sinkError{err}
+		}
+	}
+	return err
+}
+
+func (r *reader) deliver(ctx context.Context, b *chain.Block) error {
+	if b.Whole && r.ledger.Ingested(b.Slot, b.Blockhash) {
+		r.metrics.Known()
+		return nil
+	}
+	if b.Whole && b.BlockTime > 0 {
+		if err := r.pace.wait(ctx, time.Unix(b.BlockTime, 0)); err != nil {
+			return err
+		}
+	}
+	// A recorded block is history: its parent link proves the slots between to be without a block.
+	if b.Whole && b.ParentSlot != nil && b.Slot-*b.ParentSlot <= maxSkips {
+		for slot := *b.ParentSlot + 1; slot < b.Slot; slot++ {
+			r.metrics.Skipped()
+			if err := r.sink.Skipped(ctx, slot); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.sink.Block(ctx, b); err != nil {
+		return err
+	}
+	r.metrics.Delivered(b.Slot)
+	return nil
+}
+
+// maxSkips bounds the run of skipped slots that one block is believed about.
+const maxSkips = 10_000

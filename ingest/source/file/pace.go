@@ -1,0 +1,44 @@
+package file
+
+import (
+	"context"
+	"time"
+)
+
+// maxPause bounds one pause of a replay in time: a longer one was an outage of the recording, since a source gives a connection up that
+// is silent for so long.
+const maxPause = 30 * time.Second
+
+// pacer holds a replay back to the speed at which things happened. The zero value holds nothing back.
+type pacer struct {
+	speed float64
+	// origin on the recording's clock is start on ours; last is the latest time seen on the recording's clock.
+	origin, last time.Time
+	start        time.Time
+}
+
+// wait returns when it is time for what happened at the given time; a time of zero, or before another, is now. It returns ctx's error.
+func (p *pacer) wait(ctx context.Context, at time.Time) error {
+	if p.speed <= 0 || at.IsZero() {
+		return ctx.Err()
+	}
+	if p.origin.IsZero() {
+		p.origin, p.last, p.start = at, at, time.Now()
+		return ctx.Err()
+	}
+	if pause := at.Sub(p.last); pause > 0 {
+		if pause > maxPause {
+			p.origin = p.origin.Add(pause - maxPause)
+		}
+		p.last = at
+	}
+	due := p.start.Add(time.Duration(float64(p.last.Sub(p.origin)) / p.speed))
+	timer := time.NewTimer(time.Until(due))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,65 @@
+package file
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Recorder writes Geyser messages as a *.geyser.zst recording: zstd of [u32 big endian length][SubscribeUpdate] …, as the file source
+// reads it. Safe for concurrent use.
+type Recorder struct {
+	mu  sync.Mutex
+	out *zstd.Encoder
+}
+
+// NewRecorder starts a recording on w, which stays the caller's to close.
+func NewRecorder(w io.Writer) (*Recorder, error) {
+	out, err := zstd.NewWriter(w)
+	if err != nil {
+		return nil, fmt.Errorf("new recorder: %w", err)
+	}
+	return &Recorder{out: out}, nil
+}
+
+// Write appends one message. It is on disk after the next Flush or Close.
+func (r *Recorder) Write(message []byte) error {
+	if len(message) > math.MaxUint32 {
+		return fmt.Errorf("record: message of %d bytes", len(message))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var head [4]byte
+	binary.BigEndian.PutUint32(head[:], uint32(len(message)))
+	if _, err := r.out.Write(head[:]); err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	if _, err := r.out.Write(message); err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	return nil
+}
+
+// Flush passes everything written so far on, so that a kill loses only what comes after. Flushing costs compression: once a second is fine.
+func (r *Recorder) Flush() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.out.Flush(); err != nil {
+		return fmt.Errorf("flush recording: %w", err)
+	}
+	return nil
+}
+
+// Close ends the recording.
+func (r *Recorder) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.out.Close(); err != nil {
+		return fmt.Errorf("close recording: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package file
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/accounts"
+	"github.com/mintlake/mintlake/ingest/source/order"
+	"github.com/mintlake/mintlake/ingest/source/parse"
+)
+
+// maxZstdMemory bounds what a zstd frame may ask for as its window.
+const maxZstdMemory = 256 << 20
+
+// recording reads zstd of [u32 big endian length][SubscribeUpdate] … as `mintlake record` writes it.
+func (s *Source) recording(ctx context.Context, r io.Reader, p *player) error {
+	z, err := zstd.NewReader(r, zstd.WithDecoderMaxMemory(maxZstdMemory), zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return fmt.Errorf("decompress: %w", err)
+	}
+	defer z.Close()
+	return s.stream(ctx, z, p)
+}
+
+// stream reads messages until the end. Undecodable messages are counted and passed over; the first one's reason is returned at the end.
+// A break in the framing ends the file there.
+func (s *Source) stream(ctx context.Context, r io.Reader, p *player) error {
+	p.bad, p.first = 0, nil
+	inner, stop := context.WithCancel(ctx)
+	in := s.ahead(inner, r)
+	defer func() {
+		stop()
+		for range in.messages { // until the reading goroutine has let go of r
+		}
+	}()
+	n := 0
+	for message := range in.messages {
+		s.metrics.Message(len(message))
+		u, err := parse.GeyserUpdate(message)
+		if err != nil {
+			p.garbage(n, err)
+		} else if err := p.play(ctx, u); err != nil {
+			return &sinkError{err}
+		}
+		if u.Block == nil { // a block borrows the message
+			in.give(message)
+		}
+		n++
+	}
+	if err := p.carrier.Carry(ctx, p.line.Flush()); err != nil {
+		return &sinkError{err}
+	}
+	broken := in.err
+	if errors.Is(broken, io.EOF) && !errors.Is(broken, io.ErrUnexpectedEOF) {
+		broken = nil
+	}
+	if broken != nil {
+		broken = fmt.Errorf("message %d: %w", n, broken)
+	}
+	return parse.Join(broken, p.reason())
+}
+
+// maxAhead is how many messages are decompressed ahead of their decoding. Few: a message may be large.
+const maxAhead = 2
+
+// intake is messages read ahead, on a core of their own where there is one. err is set before messages closes.
+type intake struct {
+	messages chan []byte
+	spare    chan []byte
+	err      error
+}
+
+// give lets the memory of a message be used again.
+func (in *intake) give(message []byte) {
+	select {
+	case in.spare <- message[:0]:
+	default:
+	}
+}
+
+func (s *Source) ahead(ctx context.Context, r io.Reader) *intake {
+	in := &intake{messages: make(chan []byte, maxAhead), spare: make(chan []byte, maxAhead)}
+	go func() {
+		defer close(in.messages)
+		buffered := bufio.NewReaderSize(r, 1<<20)
+		for {
+			var room, message []byte
+			select {
+			case room = <-in.spare:
+			default:
+			}
+			if message, in.err = s.frame(buffered, room); in.err != nil {
+				return
+			}
+			select {
+			case in.messages <- message:
+			case <-ctx.Done():
+				in.err = ctx.Err()
+				return
+			}
+		}
+	}()
+	return in
+}
+
+// frame reads one message into buf, or a new one when it is too small.
+func (s *Source) frame(in *bufio.Reader, buf []byte) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(in, head[:]); err != nil {
+		return nil, err
+	}
+	size := int64(binary.BigEndian.Uint32(head[:]))
+	if size > s.cfg.MaxMessageBytes {
+		return nil, fmt.Errorf("%w: claims %d bytes, at most %d", errTooLarge, size, s.cfg.MaxMessageBytes)
+	}
+	// A claimed length is not believed until the bytes are there: room grows with what is read.
+	buf = buf[:0]
+	for int64(len(buf)) < size {
+		step := int(min(size-int64(len(buf)), 4<<20))
+		at := len(buf)
+		if cap(buf)-at < step {
+			grown := make([]byte, at, min(size, int64(2*at+step)))
+			copy(grown, buf)
+			buf = grown
+		}
+		buf = buf[:at+step]
+		if _, err := io.ReadFull(in, buf[at:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, fmt.Errorf("cut short: %w", err)
+		}
+	}
+	return buf, nil
+}
+
+// player hands over what recordings hold. One player reads all recordings of a run: what one file says of a slot, a death for instance,
+// may be about a block of the file before.
+type player struct {
+	*Source
+	line    *order.Line
+	sink    source.Sink
+	carrier order.Carrier
+	pace    *pacer
+	buffer  *accounts.Buffer
+	bad     int
+	first   error
+}
+
+func (s *Source) player(ledger source.Ledger, sink source.Sink, pace *pacer) *player {
+	buffer := accounts.NewBuffer(s.metrics)
+	sink = accounts.Sink{Sink: sink, Buffer: buffer}
+	return &player{Source: s, line: order.New(order.Config{Skips: true}, 0), sink: sink, pace: pace, buffer: buffer,
+		carrier: order.Carrier{Ledger: ledger, Sink: sink, Metrics: s.metrics}}
+}
+
+func (p *player) garbage(n int, err error) {
+	p.metrics.Garbage()
+	if p.bad++; p.bad == 1 {
+		p.first = fmt.Errorf("message %d: %w", n, err)
+	}
+}
+
+func (p *player) reason() error {
+	if p.bad < 2 {
+		return p.first
+	}
+	return fmt.Errorf("%w (and %d more bad messages)", p.first, p.bad-1)
+}
+
+func (p *player) play(ctx context.Context, u parse.Update) error {
+	at := u.CreatedAt
+	if at.IsZero() && u.Kind == parse.Block && u.Block.BlockTime > 0 {
+		at = time.Unix(u.Block.BlockTime, 0)
+	}
+	if err := p.pace.wait(ctx, at); err != nil {
+		return err
+	}
+	var steps []order.Step
+	switch u.Kind { //nolint:exhaustive // the other kinds say nothing about blocks
+	case parse.Block:
+		u.Block.ReceivedAt = time.Now()
+		var repeated bool
+		if steps, repeated = p.line.Add(u.Block, time.Time{}); repeated {
+			p.metrics.Repeated()
+		}
+		if p.line.Stuck(time.Time{}) {
+			steps = append(steps, p.line.Release()...)
+		}
+	case parse.Account:
+		p.buffer.Add(u.Slot, u.Account)
+	case parse.Transaction:
+		steps = []order.Step{{Kind: order.Deliver, Block: u.Block}}
+	case parse.Slot:
+		switch {
+		case u.Status == parse.SlotDead:
+			steps = p.line.SlotDead(u.Slot)
+		case u.Status == parse.SlotFinalized && u.Parent != nil:
+			steps = p.line.Finalized(u.Slot, *u.Parent)
+		}
+	}
+	return p.carrier.Carry(ctx, steps)
+}

@@ -1,0 +1,94 @@
+package geyser
+
+import (
+	"time"
+
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Places that tell an account's kind: Token-2022 writes the type behind the padding that makes a mint as long as a token account, Metaplex
+// writes it first. A mint without extensions has no type but its length.
+const (
+	mintLength   = 82
+	typeOffset   = 165
+	typeMint     = 1
+	typeMetadata = 4
+)
+
+// accountFilters ask for mints and Metaplex metadata as transactions write them; each filter's conditions all hold. The account_include of
+// blocks names account addresses, not owners, so that a block's own accounts cannot be had this way, see docs/decisions/0007-account-updates.md.
+func accountFilters() map[string]*pb.SubscribeRequestFilterAccounts {
+	written := true
+	filter := func(condition *pb.SubscribeRequestFilterAccountsFilter, owners ...string) *pb.SubscribeRequestFilterAccounts {
+		return &pb.SubscribeRequestFilterAccounts{
+			Owner: owners, Filters: []*pb.SubscribeRequestFilterAccountsFilter{condition}, NonemptyTxnSignature: &written,
+		}
+	}
+	length := &pb.SubscribeRequestFilterAccountsFilter{Filter: &pb.SubscribeRequestFilterAccountsFilter_Datasize{Datasize: mintLength}}
+	byteAt := func(offset uint64, value byte) *pb.SubscribeRequestFilterAccountsFilter {
+		return &pb.SubscribeRequestFilterAccountsFilter{Filter: &pb.SubscribeRequestFilterAccountsFilter_Memcmp{
+			Memcmp: &pb.SubscribeRequestFilterAccountsFilterMemcmp{
+				Offset: offset, Data: &pb.SubscribeRequestFilterAccountsFilterMemcmp_Bytes{Bytes: []byte{value}},
+			},
+		}}
+	}
+	return map[string]*pb.SubscribeRequestFilterAccounts{
+		"mintlake_mints":          filter(length, schemas.ProgramToken, schemas.ProgramToken2022),
+		"mintlake_extended_mints": filter(byteAt(typeOffset, typeMint), schemas.ProgramToken2022),
+		"mintlake_metadata":       filter(byteAt(0, typeMetadata), schemas.ProgramMetaplex),
+	}
+}
+
+// accountsAgain is how long a server that refused account updates is not asked for them.
+const accountsAgain = time.Hour
+
+// accountUpdates is what is known of the server's willingness. Only a subscription without them that works proves that they were the reason of a
+// refusal: servers refuse for many reasons, and with many codes.
+type accountUpdates struct {
+	// asked: this session's subscription names accounts.
+	asked bool
+	// suspect is the refusal that may have been because of them; the next session goes without.
+	suspect *ended
+	// until is when they are asked for again.
+	until time.Time
+}
+
+func (f *follower) asksAccounts(now time.Time) bool {
+	return !f.cfg.NoAccountUpdates && f.suspect == nil && !now.Before(f.until)
+}
+
+// suspects says that the session ended in a way in which a server refuses account updates.
+func (f *follower) suspects(end *ended) bool {
+	if f.received > 0 || !f.asked {
+		if f.received == 0 {
+			f.suspect = nil // it fails without them too
+		}
+		return false
+	}
+	if end.reason == endClosed {
+		return false
+	}
+	switch status.Code(end.err) {
+	case codes.InvalidArgument, codes.FailedPrecondition, codes.Unimplemented, codes.PermissionDenied, codes.ResourceExhausted,
+		codes.Internal, codes.Unknown, codes.NotFound:
+		f.suspect = end
+		return true
+	default: // the server is away, or does not know us
+		return false
+	}
+}
+
+// answered takes note of a session's first message.
+func (f *follower) answered(now time.Time) {
+	if f.suspect == nil {
+		f.metrics.AccountUpdates(f.asked)
+		return
+	}
+	f.log.Warn("the provider refuses account updates; mint state comes from instructions and reads alone", "err", f.suspect.err)
+	f.metrics.AccountUpdatesRefused()
+	f.suspect, f.until = nil, now.Add(accountsAgain)
+}

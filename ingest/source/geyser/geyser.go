@@ -1,0 +1,164 @@
+// Package geyser is the source that follows the chain over Yellowstone gRPC.
+//
+// In: a Geyser server's stream of filtered blocks, slot statuses and, where it takes the subscription, mint and metadata accounts. Out: blocks, each
+// once, parents first where the parent comes in time, with the accounts that their transactions wrote; slots without a block; slots whose block lost its fork. Guarantees: a connection that ends, falls silent or sends garbage is given up and
+// opened again from the slot behind the last one handed over; what the server cannot replay is a gap that is told to the filler and
+// counted, never passed over in silence; nothing the server sends ends the process, and a message larger than Config.MaxMessageBytes is not read.
+package geyser
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/accounts"
+	"github.com/mintlake/mintlake/ingest/source/order"
+	"github.com/mintlake/mintlake/ingest/source/repair"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Config says whom to follow and how. Zero values take the defaults named at each field.
+type Config struct {
+	// Kind is the source's kind in metrics and the ledger: source.KindGeyser (default) or source.KindDemo.
+	Kind string
+	// Endpoint is https://host:port or http://host:port; the port defaults to 443 and 80.
+	Endpoint string
+	// Token is sent as x-token with every call; empty = none.
+	Token string
+	// Commitment is confirmed (default) or finalized.
+	Commitment string
+	// Accounts are the programs of which at least one must be among a transaction's accounts. Default: Token, Token-2022 and
+	// Metaplex Token Metadata.
+	Accounts []string
+	// NoAccountUpdates leaves out the subscription to mint and metadata accounts. The server may refuse it; then the stream goes on without.
+	NoAccountUpdates bool
+	// BlocksMeta subscribes to block headers too, which a recording keeps for others; the source itself does not need them.
+	BlocksMeta bool
+	// Silence is how long no message at all, pings included, makes the connection be given up. Default 30 s; servers ping every 10 to 15 s.
+	Silence time.Duration
+	// PingEvery is the pause between our own pings, which servers answer. Default 10 s.
+	PingEvery time.Duration
+	// FirstPause is the pause after a first failure; it doubles, jittered, up to MaxPause. Defaults 250 ms and 30 s.
+	FirstPause, MaxPause time.Duration
+	// MaxMessageBytes bounds one message, after decompression. Default 128 MiB.
+	MaxMessageBytes int
+	// MaxWaiting and MaxWait bound how many blocks wait for a parent that has not come, and how long. Defaults 64 and 2 s.
+	MaxWaiting int
+	MaxWait    time.Duration
+	// RepairEvery is the pause between looks at the ledger for gaps to fill, growing to 10 min while a gap cannot be closed. Default 10 s.
+	RepairEvery time.Duration
+	// RepairReach is how many slots behind the tip gaps are filled by themselves; older ones are for a backfill. Default 216,000, a day of
+	// 400 ms slots.
+	RepairReach uint64
+}
+
+func (c Config) withDefaults() Config {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	set(&c.Silence, 30*time.Second)
+	set(&c.PingEvery, 10*time.Second)
+	set(&c.FirstPause, 250*time.Millisecond)
+	set(&c.MaxPause, 30*time.Second)
+	set(&c.MaxWait, 2*time.Second)
+	set(&c.RepairEvery, 10*time.Second)
+	if c.RepairReach == 0 {
+		c.RepairReach = repair.DefaultReach
+	}
+	if c.MaxMessageBytes <= 0 {
+		c.MaxMessageBytes = 128 << 20
+	}
+	if c.MaxWaiting <= 0 {
+		c.MaxWaiting = 64
+	}
+	if c.Kind == "" {
+		c.Kind = source.KindGeyser
+	}
+	if c.Commitment == "" {
+		c.Commitment = "confirmed"
+	}
+	if len(c.Accounts) == 0 {
+		c.Accounts = []string{schemas.ProgramToken, schemas.ProgramToken2022, schemas.ProgramMetaplex}
+	}
+	return c
+}
+
+// Deps are the source's collaborators; all may be nil.
+type Deps struct {
+	// Filler closes the gaps that the server cannot replay; without one they stay open and coverage shows them.
+	Filler repair.Filler
+	// Tap is given every decodable message as it came, before it is acted on. It must not keep or change it.
+	Tap func(message []byte)
+	TLS *tls.Config
+	// Dial opens the connection to host:port; nil = TCP.
+	Dial       func(ctx context.Context, address string) (net.Conn, error)
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Source follows a Geyser server.
+type Source struct {
+	cfg     Config
+	deps    Deps
+	url     *url.URL
+	log     *slog.Logger
+	metrics *source.Metrics
+}
+
+var _ source.Source = (*Source)(nil)
+
+// New checks the configuration; it does no I/O.
+func New(cfg Config, deps Deps) (*Source, error) {
+	cfg = cfg.withDefaults()
+	u, err := url.Parse(cfg.Endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("new geyser source: endpoint: want http(s)://host:port")
+	}
+	if _, err := commitmentLevel(cfg.Commitment); err != nil {
+		return nil, fmt.Errorf("new geyser source: %w", err)
+	}
+	m, err := source.NewMetrics(cfg.Kind, deps.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("new geyser source: %w", err)
+	}
+	s := &Source{cfg: cfg, deps: deps, url: u, log: deps.Logger, metrics: m}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	return s, nil
+}
+
+// Kind returns Config.Kind.
+func (s *Source) Kind() string { return s.cfg.Kind }
+
+// Run follows the chain until ctx ends, then returns nil. An error is the sink's, or the server's refusal of the token at the first
+// connection; later refusals are waited out like any other failure.
+func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
+	group, inner := errgroup.WithContext(ctx)
+	buffer := accounts.NewBuffer(s.metrics)
+	one := repair.NewSerial(accounts.Sink{Sink: sink, Buffer: buffer}, s.metrics)
+	resume := ledger.Resume()
+	repairer := repair.New(repair.Config{Every: s.cfg.RepairEvery, Reach: s.cfg.RepairReach, Resume: resume},
+		repair.Deps{Ledger: ledger, Sink: &repair.Once{Sink: one}, Filler: s.deps.Filler, Metrics: s.metrics, Logger: s.log})
+	f := &follower{Source: s, sink: one, buffer: buffer, repairer: repairer,
+		line: order.New(order.Config{MaxBlocks: s.cfg.MaxWaiting, MaxWait: s.cfg.MaxWait, Skips: true}, resume)}
+	f.carrier = order.Carrier{Ledger: ledger, Sink: one, Metrics: s.metrics, OnGap: repairer.OnGap}
+	group.Go(func() error { return f.follow(inner) })
+	group.Go(func() error { return repairer.Run(inner) })
+	err := group.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

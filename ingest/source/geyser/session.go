@@ -1,0 +1,129 @@
+package geyser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// ended is why a session is over: a label for metrics, and the error behind it.
+type ended struct {
+	reason string
+	err    error
+}
+
+func (e *ended) Error() string { return fmt.Sprintf("%s: %v", e.reason, e.err) }
+func (e *ended) Unwrap() error { return e.err }
+
+// The reasons for which a connection is given up.
+const (
+	endClosed      = "closed"
+	endUnavailable = "unavailable"
+	endAuth        = "auth"
+	endFromSlot    = "from_slot"
+	endTooLarge    = "too_large"
+	endServerError = "server_error"
+	endSilent      = "silent"
+	endGarbage     = "garbage"
+	endGap         = "gap"
+)
+
+// verdict sorts a stream's error, by gRPC status code alone.
+func verdict(err error, asked *uint64) *ended {
+	if errors.Is(err, io.EOF) {
+		return &ended{endClosed, err}
+	}
+	switch status.Code(err) { //nolint:exhaustive // every other code is the server's own failure
+	case codes.Unauthenticated, codes.PermissionDenied:
+		return &ended{endAuth, err}
+	case codes.OutOfRange: // yellowstone's answer to a from_slot that it no longer has
+		if asked != nil {
+			return &ended{endFromSlot, err}
+		}
+	case codes.ResourceExhausted:
+		return &ended{endTooLarge, err}
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Aborted:
+		return &ended{endUnavailable, err}
+	}
+	return &ended{endServerError, err}
+}
+
+// maxQueued is how many messages are read ahead of what the sink takes.
+const maxQueued = 8
+
+// session is one connection's life. It returns *ended, or the sink's or the context's error.
+func (f *follower) session(ctx context.Context) error {
+	conn, err := f.dial()
+	if err != nil {
+		return &ended{endUnavailable, err}
+	}
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithCancel(f.withToken(ctx))
+	defer cancel()
+	from := f.fromSlot(ctx, conn)
+	stream, err := conn.NewStream(ctx, &pb.Geyser_ServiceDesc.Streams[0], pb.Geyser_Subscribe_FullMethodName)
+	if err != nil {
+		return verdict(err, from)
+	}
+	f.asked = f.asksAccounts(time.Now())
+	if err := stream.SendMsg(f.request(from, f.asked)); err != nil && !errors.Is(err, io.EOF) { // EOF: the reason comes with the next receive
+		return verdict(err, from)
+	}
+	f.metrics.Connected()
+	in, pings := &intake{messages: make(chan []byte, maxQueued)}, make(chan struct{}, 1)
+	var tasks sync.WaitGroup
+	tasks.Go(func() { in.receive(ctx, stream, from) })
+	tasks.Go(func() { f.ping(ctx, stream, pings) })
+	err = f.consume(ctx, in, pings)
+	cancel() // ends a receive that waits for the server
+	tasks.Wait()
+	return err
+}
+
+// intake is what was received and not yet taken. err is set before messages closes: what came before the end is taken first.
+type intake struct {
+	messages chan []byte
+	err      error
+}
+
+func (in *intake) receive(ctx context.Context, stream grpc.ClientStream, from *uint64) {
+	defer close(in.messages)
+	for {
+		var message []byte
+		if err := stream.RecvMsg(&message); err != nil {
+			in.err = verdict(err, from)
+			return
+		}
+		select {
+		case in.messages <- message:
+		case <-ctx.Done():
+			in.err = ctx.Err()
+			return
+		}
+	}
+}
+
+// ping sends our own pings and answers the server's.
+func (f *follower) ping(ctx context.Context, stream grpc.ClientStream, asked <-chan struct{}) {
+	tick := time.NewTicker(f.cfg.PingEvery)
+	defer tick.Stop()
+	for id := int32(1); ; id++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-asked:
+		case <-tick.C:
+		}
+		if stream.SendMsg(&pb.SubscribeRequest{Ping: &pb.SubscribeRequestPing{Id: id}}) != nil {
+			return // the receiving side learns the reason
+		}
+	}
+}

@@ -1,0 +1,284 @@
+// Package order puts the blocks of a stream into the order of their parents.
+//
+// In: blocks in any order, any number of times, with holes; slots that died or were finalised. Out: steps: each block once, parents first
+// where the parent comes in time; slots without a block; holes. Guarantees: pure (time comes in as an argument), memory bounded by
+// Config.MaxBlocks and the window; every block that was added comes out, except the unbelievable, which are counted.
+package order
+
+import (
+	"time"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+)
+
+// Config bounds the waiting for a parent.
+type Config struct {
+	// MaxBlocks is how many blocks wait for a parent before the line is stuck. Default 64.
+	MaxBlocks int
+	// MaxWait is how long a block waits for its parent before the line is stuck; 0 = for ever.
+	MaxWait time.Duration
+	// Skips says that a block's parent link proves the slots between them to be without a block: true at commitment confirmed and
+	// above, false where several forks come.
+	Skips bool
+}
+
+// window is how many slots back blocks are remembered, to know repeats and links. Geyser servers replay a few thousand at most.
+const window = 16384
+
+// maxJump bounds, in slots, how far a block may lie ahead before a child must vouch for it, and how long a run of skipped slots is believed.
+const maxJump = 10_000
+
+// StepKind says what to do.
+type StepKind int
+
+// The kinds of steps.
+const (
+	// Deliver hands over Step.Block.
+	Deliver StepKind = iota
+	// Skip says that slot From has no block.
+	Skip
+	// Lost says that the block of slot From, delivered before, lost its fork. At commitment confirmed that is the provider's fault.
+	Lost
+	// Gap says that blocks from slot From to To, both included, are missing.
+	Gap
+)
+
+// Step is one thing that follows from what came in. Steps are carried out in order.
+type Step struct {
+	Kind     StepKind
+	Block    *chain.Block
+	From, To uint64
+}
+
+// Line is the state: what was delivered lately and what waits. Not safe for concurrent use.
+type Line struct {
+	cfg       Config
+	tip       uint64
+	base      uint64 // everything up to here was ingested before the line started
+	started   bool
+	delivered map[place]link
+	bySlot    map[uint64]chain.Key // the last hash delivered of each slot
+	// jumped are slots that a delivered block's link passed over; contested are delivered blocks that others contradict.
+	jumped    map[uint64]bool
+	contested map[place]bool
+	waiting   map[place]waiter
+	dropped   int
+}
+
+// place names a block. The hash alone would let a block that lies about its slot stand in the way of the true one.
+type place struct {
+	slot uint64
+	hash chain.Key
+}
+
+func at(b *chain.Block) place { return place{b.Slot, b.Blockhash} }
+
+type waiter struct {
+	block *chain.Block
+	since time.Time
+}
+
+// New starts a line behind slot resume, up to which everything was ingested before; 0 starts with the first block that comes.
+func New(cfg Config, resume uint64) *Line {
+	if cfg.MaxBlocks <= 0 {
+		cfg.MaxBlocks = 64
+	}
+	return &Line{cfg: cfg, tip: resume, base: resume, started: resume > 0, delivered: map[place]link{}, bySlot: map[uint64]chain.Key{},
+		jumped: map[uint64]bool{}, contested: map[place]bool{}, waiting: map[place]waiter{}}
+}
+
+// Tip is the highest slot delivered, or the slot the line was started behind; 0 when there is none.
+func (l *Line) Tip() uint64 { return l.tip }
+
+// Waiting is the number of blocks that wait for a parent.
+func (l *Line) Waiting() int { return len(l.waiting) }
+
+// Dropped counts blocks thrown away as unbelievable since the start.
+func (l *Line) Dropped() int { return l.dropped }
+
+// Add takes a block with its parent slot set. repeated says that it came before.
+func (l *Line) Add(b *chain.Block, now time.Time) (steps []Step, repeated bool) {
+	_, waits := l.waiting[at(b)]
+	_, delivered := l.delivered[at(b)]
+	switch {
+	case waits || delivered:
+		return nil, true
+	case !l.started, l.fits(b):
+		return l.drain(l.deliver(nil, b)), false
+	}
+	l.waiting[at(b)] = waiter{b, now}
+	if len(l.waiting) > 4*l.cfg.MaxBlocks { // the owner does not release: keep to the bound all the same
+		return l.Release(), false
+	}
+	return nil, false
+}
+
+// fits says that b can be delivered now: its parent was, or it lies behind the tip (a late block, or one of another fork).
+func (l *Line) fits(b *chain.Block) bool {
+	return b.Slot <= l.tip || b.Slot-*b.ParentSlot <= maxJump && l.linked(b)
+}
+
+// linked says that b's parent was delivered.
+func (l *Line) linked(b *chain.Block) bool {
+	if _, ok := l.delivered[place{*b.ParentSlot, b.ParentBlockhash}]; ok {
+		return true
+	}
+	// A parent known by its slot only: the one the line was started behind, or of a source that says no parent hash.
+	if _, known := l.bySlot[*b.ParentSlot]; known {
+		return b.ParentBlockhash == (chain.Key{})
+	}
+	return *b.ParentSlot == l.tip || *b.ParentSlot <= l.base && l.started
+}
+
+func (l *Line) deliver(steps []Step, b *chain.Block) []Step {
+	l.contest(b)
+	if l.cfg.Skips && b.Slot-*b.ParentSlot <= maxJump {
+		for s := max(*b.ParentSlot, l.base) + 1; s < b.Slot; s++ {
+			if _, ok := l.bySlot[s]; !ok {
+				l.jumped[s] = true
+				steps = append(steps, Step{Kind: Skip, From: s})
+			}
+		}
+	}
+	l.delivered[at(b)], l.bySlot[b.Slot] = link{place{*b.ParentSlot, b.ParentBlockhash}}, b.Blockhash
+	l.tip, l.started = max(l.tip, b.Slot), true
+	l.forget()
+	return l.settle(append(steps, Step{Kind: Deliver, Block: b}))
+}
+
+// drain delivers the waiting blocks whose parents have come, lowest slot first.
+func (l *Line) drain(steps []Step) []Step {
+	for {
+		next := l.lowest(l.fits)
+		if next == nil {
+			return steps
+		}
+		delete(l.waiting, at(next))
+		steps = l.deliver(steps, next)
+	}
+}
+
+func (l *Line) lowest(ok func(*chain.Block) bool) (b *chain.Block) {
+	for _, w := range l.waiting {
+		if (b == nil || w.block.Slot < b.Slot || w.block.Slot == b.Slot && string(w.block.Blockhash[:]) < string(b.Blockhash[:])) && ok(w.block) {
+			b = w.block
+		}
+	}
+	return b
+}
+
+// Stuck says that blocks have waited for a parent for too long, or too many of them wait: the missing ones have to be asked for again,
+// or given up with Release.
+func (l *Line) Stuck(now time.Time) bool {
+	if len(l.waiting) > l.cfg.MaxBlocks {
+		return true
+	}
+	if l.cfg.MaxWait <= 0 {
+		return false
+	}
+	for _, w := range l.waiting {
+		if now.Sub(w.since) > l.cfg.MaxWait {
+			return true
+		}
+	}
+	return false
+}
+
+// Release gives up on what the lowest waiting block waits for: a Gap, the block, and what follows from it. A block far ahead for
+// which no child vouches is dropped instead.
+func (l *Line) Release() []Step {
+	for len(l.waiting) > 0 {
+		b := l.lowest(func(*chain.Block) bool { return true })
+		delete(l.waiting, at(b))
+		if l.started && b.Slot > l.tip+maxJump && !l.vouched(b) {
+			l.dropped++
+			continue
+		}
+		gap := Step{Kind: Gap, From: min(l.tip+1, *b.ParentSlot), To: *b.ParentSlot}
+		return l.drain(l.deliver([]Step{gap}, b))
+	}
+	return nil
+}
+
+func (l *Line) vouched(b *chain.Block) bool {
+	for _, w := range l.waiting {
+		if w.block.ParentBlockhash == b.Blockhash && *w.block.ParentSlot == b.Slot {
+			return true
+		}
+	}
+	return false
+}
+
+// Flush releases everything that waits, at the end of a finite stream.
+func (l *Line) Flush() (steps []Step) {
+	for len(l.waiting) > 0 {
+		steps = append(steps, l.Release()...)
+	}
+	return steps
+}
+
+// SlotDead takes word that the block of a slot died. A block that still waits is thrown away. A delivered one on which others are built
+// is not believed to be dead: then the server contradicts itself, which is counted as dropped.
+func (l *Line) SlotDead(slot uint64) []Step {
+	for p := range l.waiting {
+		if p.slot == slot {
+			delete(l.waiting, p)
+		}
+	}
+	hash, ok := l.bySlot[slot]
+	switch p := (place{slot, hash}); {
+	case !ok:
+		return nil
+	case l.built(p):
+		l.dropped++
+		return nil
+	default:
+		return l.lose(p)
+	}
+}
+
+// Finalized takes word that slot is final and parent its parent: whatever was delivered between them lost its fork.
+func (l *Line) Finalized(slot, parent uint64) (steps []Step) {
+	if slot <= parent || slot-parent > maxJump {
+		return nil
+	}
+	for s := parent + 1; s < slot; s++ {
+		for p := range l.waiting {
+			if p.slot == s {
+				delete(l.waiting, p)
+			}
+		}
+		if hash, ok := l.bySlot[s]; ok {
+			steps = append(steps, l.lose(place{s, hash})...)
+		}
+	}
+	return steps
+}
+
+// forget drops what lies behind the window.
+func (l *Line) forget() {
+	if len(l.delivered) < 2*window || l.tip < window {
+		return
+	}
+	floor := l.tip - window
+	for p := range l.delivered {
+		if p.slot < floor {
+			delete(l.delivered, p)
+		}
+	}
+	for slot := range l.bySlot {
+		if slot < floor {
+			delete(l.bySlot, slot)
+		}
+	}
+	for slot := range l.jumped {
+		if slot < floor {
+			delete(l.jumped, slot)
+		}
+	}
+	for p := range l.contested {
+		if p.slot < floor {
+			delete(l.contested, p)
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package parse
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+)
+
+// UpdateKind is what a Geyser message carries.
+type UpdateKind int
+
+// The kinds that matter here; everything else a server may send is Other.
+const (
+	Other UpdateKind = iota
+	Block
+	Transaction
+	Slot
+	BlockMeta
+	Ping
+	Pong
+	Account
+)
+
+// SlotStatus is geyser.SlotStatus.
+type SlotStatus uint64
+
+// Values of geyser.proto's SlotStatus.
+const (
+	SlotProcessed          SlotStatus = 0
+	SlotConfirmed          SlotStatus = 1
+	SlotFinalized          SlotStatus = 2
+	SlotFirstShredReceived SlotStatus = 3
+	SlotCompleted          SlotStatus = 4
+	SlotCreatedBank        SlotStatus = 5
+	SlotDead               SlotStatus = 6
+)
+
+// Update is one message of a Geyser subscription.
+type Update struct {
+	Kind UpdateKind
+	// Slot is set for Block, Transaction, Slot, BlockMeta and Account.
+	Slot uint64
+	// Block is set for Block (Whole: every transaction that the filter lets through) and Transaction (a lone one). For BlockMeta
+	// it holds the header and no transactions.
+	Block *chain.Block
+	// Account is set for Account: as the transaction of its signature left it.
+	Account *chain.Account
+	// Status and Parent (nil when not said) are set for Slot.
+	Status SlotStatus
+	Parent *uint64
+	// Executed counts the transactions that the block really has, set for Block and BlockMeta; 0 when not said.
+	Executed uint64
+	// CreatedAt is when the server sent the message; zero when it does not say.
+	CreatedAt time.Time
+}
+
+// GeyserUpdate parses a geyser.SubscribeUpdate (yellowstone-grpc, geyser.proto). The result borrows data.
+func GeyserUpdate(data []byte) (u Update, err error) {
+	w := walk{rest: data}
+	var createdAt time.Time
+	for w.next() {
+		switch {
+		case w.message(2):
+			err = u.account(w.v)
+		case w.message(3):
+			err = u.slot(w.v)
+		case w.message(4):
+			err = u.transaction(w.v)
+		case w.message(5):
+			err = u.header(w.v, Block, blockFields)
+		case w.message(6):
+			u.Kind = Ping
+		case w.message(7):
+			err = u.header(w.v, BlockMeta, metaFields)
+		case w.message(9):
+			u.Kind = Pong
+		case w.message(fieldCreatedAt):
+			createdAt, err = timestamp(w.v)
+		}
+		if err != nil {
+			return Update{}, err
+		}
+	}
+	u.CreatedAt = createdAt
+	return u, w.err
+}
+
+// fieldCreatedAt is SubscribeUpdate.created_at, a google.protobuf.Timestamp: seconds are field 1, nanoseconds field 2.
+const fieldCreatedAt = 11
+
+// timestamp reads a google.protobuf.Timestamp; an impossible one is no time.
+func timestamp(data []byte) (time.Time, error) {
+	var seconds, nanos uint64
+	w := walk{rest: data}
+	for w.next() {
+		switch {
+		case w.varint(1):
+			seconds = w.n
+		case w.varint(2):
+			nanos = w.n
+		}
+	}
+	if w.err != nil || seconds == 0 || seconds > maxBlockTime || nanos >= 1e9 {
+		return time.Time{}, w.err
+	}
+	return time.Unix(int64(seconds), int64(nanos)), nil
+}
+
+// Stamp appends the time to a geyser.SubscribeUpdate that says none, which makes it as if the server had said so: fields of a message may
+// stand in any order. The result may share data's memory.
+func Stamp(data []byte, at time.Time) []byte {
+	w := walk{rest: data}
+	for w.next() {
+		if w.message(fieldCreatedAt) {
+			return data
+		}
+	}
+	if w.err != nil {
+		return data
+	}
+	stamp := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(at.Unix()))
+	stamp = protowire.AppendVarint(protowire.AppendTag(stamp, 2, protowire.VarintType), uint64(at.Nanosecond()))
+	out := append(make([]byte, 0, len(data)+len(stamp)+2), data...)
+	return protowire.AppendBytes(protowire.AppendTag(out, fieldCreatedAt, protowire.BytesType), stamp)
+}
+
+// maxSlot bounds what is believed: at ten slots a second it is reached after 28 million years.
+const maxSlot = 1 << 53
+
+func (u *Update) slot(data []byte) error {
+	*u = Update{Kind: Slot}
+	w := walk{rest: data}
+	for w.next() {
+		switch {
+		case w.varint(1):
+			u.Slot = w.n
+		case w.varint(2):
+			parent := w.n
+			u.Parent = &parent
+		case w.varint(3):
+			u.Status = SlotStatus(w.n)
+		}
+	}
+	if u.Slot > maxSlot || u.Parent != nil && *u.Parent >= u.Slot && u.Slot != 0 {
+		return malformed("slot update for slot %d with an impossible parent", u.Slot)
+	}
+	return w.err
+}
+
+// transaction parses SubscribeUpdateTransaction into a lone transaction.
+func (u *Update) transaction(data []byte) error {
+	*u = Update{Kind: Transaction}
+	b := &builder{}
+	w := walk{rest: data}
+	for w.next() {
+		switch {
+		case w.message(1):
+			if len(b.block.Transactions) > 0 {
+				return malformed("two transactions in one update")
+			}
+			if err := b.geyserTransaction(w.v); err != nil {
+				return err
+			}
+		case w.varint(2):
+			u.Slot = w.n
+		}
+	}
+	if w.err != nil {
+		return w.err
+	}
+	if len(b.block.Transactions) == 0 || u.Slot > maxSlot {
+		return malformed("transaction update of slot %d with %d transactions", u.Slot, len(b.block.Transactions))
+	}
+	var err error
+	u.Block, err = b.finish(u.Slot, false)
+	return err
+}
+
+// headerFields are the field numbers in which SubscribeUpdateBlock and SubscribeUpdateBlockMeta differ; 0 = has none.
+type headerFields struct{ parentSlot, parentHash, executed, transactions int32 }
+
+var (
+	blockFields = headerFields{parentSlot: 7, parentHash: 8, executed: 9, transactions: 6}
+	metaFields  = headerFields{parentSlot: 6, parentHash: 7, executed: 8}
+)
+
+func (u *Update) header(data []byte, kind UpdateKind, f headerFields) error {
+	*u = Update{Kind: kind}
+	b := &builder{}
+	var parent uint64
+	w := walk{rest: data}
+	for w.next() {
+		var err error
+		switch num := int32(w.num); {
+		case w.varint(1):
+			u.Slot = w.n
+		case w.message(2):
+			b.block.Blockhash, err = decodeKey(w.v)
+		case w.message(4):
+			var at uint64
+			at, err = firstVarint(w.v, 1)
+			b.block.BlockTime = int64(at)
+		case num == f.parentSlot && w.varint(w.num):
+			parent = w.n
+		case num == f.parentHash && w.message(w.num) && len(w.v) > 0:
+			b.block.ParentBlockhash, err = decodeKey(w.v)
+		case num == f.executed && w.varint(w.num):
+			u.Executed = w.n
+		case num == f.transactions && w.message(w.num):
+			if err = b.geyserTransaction(w.v); err != nil {
+				err = fmt.Errorf("transaction %d: %w", len(b.block.Transactions)-1, err)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case w.err != nil:
+		return w.err
+	case u.Slot > maxSlot:
+		return malformed("slot %d", u.Slot)
+	case b.block.Blockhash == (chain.Key{}):
+		return malformed("block of slot %d without blockhash", u.Slot)
+	case u.Executed > 0 && uint64(len(b.block.Transactions)) > u.Executed:
+		return malformed("block of slot %d with %d transactions of %d", u.Slot, len(b.block.Transactions), u.Executed)
+	}
+	b.block.ParentSlot = &parent
+	var err error
+	u.Block, err = b.finish(u.Slot, kind == Block)
+	return err
+}
+
+// geyserTransaction parses SubscribeUpdateTransactionInfo and appends it.
+func (b *builder) geyserTransaction(data []byte) error {
+	if len(b.block.Transactions) >= maxTransactions {
+		return malformed("more than %d transactions", maxTransactions)
+	}
+	b.block.Transactions = append(b.block.Transactions, chain.Transaction{})
+	tx := &b.block.Transactions[len(b.block.Transactions)-1]
+	var body, meta []byte
+	var vote bool
+	w := walk{rest: data}
+	for w.next() {
+		switch {
+		case w.varint(2):
+			vote = w.n != 0
+		case w.message(3):
+			body = w.v
+		case w.message(4):
+			meta = w.v
+		case w.varint(5):
+			if w.n >= maxIndex {
+				return malformed("index %d", w.n)
+			}
+			tx.Index = int(w.n)
+		}
+	}
+	if w.err != nil {
+		return w.err
+	}
+	return b.protoTransaction(tx, body, meta, &vote)
+}

@@ -1,0 +1,311 @@
+package parse
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
+)
+
+// maxWrapping bounds how deep a block or transaction may sit under raw, result, params, value, block and lists.
+const maxWrapping = 6
+
+// maxReasons bounds the errors that one list of transactions reports one by one.
+const maxReasons = 10
+
+// BlockJSON parses the result of getBlock, bare or with its JSON-RPC envelope, for the slot that was asked for.
+func BlockJSON(data []byte, slot uint64) (*chain.Block, error) {
+	blocks, err := JSON(data, &slot)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(blocks) != 1 || blocks[0].Transactions == nil && !blocks[0].Whole:
+		return nil, malformed("%d blocks where one was asked for", len(blocks))
+	}
+	return blocks[0], nil
+}
+
+// BlockHeaderJSON parses what getBlock answers with transactionDetails none: a block without transactions, Whole false.
+func BlockHeaderJSON(data []byte, slot uint64) (*chain.Block, error) {
+	r := jsonwalk.New(data)
+	f, err := gather(r, "blockhash", "previousBlockhash", "parentSlot", "blockTime")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	b, ctx := &builder{}, context{}
+	if err := Join(ctx.read(f), b.blockHeader(f)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	b.block.BlockTime = ctx.blockTime
+	return b.finish(slot, false)
+}
+
+// JSON parses a document that holds a getBlock result, a blockSubscribe notification, or one or more getTransaction results: bare, in a
+// list, or under raw, result and the like; transactions in any encoding. Each lone transaction becomes a block of its own with
+// Whole false. slot is what the input's name says, nil when it says nothing; it must agree with what the content says. In a list the good
+// ones are returned together with an error that tells of the bad ones.
+func JSON(data []byte, slot *uint64) ([]*chain.Block, error) {
+	d := document{named: slot}
+	r := jsonwalk.New(data)
+	err := d.value(r, context{}, 0)
+	if err == nil && !r.End() {
+		err = malformed("text goes on after the document")
+	}
+	switch {
+	case err != nil:
+		d.refuse(err)
+	case d.failed > maxReasons:
+		d.reasons = append(d.reasons, fmt.Errorf("and %d more", d.failed-maxReasons))
+	}
+	return d.blocks, Join(d.reasons...)
+}
+
+type document struct {
+	named   *uint64
+	blocks  []*chain.Block
+	reasons []error
+	failed  int
+}
+
+func (d *document) refuse(err error) {
+	if errors.Is(err, jsonwalk.ErrSyntax) {
+		err = fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if d.failed++; d.failed <= maxReasons {
+		d.reasons = append(d.reasons, err)
+	}
+}
+
+// context is what wrappers say about what they wrap.
+type context struct {
+	slot      *uint64
+	blockTime int64
+}
+
+// fields are the places of an object's values that matter, in whatever order they come.
+type fields map[string]jsonwalk.Reader
+
+func gather(r *jsonwalk.Reader, names ...string) (fields, error) { return gatherWith(r, nil, names...) }
+
+// gatherWith is gather that reads a list of transactions where it stands, if there is one and list is not nil: a block is too large to
+// be walked over twice.
+func gatherWith(r *jsonwalk.Reader, list *blockList, names ...string) (fields, error) {
+	f := fields{}
+	err := r.Object(func(key []byte) error {
+		for _, name := range names {
+			if string(key) == name {
+				if r.Null() {
+					return nil
+				}
+				f[name] = *r
+				if list != nil && name == "transactions" && r.Peek() == '[' {
+					return list.read(r)
+				}
+				break
+			}
+		}
+		return r.Skip()
+	})
+	return f, err
+}
+
+// blockList is a block's transactions; its header may come before or after them.
+type blockList struct {
+	b   *builder
+	err error
+}
+
+// read reads the list at r. What is wrong with a transaction is kept for when it is known to be a block's; the error returned is that of a
+// text that cannot even be walked over.
+func (l *blockList) read(r *jsonwalk.Reader) error {
+	l.b = &builder{}
+	start := *r
+	l.err = r.Array(func(i int) error {
+		if i >= maxTransactions {
+			return malformed("more than %d transactions", maxTransactions)
+		}
+		l.b.block.Transactions = append(l.b.block.Transactions, chain.Transaction{Index: i})
+		if err := l.b.jsonWholeEntry(&l.b.block.Transactions[i], r); err != nil {
+			return fmt.Errorf("transaction %d: %w", i, err)
+		}
+		return nil
+	})
+	if l.err == nil {
+		return nil
+	}
+	*r = start
+	return r.Skip()
+}
+
+func (f fields) has(name string) bool { _, ok := f[name]; return ok }
+
+func (d *document) value(r *jsonwalk.Reader, ctx context, depth int) error {
+	if depth > maxWrapping {
+		return because(ErrNoTransaction, "wrapped deeper than %d", maxWrapping)
+	}
+	switch r.Peek() {
+	case '[':
+		return r.Array(func(i int) error {
+			element := *r
+			if err := r.Skip(); err != nil {
+				return err
+			}
+			if err := d.value(&element, ctx, depth+1); err != nil {
+				d.refuse(fmt.Errorf("element %d: %w", i, err))
+			}
+			return nil
+		})
+	case '{':
+		return d.object(r, ctx, depth)
+	case 'n':
+		return because(ErrNoTransaction, "the document or its result is null")
+	}
+	return because(ErrNoTransaction, "neither an object nor a list")
+}
+
+func (d *document) object(r *jsonwalk.Reader, ctx context, depth int) error {
+	var list blockList
+	f, err := gatherWith(r, &list, "slot", "blockTime", "transactions", "transaction", "meta", "version", "transactionIndex", "raw", "result", "params",
+		"value", "block", "context", "error", "lamports", "signatures", "blockhash", "previousBlockhash", "parentSlot", "message")
+	if err != nil {
+		return err
+	}
+	if err := ctx.read(f); err != nil {
+		return err
+	}
+	switch {
+	case f.has("transactions"):
+		return d.wholeBlock(list, f, ctx)
+	case f.has("transaction"):
+		return d.lone(f, ctx, depth)
+	case f.has("blockhash") && f.has("parentSlot"):
+		return because(ErrUnsupported, "a getBlock result without transactions (transactionDetails must be full)")
+	}
+	for _, name := range []string{"raw", "result", "params", "value", "block"} {
+		if inner, ok := f[name]; ok {
+			return d.value(&inner, ctx, depth+1)
+		}
+	}
+	switch {
+	case f.has("error"):
+		return because(ErrNoTransaction, "an rpc error instead of a result")
+	case f.has("lamports"):
+		return because(ErrNoTransaction, "looks like an account")
+	case f.has("message"):
+		return because(ErrUnsupported, "a transaction without its metadata: whether it failed and what it called is unknown")
+	}
+	return ErrNoTransaction
+}
+
+// read takes slot and block time where f says them; the innermost word counts.
+func (c *context) read(f fields) error {
+	if at, ok := f["slot"]; ok {
+		slot, err := at.Uint64()
+		if err != nil {
+			return fmt.Errorf("slot: %w", err)
+		}
+		c.slot = &slot
+	}
+	if at, ok := f["blockTime"]; ok {
+		var err error
+		if c.blockTime, err = at.Int64(); err != nil {
+			return fmt.Errorf("blockTime: %w", err)
+		}
+	}
+	return nil
+}
+
+// slotOf settles what content and name say.
+func (d *document) slotOf(ctx context) (slot uint64, known bool, err error) {
+	switch {
+	case ctx.slot == nil && d.named == nil:
+		return 0, false, nil
+	case ctx.slot == nil:
+		return *d.named, true, nil
+	case d.named != nil && *d.named != *ctx.slot:
+		return 0, false, malformed("is of slot %d, but named or asked for as %d", *ctx.slot, *d.named)
+	}
+	return *ctx.slot, true, nil
+}
+
+func (d *document) wholeBlock(list blockList, f fields, ctx context) error {
+	slot, known, err := d.slotOf(ctx)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return malformed("a getBlock result does not say its slot: it must be in the name (SLOT.json)")
+	}
+	if list.b == nil {
+		at := f["transactions"]
+		return at.Array(func(int) error { return nil }) // it is none: the error says what it is
+	}
+	b := list.b
+	b.block.BlockTime = ctx.blockTime
+	if err := b.blockHeader(f); err != nil {
+		return err
+	}
+	if list.err != nil {
+		return list.err
+	}
+	block, err := b.finish(slot, true)
+	if err == nil {
+		d.blocks = append(d.blocks, block)
+	}
+	return err
+}
+
+// blockHeader reads the hashes and the parent; a whole block has them all.
+func (b *builder) blockHeader(f fields) error {
+	for name, key := range map[string]*chain.Key{"blockhash": &b.block.Blockhash, "previousBlockhash": &b.block.ParentBlockhash} {
+		at, ok := f[name]
+		if !ok {
+			return malformed("block without %s", name)
+		}
+		if err := jsonKey(&at, key); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	at, ok := f["parentSlot"]
+	if !ok {
+		return malformed("block without parentSlot")
+	}
+	parent, err := at.Uint64()
+	if err != nil {
+		return fmt.Errorf("parentSlot: %w", err)
+	}
+	b.block.ParentSlot = &parent
+	return nil
+}
+
+func (d *document) lone(f fields, ctx context, depth int) error {
+	at := f["transaction"]
+	if !f.has("meta") && at.Peek() == '{' { // {slot, transaction: {transaction, meta}}, as stream notifications wrap it
+		return d.value(&at, ctx, depth+1)
+	}
+	slot, _, err := d.slotOf(ctx)
+	if err != nil {
+		return err
+	}
+	b := &builder{}
+	b.block.BlockTime = ctx.blockTime
+	b.block.Transactions = make([]chain.Transaction, 1)
+	tx := &b.block.Transactions[0]
+	tx.Index = -1
+	if at, ok := f["transactionIndex"]; ok {
+		index, err := at.Uint64()
+		if err != nil || index >= maxIndex {
+			return malformed("transactionIndex is no whole number below %d", maxIndex)
+		}
+		tx.Index = int(index)
+	}
+	if err := b.jsonEntry(tx, f); err != nil {
+		return err
+	}
+	block, err := b.finish(slot, false)
+	if err == nil {
+		d.blocks = append(d.blocks, block)
+	}
+	return err
+}

@@ -1,0 +1,188 @@
+// Package parse turns every format that a block or a transaction comes in into chain.Block: JSON of getBlock and getTransaction in
+// all encodings, solana.storage.ConfirmedBlock, Geyser updates.
+//
+// In: whole messages, hostile. Out: chain.Block values that borrow the message's bytes (so the message must not be reused).
+// Guarantees: never panics; work and memory stay in proportion to the input's length; what is not understood is an error that
+// says where and why, never a guess; of one block either every transaction is returned or none.
+package parse
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+)
+
+// Reasons of refusal, for errors.Is and metric labels.
+var (
+	// ErrMalformed says that the bytes break their format, or that their content is impossible.
+	ErrMalformed = errors.New("malformed")
+	// ErrNoTransaction says that the input is well-formed but holds no block and no transaction, e.g. an account.
+	ErrNoTransaction = errors.New("holds no block and no transaction")
+	// ErrUnsupported says that the input is a transaction of a version or encoding that is not known here.
+	ErrUnsupported = errors.New("unsupported")
+)
+
+// Bounds on one transaction. Account indexes are bytes, so 256 keys; an instruction trace is 64 long (agave,
+// MAX_INSTRUCTION_TRACE_LENGTH) and a CPI's data 10 KiB (MAX_INSTRUCTION_DATA_LEN): ours leave room for change.
+const (
+	maxKeys         = 256
+	maxAccounts     = 1232 // a byte each in a transaction of at most so many
+	maxInstructions = 1024
+	maxInner        = 8192
+	maxBalances     = 512
+	maxData         = 64 << 10
+	maxTransactions = 1 << 17
+	maxIndex        = 1 << 23
+	maxBlockTime    = 1 << 36
+)
+
+func malformed(format string, args ...any) error { return because(ErrMalformed, format, args...) }
+
+func because(reason error, format string, args ...any) error {
+	return fmt.Errorf("%w: %s", reason, fmt.Sprintf(format, args...))
+}
+
+// Join is one error, in one line, of those that are not nil; nil when all are.
+func Join(errs ...error) error {
+	var all list
+	for _, err := range errs {
+		if err != nil {
+			all = append(all, err)
+		}
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return all
+}
+
+type list []error
+
+func (l list) Error() string {
+	texts := make([]string, len(l))
+	for i, err := range l {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (l list) Unwrap() []error { return l }
+
+// builder assembles one block. Its slabs save an allocation per list; they live as long as the block.
+type builder struct {
+	block     chain.Block
+	keys      slab[chain.Key]
+	calls     slab[chain.Call]
+	outer     slab[chain.Instruction]
+	balances  slab[chain.TokenBalance]
+	bytes     slab[byte]
+	details   slab[details]
+	scratch   []chain.Call
+	groups    []innerGroup
+	balanceAt []chain.TokenBalance
+	postAt    []chain.TokenBalance
+	rawKeys   [][]byte
+	plain     []byte
+	recent    recentKeys
+	// innerUnknown: a transaction that matters came without the record of its inner instructions.
+	innerUnknown bool
+}
+
+// innerGroup is the inner list of one outer instruction before it is joined to it: scratch[from:to].
+type innerGroup struct {
+	index    uint64
+	from, to int
+}
+
+// slab hands out short slices of large ones.
+type slab[T any] struct {
+	free []T
+	next int
+}
+
+// take returns n zero values with no room to grow into their neighbours.
+func (s *slab[T]) take(n int) []T {
+	if n > len(s.free) {
+		s.next = min(max(64, s.next*2), 16384)
+		s.free = make([]T, max(n, s.next))
+	}
+	out := s.free[:n:n]
+	s.free = s.free[n:]
+	return out
+}
+
+func (s *slab[T]) copyOf(from []T) []T {
+	if len(from) == 0 {
+		return nil
+	}
+	out := s.take(len(from))
+	copy(out, from)
+	return out
+}
+
+// finish closes the block's books.
+func (b *builder) finish(slot uint64, whole bool) (*chain.Block, error) {
+	b.block.Slot, b.block.Whole = slot, whole && !b.innerUnknown
+	if b.block.ParentSlot != nil && *b.block.ParentSlot >= slot && slot != 0 {
+		return nil, malformed("parent slot %d is not before slot %d", *b.block.ParentSlot, slot)
+	}
+	if b.block.BlockTime < 0 || b.block.BlockTime > maxBlockTime {
+		return nil, malformed("block time %d", b.block.BlockTime)
+	}
+	return &b.block, nil
+}
+
+// joinInner hangs the inner lists gathered in scratch on their outer instructions.
+func (b *builder) joinInner(tx *chain.Transaction) error {
+	for _, g := range b.groups {
+		if g.index >= uint64(len(tx.Instructions)) {
+			return malformed("inner instructions of instruction %d, of which there are %d", g.index, len(tx.Instructions))
+		}
+		at := &tx.Instructions[g.index]
+		if at.Inner != nil {
+			return malformed("inner instructions of instruction %d twice", g.index)
+		}
+		at.Inner = b.calls.copyOf(b.scratch[g.from:g.to])
+	}
+	return nil
+}
+
+// appendKeys grows the transaction's keys, within bounds.
+func (b *builder) appendKeys(tx *chain.Transaction, more []chain.Key) error {
+	if len(more) == 0 {
+		return nil
+	}
+	if len(tx.Keys)+len(more) > maxKeys {
+		return malformed("%d account keys, at most %d", len(tx.Keys)+len(more), maxKeys)
+	}
+	all := b.keys.take(len(tx.Keys) + len(more))
+	copy(all[copy(all, tx.Keys):], more)
+	tx.Keys = all
+	return nil
+}
+
+// voteProgram is Vote111111111111111111111111111111111111111.
+var voteProgram = chain.Key{0x07, 0x61, 0x48, 0x1d, 0x35, 0x74, 0x74, 0xbb, 0x7c, 0x4d, 0x76, 0x24, 0xeb, 0xd3, 0xbd, 0xb3,
+	0xd8, 0x35, 0x5e, 0x73, 0xd1, 0x10, 0x43, 0xfc, 0x0d, 0xa3, 0x53, 0x80, 0x00, 0x00, 0x00, 0x00}
+
+// isVote is agave's is_simple_vote_transaction: legacy, fewer than three signatures, its one instruction calls the vote program.
+func isVote(tx *chain.Transaction, signatures int, versioned bool) bool {
+	if versioned || signatures >= 3 || len(tx.Instructions) != 1 {
+		return false
+	}
+	program, ok := tx.Program(&tx.Instructions[0].Call)
+	return ok && program == voteProgram
+}
+
+// drop takes from a failed transaction or a vote what nobody reads of it, so that every format gives the same.
+func drop(tx *chain.Transaction) {
+	if tx.Failed || tx.Vote {
+		tx.Keys, tx.Instructions, tx.PreBalances, tx.PostBalances = nil, nil, nil, nil
+		tx.Signers, tx.Details = 0, nil
+	}
+}

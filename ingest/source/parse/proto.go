@@ -1,0 +1,393 @@
+package parse
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+)
+
+// walk steps over the fields of one protobuf message in place. Generated types would allocate each message and string of it; on a real
+// block that is most of the time.
+type walk struct {
+	rest []byte
+	num  protowire.Number
+	kind protowire.Type
+	// n is the value of a varint field, v that of a length-delimited one.
+	n   uint64
+	v   []byte
+	err error
+}
+
+// next moves to the following field; false at the end or at the first error. Short tags and lengths, which nearly all are, take no call.
+func (w *walk) next() bool {
+	d := w.rest
+	if len(d) == 0 || w.err != nil {
+		return false
+	}
+	if len(d) < 2 || d[0] >= 0x80 || d[0] < 0x08 || d[0]&7 != uint8(protowire.BytesType) || d[1] >= 0x80 || int(d[1]) > len(d)-2 {
+		return w.slow()
+	}
+	w.num, w.kind = protowire.Number(d[0]>>3), protowire.BytesType
+	end := 2 + int(d[1])
+	w.v, w.rest = d[2:end:end], d[end:]
+	return true
+}
+
+func (w *walk) slow() bool {
+	num, kind, size := protowire.ConsumeTag(w.rest)
+	if size < 0 {
+		w.err = malformed("protobuf tag: %v", protowire.ParseError(size))
+		return false
+	}
+	w.rest, w.num, w.kind = w.rest[size:], num, kind
+	switch kind {
+	case protowire.VarintType:
+		w.n, size = protowire.ConsumeVarint(w.rest)
+	case protowire.BytesType:
+		w.v, size = protowire.ConsumeBytes(w.rest)
+	default:
+		size = protowire.ConsumeFieldValue(num, kind, w.rest)
+	}
+	if size < 0 {
+		w.err = malformed("protobuf field %d: %v", num, protowire.ParseError(size))
+		return false
+	}
+	w.rest = w.rest[size:]
+	return true
+}
+
+// message says that the current field is length-delimited field num.
+func (w *walk) message(num protowire.Number) bool {
+	return w.num == num && w.kind == protowire.BytesType
+}
+
+// varint says that the current field is varint field num.
+func (w *walk) varint(num protowire.Number) bool {
+	return w.num == num && w.kind == protowire.VarintType
+}
+
+// firstVarint returns varint field num of a small message; 0 when absent.
+func firstVarint(data []byte, num protowire.Number) (n uint64, err error) {
+	w := walk{rest: data}
+	for w.next() {
+		if w.varint(num) {
+			n = w.n
+		}
+	}
+	return n, w.err
+}
+
+// ConfirmedBlock parses solana.storage.ConfirmedBlock (agave's storage-proto confirmed_block.proto), for the slot that its name says.
+func ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
+	b := &builder{}
+	var parent uint64
+	w := walk{rest: data}
+	for w.next() {
+		var err error
+		switch {
+		case w.message(1):
+			b.block.ParentBlockhash, err = decodeKey(w.v)
+		case w.message(2):
+			b.block.Blockhash, err = decodeKey(w.v)
+		case w.varint(3):
+			parent = w.n
+		case w.message(4):
+			err = b.confirmedTransaction(w.v)
+		case w.message(6):
+			var at uint64
+			at, err = firstVarint(w.v, 1)
+			b.block.BlockTime = int64(at)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	if b.block.Blockhash == (chain.Key{}) {
+		return nil, malformed("block without blockhash")
+	}
+	b.block.ParentSlot = &parent
+	return b.finish(slot, true)
+}
+
+func (b *builder) confirmedTransaction(data []byte) error {
+	i := len(b.block.Transactions)
+	if i >= maxTransactions {
+		return malformed("more than %d transactions", maxTransactions)
+	}
+	b.block.Transactions = append(b.block.Transactions, chain.Transaction{Index: i})
+	tx := &b.block.Transactions[i]
+	var body, meta []byte
+	w := walk{rest: data}
+	for w.next() {
+		switch {
+		case w.message(1):
+			body = w.v
+		case w.message(2):
+			meta = w.v
+		}
+	}
+	err := w.err
+	if err == nil {
+		err = b.protoTransaction(tx, body, meta, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("transaction %d: %w", i, err)
+	}
+	return nil
+}
+
+// protoTransaction parses solana.storage Transaction and TransactionStatusMeta; vote is what the source says, nil when it doesn't.
+func (b *builder) protoTransaction(tx *chain.Transaction, body, meta []byte, vote *bool) error {
+	if body == nil || meta == nil {
+		return malformed("no transaction or no metadata")
+	}
+	var m message
+	flagged := vote != nil && *vote // of a vote only the signature is read
+	w := walk{rest: body}
+	for w.next() {
+		switch {
+		case w.message(1):
+			if m.signatures == 0 {
+				if len(w.v) != len(tx.Signature) {
+					return malformed("signature of %d bytes", len(w.v))
+				}
+				copy(tx.Signature[:], w.v)
+			}
+			m.signatures++
+		case w.message(2) && !flagged:
+			if err := b.protoMessage(tx, w.v, &m); err != nil {
+				return err
+			}
+		}
+	}
+	if w.err != nil {
+		return w.err
+	}
+	if m.signatures == 0 || len(tx.Keys) == 0 && !flagged {
+		return malformed("transaction without signature or keys")
+	}
+	tx.Vote = flagged || vote == nil && isVote(tx, m.signatures, m.versioned)
+	recorded, err := b.protoMeta(tx, meta, m)
+	if err != nil {
+		return fmt.Errorf("meta: %w", err)
+	}
+	b.innerUnknown = b.innerUnknown || !recorded && !tx.Failed && !tx.Vote
+	drop(tx)
+	return nil
+}
+
+func (b *builder) protoMessage(tx *chain.Transaction, data []byte, m *message) error {
+	b.scratch, b.rawKeys = b.scratch[:0], b.rawKeys[:0]
+	w := walk{rest: data}
+	for w.next() {
+		switch {
+		case w.message(2):
+			if len(b.rawKeys) >= maxKeys || len(w.v) != len(chain.Key{}) {
+				return malformed("account key %d of %d bytes", len(b.rawKeys), len(w.v))
+			}
+			b.rawKeys = append(b.rawKeys, w.v)
+		case w.message(4):
+			if len(b.scratch) >= maxInstructions {
+				return malformed("more than %d instructions", maxInstructions)
+			}
+			call, err := protoCall(w.v)
+			if err != nil {
+				return fmt.Errorf("instruction %d: %w", len(b.scratch), err)
+			}
+			call.StackHeight = 1
+			b.scratch = append(b.scratch, call)
+		case w.varint(5):
+			m.versioned = w.n != 0
+		case w.message(6):
+			m.hasLookups = true
+			lookup := walk{rest: w.v}
+			for lookup.next() {
+				switch {
+				case lookup.message(2):
+					m.writable += len(lookup.v)
+				case lookup.message(3):
+					m.readonly += len(lookup.v)
+				}
+			}
+			if lookup.err != nil {
+				return lookup.err
+			}
+		}
+	}
+	tx.Keys = b.keys.take(len(b.rawKeys))
+	for i, raw := range b.rawKeys {
+		tx.Keys[i] = chain.Key(raw)
+	}
+	tx.Instructions = b.outer.take(len(b.scratch))
+	for i, call := range b.scratch {
+		tx.Instructions[i].Call = call
+	}
+	return w.err
+}
+
+// protoCall parses CompiledInstruction and InnerInstruction, which share their first three fields.
+func protoCall(data []byte) (call chain.Call, err error) {
+	w := walk{rest: data}
+	for w.next() {
+		switch {
+		case w.varint(1):
+			if w.n >= maxKeys {
+				return call, malformed("program index %d", w.n)
+			}
+			call.ProgramIndex = int(w.n)
+		case w.message(2):
+			call.Accounts = w.v
+		case w.message(3):
+			call.Data = w.v
+		case w.varint(4):
+			if w.n > 255 {
+				return call, malformed("stack height %d", w.n)
+			}
+			call.StackHeight = int(w.n)
+		}
+	}
+	return call, w.err
+}
+
+// protoMeta parses TransactionStatusMeta; of a vote or failed transaction only that it failed. recorded is false when the node did not record inner instructions.
+func (b *builder) protoMeta(tx *chain.Transaction, data []byte, m message) (recorded bool, err error) {
+	var writable, readonly []chain.Key
+	var pre, post []chain.TokenBalance
+	b.scratch, b.groups, b.balanceAt, b.postAt = b.scratch[:0], b.groups[:0], b.balanceAt[:0], b.postAt[:0]
+	pre, post, recorded = b.balanceAt, b.postAt, true
+	var d details
+	w := walk{rest: data}
+	for w.next() {
+		if w.message(1) { // the first field, where there is one
+			tx.Failed = true
+			return true, nil
+		}
+		if tx.Vote {
+			continue
+		}
+		switch {
+		case w.message(fieldLogMessages):
+			d.log(&w, data)
+		case w.message(5):
+			err = b.protoInner(w.v)
+		case w.message(7):
+			pre, err = b.protoBalance(pre, w.v)
+		case w.message(8):
+			post, err = b.protoBalance(post, w.v)
+		case w.message(fieldPreBalances):
+			d.pre = w.v
+		case w.message(fieldPostBalances):
+			d.post = w.v
+		case w.varint(10):
+			recorded = w.n == 0
+		case w.message(12):
+			writable, err = protoLoaded(writable, w.v)
+		case w.message(13):
+			readonly, err = protoLoaded(readonly, w.v)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if w.err != nil {
+		return false, w.err
+	}
+	if tx.Vote {
+		return true, nil
+	}
+	b.balanceAt, b.postAt = pre, post
+	tx.PreBalances, tx.PostBalances = b.balances.copyOf(pre), b.balances.copyOf(post)
+	tx.Signers, tx.Details = m.signatures, b.detailsOf(d)
+	if err := b.load(tx, m, writable, readonly); err != nil {
+		return false, err
+	}
+	return recorded, b.joinInner(tx)
+}
+
+func protoLoaded(to []chain.Key, data []byte) ([]chain.Key, error) {
+	if len(to) >= maxKeys || len(data) != len(chain.Key{}) {
+		return nil, malformed("loaded address %d of %d bytes", len(to), len(data))
+	}
+	return append(to, chain.Key(data)), nil
+}
+
+func (b *builder) protoInner(data []byte) error {
+	if len(b.groups) >= maxInstructions {
+		return malformed("more than %d lists of inner instructions", maxInstructions)
+	}
+	g := innerGroup{from: len(b.scratch)}
+	w := walk{rest: data}
+	for w.next() {
+		switch {
+		case w.varint(1):
+			g.index = w.n
+		case w.message(2):
+			if len(b.scratch) >= maxInner {
+				return malformed("more than %d inner instructions", maxInner)
+			}
+			call, err := protoCall(w.v)
+			if err != nil {
+				return fmt.Errorf("inner instruction %d: %w", len(b.scratch)-g.from, err)
+			}
+			b.scratch = append(b.scratch, call)
+		}
+	}
+	g.to = len(b.scratch)
+	b.groups = append(b.groups, g)
+	return w.err
+}
+
+func (b *builder) protoBalance(to []chain.TokenBalance, data []byte) ([]chain.TokenBalance, error) {
+	if len(to) >= maxBalances {
+		return nil, malformed("more than %d token balances", maxBalances)
+	}
+	var t chain.TokenBalance
+	minted := false
+	w := walk{rest: data}
+	for w.next() {
+		var err error
+		switch {
+		case w.varint(1):
+			t.AccountIndex = int(w.n)
+			err = bounded(nil, w.n, maxKeys-1, "account index")
+		case w.message(2):
+			minted = true
+			t.Mint, err = b.recent.key(w.v)
+		case w.message(3):
+			err = protoAmount(&t, w.v)
+		case w.message(4) && len(w.v) > 0:
+			t.Owner, err = b.recent.key(w.v)
+		case w.message(5) && len(w.v) > 0:
+			t.Program, err = b.recent.key(w.v)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("token balance %d: %w", len(to), err)
+		}
+	}
+	if w.err == nil && !minted {
+		return nil, malformed("token balance %d: without mint", len(to))
+	}
+	return append(to, t), w.err
+}
+
+func protoAmount(t *chain.TokenBalance, data []byte) (err error) {
+	w := walk{rest: data}
+	for w.next() && err == nil {
+		switch {
+		case w.varint(2):
+			t.Decimals = uint8(w.n)
+			err = bounded(nil, w.n, 255, "decimals")
+		case w.message(3):
+			t.Amount, err = parseAmount(w.v)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return w.err
+}

@@ -1,0 +1,363 @@
+package parse
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// In jsonParsed a node shows token instructions as {type, info} and drops their bytes (agave, transaction-status/src/parse_token.rs).
+// Decoders read bytes, so they are put back here. What is not in the table keeps its program, without accounts and data: a decoder then
+// counts it as unreadable rather than missing it.
+
+// tokenPrograms are those whose instructions nodes parse and Mintlake decodes.
+var tokenPrograms = [2]chain.Key{mustKey(schemas.ProgramToken), mustKey(schemas.ProgramToken2022)}
+
+func mustKey(s string) chain.Key {
+	key, err := decodeKey([]byte(s))
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+// maxInfo bounds the fields of one parsed instruction.
+const maxInfo = 64
+
+// encoder puts one parsed instruction back into bytes.
+type encoder struct {
+	b        *builder
+	tx       *chain.Transaction
+	info     fields
+	accounts []byte
+	data     []byte
+	err      error
+}
+
+// reencode gives call the accounts and data that the parsed form at r stands for.
+func (b *builder) reencode(tx *chain.Transaction, call *chain.Call, r *jsonwalk.Reader) error {
+	if call.ProgramIndex >= len(tx.Keys) || !slices.Contains(tokenPrograms[:], tx.Keys[call.ProgramIndex]) || r.Peek() != '{' {
+		return nil
+	}
+	e := encoder{b: b, tx: tx}
+	known, err := e.instruction(r, false)
+	if err != nil {
+		return fmt.Errorf("parsed: %w", err)
+	}
+	if known {
+		call.Accounts, call.Data = b.bytes.copyOf(e.accounts), b.bytes.copyOf(e.data)
+	}
+	return nil
+}
+
+// instruction appends the accounts and data of {type, info}; false when the type is not in the table.
+func (e *encoder) instruction(r *jsonwalk.Reader, batched bool) (known bool, err error) {
+	f, err := gather(r, "type", "info")
+	if err != nil {
+		return false, err
+	}
+	at, info := f["type"], f["info"]
+	kind, err := at.String()
+	if err != nil {
+		return false, err
+	}
+	name := string(kind)
+	if e.info, err = gatherAll(&info); err != nil {
+		return false, err
+	}
+	if name == "batch" && !batched {
+		return e.batch()
+	}
+	s, known := shapes[name]
+	if !known {
+		return false, nil
+	}
+	for _, account := range s.accounts {
+		e.account(account)
+	}
+	if s.signer != "" {
+		e.signer(s.signer)
+	}
+	for _, p := range s.data {
+		p(e)
+	}
+	if e.err != nil {
+		return false, fmt.Errorf("%s: %w", name, e.err)
+	}
+	return true, nil
+}
+
+// batch is p-token's Batch: for each part, number of accounts, length of data, data; the accounts one after the other.
+func (e *encoder) batch() (known bool, err error) {
+	list := e.info["instructions"]
+	out, known := []byte{255}, true
+	var accounts []byte
+	err = list.Array(func(int) error {
+		part := encoder{b: e.b, tx: e.tx}
+		ok, err := part.instruction(&list, true)
+		known = known && ok
+		if len(part.accounts) > 255 || len(part.data) > 255 || len(accounts) > maxAccounts {
+			return malformed("batch part of %d accounts and %d bytes", len(part.accounts), len(part.data))
+		}
+		out = append(append(out, byte(len(part.accounts)), byte(len(part.data))), part.data...)
+		accounts = append(accounts, part.accounts...)
+		return err
+	})
+	e.accounts, e.data = accounts, out
+	return known, err
+}
+
+func gatherAll(r *jsonwalk.Reader) (fields, error) {
+	f := fields{}
+	err := r.Object(func(key []byte) error {
+		if r.Null() {
+			return nil
+		}
+		if len(f) >= maxInfo {
+			return malformed("more than %d fields", maxInfo)
+		}
+		f[string(key)] = *r
+		return r.Skip()
+	})
+	return f, err
+}
+
+func (e *encoder) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+// text returns field name as a string; false when it is absent.
+func (e *encoder) text(name string) ([]byte, bool) {
+	at, ok := e.info[name]
+	if !ok {
+		return nil, false
+	}
+	s, err := at.String()
+	if err != nil {
+		e.fail(fmt.Errorf("%s: %w", name, err))
+	}
+	return s, true
+}
+
+func (e *encoder) must(name string) []byte {
+	s, ok := e.text(name)
+	if !ok {
+		e.fail(malformed("without %s", name))
+	}
+	return s
+}
+
+func (e *encoder) account(name string) {
+	s, ok := e.text(name)
+	if !ok && name == "mint" { // setAuthority names what it is about
+		s, ok = e.text("account")
+	}
+	if !ok {
+		e.fail(malformed("without %s", name))
+	}
+	if e.err != nil {
+		return
+	}
+	key, err := decodeKey(s)
+	if err != nil {
+		e.fail(fmt.Errorf("%s: %w", name, err))
+		return
+	}
+	index, err := indexOf(e.tx, key)
+	if err != nil {
+		e.fail(fmt.Errorf("%s: %w", name, err))
+	}
+	e.accounts = append(e.accounts, index)
+}
+
+// signer appends the one who signs: field name, or its multisig form followed by the signers.
+func (e *encoder) signer(name string) {
+	if _, ok := e.info[name]; ok {
+		e.account(name)
+		return
+	}
+	multisig := "multisig" + string(name[0]-'a'+'A') + name[1:]
+	if _, ok := e.info[multisig]; !ok {
+		multisig = "multisig" + name // agave's transfer fee authority
+	}
+	e.account(multisig)
+	signers, ok := e.info["signers"]
+	if !ok || e.err != nil {
+		return
+	}
+	if err := signers.Array(func(i int) error {
+		if i >= maxKeys {
+			return malformed("more than %d signers", maxKeys)
+		}
+		index, err := e.b.keyIndex(e.tx, &signers)
+		e.accounts = append(e.accounts, index)
+		return err
+	}); err != nil {
+		e.fail(fmt.Errorf("signers: %w", err))
+	}
+}
+
+// part appends one piece of an instruction's data.
+type part func(*encoder)
+
+func raw(b ...byte) part { return func(e *encoder) { e.data = append(e.data, b...) } }
+
+// key is 32 bytes; one that is absent is zero where absent is true.
+func key(name string, absent bool) part {
+	return func(e *encoder) {
+		s, ok := e.text(name)
+		if !ok {
+			if !absent {
+				e.fail(malformed("without %s", name))
+			}
+			e.data = append(e.data, make([]byte, 32)...)
+			return
+		}
+		k, err := decodeKey(s)
+		if err != nil {
+			e.fail(fmt.Errorf("%s: %w", name, err))
+		}
+		e.data = append(e.data, k[:]...)
+	}
+}
+
+// option is a flag byte and, when it is 1, a key.
+func option(name string) part {
+	return func(e *encoder) {
+		if _, ok := e.info[name]; !ok {
+			e.data = append(e.data, 0)
+			return
+		}
+		e.data = append(e.data, 1)
+		key(name, false)(e)
+	}
+}
+
+// amount is a u64 that JSON holds as a string.
+func amount(name string) part {
+	return func(e *encoder) {
+		n, err := parseAmount(e.must(name))
+		if err != nil {
+			e.fail(fmt.Errorf("%s: %w", name, err))
+		}
+		e.data = binary.LittleEndian.AppendUint64(e.data, n)
+	}
+}
+
+// number is an unsigned or signed whole number of so many bytes that JSON holds as a number.
+func number(name string, bytes int) part {
+	return func(e *encoder) {
+		at, ok := e.info[name]
+		if !ok {
+			e.fail(malformed("without %s", name))
+			return
+		}
+		var n uint64
+		var err error
+		if at.Peek() == '-' {
+			var signed int64
+			signed, err = at.Int64()
+			n = uint64(signed)
+		} else {
+			n, err = at.Uint64()
+		}
+		if err != nil {
+			e.fail(fmt.Errorf("%s: %w", name, err))
+		}
+		if limit := bytes * 8; limit < 64 && n>>limit != 0 && ^n>>limit != 0 {
+			e.fail(malformed("%s does not fit %d bytes", name, bytes))
+		}
+		e.data = append(e.data, binary.LittleEndian.AppendUint64(nil, n)[:bytes]...)
+	}
+}
+
+// tokenAmount is the u64 of a {amount, decimals} object and, if withDecimals, its u8.
+func tokenAmount(name string, withDecimals bool) part {
+	return func(e *encoder) {
+		at, ok := e.info[name]
+		if !ok {
+			e.fail(malformed("without %s", name))
+			return
+		}
+		f, err := gatherAll(&at)
+		if err != nil {
+			e.fail(err)
+			return
+		}
+		inner := encoder{info: f}
+		amount("amount")(&inner)
+		if withDecimals {
+			number("decimals", 1)(&inner)
+		}
+		if inner.err != nil {
+			e.fail(fmt.Errorf("%s: %w", name, inner.err))
+		}
+		e.data = append(e.data, inner.data...)
+	}
+}
+
+// float is an f64 that JSON holds as a string.
+func float(name string) part {
+	return func(e *encoder) {
+		v, err := strconv.ParseFloat(string(e.must(name)), 64)
+		if err != nil {
+			e.fail(malformed("%s is no number", name))
+		}
+		e.data = binary.LittleEndian.AppendUint64(e.data, math.Float64bits(v))
+	}
+}
+
+// word is the place of a field's text in a list of names, as one byte.
+func word(name string, names ...string) part {
+	return func(e *encoder) {
+		s := string(e.must(name))
+		i := slices.Index(names, s)
+		if i < 0 {
+			e.fail(malformed("%s is %.40q", name, s))
+		}
+		e.data = append(e.data, byte(i))
+	}
+}
+
+// str is a borsh string: u32 length, bytes.
+func str(name string) part {
+	return func(e *encoder) {
+		s := e.must(name)
+		e.data = binary.LittleEndian.AppendUint32(e.data, uint32(len(s)))
+		e.data = append(e.data, s...)
+	}
+}
+
+// metadataField is the metadata interface's Field: 0 to 2 for the fixed ones, 3 and a string for others.
+func metadataField(name string) part {
+	return func(e *encoder) {
+		if i := slices.Index([]string{"name", "symbol", "uri"}, string(e.must(name))); i >= 0 {
+			e.data = append(e.data, byte(i))
+			return
+		}
+		e.data = append(e.data, 3)
+		str(name)(e)
+	}
+}
+
+func boolean(name string) part {
+	return func(e *encoder) {
+		at := e.info[name]
+		v, err := at.Bool()
+		if err != nil {
+			e.fail(fmt.Errorf("%s: %w", name, err))
+		}
+		e.data = append(e.data, 0)
+		if v {
+			e.data[len(e.data)-1] = 1
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package parse
+
+// shape is how one parsed token instruction lies in accounts and data.
+type shape struct {
+	// accounts are the fields that name the accounts, in order; "mint" may go by the name account.
+	accounts []string
+	// signer is the field of the signing account, which comes last; empty = none.
+	signer string
+	data   []part
+}
+
+func sh(accounts []string, signer string, data ...part) shape { return shape{accounts, signer, data} }
+
+func on(accounts ...string) []string { return accounts }
+
+// Field names and account orders: agave's transaction-status/src/parse_token.rs and parse_token/extension/*.rs; numbers and layouts:
+// spl-token-2022-interface's instruction.rs and spl-token-metadata-interface's. Instructions that change no mint and whose details nobody
+// reads are given by their number alone.
+var shapes = map[string]shape{
+	"initializeMint":         sh(on("mint", "rentSysvar"), "", raw(0), number("decimals", 1), key("mintAuthority", false), option("freezeAuthority")),
+	"initializeMint2":        sh(on("mint"), "", raw(20), number("decimals", 1), key("mintAuthority", false), option("freezeAuthority")),
+	"initializeAccount":      sh(on("account", "mint", "owner", "rentSysvar"), "", raw(1)),
+	"initializeAccount2":     sh(on("account", "mint", "rentSysvar"), "", raw(16), key("owner", false)),
+	"initializeAccount3":     sh(on("account", "mint"), "", raw(18), key("owner", false)),
+	"initializeMultisig":     sh(on("multisig", "rentSysvar"), "", raw(2), number("m", 1)),
+	"initializeMultisig2":    sh(on("multisig"), "", raw(19), number("m", 1)),
+	"transfer":               sh(on("source", "destination"), "authority", raw(3), amount("amount")),
+	"approve":                sh(on("source", "delegate"), "owner", raw(4), amount("amount")),
+	"revoke":                 sh(on("source"), "owner", raw(5)),
+	"setAuthority":           sh(on("mint"), "authority", raw(6), word("authorityType", authorityTypes...), option("newAuthority")),
+	"mintTo":                 sh(on("mint", "account"), "mintAuthority", raw(7), amount("amount")),
+	"burn":                   sh(on("account", "mint"), "authority", raw(8), amount("amount")),
+	"closeAccount":           sh(on("account", "destination"), "owner", raw(9)),
+	"freezeAccount":          sh(on("account", "mint"), "freezeAuthority", raw(10)),
+	"thawAccount":            sh(on("account", "mint"), "freezeAuthority", raw(11)),
+	"transferChecked":        sh(on("source", "mint", "destination"), "authority", raw(12), tokenAmount("tokenAmount", true)),
+	"approveChecked":         sh(on("source", "mint", "delegate"), "owner", raw(13), tokenAmount("tokenAmount", true)),
+	"mintToChecked":          sh(on("mint", "account"), "mintAuthority", raw(14), tokenAmount("tokenAmount", true)),
+	"burnChecked":            sh(on("account", "mint"), "authority", raw(15), tokenAmount("tokenAmount", true)),
+	"syncNative":             sh(on("account"), "", raw(17)),
+	"getAccountDataSize":     sh(on("mint"), "", raw(21)),
+	"amountToUiAmount":       sh(on("mint"), "", raw(23), amount("amount")),
+	"uiAmountToAmount":       sh(on("mint"), "", raw(24)),
+	"withdrawExcessLamports": sh(on("source", "destination"), "authority", raw(38)),
+
+	"initializeImmutableOwner":      sh(on("account"), "", raw(22)),
+	"initializeMintCloseAuthority":  sh(on("mint"), "", raw(25), option("newAuthority")),
+	"reallocate":                    sh(on("account"), "", raw(29)),
+	"enableRequiredMemoTransfers":   sh(on("account"), "", raw(30, 0)),
+	"disableRequiredMemoTransfers":  sh(on("account"), "", raw(30, 1)),
+	"createNativeMint":              sh(on("payer", "nativeMint", "systemProgram"), "", raw(31)),
+	"initializeNonTransferableMint": sh(on("mint"), "", raw(32)),
+	"enableCpiGuard":                sh(on("account"), "", raw(34, 0)),
+	"disableCpiGuard":               sh(on("account"), "", raw(34, 1)),
+	"initializePermanentDelegate":   sh(on("mint"), "", raw(35), key("delegate", false)),
+
+	"initializeTransferFeeConfig": sh(on("mint"), "", raw(26, 0), option("transferFeeConfigAuthority"), option("withdrawWithheldAuthority"),
+		number("transferFeeBasisPoints", 2), number("maximumFee", 8)),
+	"transferCheckedWithFee": sh(on("source", "mint", "destination"), "authority", raw(26, 1), tokenAmount("tokenAmount", true),
+		tokenAmount("feeAmount", false)),
+	"withdrawWithheldTokensFromMint":     sh(on("mint"), "", raw(26, 2)),
+	"withdrawWithheldTokensFromAccounts": sh(on("mint"), "", raw(26, 3, 0)),
+	"harvestWithheldTokensToMint":        sh(on("mint"), "", raw(26, 4)),
+	"setTransferFee":                     sh(on("mint"), "transferFeeConfigAuthority", raw(26, 5), number("transferFeeBasisPoints", 2), number("maximumFee", 8)),
+
+	"initializeDefaultAccountState":   sh(on("mint"), "", raw(28, 0), word("accountState", accountStates...)),
+	"updateDefaultAccountState":       sh(on("mint"), "freezeAuthority", raw(28, 1), word("accountState", accountStates...)),
+	"initializeInterestBearingConfig": sh(on("mint"), "", raw(33, 0), key("rateAuthority", true), number("rate", 2)),
+	"updateInterestBearingConfigRate": sh(on("mint"), "rateAuthority", raw(33, 1), number("newRate", 2)),
+	"initializeTransferHook":          sh(on("mint"), "", raw(36, 0), key("authority", true), key("programId", true)),
+	"updateTransferHook":              sh(on("mint"), "authority", raw(36, 1), key("programId", true)),
+	"initializeMetadataPointer":       sh(on("mint"), "", raw(39, 0), key("authority", true), key("metadataAddress", true)),
+	"updateMetadataPointer":           sh(on("mint"), "authority", raw(39, 1), key("metadataAddress", true)),
+	"initializeGroupPointer":          sh(on("mint"), "", raw(40, 0), key("authority", true), key("groupAddress", true)),
+	"updateGroupPointer":              sh(on("mint"), "authority", raw(40, 1), key("groupAddress", true)),
+	"initializeGroupMemberPointer":    sh(on("mint"), "", raw(41, 0), key("authority", true), key("memberAddress", true)),
+	"updateGroupMemberPointer":        sh(on("mint"), "authority", raw(41, 1), key("memberAddress", true)),
+	"initializeScaledUiAmountConfig":  sh(on("mint"), "", raw(43, 0), key("authority", true), float("multiplier")),
+	"updateMultiplier":                sh(on("mint"), "authority", raw(43, 1), float("newMultiplier"), number("newMultiplierTimestamp", 8)),
+	"initializePausableConfig":        sh(on("mint"), "", raw(44, 0), key("authority", true)),
+	"pause":                           sh(on("mint"), "authority", raw(44, 1)),
+	"resume":                          sh(on("mint"), "authority", raw(44, 2)),
+
+	"initializeTokenMetadata": sh(on("metadata", "updateAuthority", "mint", "mintAuthority"), "", raw(210, 225, 30, 162, 88, 184, 77, 141),
+		str("name"), str("symbol"), str("uri")),
+	"updateTokenMetadataField": sh(on("metadata", "updateAuthority"), "", raw(221, 233, 49, 45, 181, 202, 220, 200), metadataField("field"), str("value")),
+	"removeTokenMetadataKey":   sh(on("metadata", "updateAuthority"), "", raw(234, 18, 32, 56, 89, 141, 37, 181), boolean("idempotent"), str("key")),
+	"updateTokenMetadataAuthority": sh(on("metadata", "updateAuthority"), "", raw(215, 228, 166, 228, 84, 100, 86, 123),
+		key("newAuthority", true)),
+	"emitTokenMetadata": sh(on("metadata"), "", raw(250, 166, 180, 250, 13, 12, 184, 70)),
+}
+
+// authorityTypes is AuthorityType as agave names it (UiAuthorityType), by number.
+var authorityTypes = []string{"mintTokens", "freezeAccount", "accountOwner", "closeAccount", "transferFeeConfig", "withheldWithdraw", "closeMint",
+	"interestRate", "permanentDelegate", "confidentialTransferMint", "transferHookProgramId", "confidentialTransferFeeConfig", "metadataPointer",
+	"groupPointer", "groupMemberPointer", "scaledUiAmount", "pause", "permissionedBurn"}
+
+// accountStates is AccountState by number.
+var accountStates = []string{"uninitialized", "initialized", "frozen"}

@@ -1,0 +1,191 @@
+// Package repair closes the gaps of a live source beside it.
+//
+// In: gaps that the source saw, the ledger, and where the source is. Out: calls of a filler, for one gap after the other. Guarantees: every gap that the
+// ledger shows within reach is tried again and again, ever more slowly while nothing comes of it; an input that is refused again and again is told once.
+package repair
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mintlake/mintlake/ingest/source"
+)
+
+// Gap is a run of slots whose blocks the source did not bring, both ends included.
+type Gap struct{ From, To uint64 }
+
+// Filler gets the blocks of slots from..to, both included, from elsewhere and hands them to sink; the rpc source is one.
+type Filler interface {
+	Fill(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink) error
+}
+
+// DefaultReach is a day of 400 ms slots.
+const DefaultReach = 216_000
+
+// maxPause bounds the pause between two looks for gaps that could not be closed.
+const maxPause = 10 * time.Minute
+
+// Config of a Repairer.
+type Config struct {
+	// Every is the pause between looks at the ledger, growing to 10 min while a gap cannot be closed.
+	Every time.Duration
+	// Reach is how many slots behind the tip gaps are filled; older ones are for a backfill.
+	Reach uint64
+	// Resume is the slot up to which everything was ingested before, 0 for none.
+	Resume uint64
+}
+
+// Deps are the collaborators; Filler may be nil: then gaps are only counted.
+type Deps struct {
+	Ledger  source.Ledger
+	Sink    source.Sink
+	Filler  Filler
+	Metrics *source.Metrics
+	Logger  *slog.Logger
+}
+
+// Repairer closes gaps, one after the other: at once those that the source just showed, and by and by every one that the ledger still shows, since
+// a server may not have a block yet, or say for a while that there is none.
+type Repairer struct {
+	cfg  Config
+	deps Deps
+	gaps chan Gap
+	// tip is the source's, begin where it began when nothing was ingested before; 0 until something was delivered.
+	tip, begin atomic.Uint64
+
+	// One goroutine uses the rest. from is where looking begins, 0 = at begin. before is the tip at the last look, left how many slots were
+	// missing at the last try.
+	from, before, left uint64
+	// pause is how long after a try the next one comes, next when that is.
+	pause time.Duration
+	next  time.Time
+}
+
+// New makes a repairer that does nothing until Run.
+func New(cfg Config, deps Deps) *Repairer {
+	return &Repairer{cfg: cfg, deps: deps, gaps: make(chan Gap, 1024), from: cfg.Resume - min(cfg.Resume, cfg.Reach), pause: cfg.Every}
+}
+
+// At tells where the source is. It and OnGap may be called while Run runs.
+func (r *Repairer) At(tip uint64) {
+	r.tip.Store(tip)
+	r.begin.CompareAndSwap(0, tip)
+}
+
+// OnGap passes a gap on to whoever fills it.
+func (r *Repairer) OnGap(from, to uint64) {
+	r.deps.Logger.Warn("blocks are missing in the stream", "from_slot", from, "to_slot", to, "filler", r.deps.Filler != nil)
+	if r.deps.Filler == nil {
+		return
+	}
+	select {
+	case r.gaps <- Gap{from, to}:
+	default: // the ledger remembers it for repair
+	}
+}
+
+// Run closes gaps until ctx ends, and returns ctx's error.
+func (r *Repairer) Run(ctx context.Context) error {
+	tick := time.NewTicker(r.cfg.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case g := <-r.gaps:
+			for _, part := range r.missing(g) {
+				r.fill(ctx, part)
+			}
+			r.pause, r.next = r.cfg.Every, time.Time{} // something new: worth a look soon
+		case now := <-tick.C:
+			r.repair(ctx, now)
+		}
+	}
+}
+
+// missing are the parts of a new gap that the ledger has not got; the block at its end is known to be, whatever the ledger says.
+func (r *Repairer) missing(g Gap) (parts []Gap) {
+	for _, m := range r.deps.Ledger.Missing(g.From, g.To) {
+		parts = append(parts, Gap{m.FromSlot, m.ToSlot})
+	}
+	if n := len(parts); n == 0 || parts[n-1].To != g.To {
+		parts = append(parts, Gap{g.To, g.To})
+	}
+	return parts
+}
+
+// look lists what the ledger shows as missing up to where the source was at the last look: what came since may be on its way.
+func (r *Repairer) look() (open []Gap, slots uint64) {
+	tip, upTo := r.tip.Load(), r.before
+	r.before = tip
+	first := r.from
+	if first == 0 {
+		first = r.begin.Load()
+	}
+	first = max(first, tip-min(tip, r.cfg.Reach))
+	if upTo <= first {
+		return nil, 0
+	}
+	for _, m := range r.deps.Ledger.Missing(first, upTo) {
+		if m.FromSlot == first { // goes on below: what lies there was not to be read, or is for a backfill
+			continue
+		}
+		slots += m.ToSlot - m.FromSlot + 1
+		open = append(open, Gap{m.FromSlot, m.ToSlot})
+	}
+	if len(open) > 0 {
+		upTo = open[0].From - 1
+	}
+	r.deps.Metrics.Coverage(len(open), slots, upTo)
+	return open, slots
+}
+
+// repair fills what is missing.
+func (r *Repairer) repair(ctx context.Context, now time.Time) {
+	open, slots := r.look()
+	if r.deps.Filler == nil || now.Before(r.next) {
+		return
+	}
+	for _, g := range open {
+		r.fill(ctx, g)
+	}
+	if slots > 0 && slots == r.left { // no use in haste
+		r.pause = min(2*r.pause, maxPause)
+	} else {
+		r.pause = r.cfg.Every
+	}
+	r.left, r.next = slots, now.Add(r.pause)
+}
+
+func (r *Repairer) fill(ctx context.Context, g Gap) {
+	if err := r.deps.Filler.Fill(ctx, g.From, g.To, r.deps.Ledger, r.deps.Sink); err != nil && ctx.Err() == nil {
+		r.deps.Logger.Error("gap could not be filled, will try again", "from_slot", g.From, "to_slot", g.To, "err", err)
+	}
+}
+
+// Once is a sink that passes the refusal of an input on once: a gap is tried again and again. Safe for concurrent use if Sink is.
+type Once struct {
+	source.Sink
+
+	mu      sync.Mutex
+	refused map[string]bool
+}
+
+const maxRefused = 10_000
+
+// Refused passes the first refusal of an input on.
+func (o *Once) Refused(ctx context.Context, name string, err error) {
+	o.mu.Lock()
+	again := o.refused[name]
+	if o.refused == nil || len(o.refused) >= maxRefused {
+		o.refused = map[string]bool{}
+	}
+	o.refused[name] = true
+	o.mu.Unlock()
+	if !again {
+		o.Sink.Refused(ctx, name, err)
+	}
+}

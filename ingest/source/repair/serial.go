@@ -1,0 +1,73 @@
+package repair
+
+import (
+	"context"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/order"
+)
+
+// Serial lets the stream and the filler share a sink, one call at a time. Whoever waits for his turn stops waiting when his context ends.
+type Serial struct {
+	turn    chan struct{} // holds one value while nobody is inside
+	sink    source.Sink
+	metrics *source.Metrics
+	witness order.Witness
+}
+
+// NewSerial makes one; metrics count the slots that turn out dead.
+func NewSerial(sink source.Sink, metrics *source.Metrics) *Serial {
+	s := &Serial{turn: make(chan struct{}, 1), sink: sink, metrics: metrics}
+	s.turn <- struct{}{}
+	return s
+}
+
+func (s *Serial) call(ctx context.Context, do func() error) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.turn:
+	}
+	defer func() { s.turn <- struct{}{} }()
+	return do()
+}
+
+// Block hands the block on; its slot is on the chain.
+func (s *Serial) Block(ctx context.Context, b *chain.Block) error {
+	return s.call(ctx, func() error {
+		s.witness.Chain(b.Slot)
+		return s.sink.Block(ctx, b)
+	})
+}
+
+// Skipped hands a slot on as dead where the stream told of a block in it: the chain goes on without it.
+func (s *Serial) Skipped(ctx context.Context, slot uint64) error {
+	if s.witness.Empty(slot) {
+		s.metrics.Dead()
+		return s.Dead(ctx, slot)
+	}
+	return s.call(ctx, func() error { return s.sink.Skipped(ctx, slot) })
+}
+
+// Dead hands the slot on.
+func (s *Serial) Dead(ctx context.Context, slot uint64) error {
+	return s.call(ctx, func() error { return s.sink.Dead(ctx, slot) })
+}
+
+// Seen takes the stream's word that a slot has a block, on the chain or not.
+func (s *Serial) Seen(ctx context.Context, slot uint64) error {
+	if !s.witness.Seen(slot) {
+		return nil
+	}
+	s.metrics.Dead()
+	return s.Dead(ctx, slot)
+}
+
+// Refused hands the refusal on.
+func (s *Serial) Refused(ctx context.Context, name string, err error) {
+	_ = s.call(ctx, func() error { s.sink.Refused(ctx, name, err); return nil })
+}
+
+// Progress is dropped: a stream has no end, and a filler's progress is not the source's.
+func (s *Serial) Progress(uint64, uint64) {}

@@ -1,0 +1,133 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/order"
+	"github.com/mintlake/mintlake/ingest/source/repair"
+	"github.com/mintlake/mintlake/internal/solana"
+)
+
+// maxWalk bounds how many blocks a missing parent is followed back.
+const maxWalk = 256
+
+// run is the consuming half of Run: one goroutine hands over, in order.
+type run struct {
+	*Source
+	ledger  source.Ledger
+	sink    source.Sink
+	line    *order.Line
+	carrier order.Carrier
+	// repairer is nil where no tip is followed.
+	repairer *repair.Repairer
+	refused  map[uint64]bool
+	from     uint64
+}
+
+func (r *run) consume(ctx context.Context, queue <-chan *job) error {
+	r.refused = map[uint64]bool{}
+	first := r.cfg.From == nil
+	if !first {
+		r.from = *r.cfg.From
+	}
+	for j := range queue {
+		if first {
+			first, r.from = false, j.slot
+		}
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := r.take(ctx, j); err != nil {
+			return err
+		}
+		r.progress(j.behind)
+		if r.repairer != nil && r.line.Tip() > 0 {
+			r.repairer.At(r.line.Tip())
+		}
+	}
+	if r.cfg.To != nil && ctx.Err() == nil {
+		r.progress(*r.cfg.To)
+	}
+	return ctx.Err()
+}
+
+func (r *run) progress(slot uint64) {
+	total := uint64(0)
+	if r.cfg.To != nil {
+		total = *r.cfg.To - r.from + 1
+	}
+	r.sink.Progress(slot-r.from+1, total)
+}
+
+func (r *run) take(ctx context.Context, j *job) error {
+	switch {
+	case j.err == nil:
+		return r.add(ctx, j.block)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case hopeless(j.err):
+		return fmt.Errorf("slot %d: %w", j.slot, j.err)
+	case solana.SkippedSlot(j.err):
+		return nil // believed once the next block's parent link says so too
+	}
+	r.refuse(ctx, j.slot, j.err)
+	return nil
+}
+
+func (r *run) refuse(ctx context.Context, slot uint64, err error) {
+	if r.refused[slot] {
+		return
+	}
+	r.refused[slot] = true
+	reason := "malformed"
+	var rpc *solana.RPCError
+	if errors.As(err, &rpc) {
+		reason = "rpc_error"
+	}
+	r.metrics.Refused(reason)
+	r.sink.Refused(ctx, fmt.Sprintf("slot %d", slot), err)
+}
+
+// add hands b over, after the parents that the server did not list.
+func (r *run) add(ctx context.Context, b *chain.Block) error {
+	steps, repeated := r.line.Add(b, time.Time{})
+	if repeated {
+		r.metrics.Repeated()
+		return nil
+	}
+	if err := r.carrier.Carry(ctx, steps); err != nil {
+		return err
+	}
+	for walk := 0; r.line.Waiting() > 0; walk++ {
+		parent := *b.ParentSlot
+		if walk < maxWalk && parent >= r.from && !r.refused[parent] {
+			found, err := r.block(ctx, parent, false)
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case err != nil:
+				r.refuse(ctx, parent, fmt.Errorf("block %d names it as its parent: %w", b.Slot, err))
+			default:
+				steps, repeated := r.line.Add(found, time.Time{})
+				if err := r.carrier.Carry(ctx, steps); err != nil {
+					return err
+				}
+				if !repeated {
+					b = found
+					continue
+				}
+			}
+		}
+		if err := r.carrier.Carry(ctx, r.line.Release()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

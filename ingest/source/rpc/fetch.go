@@ -1,0 +1,198 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/parse"
+	"github.com/mintlake/mintlake/internal/solana"
+)
+
+// maxChunk is how many slots one getBlocks call asks about; nodes allow 500,000.
+const maxChunk = 5_000
+
+// job is one slot being fetched. Its fields are set when done is closed.
+type job struct {
+	slot uint64
+	// known: the ledger may have it, so look at the header first
+	known bool
+	done  chan struct{}
+	block *chain.Block
+	err   error
+	// behind is the slot up to which all is read once this job is done.
+	behind uint64
+}
+
+// produce starts a fetch for every slot that has a block, in order. The queue's bound is the bound on blocks held.
+func (s *Source) produce(ctx context.Context, group *errgroup.Group, ledger source.Ledger, queue chan<- *job) error {
+	next, err := s.first(ctx, ledger)
+	if err != nil {
+		return err
+	}
+	resume := ledger.Resume()
+	for s.cfg.To == nil || next <= *s.cfg.To {
+		tip, err := retry(ctx, s, func() (uint64, error) { return s.client.GetSlot(ctx, s.cfg.Commitment) })
+		if err != nil {
+			return fmt.Errorf("look at the tip: %w", err)
+		}
+		if s.cfg.To != nil {
+			tip = min(tip, *s.cfg.To)
+		}
+		if next > tip {
+			if err := pause(ctx, s.cfg.Poll); err != nil {
+				return err
+			}
+			continue
+		}
+		last := min(tip, next+maxChunk-1)
+		slots, err := s.slots(ctx, next, last)
+		if err != nil {
+			return err
+		}
+		for i, slot := range slots {
+			j := &job{slot: slot, known: slot <= resume, done: make(chan struct{}), behind: slot}
+			if i == len(slots)-1 {
+				j.behind = last
+			}
+			select {
+			case queue <- j:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			group.Go(func() error {
+				defer close(j.done)
+				s.fetch(ctx, ledger, j)
+				return nil
+			})
+		}
+		next = last + 1
+	}
+	return nil
+}
+
+func (s *Source) first(ctx context.Context, ledger source.Ledger) (uint64, error) {
+	switch {
+	case s.cfg.From != nil:
+		return *s.cfg.From, nil
+	case ledger.Resume() > 0:
+		return ledger.Resume() + 1, nil
+	}
+	tip, err := retry(ctx, s, func() (uint64, error) { return s.client.GetSlot(ctx, s.cfg.Commitment) })
+	if err != nil {
+		return 0, fmt.Errorf("look at the tip: %w", err)
+	}
+	return tip, nil
+}
+
+// slots lists the slots in [from, to] that have a block, or all of them where the server does not offer getBlocks.
+func (s *Source) slots(ctx context.Context, from, to uint64) ([]uint64, error) {
+	listed, err := retry(ctx, s, func() ([]uint64, error) { return s.client.GetBlocks(ctx, from, to, s.cfg.Commitment) })
+	if err != nil {
+		var rpc *solana.RPCError
+		if !errors.As(err, &rpc) {
+			return nil, fmt.Errorf("list blocks: %w", err)
+		}
+		for slot := from; slot <= to; slot++ {
+			listed = append(listed, slot)
+		}
+		return listed, nil
+	}
+	out, last := listed[:0], from // no server is trusted to keep to what it was asked
+	for _, slot := range listed {
+		if slot >= last && slot <= to {
+			out = append(out, slot)
+			last = slot + 1
+		}
+	}
+	return out, nil
+}
+
+// fetch gets and parses one block.
+func (s *Source) fetch(ctx context.Context, ledger source.Ledger, j *job) {
+	if j.known {
+		if header, err := s.block(ctx, j.slot, true); err == nil && ledger.Ingested(j.slot, header.Blockhash) {
+			header.Whole = true // of an ingested block nothing is handed over, so nothing of it is missing
+			j.block = header
+			return
+		}
+	}
+	j.block, j.err = s.block(ctx, j.slot, false)
+}
+
+// maxGarbage is how often an unreadable answer is asked for again: another server, or the same one later, may do better.
+const maxGarbage = 3
+
+func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chain.Block, error) {
+	opts := solana.BlockOptions{Commitment: s.cfg.Commitment, HeaderOnly: headerOnly}
+	for try := 1; ; try++ {
+		raw, err := retry(ctx, s, func() ([]byte, error) { return s.client.GetBlock(ctx, slot, opts) })
+		if err != nil {
+			return nil, err
+		}
+		s.metrics.Message(len(raw))
+		var b *chain.Block
+		if headerOnly {
+			b, err = parse.BlockHeaderJSON(raw, slot)
+		} else {
+			b, err = parse.BlockJSON(raw, slot)
+		}
+		if err == nil {
+			b.ReceivedAt = time.Now()
+			return b, nil
+		}
+		s.metrics.Garbage()
+		if try == maxGarbage {
+			return nil, fmt.Errorf("getBlock answer: %w", err)
+		}
+		if err := pause(ctx, s.cfg.FirstPause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// retry asks until there is an answer or an error that time does not mend. The client has already retried within its own bounds.
+func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, error) {
+	began, wait := time.Now(), s.cfg.FirstPause
+	for {
+		out, err := ask()
+		var rpc *solana.RPCError
+		switch {
+		case err == nil:
+			return out, nil
+		case ctx.Err() != nil:
+			return out, ctx.Err()
+		case !solana.Retryable(err), errors.As(err, &rpc) && time.Since(began) > s.cfg.Patience:
+			return out, err
+		}
+		s.metrics.Reconnect("rpc_error")
+		s.log.Debug("rpc call failed, waiting", "err", err)
+		if err := pause(ctx, wait); err != nil {
+			return out, err
+		}
+		wait = min(2*wait, 15*time.Second)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// hopeless says that every other call will fail in the same way.
+func hopeless(err error) bool {
+	var status *solana.HTTPError
+	return errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden || status.Status == http.StatusNotFound)
+}

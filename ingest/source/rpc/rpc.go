@@ -1,0 +1,191 @@
+// Package rpc is the source that reads blocks from a Solana JSON-RPC server by getBlock.
+//
+// In: a range of slots, or the tip to follow. Out: whole blocks in slot order, and the slots without a block. Guarantees: what the
+// parent links do not confirm is asked for again; what is missing behind the tip is asked for until it comes; a server that is away is waited for; a block that cannot be had is refused with its reason and
+// the others go on. At most Config.Parallel blocks are held.
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/order"
+	"github.com/mintlake/mintlake/ingest/source/repair"
+	"github.com/mintlake/mintlake/internal/solana"
+)
+
+// Client is what the source asks; *solana.Client is one.
+type Client interface {
+	GetSlot(ctx context.Context, commitment solana.Commitment) (uint64, error)
+	GetBlocks(ctx context.Context, from, to uint64, commitment solana.Commitment) ([]uint64, error)
+	GetBlock(ctx context.Context, slot uint64, opts solana.BlockOptions) (json.RawMessage, error)
+}
+
+// Config says which slots to read. Zero values take the defaults named at each field.
+type Config struct {
+	// Kind is the source's kind in metrics and the ledger: source.KindRPC (default) or source.KindBackfill.
+	Kind string
+	// From is the first slot; nil = behind what the ledger holds, else at the tip.
+	From *uint64
+	// To is the last slot; nil = follow the tip for ever.
+	To *uint64
+	// Commitment is solana.Confirmed (default) or solana.Finalized.
+	Commitment solana.Commitment
+	// Parallel is how many blocks are fetched at a time. Default 8. The client's own bounds hold too.
+	Parallel int
+	// Poll is the pause between looks at the tip. Default 400 ms, a slot's length.
+	Poll time.Duration
+	// Patience is how long a block that the server does not have yet is asked for. Default 2 min. A server that cannot be reached
+	// at all is asked for ever.
+	Patience time.Duration
+	// RepairEvery and RepairReach say how often and how far back gaps are looked for while the tip is followed. Defaults 10 s and
+	// repair.DefaultReach.
+	RepairEvery time.Duration
+	RepairReach uint64
+	// FirstPause is the pause after a first failure; it doubles up to 15 s. Default 500 ms.
+	FirstPause time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	set(&c.Poll, 400*time.Millisecond)
+	set(&c.Patience, 2*time.Minute)
+	set(&c.FirstPause, 500*time.Millisecond)
+	set(&c.RepairEvery, 10*time.Second)
+	if c.RepairReach == 0 {
+		c.RepairReach = repair.DefaultReach
+	}
+	if c.Kind == "" {
+		c.Kind = source.KindRPC
+	}
+	if c.Commitment == "" {
+		c.Commitment = solana.Confirmed
+	}
+	if c.Parallel <= 0 {
+		c.Parallel = 8
+	}
+	return c
+}
+
+// Deps are the source's collaborators; Client is required.
+type Deps struct {
+	Client     Client
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Source reads blocks by getBlock.
+type Source struct {
+	cfg     Config
+	client  Client
+	log     *slog.Logger
+	metrics *source.Metrics
+}
+
+var _ source.Source = (*Source)(nil)
+
+// New checks the configuration; it does no I/O.
+func New(cfg Config, deps Deps) (*Source, error) {
+	cfg = cfg.withDefaults()
+	switch {
+	case deps.Client == nil:
+		return nil, errors.New("new rpc source: no client")
+	case cfg.Commitment != solana.Confirmed && cfg.Commitment != solana.Finalized:
+		return nil, fmt.Errorf("new rpc source: commitment %q, want confirmed or finalized", cfg.Commitment)
+	case cfg.To != nil && (cfg.From == nil || *cfg.From > *cfg.To):
+		return nil, errors.New("new rpc source: to needs a from that is not behind it")
+	}
+	m, err := source.NewMetrics(cfg.Kind, deps.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("new rpc source: %w", err)
+	}
+	s := &Source{cfg: cfg, client: deps.Client, log: deps.Logger, metrics: m}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	return s, nil
+}
+
+// Kind returns Config.Kind.
+func (s *Source) Kind() string { return s.cfg.Kind }
+
+// Run reads the range and returns nil, also when ctx ends; without To it returns only then. An error is the sink's, or the server's
+// refusal of every call (wrong key, method not offered). Progress counts slots, of an unknown total when the tip is followed.
+func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
+	if s.cfg.To == nil {
+		return s.follow(ctx, ledger, sink)
+	}
+	return s.read(ctx, &run{Source: s, ledger: ledger, sink: sink})
+}
+
+// follow reads behind the tip for ever, and closes beside that what the server did not have when it was asked.
+func (s *Source) follow(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
+	one := &repair.Once{Sink: repair.NewSerial(sink, s.metrics)}
+	repairer := repair.New(repair.Config{Every: s.cfg.RepairEvery, Reach: s.cfg.RepairReach, Resume: ledger.Resume()},
+		repair.Deps{Ledger: ledger, Sink: one, Filler: s, Metrics: s.metrics, Logger: s.log})
+	group, inner := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return s.read(inner, &run{Source: s, ledger: ledger, sink: progressing{one, sink}, repairer: repairer})
+	})
+	group.Go(func() error { return repairer.Run(inner) })
+	err := group.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// progressing tells the progress of the main reader alone.
+type progressing struct {
+	source.Sink
+	whole source.Sink
+}
+
+func (p progressing) Progress(read, total uint64) { p.whole.Progress(read, total) }
+
+// read runs the two halves of a reader.
+func (s *Source) read(ctx context.Context, r *run) error {
+	group, inner := errgroup.WithContext(ctx)
+	queue := make(chan *job, s.cfg.Parallel)
+	group.Go(func() error {
+		defer close(queue)
+		return s.produce(inner, group, r.ledger, queue)
+	})
+	group.Go(func() error {
+		r.line = order.New(order.Config{Skips: true}, 0)
+		r.carrier = order.Carrier{Ledger: r.ledger, Sink: r.sink, Metrics: s.metrics}
+		if r.repairer != nil {
+			r.carrier.OnGap = r.repairer.OnGap
+		}
+		return r.consume(inner, queue)
+	})
+	err := group.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// Fill reads the slots from..to, both included, once. It is what the geyser source closes its gaps with.
+func (s *Source) Fill(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink) error {
+	part := *s
+	part.cfg.From, part.cfg.To = &from, &to
+	return part.Run(ctx, missing{ledger}, sink)
+}
+
+// missing is a ledger of slots that are known to be missing: looking at headers first would only double the calls.
+type missing struct{ source.Ledger }
+
+func (missing) Resume() uint64 { return 0 }
