@@ -1,0 +1,64 @@
+package chain
+
+// Account is one account's state. It is immutable once a block has published it: a change makes a new Account.
+type Account struct {
+	Lamports   uint64
+	Owner      Key
+	Data       []byte
+	Executable bool
+}
+
+// Write is the state that a transaction left an account in; Account is nil where the account ceased to exist.
+type Write struct {
+	Key     Key
+	Account *Account
+}
+
+// RentExempt is the lamports that keep an account of size data bytes alive: (size + 128) * 6960, Solana's default rent.
+func RentExempt(size int) uint64 { return uint64(size+128) * 6960 }
+
+// state is the accounts at the tip, with a journal to take a dead fork's writes back.
+type state struct {
+	accounts map[Key]*Account
+	journal  []Write
+	record   bool
+}
+
+func newState() *state { return &state{accounts: make(map[Key]*Account, 1<<12)} }
+
+func (s *state) get(k Key) *Account { return s.accounts[k] }
+
+func (s *state) set(k Key, a *Account) {
+	if s.record {
+		s.journal = append(s.journal, Write{Key: k, Account: s.accounts[k]})
+	}
+	if a == nil {
+		delete(s.accounts, k)
+		return
+	}
+	s.accounts[k] = a
+}
+
+// begin starts a journal; rollback undoes every write since.
+func (s *state) begin() { s.record, s.journal = true, s.journal[:0] }
+
+func (s *state) rollback() {
+	s.record = false
+	for i := len(s.journal) - 1; i >= 0; i-- {
+		s.set(s.journal[i].Key, s.journal[i].Account)
+	}
+	s.journal = s.journal[:0]
+}
+
+// IsTokenAccount tells whether a is an initialized token account of either token program.
+func IsTokenAccount(a *Account) bool {
+	return (a.Owner == TokenProgram || a.Owner == Token2022Program) && isTokenAccount(a.Data)
+}
+
+// MintSupply is the supply and decimals of an initialized mint of either token program.
+func MintSupply(a *Account) (supply uint64, decimals uint8, ok bool) {
+	if a.Owner != TokenProgram && a.Owner != Token2022Program || !isMint(a.Data) {
+		return 0, 0, false
+	}
+	return mintSupply(a.Data), a.Data[44], true
+}

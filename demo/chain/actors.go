@@ -1,0 +1,191 @@
+package chain
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+)
+
+// actor plans one transaction; nil means that it found nothing to do.
+type actor struct {
+	weight int
+	plan   func(g *Generator, r *rand.Rand) *plan
+}
+
+// mix is what a slot is made of, in parts of a thousand.
+var mix = []actor{
+	{510, planSwap},
+	{10, planPool},
+	{120, planTokenTransfer},
+	{10, planOddity},
+	{70, planSOLTransfer},
+	{60, planVote},
+	{45, (*Generator).planCreation},
+	{45, planSupply},
+	{15, planAuthority},
+	{15, planMetadataUpdate},
+	{5, planFees},
+	{15, planBatch},
+	{80, planFailure},
+}
+
+func (g *Generator) plan(r *rand.Rand) *plan {
+	n := r.IntN(1000)
+	for _, a := range mix {
+		if n < a.weight {
+			if p := a.plan(g, r); p != nil {
+				return p
+			}
+			break
+		}
+		n -= a.weight
+	}
+	return planSOLTransfer(g, r)
+}
+
+func (g *Generator) wallet(r *rand.Rand) (*Signer, uint32) {
+	i := r.IntN(len(g.wallets))
+	return g.wallets[i], uint32(i)
+}
+
+func (g *Generator) lamports(k Key) uint64 {
+	if a := g.st.get(k); a != nil {
+		return a.Lamports
+	}
+	return 0
+}
+
+// balance is what a token account holds; 0 where there is none or it is frozen.
+func (g *Generator) balance(account Key) uint64 {
+	if a := g.st.get(account); a != nil && isTokenAccount(a.Data) && a.Data[108] == 1 {
+		return tokenAmount(a.Data)
+	}
+	return 0
+}
+
+// zipf picks an index below n, the low ones most often.
+func zipf(r *rand.Rand, n int) int {
+	if n <= 1 {
+		return 0
+	}
+	return int(rand.NewZipf(r, 1.15, 2, uint64(n-1)).Uint64())
+}
+
+// holder finds a wallet that holds some of t, trying a few.
+func (g *Generator) holder(r *rand.Rand, t *token) (*Signer, uint32, uint64) {
+	for range min(6, len(t.holders)) {
+		w := pick(r, t.holders)
+		if b := g.balance(g.ata(g.wallets[w].Key, t)); b > 0 {
+			return g.wallets[w], w, b
+		}
+	}
+	return nil, 0, 0
+}
+
+// budget is the compute budget part of most transactions.
+func budget(r *rand.Rand, units uint32) []Instruction {
+	if r.IntN(10) < 3 {
+		return nil
+	}
+	out := []Instruction{ixComputeLimit(units + uint32(r.IntN(5000)))}
+	if r.IntN(10) < 8 {
+		out = append(out, ixComputePrice(uint64(1+r.IntN(200))*1000))
+	}
+	return out
+}
+
+func planSOLTransfer(g *Generator, r *rand.Rand) *plan {
+	from, _ := g.wallet(r)
+	to, _ := g.wallet(r)
+	if have := g.lamports(from.Key); have < 10*lamportsPerSOL {
+		to, from = from, g.treasury
+	}
+	ixs := append(budget(r, 20_000), ixTransferSOL(from.Key, to.Key, 1_000_000+r.Uint64N(5*lamportsPerSOL)))
+	if r.IntN(12) == 0 {
+		ixs = append(ixs, ixMemo(pick(r, nameMemes)))
+	}
+	return &plan{payer: from, ixs: ixs, v0: r.IntN(2) == 0}
+}
+
+// openATA adds an idempotent creation where the account does not exist yet.
+func (g *Generator) openATA(ixs []Instruction, payer, owner Key, t *token) ([]Instruction, Key) {
+	k := g.ata(owner, t)
+	if g.st.get(k) == nil {
+		ixs = append(ixs, ixCreateATA(payer, k, owner, t.mint, t.program, true))
+	}
+	return ixs, k
+}
+
+func planTokenTransfer(g *Generator, r *rand.Rand) *plan {
+	t := g.tokens[zipf(r, len(g.tokens))]
+	from, _, have := g.holder(r, t)
+	to, toIdx := g.wallet(r)
+	if from == nil || from == to || g.lamports(from.Key) < lamportsPerSOL {
+		return nil
+	}
+	if t.mint == NativeMint && toIdx%4 == 3 {
+		return nil // those wallets keep no wrapped SOL
+	}
+	if g.st.get(g.ata(to.Key, t)) == nil && !t.hold(toIdx) {
+		to = g.wallets[pick(r, t.holders)]
+	}
+	ixs, dst := g.openATA(budget(r, 60_000), from.Key, to.Key, t)
+	src, amount := g.ata(from.Key, t), 1+have/uint64(20+r.IntN(400))
+	amount = min(amount, have)
+	switch {
+	case t.feeBPS > 0 && r.IntN(2) == 0:
+		fee := TransferFee(g.st.get(t.mint).Data, g.x.epoch, amount)
+		if r.IntN(10) == 0 {
+			fee++ // refused: the fee must be stated exactly
+		}
+		ixs = append(ixs, ixTransferWithFee(src, t.mint, dst, from.Key, amount, t.decimals, fee))
+	case r.IntN(3) > 0 || t.program == Token2022Program:
+		ixs = append(ixs, ixTransferChecked(t.program, src, t.mint, dst, from.Key, amount, t.decimals))
+	default:
+		ixs = append(ixs, ixTransfer(t.program, src, dst, from.Key, amount))
+	}
+	return &plan{payer: from, ixs: ixs, v0: r.IntN(2) == 0}
+}
+
+// planBatch is a p-token Batch of several transfers, sometimes a mint or burn among them.
+func planBatch(g *Generator, r *rand.Rand) *plan {
+	t := g.tokens[zipf(r, len(g.tokens))]
+	if t.program != TokenProgram || t.mint == NativeMint {
+		return nil
+	}
+	from, _, have := g.holder(r, t)
+	if from == nil || have < 1000 || g.lamports(from.Key) < lamportsPerSOL {
+		return nil
+	}
+	src := g.ata(from.Key, t)
+	var subs []Instruction
+	for range 2 + r.IntN(3) {
+		dst := g.ata(g.wallets[pick(r, t.holders)].Key, t)
+		if a := g.st.get(dst); a == nil || dst == src || !isTokenAccount(a.Data) || a.Data[108] != 1 {
+			continue
+		}
+		subs = append(subs, ixTransferChecked(TokenProgram, src, t.mint, dst, from.Key, have/1000, t.decimals))
+	}
+	subs = append(subs, ixBurnChecked(TokenProgram, src, t.mint, from.Key, 1+have/5000, t.decimals))
+	signers := []*Signer{}
+	if t.mintAuth != nil {
+		subs = append(subs, ixMintToChecked(TokenProgram, t.mint, src, t.mintAuth.Key, 1+have/4000, t.decimals))
+		signers = append(signers, t.mintAuth)
+	}
+	return &plan{payer: from, ixs: append(budget(r, 30_000), ixBatch(subs...)), signers: signers}
+}
+
+// planVote is a TowerSync vote (vote program instruction 14): root, lockouts as offsets, bank hash, timestamp, block id.
+func planVote(g *Generator, r *rand.Rand) *plan {
+	v := pick(r, g.validators)
+	root := g.parent - 31
+	d := binary.LittleEndian.AppendUint64([]byte{14, 0, 0, 0}, root)
+	d = append(d, 31)
+	for i := range 31 {
+		d = append(d, 1, byte(31-i))
+	}
+	d = append(d, g.hash[:]...)
+	d = binary.LittleEndian.AppendUint64(append(d, 1), uint64(g.x.now))
+	d = append(d, g.hash[:]...)
+	ix := Instruction{Program: VoteProgram, Data: d, Accounts: []AccountMeta{writable(v.vote.Key), signer(v.identity.Key)}}
+	return &plan{payer: v.identity, ixs: []Instruction{ix}, vote: true}
+}

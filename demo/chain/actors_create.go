@@ -1,0 +1,137 @@
+package chain
+
+import "math/rand/v2"
+
+// planCreation makes a new mint in one of three ways: SPL with Metaplex, Token-2022 with its own metadata, or through the launcher.
+func (g *Generator) planCreation(r *rand.Rand) *plan {
+	if len(g.tokens) >= g.cfg.MaxTokens {
+		return nil
+	}
+	creator, idx := g.wallet(r)
+	if g.lamports(creator.Key) < 5*lamportsPerSOL {
+		return nil
+	}
+	g.launched++
+	mint := deriveSigner(g.cfg.Seed, "mint", g.launched)
+	t := &token{mint: mint.Key, program: TokenProgram, decimals: pick(r, []uint8{6, 6, 6, 9, 9, 8, 5, 2, 0})}
+	t.name, t.symbol = inventName(r)
+	t.uri = g.metadataURI(r, mint.Key, 0, false)
+	switch p := r.IntN(10); {
+	case p < 5:
+		return g.createSPL(r, t, mint, creator, idx)
+	case p < 7:
+		return g.createToken2022(r, t, mint, creator, idx)
+	default:
+		return g.createLaunch(r, t, mint, creator)
+	}
+}
+
+// adopt adds a created token to the books, now and then at a popular rank.
+func (g *Generator) adopt(t *token, rank int) {
+	g.tokens = append(g.tokens, t)
+	last := len(g.tokens) - 1
+	if rank < last {
+		g.tokens[rank], g.tokens[last] = g.tokens[last], g.tokens[rank]
+	}
+}
+
+func (g *Generator) rank(r *rand.Rand) int {
+	if r.IntN(20) == 0 {
+		return 2 + r.IntN(len(g.tokens)) // the anchors keep their places
+	}
+	return len(g.tokens)
+}
+
+func (g *Generator) createSPL(r *rand.Rand, t *token, mint, creator *Signer, wallet uint32) *plan {
+	var freeze *Key
+	if r.IntN(3) == 0 {
+		freeze, t.freezeAuth = &creator.Key, creator
+	}
+	t.mintAuth, t.updateAuth, t.metadata = creator, creator, g.x.derived.metadata(mint.Key)
+	ata := g.ata(creator.Key, t)
+	supply := (1_000 + r.Uint64N(1_000_000_000)) * pow10(t.decimals)
+	ixs := append(budget(r, 120_000), ixCreateAccount(creator.Key, mint.Key, RentExempt(mintSize), mintSize, TokenProgram))
+	if r.IntN(6) == 0 {
+		ixs = append(ixs, ixInitMintOld(mint.Key, t.decimals, creator.Key, freeze))
+	} else {
+		ixs = append(ixs, ixInitMint(TokenProgram, mint.Key, t.decimals, creator.Key, freeze))
+	}
+	bare := r.IntN(20) == 0 // a mint without metadata
+	if bare {
+		t.metadata = Key{}
+	} else {
+		d := metaplexData{Name: t.name, Symbol: t.symbol, URI: t.uri, Fee: pick(r, []uint16{0, 0, 0, 100, 500})}
+		ixs = append(ixs, ixMetaplexCreate(t.metadata, mint.Key, creator.Key, creator.Key, creator.Key, d, r.IntN(8) > 0))
+	}
+	ixs = append(ixs, ixCreateATA(creator.Key, ata, creator.Key, mint.Key, TokenProgram, r.IntN(2) == 0))
+	if r.IntN(3) == 0 {
+		ixs = append(ixs, ixMintToChecked(TokenProgram, mint.Key, ata, creator.Key, supply, t.decimals))
+	} else {
+		ixs = append(ixs, ixMintTo(TokenProgram, mint.Key, ata, creator.Key, supply))
+	}
+	if r.IntN(3) == 0 {
+		ixs = append(ixs, ixSetAuthority(TokenProgram, mint.Key, creator.Key, authorityMint, nil))
+		t.mintAuth = nil
+	}
+	rank := g.rank(r)
+	return &plan{payer: creator, ixs: ixs, signers: []*Signer{mint}, v0: r.IntN(2) == 0, done: func() {
+		t.hold(wallet)
+		g.adopt(t, rank)
+	}}
+}
+
+// createToken2022 follows the order that the program demands: pointer, mint, then metadata, in an account sized for the pointer only
+// and funded for the metadata too.
+func (g *Generator) createToken2022(r *rand.Rand, t *token, mint, creator *Signer, wallet uint32) *plan {
+	t.program, t.mintAuth, t.updateAuth = Token2022Program, creator, creator
+	var freeze *Key
+	if r.IntN(4) == 0 {
+		freeze, t.freezeAuth = &creator.Key, creator
+	}
+	size := tlvStart + 4 + 64
+	ixs := []Instruction{ixPointer(mint.Key, creator.Key, mint.Key)}
+	switch r.IntN(6) {
+	case 0:
+		t.feeBPS, t.feeAuth = pick(r, []uint16{50, 100, 500, 1000}), creator
+		size += 4 + feeConfigSize
+		ixs = append(ixs, ixFeeConfig(mint.Key, creator.Key, t.feeBPS, pick(r, []uint64{1 << 60, 5_000 * pow10(t.decimals)})))
+	case 1:
+		size += 4 + 32
+		t.unpoolable = true
+		ixs = append(ixs, ixMintClose(mint.Key, creator.Key))
+	}
+	meta := tokenMetadata{Mint: mint.Key, Name: t.name, Symbol: t.symbol, URI: t.uri}
+	ata := g.ata(creator.Key, t)
+	supply := (1_000 + r.Uint64N(1_000_000_000)) * pow10(t.decimals)
+	head := append(budget(r, 120_000), ixCreateAccount(creator.Key, mint.Key, RentExempt(size+4+len(meta.encode())), size, Token2022Program))
+	ixs = append(append(head, ixs...),
+		ixInitMint(Token2022Program, mint.Key, t.decimals, creator.Key, freeze),
+		ixMetadataInit(mint.Key, creator.Key, creator.Key, t.name, t.symbol, t.uri),
+		ixCreateATA(creator.Key, ata, creator.Key, mint.Key, Token2022Program, true),
+		ixMintTo(Token2022Program, mint.Key, ata, creator.Key, supply))
+	if r.IntN(4) == 0 {
+		ixs = append(ixs, ixSetAuthority(Token2022Program, mint.Key, creator.Key, authorityMint, nil))
+		t.mintAuth = nil
+	}
+	rank := g.rank(r)
+	return &plan{payer: creator, ixs: ixs, signers: []*Signer{mint}, v0: true, done: func() {
+		t.hold(wallet)
+		g.adopt(t, rank)
+	}}
+}
+
+// createLaunch creates the mint inside a launcher's instruction; the curve holds all of it.
+func (g *Generator) createLaunch(r *rand.Rand, t *token, mint, creator *Signer) *plan {
+	t.decimals, t.updateAuth = launchDecimals, creator
+	if r.IntN(2) == 0 {
+		t.program = Token2022Program
+	} else {
+		t.metadata = g.x.derived.metadata(mint.Key)
+	}
+	curve, _ := pda(LauncherProgram, []byte("bonding-curve"), mint.Key[:])
+	metadata := g.x.derived.metadata(mint.Key)
+	ixs := append(budget(r, 200_000), ixLaunch(mint.Key, curve, AssociatedAddress(curve, mint.Key, t.program), creator.Key, t.program,
+		metadata, launchAuthority, launchEvents, t.name, t.symbol, t.uri))
+	rank := g.rank(r)
+	return &plan{payer: creator, ixs: ixs, signers: []*Signer{mint}, v0: r.IntN(3) > 0, done: func() { g.adopt(t, rank) }}
+}

@@ -1,0 +1,99 @@
+package chain
+
+import "strconv"
+
+func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// addressCache remembers derived addresses; it is emptied when full, so its memory is bounded and its answers are always right.
+type addressCache struct {
+	byPair map[[96]byte]Key
+	limit  int
+	byMint map[Key]Key
+	// pools are the pool addresses that the generator itself derived.
+	pools map[Key]bool
+}
+
+func newAddressCache() *addressCache {
+	return &addressCache{byPair: make(map[[96]byte]Key), limit: 1 << 17, byMint: map[Key]Key{}, pools: map[Key]bool{}}
+}
+
+func (c *addressCache) associated(owner, mint, tokenProgram Key) Key {
+	var id [96]byte
+	copy(id[:32], owner[:])
+	copy(id[32:64], mint[:])
+	copy(id[64:], tokenProgram[:])
+	if k, ok := c.byPair[id]; ok {
+		return k
+	}
+	if len(c.byPair) >= c.limit {
+		clear(c.byPair)
+	}
+	k := AssociatedAddress(owner, mint, tokenProgram)
+	c.byPair[id] = k
+	return k
+}
+
+func (c *addressCache) metadata(mint Key) Key {
+	if k, ok := c.byMint[mint]; ok {
+		return k
+	}
+	if len(c.byMint) >= c.limit {
+		clear(c.byMint)
+	}
+	k := MetadataAddress(mint)
+	c.byMint[mint] = k
+	return k
+}
+
+// runAssociated is the associated token account program: Create (no data or 0) and CreateIdempotent (1).
+// Accounts: payer, associated account, owner, mint, system program, token program.
+func runAssociated(x *machine, f *frame) error {
+	x.used += 14_500
+	idempotent := len(f.data) > 0 && f.data[0] == 1
+	if len(f.data) > 1 || len(f.data) == 1 && f.data[0] > 1 {
+		return fail(ErrInvalidInstructionData)
+	}
+	if err := f.need(6); err != nil {
+		return err
+	}
+	if idempotent {
+		x.log("Program log: CreateIdempotent")
+	} else {
+		x.log("Program log: Create")
+	}
+	payer, ata, owner, mint, token := f.accs[0], f.accs[1], f.accs[2], f.accs[3], f.accs[5]
+	if x.derived.associated(x.key(owner), x.key(mint), x.key(token)) != x.key(ata) {
+		x.log("Program log: Error: Associated address does not match seed derivation")
+		return fail(ErrInvalidSeeds)
+	}
+	if idempotent && x.acc(ata).Owner == x.key(token) && isTokenAccount(x.acc(ata).Data) {
+		return nil
+	}
+	if x.acc(ata).Owner != SystemProgram {
+		return fail(ErrInvalidArgument) // the program says IllegalOwner
+	}
+	return createAssociated(x, f, payer, ata, owner, mint, token)
+}
+
+func createAssociated(x *machine, f *frame, payer, ata, owner, mint, token ref) error {
+	program := x.key(token)
+	sizeData := []byte{21, 7, 0} // GetAccountDataSize with the ImmutableOwner extension
+	if err := x.call(f, program, []ref{{idx: mint.idx}}, sizeData); err != nil {
+		return err
+	}
+	size := 165
+	if len(x.meta.ReturnData) == 8 {
+		size = int(x.meta.ReturnData[0]) | int(x.meta.ReturnData[1])<<8
+	}
+	signed := ref{idx: ata.idx, signer: true, writable: true}
+	if err := x.call(f, SystemProgram, []ref{{idx: payer.idx, signer: payer.signer, writable: true}, signed},
+		createAccountData(RentExempt(size), size, program)); err != nil {
+		return err
+	}
+	x.log("Program log: Initialize the associated token account")
+	if err := x.call(f, program, []ref{{idx: ata.idx, writable: true}}, []byte{22}); err != nil {
+		return err
+	}
+	k := x.key(owner)
+	return x.call(f, program, []ref{{idx: ata.idx, writable: true}, {idx: mint.idx}}, append([]byte{18}, k[:]...))
+}

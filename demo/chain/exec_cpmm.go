@@ -1,0 +1,246 @@
+package chain
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Raydium CPMM: discriminators, the PoolState size and offsets (raydium-cp-swap, states/pool.rs and config.rs).
+var (
+	cpmmSwapBaseInput  = [8]byte{0x8f, 0xbe, 0x5a, 0xda, 0xc4, 0x1e, 0x33, 0xde}
+	cpmmSwapBaseOutput = [8]byte{0x37, 0xd9, 0x62, 0x56, 0xa3, 0x4a, 0xb4, 0xad}
+	cpmmPoolDisc       = [8]byte{0xf7, 0xed, 0xe3, 0xf5, 0xd7, 0xc3, 0xde, 0x46}
+	cpmmConfigDisc     = [8]byte{0xda, 0xf4, 0x21, 0x68, 0xcb, 0xcb, 0x2b, 0x6f}
+	cpmmSwapEvent      = [8]byte{0x40, 0xc6, 0xcd, 0xe8, 0x26, 0x08, 0x71, 0xe2}
+)
+
+const (
+	cpmmPoolSize        = 637
+	cpmmConfigSize      = 236
+	cpmmObservationSize = 4075
+
+	poolConfig        = 8
+	poolVault0        = 72
+	poolMint0         = 168
+	poolProgram0      = 232
+	poolObservation   = 296
+	poolStatus        = 329
+	poolLPSupply      = 333
+	poolProtocolFees0 = 341
+	poolFundFees0     = 357
+	poolOpenTime      = 373
+	poolRecentEpoch   = 381
+
+	cpmmRateDenominator = 1_000_000
+)
+
+// CPMM error codes (raydium-cp-swap, error.rs; Anchor's own start at 6000).
+const (
+	cpmmNotApproved      = 6000
+	cpmmExceededSlippage = 6005
+	cpmmZeroTrading      = 6006
+	cpmmNotSupportMint   = 6007
+)
+
+// cpmmAuthoritySeed derives the vaults' authority.
+const cpmmAuthoritySeed = "vault_and_lp_mint_auth_seed"
+
+func runCPMM(x *machine, f *frame) error {
+	x.used += 24_000
+	if len(f.data) < 8 {
+		return failCustom(100) // Anchor: InstructionMissing
+	}
+	if [8]byte(f.data[:8]) == cpmmSwapBaseInput && len(f.data) >= 24 {
+		x.log("Program log: Instruction: SwapBaseInput")
+		return cpmmSwap(x, f, binary.LittleEndian.Uint64(f.data[8:]), binary.LittleEndian.Uint64(f.data[16:]), true)
+	}
+	if [8]byte(f.data[:8]) == cpmmSwapBaseOutput && len(f.data) >= 24 {
+		x.log("Program log: Instruction: SwapBaseOutput")
+		return cpmmSwap(x, f, binary.LittleEndian.Uint64(f.data[8:]), binary.LittleEndian.Uint64(f.data[16:]), false)
+	}
+	if [8]byte(f.data[:8]) == cpmmInitialize && len(f.data) >= 32 {
+		x.used += 120_000
+		x.log("Program log: Instruction: Initialize")
+		return cpmmCreate(x, f, binary.LittleEndian.Uint64(f.data[8:]), binary.LittleEndian.Uint64(f.data[16:]), binary.LittleEndian.Uint64(f.data[24:]))
+	}
+	return failCustom(101) // Anchor: InstructionFallbackNotFound
+}
+
+// poolSide is one side of a pool inside its PoolState.
+type poolSide struct{ zero bool }
+
+func (s poolSide) at(first int) int {
+	if s.zero {
+		return first
+	}
+	return first + 8
+}
+
+// reserve is the vault's amount less the fees that are still in it.
+func (s poolSide) reserve(pool, vault []byte) uint64 {
+	return tokenAmount(vault) - binary.LittleEndian.Uint64(pool[s.at(poolProtocolFees0):]) -
+		binary.LittleEndian.Uint64(pool[s.at(poolFundFees0):])
+}
+
+func addU64(b []byte, n uint64) { binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)+n) }
+
+// QuoteBaseInput is the CPMM formula without creator fee: net = a − ceil(a·trade/1e6), out = net·Ro/(Ri+net).
+func QuoteBaseInput(amount, reserveIn, reserveOut, tradeRate uint64) (out, fee uint64) {
+	hi, lo := bits.Mul64(amount, tradeRate)
+	q, rem := bits.Div64(hi, lo, cpmmRateDenominator)
+	if rem > 0 {
+		q++
+	}
+	net := amount - q
+	if net == 0 || reserveIn+net < reserveIn {
+		return 0, q
+	}
+	hi, lo = bits.Mul64(net, reserveOut)
+	out, _ = bits.Div64(hi, lo, reserveIn+net)
+	return out, q
+}
+
+// quote is what a swap moves: pays leaves the user (with the mint's transfer fee), sends leaves the pool (before it).
+type quote struct {
+	pays, sends   uint64
+	inFee, outFee uint64 // transfer fees of Token-2022
+	fee           uint64 // trade fee, in the input token
+	base          bool   // exact input
+}
+
+func (x *machine) quoteInput(amount uint64, ri, ro, rate uint64, inMint, outMint []byte) (q quote, received uint64) {
+	q = quote{pays: amount, inFee: TransferFee(inMint, x.epoch, amount), base: true}
+	q.sends, q.fee = QuoteBaseInput(amount-q.inFee, ri, ro, rate)
+	q.outFee = TransferFee(outMint, x.epoch, q.sends)
+	return q, q.sends - q.outFee
+}
+
+// QuoteBaseOutput is the exact-output formula without creator fee: net = ceil(Ri·o/(Ro−o)), in = ceil(net·1e6/(1e6−trade)); in is 0 where the
+// pool cannot give so much.
+func QuoteBaseOutput(out, reserveIn, reserveOut, tradeRate uint64) (in, fee uint64) {
+	if out == 0 || out >= reserveOut || tradeRate >= cpmmRateDenominator {
+		return 0, 0
+	}
+	net, ok := mulDivUp(reserveIn, out, reserveOut-out)
+	if !ok {
+		return 0, 0
+	}
+	if in, ok = mulDivUp(net, cpmmRateDenominator, cpmmRateDenominator-tradeRate); !ok {
+		return 0, 0
+	}
+	return in, in - net
+}
+
+func (x *machine) quoteOutput(received uint64, ri, ro, rate uint64, inMint, outMint []byte) quote {
+	q := quote{outFee: InverseTransferFee(outMint, x.epoch, received)}
+	q.sends = received + q.outFee
+	var in uint64
+	in, q.fee = QuoteBaseOutput(q.sends, ri, ro, rate)
+	q.inFee = InverseTransferFee(inMint, x.epoch, in)
+	q.pays = in + q.inFee
+	return q
+}
+
+// cpmmSwap is swap_base_input (amount in, least out) or swap_base_output (most in, amount out). Accounts: payer, authority, config, pool, in,
+// out, in vault, out vault, in program, out program, in mint, out mint, observation.
+func cpmmSwap(x *machine, f *frame, first, second uint64, base bool) error {
+	if err := f.need(13); err != nil {
+		return err
+	}
+	pool, inVault, outVault := f.accs[3], f.accs[6], f.accs[7]
+	p := x.acc(pool)
+	if p.Owner != CPMMProgram || len(p.Data) != cpmmPoolSize || x.acc(f.accs[2]).Owner != CPMMProgram {
+		return failCustom(3007) // Anchor: AccountOwnedByWrongProgram
+	}
+	zero, ok := cpmmSides(x, f, p.Data)
+	if !ok {
+		return failCustom(2003) // Anchor: ConstraintRaw
+	}
+	if p.Data[poolStatus]&4 != 0 || uint64(x.now) < binary.LittleEndian.Uint64(p.Data[poolOpenTime:]) {
+		return failCustom(cpmmNotApproved)
+	}
+	in, out := poolSide{zero}, poolSide{!zero}
+	ri, ro := in.reserve(p.Data, x.acc(inVault).Data), out.reserve(p.Data, x.acc(outVault).Data)
+	rate := binary.LittleEndian.Uint64(x.acc(f.accs[2]).Data[12:])
+	inMint, outMint := x.acc(f.accs[10]).Data, x.acc(f.accs[11]).Data
+	var q quote
+	var slipped bool
+	if base {
+		var received uint64
+		q, received = x.quoteInput(first, ri, ro, rate, inMint, outMint)
+		slipped = received < second
+	} else {
+		q = x.quoteOutput(second, ri, ro, rate, inMint, outMint)
+		slipped = q.pays > first
+	}
+	if q.sends == 0 || q.pays <= q.inFee {
+		return failCustom(cpmmZeroTrading)
+	}
+	if slipped {
+		x.log("Program log: AnchorError occurred. Error Code: ExceededSlippage. Error Number: 6005. Error Message: Exceeds desired slippage limit.")
+		return failCustom(cpmmExceededSlippage)
+	}
+	return x.settle(f, q, in, ri, ro)
+}
+
+// settle books the fees, emits the event and makes the two transfers.
+func (x *machine) settle(f *frame, q quote, in poolSide, ri, ro uint64) error {
+	config := x.acc(f.accs[2]).Data
+	d := x.mutable(f.accs[3]).Data
+	addU64(d[in.at(poolProtocolFees0):], mulDiv(q.fee, binary.LittleEndian.Uint64(config[20:]), cpmmRateDenominator))
+	addU64(d[in.at(poolFundFees0):], mulDiv(q.fee, binary.LittleEndian.Uint64(config[28:]), cpmmRateDenominator))
+	x.logSwapEvent(f, ri, ro, q)
+	if err := cpmmTransfer(x, f, f.accs[4], f.accs[6], f.accs[0], f.accs[8], f.accs[10], q.pays); err != nil {
+		return err
+	}
+	authority := ref{idx: f.accs[1].idx, signer: true}
+	if err := cpmmTransfer(x, f, f.accs[7], f.accs[5], authority, f.accs[9], f.accs[11], q.sends); err != nil {
+		return err
+	}
+	x.used += 3000
+	binary.LittleEndian.PutUint64(x.mutable(f.accs[3]).Data[poolRecentEpoch:], x.epoch)
+	return nil
+}
+
+// cpmmSides checks that the accounts are the pool's own, as the program's constraints do; zero tells that token 0 goes in.
+func cpmmSides(x *machine, f *frame, pool []byte) (zero, ok bool) {
+	is := func(i, at int) bool {
+		k := x.key(f.accs[i])
+		return string(pool[at:at+32]) == string(k[:])
+	}
+	zero = is(6, poolVault0)
+	in, out := 0, 32
+	if !zero {
+		in, out = 32, 0
+	}
+	ok = f.accs[0].signer && x.key(f.accs[1]) == CPMMAuthority && is(2, poolConfig) && is(6, poolVault0+in) && is(7, poolVault0+out) &&
+		is(8, poolProgram0+in) && is(9, poolProgram0+out) && is(10, poolMint0+in) && is(11, poolMint0+out) && is(12, poolObservation)
+	return zero, ok && isTokenAccount(x.acc(f.accs[6]).Data) && isTokenAccount(x.acc(f.accs[7]).Data)
+}
+
+func cpmmTransfer(x *machine, f *frame, from, to, auth, program, mint ref, amount uint64) error {
+	data := append(appendU64([]byte{12}, amount), x.decimals(x.key(mint)))
+	return x.call(f, x.key(program), []ref{{idx: from.idx, writable: true}, {idx: mint.idx}, {idx: to.idx, writable: true},
+		{idx: auth.idx, signer: auth.signer, writable: auth.writable}}, data)
+}
+
+// logSwapEvent writes the SwapEvent that the program emits as "Program data".
+func (x *machine) logSwapEvent(f *frame, reserveIn, reserveOut uint64, q quote) {
+	b := make([]byte, 0, 170)
+	b = append(b, cpmmSwapEvent[:]...)
+	k := x.key(f.accs[3])
+	b = append(b, k[:]...)
+	b = appendU64(appendU64(b, reserveIn), reserveOut)
+	b = appendU64(appendU64(b, q.pays-q.inFee), q.sends)
+	b = appendU64(appendU64(b, q.inFee), q.outFee)
+	if q.base {
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
+	}
+	inMint, outMint := x.key(f.accs[10]), x.key(f.accs[11])
+	b = append(append(b, inMint[:]...), outMint[:]...)
+	b = appendU64(appendU64(b, q.fee), 0)
+	b = append(b, 1)
+	x.log("Program data: " + base64Std(b))
+}

@@ -1,0 +1,189 @@
+package chain
+
+import "encoding/binary"
+
+var cpmmInitialize = [8]byte{0xaf, 0xaf, 0x6d, 0x1f, 0x0d, 0x98, 0x9b, 0xed} // sha256("global:initialize")
+
+// cpmmLockedLP is the liquidity that nobody gets when a pool is made (raydium-cp-swap, initialize.rs).
+const cpmmLockedLP = 100
+
+// cpmmInit names the accounts of initialize by position.
+const (
+	initCreator = iota
+	initConfig
+	initAuthority
+	initPool
+	initMint0
+	initMint1
+	initLP
+	initCreator0
+	initCreator1
+	initCreatorLP
+	initVault0
+	initVault1
+	initFee
+	initObservation
+	initTokenProgram
+	initProgram0
+	initProgram1
+	initATAProgram
+	initSystem
+	initRent
+	initAccounts
+)
+
+func (x *machine) signedBy(f *frame, i int) ref {
+	return ref{idx: f.accs[i].idx, signer: true, writable: true}
+}
+
+// cpmmCreate is initialize: Anchor's three inits (LP mint, creator's LP account, observation), then the handler's own calls in its order.
+func cpmmCreate(x *machine, f *frame, amount0, amount1, open uint64) error {
+	if err := f.need(initAccounts); err != nil {
+		return failCustom(3005) // Anchor: AccountNotEnoughKeys
+	}
+	a := f.accs
+	m0, m1 := x.key(a[initMint0]), x.key(a[initMint1])
+	if string(m0[:]) >= string(m1[:]) {
+		return failCustom(2003) // Anchor: ConstraintRaw
+	}
+	if !a[initCreator].signer {
+		return failCustom(3010)
+	}
+	config := x.acc(a[initConfig])
+	if config.Owner != CPMMProgram || len(config.Data) != cpmmConfigSize {
+		return failCustom(3007)
+	}
+	if err := cpmmPoolAddresses(x, f); err != nil {
+		return err
+	}
+	for i := range 2 {
+		if at, _ := tlv(x.acc(a[initMint0+i]).Data, extMintClose); at >= 0 {
+			return failCustom(cpmmNotSupportMint)
+		}
+	}
+	if err := cpmmInits(x, f); err != nil {
+		return err
+	}
+	if open <= uint64(x.now) {
+		open = uint64(x.now) + 1
+	}
+	if err := cpmmVaults(x, f); err != nil {
+		return err
+	}
+	if err := x.call(f, SystemProgram, []ref{x.signedBy(f, initCreator), x.signedBy(f, initPool)},
+		createAccountData(RentExempt(cpmmPoolSize), cpmmPoolSize, CPMMProgram)); err != nil {
+		return err
+	}
+	for i, amount := range []uint64{amount0, amount1} {
+		if err := cpmmTransfer(x, f, a[initCreator0+i], a[initVault0+i], a[initCreator], a[initProgram0+i], a[initMint0+i], amount); err != nil {
+			return err
+		}
+	}
+	amount0, amount1 = tokenAmount(x.acc(a[initVault0]).Data), tokenAmount(x.acc(a[initVault1]).Data)
+	return cpmmOpen(x, f, amount0, amount1, open, binary.LittleEndian.Uint64(config.Data[36:]))
+}
+
+// cpmmPoolAddresses checks the program addresses: an outside transaction may name anything.
+func cpmmPoolAddresses(x *machine, f *frame) error {
+	a := f.accs
+	config, m0, m1, pool := x.key(a[initConfig]), x.key(a[initMint0]), x.key(a[initMint1]), x.key(a[initPool])
+	if k, ok := x.derived.pools[pool]; ok && k {
+		return nil // the generator derived it
+	}
+	want := func(i int, seeds ...[]byte) bool {
+		k, _ := pda(CPMMProgram, seeds...)
+		return k == x.key(a[i])
+	}
+	if x.key(a[initAuthority]) != CPMMAuthority || x.key(a[initFee]) != cpmmCreatePoolFeeDest || x.key(a[initTokenProgram]) != TokenProgram {
+		return failCustom(2012) // Anchor: ConstraintAddress
+	}
+	if !want(initPool, []byte("pool"), config[:], m0[:], m1[:]) || !want(initLP, []byte("pool_lp_mint"), pool[:]) ||
+		!want(initObservation, []byte("observation"), pool[:]) || !want(initVault0, []byte("pool_vault"), pool[:], m0[:]) ||
+		!want(initVault1, []byte("pool_vault"), pool[:], m1[:]) {
+		return failCustom(2006) // Anchor: ConstraintSeeds
+	}
+	return nil
+}
+
+func cpmmInits(x *machine, f *frame) error {
+	creator := x.signedBy(f, initCreator)
+	lp := x.signedBy(f, initLP)
+	if err := x.call(f, SystemProgram, []ref{creator, lp}, createAccountData(RentExempt(mintSize), mintSize, TokenProgram)); err != nil {
+		return err
+	}
+	if err := x.call(f, TokenProgram, []ref{{idx: lp.idx, writable: true}}, initMintData(9, x.key(f.accs[initAuthority]), nil)); err != nil {
+		return err
+	}
+	if err := x.call(f, AssociatedProgram, []ref{creator, {idx: f.accs[initCreatorLP].idx, writable: true}, {idx: creator.idx}, {idx: lp.idx},
+		{idx: f.accs[initSystem].idx}, {idx: f.accs[initTokenProgram].idx}}, nil); err != nil {
+		return err
+	}
+	if err := x.call(f, SystemProgram, []ref{creator, x.signedBy(f, initObservation)},
+		createAccountData(RentExempt(cpmmObservationSize), cpmmObservationSize, CPMMProgram)); err != nil {
+		return err
+	}
+	disc := anchorDiscriminator("account:ObservationState")
+	d := x.mutable(f.accs[initObservation]).Data
+	copy(d, disc[:])
+	k := x.key(f.accs[initPool])
+	copy(d[11:43], k[:])
+	return nil
+}
+
+// cpmmVaults makes the vaults, 165 bytes unless the mint withholds transfer fees.
+func cpmmVaults(x *machine, f *frame) error {
+	authority := x.key(f.accs[initAuthority])
+	for i := range 2 {
+		program := x.key(f.accs[initProgram0+i])
+		vault := x.signedBy(f, initVault0+i)
+		size := accountSize
+		if n := accountExtensions(x.acc(f.accs[initMint0+i]).Data); n > 0 {
+			size += 1 + n
+		}
+		if err := x.call(f, SystemProgram, []ref{x.signedBy(f, initCreator), vault}, createAccountData(RentExempt(size), size, program)); err != nil {
+			return err
+		}
+		if err := x.call(f, program, []ref{{idx: vault.idx, writable: true}, {idx: f.accs[initMint0+i].idx}},
+			append([]byte{18}, authority[:]...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cpmmOpen mints the liquidity, charges the fee and writes the pool's state.
+func cpmmOpen(x *machine, f *frame, amount0, amount1, open, fee uint64) error {
+	a := f.accs
+	liquidity := isqrt(amount0, amount1)
+	x.log("Program log: liquidity:" + utoa(liquidity) + ", lock_lp_amount:100, vault_0_amount:" + utoa(amount0) + ",vault_1_amount:" + utoa(amount1))
+	if liquidity < cpmmLockedLP {
+		return failCustom(6009) // InitLpAmountTooLess
+	}
+	authority := ref{idx: a[initAuthority].idx, signer: true}
+	if err := x.call(f, TokenProgram, []ref{{idx: a[initLP].idx, writable: true}, {idx: a[initCreatorLP].idx, writable: true}, authority},
+		appendU64([]byte{7}, liquidity-cpmmLockedLP)); err != nil {
+		return err
+	}
+	if fee > 0 {
+		dst := ref{idx: a[initFee].idx, writable: true}
+		if err := x.call(f, SystemProgram, []ref{x.signedBy(f, initCreator), dst}, transferData(fee)); err != nil {
+			return err
+		}
+		if err := x.call(f, TokenProgram, []ref{dst}, []byte{17}); err != nil {
+			return err
+		}
+	}
+	d := x.mutable(a[initPool]).Data
+	copy(d, cpmmPoolDisc[:])
+	at := 8
+	for _, i := range []int{initConfig, initCreator, initVault0, initVault1, initLP, initMint0, initMint1, initProgram0, initProgram1, initObservation} {
+		k := x.key(a[i])
+		at += copy(d[at:], k[:])
+	}
+	_, d[328] = pda(CPMMProgram, []byte(cpmmAuthoritySeed))
+	d[330], d[331], d[332] = 9, x.decimals(x.key(a[initMint0])), x.decimals(x.key(a[initMint1]))
+	binary.LittleEndian.PutUint64(d[poolLPSupply:], liquidity)
+	binary.LittleEndian.PutUint64(d[poolOpenTime:], open)
+	binary.LittleEndian.PutUint64(d[poolRecentEpoch:], x.epoch)
+	return nil
+}

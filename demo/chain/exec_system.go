@@ -1,0 +1,128 @@
+package chain
+
+import "encoding/binary"
+
+// runNothing is a program whose effects the demo does not keep (compute budget, votes).
+func runNothing(units uint64) func(x *machine, f *frame) error {
+	return func(x *machine, _ *frame) error {
+		x.used += units
+		return nil
+	}
+}
+
+func runMemo(x *machine, f *frame) error {
+	x.used += 130 + uint64(len(f.data))*2
+	for _, a := range f.accs {
+		if !a.signer {
+			return fail(ErrMissingRequiredSignature)
+		}
+	}
+	x.log("Program log: Memo (len " + utoa(uint64(len(f.data))) + "): \"" + string(f.data) + "\"")
+	return nil
+}
+
+// maxAllocation is the bytes that one transaction may allocate (solana-account-limits, 20 MiB).
+const maxAllocation = 20 << 20
+
+// System program instructions (solana-system-interface, SystemInstruction).
+const (
+	sysCreateAccount = 0
+	sysAssign        = 1
+	sysTransfer      = 2
+	sysAllocate      = 8
+)
+
+func runSystem(x *machine, f *frame) error {
+	x.used += 150
+	if len(f.data) < 4 {
+		return fail(ErrInvalidInstructionData)
+	}
+	body := f.data[4:]
+	switch binary.LittleEndian.Uint32(f.data) {
+	case sysCreateAccount:
+		return sysCreate(x, f, body)
+	case sysTransfer:
+		if len(body) < 8 {
+			return fail(ErrInvalidInstructionData)
+		}
+		if err := f.need(2); err != nil {
+			return err
+		}
+		return sysMove(x, f.accs[0], f.accs[1], binary.LittleEndian.Uint64(body))
+	case sysAllocate:
+		if len(body) < 8 || f.need(1) != nil {
+			return fail(ErrInvalidInstructionData)
+		}
+		return sysAlloc(x, f.accs[0], binary.LittleEndian.Uint64(body))
+	case sysAssign:
+		if len(body) < 32 || f.need(1) != nil {
+			return fail(ErrInvalidInstructionData)
+		}
+		if !f.accs[0].signer {
+			return fail(ErrMissingRequiredSignature)
+		}
+		copy(x.mutable(f.accs[0]).Owner[:], body)
+		return nil
+	}
+	return fail(ErrInvalidInstructionData)
+}
+
+func sysCreate(x *machine, f *frame, body []byte) error {
+	if len(body) < 48 {
+		return fail(ErrInvalidInstructionData)
+	}
+	if err := f.need(2); err != nil {
+		return err
+	}
+	from, to := f.accs[0], f.accs[1]
+	if !to.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	if x.acc(to).Lamports > 0 {
+		x.log("Create Account: account already in use")
+		return failCustom(0)
+	}
+	if err := sysAlloc(x, to, binary.LittleEndian.Uint64(body[8:])); err != nil {
+		return err
+	}
+	copy(x.mutable(to).Owner[:], body[16:48])
+	return sysMove(x, from, to, binary.LittleEndian.Uint64(body))
+}
+
+func sysAlloc(x *machine, r ref, size uint64) error {
+	if !r.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	if len(x.acc(r).Data) > 0 || x.acc(r).Owner != SystemProgram {
+		return failCustom(0)
+	}
+	if x.grown += int(min(size, maxAllocation+1)); size > 10<<20 || x.grown > maxAllocation {
+		return failCustom(3)
+	}
+	x.resize(r, int(size))
+	return nil
+}
+
+// sysMove is a System transfer: the source signs, is owned by the system program and holds no data.
+func sysMove(x *machine, from, to ref, lamports uint64) error {
+	if !from.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	src := x.acc(from)
+	if len(src.Data) > 0 || src.Owner != SystemProgram {
+		return fail(ErrInvalidArgument)
+	}
+	if src.Lamports < lamports {
+		x.log("Transfer: insufficient lamports " + utoa(src.Lamports) + ", need " + utoa(lamports))
+		return failCustom(1)
+	}
+	moveLamports(x, from, to, lamports)
+	return nil
+}
+
+func moveLamports(x *machine, from, to ref, lamports uint64) {
+	x.accs[from.idx].cur.Lamports -= lamports
+	x.accs[from.idx].dirty = true
+	x.accs[to.idx].cur.Lamports += lamports
+	x.accs[to.idx].dirty = true
+}

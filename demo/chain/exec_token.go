@@ -1,0 +1,311 @@
+package chain
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Sizes of the base layouts (spl-token, state.rs).
+const (
+	mintSize    = 82
+	accountSize = 165
+)
+
+// Token program error codes (spl-token, error.rs).
+const (
+	tokNotRentExempt      = 0
+	tokInsufficientFunds  = 1
+	tokInvalidMint        = 2
+	tokMintMismatch       = 3
+	tokOwnerMismatch      = 4
+	tokFixedSupply        = 5
+	tokAlreadyInUse       = 6
+	tokUninitialized      = 9
+	tokNativeNotSupported = 10
+	tokNonNativeBalance   = 11
+	tokInvalidInstr       = 12
+	tokInvalidState       = 13
+	tokOverflow           = 14
+	tokNoSuchAuthority    = 15
+	tokMintCannotFreeze   = 16
+	tokFrozen             = 17
+	tokDecimalsMismatch   = 18
+	tokNonNative          = 19
+)
+
+// isTokenAccount tells an initialized token account from a mint: 165 bytes, or more with account type 2 behind the base.
+func isTokenAccount(d []byte) bool {
+	return (len(d) == accountSize || len(d) > accountSize && d[accountSize] == 2) && d[108] != 0
+}
+
+func isMint(d []byte) bool {
+	return (len(d) == mintSize || len(d) > accountSize && d[accountSize] == 1) && d[45] != 0
+}
+
+func tokenAmount(d []byte) uint64       { return binary.LittleEndian.Uint64(d[64:]) }
+func setTokenAmount(d []byte, n uint64) { binary.LittleEndian.PutUint64(d[64:], n) }
+func mintSupply(d []byte) uint64        { return binary.LittleEndian.Uint64(d[36:]) }
+func setMintSupply(d []byte, n uint64)  { binary.LittleEndian.PutUint64(d[36:], n) }
+func optionKey(d []byte) (Key, bool)    { var k Key; copy(k[:], d[4:36]); return k, d[0] == 1 }
+func isNative(d []byte) bool            { return d[109] == 1 }
+func tokenMint(d []byte) (k Key)        { copy(k[:], d[:32]); return k }
+func tokenOwner(d []byte) (k Key)       { copy(k[:], d[32:64]); return k }
+func setOptionKey(d []byte, k Key, ok bool) {
+	if !ok {
+		copy(d[:4], []byte{0, 0, 0, 0}) // SPL Token clears the tag only; the old key stays
+		return
+	}
+	copy(d[:4], []byte{1, 0, 0, 0})
+	copy(d[4:36], k[:])
+}
+
+// runToken is SPL Token (as p-token: no logs) and, for the Token-2022 program, its extensions.
+func runToken(x *machine, f *frame) error {
+	if len(f.data) == 0 {
+		return fail(ErrInvalidInstructionData)
+	}
+	if f.p.id == Token2022Program {
+		return runToken2022(x, f)
+	}
+	if f.data[0] == 255 {
+		return tokenBatch(x, f)
+	}
+	return tokenBase(x, f, f.data[0], f.data[1:])
+}
+
+// tokenBatch is p-token's instruction 255: (accounts u8, length u8, instruction)* over the frame's accounts in order.
+func tokenBatch(x *machine, f *frame) error {
+	data, accs := f.data[1:], f.accs
+	if len(data) == 0 {
+		return fail(ErrInvalidInstructionData)
+	}
+	for len(data) > 0 {
+		if len(data) < 2 || len(data) < 2+int(data[1]) || data[1] == 0 || int(data[0]) > len(accs) {
+			return fail(ErrInvalidInstructionData)
+		}
+		n, body := int(data[0]), data[2:2+int(data[1])]
+		if body[0] == 255 {
+			return fail(ErrInvalidInstructionData)
+		}
+		sub := *f
+		sub.accs, sub.data = accs[:n], body
+		if err := tokenBase(x, &sub, body[0], body[1:]); err != nil {
+			return err
+		}
+		data, accs = data[2+len(body):], accs[n:]
+	}
+	return nil
+}
+
+func tokenBase(x *machine, f *frame, tag byte, body []byte) error {
+	switch tag {
+	case 0, 20:
+		return tokenInitMint(x, f, body)
+	case 18:
+		return tokenInitAccount(x, f, body)
+	case 22:
+		x.used += 60
+		return nil // InitializeImmutableOwner does nothing in SPL Token
+	case 21:
+		x.used += 100
+		if err := f.need(1); err != nil {
+			return err
+		}
+		x.returnData(f, binary.LittleEndian.AppendUint64(nil, accountSize))
+		return nil
+	case 3, 12:
+		return tokenTransfer(x, f, tag == 12, body, nil)
+	case 7, 14, 8, 15:
+		return tokenSupply(x, f, tag == 7 || tag == 14, tag >= 14, body)
+	case 6:
+		return tokenSetAuthority(x, f, body)
+	case 9:
+		return tokenClose(x, f)
+	case 10, 11:
+		return tokenFreeze(x, f, tag == 10)
+	case 17:
+		return tokenSyncNative(x, f)
+	case 4, 5:
+		return tokenApprove(x, f, tag == 4, body)
+	case 38:
+		return tokenWithdrawExcess(x, f)
+	case 45:
+		return tokenUnwrap(x, f, body)
+	}
+	return fail(ErrInvalidInstructionData)
+}
+
+func (x *machine) returnData(f *frame, b []byte) {
+	x.meta.ReturnProgram, x.meta.ReturnData = f.p.id, b
+	x.log("Program return: " + f.p.id.String() + " " + base64Std(b))
+}
+
+func tokenInitMint(x *machine, f *frame, body []byte) error {
+	x.used += 120
+	if len(body) < 34 {
+		return fail(ErrInvalidInstructionData)
+	}
+	if err := f.need(1); err != nil {
+		return err
+	}
+	r := f.accs[0]
+	a := x.acc(r)
+	if a.Owner != f.p.id || len(a.Data) < mintSize {
+		return fail(ErrInvalidAccountData)
+	}
+	if a.Data[45] != 0 {
+		return failCustom(tokAlreadyInUse)
+	}
+	if a.Lamports < RentExempt(len(a.Data)) {
+		return failCustom(tokNotRentExempt)
+	}
+	d := x.mutable(r).Data
+	copy(d[:4], []byte{1, 0, 0, 0})
+	copy(d[4:36], body[1:33])
+	d[44], d[45] = body[0], 1
+	if body[33] == 1 {
+		if len(body) < 66 {
+			return fail(ErrInvalidInstructionData)
+		}
+		copy(d[46:50], []byte{1, 0, 0, 0})
+		copy(d[50:82], body[34:66])
+	}
+	if len(d) > accountSize {
+		d[accountSize] = 1
+	}
+	return nil
+}
+
+func tokenInitAccount(x *machine, f *frame, body []byte) error {
+	x.used += 230
+	if len(body) < 32 {
+		return fail(ErrInvalidInstructionData)
+	}
+	if err := f.need(2); err != nil {
+		return err
+	}
+	r, m := f.accs[0], f.accs[1]
+	if x.acc(r).Owner != f.p.id || len(x.acc(r).Data) < accountSize {
+		return fail(ErrInvalidAccountData)
+	}
+	if x.acc(r).Data[108] != 0 {
+		return failCustom(tokAlreadyInUse)
+	}
+	if !isMint(x.acc(m).Data) || x.acc(m).Owner != f.p.id {
+		return failCustom(tokInvalidMint)
+	}
+	if x.acc(r).Lamports < RentExempt(len(x.acc(r).Data)) {
+		return failCustom(tokNotRentExempt)
+	}
+	a := x.mutable(r)
+	k := x.key(m)
+	copy(a.Data[:32], k[:])
+	copy(a.Data[32:64], body[:32])
+	a.Data[108] = 1
+	if k == NativeMint {
+		rent := RentExempt(len(a.Data))
+		copy(a.Data[109:113], []byte{1, 0, 0, 0})
+		binary.LittleEndian.PutUint64(a.Data[113:], rent)
+		setTokenAmount(a.Data, a.Lamports-rent)
+	}
+	if len(a.Data) > accountSize {
+		a.Data[accountSize] = 2
+	}
+	if n := accountExtensions(x.acc(m).Data); n > 0 {
+		if tlvEnd(a.Data)+n > len(a.Data) {
+			return fail(ErrInvalidAccountData)
+		}
+		putTLV(a.Data, tlvEnd(a.Data), extTransferFeeAmount, make([]byte, 8))
+		a.Data[accountSize] = 2
+	}
+	return nil
+}
+
+// tokenAccount checks that r is an initialized token account of this program.
+func tokenAccount(x *machine, f *frame, r ref) error {
+	if x.acc(r).Owner != f.p.id {
+		return fail(ErrIncorrectProgramID)
+	}
+	if len(x.acc(r).Data) < accountSize || !isTokenAccount(x.acc(r).Data) {
+		return fail(ErrUninitializedAccount)
+	}
+	return nil
+}
+
+// tokenTransfer is Transfer, TransferChecked and, with stated set, Token-2022's TransferCheckedWithFee.
+func tokenTransfer(x *machine, f *frame, checked bool, body []byte, stated *uint64) error {
+	x.used += 80
+	n := 3
+	if checked {
+		n = 4
+		x.used += 30
+	}
+	if len(body) < 8 || checked && len(body) < 9 {
+		return fail(ErrInvalidInstructionData)
+	}
+	if err := f.need(n); err != nil {
+		return err
+	}
+	src, dst, auth := f.accs[0], f.accs[n-2], f.accs[n-1]
+	amount := binary.LittleEndian.Uint64(body)
+	if err := tokenAccount(x, f, src); err != nil {
+		return err
+	}
+	if err := tokenAccount(x, f, dst); err != nil {
+		return err
+	}
+	s := x.acc(src).Data
+	if err := transferChecks(x, f, s, x.acc(dst).Data, amount, checked, body); err != nil {
+		return err
+	}
+	if tokenOwner(s) != x.key(auth) {
+		return failCustom(tokOwnerMismatch)
+	}
+	if !auth.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	fee := uint64(0)
+	if checked {
+		fee = TransferFee(x.acc(f.accs[1]).Data, x.epoch, amount)
+	} else if withheld(s) != nil {
+		return failCustom(tokMintRequired)
+	}
+	if stated != nil && *stated != fee {
+		return failCustom(tokFeeMismatch)
+	}
+	if src.idx == dst.idx || amount == 0 {
+		return nil
+	}
+	sd, dd := x.mutable(src), x.mutable(dst)
+	setTokenAmount(sd.Data, tokenAmount(sd.Data)-amount)
+	setTokenAmount(dd.Data, tokenAmount(dd.Data)+amount-fee)
+	if w := withheld(dd.Data); fee > 0 && w != nil {
+		addU64(w, fee)
+	}
+	if isNative(sd.Data) {
+		moveLamports(x, src, dst, amount)
+	}
+	return nil
+}
+
+func transferChecks(x *machine, f *frame, s, d []byte, amount uint64, checked bool, body []byte) error {
+	if s[108] == 2 || d[108] == 2 {
+		return failCustom(tokFrozen)
+	}
+	if tokenAmount(s) < amount {
+		return failCustom(tokInsufficientFunds)
+	}
+	if !bytes.Equal(s[:32], d[:32]) {
+		return failCustom(tokMintMismatch)
+	}
+	if checked {
+		m := f.accs[1]
+		if tokenMint(s) != x.key(m) {
+			return failCustom(tokMintMismatch)
+		}
+		if len(x.acc(m).Data) < mintSize || x.acc(m).Data[44] != body[8] {
+			return failCustom(tokDecimalsMismatch)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package chain
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+)
+
+func base64Std(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
+
+// tokenSupply is MintTo, MintToChecked (mint, account, authority) and Burn, BurnChecked (account, mint, authority).
+func tokenSupply(x *machine, f *frame, mintTo, checked bool, body []byte) error {
+	x.used += 130
+	if len(body) < 8 || checked && len(body) < 9 {
+		return fail(ErrInvalidInstructionData)
+	}
+	if err := f.need(3); err != nil {
+		return err
+	}
+	mint, dst, auth := f.accs[0], f.accs[1], f.accs[2]
+	if !mintTo {
+		mint, dst = dst, mint
+	}
+	amount := binary.LittleEndian.Uint64(body)
+	if err := tokenAccount(x, f, dst); err != nil {
+		return err
+	}
+	if x.acc(mint).Owner != f.p.id || !isMint(x.acc(mint).Data) {
+		return fail(ErrInvalidAccountData)
+	}
+	if err := supplyChecks(x, mint, dst, amount, mintTo); err != nil {
+		return err
+	}
+	if checked && x.acc(mint).Data[44] != body[8] {
+		return failCustom(tokDecimalsMismatch)
+	}
+	if err := supplyAuthority(x, mint, dst, auth, mintTo); err != nil {
+		return err
+	}
+	md, dd := x.mutable(mint).Data, x.mutable(dst).Data
+	if mintTo {
+		setMintSupply(md, mintSupply(md)+amount)
+		setTokenAmount(dd, tokenAmount(dd)+amount)
+		return nil
+	}
+	setMintSupply(md, mintSupply(md)-amount)
+	setTokenAmount(dd, tokenAmount(dd)-amount)
+	return nil
+}
+
+func supplyChecks(x *machine, mint, dst ref, amount uint64, mintTo bool) error {
+	d := x.acc(dst).Data
+	if d[108] == 2 {
+		return failCustom(tokFrozen)
+	}
+	if isNative(d) {
+		return failCustom(tokNativeNotSupported)
+	}
+	if tokenMint(d) != x.key(mint) {
+		return failCustom(tokMintMismatch)
+	}
+	if !mintTo && tokenAmount(d) < amount {
+		return failCustom(tokInsufficientFunds)
+	}
+	if mintTo && mintSupply(x.acc(mint).Data) > math.MaxUint64-amount {
+		return failCustom(tokOverflow)
+	}
+	return nil
+}
+
+func supplyAuthority(x *machine, mint, dst, auth ref, mintTo bool) error {
+	want := tokenOwner(x.acc(dst).Data)
+	if mintTo {
+		k, ok := optionKey(x.acc(mint).Data)
+		if !ok {
+			return failCustom(tokFixedSupply)
+		}
+		want = k
+	}
+	if want != x.key(auth) {
+		return failCustom(tokOwnerMismatch)
+	}
+	if !auth.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	return nil
+}
+
+// Authority types of SetAuthority (spl-token, instruction.rs).
+const (
+	authorityMint         = 0
+	authorityFreeze       = 1
+	authorityAccountOwner = 2
+	authorityClose        = 3
+)
+
+// tokenSetAuthority changes a mint's or an account's authority. Accounts: owned account, current authority.
+func tokenSetAuthority(x *machine, f *frame, body []byte) error {
+	x.used += 140
+	if len(body) < 2 || body[1] == 1 && len(body) < 34 {
+		return fail(ErrInvalidInstructionData)
+	}
+	if err := f.need(2); err != nil {
+		return err
+	}
+	r, auth := f.accs[0], f.accs[1]
+	if x.acc(r).Owner != f.p.id {
+		return fail(ErrIncorrectProgramID)
+	}
+	var next Key
+	some := body[1] == 1
+	if some {
+		copy(next[:], body[2:34])
+	}
+	if isMint(x.acc(r).Data) {
+		return mintAuthority(x, r, auth, body[0], next, some)
+	}
+	if err := tokenAccount(x, f, r); err != nil {
+		return err
+	}
+	if body[0] != authorityAccountOwner && body[0] != authorityClose {
+		return failCustom(tokInvalidInstr)
+	}
+	if tokenOwner(x.acc(r).Data) != x.key(auth) {
+		return failCustom(tokOwnerMismatch)
+	}
+	if !auth.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	if body[0] == authorityClose {
+		x.setOption(r, 129, next, some)
+		return nil
+	}
+	if !some {
+		return failCustom(tokInvalidInstr)
+	}
+	copy(x.mutable(r).Data[32:64], next[:])
+	return nil
+}
+
+func mintAuthority(x *machine, r, auth ref, kind byte, next Key, some bool) error {
+	at, none := 0, uint32(tokFixedSupply)
+	switch kind {
+	case authorityMint:
+	case authorityFreeze:
+		at, none = 46, tokMintCannotFreeze
+	default:
+		return failCustom(tokInvalidInstr)
+	}
+	cur, ok := optionKey(x.acc(r).Data[at:])
+	if !ok {
+		return failCustom(none)
+	}
+	if cur != x.key(auth) {
+		return failCustom(tokOwnerMismatch)
+	}
+	if !auth.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	x.setOption(r, at, next, some)
+	return nil
+}
+
+// setOption writes an optional authority; Token-2022 clears the key with the tag, SPL Token leaves it.
+func (x *machine) setOption(r ref, at int, k Key, ok bool) {
+	a := x.mutable(r)
+	setOptionKey(a.Data[at:], k, ok)
+	if !ok && a.Owner == Token2022Program {
+		clear(a.Data[at+4 : at+36])
+	}
+}
+
+// tokenClose gives an empty (or native) account's lamports to the destination. Accounts: account, destination, owner.
+func tokenClose(x *machine, f *frame) error {
+	x.used += 120
+	if err := f.need(3); err != nil {
+		return err
+	}
+	r, dst, auth := f.accs[0], f.accs[1], f.accs[2]
+	if err := tokenAccount(x, f, r); err != nil {
+		return err
+	}
+	d := x.acc(r).Data
+	if !isNative(d) && tokenAmount(d) != 0 {
+		return failCustom(tokNonNativeBalance)
+	}
+	if tokenOwner(d) != x.key(auth) {
+		return failCustom(tokOwnerMismatch)
+	}
+	if !auth.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	if w := withheld(d); w != nil && binary.LittleEndian.Uint64(w) > 0 {
+		return failCustom(tokHasWithheld)
+	}
+	moveLamports(x, r, dst, x.acc(r).Lamports)
+	a := &x.accs[r.idx]
+	a.cur.Owner, a.cur.Data, a.owned = SystemProgram, nil, true
+	return nil
+}
+
+// tokenFreeze freezes or thaws. Accounts: account, mint, freeze authority.
+func tokenFreeze(x *machine, f *frame, freeze bool) error {
+	x.used += 130
+	if err := f.need(3); err != nil {
+		return err
+	}
+	r, mint, auth := f.accs[0], f.accs[1], f.accs[2]
+	if err := tokenAccount(x, f, r); err != nil {
+		return err
+	}
+	if (x.acc(r).Data[108] == 2) == freeze {
+		return failCustom(tokInvalidState)
+	}
+	if tokenMint(x.acc(r).Data) != x.key(mint) {
+		return failCustom(tokMintMismatch)
+	}
+	k, ok := optionKey(x.acc(mint).Data[46:])
+	if !ok {
+		return failCustom(tokMintCannotFreeze)
+	}
+	if k != x.key(auth) {
+		return failCustom(tokOwnerMismatch)
+	}
+	if !auth.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	st := byte(1)
+	if freeze {
+		st = 2
+	}
+	x.mutable(r).Data[108] = st
+	return nil
+}
+
+// tokenSyncNative sets a native account's amount to its lamports above rent.
+func tokenSyncNative(x *machine, f *frame) error {
+	x.used += 60
+	if err := f.need(1); err != nil {
+		return err
+	}
+	r := f.accs[0]
+	if err := tokenAccount(x, f, r); err != nil {
+		return err
+	}
+	d := x.acc(r).Data
+	if !isNative(d) {
+		return failCustom(tokNonNative)
+	}
+	reserve := binary.LittleEndian.Uint64(d[113:])
+	if x.acc(r).Lamports < reserve {
+		return failCustom(tokInvalidState)
+	}
+	setTokenAmount(x.mutable(r).Data, x.acc(r).Lamports-reserve)
+	return nil
+}

@@ -1,0 +1,119 @@
+package chain
+
+import "encoding/binary"
+
+// tokenApprove sets a delegate and the amount it may move (accounts: source, delegate, owner) or takes it back (source, owner). The demo's
+// transfers are all signed by owners, so nothing ever spends an allowance.
+func tokenApprove(x *machine, f *frame, approve bool, body []byte) error {
+	x.used += 120
+	n := 2
+	if approve {
+		n = 3
+		if len(body) < 8 {
+			return fail(ErrInvalidInstructionData)
+		}
+	}
+	if err := f.need(n); err != nil {
+		return err
+	}
+	src, auth := f.accs[0], f.accs[n-1]
+	if err := tokenAccount(x, f, src); err != nil {
+		return err
+	}
+	if x.acc(src).Data[108] == 2 {
+		return failCustom(tokFrozen)
+	}
+	if tokenOwner(x.acc(src).Data) != x.key(auth) {
+		return failCustom(tokOwnerMismatch)
+	}
+	if !auth.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	if !approve {
+		x.setOption(src, 72, Key{}, false)
+		binary.LittleEndian.PutUint64(x.mutable(src).Data[121:], 0)
+		return nil
+	}
+	x.setOption(src, 72, x.key(f.accs[1]), true)
+	copy(x.mutable(src).Data[121:129], body[:8])
+	return nil
+}
+
+// tokenWithdrawExcess moves the lamports above rent of a mint or a non-native account. Accounts: source, destination, authority.
+func tokenWithdrawExcess(x *machine, f *frame) error {
+	x.used += 260
+	if err := f.need(3); err != nil {
+		return err
+	}
+	src, dst, auth := f.accs[0], f.accs[1], f.accs[2]
+	a := x.acc(src)
+	if a.Owner != f.p.id {
+		return fail(ErrIncorrectProgramID)
+	}
+	var want Key
+	switch {
+	case isMint(a.Data):
+		k, ok := optionKey(a.Data)
+		if want = k; !ok {
+			want = x.key(src) // a mint without authority must sign itself
+		}
+	case isTokenAccount(a.Data):
+		if isNative(a.Data) {
+			return failCustom(tokNativeNotSupported)
+		}
+		want = tokenOwner(a.Data)
+	default:
+		return failCustom(tokInvalidState)
+	}
+	if want != x.key(auth) {
+		return failCustom(tokOwnerMismatch)
+	}
+	if !auth.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	rent := RentExempt(len(a.Data))
+	if a.Lamports < rent {
+		return failCustom(tokNotRentExempt)
+	}
+	moveLamports(x, src, dst, a.Lamports-rent)
+	return nil
+}
+
+// tokenUnwrap pays wrapped SOL out of an account that stays open: an amount, or all of it. Accounts: source, destination, owner.
+func tokenUnwrap(x *machine, f *frame, body []byte) error {
+	x.used += 140
+	if err := f.need(3); err != nil {
+		return err
+	}
+	src, dst, auth := f.accs[0], f.accs[1], f.accs[2]
+	if len(body) == 0 || body[0] > 1 || body[0] == 1 && len(body) < 9 {
+		return fail(ErrInvalidInstructionData)
+	}
+	if err := tokenAccount(x, f, src); err != nil {
+		return err
+	}
+	d := x.acc(src).Data
+	if !isNative(d) {
+		return failCustom(tokNonNative)
+	}
+	if tokenOwner(d) != x.key(auth) {
+		return failCustom(tokOwnerMismatch)
+	}
+	if !auth.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	amount := tokenAmount(d)
+	if body[0] == 1 {
+		n := binary.LittleEndian.Uint64(body[1:])
+		if n > amount {
+			return failCustom(tokInsufficientFunds)
+		}
+		amount = n
+	}
+	if amount == 0 || src.idx == dst.idx {
+		return nil
+	}
+	setTokenAmount(x.mutable(src).Data, tokenAmount(d)-amount)
+	moveLamports(x, src, dst, amount)
+	return nil
+}

@@ -1,0 +1,262 @@
+package chain
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+)
+
+// Kind tells what became of a slot.
+type Kind uint8
+
+// Live blocks make the ledger. Dead blocks were seen and then declared dead; Orphaned ones lost their fork silently, as on
+// mainnet; a Skipped slot never had a block.
+const (
+	Live Kind = iota
+	Dead
+	Orphaned
+	Skipped
+)
+
+// Block is one produced block.
+type Block struct {
+	Slot, Parent uint64
+	Height       uint64
+	Hash         Hash
+	ParentHash   Hash
+	// Time is the block time in Unix seconds.
+	Time   int64
+	Leader Key
+	Txs    []*Tx
+}
+
+// Slot is what Next yields; Block is nil for a skipped slot.
+type Slot struct {
+	Number uint64
+	Kind   Kind
+	Block  *Block
+}
+
+// plan is a transaction before compilation; done runs after it succeeded on the live chain.
+type plan struct {
+	payer   *Signer
+	ixs     []Instruction
+	signers []*Signer
+	v0      bool
+	tables  []*Table
+	vote    bool
+	done    func()
+}
+
+// held is a compiled transaction of a dead fork that may be included again.
+type held struct {
+	msg  Message
+	plan *plan
+}
+
+// Generator makes the chain, slot after slot. It is not safe for concurrent use.
+type Generator struct {
+	cfg        Config
+	st         *state
+	x          *machine
+	wallets    []*Signer
+	validators []*validator
+	treasury   *Signer
+	tokens     []*token
+	pools      []*pool
+	frozen     []frozen
+	launched   uint64 // mint keys used
+	pending    int    // creations still owed from Config.Tokens
+	next       uint64
+	parent     uint64
+	height     uint64
+	hash       Hash
+	owed       float64 // fraction of a transaction carried to the next slot
+	replay     []held
+	genesis    []Write
+}
+
+// New makes the chain at genesis.
+func New(cfg Config) (*Generator, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("chain config: %w", err)
+	}
+	g := &Generator{cfg: cfg, st: newState(), next: cfg.GenesisSlot, parent: cfg.ParentSlot, pending: cfg.Tokens}
+	g.x = &machine{st: g.st, programs: newPrograms(), derived: newAddressCache()}
+	g.hash = g.blockHash(cfg.ParentSlot, Hash{})
+	g.height = cfg.ParentSlot - cfg.ParentSlot/20 // some slots of the past were skipped
+	g.buildGenesis()
+	return g, nil
+}
+
+// Config is the configuration with defaults filled in.
+func (g *Generator) Config() Config { return g.cfg }
+
+// Genesis lists the accounts that exist before the first block, in a fixed order.
+func (g *Generator) Genesis() []Write { return g.genesis }
+
+// NextSlot is the number that Next will yield.
+func (g *Generator) NextSlot() uint64 { return g.next }
+
+// GenesisHash identifies the chain.
+func (g *Generator) GenesisHash() Hash { return g.blockHash(0, Hash{}) }
+
+// TipHash is the hash of the latest live block, and its height.
+func (g *Generator) TipHash() (Hash, uint64) { return g.hash, g.height }
+
+func (g *Generator) blockHash(slot uint64, parent Hash) Hash {
+	b := append([]byte("mintlake demo block"), parent[:]...)
+	b = binary.LittleEndian.AppendUint64(b, g.cfg.Seed)
+	b = binary.LittleEndian.AppendUint64(b, slot)
+	return sha256.Sum256(b)
+}
+
+// rng is the randomness of one slot: a function of seed and slot only.
+func (g *Generator) rng(slot uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(g.cfg.Seed^0x6d696e746c616b65, slot)) //nolint:gosec // a simulation wants reproducible numbers
+}
+
+// BlockTime is the Unix time in seconds of a slot.
+func (g *Generator) BlockTime(slot uint64) int64 { return g.cfg.TimeMS(slot) / 1000 }
+
+// TimeMS is the time of a slot in Unix milliseconds: counted from the last anchor at or before it, else from genesis.
+func (c Config) TimeMS(slot uint64) int64 {
+	from, at := c.GenesisSlot, c.GenesisTime.UnixMilli()
+	for _, a := range c.Anchors {
+		if a.Slot <= slot {
+			from, at = a.Slot, a.TimeMS
+		}
+	}
+	return at + c.SlotTime.Microseconds()*int64(slot-from)/1000
+}
+
+// Next makes the next slot. The submitted transactions, which must carry their signatures, come first in the block if it is
+// live; a block on a dead fork leaves them to the caller: it returns their number as taken = 0.
+// The block's own transactions are unsigned until Sign.
+func (g *Generator) Next(submitted []*Tx) (s Slot, taken int) {
+	slot := g.next
+	g.next++
+	r := g.rng(slot)
+	kind := g.kind(r, slot)
+	s = Slot{Number: slot, Kind: kind}
+	if kind == Skipped {
+		return s, 0
+	}
+	b := &Block{Slot: slot, Parent: g.parent, Height: g.height + 1, ParentHash: g.hash, Hash: g.blockHash(slot, g.hash),
+		Time: g.BlockTime(slot), Leader: g.validators[slot/4%uint64(len(g.validators))].identity.Key}
+	s.Block = b
+	g.x.slot, g.x.now, g.x.epoch = slot, b.Time, slot/432_000
+	if kind != Live {
+		g.st.begin()
+		g.fill(b, r, g.count(r)/2+1, true)
+		g.st.rollback()
+		return s, 0
+	}
+	for _, tx := range submitted {
+		if g.x.execute(tx) == nil {
+			b.Txs = append(b.Txs, tx)
+		}
+	}
+	g.fill(b, r, g.count(r), false)
+	g.parent, g.height, g.hash = slot, b.Height, b.Hash
+	return s, len(submitted)
+}
+
+func (g *Generator) kind(r *rand.Rand, slot uint64) Kind {
+	p, q := r.Float64(), r.Float64()
+	if slot < g.cfg.GenesisSlot+2 {
+		return Live
+	}
+	switch {
+	case p < g.cfg.SkipRate:
+		return Skipped
+	case p < g.cfg.SkipRate+g.cfg.ForkRate:
+		if q < 0.7 {
+			return Dead
+		}
+		return Orphaned
+	}
+	return Live
+}
+
+func (g *Generator) count(r *rand.Rand) int {
+	g.owed += float64(g.cfg.TPS) * g.cfg.SlotTime.Seconds() * (0.7 + 0.6*r.Float64())
+	n := int(g.owed)
+	g.owed -= float64(n)
+	return n
+}
+
+// fill plans and executes n transactions, creations that are still owed on top. On a fork nothing of the generator's own books
+// changes and the transactions are held for the next live block.
+func (g *Generator) fill(b *Block, r *rand.Rand, n int, fork bool) {
+	if !fork {
+		for _, h := range g.replay {
+			if r.IntN(10) < 7 {
+				g.include(b, &Tx{Message: h.msg, sign: h.plan.signers, Vote: h.plan.vote}, h.plan, false)
+			}
+		}
+		g.replay = g.replay[:0]
+		burst := min(g.pending, max(200, n))
+		g.pending -= burst
+		for range burst {
+			g.run(b, g.planCreation(r), fork)
+		}
+	}
+	for range n {
+		g.run(b, g.plan(r), fork)
+	}
+}
+
+func (g *Generator) run(b *Block, p *plan, fork bool) {
+	if p == nil {
+		return
+	}
+	p.signers = append(p.signers, p.payer)
+	msg, err := compile(p.payer.Key, p.ixs, p.v0, p.tables, b.ParentHash)
+	if err != nil {
+		panic(fmt.Sprintf("chain: a planned transaction does not compile: %v", err)) // a bug in an actor, found by every test
+	}
+	tx := &Tx{Message: msg, sign: p.signers, Vote: p.vote}
+	g.include(b, tx, p, fork)
+}
+
+func (g *Generator) include(b *Block, tx *Tx, p *plan, fork bool) {
+	if g.x.execute(tx) != nil {
+		return // the payer cannot pay: a node drops such a transaction
+	}
+	b.Txs = append(b.Txs, tx)
+	if fork {
+		g.replay = append(g.replay, held{msg: tx.Message, plan: p})
+		return
+	}
+	if tx.Meta.Err == nil && p.done != nil {
+		p.done()
+	}
+}
+
+// Sign fills the signatures of the block's own transactions, on all cores.
+func (b *Block) Sign() error {
+	workers := min(runtime.GOMAXPROCS(0), len(b.Txs)/16+1)
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < len(b.Txs); i += workers {
+				if err := b.Txs[i].signAll(); err != nil {
+					errs[w] = err
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

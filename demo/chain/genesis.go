@@ -1,0 +1,305 @@
+package chain
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+)
+
+// token is the generator's book on one mint.
+type token struct {
+	mint, program Key
+	decimals      uint8
+	metadata      Key // Metaplex account; zero for Token-2022
+	name, symbol  string
+	uri           string
+	mintAuth      *Signer
+	freezeAuth    *Signer
+	updateAuth    *Signer
+	holders       []uint32 // wallets that may hold some
+	pool          *pool
+	revision      int
+	feeBPS        uint16  // Token-2022 transfer fee
+	feeAuth       *Signer // who collects it
+	unpoolable    bool    // has an extension that pools refuse
+}
+
+type pool struct {
+	key, config, observation Key
+	lp                       Key
+	open                     int64 // Unix time from which swaps are accepted
+	vaults                   [2]Key
+	tokens                   [2]*token
+	quote                    int     // which side is SOL or USDC
+	target                   float64 // quote per base that trades revert to
+	table                    *Table
+}
+
+type validator struct{ identity, vote *Signer }
+
+const (
+	lamportsPerSOL = 1_000_000_000
+	maxHolders     = 32
+)
+
+// buildGenesis makes programs, wallets, the anchors (wrapped SOL, USDC), the majors and their pools.
+func (g *Generator) buildGenesis() {
+	r := rand.New(rand.NewPCG(g.cfg.Seed, 0x67656e65736973)) //nolint:gosec // reproducible by design
+	g.genesisPrograms()
+	g.treasury = deriveSigner(g.cfg.Seed, "treasury", 0)
+	g.place(g.treasury.Key, &Account{Lamports: 400_000_000 * lamportsPerSOL})
+	for i := range uint64(21) {
+		v := &validator{identity: deriveSigner(g.cfg.Seed, "identity", i), vote: deriveSigner(g.cfg.Seed, "vote", i)}
+		g.validators = append(g.validators, v)
+		g.place(v.identity.Key, &Account{Lamports: 5_000 * lamportsPerSOL})
+		g.place(v.vote.Key, &Account{Lamports: RentExempt(3762), Owner: VoteProgram, Data: make([]byte, 3762)})
+	}
+	for i := range uint64(g.cfg.Wallets) {
+		w := deriveSigner(g.cfg.Seed, "wallet", i)
+		g.wallets = append(g.wallets, w)
+		g.place(w.Key, &Account{Lamports: (2_000 + r.Uint64N(50_000)) * lamportsPerSOL})
+	}
+	sol := g.genesisToken(r, NativeMint, TokenProgram, 9, "Wrapped SOL", "SOL", 0)
+	usdc := g.genesisToken(r, USDCMint, TokenProgram, 6, "USD Coin", "USDC", 20)
+	g.genesisFunds(r, sol, usdc)
+	g.place(cpmmConfigKey(), &Account{Lamports: RentExempt(cpmmConfigSize), Owner: CPMMProgram, Data: cpmmConfigData()})
+	g.genesisPool(r, sol, usdc, 200_000*lamportsPerSOL, 200_000*150*1_000_000)
+	for i, m := range majors {
+		g.genesisMajor(r, i, m, sol, usdc)
+	}
+	g.place(cpmmCreatePoolFeeDest, g.tokenAccount(sol, CPMMAuthority, 1000*lamportsPerSOL))
+}
+
+// place puts an account into the state before the first block.
+func (g *Generator) place(k Key, a *Account) {
+	g.st.set(k, a)
+	g.genesis = append(g.genesis, Write{Key: k, Account: a})
+}
+
+func (g *Generator) genesisPrograms() {
+	for _, k := range []Key{SystemProgram, ComputeBudgetProgram, VoteProgram, LookupTableProgram} {
+		g.place(k, &Account{Lamports: 1, Owner: NativeLoader, Executable: true, Data: []byte("demo")})
+	}
+	for _, k := range []Key{TokenProgram, Token2022Program, AssociatedProgram, MetaplexProgram, MemoProgram, LauncherProgram, CPMMProgram} {
+		data := append([]byte{2, 0, 0, 0}, k[:]...)
+		g.place(k, &Account{Lamports: RentExempt(len(data)), Owner: UpgradeableLoader, Executable: true, Data: data})
+	}
+	g.place(CPMMAuthority, &Account{Lamports: 50 * lamportsPerSOL})
+}
+
+func (g *Generator) genesisToken(r *rand.Rand, mint, program Key, decimals uint8, name, symbol string, feeBP uint16) *token {
+	t := &token{mint: mint, program: program, decimals: decimals, name: name, symbol: symbol, mintAuth: g.treasury, updateAuth: g.treasury}
+	t.uri = g.metadataURI(r, mint, 0, true)
+	if mint == NativeMint {
+		t.mintAuth = nil
+	}
+	d := make([]byte, mintSize)
+	d[44], d[45] = decimals, 1
+	setOptionKey(d, g.treasury.Key, t.mintAuth != nil)
+	if mint == USDCMint {
+		t.freezeAuth = g.treasury
+		setOptionKey(d[46:], g.treasury.Key, true)
+	}
+	g.place(mint, &Account{Lamports: RentExempt(mintSize), Owner: program, Data: d})
+	t.metadata = MetadataAddress(mint)
+	md := make([]byte, mplAccountSize)
+	encodeMetaplex(md, g.treasury.Key, mint, &metaplexData{Name: name, Symbol: symbol, URI: t.uri, Fee: feeBP}, true, editionNonce(mint), decimals)
+	g.place(t.metadata, &Account{Lamports: RentExempt(mplAccountSize) + mplCreateFee, Owner: MetaplexProgram, Data: md})
+	g.tokens = append(g.tokens, t)
+	return t
+}
+
+// tokenAccount makes an initialized SPL token account and adds the amount to the mint's supply (wrapped SOL: to the lamports).
+func (g *Generator) tokenAccount(t *token, owner Key, amount uint64) *Account {
+	a := &Account{Lamports: RentExempt(accountSize), Owner: t.program, Data: make([]byte, accountSize)}
+	copy(a.Data[:32], t.mint[:])
+	copy(a.Data[32:64], owner[:])
+	setTokenAmount(a.Data, amount)
+	a.Data[108] = 1
+	if t.mint == NativeMint {
+		copy(a.Data[109:113], []byte{1, 0, 0, 0})
+		binary.LittleEndian.PutUint64(a.Data[113:], RentExempt(accountSize))
+		a.Lamports += amount
+		return a
+	}
+	m := g.st.get(t.mint)
+	setMintSupply(m.Data, mintSupply(m.Data)+amount) // genesis only: nothing has been published yet
+	return a
+}
+
+// genesisFunds gives three wallets of four wrapped SOL and all of them USDC; the rest wrap as they trade.
+func (g *Generator) genesisFunds(r *rand.Rand, sol, usdc *token) {
+	for i, w := range g.wallets {
+		if i%4 != 3 {
+			g.place(g.ata(w.Key, sol), g.tokenAccount(sol, w.Key, (100+r.Uint64N(20_000))*lamportsPerSOL))
+			sol.hold(uint32(i))
+		}
+		g.place(g.ata(w.Key, usdc), g.tokenAccount(usdc, w.Key, (1_000+r.Uint64N(2_000_000))*1_000_000))
+		usdc.hold(uint32(i))
+	}
+}
+
+func (g *Generator) ata(owner Key, t *token) Key {
+	return g.x.derived.associated(owner, t.mint, t.program)
+}
+
+// hold remembers a wallet as a holder; a full list forgets nobody and takes nobody, which bounds the token accounts per mint.
+func (t *token) hold(wallet uint32) bool {
+	for _, h := range t.holders {
+		if h == wallet {
+			return true
+		}
+	}
+	if len(t.holders) >= maxHolders && t.mint != USDCMint && t.mint != NativeMint {
+		return false
+	}
+	t.holders = append(t.holders, wallet)
+	return true
+}
+
+func (g *Generator) genesisMajor(r *rand.Rand, i int, m [2]string, sol, usdc *token) {
+	decimals := []uint8{6, 9, 6, 5, 8}[i%5]
+	key := deriveSigner(g.cfg.Seed, "major", uint64(i)).Key
+	t := g.genesisToken(r, key, TokenProgram, decimals, m[0], m[1], 0)
+	unit := pow10(decimals)
+	for range 24 {
+		w := uint32(r.IntN(len(g.wallets)))
+		if k := g.ata(g.wallets[w].Key, t); g.st.get(k) == nil {
+			t.hold(w)
+			g.place(k, g.tokenAccount(t, g.wallets[w].Key, (1000+r.Uint64N(1_000_000))*unit))
+		}
+	}
+	quote, reserve := sol, (5_000_000/uint64(i+1)+2_000)*lamportsPerSOL/150
+	if i%4 == 3 {
+		quote, reserve = usdc, (5_000_000/uint64(i+1)+2_000)*1_000_000
+	}
+	g.genesisPool(r, t, quote, (1_000_000+r.Uint64N(100_000_000))*unit, reserve)
+}
+
+func pow10(n uint8) uint64 {
+	v := uint64(1)
+	for range n {
+		v *= 10
+	}
+	return v
+}
+
+func cpmmConfigKey() Key {
+	k, _ := pda(CPMMProgram, []byte("amm_config"), []byte{0, 0})
+	return k
+}
+
+// cpmmConfigData is AmmConfig 0 of mainnet: trade fee 0.25 %, of which 12 % protocol and 4 % fund; 0.15 SOL to create a pool.
+func cpmmConfigData() []byte {
+	d := make([]byte, cpmmConfigSize)
+	copy(d, cpmmConfigDisc[:])
+	_, d[8] = pda(CPMMProgram, []byte("amm_config"), []byte{0, 0})
+	binary.LittleEndian.PutUint64(d[12:], 2_500)
+	binary.LittleEndian.PutUint64(d[20:], 120_000)
+	binary.LittleEndian.PutUint64(d[28:], 40_000)
+	binary.LittleEndian.PutUint64(d[36:], 150_000_000)
+	return d
+}
+
+// newPool derives a pool's addresses; mint 0 is the lower address, as the program demands.
+func (g *Generator) newPool(a, b *token) *pool {
+	if string(a.mint[:]) > string(b.mint[:]) {
+		a, b = b, a
+	}
+	p := &pool{config: cpmmConfigKey(), tokens: [2]*token{a, b}}
+	p.key, _ = pda(CPMMProgram, []byte("pool"), p.config[:], a.mint[:], b.mint[:])
+	p.lp, _ = pda(CPMMProgram, []byte("pool_lp_mint"), p.key[:])
+	p.observation, _ = pda(CPMMProgram, []byte("observation"), p.key[:])
+	for i, t := range p.tokens {
+		p.vaults[i], _ = pda(CPMMProgram, []byte("pool_vault"), p.key[:], t.mint[:])
+		if t.mint == NativeMint || t.mint == USDCMint && p.tokens[1-i].mint != NativeMint {
+			p.quote = i
+		}
+	}
+	return p
+}
+
+func (g *Generator) genesisPool(r *rand.Rand, base, quote *token, baseAmount, quoteAmount uint64) {
+	p := g.newPool(base, quote)
+	amounts := [2]uint64{baseAmount, quoteAmount}
+	if p.tokens[0] != base {
+		amounts = [2]uint64{quoteAmount, baseAmount}
+	}
+	for i, t := range p.tokens {
+		g.place(p.vaults[i], g.tokenAccount(t, CPMMAuthority, amounts[i]))
+	}
+	_, bump := pda(CPMMProgram, []byte(cpmmAuthoritySeed))
+	g.place(p.key, &Account{Lamports: RentExempt(cpmmPoolSize), Owner: CPMMProgram, Data: encodePool(p, g.treasury.Key, bump,
+		isqrt(amounts[0], amounts[1]), g.cfg.GenesisTime.Unix())})
+	obs := make([]byte, cpmmObservationSize)
+	disc := anchorDiscriminator("account:ObservationState")
+	copy(obs, disc[:])
+	copy(obs[11:43], p.key[:])
+	g.place(p.observation, &Account{Lamports: RentExempt(len(obs)), Owner: CPMMProgram, Data: obs})
+	lp := make([]byte, mintSize)
+	setOptionKey(lp, CPMMAuthority, true)
+	lp[44], lp[45] = 9, 1
+	setMintSupply(lp, isqrt(amounts[0], amounts[1]))
+	g.place(p.lp, &Account{Lamports: RentExempt(mintSize), Owner: TokenProgram, Data: lp})
+	p.table = g.genesisTable(p)
+	base.pool = p
+	p.setTarget(amounts)
+	g.pools = append(g.pools, p)
+	_ = r
+}
+
+func (p *pool) setTarget(amounts [2]uint64) {
+	p.target = float64(amounts[p.quote]) / float64(amounts[1-p.quote])
+}
+
+// genesisTable is an address lookup table with everything a swap on the pool reads besides the user's accounts.
+func (g *Generator) genesisTable(p *pool) *Table {
+	t := &Table{Key: deriveSigner(g.cfg.Seed, "table", uint64(len(g.pools))).Key, Addresses: []Key{CPMMAuthority, p.config, p.key, p.vaults[0],
+		p.vaults[1], p.tokens[0].mint, p.tokens[1].mint, p.observation, TokenProgram, Token2022Program, SystemProgram}}
+	d := make([]byte, 56, 56+32*len(t.Addresses))
+	d[0] = 1
+	binary.LittleEndian.PutUint64(d[4:], ^uint64(0)) // never deactivated
+	binary.LittleEndian.PutUint64(d[12:], g.cfg.ParentSlot)
+	d[21] = 1
+	copy(d[22:54], g.treasury.Key[:])
+	for _, k := range t.Addresses {
+		d = append(d, k[:]...)
+	}
+	g.place(t.Key, &Account{Lamports: RentExempt(len(d)), Owner: LookupTableProgram, Data: d})
+	return t
+}
+
+// encodePool writes a PoolState as after initialize; the fees are zero.
+func encodePool(p *pool, creator Key, bump uint8, lp uint64, open int64) []byte {
+	d := make([]byte, cpmmPoolSize)
+	copy(d, cpmmPoolDisc[:])
+	at := 8
+	for _, k := range []Key{p.config, creator, p.vaults[0], p.vaults[1], p.lp, p.tokens[0].mint, p.tokens[1].mint, p.tokens[0].program,
+		p.tokens[1].program, p.observation} {
+		at += copy(d[at:], k[:])
+	}
+	d[328], d[329], d[330], d[331], d[332] = bump, 0, 9, p.tokens[0].decimals, p.tokens[1].decimals
+	binary.LittleEndian.PutUint64(d[poolLPSupply:], lp)
+	binary.LittleEndian.PutUint64(d[poolOpenTime:], uint64(open))
+	return d
+}
+
+// metadataURI is where a token's JSON lives; a few tokens have none, a dead one or nonsense, unless always is set.
+func (g *Generator) metadataURI(r *rand.Rand, mint Key, revision int, always bool) string {
+	p := r.IntN(100)
+	switch {
+	case always || p >= 9:
+	case p < 3:
+		return ""
+	case p < 6:
+		return "ipfs://bafkreigh2akiscaildc" + letters(r, 12) + "/metadata.json"
+	case p < 8:
+		return "https://gone.mintlake.invalid/" + letters(r, 6) + ".json"
+	default:
+		return "not a uri"
+	}
+	if revision > 0 {
+		return fmt.Sprintf("%s/metadata/%s.json?v=%d", g.cfg.BaseURL, mint, revision)
+	}
+	return fmt.Sprintf("%s/metadata/%s.json", g.cfg.BaseURL, mint)
+}

@@ -1,0 +1,255 @@
+package chain
+
+import "encoding/binary"
+
+func signerW(k Key) AccountMeta  { return AccountMeta{Key: k, Signer: true, Writable: true} }
+func signer(k Key) AccountMeta   { return AccountMeta{Key: k, Signer: true} }
+func writable(k Key) AccountMeta { return AccountMeta{Key: k, Writable: true} }
+func readonly(k Key) AccountMeta { return AccountMeta{Key: k} }
+
+func createAccountData(lamports uint64, size int, owner Key) []byte {
+	b := appendU64(appendU64([]byte{sysCreateAccount, 0, 0, 0}, lamports), uint64(size))
+	return append(b, owner[:]...)
+}
+
+func transferData(lamports uint64) []byte { return appendU64([]byte{sysTransfer, 0, 0, 0}, lamports) }
+
+func initMintData(decimals uint8, authority Key, freeze *Key) []byte {
+	b := append([]byte{20, decimals}, authority[:]...)
+	if freeze == nil {
+		return append(b, 0)
+	}
+	return append(append(b, 1), freeze[:]...)
+}
+
+func ixCreateAccount(from, to Key, lamports uint64, size int, owner Key) Instruction {
+	return Instruction{Program: SystemProgram, Accounts: []AccountMeta{signerW(from), signerW(to)}, Data: createAccountData(lamports, size, owner)}
+}
+
+func ixTransferSOL(from, to Key, lamports uint64) Instruction {
+	return Instruction{Program: SystemProgram, Accounts: []AccountMeta{signerW(from), writable(to)}, Data: transferData(lamports)}
+}
+
+func ixComputeLimit(units uint32) Instruction {
+	return Instruction{Program: ComputeBudgetProgram, Data: binary.LittleEndian.AppendUint32([]byte{2}, units)}
+}
+
+func ixComputePrice(microLamports uint64) Instruction {
+	return Instruction{Program: ComputeBudgetProgram, Data: appendU64([]byte{3}, microLamports)}
+}
+
+func ixMemo(text string) Instruction { return Instruction{Program: MemoProgram, Data: []byte(text)} }
+
+func ixInitMint(program, mint Key, decimals uint8, authority Key, freeze *Key) Instruction {
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(mint)}, Data: initMintData(decimals, authority, freeze)}
+}
+
+func ixCreateATA(payer, ata, owner, mint, program Key, idempotent bool) Instruction {
+	var data []byte
+	if idempotent {
+		data = []byte{1}
+	}
+	return Instruction{Program: AssociatedProgram, Data: data, Accounts: []AccountMeta{signerW(payer), writable(ata), readonly(owner),
+		readonly(mint), readonly(SystemProgram), readonly(program)}}
+}
+
+func ixMintTo(program, mint, dst, authority Key, amount uint64) Instruction {
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(mint), writable(dst), signer(authority)}, Data: appendU64([]byte{7}, amount)}
+}
+
+func ixMintToChecked(program, mint, dst, authority Key, amount uint64, decimals uint8) Instruction {
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(mint), writable(dst), signer(authority)},
+		Data: append(appendU64([]byte{14}, amount), decimals)}
+}
+
+func ixBurn(program, src, mint, owner Key, amount uint64) Instruction {
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), writable(mint), signer(owner)}, Data: appendU64([]byte{8}, amount)}
+}
+
+func ixBurnChecked(program, src, mint, owner Key, amount uint64, decimals uint8) Instruction {
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), writable(mint), signer(owner)},
+		Data: append(appendU64([]byte{15}, amount), decimals)}
+}
+
+func ixTransferChecked(program, src, mint, dst, owner Key, amount uint64, decimals uint8) Instruction {
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), readonly(mint), writable(dst), signer(owner)},
+		Data: append(appendU64([]byte{12}, amount), decimals)}
+}
+
+func ixTransfer(program, src, dst, owner Key, amount uint64) Instruction {
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), writable(dst), signer(owner)}, Data: appendU64([]byte{3}, amount)}
+}
+
+func ixSetAuthority(program, account, authority Key, kind byte, next *Key) Instruction {
+	data := []byte{6, kind, 0}
+	if next != nil {
+		data = append([]byte{6, kind, 1}, next[:]...)
+	}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(account), signer(authority)}, Data: data}
+}
+
+func ixFreeze(program, account, mint, authority Key, freeze bool) Instruction {
+	tag := byte(11)
+	if freeze {
+		tag = 10
+	}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(account), readonly(mint), signer(authority)}, Data: []byte{tag}}
+}
+
+func ixSyncNative(account Key) Instruction {
+	return Instruction{Program: TokenProgram, Accounts: []AccountMeta{writable(account)}, Data: []byte{17}}
+}
+
+func ixCloseAccount(program, account, dst, owner Key) Instruction {
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(account), writable(dst), signer(owner)}, Data: []byte{9}}
+}
+
+// ixBatch joins token instructions into one p-token Batch.
+func ixBatch(ixs ...Instruction) Instruction {
+	out := Instruction{Program: TokenProgram, Data: []byte{255}}
+	for _, ix := range ixs {
+		out.Data = append(out.Data, byte(len(ix.Accounts)), byte(len(ix.Data)))
+		out.Data = append(out.Data, ix.Data...)
+		out.Accounts = append(out.Accounts, ix.Accounts...)
+	}
+	return out
+}
+
+func ixPointer(mint, authority, metadata Key) Instruction {
+	data := append(append([]byte{39, 0}, authority[:]...), metadata[:]...)
+	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: data}
+}
+
+func ixMetadataInit(mint, updateAuthority, mintAuthority Key, name, symbol, uri string) Instruction {
+	data := appendString(appendString(appendString(append([]byte(nil), tmInitialize[:]...), name), symbol), uri)
+	return Instruction{Program: Token2022Program, Data: data,
+		Accounts: []AccountMeta{writable(mint), readonly(updateAuthority), readonly(mint), signer(mintAuthority)}}
+}
+
+// ixUpdateField sets a field of the TokenMetadata extension; field 3 names its key.
+func ixUpdateField(mint, authority Key, field byte, key, value string) Instruction {
+	data := append(append([]byte(nil), tmUpdateField[:]...), field)
+	if field == 3 {
+		data = appendString(data, key)
+	}
+	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint), signer(authority)}, Data: appendString(data, value)}
+}
+
+func ixMetaplexCreate(metadata, mint, mintAuthority, payer, updateAuthority Key, d metaplexData, mutable bool) Instruction {
+	data := d.append([]byte{mplCreateV3})
+	m := byte(0)
+	if mutable {
+		m = 1
+	}
+	return Instruction{Program: MetaplexProgram, Data: append(data, m, 0), Accounts: []AccountMeta{writable(metadata), readonly(mint),
+		signer(mintAuthority), signerW(payer), readonly(updateAuthority), readonly(SystemProgram)}}
+}
+
+// ixMetaplexUpdate sets the data, the authority (nil: unchanged) and, when frozen, ends mutability.
+func ixMetaplexUpdate(metadata, authority Key, d *metaplexData, next *Key, frozen bool) Instruction {
+	data := []byte{mplUpdateV2, 0}
+	if d != nil {
+		data = d.append([]byte{mplUpdateV2, 1})
+	}
+	if next != nil {
+		data = append(append(data, 1), next[:]...)
+	} else {
+		data = append(data, 0)
+	}
+	data = append(data, 0)
+	if frozen {
+		data = append(data, 1, 0)
+	} else {
+		data = append(data, 0)
+	}
+	return Instruction{Program: MetaplexProgram, Accounts: []AccountMeta{writable(metadata), signer(authority)}, Data: data}
+}
+
+func ixLaunch(mint, curve, curveAccount, creator, tokenProgram, metadata, authority, events Key, name, symbol, uri string) Instruction {
+	data := appendString(appendString(appendString(append([]byte(nil), launchCreate[:]...), name), symbol), uri)
+	return Instruction{Program: LauncherProgram, Data: append(data, creator[:]...), Accounts: []AccountMeta{signerW(mint), readonly(authority),
+		writable(curve), writable(curveAccount), signerW(creator), readonly(SystemProgram), readonly(tokenProgram),
+		readonly(AssociatedProgram), writable(metadata), readonly(MetaplexProgram), readonly(events), readonly(LauncherProgram)}}
+}
+
+// ixSwap is swap_base_input (amount in, least out) or, unless base, swap_base_output (most in, amount out).
+func ixSwap(user Key, p *pool, zeroForOne bool, inAccount, outAccount Key, first, second uint64, base bool) Instruction {
+	in, out := 0, 1
+	if !zeroForOne {
+		in, out = 1, 0
+	}
+	disc := cpmmSwapBaseInput
+	if !base {
+		disc = cpmmSwapBaseOutput
+	}
+	data := appendU64(appendU64(append([]byte(nil), disc[:]...), first), second)
+	return Instruction{Program: CPMMProgram, Data: data, Accounts: []AccountMeta{signer(user), readonly(CPMMAuthority), readonly(p.config),
+		writable(p.key), writable(inAccount), writable(outAccount), writable(p.vaults[in]), writable(p.vaults[out]),
+		readonly(p.tokens[in].program), readonly(p.tokens[out].program), readonly(p.tokens[in].mint), readonly(p.tokens[out].mint),
+		writable(p.observation)}}
+}
+
+func ixCreatePool(creator Key, p *pool, accounts [2]Key, creatorLP Key, amounts [2]uint64) Instruction {
+	data := appendU64(appendU64(appendU64(append([]byte(nil), cpmmInitialize[:]...), amounts[0]), amounts[1]), 0)
+	return Instruction{Program: CPMMProgram, Data: data, Accounts: []AccountMeta{signerW(creator), readonly(p.config), readonly(CPMMAuthority),
+		writable(p.key), readonly(p.tokens[0].mint), readonly(p.tokens[1].mint), writable(p.lp), writable(accounts[0]), writable(accounts[1]),
+		writable(creatorLP), writable(p.vaults[0]), writable(p.vaults[1]), writable(cpmmCreatePoolFeeDest), writable(p.observation),
+		readonly(TokenProgram), readonly(p.tokens[0].program), readonly(p.tokens[1].program), readonly(AssociatedProgram),
+		readonly(SystemProgram), readonly(RentSysvar)}}
+}
+
+func ixFeeConfig(mint, authority Key, bps uint16, maximum uint64) Instruction {
+	data := append(append([]byte{26, 0, 1}, authority[:]...), 1)
+	data = append(data, authority[:]...)
+	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)},
+		Data: appendU64(binary.LittleEndian.AppendUint16(data, bps), maximum)}
+}
+
+func ixMintClose(mint, authority Key) Instruction {
+	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: append([]byte{25, 1}, authority[:]...)}
+}
+
+func ixTransferWithFee(src, mint, dst, owner Key, amount uint64, decimals uint8, fee uint64) Instruction {
+	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(src), readonly(mint), writable(dst), signer(owner)},
+		Data: appendU64(append(appendU64([]byte{26, 1}, amount), decimals), fee)}
+}
+
+func ixHarvest(mint Key, sources []Key) Instruction {
+	ix := Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: []byte{26, 4}}
+	for _, k := range sources {
+		ix.Accounts = append(ix.Accounts, writable(k))
+	}
+	return ix
+}
+
+func ixWithdrawFees(mint, dst, authority Key) Instruction {
+	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint), writable(dst), signer(authority)}, Data: []byte{26, 2}}
+}
+
+// ixInitMintOld is InitializeMint of the first token program, which names the rent sysvar.
+func ixInitMintOld(mint Key, decimals uint8, authority Key, freeze *Key) Instruction {
+	data := initMintData(decimals, authority, freeze)
+	data[0] = 0
+	return Instruction{Program: TokenProgram, Accounts: []AccountMeta{writable(mint), readonly(RentSysvar)}, Data: data}
+}
+
+func ixWithdrawExcess(program, source, dst, authority Key) Instruction {
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), writable(dst), signer(authority)}, Data: []byte{38}}
+}
+
+// ixUnwrap pays out an amount of wrapped SOL, or all of it for nil.
+func ixUnwrap(source, dst, owner Key, amount *uint64) Instruction {
+	data := []byte{45, 0}
+	if amount != nil {
+		data = appendU64([]byte{45, 1}, *amount)
+	}
+	return Instruction{Program: TokenProgram, Accounts: []AccountMeta{writable(source), writable(dst), signer(owner)}, Data: data}
+}
+
+func ixApprove(program, source, delegate, owner Key, amount uint64) Instruction {
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), readonly(delegate), signer(owner)}, Data: appendU64([]byte{4}, amount)}
+}
+
+func ixRevoke(program, source, owner Key) Instruction {
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), signer(owner)}, Data: []byte{5}}
+}

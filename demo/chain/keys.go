@@ -1,0 +1,84 @@
+package chain
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/gagliardetto/solana-go"
+)
+
+// Key is a 32-byte account address.
+type Key = solana.PublicKey
+
+// Hash is a 32-byte block hash.
+type Hash = solana.Hash
+
+// Signature is an ed25519 signature of a message.
+type Signature = solana.Signature
+
+// Addresses of the programs and accounts that the chain knows; all are those of mainnet except LauncherProgram.
+var (
+	SystemProgram         = solana.SystemProgramID
+	TokenProgram          = solana.TokenProgramID
+	Token2022Program      = solana.Token2022ProgramID
+	AssociatedProgram     = solana.SPLAssociatedTokenAccountProgramID
+	MetaplexProgram       = solana.MustPublicKeyFromBase58("metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s")
+	ComputeBudgetProgram  = solana.ComputeBudget
+	VoteProgram           = solana.VoteProgramID
+	MemoProgram           = solana.MemoProgramID
+	LookupTableProgram    = solana.AddressLookupTableProgramID
+	CPMMProgram           = solana.MustPublicKeyFromBase58("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
+	CPMMAuthority         = solana.MustPublicKeyFromBase58("GpMZbSM2GgvTKHJirzeGfMFoaZ8UR2X7F4v8vHTvxFbL")
+	NativeMint            = solana.WrappedSol
+	USDCMint              = solana.MustPublicKeyFromBase58("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
+	RentSysvar            = solana.SysVarRentPubkey
+	NativeLoader          = solana.MustPublicKeyFromBase58("NativeLoader1111111111111111111111111111111")
+	UpgradeableLoader     = solana.BPFLoaderUpgradeableProgramID
+	cpmmCreatePoolFeeDest = solana.MustPublicKeyFromBase58("DNXgeM9EiiaAbaWvwjHj9fQQLAX5ZsfHyvmYUNRAdNC8")
+	// LauncherProgram stands for a launch pad that creates mints through CPI. It is no program of mainnet: its address is a hash.
+	LauncherProgram = Key(sha256.Sum256([]byte("mintlake demo launcher program")))
+)
+
+// Signer is a key pair that the chain owns.
+type Signer struct {
+	Key  Key
+	priv ed25519.PrivateKey
+}
+
+// deriveSigner makes the key pair number i of a family ("wallet", "mint" …) from the chain's seed.
+func deriveSigner(seed uint64, family string, i uint64) *Signer {
+	buf := make([]byte, 0, 64)
+	buf = append(buf, "mintlake demo key/"...)
+	buf = append(buf, family...)
+	buf = binary.LittleEndian.AppendUint64(buf, seed)
+	buf = binary.LittleEndian.AppendUint64(buf, i)
+	sum := sha256.Sum256(buf)
+	priv := ed25519.NewKeyFromSeed(sum[:])
+	return &Signer{Key: Key(priv[32:]), priv: priv}
+}
+
+// pda is solana.FindProgramAddress without its error, which only exhausted bumps give (probability 2^-255).
+func pda(program Key, seeds ...[]byte) (Key, uint8) {
+	k, bump, err := solana.FindProgramAddress(seeds, program)
+	if err != nil {
+		panic("chain: no bump for a program address")
+	}
+	return k, bump
+}
+
+// AssociatedAddress is the associated token account of owner for mint under the token program that owns the mint.
+func AssociatedAddress(owner, mint, tokenProgram Key) Key {
+	k, _ := pda(AssociatedProgram, owner[:], tokenProgram[:], mint[:])
+	return k
+}
+
+// MetadataAddress is the Metaplex metadata account of mint.
+func MetadataAddress(mint Key) Key {
+	k, _ := pda(MetaplexProgram, []byte("metadata"), MetaplexProgram[:], mint[:])
+	return k
+}
+
+// DemoWallet is the private key of trading wallet i of a chain, so that a test or a demo front end can sign for it. It is derived from the
+// public seed and guards nothing.
+func DemoWallet(seed, i uint64) ed25519.PrivateKey { return deriveSigner(seed, "wallet", i).priv }

@@ -1,0 +1,186 @@
+package chain
+
+import (
+	"crypto/ed25519"
+	"encoding/binary"
+	"fmt"
+)
+
+// InnerInstruction is a call that a program made; StackHeight is 2 for a direct call of an outer instruction.
+type InnerInstruction struct {
+	CompiledInstruction
+	StackHeight uint32
+}
+
+// Inner holds the calls made inside outer instruction Index, in order of invocation.
+type Inner struct {
+	Index        uint8
+	Instructions []InnerInstruction
+}
+
+// TokenBalance is a token account's amount before or after a transaction.
+type TokenBalance struct {
+	Index    uint8
+	Mint     Key
+	Owner    Key
+	Program  Key
+	Amount   uint64
+	Decimals uint8
+}
+
+// TxError is why a transaction failed: the error of outer instruction Index or, with Kind ErrRent, an account (number Index of the
+// transaction) left with too few lamports to exist.
+type TxError struct {
+	Index  uint8
+	Kind   ErrorKind
+	Custom uint32
+}
+
+// ErrorKind is the position of a variant in Solana's InstructionError enumeration.
+type ErrorKind uint32
+
+// The variants that the chain produces (solana-program, instruction.rs).
+const (
+	ErrInvalidArgument           ErrorKind = 1
+	ErrInvalidInstructionData    ErrorKind = 2
+	ErrInvalidAccountData        ErrorKind = 3
+	ErrInsufficientFunds         ErrorKind = 5
+	ErrIncorrectProgramID        ErrorKind = 6
+	ErrMissingRequiredSignature  ErrorKind = 7
+	ErrAccountAlreadyInitialized ErrorKind = 8
+	ErrUninitializedAccount      ErrorKind = 9
+	ErrNotEnoughAccountKeys      ErrorKind = 19
+	ErrCustom                    ErrorKind = 25
+	ErrUnsupportedProgramID      ErrorKind = 30
+	ErrMissingAccount            ErrorKind = 32
+	ErrReadonlyDataModified      ErrorKind = 15
+	ErrInvalidSeeds              ErrorKind = 35
+	ErrInvalidRealloc            ErrorKind = 36
+	// ErrRent is no instruction error: it stands for TransactionError::InsufficientFundsForRent.
+	ErrRent ErrorKind = 1 << 16
+)
+
+// Name is the variant's name as JSON-RPC writes it.
+func (k ErrorKind) Name() string {
+	switch k {
+	case ErrInvalidArgument:
+		return "InvalidArgument"
+	case ErrInvalidInstructionData:
+		return "InvalidInstructionData"
+	case ErrInvalidAccountData:
+		return "InvalidAccountData"
+	case ErrInsufficientFunds:
+		return "InsufficientFunds"
+	case ErrIncorrectProgramID:
+		return "IncorrectProgramId"
+	case ErrMissingRequiredSignature:
+		return "MissingRequiredSignature"
+	case ErrAccountAlreadyInitialized:
+		return "AccountAlreadyInitialized"
+	case ErrUninitializedAccount:
+		return "UninitializedAccount"
+	case ErrNotEnoughAccountKeys:
+		return "NotEnoughAccountKeys"
+	case ErrCustom:
+		return "Custom"
+	case ErrUnsupportedProgramID:
+		return "UnsupportedProgramId"
+	case ErrMissingAccount:
+		return "MissingAccount"
+	case ErrReadonlyDataModified:
+		return "ReadonlyDataModified"
+	case ErrInvalidSeeds:
+		return "InvalidSeeds"
+	case ErrInvalidRealloc:
+		return "InvalidRealloc"
+	case ErrRent:
+		return "InsufficientFundsForRent"
+	}
+	return "GenericError"
+}
+
+// Bincode is the error as the Geyser protocol carries it: TransactionError::InstructionError(index, kind), or InsufficientFundsForRent.
+func (e *TxError) Bincode() []byte {
+	if e.Kind == ErrRent {
+		return append(binary.LittleEndian.AppendUint32(nil, 31), e.Index)
+	}
+	b := binary.LittleEndian.AppendUint32(nil, 8)
+	b = append(b, e.Index)
+	b = binary.LittleEndian.AppendUint32(b, uint32(e.Kind))
+	if e.Kind == ErrCustom {
+		b = binary.LittleEndian.AppendUint32(b, e.Custom)
+	}
+	return b
+}
+
+// Meta is what execution did; all slices are in transaction order.
+type Meta struct {
+	Err          *TxError
+	Fee          uint64
+	Pre, Post    []uint64
+	Inner        []Inner
+	Logs         []string
+	PreTokens    []TokenBalance
+	PostTokens   []TokenBalance
+	ComputeUnits uint64
+	// ReturnProgram and ReturnData are what the last returning program left; ReturnData is nil for none.
+	ReturnProgram Key
+	ReturnData    []byte
+}
+
+// Tx is an executed transaction.
+type Tx struct {
+	Signatures []Signature
+	Message    Message
+	Meta       Meta
+	// Writes are the accounts that changed, in account order.
+	Writes []Write
+	Vote   bool
+	raw    []byte
+	sign   []*Signer
+}
+
+// MessageBytes is the serialized message, made once.
+func (t *Tx) MessageBytes() []byte {
+	if t.raw == nil {
+		t.raw = t.Message.Serialize()
+	}
+	return t.raw
+}
+
+// Wire is the whole transaction as sent to a node: signatures, then the message.
+func (t *Tx) Wire() []byte {
+	msg := t.MessageBytes()
+	out := appendShort(make([]byte, 0, 3+64*len(t.Signatures)+len(msg)), len(t.Signatures))
+	for i := range t.Signatures {
+		out = append(out, t.Signatures[i][:]...)
+	}
+	return append(out, msg...)
+}
+
+// signAll fills the signatures of a transaction that the chain itself made; others keep theirs.
+func (t *Tx) signAll() error {
+	if len(t.Signatures) > 0 {
+		return nil
+	}
+	n := int(t.Message.Header[0])
+	sigs := make([]Signature, n)
+	for i := range n {
+		s := findSigner(t.sign, t.Message.Keys[i])
+		if s == nil {
+			return fmt.Errorf("sign transaction: no key for signer %s", t.Message.Keys[i])
+		}
+		copy(sigs[i][:], ed25519.Sign(s.priv, t.MessageBytes()))
+	}
+	t.Signatures = sigs
+	return nil
+}
+
+func findSigner(list []*Signer, k Key) *Signer {
+	for _, s := range list {
+		if s.Key == k {
+			return s
+		}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/demo/ledger"
+)
+
+// Config of a demo node. The zero value of a field takes the default named here.
+type Config struct {
+	// Seed decides everything random; equal seeds make equal chains.
+	Seed uint64
+	// TPS is the transactions a second; default 100.
+	TPS int
+	// Tokens is how many tokens are created in the first blocks, besides the 24 that exist at genesis.
+	Tokens int
+	// MaxTokens ends creations when so many exist; default 1,000,000.
+	MaxTokens int
+	// Wallets is how many wallets trade; default 512.
+	Wallets int
+	// SlotTime is the time of a slot; default 400 ms.
+	SlotTime time.Duration
+	// GenesisSlot is where the history begins; default StartSlot.
+	GenesisSlot uint64
+	// StartSlot is the first slot that is served; default 400,000,000. Above GenesisSlot, the slots between are generated without being
+	// served (about 70,000 transactions a second), so that a restart goes on with the same accounts.
+	StartSlot uint64
+	// ParentSlot is the parent of the block at GenesisSlot; default GenesisSlot-1.
+	ParentSlot uint64
+	// GenesisTime is the block time of GenesisSlot. Default: in real time, such that StartSlot happens now; else 2026-01-01 00:00 UTC.
+	GenesisTime time.Time
+	// Anchors are what Anchors() returned in the last run of this chain. With them a restart gives the slots of that run the block times that
+	// they had, and the slots from a little after StartSlot on the time of day. Without them a real-time node begins its own.
+	Anchors []chain.Anchor
+	// ForkRate and SkipRate are the shares of slots that die on a fork and that have no block; defaults 0.
+	ForkRate, SkipRate float64
+	// MaxSlots ends production after that many slots; 0 is endless.
+	MaxSlots uint64
+	// RealTime makes a slot every SlotTime; otherwise slots are made as fast as they can be.
+	RealTime bool
+	// Manual makes slots only when Step is called.
+	Manual bool
+	// GeyserAddr and HTTPAddr are listen addresses; default 127.0.0.1:0.
+	GeyserAddr, HTTPAddr string
+	// PublicBaseURL is where metadata and logos are reached from outside; default the HTTP address.
+	PublicBaseURL string
+	// Token is the x-token that Geyser clients must send; empty asks for none.
+	Token string
+	// Ledger bounds the history and sets the commitment lags.
+	Ledger ledger.Config
+	// GeyserBuffer is the unread events after which a subscriber is cut off; default 4,096.
+	GeyserBuffer int
+	// PingInterval is the time between Geyser pings; default 10 s.
+	PingInterval time.Duration
+}
+
+const defaultTokens = 300
+
+// ParseSource reads a source text: `demo:` or `demo:?key=value&…`. The keys are seed, tps, tokens, max_tokens, wallets, slot_time, start_slot,
+// genesis_slot, parent_slot, fork_rate, skip_rate, max_slots, history, history_txs and base_url. Every problem is told at once.
+// The defaults are those of `make run`: real time, 300 tokens, 2 % forks, 3 % skipped slots.
+func ParseSource(source string) (Config, error) {
+	c := Config{TPS: 100, Tokens: defaultTokens, ForkRate: 0.02, SkipRate: 0.03, RealTime: true}
+	rest, ok := strings.CutPrefix(source, "demo:")
+	if !ok {
+		return c, fmt.Errorf("source %q: must have the scheme demo", source)
+	}
+	rest = strings.TrimPrefix(rest, "?")
+	q, err := url.ParseQuery(rest)
+	if err != nil {
+		return c, fmt.Errorf("source %q: %w", source, err)
+	}
+	fields := c.sourceFields()
+	var errs []error
+	for _, key := range sortedKeys(q) {
+		set, ok := fields[key]
+		if !ok {
+			errs = append(errs, fmt.Errorf("unknown key %q: must be one of %s", key, strings.Join(sortedKeys(fields), ", ")))
+			continue
+		}
+		if len(q[key]) != 1 {
+			errs = append(errs, fmt.Errorf("%s: given %d times", key, len(q[key])))
+			continue
+		}
+		if err := set(q[key][0]); err != nil {
+			errs = append(errs, fmt.Errorf("%s=%q: %w", key, q[key][0], err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return c, fmt.Errorf("source %q: %w", source, err)
+	}
+	if err := c.validate(); err != nil {
+		return c, fmt.Errorf("source %q: %w", source, err)
+	}
+	return c, nil
+}
+
+func sortedKeys[T any](m map[string]T) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}
+
+func (c *Config) sourceFields() map[string]func(string) error {
+	number := func(to *uint64) func(string) error {
+		return func(s string) (err error) {
+			if *to, err = strconv.ParseUint(s, 10, 64); err != nil {
+				return errors.New("must be a whole number, 0 or more")
+			}
+			return nil
+		}
+	}
+	whole := func(to *int) func(string) error {
+		return func(s string) (err error) {
+			if *to, err = strconv.Atoi(s); err != nil {
+				return errors.New("must be a whole number")
+			}
+			return nil
+		}
+	}
+	rate := func(to *float64) func(string) error {
+		return func(s string) (err error) {
+			if *to, err = strconv.ParseFloat(s, 64); err != nil {
+				return errors.New("must be a number from 0 to 0.5")
+			}
+			return nil
+		}
+	}
+	return map[string]func(string) error{
+		"seed": number(&c.Seed), "tps": whole(&c.TPS), "tokens": whole(&c.Tokens), "max_tokens": whole(&c.MaxTokens), "wallets": whole(&c.Wallets),
+		"start_slot": number(&c.StartSlot), "genesis_slot": number(&c.GenesisSlot), "parent_slot": number(&c.ParentSlot),
+		"max_slots": number(&c.MaxSlots), "fork_rate": rate(&c.ForkRate), "skip_rate": rate(&c.SkipRate), "history": whole(&c.Ledger.Blocks), "history_txs": whole(&c.Ledger.Transactions),
+		"base_url": func(s string) error {
+			u, err := url.Parse(s)
+			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+				return errors.New("must be an http or https URL")
+			}
+			c.PublicBaseURL = strings.TrimRight(s, "/")
+			return nil
+		},
+		"slot_time": func(s string) (err error) {
+			if c.SlotTime, err = time.ParseDuration(s); err != nil {
+				return errors.New("must be a duration such as 400ms")
+			}
+			return nil
+		},
+	}
+}
+
+func (c Config) withDefaults() Config {
+	if c.StartSlot == 0 {
+		c.StartSlot = max(400_000_000, c.GenesisSlot)
+	}
+	if c.GenesisSlot == 0 {
+		c.GenesisSlot = c.StartSlot
+	}
+	if c.GeyserAddr == "" {
+		c.GeyserAddr = "127.0.0.1:0"
+	}
+	if c.HTTPAddr == "" {
+		c.HTTPAddr = "127.0.0.1:0"
+	}
+	return c
+}
+
+// chain is the part of the configuration that decides the chain's bytes.
+func (c Config) chain(baseURL string, now time.Time) chain.Config {
+	out := chain.Config{Seed: c.Seed, TPS: c.TPS, Tokens: c.Tokens, MaxTokens: c.MaxTokens, Wallets: c.Wallets, SlotTime: c.SlotTime,
+		GenesisSlot: c.GenesisSlot, ParentSlot: c.ParentSlot, GenesisTime: c.GenesisTime, ForkRate: c.ForkRate, SkipRate: c.SkipRate,
+		BaseURL: baseURL, Anchors: c.Anchors}.WithDefaults()
+	if !c.RealTime || !c.GenesisTime.IsZero() {
+		return out
+	}
+	if len(c.Anchors) == 0 {
+		out.Anchors = []chain.Anchor{{Slot: c.GenesisSlot, TimeMS: now.Add(-time.Duration(c.StartSlot-c.GenesisSlot) * out.SlotTime).UnixMilli()}}
+		return out
+	}
+	next := chain.Anchor{Slot: c.StartSlot + resumeMargin}
+	next.TimeMS = max(now.Add(resumeMargin*out.SlotTime).UnixMilli(), out.TimeMS(next.Slot))
+	if next.Slot > c.Anchors[len(c.Anchors)-1].Slot {
+		out.Anchors = append(append([]chain.Anchor(nil), c.Anchors...), next)
+	}
+	return out
+}
+
+// resumeMargin is the slots after StartSlot that still keep the old clock: a node that was killed may have served a few slots more than
+// whoever restarts it knows of, and those must come out the same.
+const resumeMargin = 8
+
+func (c Config) validate() error {
+	c = c.withDefaults()
+	errs := []error{c.chain(c.PublicBaseURL, time.Unix(0, 0)).Validate()}
+	if c.StartSlot < c.GenesisSlot {
+		errs = append(errs, fmt.Errorf("start_slot %d: must not be below genesis_slot %d", c.StartSlot, c.GenesisSlot))
+	}
+	if c.Ledger.Blocks < 0 || c.Ledger.Blocks > 0 && c.Ledger.Blocks < 100 || c.Ledger.Blocks > 1_000_000 {
+		errs = append(errs, fmt.Errorf("history %d: must be 100 to 1000000 blocks", c.Ledger.Blocks))
+	}
+	if c.Ledger.Transactions < 0 {
+		errs = append(errs, fmt.Errorf("history_txs %d: must be 0 or more", c.Ledger.Transactions))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,135 @@
+package geyser
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+
+	"github.com/mintlake/mintlake/demo/chain"
+)
+
+// converted is a block in protobuf form, made once and shared by all subscribers; nobody changes it.
+type converted struct {
+	block *chain.Block
+	txs   []*pb.SubscribeUpdateTransactionInfo
+	keys  [][]chain.Key
+}
+
+func convertBlock(b *chain.Block) *converted {
+	c := &converted{block: b, txs: make([]*pb.SubscribeUpdateTransactionInfo, len(b.Txs)), keys: make([][]chain.Key, len(b.Txs))}
+	for i, tx := range b.Txs {
+		c.keys[i] = tx.Message.AccountKeys()
+		c.txs[i] = &pb.SubscribeUpdateTransactionInfo{Signature: tx.Signatures[0][:], IsVote: tx.Vote, Transaction: convertTx(tx),
+			Meta: convertMeta(tx), Index: uint64(i)}
+	}
+	return c
+}
+
+func convertTx(tx *chain.Tx) *pb.Transaction {
+	m := &tx.Message
+	out := &pb.Transaction{Message: &pb.Message{Versioned: m.Versioned, RecentBlockhash: m.Blockhash[:], AccountKeys: keyBytes(m.Keys),
+		Header: &pb.MessageHeader{NumRequiredSignatures: uint32(m.Header[0]), NumReadonlySignedAccounts: uint32(m.Header[1]),
+			NumReadonlyUnsignedAccounts: uint32(m.Header[2])}}}
+	for i := range tx.Signatures {
+		out.Signatures = append(out.Signatures, tx.Signatures[i][:])
+	}
+	out.Message.Instructions = make([]*pb.CompiledInstruction, len(m.Instructions))
+	for i := range m.Instructions {
+		ix := &m.Instructions[i]
+		out.Message.Instructions[i] = &pb.CompiledInstruction{ProgramIdIndex: uint32(ix.Program), Accounts: ix.Accounts, Data: ix.Data}
+	}
+	for i := range m.Lookups {
+		l := &m.Lookups[i]
+		out.Message.AddressTableLookups = append(out.Message.AddressTableLookups, &pb.MessageAddressTableLookup{AccountKey: l.Table[:],
+			WritableIndexes: l.Writable, ReadonlyIndexes: l.Readonly})
+	}
+	return out
+}
+
+func keyBytes(keys []chain.Key) [][]byte {
+	out := make([][]byte, len(keys))
+	for i := range keys {
+		out[i] = keys[i][:]
+	}
+	return out
+}
+
+func convertMeta(tx *chain.Tx) *pb.TransactionStatusMeta {
+	m := &tx.Meta
+	units := m.ComputeUnits
+	out := &pb.TransactionStatusMeta{Fee: m.Fee, PreBalances: m.Pre, PostBalances: m.Post, LogMessages: m.Logs,
+		LoadedWritableAddresses: keyBytes(tx.Message.LoadedWritable), LoadedReadonlyAddresses: keyBytes(tx.Message.LoadedReadonly),
+		PreTokenBalances: convertTokens(m.PreTokens), PostTokenBalances: convertTokens(m.PostTokens), ComputeUnitsConsumed: &units,
+		ReturnDataNone: m.ReturnData == nil}
+	if m.Err != nil {
+		out.Err = &pb.TransactionError{Err: m.Err.Bincode()}
+	}
+	if m.ReturnData != nil {
+		out.ReturnData = &pb.ReturnData{ProgramId: m.ReturnProgram[:], Data: m.ReturnData}
+	}
+	for i := range m.Inner {
+		in := &m.Inner[i]
+		list := make([]*pb.InnerInstruction, len(in.Instructions))
+		for j := range in.Instructions {
+			ix := &in.Instructions[j]
+			height := ix.StackHeight
+			list[j] = &pb.InnerInstruction{ProgramIdIndex: uint32(ix.Program), Accounts: ix.Accounts, Data: ix.Data, StackHeight: &height}
+		}
+		out.InnerInstructions = append(out.InnerInstructions, &pb.InnerInstructions{Index: uint32(in.Index), Instructions: list})
+	}
+	return out
+}
+
+func convertTokens(list []chain.TokenBalance) []*pb.TokenBalance {
+	out := make([]*pb.TokenBalance, len(list))
+	for i, b := range list {
+		text := chain.UIAmount(b.Amount, b.Decimals)
+		out[i] = &pb.TokenBalance{AccountIndex: uint32(b.Index), Mint: b.Mint.String(), Owner: b.Owner.String(), ProgramId: b.Program.String(),
+			UiTokenAmount: &pb.UiTokenAmount{UiAmount: chain.UIFloat(b.Amount, b.Decimals), Decimals: uint32(b.Decimals),
+				Amount: chain.UIAmount(b.Amount, 0), UiAmountString: text}}
+	}
+	return out
+}
+
+func rewards(b *chain.Block) *pb.Rewards {
+	return &pb.Rewards{Rewards: []*pb.Reward{{Pubkey: b.Leader.String(), Lamports: int64(b.LeaderReward()),
+		PostBalance: b.LeaderReward(), RewardType: pb.RewardType_Fee}}}
+}
+
+func blockMeta(b *chain.Block) *pb.SubscribeUpdateBlockMeta {
+	return &pb.SubscribeUpdateBlockMeta{Slot: b.Slot, Blockhash: b.Hash.String(), Rewards: rewards(b), BlockTime: &pb.UnixTimestamp{Timestamp: b.Time},
+		BlockHeight: &pb.BlockHeight{BlockHeight: b.Height}, ParentSlot: b.Parent, ParentBlockhash: b.ParentHash.String(),
+		ExecutedTransactionCount: uint64(len(b.Txs)), EntriesCount: uint64(b.Entries())}
+}
+
+// entries splits the block's transactions into runs of 64 and ends with an empty tick entry that carries the block hash.
+func entries(b *chain.Block) []*pb.SubscribeUpdateEntry {
+	n := b.Entries()
+	out := make([]*pb.SubscribeUpdateEntry, n)
+	for i := range n {
+		start := min(i*64, len(b.Txs))
+		end := min(start+64, len(b.Txs))
+		seed := binary.LittleEndian.AppendUint64(append([]byte(nil), b.Hash[:]...), uint64(i))
+		hash := sha256.Sum256(seed)
+		if i == n-1 {
+			hash = b.Hash
+		}
+		out[i] = &pb.SubscribeUpdateEntry{Slot: b.Slot, Index: uint64(i), NumHashes: 12_500, Hash: hash[:],
+			ExecutedTransactionCount: uint64(end - start), StartingTransactionIndex: uint64(start)}
+	}
+	return out
+}
+
+// writeVersion orders account writes over the whole chain: the slot in the high bits, the place in the block in the low 24.
+func writeVersion(slot uint64, n int) uint64 { return slot<<24 | uint64(n) }
+
+// accountInfo is one account write; a closed account appears with no lamports, owned by the system program.
+func accountInfo(w chain.Write, version uint64, sig chain.Signature) *pb.SubscribeUpdateAccountInfo {
+	info := &pb.SubscribeUpdateAccountInfo{Pubkey: w.Key[:], Owner: chain.SystemProgram[:], RentEpoch: ^uint64(0), WriteVersion: version,
+		TxnSignature: sig[:]}
+	if a := w.Account; a != nil {
+		info.Lamports, info.Owner, info.Data, info.Executable = a.Lamports, a.Owner[:], a.Data, a.Executable
+	}
+	return info
+}

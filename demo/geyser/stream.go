@@ -1,0 +1,233 @@
+package geyser
+
+import (
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/demo/ledger"
+)
+
+// session turns ledger events into updates for one subscriber.
+type session struct {
+	srv    *Server
+	filter *filter
+	emit   func(*pb.SubscribeUpdate) error
+}
+
+func (s *session) send(names []string, u *pb.SubscribeUpdate) error {
+	if len(names) == 0 {
+		return nil
+	}
+	u.Filters, u.CreatedAt = names, timestamppb.New(s.srv.now())
+	return s.emit(u)
+}
+
+// handle sends everything that one event means under the session's filter.
+func (s *session) handle(ev ledger.Event) error {
+	if err := s.slot(ev); err != nil {
+		return err
+	}
+	if level, ok := levelOf(ev.Kind); !ok || level != s.filter.commitment {
+		return nil
+	}
+	c := s.srv.convert(ev.Entry.Block)
+	for _, step := range []func(*converted) error{s.accounts, s.transactions, s.entries, s.blocks, s.metas} {
+		if err := step(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func levelOf(k ledger.EventKind) (ledger.Commitment, bool) {
+	switch k {
+	case ledger.SlotProcessed:
+		return ledger.Processed, true
+	case ledger.SlotConfirmed:
+		return ledger.Confirmed, true
+	case ledger.SlotFinalized:
+		return ledger.Finalized, true
+	case ledger.SlotFirstShred, ledger.SlotCreatedBank, ledger.SlotCompleted, ledger.SlotDead:
+	}
+	return 0, false
+}
+
+func statusOf(k ledger.EventKind) pb.SlotStatus {
+	switch k {
+	case ledger.SlotFirstShred:
+		return pb.SlotStatus_SLOT_FIRST_SHRED_RECEIVED
+	case ledger.SlotCreatedBank:
+		return pb.SlotStatus_SLOT_CREATED_BANK
+	case ledger.SlotCompleted:
+		return pb.SlotStatus_SLOT_COMPLETED
+	case ledger.SlotConfirmed:
+		return pb.SlotStatus_SLOT_CONFIRMED
+	case ledger.SlotFinalized:
+		return pb.SlotStatus_SLOT_FINALIZED
+	case ledger.SlotDead:
+		return pb.SlotStatus_SLOT_DEAD
+	case ledger.SlotProcessed:
+	}
+	return pb.SlotStatus_SLOT_PROCESSED
+}
+
+func (s *session) slot(ev ledger.Event) error {
+	level, plain := levelOf(ev.Kind)
+	var to []string
+	for _, f := range s.filter.slots {
+		if (!f.byCommitment || plain && level == s.filter.commitment) && (f.interim || plain) {
+			to = append(to, f.name)
+		}
+	}
+	u := &pb.SubscribeUpdateSlot{Slot: ev.Slot, Status: statusOf(ev.Kind)}
+	if ev.Kind != ledger.SlotFirstShred && ev.Kind != ledger.SlotCompleted {
+		parent := ev.Entry.Block.Parent
+		u.Parent = &parent
+	}
+	if ev.Kind == ledger.SlotDead {
+		reason := "invalid block: duplicate entry hash (simulated)"
+		u.DeadError = &reason
+	}
+	return s.send(to, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Slot{Slot: u}})
+}
+
+func (s *session) accounts(c *converted) error {
+	if len(s.filter.accounts) == 0 {
+		return nil
+	}
+	n := 0
+	for _, tx := range c.block.Txs {
+		for _, w := range tx.Writes {
+			n++
+			var to []string
+			for i := range s.filter.accounts {
+				if s.filter.accounts[i].match(w) {
+					to = append(to, s.filter.accounts[i].name)
+				}
+			}
+			if len(to) == 0 {
+				continue
+			}
+			info := s.slice(accountInfo(w, writeVersion(c.block.Slot, n), tx.Signatures[0]))
+			if err := s.send(to, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Account{
+				Account: &pb.SubscribeUpdateAccount{Account: info, Slot: c.block.Slot}}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// slice cuts the account's data to the ranges that the client asked for.
+func (s *session) slice(info *pb.SubscribeUpdateAccountInfo) *pb.SubscribeUpdateAccountInfo {
+	if len(s.filter.slices) == 0 {
+		return info
+	}
+	var out []byte
+	size := uint64(len(info.Data))
+	for _, r := range s.filter.slices {
+		if r.GetOffset() < size && r.GetLength() <= size-r.GetOffset() {
+			out = append(out, info.Data[r.GetOffset():r.GetOffset()+r.GetLength()]...)
+		}
+	}
+	info.Data = out
+	return info
+}
+
+func matching(filters []txFilter, tx *chain.Tx, keys []chain.Key) (to []string) {
+	for i := range filters {
+		if filters[i].match(tx, keys) {
+			to = append(to, filters[i].name)
+		}
+	}
+	return to
+}
+
+func (s *session) transactions(c *converted) error {
+	if len(s.filter.txs)+len(s.filter.statuses) == 0 {
+		return nil
+	}
+	for i, tx := range c.block.Txs {
+		if err := s.send(matching(s.filter.txs, tx, c.keys[i]), &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Transaction{
+			Transaction: &pb.SubscribeUpdateTransaction{Transaction: c.txs[i], Slot: c.block.Slot}}}); err != nil {
+			return err
+		}
+		st := &pb.SubscribeUpdateTransactionStatus{Slot: c.block.Slot, Signature: tx.Signatures[0][:], IsVote: tx.Vote, Index: c.txs[i].Index,
+			Err: c.txs[i].Meta.Err}
+		if err := s.send(matching(s.filter.statuses, tx, c.keys[i]), &pb.SubscribeUpdate{
+			UpdateOneof: &pb.SubscribeUpdate_TransactionStatus{TransactionStatus: st}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) entries(c *converted) error {
+	if len(s.filter.entries) == 0 {
+		return nil
+	}
+	for _, e := range entries(c.block) {
+		if err := s.send(s.filter.entries, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Entry{Entry: e}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) metas(c *converted) error {
+	if len(s.filter.metas) == 0 {
+		return nil
+	}
+	return s.send(s.filter.metas, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_BlockMeta{BlockMeta: blockMeta(c.block)}})
+}
+
+// blocks sends the block once per filter, each with its own selection, as the real server does.
+func (s *session) blocks(c *converted) error {
+	for i := range s.filter.blocks {
+		f := &s.filter.blocks[i]
+		m := blockMeta(c.block)
+		u := &pb.SubscribeUpdateBlock{Slot: m.Slot, Blockhash: m.Blockhash, Rewards: m.Rewards, BlockTime: m.BlockTime, BlockHeight: m.BlockHeight,
+			ParentSlot: m.ParentSlot, ParentBlockhash: m.ParentBlockhash, ExecutedTransactionCount: m.ExecutedTransactionCount,
+			EntriesCount: m.EntriesCount}
+		if f.txs {
+			u.Transactions = c.txs
+			if len(f.include) > 0 {
+				u.Transactions = c.selected(f.include)
+			}
+		}
+		u.UpdatedAccountCount, u.Accounts = s.blockAccounts(c, f)
+		if f.entries {
+			u.Entries = entries(c.block)
+		}
+		if err := s.send([]string{f.name}, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{Block: u}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *converted) selected(include keySet) (out []*pb.SubscribeUpdateTransactionInfo) {
+	for i := range c.txs {
+		if include.any(c.keys[i]) {
+			out = append(out, c.txs[i])
+		}
+	}
+	return out
+}
+
+func (s *session) blockAccounts(c *converted, f *blockFilter) (count uint64, out []*pb.SubscribeUpdateAccountInfo) {
+	n := 0
+	for _, tx := range c.block.Txs {
+		for _, w := range tx.Writes {
+			n++
+			if !f.accounts {
+				continue
+			}
+			if _, ok := f.include[w.Key]; ok || len(f.include) == 0 {
+				out = append(out, s.slice(accountInfo(w, writeVersion(c.block.Slot, n), tx.Signatures[0])))
+			}
+		}
+	}
+	return uint64(n), out
+}

@@ -1,0 +1,246 @@
+// Package ledger keeps what the demo node has seen: recent blocks, their status, and the accounts at every commitment.
+//
+// In: slots from the chain generator, in order.
+// Out: blocks, transactions and account states by commitment, and a stream of slot events to subscribers.
+// Guarantees: a reader sees each slot whole or not at all; memory is bounded by Config.Blocks and Config.Transactions (accounts apart);
+// a subscriber that falls behind is cut off with ErrLagged, never buffered without end.
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/mintlake/mintlake/demo/chain"
+)
+
+// Commitment is how sure a block is.
+type Commitment uint8
+
+// The three levels, in rising order.
+const (
+	Processed Commitment = iota
+	Confirmed
+	Finalized
+)
+
+// Config bounds the history and sets how fast slots become sure.
+type Config struct {
+	// Blocks and Transactions bound the blocks kept; the older ones go first. Defaults 10,000 and 100,000: a transaction takes about 5 KB
+	// with its metas and account versions, so that is about 0.5 GB, or a quarter of an hour at 100 a second. 64 blocks are kept always.
+	Blocks, Transactions int
+	// ConfirmLag and FinalizeLag are the slots after which a slot is confirmed and finalized; defaults 1 and 31.
+	ConfirmLag, FinalizeLag uint64
+}
+
+// ErrLagged ends a subscription whose reader was too slow.
+var ErrLagged = errors.New("subscriber too slow")
+
+// UnavailableError refuses a replay from a slot that is no longer kept.
+type UnavailableError struct{ From, First uint64 }
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("broadcast from %d is not available, last available: %d", e.From, e.First)
+}
+
+// Entry is a slot that had a block.
+type Entry struct {
+	Kind  chain.Kind
+	Block *chain.Block
+	// overlay is what the block wrote, until it is finalized or dead.
+	overlay map[chain.Key]*chain.Account
+	level   Commitment
+	dead    bool
+}
+
+// Level is the highest commitment that the slot reached; only the ledger's lock holders may call it.
+func (e *Entry) Level() Commitment { return e.level }
+
+// EventKind is what happened to a slot.
+type EventKind uint8
+
+// Slot events in the order in which they happen.
+const (
+	SlotFirstShred EventKind = iota
+	SlotCreatedBank
+	SlotCompleted
+	SlotProcessed
+	SlotConfirmed
+	SlotFinalized
+	SlotDead
+)
+
+// Event tells a subscriber of a change of a slot.
+type Event struct {
+	Kind  EventKind
+	Slot  uint64
+	Entry *Entry
+}
+
+type txRef struct {
+	slot  uint64
+	index int
+}
+
+// Ledger is safe for concurrent use.
+type Ledger struct {
+	cfg         Config
+	mu          sync.RWMutex
+	slots       map[uint64]*Entry
+	order       []uint64 // slots with a block, rising, oldest first
+	transCount  int
+	signatures  map[uint64]txRef // by the first eight bytes; verified on reading
+	hashes      map[chain.Hash]uint64
+	base        map[chain.Key]*chain.Account
+	unrooted    []*Entry // live blocks above the finalized one, rising
+	tips        [3]*Entry
+	pendingDead *Entry
+	last        uint64
+	genesisSlot uint64
+	subs        map[*Subscription]struct{}
+}
+
+// New makes a ledger that holds the genesis accounts and no block.
+func New(cfg Config, genesisSlot uint64, genesis []chain.Write) *Ledger {
+	if cfg.Blocks == 0 {
+		cfg.Blocks = 10_000
+	}
+	if cfg.Transactions == 0 {
+		cfg.Transactions = 100_000
+	}
+	if cfg.ConfirmLag == 0 {
+		cfg.ConfirmLag = 1
+	}
+	if cfg.FinalizeLag == 0 {
+		cfg.FinalizeLag = 31
+	}
+	l := &Ledger{cfg: cfg, slots: map[uint64]*Entry{}, signatures: map[uint64]txRef{}, hashes: map[chain.Hash]uint64{},
+		base: make(map[chain.Key]*chain.Account, len(genesis)), subs: map[*Subscription]struct{}{}, genesisSlot: genesisSlot}
+	for _, w := range genesis {
+		l.base[w.Key] = w.Account
+	}
+	return l
+}
+
+// Add takes the next slot and moves the commitment of the older ones. Skipped slots only move commitment.
+func (l *Ledger) Add(s chain.Slot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = s.Number
+	if s.Block != nil {
+		e := &Entry{Kind: s.Kind, Block: s.Block}
+		l.store(e)
+		for _, k := range []EventKind{SlotFirstShred, SlotCreatedBank, SlotCompleted, SlotProcessed} {
+			l.publish(Event{Kind: k, Slot: s.Number, Entry: e})
+		}
+	}
+	if d := l.pendingDead; d != nil {
+		d.dead, l.pendingDead = true, nil
+		if d.Kind == chain.Dead {
+			l.publish(Event{Kind: SlotDead, Slot: d.Block.Slot, Entry: d})
+		}
+	}
+	if s.Block != nil && s.Kind != chain.Live {
+		l.pendingDead = l.slots[s.Number]
+	}
+	l.advance(s.Number)
+	l.trim()
+}
+
+// Forward takes a slot of the past that is not to be kept: its writes count as final, its block cannot be read. Only before the first Add.
+func (l *Ledger) Forward(s chain.Slot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = s.Number
+	if s.Kind != chain.Live {
+		return
+	}
+	for _, tx := range s.Block.Txs {
+		for _, w := range tx.Writes {
+			if w.Account == nil {
+				delete(l.base, w.Key)
+			} else {
+				l.base[w.Key] = w.Account
+			}
+		}
+	}
+	l.genesisSlot = s.Number + 1
+}
+
+// Settle confirms and finalizes every live block, as time would if no more were made.
+func (l *Ledger) Settle() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.advance(l.last + l.cfg.ConfirmLag + l.cfg.FinalizeLag)
+}
+
+func (l *Ledger) store(e *Entry) {
+	slot := e.Block.Slot
+	l.slots[slot] = e
+	l.order = append(l.order, slot)
+	l.transCount += len(e.Block.Txs)
+	for i, tx := range e.Block.Txs {
+		if e.Kind == chain.Live && len(tx.Signatures) > 0 {
+			l.signatures[binary.LittleEndian.Uint64(tx.Signatures[0][:])] = txRef{slot, i}
+		}
+	}
+	if e.Kind != chain.Live {
+		return
+	}
+	e.overlay = make(map[chain.Key]*chain.Account, 4*len(e.Block.Txs))
+	for _, tx := range e.Block.Txs {
+		for _, w := range tx.Writes {
+			e.overlay[w.Key] = w.Account
+		}
+	}
+	l.hashes[e.Block.Hash] = e.Block.Height
+	l.unrooted = append(l.unrooted, e)
+	l.tips[Processed] = e
+}
+
+// advance confirms and finalizes what is old enough at slot now.
+func (l *Ledger) advance(now uint64) {
+	for _, e := range l.unrooted {
+		if e.level < Confirmed && e.Block.Slot+l.cfg.ConfirmLag <= now {
+			e.level, l.tips[Confirmed] = Confirmed, e
+			l.publish(Event{Kind: SlotConfirmed, Slot: e.Block.Slot, Entry: e})
+		}
+	}
+	for len(l.unrooted) > 0 && l.unrooted[0].Block.Slot+l.cfg.FinalizeLag <= now {
+		e := l.unrooted[0]
+		l.unrooted = l.unrooted[1:]
+		for k, a := range e.overlay {
+			if a == nil {
+				delete(l.base, k)
+			} else {
+				l.base[k] = a
+			}
+		}
+		e.overlay, e.level, l.tips[Finalized] = nil, Finalized, e
+		l.publish(Event{Kind: SlotFinalized, Slot: e.Block.Slot, Entry: e})
+	}
+}
+
+// trim drops the oldest finalized or dead blocks beyond the bounds.
+func (l *Ledger) trim() {
+	for len(l.order) > l.cfg.Blocks || l.transCount > l.cfg.Transactions && len(l.order) > 64 {
+		e := l.slots[l.order[0]]
+		if e.Kind == chain.Live && e.level != Finalized {
+			return
+		}
+		for _, tx := range e.Block.Txs {
+			if len(tx.Signatures) == 0 {
+				continue
+			}
+			id := binary.LittleEndian.Uint64(tx.Signatures[0][:])
+			if l.signatures[id].slot == l.order[0] {
+				delete(l.signatures, id)
+			}
+		}
+		l.transCount -= len(e.Block.Txs)
+		delete(l.hashes, e.Block.Hash)
+		delete(l.slots, l.order[0])
+		l.order = l.order[1:]
+	}
+}

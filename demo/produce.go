@@ -1,0 +1,152 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/demo/chain"
+)
+
+type metrics struct {
+	slots        *prometheus.CounterVec
+	transactions prometheus.Counter
+	slot         prometheus.Gauge
+	behind       prometheus.Gauge
+}
+
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		slots:        prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mintlake_demo_slots_total", Help: "Slots made, by what became of them."}, []string{"kind"}),
+		transactions: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_demo_transactions_total", Help: "Transactions in live blocks."}),
+		slot:         prometheus.NewGauge(prometheus.GaugeOpts{Name: "mintlake_demo_slot", Help: "Newest slot made."}),
+		behind:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "mintlake_demo_behind_seconds", Help: "How far block production lags behind its clock."}),
+	}
+	for _, c := range []prometheus.Collector{m.slots, m.transactions, m.slot, m.behind} {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("register demo metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func kindName(k chain.Kind) string {
+	switch k {
+	case chain.Live:
+		return "live"
+	case chain.Dead:
+		return "dead"
+	case chain.Orphaned:
+		return "orphaned"
+	case chain.Skipped:
+		return "skipped"
+	}
+	return "unknown"
+}
+
+// produce makes slots, on the clock or as fast as it can, until ctx ends. After MaxSlots it settles the ledger and waits.
+func (n *Node) produce(ctx context.Context) error {
+	if n.cfg.Manual {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	start := time.Now()
+	slotTime := n.gen.Config().SlotTime
+	for made := uint64(0); n.cfg.MaxSlots == 0 || made < n.cfg.MaxSlots; made++ {
+		if n.cfg.RealTime {
+			due := start.Add(time.Duration(made) * slotTime)
+			if err := sleepUntil(ctx, due); err != nil {
+				return err
+			}
+			n.metrics.behind.Set(max(0, time.Since(due).Seconds()))
+		} else if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := n.step(); err != nil {
+			return err
+		}
+	}
+	n.ledger.Settle()
+	close(n.done)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func sleepUntil(ctx context.Context, due time.Time) error {
+	wait := time.Until(due)
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Step makes count slots at once; only a node with Config.Manual has it, after WaitReady.
+func (n *Node) Step(count int) error {
+	if !n.cfg.Manual {
+		return errors.New("step: the node makes slots by itself (Config.Manual is off)")
+	}
+	for range count {
+		if err := n.step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step makes one slot and hands it to the ledger.
+func (n *Node) step() error {
+	n.mu.Lock()
+	s, taken := n.gen.Next(n.queue)
+	if taken > 0 {
+		n.queue = append([]*chain.Tx(nil), n.queue[taken:]...)
+		clear(n.queued)
+		for _, tx := range n.queue {
+			n.queued[tx.Signatures[0]] = struct{}{}
+		}
+	}
+	n.mu.Unlock()
+	if s.Block != nil {
+		if err := s.Block.Sign(); err != nil {
+			return err
+		}
+	}
+	n.ledger.Add(s)
+	n.metrics.slots.WithLabelValues(kindName(s.Kind)).Inc()
+	n.metrics.slot.Set(float64(s.Number))
+	if s.Kind == chain.Live {
+		n.metrics.transactions.Add(float64(len(s.Block.Txs)))
+	}
+	return nil
+}
+
+// Submit queues a signed transaction for the next live block; the same signature is queued once.
+func (n *Node) Submit(tx *chain.Tx) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, dup := n.queued[tx.Signatures[0]]; dup {
+		return nil
+	}
+	if len(n.queue) >= maxQueue {
+		return errors.New("transaction queue is full, try again later")
+	}
+	n.queued[tx.Signatures[0]] = struct{}{}
+	n.queue = append(n.queue, tx)
+	return nil
+}
+
+// Simulate executes a transaction at the tip without keeping its effects.
+func (n *Node) Simulate(tx *chain.Tx) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.gen.Simulate(tx)
+}

@@ -1,0 +1,121 @@
+package rpc
+
+import (
+	"encoding/json"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/mintlake/mintlake/demo/chain"
+)
+
+// slotsPerEpoch is mainnet's.
+const slotsPerEpoch = 432_000
+
+func getSlot(s *Server, params []json.RawMessage) (any, error) {
+	o, err := opts(params, 0)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.at(&o)
+	if err != nil {
+		return nil, err
+	}
+	return s.ledger.Slot(c), nil
+}
+
+func getBlockHeight(s *Server, params []json.RawMessage) (any, error) {
+	o, err := opts(params, 0)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.at(&o)
+	if err != nil {
+		return nil, err
+	}
+	if b := s.ledger.Tip(c); b != nil {
+		return b.Height, nil
+	}
+	return uint64(0), nil
+}
+
+func getVersion(*Server, []json.RawMessage) (any, error) {
+	return map[string]any{"solana-core": solanaVersion, "feature-set": uint32(3294202862)}, nil
+}
+
+func getHealth(*Server, []json.RawMessage) (any, error) { return "ok", nil }
+
+func getGenesisHash(s *Server, _ []json.RawMessage) (any, error) { return s.genesis.String(), nil }
+
+func getIdentity(s *Server, _ []json.RawMessage) (any, error) {
+	k := chain.Key(s.genesis)
+	return map[string]string{"identity": k.String()}, nil
+}
+
+func getEpochInfo(s *Server, params []json.RawMessage) (any, error) {
+	o, err := opts(params, 0)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.at(&o)
+	if err != nil {
+		return nil, err
+	}
+	slot, height := s.ledger.Slot(c), uint64(0)
+	if b := s.ledger.Tip(c); b != nil {
+		height = b.Height
+	}
+	return map[string]any{"absoluteSlot": slot, "blockHeight": height, "epoch": slot / slotsPerEpoch, "slotIndex": slot % slotsPerEpoch,
+		"slotsInEpoch": slotsPerEpoch, "transactionCount": nil}, nil
+}
+
+func getLatestBlockhash(s *Server, params []json.RawMessage) (any, error) {
+	o, err := opts(params, 0)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.at(&o)
+	if err != nil {
+		return nil, err
+	}
+	b := s.ledger.Tip(c)
+	if b == nil {
+		if b = s.ledger.Tip(0); b == nil { // the first seconds: nothing is finalized yet, and a client must be able to start
+			return nil, &Error{Code: codeInternal, Message: "Blockhash not available yet"}
+		}
+	}
+	return withContext(b.Slot, map[string]any{"blockhash": b.Hash.String(), "lastValidBlockHeight": b.Height + 150}), nil
+}
+
+func isBlockhashValid(s *Server, params []json.RawMessage) (any, error) {
+	text, err := arg[string](params, 0, "blockhash")
+	if err != nil {
+		return nil, err
+	}
+	o, err := opts(params, 1)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.at(&o)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > 44 {
+		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: WrongSize"}
+	}
+	h, err := solana.HashFromBase58(text)
+	if err != nil {
+		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: Invalid"}
+	}
+	return withContext(s.ledger.Slot(c), s.ledger.BlockhashValid(h, c)), nil
+}
+
+func getMinimumBalance(_ *Server, params []json.RawMessage) (any, error) {
+	n, err := arg[uint64](params, 0, "length")
+	if err != nil {
+		return nil, err
+	}
+	if n > 10<<20 {
+		return nil, invalidParams("length %d is more than an account can hold", n)
+	}
+	return chain.RentExempt(int(n)), nil
+}

@@ -1,0 +1,234 @@
+package rpc
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/demo/chain"
+)
+
+type txJSON struct {
+	Meta        *metaJSON `json:"meta"`
+	Transaction any       `json:"transaction"`
+	Version     any       `json:"version,omitempty"`
+}
+
+type metaJSON struct {
+	ComputeUnits uint64        `json:"computeUnitsConsumed"`
+	CostUnits    uint64        `json:"costUnits"`
+	Err          any           `json:"err"`
+	Fee          uint64        `json:"fee"`
+	Inner        []innerJSON   `json:"innerInstructions"`
+	Loaded       *loadedJSON   `json:"loadedAddresses,omitempty"`
+	Logs         []string      `json:"logMessages"`
+	PostBalances []uint64      `json:"postBalances"`
+	PostTokens   []balanceJSON `json:"postTokenBalances"`
+	PreBalances  []uint64      `json:"preBalances"`
+	PreTokens    []balanceJSON `json:"preTokenBalances"`
+	ReturnData   *returnJSON   `json:"returnData,omitempty"`
+	Rewards      []rewardJSON  `json:"rewards"`
+	Status       any           `json:"status"`
+}
+
+type innerJSON struct {
+	Index        uint8    `json:"index"`
+	Instructions []ixJSON `json:"instructions"`
+}
+
+type ixJSON struct {
+	Accounts    []int  `json:"accounts"`
+	Data        string `json:"data"`
+	Program     uint8  `json:"programIdIndex"`
+	StackHeight *int   `json:"stackHeight"`
+}
+
+type loadedJSON struct {
+	Readonly []string `json:"readonly"`
+	Writable []string `json:"writable"`
+}
+
+type balanceJSON struct {
+	Index   uint8      `json:"accountIndex"`
+	Mint    string     `json:"mint"`
+	Owner   string     `json:"owner"`
+	Program string     `json:"programId"`
+	Amount  amountJSON `json:"uiTokenAmount"`
+}
+
+type amountJSON struct {
+	Amount   string   `json:"amount"`
+	Decimals uint8    `json:"decimals"`
+	UI       *float64 `json:"uiAmount"`
+	UIString string   `json:"uiAmountString"`
+}
+
+type returnJSON struct {
+	Data    [2]string `json:"data"`
+	Program string    `json:"programId"`
+}
+
+func tokenAmount(n uint64, decimals uint8) amountJSON {
+	out := amountJSON{Amount: strconv.FormatUint(n, 10), Decimals: decimals, UIString: chain.UIAmount(n, decimals)}
+	if f := chain.UIFloat(n, decimals); n != 0 {
+		out.UI = &f
+	}
+	return out
+}
+
+// encodeTx applies the version rule and the encoding: a v0 transaction is refused to clients that do not say they know it.
+func encodeTx(tx *chain.Tx, o *options) (*txJSON, error) {
+	if tx.Message.Versioned && o.MaxSupportedTransactionVersion == nil {
+		return nil, &Error{Code: codeUnsupportedVersion,
+			Message: "Transaction version (0) is not supported by the requesting client. Please try the request again with the following configuration parameter: \"maxSupportedTransactionVersion\": 0"}
+	}
+	out := &txJSON{Meta: encodeMeta(tx)}
+	if o.MaxSupportedTransactionVersion != nil {
+		out.Version = "legacy"
+		if tx.Message.Versioned {
+			out.Version = 0
+		}
+	} else {
+		out.Meta.Loaded = nil
+	}
+	switch o.Encoding {
+	case "base64":
+		out.Transaction = []string{base64.StdEncoding.EncodeToString(tx.Wire()), "base64"}
+	case "base58":
+		out.Transaction = []string{base58.Encode(tx.Wire()), "base58"}
+	case "", "json":
+		out.Transaction = encodeMessage(tx)
+	case "jsonParsed":
+		return nil, invalidParams("encoding jsonParsed is not offered by this node: use json, base64 or base58")
+	default:
+		return nil, invalidParams("unknown variant `%s`, expected one of `base64`, `base58`, `json`, `jsonParsed`", o.Encoding)
+	}
+	return out, nil
+}
+
+func encodeErr(e *chain.TxError) any {
+	if e == nil {
+		return nil
+	}
+	if e.Kind == chain.ErrRent {
+		return map[string]any{e.Kind.Name(): map[string]uint8{"account_index": e.Index}}
+	}
+	var detail any = e.Kind.Name()
+	if e.Kind == chain.ErrCustom {
+		detail = map[string]uint32{"Custom": e.Custom}
+	}
+	return map[string]any{"InstructionError": []any{e.Index, detail}}
+}
+
+func encodeMeta(tx *chain.Tx) *metaJSON {
+	m := &tx.Meta
+	out := &metaJSON{ComputeUnits: m.ComputeUnits, CostUnits: m.ComputeUnits + 1500, Err: encodeErr(m.Err), Fee: m.Fee, Inner: []innerJSON{}, Logs: m.Logs,
+		PreBalances: m.Pre, PostBalances: m.Post, PreTokens: encodeBalances(m.PreTokens), PostTokens: encodeBalances(m.PostTokens), Rewards: []rewardJSON{},
+		Loaded: &loadedJSON{Readonly: keyStrings(tx.Message.LoadedReadonly), Writable: keyStrings(tx.Message.LoadedWritable)}}
+	if m.Err != nil {
+		out.Status = map[string]any{"Err": out.Err}
+	} else {
+		out.Status = map[string]any{"Ok": nil}
+	}
+	if m.ReturnData != nil {
+		out.ReturnData = &returnJSON{Program: m.ReturnProgram.String(), Data: [2]string{base64.StdEncoding.EncodeToString(m.ReturnData), "base64"}}
+	}
+	for i := range m.Inner {
+		in := innerJSON{Index: m.Inner[i].Index}
+		for j := range m.Inner[i].Instructions {
+			ix := &m.Inner[i].Instructions[j]
+			h := int(ix.StackHeight)
+			in.Instructions = append(in.Instructions, encodeIx(&ix.CompiledInstruction, &h))
+		}
+		out.Inner = append(out.Inner, in)
+	}
+	return out
+}
+
+func encodeBalances(list []chain.TokenBalance) []balanceJSON {
+	out := make([]balanceJSON, len(list))
+	for i, b := range list {
+		out[i] = balanceJSON{Index: b.Index, Mint: b.Mint.String(), Owner: b.Owner.String(), Program: b.Program.String(), Amount: tokenAmount(b.Amount, b.Decimals)}
+	}
+	return out
+}
+
+func keyStrings(keys []chain.Key) []string {
+	out := make([]string, len(keys))
+	for i := range keys {
+		out[i] = keys[i].String()
+	}
+	return out
+}
+
+func encodeIx(ix *chain.CompiledInstruction, height *int) ixJSON {
+	accounts := make([]int, len(ix.Accounts))
+	for i, a := range ix.Accounts {
+		accounts[i] = int(a)
+	}
+	return ixJSON{Accounts: accounts, Data: base58.Encode(ix.Data), Program: ix.Program, StackHeight: height}
+}
+
+func encodeMessage(tx *chain.Tx) any {
+	m := &tx.Message
+	sigs := make([]string, len(tx.Signatures))
+	for i := range sigs {
+		sigs[i] = tx.Signatures[i].String()
+	}
+	outer := 1
+	ixs := make([]ixJSON, len(m.Instructions))
+	for i := range ixs {
+		ixs[i] = encodeIx(&m.Instructions[i], &outer)
+	}
+	msg := map[string]any{
+		"accountKeys": keyStrings(m.Keys), "recentBlockhash": m.Blockhash.String(), "instructions": ixs,
+		"header": map[string]uint8{"numRequiredSignatures": m.Header[0], "numReadonlySignedAccounts": m.Header[1], "numReadonlyUnsignedAccounts": m.Header[2]},
+	}
+	if m.Versioned {
+		lookups := make([]map[string]any, len(m.Lookups))
+		for i := range m.Lookups {
+			l := &m.Lookups[i]
+			lookups[i] = map[string]any{"accountKey": l.Table.String(), "writableIndexes": ints(l.Writable), "readonlyIndexes": ints(l.Readonly)}
+		}
+		msg["addressTableLookups"] = lookups
+	}
+	return map[string]any{"signatures": sigs, "message": msg}
+}
+
+func ints(b []byte) []int {
+	out := make([]int, len(b))
+	for i, v := range b {
+		out[i] = int(v)
+	}
+	return out
+}
+
+func getTransaction(s *Server, params []json.RawMessage) (any, error) {
+	text, err := arg[string](params, 0, "signature")
+	if err != nil {
+		return nil, err
+	}
+	sig, err := parseSignature(text)
+	if err != nil {
+		return nil, err
+	}
+	o, err := blockOptions(params)
+	if err != nil {
+		return nil, err
+	}
+	c, err := confirmedAtLeast(&o)
+	if err != nil {
+		return nil, err
+	}
+	f, ok := s.ledger.Transaction(sig)
+	if !ok || f.Level < c {
+		return nil, nil
+	}
+	t, err := encodeTx(f.Tx(), &o)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"slot": f.Block.Slot, "blockTime": f.Block.Time, "transaction": t.Transaction, "meta": t.Meta, "version": t.Version}, nil
+}
