@@ -1,0 +1,168 @@
+package enrich
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+const (
+	// maxBatchMints fills getMultipleAccounts: a mint and its Metaplex account each.
+	maxBatchMints = solana.MaxAccountsPerCall / 2
+	// maxRememberedURI bounds the URIs kept in memory; Metaplex allows 200 bytes.
+	maxRememberedURI = 256
+)
+
+// accountStage reads mints and their Metaplex accounts in batches.
+type accountStage struct {
+	*batches
+	read   *lru.Cache[tokenaccount.Key, readMark]
+	absent *lru.Cache[tokenaccount.Key, readMark]
+}
+
+// readMark remembers what a read found.
+type readMark struct {
+	slot uint64
+	at   time.Time
+	uri  string
+}
+
+func newAccountStage(e *Enricher) (*accountStage, error) {
+	s := &accountStage{}
+	var err error
+	if s.batches, err = newBatches(e, s, e.cfg.BatchMints, byMint); err != nil {
+		return nil, err
+	}
+	if s.read, err = lru.New[tokenaccount.Key, readMark](e.cfg.CacheSize); err != nil {
+		return nil, fmt.Errorf("enrich: memory of reads: %w", err)
+	}
+	if s.absent, err = lru.New[tokenaccount.Key, readMark](e.cfg.CacheSize); err != nil {
+		return nil, fmt.Errorf("enrich: memory of addresses without a mint: %w", err)
+	}
+	return s, nil
+}
+
+// keys are the mint and its Metaplex account.
+func (s *accountStage) keys(j *job) []solana.Key {
+	// Without an address off the curve (once in 2^256) the second key repeats the first and is no metadata account.
+	metaplex, ok := tokenaccount.MetaplexAddress(j.mint)
+	if !ok {
+		metaplex = j.mint
+	}
+	return []solana.Key{solana.Key(j.mint), solana.Key(metaplex)}
+}
+
+// of are the accounts of the batch's job i.
+func (s *accountStage) of(r reading, i int) (mint, metaplex *solana.Account) {
+	return r.accounts[2*i], r.accounts[2*i+1]
+}
+
+// answered ends j's turn when an earlier read answers it.
+func (s *accountStage) answered(j *job) bool {
+	now := s.e.now()
+	if mark, ok := s.absent.Get(j.mint); ok && mark.slot >= j.request.GetSlot() && now.Sub(mark.at) < s.e.cfg.NegativeTTL {
+		s.e.metrics.dedup.WithLabelValues(dedupNotAMint).Inc()
+		s.e.complete(j)
+		s.finish(j)
+		return true
+	}
+	mark, ok := s.read.Get(j.mint)
+	if !ok || mark.slot < j.request.GetSlot() || now.Sub(mark.at) >= s.e.cfg.AccountTTL {
+		return false
+	}
+	s.e.metrics.dedup.WithLabelValues(dedupAccounts).Inc()
+	if mark.uri != "" || j.byAccount() {
+		j.uri, j.slot = mark.uri, mark.slot
+	}
+	s.e.continueOffchain(j)
+	s.finish(j)
+	return true
+}
+
+// cutOff says that an account that matters may be longer than what was read of it.
+func cutOff(r reading, mint, metaplex *solana.Account) bool {
+	long := func(a *solana.Account) bool { return a != nil && uint64(len(a.Data)) == r.length }
+	return r.length < wholeRead &&
+		(long(mint) && tokenaccount.Key(mint.Owner) == tokenaccount.ProgramToken2022 ||
+			long(metaplex) && tokenaccount.Key(metaplex.Owner) == tokenaccount.ProgramMetaplex)
+}
+
+// answer makes the batch's facts durable in one call, then lets its jobs go on.
+func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) error {
+	var facts []*eventspb.Enrichment
+	var answered, again []*job
+	for i, j := range batch {
+		mint, metaplex := s.of(r, i)
+		behind := r.slot < j.request.GetSlot()
+		switch {
+		case behind && s.waitForSlot(j):
+		case behind && (mint == nil || j.byAccount()):
+			// Older accounts are an answer to "what is this mint", but none to "what does the update at that slot say".
+			if err := s.giveUpBehind(ctx, j, r.slot); err != nil {
+				return err
+			}
+		case cutOff(r, mint, metaplex):
+			again = append(again, j)
+		default:
+			found := factsOf(j.mint, r.slot, mint, metaplex)
+			if found.malformed != nil {
+				if err := s.e.bury(ctx, j, reasonMetaplex, found.malformed.Error()); err != nil {
+					return err
+				}
+			}
+			if !found.metadataAccount.IsZero() {
+				s.e.resolver.remember(found.metadataAccount, j.mint)
+			}
+			s.adopt(j, r.slot, found)
+			facts = append(facts, found.facts...)
+			answered = append(answered, j)
+		}
+	}
+	if err := s.e.publish(ctx, facts); err != nil {
+		return err
+	}
+	for _, j := range answered {
+		s.goOn(j, r.slot)
+	}
+	for _, j := range again {
+		if err := s.readBatch(ctx, []*job{j}, wholeRead); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adopt sets what to fetch: the URI in the accounts, since it is newer, else the one that came with the request. A request by account is
+// answered only by a newer read, so that its own URI never counts.
+func (s *accountStage) adopt(j *job, slot uint64, found findings) {
+	j.notAMint = found.notAMint
+	if j.byAccount() || found.uri != "" && (slot >= j.request.GetSlot() || j.uri == "") {
+		j.uri, j.slot = found.uri, slot
+	}
+}
+
+// goOn remembers a read whose facts are durable, and hands the job on.
+func (s *accountStage) goOn(j *job, slot uint64) {
+	mark := readMark{slot: slot, at: s.e.now(), uri: j.uri}
+	if !j.record.Time.IsZero() {
+		s.e.metrics.answerAge.WithLabelValues("accounts").Observe(mark.at.Sub(j.record.Time).Seconds())
+	}
+	switch {
+	case j.notAMint:
+		s.absent.Add(j.mint, mark)
+		s.e.complete(j)
+	default:
+		if len(mark.uri) <= maxRememberedURI {
+			s.read.Add(j.mint, mark)
+		}
+		s.absent.Remove(j.mint)
+		s.e.continueOffchain(j)
+	}
+	s.finish(j)
+}

@@ -1,0 +1,287 @@
+// Package audit compares the registry with the chain's own accounts.
+//
+// In: mints and their rows from ClickHouse; mint and Metaplex accounts over JSON-RPC. Out: a Report of how many fields agree, and of
+// those that do not. Guarantees: it writes nothing. What a token says at the slot of the read is compared with what the registry says as of
+// that very slot, so that a busy token is no error: a field that has changed since, or whose row is not there yet, is read again, and told
+// as moved when it never holds still. The same seed takes the same sample of the same registry.
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+)
+
+const (
+	// batchMints fills getMultipleAccounts: a mint and its Metaplex account each.
+	batchMints = solana.MaxAccountsPerCall / 2
+	// pageMints is how many mints are read before their rows are looked at: it bounds the memory, and how long a row has to change.
+	pageMints = 2000
+	// accountLength bounds what is read of an account: a Token-2022 extension has at most 64 KiB, and only one of a mint's can be that large.
+	accountLength = 256 << 10
+	// lookEvery is the time between two looks at how far the registry is.
+	lookEvery = 200 * time.Millisecond
+)
+
+// Registry is what is audited. *ClickHouse is one.
+type Registry interface {
+	// Sample returns n mints of the registry by chance, the same for the same seed and registry; all of them when n is 0.
+	Sample(ctx context.Context, n int, seed uint64) ([]string, error)
+	// Slot is the highest slot that the registry has seen; 0 when it has seen none.
+	Slot(ctx context.Context) (uint64, error)
+	// Rows returns the rows of the mints that it knows.
+	Rows(ctx context.Context, mints []string) (map[string]Row, error)
+}
+
+// RPC reads accounts. *solana.Client is one.
+type RPC interface {
+	GetMultipleAccounts(ctx context.Context, keys []solana.Key, opts solana.AccountOptions) (contextSlot uint64, accounts []*solana.Account, err error)
+}
+
+// Config of an Auditor. Zero values of the fields with a default take it.
+type Config struct {
+	// Sample is how many mints to compare; 0 = all.
+	Sample int
+	// Seed of the sample.
+	Seed uint64
+	// Commitment of the reads. Default confirmed, as the registry's own source.
+	Commitment solana.Commitment
+	// Wait is how long the registry may take to pass the slot of a read; 0 = do not wait, which compares a registry that stands still with a
+	// chain that went on.
+	Wait time.Duration
+	// Settle is how long, after the registry has passed the slot, rows may take to follow. Default 1 s.
+	Settle time.Duration
+	// Rounds is how often a mint is compared, the first time included, until nothing differs or moves. Default 4.
+	Rounds int
+	// CallsPerSecond bounds the calls of getMultipleAccounts, 50 mints each. Default 10.
+	CallsPerSecond float64
+	// MaxDifferences bounds the differences listed in the report; all are counted. Default 100.
+	MaxDifferences int
+}
+
+func (c Config) withDefaults() Config {
+	if c.Commitment == "" {
+		c.Commitment = solana.Confirmed
+	}
+	if c.Settle == 0 {
+		c.Settle = time.Second
+	}
+	if c.Rounds == 0 {
+		c.Rounds = 4
+	}
+	if c.CallsPerSecond == 0 {
+		c.CallsPerSecond = 10
+	}
+	if c.MaxDifferences == 0 {
+		c.MaxDifferences = 100
+	}
+	return c
+}
+
+func (c Config) problems() error {
+	var problems []error
+	for _, rule := range []struct {
+		key string
+		ok  bool
+	}{
+		{"sample", c.Sample >= 0}, {"wait", c.Wait >= 0}, {"settle", c.Settle > 0}, {"rounds", c.Rounds > 0},
+		{"calls_per_second", c.CallsPerSecond > 0}, {"max_differences", c.MaxDifferences > 0},
+	} {
+		if !rule.ok {
+			problems = append(problems, fmt.Errorf("audit: %s must not be negative", rule.key))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Deps are the collaborators of an Auditor.
+type Deps struct {
+	Registry Registry
+	RPC      RPC
+	// Logger may be nil: then nothing is logged.
+	Logger *slog.Logger
+}
+
+// Auditor compares once.
+type Auditor struct {
+	cfg      Config
+	registry Registry
+	rpc      RPC
+	logger   *slog.Logger
+	nextCall time.Time
+}
+
+// New checks the configuration; it tells all problems at once.
+func New(cfg Config, deps Deps) (*Auditor, error) {
+	cfg = cfg.withDefaults()
+	problems := []error{cfg.problems()}
+	if deps.Registry == nil || deps.RPC == nil {
+		problems = append(problems, errors.New("audit: a registry and an RPC client are required"))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Auditor{cfg: cfg, registry: deps.Registry, rpc: deps.RPC, logger: deps.Logger}, nil
+}
+
+// ErrBehind says that the registry did not pass the slot of a read within Config.Wait.
+var ErrBehind = errors.New("the registry has not reached the slot of the read")
+
+// Run takes the sample and compares it. It returns ErrBehind, the context's error, or what Registry and RPC return.
+func (a *Auditor) Run(ctx context.Context) (*Report, error) {
+	mints, err := a.registry.Sample(ctx, a.cfg.Sample, a.cfg.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("take the sample: %w", err)
+	}
+	report := newReport(a.cfg, len(mints))
+	troubled := map[string]bool{}
+	for round := 1; len(mints) > 0 && round <= a.cfg.Rounds; round++ {
+		last := round == a.cfg.Rounds
+		var again []string
+		for page := range slices.Chunk(mints, pageMints) {
+			results, err := a.page(ctx, page, report)
+			if err != nil {
+				return nil, err
+			}
+			for _, result := range results {
+				if !last && result.unsettled(round == 1) {
+					again = append(again, result.mint)
+					troubled[result.mint] = true
+					continue
+				}
+				report.add(result, troubled[result.mint])
+			}
+		}
+		a.logger.Info("audit round done", "round", round, "mints", len(mints), "again", len(again))
+		mints = again
+		report.Rounds = round
+	}
+	report.finish()
+	return report, nil
+}
+
+// account is one mint as the chain has it at slot.
+type account struct {
+	mint            string
+	key             tokenaccount.Key
+	slot            uint64
+	mintAccount     *solana.Account
+	metaplexAccount *solana.Account
+}
+
+// page reads the mints' accounts, waits for the registry, and compares.
+func (a *Auditor) page(ctx context.Context, mints []string, report *Report) ([]result, error) {
+	var accounts []account
+	for batch := range slices.Chunk(mints, batchMints) {
+		read, err := a.read(ctx, batch)
+		if err != nil {
+			return nil, err
+		}
+		accounts = append(accounts, read...)
+	}
+	highest := uint64(0)
+	for i := range accounts {
+		highest = max(highest, accounts[i].slot)
+		report.sawSlot(accounts[i].slot)
+	}
+	at, err := a.await(ctx, highest)
+	if err != nil {
+		return nil, err
+	}
+	report.RegistrySlot = max(report.RegistrySlot, at)
+	rows, err := a.registry.Rows(ctx, mints)
+	if err != nil {
+		return nil, fmt.Errorf("read the registry's rows: %w", err)
+	}
+	results := make([]result, 0, len(accounts))
+	for i := range accounts {
+		row, known := rows[accounts[i].mint]
+		results = append(results, compare(&accounts[i], row, known))
+	}
+	return results, nil
+}
+
+// read reads the accounts of up to batchMints mints at one slot.
+func (a *Auditor) read(ctx context.Context, mints []string) ([]account, error) {
+	accounts := make([]account, len(mints))
+	keys := make([]solana.Key, 0, 2*len(mints))
+	for i, mint := range mints {
+		key, err := tokenaccount.ParseKey(mint)
+		if err != nil {
+			return nil, fmt.Errorf("mint %q of the registry: %w", mint, err)
+		}
+		// Without an address off the curve (once in 2^256) the second key repeats the first and is no metadata account.
+		metaplex, ok := tokenaccount.MetaplexAddress(key)
+		if !ok {
+			metaplex = key
+		}
+		accounts[i] = account{mint: mint, key: key}
+		keys = append(keys, solana.Key(key), solana.Key(metaplex))
+	}
+	if err := a.pace(ctx); err != nil {
+		return nil, err
+	}
+	slot, found, err := a.rpc.GetMultipleAccounts(ctx, keys, solana.AccountOptions{
+		Commitment: a.cfg.Commitment, DataSlice: &solana.DataSlice{Length: accountLength},
+	})
+	if err == nil && len(found) != len(keys) {
+		err = fmt.Errorf("%w: %d accounts for %d keys", solana.ErrMalformed, len(found), len(keys))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read accounts: %w", err)
+	}
+	for i := range accounts {
+		accounts[i].slot, accounts[i].mintAccount, accounts[i].metaplexAccount = slot, found[2*i], found[2*i+1]
+	}
+	return accounts, nil
+}
+
+// pace keeps the calls apart.
+func (a *Auditor) pace(ctx context.Context) error {
+	err := sleep(ctx, time.Until(a.nextCall))
+	a.nextCall = time.Now().Add(time.Duration(float64(time.Second) / a.cfg.CallsPerSecond))
+	return err
+}
+
+// await returns the registry's slot once it has passed slot and its rows had time to follow: events and the ledger lie in different
+// partitions, so that the ledger may be ahead for a moment. What is missing still is found by the next round.
+func (a *Auditor) await(ctx context.Context, slot uint64) (uint64, error) {
+	deadline := time.Now().Add(a.cfg.Wait)
+	for {
+		at, err := a.registry.Slot(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("read the registry's slot: %w", err)
+		}
+		switch {
+		case at >= slot:
+			return at, sleep(ctx, a.cfg.Settle)
+		case a.cfg.Wait == 0:
+			return at, nil
+		case time.Now().After(deadline):
+			return 0, fmt.Errorf("%w: it is at %d, the read at %d", ErrBehind, at, slot)
+		}
+		if err := sleep(ctx, lookEvery); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func sleep(ctx context.Context, delay time.Duration) error {
+	timer := time.NewTimer(max(delay, 0))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,319 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// chain is a JSON-RPC server in this process: accounts, at a slot that goes on with every call.
+type chain struct {
+	mu       sync.Mutex
+	slot     uint64
+	accounts map[solana.Key]*solana.Account
+	calls    int
+	// before is called in every call, with the slot that it answers at.
+	before func(slot uint64)
+}
+
+func (c *chain) GetMultipleAccounts(_ context.Context, keys []solana.Key, _ solana.AccountOptions) (uint64, []*solana.Account, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls++
+	c.slot++
+	if c.before != nil {
+		c.before(c.slot)
+	}
+	found := make([]*solana.Account, len(keys))
+	for i, key := range keys {
+		found[i] = c.accounts[key]
+	}
+	return c.slot, found, nil
+}
+
+// book is a registry in this process: states, folded as the real one is.
+type book struct {
+	slot   uint64
+	mints  []string
+	states map[string]*registry.State
+	// columns overrule what the facts say.
+	columns map[string]map[string]string
+	// late facts come after the first look at the rows.
+	late  []registry.Fact
+	looks int
+}
+
+func (b *book) Sample(context.Context, int, uint64) ([]string, error) { return b.mints, nil }
+func (b *book) Slot(context.Context) (uint64, error)                  { return b.slot, nil }
+
+func (b *book) apply(facts ...registry.Fact) {
+	for _, fact := range facts {
+		if b.states[fact.Mint] == nil {
+			b.states[fact.Mint] = &registry.State{}
+		}
+		b.states[fact.Mint].Apply(fact)
+	}
+}
+
+func (b *book) Rows(_ context.Context, mints []string) (map[string]Row, error) {
+	if b.looks++; b.looks > 1 {
+		b.apply(b.late...)
+	}
+	rows := map[string]Row{}
+	for _, mint := range mints {
+		state := b.states[mint]
+		if state == nil {
+			continue
+		}
+		token, _ := state.Token(mint)
+		text := func(value *string) string {
+			if value == nil {
+				return ""
+			}
+			return *value
+		}
+		row := Row{Facts: append([]registry.Fact{}, state.Facts()...), Columns: map[string]string{
+			"symbol": token.Symbol, "name": token.Name, "supply": text(token.Supply), "mint_authority": text(token.MintAuthority),
+			"freeze_authority": text(token.FreezeAuthority), "metaplex_uri": text(token.MetaplexURI), "update_authority": text(token.UpdateAuthority),
+			"program": schemas.ProgramToken,
+		}}
+		if token.IsToken22 {
+			row.Columns["program"] = schemas.ProgramToken2022
+		}
+		for name, value := range b.columns[mint] {
+			row.Columns[name] = value
+		}
+		rows[mint] = row
+	}
+	return rows, nil
+}
+
+const readAt = 1000
+
+// world has n mints that the registry knows from reads at slot 900, and a chain that agrees.
+func world(n int) (*chain, *book, []tokenaccount.Key) {
+	c := &chain{slot: readAt - 1, accounts: map[solana.Key]*solana.Account{}}
+	b := &book{slot: 1 << 40, states: map[string]*registry.State{}, columns: map[string]map[string]string{}}
+	var keys []tokenaccount.Key
+	for i := range n {
+		var key tokenaccount.Key
+		copy(key[:], fmt.Sprintf("mint-%06d-of-a-test-xxxxxxxxxxxx", i))
+		keys = append(keys, key)
+		b.mints = append(b.mints, key.String())
+		metaplex, _ := tokenaccount.MetaplexAddress(key)
+		c.accounts[solana.Key(key)] = mintAccount(uint64(100 * i))
+		c.accounts[solana.Key(metaplex)] = metaplexAccount(key, fmt.Sprintf("Token %d", i))
+		known := account{mint: key.String(), key: key, slot: 900, mintAccount: c.accounts[solana.Key(key)], metaplexAccount: c.accounts[solana.Key(metaplex)]}
+		view, _ := chainView(&known, &result{})
+		for _, fact := range view.facts {
+			b.apply(fact)
+		}
+	}
+	return c, b, keys
+}
+
+func mintAccount(supply uint64) *solana.Account {
+	data := make([]byte, 82)
+	data[0] = 1
+	copy(data[4:36], bytes.Repeat([]byte{7}, 32))
+	binary.LittleEndian.PutUint64(data[36:], supply)
+	data[44], data[45] = 6, 1
+	return &solana.Account{Owner: solana.Key(tokenaccount.ProgramToken), Data: data}
+}
+
+func metaplexAccount(mint tokenaccount.Key, name string) *solana.Account {
+	data := append([]byte{4}, bytes.Repeat([]byte{9}, 32)...)
+	data = append(data, mint[:]...)
+	for _, text := range []string{name, "SYM", "https://u.test/1"} {
+		data = binary.LittleEndian.AppendUint32(data, uint32(len(text)))
+		data = append(data, text...)
+	}
+	data = append(data, 0, 0, 0, 0, 1, 0, 1, 2, 0, 0)
+	return &solana.Account{Owner: solana.Key(tokenaccount.ProgramMetaplex), Data: append(data, make([]byte, 50)...)}
+}
+
+func run(t *testing.T, cfg Config, c *chain, b *book) *Report {
+	t.Helper()
+	cfg.CallsPerSecond, cfg.Settle = 1e6, time.Microsecond
+	auditor, err := New(cfg, Deps{Registry: b, RPC: c})
+	require.NoError(t, err)
+	report, err := auditor.Run(t.Context())
+	require.NoError(t, err)
+	return report
+}
+
+func fact(mint tokenaccount.Key, register registry.Register, slot uint64, item, value string) registry.Fact {
+	return registry.Fact{Mint: mint.String(), Register: register, Item: item, Position: schemas.Position{Slot: slot, Order: 5}, Value: value}
+}
+
+func TestARegistryThatAgreesIsWhollyAccurate(t *testing.T) {
+	c, b, _ := world(120)
+	report := run(t, Config{}, c, b)
+	require.Equal(t, 120, report.Sampled)
+	require.Equal(t, 1, report.Rounds)
+	require.Equal(t, 3, c.calls, "fifty mints a call")
+	require.EqualValues(t, readAt, report.FromSlot)
+	require.EqualValues(t, readAt+2, report.ToSlot)
+	require.Empty(t, report.Differences)
+	for _, name := range []string{"exists", "program", "decimals", "supply", "mint_authority", "freeze_authority", "name", "symbol", "metaplex_uri", "update_authority", "token_standard", "row"} {
+		field := report.field(name)
+		require.Equal(t, 120, field.Equal, name)
+		require.EqualValues(t, 1, *field.Accuracy, name)
+	}
+	require.NoError(t, report.Check(1, 1))
+}
+
+func TestEveryKindOfDifferenceIsTold(t *testing.T) {
+	c, b, keys := world(10)
+	b.apply(fact(keys[0], registry.RegisterSupply, 950, "", "77"))                              // wrong
+	b.columns[keys[1].String()] = map[string]string{"name": "another"}                          // the row is not what its facts say
+	delete(c.accounts, solana.Key(keys[2]))                                                     // gone without an event
+	b.apply(fact(keys[3], registry.RegisterMintAuthority, 950, "", ""))                         // wrong: there is one
+	b.states[keys[4].String()] = &registry.State{}                                              // sighted only
+	b.apply(fact(keys[4], registry.RegisterProgram, 5, "", schemas.ProgramToken))               //
+	b.apply(fact(keys[4], registry.RegisterDecimals, 5, "", "6"))                               //
+	metaplex, _ := tokenaccount.MetaplexAddress(keys[5])                                        //
+	delete(c.accounts, solana.Key(metaplex))                                                    // its metadata is closed
+	b.apply(fact(keys[6], registry.RegisterOffchain, 5, "", `{"uri":"x","name":"never mind"}`)) // accounts do not say it
+
+	report := run(t, Config{}, c, b)
+	require.Equal(t, Field{Name: "supply", Compared: 8, Equal: 7, Differ: 1, UnknownHere: 1, Accuracy: report.field("supply").Accuracy, Known: report.field("supply").Known}, *report.field("supply"))
+	require.InDelta(t, 7.0/8, *report.field("supply").Accuracy, 1e-9)
+	require.Equal(t, 1, report.field(FieldRow).Differ)
+	require.Equal(t, 1, report.field(FieldExists).Differ)
+	require.Equal(t, 1, report.field("mint_authority").Differ)
+	require.Equal(t, 1, report.field("name").UnknownThere)
+	require.Equal(t, 1, report.field("name").UnknownHere)
+	require.Contains(t, report.Differences, Difference{Mint: keys[0].String(), Field: "supply", Verdict: Differ, Slot: c.slot, Here: "77", There: "0"})
+	require.Contains(t, report.Differences, Difference{Mint: keys[2].String(), Field: FieldExists, Verdict: Differ, Slot: c.slot, Here: "mint", There: "no account"})
+	require.Equal(t, 4, report.Rounds, "what differs is read again")
+	require.ErrorContains(t, report.Check(0.95, 0), "accuracy of supply is 87.500%")
+	require.NoError(t, report.Check(0.5, 0))
+	require.ErrorContains(t, report.Check(0, 0.95), "known of mint_authority is 88.888%")
+}
+
+// What happened behind the slot of the read is no error: a supply is counted back, a replaced value is read again.
+func TestABusyTokenIsNoError(t *testing.T) {
+	c, b, keys := world(3)
+	b.apply(fact(keys[0], registry.RegisterSupplyDelta, readAt+1, "a", "5")) // minted behind every read
+	b.apply(fact(keys[0], registry.RegisterSupplyDelta, readAt-1, "b", "30"))
+	b.apply(fact(keys[0], registry.RegisterSupplyDelta, readAt, "c", "-10"))
+	c.accounts[solana.Key(keys[0])] = mintAccount(20)
+	b.apply(fact(keys[1], registry.RegisterMintAuthority, readAt+1, "", schemas.MintWrappedSOL)) // changed behind the first read only
+	c.before = func(slot uint64) {
+		if slot == readAt+1 {
+			account := mintAccount(100)
+			key, _ := tokenaccount.ParseKey(schemas.MintWrappedSOL)
+			copy(account.Data[4:36], key[:])
+			c.accounts[solana.Key(keys[1])] = account
+		}
+	}
+	b.apply(fact(keys[2], registry.RegisterSupply, 1<<39, "", "1")) // changes all the time
+
+	report := run(t, Config{}, c, b)
+	require.Empty(t, report.Differences)
+	require.Equal(t, 2, report.field("supply").Equal)
+	require.Equal(t, 1, report.field("supply").Moved)
+	require.Equal(t, 3, report.field("mint_authority").Equal)
+	require.Equal(t, 1, report.Settled)
+}
+
+func TestARowThatFollowsLateIsNoError(t *testing.T) {
+	c, b, keys := world(2)
+	c.accounts[solana.Key(keys[0])] = mintAccount(8)
+	b.late = []registry.Fact{fact(keys[0], registry.RegisterSupplyDelta, readAt-1, "a", "8")}
+	report := run(t, Config{}, c, b)
+	require.Empty(t, report.Differences)
+	require.Equal(t, 1, report.Settled)
+	require.Equal(t, 2, report.Rounds)
+}
+
+func TestARegistryThatStandsStillIsTold(t *testing.T) {
+	c, b, _ := world(2)
+	b.slot = 950
+	auditor, err := New(Config{Wait: time.Millisecond}, Deps{Registry: b, RPC: c})
+	require.NoError(t, err)
+	_, err = auditor.Run(t.Context())
+	require.ErrorIs(t, err, ErrBehind)
+	require.EqualValues(t, 950, run(t, Config{}, c, b).RegistrySlot, "without a wait it is compared as it is")
+}
+
+func TestListedDifferencesAreBounded(t *testing.T) {
+	c, b, keys := world(20)
+	for _, key := range keys {
+		b.apply(fact(key, registry.RegisterSupply, 950, "", "123456"))
+	}
+	report := run(t, Config{MaxDifferences: 5, Rounds: 1}, c, b)
+	require.Len(t, report.Differences, 5)
+	require.Equal(t, 20, report.DifferencesTotal)
+	var text bytes.Buffer
+	require.NoError(t, report.WriteText(&text))
+	require.Contains(t, text.String(), "5 of 20 differences")
+	encoded, err := json.Marshal(report)
+	require.NoError(t, err)
+	require.Contains(t, string(encoded), `"accuracy":0`)
+}
+
+// A Token-2022 mint: extensions are compared one by one, and its own metadata counts where the pointer points to it.
+func TestExtensionsAreComparedOneByOne(t *testing.T) {
+	c, b, keys := world(1)
+	mint, mintText := keys[0], keys[0].String()
+	data := append(mintAccount(0).Data, make([]byte, 165-82)...)
+	data = append(data, 1)
+	data = append(data, 3, 0, 32, 0) // mint_close_authority
+	data = append(data, bytes.Repeat([]byte{5}, 32)...)
+	data = append(data, 9, 0, 0, 0) // non_transferable
+	c.accounts[solana.Key(mint)] = &solana.Account{Owner: solana.Key(tokenaccount.ProgramToken2022), Data: data}
+	b.apply(fact(mint, registry.RegisterProgram, 950, "", schemas.ProgramToken2022))
+	for _, f := range registry.FactsOfEvent(&eventspb.TokenEvent{
+		Mint: mint[:], Position: &eventspb.Position{Slot: 960}, Payload: &eventspb.TokenEvent_ExtensionSet{ExtensionSet: &eventspb.ExtensionSet{
+			Extension: "mint_close_authority", Attributes: []*eventspb.Attribute{{Name: "close_authority", Value: mintText}},
+		}},
+	}) {
+		b.apply(f)
+	}
+	b.apply(fact(mint, registry.RegisterExtension, 950, "pausable", ""))
+
+	report := run(t, Config{Rounds: 1}, c, b)
+	names := report.field(FieldExtensions)
+	require.Equal(t, []int{1, 1, 1}, []int{names.Equal, names.Differ, names.UnknownHere}, "%+v", report.Differences)
+	require.Equal(t, 1, report.field(FieldExtensionAttributes).Differ, "%+v", report.Differences)
+}
+
+// Amounts inside extensions change without events: they are told apart and do not fail an audit.
+func TestBalancesInsideExtensionsDoNotFailAnAudit(t *testing.T) {
+	c, b, keys := world(1)
+	mint := keys[0]
+	data := append(mintAccount(0).Data, make([]byte, 165-82)...)
+	data = append(data, 1, 1, 0, 108, 0) // transfer_fee_config
+	fees := make([]byte, 108)
+	fees[64] = 77
+	c.accounts[solana.Key(mint)] = &solana.Account{Owner: solana.Key(tokenaccount.ProgramToken2022), Data: append(data, fees...)}
+	b.apply(fact(mint, registry.RegisterProgram, 950, "", schemas.ProgramToken2022))
+	b.apply(fact(mint, registry.RegisterExtension, 950, "transfer_fee_config", ""))
+	b.apply(fact(mint, registry.RegisterExtension, 950, "transfer_fee_config.withheld_amount", "5"))
+	report := run(t, Config{Rounds: 1}, c, b)
+	require.Equal(t, 1, report.field(FieldExtensionBalances).Differ, "%+v", report.Differences)
+	require.Zero(t, report.field(FieldExtensionAttributes).Differ)
+	require.NoError(t, report.Check(1, 0))
+}
+
+func TestWrongSettingsAreRefused(t *testing.T) {
+	_, err := New(Config{Sample: -1, Rounds: -1}, Deps{})
+	for _, key := range []string{"sample", "rounds", "a registry and an RPC client"} {
+		require.ErrorContains(t, err, key)
+	}
+}

@@ -1,0 +1,105 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// ClickHouse is the registry that the projector keeps.
+type ClickHouse struct {
+	conn     driver.Conn
+	database string
+}
+
+// NewClickHouse reads from the given database.
+func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
+	return &ClickHouse{conn: conn, database: database}
+}
+
+// Sample takes the n mints whose hash with the seed is lowest, which reads one column of the table. Mints that ingest adds later change a
+// sample only where their hash is among the lowest.
+func (c *ClickHouse) Sample(ctx context.Context, n int, seed uint64) ([]string, error) {
+	query := fmt.Sprintf("SELECT mint FROM `%s`.tokens ORDER BY sipHash64(mint, toUInt64(%d)), mint", c.database, seed)
+	if n > 0 {
+		query += fmt.Sprintf(" LIMIT %d", n)
+	}
+	rows, err := c.conn.Query(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var mints []string
+	for rows.Next() {
+		var mint string
+		if err := rows.Scan(&mint); err != nil {
+			return nil, err
+		}
+		mints = append(mints, mint)
+	}
+	return mints, rows.Err()
+}
+
+// Slot is the highest slot of the ledger that is not dead.
+func (c *ClickHouse) Slot(ctx context.Context) (uint64, error) {
+	var slot uint64
+	err := c.conn.QueryRow(ctx, fmt.Sprintf("SELECT max(slot) FROM `%s`.slots_raw WHERE status != 'dead'", c.database)).Scan(&slot)
+	return slot, err
+}
+
+// Rows reads tokens_raw, where the columns of a mint and the facts behind them are one row and so of one moment. It tells mints that are
+// no members any more too.
+func (c *ClickHouse) Rows(ctx context.Context, mints []string) (map[string]Row, error) {
+	rows, err := c.conn.Query(ctx, fmt.Sprintf("SELECT mint, symbol, name, is_token22, ifNull(toString(supply), ''), ifNull(mint_authority, ''),"+
+		" ifNull(freeze_authority, ''), ifNull(metaplex_uri, ''), ifNull(update_authority, ''),"+
+		" arrayMap(f -> f.1, facts), arrayMap(f -> f.2, facts), arrayMap(f -> toUInt64(bitShiftRight(f.3, 64)), facts),"+
+		" arrayMap(f -> toUInt64(bitAnd(f.3, toUInt128(18446744073709551615))), facts), arrayMap(f -> f.4, facts)"+
+		" FROM `%s`.tokens_raw FINAL WHERE mint IN (?)", c.database), mints)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	found := make(map[string]Row, len(mints))
+	for rows.Next() {
+		mint, row, err := scanRow(rows)
+		if err != nil {
+			return nil, err
+		}
+		found[mint] = row
+	}
+	return found, rows.Err()
+}
+
+func scanRow(rows driver.Rows) (string, Row, error) {
+	var (
+		mint, symbol, name, supply, mintAuthority, freezeAuthority, uri, updateAuthority string
+
+		isToken22     bool
+		registers     []uint8
+		items, values []string
+		slots, orders []uint64
+	)
+	err := rows.Scan(&mint, &symbol, &name, &isToken22, &supply, &mintAuthority, &freezeAuthority, &uri, &updateAuthority,
+		&registers, &items, &slots, &orders, &values)
+	if err != nil {
+		return "", Row{}, err
+	}
+	row := Row{Columns: map[string]string{
+		"symbol": symbol, "name": name, "supply": supply, "mint_authority": mintAuthority, "freeze_authority": freezeAuthority,
+		"metaplex_uri": uri, "update_authority": updateAuthority, "program": schemas.ProgramToken,
+	}}
+	if isToken22 {
+		row.Columns["program"] = schemas.ProgramToken2022
+	}
+	for i := range registers {
+		row.Facts = append(row.Facts, registry.Fact{
+			Mint: mint, Register: registry.Register(registers[i]), Item: items[i],
+			Position: schemas.Position{Slot: slots[i], Order: orders[i]}, Value: values[i],
+		})
+	}
+	return mint, row, nil
+}

@@ -1,0 +1,15 @@
+package enrich
+
+import (
+	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/solana"
+)
+
+// The real collaborators are what the room declares.
+var (
+	_ Consumer = (*kafka.GroupConsumer)(nil)
+	_ Producer = (*kafka.Producer)(nil)
+	_ RPC      = (*solana.Client)(nil)
+	_ Fetcher  = (*fetch.Fetcher)(nil)
+)

@@ -1,0 +1,267 @@
+package enrich
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// RereadConfig of a Rereader. Zero values take the default.
+type RereadConfig struct {
+	// Quiet is how long a changed mint must have had no further change before it is read. Default 10 s.
+	Quiet time.Duration
+	// MaxWait is how long a mint that keeps changing waits for its read. Default 60 s.
+	MaxWait time.Duration
+	// MaxDeltas is how many changes of supply since the last read make it due at once: each is kept in the registry's state until a read covers
+	// it. Default 1,000.
+	MaxDeltas int
+	// MaxMints bounds the mints that wait, about 150 bytes each. What does not fit is read after its next change. Default 100,000.
+	MaxMints int
+	// MaxAge is how long ago an event may have been written to be worth a read: so that a new consumer group, which begins with the oldest event,
+	// does not read the whole registry. Default 1 h.
+	MaxAge time.Duration
+	// BatchMints is how many mints one RPC call reads, two accounts each. Default and most 50.
+	BatchMints int
+	// BatchWait is how long a due mint waits for others to share its call. Default 1 s.
+	BatchWait time.Duration
+	// CallsPerSecond bounds the RPC calls; one at a time is under way. Default 5.
+	CallsPerSecond float64
+	// MaxRetryDelay bounds the delay between attempts to reach an RPC server that is away; the first is 1 s. Default 30 s.
+	MaxRetryDelay time.Duration
+	// Commitment of the reads. Default confirmed.
+	Commitment solana.Commitment
+	// CommitInterval between commits of offsets. Default 1 s.
+	CommitInterval time.Duration
+	// Grace is how long a stop may take to commit. Default 5 s.
+	Grace time.Duration
+}
+
+func (c RereadConfig) withDefaults() RereadConfig {
+	setDefault(&c.Quiet, 10*time.Second)
+	setDefault(&c.MaxWait, time.Minute)
+	setDefault(&c.MaxDeltas, 1000)
+	setDefault(&c.MaxMints, 100_000)
+	setDefault(&c.MaxAge, time.Hour)
+	setDefault(&c.BatchMints, maxBatchMints)
+	setDefault(&c.BatchWait, time.Second)
+	setDefault(&c.CallsPerSecond, 5)
+	setDefault(&c.MaxRetryDelay, 30*time.Second)
+	setDefault(&c.Commitment, solana.Confirmed)
+	setDefault(&c.CommitInterval, time.Second)
+	setDefault(&c.Grace, 5*time.Second)
+	return c
+}
+
+func (c RereadConfig) problems() error {
+	var problems []error
+	for _, rule := range []struct {
+		key string
+		ok  bool
+	}{
+		{"quiet", c.Quiet > 0}, {"max_wait", c.MaxWait > 0}, {"max_deltas", c.MaxDeltas > 0}, {"max_mints", c.MaxMints > 0},
+		{"max_age", c.MaxAge > 0}, {"batch_wait", c.BatchWait > 0}, {"calls_per_second", c.CallsPerSecond > 0},
+		{"max_retry_delay", c.MaxRetryDelay > 0}, {"commit_interval", c.CommitInterval > 0}, {"grace", c.Grace > 0},
+	} {
+		if !rule.ok {
+			problems = append(problems, fmt.Errorf("enrich: reread %s must be positive", rule.key))
+		}
+	}
+	if c.BatchMints < 1 || c.BatchMints > maxBatchMints {
+		problems = append(problems, fmt.Errorf("enrich: reread batch_mints %d: want 1 to %d", c.BatchMints, maxBatchMints))
+	}
+	return errors.Join(problems...)
+}
+
+// RereadDeps are the collaborators of a Rereader.
+type RereadDeps struct {
+	// Consumer reads token events as a member of schemas.GroupRereads.
+	Consumer Consumer
+	Producer Producer
+	RPC      RPC
+	// Logger may be nil: then nothing is logged.
+	Logger *slog.Logger
+	// Registerer may be nil: then the metrics go nowhere.
+	Registerer prometheus.Registerer
+	// Clock may be nil: then it is time.Now. It decides when to read, and no fact.
+	Clock func() time.Time
+}
+
+// Rereader reads the accounts of mints that events changed, some time after the change. The read's facts stand at its slot: they bring what only
+// the accounts hold, mend what no event told, and cover the supply's changes up to there, which the fold then forgets.
+//
+// An offset is committed once its mint is remembered in memory, which a crash may lose without harm: a re-read says nothing about the slots
+// before it that the events have not said, and the mint's next change brings it back.
+type Rereader struct {
+	cfg      RereadConfig
+	consumer Consumer
+	producer Producer
+	rpc      RPC
+	logger   *slog.Logger
+	now      func() time.Time
+	dirty    *dirtySet
+	metrics  *rereadMetrics
+
+	mu          sync.Mutex
+	uncommitted map[kafka.TopicPartition]kafka.Record
+}
+
+// NewRereader checks the configuration and registers the metrics; it tells all problems at once.
+func NewRereader(cfg RereadConfig, deps RereadDeps) (*Rereader, error) {
+	cfg = cfg.withDefaults()
+	problems := []error{cfg.problems()}
+	if deps.Consumer == nil || deps.Producer == nil || deps.RPC == nil {
+		problems = append(problems, errors.New("enrich: re-reads need a consumer, a producer and an RPC client"))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Clock == nil {
+		deps.Clock = time.Now
+	}
+	r := &Rereader{
+		cfg: cfg, consumer: deps.Consumer, producer: deps.Producer, rpc: deps.RPC, logger: deps.Logger, now: deps.Clock,
+		dirty: newDirtySet(cfg), uncommitted: map[kafka.TopicPartition]kafka.Record{},
+	}
+	var err error
+	r.metrics, err = newRereadMetrics(deps.Registerer, func() float64 { return float64(r.dirty.size()) })
+	return r, err
+}
+
+// Run reads until ctx ends and returns nil, or an error when Kafka refuses for good to be read or written.
+func (r *Rereader) Run(ctx context.Context) error {
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return r.intake(running) })
+	group.Go(func() error { return r.reader(running) })
+	group.Go(func() error { return r.committer(running) })
+	err := group.Wait()
+
+	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Grace)
+	defer cancel()
+	if flushErr := r.commit(final); err == nil && flushErr != nil {
+		err = flushErr
+	}
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return nil
+	}
+	return err
+}
+
+func (r *Rereader) intake(ctx context.Context) error {
+	for {
+		records, err := r.consumer.FetchBatch(ctx, intakeBatch, intakeWait)
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("read token events: %w", err)
+		}
+		for i := range records {
+			r.notice(&records[i])
+		}
+		r.seen(records)
+	}
+}
+
+// seen has the records committed, unless later ones are to be already.
+func (r *Rereader) seen(records []kafka.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range records {
+		tp := kafka.TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}
+		if last, ok := r.uncommitted[tp]; !ok || last.Offset < records[i].Offset {
+			r.uncommitted[tp] = kafka.Record{Topic: tp.Topic, Partition: tp.Partition, Offset: records[i].Offset}
+		}
+	}
+}
+
+// notice remembers the mint of an event that changed what its accounts say. One that does not parse became a dead letter in the projector; one
+// that names no mint is asked for by ingest.
+func (r *Rereader) notice(record *kafka.Record) {
+	if !mayChangeAccounts(record) {
+		return
+	}
+	event := &eventspb.TokenEvent{}
+	if proto.Unmarshal(record.Value, event) != nil || len(event.GetMint()) != len(tokenaccount.Key{}) {
+		return
+	}
+	mint, now := tokenaccount.Key(event.GetMint()), r.now()
+	kind := schemas.KindOf(event)
+	switch {
+	case kind == schemas.KindCloseMint:
+		r.dirty.forget(mint)
+	case !record.Time.IsZero() && now.Sub(record.Time) > r.cfg.MaxAge:
+		r.metrics.skipped.WithLabelValues(rereadOld).Inc()
+	case !r.dirty.mark(mint, event.GetPosition().GetSlot(), kind == schemas.KindMintTo || kind == schemas.KindBurn, now):
+		r.metrics.skipped.WithLabelValues(rereadFull).Inc()
+	}
+}
+
+// mayChangeAccounts goes by the record's type, so that most records need not be decoded. An instruction that nobody can decode may have
+// changed anything.
+func mayChangeAccounts(record *kafka.Record) bool {
+	for _, header := range record.Headers {
+		if header.Key != schemas.HeaderType {
+			continue
+		}
+		switch schemas.Kind(string(header.Value[min(len(header.Value), len(typeTokenEvent)):])) {
+		case schemas.KindMintTo, schemas.KindBurn, schemas.KindSetAuthority, schemas.KindMetadataSet, schemas.KindExtensionSet,
+			schemas.KindCloseMint, schemas.KindRaw:
+			return true
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// typeTokenEvent begins the type of a token event's record.
+const typeTokenEvent = "token_event."
+
+func (r *Rereader) committer(ctx context.Context) error {
+	ticker := time.NewTicker(r.cfg.CommitInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		if err := r.commit(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// commit is for one goroutine at a time: the committer, and after it Run's end.
+func (r *Rereader) commit(ctx context.Context) error {
+	r.mu.Lock()
+	records := slices.Collect(maps.Values(r.uncommitted))
+	clear(r.uncommitted)
+	r.mu.Unlock()
+	if len(records) == 0 {
+		return nil
+	}
+	if err := r.consumer.Commit(ctx, records); err != nil {
+		r.seen(records) // for the last try, at the end of Run
+		return fmt.Errorf("commit token events seen by re-reads: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package enrich
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// maxBehind is how many reads older than a mint's last change are too many: the server is stuck, or another chain's.
+const maxBehind = 5
+
+// What came of a mint's re-read: metric labels.
+const (
+	rereadRead      = "read"
+	rereadAbsent    = "not_a_mint"
+	rereadMalformed = "metaplex_malformed"
+	rereadBehind    = "rpc_behind"
+	rereadRefused   = "rpc_refused"
+)
+
+// Why a change leads to no re-read: metric labels.
+const (
+	rereadOld  = "old"
+	rereadFull = "full"
+)
+
+// reader makes at most CallsPerSecond calls, one after another.
+func (r *Rereader) reader(ctx context.Context) error {
+	ticker := time.NewTicker(time.Duration(float64(time.Second) / r.cfg.CallsPerSecond))
+	defer ticker.Stop()
+	delays := backoff.NewExponentialBackOff()
+	delays.InitialInterval, delays.MaxInterval = min(time.Second, r.cfg.MaxRetryDelay), r.cfg.MaxRetryDelay
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		batch := r.dirty.take(r.cfg.BatchMints, r.cfg.BatchWait, r.now())
+		if len(batch) == 0 {
+			continue
+		}
+		for _, d := range batch {
+			r.metrics.triggers.WithLabelValues(d.trigger).Inc()
+		}
+		away, err := r.readBatch(ctx, batch)
+		if err != nil {
+			return err
+		}
+		if !away {
+			delays.Reset()
+			continue
+		}
+		if err := sleep(ctx, delays.NextBackOff()); err != nil {
+			return err
+		}
+	}
+}
+
+// readBatch reads the batch and makes its facts durable in one call. When the server is away it puts the batch back and says so. Its
+// errors are the context's and Kafka's.
+func (r *Rereader) readBatch(ctx context.Context, batch []*dirtyMint) (away bool, err error) {
+	slot, accounts, err := r.call(ctx, batch, firstRead)
+	if err != nil {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		return r.failed(batch, err), nil
+	}
+	var facts []*eventspb.Enrichment
+	for i, d := range batch {
+		one := reading{slot: slot, accounts: accounts[2*i : 2*i+2], length: firstRead}
+		if cutOff(one, one.accounts[0], one.accounts[1]) {
+			one.slot, one.accounts, err = r.call(ctx, batch[i:i+1], wholeRead)
+			if ctx.Err() != nil {
+				return false, ctx.Err()
+			}
+			if err != nil {
+				r.failed(batch[i:i+1], err)
+				continue
+			}
+		}
+		facts = append(facts, r.found(d, one)...)
+	}
+	return false, r.publish(ctx, facts)
+}
+
+// found are the facts of one mint's reading.
+func (r *Rereader) found(d *dirtyMint, read reading) []*eventspb.Enrichment {
+	outcome := func(outcome string) { r.metrics.mints.WithLabelValues(outcome).Inc() }
+	if read.slot < d.slot {
+		outcome(rereadBehind)
+		if d.behind++; d.behind < maxBehind {
+			r.dirty.putBack(d, r.now())
+		}
+		return nil
+	}
+	found := factsOf(d.mint, read.slot, read.accounts[0], read.accounts[1])
+	if found.notAMint { // closed since: its event says so, this fact says nothing
+		outcome(rereadAbsent)
+		return nil
+	}
+	if found.malformed != nil {
+		outcome(rereadMalformed)
+	} else {
+		outcome(rereadRead)
+	}
+	return found.facts
+}
+
+// failed says that the server is away. A refusal is none: the mints are read after their next change.
+func (r *Rereader) failed(batch []*dirtyMint, err error) (away bool) {
+	r.logger.Warn("re-reads of changed mints fail", "mints", len(batch), "err", err)
+	for _, d := range batch {
+		if solana.Retryable(err) {
+			r.dirty.putBack(d, r.now())
+		} else {
+			r.metrics.mints.WithLabelValues(rereadRefused).Inc()
+		}
+	}
+	return solana.Retryable(err)
+}
+
+// call reads the mints and their Metaplex accounts at one slot.
+func (r *Rereader) call(ctx context.Context, batch []*dirtyMint, length uint64) (uint64, []*solana.Account, error) {
+	keys := make([]solana.Key, 0, 2*len(batch))
+	for _, d := range batch {
+		// Without an address off the curve (once in 2^256) the second key repeats the first and is no metadata account.
+		metaplex, ok := tokenaccount.MetaplexAddress(d.mint)
+		if !ok {
+			metaplex = d.mint
+		}
+		keys = append(keys, solana.Key(d.mint), solana.Key(metaplex))
+	}
+	slot, accounts, err := r.rpc.GetMultipleAccounts(ctx, keys, solana.AccountOptions{
+		Commitment: r.cfg.Commitment, DataSlice: &solana.DataSlice{Length: length},
+	})
+	if err == nil && len(accounts) != len(keys) {
+		err = fmt.Errorf("%w: %d accounts for %d keys", solana.ErrMalformed, len(accounts), len(keys))
+	}
+	switch {
+	case err == nil:
+		r.metrics.calls.WithLabelValues(rpcOK).Inc()
+	case solana.Retryable(err):
+		r.metrics.calls.WithLabelValues(rpcRetryable).Inc()
+	default:
+		r.metrics.calls.WithLabelValues(rpcRefused).Inc()
+	}
+	return slot, accounts, err
+}
+
+func (r *Rereader) publish(ctx context.Context, facts []*eventspb.Enrichment) error {
+	if len(facts) == 0 {
+		return nil
+	}
+	received := kafka.Header{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, r.now().UnixMilli(), 10)}
+	records := make([]kafka.Record, 0, len(facts))
+	for _, fact := range facts {
+		record, err := factRecord(fact, received)
+		if err != nil {
+			return err
+		}
+		records = append(records, record)
+	}
+	if err := r.producer.Produce(ctx, records...); err != nil {
+		return fmt.Errorf("write re-read accounts: %w", err)
+	}
+	return nil
+}
+
+type rereadMetrics struct {
+	calls, mints, triggers, skipped *prometheus.CounterVec
+}
+
+func newRereadMetrics(registerer prometheus.Registerer, dirty func() float64) (*rereadMetrics, error) {
+	counter := func(name, help, label string, values ...string) *prometheus.CounterVec {
+		vector := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mintlake_enrich_reread_" + name, Help: help}, []string{label})
+		for _, value := range values {
+			vector.WithLabelValues(value)
+		}
+		return vector
+	}
+	m := &rereadMetrics{
+		calls: counter("calls_total", "Calls of getMultipleAccounts for changed mints, by outcome.", "outcome", rpcOK, rpcRetryable, rpcRefused),
+		mints: counter("mints_total", "Changed mints read again, by what came of it.", "outcome",
+			rereadRead, rereadAbsent, rereadMalformed, rereadBehind, rereadRefused),
+		triggers: counter("triggers_total", "Changed mints that became due, by why.", "trigger", dueQuiet, dueMaxWait, dueDeltas),
+		skipped:  counter("skipped_total", "Changes that lead to no re-read, by why.", "why", rereadOld, rereadFull),
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_enrich_reread_waiting", Help: "Changed mints that wait for their re-read.",
+	}, dirty)
+	var problems []error
+	for _, collector := range []prometheus.Collector{m.calls, m.mints, m.triggers, m.skipped, waiting} {
+		problems = append(problems, registerer.Register(collector))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, fmt.Errorf("register re-read metrics: %w", err)
+	}
+	return m, nil
+}

@@ -1,0 +1,134 @@
+package enrich
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+)
+
+// What made a mint due: metric labels.
+const (
+	dueQuiet   = "quiet"
+	dueMaxWait = "max_wait"
+	dueDeltas  = "deltas"
+)
+
+// dirtyMint is a mint that events changed since its accounts were last read.
+type dirtyMint struct {
+	mint tokenaccount.Key
+	// first and last are when the first and the latest of those events came.
+	first, last time.Time
+	// slot is the highest of those events'.
+	slot uint64
+	// deltas are the changes of supply among them.
+	deltas int
+	// behind counts the reads that were older than slot.
+	behind int
+
+	trigger string
+	due     time.Time
+}
+
+// dirtySet remembers which mints to read and when. It lives in memory only: what it forgets, at a crash or because it is full, is read after the
+// mint's next change, and until then the registry has what the events say.
+type dirtySet struct {
+	quiet, maxWait time.Duration
+	maxDeltas      int
+	limit          int
+
+	mu    sync.Mutex
+	mints map[tokenaccount.Key]*dirtyMint
+}
+
+func newDirtySet(cfg RereadConfig) *dirtySet {
+	return &dirtySet{
+		quiet: cfg.Quiet, maxWait: cfg.MaxWait, maxDeltas: cfg.MaxDeltas, limit: cfg.MaxMints, mints: map[tokenaccount.Key]*dirtyMint{},
+	}
+}
+
+// mark remembers that an event at slot changed the mint. False when the set is full.
+func (s *dirtySet) mark(mint tokenaccount.Key, slot uint64, delta bool, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.mints[mint]
+	if d == nil {
+		if len(s.mints) >= s.limit {
+			return false
+		}
+		d = &dirtyMint{mint: mint, first: now}
+		s.mints[mint] = d
+	}
+	d.last, d.slot = now, max(d.slot, slot)
+	if delta {
+		d.deltas++
+	}
+	return true
+}
+
+// forget is for a mint that was closed.
+func (s *dirtySet) forget(mint tokenaccount.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mints, mint)
+}
+
+// putBack remembers a taken mint again, as if it had changed now; what came since it was taken counts too.
+func (s *dirtySet) putBack(d *dirtyMint, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if newer := s.mints[d.mint]; newer != nil {
+		newer.slot, newer.deltas, newer.behind = max(newer.slot, d.slot), newer.deltas+d.deltas, d.behind
+		return
+	}
+	d.first, d.last = now, now
+	s.mints[d.mint] = d
+}
+
+func (s *dirtySet) size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.mints)
+}
+
+// take removes up to limit mints that are due, the longest due first. Fewer than limit are taken only when one of them has been due for
+// patience, or has too many deltas to wait: so that mints share a call.
+func (s *dirtySet) take(limit int, patience time.Duration, now time.Time) []*dirtyMint {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var due []*dirtyMint
+	hurry := false
+	for _, d := range s.mints {
+		s.judge(d, now)
+		if d.due.After(now) {
+			continue
+		}
+		due = append(due, d)
+		hurry = hurry || d.trigger == dueDeltas || now.Sub(d.due) >= patience
+	}
+	if len(due) < limit && !hurry {
+		return nil
+	}
+	slices.SortFunc(due, func(a, b *dirtyMint) int {
+		return cmp.Or(a.due.Compare(b.due), slices.Compare(a.mint[:], b.mint[:]))
+	})
+	due = due[:min(len(due), limit)]
+	for _, d := range due {
+		delete(s.mints, d.mint)
+	}
+	return due
+}
+
+// judge says when the mint is due, and why.
+func (s *dirtySet) judge(d *dirtyMint, now time.Time) {
+	d.due, d.trigger = d.last.Add(s.quiet), dueQuiet
+	if latest := d.first.Add(s.maxWait); latest.Before(d.due) {
+		d.due, d.trigger = latest, dueMaxWait
+	}
+	// A read that was behind will be again at once: then the quiet counts.
+	if d.deltas >= s.maxDeltas && d.behind == 0 && d.due.After(now) {
+		d.due, d.trigger = now, dueDeltas
+	}
+}

@@ -1,0 +1,96 @@
+package enrich
+
+import (
+	"errors"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// findings are what a mint's two accounts say.
+type findings struct {
+	facts    []*eventspb.Enrichment
+	notAMint bool
+	// uri is the mint's metadata URI by the registry's own rules.
+	uri string
+	// metadataAccount is the mint's Metaplex account where it says something; else zero.
+	metadataAccount tokenaccount.Key
+	// malformed is set when the Metaplex account is there and cannot be read.
+	malformed error
+}
+
+// factsOf reads the accounts of a mint as they were at slot; nil = no such account. It is pure.
+func factsOf(mint tokenaccount.Key, slot uint64, mintAccount, metaplexAccount *solana.Account) findings {
+	var found findings
+	if mintAccount == nil {
+		found.refuse(mint, slot, "no account")
+		return found
+	}
+	state, err := tokenaccount.ParseMint(tokenaccount.Key(mintAccount.Owner), mintAccount.Data)
+	if err != nil {
+		found.refuse(mint, slot, whyNoMint(err))
+		return found
+	}
+	found.add(&eventspb.Enrichment{
+		Mint: mint[:], Slot: slot, Fact: &eventspb.Enrichment_MintAccount{MintAccount: state.Fact(mint)},
+	})
+	if metaplexAccount != nil && tokenaccount.Key(metaplexAccount.Owner) == tokenaccount.ProgramMetaplex {
+		found.metaplex(mint, slot, metaplexAccount.Data)
+	}
+	found.uri = currentURI(mint, found.facts)
+	return found
+}
+
+func (f *findings) add(fact *eventspb.Enrichment) { f.facts = append(f.facts, fact) }
+
+func (f *findings) refuse(mint tokenaccount.Key, slot uint64, reason string) {
+	f.notAMint = true
+	f.add(&eventspb.Enrichment{
+		Mint: mint[:], Slot: slot, Fact: &eventspb.Enrichment_NotAMint{NotAMint: &eventspb.NotAMint{Reason: reason}},
+	})
+}
+
+// metaplex adds the Metaplex account's fact. The account of another kind (a closed one has key 0) says nothing.
+func (f *findings) metaplex(mint tokenaccount.Key, slot uint64, data []byte) {
+	metadata, err := tokenaccount.ParseMetaplex(data)
+	switch {
+	case errors.Is(err, tokenaccount.ErrOtherKind):
+		return
+	case err != nil:
+		f.malformed = err
+		return
+	case metadata.Mint != mint:
+		f.malformed = errors.New("the account names another mint")
+		return
+	}
+	address, _ := tokenaccount.MetaplexAddress(mint)
+	f.metadataAccount = address
+	f.add(&eventspb.Enrichment{
+		Mint: mint[:], Slot: slot, Fact: &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: metadata.Fact(address)},
+	})
+}
+
+// whyNoMint is one of a few words: the reason is part of the fact and must not vary with the data.
+func whyNoMint(err error) string {
+	for _, known := range []error{
+		tokenaccount.ErrOtherOwner, tokenaccount.ErrOtherKind, tokenaccount.ErrUninitialized, tokenaccount.ErrMalformed,
+	} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return "unreadable"
+}
+
+// currentURI folds the facts as the registry does, so that what is fetched is what will count.
+func currentURI(mint tokenaccount.Key, facts []*eventspb.Enrichment) string {
+	var state registry.State
+	for _, enrichment := range facts {
+		for _, fact := range registry.FactsOfEnrichment(enrichment) {
+			state.Apply(fact)
+		}
+	}
+	return state.MetadataURI(mint.String())
+}

@@ -1,0 +1,162 @@
+package enrich
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+const (
+	intakeBatch = 500
+	intakeWait  = 5 * time.Millisecond
+)
+
+// job is a request on its way through the stages. One goroutine at a time holds it.
+type job struct {
+	record kafka.Record
+	entry  *entry
+	// mint is zero until the resolver has read it from account.
+	mint tokenaccount.Key
+	// account is the Metaplex account of a request that names no mint; else zero.
+	account tokenaccount.Key
+	request *eventspb.EnrichmentRequest
+
+	// behindSince is when the RPC server was first found not to have reached the request's slot.
+	behindSince time.Time
+
+	// notAMint is what the account read found.
+	notAMint bool
+
+	// uri is the document to fetch, and slot where it was known to be the mint's current one.
+	uri  string
+	slot uint64
+	// attempts at the document, the first of them at firstAttempt.
+	attempts     int
+	firstAttempt time.Time
+}
+
+// byAccount says that the request names a metadata account and no mint.
+func (j *job) byAccount() bool { return !j.account.IsZero() }
+
+// intake reads requests and hands them to the stages, as many at once as there are places.
+func (e *Enricher) intake(ctx context.Context) error {
+	for {
+		records, err := e.consumer.FetchBatch(ctx, intakeBatch, intakeWait)
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("read enrichment requests: %w", err)
+		}
+		for i := range records {
+			select {
+			case e.places <- struct{}{}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			e.metrics.inFlight.Inc()
+			if err := e.begin(ctx, &records[i]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (e *Enricher) begin(ctx context.Context, record *kafka.Record) error {
+	j := &job{record: *record, entry: e.tracker.add(record), request: &eventspb.EnrichmentRequest{}}
+	if err := proto.Unmarshal(record.Value, j.request); err != nil {
+		return e.giveUp(ctx, j, reasonBadRequest, "request does not parse")
+	}
+	if !j.name() {
+		return e.giveUp(ctx, j, reasonBadRequest, "neither a mint nor a metadata account of 32 bytes")
+	}
+	j.uri, j.slot = registry.Text(j.request.GetUri()), j.request.GetSlot()
+	e.metrics.request(j.request.GetReason())
+	switch {
+	case needsNoRead(j):
+		e.continueOffchain(j)
+	case e.rpc == nil:
+		e.metrics.skipped.WithLabelValues(skipNoUpstream).Inc()
+		e.continueOffchain(j)
+	case j.byAccount():
+		e.resolver.submit(j)
+	default:
+		e.accounts.submit(j)
+	}
+	return nil
+}
+
+// name takes from the request what it is about. The mint counts where both are given.
+func (j *job) name() bool {
+	mint, account := j.request.GetMint(), j.request.GetMetadataAccount()
+	switch {
+	case len(mint) == len(j.mint):
+		j.mint = tokenaccount.Key(mint)
+		return true
+	case len(mint) == 0 && len(account) == len(j.account):
+		j.account = tokenaccount.Key(account)
+		return j.byAccount()
+	default:
+		return false
+	}
+}
+
+// needsNoRead: ingest saw the instruction that set the URI, so the accounts would only repeat what the events say. An event that
+// names no mint says nothing to the registry: then the accounts are what tells it.
+func needsNoRead(j *job) bool {
+	return !j.byAccount() && j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_METADATA_SET && j.uri != ""
+}
+
+// continueOffchain hands the job to the off-chain stage, or ends it when there is nothing to fetch or nobody to fetch it for.
+func (e *Enricher) continueOffchain(j *job) {
+	switch {
+	case j.uri == "", j.mint.IsZero():
+		e.complete(j)
+	case !e.cfg.OffchainEnabled:
+		e.metrics.skipped.WithLabelValues(skipOffchainDisabled).Inc()
+		e.complete(j)
+	default:
+		e.offchain.submit(j)
+	}
+}
+
+// committer commits in intervals what is answered without a gap.
+func (e *Enricher) committer(ctx context.Context) error {
+	ticker := time.NewTicker(e.cfg.CommitInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		if err := e.commit(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// commit is for one goroutine at a time: the committer, and after it Run's end. What could not be committed is kept for the next call, or
+// a stop in the middle of a commit would forget what is answered.
+func (e *Enricher) commit(ctx context.Context) error {
+	for _, record := range e.tracker.take() {
+		e.uncommitted[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] = record
+	}
+	if len(e.uncommitted) == 0 {
+		return nil
+	}
+	if err := e.consumer.Commit(ctx, slices.Collect(maps.Values(e.uncommitted))); err != nil {
+		return fmt.Errorf("commit enrichment requests: %w", err)
+	}
+	clear(e.uncommitted)
+	return nil
+}

@@ -1,0 +1,226 @@
+package logos
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/imageload"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// work makes checks until ctx ends or Kafka refuses for good.
+func (m *Machine) work(ctx context.Context) error {
+	for {
+		j, release, err := m.queue.Pop(ctx)
+		if err != nil {
+			return err //nolint:wrapcheck // the caller's own context
+		}
+		m.metrics.started(m.deps.Now().Sub(j.due))
+		err = m.check(ctx, j.mint)
+		release()
+		if err != nil {
+			return err
+		}
+		m.awaken()
+	}
+}
+
+// check makes one attempt. It writes a fact when the attempt says something, else it puts the next attempt off.
+func (m *Machine) check(ctx context.Context, mint mintKey) error {
+	e := m.table.view(mint)
+	url := e.url()
+	if url == "" {
+		m.table.done(mint, m.plan)
+		return nil
+	}
+	request := imageload.Request{URL: url, Anew: e.override.Purge > e.last.GetPurge()}
+	if e.checked() && len(e.last.GetContentHash()) > 0 {
+		request.ETag, request.LastModified = e.last.GetEtag(), e.last.GetLastModified()
+	}
+	image, err := m.deps.Loader.Load(ctx, request)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	m.metrics.checks.WithLabelValues(string(fetch.ClassOf(err))).Inc()
+	if delay, again := m.another(&e, err); again {
+		m.table.done(mint, func(held *entry) time.Time {
+			if held.url() != url {
+				return m.plan(held)
+			}
+			if !m.free(err) {
+				held.attempts++
+			}
+			return m.deps.Now().Add(delay)
+		})
+		return nil
+	}
+	check := m.conclude(&e, url, image, err)
+	enrichment := &eventspb.Enrichment{Mint: mint[:], Slot: e.slot(), Order: &check.Check, Fact: &eventspb.Enrichment_Logo{Logo: check}}
+	if err := m.publish(ctx, enrichment); err != nil {
+		return err
+	}
+	m.table.done(mint, func(held *entry) time.Time {
+		held.attempts = 0
+		held.foldCheck(enrichment.GetSlot(), check)
+		return m.plan(held)
+	})
+	return nil
+}
+
+// another says whether the logo deserves another attempt before anything is said of it, and after how long. A host that asked for time costs no
+// attempt; one that is down costs one and no request.
+func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
+	var failed *fetch.Error
+	switch {
+	case !errors.As(err, &failed) || !fetch.Retryable(err):
+		return 0, false
+	case failed.Class == fetch.ClassHostPaused:
+		return jitter(max(failed.RetryAfter, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
+	case failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.DownPatience:
+		// A short outage, the host's or ours, must not make broken logos of all that wait for the host.
+		return jitter(max(failed.RetryAfter, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
+	case failed.RetryAfter > 0 && failed.Class == fetch.ClassHTTPStatus && e.attempts+1 < 4*m.cfg.Attempts:
+		// Asked to wait: that is no sign of a broken logo, up to a point.
+		return jitter(failed.RetryAfter, e.mint, uint64(e.attempts), 0, 0.5), true
+	case e.attempts+1 >= m.cfg.Attempts:
+		return 0, false
+	}
+	// Also of a host that is down for longer: the attempt costs no request then, and a dead host's tokens are told to be broken soon.
+	delay := m.cfg.AttemptDelay << (2 * e.attempts)
+	return jitter(delay, e.mint, uint64(e.attempts), 0, 0.5), true
+}
+
+// free says that a failure costs no attempt: nothing was asked, because the host wants time or is down for a short while.
+func (m *Machine) free(err error) bool {
+	var failed *fetch.Error
+	return errors.As(err, &failed) &&
+		(failed.Class == fetch.ClassHostPaused || failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.DownPatience)
+}
+
+// conclude makes the fact of a check.
+func (m *Machine) conclude(e *entry, url string, image *imageload.Image, err error) *eventspb.Logo {
+	now := m.deps.Now()
+	check := &eventspb.Logo{Url: url, Check: e.last.GetCheck() + 1, CheckedAtMs: now.UnixMilli(), Purge: e.override.Purge}
+	same := e.checked()
+	if same {
+		keepGood(check, e.last)
+	}
+	if err == nil {
+		check.Status = eventspb.LogoStatus_LOGO_STATUS_OK
+		if !image.NotModified {
+			setGood(check, image)
+		}
+		recheck := m.cfg.Recheck
+		if immutable(url) || check.GetContentVerified() {
+			recheck *= 4
+		}
+		check.NextCheckAtMs = now.Add(jitter(recheck, e.mint, check.GetCheck(), -0.2, 0.2)).UnixMilli()
+		if strings.HasPrefix(strings.ToLower(url), "data:") {
+			check.NextCheckAtMs = 0 // nothing can become of it
+		}
+		return check
+	}
+	check.Status = eventspb.LogoStatus_LOGO_STATUS_BROKEN
+	check.ErrorClass = string(fetch.ClassOf(err))
+	var failed *fetch.Error
+	if errors.As(err, &failed) {
+		check.HttpStatus = uint32(failed.Status)
+	}
+	check.Failures = 1
+	if same {
+		check.Failures = min(e.last.GetFailures(), math.MaxUint32-1) + 1
+	}
+	delay := m.cfg.Retry
+	if !fetch.Retryable(err) {
+		delay = min(6*delay, m.cfg.MaxRetry)
+	}
+	for range check.GetFailures() - 1 {
+		if delay *= 2; delay >= m.cfg.MaxRetry {
+			delay = m.cfg.MaxRetry
+			break
+		}
+	}
+	check.NextCheckAtMs = now.Add(jitter(delay, e.mint, check.GetCheck(), -0.2, 0.2)).UnixMilli()
+	return check
+}
+
+func immutable(url string) bool {
+	return strings.HasPrefix(strings.ToLower(url), "ipfs:") || strings.HasPrefix(strings.ToLower(url), "ar:")
+}
+
+// keepGood carries over what is known of the last good bytes.
+func keepGood(check, last *eventspb.Logo) {
+	check.ContentHash, check.ContentType, check.Size = last.GetContentHash(), last.GetContentType(), last.GetSize()
+	check.Width, check.Height, check.PerceptualHash = last.GetWidth(), last.GetHeight(), last.PerceptualHash
+	check.Animated, check.ContentVerified = last.GetAnimated(), last.GetContentVerified()
+	check.Etag, check.LastModified = last.GetEtag(), last.GetLastModified()
+}
+
+func setGood(check *eventspb.Logo, image *imageload.Image) {
+	check.ContentHash, check.ContentType, check.Size = image.Key[:], image.Type, uint64(image.Size)
+	check.Width, check.Height, check.PerceptualHash = uint32(image.Width), uint32(image.Height), image.PerceptualHash
+	check.Animated, check.ContentVerified = image.Animated, image.Verified
+	check.Etag, check.LastModified = image.ETag, image.LastModified
+}
+
+// plan is when an entry is due.
+func (m *Machine) plan(e *entry) time.Time {
+	now := m.deps.Now()
+	switch {
+	case e.url() == "":
+		return time.Time{}
+	case !e.checked():
+		return now
+	case e.last.GetNextCheckAtMs() == 0 && e.last.GetCheckedAtMs() != 0:
+		return time.Time{} // never again
+	case e.last.GetNextCheckAtMs() == 0:
+		// Another node's word, without a plan: some time within the interval.
+		return now.Add(jitter(m.cfg.Recheck, e.mint, 0, -1, 0))
+	}
+	return time.UnixMilli(e.last.GetNextCheckAtMs())
+}
+
+// jitter moves a duration by a part of it between low and high, by the mint and a number: chance without a source of chance.
+func jitter(d time.Duration, mint mintKey, salt uint64, low, high float64) time.Duration {
+	hash := fnv.New64a()
+	_, _ = hash.Write(mint[:])
+	_, _ = hash.Write(binary.LittleEndian.AppendUint64(nil, salt))
+	// FNV's high bits hardly move with the last bytes: fold them.
+	mixed := hash.Sum64() * 0x9e3779b97f4a7c15
+	part := low + (high-low)*float64(mixed>>11)/(1<<53)
+	return d + time.Duration(part*float64(d))
+}
+
+// publish makes the fact of a check durable.
+func (m *Machine) publish(ctx context.Context, enrichment *eventspb.Enrichment) error {
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(enrichment)
+	if err != nil {
+		return fmt.Errorf("encode logo fact: %w", err)
+	}
+	err = m.deps.Producer.Produce(ctx, kafka.Record{
+		Topic: schemas.TopicEnrichments, Key: []byte(tokenaccount.Key(enrichment.GetMint()).String()), Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte("enrichment.logo")},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+			{Key: schemas.HeaderPosition, Value: fmt.Appendf(nil, "%016x%016x", enrichment.GetSlot(), enrichment.GetOrder())},
+			{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, m.deps.Now().UnixMilli(), 10)},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("write logo fact: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package logos
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/registry"
+)
+
+type metrics struct {
+	checks *prometheus.CounterVec
+	// age of the last check when it began, in nanoseconds behind its due time.
+	age atomic.Int64
+}
+
+func newMetrics(registerer prometheus.Registerer, machine *Machine) (*metrics, error) {
+	m := &metrics{checks: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_logos_checks_total", Help: "Attempts to fetch a logo, by class of outcome.",
+	}, []string{"class"})}
+	for _, class := range fetch.Classes() {
+		m.checks.WithLabelValues(string(class))
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	gauge := func(name, help string, labels prometheus.Labels, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "mintlake_logos_" + name, Help: help, ConstLabels: labels}, value)
+	}
+	collectors := []prometheus.Collector{
+		m.checks,
+		gauge("waiting", "Logos that are due and wait for a worker.", nil, func() float64 { return float64(machine.queue.Waiting()) }),
+		gauge("queue_age_seconds", "How long the check that began last had been due; 0 when none waits.", nil, func() float64 {
+			if machine.queue.Waiting() == 0 {
+				return 0
+			}
+			return time.Duration(m.age.Load()).Seconds()
+		}),
+	}
+	for _, status := range []string{registry.LogoOK, registry.LogoUnchecked, registry.LogoBroken, registry.LogoMissing} {
+		collectors = append(collectors, gauge("tokens", "Tokens that ever named a logo, by its status.", prometheus.Labels{"status": status},
+			func() float64 { return float64(machine.table.count(status)) }))
+	}
+	var problems []error
+	for _, collector := range collectors {
+		problems = append(problems, registerer.Register(collector))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, fmt.Errorf("register logo metrics: %w", err)
+	}
+	return m, nil
+}
+
+func (m *metrics) started(age time.Duration) { m.age.Store(int64(max(age, 0))) }

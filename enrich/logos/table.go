@@ -1,0 +1,273 @@
+package logos
+
+import (
+	"container/heap"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+type mintKey [32]byte
+
+// entry is what is known of one mint's logo. It folds the topic's facts by the registry's rules: of documents the one of the highest slot, of
+// lists the first by name, an operator's decision before both, of checks the one of the highest slot and number.
+type entry struct {
+	documentSlot uint64
+	document     string // the image's URL that the document names
+	hasDocument  bool
+	lists        []listed // sorted by name
+	override     registry.LogoOverride
+	overriddenAt uint64
+	last         *eventspb.Logo // the check that holds; nil before the first
+	lastSlot     uint64
+
+	// attempts that failed since the last check was written.
+	attempts int
+	// due is when to check next; queued says that a worker has it or will.
+	due    time.Time
+	queued bool
+	place  int // in the heap, -1 = not in it
+	mint   mintKey
+}
+
+type listed struct {
+	list    string
+	version uint64
+	url     string
+}
+
+// url is the token's current logo URL, empty for none.
+func (e *entry) url() string {
+	own := e.document
+	for i := 0; own == "" && i < len(e.lists); i++ {
+		own = e.lists[i].url
+	}
+	return e.override.Apply(own)
+}
+
+// checked says that the last check is about the current URL, and knew of the last purge.
+func (e *entry) checked() bool {
+	return e.last != nil && e.last.GetUrl() == e.url() && e.last.GetPurge() >= e.override.Purge
+}
+
+// slot is where the next check's fact stands: not before anything that is known of the logo.
+func (e *entry) slot() uint64 { return max(e.documentSlot, e.lastSlot) }
+
+// table is all entries and the order in which they are due.
+type table struct {
+	mu      sync.Mutex
+	entries map[mintKey]*entry
+	heap    dueHeap
+	counts  map[string]int // by status
+}
+
+func newTable() *table {
+	return &table{entries: map[mintKey]*entry{}, counts: map[string]int{}}
+}
+
+func (t *table) size() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.entries)
+}
+
+// apply folds a fact in. plan says when to check an entry whose URL or last check changed; the zero time is never.
+func (t *table) apply(enrichment *eventspb.Enrichment, plan func(*entry) time.Time) {
+	if len(enrichment.GetMint()) != len(mintKey{}) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := mintKey(enrichment.GetMint())
+	e := t.entries[key]
+	if e == nil {
+		if !names(enrichment) {
+			return
+		}
+		e = &entry{mint: key, place: -1}
+		t.entries[key] = e
+		t.counts[e.status()]++
+	}
+	before, wasChecked, check := e.url(), e.checked(), e.last.GetCheck()
+	t.counts[e.status()]--
+	e.fold(enrichment)
+	t.counts[e.status()]++
+	if e.url() == before && e.checked() == wasChecked && e.last.GetCheck() == check {
+		return
+	}
+	if e.url() != before || !e.checked() {
+		e.attempts = 0
+	}
+	t.put(e, plan(e))
+}
+
+// names says that a fact can be the first that is told of a logo.
+func names(enrichment *eventspb.Enrichment) bool {
+	switch fact := enrichment.GetFact().(type) {
+	case *eventspb.Enrichment_Offchain:
+		return fact.Offchain.GetImage() != ""
+	case *eventspb.Enrichment_TokenListEntry:
+		return fact.TokenListEntry.GetLogoUri() != ""
+	case *eventspb.Enrichment_LogoOverride, *eventspb.Enrichment_Logo, *eventspb.Enrichment_Facts:
+		return true
+	}
+	return false
+}
+
+func (e *entry) fold(enrichment *eventspb.Enrichment) {
+	slot := enrichment.GetSlot()
+	switch fact := enrichment.GetFact().(type) {
+	case *eventspb.Enrichment_Offchain:
+		e.foldDocument(slot, registry.Text([]byte(fact.Offchain.GetImage())))
+	case *eventspb.Enrichment_TokenListEntry:
+		entry := fact.TokenListEntry
+		e.foldList(listed{entry.GetList(), entry.GetVersion(), registry.Text([]byte(entry.GetLogoUri()))})
+	case *eventspb.Enrichment_LogoOverride:
+		e.foldOverride(fact.LogoOverride.GetVersion(), registry.LogoOverride{
+			URL: fact.LogoOverride.GetUrl(), None: fact.LogoOverride.GetNone(), Purge: fact.LogoOverride.GetPurge(),
+		})
+	case *eventspb.Enrichment_Logo:
+		e.foldCheck(slot, fact.Logo)
+	case *eventspb.Enrichment_Facts:
+		e.foldImported(enrichment)
+	}
+}
+
+func (e *entry) foldDocument(slot uint64, image string) {
+	// Two documents of one slot are ordered by the registry bytewise; here the later one read holds, and a check of the other's URL does no
+	// harm: it does not count.
+	if e.hasDocument && slot < e.documentSlot {
+		return
+	}
+	e.hasDocument, e.documentSlot, e.document = true, slot, image
+}
+
+func (e *entry) foldList(entry listed) {
+	i, had := slices.BinarySearchFunc(e.lists, entry.list, func(l listed, name string) int { return strings.Compare(l.list, name) })
+	switch {
+	case !had:
+		e.lists = slices.Insert(e.lists, i, entry)
+	case entry.version >= e.lists[i].version:
+		e.lists[i] = entry
+	}
+}
+
+func (e *entry) foldOverride(version uint64, override registry.LogoOverride) {
+	if version >= e.overriddenAt {
+		e.overriddenAt, e.override = version, override
+	}
+}
+
+func (e *entry) foldCheck(slot uint64, check *eventspb.Logo) {
+	if e.last != nil && (slot < e.lastSlot || slot == e.lastSlot && check.GetCheck() <= e.last.GetCheck()) {
+		return
+	}
+	if check.GetUrl() == e.document {
+		check.Url = e.document // one string for both: there are millions
+	}
+	e.lastSlot, e.last = slot, check
+}
+
+// status is what the registry says, see registry.State.Token.
+func (e *entry) status() string {
+	switch {
+	case e.url() == "":
+		return registry.LogoMissing
+	case !e.checked():
+		return registry.LogoUnchecked
+	case e.last.GetStatus() == eventspb.LogoStatus_LOGO_STATUS_OK:
+		return registry.LogoOK
+	}
+	return registry.LogoBroken
+}
+
+// put sets when an entry is due. One that a worker has is planned when the worker is done.
+func (t *table) put(e *entry, due time.Time) {
+	e.due = due
+	switch {
+	case e.queued:
+	case due.IsZero() && e.place >= 0:
+		heap.Remove(&t.heap, e.place)
+	case due.IsZero():
+	case e.place >= 0:
+		heap.Fix(&t.heap, e.place)
+	default:
+		heap.Push(&t.heap, e)
+	}
+}
+
+// next takes an entry that is due; without one, the url is empty and left is how long until there may be.
+func (t *table) next(now time.Time) (j job, url string, left time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.heap) > 0 {
+		e := t.heap[0]
+		if left := e.due.Sub(now); left > 0 {
+			return job{}, "", left
+		}
+		heap.Pop(&t.heap)
+		if url := e.url(); url != "" {
+			e.queued = true
+			return job{mint: e.mint, due: e.due}, url, 0
+		}
+	}
+	return job{}, "", time.Hour
+}
+
+// view is an entry as a worker sees it.
+func (t *table) view(mint mintKey) entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	seen := *t.entries[mint]
+	seen.lists = slices.Clone(seen.lists)
+	return seen
+}
+
+// done ends a worker's turn: change is made to the entry, then it is planned.
+func (t *table) done(mint mintKey, change func(*entry) time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.entries[mint]
+	e.queued = false
+	t.counts[e.status()]--
+	due := change(e)
+	t.counts[e.status()]++
+	t.put(e, due)
+}
+
+func (t *table) count(status string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.counts[status]
+}
+
+// dueHeap is a heap by due time.
+type dueHeap []*entry
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+
+// Push implements heap.Interface.
+func (h *dueHeap) Push(x any) {
+	e := x.(*entry)
+	e.place = len(*h)
+	*h = append(*h, e)
+}
+
+// Pop implements heap.Interface.
+func (h *dueHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	e.place = -1
+	return e
+}

@@ -1,0 +1,118 @@
+package enrich
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Reasons of dead letters: metric labels, and how a dead letter's reason begins.
+const (
+	reasonBadRequest = "bad_request"
+	reasonRPC        = "rpc_refused"
+	reasonRPCBehind  = "rpc_behind"
+	reasonMetaplex   = "metaplex_malformed"
+	reasonOffchain   = "offchain"
+)
+
+// Why a part of a request was not done: metric labels.
+const (
+	skipNoUpstream       = "no_upstream"
+	skipOffchainDisabled = "offchain_disabled"
+)
+
+// What answered a request instead of another read: metric labels.
+const (
+	dedupMetadataAccount  = "metadata_account"
+	dedupUnresolved       = "unresolved"
+	dedupAccounts         = "accounts"
+	dedupNotAMint         = "not_a_mint"
+	dedupOffchain         = "offchain"
+	dedupOffchainFailures = "offchain_failed"
+)
+
+// Outcomes of RPC calls: metric labels.
+const (
+	rpcOK        = "ok"
+	rpcRetryable = "retryable"
+	rpcRefused   = "refused"
+)
+
+type metrics struct {
+	requests    *prometheus.CounterVec
+	facts       *prometheus.CounterVec
+	rpcCalls    *prometheus.CounterVec
+	fetches     *prometheus.CounterVec
+	resolutions *prometheus.CounterVec
+	skipped     *prometheus.CounterVec
+	dedup       *prometheus.CounterVec
+	deadLetters *prometheus.CounterVec
+	queueAge    prometheus.GaugeFunc
+	inFlight    prometheus.Gauge
+	answerAge   *prometheus.HistogramVec
+}
+
+func newMetrics(registerer prometheus.Registerer, queueAge func() float64) (*metrics, error) {
+	counter := func(name, help, label string, values ...string) *prometheus.CounterVec {
+		vector := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mintlake_enrich_" + name, Help: help}, []string{label})
+		for _, value := range values {
+			vector.WithLabelValues(value)
+		}
+		return vector
+	}
+	classes := make([]string, 0, len(fetch.Classes()))
+	for _, class := range fetch.Classes() {
+		classes = append(classes, string(class))
+	}
+	m := &metrics{
+		requests: counter("requests_total", "Enrichment requests read, by reason.", "reason"),
+		facts: counter("facts_total", "Facts written, by kind.", "kind",
+			"mint_account", "metaplex_account", "offchain", "not_a_mint"),
+		rpcCalls:    counter("rpc_calls_total", "Calls of getMultipleAccounts, by outcome.", "outcome", rpcOK, rpcRetryable, rpcRefused),
+		fetches:     counter("fetches_total", "Attempts to fetch off-chain metadata, by class of outcome.", "class", classes...),
+		resolutions: counter("resolutions_total", "Metadata accounts read for the mint that they name, by outcome.", "outcome", outcomes()...),
+		skipped: counter("skipped_total", "Parts of requests not done because they are not configured, by why.", "why",
+			skipNoUpstream, skipOffchainDisabled),
+		dedup: counter("dedup_hits_total", "Parts of requests that an earlier answer covers, by what answered.", "what",
+			dedupMetadataAccount, dedupUnresolved, dedupAccounts, dedupNotAMint, dedupOffchain, dedupOffchainFailures),
+		deadLetters: counter("dead_letters_total", "Dead letters written, by reason.", "reason",
+			reasonBadRequest, reasonRPC, reasonRPCBehind, reasonMetaplex, reasonOffchain),
+		queueAge: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "mintlake_enrich_queue_age_seconds", Help: "Age of the oldest request that is read and not answered.",
+		}, queueAge),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "mintlake_enrich_in_flight", Help: "Requests that are read and not answered.",
+		}),
+		answerAge: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "mintlake_enrich_answer_age_seconds", Help: "Time from a request's record to its durable fact, by stage.",
+			Buckets: []float64{.02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60, 300},
+		}, []string{"stage"}),
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	var problems []error
+	for _, collector := range []prometheus.Collector{
+		m.requests, m.facts, m.rpcCalls, m.fetches, m.resolutions, m.skipped, m.dedup, m.deadLetters, m.queueAge, m.inFlight, m.answerAge,
+	} {
+		problems = append(problems, registerer.Register(collector))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, fmt.Errorf("register enrich metrics: %w", err)
+	}
+	return m, nil
+}
+
+// request counts by the enumeration's short name; numbers of a newer writer count as unknown, so that labels stay few.
+func (m *metrics) request(reason eventspb.RequestReason) {
+	name, known := eventspb.RequestReason_name[int32(reason)]
+	if !known {
+		name = "unknown"
+	}
+	m.requests.WithLabelValues(strings.ToLower(strings.TrimPrefix(name, "REQUEST_REASON_"))).Inc()
+}

@@ -1,0 +1,285 @@
+package enrich
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Bounds of what is kept of a document, in bytes. Longer text is cut at a rune, a longer URL is dropped: half of one is none.
+const (
+	maxName        = 256
+	maxSymbol      = 64
+	maxDescription = 4096
+	maxURL         = 2048
+	maxDataURL     = 16 << 10
+	maxExtensions  = 32
+	maxKey         = 64
+	maxValue       = 1024
+	maxTags        = 32
+	maxTag         = 64
+	maxReason      = 500
+	maxRaw         = 16 << 10
+)
+
+// topLevelLinks are links that launchpads write beside the name instead of under extensions.
+var topLevelLinks = []string{"website", "twitter", "telegram", "discord", "medium", "github", "coingeckoId"}
+
+// normalise reads an off-chain metadata document as it is found in the wild: any member may be missing or of another type, and is
+// then left out; nothing makes the whole document fail but not being an object. It is pure. Errors are *fetch.Error of
+// fetch.ClassNotJSON.
+func normalise(uri string, body []byte) (*eventspb.OffchainMetadata, error) {
+	document, ok := decodeObject(body)
+	if !ok {
+		return nil, &fetch.Error{Class: fetch.ClassNotJSON, Err: errNotAnObject}
+	}
+	return &eventspb.OffchainMetadata{
+		Uri:         []byte(uri),
+		Name:        validText(scalar(document["name"]), maxName),
+		Symbol:      validText(scalar(document["symbol"]), maxSymbol),
+		Description: validText(scalar(document["description"]), maxDescription),
+		Image:       imageOf(document),
+		ExternalUrl: webURL(firstString(document, "external_url", "externalUrl")),
+		Extensions:  extensionsOf(document),
+		Tags:        tagsOf(document["tags"]),
+	}, nil
+}
+
+type notAnObjectError struct{}
+
+func (notAnObjectError) Error() string { return "no JSON object" }
+
+var errNotAnObject = notAnObjectError{}
+
+// decodeObject takes an object, or a list that begins with one. Numbers stay text: nothing is lost to floating point.
+func decodeObject(body []byte) (map[string]any, bool) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, false
+	}
+	if list, ok := value.([]any); ok && len(list) > 0 {
+		value = list[0]
+	}
+	object, ok := value.(map[string]any)
+	return object, ok
+}
+
+// scalar is the text of a string or a number; tokens named 420 write it without quotes.
+func scalar(value any) string {
+	switch value := value.(type) {
+	case string:
+		return value
+	case json.Number:
+		return value.String()
+	}
+	return ""
+}
+
+func firstString(object map[string]any, names ...string) string {
+	for _, name := range names {
+		if text, ok := object[name].(string); ok && strings.TrimSpace(text) != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// imageOf is the logo's URL: image, one of its other names, or the first image among properties.files.
+func imageOf(document map[string]any) string {
+	if image := imageURL(firstString(document, "image", "image_url", "imageUrl", "logo", "logoURI", "icon")); image != "" {
+		return image
+	}
+	if nested, ok := document["image"].(map[string]any); ok {
+		if image := imageURL(firstString(nested, "uri", "url", "href", "src")); image != "" {
+			return image
+		}
+	}
+	properties, _ := document["properties"].(map[string]any)
+	if image := imageURL(firstString(properties, "image")); image != "" {
+		return image
+	}
+	files, _ := properties["files"].([]any)
+	for _, entry := range files {
+		if text, ok := entry.(string); ok {
+			entry = map[string]any{"uri": text}
+		}
+		file, _ := entry.(map[string]any)
+		kind := strings.ToLower(firstString(file, "type"))
+		if kind != "" && !strings.HasPrefix(kind, "image/") {
+			continue
+		}
+		if image := imageURL(firstString(file, "uri", "url", "cdn_uri")); image != "" {
+			return image
+		}
+	}
+	return ""
+}
+
+// imageURL keeps what a fetcher can make something of: a URL, a content identifier, a data URI of an image. Whether it can be fetched
+// is for the fetcher to find out.
+func imageURL(text string) string {
+	text = cleanURL(text)
+	lower := strings.ToLower(text[:min(len(text), 16)])
+	switch {
+	case strings.HasPrefix(lower, "data:image/"):
+		if len(text) <= maxDataURL {
+			return text
+		}
+		return ""
+	case len(text) > maxURL, hasActiveScheme(lower):
+		return ""
+	}
+	return text
+}
+
+// webURL keeps absolute http and https URLs, which is what a link in a page may be.
+func webURL(text string) string {
+	text = cleanURL(text)
+	if len(text) > maxURL {
+		return ""
+	}
+	parsed, err := url.Parse(text)
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
+		return ""
+	}
+	return text
+}
+
+// cleanURL drops what pads URLs, and any control characters inside, which browsers drop too.
+func cleanURL(text string) string {
+	text = strings.ToValidUTF8(text, "")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, text)
+	return strings.TrimSpace(text)
+}
+
+// hasActiveScheme says that a browser would run text as a link instead of following it.
+func hasActiveScheme(lower string) bool {
+	for _, scheme := range []string{"javascript:", "vbscript:", "data:", "file:", "blob:"} {
+		if strings.HasPrefix(lower, scheme) {
+			return true
+		}
+	}
+	return false
+}
+
+// extensionsOf gathers links: the members of extensions that are strings, then the links at the top level that it does not name. Of
+// too many the first by name are kept, the well-known ones before all others.
+func extensionsOf(document map[string]any) map[string]string {
+	links := map[string]string{}
+	for _, name := range topLevelLinks {
+		addLink(links, name, document[name])
+	}
+	nested, _ := document["extensions"].(map[string]any)
+	names := make([]string, 0, len(nested))
+	for name := range nested {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if known := boolOrder(slices.Contains(topLevelLinks, a), slices.Contains(topLevelLinks, b)); known != 0 {
+			return known
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range names {
+		addLink(links, name, nested[name])
+	}
+	if len(links) == 0 {
+		return nil
+	}
+	return links
+}
+
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+func addLink(links map[string]string, name string, value any) {
+	text, ok := value.(string)
+	if !ok {
+		return
+	}
+	name, text = validText(name, maxKey), cleanURL(text)
+	if _, had := links[name]; name == "" || text == "" || len(text) > maxValue || hasActiveScheme(strings.ToLower(text)) ||
+		(!had && len(links) >= maxExtensions) {
+		return
+	}
+	links[name] = text
+}
+
+// tagsOf takes a list of strings, or one string with commas.
+func tagsOf(value any) []string {
+	var found []string
+	switch value := value.(type) {
+	case string:
+		found = strings.Split(value, ",")
+	case []any:
+		for _, entry := range value {
+			if text, ok := entry.(string); ok {
+				found = append(found, text)
+			}
+		}
+	}
+	var tags []string
+	for _, text := range found {
+		tag := validText(text, maxTag)
+		if tag == "" || slices.Contains(tags, tag) {
+			continue
+		}
+		if tags = append(tags, tag); len(tags) == maxTags {
+			break
+		}
+	}
+	return tags
+}
+
+// validText makes text fit to store: valid UTF-8, no control characters but line breaks and tabs, trimmed, at most limit bytes.
+func validText(text string, limit int) string {
+	if len(text) > 4*limit {
+		text = text[:4*limit] // the rest could not be kept; a rune cut here is replaced and then cut below
+	}
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	text = strings.TrimSpace(text)
+	if len(text) > limit {
+		cut := limit
+		for cut > 0 && !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = strings.TrimSpace(text[:cut])
+	}
+	return text
+}
+
+// keepRaw keeps the document as it came beside what was made of it: for analysts, and for rules that are yet to be written.
+func keepRaw(document *eventspb.OffchainMetadata, response *fetch.Response) {
+	raw := bytes.ToValidUTF8(response.Body, []byte("\uFFFD"))
+	cut := min(len(raw), maxRaw)
+	for cut > 0 && cut < len(raw) && !utf8.RuneStart(raw[cut]) {
+		cut--
+	}
+	document.Raw, document.RawSize, document.ContentVerified = bytes.Clone(raw[:cut]), uint64(len(response.Body)), response.Verified
+}

@@ -1,0 +1,138 @@
+package enrich
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+func normal(t *testing.T, body string) *eventspb.OffchainMetadata {
+	t.Helper()
+	document, err := normalise("u", []byte(body))
+	require.NoError(t, err, body)
+	require.Equal(t, "u", string(document.GetUri()))
+	document.Uri = nil
+	return document
+}
+
+func TestNormalise(t *testing.T) {
+	type want = eventspb.OffchainMetadata
+	for name, test := range map[string]struct {
+		body string
+		want *want
+	}{
+		"pump.fun": {
+			`{"name":"Dog","symbol":"DOG","description":"much","image":"https://ipfs.io/ipfs/Qm","showName":true,"createdOn":"https://pump.fun",
+			  "twitter":"https://x.com/dog","telegram":"https://t.me/dog","website":"https://dog.test"}`,
+			&want{
+				Name: "Dog", Symbol: "DOG", Description: "much", Image: "https://ipfs.io/ipfs/Qm",
+				Extensions: map[string]string{"twitter": "https://x.com/dog", "telegram": "https://t.me/dog", "website": "https://dog.test"},
+			},
+		},
+		"nested extensions win over the top level": {
+			`{"website":"https://top.test","extensions":{"website":"https://nested.test","discord":"x","n":1,"b":true,"z":null,"o":{"a":"b"},"e":""}}`,
+			&want{Extensions: map[string]string{"website": "https://nested.test", "discord": "x"}},
+		},
+		"wrong types everywhere": {
+			`{"name":420,"symbol":{"a":1},"description":["x"],"image":7,"external_url":false,"extensions":"x","tags":{"a":1},"properties":[],"twitter":["x"]}`,
+			&want{Name: "420"},
+		},
+		"huge numbers":            {`{"name":123456789012345678901234567890,"symbol":1e999}`, &want{Name: "123456789012345678901234567890", Symbol: "1e999"}},
+		"null document members":   {`{"name":null,"image":null,"extensions":null,"tags":null,"properties":null}`, &want{}},
+		"empty":                   {`{}`, &want{}},
+		"a list of one":           {`[{"name":"x"}]`, &want{Name: "x"}},
+		"duplicate members":       {`{"name":"a","name":"b"}`, &want{Name: "b"}},
+		"padding and controls":    {`{"name":" \u0000a\u0007b \n","symbol":"\u0000\u0000"}`, &want{Name: "ab"}},
+		"line breaks are kept":    {`{"description":"a\nb\tc"}`, &want{Description: "a\nb\tc"}},
+		"invalid UTF-8":           {"{\"name\":\"a\xffb\"}", &want{Name: "a\uFFFDb"}},
+		"image in files":          {`{"properties":{"files":[{"uri":"https://a.test/v.mp4","type":"video/mp4"},{"uri":"https://a.test/i.png","type":"image/png"}]}}`, &want{Image: "https://a.test/i.png"}},
+		"image in untyped files":  {`{"properties":{"files":["https://a.test/i.png"]}}`, &want{Image: "https://a.test/i.png"}},
+		"image in properties":     {`{"properties":{"image":"ar://x"}}`, &want{Image: "ar://x"}},
+		"image object":            {`{"image":{"uri":"https://a.test/i.png"}}`, &want{Image: "https://a.test/i.png"}},
+		"image by another name":   {`{"image":"  ","logoURI":"https://a.test/l.png"}`, &want{Image: "https://a.test/l.png"}},
+		"bare CID image":          {`{"image":"QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbDG"}`, &want{Image: "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbDG"}},
+		"data image":              {`{"image":"data:image/png;base64,AAAA"}`, &want{Image: "data:image/png;base64,AAAA"}},
+		"data page is no image":   {`{"image":"data:text/html,<script>"}`, &want{}},
+		"script is no link":       {`{"external_url":"javascript:alert(1)","image":"JavaScript:x","website":" java\u0000script:alert(1)","extensions":{"twitter":"data:text/html,x","vb":"vbscript:x"}}`, &want{}},
+		"external_url":            {`{"external_url":" https://a.test/x "}`, &want{ExternalUrl: "https://a.test/x"}},
+		"external_url, no scheme": {`{"external_url":"a.test"}`, &want{}},
+		"externalUrl":             {`{"externalUrl":"http://a.test"}`, &want{ExternalUrl: "http://a.test"}},
+		"tags":                    {`{"tags":["meme"," meme ","",1,null,"dog"]}`, &want{Tags: []string{"meme", "dog"}}},
+		"tags as one string":      {`{"tags":"meme, dog,,"}`, &want{Tags: []string{"meme", "dog"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := normal(t, test.body)
+			require.True(t, proto.Equal(test.want, got), "want %v\ngot  %v", test.want, got)
+		})
+	}
+}
+
+func TestNormaliseBounds(t *testing.T) {
+	long := strings.Repeat("é", 100_000)
+	extensions, tags := map[string]string{"telegram": "https://t.me/kept"}, []string{}
+	for i := range 1000 {
+		extensions[fmt.Sprintf("a%04d", i)] = "v"
+		tags = append(tags, fmt.Sprint("tag", i))
+	}
+	extensions["0long"] = long
+	body, err := json.Marshal(map[string]any{
+		"name": long, "symbol": long, "description": long, "image": "https://" + long, "external_url": "https://a.test/" + long,
+		"extensions": extensions, "tags": append([]string{long}, tags...),
+	})
+	require.NoError(t, err)
+	got := normal(t, string(body))
+	require.Len(t, got.GetName(), 256)
+	require.Len(t, got.GetSymbol(), 64)
+	require.Len(t, got.GetDescription(), 4096)
+	require.Empty(t, got.GetImage(), "half a URL is none")
+	require.Empty(t, got.GetExternalUrl())
+	require.Len(t, got.GetExtensions(), 32)
+	require.Equal(t, "https://t.me/kept", got.GetExtensions()["telegram"], "well-known links are kept before all others")
+	require.Equal(t, "v", got.GetExtensions()["a0000"])
+	require.NotContains(t, got.GetExtensions(), "0long")
+	require.Len(t, got.GetTags(), 32)
+	require.True(t, proto.Equal(got, normal(t, string(body))), "the same document gives the same fact")
+}
+
+func TestNormaliseRefuses(t *testing.T) {
+	for _, body := range []string{``, `"x"`, `1`, `null`, `[]`, `["x"]`, `{`, `<html>`, `[1,{"name":"x"}]`} {
+		_, err := normalise("u", []byte(body))
+		require.Equal(t, fetch.ClassNotJSON, fetch.ClassOf(err), body)
+		require.False(t, fetch.Retryable(err))
+	}
+}
+
+func FuzzNormalise(f *testing.F) {
+	f.Add([]byte(`{"name":"a","symbol":1,"image":{"uri":"x"},"extensions":{"a":"b"},"tags":["x"],"properties":{"files":[{"uri":"u","type":"image/png"}]}}`))
+	f.Add([]byte("{\"name\":\"\xff\\ud800\",\"website\":\"java\\u0000script:\"}"))
+	f.Add([]byte(`[{"description":"` + strings.Repeat("é", 3000) + `"}]`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		document, err := normalise("u", body)
+		if err != nil {
+			return
+		}
+		// Proto strings must be valid UTF-8, or the record could not be written.
+		_, err = proto.MarshalOptions{Deterministic: true}.Marshal(document)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(document.GetName()), maxName)
+		require.LessOrEqual(t, len(document.GetDescription()), maxDescription)
+		require.LessOrEqual(t, len(document.GetImage()), maxDataURL)
+		require.LessOrEqual(t, len(document.GetExtensions()), maxExtensions)
+		require.LessOrEqual(t, len(document.GetTags()), maxTags)
+		for name, value := range document.GetExtensions() {
+			require.True(t, utf8.ValidString(name) && utf8.ValidString(value))
+			require.False(t, hasActiveScheme(strings.ToLower(value)), value)
+		}
+		again, err := normalise("u", body)
+		require.NoError(t, err)
+		require.True(t, proto.Equal(document, again))
+	})
+}

@@ -1,0 +1,194 @@
+package enrich
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/hostqueue"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// offchainStage fetches the documents behind metadata URIs.
+type offchainStage struct {
+	e       *Enricher
+	turns   *keyed
+	queues  *hostqueue.Queue[*job]
+	fetched *lru.Cache[tokenaccount.Key, fetchMark]
+	failed  *lru.Cache[tokenaccount.Key, fetchMark]
+	// parsing bounds the documents parsed at once: a hostile one takes many times its size in memory.
+	parsing chan struct{}
+}
+
+// fetchMark remembers the last document of a mint.
+type fetchMark struct {
+	uri  uriDigest
+	slot uint64
+	at   time.Time
+}
+
+type uriDigest [16]byte
+
+func digestOf(uri string) uriDigest {
+	sum := sha256.Sum256([]byte(uri))
+	return uriDigest(sum[:16])
+}
+
+// gatewayHosts are what Fetcher.Host says of content that any gateway can give.
+var gatewayHosts = map[string]bool{"ipfs": true, "ar": true}
+
+func newOffchainStage(e *Enricher) (*offchainStage, error) {
+	s := &offchainStage{e: e, turns: newKeyed(byMint), parsing: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	s.queues = hostqueue.New[*job](func(host string) int {
+		if gatewayHosts[host] {
+			return e.cfg.PerGateway
+		}
+		return e.cfg.PerHost
+	})
+	var err error
+	if s.fetched, err = lru.New[tokenaccount.Key, fetchMark](e.cfg.CacheSize); err != nil {
+		return nil, fmt.Errorf("enrich: memory of documents: %w", err)
+	}
+	if s.failed, err = lru.New[tokenaccount.Key, fetchMark](e.cfg.CacheSize); err != nil {
+		return nil, fmt.Errorf("enrich: memory of failed documents: %w", err)
+	}
+	return s, nil
+}
+
+func (s *offchainStage) submit(j *job) {
+	if s.turns.enter(j) {
+		s.queue(j)
+	}
+}
+
+func (s *offchainStage) queue(j *job) { s.queues.Push(s.e.fetcher.Host(j.uri), j) }
+
+func (s *offchainStage) finish(j *job) {
+	s.e.complete(j)
+	if next := s.turns.leave(j); next != nil {
+		s.queue(next)
+	}
+}
+
+func (s *offchainStage) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for range s.e.cfg.OffchainWorkers {
+		group.Go(func() error {
+			for {
+				j, release, err := s.queues.Pop(ctx)
+				if err != nil {
+					return err
+				}
+				err = s.work(ctx, j)
+				release()
+				if err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return group.Wait()
+}
+
+// work makes one attempt at a document. It ends the job, or puts it off until the next attempt; it holds the worker for no longer.
+func (s *offchainStage) work(ctx context.Context, j *job) error {
+	if s.answered(j) {
+		s.finish(j)
+		return nil
+	}
+	if j.attempts++; j.attempts == 1 {
+		j.firstAttempt = time.Now()
+	}
+	bounded, cancel := context.WithDeadline(ctx, j.firstAttempt.Add(s.e.cfg.Patience))
+	defer cancel()
+	document, err := s.fetch(bounded, j.uri)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.e.metrics.fetches.WithLabelValues(string(fetch.ClassOf(err))).Inc()
+	if err == nil {
+		return s.succeed(ctx, j, document)
+	}
+	if delay, again := s.nextAttempt(j, err); again {
+		time.AfterFunc(delay, func() { s.queue(j) })
+		return nil
+	}
+	if err := s.e.bury(ctx, j, reasonOffchain, err.Error()); err != nil {
+		return err
+	}
+	s.failed.Add(j.mint, s.mark(j))
+	s.finish(j)
+	return nil
+}
+
+func (s *offchainStage) fetch(ctx context.Context, uri string) (*eventspb.OffchainMetadata, error) {
+	response, err := s.e.fetcher.Document(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	s.parsing <- struct{}{}
+	defer func() { <-s.parsing }()
+	document, err := normalise(uri, response.Body)
+	if err != nil {
+		return nil, err
+	}
+	keepRaw(document, response)
+	return document, nil
+}
+
+// nextAttempt says when to try again, if at all: few times, each wait twice as long, all within the job's patience.
+func (s *offchainStage) nextAttempt(j *job, err error) (time.Duration, bool) {
+	if !fetch.Retryable(err) || j.attempts >= s.e.cfg.Attempts {
+		return 0, false
+	}
+	delay := s.e.cfg.RetryDelay << (j.attempts - 1)
+	var failed *fetch.Error
+	if errors.As(err, &failed) {
+		delay = max(delay, failed.RetryAfter)
+	}
+	return delay, time.Since(j.firstAttempt)+delay < s.e.cfg.Patience
+}
+
+func (s *offchainStage) succeed(ctx context.Context, j *job, document *eventspb.OffchainMetadata) error {
+	fact := &eventspb.Enrichment{Mint: j.mint[:], Slot: j.slot, Fact: &eventspb.Enrichment_Offchain{Offchain: document}}
+	if err := s.e.publish(ctx, []*eventspb.Enrichment{fact}); err != nil {
+		return err
+	}
+	mark := s.mark(j)
+	if old, ok := s.fetched.Peek(j.mint); !ok || old.slot <= mark.slot {
+		s.fetched.Add(j.mint, mark)
+	}
+	s.failed.Remove(j.mint)
+	if !j.record.Time.IsZero() {
+		s.e.metrics.answerAge.WithLabelValues("offchain").Observe(mark.at.Sub(j.record.Time).Seconds())
+	}
+	s.finish(j)
+	return nil
+}
+
+func (s *offchainStage) mark(j *job) fetchMark {
+	return fetchMark{uri: digestOf(j.uri), slot: j.slot, at: s.e.now()}
+}
+
+// answered says whether the document was just fetched, or just failed. A document fetched at an earlier slot does not answer for a
+// later one: another URI may have been the current one in between, and its fact would hold.
+func (s *offchainStage) answered(j *job) bool {
+	now, digest := s.e.now(), digestOf(j.uri)
+	if mark, ok := s.fetched.Get(j.mint); ok && mark.uri == digest && mark.slot >= j.slot && now.Sub(mark.at) < s.e.cfg.OffchainTTL {
+		s.e.metrics.dedup.WithLabelValues(dedupOffchain).Inc()
+		return true
+	}
+	if mark, ok := s.failed.Get(j.mint); ok && mark.uri == digest && now.Sub(mark.at) < s.e.cfg.NegativeTTL {
+		s.e.metrics.dedup.WithLabelValues(dedupOffchainFailures).Inc()
+		return true
+	}
+	return false
+}

@@ -1,0 +1,119 @@
+package enrich
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// source names this room in dead letters.
+const source = "enrich"
+
+// maxDeadLetterValue bounds the copy of a request in its dead letter; a request is a few hundred bytes.
+const maxDeadLetterValue = 64 << 10
+
+// factKind is the kind of a fact: the second part of its record's type, and a metric label.
+func factKind(fact *eventspb.Enrichment) string {
+	switch fact.GetFact().(type) {
+	case *eventspb.Enrichment_MintAccount:
+		return "mint_account"
+	case *eventspb.Enrichment_MetaplexAccount:
+		return "metaplex_account"
+	case *eventspb.Enrichment_Offchain:
+		return "offchain"
+	case *eventspb.Enrichment_Logo:
+		return "logo"
+	case *eventspb.Enrichment_NotAMint:
+		return "not_a_mint"
+	default:
+		return "unknown"
+	}
+}
+
+// factRecord is the record of a fact. Its value is deterministic: equal facts give equal bytes.
+func factRecord(fact *eventspb.Enrichment, receivedAt kafka.Header) (kafka.Record, error) {
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(fact)
+	if err != nil {
+		return kafka.Record{}, fmt.Errorf("encode %s fact: %w", factKind(fact), err)
+	}
+	position := schemas.EndOfSlot(fact.GetSlot())
+	return kafka.Record{
+		Topic: schemas.TopicEnrichments,
+		Key:   []byte(tokenaccount.Key(fact.GetMint()).String()),
+		Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte("enrichment." + factKind(fact))},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+			{Key: schemas.HeaderPosition, Value: fmt.Appendf(nil, "%016x%016x", position.Slot, position.Order)},
+			receivedAt,
+		},
+	}, nil
+}
+
+func (e *Enricher) receivedAt() kafka.Header {
+	return kafka.Header{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, e.now().UnixMilli(), 10)}
+}
+
+// publish makes facts durable, all of them in one call.
+func (e *Enricher) publish(ctx context.Context, facts []*eventspb.Enrichment) error {
+	if len(facts) == 0 {
+		return nil
+	}
+	records := make([]kafka.Record, 0, len(facts))
+	for _, fact := range facts {
+		record, err := factRecord(fact, e.receivedAt())
+		if err != nil {
+			return err
+		}
+		records = append(records, record)
+	}
+	if err := e.producer.Produce(ctx, records...); err != nil {
+		return fmt.Errorf("write enrichments: %w", err)
+	}
+	for _, fact := range facts {
+		e.metrics.facts.WithLabelValues(factKind(fact)).Inc()
+	}
+	return nil
+}
+
+// bury writes the request's dead letter.
+func (e *Enricher) bury(ctx context.Context, j *job, reason, detail string) error {
+	letter := &eventspb.DeadLetter{
+		Source: source, Reason: validText(reason+": "+detail, maxReason), Topic: j.record.Topic, Partition: int32(j.record.Partition),
+		Offset: j.record.Offset, Key: j.record.Key, Value: j.record.Value[:min(len(j.record.Value), maxDeadLetterValue)],
+	}
+	value, err := proto.Marshal(letter)
+	if err != nil {
+		return fmt.Errorf("encode dead letter: %w", err)
+	}
+	err = e.producer.Produce(ctx, kafka.Record{
+		Topic: schemas.TopicDeadLetters, Key: []byte(source), Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte("dead_letter")},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+			e.receivedAt(),
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("write dead letter: %w", err)
+	}
+	e.metrics.deadLetters.WithLabelValues(reason).Inc()
+	e.logger.Debug("enrichment given up", "partition", j.record.Partition, "offset", j.record.Offset, "reason", letter.GetReason())
+	return nil
+}
+
+// giveUp buries the request and ends it.
+func (e *Enricher) giveUp(ctx context.Context, j *job, reason, detail string) error {
+	if err := e.bury(ctx, j, reason, detail); err != nil {
+		return err
+	}
+	e.complete(j)
+	return nil
+}

@@ -1,0 +1,149 @@
+package enrich
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// serveRPC is a JSON-RPC server that knows getMultipleAccounts.
+func serveRPC(t *testing.T, l *ledger) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var call struct {
+			ID     json.RawMessage   `json:"id"`
+			Params []json.RawMessage `json:"params"`
+		}
+		var names []string
+		var options struct{ DataSlice solana.DataSlice }
+		if json.NewDecoder(r.Body).Decode(&call) != nil || json.Unmarshal(call.Params[0], &names) != nil ||
+			json.Unmarshal(call.Params[1], &options) != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		keys := make([]solana.Key, len(names))
+		for i, name := range names {
+			key, _ := tokenaccount.ParseKey(name)
+			keys[i] = solana.Key(key)
+		}
+		slot, accounts, _ := l.GetMultipleAccounts(r.Context(), keys, solana.AccountOptions{DataSlice: &options.DataSlice})
+		values := make([]any, len(accounts))
+		for i, account := range accounts {
+			if account != nil {
+				values[i] = map[string]any{
+					"owner": tokenaccount.Key(account.Owner).String(), "lamports": 1, "executable": false,
+					"data": []string{base64.StdEncoding.EncodeToString(account.Data), "base64"},
+				}
+			}
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"jsonrpc": "2.0", "id": call.ID, "result": map[string]any{"context": map[string]any{"slot": slot}, "value": values},
+		})
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// The room with its real collaborators: a Kafka broker, the JSON-RPC client, the fetcher. Two lives, and nothing is answered twice
+// that was committed in the first.
+func TestWiredToKafkaAndHTTP(t *testing.T) {
+	brokers := kafkatest.Start(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: brokers}, kafka.Deps{})
+	require.NoError(t, err)
+	defer admin.Close()
+	var specs []kafka.TopicSpec
+	for _, topic := range schemas.Topics() {
+		specs = append(specs, kafka.TopicSpec{Name: topic.Name, Partitions: topic.Partitions, ReplicationFactor: 1, Config: topic.Config()})
+	}
+	require.NoError(t, admin.EnsureTopics(ctx, specs))
+	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: brokers}, kafka.Deps{})
+	require.NoError(t, err)
+	defer producer.Close()
+
+	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprint(w, `{"name":"Lake","image":"https://img.test/1.png"}`)
+	}))
+	defer pages.Close()
+	accounts := newLedger()
+	rpc, err := solana.NewClient(solana.Config{Endpoints: []string{serveRPC(t, accounts)}}, solana.Deps{})
+	require.NoError(t, err)
+	fetcher, err := fetch.New(fetch.Config{AllowPrivate: []string{pages.Listener.Addr().String()}}, fetch.Deps{})
+	require.NoError(t, err)
+
+	live := func(from, to int) {
+		for i := from; i < to; i++ {
+			accounts.putMint(mintKey(i), "Lake", fmt.Sprintf("%s/%d", pages.URL, i))
+			value, err := proto.Marshal(ask(mintKey(i), sighted, 1, ""))
+			require.NoError(t, err)
+			require.NoError(t, producer.Produce(ctx, kafka.Record{
+				Topic: schemas.TopicEnrichmentRequests, Key: []byte(mintKey(i).String()), Value: value,
+			}))
+		}
+		consumer, err := kafka.NewGroupConsumer(kafka.GroupConsumerConfig{
+			Brokers: brokers, Group: schemas.GroupEnrich, Topics: []string{schemas.TopicEnrichmentRequests},
+		}, kafka.Deps{})
+		require.NoError(t, err)
+		defer consumer.Close()
+		e, err := New(DefaultConfig(), Deps{Consumer: consumer, Producer: producer, RPC: rpc, Fetcher: fetcher})
+		require.NoError(t, err)
+		running, stop := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- e.Run(running) }()
+		require.Eventually(t, func() bool {
+			return counted(t, e.metrics.facts.WithLabelValues("offchain")) >= to-from
+		}, time.Minute, 5*time.Millisecond)
+		stop()
+		require.NoError(t, <-done)
+		require.Equal(t, to-from, counted(t, e.metrics.facts.WithLabelValues("mint_account")), "exactly those of this life")
+	}
+	live(0, 60)
+	live(60, 100)
+
+	facts := readFacts(ctx, t, brokers, 300)
+	require.Len(t, facts, 300)
+	for i := range 100 {
+		mint := mintKey(i)
+		require.EqualValues(t, 6, facts[string(mint[:])+"mint_account"].GetMintAccount().GetDecimals())
+		require.Equal(t, "https://img.test/1.png", facts[string(mint[:])+"offchain"].GetOffchain().GetImage())
+	}
+}
+
+func readFacts(ctx context.Context, t *testing.T, brokers []string, count int) map[string]*eventspb.Enrichment {
+	t.Helper()
+	reader, err := kafka.NewGroupConsumer(kafka.GroupConsumerConfig{
+		Brokers: brokers, Group: "a-test", Topics: []string{schemas.TopicEnrichments},
+	}, kafka.Deps{})
+	require.NoError(t, err)
+	defer reader.Close()
+	facts := map[string]*eventspb.Enrichment{}
+	for read := 0; read < count; {
+		records, err := reader.FetchBatch(ctx, 1000, 10*time.Millisecond)
+		require.NoError(t, err)
+		for _, record := range records {
+			fact := &eventspb.Enrichment{}
+			require.NoError(t, proto.Unmarshal(record.Value, fact))
+			require.Equal(t, tokenaccount.Key(fact.GetMint()).String(), string(record.Key))
+			facts[string(fact.GetMint())+factKind(fact)] = fact
+		}
+		read += len(records)
+	}
+	return facts
+}
