@@ -1,0 +1,142 @@
+package projector
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Batch is what one batch of records says, by table.
+type Batch struct {
+	TokenEvents []*eventspb.TokenEvent
+	Statements  []Statement
+	Slots       []*eventspb.SlotRecord
+	// LogoChecks and Documents are the enrichments that hold a check of a logo, and an off-chain document as it came.
+	LogoChecks, Documents []*eventspb.Enrichment
+}
+
+// Mints lists the mints that the batch has facts about, sorted, each once.
+func (b *Batch) Mints() []string {
+	return sortedOnce(appendMints(nil, b.Statements))
+}
+
+// appendMints appends the mints that statements have facts about.
+func appendMints(mints []string, statements []Statement) []string {
+	for i := range statements {
+		if len(statements[i].Facts) > 0 {
+			mints = append(mints, statements[i].Mint)
+		}
+	}
+	return mints
+}
+
+func sortedOnce(mints []string) []string {
+	slices.Sort(mints)
+	return slices.Compact(mints)
+}
+
+// add sorts a record into the batch; an error says why it is no message of its topic.
+func (b *Batch) add(record *kafka.Record) error {
+	switch record.Topic {
+	case schemas.TopicTokenEvents:
+		return b.addTokenEvent(record.Value)
+	case schemas.TopicEnrichments:
+		return b.addEnrichment(record.Value)
+	case schemas.TopicSlots:
+		return b.addSlot(record)
+	default:
+		return fmt.Errorf("unexpected topic %q", record.Topic)
+	}
+}
+
+func (b *Batch) addTokenEvent(value []byte) error {
+	event := new(eventspb.TokenEvent)
+	if err := proto.Unmarshal(value, event); err != nil {
+		return fmt.Errorf("decode token event: %w", err)
+	}
+	if n := len(event.GetMint()); n != 0 && n != 32 { // none: the instruction names no mint
+		return fmt.Errorf("token event: mint has %d bytes instead of 32", n)
+	}
+	if event.GetPosition() == nil {
+		return fmt.Errorf("token event: no position")
+	}
+	b.AddEvent(event)
+	return nil
+}
+
+// AddEvent adds a token event that is well-formed.
+func (b *Batch) AddEvent(event *eventspb.TokenEvent) {
+	b.Statements = append(b.Statements, statementOfEvent(event)...)
+	if schemas.KindOf(event) != schemas.KindSighting {
+		b.TokenEvents = append(b.TokenEvents, event)
+	}
+}
+
+func (b *Batch) addEnrichment(value []byte) error {
+	enrichment := new(eventspb.Enrichment)
+	if err := proto.Unmarshal(value, enrichment); err != nil {
+		return fmt.Errorf("decode enrichment: %w", err)
+	}
+	if len(enrichment.GetMint()) != 32 {
+		return fmt.Errorf("enrichment: mint has %d bytes instead of 32", len(enrichment.GetMint()))
+	}
+	b.AddEnrichment(enrichment)
+	return nil
+}
+
+// AddEnrichment adds an enrichment that is well-formed.
+func (b *Batch) AddEnrichment(enrichment *eventspb.Enrichment) {
+	b.Statements = append(b.Statements, statementsOfEnrichment(enrichment)...)
+	switch {
+	case enrichment.GetLogo().GetCheck() > 0:
+		b.LogoChecks = append(b.LogoChecks, enrichment)
+	case len(enrichment.GetOffchain().GetRaw()) > 0:
+		b.Documents = append(b.Documents, enrichment)
+	}
+}
+
+func (b *Batch) addSlot(record *kafka.Record) error {
+	if string(record.Key) == schemas.SourceStatusKey {
+		return nil // how far ingest is concerns the API alone
+	}
+	slot := new(eventspb.SlotRecord)
+	if err := proto.Unmarshal(record.Value, slot); err != nil {
+		return fmt.Errorf("decode slot: %w", err)
+	}
+	if slot.GetStatus() == eventspb.SlotStatus_SLOT_STATUS_UNSPECIFIED {
+		return fmt.Errorf("slot %d: no status", slot.GetSlot())
+	}
+	b.Slots = append(b.Slots, slot)
+	return nil
+}
+
+func deadLetter(record *kafka.Record, reason error) kafka.Record {
+	letter := &eventspb.DeadLetter{
+		Source:    "projector",
+		Reason:    reason.Error(),
+		Topic:     record.Topic,
+		Partition: int32(record.Partition),
+		Offset:    record.Offset,
+		Key:       record.Key,
+		Value:     record.Value,
+	}
+	value, err := proto.Marshal(letter)
+	if err != nil { // the reason quotes bytes that are no UTF-8
+		letter.Reason = "record is no message of its topic"
+		value, _ = proto.Marshal(letter)
+	}
+	return kafka.Record{
+		Topic: schemas.TopicDeadLetters,
+		Key:   []byte(letter.GetSource()),
+		Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte("dead_letter")},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+		},
+	}
+}

@@ -1,0 +1,100 @@
+package projector
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+)
+
+// foldPauseFactor is how many times as long as the last fold of a backlog took the next one waits: folding takes at most a fifth of the
+// time that the backlog takes.
+const foldPauseFactor = 4
+
+// foldBacklog folds what was put off whenever it is due, and commits it.
+func (p *Projector) foldBacklog(ctx context.Context) error {
+	for {
+		if err := p.awaitBacklog(ctx); err != nil {
+			return nil // the end
+		}
+		if err := p.foldOnce(ctx); err != nil {
+			if ctx.Err() != nil {
+				p.deps.Logger.Info("projector stopped inside a fold: its records are read again at the next start", "err", err)
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// awaitBacklog returns when the backlog is due, or with ctx's error.
+func (p *Projector) awaitBacklog(ctx context.Context) error {
+	for {
+		var timer <-chan time.Time
+		if wait, ok := p.backlog.due(time.Now()); ok {
+			if wait == 0 {
+				return ctx.Err()
+			}
+			timer = time.After(wait)
+		}
+		select {
+		case <-p.backlog.changed:
+		case <-timer:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// foldOnce folds the backlog as it stands and commits what waited for it. A short fold keeps batches from being folded meanwhile, so that
+// not every batch of a busy chain has to be folded a second time; a long one lets them, and they are (see backlog.add).
+func (p *Projector) foldOnce(ctx context.Context) error {
+	p.folding <- struct{}{}
+	leave := sync.OnceFunc(func() { <-p.folding })
+	defer leave()
+	began := time.Now()
+	dirty, held := p.backlog.take()
+	level := slog.LevelDebug
+	if dirty.All || len(dirty.Mints) > shortFold {
+		level = slog.LevelInfo
+		leave()
+	}
+	if err := p.retry(ctx, func(ctx context.Context) error { return p.deps.Store.Fold(ctx, dirty) }); err != nil {
+		return fmt.Errorf("projector: fold: %w", err)
+	}
+	if err := p.commit(ctx, held); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	p.metrics.foldSeconds.Observe(took.Seconds())
+	p.deps.Logger.Log(ctx, level, "mints that were put off are folded", "mints", len(dirty.Mints), "all", dirty.All, "took", took)
+	p.backlog.settle(max(p.config.FoldEvery, foldPauseFactor*took))
+	return nil
+}
+
+// shortFold is the most mints whose fold a batch waits for.
+const shortFold = foldChunk
+
+// lookAhead says which partitions are so far behind that folding batch by batch would be slow. It asks for the log's ends only when there is
+// reason to: a full batch, or something that waits.
+func (p *Projector) lookAhead(ctx context.Context, records []kafka.Record, last map[kafka.TopicPartition]kafka.Record) map[kafka.TopicPartition]bool {
+	if p.deps.Offsets == nil || len(records) < p.config.BatchRecords && !p.backlog.pending() {
+		return nil
+	}
+	next := p.backlog.positions()
+	for partition, record := range last {
+		next[partition] = record.Offset + 1
+	}
+	ends, err := p.deps.Offsets.EndOffsets(ctx, Topics())
+	if err != nil {
+		p.deps.Logger.Warn("the end of the log is unknown, batches are folded as they come", "err", err)
+	}
+	lag := make(map[kafka.TopicPartition]int64, len(next))
+	for partition, offset := range next {
+		lag[partition] = ends[partition] - offset
+	}
+	return p.backlog.sort(lag, p.config.BulkLag, int64(p.config.BatchRecords))
+}

@@ -1,0 +1,270 @@
+// Package projector turns the event log into ClickHouse rows.
+//
+// In: records of the token-event, enrichment and slot topics. Out: rows of token_events_raw, token_facts_raw,
+// token_fact_history_raw, tokens_raw and slots_raw; dead letters for what is no message. Guarantees: an offset is committed only
+// after the rows are stored, those of tokens too; storing a record twice, or in another order, leaves the same rows. While a partition
+// is far behind, its rows of tokens are made in large folds instead of batch by batch (docs/bootstrap.md says how late that is); other
+// partitions do not wait for it.
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Config bounds the batches.
+type Config struct {
+	// BatchRecords is the most records of one batch. Default 10,000.
+	BatchRecords int
+	// BatchWait is how long a batch may wait for more after its first record. Default 100 ms.
+	BatchWait time.Duration
+	// BulkRecords is the most records of one batch while a partition is far behind. Default 20,000: some 120,000 facts, 200 MB while they
+	// are sent.
+	BulkRecords int
+	// BulkLag is how many records a partition must be behind for its rows to be made in large folds. Default 30,000. No batch takes more at
+	// once while nothing is put off: a full batch is what makes the projector look how much is left.
+	BulkLag int64
+	// FoldEvery is how long such rows wait at least, while there is more to come. Default 1 minute; a fold that takes long
+	// makes it longer.
+	FoldEvery time.Duration
+	// FlushTimeout bounds the work on one batch after a stop was asked for. Default 5 s.
+	FlushTimeout time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	if c.BatchRecords <= 0 {
+		c.BatchRecords = 10_000
+	}
+	if c.BatchWait <= 0 {
+		c.BatchWait = 100 * time.Millisecond
+	}
+	if c.BulkRecords <= 0 {
+		c.BulkRecords = 20_000
+	}
+	if c.BulkLag <= 0 {
+		c.BulkLag = 30_000
+	}
+	c.BatchRecords = int(min(int64(c.BatchRecords), c.BulkLag))
+	if c.FoldEvery <= 0 {
+		c.FoldEvery = time.Minute
+	}
+	if c.FlushTimeout <= 0 {
+		c.FlushTimeout = 5 * time.Second
+	}
+	return c
+}
+
+// Topics are the topics a projector's consumer reads.
+func Topics() []string {
+	return []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
+}
+
+// Consumer is a member of the projector's group.
+type Consumer interface {
+	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
+	Commit(ctx context.Context, records []kafka.Record) error
+}
+
+// Producer writes dead letters.
+type Producer interface {
+	Produce(ctx context.Context, records ...kafka.Record) error
+}
+
+// Offsets knows where the log ends.
+type Offsets interface {
+	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
+}
+
+// Store makes batches durable. Retryable says whether the same call may succeed later.
+type Store interface {
+	// Insert stores all that a batch says but rows of tokens.
+	Insert(ctx context.Context, batch *Batch) error
+	// Fold makes the rows of tokens anew from all facts stored.
+	Fold(ctx context.Context, dirty Dirty) error
+	Retryable(err error) bool
+}
+
+// Deps are a projector's collaborators.
+type Deps struct {
+	Consumer Consumer
+	Producer Producer
+	Store    Store
+	// Offsets may be nil: then every batch is folded as it comes, however long the log is.
+	Offsets    Offsets
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Projector is the room's component.
+type Projector struct {
+	config  Config
+	deps    Deps
+	metrics *metrics
+	backlog *backlog
+	// folding has one place, for who folds what nobody else may fold at the same time.
+	folding chan struct{}
+}
+
+// New makes a projector that does nothing until Run.
+func New(config Config, deps Deps) (*Projector, error) {
+	if deps.Consumer == nil || deps.Producer == nil || deps.Store == nil || deps.Logger == nil {
+		return nil, errors.New("projector: consumer, producer, store and logger are required")
+	}
+	metrics, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("projector: register metrics: %w", err)
+	}
+	config = config.withDefaults()
+	return &Projector{config: config, deps: deps, metrics: metrics, backlog: newBacklog(config.FoldEvery), folding: make(chan struct{}, 1)}, nil
+}
+
+// Run projects until ctx ends, then finishes the batch in hand and returns nil. An error is one that needs an operator: the tables
+// refuse what this binary writes, or dead letters cannot be written.
+func (p *Projector) Run(ctx context.Context) error {
+	rooms, ctx := errgroup.WithContext(ctx)
+	rooms.Go(func() error { return p.foldBacklog(ctx) })
+	rooms.Go(func() error { return p.projectAll(ctx) })
+	return rooms.Wait()
+}
+
+func (p *Projector) projectAll(ctx context.Context) error {
+	for {
+		limit := p.config.BatchRecords
+		if p.backlog.pending() {
+			limit = p.config.BulkRecords
+		}
+		records, err := p.deps.Consumer.FetchBatch(ctx, limit, p.config.BatchWait)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("projector: fetch: %w", err)
+		}
+		if err := p.project(ctx, records); err != nil {
+			if ctx.Err() != nil {
+				p.deps.Logger.Info("projector stopped inside a batch: it is read again at the next start", "err", err)
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// project stores one batch and commits it, but for what waits to be folded. It outlives ctx by FlushTimeout, so that a stop loses no
+// finished work.
+func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
+	ctx, cancel := graceful(ctx, p.config.FlushTimeout)
+	defer cancel()
+	last := lastOf(records)
+	batch, late, now, err := p.read(ctx, records, p.lookAhead(ctx, records, last))
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	if err := p.retry(ctx, func(ctx context.Context) error { return p.deps.Store.Insert(ctx, batch) }); err != nil {
+		return fmt.Errorf("projector: %w", err)
+	}
+	free, err := p.foldNow(ctx, late, now, last)
+	if err != nil {
+		return fmt.Errorf("projector: %w", err)
+	}
+	p.metrics.observe(batch, len(records), time.Since(started))
+	return p.commit(ctx, free)
+}
+
+func (p *Projector) commit(ctx context.Context, records []kafka.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	if err := p.deps.Consumer.Commit(ctx, records); err != nil {
+		return fmt.Errorf("projector: commit: %w", err)
+	}
+	return nil
+}
+
+// foldNow folds what need not wait and returns the records to commit.
+func (p *Projector) foldNow(ctx context.Context, late, now []string, last map[kafka.TopicPartition]kafka.Record) ([]kafka.Record, error) {
+	p.folding <- struct{}{} // never for long: who has the place heeds ctx's end
+	defer func() { <-p.folding }()
+	if len(now) > 0 {
+		if err := p.retry(ctx, func(ctx context.Context) error { return p.deps.Store.Fold(ctx, Dirty{Mints: now}) }); err != nil {
+			return nil, err
+		}
+	}
+	return p.backlog.add(late, now, last, time.Now()), nil
+}
+
+// read sorts records into a batch and its mints into those whose partition is behind and the others. What is no message becomes a dead letter.
+func (p *Projector) read(ctx context.Context, records []kafka.Record, behind map[kafka.TopicPartition]bool) (batch *Batch, late, now []string, err error) {
+	batch = &Batch{}
+	var letters []kafka.Record
+	for i := range records {
+		known := len(batch.Statements)
+		if err := batch.add(&records[i]); err != nil {
+			p.metrics.deadLetters.Inc()
+			p.deps.Logger.Warn("record is no message of its topic: dead letter", "topic", records[i].Topic,
+				"partition", records[i].Partition, "offset", records[i].Offset, "err", err)
+			letters = append(letters, deadLetter(&records[i], err))
+		}
+		if stated := batch.Statements[known:]; behind[kafka.TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}] {
+			late = appendMints(late, stated)
+		} else {
+			now = appendMints(now, stated)
+		}
+	}
+	if len(letters) > 0 {
+		if err := p.deps.Producer.Produce(ctx, letters...); err != nil {
+			return nil, nil, nil, fmt.Errorf("projector: write dead letters: %w", err)
+		}
+	}
+	return batch, sortedOnce(late), sortedOnce(now), nil
+}
+
+// lastOf is the last record of each partition, without its contents.
+func lastOf(records []kafka.Record) map[kafka.TopicPartition]kafka.Record {
+	last := map[kafka.TopicPartition]kafka.Record{}
+	for i := range records {
+		r := &records[i]
+		last[kafka.TopicPartition{Topic: r.Topic, Partition: r.Partition}] = kafka.Record{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+	}
+	return last
+}
+
+// retry does it for as long as it takes while the store may recover.
+func (p *Projector) retry(ctx context.Context, do func(context.Context) error) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := do(ctx)
+		if err != nil && !p.deps.Store.Retryable(err) {
+			return struct{}{}, backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(retryBackOff()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, wait time.Duration) {
+		p.metrics.writeRetries.Inc()
+		p.deps.Logger.Warn("write failed, will be tried again", "err", err, "wait", wait)
+	}))
+	return err
+}
+
+func retryBackOff() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval = 50 * time.Millisecond
+	b.MaxInterval = 5 * time.Second
+	return b
+}
+
+// graceful returns a context that ends grace after ctx does.
+func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return late, func() { stop(); cancel() }
+}

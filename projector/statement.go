@@ -1,0 +1,112 @@
+package projector
+
+import (
+	"slices"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Statement is what one message says about one mint, with where it came from: a row of token_fact_history. The registry's facts carry no
+// origin, because the fold needs none.
+type Statement struct {
+	Mint string
+	// Position is where all Facts stand; a fact of which the earliest holds (first_seen) has the reverse of it.
+	Position schemas.Position
+	// Place tells the messages of one slot and signature apart, see the table.
+	Place uint64
+	Kind  string
+	// Source is the sort of message: SourceInstruction …
+	Source      string
+	Instruction string
+	Signature   string
+	// TransactionIndex is -1 when the source does not say, and for reads.
+	TransactionIndex int32
+	// BlockTime is in Unix seconds, 0 when the source does not say, and for reads.
+	BlockTime int64
+	// Facts may be none: an instruction can be about a mint and change nothing that the registry holds.
+	Facts []registry.Fact
+}
+
+// Values of token_fact_history.source.
+const (
+	SourceInstruction = "instruction"
+	SourceSighting    = "sighting"
+	SourceAccountRead = "account_read"
+	SourceOffchain    = "off_chain"
+	SourceLogo        = "logo"
+	SourceTokenList   = "token_list"
+	SourceImport      = "import"
+)
+
+// statementOfEvent is nothing for an event without a mint.
+func statementOfEvent(event *eventspb.TokenEvent) []Statement {
+	if len(event.GetMint()) != 32 {
+		return nil
+	}
+	position, kind := event.GetPosition(), schemas.KindOf(event)
+	statement := Statement{
+		Mint:             keyText(event.GetMint()),
+		Position:         schemas.PositionOf(position, event.GetSignature()),
+		Kind:             string(kind),
+		Source:           SourceInstruction,
+		Instruction:      event.GetInstruction(),
+		Signature:        keyText(event.GetSignature()),
+		TransactionIndex: place(position.TransactionIndex, maxTransactionIndex),
+		BlockTime:        event.GetBlockTime(),
+		Facts:            registry.FactsOfEvent(event),
+	}
+	if kind == schemas.KindSighting {
+		statement.Source, statement.Instruction = SourceSighting, ""
+	}
+	// The same wherever the transaction stood in its block, so that a copy that knows the index falls together with one that does not.
+	statement.Place = schemas.PositionOf(&eventspb.Position{
+		TransactionIndex:      new(uint32),
+		InstructionIndex:      position.GetInstructionIndex(),
+		InnerInstructionIndex: position.InnerInstructionIndex,
+		BatchIndex:            position.BatchIndex,
+	}, nil).Order
+	return []Statement{statement}
+}
+
+// statementsOfEnrichment is one statement a position: a read has one, imported facts have many.
+func statementsOfEnrichment(enrichment *eventspb.Enrichment) []Statement {
+	source, kind := sourceOfEnrichment(enrichment)
+	var statements []Statement
+	for _, fact := range registry.FactsOfEnrichment(enrichment) {
+		position := fact.Position
+		if fact.Register == registry.RegisterFirstSeen {
+			position = position.Reverse()
+		}
+		i := slices.IndexFunc(statements, func(s Statement) bool { return s.Position == position })
+		if i < 0 {
+			i = len(statements)
+			statements = append(statements, Statement{
+				Mint: fact.Mint, Position: position, Place: position.Order, Kind: kind, Source: source, TransactionIndex: -1,
+			})
+		}
+		statements[i].Facts = append(statements[i].Facts, fact)
+	}
+	return statements
+}
+
+// sourceOfEnrichment names the source and the kind of a read.
+func sourceOfEnrichment(enrichment *eventspb.Enrichment) (source, kind string) {
+	switch enrichment.GetFact().(type) {
+	case *eventspb.Enrichment_MintAccount:
+		return SourceAccountRead, "mint_account"
+	case *eventspb.Enrichment_MetaplexAccount:
+		return SourceAccountRead, "metaplex_account"
+	case *eventspb.Enrichment_Offchain:
+		return SourceOffchain, SourceOffchain
+	case *eventspb.Enrichment_Logo:
+		return SourceLogo, SourceLogo
+	case *eventspb.Enrichment_LogoOverride:
+		return SourceLogo, "logo_override"
+	case *eventspb.Enrichment_TokenListEntry:
+		return SourceTokenList, SourceTokenList
+	default:
+		return SourceImport, SourceImport
+	}
+}

@@ -1,0 +1,135 @@
+package projector
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
+)
+
+// ClickHouse is the Store on a real server, embedded or not.
+type ClickHouse struct {
+	conn     driver.Conn
+	database string
+	// foldRange is defaultFoldRange but in tests.
+	foldRange uint64
+}
+
+// NewClickHouse returns a store that writes to the tables of database.
+func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
+	return &ClickHouse{conn: conn, database: database, foldRange: defaultFoldRange}
+}
+
+// Check compares the tables with the columns that this binary writes; one error names all that is missing or of another type.
+func (c *ClickHouse) Check(ctx context.Context) error {
+	for _, table := range tables() {
+		if err := clickhouse.CheckColumns(ctx, c.conn, c.database, table.name, table.columns); err != nil {
+			return fmt.Errorf("projector: %w", err)
+		}
+	}
+	return nil
+}
+
+// Write makes the batch durable, in an order that a kill at any point leaves mendable by writing the batch again: rows of tokens
+// come last, since they are made from the facts.
+func (c *ClickHouse) Write(ctx context.Context, batch *Batch) error {
+	if err := c.Insert(ctx, batch); err != nil {
+		return err
+	}
+	return c.Fold(ctx, Dirty{Mints: batch.Mints()})
+}
+
+// Insert stores all that a batch says but rows of tokens. The tables do not depend on each other, so they are written at the same time:
+// while one insert waits for the disk, another sorts.
+func (c *ClickHouse) Insert(ctx context.Context, batch *Batch) error {
+	inserts, ctx := errgroup.WithContext(ctx)
+	for table, insert := range map[string]func() error{
+		tableTokenEvents:       func() error { return c.insertTokenEvents(ctx, batch.TokenEvents) },
+		tableSlots:             func() error { return c.insertSlots(ctx, batch.Slots) },
+		tableTokenFactHistory:  func() error { return c.insertTokenFactHistory(ctx, batch.Statements) },
+		tableTokenFacts:        func() error { return c.insertTokenFacts(ctx, batch.Statements) },
+		tableLogoChecks:        func() error { return c.insertLogoChecks(ctx, batch.LogoChecks) },
+		tableOffchainDocuments: func() error { return c.insertOffchainDocuments(ctx, batch.Documents) },
+	} {
+		inserts.Go(func() error {
+			if err := insert(); err != nil {
+				return fmt.Errorf("insert %s: %w", table, err)
+			}
+			return nil
+		})
+	}
+	return inserts.Wait()
+}
+
+// Fold makes the rows of tokens of these mints anew from all facts stored about them.
+func (c *ClickHouse) Fold(ctx context.Context, dirty Dirty) error {
+	all, err := c.foldsAll(ctx, dirty)
+	if err == nil && all {
+		err = c.foldAllTokens(ctx)
+	}
+	if err == nil && !all {
+		err = c.foldTokens(ctx, dirty.Mints)
+	}
+	if err != nil {
+		return fmt.Errorf("insert %s: %w", tableTokens, err)
+	}
+	return nil
+}
+
+// Retryable says whether the server may take the same batch later.
+func (c *ClickHouse) Retryable(err error) bool {
+	return clickhouse.Retryable(err)
+}
+
+// table names a table and the columns that are written to it, in the order of the insert.
+type table struct {
+	name    string
+	columns []clickhouse.Column
+}
+
+func tables() []table {
+	return []table{
+		{tableTokenEvents, tokenEventColumns()},
+		{tableTokenFactHistory, tokenFactHistoryColumns()},
+		{tableTokenFacts, tokenFactColumns()},
+		{tableTokens, tokenColumns()},
+		{tableSlots, slotColumns()},
+		{tableLogoChecks, logoCheckColumns()},
+		{tableOffchainDocuments, offchainDocumentColumns()},
+	}
+}
+
+// insert sends rows as one block; row appends the i-th.
+func (c *ClickHouse) insert(ctx context.Context, table string, columns []clickhouse.Column, rows int, row func(driver.Batch, int) error) error {
+	if rows == 0 {
+		return nil
+	}
+	batch, err := c.conn.PrepareBatch(ctx, fmt.Sprintf("INSERT INTO %s.%s (%s)", c.database, table, columnList(columns)))
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	defer batch.Abort() //nolint:errcheck // after Send it has nothing to do
+	for i := range rows {
+		if err := row(batch, i); err != nil {
+			return fmt.Errorf("append row: %w", err)
+		}
+	}
+	if err := batch.Send(); err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	return nil
+}
+
+func columnList(columns []clickhouse.Column) string {
+	var list []byte
+	for i, column := range columns {
+		if i > 0 {
+			list = append(list, ", "...)
+		}
+		list = append(list, column.Name...)
+	}
+	return string(list)
+}

@@ -1,0 +1,359 @@
+package projector_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
+	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/schemas"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// migrated returns a connection, and a store on freshly migrated tables.
+func migrated(t *testing.T) (driver.Conn, *projector.ClickHouse) {
+	t.Helper()
+	conn, _ := chtest.Start(t)
+	files, err := fs.Sub(schema.Migrations, "migrations")
+	require.NoError(t, err)
+	_, err = clickhouse.Migrate(t.Context(), conn, files, clickhouse.Options{Database: schema.Database})
+	require.NoError(t, err)
+	store := projector.NewClickHouse(conn, schema.Database)
+	require.NoError(t, store.Check(t.Context()))
+	t.Cleanup(func() {
+		require.NoError(t, conn.Exec(context.Background(), "DROP DATABASE "+schema.Database+" SYNC"))
+	})
+	return conn, store
+}
+
+func truncate(t require.TestingT, conn driver.Conn) {
+	for _, table := range []string{"token_events_raw", "token_facts_raw", "token_fact_history_raw", "tokens_raw", "slots_raw"} {
+		require.NoError(t, conn.Exec(context.Background(), "TRUNCATE TABLE mintlake."+table))
+	}
+}
+
+// batchOf is what one batch of records with these messages says.
+func batchOf(messages []registrytest.Message) *projector.Batch {
+	batch := &projector.Batch{}
+	for _, message := range messages {
+		if message.Event != nil {
+			batch.AddEvent(message.Event)
+		} else {
+			batch.AddEnrichment(message.Enrichment)
+		}
+	}
+	return batch
+}
+
+// TestClickHouseFoldsLikeGo feeds the same messages, shuffled, repeated and cut into batches, to both folds; batches are folded as they come,
+// or put off and folded by their names or all in ranges.
+func TestClickHouseFoldsLikeGo(t *testing.T) {
+	conn, store := migrated(t)
+	store.FoldInRangesOf(40)
+	rapid.Check(t, func(t *rapid.T) {
+		truncate(t, conn)
+		messages := registrytest.Messages(30).Draw(t, "messages")
+		want := fold(messages)
+
+		delivered := append(slices.Clone(messages), messages[:rapid.IntRange(0, len(messages)).Draw(t, "repeated")]...)
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "shuffle"), 2))
+		random.Shuffle(len(delivered), func(i, j int) { delivered[i], delivered[j] = delivered[j], delivered[i] })
+		cut := rapid.IntRange(0, len(delivered)).Draw(t, "cut")
+		var late []string
+		for _, part := range [][]registrytest.Message{delivered[:cut], delivered[cut:]} {
+			batch := batchOf(part)
+			if rapid.Bool().Draw(t, "put off") {
+				require.NoError(t, store.Insert(context.Background(), batch))
+				late = append(late, batch.Mints()...)
+				continue
+			}
+			require.NoError(t, store.Write(context.Background(), batch))
+		}
+		dirty := projector.Dirty{Mints: late}
+		if rapid.Bool().Draw(t, "all") {
+			dirty = projector.Dirty{All: true}
+		}
+		require.NoError(t, store.Fold(context.Background(), dirty))
+
+		require.Equal(t, facts(want), storedFacts(t, conn))
+		require.Equal(t, tokens(want), storedTokens(t, conn))
+		require.Equal(t, history(messages), storedHistory(t, conn))
+	})
+}
+
+func fold(messages []registrytest.Message) map[string]*registry.State {
+	states := map[string]*registry.State{}
+	for _, message := range messages {
+		for _, fact := range message.Facts() {
+			if states[fact.Mint] == nil {
+				states[fact.Mint] = new(registry.State)
+			}
+			states[fact.Mint].Apply(fact)
+		}
+	}
+	return states
+}
+
+func facts(states map[string]*registry.State) []registry.Fact {
+	var list []registry.Fact
+	for _, mint := range slices.Sorted(maps.Keys(states)) {
+		list = append(list, states[mint].Facts()...)
+	}
+	return list
+}
+
+// storedFacts reads the facts as the API loads them.
+func storedFacts(t require.TestingT, conn driver.Conn) []registry.Fact {
+	rows, err := conn.Query(context.Background(), "SELECT mint, facts FROM mintlake.tokens_raw FINAL ORDER BY mint")
+	require.NoError(t, err)
+	defer rows.Close()
+	var list []registry.Fact
+	for rows.Next() {
+		var mint string
+		var stored []struct {
+			Register uint8   `ch:"register"`
+			Item     string  `ch:"item"`
+			Position big.Int `ch:"position"`
+			Value    string  `ch:"value"`
+		}
+		require.NoError(t, rows.Scan(&mint, &stored))
+		for _, fact := range stored {
+			list = append(list, registry.Fact{
+				Mint: mint, Register: registry.Register(fact.Register), Item: fact.Item,
+				Position: schemas.PositionFromBigInt(&fact.Position), Value: fact.Value,
+			})
+		}
+	}
+	require.NoError(t, rows.Err())
+	return list
+}
+
+func tokens(states map[string]*registry.State) []registry.Token {
+	var list []registry.Token
+	for _, mint := range slices.Sorted(maps.Keys(states)) {
+		if token, member := states[mint].Token(mint); member {
+			list = append(list, token)
+		}
+	}
+	return list
+}
+
+// storedTokens reads the view that analysts read.
+func storedTokens(t require.TestingT, conn driver.Conn) []registry.Token {
+	rows, err := conn.Query(context.Background(), "SELECT * FROM mintlake.tokens ORDER BY mint")
+	require.NoError(t, err)
+	defer rows.Close()
+	var list []registry.Token
+	for rows.Next() {
+		var token registry.Token
+		var firstSeen, lastSeen *time.Time
+		var supply *uint64
+		var fee *uint16
+		var standard *uint8
+		require.NoError(t, rows.Scan(&token.Mint, &token.Symbol, &token.Name, &token.Decimals, &token.LogoURL, &token.LogoStatus,
+			&token.IsToken22, &token.DailyVolumeUSD, &firstSeen, &lastSeen, &supply, &token.MintAuthority, &token.FreezeAuthority,
+			&token.MetaplexURI, &token.UpdateAuthority, &fee, &standard, &token.Description, &token.ExternalURL,
+			&token.Extensions, &token.Tags))
+		token.FirstSeenAt, token.LastSeenAt = millis(firstSeen), millis(lastSeen)
+		if supply != nil {
+			text := strconv.FormatUint(*supply, 10)
+			token.Supply = &text
+		}
+		if fee != nil {
+			n := int64(*fee)
+			token.SellerFeeBasisPoints = &n
+		}
+		if standard != nil {
+			n := int64(*standard)
+			token.TokenStandard = &n
+		}
+		if len(token.Extensions) == 0 {
+			token.Extensions = nil
+		}
+		if len(token.Tags) == 0 {
+			token.Tags = nil
+		}
+		list = append(list, token)
+	}
+	require.NoError(t, rows.Err())
+	return list
+}
+
+func millis(t *time.Time) *int64 {
+	if t == nil {
+		return nil
+	}
+	ms := t.UnixMilli()
+	return &ms
+}
+
+func TestTokenEventsFallTogether(t *testing.T) {
+	conn, store := migrated(t)
+	inner, index := uint32(3), uint32(7)
+	event := &eventspb.TokenEvent{
+		Position:    &eventspb.Position{Slot: 9, InstructionIndex: 1, InnerInstructionIndex: &inner},
+		BlockTime:   1_700_000_000,
+		Signature:   slices.Repeat([]byte{5}, 64),
+		ProgramId:   registrytest.Mint(5),
+		Mint:        registrytest.Mint(1),
+		Instruction: "MintToChecked",
+		Payload:     &eventspb.TokenEvent_MintTo{MintTo: &eventspb.AmountChange{Amount: 1<<64 - 1, Decimals: new(uint32)}},
+	}
+	write := func() {
+		require.NoError(t, store.Write(t.Context(), &projector.Batch{TokenEvents: []*eventspb.TokenEvent{event}}))
+	}
+	write()
+	write()
+	require.Equal(t, "1 -1 1 3 -1 mint_to MintToChecked 18446744073709551615", summary(t, conn))
+	event.Position.TransactionIndex = &index
+	write()
+	require.Equal(t, "1 7 1 3 -1 mint_to MintToChecked 18446744073709551615", summary(t, conn), "a known index beats an unknown one")
+	event.Position.TransactionIndex = nil
+	write()
+	require.Equal(t, "1 7 1 3 -1 mint_to MintToChecked 18446744073709551615", summary(t, conn))
+}
+
+func summary(t *testing.T, conn driver.Conn) string {
+	t.Helper()
+	var count uint64
+	var transaction int32
+	var outer uint16
+	var inner, batch int16
+	var kind, instruction string
+	var amount *uint64
+	row := conn.QueryRow(t.Context(), `SELECT count() OVER (), transaction_index, instruction_index, inner_instruction_index, batch_index,
+		kind, instruction, amount FROM mintlake.token_events`)
+	require.NoError(t, row.Scan(&count, &transaction, &outer, &inner, &batch, &kind, &instruction, &amount))
+	return fmt.Sprint(count, " ", transaction, " ", outer, " ", inner, " ", batch, " ", kind, " ", instruction, " ", *amount)
+}
+
+func TestSlotsKeepTheHighestStatus(t *testing.T) {
+	conn, store := migrated(t)
+	parent := uint64(4)
+	slot := func(status eventspb.SlotStatus) *eventspb.SlotRecord {
+		return &eventspb.SlotRecord{Slot: 5, ParentSlot: &parent, Blockhash: registrytest.Mint(2), Status: status, Source: "file"}
+	}
+	dead, ingested := slot(eventspb.SlotStatus_SLOT_STATUS_DEAD), slot(eventspb.SlotStatus_SLOT_STATUS_INGESTED)
+	for _, order := range [][]*eventspb.SlotRecord{{dead, ingested}, {ingested, dead}} {
+		truncate(t, conn)
+		for _, s := range order {
+			require.NoError(t, store.Write(t.Context(), &projector.Batch{Slots: []*eventspb.SlotRecord{s}}))
+		}
+		var count uint64
+		var status string
+		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count(), any(status) FROM mintlake.slots").Scan(&count, &status))
+		require.Equal(t, uint64(1), count)
+		require.Equal(t, "dead", status)
+	}
+}
+
+func TestCheckNamesWhatIsMissing(t *testing.T) {
+	conn, store := migrated(t)
+	require.NoError(t, conn.Exec(t.Context(), "ALTER TABLE mintlake.slots_raw DROP COLUMN source"))
+	require.ErrorContains(t, store.Check(t.Context()), "source")
+}
+
+// storedHistory is every row of the view: which message, where it stands, what it stated.
+func storedHistory(t require.TestingT, conn driver.Conn) []string {
+	rows, err := conn.Query(context.Background(), `SELECT formatRowNoNewline('TSV', mint, slot, signature, kind, source, position, transaction_index,
+		toUnixTimestamp(block_time), register, item, value) AS row FROM mintlake.token_fact_history ORDER BY row`)
+	require.NoError(t, err)
+	defer rows.Close()
+	var list []string
+	for rows.Next() {
+		var row string
+		require.NoError(t, rows.Scan(&row))
+		list = append(list, row)
+	}
+	require.NoError(t, rows.Err())
+	return list
+}
+
+// history is what storedHistory shall be: the facts of each message once, however often it came.
+func history(messages []registrytest.Message) []string {
+	escape := strings.NewReplacer("\\", "\\\\", "\t", "\\t", "\n", "\\n", "\r", "\\r", "\x00", "\\0", "'", "\\'", "\b", "\\b", "\f", "\\f")
+	var list []string
+	for _, s := range batchOf(messages).Statements {
+		blockTime := "\\N"
+		if s.BlockTime > 0 {
+			blockTime = strconv.FormatInt(s.BlockTime, 10)
+		}
+		for _, fact := range s.Facts {
+			list = append(list, strings.Join([]string{
+				s.Mint, strconv.FormatUint(s.Position.Slot, 10), s.Signature, s.Kind, s.Source, s.Position.BigInt().String(),
+				strconv.Itoa(int(s.TransactionIndex)), blockTime, strconv.Itoa(int(fact.Register)), escape.Replace(fact.Item), escape.Replace(fact.Value),
+			}, "\t"))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// TestHistoryCompletesAnInstruction: of two copies one knows the place in the block, the other the time; they are one row.
+func TestHistoryCompletesAnInstruction(t *testing.T) {
+	conn, store := migrated(t)
+	inner, index := uint32(3), uint32(7)
+	event := func(transaction *uint32, blockTime int64) *eventspb.TokenEvent {
+		return &eventspb.TokenEvent{
+			Position:  &eventspb.Position{Slot: 9, TransactionIndex: transaction, InstructionIndex: 1, InnerInstructionIndex: &inner},
+			BlockTime: blockTime, Signature: slices.Repeat([]byte{5}, 64), ProgramId: registrytest.Mint(5), Mint: registrytest.Mint(1),
+			Instruction: "MintTo", Payload: &eventspb.TokenEvent_MintTo{MintTo: &eventspb.AmountChange{Amount: 7}},
+		}
+	}
+	copies := []*eventspb.TokenEvent{event(nil, 1_700_000_000), event(&index, 0)}
+	for _, order := range [][]int{{0, 1}, {1, 0}, {0, 1, 0}} {
+		truncate(t, conn)
+		for _, i := range order {
+			batch := &projector.Batch{}
+			batch.AddEvent(copies[i])
+			require.NoError(t, store.Write(t.Context(), batch))
+		}
+		rows, err := conn.Query(t.Context(), `SELECT concat(register_name, ' ', value, ' ', toString(tuple(slot, block_time, source, kind, instruction,
+			transaction_index, instruction_index, inner_instruction_index, batch_index))) FROM mintlake.token_fact_history ORDER BY register`)
+		require.NoError(t, err)
+		var got []string
+		for rows.Next() {
+			var row string
+			require.NoError(t, rows.Scan(&row))
+			got = append(got, row)
+		}
+		require.NoError(t, rows.Err())
+		place := ` (9,'2023-11-14 22:13:20','instruction','mint_to','MintTo',7,1,3,-1)`
+		require.Equal(t, []string{"supply_delta 7" + place, "first_seen 1700000000000" + place, "last_seen 1700000000000" + place}, got)
+	}
+}
+
+// TestHistoryByMintIsAPointRead: the view hands the mint down to the sorting key.
+func TestHistoryByMintIsAPointRead(t *testing.T) {
+	conn, store := migrated(t)
+	batch := &projector.Batch{}
+	batch.AddEvent(&eventspb.TokenEvent{Position: &eventspb.Position{Slot: 9}, Mint: registrytest.Mint(1), BlockTime: 1})
+	require.NoError(t, store.Write(t.Context(), batch)) // an empty table has no plan
+	rows, err := conn.Query(t.Context(), "EXPLAIN indexes = 1 SELECT * FROM mintlake.token_fact_history WHERE mint = 'x' AND slot <= 5")
+	require.NoError(t, err)
+	plan := ""
+	for rows.Next() {
+		var line string
+		require.NoError(t, rows.Scan(&line))
+		plan += line + "\n"
+	}
+	require.NoError(t, rows.Err())
+	require.Regexp(t, `PrimaryKey\s+Keys:\s+mint\s+slot`, plan)
+}

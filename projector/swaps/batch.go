@@ -1,0 +1,137 @@
+package swaps
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mr-tron/base58"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Batch is what one batch of records says, by table.
+type Batch struct {
+	Legs   []*eventspb.SwapLeg
+	Routes []*eventspb.Route
+
+	pools    map[poolKey]*poolRow
+	reserves map[poolMinute]reserves
+	touched  map[touchedMinute]int64
+	trades   map[string]time.Time // the latest, by mint
+	text     map[string]string    // base58 of keys: a batch names few pools and mints many times
+}
+
+// NewBatch returns an empty batch.
+func NewBatch() *Batch {
+	return &Batch{
+		pools: map[poolKey]*poolRow{}, reserves: map[poolMinute]reserves{}, touched: map[touchedMinute]int64{}, trades: map[string]time.Time{}, text: map[string]string{},
+	}
+}
+
+// Add sorts a record into the batch; an error says why it is no message of its topic. The second record of a leg, under the mint that
+// went out, says nothing new and is passed over.
+func (b *Batch) Add(record *kafka.Record) error {
+	if record.Topic == schemas.TopicPools {
+		return b.addPool(record.Value)
+	}
+	if record.Topic != schemas.TopicSwaps {
+		return fmt.Errorf("unexpected topic %q", record.Topic)
+	}
+	switch kind := header(record, schemas.HeaderType); kind {
+	case schemas.TypeSwapLegOut:
+		return nil
+	case schemas.TypeSwapLegIn:
+		return b.addLeg(record)
+	case schemas.TypeRoute:
+		return b.addRoute(record.Value)
+	default:
+		return fmt.Errorf("unexpected type %q", kind)
+	}
+}
+
+func header(record *kafka.Record, key string) string {
+	for i := range record.Headers {
+		if record.Headers[i].Key == key {
+			return string(record.Headers[i].Value)
+		}
+	}
+	return ""
+}
+
+func (b *Batch) addLeg(record *kafka.Record) error {
+	leg := new(eventspb.SwapLeg)
+	if err := proto.Unmarshal(record.Value, leg); err != nil {
+		return fmt.Errorf("decode swap leg: %w", err)
+	}
+	if err := checkKeys("swap leg", leg.GetPool(), leg.GetMintIn(), leg.GetMintOut()); err != nil {
+		return err
+	}
+	if leg.GetPosition() == nil || leg.GetVenue() == "" {
+		return errors.New("swap leg: no position or no venue")
+	}
+	if bytes.Equal(leg.GetMintIn(), leg.GetMintOut()) {
+		return errors.New("swap leg: one mint on both sides")
+	}
+	if n := len(leg.GetSignature()); n != 64 {
+		return fmt.Errorf("swap leg: a signature has %d bytes instead of 64", n)
+	}
+	b.Legs = append(b.Legs, leg)
+	b.addPoolOfLeg(leg)
+	if at := blockTime(leg.GetBlockTime()); at.Unix() != 0 {
+		minute := touchedMinute{at.Truncate(time.Minute), record.Partition}
+		b.touched[minute] = max(b.touched[minute], record.Offset+1)
+		for _, mint := range []string{b.key(leg.GetMintIn()), b.key(leg.GetMintOut())} {
+			if at.After(b.trades[mint]) {
+				b.trades[mint] = at
+			}
+		}
+	}
+	return nil
+}
+
+func (b *Batch) addRoute(value []byte) error {
+	route := new(eventspb.Route)
+	if err := proto.Unmarshal(value, route); err != nil {
+		return fmt.Errorf("decode route: %w", err)
+	}
+	if route.GetPosition() == nil {
+		return errors.New("route: no position")
+	}
+	b.Routes = append(b.Routes, route)
+	return nil
+}
+
+func checkKeys(what string, keys ...[]byte) error {
+	for _, key := range keys {
+		if len(key) != 32 {
+			return fmt.Errorf("%s: a key has %d bytes instead of 32", what, len(key))
+		}
+	}
+	return nil
+}
+
+// key is the base58 text of a key; empty for none.
+func (b *Batch) key(key []byte) string {
+	if len(key) == 0 {
+		return ""
+	}
+	text, ok := b.text[string(key)]
+	if !ok {
+		text = base58.Encode(key)
+		b.text[string(key)] = text
+	}
+	return text
+}
+
+// blockTime is 1970-01-01 for a time that the source did not say or that ClickHouse's DateTime (seconds in 32 bits) cannot hold.
+func blockTime(seconds int64) time.Time {
+	if seconds <= 0 || seconds > 1<<32-1 {
+		seconds = 0
+	}
+	return time.Unix(seconds, 0).UTC()
+}

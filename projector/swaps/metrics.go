@@ -1,0 +1,25 @@
+package swaps
+
+import "github.com/prometheus/client_golang/prometheus"
+
+type metrics struct {
+	legs, routes, deadLetters, storeErrors prometheus.Counter
+}
+
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		legs:        prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_swaps_legs_total", Help: "Swap legs stored, repeated ones included."}),
+		routes:      prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_swaps_routes_total", Help: "Routes of aggregators stored, repeated ones included."}),
+		deadLetters: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_swaps_dead_letters_total", Help: "Records of swaps and pools that are no message of their topic."}),
+		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_swaps_store_errors_total", Help: "Batches of swaps that ClickHouse refused; they are tried again."}),
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{m.legs, m.routes, m.deadLetters, m.storeErrors} {
+		if err := registerer.Register(c); err != nil {
+			return nil, err //nolint:wrapcheck // the caller wraps
+		}
+	}
+	return m, nil
+}

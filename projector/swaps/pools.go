@@ -1,0 +1,140 @@
+package swaps
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// poolKey is a pool with its mints, the one that sorts first as text first.
+type poolKey struct{ pool, mintA, mintB string }
+
+type poolMinute struct {
+	minute time.Time
+	poolKey
+}
+
+// touchedMinute is a minute of block time with legs in a partition of chain.swaps.v1.
+type touchedMinute struct {
+	minute    time.Time
+	partition int
+}
+
+// reserves are vault balances after the leg at a position.
+type reserves struct {
+	position schemas.Position
+	time     time.Time
+	a, b     uint64
+}
+
+// poolRow is what a batch says of one pool.
+type poolRow struct {
+	venue, program       string
+	vaultA, vaultB       string
+	decimalsA, decimalsB *uint8
+	first                schemas.Position
+	firstTime            time.Time
+	created              schemas.Position
+	createdTime          time.Time
+	signature, creator   string
+	last                 reserves
+}
+
+// never is behind every position.
+var never = schemas.EndOfSlot(1<<64 - 1)
+
+func (b *Batch) pool(key poolKey) *poolRow {
+	row := b.pools[key]
+	if row == nil {
+		row = &poolRow{first: never, created: never}
+		b.pools[key] = row
+	}
+	return row
+}
+
+func (r *poolRow) seen(position schemas.Position, at time.Time, venue, program string) {
+	r.venue, r.program = max(r.venue, venue), max(r.program, program)
+	if position.Compare(r.first) < 0 {
+		r.first, r.firstTime = position, at
+	}
+}
+
+func (r *poolRow) describe(vaultA, vaultB string, decimalsA, decimalsB *uint32) {
+	r.vaultA, r.vaultB = max(r.vaultA, vaultA), max(r.vaultB, vaultB)
+	r.decimalsA, r.decimalsB = higher(r.decimalsA, decimalsA), higher(r.decimalsB, decimalsB)
+}
+
+// higher is the table's max of nullable decimals.
+func higher(held *uint8, said *uint32) *uint8 {
+	if said == nil || *said > 255 || held != nil && uint32(*held) >= *said {
+		return held
+	}
+	decimals := uint8(*said)
+	return &decimals
+}
+
+// addPoolOfLeg takes what a leg says of its pool.
+func (b *Batch) addPoolOfLeg(leg *eventspb.SwapLeg) {
+	position := schemas.PositionOf(leg.GetPosition(), leg.GetSignature())
+	at := blockTime(leg.GetBlockTime())
+	key := poolKey{b.key(leg.GetPool()), b.key(leg.GetMintIn()), b.key(leg.GetMintOut())}
+	vaultA, vaultB := b.key(leg.GetVaultIn()), b.key(leg.GetVaultOut())
+	decimalsA, decimalsB := leg.DecimalsIn, leg.DecimalsOut
+	reserveA, reserveB := leg.GetReserveIn(), leg.GetReserveOut()
+	if key.mintA > key.mintB {
+		key.mintA, key.mintB = key.mintB, key.mintA
+		vaultA, vaultB = vaultB, vaultA
+		decimalsA, decimalsB = decimalsB, decimalsA
+		reserveA, reserveB = reserveB, reserveA
+	}
+	row := b.pool(key)
+	row.seen(position, at, leg.GetVenue(), b.key(leg.GetProgramId()))
+	row.describe(vaultA, vaultB, decimalsA, decimalsB)
+	if leg.ReserveIn == nil || leg.ReserveOut == nil {
+		return
+	}
+	last := reserves{position, at, reserveA, reserveB}
+	if position.Compare(row.last.position) > 0 {
+		row.last = last
+	}
+	if at.Unix() == 0 {
+		return
+	}
+	minute := poolMinute{at.Truncate(time.Minute), key}
+	if position.Compare(b.reserves[minute].position) > 0 {
+		b.reserves[minute] = last
+	}
+}
+
+func (b *Batch) addPool(value []byte) error {
+	pool := new(eventspb.Pool)
+	if err := proto.Unmarshal(value, pool); err != nil {
+		return fmt.Errorf("decode pool: %w", err)
+	}
+	if pool.GetPosition() == nil {
+		return errors.New("pool: no position")
+	}
+	if err := checkKeys("pool", pool.GetPool()); err != nil {
+		return err
+	}
+	position, at := schemas.PositionOf(pool.GetPosition(), pool.GetSignature()), blockTime(pool.GetBlockTime())
+	key := poolKey{b.key(pool.GetPool()), b.key(pool.GetMintA()), b.key(pool.GetMintB())}
+	vaultA, vaultB, decimalsA, decimalsB := b.key(pool.GetVaultA()), b.key(pool.GetVaultB()), pool.DecimalsA, pool.DecimalsB
+	if key.mintA > key.mintB { // the event sorts them by their bytes
+		key.mintA, key.mintB = key.mintB, key.mintA
+		vaultA, vaultB, decimalsA, decimalsB = vaultB, vaultA, decimalsB, decimalsA
+	}
+	row := b.pool(key)
+	row.seen(position, at, pool.GetVenue(), b.key(pool.GetProgramId()))
+	row.describe(vaultA, vaultB, decimalsA, decimalsB)
+	if pool.GetCreated() && position.Compare(row.created) < 0 {
+		row.created, row.createdTime = position, at
+		row.signature, row.creator = signatureText(pool.GetSignature()), b.key(pool.GetCreator())
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+// Package swaps turns swap legs, aggregators' routes and pools into ClickHouse rows.
+//
+// In: records of chain.swaps.v1 and chain.pools.v1. Out: rows of swaps_raw, routes_raw, pools_raw, pool_reserves_raw, and in
+// swap_minutes_raw which minutes wait for their valuation; dead letters for what is no message. Guarantees: an offset is committed only
+// after the rows are stored; storing a record twice, or in another order, leaves the same rows. It has a consumer group of its own, so
+// swaps and token events do not wait for each other.
+package swaps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+const (
+	// batchRecords is the most records of one batch: half of them are second copies of a leg under its other mint.
+	batchRecords = 40_000
+	// batchWait is how long a batch gathers. Legs are valued each few seconds, so a part of a second costs nobody freshness and saves parts.
+	batchWait = 500 * time.Millisecond
+	// flushTimeout bounds the work on one batch after a stop was asked for.
+	flushTimeout = 5 * time.Second
+)
+
+// Topics are the topics that the projector's consumer reads.
+func Topics() []string { return []string{schemas.TopicSwaps, schemas.TopicPools} }
+
+// Consumer is a member of the group schemas.GroupSwaps.
+type Consumer interface {
+	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
+	Commit(ctx context.Context, records []kafka.Record) error
+}
+
+// Producer writes dead letters.
+type Producer interface {
+	Produce(ctx context.Context, records ...kafka.Record) error
+}
+
+// Store makes batches durable. Retryable says whether the same call may succeed later.
+type Store interface {
+	Insert(ctx context.Context, batch *Batch) error
+	Retryable(err error) bool
+}
+
+// Deps are a projector's collaborators; all are required.
+type Deps struct {
+	Consumer   Consumer
+	Producer   Producer
+	Store      Store
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Projector is the component.
+type Projector struct {
+	deps    Deps
+	metrics *metrics
+}
+
+// New makes a projector that does nothing until Run.
+func New(deps Deps) (*Projector, error) {
+	if deps.Consumer == nil || deps.Producer == nil || deps.Store == nil || deps.Logger == nil {
+		return nil, errors.New("swaps: consumer, producer, store and logger are required")
+	}
+	metrics, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("swaps: register metrics: %w", err)
+	}
+	return &Projector{deps: deps, metrics: metrics}, nil
+}
+
+// Run projects until ctx ends, then finishes the batch in hand and returns nil. An error is one that needs an operator: the tables
+// refuse what this binary writes, or dead letters cannot be written.
+func (p *Projector) Run(ctx context.Context) error {
+	for {
+		records, err := p.deps.Consumer.FetchBatch(ctx, batchRecords, batchWait)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("swaps: fetch: %w", err)
+		}
+		if err := p.project(ctx, records); err != nil {
+			if ctx.Err() != nil {
+				p.deps.Logger.Info("projector of swaps stopped inside a batch: it is read again at the next start", "err", err)
+				return nil
+			}
+			return fmt.Errorf("swaps: %w", err)
+		}
+	}
+}
+
+// project stores one batch and commits it. It outlives ctx by flushTimeout, so that a stop loses no finished work.
+func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(flushTimeout, cancel) })()
+	batch := NewBatch()
+	var letters []kafka.Record
+	for i := range records {
+		if err := batch.Add(&records[i]); err != nil {
+			p.metrics.deadLetters.Inc()
+			p.deps.Logger.Warn("record is no message of its topic: dead letter", "topic", records[i].Topic,
+				"partition", records[i].Partition, "offset", records[i].Offset, "err", err)
+			letters = append(letters, deadLetter(&records[i], err))
+		}
+	}
+	if len(letters) > 0 {
+		if err := p.deps.Producer.Produce(work, letters...); err != nil {
+			return fmt.Errorf("write dead letters: %w", err)
+		}
+	}
+	if err := p.insert(work, batch); err != nil {
+		return err
+	}
+	p.metrics.legs.Add(float64(len(batch.Legs)))
+	p.metrics.routes.Add(float64(len(batch.Routes)))
+	if err := p.deps.Consumer.Commit(work, records); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// insert stores the batch, for as long as it takes while the store may recover.
+func (p *Projector) insert(ctx context.Context, batch *Batch) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := p.deps.Store.Insert(ctx, batch)
+		if err != nil && !p.deps.Store.Retryable(err) {
+			err = backoff.Permanent(err)
+		}
+		if err != nil {
+			p.metrics.storeErrors.Inc()
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, wait time.Duration) {
+		p.deps.Logger.Warn("clickhouse refused swaps, trying again", "err", err, "wait", wait)
+	}))
+	return err //nolint:wrapcheck // the store names the table
+}
+
+func deadLetter(record *kafka.Record, reason error) kafka.Record {
+	letter := &eventspb.DeadLetter{
+		Source: "projector", Reason: reason.Error(), Topic: record.Topic, Partition: int32(record.Partition),
+		Offset: record.Offset, Key: record.Key, Value: record.Value,
+	}
+	value, err := proto.Marshal(letter)
+	if err != nil { // the reason quotes bytes that are no UTF-8
+		letter.Reason = "record is no message of its topic"
+		value, _ = proto.Marshal(letter)
+	}
+	return kafka.Record{
+		Topic: schemas.TopicDeadLetters, Key: []byte(letter.GetSource()), Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte("dead_letter")},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+		},
+	}
+}
