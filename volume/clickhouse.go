@@ -1,0 +1,186 @@
+package volume
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+//go:embed sql/*.sql
+var statements embed.FS
+
+// ClickHouse is the Store on a real server, embedded or not.
+type ClickHouse struct {
+	conn   driver.Conn
+	fixed  []string // what holds in every statement: pairs for strings.NewReplacer
+	tables string
+}
+
+// twapMinutes is over how many minutes the price of SOL is averaged.
+const twapMinutes = 10
+
+// NewClickHouse returns a store on the tables of database.
+func NewClickHouse(conn driver.Conn, database string, cfg Config) *ClickHouse {
+	var stables, scales []string
+	for _, stable := range cfg.Stables {
+		mint, decimals, err := parseStable(stable)
+		if err != nil {
+			continue // Validate refused it
+		}
+		stables = append(stables, "'"+mint+"'")
+		scales = append(scales, "toUInt64(1"+strings.Repeat("0", decimals)+")")
+	}
+	list := strings.Join(stables, ", ")
+	return &ClickHouse{conn: conn, tables: database, fixed: []string{
+		"{database}", database, "{sol}", schemas.MintWrappedSOL,
+		"IN ({stables})", "IN (" + list + ")", "{stables}", "[" + list + "]", "{stable_scales}", "[" + strings.Join(scales, ", ") + "]",
+		"{anchors}", list + ", '" + schemas.MintWrappedSOL + "'",
+		"{sol_floor}", strconv.Itoa(cfg.SOLFloorUSD), "{floor}", strconv.Itoa(cfg.FloorUSD), "{twap_minutes}", strconv.Itoa(twapMinutes),
+		"{columns}", legColumns,
+		"{prices}", "(SELECT mint, minute, raw_price_usd, liquidity_usd FROM " + database + ".prices_1m_raw FINAL WHERE minute IN ({minutes}))",
+	}}
+}
+
+// legColumns are those of swaps_raw that a valuation writes again as they are.
+const legColumns = "slot, block_time, transaction_index, instruction_index, inner_instruction_index, batch_index, signature, venue, program_id, pool, " +
+	"mint_in, mint_out, amount_in, amount_out, decimals_in, decimals_out, trader, agreed, disagreed, aggregator, instruction"
+
+// exec runs a statement over the buckets, each of the given length.
+func (c *ClickHouse) exec(ctx context.Context, name string, generation uint64, buckets []time.Time, length time.Duration, more ...string) error {
+	text, err := statements.ReadFile("sql/" + name + ".sql")
+	if err != nil {
+		return fmt.Errorf("read statement: %w", err)
+	}
+	times := make([]string, len(buckets))
+	for i, bucket := range buckets {
+		times[i] = moment(bucket)
+	}
+	from, to := strconv.FormatInt(buckets[0].Unix(), 10), strconv.FormatInt(buckets[len(buckets)-1].Add(length).Unix(), 10)
+	list := strings.Join(times, ", ")
+	unit := map[time.Duration]string{time.Minute: "toStartOfMinute", time.Hour: "toStartOfHour", 24 * time.Hour: "toStartOfDay"}[length]
+	legs := "block_time >= toDateTime(" + from + ", 'UTC') AND block_time < toDateTime(" + to + ", 'UTC') AND " + unit + "(block_time) IN (" + list + ")"
+	query := strings.NewReplacer(append(slices.Clone(c.fixed), more...)...).Replace(string(text))
+	query = strings.NewReplacer("{legs}", legs, "{minutes}", list, "{targets}", list, "{buckets}", list, "{from}", from, "{to}", to,
+		"{generation}", strconv.FormatUint(generation, 10)).Replace(query)
+	if err := c.conn.Exec(ctx, query); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func moment(t time.Time) string { return "toDateTime(" + strconv.FormatInt(t.Unix(), 10) + ", 'UTC')" }
+
+// PoolMinutes implements Store.
+func (c *ClickHouse) PoolMinutes(ctx context.Context, generation uint64, minutes []time.Time) error {
+	return c.exec(ctx, "1_pool_minutes", generation, minutes, time.Minute)
+}
+
+// Value implements Store.
+func (c *ClickHouse) Value(ctx context.Context, generation uint64, minutes []time.Time) error {
+	for _, name := range []string{"2_price_of_sol", "3_prices", "4_values", "5_volume_1m"} {
+		if err := c.exec(ctx, name, generation, minutes, time.Minute); err != nil {
+			return err
+		}
+	}
+	return c.exec(ctx, "8_pool_volume", generation, minutes, time.Minute,
+		"{interval}", "1m", "{start}", "toStartOfMinute", "{set_column}", "", "{set}", "")
+}
+
+// Hours implements Store.
+func (c *ClickHouse) Hours(ctx context.Context, generation uint64, hours []time.Time) error {
+	if err := c.exec(ctx, "6_volume_1h", generation, hours, time.Hour); err != nil {
+		return err
+	}
+	return c.exec(ctx, "8_pool_volume", generation, hours, time.Hour,
+		"{interval}", "1h", "{start}", "toStartOfHour", "{set_column}", "trader_set, ", "{set}", "uniqExactState(sipHash64(trader)) AS trader_set, ")
+}
+
+// Days implements Store.
+func (c *ClickHouse) Days(ctx context.Context, generation uint64, days []time.Time) error {
+	if err := c.exec(ctx, "7_volume_1d", generation, days, 24*time.Hour); err != nil {
+		return err
+	}
+	return c.exec(ctx, "8_pool_volume_1d", generation, days, 24*time.Hour)
+}
+
+// Daily implements Store.
+func (c *ClickHouse) Daily(ctx context.Context, generation uint64) error {
+	var until time.Time
+	if err := c.conn.QueryRow(ctx, "SELECT max(block_time) FROM "+c.tables+".swaps_raw").Scan(&until); err != nil {
+		return fmt.Errorf("read the highest block time: %w", err)
+	}
+	return c.exec(ctx, "9_daily_volumes", generation, []time.Time{until}, time.Minute, "{until}", strconv.FormatInt(until.Unix(), 10))
+}
+
+// Begin implements Store.
+func (c *ClickHouse) Begin(ctx context.Context) (generation uint64, err error) {
+	if err := c.conn.QueryRow(ctx, "SELECT max(generation) + 1 FROM "+c.tables+".valuations").Scan(&generation); err != nil {
+		return 0, fmt.Errorf("read valuations: %w", err)
+	}
+	err = c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s.valuations (generation, started_at) VALUES (%d, now())", c.tables, generation))
+	return generation, err //nolint:wrapcheck // the caller wraps
+}
+
+// Dirty implements Store.
+func (c *ClickHouse) Dirty(ctx context.Context) ([]Minute, error) {
+	rows, err := c.conn.Query(ctx, "SELECT minute, partition, max(touched) AS t, max(valued) AS v FROM "+c.tables+
+		".swap_minutes_raw GROUP BY minute, partition HAVING t > v ORDER BY minute, partition")
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller wraps
+	}
+	defer rows.Close() //nolint:errcheck // Err tells what went wrong
+	var minutes []Minute
+	for rows.Next() {
+		var (
+			minute          time.Time
+			partition       int32
+			touched, valued int64
+		)
+		if err := rows.Scan(&minute, &partition, &touched, &valued); err != nil {
+			return nil, err //nolint:wrapcheck // the caller wraps
+		}
+		if len(minutes) == 0 || !minutes[len(minutes)-1].Start.Equal(minute) {
+			minutes = append(minutes, Minute{minute, map[int32]int64{}})
+		}
+		minutes[len(minutes)-1].Touched[partition] = touched
+	}
+	return minutes, rows.Err() //nolint:wrapcheck // the caller wraps
+}
+
+// Minutes implements Store.
+func (c *ClickHouse) Minutes(ctx context.Context, from, to time.Time) ([]time.Time, error) {
+	var minutes []time.Time
+	query := "SELECT arraySort(groupArray(minute)) FROM (SELECT DISTINCT minute FROM " + c.tables + ".swap_minutes_raw WHERE minute >= " +
+		moment(from) + " AND minute <= " + moment(to) + ")"
+	err := c.conn.QueryRow(ctx, query).Scan(&minutes)
+	return minutes, err //nolint:wrapcheck // the caller wraps
+}
+
+// Done implements Store.
+func (c *ClickHouse) Done(ctx context.Context, minutes []Minute) error {
+	batch, err := c.conn.PrepareBatch(ctx, "INSERT INTO "+c.tables+".swap_minutes_raw (minute, partition, touched, valued)")
+	if err != nil {
+		return err //nolint:wrapcheck // the caller wraps
+	}
+	defer batch.Abort() //nolint:errcheck // after Send it has nothing to do
+	for _, minute := range minutes {
+		for partition, offset := range minute.Touched {
+			if err := batch.Append(minute.Start, partition, offset, offset); err != nil {
+				return err //nolint:wrapcheck // the caller wraps
+			}
+		}
+	}
+	return batch.Send() //nolint:wrapcheck // the caller wraps
+}
+
+// Retryable implements Store.
+func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err) }

@@ -1,0 +1,197 @@
+// Package volume values swap legs and keeps the figures made of them.
+//
+// In: swaps_raw and what the projector of swaps writes beside it. Out: usd_value of the legs, prices_1m, pool_minutes, volume_1m/1h/1d and
+// pool_volume_1m/1h/1d, daily_volumes. Guarantees: every figure is a function of the set of legs alone: no clock, no order of arrival, no
+// sum that a repeat could reach; sums of dollars are integers. A kill at any moment leaves minutes that are valued again at the next start.
+//
+// A minute is dirty when the projector stored legs of it that no valuation has seen. Its prices reach into the hour behind it, so the
+// minutes of that hour are valued again too, then the hours and days that hold them. docs/volume.md has the formulas; sql/ are they.
+//
+// One instance runs at a time: two would do the same work twice, and end with the same figures.
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// lookBack is how old a trade may be to make a price: the SQL has the same 60 minutes.
+	lookBack = time.Hour
+	// chunkMinutes bounds the legs that one statement holds in memory.
+	chunkMinutes = 60
+)
+
+// Minute is a minute of block time with what the log has of it.
+type Minute struct {
+	Start time.Time
+	// Touched is the offset behind the last leg stored, by partition; nil when nothing is new.
+	Touched map[int32]int64
+}
+
+// Store is ClickHouse.
+type Store interface {
+	// Dirty lists the minutes with legs that no valuation has seen, sorted.
+	Dirty(ctx context.Context) ([]Minute, error)
+	// Minutes lists the minutes from..to, both included, that have legs, sorted.
+	Minutes(ctx context.Context, from, to time.Time) ([]time.Time, error)
+	// Begin takes the next generation.
+	Begin(ctx context.Context) (generation uint64, err error)
+	PoolMinutes(ctx context.Context, generation uint64, minutes []time.Time) error
+	// Value makes prices of the minutes, values their legs, and makes the figures by minute.
+	Value(ctx context.Context, generation uint64, minutes []time.Time) error
+	Hours(ctx context.Context, generation uint64, hours []time.Time) error
+	Days(ctx context.Context, generation uint64, days []time.Time) error
+	// Daily makes the rolling figures that end with the highest block time.
+	Daily(ctx context.Context, generation uint64) error
+	// Done says that the minutes are valued as far as Touched.
+	Done(ctx context.Context, minutes []Minute) error
+	// Retryable says whether the same call may succeed later.
+	Retryable(err error) bool
+}
+
+// Deps are the collaborators; all are required but Registerer.
+type Deps struct {
+	Store      Store
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Volume is the room's component.
+type Volume struct {
+	cfg     Config
+	deps    Deps
+	metrics *metrics
+}
+
+// New checks the configuration and registers the metrics. It does no I/O.
+func New(cfg Config, deps Deps) (*Volume, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if deps.Store == nil || deps.Logger == nil {
+		return nil, errors.New("volume: store and logger are required")
+	}
+	metrics, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("volume: register metrics: %w", err)
+	}
+	return &Volume{cfg: cfg, deps: deps, metrics: metrics}, nil
+}
+
+// Run values what is new until ctx ends; then it returns nil. Trouble with ClickHouse is waited out, unless it needs an operator.
+func (v *Volume) Run(ctx context.Context) error {
+	ticker := time.NewTicker(v.cfg.Interval)
+	defer ticker.Stop()
+	for {
+		if _, err := v.Once(ctx); err != nil && ctx.Err() == nil {
+			if !v.deps.Store.Retryable(err) {
+				return fmt.Errorf("volume: %w", err)
+			}
+			v.metrics.errors.Inc()
+			v.deps.Logger.Warn("valuation failed, it is done again", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// Once values everything that is new and says how many minutes had something new.
+func (v *Volume) Once(ctx context.Context) (int, error) {
+	begin := time.Now()
+	dirty, err := v.deps.Store.Dirty(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read dirty minutes: %w", err)
+	}
+	if len(dirty) == 0 {
+		return 0, nil
+	}
+	generation, err := v.deps.Store.Begin(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("begin a valuation: %w", err)
+	}
+	starts := make([]time.Time, len(dirty))
+	for i := range dirty {
+		starts[i] = dirty[i].Start
+	}
+	if err := inChunks(starts, chunkMinutes, func(part []time.Time) error { return v.deps.Store.PoolMinutes(ctx, generation, part) }); err != nil {
+		return 0, fmt.Errorf("sum pools: %w", err)
+	}
+	reached, err := v.reached(ctx, starts)
+	if err != nil {
+		return 0, err
+	}
+	for _, step := range []struct {
+		what    string
+		buckets []time.Time
+		size    int
+		do      func(context.Context, uint64, []time.Time) error
+	}{
+		{"value minutes", reached, chunkMinutes, v.deps.Store.Value},
+		{"sum hours", truncated(reached, time.Hour), 1, v.deps.Store.Hours},
+		{"sum days", truncated(reached, 24*time.Hour), 1, v.deps.Store.Days},
+	} {
+		if err := inChunks(step.buckets, step.size, func(part []time.Time) error { return step.do(ctx, generation, part) }); err != nil {
+			return 0, fmt.Errorf("%s: %w", step.what, err)
+		}
+	}
+	if err := v.deps.Store.Daily(ctx, generation); err != nil {
+		return 0, fmt.Errorf("make daily volumes: %w", err)
+	}
+	if err := v.deps.Store.Done(ctx, dirty); err != nil {
+		return 0, fmt.Errorf("close the book of minutes: %w", err)
+	}
+	v.metrics.minutes.Add(float64(len(reached)))
+	v.metrics.seconds.Observe(time.Since(begin).Seconds())
+	return len(dirty), nil
+}
+
+// reached are the minutes with legs whose prices the dirty ones may change: themselves and the hour behind each.
+func (v *Volume) reached(ctx context.Context, dirty []time.Time) ([]time.Time, error) {
+	all, err := v.deps.Store.Minutes(ctx, dirty[0], dirty[len(dirty)-1].Add(lookBack))
+	if err != nil {
+		return nil, fmt.Errorf("read minutes: %w", err)
+	}
+	next := 0 // the first dirty minute that may still be in reach
+	return slices.DeleteFunc(all, func(minute time.Time) bool {
+		for next+1 < len(dirty) && !dirty[next+1].After(minute) {
+			next++
+		}
+		return dirty[next].After(minute) || minute.Sub(dirty[next]) >= lookBack
+	}), nil
+}
+
+// truncated are the buckets of the minutes, sorted, each once.
+func truncated(minutes []time.Time, size time.Duration) []time.Time {
+	var buckets []time.Time
+	for _, minute := range minutes {
+		if bucket := minute.Truncate(size); len(buckets) == 0 || !buckets[len(buckets)-1].Equal(bucket) {
+			buckets = append(buckets, bucket)
+		}
+	}
+	return buckets
+}
+
+// inChunks hands over up to size buckets at a time, none further than an hour behind the first but for size 1.
+func inChunks(buckets []time.Time, size int, do func([]time.Time) error) error {
+	for len(buckets) > 0 {
+		n := 1
+		for n < len(buckets) && n < size && buckets[n].Sub(buckets[0]) < lookBack {
+			n++
+		}
+		if err := do(buckets[:n]); err != nil {
+			return err
+		}
+		buckets = buckets[n:]
+	}
+	return nil
+}
