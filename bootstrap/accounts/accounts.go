@@ -1,0 +1,290 @@
+// Package accounts fills a registry from the accounts of the token programs, read over JSON-RPC.
+//
+// In: getProgramAccounts of a Solana node, cut into shards by the first bytes of a field, or getProgramAccountsV2 where a provider has it.
+// Out: one enrichment a mint and a metadata account, at the slot of the answer that held it.
+// Guarantees: an answer is read as it arrives, in memory that one account bounds, however long it is. A shard is done when its facts are
+// acknowledged; a kill at any moment is taken up at the shards (or pages) that were in hand. Every account of the program is in
+// exactly one shard. Requests that fail are made again; a shard that is too large for the server is cut further.
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/bootstrap"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+)
+
+// Config says what to read and how hard to ask. Zero values take the defaults named at each field.
+type Config struct {
+	// Endpoints are http(s) URLs of JSON-RPC servers that serve getProgramAccounts of the token programs; at least one.
+	Endpoints []string
+	// Kinds of accounts; default all.
+	Kinds []string
+	// Cuts is how many bytes cut the shards at the start: 0 one request a kind, 1 (the default) 256, 2 65,536. Unused with Paged.
+	Cuts *int
+	// Paged asks for pages with getProgramAccountsV2.
+	Paged bool
+	// PageLimit is the accounts of a page, at most 10,000, which is the default.
+	PageLimit int
+	// Concurrency is the requests in flight. Default 4.
+	Concurrency int
+	// RequestsPerSecond bounds the requests' rate; 0 = unbounded.
+	RequestsPerSecond float64
+	// Attempts bounds the tries of one request before a shard is cut, or before the run gives up. Default 8.
+	Attempts int
+	// FirstPause is the pause before the second try; it doubles up to 30 s. Default 500 ms.
+	FirstPause time.Duration
+	// FirstByteTimeout is how long a server may scan before it answers. Default 10 min.
+	FirstByteTimeout time.Duration
+	// IdleTimeout is how long a server may be silent inside an answer. Default 1 min.
+	IdleTimeout time.Duration
+	// StateFile is where progress is kept; its folder must exist.
+	StateFile string
+}
+
+func (c Config) withDefaults() Config {
+	positive := func(n *int, v int) {
+		if *n <= 0 {
+			*n = v
+		}
+	}
+	positive(&c.PageLimit, 10_000)
+	positive(&c.Concurrency, 4)
+	positive(&c.Attempts, 8)
+	duration := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	duration(&c.FirstPause, 500*time.Millisecond)
+	duration(&c.FirstByteTimeout, 10*time.Minute)
+	duration(&c.IdleTimeout, time.Minute)
+	if len(c.Kinds) == 0 {
+		c.Kinds = AllKinds()
+	}
+	if c.Cuts == nil {
+		one := 1
+		c.Cuts = &one
+	}
+	return c
+}
+
+func (c *Config) cutsOf(kind string) int {
+	if c.Paged || kind == KindToken2022Plain {
+		return 0
+	}
+	return *c.Cuts
+}
+
+func (c *Config) validate() error {
+	var problems []error
+	problems = append(problems, checkEndpoints(c.Endpoints))
+	for _, name := range c.Kinds {
+		_, err := kindOf(name)
+		problems = append(problems, err)
+	}
+	if *c.Cuts < 0 || *c.Cuts > 2 {
+		problems = append(problems, fmt.Errorf("cuts: %d: must be 0, 1 or 2", *c.Cuts))
+	}
+	if c.PageLimit > 10_000 {
+		problems = append(problems, fmt.Errorf("page limit: %d: must be at most 10000", c.PageLimit))
+	}
+	if c.StateFile == "" {
+		problems = append(problems, errors.New("state file: must name a file"))
+	}
+	return errors.Join(problems...)
+}
+
+// Deps are a reader's collaborators.
+type Deps struct {
+	Producer bootstrap.Producer
+	Logger   *slog.Logger
+}
+
+// Summary is what a run, with the runs that it took up, has done.
+type Summary struct {
+	// Accounts read and Records written, those of earlier runs included, those read twice after a kill counted once.
+	Accounts int64
+	Records  int64
+	// FirstSlot and LastSlot bound the slots of the answers.
+	FirstSlot uint64
+	LastSlot  uint64
+	// Skipped counts accounts of this run that state no fact, by reason.
+	Skipped map[string]int64
+}
+
+// Reader is one bootstrap over RPC.
+type Reader struct {
+	cfg    Config
+	deps   Deps
+	client *client
+	plan   atomic.Pointer[plan]
+
+	items   atomic.Int64
+	records atomic.Int64
+	retries atomic.Int64
+	note    atomic.Value
+
+	mu      sync.Mutex
+	skipped map[string]int64
+}
+
+// New checks the configuration; it does no I/O.
+func New(cfg Config, deps Deps) (*Reader, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("bootstrap: %w", err)
+	}
+	if deps.Producer == nil || deps.Logger == nil {
+		return nil, errors.New("bootstrap: producer and logger are required")
+	}
+	return &Reader{cfg: cfg, deps: deps, client: newClient(cfg), skipped: map[string]int64{}}, nil
+}
+
+// Run reads what the progress file does not call done, until all is or ctx ends. An error leaves the progress for the next run.
+func (r *Reader) Run(ctx context.Context) (Summary, error) {
+	plan, err := loadPlan(r.cfg, bootstrap.NewStateFile(r.cfg.StateFile))
+	if err != nil {
+		return Summary{}, fmt.Errorf("bootstrap: %w", err)
+	}
+	r.plan.Store(plan)
+	if done, total, _ := plan.counts(); done == total {
+		return r.summary(), fmt.Errorf("bootstrap: %w", errComplete)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for worker := range r.cfg.Concurrency {
+		group.Go(func() error { return r.work(ctx, plan, worker) })
+	}
+	if err := errors.Join(group.Wait(), plan.save()); err != nil {
+		return r.summary(), fmt.Errorf("bootstrap: %w", err)
+	}
+	return r.summary(), nil
+}
+
+// Complete says that err is Run's answer when there was nothing left to do.
+func Complete(err error) bool { return errors.Is(err, errComplete) }
+
+// Progress may be called at any time.
+func (r *Reader) Progress() bootstrap.Progress {
+	p := bootstrap.Progress{Items: r.items.Load(), Records: r.records.Load(), Retries: r.retries.Load()}
+	p.Note, _ = r.note.Load().(string)
+	if plan := r.plan.Load(); plan != nil {
+		p.Done, p.Total, _ = plan.counts()
+	}
+	if r.cfg.Paged {
+		p.Done, p.Total = 0, 0 // a page does not say how many follow
+	}
+	return p
+}
+
+func (r *Reader) summary() Summary {
+	_, _, state := r.plan.Load().counts()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Summary{Accounts: state.Accounts, Records: state.Records, FirstSlot: state.FirstSlot, LastSlot: state.LastSlot, Skipped: r.skipped}
+}
+
+// lookAgain is how long a worker without a shard waits for another's to be cut.
+const lookAgain = 50 * time.Millisecond
+
+// work reads shards until all are done. One that is being read may still be cut, so a worker without a shard stays.
+func (r *Reader) work(ctx context.Context, plan *plan, worker int) error {
+	for {
+		s, more := plan.next()
+		if !more {
+			return nil
+		}
+		if s == nil {
+			if err := sleep(ctx, lookAgain); err != nil {
+				return err
+			}
+			continue
+		}
+		r.note.Store(s.String())
+		if err := r.readShard(ctx, plan, s, worker); err != nil {
+			return fmt.Errorf("read %s: %w", s, err)
+		}
+	}
+}
+
+// readShard makes the shard's facts durable, page by page where there are pages.
+func (r *Reader) readShard(ctx context.Context, plan *plan, s *shard, worker int) error {
+	k, err := kindOf(s.Kind)
+	if err != nil {
+		return err
+	}
+	path, err := s.path()
+	if err != nil {
+		return err
+	}
+	for {
+		req := &request{kind: k, path: path, paged: r.cfg.Paged, limit: r.cfg.PageLimit, cursor: s.Cursor}
+		step, err := r.persist(ctx, req, worker)
+		if tooLarge(err) && !r.cfg.Paged {
+			if plan.cut(s) {
+				return nil
+			}
+			return fmt.Errorf("%w: the server refuses it however it is cut; a provider with getProgramAccountsV2 serves it with --paged", err)
+		}
+		if err != nil {
+			return err
+		}
+		if r.cfg.Paged && step.page.cursor != "" && step.page.cursor == s.Cursor {
+			return fmt.Errorf("%w: the page's paginationKey is its own", errMalformed)
+		}
+		step.done = !r.cfg.Paged || step.page.cursor == ""
+		if err := plan.advance(s, step); err != nil {
+			return err
+		}
+		if step.done {
+			return nil
+		}
+	}
+}
+
+// fetch makes one request and its facts durable.
+func (r *Reader) fetch(ctx context.Context, req *request, turn int) (progress, error) {
+	program, err := tokenaccount.ParseKey(req.kind.program)
+	if err != nil {
+		return progress{}, fmt.Errorf("program of %s: %w", req.kind.name, err)
+	}
+	var step progress
+	skipped := map[string]int64{}
+	batch := bootstrap.NewBatch(r.deps.Producer, func(records int) {
+		step.records += int64(records)
+		r.records.Add(int64(records))
+	})
+	answer, err := r.client.do(ctx, turn, req, func(slot uint64, a *account) error {
+		r.items.Add(1)
+		fact, why := factOf(program, slot, a)
+		if fact == nil {
+			skipped[why]++
+			return nil
+		}
+		if err := batch.Add(ctx, fact); err != nil {
+			return &writeError{err}
+		}
+		return nil
+	})
+	if err != nil {
+		return progress{}, err
+	}
+	if err := batch.Flush(ctx); err != nil {
+		return progress{}, &writeError{err}
+	}
+	r.mu.Lock()
+	for why, n := range skipped {
+		r.skipped[why] += n
+	}
+	r.mu.Unlock()
+	step.page = answer
+	return step, nil
+}

@@ -1,0 +1,234 @@
+package accounts
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/solana"
+)
+
+// client makes one streaming request at a time and place. internal/solana's client reads whole answers, which is right everywhere but
+// here: one answer of getProgramAccounts can be gigabytes.
+type client struct {
+	http      *http.Client
+	endpoints []string
+	idle      time.Duration
+	pace      pacer
+}
+
+func newClient(cfg Config) *client {
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // net/http's own
+	transport.MaxIdleConnsPerHost = cfg.Concurrency
+	transport.ResponseHeaderTimeout = cfg.FirstByteTimeout
+	c := &client{endpoints: cfg.Endpoints, idle: cfg.IdleTimeout, http: &http.Client{
+		Transport: transport,
+		// A redirect would carry a keyed request to wherever the answer says.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	if cfg.RequestsPerSecond > 0 {
+		c.pace.every = time.Duration(float64(time.Second) / cfg.RequestsPerSecond)
+	}
+	return c
+}
+
+func checkEndpoints(endpoints []string) error {
+	if len(endpoints) == 0 {
+		return errors.New("no RPC server: name at least one")
+	}
+	for _, endpoint := range endpoints {
+		u, err := url.Parse(endpoint)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+			return fmt.Errorf("RPC server %s: must be http(s)://host", solana.Redact(endpoint))
+		}
+	}
+	return nil
+}
+
+// errConnection is a connection that failed or fell silent: always worth another try.
+var errConnection = errors.New("connection failed")
+
+// request is one call of getProgramAccounts or its paged form.
+type request struct {
+	kind   kind
+	path   []byte
+	paged  bool
+	limit  int
+	cursor string
+}
+
+type requestConfig struct {
+	Encoding      string     `json:"encoding"`
+	Commitment    string     `json:"commitment"`
+	WithContext   bool       `json:"withContext"`
+	Filters       []filter   `json:"filters"`
+	DataSlice     *dataSlice `json:"dataSlice,omitempty"`
+	Limit         int        `json:"limit,omitempty"`
+	PaginationKey string     `json:"paginationKey,omitempty"`
+}
+
+func (r *request) body() ([]byte, error) {
+	method, config := "getProgramAccounts", requestConfig{
+		// Finalized: what is written here is never taken back.
+		Encoding: "base64", Commitment: "finalized", WithContext: true, Filters: r.kind.filtersOf(r.path), DataSlice: r.kind.slice,
+	}
+	if r.paged {
+		method, config.Limit, config.PaginationKey = "getProgramAccountsV2", r.limit, r.cursor
+	}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": []any{r.kind.program, config}})
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return body, nil
+}
+
+// do makes the request at the endpoint of this turn and calls each for every account, as they arrive. Errors are *solana.HTTPError,
+// *solana.RPCError, those of each, the context's, or wrap errConnection, errMalformed or errNoContext. None holds the URL: it may have a key.
+func (c *client) do(ctx context.Context, turn int, r *request, each func(slot uint64, a *account) error) (page, error) {
+	body, err := r.body()
+	if err != nil {
+		return page{}, err
+	}
+	if err := c.pace.wait(ctx); err != nil {
+		return page{}, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	endpoint := c.endpoints[turn%len(c.endpoints)]
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
+	if err != nil {
+		return page{}, fmt.Errorf("build request for %s: %w", solana.Redact(endpoint), scrub(err))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return page{}, broken(ctx, endpoint, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return page{}, refused(resp)
+	}
+	input := &watched{body: resp.Body, idle: c.idle, cancel: cancel, explain: func(err error) error { return broken(ctx, endpoint, err) }}
+	answer, err := decodeAnswer(bufio.NewReaderSize(input, readBuffer), each)
+	if answer.accounts > 0 && (errors.Is(err, errConnection) || errors.Is(err, errMalformed)) {
+		err = &cutOffError{err}
+	}
+	return answer, err
+}
+
+// readBuffer makes reads from the connection few.
+const readBuffer = 256 << 10
+
+// cutOffError is an answer that ended inside its accounts: the connection failed, or the server does not send answers of that size.
+type cutOffError struct{ err error }
+
+func (e *cutOffError) Error() string { return "answer cut off: " + e.err.Error() }
+func (e *cutOffError) Unwrap() error { return e.err }
+
+// refused reads the error of an answer that is not OK: JSON-RPC's own where the body has one.
+func refused(resp *http.Response) error {
+	status := &solana.HTTPError{Status: resp.StatusCode}
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		status.RetryAfter = time.Duration(min(seconds, 3600)) * time.Second
+	}
+	if resp.StatusCode == http.StatusTooManyRequests {
+		return status
+	}
+	_, err := decodeAnswer(io.LimitReader(resp.Body, 64<<10), func(uint64, *account) error { return errMalformed })
+	var rpc *solana.RPCError
+	if errors.As(err, &rpc) {
+		return rpc
+	}
+	return status
+}
+
+// broken is a failed connection without its URL.
+func broken(ctx context.Context, endpoint string, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		if errors.Is(cause, errConnection) {
+			return cause
+		}
+		return context.Canceled
+	}
+	return fmt.Errorf("%w: %s: %w", errConnection, solana.Redact(endpoint), scrub(err))
+}
+
+func scrub(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// timedOut says that a server took too long: it may be the request that is too large for it.
+func timedOut(err error) bool {
+	var n net.Error
+	return errors.Is(err, errSilent) || errors.As(err, &n) && n.Timeout()
+}
+
+// errSilent is a server that sent nothing for the idle time.
+var errSilent = fmt.Errorf("%w: silent for too long", errConnection)
+
+// watched ends the request when one read takes longer than idle. The time between reads, when what was read is written to Kafka, does
+// not count.
+type watched struct {
+	body    io.Reader
+	idle    time.Duration
+	cancel  context.CancelCauseFunc
+	explain func(error) error
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	timer := time.AfterFunc(w.idle, func() { w.cancel(errSilent) })
+	n, err := w.body.Read(p)
+	timer.Stop()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return n, w.explain(err)
+	}
+	return n, err //nolint:wrapcheck // nil or io.EOF, which readers compare
+}
+
+// pacer spaces requests evenly; zero lets all pass.
+type pacer struct {
+	every time.Duration
+
+	mu   sync.Mutex
+	next time.Time
+}
+
+func (p *pacer) wait(ctx context.Context) error {
+	if p.every <= 0 {
+		return ctx.Err()
+	}
+	p.mu.Lock()
+	now := time.Now()
+	at := p.next
+	if at.Before(now) {
+		at = now
+	}
+	p.next = at.Add(p.every)
+	p.mu.Unlock()
+	return sleep(ctx, at.Sub(now))
+}
+
+func sleep(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,56 @@
+package accounts
+
+import (
+	"errors"
+
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Why an account gives no fact: the labels of Summary.Skipped.
+const (
+	skippedOwner         = "another owner than asked for"
+	skippedOtherKind     = "another kind of account"
+	skippedUninitialized = "uninitialized"
+	skippedMalformed     = "malformed"
+)
+
+// factOf is the fact that an account states, or why it states none. It is pure.
+func factOf(program tokenaccount.Key, slot uint64, a *account) (fact *eventspb.Enrichment, skipped string) {
+	if a.owner != program {
+		return nil, skippedOwner
+	}
+	if program == tokenaccount.ProgramMetaplex {
+		metadata, err := tokenaccount.ParseMetaplex(a.data)
+		if err != nil {
+			return nil, whySkipped(err)
+		}
+		// The program writes a mint's metadata at the mint's own address only, so the address need not be derived again: that would cost a
+		// curve check for each of millions.
+		return &eventspb.Enrichment{
+			Mint: metadata.Mint[:], Slot: slot,
+			Fact: &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: metadata.Fact(a.pubkey)},
+		}, ""
+	}
+	mint, err := tokenaccount.ParseMint(a.owner, a.data)
+	if err != nil {
+		return nil, whySkipped(err)
+	}
+	return &eventspb.Enrichment{
+		Mint: append([]byte{}, a.pubkey[:]...), Slot: slot,
+		Fact: &eventspb.Enrichment_MintAccount{MintAccount: mint.Fact(a.pubkey)},
+	}, ""
+}
+
+func whySkipped(err error) string {
+	switch {
+	case errors.Is(err, tokenaccount.ErrOtherOwner):
+		return skippedOwner
+	case errors.Is(err, tokenaccount.ErrOtherKind):
+		return skippedOtherKind
+	case errors.Is(err, tokenaccount.ErrUninitialized):
+		return skippedUninitialized
+	default:
+		return skippedMalformed
+	}
+}

@@ -1,0 +1,174 @@
+package accounts
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Kinds of accounts that a run reads; Config.Kinds names some of them.
+const (
+	// KindToken are the mints of the SPL Token program.
+	KindToken = "spl-token"
+	// KindToken2022 are the mints of Token-2022 with extensions.
+	KindToken2022 = "token-2022"
+	// KindToken2022Plain are the mints of Token-2022 without extensions: they carry no account type and need a request of their own.
+	KindToken2022Plain = "token-2022-plain"
+	// KindMetaplex are the Metaplex metadata accounts.
+	KindMetaplex = "metaplex"
+)
+
+// AllKinds is every kind in the order in which they are read: mints first, since they make the members of the registry.
+func AllKinds() []string {
+	return []string{KindToken, KindToken2022, KindToken2022Plain, KindMetaplex}
+}
+
+// kind says how to ask for one kind of accounts.
+type kind struct {
+	name    string
+	program string
+	// filters are the request's constant part. A node takes at most four filters; the shard adds at most two.
+	filters []filter
+	slice   *dataSlice
+	// steps are the bytes by which a shard is cut, in this order, 256 ways at each. Neighbours in one field make one memcmp.
+	steps []step
+}
+
+// step is one byte of a field.
+type step struct {
+	field  int // offset of the field in the account
+	offset int // of the byte in the field
+}
+
+type filter struct {
+	DataSize int     `json:"dataSize,omitempty"`
+	Memcmp   *memcmp `json:"memcmp,omitempty"`
+}
+
+type memcmp struct {
+	Offset int    `json:"offset"`
+	Bytes  string `json:"bytes"` // base58, which every node knows
+}
+
+type dataSlice struct {
+	Offset int `json:"offset"`
+	Length int `json:"length"`
+}
+
+func equals(offset int, value ...byte) filter {
+	return filter{Memcmp: &memcmp{Offset: offset, Bytes: base58.Encode(value)}}
+}
+
+// Layouts of the accounts (spl-token-2022-interface state.rs, mpl-token-metadata state/metadata.rs).
+const (
+	mintLength         = 82
+	mintAuthorityField = 4
+	mintSupplyField    = 36
+	mintInitialized    = 45
+	accountTypeField   = 165
+	accountTypeMint    = 1
+	metaplexKey        = 0
+	metaplexKeyV1      = 4
+	metaplexMintField  = 33
+	// metaplexLength is what a metadata account can hold (MAX_METADATA_LEN of version 1.14): older accounts have 72 more bytes, all padding.
+	metaplexLength = 607
+	// extendedLength bounds what is read of a Token-2022 mint: one extension of up to 64 KiB and all the others of fixed size.
+	extendedLength = 256 << 10
+)
+
+// mintSteps cut mints by mint authority and supply. A revoked authority leaves its bytes behind the empty tag, so the first byte
+// spreads well; but platforms mint millions of tokens under one authority, and those only differ in their supply.
+func mintSteps() []step {
+	return []step{{mintAuthorityField, 0}, {mintSupplyField, 0}, {mintAuthorityField, 1}, {mintSupplyField, 1}, {mintSupplyField, 2}}
+}
+
+func kindOf(name string) (kind, error) {
+	switch name {
+	case KindToken:
+		return kind{
+			name: name, program: schemas.ProgramToken, steps: mintSteps(),
+			filters: []filter{{DataSize: mintLength}, equals(mintInitialized, 1)},
+		}, nil
+	case KindToken2022:
+		return kind{
+			name: name, program: schemas.ProgramToken2022, steps: mintSteps(),
+			filters: []filter{equals(accountTypeField, accountTypeMint), equals(mintInitialized, 1)},
+			slice:   &dataSlice{Length: extendedLength},
+		}, nil
+	case KindToken2022Plain:
+		return kind{
+			name: name, program: schemas.ProgramToken2022, steps: mintSteps(),
+			filters: []filter{{DataSize: mintLength}, equals(mintInitialized, 1)},
+		}, nil
+	case KindMetaplex:
+		return kind{
+			name: name, program: schemas.ProgramMetaplex,
+			filters: []filter{equals(metaplexKey, metaplexKeyV1)},
+			slice:   &dataSlice{Length: metaplexLength},
+			steps:   []step{{metaplexMintField, 0}, {metaplexMintField, 1}, {metaplexMintField, 2}, {metaplexMintField, 3}},
+		}, nil
+	default:
+		return kind{}, fmt.Errorf("unknown kind of accounts %q: must be one of %v", name, AllKinds())
+	}
+}
+
+// filtersOf are the request's filters for the shard at path: one byte for each step taken.
+func (k *kind) filtersOf(path []byte) []filter {
+	filters := append([]filter{}, k.filters...)
+	prefixes := map[int][]byte{}
+	var fields []int
+	for i, value := range path {
+		field := k.steps[i].field
+		if prefixes[field] == nil {
+			fields = append(fields, field)
+		}
+		prefixes[field] = append(prefixes[field], value)
+	}
+	for _, field := range fields {
+		filters = append(filters, equals(field, prefixes[field]...))
+	}
+	return filters
+}
+
+// shard is one request's worth of accounts. Its JSON is part of the progress file.
+type shard struct {
+	Kind string `json:"kind"`
+	// Path is the bytes of the steps taken, in hexadecimal.
+	Path string `json:"path,omitempty"`
+	// Cursor is the paged form's place behind the pages that are durable.
+	Cursor string `json:"cursor,omitempty"`
+
+	busy, done bool
+}
+
+func (s *shard) path() ([]byte, error) {
+	path, err := hex.DecodeString(s.Path)
+	if err != nil {
+		return nil, fmt.Errorf("shard %s: path: %w", s.Kind, err)
+	}
+	return path, nil
+}
+
+// String names the shard in logs and errors.
+func (s *shard) String() string {
+	if s.Path == "" {
+		return s.Kind
+	}
+	return s.Kind + "/" + s.Path
+}
+
+// cut are the 256 shards that make up s one step deeper; nil when there is no further step.
+func (s *shard) cut() []*shard {
+	k, err := kindOf(s.Kind)
+	if err != nil || len(s.Path)/2 >= len(k.steps) {
+		return nil
+	}
+	children := make([]*shard, 0, 256)
+	for b := range 256 {
+		children = append(children, &shard{Kind: s.Kind, Path: fmt.Sprintf("%s%02x", s.Path, b)})
+	}
+	return children
+}

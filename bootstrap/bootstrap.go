@@ -1,0 +1,132 @@
+// Package bootstrap holds what the ways to fill an empty registry share: how a fact becomes a record, how progress is kept across
+// a kill, and how it is told.
+//
+// In: facts from elsewhere: accounts read over RPC (accounts), token lists (tokenlist), another node's snapshot (snapshot).
+// Out: records of registry.enrichments.v1, so that Kafka stays the source of truth.
+// Guarantees: progress is written after the records that it speaks of are acknowledged. A kill at any moment costs at most the part
+// in hand, which is read again; a record that comes twice changes nothing.
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mr-tron/base58"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Producer makes records durable: nil means that they are.
+type Producer interface {
+	Produce(ctx context.Context, records ...kafka.Record) error
+}
+
+// Progress is how far a run is. The unit of Done and Total is the run's own (shards, tokens, rows); Total 0 = not known.
+type Progress struct {
+	Done  int64
+	Total int64
+	// Items are what was read: accounts, entries, facts. Records are what was acknowledged by Kafka.
+	Items   int64
+	Records int64
+	// Retries counts requests that failed and were made again.
+	Retries int64
+	// Note says what is being done, for people.
+	Note string
+}
+
+// Record makes the record of an enrichment. Its value is deterministic: equal facts give equal bytes. It carries no received-at:
+// what was not received from the chain as it happened must not count for freshness.
+func Record(enrichment *eventspb.Enrichment) (kafka.Record, error) {
+	return keyed(enrichment, base58.Encode(enrichment.GetMint()))
+}
+
+func keyed(enrichment *eventspb.Enrichment, mint string) (kafka.Record, error) {
+	kind := kindOf(enrichment)
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(enrichment)
+	if err != nil {
+		return kafka.Record{}, fmt.Errorf("encode %s fact of %s: %w", kind, mint, err)
+	}
+	position := schemas.EndOfSlot(enrichment.GetSlot())
+	return kafka.Record{
+		Topic: schemas.TopicEnrichments,
+		Key:   []byte(mint),
+		Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte("enrichment." + kind)},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+			{Key: schemas.HeaderPosition, Value: fmt.Appendf(nil, "%016x%016x", position.Slot, position.Order)},
+		},
+	}, nil
+}
+
+// kindOf is the second part of the record's type.
+func kindOf(enrichment *eventspb.Enrichment) string {
+	switch enrichment.GetFact().(type) {
+	case *eventspb.Enrichment_MintAccount:
+		return "mint_account"
+	case *eventspb.Enrichment_MetaplexAccount:
+		return "metaplex_account"
+	case *eventspb.Enrichment_TokenListEntry:
+		return "token_list_entry"
+	case *eventspb.Enrichment_Facts:
+		return "facts"
+	default:
+		return "unknown"
+	}
+}
+
+// Batch gathers records and writes them a batch at a time. It is for one goroutine.
+type Batch struct {
+	producer Producer
+	records  []kafka.Record
+	bytes    int
+	written  func(records int)
+}
+
+// A batch is written when it has this many records or bytes: large enough that one request a partition carries thousands, small enough that
+// several batches in hand weigh little.
+const (
+	batchRecords = 8_000
+	batchBytes   = 8 << 20
+)
+
+// NewBatch returns an empty batch; written hears of every acknowledged write and may be nil.
+func NewBatch(producer Producer, written func(records int)) *Batch {
+	return &Batch{producer: producer, written: written}
+}
+
+// Add takes an enrichment and writes the batch when it is full.
+func (b *Batch) Add(ctx context.Context, enrichment *eventspb.Enrichment) error {
+	record, err := Record(enrichment)
+	if err != nil {
+		return err
+	}
+	b.records = append(b.records, record)
+	b.bytes += len(record.Key) + len(record.Value)
+	if len(b.records) < batchRecords && b.bytes < batchBytes {
+		return nil
+	}
+	return b.Flush(ctx)
+}
+
+// Flush writes what the batch holds. After it returns nil every enrichment added so far is durable.
+func (b *Batch) Flush(ctx context.Context) error {
+	if len(b.records) == 0 {
+		return nil
+	}
+	if err := b.producer.Produce(ctx, b.records...); err != nil {
+		return fmt.Errorf("write enrichments: %w", err)
+	}
+	if b.written != nil {
+		b.written(len(b.records))
+	}
+	clear(b.records) // after an error they must not be touched, hence only here
+	b.records, b.bytes = b.records[:0], 0
+	return nil
+}
+
+// Len is how many records are not written yet.
+func (b *Batch) Len() int { return len(b.records) }

@@ -1,0 +1,221 @@
+// Package documents asks for the off-chain documents of tokens whose metadata was read rather than seen being set: a bootstrap knows
+// millions of URIs, and nobody asks for them one by one.
+//
+// In: the registry's rows. Out: enrichment requests, a few a minute. Guarantees: never faster than configured, and not at all while
+// enrichment has more than a handful of requests before it, so whoever asks for a token now does not wait behind these; tokens that are used
+// come first; a kill asks for some tokens twice, which does no harm.
+package documents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/mr-tron/base58"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/bootstrap"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Config says how fast it asks.
+type Config struct {
+	// PerMinute is the most requests a minute. Required.
+	PerMinute int
+	// StateFile keeps how far the walk has come. Required.
+	StateFile string
+	// Page is how many tokens are looked up at once; each look reads the whole table. Default 5,000.
+	Page int
+	// MaxWaiting is how many requests may be before enrichment. Default 100.
+	MaxWaiting int64
+	// Rest is the time between the end of a walk and the next one: what was asked for in vain is asked for again. Default 12 hours.
+	Rest time.Duration
+	// RestShort is that time after a walk that found nothing to ask for, and after an error. Default 5 minutes.
+	RestShort time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	if c.Page <= 0 {
+		c.Page = 5000
+	}
+	if c.MaxWaiting <= 0 {
+		c.MaxWaiting = 100
+	}
+	if c.Rest <= 0 {
+		c.Rest = 12 * time.Hour
+	}
+	if c.RestShort <= 0 {
+		c.RestShort = 5 * time.Minute
+	}
+	return c
+}
+
+// Cursor is a place in the walk: tokens go by class, then by mint.
+type Cursor struct {
+	// Class is 0 for tokens with a known volume, 1 for those that something happened to, 2 for the others.
+	Class uint8  `json:"class"`
+	Mint  string `json:"mint"`
+}
+
+// Wanted is a token with a URI and no document.
+type Wanted struct {
+	Cursor
+	URI string
+	// Slot is where the URI was known to be current.
+	Slot uint64
+}
+
+// Source lists what is wanted behind a cursor, in the order of the walk.
+type Source interface {
+	Wanted(ctx context.Context, after Cursor, limit int) ([]Wanted, error)
+}
+
+// Producer writes records durably.
+type Producer interface {
+	Produce(ctx context.Context, records ...kafka.Record) error
+}
+
+// Deps are the collaborators. Registerer may be nil.
+type Deps struct {
+	Source   Source
+	Producer Producer
+	// Waiting is how many requests enrichment has before it.
+	Waiting    func(ctx context.Context) (int64, error)
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Asker is the component.
+type Asker struct {
+	config Config
+	deps   Deps
+	state  *bootstrap.StateFile
+	asked  prometheus.Counter
+	cursor Cursor
+}
+
+// New makes an Asker that does nothing until Run.
+func New(config Config, deps Deps) (*Asker, error) {
+	if config.PerMinute <= 0 || config.StateFile == "" {
+		return nil, errors.New("documents: a rate and a state file are required")
+	}
+	if deps.Source == nil || deps.Producer == nil || deps.Waiting == nil || deps.Logger == nil {
+		return nil, errors.New("documents: source, producer, waiting and logger are required")
+	}
+	asked := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "mintlake_bootstrap_documents_asked_total", Help: "Off-chain documents asked for of tokens that have a URI and no document.",
+	})
+	if deps.Registerer != nil {
+		if err := deps.Registerer.Register(asked); err != nil {
+			return nil, fmt.Errorf("documents: register metrics: %w", err)
+		}
+	}
+	return &Asker{config: config.withDefaults(), deps: deps, state: bootstrap.NewStateFile(config.StateFile), asked: asked}, nil
+}
+
+// Run asks until ctx ends. It gives up over nothing: what fails is logged and tried again later.
+func (a *Asker) Run(ctx context.Context) error {
+	if _, err := a.state.Load(&a.cursor); err != nil {
+		a.deps.Logger.Warn("the walk over documents begins anew", "err", err)
+	}
+	for ctx.Err() == nil {
+		rest := time.Duration(0)
+		done, err := a.page(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			a.deps.Logger.Warn("documents were not asked for", "err", err)
+			rest = a.config.RestShort
+		case done && a.cursor == Cursor{}:
+			rest = a.config.RestShort
+		case done:
+			a.cursor, rest = Cursor{}, a.config.Rest
+		}
+		sleep(ctx, rest)
+	}
+	return nil
+}
+
+// page asks for one page of the walk; done says that it was the last one.
+func (a *Asker) page(ctx context.Context) (done bool, err error) {
+	wanted, err := a.deps.Source.Wanted(ctx, a.cursor, a.config.Page)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, a.state.Save(a.cursor)) }()
+	for i := range wanted {
+		if i%saveEvery == saveEvery-1 {
+			if err := a.state.Save(a.cursor); err != nil {
+				return false, err
+			}
+		}
+		if err := a.awaitTurn(ctx); err != nil {
+			return false, err
+		}
+		if err := a.ask(ctx, &wanted[i]); err != nil {
+			return false, err
+		}
+		a.cursor = wanted[i].Cursor
+	}
+	return len(wanted) < a.config.Page, nil
+}
+
+// saveEvery is how many requests a kill may repeat.
+const saveEvery = 50
+
+// awaitTurn waits for the rate, and while enrichment is busy with what others asked for.
+func (a *Asker) awaitTurn(ctx context.Context) error {
+	for {
+		sleep(ctx, time.Minute/time.Duration(a.config.PerMinute))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		waiting, err := a.deps.Waiting(ctx)
+		if err != nil {
+			return fmt.Errorf("look what waits for enrichment: %w", err)
+		}
+		if waiting <= a.config.MaxWaiting {
+			return nil
+		}
+	}
+}
+
+// ask writes one request. The reason says that the URI is known and no account has to be read.
+func (a *Asker) ask(ctx context.Context, w *Wanted) error {
+	mint, err := base58.Decode(w.Mint)
+	if err != nil {
+		return fmt.Errorf("mint %q: %w", w.Mint, err)
+	}
+	value, err := proto.Marshal(&eventspb.EnrichmentRequest{
+		Mint: mint, Reason: eventspb.RequestReason_REQUEST_REASON_METADATA_SET, Slot: w.Slot, Uri: []byte(w.URI),
+	})
+	if err != nil {
+		return fmt.Errorf("encode request: %w", err)
+	}
+	err = a.deps.Producer.Produce(ctx, kafka.Record{
+		Topic: schemas.TopicEnrichmentRequests, Key: []byte(w.Mint), Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte("enrichment_request")},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("write request: %w", err)
+	}
+	a.asked.Inc()
+	return nil
+}
+
+// sleep returns early when ctx ends.
+func sleep(ctx context.Context, wait time.Duration) {
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,165 @@
+// Package rpctest is a simulated Solana node for tests and benchmarks of bootstraps.
+//
+// In: a number of mints. Out: an HTTP handler that answers getProgramAccounts and getProgramAccountsV2 for both token programs and
+// Metaplex, and what a registry must hold after reading it. Guarantees: the same number gives the same accounts.
+package rpctest
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Chain is a deterministic set of mints and their metadata: the n-th account is made when it is asked for.
+type Chain struct {
+	// Mints is how many there are, Slot where everything is read.
+	Mints int
+	Slot  uint64
+	// index are the numbers of each kind's accounts by the first byte of the field that cuts them.
+	index map[string]*[256][]uint32
+}
+
+const (
+	kindSPL      = "spl"
+	kindExtended = "extended"
+	kindPlain    = "plain"
+	kindMetadata = "metadata"
+)
+
+// NewChain has this many mints, everything at one slot.
+func NewChain(mints int, slot uint64) *Chain {
+	c := &Chain{Mints: mints, Slot: slot, index: map[string]*[256][]uint32{}}
+	for _, kind := range []string{kindSPL, kindExtended, kindPlain, kindMetadata} {
+		c.index[kind] = new([256][]uint32)
+	}
+	for i := range mints {
+		n := uint32(i)
+		first := hash("authority", n)[0]
+		if n%8 == 0 {
+			first = platform[0]
+		}
+		buckets := c.index[kindOfMint(n)]
+		buckets[first] = append(buckets[first], n)
+		if hasMetadata(n) {
+			first := hash("mint", n)[0]
+			buckets := c.index[kindMetadata]
+			buckets[first] = append(buckets[first], n)
+		}
+	}
+	return c
+}
+
+// platform mints every eighth token, so that one shard is far larger than the others.
+var platform = hash("platform", 0)
+
+func hash(what string, n uint32) [32]byte {
+	return sha256.Sum256(binary.BigEndian.AppendUint32([]byte(what), n))
+}
+
+func kindOfMint(n uint32) string {
+	switch {
+	case n%100 == 99:
+		return kindPlain
+	case n%10 == 9:
+		return kindExtended
+	default:
+		return kindSPL
+	}
+}
+
+func hasMetadata(n uint32) bool { return kindOfMint(n) == kindSPL && n%20 != 0 }
+
+// mintData is the n-th mint's account.
+func mintData(n uint32, out []byte) []byte {
+	authority := hash("authority", n)
+	if n%8 == 0 {
+		authority = platform
+	}
+	tag := uint32(1)
+	if n%3 == 0 {
+		tag = 0 // revoked: the old key stays behind the tag
+	}
+	out = binary.LittleEndian.AppendUint32(out, tag)
+	out = append(out, authority[:]...)
+	out = binary.LittleEndian.AppendUint64(out, uint64(n)*1_000_003)
+	out = append(out, byte(n%10), 1)
+	out = binary.LittleEndian.AppendUint32(out, 0)
+	out = append(out, make([]byte, 32)...)
+	if kindOfMint(n) != kindExtended {
+		return out
+	}
+	out = append(out, make([]byte, 165-82)...)
+	out = append(out, 1)
+	mint := hash("mint", n)
+	pointer := append(append([]byte{}, authority[:]...), mint[:]...)
+	out = appendTLV(out, 18, pointer)
+	metadata := append(append([]byte{}, authority[:]...), mint[:]...)
+	for _, text := range []string{fmt.Sprintf("A token with its metadata in an extension, number %d: long enough not to be taken for a multisig", n), fmt.Sprintf("X%d", n), "https://x.example/" + strconv.Itoa(int(n))} {
+		metadata = appendText(metadata, text)
+	}
+	return appendTLV(out, 19, binary.LittleEndian.AppendUint32(metadata, 0))
+}
+
+func appendTLV(out []byte, kind uint16, value []byte) []byte {
+	out = binary.LittleEndian.AppendUint16(out, kind)
+	out = binary.LittleEndian.AppendUint16(out, uint16(len(value)))
+	return append(out, value...)
+}
+
+func appendText(out []byte, text string) []byte {
+	out = binary.LittleEndian.AppendUint32(out, uint32(len(text)))
+	return append(out, text...)
+}
+
+func padded(text string, length int) string {
+	return text + string(make([]byte, length-len(text)))
+}
+
+// metadataData is the Metaplex account of the n-th mint, in the 679 bytes of most accounts on the chain.
+func metadataData(n uint32, out []byte) []byte {
+	authority, mint := hash("update", n), hash("mint", n)
+	out = append(out, 4)
+	out = append(out, authority[:]...)
+	out = append(out, mint[:]...)
+	out = appendText(out, padded(fmt.Sprintf("Token number %d", n), 32))
+	out = appendText(out, padded(fmt.Sprintf("T%d", n), 10))
+	out = appendText(out, padded(fmt.Sprintf("https://arweave.example/%x", mint[:16]), 200))
+	out = append(out, 0, 0, 0, 1, 1) // fee, no creators, sold, mutable
+	out = append(out, 1, 255, 1, 2)  // edition nonce, token standard: fungible
+	return append(out, make([]byte, 679-len(out))...)
+}
+
+// metadataAddress stands for the derived address, whose derivation would be most of the fake's work.
+func metadataAddress(n uint32) tokenaccount.Key { return hash("metadata", n) }
+
+// Enrichments are what a reader of the whole chain must write, in no order.
+func (c *Chain) Enrichments(each func(*eventspb.Enrichment)) error {
+	for i := range c.Mints {
+		n := uint32(i)
+		key := tokenaccount.Key(hash("mint", n))
+		program := tokenaccount.ProgramToken2022
+		if kindOfMint(n) == kindSPL {
+			program = tokenaccount.ProgramToken
+		}
+		mint, err := tokenaccount.ParseMint(program, mintData(n, nil))
+		if err != nil {
+			return fmt.Errorf("mint %d: %w", n, err)
+		}
+		each(&eventspb.Enrichment{Mint: key[:], Slot: c.Slot, Fact: &eventspb.Enrichment_MintAccount{MintAccount: mint.Fact(key)}})
+		if !hasMetadata(n) {
+			continue
+		}
+		metadata, err := tokenaccount.ParseMetaplex(metadataData(n, nil))
+		if err != nil {
+			return fmt.Errorf("metadata of mint %d: %w", n, err)
+		}
+		each(&eventspb.Enrichment{
+			Mint: key[:], Slot: c.Slot, Fact: &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: metadata.Fact(metadataAddress(n))},
+		})
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package rpctest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/schemas"
+)
+
+type rpcFilter struct {
+	DataSize int `json:"dataSize"`
+	Memcmp   *struct {
+		Offset int    `json:"offset"`
+		Bytes  string `json:"bytes"`
+	} `json:"memcmp"`
+}
+
+type rpcConfig struct {
+	WithContext bool        `json:"withContext"`
+	Encoding    string      `json:"encoding"`
+	Filters     []rpcFilter `json:"filters"`
+	DataSlice   *struct {
+		Offset int `json:"offset"`
+		Length int `json:"length"`
+	} `json:"dataSlice"`
+	Limit         int     `json:"limit"`
+	PaginationKey *string `json:"paginationKey"`
+}
+
+// Server serves a chain as a node does.
+type Server struct {
+	Chain *Chain
+	// Before may answer a request itself (true); number counts requests from 1.
+	Before func(number int64, method string, w http.ResponseWriter) bool
+	// CutAfter ends the connection of a request after so many accounts; -1 = not.
+	CutAfter func(number int64) int
+	// MaxAccounts makes the node refuse larger answers; 0 = none are too large.
+	MaxAccounts int
+	// ContextLast puts the slot behind the accounts; WithoutContext leaves it out.
+	ContextLast, WithoutContext bool
+
+	// Requests and Served count requests and the accounts sent.
+	Requests atomic.Int64
+	Served   atomic.Int64
+}
+
+// ServeHTTP answers getProgramAccounts and getProgramAccountsV2.
+func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	number := f.Requests.Add(1)
+	var req struct {
+		Method string            `json:"method"`
+		Params []json.RawMessage `json:"params"`
+	}
+	var program string
+	var config rpcConfig
+	if json.NewDecoder(r.Body).Decode(&req) != nil || len(req.Params) != 2 || json.Unmarshal(req.Params[0], &program) != nil ||
+		json.Unmarshal(req.Params[1], &config) != nil || config.Encoding != "base64" || len(config.Filters) > 4 {
+		http.Error(w, "bad request", http.StatusBadRequest)
+		return
+	}
+	if f.Before != nil && f.Before(number, req.Method, w) {
+		return
+	}
+	found, err := f.Chain.find(program, config.Filters)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if f.MaxAccounts > 0 && len(found) > f.MaxAccounts && req.Method == "getProgramAccounts" {
+		_, _ = fmt.Fprint(w, `{"jsonrpc":"2.0","error":{"code":-32012,"message":"accumulated scan results exceeded the limit"},"id":1}`)
+		return
+	}
+	cut := -1
+	if f.CutAfter != nil {
+		cut = f.CutAfter(number)
+	}
+	a := &answerWriter{fake: f, out: bufio.NewWriterSize(w, 64<<10), program: program, config: config, cut: cut}
+	if req.Method == "getProgramAccountsV2" {
+		a.page(found)
+	} else {
+		a.all(found)
+	}
+}
+
+// entry names an account of the chain.
+type entry struct {
+	number   uint32
+	metadata bool
+}
+
+func (c *Chain) find(program string, filters []rpcFilter) ([]entry, error) {
+	kinds, cutField := []string{kindSPL}, 4
+	switch program {
+	case schemas.ProgramToken:
+	case schemas.ProgramToken2022:
+		kinds = []string{kindExtended, kindPlain}
+	case schemas.ProgramMetaplex:
+		kinds, cutField = []string{kindMetadata}, 33
+	default:
+		return nil, fmt.Errorf("unknown program %s", program)
+	}
+	low, high := 0, 255
+	prefixes := map[int][]byte{}
+	for _, filter := range filters {
+		if filter.Memcmp == nil {
+			continue
+		}
+		value, err := base58.Decode(filter.Memcmp.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		prefixes[filter.Memcmp.Offset] = value
+		if filter.Memcmp.Offset == cutField {
+			low, high = int(value[0]), int(value[0])
+		}
+	}
+	var found []entry
+	var data []byte
+	for _, kind := range kinds {
+		for first := low; first <= high; first++ {
+			for _, n := range c.index[kind][first] {
+				e := entry{n, kind == kindMetadata}
+				data = e.data(data[:0])
+				if matches(data, filters, prefixes) {
+					found = append(found, e)
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
+func (e entry) data(out []byte) []byte {
+	if e.metadata {
+		return metadataData(e.number, out)
+	}
+	return mintData(e.number, out)
+}
+
+func matches(data []byte, filters []rpcFilter, prefixes map[int][]byte) bool {
+	for _, filter := range filters {
+		if filter.DataSize != 0 && filter.DataSize != len(data) {
+			return false
+		}
+	}
+	for offset, value := range prefixes {
+		if offset+len(value) > len(data) || !bytes.Equal(data[offset:offset+len(value)], value) {
+			return false
+		}
+	}
+	return true
+}
+
+type answerWriter struct {
+	fake    *Server
+	out     *bufio.Writer
+	program string
+	config  rpcConfig
+	cut     int
+	data    []byte
+	line    []byte
+}
+
+func (a *answerWriter) context() string {
+	if a.fake.WithoutContext || !a.config.WithContext {
+		return ""
+	}
+	return fmt.Sprintf(`"context":{"apiVersion":"3.1.4","slot":%d}`, a.fake.Chain.Slot)
+}
+
+func (a *answerWriter) all(found []entry) {
+	context := a.context()
+	switch {
+	case context == "":
+		_, _ = a.out.WriteString(`{"jsonrpc":"2.0","result":`)
+		a.accounts(found)
+		_, _ = a.out.WriteString(`,"id":1}`)
+	case a.fake.ContextLast:
+		_, _ = a.out.WriteString(`{"jsonrpc":"2.0","result":{"value":`)
+		a.accounts(found)
+		_, _ = a.out.WriteString("," + context + `},"id":1}`)
+	default:
+		_, _ = a.out.WriteString(`{"jsonrpc":"2.0","result":{` + context + `,"value":`)
+		a.accounts(found)
+		_, _ = a.out.WriteString(`},"id":1}`)
+	}
+	_ = a.out.Flush()
+}
+
+func (a *answerWriter) page(found []entry) {
+	start := 0
+	if a.config.PaginationKey != nil {
+		start, _ = strconv.Atoi(*a.config.PaginationKey)
+	}
+	end := min(start+a.config.Limit, len(found))
+	key := "null"
+	if end < len(found) {
+		key = strconv.Quote(strconv.Itoa(end))
+	}
+	_, _ = a.out.WriteString(`{"jsonrpc":"2.0","result":{` + a.context() + `,"value":{"accounts":`)
+	a.accounts(found[start:end])
+	_, _ = a.out.WriteString(`,"paginationKey":` + key + `,"totalResults":7}},"id":1}`)
+	_ = a.out.Flush()
+}
+
+func (a *answerWriter) accounts(found []entry) {
+	_ = a.out.WriteByte('[')
+	for i, e := range found {
+		if i == a.cut {
+			_ = a.out.Flush()
+			panic(http.ErrAbortHandler)
+		}
+		if i > 0 {
+			_ = a.out.WriteByte(',')
+		}
+		a.account(e)
+	}
+	_ = a.out.WriteByte(']')
+}
+
+func (a *answerWriter) account(e entry) {
+	a.data = e.data(a.data[:0])
+	if slice := a.config.DataSlice; slice != nil {
+		a.data = a.data[min(slice.Offset, len(a.data)):min(slice.Offset+slice.Length, len(a.data))]
+	}
+	key := hash("mint", e.number)
+	if e.metadata {
+		key = metadataAddress(e.number)
+	}
+	a.line = append(a.line[:0], `{"account":{"data":["`...)
+	a.line = base64.StdEncoding.AppendEncode(a.line, a.data)
+	a.line = append(a.line, `","base64"],"executable":false,"lamports":1461600,"owner":"`...)
+	a.line = append(a.line, a.program...)
+	a.line = append(a.line, `","rentEpoch":18446744073709551615,"space":82},"pubkey":"`...)
+	a.line = append(a.line, base58.Encode(key[:])...)
+	a.line = append(a.line, `"}`...)
+	_, _ = a.out.Write(a.line)
+	a.fake.Served.Add(1)
+}

@@ -1,0 +1,221 @@
+package snapshot
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/bootstrap"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Bounds of one record: a mint with more facts (a supply change each) takes several.
+const (
+	maxRecordFacts = 1000
+	maxRecordBytes = 256 << 10
+)
+
+// ImportConfig says what to read.
+type ImportConfig struct {
+	Folder string
+	Trust  Trust
+	// StateFile is where progress is kept; its folder must exist.
+	StateFile string
+}
+
+// importState is the progress file: the rows before Row of the File-th file of facts are durable.
+type importState struct {
+	// Manifest is the SHA-256 of the manifest: progress of another snapshot counts for nothing.
+	Manifest string `json:"manifest"`
+	File     int    `json:"file"`
+	Row      int64  `json:"row"`
+	Records  int64  `json:"records"`
+	Done     bool   `json:"done"`
+}
+
+// Importer reads one snapshot.
+type Importer struct {
+	cfg      ImportConfig
+	producer bootstrap.Producer
+	state    *bootstrap.StateFile
+	note     atomic.Value
+	done     atomic.Int64
+	total    atomic.Int64
+	records  atomic.Int64
+}
+
+// NewImporter checks the configuration; it does no I/O.
+func NewImporter(cfg ImportConfig, producer bootstrap.Producer) (*Importer, error) {
+	if cfg.Folder == "" || cfg.StateFile == "" || producer == nil {
+		return nil, errors.New("import: folder, state file and producer are required")
+	}
+	if len(cfg.Trust.Keys) == 0 && !cfg.Trust.Insecure {
+		return nil, errors.New("import: say whose snapshot is believed: --trust KEY, or --insecure for anybody's")
+	}
+	return &Importer{cfg: cfg, producer: producer, state: bootstrap.NewStateFile(cfg.StateFile)}, nil
+}
+
+// Progress may be called at any time. Every fact counts twice: once verified, once written.
+func (i *Importer) Progress() bootstrap.Progress {
+	p := bootstrap.Progress{Done: i.done.Load(), Total: i.total.Load(), Items: i.done.Load(), Records: i.records.Load()}
+	p.Note, _ = i.note.Load().(string)
+	return p
+}
+
+// ImportWritten is how many records the progress file says are in the log; 0 without one.
+func ImportWritten(stateFile string) (int64, error) {
+	var state importState
+	if _, err := bootstrap.NewStateFile(stateFile).Load(&state); err != nil {
+		return 0, err
+	}
+	return state.Records, nil
+}
+
+// Run verifies the whole snapshot, then writes what no earlier run has written. Errors wrap ErrManifest, ErrSignature or ErrContent when
+// the snapshot is at fault; then nothing was written.
+func (i *Importer) Run(ctx context.Context) (*Manifest, error) {
+	manifest, err := i.run(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("import from %s: %w", i.cfg.Folder, err)
+	}
+	return manifest, nil
+}
+
+func (i *Importer) run(ctx context.Context) (*Manifest, error) {
+	manifest, id, err := open(i.cfg.Folder, i.cfg.Trust)
+	if err != nil {
+		return nil, err
+	}
+	i.total.Store(2 * manifest.Counts.Facts)
+	i.note.Store("verifying")
+	v := &verifier{folder: i.cfg.Folder, manifest: manifest, onFact: func() { i.done.Add(1) }}
+	if err := v.verify(ctx); err != nil {
+		return nil, err
+	}
+	state := importState{}
+	if _, err := i.state.Load(&state); err != nil {
+		return nil, err
+	}
+	if name := hex.EncodeToString(id[:]); state.Manifest != name {
+		state = importState{Manifest: name}
+	}
+	files := manifest.files(kindFacts)
+	if state.File > len(files) || state.Row < 0 {
+		return nil, fmt.Errorf("progress in %s is damaged: begin anew with --restart", i.state.Path())
+	}
+	i.skip(files, &state)
+	for ; state.File < len(files); state.File, state.Row = state.File+1, 0 {
+		file := files[state.File]
+		i.note.Store("writing " + file.Name)
+		if err := i.writeFile(ctx, manifest, file, &state); err != nil {
+			return nil, err
+		}
+	}
+	state.Done = true
+	return manifest, i.state.Save(&state)
+}
+
+// skip counts as done what an earlier run has written.
+func (i *Importer) skip(files []File, state *importState) {
+	for _, file := range files[:state.File] {
+		i.done.Add(file.Rows)
+	}
+	i.done.Add(state.Row)
+	i.records.Store(state.Records)
+}
+
+// writeFile writes a file's facts from state.Row on, a record a mint, and keeps state at what is durable.
+func (i *Importer) writeFile(ctx context.Context, manifest *Manifest, file File, state *importState) error {
+	batch := bootstrap.NewBatch(i.producer, func(records int) {
+		i.records.Add(int64(records))
+		state.Records += int64(records)
+	})
+	var group factGroup
+	row := state.Row
+	send := func() error {
+		enrichment, err := group.take(manifest.Slot)
+		if err != nil || enrichment == nil {
+			return err
+		}
+		if err := batch.Add(ctx, enrichment); err != nil {
+			return err
+		}
+		if batch.Len() > 0 {
+			return nil
+		}
+		state.Row = row // the batch was written: all rows before this one are durable
+		return i.state.Save(state)
+	}
+	err := readRows(filepath.Join(i.cfg.Folder, file.Name), row, func(r *factRow) error {
+		fact, err := r.fact()
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrContent, file.Name, err)
+		}
+		if group.full(&fact) {
+			if err := send(); err != nil {
+				return err
+			}
+		}
+		group.add(fact)
+		row++
+		i.done.Add(1)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := send(); err != nil {
+		return err
+	}
+	if err := batch.Flush(ctx); err != nil {
+		return err
+	}
+	return i.state.Save(&importState{Manifest: state.Manifest, File: state.File + 1, Records: state.Records})
+}
+
+// factGroup gathers the facts of one record.
+type factGroup struct {
+	mint  string
+	facts []*eventspb.Fact
+	bytes int
+}
+
+// full says that fact begins another record.
+func (g *factGroup) full(fact *registry.Fact) bool {
+	return len(g.facts) > 0 && (g.mint != fact.Mint || len(g.facts) >= maxRecordFacts || g.bytes+len(fact.Value) > maxRecordBytes)
+}
+
+func (g *factGroup) add(fact registry.Fact) {
+	g.mint = fact.Mint
+	g.facts = append(g.facts, registry.ImportedFact(fact))
+	g.bytes += len(fact.Item) + len(fact.Value) + 32
+}
+
+// take is the record of what was gathered; nil when there is nothing. slot is the snapshot's: the facts have their own.
+func (g *factGroup) take(slot uint64) (*eventspb.Enrichment, error) {
+	if len(g.facts) == 0 {
+		return nil, nil
+	}
+	mint, err := base58.Decode(g.mint)
+	if err != nil {
+		return nil, fmt.Errorf("%w: mint: %w", ErrContent, err)
+	}
+	enrichment := &eventspb.Enrichment{Mint: mint, Slot: slot, Fact: &eventspb.Enrichment_Facts{Facts: &eventspb.Facts{Facts: g.facts}}}
+	g.mint, g.facts, g.bytes = "", nil, 0
+	return enrichment, nil
+}
+
+// String is the root as people compare it: slot, tokens and hash.
+func (r Root) String() string {
+	if r.Version != root.Version {
+		return fmt.Sprintf("of version %d", r.Version)
+	}
+	return fmt.Sprintf("slot=%d tokens=%d root=%s", r.Slot, r.Tokens, r.Hash)
+}

@@ -1,0 +1,64 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Source yields a registry's facts, each once, sorted by mint, register and item.
+type Source interface {
+	// Count is about how many facts there are, for the progress.
+	Count(ctx context.Context) (int64, error)
+	Facts(ctx context.Context, each func(fact registry.Fact) error) error
+}
+
+// ClickHouse is the source that a node's tables are.
+type ClickHouse struct {
+	conn     driver.Conn
+	database string
+}
+
+// NewClickHouse reads token_facts_raw of database.
+func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
+	return &ClickHouse{conn: conn, database: database}
+}
+
+// Count is the rows of the table, copies that no merge has removed yet included.
+func (c *ClickHouse) Count(ctx context.Context) (int64, error) {
+	var rows uint64
+	if err := c.conn.QueryRow(ctx, "SELECT count() FROM "+c.database+".token_facts_raw").Scan(&rows); err != nil {
+		return 0, fmt.Errorf("count facts: %w", err)
+	}
+	return int64(rows), nil
+}
+
+// Facts reads the table in its own order, which takes no sort and so little memory however large it is.
+func (c *ClickHouse) Facts(ctx context.Context, each func(fact registry.Fact) error) error {
+	rows, err := c.conn.Query(ctx, `SELECT mint, register, item, toUInt64(bitShiftRight(fact.1, 64)), toUInt64(fact.1), fact.2
+		FROM `+c.database+`.token_facts_raw FINAL ORDER BY mint, register, item`)
+	if err != nil {
+		return fmt.Errorf("read facts: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var fact registry.Fact
+		var register uint8
+		var position schemas.Position
+		if err := rows.Scan(&fact.Mint, &register, &fact.Item, &position.Slot, &position.Order, &fact.Value); err != nil {
+			return fmt.Errorf("read fact: %w", err)
+		}
+		fact.Register, fact.Position = registry.Register(register), position
+		if err := each(fact); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read facts: %w", err)
+	}
+	return nil
+}

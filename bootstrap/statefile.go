@@ -1,0 +1,82 @@
+package bootstrap
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// StateFile is a small JSON file that survives a kill: whoever reads it finds what was saved last, whole.
+type StateFile struct{ path string }
+
+// NewStateFile names a file; its folder must exist by the time of Save.
+func NewStateFile(path string) *StateFile { return &StateFile{path: path} }
+
+// Path is where the file lies.
+func (f *StateFile) Path() string { return f.path }
+
+// Load reads the state into into and says whether there was one.
+func (f *StateFile) Load(into any) (found bool, err error) {
+	raw, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read progress: %w", err)
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return false, fmt.Errorf("progress in %s is damaged: %w: begin anew with --restart", f.path, err)
+	}
+	return true, nil
+}
+
+// Save replaces the state. When it returns nil the new state is on disk, whatever happens next.
+func (f *StateFile) Save(state any) error {
+	raw, err := json.Marshal(state)
+	if err != nil {
+		return fmt.Errorf("encode progress: %w", err)
+	}
+	if err := f.replace(raw); err != nil {
+		return fmt.Errorf("save progress: %w", err)
+	}
+	return nil
+}
+
+// Remove forgets the state.
+func (f *StateFile) Remove() error {
+	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove progress: %w", err)
+	}
+	return nil
+}
+
+func (f *StateFile) replace(raw []byte) error {
+	next := f.path + ".new"
+	if err := writeSynced(next, raw); err != nil {
+		return err
+	}
+	if err := os.Rename(next, f.path); err != nil {
+		return err
+	}
+	// The rename itself is durable once the folder is.
+	folder, err := os.Open(filepath.Dir(f.path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+func writeSynced(path string, raw []byte) (err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if _, err := file.Write(raw); err != nil {
+		return err
+	}
+	return file.Sync()
+}

@@ -1,0 +1,56 @@
+package tokenlist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/mintlake/mintlake/bootstrap"
+)
+
+// Loader writes lists to Kafka.
+type Loader struct {
+	producer bootstrap.Producer
+	lists    []*List
+	total    int64
+	done     atomic.Int64
+	records  atomic.Int64
+}
+
+// NewLoader makes a loader of lists. Two lists of one name and version are refused: which of them says what would be chance.
+func NewLoader(producer bootstrap.Producer, lists []*List) (*Loader, error) {
+	if producer == nil {
+		return nil, errors.New("token lists: producer is required")
+	}
+	l := &Loader{producer: producer, lists: lists}
+	names := map[string]bool{}
+	for _, list := range lists {
+		id := fmt.Sprint(list.Name, "\x00", list.Version)
+		if names[id] {
+			return nil, fmt.Errorf("token lists: two files are version %d of list %q: give one of them another --name", list.Version, list.Name)
+		}
+		names[id] = true
+		l.total += int64(len(list.Entries))
+	}
+	return l, nil
+}
+
+// Run writes every entry; nil means that all are durable. Run again after an error: what was written before changes nothing.
+func (l *Loader) Run(ctx context.Context) error {
+	batch := bootstrap.NewBatch(l.producer, func(records int) { l.records.Add(int64(records)) })
+	for _, list := range l.lists {
+		for i := range list.Entries {
+			if err := batch.Add(ctx, list.Entries[i].enrichment(list)); err != nil {
+				return fmt.Errorf("token list %q: %w", list.Name, err)
+			}
+			l.done.Add(1)
+		}
+	}
+	return batch.Flush(ctx)
+}
+
+// Progress may be called at any time.
+func (l *Loader) Progress() bootstrap.Progress {
+	return bootstrap.Progress{Done: l.done.Load(), Total: l.total, Items: l.done.Load(), Records: l.records.Load(), Note: "token lists"}
+}
