@@ -1,0 +1,167 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/api"
+	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+func address(i int) string { return apitest.Address(apitest.Mint(i)) }
+
+// batch asks for mints and returns the body.
+func (n *node) batch(mints []string, more string) map[string]any {
+	r := n.do(http.MethodPost, "/tokens/batch", `{"mints":["`+strings.Join(mints, `","`)+`"]`+more+`}`)
+	require.Equal(n.t, 200, r.StatusCode, string(r.body))
+	conforms(n.t, "BatchResponse", r.body)
+	return r.decode(n.t)
+}
+
+// states are the states of a body, each as "state" or "state reason".
+func states(t *testing.T, body map[string]any, mints ...string) []string {
+	t.Helper()
+	var states []string
+	list := body["states"].([]any)
+	require.Len(t, list, len(mints))
+	for i, entry := range list {
+		state := entry.(map[string]any)
+		require.Equal(t, mints[i], state["mint"], "in the order asked")
+		text := state["state"].(string)
+		if reason, ok := state["reason"]; ok {
+			text += " " + reason.(string)
+		}
+		if text == "ready" || text == "not_a_mint no_address" {
+			require.Nil(t, state["retry_after_ms"])
+		} else {
+			require.GreaterOrEqual(t, state["retry_after_ms"], 1000.0)
+		}
+		states = append(states, text)
+	}
+	return states
+}
+
+func notAMint(log *apitest.Log, i int) {
+	log.Message(schemas.TopicEnrichments, address(i), &eventspb.Enrichment{
+		Mint: apitest.Mint(i), Fact: &eventspb.Enrichment_NotAMint{NotAMint: &eventspb.NotAMint{Reason: "no account"}},
+	}, time.Now())
+}
+
+// givenUp is what enrichment writes when it gives a request up.
+func givenUp(log *apitest.Log, i int) {
+	request, err := proto.Marshal(&eventspb.EnrichmentRequest{Mint: apitest.Mint(i)})
+	if err != nil {
+		panic(err)
+	}
+	log.Message(schemas.TopicDeadLetters, "enrich", &eventspb.DeadLetter{Source: "enrich", Reason: "rpc: down", Topic: schemas.TopicEnrichmentRequests, Value: request}, time.Now())
+}
+
+func TestBatchStates(t *testing.T) {
+	log, a := threeTokens()
+	n := startNode(t, log, func(cfg *api.Config) { cfg.Enrichment.PerClient = 3 }).awaitReady()
+	require.NotContains(t, n.batch(a, ""), "states")
+	require.NotContains(t, n.batch(a, `,"states":false`), "states")
+
+	asked := []string{address(90), "bad", a[1], address(91), address(92), address(93), a[0]}
+	body := n.batch(append(asked, address(90), "bad"), `,"states":true`)
+	require.Equal(t, []string{"queued", "not_a_mint no_address", "ready", "queued", "queued", "failed client_limit", "ready"}, states(t, body, asked...))
+	require.Equal(t, []string{a[1], a[0]}, mints(body))
+
+	notAMint(log, 90)
+	givenUp(log, 91)
+	require.Eventually(t, func() bool {
+		got := states(t, n.batch(asked, `,"states":true`), asked...)
+		return got[0] == "not_a_mint no_mint_there" && got[3] == "failed given_up" && got[4] == "queued"
+	}, 30*time.Second, 5*time.Millisecond)
+
+	n.clock.Store(int64(time.Hour))
+	require.Equal(t, []string{"queued", "queued"}, states(t, n.batch([]string{address(90), address(91)}, `,"states":true`), address(90), address(91)), "asked again in time")
+}
+
+func TestBatchRefusesBadOptions(t *testing.T) {
+	log, a := threeTokens()
+	n := startNode(t, log).awaitReady()
+	for options, want := range map[string]string{
+		`"states":1`:       `states is 1: must be true or false`,
+		`"states":null`:    `states is null: must be true or false`,
+		`"wait_ms":-1`:     `wait_ms is -1: must be a whole number from 0 to 5000`,
+		`"wait_ms":5001`:   `wait_ms is 5001`,
+		`"wait_ms":1.5`:    `wait_ms is 1.5`,
+		`"wait_ms":"2000"`: `wait_ms is "2000"`,
+		`"wait_ms":null`:   `wait_ms is null`,
+	} {
+		require.Contains(t, n.do("POST", "/tokens/batch", `{"mints":["`+a[0]+`"],`+options+`}`).refused(t, 400), want)
+	}
+}
+
+// TestBatchWaits: the answer comes when the last of the mints is settled, each in its way.
+func TestBatchWaits(t *testing.T) {
+	log, a := threeTokens()
+	n := startNode(t, log).awaitReady()
+	asked := []string{a[0], address(80), address(81), address(82), "bad"}
+	answered := make(chan map[string]any, 1)
+	go func() { answered <- n.batch(asked, `,"states":true,"wait_ms":5000`) }()
+	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 3 }, 30*time.Second, time.Millisecond)
+	log.Token(80, 50, "EIGHTY", "Eighty", time.Now())
+	notAMint(log, 81)
+	givenUp(log, 82)
+	body := <-answered
+	if got := states(t, body, asked...); got[1] == "queued" || got[2] == "queued" || got[3] == "queued" {
+		t.Skipf("five seconds were not enough on this machine: %v", got)
+	}
+	require.Equal(t, []string{"ready", "ready", "not_a_mint no_mint_there", "failed given_up", "not_a_mint no_address"}, states(t, body, asked...))
+	require.Equal(t, []string{a[0], address(80)}, mints(body))
+	require.Equal(t, []any{address(81), address(82), "bad"}, body["unknown"])
+}
+
+// TestBatchWaitsNoLongerThanAsked: nothing comes, and the answer does.
+func TestBatchWaitsNoLongerThanAsked(t *testing.T) {
+	log, _ := threeTokens()
+	n := startNode(t, log).awaitReady()
+	begin := time.Now()
+	body := n.batch([]string{address(80)}, `,"states":true,"wait_ms":50`)
+	require.GreaterOrEqual(t, time.Since(begin), 50*time.Millisecond)
+	require.Equal(t, []string{"queued"}, states(t, body, address(80)))
+}
+
+// TestWaitingRequestsDoNotHoldTheNodeUp: a node that stops answers them.
+func TestWaitingRequestsDoNotHoldTheNodeUp(t *testing.T) {
+	log, _ := threeTokens()
+	n := startNode(t, log).awaitReady()
+	answered := make(chan map[string]any, 4)
+	for i := range 4 {
+		go func() { answered <- n.batch([]string{address(80 + i)}, `,"wait_ms":5000`) }()
+	}
+	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 4 }, 30*time.Second, time.Millisecond)
+	// A fifth of the same client does not wait.
+	require.Equal(t, []any{address(90)}, n.batch([]string{address(90)}, `,"wait_ms":5000`)["unknown"])
+	n.stop()
+	for range 4 {
+		require.Len(t, (<-answered)["unknown"], 1)
+	}
+}
+
+// TestFiveHundredUnknownMintsAskOnce: what the public asks for is asked for once, whoever and however often.
+func TestFiveHundredUnknownMintsAskOnce(t *testing.T) {
+	log, _ := threeTokens()
+	n := startNode(t, log, func(cfg *api.Config) { cfg.TrustedProxies = []string{"127.0.0.1"} }).awaitReady()
+	var asked []string
+	for i := range 500 {
+		asked = append(asked, address(1_000+i))
+	}
+	body := `{"mints":["` + strings.Join(asked, `","`) + `"]}`
+	for client := range 20 {
+		require.Equal(t, 200, n.do(http.MethodPost, "/tokens/batch", body, "X-Forwarded-For", fmt.Sprint("10.0.0.", client)).StatusCode)
+	}
+	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 500 }, 30*time.Second, time.Millisecond)
+	n.stop()
+	require.Len(t, log.Records(schemas.TopicEnrichmentRequests), 500)
+}

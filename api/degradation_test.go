@@ -1,0 +1,66 @@
+package api_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/api"
+	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/api/history"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// health is a backend's entry in /status; nil while it is not known.
+func (n *node) health(backend string) any {
+	r := n.get("/status")
+	conforms(n.t, "Status", r.body)
+	return r.decode(n.t)[backend].(map[string]any)["ok"]
+}
+
+func (n *node) awaitHealth(backend string, ok bool) {
+	n.t.Helper()
+	require.Eventually(n.t, func() bool { return n.health(backend) == ok }, 30*time.Second, 20*time.Millisecond)
+}
+
+// TestReadsGoOnWithoutBackends: both away, a user of the API sees the same answers, and where to look; both back, everything catches up alone.
+func TestReadsGoOnWithoutBackends(t *testing.T) {
+	log, a := threeTokens()
+	past := &apitest.History{}
+	n := startNodeWith(t, log, func(deps *api.Deps) { deps.History = past }).awaitReady()
+	n.awaitHealth("kafka", true)
+	n.awaitHealth("clickhouse", true)
+	stream := n.stream("?fields=mint,symbol")
+	id := stream.awaitID()
+	paths := []string{"/tokens?q=usd&evidence=true&explain=true", "/tokens?cursor=&limit=1", "/tokens/" + a[0] + "?evidence=true", "/tokens?sort=newest&program=token", "/readyz", "/healthz"}
+	var before []string
+	for _, path := range paths {
+		before = append(before, string(n.get(path).body))
+	}
+
+	log.SetDown(true)
+	past.Fail(history.ErrUnavailable)
+	n.awaitHealth("kafka", false)
+	n.awaitHealth("clickhouse", false)
+	for i, path := range paths {
+		r := n.get(path)
+		require.Equal(t, 200, r.StatusCode, path)
+		require.Equal(t, before[i], string(r.body), path)
+	}
+	body := n.batch([]string{a[0], address(70)}, `,"states":true,"wait_ms":10`)
+	require.Equal(t, []string{"ready", "queued"}, states(t, body, a[0], address(70)))
+	n.get("/tokens/"+a[0]+"/history").refused(t, 503)
+	require.Contains(t, n.get("/img/"+a[0]).Header.Get("Content-Type"), "image/")
+	require.NotEmpty(t, n.stream("?cursor="+id).awaitID(), "a stream goes on where memory reaches")
+	require.Nil(t, n.get("/status").decode(t)["pipeline"].(map[string]any)["lag_records"])
+
+	log.Token(70, 80, "SEVENTY", "Written while nobody could read", time.Now())
+	log.SetDown(false)
+	past.Fail(nil)
+	require.Contains(t, stream.await("new", "SEVENTY").data, address(70))
+	require.Equal(t, 200, n.get("/tokens/"+address(70)).StatusCode)
+	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 1 }, 30*time.Second, 5*time.Millisecond, "what was asked for meanwhile was kept")
+	n.awaitHealth("kafka", true)
+	n.awaitHealth("clickhouse", true)
+}

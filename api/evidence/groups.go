@@ -1,0 +1,175 @@
+package evidence
+
+import (
+	"slices"
+	"sort"
+)
+
+// Most symbols are one token's alone, some have tens of thousands. So a group is a number for one token; a slice in the order of volume for more; and
+// with more than smallGroup a second slice in the order of age and the first token of each name, so that a rank is a binary search.
+const smallGroup = 32
+
+// groups are the tokens by their symbols' hashes.
+type groups struct {
+	// of has a token's number, or with manyBit a place in many.
+	of   map[uint64]uint32
+	many []group
+	free []uint32 // places in many that are empty
+}
+
+const manyBit = 1 << 31
+
+type group struct {
+	byVolume []uint32
+	*large
+}
+
+// large is what a group has when it is.
+type large struct {
+	byAge []uint32
+	first map[uint32]uint32 // the first token in the order of volume, by the name's hash
+}
+
+// place is where a token stands in its group.
+type place struct {
+	size, byVolume, byAge int
+	canonical             uint32
+	// copied: a token before it has the same name.
+	copied bool
+}
+
+func (place) alone() place { return place{size: 1, byVolume: 1, byAge: 1} }
+
+func newGroups() groups { return groups{of: map[uint64]uint32{}} }
+
+func (g *groups) insert(x *Index, id uint32) {
+	hash := x.at(id).symbol
+	entry, exists := g.of[hash]
+	if !exists {
+		g.of[hash] = id
+		return
+	}
+	if entry&manyBit == 0 {
+		members := []uint32{entry, id}
+		if x.byVolume(id, entry) {
+			members = []uint32{id, entry}
+		}
+		g.of[hash] = manyBit | g.add(group{byVolume: members})
+		return
+	}
+	members := &g.many[entry&^manyBit]
+	members.byVolume = insertAt(members.byVolume, rank(members.byVolume, id, x.byVolume), id)
+	if members.large != nil {
+		members.byAge = insertAt(members.byAge, rank(members.byAge, id, x.byAge), id)
+		members.announce(x, id)
+	} else if len(members.byVolume) > smallGroup {
+		members.grow(x)
+	}
+}
+
+// insertAt grows by a quarter: of many groups few grow on.
+func insertAt(list []uint32, at int, id uint32) []uint32 {
+	if len(list) == cap(list) {
+		grown := make([]uint32, len(list), len(list)+len(list)/4+1)
+		copy(grown, list)
+		list = grown
+	}
+	return slices.Insert(list, at, id)
+}
+
+func (g *groups) add(members group) uint32 {
+	if n := len(g.free); n > 0 {
+		at := g.free[n-1]
+		g.free = g.free[:n-1]
+		g.many[at] = members
+		return at
+	}
+	g.many = append(g.many, members)
+	return uint32(len(g.many) - 1)
+}
+
+// remove takes a token out; its fact is still what it was when it came in.
+func (g *groups) remove(x *Index, id uint32) {
+	hash := x.at(id).symbol
+	entry := g.of[hash]
+	if entry&manyBit == 0 {
+		delete(g.of, hash)
+		return
+	}
+	members := &g.many[entry&^manyBit]
+	at := rank(members.byVolume, id, x.byVolume)
+	members.byVolume = slices.Delete(members.byVolume, at, at+1)
+	switch {
+	case len(members.byVolume) == 1:
+		g.of[hash] = members.byVolume[0]
+		*members = group{}
+		g.free = append(g.free, entry&^manyBit)
+	case len(members.byVolume) <= smallGroup/2:
+		members.large = nil
+	case members.large != nil:
+		at = rank(members.byAge, id, x.byAge)
+		members.byAge = slices.Delete(members.byAge, at, at+1)
+		members.withdraw(x, id)
+	}
+}
+
+func (m *group) grow(x *Index) {
+	m.large = &large{byAge: slices.Clone(m.byVolume), first: map[uint32]uint32{}}
+	sort.Slice(m.byAge, func(i, j int) bool { return x.byAge(m.byAge[i], m.byAge[j]) })
+	for _, id := range m.byVolume {
+		m.announce(x, id)
+	}
+}
+
+func (m *group) announce(x *Index, id uint32) {
+	name := x.at(id).name
+	if first, known := m.first[name]; name != 0 && (!known || x.byVolume(id, first)) {
+		m.first[name] = id
+	}
+}
+
+func (m *group) withdraw(x *Index, id uint32) {
+	name := x.at(id).name
+	if name == 0 || m.first[name] != id {
+		return
+	}
+	delete(m.first, name)
+	for _, other := range m.byVolume {
+		if x.at(other).name == name {
+			m.first[name] = other
+			return
+		}
+	}
+}
+
+func (g *groups) placeOf(x *Index, id uint32) place {
+	entry, exists := g.of[x.at(id).symbol]
+	if !exists || entry&manyBit == 0 {
+		p := place{}.alone()
+		p.canonical = id
+		return p
+	}
+	members := &g.many[entry&^manyBit]
+	p := place{size: len(members.byVolume), canonical: members.byVolume[0]}
+	at := rank(members.byVolume, id, x.byVolume)
+	p.byVolume = at + 1
+	name := x.at(id).name
+	if members.large != nil {
+		p.byAge = rank(members.byAge, id, x.byAge) + 1
+		p.copied = name != 0 && members.first[name] != id
+		return p
+	}
+	p.byAge = 1
+	for _, other := range members.byVolume {
+		if x.byAge(other, id) {
+			p.byAge++
+		}
+	}
+	p.copied = name != 0 && slices.ContainsFunc(members.byVolume[:at], func(other uint32) bool { return x.at(other).name == name })
+	return p
+}
+
+// rank is how many of a sorted list stand before a token.
+func rank(list []uint32, id uint32, before func(a, b uint32) bool) int {
+	return sort.Search(len(list), func(i int) bool { return !before(list[i], id) })
+}

@@ -1,0 +1,175 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// resume places the reader behind a cursor: in the ring when it holds what follows, else behind what is then read from the topics.
+func (r *Reader) resume(from *vector) (Reset, error) {
+	f := r.feed
+	f.mark() // as late a place as can be: the later, the less is in the ring behind it
+	f.mu.Lock()
+	for i := len(f.marks) - 1; i >= 0; i-- {
+		if place := &f.marks[i]; place.seq >= f.oldest() && from.reaches(&place.at) {
+			r.seq = place.seq
+			f.mu.Unlock()
+			if reset := f.foreign(from); reset != "" {
+				return r.reset(reset), nil
+			}
+			f.metrics.replays.WithLabelValues("memory").Inc()
+			return "", nil
+		}
+	}
+	f.mu.Unlock()
+	if err := r.awaitMark(); err != nil {
+		return "", err
+	}
+	f.mu.Lock()
+	last := f.marks[len(f.marks)-1]
+	r.seq = last.seq
+	f.mu.Unlock()
+	reset, err := r.replay(from, &last.at)
+	if err == nil && reset == "" {
+		f.metrics.replays.WithLabelValues("topics").Inc()
+		r.queued = last.at.String()
+	}
+	return r.reset(reset), err
+}
+
+func (r *Reader) reset(reset Reset) Reset {
+	if reset != "" {
+		r.feed.metrics.replays.WithLabelValues("nowhere").Inc()
+	}
+	return reset
+}
+
+// awaitMark waits until the feed knows a place: right after the start it does not.
+func (r *Reader) awaitMark() error {
+	for {
+		r.feed.mu.Lock()
+		known, changed := len(r.feed.marks) > 0, r.feed.changed
+		r.feed.mu.Unlock()
+		if known {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-r.feed.life.Done():
+			return ErrClosed
+		}
+	}
+}
+
+// foreign says that a cursor lies behind the topics' ends: it is of other topics. While they cannot be asked it is believed.
+func (f *Feed) foreign(from *vector) Reset {
+	ctx, cancel := context.WithTimeout(f.life, f.cfg.ReplayTimeout)
+	defer cancel()
+	f.mu.Lock()
+	ahead := len(f.marks) > 0 && !f.marks[len(f.marks)-1].at.reaches(from)
+	f.mu.Unlock()
+	if !ahead {
+		return ""
+	}
+	ends, err := f.deps.Log.EndOffsets(ctx, topics[:])
+	if end := vectorOf(ends); err == nil && !end.reaches(from) {
+		return ResetUnknown
+	}
+	return ""
+}
+
+// replay queues the mints that records between two places name.
+func (r *Reader) replay(from, to *vector) (Reset, error) {
+	f := r.feed
+	ctx, cancel := context.WithTimeout(f.life, f.cfg.ReplayTimeout)
+	defer cancel()
+	select {
+	case f.replays <- struct{}{}:
+		defer func() { <-f.replays }()
+	case <-ctx.Done():
+		return "", fmt.Errorf("wait for a replay: %w", ctx.Err())
+	}
+	starts, err := f.deps.Log.StartOffsets(ctx, topics[:])
+	if err != nil {
+		return "", fmt.Errorf("read start offsets: %w", err)
+	}
+	if reset := f.foreign(from); reset != "" {
+		return reset, nil
+	}
+	start := vectorOf(starts)
+	if !from.reaches(&start) {
+		return ResetTooOld, nil
+	}
+	begin, end, records := from.offsets(), to.offsets(), int64(0)
+	for tp, offset := range end {
+		records += max(offset-begin[tp], 0)
+		if _, known := begin[tp]; !known {
+			begin[tp] = 0 // it was made since
+		}
+	}
+	if records > f.cfg.MaxReplay {
+		return ResetTooOld, nil
+	}
+	if records == 0 {
+		return "", nil
+	}
+	return "", r.read(ctx, begin, end)
+}
+
+const replayBatch = 5_000
+
+func (r *Reader) read(ctx context.Context, begin, end Offsets) error {
+	tail, err := r.feed.deps.OpenTail(topics[:], begin)
+	if err != nil {
+		return fmt.Errorf("open tail: %w", err)
+	}
+	defer tail.Close()
+	kinds := map[string]Kind{}
+	at := maps.Clone(begin)
+	for behind(at, end) {
+		records, err := tail.FetchBatch(ctx, replayBatch, 0)
+		if err != nil {
+			return err //nolint:wrapcheck // the caller logs it
+		}
+		for i := range records {
+			record := &records[i]
+			tp := kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}
+			at[tp] = record.Offset + 1
+			if record.Offset >= end[tp] {
+				continue // the ring has it
+			}
+			if kinds[string(record.Key)] != KindNew {
+				kinds[string(record.Key)] = kindOf(record)
+			}
+		}
+	}
+	for _, mint := range slices.Sorted(maps.Keys(kinds)) {
+		r.queue = append(r.queue, Change{Kind: kinds[mint], Mint: mint})
+	}
+	return nil
+}
+
+func behind(at, end Offsets) bool {
+	for tp, offset := range end {
+		if at[tp] < offset {
+			return true
+		}
+	}
+	return false
+}
+
+// kindOf says that a mint is new when it was created since.
+func kindOf(record *kafka.Record) Kind {
+	for i := range record.Headers {
+		if record.Headers[i].Key == schemas.HeaderType && strings.HasSuffix(string(record.Headers[i].Value), "."+string(schemas.KindInitializeMint)) {
+			return KindNew
+		}
+	}
+	return KindChanged
+}

@@ -1,0 +1,159 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// maxTag bounds the tag that is asked for; off-chain documents' tags are shorter.
+const maxTag = 64
+
+// queryFilter reads the filters that search and stream share.
+func queryFilter(c *fiber.Ctx) (filter search.Filter, err error) {
+	if filter.Program, err = queryProgram(c); err != nil {
+		return filter, err
+	}
+	if filter.Extensions, err = queryExtensions(c, "ext"); err != nil {
+		return filter, err
+	}
+	if filter.NotExtensions, err = queryExtensions(c, "not_ext"); err != nil {
+		return filter, err
+	}
+	if filter.Tag, err = queryTag(c); err != nil {
+		return filter, err
+	}
+	if filter.MinVolume, err = queryMinVolume(c); err != nil {
+		return filter, err
+	}
+	filter.CreatedAfter, err = queryCreatedAfter(c)
+	return filter, err
+}
+
+// programs are the names of the token programs in queries.
+var programs = map[string]search.Program{
+	"token": search.ProgramToken, schemas.ProgramToken: search.ProgramToken,
+	"token-2022": search.ProgramToken2022, schemas.ProgramToken2022: search.ProgramToken2022,
+}
+
+func queryProgram(c *fiber.Ctx) (search.Program, error) {
+	text, given, err := queryOnce(c, "program")
+	if err != nil || !given {
+		return search.ProgramAny, err
+	}
+	program, known := programs[text]
+	if !known {
+		return program, invalid("program", quoted(text), "must be token, token-2022 or the address of one of the two programs")
+	}
+	return program, nil
+}
+
+// extensionKinds are what ext and not_ext take: the kinds of Token-2022 extensions by their published order.
+func extensionKinds() []string {
+	var kinds []string
+	for number := uint16(1); ; number++ {
+		kind := tokenaccount.ExtensionName(number)
+		if strings.HasPrefix(kind, "unknown_") {
+			slices.Sort(kinds)
+			return kinds
+		}
+		kinds = append(kinds, kind)
+	}
+}
+
+func queryExtensions(c *fiber.Ctx, field string) ([]string, error) {
+	text, given, err := queryOnce(c, field)
+	if err != nil || !given {
+		return nil, err
+	}
+	known := extensionKinds()
+	kinds := strings.Split(text, ",")
+	for _, kind := range kinds {
+		if _, found := slices.BinarySearch(known, kind); !found {
+			return nil, invalid(field, quoted(kind), "must be of "+strings.Join(known, ", ")+", several with commas between")
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds), nil
+}
+
+func queryTag(c *fiber.Ctx) (string, error) {
+	text, given, err := queryOnce(c, "tag")
+	if err != nil || !given {
+		return "", err
+	}
+	if text == "" || len(text) > maxTag || !utf8.ValidString(text) {
+		return "", invalid("tag", quoted(text), fmt.Sprintf("must be 1 to %d bytes of UTF-8", maxTag))
+	}
+	return text, nil
+}
+
+func queryMinVolume(c *fiber.Ctx) (*float64, error) {
+	text, given, err := queryOnce(c, "min_volume")
+	if err != nil || !given {
+		return nil, err
+	}
+	volume, parseErr := strconv.ParseFloat(text, 64)
+	if parseErr != nil || !(volume >= 0) || math.IsInf(volume, 0) || strings.ContainsAny(text, "xX_") {
+		return nil, invalid("min_volume", quoted(text), "must be a decimal number of USD, at least 0")
+	}
+	return &volume, nil
+}
+
+func queryCreatedAfter(c *fiber.Ctx) (*int64, error) {
+	text, given, err := queryOnce(c, "created_after")
+	if err != nil || !given {
+		return nil, err
+	}
+	ms, parseErr := strconv.ParseInt(text, 10, 64)
+	if parseErr != nil || ms < 0 {
+		return nil, invalid("created_after", quoted(text), fmt.Sprintf("must be a time in epoch milliseconds, from 0 to %d", math.MaxInt64))
+	}
+	return &ms, nil
+}
+
+// sorts are the orders of a search by their names.
+var sorts = map[string]search.Sort{
+	"relevance": search.SortRelevance, "volume": search.SortVolume, "newest": search.SortNewest, "oldest": search.SortOldest, "mint": search.SortMint,
+}
+
+// queryOrder reads sort, cursor and page, which belong together: a walk goes by cursors, everything else by pages. A parameter that is valid by itself
+// is never refused for another: OpenAPI cannot say so, and a client that knows the document could not know.
+func queryOrder(c *fiber.Ctx, query *search.Query) (page int64, err error) {
+	if page, err = queryInteger(c, "page", 1, math.MaxInt64); err != nil {
+		return 0, err
+	}
+	sort, sorted, err := queryOnce(c, "sort")
+	if err != nil {
+		return 0, err
+	}
+	if sorted {
+		order, known := sorts[sort]
+		if !known {
+			return 0, invalid("sort", quoted(sort), "must be relevance, volume, newest, oldest or mint")
+		}
+		query.Sort = order
+	}
+	cursor, walks, err := queryOnce(c, "cursor")
+	switch {
+	case err != nil:
+		return 0, err
+	case walks && cursor != "" && !search.ValidCursor(cursor):
+		return 0, invalid("cursor", quoted(cursor), "must be the next_cursor of a page, or empty for the first one")
+	case walks: // whatever sort and page say: only that order has a place to go on from
+		query.Sort, query.Cursor = search.SortMint, cursor
+	}
+	if query.Sort == search.SortMint {
+		page = 1
+	}
+	return page, nil
+}

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/api/history"
+)
+
+// historyRetryAfter is how many seconds a client should wait when ClickHouse does not answer.
+const historyRetryAfter = "5"
+
+// getHistory is GET /tokens/{mint}/history: the events of a mint, newest first, with what each changed. It is the one thing besides as_of_slot
+// and provenance that is not in memory: it needs ClickHouse.
+func (s *Server) getHistory(c *fiber.Ctx) error {
+	limit, err := queryInteger(c, "limit", defaultLimit, maxLimit)
+	if err != nil {
+		return err
+	}
+	text, given, err := queryOnce(c, "before")
+	if err != nil {
+		return err
+	}
+	var before history.Cursor
+	if given {
+		var parseErr error
+		if before, parseErr = history.ParseCursor(text); parseErr != nil {
+			return invalid("before", quoted(text), "must be next of an earlier page")
+		}
+	}
+	mint := pathMint(c)
+	if _, ok := mintKey(mint); !ok {
+		return unknownMint(mint)
+	}
+	if s.history == nil {
+		return noHistory()
+	}
+	page, err := s.history.Page(context.WithoutCancel(c.UserContext()), mint, before, int(limit))
+	if err != nil {
+		return s.historyError(err, mint)
+	}
+	return c.JSON(page)
+}
+
+func unknownMint(mint string) *Error {
+	return newError(fiber.StatusNotFound, "mint %s is not in the registry", quoted(mint))
+}
+
+func noHistory() *Error {
+	e := newError(fiber.StatusServiceUnavailable, "history is not available: ClickHouse does not answer, and only lookups and searches without history are served from memory; try again later")
+	e.headers = []string{fiber.HeaderRetryAfter, historyRetryAfter}
+	return e
+}
+
+// historyError makes an answer of what a history question failed with.
+func (s *Server) historyError(err error, mint string) error {
+	switch {
+	case errors.Is(err, history.ErrUnknownMint) && s.replica.Lookup(mint) != nil:
+		return notYet(mint)
+	case errors.Is(err, history.ErrUnknownMint):
+		return unknownMint(mint)
+	case errors.Is(err, history.ErrUnavailable):
+		s.metrics.historyErrors.Inc()
+		if s.historyLog.due(s.deps.Now()) {
+			s.deps.Logger.Warn("history is not available", "err", err)
+		}
+		return noHistory()
+	default:
+		s.metrics.historyErrors.Inc()
+		return err
+	}
+}
+
+// notYet: memory is ahead of ClickHouse, by a second as a rule.
+func notYet(mint string) *Error {
+	e := newError(fiber.StatusServiceUnavailable, "the history of mint %s is not in ClickHouse yet; try again in a second", quoted(mint))
+	e.headers = []string{fiber.HeaderRetryAfter, "1"}
+	return e
+}

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	_ "embed"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/api/logos"
+	"github.com/mintlake/mintlake/internal/picture"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// unknownSVG is the generic image of a token whose logo is not there.
+//
+//go:embed unknown.svg
+var unknownSVG []byte
+
+// imagePolicy keeps an image that is opened as a page from doing anything: no script runs, nothing is loaded that is not in it.
+const imagePolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox"
+
+// headerLogoStatus tells a page why it sees what it sees: ok, unchecked, broken, missing, or unknown for a mint that the registry has not.
+const headerLogoStatus = "X-Logo-Status"
+
+// Ages of the fallback where the registry says nothing of a logo.
+const ageUnknown = 60
+
+// getImage is GET /img/{mint}. It always answers with an image: the logo as it was fetched, or a variant of it, or the fallback. A mint that the
+// registry does not know is queued for enrichment. `size` and `format` that are no use are passed over: an <img> cannot show an error.
+func (s *Server) getImage(c *fiber.Ctx) error {
+	header := &c.Response().Header
+	header.Set(fiber.HeaderContentSecurityPolicy, imagePolicy)
+	header.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	header.Set(fiber.HeaderAccessControlExposeHeaders, exposedHeaders+", "+headerLogoStatus)
+	mint := pathMint(c)
+	if !s.replica.Ready() {
+		return sendFallback(c, logos.StatusUnknown, 1)
+	}
+	token := s.replica.Lookup(mint)
+	if token == nil {
+		if key, ok := mintKey(mint); ok {
+			s.requests.Ask(s.client(c), mint, key, eventspb.RequestReason_REQUEST_REASON_API_IMAGE)
+		}
+		return sendFallback(c, logos.StatusUnknown, ageUnknown)
+	}
+	if s.logos == nil {
+		return sendFallback(c, token.LogoStatus, ageUnknown)
+	}
+	request := logos.Request{Mint: mint, Status: token.LogoStatus, Variant: variantOf(c)}
+	if token.LogoURL != nil {
+		request.URL = *token.LogoURL
+	}
+	answer := s.logos.Get(c.UserContext(), request)
+	seconds := int(answer.MaxAge.Seconds())
+	if answer.Blob == nil {
+		return sendFallback(c, token.LogoStatus, seconds)
+	}
+	header.Set(fiber.HeaderContentType, answer.Blob.Type)
+	header.Set(fiber.HeaderETag, answer.Blob.ETag)
+	setImageAge(c, token.LogoStatus, seconds)
+	c.Response().SetBodyRaw(answer.Blob.Body) // shared, and not written to
+	return nil
+}
+
+func sendFallback(c *fiber.Ctx, status string, seconds int) error {
+	c.Response().Header.Set(fiber.HeaderContentType, picture.SVG)
+	setImageAge(c, status, seconds)
+	c.Response().SetBodyRaw(unknownSVG)
+	return nil
+}
+
+func setImageAge(c *fiber.Ctx, status string, seconds int) {
+	age := "public, max-age=" + strconv.Itoa(seconds)
+	if status == registry.LogoOK {
+		age += ", stale-while-revalidate=86400"
+	}
+	c.Response().Header.Set(fiber.HeaderCacheControl, age)
+	c.Response().Header.Set(headerLogoStatus, status)
+}
+
+// variantOf reads ?size= (raised to the next of the sizes there are, 32 to 512) and ?format=webp|png.
+func variantOf(c *fiber.Ctx) (variant picture.Variant) {
+	arguments := c.Context().QueryArgs()
+	if size, err := strconv.Atoi(string(arguments.Peek("size"))); err == nil {
+		variant.Size = picture.BoxSize(size)
+	}
+	switch string(arguments.Peek("format")) {
+	case "webp":
+		variant.Type = picture.WebP
+	case "png":
+		variant.Type = picture.PNG
+	}
+	return variant
+}
+
+// buildLogos makes the service behind the route, when there is something to fetch with.
+func (s *Server) buildLogos() (err error) {
+	if s.deps.Images == nil || s.deps.ImageStore == nil {
+		return nil
+	}
+	s.logos, err = logos.New(logos.Config{}, logos.Deps{
+		Loader: s.deps.Images, Store: s.deps.ImageStore, Logger: s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now,
+		OpenTail: func() (logos.Tailer, error) {
+			tailer, err := s.deps.OpenTail([]string{schemas.TopicEnrichments}, nil)
+			if err != nil {
+				return nil, err
+			}
+			return tailer, nil
+		},
+	})
+	if err == nil {
+		s.evidence.CopiedLogo = s.logos.Copied
+	}
+	return err //nolint:wrapcheck // the caller wraps
+}
+
+func (s *Server) runLogos(ctx context.Context) error {
+	if s.logos == nil {
+		return nil
+	}
+	return s.logos.Run(ctx) //nolint:wrapcheck // never fails
+}
+
+// SimilarLogos is how many tokens, this one included, show a logo that looks like the mint's; 0 when its logo is not known.
+func (s *Server) SimilarLogos(mint string) int {
+	if s.logos == nil {
+		return 0
+	}
+	return s.logos.Similar(mint)
+}
+
+// CopiedLogo says that another token showed the mint's logo before it.
+func (s *Server) CopiedLogo(mint string) bool { return s.logos != nil && s.logos.Copied(mint) }

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/api/market"
+	"github.com/mintlake/mintlake/internal/clickhouse"
+)
+
+// Bounds of GET /tokens/{mint}/ohlcv.
+const (
+	defaultCandles = 100
+	maxCandles     = 1_000
+)
+
+// candlesResponse is the body of GET /tokens/{mint}/ohlcv.
+type candlesResponse struct {
+	Mint     string          `json:"mint"`
+	Interval market.Interval `json:"interval"`
+	Candles  []market.Candle `json:"candles"`
+}
+
+// getCandles is GET /tokens/{mint}/ohlcv: prices and volumes by minute, hour or day of block time. It is ClickHouse's.
+func (s *Server) getCandles(c *fiber.Ctx) error {
+	text, given, err := queryOnce(c, "interval")
+	if err != nil {
+		return err
+	}
+	if !given {
+		text = string(market.Hour)
+	}
+	interval, parseErr := market.ParseInterval(text)
+	if parseErr != nil {
+		return invalid("interval", quoted(text), parseErr.Error())
+	}
+	limit, err := queryInteger(c, "limit", defaultCandles, maxCandles)
+	if err != nil {
+		return err
+	}
+	from, err := queryInteger(c, "from", 0, math.MaxUint32)
+	if err != nil {
+		return err
+	}
+	to, err := queryInteger(c, "to", math.MaxUint32, math.MaxUint32)
+	if err != nil {
+		return err
+	}
+	mint := pathMint(c)
+	if s.replica.Lookup(mint) == nil {
+		return unknownMint(mint)
+	}
+	if s.deps.Market == nil {
+		return noMarket()
+	}
+	candles, err := s.deps.Market.Candles(context.WithoutCancel(c.UserContext()), mint, interval, time.Unix(from, 0), time.Unix(to, 0), int(limit))
+	if err != nil {
+		return s.marketError(err)
+	}
+	return c.JSON(candlesResponse{mint, interval, candles})
+}
+
+func noMarket() *Error {
+	e := newError(fiber.StatusServiceUnavailable, "candles and pools are not available: ClickHouse does not answer, and they are not kept in memory; try again later")
+	e.headers = []string{fiber.HeaderRetryAfter, historyRetryAfter}
+	return e
+}
+
+// marketError makes an answer of what a question about swaps failed with.
+func (s *Server) marketError(err error) error {
+	if !errors.Is(err, clickhouse.ErrUnavailable) {
+		return err
+	}
+	if s.historyLog.due(s.deps.Now()) {
+		s.deps.Logger.Warn("candles and pools are not available", "err", err)
+	}
+	return noMarket()
+}

@@ -1,0 +1,35 @@
+package api
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/api/market"
+)
+
+// poolsResponse is the body of GET /tokens/{mint}/pools.
+type poolsResponse struct {
+	Mint  string        `json:"mint"`
+	Pools []market.Pool `json:"pools"`
+}
+
+// getPools is GET /tokens/{mint}/pools: the pools that hold a mint, those that trade most first. It is ClickHouse's.
+func (s *Server) getPools(c *fiber.Ctx) error {
+	limit, err := queryInteger(c, "limit", defaultLimit, maxLimit)
+	if err != nil {
+		return err
+	}
+	mint := pathMint(c)
+	if s.replica.Lookup(mint) == nil {
+		return unknownMint(mint)
+	}
+	if s.deps.Market == nil {
+		return noMarket()
+	}
+	pools, err := s.deps.Market.Pools(context.WithoutCancel(c.UserContext()), mint, int(limit))
+	if err != nil {
+		return s.marketError(err)
+	}
+	return c.JSON(poolsResponse{mint, pools})
+}

@@ -1,0 +1,26 @@
+package api
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// getStatus is GET /status: how far the pipeline is, and what is away.
+func (s *Server) getStatus(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderCacheControl, cacheNever)
+	document := s.status.Get(c.UserContext())
+	if s.deps.History != nil {
+		health := s.status.ClickHouse(c.UserContext(), s.askClickHouse)
+		document.ClickHouse = &health
+	}
+	return c.JSON(document)
+}
+
+// askClickHouse reads what history reads, where there is next to nothing to read.
+func (s *Server) askClickHouse(ctx context.Context) error {
+	_, _, err := s.deps.History.Window(ctx, schemas.MintWrappedSOL, 0, 1)
+	return err //nolint:wrapcheck // the collector logs it
+}

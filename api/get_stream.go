@@ -1,0 +1,233 @@
+package api
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/api/encode"
+	"github.com/mintlake/mintlake/api/feed"
+	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/registry"
+)
+
+// heartbeat is how often a stream without events says that it is alive; proxies close what is silent for half a minute.
+const heartbeat = 15 * time.Second
+
+// reconnectAfter is what clients are told to wait before they come back, in milliseconds.
+const reconnectAfter = 2000
+
+// getStream is GET /tokens/stream: new and changed tokens as Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+func (s *Server) getStream(c *fiber.Ctx) error {
+	stream, err := s.queryStream(c)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, "text/event-stream; charset=utf-8")
+	c.Set(fiber.HeaderCacheControl, cacheNever)
+	c.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	if c.Method() == fiber.MethodHead {
+		return nil
+	}
+	cursor := string(c.Request().Header.Peek("Last-Event-ID")) // a browser that comes back has a newer one than its URL
+	if cursor == "" {
+		cursor = c.Query("cursor")
+	}
+	stream.reader, err = s.feed.Open(s.client(c), cursor)
+	if errors.Is(err, feed.ErrCursor) && len(cursor) <= maxStreamCursor && cursorForm.MatchString(cursor) { // as good as another installation's
+		stream.unknown = true
+		stream.reader, err = s.feed.Open(s.client(c), "")
+	}
+	if err != nil {
+		return refuseStream(err, cursor)
+	}
+	stream.conn, stream.patience = c.Context().Conn(), s.cfg.WriteTimeout
+	c.Context().SetBodyStreamWriter(stream.run)
+	return nil
+}
+
+// queryStream reads what is asked for.
+func (s *Server) queryStream(c *fiber.Ctx) (*stream, error) {
+	shape, err := queryShape(c, false)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := queryFilter(c)
+	if err != nil {
+		return nil, err
+	}
+	include, err := queryBoolean(c, "include_token22", true)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := queryOnce(c, "cursor"); err != nil {
+		return nil, err
+	}
+	if _, given, _ := queryOnce(c, "q"); given {
+		return nil, invalid("q", quoted(c.Query("q")), "must be absent: a stream has filters and no ranking")
+	}
+	return &stream{server: s, filter: filter, include22: include, write: rowWriter{shape: shape, index: s.evidence}}, nil
+}
+
+func refuseStream(err error, cursor string) error {
+	var e *Error
+	switch {
+	case errors.Is(err, feed.ErrCursor):
+		return invalid("cursor", quoted(cursor), "must be an id of this stream's events, or absent")
+	case errors.Is(err, feed.ErrTooManyClient):
+		e = newError(fiber.StatusTooManyRequests, "as many streams are open as one client may have: close one first")
+	case errors.Is(err, feed.ErrTooMany):
+		e = newError(fiber.StatusServiceUnavailable, "as many streams are open as this node serves: try again later, or another node")
+	case errors.Is(err, feed.ErrClosed):
+		e = newError(fiber.StatusServiceUnavailable, "the node stops: try again later, or another node")
+	default:
+		return err
+	}
+	e.headers = []string{fiber.HeaderRetryAfter, "10"}
+	return e
+}
+
+// errAge ends a stream that is open for long, so that clients spread over the nodes there are.
+var errAge = errors.New("stream is old")
+
+// stream is one client's. It outlives the handler, so nothing of fiber's context is in it.
+type stream struct {
+	server    *Server
+	filter    search.Filter
+	include22 bool
+	write     rowWriter
+	reader    *feed.Reader
+	conn      net.Conn
+	patience  time.Duration
+	room      []byte
+	// unknown: the cursor leads nowhere, and the stream begins now.
+	unknown bool
+}
+
+// cursorForm is what a cursor of the stream looks like; maxStreamCursor is how long it may be, what a thousand partitions need at most.
+var cursorForm = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
+
+const maxStreamCursor = 4096
+
+// run writes events until the client goes, is too slow, or the node stops.
+func (s *stream) run(w *bufio.Writer) {
+	defer s.reader.Close()
+	s.room = fmt.Appendf(s.room, "retry: %d\n\n", reconnectAfter)
+	if s.flush(w) != nil {
+		return
+	}
+	if s.unknown {
+		s.append(&feed.Batch{Reset: feed.ResetUnknown})
+	}
+	for begin := time.Now(); ; {
+		left := s.server.cfg.Streams.MaxAge - time.Since(begin)
+		if left <= 0 {
+			s.end(w, errAge)
+			return
+		}
+		batch, err := s.reader.Next(min(heartbeat, left))
+		if err != nil {
+			s.end(w, err)
+			return
+		}
+		s.append(&batch)
+		if s.flush(w) != nil {
+			return
+		}
+	}
+}
+
+// append writes a batch. The id comes last, and on an event of its own without data: a client that is cut off in the middle reads the whole batch again.
+func (s *stream) append(batch *feed.Batch) {
+	if batch.Reset != "" {
+		s.event("reset", fmt.Appendf(nil, `{"reason":%q,"message":%q}`, batch.Reset,
+			"what changed since the cursor cannot be told: read the registry anew (GET /tokens?sort=mint), what follows here begins now"))
+	}
+	for i := range batch.Changes {
+		s.change(&batch.Changes[i])
+	}
+	switch {
+	case batch.Cursor != "":
+		s.room = append(append(append(s.room, "id: "...), batch.Cursor...), "\n\n"...)
+	case len(s.room) == 0:
+		s.room = append(s.room, ": alive\n\n"...)
+	}
+}
+
+// change writes an event of the row as it is now, if the client wants to see such a row.
+func (s *stream) change(change *feed.Change) {
+	id, token := change.ID, (*registry.Token)(nil)
+	if change.Mint == "" {
+		token = s.server.replica.Token(id)
+	} else if number, member := s.server.replica.ID(change.Mint); member {
+		id, token = number, s.server.replica.Token(number)
+	}
+	switch {
+	case token == nil && change.Mint == "": // gone meanwhile: its removal follows
+	case token == nil:
+		s.event(string(feed.KindRemoved), append(encode.String([]byte(`{"mint":`), change.Mint), '}'))
+	case s.passes(id, token):
+		kind := change.Kind
+		if kind == feed.KindRemoved { // and came back
+			kind = feed.KindNew
+		}
+		s.event(string(kind), s.write.appendRow(nil, &row{id: id, token: token}))
+	}
+}
+
+// event writes an event; data has no line ends, as JSON of ours never has.
+func (s *stream) event(name string, data []byte) {
+	s.room = append(append(append(s.room, "event: "...), name...), "\ndata: "...)
+	s.room = append(append(s.room, data...), "\n\n"...)
+}
+
+// flush sends what is written. The connection's own deadline is that of one response and would end every stream.
+func (s *stream) flush(w *bufio.Writer) error {
+	_ = s.conn.SetWriteDeadline(time.Now().Add(s.patience))
+	_, err := w.Write(s.room)
+	s.room = s.room[:0]
+	if err != nil {
+		return err //nolint:wrapcheck // the stream ends, whatever it was
+	}
+	return w.Flush() //nolint:wrapcheck // as above
+}
+
+// end says why the stream ends. The client comes back with its last id.
+func (s *stream) end(w *bufio.Writer, err error) {
+	reason, message := "unavailable", "the events since the cursor cannot be read now"
+	switch {
+	case errors.Is(err, feed.ErrClosed):
+		reason, message = "shutdown", "the node stops"
+	case errors.Is(err, errAge):
+		reason, message = "age", "the stream is as old as one may be"
+	case errors.Is(err, feed.ErrLagged):
+		reason, message = "lagged", "the client read too slowly"
+	default:
+		s.server.deps.Logger.Warn("change feed cannot resume", "err", err)
+	}
+	s.event("end", fmt.Appendf(nil, `{"reason":%q,"message":%q}`, reason, message+"; connect again with the last id"))
+	_ = s.flush(w)
+}
+
+// passes is the filter of a search for one token.
+func (s *stream) passes(id uint32, t *registry.Token) bool {
+	f := &s.filter
+	switch {
+	case t.IsToken22 && (!s.include22 || f.Program == search.ProgramToken), !t.IsToken22 && f.Program == search.ProgramToken2022,
+		f.MinVolume != nil && (t.DailyVolumeUSD == nil || *t.DailyVolumeUSD < *f.MinVolume),
+		f.CreatedAfter != nil && (t.FirstSeenAt == nil || *t.FirstSeenAt <= *f.CreatedAfter),
+		f.Tag != "" && !slices.Contains(t.Tags, f.Tag):
+		return false
+	case len(f.Extensions)+len(f.NotExtensions) == 0:
+		return true
+	}
+	kinds := s.server.replica.Extensions(id)
+	has := func(kind string) bool { return slices.Contains(kinds, kind) }
+	return !slices.ContainsFunc(f.NotExtensions, has) && !slices.ContainsFunc(f.Extensions, func(kind string) bool { return !has(kind) })
+}

@@ -1,0 +1,111 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/api/search"
+)
+
+// Bounds of GET /tokens, from the specification.
+const (
+	defaultLimit = 50
+	maxLimit     = 200
+)
+
+// searchResponse is the body of GET /tokens.
+type searchResponse struct {
+	rows  []row
+	write rowWriter
+	page  int64
+	limit int
+	total int
+	// next is the cursor of the next page of a walk; walks alone have one, null on the last page.
+	walks bool
+	next  string
+}
+
+// getTokens is GET /tokens: search the registry, or the top tokens by volume; with a cursor, walk through it.
+func (s *Server) getTokens(c *fiber.Ctx) error {
+	query, page, err := querySearch(c)
+	if err != nil {
+		return err
+	}
+	shape, err := queryShape(c, true)
+	if err != nil {
+		return err
+	}
+	result := s.replica.Search(query)
+	response := searchResponse{
+		rows: make([]row, 0, len(result.Hits)), write: rowWriter{shape: shape, index: s.evidence},
+		page: page, limit: query.Limit, total: result.Total, walks: query.Sort == search.SortMint, next: result.Next,
+	}
+	for _, hit := range result.Hits {
+		if found, member := s.rowOf(hit.ID, &shape); member { // gone since: the page is shorter
+			found.hit = hit
+			response.rows = append(response.rows, found)
+		}
+	}
+	return s.sendJSON(c, response)
+}
+
+func querySearch(c *fiber.Ctx) (query search.Query, page int64, err error) {
+	query.Text = c.Query("q")
+	limit, err := queryInteger(c, "limit", defaultLimit, maxLimit)
+	if err != nil {
+		return query, 0, err
+	}
+	query.Limit = int(limit)
+	if page, err = queryOrder(c, &query); err != nil {
+		return query, 0, err
+	}
+	if query.IncludeToken22, err = queryBoolean(c, "include_token22", true); err != nil {
+		return query, 0, err
+	}
+	query.Offset = math.MaxInt // beyond any registry
+	if page-1 <= math.MaxInt32 {
+		query.Offset = int((page - 1) * limit)
+	}
+	query.Filter, err = queryFilter(c)
+	return query, page, err
+}
+
+// queryInteger reads a parameter from 1 to most.
+func queryInteger(c *fiber.Ctx, field string, otherwise, most int64) (int64, error) {
+	text, given, err := queryOnce(c, field)
+	if err != nil || !given {
+		return otherwise, err
+	}
+	n, parseErr := strconv.ParseInt(text, 10, 64)
+	if parseErr != nil || n < 1 || n > most {
+		return 0, invalid(field, quoted(text), fmt.Sprintf("must be a whole number from 1 to %d", most))
+	}
+	return n, nil
+}
+
+func queryBoolean(c *fiber.Ctx, field string, otherwise bool) (bool, error) {
+	text, given, err := queryOnce(c, field)
+	if err != nil || !given {
+		return otherwise, err
+	}
+	if text != "true" && text != "false" {
+		return false, invalid(field, quoted(text), "must be true or false")
+	}
+	return text == "true", nil
+}
+
+// queryOnce refuses a parameter that is given twice: which one was meant?
+func queryOnce(c *fiber.Ctx, field string) (text string, given bool, err error) {
+	values := c.Context().QueryArgs().PeekMulti(field)
+	switch len(values) {
+	case 0:
+		return "", false, nil
+	case 1:
+		return string(values[0]), true, nil
+	default:
+		return "", false, invalid(field, fmt.Sprintf("given %d times", len(values)), "must be given once")
+	}
+}

@@ -1,0 +1,251 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Bounds of what the public can make ClickHouse do.
+const (
+	// questionTime bounds a whole question: a page is up to six queries, and each may wait for a turn.
+	questionTime = 10 * time.Second
+	// concurrent reads; further ones wait. The projector shares the server.
+	concurrent = 4
+	// queryMemory is what one query may use. From a quarter of it on the sum of the supply deltas goes through the disk.
+	queryMemory = 256 << 20
+	// queryThreads bounds the processors of one query.
+	queryThreads = 2
+)
+
+// ErrUnavailable says that ClickHouse is away, or was asked for more than the bounds allow.
+var ErrUnavailable = clickhouse.ErrUnavailable
+
+// ClickHouse is the Reader of token_fact_history_raw. All its queries are ranges of the sorting key.
+type ClickHouse struct {
+	*clickhouse.Questions
+	table string
+}
+
+var _ Reader = (*ClickHouse)(nil)
+
+// NewClickHouse reads from the given database. See clickhouse.Questions for when the connection is opened.
+func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database string) *ClickHouse {
+	return &ClickHouse{
+		Questions: clickhouse.NewQuestions(open, clickhouse.Bounds{Time: questionTime, Concurrent: concurrent, Memory: queryMemory, Threads: queryThreads}),
+		table:     "`" + database + "`.token_fact_history_raw",
+	}
+}
+
+// Window implements Reader.
+func (c *ClickHouse) Window(ctx context.Context, mint string, to uint64, atLeast int) (rows []Row, from uint64, err error) {
+	err = c.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
+		slots, err := column[uint64](ctx, conn, "SELECT slot FROM "+c.table+" WHERE mint = {mint:String} AND slot <= {to:UInt64}"+
+			" ORDER BY mint DESC, slot DESC LIMIT 1 OFFSET {offset:UInt64}",
+			named("mint", mint), named("to", to), named("offset", uint64(atLeast-1)))
+		if err != nil {
+			return err
+		}
+		if len(slots) > 0 {
+			from = slots[0]
+		}
+		rows, err = c.rows(ctx, conn, mint, "slot BETWEEN {from:UInt64} AND {to:UInt64}", named("from", from), named("to", to))
+		return err
+	})
+	return rows, from, err
+}
+
+// Held implements Reader. First the positions that hold, then the rows that stand there.
+func (c *ClickHouse) Held(ctx context.Context, mint string, to uint64, apart []string) (held []Held, err error) {
+	err = c.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
+		slots, base, based, err := c.holding(ctx, conn, mint, to)
+		if err != nil || len(slots) == 0 {
+			return err
+		}
+		var deltas []registry.Fact
+		if based {
+			if deltas, err = c.deltas(ctx, conn, mint, base, to, apart); err != nil {
+				return err
+			}
+		}
+		for _, delta := range deltas {
+			slots = append(slots, delta.Position.Slot)
+		}
+		slices.Sort(slots)
+		rows, err := c.rows(ctx, conn, mint, "slot IN {slots:Array(UInt64)}", named("slots", slices.Compact(slots)))
+		if err != nil {
+			return err
+		}
+		held = heldOf(rows, deltas)
+		return nil
+	})
+	return held, err
+}
+
+// holding returns the slots that the facts which hold are from, and where the supply was last read. It reads all of a mint's rows up to a slot, so it
+// reads no more than two subcolumns, and copies unmerged: they change no highest position.
+func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint string, to uint64) (slots []uint64, base schemas.Position, based bool, err error) {
+	rows, err := conn.Query(ctx, "SELECT register, toUInt64(bitShiftRight(p, 64)), toUInt64(bitAnd(p, toUInt128(18446744073709551615))) FROM ("+
+		"SELECT register, item, if(register = 21, min(position), max(position)) AS p FROM "+c.table+
+		" ARRAY JOIN facts.register AS register, facts.item AS item"+
+		" WHERE mint = {mint:String} AND slot <= {to:UInt64} AND register != 4 GROUP BY register, item)",
+		named("mint", mint), named("to", to))
+	if err != nil {
+		return nil, base, false, fmt.Errorf("what holds: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var register uint8
+		var position schemas.Position
+		if err := rows.Scan(&register, &position.Slot, &position.Order); err != nil {
+			return nil, base, false, fmt.Errorf("what holds: %w", err)
+		}
+		slots = append(slots, position.Slot)
+		if registry.Register(register) == registry.RegisterSupply {
+			base, based = position, true
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, base, false, fmt.Errorf("what holds: %w", err)
+	}
+	return slots, base, based, nil
+}
+
+// deltas adds up the supply deltas behind base. Copies of one delta count once, by the fold's rule. Items are told apart by their hashes: a million
+// of them must fit.
+func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint string, base schemas.Position, to uint64, apart []string) ([]registry.Fact, error) {
+	rows, err := conn.Query(ctx, "SELECT if(n = 0, '', {apart:Array(String)}[n]) AS key,"+
+		" toUInt64(bitShiftRight(max(last), 64)), toUInt64(bitAnd(max(last), toUInt128(18446744073709551615))), toString(sum(amount)) FROM ("+
+		"SELECT id, any(n) AS n, max(position) AS last, argMax(toInt256OrZero(highest), position) AS amount FROM ("+
+		"SELECT sipHash128(item) AS id, any(transform(item, {apart:Array(String)}, arrayEnumerate({apart:Array(String)}), toUInt32(0))) AS n, position, max(value) AS highest FROM "+c.table+
+		" ARRAY JOIN facts.register AS register, facts.item AS item, facts.value AS value"+
+		" WHERE mint = {mint:String} AND slot BETWEEN {from:UInt64} AND {to:UInt64} AND register = 4"+
+		" AND position > bitOr(bitShiftLeft(toUInt128({from:UInt64}), 64), toUInt128({order:UInt64}))"+
+		" GROUP BY id, position) GROUP BY id) GROUP BY n ORDER BY key",
+		named("mint", mint), named("from", base.Slot), named("order", base.Order), named("to", to), named("apart", append([]string{""}, apart...))) // never empty: transform wants one
+	if err != nil {
+		return nil, fmt.Errorf("supply deltas: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var deltas []registry.Fact
+	for rows.Next() {
+		fact := registry.Fact{Mint: mint, Register: registry.RegisterSupplyDelta}
+		if err := rows.Scan(&fact.Item, &fact.Position.Slot, &fact.Position.Order, &fact.Value); err != nil {
+			return nil, fmt.Errorf("supply deltas: %w", err)
+		}
+		deltas = append(deltas, fact)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("supply deltas: %w", err)
+	}
+	return deltas, nil
+}
+
+// heldOf folds rows, among which are all that hold, and gives each fact its origin. The deltas are given; their origin is the row at their place.
+func heldOf(rows []Row, deltas []registry.Fact) []Held {
+	rows = entries(rows) // an instruction's word goes before the same word imported
+	state, origins, supply := registry.State{}, map[string]Origin{}, map[schemas.Position]Origin{}
+	for i := range rows {
+		origin := OriginOf(&rows[i])
+		for _, fact := range rows[i].Facts {
+			if fact.Register == registry.RegisterSupplyDelta {
+				supply[fact.Position] = origin
+			} else if state.Apply(fact) {
+				origins[slotKey(fact.Register, fact.Item)] = origin
+			}
+		}
+	}
+	held := make([]Held, 0, len(origins)+len(deltas))
+	for _, fact := range state.Facts() {
+		held = append(held, Held{Fact: fact, Origin: origins[slotKey(fact.Register, fact.Item)]})
+	}
+	for _, fact := range deltas {
+		held = append(held, Held{Fact: fact, Origin: supply[fact.Position]})
+	}
+	return held
+}
+
+// rows reads whole rows, copies merged. The tuples come as arrays of plain columns, positions as two halves, because the driver decodes
+// those without reflection; not as facts.register and so on: FINAL merges columns, and subcolumns would be those of any one copy.
+func (c *ClickHouse) rows(ctx context.Context, conn driver.Conn, mint, where string, args ...any) ([]Row, error) {
+	rows, err := conn.Query(ctx, "SELECT slot, signature, place, kind, source, instruction,"+
+		" toUInt64(bitAnd(position, toUInt128(18446744073709551615))) AS order, transaction_index, toInt64(ifNull(toUnixTimestamp(block_time), 0)) AS time,"+
+		" arrayMap(f -> f.1, facts) AS registers, arrayMap(f -> f.2, facts) AS items, arrayMap(f -> f.3, facts) AS values"+
+		" FROM "+c.table+" FINAL WHERE mint = {mint:String} AND "+where, append(args, named("mint", mint))...)
+	if err != nil {
+		return nil, fmt.Errorf("rows: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var list []Row
+	for rows.Next() {
+		var (
+			row           Row
+			registers     []uint8
+			items, values []string
+		)
+		if err := rows.Scan(&row.Position.Slot, &row.Signature, &row.Place, &row.Kind, &row.Source, &row.Instruction, &row.Position.Order,
+			&row.TransactionIndex, &row.BlockTime, &registers, &items, &values); err != nil {
+			return nil, fmt.Errorf("rows: %w", err)
+		}
+		for i, register := range registers {
+			row.Facts = append(row.Facts, factAt(mint, row.Position, registry.Register(register), items[i], values[i]))
+		}
+		slices.SortFunc(row.Facts, func(a, b registry.Fact) int {
+			return cmpOr(int(a.Register)-int(b.Register), strings.Compare(a.Item, b.Item), strings.Compare(a.Value, b.Value))
+		})
+		list = append(list, row)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("rows: %w", err)
+	}
+	return list, nil
+}
+
+// factAt is the fact of a row at position: first_seen is the one of which the earliest holds.
+func factAt(mint string, position schemas.Position, register registry.Register, item, value string) registry.Fact {
+	if register == registry.RegisterFirstSeen {
+		position = position.Reverse()
+	}
+	return registry.Fact{Mint: mint, Register: register, Item: item, Position: position, Value: value}
+}
+
+func cmpOr(results ...int) int {
+	for _, result := range results {
+		if result != 0 {
+			return result
+		}
+	}
+	return 0
+}
+
+func column[T any](ctx context.Context, conn driver.Conn, query string, args ...any) ([]T, error) {
+	rows, err := conn.Query(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("window: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var list []T
+	for rows.Next() {
+		var value T
+		if err := rows.Scan(&value); err != nil {
+			return nil, fmt.Errorf("window: %w", err)
+		}
+		list = append(list, value)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("window: %w", err)
+	}
+	return list, nil
+}
+
+func named(name string, value any) driver.NamedValue {
+	return driver.NamedValue{Name: name, Value: value}
+}

@@ -1,0 +1,286 @@
+package history_test
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/mr-tron/base58"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/mintlake/mintlake/api/history"
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
+	"github.com/mintlake/mintlake/projector" // the rooms meet in ClickHouse; only here one test looks at both sides
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/registry/registrytest"
+	tables "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }
+
+// database is the real engine with both sides of the table.
+type database struct {
+	conn   driver.Conn
+	store  *projector.ClickHouse
+	reader *history.ClickHouse
+}
+
+func start(t testing.TB) *database {
+	t.Helper()
+	conn, dsn := chtest.Start(t)
+	name, err := clickhouse.Database(dsn)
+	require.NoError(t, err)
+	files, err := fs.Sub(tables.Migrations, "migrations")
+	require.NoError(t, err)
+	_, err = clickhouse.Migrate(context.Background(), conn, files, clickhouse.Options{Database: name})
+	require.NoError(t, err)
+	reader := history.NewClickHouse(func(ctx context.Context) (driver.Conn, error) { return clickhouse.Open(ctx, dsn) }, name)
+	t.Cleanup(func() { require.NoError(t, reader.Close()) })
+	return &database{conn: conn, store: projector.NewClickHouse(conn, name), reader: reader}
+}
+
+func batchOf(messages []registrytest.Message) *projector.Batch {
+	batch := &projector.Batch{}
+	for _, message := range messages {
+		if message.Event != nil {
+			batch.AddEvent(message.Event)
+		} else {
+			batch.AddEnrichment(message.Enrichment)
+		}
+	}
+	return batch
+}
+
+// tokenAt is a fresh fold of what the messages up to a slot state about a mint.
+func tokenAt(messages []registrytest.Message, mint string, slot uint64) (registry.Token, bool) {
+	var state registry.State
+	for _, message := range messages {
+		for _, fact := range message.Facts() {
+			position := fact.Position
+			if fact.Register == registry.RegisterFirstSeen {
+				position = position.Reverse()
+			}
+			if fact.Mint == mint && position.Slot <= slot {
+				state.Apply(fact)
+			}
+		}
+	}
+	return state.Token(mint)
+}
+
+// fields of a token as JSON has them, without the mint and without what is null.
+func fields(t require.TestingT, token registry.Token) map[string]any {
+	encoded, err := json.Marshal(token)
+	require.NoError(t, err)
+	var all map[string]any
+	require.NoError(t, json.Unmarshal(encoded, &all))
+	delete(all, "mint")
+	for name, value := range all {
+		if value == nil {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// TestHistoryIsTheFold: for generated messages, shuffled and repeated, the pages of any size hold each entry once, newest first; their changes follow
+// on each other and add up to the fold of everything up to each slot; as_of_slot is that fold too.
+func TestHistoryIsTheFold(t *testing.T) {
+	db := start(t)
+	rapid.Check(t, func(t *rapid.T) {
+		for _, table := range []string{"token_fact_history_raw", "token_facts_raw"} { // what may stay behind would not be asked for
+			require.NoError(t, db.conn.Exec(context.Background(), "TRUNCATE TABLE "+table))
+		}
+		messages := withCopies(t, registrytest.Messages(30).Draw(t, "messages"))
+		delivered := append(slices.Clone(messages), messages[:rapid.IntRange(0, len(messages)).Draw(t, "repeated")]...)
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "shuffle"), 2))
+		random.Shuffle(len(delivered), func(i, j int) { delivered[i], delivered[j] = delivered[j], delivered[i] })
+		cut := rapid.IntRange(0, len(delivered)).Draw(t, "cut")
+		for _, part := range [][]registrytest.Message{delivered[:cut], delivered[cut:]} {
+			require.NoError(t, db.store.Write(context.Background(), batchOf(part)))
+		}
+		mint := base58.Encode(registrytest.Mint(rapid.IntRange(0, 3).Draw(t, "asked")))
+		checkPages(t, history.New(db.reader), messages, mint, rapid.IntRange(1, 4).Draw(t, "limit"))
+		for range 2 {
+			checkAsOf(t, history.New(db.reader), messages, mint, rapid.Uint64Range(0, 6).Draw(t, "slot"))
+		}
+	})
+}
+
+// withCopies delivers some instructions a second time without their place in the block.
+func withCopies(t *rapid.T, messages []registrytest.Message) []registrytest.Message {
+	for _, message := range messages {
+		if message.Event == nil || rapid.IntRange(0, 3).Draw(t, "copied") > 0 {
+			continue
+		}
+		event := proto.CloneOf(message.Event)
+		event.Position.TransactionIndex = nil
+		messages = append(messages, registrytest.Message{Event: event})
+	}
+	return messages
+}
+
+func checkPages(t *rapid.T, h *history.History, messages []registrytest.Message, mint string, limit int) {
+	var entries []history.Entry
+	var cursor history.Cursor
+	for {
+		page, err := h.Page(context.Background(), mint, cursor, limit)
+		if err != nil {
+			require.ErrorIs(t, err, history.ErrUnknownMint)
+			require.Empty(t, batchOf(slices.DeleteFunc(slices.Clone(messages), func(m registrytest.Message) bool {
+				b := batchOf([]registrytest.Message{m})
+				return len(b.Statements) == 0 || b.Statements[0].Mint != mint
+			})).Statements)
+			return
+		}
+		require.LessOrEqual(t, len(page.Items), limit)
+		entries = append(entries, page.Items...)
+		if page.Next == nil {
+			break
+		}
+		require.Len(t, page.Items, limit)
+		cursor, err = history.ParseCursor(*page.Next)
+		require.NoError(t, err)
+	}
+	slices.Reverse(entries)
+	view := map[string]any{"symbol": "", "name": "", "logo_status": "missing"}
+	seen := map[string]bool{}
+	for i, entry := range entries {
+		if entry.Signature != nil {
+			identity, err := json.Marshal([]any{entry.Signature, entry.Kind, entry.InstructionIndex, entry.InnerInstructionIndex})
+			require.NoError(t, err)
+			require.False(t, seen[string(identity)], "listed twice: %s", identity)
+			seen[string(identity)] = true
+		}
+		for _, change := range entry.Changes {
+			encoded, err := json.Marshal(change)
+			require.NoError(t, err)
+			var plain struct {
+				Field         string
+				Before, After any
+			}
+			require.NoError(t, json.Unmarshal(encoded, &plain))
+			require.NotEqual(t, plain.Before, plain.After)
+			require.Equal(t, plain.Before, view[plain.Field], "%s at slot %d", plain.Field, entry.Slot)
+			view[plain.Field] = plain.After
+			if plain.After == nil {
+				delete(view, plain.Field)
+			}
+		}
+		if i+1 < len(entries) && entries[i+1].Slot == entry.Slot {
+			continue
+		}
+		token, member := tokenAt(messages, mint, entry.Slot)
+		require.Equal(t, member, entry.InRegistry, "slot %d", entry.Slot)
+		want := fields(t, token)
+		for _, name := range []string{"decimals", "is_token22"} {
+			if _, known := view[name]; !known {
+				delete(want, name)
+			}
+		}
+		require.Equal(t, want, view, "slot %d", entry.Slot)
+	}
+}
+
+func checkAsOf(t *rapid.T, h *history.History, messages []registrytest.Message, mint string, slot uint64) {
+	want, wantMember := tokenAt(messages, mint, slot)
+	snapshot, err := h.AsOf(context.Background(), mint, slot)
+	if err != nil {
+		require.ErrorIs(t, err, history.ErrUnknownMint)
+		require.False(t, wantMember)
+		return
+	}
+	token, member := snapshot.Token()
+	require.Equal(t, wantMember, member)
+	require.Equal(t, want, token)
+	checkProvenance(t, snapshot, token)
+}
+
+// checkProvenance: every field that says something has an origin, and no other.
+func checkProvenance(t *rapid.T, snapshot *history.Snapshot, token registry.Token) {
+	origins := snapshot.Provenance()
+	shown := fields(t, token)
+	for name, value := range shown {
+		if value == "" || value == "missing" {
+			delete(shown, name)
+		}
+	}
+	for name := range origins {
+		if _, ok := shown[name]; !ok {
+			require.Fail(t, "origin of nothing", name)
+		}
+	}
+	for name := range shown {
+		if _, ok := origins[name]; !ok && name != "decimals" && name != "is_token22" {
+			require.Fail(t, "no origin", "%s: %v", name, shown[name])
+		}
+	}
+}
+
+// TestUnavailable: an engine that is away, or slower than a question may take, is told apart from a mistake.
+func TestUnavailable(t *testing.T) {
+	db := start(t)
+	away := history.New(history.NewClickHouse(func(ctx context.Context) (driver.Conn, error) {
+		return clickhouse.Open(ctx, "http://127.0.0.1:1/mintlake")
+	}, "mintlake"))
+	_, err := away.Page(t.Context(), "x", history.Cursor{}, 1)
+	require.ErrorIs(t, err, history.ErrUnavailable)
+	ended, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	_, err = history.New(db.reader).AsOf(ended, "x", 1)
+	require.ErrorIs(t, err, history.ErrUnavailable)
+	require.NoError(t, db.conn.Exec(t.Context(), "DROP TABLE token_fact_history_raw"))
+	_, err = history.New(db.reader).Page(t.Context(), "x", history.Cursor{}, 1)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, history.ErrUnavailable, "a table that is missing does not come by waiting")
+}
+
+// TestASupplyDeltaOfALeftForkCountsOnce: the same transaction in two slots, as when a fork was left; the later holds, in the page of either.
+func TestASupplyDeltaOfALeftForkCountsOnce(t *testing.T) {
+	db := start(t)
+	index := uint32(1)
+	event := func(slot uint64, payload func(*eventspb.TokenEvent)) registrytest.Message {
+		e := &eventspb.TokenEvent{
+			Position: &eventspb.Position{Slot: slot, TransactionIndex: &index}, Signature: slices.Repeat([]byte{7}, 64),
+			ProgramId: registrytest.Mint(3), Mint: registrytest.Mint(1),
+		}
+		payload(e)
+		return registrytest.Message{Event: e}
+	}
+	created := event(1, func(e *eventspb.TokenEvent) {
+		e.Signature = slices.Repeat([]byte{8}, 64)
+		e.Payload = &eventspb.TokenEvent_InitializeMint{InitializeMint: &eventspb.InitializeMint{Decimals: 6}}
+	})
+	minted := func(slot uint64) registrytest.Message {
+		return event(slot, func(e *eventspb.TokenEvent) {
+			e.Payload = &eventspb.TokenEvent_MintTo{MintTo: &eventspb.AmountChange{Amount: 50}}
+		})
+	}
+	messages := []registrytest.Message{created, minted(5)}
+	for slot := uint64(10); slot < 30; slot++ { // so that the two are in windows of their own
+		messages = append(messages, event(slot, func(e *eventspb.TokenEvent) {
+			e.Signature = slices.Repeat([]byte{byte(slot)}, 64)
+			e.Payload = &eventspb.TokenEvent_FreezeAccount{FreezeAccount: &eventspb.AccountFreeze{}}
+		}))
+	}
+	messages = append(messages, minted(40))
+	require.NoError(t, db.store.Write(t.Context(), batchOf(messages)))
+	mint := base58.Encode(registrytest.Mint(1))
+	page, err := history.New(db.reader).Page(t.Context(), mint, history.Cursor{}, 1)
+	require.NoError(t, err)
+	require.Empty(t, page.Items[0].Changes, "it had been counted")
+	snapshot, err := history.New(db.reader).AsOf(t.Context(), mint, 50)
+	require.NoError(t, err)
+	token, _ := snapshot.Token()
+	require.Equal(t, "50", *token.Supply)
+}

@@ -1,0 +1,269 @@
+// Package history answers what was: the events of a mint with what each changed, the registry as it stood at a slot, and where each
+// field of a token came from.
+//
+// In: token_fact_history, which the projector writes: every message that stated facts about a mint. Out: pages of entries, tokens as of a
+// slot, origins. Guarantees: the fold is registry.State's, so the last page's after-values are the token that a lookup shows, once
+// ClickHouse has everything. A page reads the rows it shows; of everything before them it reads only what holds, computed in ClickHouse, so a mint
+// with a million events costs little memory. An instruction that several sources delivered is one entry.
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// ErrUnknownMint says that nothing was ever stated about the mint.
+var ErrUnknownMint = errors.New("history: nothing is known about the mint")
+
+// Row is one message about one mint: all that it stated, and where it came from.
+type Row struct {
+	// Position orders the rows of a mint.
+	Position schemas.Position
+	// Place is the place inside the transaction: the columns' comments say how it is packed.
+	Place       uint64
+	Kind        string
+	Source      string
+	Instruction string
+	// Signature is base58, empty for what is no instruction.
+	Signature string
+	// TransactionIndex is -1 when no source said.
+	TransactionIndex int32
+	// BlockTime is in Unix seconds, 0 when no source said.
+	BlockTime int64
+	Facts     []registry.Fact
+}
+
+// Sources of rows that are treated apart. The others are reads.
+const (
+	sourceInstruction = "instruction"
+	sourceImport      = "import"
+)
+
+// Held is a fact that holds, and where it came from.
+type Held struct {
+	Fact   registry.Fact
+	Origin Origin
+}
+
+// Reader reads the rows of one mint.
+type Reader interface {
+	// Window returns every row of the slots from..to, where from is as high as atLeast rows allow, copies counted; 0 when there are no more.
+	Window(ctx context.Context, mint string, to uint64, atLeast int) (rows []Row, from uint64, err error)
+	// Held returns what holds of all rows up to a slot, its supply deltas added up: those whose items are in apart one by one, and only those behind
+	// the supply's last read.
+	Held(ctx context.Context, mint string, to uint64, apart []string) ([]Held, error)
+}
+
+// History answers from a Reader.
+type History struct {
+	reader Reader
+}
+
+// New returns a history of what reader reads.
+func New(reader Reader) *History { return &History{reader: reader} }
+
+// Page is the body of GET /tokens/{mint}/history.
+type Page struct {
+	Mint  string  `json:"mint"`
+	Items []Entry `json:"items"`
+	Limit int     `json:"limit"`
+	// Next is the cursor of the page behind this one, nil on the last.
+	Next *string `json:"next"`
+}
+
+// Entry is one instruction, or one read, with what it changed.
+type Entry struct {
+	Slot uint64 `json:"slot"`
+	// BlockTime is in epoch milliseconds.
+	BlockTime   *int64  `json:"block_time"`
+	Source      string  `json:"source"`
+	Kind        string  `json:"kind"`
+	Instruction *string `json:"instruction"`
+	Signature   *string `json:"signature"`
+	// The indices are null where there are none, or where no source said.
+	TransactionIndex      *int64 `json:"transaction_index"`
+	InstructionIndex      *int64 `json:"instruction_index"`
+	InnerInstructionIndex *int64 `json:"inner_instruction_index"`
+	BatchIndex            *int64 `json:"batch_index"`
+	// InRegistry says whether the mint was a member of the registry behind this entry.
+	InRegistry bool     `json:"in_registry"`
+	Changes    []Change `json:"changes"`
+}
+
+// Change is one field of the API, before and after an entry.
+type Change struct {
+	Field  string `json:"field"`
+	Before any    `json:"before"`
+	After  any    `json:"after"`
+}
+
+// windowGrowth is how much wider the next window is when copies or merged rows left too few entries in one.
+const windowGrowth = 4
+
+// Page returns the entries before a cursor, newest first, limit at most. The zero cursor stands behind everything. Errors: ErrUnknownMint, and
+// the reader's.
+func (h *History) Page(ctx context.Context, mint string, before Cursor, limit int) (Page, error) {
+	ctx, cancel := context.WithTimeout(ctx, questionTime)
+	defer cancel()
+	to := uint64(math.MaxUint64)
+	if !before.zero() {
+		to = before.position.Slot
+	}
+	var groups []Row
+	var from uint64
+	for rows := 2 * (limit + 1); ; rows *= windowGrowth {
+		window, start, err := h.reader.Window(ctx, mint, to, rows)
+		if err != nil {
+			return Page{}, fmt.Errorf("read history: %w", err)
+		}
+		groups, from = entries(window), start
+		if !before.zero() {
+			groups = slices.DeleteFunc(groups, func(row Row) bool { return cursorOf(&row).compare(before) >= 0 })
+		}
+		if len(groups) > limit || from == 0 {
+			break
+		}
+	}
+	if len(groups) == 0 && before.zero() {
+		return Page{}, ErrUnknownMint
+	}
+	fold := newFold(mint)
+	if from > 0 {
+		held, err := h.reader.Held(ctx, mint, from-1, supplyItems(groups))
+		if err != nil {
+			return Page{}, fmt.Errorf("read history: %w", err)
+		}
+		fold.applyHeld(held)
+	}
+	return pageOf(mint, fold, groups, limit), nil
+}
+
+// pageOf folds all groups and shows the last limit of them.
+func pageOf(mint string, fold *fold, groups []Row, limit int) Page {
+	first := max(len(groups)-limit, 0)
+	for i := range groups[:first] {
+		fold.apply(groups[i].Facts)
+	}
+	page := Page{Mint: mint, Items: make([]Entry, 0, len(groups)-first), Limit: limit}
+	view, _ := fold.view()
+	for i := range groups[first:] {
+		row := &groups[first+i]
+		fold.apply(row.Facts)
+		next, member := fold.view()
+		page.Items = append(page.Items, entryOf(row, member, changes(&view, &next)))
+		view = next
+	}
+	slices.Reverse(page.Items)
+	if first > 0 {
+		next := cursorOf(&groups[first]).String()
+		page.Next = &next
+	}
+	return page
+}
+
+func entryOf(row *Row, member bool, changes []Change) Entry {
+	entry := Entry{
+		Slot: row.Position.Slot, Source: row.Source, Kind: row.Kind, Instruction: optional(row.Instruction), Signature: optional(row.Signature),
+		InRegistry: member, Changes: changes,
+	}
+	if row.BlockTime > 0 {
+		ms := row.BlockTime * 1000
+		entry.BlockTime = &ms
+	}
+	entry.TransactionIndex = index(int64(row.TransactionIndex))
+	if row.Source == sourceInstruction {
+		entry.InstructionIndex = index(int64(row.Place >> 28))
+		entry.InnerInstructionIndex = index(int64(row.Place>>14&(1<<14-1)) - 1)
+		entry.BatchIndex = index(int64(row.Place&(1<<14-1)) - 1)
+	}
+	return entry
+}
+
+func index(n int64) *int64 {
+	if n < 0 {
+		return nil
+	}
+	return &n
+}
+
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// entries sorts rows as the fold has them and makes one of those that are one: an imported fact at the place of an instruction that is
+// known anyway belongs to that.
+func entries(rows []Row) []Row {
+	slices.SortFunc(rows, func(a, b Row) int { return cursorOf(&a).compare(cursorOf(&b)) })
+	out := rows[:0]
+	for _, row := range rows {
+		if row.Source == sourceImport {
+			if n := len(out); n > 0 && out[n-1].Position == row.Position {
+				out[n-1].Facts = append(out[n-1].Facts, row.Facts...)
+				continue
+			}
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// mostItems bounds the items that one query names: the question travels in a URL. A slot that holds more instructions of one mint than that
+// was not made by any chain.
+const mostItems = 5_000
+
+// supplyItems are the items of the rows' supply deltas: those may be known from a slot before, on a fork that was left, and the later one holds.
+func supplyItems(rows []Row) []string {
+	var items []string
+	for i := range rows {
+		for _, fact := range rows[i].Facts {
+			if fact.Register == registry.RegisterSupplyDelta {
+				items = append(items, fact.Item)
+			}
+		}
+	}
+	slices.Sort(items)
+	items = slices.Compact(items)
+	return items[:min(len(items), mostItems)]
+}
+
+// Snapshot is a mint as it stood.
+type Snapshot struct {
+	mint string
+	fold *fold
+	held map[string]Held
+}
+
+// AsOf folds everything of the slots up to slot, reads included. Errors: ErrUnknownMint when there is nothing, and the reader's.
+func (h *History) AsOf(ctx context.Context, mint string, slot uint64) (*Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, questionTime)
+	defer cancel()
+	held, err := h.reader.Held(ctx, mint, slot, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	if len(held) == 0 {
+		return nil, ErrUnknownMint
+	}
+	s := &Snapshot{mint: mint, fold: newFold(mint), held: map[string]Held{}}
+	s.fold.applyHeld(held)
+	for _, h := range held {
+		s.held[slotKey(h.Fact.Register, h.Fact.Item)] = h
+	}
+	return s, nil
+}
+
+// Token is the token as it stood; false when the mint was no member of the registry.
+func (s *Snapshot) Token() (registry.Token, bool) { return s.fold.token() }
+
+func slotKey(register registry.Register, item string) string {
+	return string(rune(register)) + item
+}

@@ -1,0 +1,181 @@
+package history
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/mintlake/mintlake/registry"
+)
+
+// Origin says where a fact came from.
+type Origin struct {
+	// Source is instruction, sighting, account_read, off_chain, logo, token_list or import.
+	Source string `json:"source"`
+	// Slot of the instruction or of the read; 0 for a token list, which knows none.
+	Slot        uint64  `json:"slot"`
+	Signature   *string `json:"signature"`
+	Instruction *string `json:"instruction"`
+}
+
+// OriginOf is where the facts of a row came from.
+func OriginOf(row *Row) Origin {
+	return Origin{Source: row.Source, Slot: row.Position.Slot, Signature: optional(row.Signature), Instruction: optional(row.Instruction)}
+}
+
+// fields that one register alone makes.
+var fieldRegisters = []struct {
+	field    string
+	register registry.Register
+}{
+	{"decimals", registry.RegisterDecimals}, {"is_token22", registry.RegisterProgram}, {"first_seen_at", registry.RegisterFirstSeen},
+	{"last_seen_at", registry.RegisterLastSeen}, {"mint_authority", registry.RegisterMintAuthority},
+	{"freeze_authority", registry.RegisterFreezeAuthority}, {"seller_fee_basis_points", registry.RegisterSellerFeeBasisPoints},
+	{"token_standard", registry.RegisterTokenStandard},
+}
+
+// Provenance says for each field that is not null whose word it is: that of the fact that holds, so of the last message that stated it, changed
+// or not. The supply's is the last mint_to or burn behind the last read, else that read. It follows registry.State.Token rule by rule; a property
+// test holds the two together.
+func (s *Snapshot) Provenance() map[string]Origin {
+	token, _ := s.Token()
+	p := provenance{snapshot: s, origins: map[string]Origin{}}
+	for _, f := range fieldRegisters {
+		if h, ok := s.register(f.register); ok && h.Fact.Value != "" {
+			p.origins[f.field] = h.Origin
+		}
+	}
+	if token.Supply != nil {
+		p.supply()
+	}
+	p.onChain("metaplex_uri", registry.RegisterMetaplexURI, registry.RegisterToken2022URI)
+	p.onChain("update_authority", registry.RegisterMetaplexUpdateAuthority, registry.RegisterToken2022UpdateAuthority)
+	if !p.onChain("name", registry.RegisterMetaplexName, registry.RegisterToken2022Name) {
+		p.described("name", func(d registry.Offchain) bool { return d.Name != "" }, func(l registry.ListEntry) bool { return l.Name != "" })
+	}
+	if !p.onChain("symbol", registry.RegisterMetaplexSymbol, registry.RegisterToken2022Symbol) {
+		p.described("symbol", func(d registry.Offchain) bool { return d.Symbol != "" }, func(l registry.ListEntry) bool { return l.Symbol != "" })
+	}
+	p.described("logo_url", func(d registry.Offchain) bool { return d.Image != "" }, func(l registry.ListEntry) bool { return l.LogoURI != "" })
+	p.described("extensions", func(d registry.Offchain) bool { return len(d.Extensions) > 0 }, func(l registry.ListEntry) bool { return len(l.Extensions) > 0 })
+	p.described("tags", func(d registry.Offchain) bool { return len(d.Tags) > 0 }, func(l registry.ListEntry) bool { return len(l.Tags) > 0 })
+	none := func(registry.ListEntry) bool { return false }
+	p.described("description", func(d registry.Offchain) bool { return d.Description != "" }, none)
+	p.described("external_url", func(d registry.Offchain) bool { return d.ExternalURL != "" }, none)
+	p.logoOverride(token.LogoURL != nil)
+	p.fields()
+	p.logoStatus(token.LogoStatus)
+	return p.origins
+}
+
+func (s *Snapshot) register(register registry.Register) (Held, bool) {
+	h, ok := s.held[slotKey(register, "")]
+	return h, ok
+}
+
+func (s *Snapshot) value(register registry.Register) string {
+	h, _ := s.register(register)
+	return h.Fact.Value
+}
+
+// provenance collects the origins of one snapshot's fields.
+type provenance struct {
+	snapshot *Snapshot
+	origins  map[string]Origin
+}
+
+func (p *provenance) supply() {
+	newest, _ := p.snapshot.register(registry.RegisterSupply)
+	for _, h := range p.snapshot.held {
+		if h.Fact.Register == registry.RegisterSupplyDelta && h.Fact.Position.Compare(newest.Fact.Position) > 0 {
+			newest = h
+		}
+	}
+	p.origins["supply"] = newest.Origin
+}
+
+// onChain: Metaplex first; the Token-2022 extension counts only when the mint's pointer points to itself.
+func (p *provenance) onChain(field string, metaplex, own registry.Register) bool {
+	registers := []registry.Register{metaplex}
+	if p.snapshot.value(registry.RegisterMetadataPointer) == p.snapshot.mint {
+		registers = append(registers, own)
+	}
+	for _, register := range registers {
+		if h, ok := p.snapshot.register(register); ok && h.Fact.Value != "" {
+			p.origins[field] = h.Origin
+			return true
+		}
+	}
+	return false
+}
+
+// described: the document behind the current URI, then the token lists by name.
+func (p *provenance) described(field string, inDocument func(registry.Offchain) bool, inList func(registry.ListEntry) bool) {
+	if h, ok := p.snapshot.register(registry.RegisterOffchain); ok {
+		var document registry.Offchain
+		if json.Unmarshal([]byte(h.Fact.Value), &document) == nil && document.URI == p.snapshot.fold.state.MetadataURI(p.snapshot.mint) && inDocument(document) {
+			p.origins[field] = h.Origin
+			return
+		}
+	}
+	var lists []Held
+	for _, h := range p.snapshot.held {
+		if h.Fact.Register == registry.RegisterTokenList {
+			lists = append(lists, h)
+		}
+	}
+	slices.SortFunc(lists, func(a, b Held) int { return strings.Compare(a.Fact.Item, b.Fact.Item) })
+	for _, h := range lists {
+		var entry registry.ListEntry
+		if json.Unmarshal([]byte(h.Fact.Value), &entry) == nil && inList(entry) {
+			p.origins[field] = h.Origin
+			return
+		}
+	}
+}
+
+// fields: the mint's own additional fields go before the document's links, and the one stated last is the origin.
+func (p *provenance) fields() {
+	if p.snapshot.value(registry.RegisterMetadataPointer) != p.snapshot.mint {
+		return
+	}
+	var newest Held
+	for _, h := range p.snapshot.held {
+		if h.Fact.Register != registry.RegisterToken2022Field || h.Fact.Item == "" || h.Fact.Value == "" {
+			continue
+		}
+		order := h.Fact.Position.Compare(newest.Fact.Position)
+		if newest.Fact.Item == "" || order > 0 || order == 0 && h.Fact.Item < newest.Fact.Item {
+			newest = h
+		}
+	}
+	if newest.Fact.Item != "" {
+		p.origins["extensions"] = newest.Origin
+	}
+}
+
+// logoOverride: an operator's URL goes before what the token names; of a logo that is not there nobody is the origin.
+func (p *provenance) logoOverride(shown bool) {
+	var override registry.LogoOverride
+	h, ok := p.snapshot.register(registry.RegisterLogoOverride)
+	switch {
+	case !ok || json.Unmarshal([]byte(h.Fact.Value), &override) != nil:
+	case !shown:
+		delete(p.origins, "logo_url")
+	case override.URL != "":
+		p.origins["logo_url"] = h.Origin
+	}
+}
+
+// logoStatus: what was fetched, or who named a logo that nobody has fetched yet; nobody says that there is none.
+func (p *provenance) logoStatus(status string) {
+	switch status {
+	case registry.LogoMissing:
+	case registry.LogoUnchecked:
+		p.origins["logo_status"] = p.origins["logo_url"]
+	default:
+		if h, ok := p.snapshot.register(registry.RegisterLogo); ok {
+			p.origins["logo_status"] = h.Origin
+		}
+	}
+}

@@ -1,0 +1,197 @@
+// Package limits counts requests per client in exact sliding windows.
+//
+// In: a client, a route's window, the time. Out: a decision with what the rate limit headers need. Guarantees: in any span of one
+// Window at most Limit requests of a client pass, and a request is refused only when that many passed in the window that ends
+// with it. Refused requests are not counted. Memory is bounded by MaxClients and by the requests that passed in the last window.
+//
+// When more than MaxClients clients are active (a flood of addresses), those with less than a quarter of every limit counted give way to new ones,
+// the one not heard of for longest first: what a flood can make the limiter forget is less than a quarter of a limit. A client that has
+// used more keeps its windows until they empty; when there are only such clients, new ones are refused. So a flood frees nobody who is refused.
+//
+// Limiter is one node's. Shared puts the same windows into Redis, for several nodes.
+package limits
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync/atomic"
+	"time"
+)
+
+// shardCount divides the clients, so that two of them seldom wait for each other.
+const shardCount = 64
+
+// maxWindows bounds the windows of one Limiter.
+const maxWindows = 16
+
+// crowdedRetry is what a new client is told when there is no room for its windows.
+const crowdedRetry = time.Second
+
+// Rule is one window: at most Limit requests in any span of Window.
+type Rule struct {
+	Limit  int
+	Window time.Duration
+}
+
+// Decision says what to answer. Durations are from the time of the request.
+type Decision struct {
+	Allowed bool
+	// Limit and Remaining of the tightest window that was asked.
+	Limit, Remaining int
+	// Reset is when the oldest counted request leaves that window; 0 when none is counted.
+	Reset time.Duration
+	// RetryAfter is when a request would pass; 0 when this one did.
+	RetryAfter time.Duration
+}
+
+// Limiter holds the windows of all clients. Its methods may be called at any time by any number of goroutines.
+type Limiter struct {
+	rules  []Rule
+	seed   maphash.Seed
+	shards [shardCount]shard
+
+	forgotten, turnedAway atomic.Uint64
+}
+
+// New makes a limiter. The index of a rule names its window in Take.
+func New(rules []Rule, maxClients int) (*Limiter, error) {
+	if len(rules) == 0 || len(rules) > maxWindows {
+		return nil, fmt.Errorf("rate limits: %d windows, must be 1 to %d", len(rules), maxWindows)
+	}
+	for i, rule := range rules {
+		if rule.Limit < 1 || rule.Window <= 0 {
+			return nil, fmt.Errorf("rate limits: window %d: limit %d in %s, both must be positive", i, rule.Limit, rule.Window)
+		}
+	}
+	if maxClients < shardCount {
+		return nil, errors.New("rate limits: max clients must be at least 64")
+	}
+	l := &Limiter{rules: rules, seed: maphash.MakeSeed()}
+	for i := range l.shards {
+		if err := l.shards[i].init(rules, maxClients/shardCount); err != nil {
+			return nil, fmt.Errorf("rate limits: %w", err)
+		}
+	}
+	return l, nil
+}
+
+func (l *Limiter) shard(client string) *shard {
+	return &l.shards[maphash.String(l.seed, client)%shardCount]
+}
+
+// Take counts a request in all the named windows if each of them has room, else in none. Times of one client should not go backwards;
+// one that does is taken as the latest time seen.
+func (l *Limiter) Take(client string, now time.Time, windows ...int) Decision {
+	s := l.shard(client)
+	at := now.UnixNano()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, displaced := s.find(client, at)
+	switch {
+	case e == nil:
+		l.turnedAway.Add(1)
+		return l.crowded(windows)
+	case displaced:
+		l.forgotten.Add(1)
+	}
+	at, allowed := e.ask(l.rules, at, windows)
+	decision := Decision{Allowed: allowed, Remaining: -1}
+	for _, w := range windows {
+		if allowed {
+			e.rings[w].add(at, l.rules[w].Limit)
+		}
+		decision.tighten(l.rules[w], e.rings[w].state(l.rules[w], at))
+	}
+	s.weigh(client, e)
+	return decision
+}
+
+// crowded refuses a client for whom there is no room.
+func (l *Limiter) crowded(windows []int) Decision {
+	decision := Decision{Limit: l.rules[windows[0]].Limit, Reset: crowdedRetry, RetryAfter: crowdedRetry}
+	for _, w := range windows {
+		decision.Limit = min(decision.Limit, l.rules[w].Limit)
+	}
+	return decision
+}
+
+// refused says, without counting, that a request would be refused, by what this limiter counted or by what bar told it.
+func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision, bool) {
+	s := l.shard(client)
+	at := now.UnixNano()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.peek(client)
+	if e == nil {
+		return Decision{}, false
+	}
+	at, allowed := e.ask(l.rules, at, windows)
+	decision := Decision{Remaining: -1}
+	for _, w := range windows {
+		state := e.rings[w].state(l.rules[w], at)
+		if e.barred != nil && e.barred[w] > at && state.count < l.rules[w].Limit {
+			allowed = false
+			state = windowState{count: l.rules[w].Limit, reset: time.Duration(e.barred[w] - at)}
+		}
+		decision.tighten(l.rules[w], state)
+	}
+	return decision, !allowed
+}
+
+// bar remembers that a window is full until a time, whoever filled it.
+func (l *Limiter) bar(client string, now time.Time, window int, until time.Time) {
+	s := l.shard(client)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, _ := s.find(client, now.UnixNano())
+	if e == nil {
+		return
+	}
+	if e.barred == nil {
+		e.barred = make([]int64, len(l.rules))
+	}
+	e.barred[window] = until.UnixNano()
+}
+
+// windowState is one window at one time.
+type windowState struct {
+	count int
+	reset time.Duration
+}
+
+// tighten merges one window into the decision: the one with the fewest requests left speaks, on equality the one that resets last.
+func (d *Decision) tighten(rule Rule, w windowState) {
+	remaining := rule.Limit - w.count
+	if remaining == 0 && !d.Allowed {
+		d.RetryAfter = max(d.RetryAfter, w.reset)
+	}
+	if d.Remaining >= 0 && (remaining > d.Remaining || remaining == d.Remaining && w.reset <= d.Reset) {
+		return
+	}
+	d.Limit, d.Remaining, d.Reset = rule.Limit, remaining, w.reset
+}
+
+// Sweep forgets clients without a counted request. Call it every window or so; it holds one shard at a time.
+func (l *Limiter) Sweep(now time.Time) {
+	for i := range l.shards {
+		l.shards[i].sweep(now.UnixNano())
+	}
+}
+
+// Stats tell how crowded the limiter is.
+type Stats struct {
+	// Clients is how many are remembered.
+	Clients int
+	// Forgotten clients gave way to new ones while they had requests counted; TurnedAway ones found no room. Both since the start.
+	Forgotten, TurnedAway uint64
+}
+
+// Stats returns a summary.
+func (l *Limiter) Stats() Stats {
+	stats := Stats{Forgotten: l.forgotten.Load(), TurnedAway: l.turnedAway.Load()}
+	for i := range l.shards {
+		stats.Clients += l.shards[i].clients()
+	}
+	return stats
+}

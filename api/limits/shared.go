@@ -1,0 +1,247 @@
+package limits
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+//go:embed window.lua
+var windowScript string
+
+// probeMax bounds the pause between two attempts to reach Redis again.
+const probeMax = 10 * time.Second
+
+// SharedConfig of Shared.
+type SharedConfig struct {
+	// URL is redis://[user:password@]host:port[/db], or rediss:// for TLS. Valkey speaks the same.
+	URL string
+	// Timeout bounds what asking Redis adds to a request. Beyond it Redis counts as away.
+	Timeout time.Duration
+	// Retry is the first pause before Redis is tried again; it doubles up to 10 s.
+	Retry time.Duration
+}
+
+// SharedDeps are the collaborators. Logger and Registerer may be nil.
+type SharedDeps struct {
+	// Local decides while Redis is away, and is told of every request that passed, so that it knows this node's part when it must.
+	Local      *Limiter
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Shared holds the windows of all clients in Redis, for all nodes that name the same one. The windows are as exact as Limiter's, by Redis's clock.
+//
+// Redis is asked once a request, unless this node knows already that a window is full: by its own count, which is part of Redis's, or because
+// Redis said until when. So a client that is refused costs Redis nothing. When Redis fails or is slower than Timeout, Local decides at once, and
+// Run tries Redis until it answers again. In between, and for one window after, limits hold per node.
+type Shared struct {
+	cfg    SharedConfig
+	deps   SharedDeps
+	client *redis.Client
+	script *redis.Script
+	up     atomic.Bool
+	down   chan struct{} // has an element when Redis went away
+
+	upGauge prometheus.Gauge
+	errors  prometheus.Counter
+	seconds prometheus.Histogram
+}
+
+// silent keeps go-redis from writing to stderr what Shared logs and counts itself.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+var silenceOnce sync.Once
+
+// NewShared checks configuration and registers metrics. It does no I/O: until Run has reached Redis, Local decides.
+func NewShared(cfg SharedConfig, deps SharedDeps) (*Shared, error) {
+	options, err := ParseRedisURL(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Timeout <= 0 || cfg.Retry <= 0 || deps.Local == nil {
+		return nil, errors.New("shared rate limits: timeout, retry and a local limiter are required")
+	}
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = cfg.Timeout, cfg.Timeout, cfg.Timeout, cfg.Timeout
+	options.ContextTimeoutEnabled = true
+	options.MaxRetries = -1 // Local is the second attempt
+	options.DialerRetries = 1
+	options.Protocol = 2 // the handshake of 3 and what it turns on cost commands that Valkey and old servers do not know
+	options.DisableIdentity = true
+	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	silenceOnce.Do(func() { redis.SetLogger(silent{}) })
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Shared{cfg: cfg, deps: deps, client: redis.NewClient(options), script: redis.NewScript(windowScript), down: make(chan struct{}, 1)}
+	return s, s.register()
+}
+
+// ParseRedisURL says what is wrong with a URL without repeating it: it may hold a password.
+func ParseRedisURL(url string) (*redis.Options, error) {
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, errors.New("must be redis://[user:password@]host:port[/db], or rediss:// for TLS")
+	}
+	return options, nil
+}
+
+func (s *Shared) register() error {
+	s.upGauge = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "mintlake_api_shared_limits_up", Help: "1 while rate limits are shared through Redis, 0 while this node counts alone.",
+	})
+	s.errors = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "mintlake_api_shared_limits_errors_total", Help: "Requests that Redis did not decide in time, so that the node did.",
+	})
+	s.seconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "mintlake_api_shared_limits_seconds", Help: "Time that asking Redis took.",
+		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1},
+	})
+	if s.deps.Registerer == nil {
+		return nil
+	}
+	for _, c := range []prometheus.Collector{s.upGauge, s.errors, s.seconds} {
+		if err := s.deps.Registerer.Register(c); err != nil {
+			return fmt.Errorf("shared rate limits: register metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+// Up says whether Redis decides.
+func (s *Shared) Up() bool { return s.up.Load() }
+
+// Take is Limiter.Take, for all nodes.
+func (s *Shared) Take(client string, now time.Time, windows ...int) Decision {
+	if !s.up.Load() {
+		return s.deps.Local.Take(client, now, windows...)
+	}
+	if decision, refused := s.deps.Local.refused(client, now, windows); refused {
+		return decision
+	}
+	begin := time.Now()
+	reply, err := s.ask(client, windows)
+	s.seconds.Observe(time.Since(begin).Seconds())
+	if err != nil {
+		s.lost(err)
+		return s.deps.Local.Take(client, now, windows...)
+	}
+	decision := Decision{Allowed: reply.allowed, Remaining: -1}
+	for i, w := range windows {
+		state := reply.windows[i]
+		decision.tighten(s.deps.Local.rules[w], state)
+		if !reply.allowed && state.count >= s.deps.Local.rules[w].Limit {
+			s.deps.Local.bar(client, now, w, now.Add(state.reset))
+		}
+	}
+	if reply.allowed {
+		s.deps.Local.Take(client, now, windows...)
+	}
+	return decision
+}
+
+// reply is what the script says.
+type reply struct {
+	allowed bool
+	windows []windowState
+}
+
+func (s *Shared) ask(client string, windows []int) (reply, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
+	defer cancel()
+	keys, rules := make([]string, len(windows)), make([]Rule, len(windows))
+	for i, w := range windows {
+		// The braces put all windows of a client on one node of a Redis cluster.
+		keys[i], rules[i] = "mintlake:limits:{"+client+"}:"+strconv.Itoa(w), s.deps.Local.rules[w]
+	}
+	return s.run(ctx, keys, rules)
+}
+
+func (s *Shared) run(ctx context.Context, keys []string, rules []Rule) (reply, error) {
+	args := make([]any, 0, 2*len(rules))
+	for _, rule := range rules {
+		args = append(args, rule.Limit, max(rule.Window.Microseconds(), 1))
+	}
+	values, err := s.script.Run(ctx, s.client, keys, args...).Int64Slice()
+	if err != nil {
+		return reply{}, fmt.Errorf("ask redis: %w", err)
+	}
+	if len(values) != 2+2*len(rules) {
+		return reply{}, fmt.Errorf("ask redis: %d numbers", len(values))
+	}
+	r := reply{allowed: values[0] == 1, windows: make([]windowState, len(rules))}
+	for i, rule := range rules {
+		count, oldest := values[2+2*i], values[3+2*i]
+		r.windows[i].count = int(count)
+		if oldest >= 0 {
+			r.windows[i].reset = time.Duration(oldest-values[1])*time.Microsecond + rule.Window
+		}
+	}
+	return r, nil
+}
+
+// lost turns to the local limiter. Who of many requests finds out first, logs.
+func (s *Shared) lost(err error) {
+	s.errors.Inc()
+	if !s.up.CompareAndSwap(true, false) {
+		return
+	}
+	s.upGauge.Set(0)
+	s.deps.Logger.Warn("rate limits are not shared: redis does not answer in time", "err", err)
+	select {
+	case s.down <- struct{}{}:
+	default:
+	}
+}
+
+// Run reaches Redis, and again whenever it went away, until ctx ends; then it returns nil and closes the connections.
+func (s *Shared) Run(ctx context.Context) error {
+	defer func() { _ = s.client.Close() }()
+	for first := true; ctx.Err() == nil; first = false {
+		if !s.reach(ctx, first) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.down:
+		}
+	}
+	return nil
+}
+
+// reach tries until Redis takes a write; false when ctx ended.
+func (s *Shared) reach(ctx context.Context, first bool) bool {
+	probe := []Rule{{Limit: 1, Window: time.Millisecond}}
+	for pause := s.cfg.Retry; ctx.Err() == nil; pause = min(2*pause, probeMax) {
+		attempt, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+		_, err := s.run(attempt, []string{"mintlake:limits:{probe}"}, probe)
+		cancel()
+		if err == nil {
+			s.up.Store(true)
+			s.upGauge.Set(1)
+			s.deps.Logger.Info("rate limits are shared through redis")
+			return true
+		}
+		if first && ctx.Err() == nil { // later, lost has said so
+			s.deps.Logger.Warn("rate limits are not shared: redis does not answer in time", "err", err)
+			first = false
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+	return false
+}

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mintlake/mintlake/api/evidence"
+	"github.com/mintlake/mintlake/api/feed"
+	"github.com/mintlake/mintlake/api/requests"
+	"github.com/mintlake/mintlake/registry"
+)
+
+// copyOf is the server's copy, for those who are made before it: it tells them of changes.
+type copyOf struct{ *Server }
+
+func (s copyOf) Token(id uint32) *registry.Token { return s.replica.Token(id) }
+func (s copyOf) Extensions(id uint32) []string   { return s.replica.Extensions(id) }
+
+// buildListeners makes what hears of changes.
+func (s *Server) buildListeners() (err error) {
+	if s.evidence, err = evidence.New(copyOf{s}); err != nil {
+		return err //nolint:wrapcheck // the caller wraps
+	}
+	streams := s.cfg.Streams
+	s.feed, err = feed.New(
+		feed.Config{MaxStreams: streams.Max, MaxPerClient: streams.PerClient, MaxReplay: int64(streams.MaxReplay)},
+		feed.Deps{
+			Applied: func() feed.Offsets { return s.replica.Applied() }, Ready: func() bool { return s.replica.Ready() },
+			Log:      s.deps.Offsets,
+			OpenTail: func(topics []string, start feed.Offsets) (feed.Tailer, error) { return s.deps.OpenTail(topics, start) },
+			Logger:   s.deps.Logger, Registerer: s.deps.Registerer,
+		})
+	return err //nolint:wrapcheck // as above
+}
+
+// failures tells the queue which mints enrichment has given up since the node started.
+func (s *Server) failures() *requests.Failures {
+	return &requests.Failures{
+		Logger: s.deps.Logger, Failed: s.requests.Failed,
+		Open: func(ctx context.Context, topics []string) (requests.Tailer, error) {
+			ends, err := s.deps.Offsets.EndOffsets(ctx, topics)
+			if err != nil {
+				return nil, fmt.Errorf("read end offsets: %w", err)
+			}
+			return s.deps.OpenTail(topics, ends)
+		},
+	}
+}

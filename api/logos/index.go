@@ -1,0 +1,188 @@
+package logos
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"sync"
+
+	"github.com/mr-tron/base58"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/blobs"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// digest stands for a mint or a URL: 64 of its hash's bits. Two of some million meet with a chance of one in a million, and then one token shows
+// another's picture.
+type digest uint64
+
+func digestOf(text string) digest {
+	sum := sha256.Sum256([]byte(text))
+	return digest(binary.LittleEndian.Uint64(sum[:]))
+}
+
+// logo is what the topic says of one mint's logo.
+type logo struct {
+	// content that was last found good, the zero key for none, and the URL it was found under.
+	content blobs.Key
+	url     digest
+	// look is the difference hash, or for pictures without one the beginning of the content's; 0 = unknown.
+	look uint64
+	// Of the last check: where it stands, and the purge it knew of.
+	slot, check, checkPurge uint64
+	// Of the last decision: its version, and the purge it made.
+	version, purge uint64
+}
+
+func (l *logo) isOf(url string) bool { return l.url == digestOf(url) }
+
+// look is the tokens that show one picture.
+type look struct {
+	count     uint32
+	first     digest // the mint that showed it first
+	firstSlot uint64
+}
+
+// index is all logos. About 150 bytes each.
+type index struct {
+	mu    sync.RWMutex
+	logos map[digest]logo
+	looks map[uint64]look
+}
+
+func newIndex() *index { return &index{logos: map[digest]logo{}, looks: map[uint64]look{}} }
+
+func (x *index) of(mint string) logo {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.logos[digestOf(mint)]
+}
+
+func (x *index) similar(mint string) int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	known := x.logos[digestOf(mint)]
+	if known.look == 0 {
+		return 0
+	}
+	return int(x.looks[known.look].count)
+}
+
+func (x *index) copied(mint string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	key := digestOf(mint)
+	known := x.logos[key]
+	shown := x.looks[known.look]
+	return known.look != 0 && shown.count > 1 && shown.first != key
+}
+
+func (x *index) size() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return len(x.logos)
+}
+
+// read takes a record that says something of a logo; most do not, and their type tells.
+func (x *index) read(record *kafka.Record) {
+	for _, header := range record.Headers {
+		if header.Key == schemas.HeaderType && string(header.Value) != "enrichment.logo" && string(header.Value) != "enrichment.logo_override" {
+			return
+		}
+	}
+	enrichment := &eventspb.Enrichment{}
+	if proto.Unmarshal(record.Value, enrichment) != nil || len(enrichment.GetMint()) != 32 {
+		return // a dead letter of the projector's
+	}
+	x.apply(enrichment)
+}
+
+func (x *index) apply(enrichment *eventspb.Enrichment) {
+	key := digestOf(base58.Encode(enrichment.GetMint()))
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known := x.logos[key]
+	switch fact := enrichment.GetFact().(type) {
+	case *eventspb.Enrichment_Logo:
+		slot, check := enrichment.GetSlot(), fact.Logo
+		if slot < known.slot || slot == known.slot && check.GetCheck() <= known.check && known.check > 0 {
+			return
+		}
+		x.leave(key, &known)
+		known.slot, known.check, known.checkPurge = slot, check.GetCheck(), check.GetPurge()
+		known.content, known.url, known.look = blobs.Key{}, digestOf(check.GetUrl()), 0
+		if len(check.GetContentHash()) == len(blobs.Key{}) {
+			known.content = blobs.Key(check.GetContentHash())
+			known.look = lookOf(check)
+		}
+		x.join(key, &known)
+	case *eventspb.Enrichment_LogoOverride:
+		if fact.LogoOverride.GetVersion() < known.version {
+			return
+		}
+		known.version, known.purge = fact.LogoOverride.GetVersion(), fact.LogoOverride.GetPurge()
+	default:
+		return
+	}
+	x.logos[key] = known
+}
+
+// lookOf is never 0 for a picture, and the same for pictures that look the same.
+func lookOf(check *eventspb.Logo) uint64 {
+	if check.PerceptualHash != nil {
+		return check.GetPerceptualHash() | 1 // one bit of 64 for having a zero
+	}
+	if check.GetContentType() == "image/svg+xml" {
+		return binary.LittleEndian.Uint64(check.GetContentHash()) &^ 1 // apart from all difference hashes
+	}
+	return 0 // one colour: nobody's picture
+}
+
+// join and leave keep count of who shows what.
+func (x *index) join(mint digest, known *logo) {
+	if known.look == 0 {
+		return
+	}
+	shown := x.looks[known.look]
+	if shown.count == 0 || known.slot < shown.firstSlot || known.slot == shown.firstSlot && mint < shown.first {
+		shown.first, shown.firstSlot = mint, known.slot
+	}
+	shown.count++
+	x.looks[known.look] = shown
+}
+
+func (x *index) leave(mint digest, known *logo) {
+	if known.look == 0 {
+		return
+	}
+	shown := x.looks[known.look]
+	shown.count--
+	switch {
+	case shown.count == 0:
+		delete(x.looks, known.look)
+		return
+	case shown.first == mint:
+		shown = x.recount(mint, known.look)
+	}
+	x.looks[known.look] = shown
+}
+
+// recount looks for the first of those who stay. It goes through all logos, which takes long and is rare: the first has changed its logo.
+func (x *index) recount(without digest, picture uint64) (shown look) {
+	for mint := range x.logos {
+		known := x.logos[mint]
+		if known.look != picture || mint == without {
+			continue
+		}
+		if shown.count == 0 || known.slot < shown.firstSlot || known.slot == shown.firstSlot && mint < shown.first {
+			shown.first, shown.firstSlot = mint, known.slot
+		}
+		shown.count++
+	}
+	return shown
+}
+
+// StatusUnknown is what X-Logo-Status says of a mint that the registry has not; else it has the values of registry.Token.LogoStatus.
+const StatusUnknown = "unknown"

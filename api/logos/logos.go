@@ -1,0 +1,256 @@
+// Package logos answers with the picture of a token: from memory, from disk, or fetched now.
+//
+// In: what the registry says of a token's logo; the topic registry.enrichments.v1, for the content of each logo and what operators decided; the web.
+// Out: bytes that were proved to be an image, or nothing; whose logo looks like whose. Guarantees: an answer never waits longer than Config.Wait for
+// the web; what was good once is given as long as the node has it, whatever became of its URL; a node decides nothing about a logo's status.
+package logos
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/blobs"
+	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/imageload"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/picture"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Loader fetches images into the store and makes variants. *imageload.Loader is one.
+type Loader interface {
+	Load(ctx context.Context, request imageload.Request) (*imageload.Image, error)
+	Variant(ctx context.Context, key blobs.Key, variant picture.Variant) (*blobs.Blob, bool)
+}
+
+// Store says what bytes the node has. *blobs.Store is one.
+type Store interface {
+	Has(key blobs.Key) bool
+	Lookup(name string) (blobs.Name, bool)
+}
+
+// Tailer reads a topic on and on.
+type Tailer interface {
+	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
+	Close()
+}
+
+// Config of a Service. Zero values take the default.
+type Config struct {
+	// Wait is how long a request waits for an image that the node has not. Default 200 ms.
+	Wait time.Duration
+	// Fetches is how many such images are fetched at once; beyond, the fallback is given without. Default 64.
+	Fetches int
+	// RetryAfter is how long a URL that failed is left alone when the failure may pass, six times as long when not. Default 30 s.
+	RetryAfter time.Duration
+}
+
+// Deps are the collaborators.
+type Deps struct {
+	Loader Loader
+	Store  Store
+	// OpenTail reads schemas.TopicEnrichments from its first record.
+	OpenTail func() (Tailer, error)
+	// Logger and Registerer may be nil.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	// Now may be nil: then it is time.Now.
+	Now func() time.Time
+}
+
+// failedURLs bounds the URLs whose failure is remembered.
+const failedURLs = 100_000
+
+// Service is the logos of one node.
+type Service struct {
+	cfg     Config
+	deps    Deps
+	metrics *metrics
+	index   *index
+	fetches chan struct{}
+	failed  *lru.Cache[string, time.Time] // until when a URL is left alone
+}
+
+// New checks the collaborators and registers the metrics; it does no I/O.
+func New(cfg Config, deps Deps) (*Service, error) {
+	if deps.Loader == nil || deps.Store == nil || deps.OpenTail == nil {
+		return nil, errors.New("logos: a loader, a store and a tail are required")
+	}
+	if cfg.Wait <= 0 {
+		cfg.Wait = 200 * time.Millisecond
+	}
+	if cfg.Fetches <= 0 {
+		cfg.Fetches = 64
+	}
+	if cfg.RetryAfter <= 0 {
+		cfg.RetryAfter = 30 * time.Second
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	failed, _ := lru.New[string, time.Time](failedURLs) // fails only for a size below 1
+	s := &Service{cfg: cfg, deps: deps, index: newIndex(), fetches: make(chan struct{}, cfg.Fetches), failed: failed}
+	var err error
+	s.metrics, err = newMetrics(deps.Registerer, s.index)
+	return s, err
+}
+
+// Request is what the registry says of the token whose logo is wanted.
+type Request struct {
+	Mint string
+	// URL is empty for a token without a logo, Status then registry.LogoMissing.
+	URL, Status string
+	Variant     picture.Variant
+}
+
+// Answer is the image, and how long it may be kept.
+type Answer struct {
+	// Blob is nil where the fallback is to be shown.
+	Blob *blobs.Blob
+	// MaxAge for caches between here and the eye.
+	MaxAge time.Duration
+}
+
+// How long answers may be kept. A fallback that may be replaced soon is short.
+const (
+	ageGood    = time.Hour
+	ageBroken  = 5 * time.Minute
+	ageMissing = 5 * time.Minute
+	agePending = 10 * time.Second
+)
+
+// Get answers within Config.Wait, and what reading a file or making a variant takes.
+func (s *Service) Get(ctx context.Context, request Request) Answer {
+	if request.URL == "" {
+		s.metrics.answers.WithLabelValues(answerMissing).Inc()
+		return Answer{MaxAge: ageMissing}
+	}
+	known := s.index.of(request.Mint)
+	if blob := s.have(ctx, &request, known); blob != nil {
+		s.metrics.answers.WithLabelValues(answerHit).Inc()
+		s.metrics.bytes.Add(float64(len(blob.Body)))
+		return Answer{Blob: blob, MaxAge: ageGood}
+	}
+	if request.Status == registry.LogoBroken && known.content == (blobs.Key{}) {
+		s.metrics.answers.WithLabelValues(answerBroken).Inc()
+		return Answer{MaxAge: ageBroken}
+	}
+	if until, ok := s.failed.Get(request.URL); ok && s.deps.Now().Before(until) {
+		s.metrics.answers.WithLabelValues(answerBroken).Inc()
+		return Answer{MaxAge: agePending}
+	}
+	if s.fetch(ctx, &request, known) {
+		if blob := s.have(ctx, &request, known); blob != nil {
+			s.metrics.answers.WithLabelValues(answerFetched).Inc()
+			s.metrics.bytes.Add(float64(len(blob.Body)))
+			return Answer{Blob: blob, MaxAge: ageGood}
+		}
+	}
+	s.metrics.answers.WithLabelValues(answerPending).Inc()
+	return Answer{MaxAge: agePending}
+}
+
+// have is the image when the node has it: the content that was found good, else what it last got from the URL itself. What was fetched before a
+// purge does not count.
+func (s *Service) have(ctx context.Context, request *Request, known logo) *blobs.Blob {
+	if known.content != (blobs.Key{}) && known.isOf(request.URL) && known.checkPurge >= known.purge {
+		if blob, ok := s.deps.Loader.Variant(ctx, known.content, request.Variant); ok {
+			return blob
+		}
+	}
+	name, ok := s.deps.Store.Lookup(request.URL)
+	if !ok || uint64(name.At.UnixMilli())+1000 <= known.purge { // names are kept to the second
+		return nil
+	}
+	if blob, ok := s.deps.Loader.Variant(ctx, name.Key, request.Variant); ok {
+		return blob
+	}
+	return nil
+}
+
+// fetch brings the image, and says whether it came in time. It goes on when the request does not wait any longer.
+func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool {
+	select {
+	case s.fetches <- struct{}{}:
+	default:
+		return false
+	}
+	url, now := request.URL, s.deps.Now
+	done := make(chan bool, 1)
+	go func() {
+		defer func() { <-s.fetches }()
+		_, err := s.deps.Loader.Load(context.WithoutCancel(ctx), imageload.Request{URL: url, Anew: known.purge > 0})
+		if err != nil {
+			wait := s.cfg.RetryAfter
+			if !fetch.Retryable(err) {
+				wait *= 6
+			}
+			s.failed.Add(url, now().Add(wait))
+		} else {
+			s.failed.Remove(url)
+		}
+		done <- err == nil
+	}()
+	timer := time.NewTimer(s.cfg.Wait)
+	defer timer.Stop()
+	select {
+	case ok := <-done:
+		return ok
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// Similar is how many tokens, this one included, show a logo that looks like the mint's: the same difference hash, or the same bytes for SVG.
+// 0 when its logo is not known.
+func (s *Service) Similar(mint string) int { return s.index.similar(mint) }
+
+// Copied says that a token shows the logo that another one showed before it.
+func (s *Service) Copied(mint string) bool { return s.index.copied(mint) }
+
+// Run follows the topic until ctx ends; then it returns nil.
+func (s *Service) Run(ctx context.Context) error {
+	const pause = 2 * time.Second
+	for ctx.Err() == nil {
+		err := s.follow(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		// It is read from the beginning again: facts forget repeats.
+		s.deps.Logger.Warn("tail of logos ended, opening it again", "topic", schemas.TopicEnrichments, "err", err)
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	return nil
+}
+
+func (s *Service) follow(ctx context.Context) error {
+	tailer, err := s.deps.OpenTail()
+	if err != nil {
+		return err //nolint:wrapcheck // Run logs it
+	}
+	defer tailer.Close()
+	for {
+		records, err := tailer.FetchBatch(ctx, 5_000, 20*time.Millisecond)
+		if err != nil {
+			return err //nolint:wrapcheck // as above
+		}
+		for i := range records {
+			s.index.read(&records[i])
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package logos
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// What requests were answered with: metric labels.
+const (
+	answerHit     = "hit"
+	answerFetched = "fetched"
+	answerPending = "pending"
+	answerBroken  = "broken"
+	answerMissing = "missing"
+)
+
+type metrics struct {
+	answers *prometheus.CounterVec
+	bytes   prometheus.Counter
+}
+
+func newMetrics(registerer prometheus.Registerer, x *index) (*metrics, error) {
+	m := &metrics{
+		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_img_answers_total", Help: "Logos of known tokens asked for, by what was answered: hit (the node had it), fetched, " +
+				"or the fallback while it is pending, broken or missing.",
+		}, []string{"answer"}),
+		bytes: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_img_bytes_total", Help: "Bytes of logos given, before compression."}),
+	}
+	for _, answer := range []string{answerHit, answerFetched, answerPending, answerBroken, answerMissing} {
+		m.answers.WithLabelValues(answer)
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	known := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_img_known_logos", Help: "Tokens of whose logo the node knows a check or a decision.",
+	}, func() float64 { return float64(x.size()) })
+	var problems []error
+	for _, collector := range []prometheus.Collector{m.answers, m.bytes, known} {
+		problems = append(problems, registerer.Register(collector))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, fmt.Errorf("register image metrics: %w", err)
+	}
+	return m, nil
+}

@@ -1,0 +1,127 @@
+package market
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/api/replica"
+	"github.com/mintlake/mintlake/internal/clickhouse"
+)
+
+// bounds of what the public can make ClickHouse do here.
+var bounds = clickhouse.Bounds{Time: 10 * time.Second, Concurrent: 4, Memory: 512 << 20, Threads: 2}
+
+// ClickHouse is the Reader.
+type ClickHouse struct {
+	*clickhouse.Questions
+	database string
+}
+
+var _ Reader = (*ClickHouse)(nil)
+
+// NewClickHouse reads from the given database. See clickhouse.Questions for when the connection is opened.
+func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database string) *ClickHouse {
+	return &ClickHouse{clickhouse.NewQuestions(open, bounds), database}
+}
+
+// read calls each for every row of the answer.
+func (c *ClickHouse) read(ctx context.Context, each func(driver.Rows) error, query string, args ...any) error {
+	return c.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
+		rows, err := conn.Query(ctx, query, args...)
+		if err != nil {
+			return fmt.Errorf("query: %w", err)
+		}
+		defer rows.Close() //nolint:errcheck // Err tells what went wrong
+		for rows.Next() {
+			if err := each(rows); err != nil {
+				return fmt.Errorf("read row: %w", err)
+			}
+		}
+		return rows.Err() //nolint:wrapcheck // nothing to add
+	})
+}
+
+// Generation implements Reader.
+func (c *ClickHouse) Generation(ctx context.Context) (generation uint64, err error) {
+	err = c.read(ctx, func(rows driver.Rows) error { return rows.Scan(&generation) }, "SELECT max(generation) FROM "+c.database+".daily_volumes_raw")
+	return generation, err
+}
+
+// Volumes implements Reader.
+func (c *ClickHouse) Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) (list []replica.Volume, err error) {
+	rank := map[Ranking]string{RankingVolume: "volume_usd", RankingUser: "user_volume_usd", RankingOrganic: "organic_volume_usd"}[ranking]
+	day := "SELECT mint, toFloat64(volume_usd), toFloat64(" + rank + "), last_trade_at FROM " + c.database + ".daily_volumes_raw FINAL WHERE generation = " +
+		strconv.FormatUint(generation, 10)
+	if all {
+		day += " UNION ALL SELECT mint, NULL, NULL, max(last_trade_at) FROM " + c.database + ".last_trades_raw GROUP BY mint"
+	}
+	err = c.read(ctx, func(rows driver.Rows) error {
+		var volume replica.Volume
+		if err := rows.Scan(&volume.Mint, &volume.DailyUSD, &volume.RankUSD, &volume.LastTradeAt); err != nil {
+			return err //nolint:wrapcheck // read wraps
+		}
+		list = append(list, volume)
+		return nil
+	}, day)
+	return list, err
+}
+
+// Candles implements Reader.
+func (c *ClickHouse) Candles(ctx context.Context, mint string, interval Interval, from, to time.Time, limit int) ([]Candle, error) {
+	candles := []Candle{}
+	err := c.read(ctx, func(rows driver.Rows) error {
+		var candle Candle
+		var at time.Time
+		if err := rows.Scan(&at, &candle.Open, &candle.High, &candle.Low, &candle.Close, &candle.VolumeUSD, &candle.Trades, &candle.Traders); err != nil {
+			return err //nolint:wrapcheck // read wraps
+		}
+		candle.Time = at.Unix()
+		candles = append(candles, candle)
+		return nil
+	}, "SELECT * FROM (SELECT bucket, open, high, low, close, toFloat64(volume_usd), trades, traders FROM "+c.database+".volume_"+string(interval)+"_raw FINAL"+
+		" WHERE mint = {mint:String} AND bucket >= {from:DateTime} AND bucket < {to:DateTime} ORDER BY bucket DESC LIMIT {limit:UInt32}) ORDER BY bucket",
+		driver.NamedValue{Name: "mint", Value: mint}, driver.NamedValue{Name: "from", Value: from.UTC().Format(time.DateTime)},
+		driver.NamedValue{Name: "to", Value: to.UTC().Format(time.DateTime)}, driver.NamedValue{Name: "limit", Value: strconv.Itoa(limit)})
+	return candles, err
+}
+
+// Pools implements Reader.
+func (c *ClickHouse) Pools(ctx context.Context, mint string, limit int) ([]Pool, error) {
+	pools := []Pool{}
+	err := c.read(ctx, func(rows driver.Rows) error {
+		var (
+			pool    Pool
+			a, b    *uint64
+			created *time.Time
+		)
+		if err := rows.Scan(&pool.Pool, &pool.Venue, &pool.MintA, &pool.MintB, &a, &b, &created, &pool.DailyVolumeUSD, &pool.Trades); err != nil {
+			return err //nolint:wrapcheck // read wraps
+		}
+		pool.ReserveA, pool.ReserveB = decimal(a), decimal(b)
+		if created != nil {
+			ms := created.UnixMilli()
+			pool.CreatedAt = &ms
+		}
+		pools = append(pools, pool)
+		return nil
+	}, `WITH held AS (SELECT * FROM `+c.database+`.pools WHERE mint_a = {mint:String} OR mint_b = {mint:String}),
+		(SELECT max(until) FROM `+c.database+`.daily_volumes_raw) AS latest
+		SELECT pool, venue, mint_a, mint_b, reserve_a, reserve_b, created_at, volume, trades FROM held LEFT JOIN (
+			SELECT pool, mint_a, mint_b, toNullable(toFloat64(sum(volume_usd))) AS volume, sum(trades) AS trades FROM `+c.database+`.pool_volume_1h_raw FINAL
+			WHERE pool IN (SELECT pool FROM held) AND bucket > latest - INTERVAL 24 HOUR GROUP BY pool, mint_a, mint_b
+		) AS traded USING (pool, mint_a, mint_b) ORDER BY volume DESC NULLS LAST, pool LIMIT {limit:UInt32}`,
+		driver.NamedValue{Name: "mint", Value: mint}, driver.NamedValue{Name: "limit", Value: strconv.Itoa(limit)})
+	return pools, err
+}
+
+func decimal(n *uint64) *string {
+	if n == nil {
+		return nil
+	}
+	text := strconv.FormatUint(*n, 10)
+	return &text
+}

@@ -1,0 +1,153 @@
+// Package market reads what swaps say of tokens: daily volumes for the copy of the registry, candles and pools for whoever asks.
+//
+// In: ClickHouse, where package volume keeps the figures. Out: Volumes, Candle, Pool. Guarantees: reads only, within bounds; that ClickHouse is
+// away keeps the volumes as they were.
+package market
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/mintlake/mintlake/api/replica"
+)
+
+// Ranking is the figure that tokens are ordered by.
+type Ranking string
+
+// Rankings.
+const (
+	// RankingVolume is daily_volume_usd itself.
+	RankingVolume Ranking = "volume"
+	// RankingUser nets each transaction.
+	RankingUser Ranking = "user_volume"
+	// RankingOrganic resists wash trading.
+	RankingOrganic Ranking = "organic_volume"
+)
+
+// Rankings lists them all.
+func Rankings() []Ranking { return []Ranking{RankingVolume, RankingUser, RankingOrganic} }
+
+// Candle is what was traded of a mint in one bucket of block time. Prices are null where none of its legs has one.
+type Candle struct {
+	Time      int64    `json:"time"` // start, Unix seconds
+	Open      *float64 `json:"open"`
+	High      *float64 `json:"high"`
+	Low       *float64 `json:"low"`
+	Close     *float64 `json:"close"`
+	VolumeUSD float64  `json:"volume_usd"`
+	Trades    uint64   `json:"trades"`
+	Traders   uint64   `json:"traders"`
+}
+
+// Pool is a pool that holds a mint.
+type Pool struct {
+	Pool      string  `json:"pool"`
+	Venue     string  `json:"venue"`
+	MintA     string  `json:"mint_a"`
+	MintB     string  `json:"mint_b"`
+	ReserveA  *string `json:"reserve_a"` // raw amounts as decimal strings
+	ReserveB  *string `json:"reserve_b"`
+	CreatedAt *int64  `json:"created_at"` // Unix milliseconds
+	// DailyVolumeUSD is of the 24 hour buckets that end with the latest one known; null when it did not trade.
+	DailyVolumeUSD *float64 `json:"daily_volume_usd"`
+	Trades         uint64   `json:"trades"`
+}
+
+// Reader is ClickHouse.
+type Reader interface {
+	// Generation is the number of the latest daily volumes; 0: none yet.
+	Generation(ctx context.Context) (uint64, error)
+	// Volumes are those of a generation; with all also the last trades of mints that have no daily figures any more.
+	Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) ([]replica.Volume, error)
+	// Candles are those of the buckets that begin in [from, to), the newest limit of them, oldest first.
+	Candles(ctx context.Context, mint string, interval Interval, from, to time.Time, limit int) ([]Candle, error)
+	// Pools are those of a mint, by daily volume.
+	Pools(ctx context.Context, mint string, limit int) ([]Pool, error)
+}
+
+// Interval is the length of a candle.
+type Interval string
+
+// Intervals.
+const (
+	Minute Interval = "1m"
+	Hour   Interval = "1h"
+	Day    Interval = "1d"
+)
+
+// Length of the interval.
+func (i Interval) Length() time.Duration {
+	switch i {
+	case Minute:
+		return time.Minute
+	case Hour:
+		return time.Hour
+	default:
+		return 24 * time.Hour
+	}
+}
+
+// ParseInterval reads 1m, 1h or 1d.
+func ParseInterval(text string) (Interval, error) {
+	switch i := Interval(text); i {
+	case Minute, Hour, Day:
+		return i, nil
+	default:
+		return "", errors.New("must be 1m, 1h or 1d")
+	}
+}
+
+// pollEvery is how often new daily volumes are looked for: they are made each ten seconds as a rule, and must be seen within a minute.
+const pollEvery = 10 * time.Second
+
+// Poller hands daily volumes to the copy of the registry.
+type Poller struct {
+	Reader  Reader
+	Ranking Ranking
+	Set     func([]replica.Volume)
+	// Ready says that the copy is loaded: before, figures would wait in the way of facts.
+	Ready  func() bool
+	Logger *slog.Logger
+}
+
+// Run polls until ctx ends; then it returns nil.
+func (p *Poller) Run(ctx context.Context) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	var have uint64
+	failing, next := false, time.Time{}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-ticker.C:
+			if now.Before(next) || !p.Ready() {
+				continue
+			}
+			next = now.Add(pollEvery)
+		}
+		generation, err := p.poll(ctx, have)
+		if err != nil && !failing && ctx.Err() == nil {
+			p.Logger.Warn("daily volumes cannot be read, they stay as they are", "err", err)
+		}
+		if failing = err != nil; !failing {
+			have = generation
+		}
+	}
+}
+
+func (p *Poller) poll(ctx context.Context, have uint64) (uint64, error) {
+	generation, err := p.Reader.Generation(ctx)
+	if err != nil || generation == have {
+		return have, err //nolint:wrapcheck // the reader says what
+	}
+	list, err := p.Reader.Volumes(ctx, generation, p.Ranking, have == 0)
+	if err != nil {
+		return have, fmt.Errorf("read daily volumes: %w", err)
+	}
+	p.Set(list)
+	return generation, nil
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/api/limits"
+)
+
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	limited  *prometheus.CounterVec
+
+	historyErrors prometheus.Counter
+
+	refused *prometheus.CounterVec
+	evicted prometheus.Counter
+}
+
+// logPause is the least time between two lines about one trouble; every instance is counted.
+const logPause = 10 * time.Second
+
+// sampler keeps a repeated trouble from filling the log.
+type sampler struct {
+	next atomic.Int64 // Unix nanoseconds
+}
+
+// due says whether it is time for another line.
+func (s *sampler) due(now time.Time) bool {
+	next := s.next.Load()
+	return now.UnixNano() >= next && s.next.CompareAndSwap(next, now.Add(logPause).UnixNano())
+}
+
+func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_api_requests_total", Help: "Requests answered, by route and status.",
+		}, []string{"route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "mintlake_api_request_seconds", Help: "Time from a whole request to its response being ready.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
+		}, []string{"route"}),
+		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_api_rate_limited_total", Help: "Requests refused by a rate limit.",
+		}, []string{"route"}),
+		historyErrors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_api_history_errors_total", Help: "Questions about history that ClickHouse did not answer.",
+		}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_api_connections_refused_total", Help: "Connections refused, because the node is full or the client has enough.",
+		}, []string{"reason"}),
+		evicted: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_api_connections_evicted_total", Help: "Waiting connections closed to make room for new ones.",
+		}),
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	for _, c := range append(s.gauges(), m.requests, m.seconds, m.limited, m.historyErrors, m.refused, m.evicted) {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("api: register metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// gauges are read when they are asked for. Limits that are off count nothing.
+func (s *Server) gauges() []prometheus.Collector {
+	stats := func(read func(limits.Stats) float64) func() float64 {
+		return func() float64 {
+			if s.local == nil {
+				return 0
+			}
+			return read(s.local.Stats())
+		}
+	}
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "mintlake_api_connections", Help: "Connections open.",
+		}, func() float64 {
+			if l := s.listener.Load(); l != nil {
+				return float64(l.connections())
+			}
+			return 0
+		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "mintlake_api_rate_limit_clients", Help: "Clients whose windows are remembered.",
+		}, stats(func(s limits.Stats) float64 { return float64(s.Clients) })),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "mintlake_api_rate_limit_forgotten_total", Help: "Clients below a quarter of every limit that were forgotten early, to make room.",
+		}, stats(func(s limits.Stats) float64 { return float64(s.Forgotten) })),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "mintlake_api_rate_limit_turned_away_total", Help: "Requests of new clients refused because there was no room for their windows.",
+		}, stats(func(s limits.Stats) float64 { return float64(s.TurnedAway) })),
+	}
+}

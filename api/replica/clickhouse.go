@@ -1,0 +1,170 @@
+package replica
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// ClickHouse is the Snapshot that the projector keeps in tokens_raw.
+type ClickHouse struct {
+	open     func(ctx context.Context) (driver.Conn, error)
+	database string
+}
+
+var _ Snapshot = (*ClickHouse)(nil)
+
+// NewClickHouse reads from the given database. The connection is opened for each load and closed behind it: an API node needs
+// ClickHouse only then.
+func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database string) *ClickHouse {
+	return &ClickHouse{open: open, database: database}
+}
+
+const (
+	// rowsAtOnce is how many rows the driver has in memory at a time, twice or three times: about a kilobyte each.
+	rowsAtOnce = 4096
+	// rowsPerBatch are parsed by one core in one go.
+	rowsPerBatch = 256
+)
+
+// Load reads all mints, members of the registry or not, and calls each on every core. A row comes as one string, written by ClickHouse in its
+// RowBinary format: the driver would make a slice for each column of each row, which takes most of the time of a load.
+func (c *ClickHouse) Load(ctx context.Context, each func(mint string, facts []registry.Fact)) error {
+	conn, err := c.open(ctx)
+	if err != nil {
+		return fmt.Errorf("load snapshot: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	batches := make(chan []string, runtime.GOMAXPROCS(0))
+	group, ctx := errgroup.WithContext(ctx)
+	for range max(runtime.GOMAXPROCS(0), 2) {
+		group.Go(func() error { return parseRows(batches, each) })
+	}
+	group.Go(func() error {
+		defer close(batches)
+		return c.read(ctx, conn, batches)
+	})
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("load snapshot: %w", err)
+	}
+	return nil
+}
+
+// read sends rows in batches.
+func (c *ClickHouse) read(ctx context.Context, conn driver.Conn, batches chan<- []string) error {
+	rows, err := conn.Query(ctx, fmt.Sprintf("SELECT formatRow('RowBinary', mint, facts) FROM `%s`.tokens_raw FINAL SETTINGS max_block_size = %d", c.database, rowsAtOnce))
+	if err != nil {
+		return err //nolint:wrapcheck // Load wraps
+	}
+	defer func() { _ = rows.Close() }()
+	batch := make([]string, 0, rowsPerBatch)
+	send := func() error {
+		select {
+		case batches <- batch:
+			batch = make([]string, 0, rowsPerBatch)
+			return nil
+		case <-ctx.Done():
+			return ctx.Err() //nolint:wrapcheck // the caller's own context
+		}
+	}
+	for rows.Next() {
+		var row string
+		if err := rows.Scan(&row); err != nil {
+			return err //nolint:wrapcheck // Load wraps
+		}
+		if batch = append(batch, row); len(batch) == rowsPerBatch {
+			if err := send(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err //nolint:wrapcheck // Load wraps
+	}
+	return send()
+}
+
+func parseRows(batches <-chan []string, each func(mint string, facts []registry.Fact)) error {
+	var facts []registry.Fact
+	for batch := range batches {
+		for _, text := range batch {
+			row := row{rest: text}
+			mint := row.string()
+			facts = facts[:0]
+			for n := row.uvarint(); n > 0 && !row.short; n-- {
+				facts = append(facts, row.fact(mint))
+			}
+			if row.short || row.rest != "" {
+				return errRow
+			}
+			each(mint, facts)
+		}
+	}
+	return nil
+}
+
+var errRow = errors.New("a row of tokens_raw is not as this version reads it")
+
+// row is a row in RowBinary: numbers little endian, strings and arrays behind their lengths.
+// https://clickhouse.com/docs/interfaces/formats/RowBinary
+type row struct {
+	rest  string
+	short bool
+}
+
+// take returns the next bytes, zeros behind the end.
+func (r *row) take(size uint64) string {
+	if size > uint64(len(r.rest)) {
+		r.short, r.rest = true, ""
+		return ""
+	}
+	head := r.rest[:size]
+	r.rest = r.rest[size:]
+	return head
+}
+
+func (r *row) uvarint() (n uint64) {
+	for shift := 0; shift < 64; shift += 7 {
+		text := r.take(1)
+		if text == "" {
+			return 0
+		}
+		n |= uint64(text[0]&0x7f) << shift
+		if text[0] < 0x80 {
+			return n
+		}
+	}
+	r.short = true
+	return 0
+}
+
+func (r *row) string() string { return r.take(r.uvarint()) }
+
+func (r *row) uint64() uint64 {
+	text := r.take(8)
+	if text == "" {
+		return 0
+	}
+	return binary.LittleEndian.Uint64([]byte(text))
+}
+
+// fact is a tuple of register, item, position (128 bits) and value.
+func (r *row) fact(mint string) registry.Fact {
+	fact := registry.Fact{Mint: mint}
+	if register := r.take(1); register != "" {
+		fact.Register = registry.Register(register[0])
+	}
+	fact.Item = r.string()
+	order := r.uint64()
+	fact.Position = schemas.Position{Slot: r.uint64(), Order: order}
+	fact.Value = r.string()
+	return fact
+}

@@ -1,0 +1,102 @@
+package replica
+
+import (
+	"math/bits"
+	"sync"
+	"time"
+)
+
+const (
+	freshnessSlice  = 10 * time.Second
+	freshnessSlices = 30 // five minutes
+	// subBuckets divides each power of two of milliseconds: figures are at most 1/64 too high.
+	subBuckets     = 64
+	subBucketBits  = 6
+	freshnessCells = (32 - subBucketBits) * subBuckets
+)
+
+// Freshness says how long facts took from reaching Mintlake to being visible here, over the last five minutes. The quantiles are nil
+// when Count is 0.
+type Freshness struct {
+	P50   *int64 `json:"p50_ms"`
+	P99   *int64 `json:"p99_ms"`
+	Count uint64 `json:"count"`
+}
+
+// freshness counts ages in slices of time, so that old ones fall out and memory stays the same at any rate.
+type freshness struct {
+	mu     sync.Mutex
+	epoch  time.Time
+	slices [freshnessSlices]struct {
+		number int64
+		counts [freshnessCells]uint32
+	}
+}
+
+func newFreshness(epoch time.Time) *freshness {
+	return &freshness{epoch: epoch.Add(-freshnessSlice)} // slice 0 means unused
+}
+
+func (f *freshness) observe(now time.Time, age time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	number := int64(now.Sub(f.epoch) / freshnessSlice)
+	s := &f.slices[number%freshnessSlices]
+	if s.number != number {
+		s.number, s.counts = number, [freshnessCells]uint32{}
+	}
+	s.counts[cellOf(age.Milliseconds())]++
+}
+
+func (f *freshness) summary(now time.Time) Freshness {
+	var counts [freshnessCells]uint64
+	result := Freshness{}
+	f.mu.Lock()
+	current := int64(now.Sub(f.epoch) / freshnessSlice)
+	for i := range f.slices {
+		s := &f.slices[i]
+		if s.number == 0 || s.number <= current-freshnessSlices {
+			continue
+		}
+		for cell, n := range s.counts {
+			counts[cell] += uint64(n)
+			result.Count += uint64(n)
+		}
+	}
+	f.mu.Unlock()
+	if result.Count > 0 {
+		p50, p99 := quantile(&counts, result.Count, 0.50), quantile(&counts, result.Count, 0.99)
+		result.P50, result.P99 = &p50, &p99
+	}
+	return result
+}
+
+// quantile is the upper end of the cell that holds the q-th of total ages.
+func quantile(counts *[freshnessCells]uint64, total uint64, q float64) int64 {
+	rank := max(uint64(q*float64(total)+0.999999), 1)
+	for cell, n := range counts {
+		if n >= rank {
+			return upperEnd(cell)
+		}
+		rank -= n
+	}
+	return upperEnd(freshnessCells - 1)
+}
+
+// cellOf is exact below 64 ms; above, each power of two has 64 cells. Ages are cut at 2^31 ms, some 25 days.
+func cellOf(ms int64) int {
+	ms = min(max(ms, 0), 1<<31-1)
+	if ms < subBuckets {
+		return int(ms)
+	}
+	shift := bits.Len64(uint64(ms)) - subBucketBits - 1
+	return (shift+1)*subBuckets + int(ms>>shift) - subBuckets
+}
+
+func upperEnd(cell int) int64 {
+	if cell < subBuckets {
+		return int64(cell)
+	}
+	shift := cell/subBuckets - 1
+	return (int64(cell%subBuckets+subBuckets)+1)<<shift - 1
+}

@@ -1,0 +1,10 @@
+package replica_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }

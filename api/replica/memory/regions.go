@@ -1,0 +1,34 @@
+package memory
+
+import "unsafe"
+
+// regions are those that a table has, so that they can be given back with it.
+type regions struct {
+	mapped map[*byte][]byte
+	size   int
+}
+
+func (r *regions) take(size int) []byte {
+	mapped := region(size)
+	r.mapped[&mapped[0]] = mapped
+	r.size += size
+	return mapped
+}
+
+func (r *regions) give(mapped []byte) {
+	delete(r.mapped, &mapped[0])
+	r.size -= len(mapped)
+	release(mapped)
+}
+
+func (r *regions) giveAll() {
+	for _, mapped := range r.mapped {
+		release(mapped)
+	}
+}
+
+// view is a region as a list of what has no pointers. It is the one place that sees memory as something else.
+func view[T any](mapped []byte) []T {
+	//nolint:gosec // mapped begins at a page and lives as long as its table
+	return unsafe.Slice((*T)(unsafe.Pointer(&mapped[0])), len(mapped)/int(unsafe.Sizeof(*new(T))))
+}

@@ -1,0 +1,52 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	records        *prometheus.CounterVec
+	badRecords     *prometheus.CounterVec
+	freshness      *prometheus.HistogramVec
+	snapshotErrors prometheus.Counter
+	tailRestarts   prometheus.Counter
+	loadSeconds    prometheus.Gauge
+}
+
+func newMetrics(registerer prometheus.Registerer, r *Replica) (*metrics, error) {
+	m := &metrics{
+		records: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_api_replica_records_total", Help: "Records applied to the copy of the registry.",
+		}, []string{"topic"}),
+		badRecords: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_api_replica_bad_records_total", Help: "Records that could not be decoded and were skipped.",
+		}, []string{"topic"}),
+		freshness: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "mintlake_api_freshness_seconds", Help: "Time from a fact reaching Mintlake to being visible in the API.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .2, .3, .5, .75, 1, 1.5, 2, 3, 5, 10, 30, 60},
+		}, []string{"topic"}),
+		snapshotErrors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_api_snapshot_errors_total", Help: "Attempts to load the snapshot from ClickHouse that failed.",
+		}),
+		tailRestarts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_api_replica_tail_restarts_total", Help: "Times the tail failed for good and was opened again.",
+		}),
+		loadSeconds: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "mintlake_api_replica_load_seconds", Help: "Time from start until the copy of the registry was ready; 0 before.",
+		}),
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	tokens := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_api_replica_tokens", Help: "Tokens in the copy of the registry.",
+	}, func() float64 { return float64(r.Tokens()) })
+	for _, c := range []prometheus.Collector{m.records, m.badRecords, m.freshness, m.snapshotErrors, m.tailRestarts, m.loadSeconds, tokens} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("replica: register metrics: %w", err)
+		}
+	}
+	return m, nil
+}

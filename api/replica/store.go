@@ -1,0 +1,207 @@
+package replica
+
+import (
+	"sync"
+
+	"github.com/mintlake/mintlake/api/replica/memory"
+	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/registry/packed"
+	"github.com/mintlake/mintlake/registry/root"
+)
+
+// loadingChanges are gathered before they go to the index while loading: publishing has a cost per call, and every change holds a token.
+const loadingChanges = 16_384
+
+// store folds facts and publishes tokens. It keeps states only, packed; tokens are made of them when somebody asks. Folding is one
+// goroutine's at a time; lookups go on meanwhile and take no lock.
+type store struct {
+	index     search.Index
+	listeners []Listener
+	book      *packed.Book
+	// table holds the packed state of each mint, marked if it is a member. It is written under mu.
+	table   *memory.Table
+	readers sync.Pool // of *packed.Reader
+	volumes volumes
+
+	mu      sync.Mutex
+	fold    folder
+	tracker *root.Tracker
+	live    bool
+	// rootless leaves the root out: benchmarks tell what it costs.
+	rootless bool
+	pending  []search.Change
+	told     chan<- []search.Change // to who makes pending changes visible while a snapshot loads; else nil
+
+	// base says that the root needs one.
+	base chan struct{}
+}
+
+func newStore(index search.Index, listeners []Listener) *store {
+	book := packed.NewBook()
+	s := &store{
+		index: index, listeners: listeners, book: book, table: memory.New(), fold: newFolder(book), base: make(chan struct{}, 1),
+	}
+	s.tracker = root.NewTracker(book, root.Config{Every: root.SealEvery, State: s.appendState})
+	s.readers.New = func() any { return packed.NewReader(book) }
+	return s
+}
+
+// folder is what changing a state needs, for one goroutine at a time.
+type folder struct {
+	reader *packed.Reader
+	writer *packed.Writer
+	// before and after are the packed state.
+	before, after []byte
+	groups        groups
+}
+
+func newFolder(book *packed.Book) folder {
+	return folder{reader: packed.NewReader(book), writer: packed.NewWriter(book)}
+}
+
+// apply folds facts in and makes every mint that they change visible once.
+func (s *store) apply(facts []registry.Fact) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, group := range s.fold.groups.of(facts) {
+		if key, ok := packed.ParseKey(group[0].Mint); ok { // every decoder sees to that
+			s.change(s.table.Add(&key), group)
+		}
+	}
+	if s.live || len(s.pending) >= loadingChanges {
+		s.flush()
+	}
+}
+
+// change folds facts about one mint into its state.
+func (s *store) change(number uint32, facts []registry.Fact) {
+	f, mint := &s.fold, facts[0].Mint
+	f.before = s.appendState(f.before[:0], number)
+	if s.live && !s.rootless {
+		s.tracker.Change(number, mint, f.before, facts)
+		s.wantBase()
+	} else {
+		s.tracker.Raise(root.Highest(facts))
+	}
+	var state registry.State
+	if len(f.before) > 0 {
+		state = registry.StateOf(f.reader.Facts(mint, f.before))
+	}
+	changed := false
+	for i := range facts {
+		changed = state.Apply(facts[i]) || changed
+	}
+	if !changed {
+		return
+	}
+	token, member := state.Token(mint)
+	s.volumes.show(number, &token)
+	f.after = f.writer.Append(f.after[:0], mint, state.Facts())
+	s.publish(number, f.after, &token, member, &state)
+}
+
+// publish makes a state visible, and tells of it if it is a member or was.
+func (s *store) publish(number uint32, value []byte, token *registry.Token, member bool, state *registry.State) {
+	was := s.table.IsMarked(number)
+	s.table.Put(number, value, member)
+	change := search.Change{ID: number, Mint: token.Mint}
+	if member {
+		change.Token, change.Extensions = token, state.Extensions()
+	}
+	if member || was {
+		s.pending = append(s.pending, change)
+	}
+}
+
+// appendState appends the packed state of a mint.
+func (s *store) appendState(dst []byte, number uint32) []byte {
+	s.table.Read(number, func(value []byte, _ bool) { dst = append(dst, value...) })
+	return dst
+}
+
+// flush makes what is pending visible. It needs mu.
+func (s *store) flush() {
+	changes := s.pending
+	s.pending = nil
+	if s.told != nil {
+		s.told <- changes
+		return
+	}
+	s.show(changes)
+}
+
+// show is called by one goroutine at a time.
+func (s *store) show(changes []search.Change) {
+	s.index.Apply(s.volumes.ranked(changes))
+	for _, listener := range s.listeners {
+		listener.Apply(changes)
+	}
+}
+
+// goLive publishes what loading has gathered; from now on every apply is visible when it returns.
+func (s *store) goLive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush()
+	s.live = true
+	s.tracker.Rebase()
+	s.wantBase()
+}
+
+// lookup returns the token of a member, or nil.
+func (s *store) lookup(mint string) *registry.Token {
+	key, ok := packed.ParseKey(mint)
+	if !ok {
+		return nil
+	}
+	number, ok := s.table.Find(&key)
+	if !ok {
+		return nil
+	}
+	return s.tokenOf(number, &key)
+}
+
+// token is nil when the mint of that number is not a member (any more).
+func (s *store) token(number uint32) *registry.Token {
+	key, ok := s.table.Key(number)
+	if !ok {
+		return nil
+	}
+	return s.tokenOf(number, &key)
+}
+
+func (s *store) tokenOf(number uint32, key *packed.Key) (found *registry.Token) {
+	reader := s.readers.Get().(*packed.Reader) //nolint:forcetypeassert // the pool makes no other
+	defer s.readers.Put(reader)
+	mint := key.String()
+	s.table.Read(number, func(value []byte, member bool) {
+		if member {
+			state := registry.StateOf(reader.Facts(mint, value))
+			token, _ := state.Token(mint)
+			s.volumes.show(number, &token)
+			found = &token
+		}
+	})
+	return found
+}
+
+// id is the number of a member.
+func (s *store) id(mint string) (uint32, bool) {
+	key, ok := packed.ParseKey(mint)
+	if !ok {
+		return 0, false
+	}
+	number, ok := s.table.Find(&key)
+	return number, ok && s.table.IsMarked(number)
+}
+
+func (s *store) extensions(number uint32) (kinds []string) {
+	reader := s.readers.Get().(*packed.Reader) //nolint:forcetypeassert // the pool makes no other
+	defer s.readers.Put(reader)
+	s.table.Read(number, func(value []byte, _ bool) {
+		state := registry.StateOf(reader.Facts("", value))
+		kinds = state.Extensions()
+	})
+	return kinds
+}

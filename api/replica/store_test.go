@@ -1,0 +1,122 @@
+package replica
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/registry/root"
+)
+
+// heard is an index that only remembers what it was told.
+type heard map[uint32]search.Change
+
+func (h heard) Apply(changes []search.Change) {
+	for _, change := range changes {
+		if change.Token != nil {
+			token := *change.Token
+			change.Token = &token
+		}
+		h[change.ID] = change
+	}
+}
+
+func (h heard) Search(search.Query) search.Result { return search.Result{} }
+func (h heard) Len() int                          { return len(h) }
+
+// snapshotOf is a Snapshot of states, from several goroutines.
+type snapshotOf map[string]*registry.State
+
+func (s snapshotOf) Load(_ context.Context, each func(string, []registry.Fact)) error {
+	done := make(chan struct{})
+	for mint, state := range s {
+		go func() {
+			lent := append([]registry.Fact{}, state.Facts()...)
+			each(mint, lent)
+			clear(lent)
+			done <- struct{}{}
+		}()
+	}
+	for range s {
+		<-done
+	}
+	return nil
+}
+
+func foldInto(states map[string]*registry.State, facts []registry.Fact) {
+	for _, fact := range facts {
+		if states[fact.Mint] == nil {
+			states[fact.Mint] = new(registry.State)
+		}
+		states[fact.Mint].Apply(fact)
+	}
+}
+
+// TestStoreIsAMapOfStates: whatever comes by snapshot (once or twice) and whatever as facts, in batches of any size, before and after the
+// copy is live, the packed store says what registry.State says, the index was told so, and the root is that of the replay.
+func TestStoreIsAMapOfStates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var facts []registry.Fact
+		for _, message := range registrytest.Messages(60).Draw(t, "messages") {
+			facts = append(facts, message.Facts()...)
+		}
+		durable := snapshotOf{}
+		foldInto(durable, facts[:rapid.IntRange(0, len(facts)).Draw(t, "durable")])
+		told := heard{}
+		s := newStore(told, nil)
+		for range rapid.IntRange(0, 2).Draw(t, "loads") {
+			require.NoError(t, s.load(t.Context(), durable))
+		}
+		liveFrom := rapid.IntRange(0, len(facts)).Draw(t, "live from")
+		for from := 0; from < len(facts); {
+			to := min(from+rapid.IntRange(1, 20).Draw(t, "batch"), len(facts))
+			if from >= liveFrom && !s.live {
+				s.goLive()
+			}
+			s.apply(facts[from:to])
+			if rapid.IntRange(0, 5).Draw(t, "base") == 0 {
+				s.makeBase(t.Context())
+			}
+			from = to
+		}
+		if !s.live {
+			s.goLive()
+		}
+		s.makeBase(t.Context())
+		s.seal(0, true)
+		r, known := s.root()
+		require.True(t, known)
+		want := root.NewReplay(root.EverySlot)
+		want.Apply(facts)
+		require.Equal(t, want.Root(), r)
+
+		states := map[string]*registry.State{}
+		foldInto(states, facts)
+		members := 0
+		for mint, state := range states {
+			token, member := state.Token(mint)
+			id, isMember := s.id(mint)
+			require.Equal(t, member, isMember)
+			if !member {
+				require.Nil(t, s.lookup(mint))
+				continue
+			}
+			members++
+			require.Equal(t, &token, s.lookup(mint))
+			require.Equal(t, &token, s.token(id))
+			require.Equal(t, state.Extensions(), s.extensions(id))
+			require.Equal(t, search.Change{ID: id, Mint: mint, Token: &token, Extensions: state.Extensions()}, told[id])
+		}
+		require.Equal(t, members, s.table.Marked())
+		for id, change := range told {
+			if change.Token == nil {
+				require.Nil(t, s.token(id))
+			}
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/mr-tron/base58"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// tail applies records from r.applied on, until ctx ends or the tailer fails for good.
+func (r *Replica) tail(ctx context.Context, ends map[kafka.TopicPartition]int64, begin time.Time, progress func()) error {
+	r.becomeReady(ends, begin)
+	tailer, err := r.deps.OpenTail(allTopics, r.Applied())
+	if err != nil {
+		return fmt.Errorf("open tail: %w", err)
+	}
+	defer tailer.Close()
+	for {
+		records, err := tailer.FetchBatch(ctx, r.cfg.BatchRecords, r.cfg.BatchWait)
+		if err != nil {
+			return err //nolint:wrapcheck // run logs it
+		}
+		progress()
+		r.applyBatch(records)
+		r.becomeReady(ends, begin)
+	}
+}
+
+func (r *Replica) becomeReady(ends map[kafka.TopicPartition]int64, begin time.Time) {
+	if r.ready.Load() {
+		return
+	}
+	r.mu.Lock()
+	for tp, end := range ends {
+		if r.applied[tp] < end {
+			r.mu.Unlock()
+			return
+		}
+	}
+	r.mu.Unlock()
+	r.store.goLive()
+	r.ready.Store(true)
+	seconds := r.deps.Now().Sub(begin).Seconds()
+	r.metrics.loadSeconds.Set(seconds)
+	r.deps.Logger.Info("copy of the registry is ready", "tokens", r.Tokens(), "seconds", seconds)
+}
+
+// applyBatch makes the records visible and then says so: whoever reads Applied finds at least that much in the copy.
+func (r *Replica) applyBatch(records []kafka.Record) {
+	batch := batch{applied: map[kafka.TopicPartition]int64{}}
+	for i := range records {
+		record := &records[i]
+		if err := batch.add(record); err != nil {
+			// The projector writes the dead letter; here it is skipped, counted and told once per batch at most.
+			if batch.bad == 0 {
+				r.deps.Logger.Warn("record skipped", "topic", record.Topic, "partition", record.Partition, "offset", record.Offset, "err", err)
+			}
+			batch.bad++
+			r.metrics.badRecords.WithLabelValues(record.Topic).Inc()
+		}
+		batch.applied[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] = record.Offset + 1
+		r.metrics.records.WithLabelValues(record.Topic).Inc()
+	}
+	r.store.apply(batch.facts)
+	r.mu.Lock()
+	maps.Copy(r.applied, batch.applied)
+	for _, slot := range batch.slots {
+		r.slots.ledger.Apply(slot)
+	}
+	if batch.source != nil {
+		r.source = batch.source
+	}
+	r.mu.Unlock()
+	for _, mint := range batch.notMints {
+		r.deps.NotAMint(mint)
+	}
+	r.observe(records)
+}
+
+// observe measures how long the facts of this process's lifetime took to become visible. Older ones are history being read again.
+func (r *Replica) observe(records []kafka.Record) {
+	now := r.deps.Now()
+	for i := range records {
+		received, ok := receivedAt(&records[i])
+		if !ok || received.Before(r.started) || records[i].Topic == schemas.TopicSlots {
+			continue
+		}
+		age := max(now.Sub(received), 0)
+		r.metrics.freshness.WithLabelValues(records[i].Topic).Observe(age.Seconds())
+		if records[i].Topic == schemas.TopicTokenEvents {
+			r.freshness.observe(now, age)
+		}
+	}
+}
+
+func receivedAt(record *kafka.Record) (time.Time, bool) {
+	for i := range record.Headers {
+		if record.Headers[i].Key == schemas.HeaderReceivedAt {
+			ms, err := strconv.ParseInt(string(record.Headers[i].Value), 10, 64)
+			return time.UnixMilli(ms), err == nil
+		}
+	}
+	return time.Time{}, false
+}
+
+// batch is what a number of records state, decoded.
+type batch struct {
+	facts    []registry.Fact
+	slots    []*eventspb.SlotRecord
+	source   *eventspb.SourceStatus
+	notMints []string
+	applied  map[kafka.TopicPartition]int64
+	bad      int
+}
+
+func (b *batch) add(record *kafka.Record) error {
+	switch record.Topic {
+	case schemas.TopicTokenEvents:
+		event := &eventspb.TokenEvent{}
+		if err := proto.Unmarshal(record.Value, event); err != nil {
+			return fmt.Errorf("decode token event: %w", err)
+		}
+		b.facts = append(b.facts, registry.FactsOfEvent(event)...)
+	case schemas.TopicEnrichments:
+		enrichment := &eventspb.Enrichment{}
+		if err := proto.Unmarshal(record.Value, enrichment); err != nil {
+			return fmt.Errorf("decode enrichment: %w", err)
+		}
+		if enrichment.GetNotAMint() != nil && len(enrichment.GetMint()) == 32 {
+			b.notMints = append(b.notMints, base58.Encode(enrichment.GetMint()))
+		}
+		b.facts = append(b.facts, registry.FactsOfEnrichment(enrichment)...)
+	case schemas.TopicSlots:
+		return b.addSlot(record)
+	}
+	return nil
+}
+
+func (b *batch) addSlot(record *kafka.Record) error {
+	if string(record.Key) == schemas.SourceStatusKey {
+		status := &eventspb.SourceStatus{}
+		if err := proto.Unmarshal(record.Value, status); err != nil {
+			return fmt.Errorf("decode source status: %w", err)
+		}
+		b.source = status
+		return nil
+	}
+	slot := &eventspb.SlotRecord{}
+	if err := proto.Unmarshal(record.Value, slot); err != nil {
+		return fmt.Errorf("decode slot: %w", err)
+	}
+	b.slots = append(b.slots, slot)
+	return nil
+}

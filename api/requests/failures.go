@@ -1,0 +1,81 @@
+package requests
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/mr-tron/base58"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Tailer reads a topic on and on.
+type Tailer interface {
+	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
+	Close()
+}
+
+// Failures hears from the dead letters which mints enrichment has given up. There is no event that says so: a failure is no fact about a mint.
+type Failures struct {
+	// Open reads the topics from their ends on.
+	Open   func(ctx context.Context, topics []string) (Tailer, error)
+	Failed func(mint string)
+	Logger *slog.Logger
+}
+
+// Run reads until ctx ends. Trouble is waited out: what is missed meanwhile is told as queued.
+func (f *Failures) Run(ctx context.Context) error {
+	pause := backoff.NewExponentialBackOff()
+	for ctx.Err() == nil {
+		err := f.read(ctx, pause.Reset)
+		if ctx.Err() != nil {
+			break
+		}
+		f.Logger.Warn("dead letters are not read, trying again", "topic", schemas.TopicDeadLetters, "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause.NextBackOff()):
+		}
+	}
+	return nil
+}
+
+const (
+	letters    = 100
+	letterWait = 20 * time.Millisecond
+)
+
+func (f *Failures) read(ctx context.Context, progress func()) error {
+	tail, err := f.Open(ctx, []string{schemas.TopicDeadLetters})
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	defer tail.Close()
+	for {
+		records, err := tail.FetchBatch(ctx, letters, letterWait)
+		if err != nil {
+			return err //nolint:wrapcheck // Run logs it
+		}
+		progress()
+		for i := range records {
+			if mint, ok := givenUp(records[i].Value); ok {
+				f.Failed(mint)
+			}
+		}
+	}
+}
+
+// givenUp is the mint of a dead letter that the enrichment room wrote about a request.
+func givenUp(value []byte) (string, bool) {
+	letter, request := &eventspb.DeadLetter{}, &eventspb.EnrichmentRequest{}
+	if proto.Unmarshal(value, letter) != nil || letter.GetTopic() != schemas.TopicEnrichmentRequests || proto.Unmarshal(letter.GetValue(), request) != nil {
+		return "", false
+	}
+	return base58.Encode(request.GetMint()), len(request.GetMint()) == 32
+}

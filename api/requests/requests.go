@@ -1,0 +1,339 @@
+// Package requests asks for facts about mints that users named and the registry does not know.
+//
+// In: mints, with the client that named them. Out: records on registry.enrichment-requests.v1. Guarantees: Ask never blocks and never does
+// I/O, so a Kafka outage delays no response. A mint is asked for once in DedupTTL, one that is known to be no mint not at all
+// in NegativeTTL, and one that enrichment gave up not in DedupTTL; a client causes at most PerClient requests in PerClientWindow. Memory is bounded. A
+// request that is dropped may be asked again at once.
+package requests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Producer writes records durably. It returns nil only when all of them are.
+type Producer interface {
+	Produce(ctx context.Context, records ...kafka.Record) error
+}
+
+// Config of a Queue. Zero values mean the defaults.
+type Config struct {
+	// QueueSize bounds the requests that wait for Kafka; what comes beyond is dropped. Default 20,000.
+	QueueSize int
+	// DedupTTL is how long a mint that was asked for is not asked for again. Default 10 minutes.
+	DedupTTL time.Duration
+	// NegativeTTL is how long an address that holds no mint is not asked for again. Default 1 hour.
+	NegativeTTL time.Duration
+	// Remembered bounds the mints remembered for each of the two. Default 200,000.
+	Remembered int
+	// PerClient bounds the requests that one client causes in any span of PerClientWindow. Default 2,000 in 10 minutes: four full batches,
+	// twenty RPC calls.
+	PerClient       int
+	PerClientWindow time.Duration
+}
+
+// Deps are the collaborators.
+type Deps struct {
+	Producer   Producer
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	// Now is the wall clock. Default time.Now.
+	Now func() time.Time
+}
+
+// Outcome says what became of a request.
+type Outcome string
+
+// Outcomes; they are the values of the metric's label.
+const (
+	Queued    Outcome = "queued"
+	Duplicate Outcome = "duplicate"
+	NotAMint  Outcome = "not_a_mint"
+	Failed    Outcome = "failed"
+	Capped    Outcome = "capped"
+	Dropped   Outcome = "dropped"
+)
+
+const (
+	batchRecords   = 500
+	clientsTracked = 65_536
+	flushGrace     = 2 * time.Second
+)
+
+// Queue holds requests until Kafka has them.
+type Queue struct {
+	cfg     Config
+	deps    Deps
+	waiting chan request
+	asked   *prometheus.CounterVec
+	failed  prometheus.Counter
+
+	mu       sync.Mutex
+	recent   *simplelru.LRU[string, time.Time] // until when
+	negative *simplelru.LRU[string, time.Time] // until when
+	failures *simplelru.LRU[string, time.Time] // until when
+	clients  *simplelru.LRU[string, *allowance]
+
+	waiters waiters
+}
+
+type request struct {
+	mint   string
+	key    []byte
+	reason eventspb.RequestReason
+	at     time.Time
+}
+
+// slots divide PerClientWindow. A request counts until its slot has left the window whole, so for up to a slot longer: then no span of one
+// window, wherever it begins, holds more than the bound. Windows that begin with a client's first request would let twice as many pass about their ends.
+const slots = 10
+
+// allowance is what a client has used of late.
+type allowance struct {
+	slot   int64
+	counts [slots + 1]int // of the slots up to slot, each at its number modulo the length
+}
+
+// at moves on to now. It returns what is used, and when there will be less.
+func (a *allowance) at(now time.Time, window time.Duration) (used int, room time.Duration) {
+	width := int64(max(window/slots, 1))
+	current := now.UnixNano() / width
+	for n := max(a.slot+1, current-slots); n <= current; n++ {
+		a.counts[n%(slots+1)] = 0
+	}
+	a.slot = max(a.slot, current)
+	for n := a.slot - slots; n <= a.slot; n++ {
+		count := a.counts[n%(slots+1)]
+		if used += count; count > 0 && room == 0 {
+			room = time.Duration((n+slots+1)*width - now.UnixNano())
+		}
+	}
+	return used, room
+}
+
+// New checks the collaborators and registers the metrics.
+func New(cfg Config, deps Deps) (*Queue, error) {
+	if deps.Producer == nil {
+		return nil, errors.New("enrichment requests: a producer is required")
+	}
+	cfg = cfg.withDefaults()
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	q := &Queue{cfg: cfg, deps: deps, waiting: make(chan request, cfg.QueueSize), waiters: newWaiters()}
+	var errs [4]error
+	q.recent, errs[0] = simplelru.NewLRU[string, time.Time](cfg.Remembered, nil)
+	q.negative, errs[1] = simplelru.NewLRU[string, time.Time](cfg.Remembered, nil)
+	q.clients, errs[2] = simplelru.NewLRU[string, *allowance](clientsTracked, nil)
+	q.failures, errs[3] = simplelru.NewLRU[string, time.Time](cfg.Remembered, nil)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("enrichment requests: %w", err)
+	}
+	return q, q.register()
+}
+
+func (c Config) withDefaults() Config {
+	if c.QueueSize <= 0 {
+		c.QueueSize = 20_000
+	}
+	if c.DedupTTL <= 0 {
+		c.DedupTTL = 10 * time.Minute
+	}
+	if c.NegativeTTL <= 0 {
+		c.NegativeTTL = time.Hour
+	}
+	if c.Remembered <= 0 {
+		c.Remembered = 200_000
+	}
+	if c.PerClient <= 0 {
+		c.PerClient = 2_000
+	}
+	if c.PerClientWindow <= 0 {
+		c.PerClientWindow = 10 * time.Minute
+	}
+	return c
+}
+
+func (q *Queue) register() error {
+	q.asked = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_api_enrichment_requests_total", Help: "Unknown mints that users named, by what became of the request.",
+	}, []string{"outcome"})
+	q.failed = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "mintlake_api_enrichment_requests_failed_total", Help: "Queued requests that Kafka refused.",
+	})
+	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_api_enrichment_requests_waiting", Help: "Requests that wait for Kafka.",
+	}, func() float64 { return float64(len(q.waiting)) })
+	if q.deps.Registerer == nil {
+		return nil
+	}
+	for _, c := range []prometheus.Collector{q.asked, q.failed, waiting} {
+		if err := q.deps.Registerer.Register(c); err != nil {
+			return fmt.Errorf("enrichment requests: register metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+// Answer says what became of a request, and when it is worth asking again.
+type Answer struct {
+	Outcome Outcome
+	// RetryAfter is when the outcome may be another one: at least a second.
+	RetryAfter time.Duration
+}
+
+// Ask queues a request for mint, whose 32 bytes are key, unless one of the guarantees forbids it.
+func (q *Queue) Ask(client, mint string, key []byte, reason eventspb.RequestReason) Answer {
+	answer := q.ask(client, mint, key, reason)
+	answer.RetryAfter = max(answer.RetryAfter, time.Second)
+	q.asked.WithLabelValues(string(answer.Outcome)).Inc()
+	return answer
+}
+
+func (q *Queue) ask(client, mint string, key []byte, reason eventspb.RequestReason) Answer {
+	now := q.deps.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if answer, known := q.knownAt(now, mint); known {
+		return answer
+	}
+	a, ok := q.clients.Get(client)
+	if !ok {
+		a = &allowance{}
+		q.clients.Add(client, a)
+	}
+	if used, room := a.at(now, q.cfg.PerClientWindow); used >= q.cfg.PerClient {
+		return Answer{Capped, room}
+	}
+	select {
+	case q.waiting <- request{mint, key, reason, now}:
+		a.counts[a.slot%(slots+1)]++
+		q.recent.Add(mint, now.Add(q.cfg.DedupTTL))
+		return Answer{Outcome: Queued}
+	default:
+		return Answer{Outcome: Dropped}
+	}
+}
+
+// Known is what is known about a mint without asking for it; false when nothing is.
+func (q *Queue) Known(mint string) (Answer, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	answer, known := q.knownAt(q.deps.Now(), mint)
+	answer.RetryAfter = max(answer.RetryAfter, time.Second)
+	return answer, known
+}
+
+// knownAt needs the lock. A mint that was asked for long ago is likely to take as long again.
+func (q *Queue) knownAt(now time.Time, mint string) (Answer, bool) {
+	if until, ok := q.negative.Get(mint); ok && now.Before(until) {
+		return Answer{NotAMint, until.Sub(now)}, true
+	}
+	if until, ok := q.failures.Get(mint); ok && now.Before(until) {
+		return Answer{Failed, until.Sub(now)}, true
+	}
+	if until, ok := q.recent.Get(mint); ok && now.Before(until) {
+		left := until.Sub(now)
+		return Answer{Duplicate, min(q.cfg.DedupTTL-left, left)}, true
+	}
+	return Answer{}, false
+}
+
+// NotAMint remembers that the address holds no mint.
+func (q *Queue) NotAMint(mint string) {
+	q.mu.Lock()
+	q.negative.Add(mint, q.deps.Now().Add(q.cfg.NegativeTTL))
+	q.mu.Unlock()
+	q.waiters.wake(mint)
+}
+
+// Failed remembers that enrichment has given the mint up.
+func (q *Queue) Failed(mint string) {
+	q.mu.Lock()
+	q.failures.Add(mint, q.deps.Now().Add(q.cfg.DedupTTL))
+	q.mu.Unlock()
+	q.waiters.wake(mint)
+}
+
+// Run writes the requests until ctx ends, then what still waits, for at most two seconds.
+func (q *Queue) Run(ctx context.Context) error {
+	defer q.EndWaits()
+	for {
+		select {
+		case <-ctx.Done():
+			flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushGrace)
+			defer cancel()
+			for len(q.waiting) > 0 && flush.Err() == nil {
+				q.write(flush, <-q.waiting)
+			}
+			return nil
+		case first := <-q.waiting:
+			q.write(ctx, first)
+		}
+	}
+}
+
+// write sends first and what waits behind it.
+func (q *Queue) write(ctx context.Context, first request) {
+	requests := []request{first}
+gather:
+	for len(requests) < batchRecords {
+		select {
+		case next := <-q.waiting:
+			requests = append(requests, next)
+		default:
+			break gather
+		}
+	}
+	records := make([]kafka.Record, 0, len(requests))
+	for _, r := range requests {
+		if record, err := r.record(); err == nil { // a message of plain fields always encodes
+			records = append(records, record)
+		}
+	}
+	err := q.deps.Producer.Produce(ctx, records...)
+	if err == nil {
+		return
+	}
+	q.failed.Add(float64(len(requests)))
+	q.deps.Logger.Warn("enrichment requests were not written", "topic", schemas.TopicEnrichmentRequests, "records", len(requests), "err", err)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, r := range requests {
+		q.recent.Remove(r.mint)
+	}
+}
+
+func (r request) record() (kafka.Record, error) {
+	value, err := proto.Marshal(&eventspb.EnrichmentRequest{Mint: r.key, Reason: r.reason})
+	if err != nil {
+		return kafka.Record{}, fmt.Errorf("encode enrichment request: %w", err)
+	}
+	return kafka.Record{
+		Topic: schemas.TopicEnrichmentRequests, Key: []byte(r.mint), Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte(headerType)},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+			{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, r.at.UnixMilli(), 10)},
+		},
+	}, nil
+}
+
+// headerType is the record header's value for EnrichmentRequest.
+const headerType = "enrichment_request"

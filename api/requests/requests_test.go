@@ -1,0 +1,165 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+type fakeProducer struct {
+	mu      sync.Mutex
+	records []kafka.Record
+	fail    func(ctx context.Context) error
+}
+
+func (p *fakeProducer) Produce(ctx context.Context, records ...kafka.Record) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail != nil {
+		if err := p.fail(ctx); err != nil {
+			return err
+		}
+	}
+	p.records = append(p.records, records...)
+	return nil
+}
+
+func (p *fakeProducer) mints() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var mints []string
+	for _, record := range p.records {
+		mints = append(mints, string(record.Key))
+	}
+	return mints
+}
+
+func newQueue(t *testing.T, cfg Config, producer Producer, now *time.Time) *Queue {
+	t.Helper()
+	q, err := New(cfg, Deps{Producer: producer, Registerer: prometheus.NewRegistry(), Now: func() time.Time { return *now }})
+	require.NoError(t, err)
+	return q
+}
+
+func run(t *testing.T, q *Queue) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- q.Run(ctx) }()
+	return func() {
+		cancel()
+		require.NoError(t, <-done)
+	}
+}
+
+const batch = eventspb.RequestReason_REQUEST_REASON_API_BATCH
+
+func TestAskOnceAndInForm(t *testing.T) {
+	now, producer := time.UnixMilli(1_700_000_000_123), &fakeProducer{}
+	q := newQueue(t, Config{}, producer, &now)
+	key := make([]byte, 32)
+	require.Equal(t, Queued, q.Ask("c", "mint", key, batch).Outcome)
+	require.Equal(t, Duplicate, q.Ask("other client", "mint", key, batch).Outcome)
+	run(t, q)()
+	require.Equal(t, []string{"mint"}, producer.mints())
+	record := producer.records[0]
+	require.Equal(t, schemas.TopicEnrichmentRequests, record.Topic)
+	require.Equal(t, []kafka.Header{
+		{Key: "type", Value: []byte("enrichment_request")}, {Key: "schema-version", Value: []byte("1")}, {Key: "received-at", Value: []byte("1700000000123")},
+	}, record.Headers)
+	var message eventspb.EnrichmentRequest
+	require.NoError(t, proto.Unmarshal(record.Value, &message))
+	require.Equal(t, key, message.GetMint())
+	require.Equal(t, batch, message.GetReason())
+
+	now = now.Add(10 * time.Minute)
+	require.Equal(t, Queued, q.Ask("c", "mint", key, batch).Outcome, "asked again after the TTL")
+}
+
+func TestNotAMintIsNotAsked(t *testing.T) {
+	now := time.Unix(1_000, 0)
+	q := newQueue(t, Config{}, &fakeProducer{}, &now)
+	q.NotAMint("wallet")
+	require.Equal(t, NotAMint, q.Ask("c", "wallet", nil, batch).Outcome)
+	now = now.Add(time.Hour)
+	require.Equal(t, Queued, q.Ask("c", "wallet", nil, batch).Outcome)
+}
+
+func TestClientIsCapped(t *testing.T) {
+	now := time.Unix(1_000, 0)
+	q := newQueue(t, Config{PerClient: 3}, &fakeProducer{}, &now)
+	for i := range 3 {
+		require.Equal(t, Queued, q.Ask("greedy", fmt.Sprint(i), nil, batch).Outcome)
+	}
+	require.Equal(t, Capped, q.Ask("greedy", "3", nil, batch).Outcome)
+	require.Equal(t, Queued, q.Ask("modest", "3", nil, batch).Outcome, "what one client may not ask, another may")
+	now = now.Add(11 * time.Minute)
+	require.Equal(t, Queued, q.Ask("greedy", "4", nil, batch).Outcome)
+}
+
+// TestClientIsCappedWhereverTheWindowBegins: no ten minutes hold more than the bound, also when they begin in the middle.
+func TestClientIsCappedWhereverTheWindowBegins(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		now := time.Unix(1_000, 0)
+		q := newQueue(t, Config{PerClient: 5}, &fakeProducer{}, &now)
+		var queued []time.Time
+		for i := range 60 {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(3*time.Minute)).Draw(rt, "pause")))
+			answer := q.Ask("c", fmt.Sprint(i), nil, batch)
+			if answer.Outcome == Queued {
+				queued = append(queued, now)
+			} else {
+				require.Equal(rt, Capped, answer.Outcome)
+				require.LessOrEqual(rt, answer.RetryAfter, 11*time.Minute)
+			}
+		}
+		for i := 5; i < len(queued); i++ {
+			require.GreaterOrEqual(rt, queued[i].Sub(queued[i-5]), 10*time.Minute)
+		}
+		now = now.Add(11 * time.Minute)
+		require.Equal(rt, Queued, q.Ask("c", "last", nil, batch).Outcome)
+	})
+}
+
+func TestOutageNeitherBlocksNorForgets(t *testing.T) {
+	now, down := time.Unix(1_000, 0), make(chan struct{})
+	producer := &fakeProducer{fail: func(ctx context.Context) error {
+		select {
+		case <-down:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+	q := newQueue(t, Config{QueueSize: 10}, producer, &now)
+	stop := run(t, q)
+	outcomes := map[Outcome]int{}
+	for i := range 1_000 {
+		outcomes[q.Ask("c", fmt.Sprint(i), nil, batch).Outcome]++
+	}
+	require.Positive(t, outcomes[Dropped])
+	require.Positive(t, outcomes[Queued])
+	close(down)
+	require.Eventually(t, func() bool { return len(producer.mints()) == outcomes[Queued] }, 5*time.Second, time.Millisecond)
+	require.Equal(t, Queued, q.Ask("c", "999", nil, batch).Outcome, "a dropped request may be asked again at once")
+	stop()
+}
+
+func TestRefusedRequestMayBeAskedAgain(t *testing.T) {
+	now := time.Unix(1_000, 0)
+	q := newQueue(t, Config{}, &fakeProducer{fail: func(context.Context) error { return errors.New("too large") }}, &now)
+	require.Equal(t, Queued, q.Ask("c", "mint", nil, batch).Outcome)
+	run(t, q)()
+	require.Equal(t, Queued, q.Ask("c", "mint", nil, batch).Outcome)
+}

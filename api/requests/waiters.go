@@ -1,0 +1,118 @@
+package requests
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/mintlake/mintlake/api/search"
+)
+
+// Requests that wait at once: each holds a goroutine and its mints, some 60 KB with 500 of them.
+const (
+	maxWaiting          = 512
+	maxWaitingPerClient = 4
+)
+
+// waiters are the requests that wait for mints to be settled, by the mints.
+type waiters struct {
+	mu      sync.Mutex
+	byMint  map[string][]chan struct{}
+	clients map[string]int
+	count   int
+	closed  chan struct{}
+	once    *sync.Once
+}
+
+func newWaiters() waiters {
+	return waiters{byMint: map[string][]chan struct{}{}, clients: map[string]int{}, closed: make(chan struct{}), once: &sync.Once{}}
+}
+
+// Wait returns when none of the mints is pending any more, when ctx ends, or after EndWaits. It returns at once, and false, when too many
+// wait already, on the node or of this client. Pending is asked again whenever one of the mints has changed.
+func (q *Queue) Wait(ctx context.Context, client string, mints []string, pending func(mint string) bool) bool {
+	wake, admitted := q.waiters.enter(client, mints)
+	if !admitted {
+		return false
+	}
+	defer q.waiters.leave(client, mints, wake)
+	rest := slices.Clone(mints)
+	for {
+		rest = slices.DeleteFunc(rest, func(mint string) bool { return !pending(mint) })
+		if len(rest) == 0 {
+			return true
+		}
+		select {
+		case <-wake:
+		case <-q.waiters.closed:
+			return true
+		case <-ctx.Done():
+			return true
+		}
+	}
+}
+
+// Apply implements replica.Listener: whoever waits for a mint that is a member now looks again.
+func (q *Queue) Apply(changes []search.Change) {
+	w := &q.waiters
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.count == 0 {
+		return
+	}
+	for i := range changes {
+		if changes[i].Token != nil {
+			w.wakeLocked(changes[i].Mint)
+		}
+	}
+}
+
+func (w *waiters) wake(mint string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wakeLocked(mint)
+}
+
+func (w *waiters) wakeLocked(mint string) {
+	for _, wake := range w.byMint[mint] {
+		select {
+		case wake <- struct{}{}:
+		default: // it will look anyway
+		}
+	}
+}
+
+func (w *waiters) enter(client string, mints []string) (chan struct{}, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.count >= maxWaiting || w.clients[client] >= maxWaitingPerClient {
+		return nil, false
+	}
+	w.count++
+	w.clients[client]++
+	wake := make(chan struct{}, 1)
+	for _, mint := range mints {
+		w.byMint[mint] = append(w.byMint[mint], wake)
+	}
+	return wake, true
+}
+
+func (w *waiters) leave(client string, mints []string, wake chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.count--
+	if w.clients[client]--; w.clients[client] == 0 {
+		delete(w.clients, client)
+	}
+	for _, mint := range mints {
+		rest := slices.DeleteFunc(w.byMint[mint], func(other chan struct{}) bool { return other == wake })
+		if len(rest) == 0 {
+			delete(w.byMint, mint)
+		} else {
+			w.byMint[mint] = rest
+		}
+	}
+}
+
+// EndWaits makes everybody who waits go on, now and for ever: the node stops.
+func (q *Queue) EndWaits() { q.waiters.once.Do(func() { close(q.waiters.closed) }) }

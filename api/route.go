@@ -1,0 +1,267 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"github.com/mintlake/mintlake/api/limits"
+)
+
+// limitWindow is the length of all rate limit windows.
+const limitWindow = time.Minute
+
+// Windows of the limiter. windowNone marks routes that are never limited: an operator's probes and dashboards must see an API
+// node under load.
+const (
+	windowNone   = -1
+	windowSearch = iota - 1
+	windowLookup
+	windowBatch
+	windowImage
+	windowGlobal
+)
+
+func (r RateLimits) rules() []limits.Rule {
+	rules := make([]limits.Rule, windowGlobal+1)
+	for window, limit := range map[int]int{
+		windowSearch: r.Search, windowLookup: r.Lookup, windowBatch: r.Batch, windowImage: r.Image, windowGlobal: r.Global,
+	} {
+		rules[window] = limits.Rule{Limit: limit, Window: limitWindow}
+	}
+	return rules
+}
+
+// routeOther is the route label of requests that no route answers.
+const routeOther = "other"
+
+// route is one path with one method.
+type route struct {
+	method, path string
+	window       int
+	// needsCopy: answers are wrong until the copy is loaded, so there is none.
+	needsCopy bool
+	handle    func(c *fiber.Ctx) error
+}
+
+func (s *Server) addRoutes() {
+	s.routes = []*route{
+		{fiber.MethodGet, "/tokens", windowSearch, true, s.getTokens},
+		{fiber.MethodPost, "/tokens/batch", windowBatch, true, s.postBatch},
+		{fiber.MethodGet, "/tokens/stream", windowGlobal, true, s.getStream}, // before the next line, which it would match too
+		{fiber.MethodGet, "/tokens/:mint", windowLookup, true, s.getToken},
+		{fiber.MethodGet, "/tokens/:mint/history", windowLookup, true, s.getHistory},
+		{fiber.MethodGet, "/tokens/:mint/ohlcv", windowLookup, true, s.getCandles},
+		{fiber.MethodGet, "/tokens/:mint/pools", windowLookup, true, s.getPools},
+		{fiber.MethodGet, "/img/:mint", windowImage, false, s.getImage},
+		{fiber.MethodGet, "/status", windowNone, false, s.getStatus},
+		{fiber.MethodGet, "/healthz", windowNone, false, s.getHealth},
+		{fiber.MethodGet, "/readyz", windowNone, false, s.getReady},
+		{fiber.MethodGet, "/openapi.json", windowGlobal, false, s.getOpenAPI},
+		{fiber.MethodGet, "/docs", windowGlobal, false, s.getDocs},
+	}
+	s.addExplorer()
+	other := &route{path: routeOther, window: windowGlobal, handle: s.noRoute}
+	for _, r := range s.routes {
+		handler := func(c *fiber.Ctx) error { return s.run(c, r) }
+		if r.method == fiber.MethodGet {
+			s.app.Get(r.path, handler) // HEAD too
+		} else {
+			s.app.Add(r.method, r.path, handler)
+			// No pattern further on may take the path's other methods: GET /tokens/batch asks for no mint.
+			s.app.All(r.path, func(c *fiber.Ctx) error { return s.run(c, other) })
+		}
+	}
+	s.app.Use(func(c *fiber.Ctx) error { return s.run(c, other) })
+	s.answerUnknownMethods(other)
+}
+
+// answerUnknownMethods answers methods that fiber has no name for like any other wrong method; fiber alone would send plain text.
+func (s *Server) answerUnknownMethods(other *route) {
+	server := s.app.Server()
+	next := server.Handler
+	server.Handler = func(request *fasthttp.RequestCtx) {
+		if slices.Contains(fiber.DefaultMethods, string(request.Method())) {
+			next(request)
+			return
+		}
+		c := s.app.AcquireCtx(request)
+		defer s.app.ReleaseCtx(c)
+		_ = s.run(c, other) // has answered with its error
+	}
+}
+
+// run is what all routes share.
+func (s *Server) run(c *fiber.Ctx, r *route) error {
+	begin := time.Now()
+	if err := s.guarded(c, r); err != nil {
+		s.writeError(c, err)
+	}
+	s.finish(c)
+	if len(c.Request().Body()) > 0 {
+		c.Request().SwapBody(nil) // an idle connection would keep the room for as large a body again
+	}
+	s.metrics.seconds.WithLabelValues(r.path).Observe(time.Since(begin).Seconds())
+	s.metrics.requests.WithLabelValues(r.path, strconv.Itoa(c.Response().StatusCode())).Inc()
+	return nil
+}
+
+// guarded turns a panic into an error: one bad request must not end the node.
+func (s *Server) guarded(c *fiber.Ctx, r *route) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.deps.Logger.Error("handler panicked", "route", r.path, "request_id", requestID(c), "err", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = newError(fiber.StatusInternalServerError, "the request could not be answered; it is not your fault")
+		}
+	}()
+	setCommonHeaders(c)
+	if c.Method() == fiber.MethodOptions {
+		return s.preflight(c)
+	}
+	if err := s.limit(c, r); err != nil {
+		return err
+	}
+	if coded := c.Get(fiber.HeaderContentEncoding); r.method == fiber.MethodPost && coded != "" && !strings.EqualFold(coded, "identity") {
+		return newError(fiber.StatusUnsupportedMediaType, "content-encoding is %s: a body must be sent as it is", quoted(coded))
+	}
+	if r.needsCopy && !s.replica.Ready() {
+		e := newError(fiber.StatusServiceUnavailable, "the registry is still loading; /readyz says when it is there")
+		e.headers = []string{fiber.HeaderRetryAfter, "1"}
+		return e
+	}
+	return r.handle(c)
+}
+
+// limit counts the request, or refuses it.
+func (s *Server) limit(c *fiber.Ctx, r *route) error {
+	if s.limiter == nil || r.window == windowNone {
+		return nil
+	}
+	windows := []int{r.window}
+	if s.cfg.RateLimits.GlobalCountsAll && r.window != windowGlobal {
+		windows = append(windows, windowGlobal)
+	}
+	d := s.limiter.Take(s.client(c), s.deps.Now(), windows...)
+	c.Set("RateLimit-Limit", strconv.Itoa(d.Limit))
+	c.Set("RateLimit-Remaining", strconv.Itoa(d.Remaining))
+	c.Set("RateLimit-Reset", seconds(d.Reset))
+	if d.Allowed {
+		return nil
+	}
+	s.metrics.limited.WithLabelValues(r.path).Inc()
+	wait := seconds(d.RetryAfter)
+	e := newError(fiber.StatusTooManyRequests, "more than %d requests within a minute: try again in %s s", d.Limit, wait)
+	e.headers = []string{fiber.HeaderRetryAfter, wait}
+	return e
+}
+
+// seconds rounds up: waiting that long is enough.
+func seconds(d time.Duration) string {
+	return strconv.Itoa(int(math.Ceil(d.Seconds())))
+}
+
+// peerOf is the other end of a connection.
+func peerOf(c net.Conn) netip.Addr {
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr()
+	}
+	return netip.Addr{}
+}
+
+// client is who is limited.
+func (s *Server) client(c *fiber.Ctx) string {
+	peer := peerOf(c.Context().Conn())
+	if len(s.proxies) == 0 {
+		return s.proxies.Client(peer, "")
+	}
+	var forwarded []string
+	for _, value := range c.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
+		forwarded = append(forwarded, string(value))
+	}
+	return s.proxies.Client(peer, strings.Join(forwarded, ","))
+}
+
+// allowed lists the methods of a path, none when no route has it. As in OpenAPI, a path that a route names wins over one with parameters.
+func (s *Server) allowed(path string) []string {
+	var methods []string
+	named := slices.ContainsFunc(s.routes, func(r *route) bool { return r.path == strings.TrimSuffix(path, "/") })
+	for _, r := range s.routes {
+		if !matches(r.path, path) || named && strings.Contains(r.path, ":") {
+			continue
+		}
+		methods = append(methods, r.method)
+		if r.method == fiber.MethodGet {
+			methods = append(methods, fiber.MethodHead)
+		}
+	}
+	if len(methods) > 0 {
+		methods = append(methods, fiber.MethodOptions)
+	}
+	slices.Sort(methods)
+	return slices.Compact(methods)
+}
+
+// matches says whether path has the pattern's segments, as fiber's router does: a trailing slash is no difference, a parameter
+// is not empty.
+func matches(pattern, path string) bool {
+	want, got := strings.Split(pattern, "/"), strings.Split(strings.TrimSuffix(path, "/"), "/")
+	return slices.EqualFunc(want, got, func(want, got string) bool {
+		return want == got || strings.HasPrefix(want, ":") && got != ""
+	})
+}
+
+// preflight answers a browser's question before a request from another origin. It is not counted: the request that follows is.
+func (s *Server) preflight(c *fiber.Ctx) error {
+	methods := s.allowed(c.Path())
+	if methods == nil {
+		return s.noRoute(c)
+	}
+	list := strings.Join(methods, ", ")
+	c.Set(fiber.HeaderAllow, list)
+	c.Set(fiber.HeaderAccessControlAllowMethods, list)
+	headers := c.Get(fiber.HeaderAccessControlRequestHeaders)
+	if headers == "" {
+		headers = fiber.HeaderContentType
+	}
+	c.Set(fiber.HeaderAccessControlAllowHeaders, headers)
+	c.Set(fiber.HeaderAccessControlMaxAge, "86400")
+	c.Status(http.StatusNoContent)
+	return nil
+}
+
+// noRoute is a wrong method where there is a path, else an unknown path.
+func (s *Server) noRoute(c *fiber.Ctx) error {
+	methods := s.allowed(c.Path())
+	if methods == nil {
+		return newError(fiber.StatusNotFound, "there is nothing at %s; /docs lists what there is", quoted(c.Path()))
+	}
+	list := strings.Join(methods, ", ")
+	e := newError(fiber.StatusMethodNotAllowed, "method is %s: %s takes %s", quoted(c.Method()), quoted(c.Path()), list)
+	e.headers = []string{fiber.HeaderAllow, list}
+	return e
+}
+
+// Routes lists what the API serves, as "METHOD /path/{parameter}".
+func (s *Server) Routes() []string {
+	list := make([]string, 0, len(s.routes))
+	for _, r := range s.routes {
+		segments := strings.Split(r.path, "/")
+		for i, segment := range segments {
+			if name, ok := strings.CutPrefix(segment, ":"); ok {
+				segments[i] = "{" + name + "}"
+			}
+		}
+		list = append(list, r.method+" "+strings.Join(segments, "/"))
+	}
+	return list
+}

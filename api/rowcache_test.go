@@ -1,0 +1,76 @@
+package api
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/api/encode"
+	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/registry"
+)
+
+func TestRowsAreKeptUntilTheyChange(t *testing.T) {
+	c := newRowCache()
+	made, name := 0, "a"
+	make := func(id uint32) *registry.Token {
+		made++
+		if name == "" {
+			return nil
+		}
+		return &registry.Token{Mint: fmt.Sprint(id), Name: name}
+	}
+	want := func(id uint32) string {
+		return string(encode.Token(nil, &registry.Token{Mint: fmt.Sprint(id), Name: name}))
+	}
+	for range 3 {
+		require.Equal(t, want(7), string(c.json(7, make)))
+	}
+	require.Equal(t, 1, made)
+	name = "b"
+	c.Apply([]search.Change{{ID: 7}})
+	require.Equal(t, want(7), string(c.json(7, make)))
+	require.Equal(t, want(7+cachedRows), string(c.json(7+cachedRows, make)), "another number of the same slot")
+	require.Equal(t, want(7), string(c.json(7, make)))
+	name = ""
+	c.Apply([]search.Change{{ID: 7}})
+	require.Nil(t, c.json(7, make), "no member any more")
+	name = string(make8k())
+	before := made
+	c.json(9, make)
+	c.json(9, make)
+	require.Equal(t, before+2, made, "what is large is not kept")
+}
+
+func make8k() []byte { return append([]byte{}, make([]byte, 8<<10)...) }
+
+// TestNoRowIsOlderThanWhatWasTold: whoever asks after a change was told sees it, while others ask at the same time.
+func TestNoRowIsOlderThanWhatWasTold(t *testing.T) {
+	c := newRowCache()
+	var version atomic.Int64
+	read := func(uint32) *registry.Token { return &registry.Token{Name: fmt.Sprint(version.Load())} }
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					c.json(1, read)
+				}
+			}
+		})
+	}
+	for i := range int64(20_000) {
+		version.Store(i)
+		c.Apply([]search.Change{{ID: 1}})
+		require.Equal(t, string(encode.Token(nil, &registry.Token{Name: fmt.Sprint(i)})), string(c.json(1, read)))
+	}
+	close(stop)
+	group.Wait()
+}

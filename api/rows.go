@@ -1,0 +1,226 @@
+package api
+
+import (
+	"bytes"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/api/encode"
+	"github.com/mintlake/mintlake/api/evidence"
+	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/registry"
+)
+
+// Names of what a row can have beside the fields of a token.
+const (
+	fieldMatch    = "match"
+	fieldEvidence = "evidence"
+)
+
+// rowFields are the names that `fields` takes: those of registry.Token in their order, match and evidence.
+func rowFields() []string {
+	token := reflect.TypeFor[registry.Token]()
+	names := make([]string, 0, token.NumField()+2)
+	for i := range token.NumField() {
+		name, _, _ := strings.Cut(token.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return append(names, fieldMatch, fieldEvidence)
+}
+
+// shape is how rows are asked for. The zero value is a token and nothing else.
+type shape struct {
+	explain, evidence bool
+	// fields are those wanted, nil for all.
+	fields []string
+}
+
+// queryShape reads evidence and fields, and explain where there is something to explain.
+func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
+	if explains {
+		if s.explain, err = queryBoolean(c, "explain", false); err != nil {
+			return s, err
+		}
+	}
+	if s.evidence, err = queryBoolean(c, "evidence", false); err != nil {
+		return s, err
+	}
+	text, given, err := queryOnce(c, "fields")
+	if err != nil || !given {
+		return s, err
+	}
+	known := rowFields()
+	if !explains {
+		known = slices.DeleteFunc(known, func(name string) bool { return name == fieldMatch })
+	}
+	s.fields = strings.Split(text, ",")
+	for _, name := range s.fields {
+		if !slices.Contains(known, name) {
+			return s, invalid("fields", quoted(name), "must be of "+strings.Join(known, ", ")+", several with commas between")
+		}
+	}
+	// Naming match or evidence asks for it, and asking for it names it.
+	s.explain = s.explain || slices.Contains(s.fields, fieldMatch)
+	s.evidence = s.evidence || slices.Contains(s.fields, fieldEvidence)
+	return s, nil
+}
+
+func (s *shape) plain() bool { return !s.explain && !s.evidence && s.fields == nil }
+
+// row is a token with what was asked for beside.
+type row struct {
+	id uint32
+	// token, or its JSON.
+	token *registry.Token
+	json  []byte
+	hit   search.Hit
+}
+
+// appendToken writes the token and nothing else.
+func (r *row) appendToken(dst []byte) []byte {
+	if r.json != nil {
+		return append(dst, r.json...)
+	}
+	return encode.Token(dst, r.token)
+}
+
+// rowResponse is a body of one row.
+type rowResponse struct {
+	row   row
+	write rowWriter
+}
+
+// rowWriter writes rows in one shape.
+type rowWriter struct {
+	shape
+	index *evidence.Index
+	room  []byte
+}
+
+// appendRow writes the token's fields, or those wanted, then match, then evidence.
+func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
+	if w.plain() {
+		return r.appendToken(dst)
+	}
+	if w.fields == nil {
+		dst = r.appendToken(dst)
+		dst = dst[:len(dst)-1]
+	} else {
+		w.room = r.appendToken(w.room[:0])
+		dst = appendMembers(append(dst, '{'), w.room, w.fields)
+	}
+	if w.explain {
+		dst = appendMatch(appendName(dst, fieldMatch), &r.hit)
+	}
+	if w.evidence {
+		e := w.index.Of(r.id, r.token)
+		dst = appendEvidence(appendName(dst, fieldEvidence), &e)
+	}
+	return append(dst, '}')
+}
+
+func (w *rowWriter) appendRows(dst []byte, rows []row) []byte {
+	dst = append(dst, '[')
+	for i := range rows {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = w.appendRow(dst, &rows[i])
+	}
+	return append(dst, ']')
+}
+
+// appendName begins a member, behind others or as the first one.
+func appendName(dst []byte, name string) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return append(encode.String(dst, name), ':')
+}
+
+// appendMembers copies the wanted members of an object that we wrote ourselves: no white space, no escapes in the names.
+func appendMembers(dst, object []byte, wanted []string) []byte {
+	for at := 1; at < len(object)-1; {
+		end := memberEnd(object, at)
+		name, _, _ := bytes.Cut(object[at+1:end], []byte{'"'})
+		if slices.Contains(wanted, string(name)) {
+			if dst[len(dst)-1] != '{' {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, object[at:end]...)
+		}
+		at = end + 1
+	}
+	return dst
+}
+
+// memberEnd is where the member that begins at at ends: at a comma or brace that is in no string, list or object.
+func memberEnd(object []byte, at int) int {
+	depth, quoted := 0, false
+	for ; at < len(object); at++ {
+		switch c := object[at]; {
+		case quoted && c == '\\':
+			at++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case depth == 0 && (c == ',' || c == '}'):
+			return at
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return at
+}
+
+// tierNames are what match.tier says. They are part of the API.
+var tierNames = [...]string{
+	search.TierAll: "all", search.TierMint: "exact_mint", search.TierSymbol: "exact_symbol", search.TierSymbolPrefix: "symbol_prefix",
+	search.TierNamePrefix: "name_prefix", search.TierSubstring: "substring", search.TierSimilar: "similar",
+}
+
+// fieldNames are what match.field says; null where nothing was compared.
+var fieldNames = [...]string{search.FieldMint: "mint", search.FieldSymbol: "symbol", search.FieldName: "name"}
+
+// scoreDigits is how finely a score is told.
+const scoreDigits = 1e4
+
+func appendMatch(dst []byte, hit *search.Hit) []byte {
+	dst = encode.String(append(dst, `{"tier":`...), tierNames[hit.Tier])
+	dst = append(dst, `,"field":`...)
+	if hit.Field == search.FieldNone {
+		dst = append(dst, "null"...)
+	} else {
+		dst = encode.String(dst, fieldNames[hit.Field])
+	}
+	dst = strconv.AppendFloat(append(dst, `,"score":`...), math.Round(hit.Score*scoreDigits)/scoreDigits, 'f', -1, 64)
+	return append(dst, '}')
+}
+
+func appendEvidence(dst []byte, e *evidence.Evidence) []byte {
+	dst = append(dst, '{')
+	if e.Skeleton == "" {
+		dst = append(dst, `"skeleton":null,"sharing":0,"rank_by_volume":null,"rank_by_age":null,"canonical":null`...)
+	} else {
+		dst = encode.String(append(dst, `"skeleton":`...), e.Skeleton)
+		dst = strconv.AppendInt(append(dst, `,"sharing":`...), int64(e.Sharing), 10)
+		dst = strconv.AppendInt(append(dst, `,"rank_by_volume":`...), int64(e.RankByVolume), 10)
+		dst = strconv.AppendInt(append(dst, `,"rank_by_age":`...), int64(e.RankByAge), 10)
+		dst = encode.String(append(dst, `,"canonical":`...), e.Canonical)
+	}
+	dst = append(dst, `,"signals":[`...)
+	for i, signal := range e.Signals {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = encode.String(dst, string(signal))
+	}
+	return append(dst, `]}`...)
+}

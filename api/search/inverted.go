@@ -1,0 +1,217 @@
+package search
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Inverted is an Index for millions of tokens: columns, and inverted lists over their distinct texts.
+//
+// Tokens live in immutable segments of at most maxSlots; what changes beside them (volumes, removals) is in pages that the writer copies. A batch
+// becomes a small segment; small segments are merged into larger ones, the large merges by a goroutine beside. Each batch and each merge
+// publishes a new version by one store of a pointer; readers keep the version they began with, so they wait for nobody.
+type Inverted struct {
+	current atomic.Pointer[version]
+	pool    sync.Pool // of *searcher
+	cache   cache
+
+	// What follows is the writer's.
+	writer  sync.Mutex
+	serials uint32
+	where   []place // by id
+	attrs   attributeTable
+	set     shortSet
+	tiers   [mostlyGone]int
+	merging bool
+	merges  sync.WaitGroup
+}
+
+var _ Index = (*Inverted)(nil)
+
+// NewInverted returns an empty index. It has no goroutine but while it merges, which ends by itself.
+func NewInverted() *Inverted {
+	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers()}
+	x.cache.seed = maphash.MakeSeed()
+	x.pool.New = func() any { return newSearcher() }
+	x.current.Store(&version{shorts: &shortCounts{}})
+	return x
+}
+
+// Len is the number of tokens.
+func (x *Inverted) Len() int { return x.current.Load().live }
+
+// Apply publishes all changes at once. Of two changes of one mint the later holds. A mint that is none (see Change) is left out.
+func (x *Inverted) Apply(changes []Change) {
+	if len(changes) == 0 {
+		return
+	}
+	x.writer.Lock()
+	defer x.writer.Unlock()
+	b := x.newBatch()
+	last := make(map[uint32]int, len(changes))
+	for i := range changes {
+		last[changes[i].ID] = i
+	}
+	for i := range changes {
+		if last[changes[i].ID] == i {
+			b.change(&changes[i])
+		}
+	}
+	b.publish()
+	x.mergeSome()
+}
+
+// batch is a version under construction.
+type batch struct {
+	x       *Inverted
+	next    version
+	drafts  map[uint32]*draft // by serial
+	shorts  bool              // next.shorts is a copy already
+	pending []row
+}
+
+func (x *Inverted) newBatch() *batch {
+	b := &batch{x: x, next: *x.current.Load(), drafts: map[uint32]*draft{}}
+	b.next.number++
+	return b
+}
+
+// draft is the view of a segment, to change.
+func (b *batch) draft(serial uint32) *draft {
+	d := b.drafts[serial]
+	if d == nil {
+		at := slices.IndexFunc(b.next.views, func(v *view) bool { return v.serial == serial })
+		d = newDraft(b.next.views[at])
+		b.drafts[serial] = d
+	}
+	return d
+}
+
+func (b *batch) change(change *Change) {
+	x := b.x
+	for int(change.ID) >= len(x.where) {
+		x.where = append(x.where, place{})
+	}
+	at := x.where[change.ID]
+	if change.Token == nil {
+		if at.serial != 0 {
+			b.remove(change.ID)
+		}
+		return
+	}
+	mint, ok := packMint(change.Mint)
+	if !ok {
+		return
+	}
+	token := change.Token
+	r := row{
+		id: change.ID, attr: x.attrs.number(change), mint: mint, classic: !token.IsToken22, seen: unknownSeen,
+		symbol: Normalise(token.Symbol), name: Normalise(token.Name),
+	}
+	if token.FirstSeenAt != nil {
+		r.seen = *token.FirstSeenAt
+	}
+	r.key = orderKey(0, false, r.seen)
+	if token.DailyVolumeUSD != nil {
+		r.key = orderKey(cleanVolume(*token.DailyVolumeUSD), true, r.seen)
+	}
+	if at.serial != 0 {
+		d := b.draft(at.serial)
+		if d.attrs[at.slot] == r.attr && string(d.text(d.sym[at.slot])) == r.symbol && string(d.text(d.name[at.slot])) == r.name {
+			d.rekey(at.slot, r.key, r.seen)
+			return
+		}
+		b.remove(change.ID)
+	}
+	r.symbol, r.name = strings.Clone(r.symbol), strings.Clone(r.name)
+	b.count(r.symbol, r.name, r.classic, 1)
+	b.pending = append(b.pending, r)
+}
+
+func (b *batch) remove(id uint32) {
+	at := b.x.where[id]
+	b.x.where[id] = place{}
+	d := b.draft(at.serial)
+	classic := d.classic[at.slot/64]>>(at.slot%64)&1 != 0
+	d.kill(at.slot)
+	b.count(string(d.text(d.sym[at.slot])), string(d.text(d.name[at.slot])), classic, -1)
+}
+
+// count keeps the counts of short texts and of all.
+func (b *batch) count(symbol, name string, classic bool, by int) {
+	if !b.shorts {
+		clone := *b.next.shorts
+		b.next.shorts, b.shorts = &clone, true
+	}
+	b.next.shorts.add(b.x.set.of(symbol, name), classic, by)
+	b.next.live += by
+}
+
+// publish makes the batch the current version.
+func (b *batch) publish() {
+	x := b.x
+	slices.SortStableFunc(b.pending, func(r, s row) int { return cmp.Compare(r.symbol, s.symbol) })
+	at := 0
+	added := x.build(len(b.pending), func() *row {
+		if at == len(b.pending) {
+			return nil
+		}
+		at++
+		return &b.pending[at-1]
+	})
+	views := make([]*view, 0, len(b.next.views)+len(added))
+	for _, v := range b.next.views {
+		if d := b.drafts[v.serial]; d != nil {
+			v = d.finish(b.next.number)
+		}
+		if v.live > 0 {
+			views = append(views, v)
+		}
+	}
+	for _, f := range added {
+		views = append(views, f.view)
+		x.settle(f.view)
+	}
+	b.next.views, b.next.attrs = views, x.attrs.list
+	x.current.Store(&b.next)
+}
+
+// fresh is a view just built, with where its tokens came from.
+type fresh struct {
+	view *view
+	from []place
+}
+
+// build makes segments of rows, which next gives in the order of their symbols until it gives nil.
+func (x *Inverted) build(count int, next func() *row) []fresh {
+	var built []fresh
+	for r := next(); r != nil; {
+		b := newBuilder(min(count, maxSlots))
+		for r != nil && b.add(r) {
+			r = next()
+		}
+		count -= len(b.rows)
+		f := fresh{view: b.finish(atomic.AddUint32(&x.serials, 1))}
+		f.view.full = r != nil
+		if b.rows[0].from.serial != 0 {
+			for i := range b.rows {
+				f.from = append(f.from, b.rows[i].from)
+			}
+		}
+		built = append(built, f)
+	}
+	return built
+}
+
+// settle writes down where the tokens of a view are now.
+func (x *Inverted) settle(v *view) {
+	for slot, id := range v.ids {
+		if v.isAlive(uint32(slot)) {
+			x.where[id] = place{v.serial, uint32(slot)}
+		}
+	}
+}

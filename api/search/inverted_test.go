@@ -1,0 +1,145 @@
+package search
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/mintlake/mintlake/registry"
+)
+
+var (
+	kinds = []string{"transfer_fee", "permanent_delegate", "metadata"}
+	tags  = []string{"verified", "meme"}
+)
+
+func drawFilter(t *rapid.T) Filter {
+	f := Filter{Program: Program(rapid.IntRange(0, 2).Draw(t, "program"))}
+	if rapid.IntRange(0, 2).Draw(t, "filtered") > 0 {
+		f.Program = ProgramAny
+		return f
+	}
+	f.Extensions = rapid.SliceOfN(rapid.SampledFrom(kinds), 0, 2).Draw(t, "extensions")
+	f.NotExtensions = rapid.SliceOfN(rapid.SampledFrom(kinds), 0, 1).Draw(t, "not extensions")
+	if rapid.IntRange(0, 3).Draw(t, "by tag") == 0 {
+		f.Tag = rapid.SampledFrom(tags).Draw(t, "tag")
+	}
+	if rapid.IntRange(0, 3).Draw(t, "by volume") == 0 {
+		volume := float64(rapid.IntRange(-1, 3).Draw(t, "min volume"))
+		f.MinVolume = &volume
+	}
+	if rapid.IntRange(0, 3).Draw(t, "by time") == 0 {
+		after := int64(rapid.IntRange(-1, 3).Draw(t, "created after"))
+		f.CreatedAfter = &after
+	}
+	return f
+}
+
+func drawQuery(t *rapid.T) Query {
+	q := Query{
+		Text: drawText(t, "query"), IncludeToken22: rapid.Bool().Draw(t, "include"), Filter: drawFilter(t), Sort: Sort(rapid.IntRange(0, 4).Draw(t, "sort")),
+		Offset: rapid.IntRange(0, 20).Draw(t, "offset"), Limit: rapid.IntRange(0, 40).Draw(t, "limit"),
+	}
+	if rapid.IntRange(0, 9).Draw(t, "by mint") == 0 {
+		q.Text = rapid.SampledFrom([]string{" mint7 ", "m", "mint11"}).Draw(t, "mint")
+	}
+	if rapid.Bool().Draw(t, "from cursor") {
+		q.Cursor = fmt.Sprintf("mint%d", rapid.IntRange(0, 40).Draw(t, "cursor"))
+	}
+	return q
+}
+
+func drawChange(t *rapid.T, most uint32) Change {
+	id := rapid.Uint32Range(0, most).Draw(t, "mint")
+	change := Change{ID: id, Mint: fmt.Sprintf("mint%d", id)}
+	if id == 1 {
+		change.Mint = "m"
+	}
+	if rapid.IntRange(0, 4).Draw(t, "remove") == 0 {
+		return change
+	}
+	change.Token = drawToken(t, change.Mint)
+	change.Token.Tags = rapid.SliceOfN(rapid.SampledFrom(tags), 0, 2).Draw(t, "tags")
+	change.Extensions = rapid.SliceOfN(rapid.SampledFrom(kinds), 0, 2).Draw(t, "kinds")
+	return change
+}
+
+func TestInvertedEqualsScan(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		index, scan := NewInverted(), NewScan()
+		if rapid.Bool().Draw(t, "merge beside") { // all merges of more than two tokens
+			index.tiers = [...]int{1, 2, 8}
+			defer index.Wait()
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "batches") {
+			changes := make([]Change, rapid.IntRange(0, 12).Draw(t, "changes"))
+			for i := range changes {
+				changes[i] = drawChange(t, 40)
+			}
+			index.Apply(changes)
+			scan.Apply(changes)
+			require.Equal(t, scan.Len(), index.Len())
+			q := drawQuery(t)
+			require.Equal(t, scan.Search(q), index.Search(q), "%+v", q)
+		}
+		for range 10 {
+			q := drawQuery(t)
+			require.Equal(t, scan.Search(q), index.Search(q), "%+v", q)
+		}
+	})
+}
+
+func TestMintKeysSortAsMints(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		mints := rapid.StringMatching(`[0-9A-Za-z]{1,44}`)
+		a, b := mints.Draw(t, "a"), mints.Draw(t, "b")
+		keyA, ok := packMint(a)
+		require.True(t, ok)
+		keyB, _ := packMint(b)
+		require.Equal(t, a, unpackMint(keyA[:]))
+		require.Equal(t, strings.Compare(a, b), strings.Compare(string(keyA[:]), string(keyB[:])))
+	})
+	for _, no := range []string{"", "a-b", strings.Repeat("1", 45), "é"} {
+		_, ok := packMint(no)
+		require.False(t, ok, no)
+	}
+}
+
+// TestReadersOfInvertedSeeWholeBatches: as TestReadersSeeWholeBatches, with merges among the batches.
+func TestReadersOfInvertedSeeWholeBatches(t *testing.T) {
+	index := NewInverted()
+	index.Apply(corpus(2_000))
+	pair := func(i int) []Change {
+		symbols := []string{"zzone", "zztwo"}
+		volume := float64(i)
+		return []Change{
+			{ID: 3000, Mint: "a", Token: &registry.Token{Mint: "a", Symbol: symbols[i%2], DailyVolumeUSD: &volume}},
+			{ID: 3001, Mint: "b", Token: &registry.Token{Mint: "b", Symbol: symbols[(i+1)%2], DailyVolumeUSD: &volume}},
+		}
+	}
+	index.Apply(pair(0))
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 1; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				index.Apply(pair(i))
+			}
+		}
+	})
+	for range 2_000 {
+		require.Equal(t, 2, index.Search(Query{Text: "zz", IncludeToken22: true, Limit: 5}).Total)
+		require.Equal(t, 1, len(index.Search(Query{Text: "zzone", IncludeToken22: true, Limit: 1}).Hits))
+		require.Equal(t, 2_002, index.Search(Query{IncludeToken22: true, Limit: 1}).Total)
+	}
+	close(stop)
+	wg.Wait()
+	index.merges.Wait()
+}

@@ -1,0 +1,153 @@
+// Package search ranks tokens for a query.
+//
+// In: changes of the registry, one token at a time. Out: pages of tokens in a total order, with the exact number of matches.
+// Guarantees: a search sees one consistent state and never waits for a writer; two identical searches of one state give
+// identical pages; every token is in its best tier only.
+//
+// The order is the contract (docs/api.md repeats it for users). Tiers, best first: exact mint, exact symbol, symbol prefix, name
+// prefix, fuzzy by substring, fuzzy by similarity. Text is compared as Normalise makes it; the mint is compared as it is. Within a
+// tier: daily volume descending (unknown last), first_seen_at ascending (unknown last), mint ascending. Within the fuzzy tiers
+// the score comes before that, descending.
+package search
+
+import "github.com/mintlake/mintlake/registry"
+
+// Tier says how well a token matches; lower is better.
+type Tier uint8
+
+// Tiers, best first.
+const (
+	// TierAll: the query is empty, every token matches alike.
+	TierAll Tier = iota
+	TierMint
+	TierSymbol
+	TierSymbolPrefix
+	TierNamePrefix
+	TierSubstring
+	TierSimilar
+
+	noMatch Tier = 255
+)
+
+// Field is what matched.
+type Field uint8
+
+// Fields of a token that a query is compared with.
+const (
+	FieldNone Field = iota
+	FieldMint
+	FieldSymbol
+	FieldName
+)
+
+// MinSimilarity is the least trigram similarity of a fuzzy match; it is PostgreSQL's default of pg_trgm.similarity_threshold.
+const MinSimilarity = 0.3
+
+// Query asks for the tokens at [Offset, Offset+Limit) of the ranking.
+type Query struct {
+	// Text as the user wrote it; empty (after Normalise) matches every token.
+	Text string
+	// IncludeToken22 false leaves Token-2022 mints out, of the total too.
+	IncludeToken22 bool
+	// Filter leaves further tokens out, of the total too.
+	Filter Filter
+	Sort   Sort
+	// Offset and Limit are not negative. Offset is ignored with SortMint.
+	Offset, Limit int
+	// Cursor is the Next of the page before (see ValidCursor); empty begins a walk. It is ignored unless Sort is SortMint.
+	Cursor string
+}
+
+// Program restricts tokens to those of one token program.
+type Program uint8
+
+// Programs.
+const (
+	ProgramAny Program = iota
+	ProgramToken
+	ProgramToken2022
+)
+
+// Filter says what a token must be, all of it at once. The zero value lets every token through.
+type Filter struct {
+	Program Program
+	// Extensions are kinds of Token-2022 extensions that the mint must all have; NotExtensions such that it must not have any of.
+	Extensions, NotExtensions []string
+	// Tag is one of the token's tags, as it is written; empty asks for none.
+	Tag string
+	// MinVolume is the least daily volume in USD. An unknown volume is less than every MinVolume. Nil asks for none.
+	MinVolume *float64
+	// CreatedAfter, in milliseconds, is less than the token's first_seen_at, which must be known. Nil asks for none.
+	CreatedAfter *int64
+}
+
+// Sort is the order of the hits.
+type Sort uint8
+
+// Orders. All are total: the mint decides what is equal otherwise.
+const (
+	// SortRelevance is the ranking of the package comment.
+	SortRelevance Sort = iota
+	// SortVolume is daily volume descending (unknown last), then first_seen_at ascending (unknown last), whatever the tier.
+	SortVolume
+	// SortNewest and SortOldest are by first_seen_at, descending and ascending; unknown last in both.
+	SortNewest
+	SortOldest
+	// SortMint is for walks through everything that matches, page by page with Result.Next as the next Cursor. A mint never changes its
+	// place in it, so a walk meets each token that matches throughout exactly once, whatever else changes meanwhile.
+	SortMint
+)
+
+// maxMintLength is the most characters that 32 bytes have in base58.
+const maxMintLength = 44
+
+// ValidCursor says whether a Result could have had this Next. Without a state of its own a cursor holds on every node and after a restart.
+func ValidCursor(cursor string) bool {
+	for i := range len(cursor) {
+		c := cursor[i]
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return cursor != "" && len(cursor) <= maxMintLength
+}
+
+// Hit is a token found, and why.
+type Hit struct {
+	// ID is the number that the copy of the registry gave the mint.
+	ID    uint32
+	Tier  Tier
+	Field Field
+	// Score orders the fuzzy tiers, from 0 to 1; 0 elsewhere.
+	Score float64
+}
+
+// Result is a page.
+type Result struct {
+	// Hits may be shared with others who ask the same: they are to be read only.
+	Hits []Hit
+	// Total counts all matches, on a walk also those that the pages before held.
+	Total int
+	// Next is the Cursor of the page after this one; empty at the end, and always unless Sort is SortMint.
+	Next string
+}
+
+// Change says what a mint is now. Whoever hears of it copies what it keeps: what the pointers lead to is not its own.
+type Change struct {
+	// ID is dense, from 0 on, never changes and is never given to another mint while the process lives.
+	ID uint32
+	// Mint is 1 to 44 letters and digits, as base58 of 32 bytes is.
+	Mint string
+	// Token is nil when the mint is not in the registry (any more).
+	Token *registry.Token
+	// Extensions are the kinds of the mint's Token-2022 extensions, sorted.
+	Extensions []string
+}
+
+// Index is what the API searches. Apply is called by one goroutine at a time; Search by any number, at any time.
+type Index interface {
+	Apply(changes []Change)
+	Search(query Query) Result
+	// Len is the number of tokens.
+	Len() int
+}

@@ -1,0 +1,315 @@
+package search
+
+import (
+	"bytes"
+	"container/heap"
+	"math"
+	"math/bits"
+)
+
+// flag says how a text matches.
+type flag uint8
+
+const (
+	flagExact flag = 1 << iota
+	flagPrefix
+	flagContains
+	flagSimilar
+	// flagEdit counts for symbols only.
+	flagEdit
+
+	flagAny = flagExact | flagPrefix | flagContains | flagSimilar
+)
+
+// searcher is the room that a search needs, and its state. It is used again and again.
+type searcher struct {
+	*plan
+	top     top
+	total   int
+	collect bool // tokens of the segment are offered one by one
+
+	// Of the segment at hand:
+	view    *view
+	bits    []uint64
+	flags   [maxTexts + 1]flag
+	shared  [maxTexts + 1]uint16 // trigrams that the text shares with the query, of the similar ones
+	matched []uint16             // texts with flags, the similar ones first
+	sharing []uint16             // what those share
+	lists   []list               // of the required trigrams
+	// gramLists are those of the query's trigrams, the shortest first.
+	gramLists []list
+	ranges    [][]uint16
+	parts     [][]uint16
+	taken     place  // the token whose mint the query is
+	bound     uint64 // no token with a greater key is wanted
+	bests     keyHeap
+	cache     *cache
+	counts    []viewCount
+	texts     []uint16
+	spare     [][]uint64 // empty bitmaps, of which so many are lent to gramLists
+	lent      int
+	doubted   [(maxTexts + 63) / 64]uint64 // see doubts
+}
+
+func newSearcher() *searcher { return &searcher{} }
+
+// Search answers from one version. It allocates little beside the page.
+func (x *Inverted) Search(query Query) Result {
+	version := x.current.Load()
+	key, cacheable := pageKeyOf(&query)
+	if cacheable {
+		if result, ok := x.cache.page(&key, version.number); ok {
+			return result
+		}
+	}
+	result := x.search(&query, version)
+	if cacheable {
+		x.cache.putPage(&key, version.number, result)
+	}
+	return result
+}
+
+func (x *Inverted) search(query *Query, version *version) Result {
+	s := x.pool.Get().(*searcher)
+	defer func() {
+		s.plan, s.view, s.bits = nil, nil, nil
+		clear(s.top.found) // what is pooled must not keep segments
+		clear(s.lists[:cap(s.lists)])
+		clear(s.gramLists[:cap(s.gramLists)])
+		clear(s.ranges[:cap(s.ranges)])
+		clear(s.parts[:cap(s.parts)])
+		x.pool.Put(s)
+	}()
+	s.plan = newPlan(query, version)
+	s.cache = &x.cache
+	s.total, s.taken, s.bound = 0, place{}, math.MaxUint64
+	if query.Sort == SortMint {
+		return s.walk(version)
+	}
+	end := query.Offset + min(query.Limit, version.live)
+	if query.Offset >= version.live || query.Limit <= 0 {
+		end = 0
+	}
+	s.top = top{order: query.Sort, k: min(end, version.live), found: s.top.found[:0]}
+	if s.text == "" {
+		s.everything(version)
+	} else {
+		s.matching(version)
+	}
+	result := Result{Total: s.total}
+	if ordered := s.top.sorted(); query.Offset < len(ordered) {
+		result.Hits = hitsOf(ordered[query.Offset:])
+	}
+	return result
+}
+
+func hitsOf(ordered []found) []Hit {
+	hits := make([]Hit, len(ordered))
+	for i := range ordered {
+		f := &ordered[i]
+		hits[i] = Hit{f.view.ids[f.slot], f.tier, f.field, f.score}
+	}
+	return hits
+}
+
+// enter makes a view the one at hand.
+func (s *searcher) enter(v *view) {
+	s.view, s.bits = v, s.filter.bits(v)
+}
+
+// everything is the search for nothing in particular.
+func (s *searcher) everything(version *version) {
+	s.bound = s.boundOf(version)
+	for _, v := range version.views {
+		s.enter(v)
+		n := uint32(v.slots())
+		if s.filter.slow {
+			s.countSlots(0, n)
+		} else {
+			s.total += s.filter.live(v)
+		}
+		s.offerRange(0, n, TierAll, FieldNone)
+	}
+}
+
+// boundOf is a key that the best k tokens do not exceed: each page's best token is one.
+func (s *searcher) boundOf(version *version) uint64 {
+	if s.filter.slow || s.filter.classicOnly || s.order == SortNewest || s.order == SortOldest || s.top.k > 1<<10 {
+		return math.MaxUint64
+	}
+	s.bests = s.bests[:0]
+	for _, v := range version.views {
+		for _, best := range v.best {
+			if len(s.bests) < s.top.k {
+				s.bests = append(s.bests, best)
+				if len(s.bests) == s.top.k {
+					heap.Init(&s.bests)
+				}
+			} else if s.top.k > 0 && best < s.bests[0] {
+				s.bests[0] = best
+				heap.Fix(&s.bests, 0)
+			}
+		}
+	}
+	if len(s.bests) < s.top.k || s.top.k == 0 {
+		return math.MaxUint64
+	}
+	return s.bests[0]
+}
+
+// keyHeap has the greatest key at its root.
+type keyHeap []uint64
+
+func (h keyHeap) Len() int           { return len(h) }
+func (h keyHeap) Less(i, j int) bool { return h[i] > h[j] }
+func (h keyHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push and Pop are unused: see top.
+func (h keyHeap) Push(any) {}
+
+// Pop is unused.
+func (h keyHeap) Pop() any { return nil }
+
+// countSlots counts the slots from, to (exclusive) that pass.
+func (s *searcher) countSlots(from, to uint32) {
+	if !s.filter.slow {
+		s.total += countBits(s.bits, from, to)
+		return
+	}
+	s.eachSlot(from, to, func(uint32) { s.total++ })
+}
+
+// eachSlot calls do for the slots from, to (exclusive) that pass.
+func (s *searcher) eachSlot(from, to uint32, do func(slot uint32)) {
+	for from < to {
+		word := s.bits[from/64] >> (from % 64)
+		if word == 0 {
+			from = (from/64 + 1) * 64
+			continue
+		}
+		from += uint32(bits.TrailingZeros64(word))
+		if from < to && s.filter.passes(s.view, from) {
+			do(from)
+		}
+		from++
+	}
+}
+
+// offerRange offers the slots from, to (exclusive), which are all of one tier, leaving out pages that hold nothing good enough.
+func (s *searcher) offerRange(from, to uint32, tier Tier, field Field) {
+	byKey := s.order == SortRelevance || s.order == SortVolume
+	f := found{view: s.view, tier: tier, field: field}
+	for from < to {
+		end := min(to, (from/pageSize+1)*pageSize)
+		if best := s.view.best[from/pageSize]; byKey && (best > s.bound || !s.top.mayTake(tier, 0, best)) {
+			from = end
+			continue
+		}
+		s.eachSlot(from, end, func(slot uint32) {
+			f.key, f.slot = s.top.sortKey(s.view, slot), slot
+			if s.top.mayTake(tier, 0, f.key) && !s.isTaken(slot) {
+				s.top.offer(&f)
+			}
+		})
+		from = end
+	}
+}
+
+// matching is the search for a text.
+func (s *searcher) matching(version *version) {
+	found := s.offerMint(version)
+	s.collect = s.order != SortRelevance
+	if !s.collect {
+		s.offerPrefixes(version)
+		s.collect = !s.top.full()
+	}
+	if !s.collect {
+		s.count(version)
+		if found && !s.takenMatches(version) {
+			s.total++
+		}
+		return
+	}
+	for _, v := range version.views {
+		s.enter(v)
+		s.match()
+		s.countMatches()
+		if found && s.taken.serial == v.serial && s.tierOf(s.taken.slot) == noMatch {
+			s.total++
+		}
+		s.leave()
+	}
+}
+
+// offerMint offers the token whose mint the query is.
+func (s *searcher) offerMint(version *version) bool {
+	key, ok := packMint(s.mint)
+	if !ok {
+		return false
+	}
+	for _, v := range version.views {
+		if len(s.mint) < v.shortest {
+			continue
+		}
+		at := v.findMint(key[:])
+		for ; at < v.slots() && bytes.Equal(v.mint(v.mintOrder[at]), key[:]); at++ {
+			slot := v.mintOrder[at]
+			if s.enter(v); s.bits[slot/64]>>(slot%64)&1 == 0 || !s.filter.passes(v, slot) {
+				continue
+			}
+			s.taken = place{v.serial, slot}
+			if s.order == SortMint && !s.isAhead(slot) {
+				return true
+			}
+			s.top.offer(&found{view: v, slot: slot, tier: TierMint, field: FieldMint, key: s.top.sortKey(v, slot)})
+			return true
+		}
+	}
+	return false
+}
+
+func (s *searcher) isTaken(slot uint32) bool {
+	return s.taken.serial == s.view.serial && s.taken.slot == slot
+}
+
+// offerPrefixes offers the tokens of the tiers above the fuzzy ones.
+func (s *searcher) offerPrefixes(version *version) {
+	prefix := []byte(s.text)
+	for _, v := range version.views {
+		s.enter(v)
+		from, to := v.prefixRange(v.symText, prefix)
+		if from == to {
+			continue
+		}
+		if len(v.text(v.symText[from])) == len(prefix) {
+			s.offerRange(v.symFirst[from], v.symFirst[from+1], TierSymbol, FieldSymbol)
+			from++
+		}
+		s.offerRange(v.symFirst[from], v.symFirst[to], TierSymbolPrefix, FieldSymbol)
+	}
+	if s.top.full() {
+		return
+	}
+	for _, v := range version.views {
+		s.enter(v)
+		from, to := v.prefixRange(v.nameText, prefix)
+		for _, t := range v.nameText[from:to] {
+			s.offerName(t, prefix)
+		}
+	}
+}
+
+// offerName offers the tokens of a name that begins with the query, but for those whose symbols do, too.
+func (s *searcher) offerName(t uint16, prefix []byte) {
+	v := s.view
+	f := found{view: v, tier: TierNamePrefix, field: FieldName}
+	for _, slot := range v.nameSlots[v.nameFirst[t]:v.nameFirst[int(t)+1]] {
+		if s.bits[slot/64]>>(slot%64)&1 == 0 || !s.filter.passes(v, slot) || s.isTaken(slot) {
+			continue
+		}
+		f.key, f.slot = v.key(slot), slot
+		if s.top.mayTake(f.tier, 0, f.key) && !bytes.HasPrefix(v.text(v.sym[slot]), prefix) {
+			s.top.offer(&f)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package search
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"sort"
+)
+
+const (
+	// maxTexts keeps the number of a text within 16 bits, one value left for none.
+	maxTexts = 1<<16 - 1
+	// maxSlots bounds the tokens of a segment, so that merging one takes little time and room.
+	maxSlots = 1 << 17
+	none     = maxTexts
+	// blockSize is how many texts share one entry of the index of short strings.
+	blockSize = 64
+	// denseTexts is the length of a list from which on it has a bitmap, too: looking up in a bitmap is quick, and 8 KiB are then little.
+	denseTexts = 2048
+	// arenaSpare bytes follow the last text, so that eight bytes can be read at once from where any text begins.
+	arenaSpare = 8
+)
+
+// segment is an immutable part of the tokens: everything but what volumes and removals change. A slot is a token, in the order of the
+// symbols; a text is a distinct normalised symbol or name, in the order of the number of its trigrams.
+type segment struct {
+	serial uint32
+	// full says that there were more tokens than room: merging it again would gain nothing.
+	full bool
+	// Columns of the slots.
+	ids, attrs []uint32
+	mints      []byte
+	sym, name  []uint16
+	mintOrder  []uint32 // slots in the order of their mints
+	shortest   int      // characters of the shortest mint
+	// Columns of the texts.
+	arena     []byte
+	offsets   []uint32
+	gramCount []uint16
+	gramFirst []uint32 // the first text with at least so many trigrams
+	symRank   []uint16 // the place among symText, or none
+	symCount  []uint32 // the slots that have it as a symbol
+	nameFirst []uint32 // where the slots of a name begin in nameSlots
+	nameSlots []uint32
+	nameSyms  []uint16 // the symbols of nameSlots
+	// symText and nameText are the texts that are symbols, or names, sorted; symFirst is the first slot of a symbol.
+	symText, nameText []uint16
+	symFirst          []uint32
+
+	grams    gramTable
+	postings []uint16            // ascending texts, gram by gram
+	dense    map[uint32][]uint64 // bitmaps of the longest lists, by where they begin
+	halves   buckets             // symbols by the hashes of their halves: see edits.go
+	blocks   buckets             // blocks of texts by the hashes of the one and two runes that occur in them
+}
+
+func (s *segment) slots() int { return len(s.ids) }
+func (s *segment) texts() int { return len(s.gramCount) }
+
+func (s *segment) text(t uint16) []byte { return s.arena[s.offsets[t]:s.offsets[int(t)+1]] }
+
+// needle is a text to look for, the first eight bytes as a number.
+type needle struct {
+	text        []byte
+	first, mask uint64
+}
+
+func newNeedle(text string) needle {
+	n := needle{text: []byte(text), mask: math.MaxUint64}
+	var room [arenaSpare]byte
+	if length := copy(room[:], text); length < len(room) {
+		n.mask = 1<<(8*length) - 1
+	}
+	n.first = binary.LittleEndian.Uint64(room[:])
+	return n
+}
+
+// contains says whether the text has the needle in it. Most texts are so short that a search made for long ones would take several times as
+// long.
+func (s *segment) contains(t uint16, n *needle) bool {
+	from, to := int(s.offsets[t]), int(s.offsets[int(t)+1])-len(n.text)
+	for at := from; at <= to; at++ {
+		if binary.LittleEndian.Uint64(s.arena[at:at+arenaSpare])&n.mask == n.first &&
+			(len(n.text) <= arenaSpare || bytes.Equal(s.arena[at:at+len(n.text)], n.text)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *segment) mint(slot uint32) []byte {
+	return s.mints[int(slot)*mintKeyLength : (int(slot)+1)*mintKeyLength]
+}
+
+// findMint is the slot of the first mint that is not before key, as a place in mintOrder.
+func (s *segment) findMint(key []byte) int {
+	return sort.Search(len(s.mintOrder), func(i int) bool { return bytes.Compare(s.mint(s.mintOrder[i]), key) >= 0 })
+}
+
+// prefixRange is the part of sorted texts that begin with prefix.
+func (s *segment) prefixRange(sorted []uint16, prefix []byte) (from, to int) {
+	from = sort.Search(len(sorted), func(i int) bool { return bytes.Compare(s.text(sorted[i]), prefix) >= 0 })
+	step := 1
+	to = from
+	for to < len(sorted) && bytes.HasPrefix(s.text(sorted[to]), prefix) { // gallop: most ranges are short
+		to += step
+		step *= 2
+	}
+	low := from + max(0, to-from-step/2)
+	to = min(to, len(sorted))
+	return from, low + sort.Search(to-low, func(i int) bool { return !bytes.HasPrefix(s.text(sorted[low+i]), prefix) })
+}
+
+// withGrams is the first text with at least so many trigrams.
+func (s *segment) withGrams(count int) int {
+	if count >= len(s.gramFirst) {
+		return s.texts()
+	}
+	return int(s.gramFirst[count])
+}
+
+// list is ascending texts, with a bitmap of them where they are many.
+type list struct {
+	texts []uint16
+	set   []uint64
+}
+
+// list is the texts that have the trigram.
+func (s *segment) list(g gram) list {
+	at, ok := s.grams.find(g)
+	if !ok {
+		return list{}
+	}
+	from, to := s.grams.first[at], s.grams.first[at+1]
+	found := list{texts: s.postings[from:to]}
+	if to-from > denseTexts {
+		found.set = s.dense[from]
+	}
+	return found
+}
+
+// has looks a text up.
+func (l *list) has(t uint16) bool {
+	if l.set != nil {
+		return l.set[t/64]>>(t%64)&1 != 0
+	}
+	at := lowerBound(l.texts, t)
+	return at < len(l.texts) && l.texts[at] == t
+}
+
+// gramTable numbers trigrams by open addressing. A key is the trigram plus one, 0 is free.
+type gramTable struct {
+	keys    []uint64
+	numbers []uint32
+	first   []uint32 // where the postings of a number begin
+	count   int
+}
+
+func newGramTable(capacity int) gramTable {
+	size := 16
+	for size*3 < capacity*4 {
+		size *= 2
+	}
+	return gramTable{keys: make([]uint64, size), numbers: make([]uint32, size)}
+}
+
+func (t *gramTable) find(g gram) (number uint32, ok bool) {
+	mask := len(t.keys) - 1
+	for at := int(hashGram(g)) & mask; ; at = (at + 1) & mask {
+		switch t.keys[at] {
+		case uint64(g) + 1:
+			return t.numbers[at], true
+		case 0:
+			return 0, false
+		}
+	}
+}
+
+// add is the number of the trigram, a new one where it has none.
+func (t *gramTable) add(g gram) uint32 {
+	if (t.count+1)*4 > len(t.keys)*3 {
+		t.grow()
+	}
+	mask := len(t.keys) - 1
+	for at := int(hashGram(g)) & mask; ; at = (at + 1) & mask {
+		switch t.keys[at] {
+		case uint64(g) + 1:
+			return t.numbers[at]
+		case 0:
+			t.keys[at], t.numbers[at] = uint64(g)+1, uint32(t.count)
+			t.count++
+			return uint32(t.count - 1)
+		}
+	}
+}
+
+func (t *gramTable) grow() {
+	old := *t
+	t.keys, t.numbers = make([]uint64, 2*len(old.keys)), make([]uint32, 2*len(old.keys))
+	mask := len(t.keys) - 1
+	for i, key := range old.keys {
+		if key == 0 {
+			continue
+		}
+		at := int(hashGram(gram(key-1))) & mask
+		for t.keys[at] != 0 {
+			at = (at + 1) & mask
+		}
+		t.keys[at], t.numbers[at] = key, old.numbers[i]
+	}
+}
+
+func hashGram(g gram) uint32 { return uint32(uint64(g) * 0x9E3779B97F4A7C15 >> 32) }
+
+// buckets are lists by hash, without the keys: what is looked up is among what is found, which is to be verified.
+type buckets struct {
+	mask  uint32
+	first []uint32
+	items []uint16
+}
+
+// bucketEntry is what goes into buckets, in ascending order of items.
+type bucketEntry struct {
+	hash uint32
+	item uint16
+}
+
+// newBuckets counts and fills. Equal neighbours in one bucket become one.
+func newBuckets(entries []bucketEntry) buckets {
+	size := 1
+	for size < len(entries) && size < 1<<16 {
+		size *= 2
+	}
+	b := buckets{mask: uint32(size - 1), first: make([]uint32, size+1), items: make([]uint16, len(entries))}
+	for _, e := range entries {
+		b.first[e.hash&b.mask+1]++
+	}
+	for i := range size {
+		b.first[i+1] += b.first[i]
+	}
+	next := append([]uint32(nil), b.first[:size]...)
+	for _, e := range entries {
+		at := e.hash & b.mask
+		b.items[next[at]] = e.item
+		next[at]++
+	}
+	return b
+}
+
+func (b *buckets) list(hash uint32) []uint16 {
+	at := hash & b.mask
+	return b.items[b.first[at]:b.first[at+1]]
+}

@@ -1,0 +1,61 @@
+package search
+
+import "unicode/utf8"
+
+const (
+	shortRunes = '~' - ' ' + 1
+	// shortKeys is for each printable ASCII character, and each two.
+	shortKeys = shortRunes * (1 + shortRunes)
+)
+
+// shortCounts say how many tokens have one or two printable ASCII characters somewhere in symbol or name: so much of the registry matches such a
+// query that counting it anew would take long. The first number counts all tokens, the second those of the classic program.
+type shortCounts [shortKeys][2]uint32
+
+// shortKey is false for what is not counted.
+func shortKey(text string) (int, bool) {
+	key := 0
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return 0, false
+		}
+		key = key*shortRunes + int(text[i]-' ')
+	}
+	return key + (len(text)-1)*shortRunes, len(text) == 1 || len(text) == 2
+}
+
+// shortSet gathers the keys of a token, each once.
+type shortSet struct {
+	marks [shortKeys]uint32
+	epoch uint32
+	keys  []int
+}
+
+func (s *shortSet) of(symbol, name string) []int {
+	s.epoch++
+	s.keys = s.keys[:0]
+	for _, text := range [2]string{symbol, name} {
+		for i := range len(text) {
+			for _, end := range [2]int{i + 1, i + 2} {
+				if end > len(text) || text[end-1] >= utf8.RuneSelf {
+					break
+				}
+				if key, ok := shortKey(text[i:end]); ok && s.marks[key] != s.epoch {
+					s.marks[key] = s.epoch
+					s.keys = append(s.keys, key)
+				}
+			}
+		}
+	}
+	return s.keys
+}
+
+// add counts a token, or with by -1 takes it out.
+func (c *shortCounts) add(keys []int, classic bool, by int) {
+	for _, key := range keys {
+		c[key][0] += uint32(by)
+		if classic {
+			c[key][1] += uint32(by)
+		}
+	}
+}

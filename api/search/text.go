@@ -1,0 +1,152 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Normalise makes texts comparable: NFKC, full case folding, without code points that Unicode calls default ignorable (zero-width
+// characters, bidirectional controls, variation selectors, fillers: nobody sees or types them, and "U\u200bSDC" must not hide from who searches
+// USDC), and no white space around. It is Unicode's NFKC_Casefold, trimmed. Folding can leave NFKC (U+0345 folds to a
+// letter that recomposes) and so can removing, hence the second pass.
+func Normalise(text string) string {
+	if isASCII(text) {
+		return strings.TrimSpace(strings.ToLower(text))
+	}
+	text = strings.ToValidUTF8(text, string(utf8.RuneError))
+	folded := strings.Map(foldRune, cases.Fold().String(norm.NFKC.String(text)))
+	return strings.TrimSpace(norm.NFKC.String(folded))
+}
+
+// foldRune is what is left to do after folding; -1 removes.
+func foldRune(r rune) rune {
+	if r >= 0xAD && isIgnorable(r) {
+		return -1
+	}
+	return foldCherokee(r)
+}
+
+// isIgnorable is Default_Ignorable_Code_Point as https://www.unicode.org/reports/tr44/ derives it.
+func isIgnorable(r rune) bool {
+	switch {
+	case unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
+		return true
+	case r >= 0xFFF9 && r <= 0xFFFB, r >= 0x13430 && r <= 0x13440: // interlinear annotation, Egyptian format controls
+		return false
+	}
+	return unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+}
+
+// foldCherokee maps small Cherokee letters to capital ones, as Unicode's CaseFolding.txt does and no other script: golang.org/x/text
+// exchanges the two, so that a letter would not match itself in the other case.
+func foldCherokee(r rune) rune {
+	switch {
+	case r >= 0xAB70 && r <= 0xABBF:
+		return r - 0xAB70 + 0x13A0
+	case r >= 0x13F8 && r <= 0x13FD:
+		return r - 8
+	}
+	return r
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// gram is three runes, 21 bits each.
+type gram uint64
+
+// grams is the sorted set of trigrams as PostgreSQL's pg_trgm forms it: each run of letters and digits is a word, padded with two blanks in
+// front and one behind.
+// https://www.postgresql.org/docs/15/pgtrgm.html#PGTRGM-CONCEPTS
+func grams(text string) []gram { return slices.Clip(appendGrams(nil, text)) }
+
+// appendGrams appends grams(text).
+func appendGrams(set []gram, text string) []gram {
+	from := len(set)
+	window, inWord := gram(0), false
+	for _, r := range text {
+		switch {
+		case isWordRune(r):
+			if !inWord {
+				window, inWord = gram(' ')<<21|gram(' '), true
+			}
+			window = (window<<21 | gram(r)) & (1<<63 - 1)
+			set = append(set, window)
+		case inWord:
+			window, inWord = (window<<21|gram(' '))&(1<<63-1), false
+			set = append(set, window)
+		}
+	}
+	if inWord {
+		set = append(set, (window<<21|gram(' '))&(1<<63-1))
+	}
+	slices.Sort(set[from:])
+	return set[:from+len(slices.Compact(set[from:]))]
+}
+
+// isWordRune says that a rune is part of a word: letters, digits, and marks upon them.
+func isWordRune(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z'
+	}
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+}
+
+// maskOf is a set of trigrams in 64 bits: a bit that is not set proves a trigram absent.
+func maskOf(set []gram) uint64 {
+	var mask uint64
+	for _, g := range set {
+		mask |= g.bit()
+	}
+	return mask
+}
+
+func (g gram) bit() uint64 {
+	return 1 << (uint64(g) * 0x9E3779B97F4A7C15 >> 58)
+}
+
+// similarity is the size of the intersection over the size of the union; 0 when both are empty.
+func similarity(a, b []gram) float64 {
+	shared, i, j := 0, 0, 0
+	for i < len(a) && j < len(b) {
+		switch {
+		case a[i] == b[j]:
+			shared++
+			i++
+			j++
+		case a[i] < b[j]:
+			i++
+		default:
+			j++
+		}
+	}
+	if shared == 0 {
+		return 0
+	}
+	return float64(shared) / float64(len(a)+len(b)-shared)
+}
+
+// oneEdit says that inserting, deleting or replacing exactly one rune turns a into b.
+func oneEdit(a, b string) bool {
+	for a != "" && b != "" {
+		ra, na := utf8.DecodeRuneInString(a)
+		rb, nb := utf8.DecodeRuneInString(b)
+		if ra != rb {
+			return a[na:] == b[nb:] || a[na:] == b || a == b[nb:]
+		}
+		a, b = a[na:], b[nb:]
+	}
+	rest := a + b
+	return rest != "" && utf8.RuneCountInString(rest) == 1
+}

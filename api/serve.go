@@ -1,0 +1,106 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/mintlake/mintlake/api/limits"
+)
+
+// taker is *limits.Limiter or *limits.Shared.
+type taker interface {
+	Take(client string, now time.Time, windows ...int) limits.Decision
+}
+
+// buildLimits makes the windows: this node's own, and what it shares with others in front of them.
+func (s *Server) buildLimits() (err error) {
+	cfg := &s.cfg.RateLimits
+	if s.proxies, err = limits.ParseProxies(s.cfg.TrustedProxies); err != nil || !cfg.Enabled {
+		return err //nolint:wrapcheck // the caller wraps
+	}
+	if s.local, err = limits.New(cfg.rules(), cfg.MaxClients); err != nil {
+		return err //nolint:wrapcheck // the caller wraps
+	}
+	s.limiter = s.local
+	if cfg.SharedURL == "" {
+		return nil
+	}
+	s.shared, err = limits.NewShared(limits.SharedConfig{URL: cfg.SharedURL, Timeout: cfg.SharedTimeout, Retry: cfg.SharedRetry},
+		limits.SharedDeps{Local: s.local, Logger: s.deps.Logger, Registerer: s.deps.Registerer})
+	s.limiter = s.shared
+	return err //nolint:wrapcheck // the caller wraps
+}
+
+func (s *Server) newListener(bound net.Listener) *listener {
+	l := newListener(bound, listenerConfig{
+		most: s.cfg.MaxConnections, perClient: s.cfg.MaxConnectionsPerClient, proxies: s.proxies, readTimeout: s.cfg.ReadTimeout,
+		refused: func(reason string) { s.metrics.refused.WithLabelValues(reason).Inc() },
+		evicted: func(count int) { s.metrics.evicted.Add(float64(count)) },
+	})
+	s.listener.Store(l)
+	return l
+}
+
+// serve answers requests until ctx ends. Then /readyz says no for DrainTime while everything is still answered, so that load balancers turn away
+// first; then no connection is taken any more and requests under way get their grace. It ends early when failed does.
+func (s *Server) serve(ctx, failed context.Context, l *listener) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.app.Listener(l) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve: %w", err)
+	case <-failed.Done():
+	case <-ctx.Done():
+		if err := s.drain(failed, ended); err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
+	}
+	_ = l.Close()
+	l.closeQuiet()
+	if err := s.app.ShutdownWithTimeout(s.cfg.ShutdownGrace); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		s.deps.Logger.Warn("api did not stop cleanly", "err", err)
+	}
+	return nil
+}
+
+func (s *Server) drain(failed context.Context, ended <-chan error) error {
+	s.draining.Store(true)
+	if s.cfg.DrainTime <= 0 {
+		return nil
+	}
+	s.deps.Logger.Info("api drains", "seconds", s.cfg.DrainTime.Seconds())
+	select {
+	case <-time.After(s.cfg.DrainTime):
+	case <-failed.Done():
+	case err := <-ended:
+		return err
+	}
+	return nil
+}
+
+// sweep forgets idle clients each minute.
+func (s *Server) sweep(ctx context.Context) error {
+	ticker := time.NewTicker(limitWindow)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			if s.local != nil {
+				s.local.Sweep(s.deps.Now())
+			}
+		}
+	}
+}
+
+// share keeps in touch with Redis, where the windows are shared.
+func (s *Server) share(ctx context.Context) error {
+	if s.shared == nil {
+		return nil
+	}
+	return s.shared.Run(ctx) //nolint:wrapcheck // the caller wraps
+}

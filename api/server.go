@@ -1,0 +1,230 @@
+// Package api is the public token API: search, lookup, batch and images, and what operators ask an API node.
+//
+// In: HTTP requests; the registry through package replica. Out: the responses of schemas/openapi/openapi.yaml; requests for enrichment.
+// Guarantees: answers come from memory, so neither ClickHouse nor Kafka being away stops them; history alone is ClickHouse's. Every response that is no success has the
+// body {statusCode, error, message}. Any number of nodes run side by side.
+//
+// One file is one route. route.go runs what all routes share: recovery, CORS, rate limits, metrics.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/api/evidence"
+	"github.com/mintlake/mintlake/api/feed"
+	"github.com/mintlake/mintlake/api/history"
+	"github.com/mintlake/mintlake/api/limits"
+	"github.com/mintlake/mintlake/api/logos"
+	"github.com/mintlake/mintlake/api/market"
+	"github.com/mintlake/mintlake/api/replica"
+	"github.com/mintlake/mintlake/api/requests"
+	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/api/status"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas/openapi"
+)
+
+// readBufferSize bounds the request line and headers, so a query too.
+const readBufferSize = 16 << 10
+
+// Deps are the collaborators.
+type Deps struct {
+	// Offsets is *kafka.Admin.
+	Offsets replica.Offsets
+	// OpenTail makes a *kafka.Tailer.
+	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (replica.Tailer, error)
+	// Producer is *kafka.Producer.
+	Producer requests.Producer
+	// Snapshot is replica.NewClickHouse, or nil: then the registry is folded from the topics.
+	Snapshot replica.Snapshot
+	// History is history.NewClickHouse, or nil: then whatever asks for history is answered 503.
+	History history.Reader
+	// Images fetches logos into ImageStore; both nil: every logo is the fallback.
+	Images     logos.Loader
+	ImageStore logos.Store
+	// Market is market.NewClickHouse, or nil: then there are no daily volumes, and candles and pools are answered 503.
+	Market market.Reader
+	// Explorer serves the pages for people at / and under /explorer/; nil: there are none.
+	Explorer http.Handler
+	// Logger and Registerer may be nil.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	// Now is the wall clock of rate limits and freshness. Default time.Now.
+	Now func() time.Time
+}
+
+// Server is an API node.
+type Server struct {
+	cfg      Config
+	deps     Deps
+	app      *fiber.App
+	metrics  *metrics
+	replica  *replica.Replica
+	requests *requests.Queue
+	evidence *evidence.Index
+	feed     *feed.Feed
+	logos    *logos.Service // nil without images
+	status   *status.Collector
+	history  *history.History // nil when there is no reader
+	limiter  taker            // nil when limits are off
+	local    *limits.Limiter  // this node's own windows; nil when limits are off
+	shared   *limits.Shared   // nil when the windows are this node's alone
+	proxies  limits.Proxies
+	routes   []*route
+	openapi  []byte
+	docs     []byte
+	codings  []*coding
+	rows     *rowCache
+	bodies   sync.Pool // of *pooledBody
+	draining atomic.Bool
+	listener atomic.Pointer[listener]
+
+	historyLog sampler
+
+	bound chan struct{}
+	once  sync.Once
+	addr  string
+}
+
+// New checks configuration and collaborators and registers the metrics. It does no I/O.
+func New(cfg Config, deps Deps) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	s := &Server{cfg: cfg, deps: deps, bound: make(chan struct{}), codings: newCodings(), rows: newRowCache()}
+	if err := s.build(); err != nil {
+		return nil, err
+	}
+	s.app = fiber.New(fiber.Config{
+		AppName: "mintlake", DisableStartupMessage: true, Immutable: true, CaseSensitive: true,
+		JSONEncoder: encodeJSON, DisablePreParseMultipartForm: true, // nothing takes forms; parsing them writes files
+		BodyLimit: cfg.BodyLimit, Concurrency: cfg.MaxConnections + cfg.MaxConnections/8 + 1024, // those that the listener has closed take a moment to end
+		ReadBufferSize: readBufferSize,
+		ReadTimeout:    cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout,
+		ErrorHandler: s.handleServerError,
+	})
+	s.addRoutes()
+	return s, nil
+}
+
+func (s *Server) build() (err error) {
+	if s.metrics, err = newMetrics(s.deps.Registerer, s); err != nil {
+		return err
+	}
+	if s.requests, err = requests.New(s.cfg.requests(), requests.Deps{
+		Producer: s.deps.Producer, Logger: s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now,
+	}); err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	if err = s.buildListeners(); err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	if err = s.buildLogos(); err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	if s.replica, err = replica.New(s.cfg.replica(), replica.Deps{
+		Snapshot: s.deps.Snapshot, Offsets: s.deps.Offsets, OpenTail: s.deps.OpenTail, Index: search.NewInverted(), NotAMint: s.requests.NotAMint,
+		Listeners: []replica.Listener{s.rows, s.evidence, s.feed, s.requests},
+		Logger:    s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now,
+	}); err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	if s.status, err = status.New(s.replica, s.deps.Offsets, s.deps.Logger, s.deps.Registerer); err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	if s.deps.History != nil {
+		s.history = history.New(s.deps.History)
+	}
+	if err = s.buildLimits(); err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	if s.openapi, err = openapi.JSON(); err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	s.docs, err = renderDocs(s.openapi)
+	return err
+}
+
+// Run listens, loads the registry and serves until ctx ends; then it returns nil. A taken port is a one-line error.
+func (s *Server) Run(ctx context.Context) error {
+	bound, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("api: address %s is taken: stop what listens there, or choose another with --api-addr (HOST:0 takes a free port)", s.cfg.Addr)
+	}
+	if err != nil {
+		return fmt.Errorf("api: listen: %w", err)
+	}
+	s.once.Do(func() {
+		s.addr = bound.Addr().String()
+		close(s.bound)
+	})
+	s.deps.Logger.Info("api listens", "addr", s.addr)
+	// What serves must outlive what stops: the copy stays fresh until the last request is answered.
+	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	group, inner := errgroup.WithContext(inner)
+	group.Go(func() error {
+		defer stop()
+		return s.serve(ctx, inner, s.newListener(bound))
+	})
+	for _, run := range []func(context.Context) error{s.replica.Run, s.requests.Run, s.status.Run, s.sweep, s.share, s.failures().Run, s.runLogos, s.runVolumes} {
+		group.Go(func() error { return run(inner) })
+	}
+	group.Go(func() error {
+		defer s.requests.EndWaits()
+		return s.feed.Run(ctx) // streams would hold the node up
+	})
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	return nil
+}
+
+// runVolumes keeps the daily volumes of the copy fresh.
+func (s *Server) runVolumes(ctx context.Context) error {
+	if s.deps.Market == nil {
+		return nil
+	}
+	poller := &market.Poller{
+		Reader: s.deps.Market, Ranking: market.Ranking(s.cfg.Ranking), Set: s.replica.SetVolumes, Ready: s.replica.Ready, Logger: s.deps.Logger,
+	}
+	return poller.Run(ctx)
+}
+
+// Addr is the address that Run listens on, with the real port; empty before Bound.
+func (s *Server) Addr() string {
+	select {
+	case <-s.bound:
+		return s.addr
+	default:
+		return ""
+	}
+}
+
+// Bound is closed when Run listens.
+func (s *Server) Bound() <-chan struct{} { return s.bound }
+
+// Ready says that the registry is loaded and answers are whole; it is what GET /readyz says.
+func (s *Server) Ready() bool { return s.replica.Ready() }
+
+// Status is the document of GET /status.
+func (s *Server) Status(ctx context.Context) status.Document { return s.status.Get(ctx) }

@@ -1,0 +1,91 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mintlake/mintlake/api/replica"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+var errLoading = errors.New("not ready")
+
+type offsets = map[kafka.TopicPartition]int64
+
+// pipeline measures the lags and returns the topics' ends. The order of the reads is what makes 0 true:
+//
+//	(1) the source's report, with how far the slot topic was read for it (before, the caller's)
+//	(2) what enrich has committed: its results were written before, so (3) counts them
+//	(3) the ends of all topics
+//	(4) what the projector has committed, and how far the copy is
+//
+// Had (2) come after (3), an enrichment written in between would be missed. Ends that are read before the readers' offsets can only make
+// a lag smaller by what was finished in between, which is finished.
+func (c *Collector) pipeline(ctx context.Context, before replica.View) (Pipeline, offsets, error) {
+	p := Pipeline{Topics: map[string]Topic{}, MeasuredAtMS: c.now().UnixMilli()}
+	fail := func(what string, err error) (Pipeline, offsets, error) {
+		p.Error = &what // what a user may read; the rest is for the log
+		return p, nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if !c.copy.Ready() {
+		return fail("the copy of the registry is still loading", errLoading)
+	}
+	enrich, err := c.offsets.CommittedOffsets(ctx, schemas.GroupEnrich, enrichTopics)
+	if err != nil {
+		return fail("the enrichment group's offsets cannot be read", err)
+	}
+	ends, err := c.offsets.EndOffsets(ctx, allTopics)
+	if err != nil {
+		return fail("the topics' ends cannot be read", err)
+	}
+	projector, err := c.offsets.CommittedOffsets(ctx, schemas.GroupProjector, projectorTopics)
+	if err != nil {
+		return fail("the projector group's offsets cannot be read", err)
+	}
+	swaps, err := c.offsets.CommittedOffsets(ctx, schemas.GroupSwaps, swapTopics)
+	if err != nil {
+		return fail("the swap group's offsets cannot be read", err)
+	}
+	maps.Copy(projector, swaps)
+	if now := c.now(); c.starts == nil || now.Sub(c.startsRead) > startsMaxAge {
+		if c.starts, err = c.offsets.StartOffsets(ctx, allTopics); err != nil {
+			return fail("the topics' starts cannot be read", err)
+		}
+		c.startsRead = now
+	}
+	applied := c.copy.Applied()
+	for tp, offset := range before.Applied {
+		if tp.Topic == schemas.TopicSlots {
+			applied[tp] = min(applied[tp], offset) // a later report was not looked at
+		}
+	}
+	p.add(ends, c.starts, projector, enrich, applied)
+	return p, ends, nil
+}
+
+// add sums up the lags of all partitions. Records below a partition's start have expired: nobody will read them.
+func (p *Pipeline) add(ends, starts, projector, enrich, api offsets) {
+	var total, projectorLag, enrichLag, apiLag int64
+	for tp, end := range ends {
+		topic := p.Topics[tp.Topic]
+		topic.Records += max(end-starts[tp], 0)
+		lag := func(reads []string, at offsets) int64 {
+			if !slices.Contains(reads, tp.Topic) {
+				return 0
+			}
+			return max(end-max(at[tp], starts[tp]), 0)
+		}
+		a, b, c := lag(projectorTopics, projector)+lag(swapTopics, projector), lag(enrichTopics, enrich), lag(apiTopics, api)
+		topic.ProjectorLag += a
+		topic.EnrichLag += b
+		topic.APILag += c
+		topic.LagRecords += max(a, b, c)
+		p.Topics[tp.Topic] = topic
+		total, projectorLag, enrichLag, apiLag = total+max(a, b, c), projectorLag+a, enrichLag+b, apiLag+c
+	}
+	p.LagRecords, p.ProjectorLag, p.EnrichLag, p.APILag = &total, &projectorLag, &enrichLag, &apiLag
+}

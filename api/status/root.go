@@ -1,0 +1,61 @@
+package status
+
+import (
+	"github.com/mintlake/mintlake/api/replica"
+	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// seal is a slot whose root is due as soon as the copy has applied what the topics held when the slot was known to be complete.
+type seal struct {
+	slot uint64
+	done bool
+	ends offsets
+}
+
+// advanceRoot moves the copy's root on. The ends must have been read after the view: then every fact of the view's slots lies below them.
+func (c *Collector) advanceRoot(view replica.View, ends offsets) {
+	if c.due != nil && reached(c.copy.Applied(), c.due.ends) {
+		c.copy.Seal(c.due.slot, c.due.done)
+		c.sealed, c.due = *c.due, nil
+	}
+	if c.due != nil || ends == nil {
+		return
+	}
+	next := seal{slot: view.Coverage.ToSlot / root.SealEvery * root.SealEvery, ends: ends}
+	if view.Source.GetDone() {
+		next.slot, next.done = max(view.Source.GetSlot(), view.Coverage.ToSlot), true
+	}
+	if next.slot < view.Coverage.FromSlot {
+		return // a slot before the first one known has nothing to say
+	}
+	if next.slot > c.sealed.slot || next.done && !same(next.ends, c.sealed.ends) {
+		c.due = &next
+	}
+}
+
+// rootTopics carry what the root is made of.
+var rootTopics = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments}
+
+func reached(applied, ends offsets) bool {
+	for tp, end := range ends {
+		for _, topic := range rootTopics {
+			if tp.Topic == topic && applied[tp] < end {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// same says that nothing the root is made of came in between.
+func same(a, b offsets) bool { return reached(a, b) && reached(b, a) }
+
+func (c *Collector) root() Root {
+	current, known := c.copy.Root()
+	if !known {
+		return Root{}
+	}
+	hash := current.Hash.String()
+	return Root{Slot: current.Slot, Hash: &hash}
+}

@@ -1,0 +1,275 @@
+// Package status says how far the whole pipeline is.
+//
+// In: the API's copy, consumer groups' offsets, topics' ends. Out: the document of GET /status. Guarantees: a document is one
+// consistent unit: what the source says of itself is read before the lags, in the order in which records travel, so that
+// `done: true` with `lag_records: 0` means that everything the source has is visible in ClickHouse and in this API node.
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/api/replica"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/registry/coverage"
+	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+const (
+	// interval is how often the document is made anew.
+	interval = 250 * time.Millisecond
+	// maxAge is the age from which a reader waits for a new one.
+	maxAge = 2 * interval
+	// timeout bounds the making of one: Kafka may be away.
+	timeout = time.Second
+	// startsMaxAge is how long the topics' first offsets are taken as they were: they move only by retention.
+	startsMaxAge = 10 * time.Second
+)
+
+// Copy is the API's copy of the registry.
+type Copy interface {
+	View() replica.View
+	Applied() map[kafka.TopicPartition]int64
+	Freshness() replica.Freshness
+	Tokens() int
+	Ready() bool
+	// Seal moves the root to a slot of which everything is applied; done: to the highest slot applied.
+	Seal(slot uint64, done bool)
+	// Root is false until there is one.
+	Root() (root.Root, bool)
+}
+
+// Offsets is what replica.Offsets is.
+type Offsets = replica.Offsets
+
+// Document is the body of GET /status.
+type Document struct {
+	Ready     bool              `json:"ready"`
+	Source    Source            `json:"source"`
+	Pipeline  Pipeline          `json:"pipeline"`
+	Registry  Registry          `json:"registry"`
+	Coverage  Coverage          `json:"coverage"`
+	Freshness replica.Freshness `json:"freshness"`
+	Root      Root              `json:"root"`
+	// Kafka and ClickHouse say whether what the node reads from is there; searches, lookups and batches go on without. ClickHouse is nil on a node that has none.
+	Kafka      Health  `json:"kafka"`
+	ClickHouse *Health `json:"clickhouse"`
+}
+
+// Source is what ingest says of itself.
+type Source struct {
+	// Kind is nil until the source has reported.
+	Kind *string `json:"kind"`
+	// Done: everything the source has was ingested; only a finite source is ever done.
+	Done         bool     `json:"done"`
+	Slot         uint64   `json:"slot"`
+	Blocks       uint64   `json:"blocks"`
+	Transactions uint64   `json:"transactions"`
+	TokenEvents  uint64   `json:"token_events"`
+	FailedInputs uint64   `json:"failed_inputs"`
+	Failures     []string `json:"failures"`
+	ReportedAtMS int64    `json:"reported_at_ms"`
+}
+
+// Pipeline counts the records that some reader has yet to finish. The lags are nil, and Error says why, when they cannot be known.
+type Pipeline struct {
+	// LagRecords is 0 only when everything ingested is visible in ClickHouse and in this API node, and no enrichment request waits. A record that
+	// several readers have yet to finish counts once.
+	LagRecords   *int64           `json:"lag_records"`
+	ProjectorLag *int64           `json:"projector_lag"`
+	EnrichLag    *int64           `json:"enrich_lag"`
+	APILag       *int64           `json:"api_lag"`
+	Topics       map[string]Topic `json:"topics"`
+	Error        *string          `json:"error"`
+	MeasuredAtMS int64            `json:"measured_at_ms"`
+}
+
+// Topic is the share of one topic in the pipeline's figures. A reader that does not read the topic has lag 0.
+type Topic struct {
+	Records      int64 `json:"records"`
+	LagRecords   int64 `json:"lag_records"`
+	ProjectorLag int64 `json:"projector_lag"`
+	EnrichLag    int64 `json:"enrich_lag"`
+	APILag       int64 `json:"api_lag"`
+}
+
+// Coverage says which slots' blocks have been ingested whole. From and To are nil until one is.
+type Coverage struct {
+	From *uint64 `json:"from_slot"`
+	To   *uint64 `json:"to_slot"`
+	// CompleteTo is the highest slot up to which nothing is missing.
+	CompleteTo *uint64 `json:"complete_to_slot"`
+	// Gaps ascend; at most maxGaps are listed, GapCount counts all.
+	Gaps     []coverage.Gap `json:"gaps"`
+	GapCount int            `json:"gap_count"`
+}
+
+// maxGaps bounds the document.
+const maxGaps = 100
+
+// Registry counts the members of the registry in this API node's copy.
+type Registry struct {
+	Tokens int `json:"tokens"`
+}
+
+// Root is the registry's hash at a slot.
+type Root struct {
+	Slot uint64 `json:"slot"`
+	// Hash is base58; nil while the copy is loading. docs/registry-root.md says what it covers.
+	Hash *string `json:"hash"`
+}
+
+// Collector keeps the latest document.
+type Collector struct {
+	copy    Copy
+	offsets Offsets
+	logger  *slog.Logger
+	now     func() time.Time
+	lag     *prometheus.GaugeVec
+
+	making     sync.Mutex // held while a document is made
+	due        *seal
+	sealed     seal
+	starts     map[kafka.TopicPartition]int64
+	startsRead time.Time
+
+	mu     sync.Mutex
+	latest Document
+	madeAt time.Time
+	failed bool
+	kafka  Health
+
+	clickhouse probe
+}
+
+// New registers the metrics. Logger and registerer may be nil.
+func New(c Copy, offsets Offsets, logger *slog.Logger, registerer prometheus.Registerer) (*Collector, error) {
+	if c == nil || offsets == nil {
+		return nil, errors.New("status: copy and offsets are required")
+	}
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	lag := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "mintlake_api_pipeline_lag_records", Help: "Records that a reader has yet to finish; -1 when that cannot be known. Reader any counts each record once.",
+	}, []string{"reader"})
+	if registerer != nil {
+		if err := registerer.Register(lag); err != nil {
+			return nil, fmt.Errorf("status: register metrics: %w", err)
+		}
+	}
+	return &Collector{copy: c, offsets: offsets, logger: logger, now: time.Now, lag: lag}, nil
+}
+
+// Run makes documents until ctx ends.
+func (c *Collector) Run(ctx context.Context) error {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		c.making.Lock()
+		c.make(ctx)
+		c.making.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// Get returns the latest document, waiting for a new one, about a second at most, when it is older than half a second.
+func (c *Collector) Get(ctx context.Context) Document {
+	if document, age := c.peek(); age < maxAge {
+		return document
+	}
+	c.making.Lock()
+	defer c.making.Unlock()
+	if document, age := c.peek(); age < maxAge {
+		return document // made while we waited
+	}
+	c.make(ctx)
+	document, _ := c.peek()
+	return document
+}
+
+func (c *Collector) peek() (Document, time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.latest, c.now().Sub(c.madeAt)
+}
+
+// make replaces the latest document.
+func (c *Collector) make(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	before := c.copy.View()
+	pipeline, ends, err := c.pipeline(ctx, before)
+	if c.copy.Ready() {
+		c.advanceRoot(before, ends)
+	}
+	document := Document{
+		Ready: c.copy.Ready(), Source: sourceOf(before), Pipeline: pipeline, Registry: Registry{c.copy.Tokens()},
+		Coverage: coverageOf(before.Coverage), Freshness: c.copy.Freshness(), Root: c.root(),
+	}
+	if err != nil && context.Cause(ctx) == context.Canceled { //nolint:errorlint // the sentinel itself
+		return // the node stops
+	}
+	c.observe(&pipeline)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !errors.Is(err, errLoading) {
+		c.kafka.see(c.now(), err == nil, pipeline.Error)
+	}
+	document.Kafka = c.kafka
+	if (err != nil) != c.failed && document.Ready {
+		c.logger.Info("pipeline lag", "known", err == nil, "err", err)
+		c.failed = err != nil
+	}
+	c.latest, c.madeAt = document, c.now()
+}
+
+func (c *Collector) observe(p *Pipeline) {
+	for reader, lag := range map[string]*int64{"any": p.LagRecords, "projector": p.ProjectorLag, "enrich": p.EnrichLag, "api": p.APILag} {
+		value := -1.0
+		if lag != nil {
+			value = float64(*lag)
+		}
+		c.lag.WithLabelValues(reader).Set(value)
+	}
+}
+
+func coverageOf(c coverage.Coverage) Coverage {
+	if c.FromSlot == 0 && c.ToSlot == 0 {
+		return Coverage{Gaps: []coverage.Gap{}}
+	}
+	to := c.CompleteTo()
+	return Coverage{From: &c.FromSlot, To: &c.ToSlot, CompleteTo: &to, Gaps: c.Gaps[:min(len(c.Gaps), maxGaps)], GapCount: len(c.Gaps)}
+}
+
+func sourceOf(view replica.View) Source {
+	s := Source{Failures: []string{}}
+	if view.Source == nil {
+		return s
+	}
+	kind := view.Source.GetKind()
+	s.Kind, s.Done, s.Slot, s.Blocks = &kind, view.Source.GetDone(), view.Source.GetSlot(), view.Source.GetBlocks()
+	s.Transactions, s.TokenEvents = view.Source.GetTransactions(), view.Source.GetTokenEvents()
+	s.FailedInputs, s.ReportedAtMS = view.Source.GetFailedInputs(), view.Source.GetReportedAtMs()
+	s.Failures = append(s.Failures, view.Source.GetFailures()...)
+	return s
+}
+
+var (
+	projectorTopics = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
+	swapTopics      = []string{schemas.TopicSwaps, schemas.TopicPools}
+	enrichTopics    = []string{schemas.TopicEnrichmentRequests}
+	apiTopics       = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
+	allTopics       = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots, schemas.TopicEnrichmentRequests, schemas.TopicSwaps, schemas.TopicPools}
+)
