@@ -1,0 +1,204 @@
+// Package jsonrpc is the public JSON-RPC endpoint: it checks a caller's key and forwards calls to JSON-RPC servers of the chain.
+//
+// In: POST / with a JSON-RPC 2.0 call or batch; the key in the query (apiKey) or in the header X-API-KEY.
+// Out: the upstream's answer, streamed; or a JSON-RPC error with a fitting HTTP status.
+// Guarantees: what goes upstream is made anew from what was checked, so neither a key nor any header or unknown member of the
+// client's request travels on. Bodies, batches, time, connections and calls in flight are bounded. A call that fails at one upstream is tried at
+// the others, but for methods where twice is not the same as once. Neither keys nor upstream URLs are logged or told.
+//
+// It is made on net/http and not on fiber, the project's HTTP library, for two reasons: an answer can be hundreds of megabytes
+// (getProgramAccounts), and is to flow through without being held; and a client that hangs up must end the call at the upstream, for which
+// fasthttp has no signal.
+package jsonrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/net/netutil"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/listen"
+)
+
+// Config of the endpoint. Zero values take the defaults named at each field.
+type Config struct {
+	// Addr to listen on, host:port; port 0 takes a free one. Required.
+	Addr string
+	// Upstreams are http(s) URLs of JSON-RPC servers, the preferred one first. Without any, every call is answered with an error that
+	// says what to set.
+	Upstreams []string
+	// AllowedOrigins are the web origins (https://host) whose pages may call; "*" is any. Default none: keys belong on servers.
+	AllowedOrigins []string
+	// MaxBodyBytes bounds a request body. Default 256 KiB.
+	MaxBodyBytes int64
+	// MaxBatch bounds the calls of one batch. Default 100.
+	MaxBatch int
+	// MaxConcurrent bounds the requests in flight; one more is refused with 503. Default 512.
+	MaxConcurrent int
+	// MaxConnections bounds open client connections; one more waits. Default 4096.
+	MaxConnections int
+	// MaxAnswerBytes bounds an upstream's answer. Default 1 GiB.
+	MaxAnswerBytes int64
+	// AttemptTimeout is how long one upstream may take to begin its answer. Default 15 s.
+	AttemptTimeout time.Duration
+	// Timeout bounds a request as a whole, the answer's transfer included. Default 60 s.
+	Timeout time.Duration
+	// ProbeInterval is how often an upstream in trouble is asked whether it is well again. Default 5 s.
+	ProbeInterval time.Duration
+	// StopTimeout is how long requests in flight may take once the endpoint is told to stop. Default 10 s.
+	StopTimeout time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	duration := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	duration(&c.AttemptTimeout, 15*time.Second)
+	duration(&c.Timeout, 60*time.Second)
+	duration(&c.ProbeInterval, 5*time.Second)
+	duration(&c.StopTimeout, 10*time.Second)
+	number := func(n *int, v int) {
+		if *n <= 0 {
+			*n = v
+		}
+	}
+	number(&c.MaxBatch, 100)
+	number(&c.MaxConcurrent, 512)
+	number(&c.MaxConnections, 4096)
+	if c.MaxBodyBytes <= 0 {
+		c.MaxBodyBytes = 256 << 10
+	}
+	if c.MaxAnswerBytes <= 0 {
+		c.MaxAnswerBytes = 1 << 30
+	}
+	return c
+}
+
+// Deps are the collaborators.
+type Deps struct {
+	// Keys are the valid keys; product rpc counts. Required; an empty store opens the endpoint on loopback (see keys.NewGate).
+	Keys keys.Store
+	// Transport reaches the upstreams. Default: a pool of connections of its own.
+	Transport http.RoundTripper
+	// Logger and Registerer may be nil.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Gateway is the endpoint.
+type Gateway struct {
+	cfg     Config
+	gate    *keys.Gate
+	pool    *pool
+	client  http.Client
+	slots   chan struct{}
+	origins map[string]bool
+	log     *slog.Logger
+	metrics *metrics
+	ready   chan struct{}
+	addr    net.Addr
+}
+
+// New checks the configuration and registers the metrics; it does no I/O.
+func New(cfg Config, deps Deps) (*Gateway, error) {
+	cfg = cfg.withDefaults()
+	if deps.Keys == nil {
+		return nil, errors.New("rpc gateway: a key store is required")
+	}
+	gate, err := keys.NewGate(deps.Keys, keys.RPC, cfg.Addr, "--rpc-keys")
+	if err != nil {
+		return nil, fmt.Errorf("rpc gateway: %w", err)
+	}
+	p, err := newPool(cfg.Upstreams)
+	if err != nil {
+		return nil, fmt.Errorf("rpc gateway: %w", err)
+	}
+	g := &Gateway{
+		cfg: cfg, gate: gate, pool: p, slots: make(chan struct{}, cfg.MaxConcurrent), origins: map[string]bool{},
+		log: deps.Logger, ready: make(chan struct{}),
+	}
+	for _, origin := range cfg.AllowedOrigins {
+		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Host == "" || u.Path != "") {
+			return nil, fmt.Errorf("rpc gateway: allowed origin %q: must be https://host or *", origin)
+		}
+		g.origins[origin] = true
+	}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	g.client = http.Client{
+		Transport: deps.Transport,
+		// A redirect would carry a call, and the upstream's key, to wherever the answer says.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	if deps.Transport == nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.MaxIdleConnsPerHost, transport.MaxIdleConns = cfg.MaxConcurrent, 0
+		g.client.Transport = transport
+	}
+	if g.metrics, err = newMetrics(deps.Registerer, g); err != nil {
+		return nil, fmt.Errorf("rpc gateway: %w", err)
+	}
+	return g, nil
+}
+
+// Addr is the address that it listens on; empty until Ready is closed.
+func (g *Gateway) Addr() string {
+	select {
+	case <-g.ready:
+		return g.addr.String()
+	default:
+		return ""
+	}
+}
+
+// Ready is closed once it accepts connections.
+func (g *Gateway) Ready() <-chan struct{} { return g.ready }
+
+// Run listens and serves until ctx ends, then lets requests in flight finish for StopTimeout. A taken address is an error in one
+// line. Run may be called once.
+func (g *Gateway) Run(ctx context.Context) error {
+	listener, err := listen.TCP(ctx, g.cfg.Addr, "--rpc-addr")
+	if err != nil {
+		return fmt.Errorf("rpc gateway: %w", err)
+	}
+	server := &http.Server{
+		Handler: g, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,
+		WriteTimeout: g.cfg.Timeout + 20*time.Second, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+	}
+	g.addr = listener.Addr()
+	close(g.ready)
+	g.log.Info("rpc gateway listens", "addr", g.Addr(), "upstreams", len(g.pool.upstreams), "open", g.gate.Open())
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { g.probe(ctx); return nil })
+	group.Go(func() error {
+		if err := server.Serve(netutil.LimitListener(listener, g.cfg.MaxConnections)); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("rpc gateway: serve: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.StopTimeout)
+		defer cancel()
+		if err := server.Shutdown(grace); err != nil {
+			_ = server.Close()
+		}
+		return nil
+	})
+	err = group.Wait()
+	g.client.CloseIdleConnections()
+	return err
+}

@@ -1,0 +1,80 @@
+package jsonrpc
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// methods are the names that the metric calls_total knows; what else clients ask for counts as "other", so that they cannot make labels.
+// From solana.com/docs/rpc/http, deprecated methods included where nodes still answer them.
+const methods = `getAccountInfo getBalance getBlock getBlockCommitment getBlockHeight getBlockProduction getBlockTime getBlocks
+getBlocksWithLimit getClusterNodes getEpochInfo getEpochSchedule getFeeForMessage getFirstAvailableBlock getGenesisHash getHealth
+getHighestSnapshotSlot getIdentity getInflationGovernor getInflationRate getInflationReward getLargestAccounts getLatestBlockhash
+getLeaderSchedule getMaxRetransmitSlot getMaxShredInsertSlot getMinimumBalanceForRentExemption getMultipleAccounts getProgramAccounts
+getRecentPerformanceSamples getRecentPrioritizationFees getSignatureStatuses getSignaturesForAddress getSlot getSlotLeader getSlotLeaders
+getStakeMinimumDelegation getSupply getTokenAccountBalance getTokenAccountsByDelegate getTokenAccountsByOwner getTokenLargestAccounts
+getTokenSupply getTransaction getTransactionCount getVersion getVoteAccounts isBlockhashValid minimumLedgerSlot requestAirdrop
+sendTransaction simulateTransaction`
+
+type metrics struct {
+	known          map[string]bool
+	requests       *prometheus.CounterVec
+	requestSeconds prometheus.Histogram
+	calls          *prometheus.CounterVec
+	attempts       *prometheus.CounterVec
+	attemptSeconds *prometheus.HistogramVec
+	answerBytes    prometheus.Counter
+}
+
+var secondsBuckets = []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+
+func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) {
+	m := &metrics{
+		known: map[string]bool{},
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_gateway_rpc_requests_total", Help: "HTTP requests to the JSON-RPC endpoint, by outcome.",
+		}, []string{"outcome"}),
+		requestSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "mintlake_gateway_rpc_request_seconds", Help: "Time of a POST, its answer's transfer included.", Buckets: secondsBuckets,
+		}),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_gateway_rpc_calls_total", Help: "JSON-RPC calls, those in batches one by one, by method.",
+		}, []string{"method"}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_gateway_rpc_upstream_attempts_total", Help: "Attempts at an upstream, by outcome.",
+		}, []string{"upstream", "outcome"}),
+		attemptSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "mintlake_gateway_rpc_upstream_seconds", Help: "Time until an upstream's answer began.", Buckets: secondsBuckets,
+		}, []string{"upstream"}),
+		answerBytes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_gateway_rpc_answer_bytes_total", Help: "Bytes of upstream answers passed on.",
+		}),
+	}
+	for _, name := range strings.Fields(methods) {
+		m.known[name] = true
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	inFlight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_gateway_rpc_in_flight", Help: "Requests that wait for an upstream or are being answered.",
+	}, func() float64 { return float64(len(g.slots)) })
+	well := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_gateway_rpc_upstreams_well", Help: "Upstreams that answered when last asked.",
+	}, func() float64 { return float64(g.pool.wellCount()) })
+	for _, c := range []prometheus.Collector{m.requests, m.requestSeconds, m.calls, m.attempts, m.attemptSeconds, m.answerBytes, inFlight, well} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) countCall(method string) {
+	if !m.known[method] {
+		method = "other"
+	}
+	m.calls.WithLabelValues(method).Inc()
+}

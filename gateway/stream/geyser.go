@@ -1,0 +1,203 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// tokenHeader carries the RPC key, from the specification.
+const tokenHeader = "x-token"
+
+// maxRequestBytes bounds one message of a client; a thousand addresses have 46 KB.
+const maxRequestBytes = 1 << 20
+
+const formGRPC = "grpc"
+
+// geyser is the gRPC form.
+type geyser struct {
+	pb.UnimplementedGeyserServer
+	*Server
+}
+
+func (s *Server) newGRPC() *grpc.Server {
+	server := grpc.NewServer(
+		grpc.MaxRecvMsgSize(maxRequestBytes), grpc.MaxConcurrentStreams(64), grpc.MaxHeaderListSize(16<<10),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			if err := s.admitGRPC(ctx); err != nil {
+				return nil, err
+			}
+			return handle(ctx, req)
+		}),
+		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			if err := s.admitGRPC(stream.Context()); err != nil {
+				return err
+			}
+			return handle(srv, stream)
+		}),
+	)
+	pb.RegisterGeyserServer(server, &geyser{Server: s})
+	return server
+}
+
+func (s *Server) admitGRPC(ctx context.Context) error {
+	presented := ""
+	if md, ok := metadata.FromIncomingContext(ctx); ok {
+		if values := md.Get(tokenHeader); len(values) > 0 {
+			presented = values[0]
+		}
+	}
+	if _, ok := s.gate.Admit(presented); ok {
+		return nil
+	}
+	s.metrics.refused.WithLabelValues(formGRPC, "unauthorized").Inc()
+	if presented == "" {
+		return status.Error(codes.Unauthenticated, "an API key is required in the metadata "+tokenHeader)
+	}
+	return status.Error(codes.Unauthenticated, "the API key is not valid")
+}
+
+// GetVersion implements geyser.Geyser.
+func (g *geyser) GetVersion(context.Context, *pb.GetVersionRequest) (*pb.GetVersionResponse, error) {
+	return &pb.GetVersionResponse{Version: fmt.Sprintf(`{"package":"mintlake","version":%q}`, g.cfg.Version)}, nil
+}
+
+// GetSlot implements geyser.Geyser: the highest slot of a transaction seen since the start, whatever commitment is asked for.
+func (g *geyser) GetSlot(context.Context, *pb.GetSlotRequest) (*pb.GetSlotResponse, error) {
+	slot := g.hub.slot.Load()
+	if slot == 0 {
+		return nil, status.Error(codes.Unavailable, "no transaction has come yet")
+	}
+	return &pb.GetSlotResponse{Slot: slot}, nil
+}
+
+// Ping implements geyser.Geyser.
+func (g *geyser) Ping(_ context.Context, in *pb.PingRequest) (*pb.PongResponse, error) {
+	return &pb.PongResponse{Count: in.GetCount()}, nil
+}
+
+// Subscribe implements geyser.Geyser. Each request replaces the filters; one with a ping is answered with a pong and changes nothing.
+func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate]) error {
+	sub, err := g.hub.add(g.cfg.Buffer)
+	if err != nil {
+		g.metrics.refused.WithLabelValues(formGRPC, "full").Inc()
+		return endStatus(err)
+	}
+	defer g.hub.remove(sub)
+	g.metrics.subscriptions.WithLabelValues(formGRPC).Inc()
+	// Receiving and sending each have a goroutine, so that a client that does not read cannot keep this one, which ends the stream when the
+	// hub has given up.
+	ended := make(chan error, 2)
+	pongs := make(chan int32, 1)
+	go func() { ended <- g.receive(stream, sub, pongs) }()
+	go func() { ended <- g.send(stream, sub, pongs) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-sub.ended:
+		return endStatus(sub.why)
+	}
+}
+
+// endStatus is the gRPC status of why a stream ends.
+func endStatus(why error) error {
+	if errors.Is(why, errStops) {
+		return status.Error(codes.Unavailable, why.Error())
+	}
+	return status.Error(codes.ResourceExhausted, why.Error())
+}
+
+func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate], sub *subscriber, pongs chan<- int32) error {
+	for {
+		in, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			// The client has said all it wants to say; it still listens.
+			<-stream.Context().Done()
+			return nil
+		case err != nil:
+			return err
+		}
+		if in.Ping != nil {
+			select {
+			case pongs <- in.Ping.Id:
+			default: // a client that pings faster than it reads gets fewer pongs
+			}
+			continue
+		}
+		set, err := g.filtersOf(in)
+		if err != nil {
+			g.metrics.refused.WithLabelValues(formGRPC, "invalid").Inc()
+			return status.Error(codes.InvalidArgument, err.Error())
+		}
+		sub.filters.Store(set)
+	}
+}
+
+// filtersOf reads a request. What this stream does not offer is refused, never ignored: a client would wait for ever.
+func (g *geyser) filtersOf(in *pb.SubscribeRequest) (*filterSet, error) {
+	for name, n := range map[string]int{
+		"accounts": len(in.Accounts), "slots": len(in.Slots), "transactions_status": len(in.TransactionsStatus), "blocks": len(in.Blocks),
+		"blocks_meta": len(in.BlocksMeta), "entry": len(in.Entry), "accounts_data_slice": len(in.AccountsDataSlice),
+	} {
+		if n > 0 {
+			return nil, fmt.Errorf("%s: this stream has transactions only", name)
+		}
+	}
+	if in.FromSlot != nil {
+		return nil, errors.New("from_slot: this stream is live and repeats nothing")
+	}
+	if in.Commitment != nil && int(*in.Commitment) > g.rank {
+		return nil, fmt.Errorf("commitment: this stream is %s", g.cfg.Commitment)
+	}
+	return newFilterSet(in.Transactions, limits{g.cfg.MaxFilters, g.cfg.MaxAddresses})
+}
+
+func (g *geyser) send(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate], sub *subscriber, pongs <-chan int32) error {
+	ping := time.NewTicker(g.cfg.PingInterval)
+	defer ping.Stop()
+	for {
+		var update *pb.SubscribeUpdate
+		select {
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		case d := <-sub.out:
+			update = updateOf(d)
+		case id := <-pongs:
+			update = &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Pong{Pong: &pb.SubscribeUpdatePong{Id: id}}}
+		case <-ping.C:
+			update = &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Ping{Ping: &pb.SubscribeUpdatePing{}}}
+		}
+		if err := stream.Send(update); err != nil {
+			return err
+		}
+	}
+}
+
+// fieldUpdateTransaction is SubscribeUpdate.transaction.
+const fieldUpdateTransaction = 4
+
+// updateOf wraps a transaction without decoding it: its bytes stand as a field that the message does not know yet, and on the wire a known field
+// and an unknown one are the same.
+func updateOf(d delivery) *pb.SubscribeUpdate {
+	update := &pb.SubscribeUpdate{Filters: d.names}
+	if !d.tx.received.IsZero() {
+		update.CreatedAt = timestamppb.New(d.tx.received)
+	}
+	field := protowire.AppendTag(make([]byte, 0, len(d.tx.raw)+8), fieldUpdateTransaction, protowire.BytesType)
+	update.ProtoReflect().SetUnknown(protowire.AppendBytes(field, d.tx.raw))
+	return update
+}

@@ -1,0 +1,215 @@
+package stream
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"math"
+
+	"github.com/mr-tron/base58"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+)
+
+// The JSON of a transaction is what getTransaction answers with encoding base64, with the signature and the place in the block beside
+// it: what a client has to read RPC answers reads these.
+
+type jsonNotification struct {
+	Signature        string          `json:"signature"`
+	Slot             uint64          `json:"slot"`
+	TransactionIndex uint64          `json:"transactionIndex"`
+	Transaction      jsonTransaction `json:"transaction"`
+}
+
+type jsonTransaction struct {
+	// Transaction is the base64 of the wire format, and the word base64.
+	Transaction [2]string `json:"transaction"`
+	Meta        *jsonMeta `json:"meta"`
+	// Version is "legacy" or 0.
+	Version any `json:"version"`
+}
+
+type jsonMeta struct {
+	Err               any                `json:"err"`
+	Fee               uint64             `json:"fee"`
+	PreBalances       []uint64           `json:"preBalances"`
+	PostBalances      []uint64           `json:"postBalances"`
+	InnerInstructions []jsonInner        `json:"innerInstructions"`
+	LogMessages       []string           `json:"logMessages"`
+	PreTokenBalances  []jsonTokenBalance `json:"preTokenBalances"`
+	PostTokenBalances []jsonTokenBalance `json:"postTokenBalances"`
+	Loaded            jsonLoaded         `json:"loadedAddresses"`
+	ReturnData        *jsonReturn        `json:"returnData,omitempty"`
+	ComputeUnits      *uint64            `json:"computeUnitsConsumed,omitempty"`
+}
+
+type jsonInner struct {
+	Index        uint32            `json:"index"`
+	Instructions []jsonInstruction `json:"instructions"`
+}
+
+type jsonInstruction struct {
+	ProgramIDIndex uint32  `json:"programIdIndex"`
+	Accounts       []int   `json:"accounts"`
+	Data           string  `json:"data"`
+	StackHeight    *uint32 `json:"stackHeight"`
+}
+
+type jsonTokenBalance struct {
+	AccountIndex uint32     `json:"accountIndex"`
+	Mint         string     `json:"mint"`
+	Owner        string     `json:"owner,omitempty"`
+	ProgramID    string     `json:"programId,omitempty"`
+	Amount       jsonAmount `json:"uiTokenAmount"`
+}
+
+type jsonAmount struct {
+	Amount         string   `json:"amount"`
+	Decimals       uint32   `json:"decimals"`
+	UIAmount       *float64 `json:"uiAmount"`
+	UIAmountString string   `json:"uiAmountString"`
+}
+
+type jsonLoaded struct {
+	Writable []string `json:"writable"`
+	Readonly []string `json:"readonly"`
+}
+
+type jsonReturn struct {
+	ProgramID string    `json:"programId"`
+	Data      [2]string `json:"data"`
+}
+
+func encodeNotification(m *pb.SubscribeUpdateTransaction) ([]byte, error) {
+	info := m.GetTransaction()
+	wire, err := encodeWire(info.GetTransaction())
+	if err != nil {
+		return nil, err
+	}
+	out := jsonNotification{
+		Signature: base58.Encode(info.GetSignature()), Slot: m.GetSlot(), TransactionIndex: info.GetIndex(),
+		Transaction: jsonTransaction{Transaction: [2]string{base64.StdEncoding.EncodeToString(wire), "base64"}, Version: "legacy"},
+	}
+	if info.GetTransaction().GetMessage().GetVersioned() {
+		out.Transaction.Version = 0
+	}
+	if info.Meta != nil {
+		out.Transaction.Meta = metaOf(info.Meta)
+	}
+	return json.Marshal(out)
+}
+
+func metaOf(in *pb.TransactionStatusMeta) *jsonMeta {
+	m := &jsonMeta{
+		Fee: in.Fee, PreBalances: orEmpty(in.PreBalances), PostBalances: orEmpty(in.PostBalances), ComputeUnits: in.ComputeUnitsConsumed,
+		PreTokenBalances: tokenBalances(in.PreTokenBalances), PostTokenBalances: tokenBalances(in.PostTokenBalances),
+		Loaded: jsonLoaded{keyTexts(in.LoadedWritableAddresses), keyTexts(in.LoadedReadonlyAddresses)},
+	}
+	if in.Err != nil {
+		m.Err = transactionError(in.Err.Err)
+	}
+	if !in.LogMessagesNone {
+		m.LogMessages = orEmpty(in.LogMessages)
+	}
+	if !in.InnerInstructionsNone {
+		m.InnerInstructions = innerOf(in.InnerInstructions)
+	}
+	if r := in.ReturnData; r != nil {
+		m.ReturnData = &jsonReturn{base58.Encode(r.ProgramId), [2]string{base64.StdEncoding.EncodeToString(r.Data), "base64"}}
+	}
+	return m
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func innerOf(list []*pb.InnerInstructions) []jsonInner {
+	out := make([]jsonInner, 0, len(list))
+	for _, group := range list {
+		inner := jsonInner{Index: group.Index, Instructions: make([]jsonInstruction, 0, len(group.Instructions))}
+		for _, ix := range group.Instructions {
+			accounts := make([]int, len(ix.Accounts))
+			for i, a := range ix.Accounts {
+				accounts[i] = int(a)
+			}
+			inner.Instructions = append(inner.Instructions, jsonInstruction{ix.ProgramIdIndex, accounts, base58.Encode(ix.Data), ix.StackHeight})
+		}
+		out = append(out, inner)
+	}
+	return out
+}
+
+func tokenBalances(list []*pb.TokenBalance) []jsonTokenBalance {
+	out := make([]jsonTokenBalance, 0, len(list))
+	for _, b := range list {
+		amount := b.GetUiTokenAmount()
+		balance := jsonTokenBalance{
+			AccountIndex: b.AccountIndex, Mint: b.Mint, Owner: b.Owner, ProgramID: b.ProgramId,
+			Amount: jsonAmount{Amount: amount.GetAmount(), Decimals: amount.GetDecimals(), UIAmountString: amount.GetUiAmountString()},
+		}
+		// Nodes answer null for zero. JSON has no infinity.
+		if v := amount.GetUiAmount(); v != 0 && !math.IsInf(v, 0) && !math.IsNaN(v) {
+			balance.Amount.UIAmount = &v
+		}
+		out = append(out, balance)
+	}
+	return out
+}
+
+func keyTexts(list [][]byte) []string {
+	out := make([]string, len(list))
+	for i, k := range list {
+		out[i] = base58.Encode(k)
+	}
+	return out
+}
+
+// encodeWire makes the network's bytes of a transaction (solana-transaction, solana-message: compact-u16 lengths; bit 7 and the version before a
+// versioned message).
+func encodeWire(tx *pb.Transaction) ([]byte, error) {
+	m := tx.GetMessage()
+	h := m.GetHeader()
+	if h == nil {
+		return nil, errMalformed
+	}
+	out := make([]byte, 0, 1232)
+	out = appendLength(out, len(tx.Signatures))
+	for _, s := range tx.Signatures {
+		out = append(out, s...)
+	}
+	if m.Versioned {
+		out = append(out, 0x80)
+	}
+	out = append(out, byte(h.NumRequiredSignatures), byte(h.NumReadonlySignedAccounts), byte(h.NumReadonlyUnsignedAccounts))
+	out = appendLength(out, len(m.AccountKeys))
+	for _, k := range m.AccountKeys {
+		out = append(out, k...)
+	}
+	out = append(out, m.RecentBlockhash...)
+	out = appendLength(out, len(m.Instructions))
+	for _, ix := range m.Instructions {
+		out = append(out, byte(ix.ProgramIdIndex))
+		out = append(appendLength(out, len(ix.Accounts)), ix.Accounts...)
+		out = append(appendLength(out, len(ix.Data)), ix.Data...)
+	}
+	if m.Versioned {
+		out = appendLength(out, len(m.AddressTableLookups))
+		for _, l := range m.AddressTableLookups {
+			out = append(out, l.AccountKey...)
+			out = append(appendLength(out, len(l.WritableIndexes)), l.WritableIndexes...)
+			out = append(appendLength(out, len(l.ReadonlyIndexes)), l.ReadonlyIndexes...)
+		}
+	}
+	return out, nil
+}
+
+// appendLength appends a compact-u16: seven bits a byte, lowest first.
+func appendLength(out []byte, n int) []byte {
+	for n >= 0x80 {
+		out = append(out, byte(n)|0x80)
+		n >>= 7
+	}
+	return append(out, byte(n))
+}

@@ -1,0 +1,62 @@
+package stream
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	records       prometheus.Counter
+	badRecords    prometheus.Counter
+	delivered     prometheus.Counter
+	delay         prometheus.Histogram
+	feedRestarts  prometheus.Counter
+	subscriptions *prometheus.CounterVec
+	refused       *prometheus.CounterVec
+}
+
+func newMetrics(registerer prometheus.Registerer, h *hub) (*metrics, error) {
+	m := &metrics{
+		records: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_records_total", Help: "Transactions read from the topic.",
+		}),
+		badRecords: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_bad_records_total", Help: "Records that are no transaction and were left out.",
+		}),
+		delivered: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_delivered_total", Help: "Transactions handed to subscribers, once for each.",
+		}),
+		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "mintlake_gateway_stream_delay_seconds", Help: "Time from a transaction reaching Mintlake to its being handed to subscribers.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
+		}),
+		feedRestarts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_feed_restarts_total", Help: "Times the topic failed for good and was opened again.",
+		}),
+		subscriptions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_subscribers_total", Help: "Subscribers that came, by form.",
+		}, []string{"form"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_refused_total", Help: "Clients turned away, by form and reason.",
+		}, []string{"form", "reason"}),
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	subscribers := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_gateway_stream_subscribers", Help: "Open subscriptions.",
+	}, func() float64 { return float64(h.count()) })
+	lagged := prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "mintlake_gateway_stream_lagged_total", Help: "Subscribers cut off because they fell behind.",
+	}, func() float64 { return float64(h.lagged.Load()) })
+	slot := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_gateway_stream_slot", Help: "Highest slot seen.",
+	}, func() float64 { return float64(h.slot.Load()) })
+	for _, c := range []prometheus.Collector{m.records, m.badRecords, m.delivered, m.delay, m.feedRestarts, m.subscriptions, m.refused, subscribers, lagged, slot} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return m, nil
+}

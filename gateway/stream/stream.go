@@ -1,0 +1,250 @@
+// Package stream is the public transaction stream: the Yellowstone gRPC service geyser.Geyser and a WebSocket form on one address.
+//
+// In: raw transactions from the topic chain.transactions.v1; subscriptions with transaction filters, with a key.
+// Out: each matching transaction, once a connection and in the order of its partition, to every subscriber that keeps up.
+// Guarantees: the stream is live: it begins at the topic's end and repeats nothing. A subscriber that falls behind is cut off with a
+// reason, never buffered without end, and never slows the others. Keys are neither logged nor told.
+//
+// gRPC and WebSocket share a port: a connection's first bytes tell HTTP/2 from HTTP/1.1 (split.go). gRPC keeps its own transport
+// rather than going through net/http's, which lacks its flow control settings and keepalive.
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/net/netutil"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/listen"
+)
+
+// Config of the stream. Zero values take the defaults named at each field.
+type Config struct {
+	// Addr to listen on, host:port; port 0 takes a free one. Required.
+	Addr string
+	// AllowedOrigins are the web origins (https://host) whose pages may open WebSockets; "*" is any. Default none besides pages of the
+	// same host.
+	AllowedOrigins []string
+	// Commitment of the transactions on the topic: processed, confirmed or finalized. Default confirmed. A subscriber who asks for more is
+	// refused.
+	Commitment string
+	// Buffer is how many transactions a subscriber may be behind. Default 4,096.
+	Buffer int
+	// MaxSubscribers bounds the open subscriptions of all clients. Default 1,000.
+	MaxSubscribers int
+	// MaxFilters bounds the filters of one subscriber; default 16. MaxAddresses bounds the addresses in all of them; default 1,000.
+	MaxFilters, MaxAddresses int
+	// MaxConnections bounds open client connections; one more waits. Default 4,096.
+	MaxConnections int
+	// PingInterval is the time between pings to clients. Default 15 s.
+	PingInterval time.Duration
+	// WriteTimeout is how long a WebSocket client may take to accept a message. Default 10 s.
+	WriteTimeout time.Duration
+	// StopTimeout is how long clients may take to go once the stream is told to stop. Default 5 s.
+	StopTimeout time.Duration
+	// Version is told by GetVersion. Default "dev".
+	Version string
+}
+
+func (c Config) withDefaults() Config {
+	duration := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	number := func(n *int, v int) {
+		if *n <= 0 {
+			*n = v
+		}
+	}
+	text := func(s *string, v string) {
+		if *s == "" {
+			*s = v
+		}
+	}
+	duration(&c.PingInterval, 15*time.Second)
+	duration(&c.WriteTimeout, 10*time.Second)
+	duration(&c.StopTimeout, 5*time.Second)
+	number(&c.Buffer, 4096)
+	number(&c.MaxSubscribers, 1000)
+	number(&c.MaxFilters, 16)
+	number(&c.MaxAddresses, 1000)
+	number(&c.MaxConnections, 4096)
+	text(&c.Commitment, "confirmed")
+	text(&c.Version, "dev")
+	return c
+}
+
+// Offsets tells where topics end: *kafka.Admin.
+type Offsets interface {
+	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
+}
+
+// Tailer reads a topic on: *kafka.Tailer.
+type Tailer interface {
+	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
+	Close()
+}
+
+// Deps are the collaborators.
+type Deps struct {
+	// Keys are the valid keys; product rpc counts. Required; an empty store opens the stream on loopback (see keys.NewGate).
+	Keys keys.Store
+	// Offsets and OpenTail reach the topic. Required.
+	Offsets  Offsets
+	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (Tailer, error)
+	// Logger and Registerer may be nil.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Server is the stream.
+type Server struct {
+	cfg     Config
+	deps    Deps
+	gate    *keys.Gate
+	hub     *hub
+	rank    int // of cfg.Commitment
+	origins []string
+	anyPage bool
+	metrics *metrics
+	ready   chan struct{}
+	addr    string
+	// fed is closed once the topic's end is known: what is written from then on is delivered.
+	fed     chan struct{}
+	fedOnce sync.Once
+}
+
+// commitments in rising order.
+var commitments = []string{"processed", "confirmed", "finalized"}
+
+func commitmentRank(name string) (int, bool) {
+	for i, c := range commitments {
+		if c == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// New checks the configuration and registers the metrics; it does no I/O.
+func New(cfg Config, deps Deps) (*Server, error) {
+	cfg = cfg.withDefaults()
+	if deps.Keys == nil || deps.Offsets == nil || deps.OpenTail == nil {
+		return nil, errors.New("stream: a key store, offsets and a tailer are required")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	gate, err := keys.NewGate(deps.Keys, keys.RPC, cfg.Addr, "--rpc-keys")
+	if err != nil {
+		return nil, fmt.Errorf("stream: %w", err)
+	}
+	rank, ok := commitmentRank(cfg.Commitment)
+	if !ok {
+		return nil, fmt.Errorf("stream: commitment %q: must be processed, confirmed or finalized", cfg.Commitment)
+	}
+	s := &Server{cfg: cfg, deps: deps, gate: gate, rank: rank, ready: make(chan struct{}), fed: make(chan struct{})}
+	for _, origin := range cfg.AllowedOrigins {
+		if origin == "*" {
+			s.anyPage = true
+			continue
+		}
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" || u.Path != "" {
+			return nil, fmt.Errorf("stream: allowed origin %q: must be https://host or *", origin)
+		}
+		s.origins = append(s.origins, u.Host)
+	}
+	s.hub = newHub(cfg.MaxSubscribers)
+	if s.metrics, err = newMetrics(deps.Registerer, s.hub); err != nil {
+		return nil, fmt.Errorf("stream: %w", err)
+	}
+	return s, nil
+}
+
+// Addr is the address that it listens on; empty until Ready is closed.
+func (s *Server) Addr() string {
+	select {
+	case <-s.ready:
+		return s.addr
+	default:
+		return ""
+	}
+}
+
+// Ready is closed once it accepts connections.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// Run listens, reads the topic and serves until ctx ends. A taken address is an error in one line. Run may be called once.
+func (s *Server) Run(ctx context.Context) error {
+	listener, err := listen.TCP(ctx, s.cfg.Addr, "--stream-addr")
+	if err != nil {
+		return fmt.Errorf("stream: %w", err)
+	}
+	s.addr = listener.Addr().String()
+	close(s.ready)
+	s.deps.Logger.Info("stream listens", "addr", s.addr, "open", s.gate.Open())
+	parts := newSplitter(netutil.LimitListener(listener, s.cfg.MaxConnections))
+	rpc := s.newGRPC()
+	web := &http.Server{
+		Handler: http.HandlerFunc(s.serveHTTP), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 75 * time.Second,
+		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug),
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.feed(ctx) })
+	group.Go(func() error { return parts.run() })
+	group.Go(func() error {
+		if err := rpc.Serve(parts.http2); !errors.Is(err, grpc.ErrServerStopped) {
+			return err
+		}
+		return nil
+	})
+	group.Go(func() error {
+		if err := web.Serve(parts.http1); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		s.stop(ctx, parts, rpc, web)
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("stream: serve: %w", err)
+	}
+	return nil
+}
+
+// stop tells all subscribers, waits for them to go, then ends what is left.
+func (s *Server) stop(ctx context.Context, parts *splitter, rpc *grpc.Server, web *http.Server) {
+	s.hub.close()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.StopTimeout)
+	defer cancel()
+	gone := make(chan struct{})
+	go func() {
+		rpc.GracefulStop()
+		s.hub.wait() // WebSockets are no longer the HTTP server's
+		close(gone)
+	}()
+	select {
+	case <-gone:
+	case <-grace.Done():
+		rpc.Stop()
+	}
+	_ = web.Close()
+	parts.close()
+}
