@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/mintlake/mintlake/ingest/runner"
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/rpc"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/solana"
+)
+
+// backfillOptions are the flags of `mintlake backfill`.
+type backfillOptions struct {
+	from, to    uint64
+	gaps        bool
+	parallel    int
+	commitment  string
+	showMetrics bool
+}
+
+// what the backfill reads, for people.
+func (o *backfillOptions) what() string {
+	if o.gaps {
+		return "of the gaps"
+	}
+	return fmt.Sprintf("between %d and %d", o.from, o.to)
+}
+
+func backfillCommand() *cobra.Command {
+	var o backfillOptions
+	cmd := &cobra.Command{
+		Use:   "backfill",
+		Short: "Read a range of slots of the past by getBlock, beside whatever else runs",
+		Long: `Read a range of slots of the past by getBlock into the same Kafka that ingest writes to, beside the live stream.
+
+What the slot ledger holds already is not read again, so the same command goes on where it was stopped, and fills only gaps where the live
+stream has been. Without --kafka-brokers it writes to the embedded broker of a running "mintlake up" at --kafka-addr. Blocks come from
+--rpc-upstream.`,
+		Example: `  mintlake backfill --from 361774000 --to 361775000 --rpc-upstream https://rpc
+  mintlake backfill --gaps --rpc-upstream https://rpc`,
+	}
+	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
+		// `up` on the same machine has the default address of the metrics.
+		o.showMetrics = cmd.Flags().Changed("metrics-addr")
+		return backfill(ctx, cfg, logger, o)
+	})
+	cmd.Flags().Uint64Var(&o.from, "from", 0, "first slot")
+	cmd.Flags().Uint64Var(&o.to, "to", 0, "last slot; one that is still to come is waited for")
+	cmd.Flags().BoolVar(&o.gaps, "gaps", false, "instead of a range: every gap between the first and the last slot of the ledger")
+	cmd.Flags().IntVar(&o.parallel, "parallel", 8, "blocks fetched at a time")
+	cmd.Flags().StringVar(&o.commitment, "commitment", string(solana.Finalized), "finalized or confirmed")
+	cmd.MarkFlagsRequiredTogether("from", "to")
+	cmd.MarkFlagsOneRequired("from", "gaps")
+	cmd.MarkFlagsMutuallyExclusive("from", "gaps")
+	return cmd
+}
+
+// kafkaPatience is how long a backfill waits for a Kafka that does not answer before it says so.
+const kafkaPatience = 10 * time.Second
+
+func backfill(ctx context.Context, cfg *Config, logger *slog.Logger, o backfillOptions) (err error) {
+	switch {
+	case o.from > o.to:
+		return fmt.Errorf("backfill: --from %d is behind --to %d", o.from, o.to)
+	case len(cfg.RPC.Upstream) == 0:
+		return errors.New("backfill: --rpc-upstream names no JSON-RPC server to read blocks from")
+	case o.parallel < 1:
+		return fmt.Errorf("backfill: --parallel is %d, must be at least 1", o.parallel)
+	}
+	s := newSystem(cfg, logger)
+	defer func() {
+		if stopErr := s.stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	s.backends = &backends{brokers: cfg.Kafka.Brokers}
+	if len(s.backends.brokers) == 0 {
+		s.backends.brokers = []string{cfg.Kafka.Addr}
+	}
+	if err := s.connect(); err != nil {
+		return err
+	}
+	room, err := s.backfillRoom(o)
+	if err != nil {
+		return err
+	}
+	if err := s.reachKafka(ctx); err != nil {
+		return err
+	}
+	if o.showMetrics {
+		if err := s.startMetrics(ctx); err != nil {
+			return err
+		}
+	}
+	return runBackfill(ctx, room, o)
+}
+
+// backfillRoom is an ingest room of its own. It sights every mint anew, and does not look which ones the log introduces already: a mint that
+// the live stream saw first has to be seen at its earlier place too.
+func (s *system) backfillRoom(o backfillOptions) (*runner.Runner, error) {
+	blocks, err := s.backfillSource(o)
+	if err != nil {
+		return nil, err
+	}
+	deps := kafka.Deps{Logger: s.logger, Registerer: s.registerer}
+	return runner.New(runner.Config{Sources: []source.Source{blocks}, Beside: true}, runner.Deps{
+		Producer: s.producer, Ledger: &slotLog{brokers: s.backends.brokers, admin: s.admin, deps: deps},
+		Logger: s.logger, Registerer: s.registerer,
+	})
+}
+
+func (s *system) backfillSource(o backfillOptions) (source.Source, error) {
+	cfg := rpc.Config{Commitment: solana.Commitment(o.commitment), Parallel: o.parallel}
+	deps := rpc.Deps{Client: s.rpc, Logger: s.logger, Registerer: s.registerer}
+	if o.gaps {
+		return rpc.NewGaps(cfg, deps)
+	}
+	cfg.From, cfg.To = &o.from, &o.to
+	return rpc.NewBackfill(cfg, deps)
+}
+
+func (s *system) reachKafka(ctx context.Context) error {
+	soon, stop := context.WithTimeout(ctx, kafkaPatience)
+	defer stop()
+	if err := s.admin.Ping(soon); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("backfill: no Kafka answers at %v: start `mintlake up`, or name the brokers with --kafka-brokers", s.backends.brokers)
+	}
+	return ensureTopics(ctx, s.cfg, s.admin)
+}
+
+func runBackfill(ctx context.Context, room *runner.Runner, o backfillOptions) error {
+	telling, stop := context.WithCancel(ctx)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		tellBackfill(telling, room)
+	}()
+	began := time.Now()
+	err := room.Run(ctx)
+	stop()
+	<-told
+	p := room.Progress()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "backfill: %d blocks, %d transactions, %d events in %s\n", p.Blocks, p.Transactions, p.Events, time.Since(began).Round(100*time.Millisecond))
+	switch {
+	case !p.Done:
+		fmt.Fprintln(os.Stderr, "backfill: stopped; the same command goes on from here")
+	case p.Refused > 0:
+		return fmt.Errorf("backfill: %d blocks %s could not be had: run it again, with another --rpc-upstream where they are too old for this one", p.Refused, o.what())
+	}
+	return nil
+}
+
+// tellBackfill tells how far the backfill is until ctx ends.
+func tellBackfill(ctx context.Context, room *runner.Runner) {
+	live := term.IsTerminal(int(os.Stderr.Fd()))
+	every := progressTell
+	if live {
+		every = progressLook
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	var pace estimate
+	for {
+		select {
+		case <-ctx.Done():
+			if live {
+				fmt.Fprint(os.Stderr, "\r\x1b[K")
+			}
+			return
+		case now := <-ticker.C:
+			line := pace.line(room.Progress(), now)
+			if live {
+				fmt.Fprint(os.Stderr, "\r\x1b[K"+line)
+			} else {
+				fmt.Fprintln(os.Stderr, line)
+			}
+		}
+	}
+}
+
+// estimate tells rate and time left of a backfill, from what it did since it began to read.
+type estimate struct {
+	began time.Time
+	from  uint64
+}
+
+func (e *estimate) line(p runner.Progress, now time.Time) string {
+	if p.Total == 0 {
+		return "backfill: reading the slot ledger"
+	}
+	if e.began.IsZero() {
+		e.began, e.from = now, p.Read
+	}
+	line := fmt.Sprintf("backfill: %d of %d slots (%d %%), slot %d, %d blocks, %d transactions", p.Read, p.Total, p.Read*100/p.Total, p.Slot, p.Blocks, p.Transactions)
+	if seconds := now.Sub(e.began).Seconds(); seconds > 0 && p.Read > e.from {
+		rate := float64(p.Read-e.from) / seconds
+		left := time.Duration(float64(p.Total-p.Read) / rate * float64(time.Second))
+		line += fmt.Sprintf(", %.1f slots/s, %s left", rate, left.Round(time.Second))
+	}
+	if p.Refused > 0 {
+		line += fmt.Sprintf(", %d blocks refused", p.Refused)
+	}
+	return line
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mintlake/mintlake/bootstrap"
+	"github.com/mintlake/mintlake/bootstrap/accounts"
+	"github.com/mintlake/mintlake/bootstrap/tokenlist"
+	"github.com/mintlake/mintlake/internal/config"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+func bootstrapCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bootstrap",
+		Short: "Fill a registry that starts empty",
+		Long: `Fill a registry that starts empty: from accounts read over RPC, or from token lists. A snapshot of another node is read by mintlake import.
+
+Everything goes to Kafka, so it may run before, beside or after the live tail, and twice. While mintlake up runs with its embedded broker,
+name that: --kafka-brokers 127.0.0.1:9092.`,
+	}
+	cmd.AddCommand(bootstrapRPCCommand(), bootstrapTokenlistCommand())
+	return cmd
+}
+
+// configured adds the flags of every setting to a command with flags and arguments of its own.
+func configured(cmd *cobra.Command, run func(ctx context.Context, cfg *Config, logger *slog.Logger, args []string) error) *cobra.Command {
+	config.AddFlags(cmd.Flags(), defaults())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, err := loadConfig(cmd)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), cfg, newLogger(cfg), args)
+	}
+	return cmd
+}
+
+func bootstrapRPCCommand() *cobra.Command {
+	var kinds []string
+	var read accounts.Config
+	var cuts int
+	var restart bool
+	cmd := configured(&cobra.Command{
+		Use:   "rpc",
+		Short: "Read every mint and its metadata over RPC (getProgramAccounts)",
+		Long: `Read every mint of both token programs and every Metaplex metadata account from the servers of --rpc-upstream.
+
+A server answers shard by shard; what is done is remembered under --data-dir, so that after a kill the same command goes on.`,
+		Example: `  mintlake bootstrap rpc --rpc-upstream https://rpc.example
+  mintlake bootstrap rpc --rpc-upstream https://mainnet.helius-rpc.com/?api-key=… --paged --rps 5`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, _ []string) error {
+		read.Endpoints, read.Cuts, read.Kinds = cfg.RPC.Upstream, &cuts, kinds
+		read.StateFile = filepath.Join(cfg.DataDir, "bootstrap-rpc.json")
+		return bootstrapRPC(ctx, cfg, logger, read, restart)
+	})
+	cmd.Flags().StringSliceVar(&kinds, "kinds", accounts.AllKinds(), "kinds of accounts to read")
+	cmd.Flags().IntVar(&cuts, "cuts", 1, "bytes that cut a kind into shards: 0 one request, 1 256, 2 65,536; one too large for the server is cut further")
+	cmd.Flags().BoolVar(&read.Paged, "paged", false, "use getProgramAccountsV2, which some providers have")
+	cmd.Flags().IntVar(&read.PageLimit, "page-limit", 10_000, "accounts of a page")
+	cmd.Flags().IntVar(&read.Concurrency, "concurrency", 4, "requests in flight")
+	cmd.Flags().Float64Var(&read.RequestsPerSecond, "rps", 0, "requests a second; 0 = as fast as the server answers")
+	cmd.Flags().BoolVar(&restart, "restart", false, "forget what an earlier run has done")
+	return cmd
+}
+
+func bootstrapRPC(ctx context.Context, cfg *Config, logger *slog.Logger, read accounts.Config, restart bool) error {
+	if restart {
+		if err := bootstrap.NewStateFile(read.StateFile).Remove(); err != nil {
+			return err
+		}
+	}
+	return withLog(ctx, cfg, logger, func(ctx context.Context, s *system) error {
+		reader, err := accounts.New(read, accounts.Deps{Producer: s.producer, Logger: logger})
+		if err != nil {
+			return err
+		}
+		written, err := accounts.Written(read.StateFile)
+		if err != nil {
+			return err
+		}
+		if err := s.checkLog(ctx, read.StateFile, written); err != nil {
+			return err
+		}
+		started := time.Now()
+		stop := showBootstrap(reader.Progress, "accounts")
+		summary, err := reader.Run(ctx)
+		stop()
+		if accounts.Complete(err) {
+			fmt.Printf("nothing to do: an earlier run wrote %d facts at slots %d to %d; --restart begins anew\n",
+				summary.Records, summary.FirstSlot, summary.LastSlot)
+			return nil
+		}
+		if err != nil {
+			return interrupted(ctx, err, "the same command goes on where it stopped")
+		}
+		fmt.Printf("%d accounts read, %d facts written at slots %d to %d, in %s\n", summary.Accounts, summary.Records,
+			summary.FirstSlot, summary.LastSlot, time.Since(started).Round(time.Second))
+		for why, n := range summary.Skipped {
+			fmt.Printf("%d accounts state nothing: %s\n", n, why)
+		}
+		return nil
+	})
+}
+
+// checkLog refuses progress that speaks of more records than the log holds: it is another log's.
+func (s *system) checkLog(ctx context.Context, stateFile string, written int64) error {
+	if written == 0 {
+		return nil
+	}
+	ends, err := s.admin.EndOffsets(ctx, []string{schemas.TopicEnrichments})
+	if err != nil {
+		return fmt.Errorf("read the end of the log: %w", err)
+	}
+	held := int64(0)
+	for _, end := range ends {
+		held += end
+	}
+	if held < written {
+		return fmt.Errorf("%s says %d records were written, the log of this Kafka holds %d: begin anew with --restart", stateFile, written, held)
+	}
+	return nil
+}
+
+func bootstrapTokenlistCommand() *cobra.Command {
+	var name, asOf string
+	cmd := configured(&cobra.Command{
+		Use:   "tokenlist FILE...",
+		Short: "Read token lists: the Solana token-list JSON schema, bare JSON lists, CSV",
+		Long: `Read token lists. They fill what neither the chain nor the metadata's document says, and make no mint a member of the registry.
+
+CSV has a header with mint (or address) and any of name, symbol, decimals, logo_uri, tags (separated by ; or |), extensions.NAME.
+A newer version of a list takes the place of the older one of the same name; of several lists the one whose name sorts first goes first.`,
+		Example: `  mintlake bootstrap tokenlist solana.tokenlist.json verified.csv`,
+		Args:    cobra.MinimumNArgs(1),
+	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, args []string) error {
+		lists, err := readLists(args, name, asOf)
+		if err != nil {
+			return err
+		}
+		return withLog(ctx, cfg, logger, func(ctx context.Context, s *system) error {
+			loader, err := tokenlist.NewLoader(s.producer, lists)
+			if err != nil {
+				return err
+			}
+			stop := showBootstrap(loader.Progress, "tokens")
+			err = loader.Run(ctx)
+			stop()
+			return interrupted(ctx, err, "run it again: what was written changes nothing")
+		})
+	})
+	cmd.Flags().StringVar(&name, "name", "", "name of the list; default the one in the file, else the file's")
+	cmd.Flags().StringVar(&asOf, "as-of", "", "time of a list without a timestamp (2006-01-02T15:04:05Z); default the file's")
+	return cmd
+}
+
+func readLists(paths []string, name, asOf string) ([]*tokenlist.List, error) {
+	var at time.Time
+	if asOf != "" {
+		var err error
+		if at, err = time.Parse(time.RFC3339, asOf); err != nil {
+			return nil, fmt.Errorf("--as-of %s: must be like 2006-01-02T15:04:05Z", asOf)
+		}
+	}
+	lists := make([]*tokenlist.List, 0, len(paths))
+	for _, path := range paths {
+		list, err := readList(path, name, at)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		fmt.Printf("%s: list %q of %s, %d tokens, %d of other chains, %d twice, %d refused\n", path, list.Name,
+			time.Unix(int64(list.Version), 0).UTC().Format(time.DateTime), len(list.Entries), list.OtherChains, list.Duplicates, len(list.Refused))
+		for _, refusal := range list.Refused[:min(len(list.Refused), 10)] {
+			fmt.Println("  refused:", refusal)
+		}
+		lists = append(lists, list)
+	}
+	return lists, nil
+}
+
+func readList(path, name string, asOf time.Time) (*tokenlist.List, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	if info, err := file.Stat(); err == nil && asOf.IsZero() {
+		asOf = info.ModTime()
+	}
+	return tokenlist.Parse(file, tokenlist.Options{Name: name, Fallback: filepath.Base(path), AsOf: asOf})
+}
+
+// withLog runs work with a producer on the configured Kafka, or on the embedded broker, which then runs for as long as work does.
+func withLog(ctx context.Context, cfg *Config, logger *slog.Logger, work func(ctx context.Context, s *system) error) (err error) {
+	s := newSystem(cfg, logger)
+	defer func() { err = errors.Join(err, s.stop()) }()
+	kafkaOnly := *cfg
+	kafkaOnly.ClickHouse.DSN = "none" // a named ClickHouse is not started, and nothing here asks for one
+	if s.backends, err = startBackends(ctx, &kafkaOnly, s.lifecycle, logger, s.registerer); err != nil {
+		return fmt.Errorf("%w (while mintlake up runs on this folder, name its broker: --kafka-brokers %s)", err, cfg.Kafka.Addr)
+	}
+	if err := s.connect(); err != nil {
+		return err
+	}
+	if err := ensureTopics(ctx, cfg, s.admin); err != nil {
+		return err
+	}
+	return s.lifecycle.during(ctx, func(ctx context.Context) error { return work(ctx, s) })
+}
+
+// during runs work, which ends when a component fails.
+func (l *lifecycle) during(ctx context.Context, work func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case c := <-l.failed:
+			cancel(fmt.Errorf("%s: %w", c.name, c.err))
+		case <-ctx.Done():
+		}
+	}()
+	err := work(ctx)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// interrupted adds what to do next to the error of a run that was stopped.
+func interrupted(ctx context.Context, err error, next string) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("stopped: %s", next)
+	}
+	return err
+}
+
+// progressNote is what a run says besides its numbers.
+func progressNote(p bootstrap.Progress) string {
+	return strings.Join(slices.DeleteFunc([]string{p.Note, retriesNote(p.Retries)}, func(s string) bool { return s == "" }), ", ")
+}
+
+func retriesNote(retries int64) string {
+	if retries == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d requests made again", retries)
+}

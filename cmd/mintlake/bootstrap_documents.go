@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/bootstrap/documents"
+	"github.com/mintlake/mintlake/schemas"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+)
+
+// startDocuments asks slowly for the documents of bootstrapped tokens. It runs beside the projector, whose tables it reads.
+func (s *system) startDocuments(conn driver.Conn) error {
+	if s.cfg.Enrich.MissingPerMinute == 0 || !s.cfg.Enrich.Offchain {
+		return nil
+	}
+	if err := os.MkdirAll(s.cfg.DataDir, 0o750); err != nil {
+		return fmt.Errorf("make the data folder: %w", err)
+	}
+	room, err := documents.New(documents.Config{
+		PerMinute: s.cfg.Enrich.MissingPerMinute, StateFile: filepath.Join(s.cfg.DataDir, "documents.json"),
+	}, documents.Deps{
+		Source: documents.NewClickHouse(conn, schema.Database), Producer: s.producer, Logger: s.logger, Registerer: s.registerer,
+		Waiting: func(ctx context.Context) (int64, error) {
+			return s.admin.Lag(ctx, schemas.GroupEnrich, []string{schemas.TopicEnrichmentRequests})
+		},
+	})
+	if err != nil {
+		return err
+	}
+	s.lifecycle.start("documents", room.Run)
+	return nil
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDefaultsAreValid(t *testing.T) {
+	require.NoError(t, defaults().validate())
+}
+
+// Each rule refuses its bad value and says which key it is about.
+func TestEachRuleHasABadValue(t *testing.T) {
+	for key, spoil := range map[string]func(*Config){
+		"data_dir":               func(c *Config) { c.DataDir = "" },
+		"api.addr":               func(c *Config) { c.API.Addr = "8080" },
+		"clickhouse.addr":        func(c *Config) { c.ClickHouse.Addr = "" },
+		"rpc.upstream":           func(c *Config) { c.RPC.Upstream = []string{"ftp://example.org/?key=hunter2"} },
+		"api.trusted_proxies":    func(c *Config) { c.API.TrustedProxies = []string{"proxy"} },
+		"api.max_connections":    func(c *Config) { c.API.MaxConnections = 0 },
+		"api.drain_time":         func(c *Config) { c.API.DrainTime = c.StopTimeout },
+		"api.body_limit":         func(c *Config) { c.API.BodyLimit = 1 },
+		"rate_limits.search":     func(c *Config) { c.RateLimits.Search = 0 },
+		"rate_limits.shared_url": func(c *Config) { c.RateLimits.SharedURL = "http://:hunter2@redis" },
+		"geyser.commitment":      func(c *Config) { c.Geyser.Commitment = "processed" },
+		"log.level":              func(c *Config) { c.Log.Level = "loud" },
+		"log.format":             func(c *Config) { c.Log.Format = "xml" },
+		"source":                 func(c *Config) { c.Source = nil },
+		"source geyser":          func(c *Config) { c.Source = []string{"geyser+https://example.org/?x-token=hunter2"} },
+		"kafka.replicas":         func(c *Config) { c.Kafka.Replicas = 0 },
+		"missing_per_minute":     func(c *Config) { c.Enrich.MissingPerMinute = -1 },
+		"projector.bulk_lag":     func(c *Config) { c.Projector.BulkLag = 0 },
+		"projector.fold_every":   func(c *Config) { c.Projector.FoldEvery = 0 },
+		"rooms":                  func(c *Config) { c.Rooms = []string{"kitchen"} },
+		"stop_timeout":           func(c *Config) { c.StopTimeout = 0 },
+		"reread_quiet":           func(c *Config) { c.Enrich.RereadQuiet = 0 },
+		"reread_max_wait":        func(c *Config) { c.Enrich.RereadMaxWait = -1 },
+		"reread_calls":           func(c *Config) { c.Enrich.RereadCalls = 0 },
+	} {
+		c := defaults()
+		spoil(c)
+		err := c.validate()
+		require.ErrorContains(t, err, key)
+		require.NotContains(t, err.Error(), "hunter2", "no secret in an error")
+	}
+}
+
+func TestAllProblemsAreToldAtOnce(t *testing.T) {
+	c := defaults()
+	c.DataDir, c.Log.Level, c.Kafka.Replicas = "", "loud", -1
+	err := c.validate()
+	for _, key := range []string{"data_dir", "log.level", "kafka.replicas"} {
+		require.ErrorContains(t, err, key)
+	}
+}

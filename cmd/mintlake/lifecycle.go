@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// component is one thing that runs: a room, an engine, a server.
+type component struct {
+	name   string
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+}
+
+// lifecycle starts components one after another and stops them in the opposite order, each fully before the next: what
+// produces stops before what stores.
+type lifecycle struct {
+	logger  *slog.Logger
+	timeout time.Duration
+	running []*component
+	failed  chan *component
+}
+
+func newLifecycle(logger *slog.Logger, timeout time.Duration) *lifecycle {
+	return &lifecycle{logger: logger, timeout: timeout, failed: make(chan *component, 32)}
+}
+
+// start runs a component. One that returns nil by itself is finished, one that returns an error ends everything.
+func (l *lifecycle) start(name string, run func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &component{name: name, cancel: cancel, done: make(chan struct{})}
+	l.running = append(l.running, c)
+	go func() {
+		c.err = run(ctx)
+		close(c.done)
+		if c.err != nil {
+			l.failed <- c
+		}
+	}()
+}
+
+// await waits for ready, unless ctx ends or a component fails first.
+func (l *lifecycle) await(ctx context.Context, ready <-chan struct{}) error {
+	select {
+	case <-ready:
+		return nil
+	case c := <-l.failed:
+		return c.err // every component names itself in its errors
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// wait returns nil when ctx ends, or the error of the first component that fails.
+func (l *lifecycle) wait(ctx context.Context) error {
+	if err := l.await(ctx, nil); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// stop ends the components in the opposite order of their start. A component that takes too long is left behind and named.
+func (l *lifecycle) stop() error {
+	var problems []error
+	for i := len(l.running) - 1; i >= 0; i-- {
+		c := l.running[i]
+		c.cancel()
+		select {
+		case <-c.done:
+			if c.err != nil && !errors.Is(c.err, context.Canceled) {
+				problems = append(problems, fmt.Errorf("%s: %w", c.name, c.err))
+			}
+			l.logger.Debug("component stopped", "component", c.name)
+		case <-time.After(l.timeout):
+			problems = append(problems, fmt.Errorf("%s: did not stop within %s", c.name, l.timeout))
+		}
+	}
+	l.running = nil
+	return errors.Join(problems...)
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/picture"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+func logosCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "logos", Short: "Decide what logo a token shows",
+		Long: `Decide what logo a token shows. A decision is an event on registry.enrichments.v1, so that all API nodes, the registry and ClickHouse learn of it.
+
+Without --kafka-brokers it is told to the broker of the "mintlake up" that runs on this machine (--kafka-addr).`,
+	}
+	var none, own bool
+	set := withArgs(&cobra.Command{
+		Use:   "set MINT [URL]",
+		Short: "Show the image at URL (http, https, ipfs, ar or data), or with --none no logo, or with --own the token's own again",
+		Example: `  mintlake logos set EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v https://example.org/usdc.svg
+  mintlake logos set EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v --none`,
+		Args: cobra.RangeArgs(1, 2),
+	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, args []string) error {
+		url := ""
+		if len(args) == 2 {
+			url = args[1]
+		}
+		if chosen := btoi(url != "") + btoi(none) + btoi(own); chosen != 1 {
+			return errors.New("logos set: give a URL, or --none, or --own")
+		}
+		return decide(ctx, cfg, logger, args[0], func(last *eventspb.LogoOverride, version uint64) (*eventspb.LogoOverride, error) {
+			if err := checkLogoURL(cfg, url); err != nil {
+				return nil, err
+			}
+			return &eventspb.LogoOverride{Version: version, Url: url, None: none, Purge: last.GetPurge()}, nil
+		})
+	})
+	set.Flags().BoolVar(&none, "none", false, "the token shows no logo")
+	set.Flags().BoolVar(&own, "own", false, "the token shows its own logo again")
+	purge := withArgs(&cobra.Command{
+		Use: "purge MINT", Short: "Forget what was fetched as the token's logo, on every node, and fetch it anew", Args: cobra.ExactArgs(1),
+	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, args []string) error {
+		return decide(ctx, cfg, logger, args[0], func(last *eventspb.LogoOverride, version uint64) (*eventspb.LogoOverride, error) {
+			return &eventspb.LogoOverride{Version: version, Url: last.GetUrl(), None: last.GetNone(), Purge: version}, nil
+		})
+	})
+	cmd.AddCommand(set, purge)
+	return cmd
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// maxDecisionURL bounds a URL that every node keeps; a data URI may hold a small picture.
+const maxDecisionURL = 16 << 10
+
+// checkLogoURL refuses what no fetch can be made of; a data URI is looked at here.
+func checkLogoURL(cfg *Config, url string) error {
+	if url == "" {
+		return nil
+	}
+	if len(url) > maxDecisionURL {
+		return fmt.Errorf("logos set: the URL is longer than %d bytes", maxDecisionURL)
+	}
+	fetcher, err := fetch.New(fetch.Config{AllowPrivate: cfg.Enrich.AllowPrivate}, fetch.Deps{})
+	if err != nil {
+		return err
+	}
+	if fetcher.Host(url) != "" {
+		return nil // whether it is there is for the check to find out
+	}
+	response, err := fetcher.Fetch(context.Background(), url) // nothing but a data URI gets this far without a host: nothing is connected to
+	if err != nil {
+		return fmt.Errorf("logos set: %w", err)
+	}
+	if _, err := picture.Inspect(response.Body, picture.Limits{}); err != nil {
+		return fmt.Errorf("logos set: %w", err)
+	}
+	return nil
+}
+
+// decide writes a decision about a mint that follows the last one.
+func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, next func(*eventspb.LogoOverride, uint64) (*eventspb.LogoOverride, error)) error {
+	key, err := tokenaccount.ParseKey(mint)
+	if err != nil {
+		return fmt.Errorf("logos: %s is no mint: %w", mint, err)
+	}
+	brokers := cfg.Kafka.Brokers
+	if len(brokers) == 0 {
+		brokers = []string{cfg.Kafka.Addr}
+	}
+	deps := kafka.Deps{Logger: logger}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	last, err := lastDecision(ctx, brokers, deps, key)
+	if err != nil {
+		return fmt.Errorf("logos: read earlier decisions from %v: %w", brokers, err)
+	}
+	// Later than the last one, whatever clock made that.
+	decision, err := next(last, max(uint64(time.Now().UnixMilli()), last.GetVersion()+1))
+	if err != nil {
+		return err
+	}
+	value, err := proto.Marshal(&eventspb.Enrichment{Mint: key[:], Fact: &eventspb.Enrichment_LogoOverride{LogoOverride: decision}})
+	if err != nil {
+		return fmt.Errorf("logos: encode: %w", err)
+	}
+	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: brokers}, deps)
+	if err != nil {
+		return err
+	}
+	defer producer.Close()
+	if err := producer.Produce(ctx, kafka.Record{
+		Topic: schemas.TopicEnrichments, Key: []byte(key.String()), Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte(typeLogoOverride)},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+			{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, time.Now().UnixMilli(), 10)},
+		},
+	}); err != nil {
+		return fmt.Errorf("logos: write: %w", err)
+	}
+	fmt.Fprintf(os.Stdout, "decision %d about %s is written\n", decision.GetVersion(), key)
+	return nil
+}
+
+const typeLogoOverride = "enrichment.logo_override"
+
+// lastDecision reads the topic to its end: a decision holds whole, so one part of it is changed by writing all of it again.
+func lastDecision(ctx context.Context, brokers []string, deps kafka.Deps, mint tokenaccount.Key) (*eventspb.LogoOverride, error) {
+	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: brokers}, deps)
+	if err != nil {
+		return nil, err
+	}
+	defer admin.Close()
+	topics := []string{schemas.TopicEnrichments}
+	asking, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	ends, err := admin.EndOffsets(asking, topics)
+	if err != nil {
+		return nil, err
+	}
+	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: brokers, Topics: topics, Name: "logos-command"}, deps)
+	if err != nil {
+		return nil, err
+	}
+	defer tailer.Close()
+	var last *eventspb.LogoOverride
+	for tp, end := range ends {
+		if end == 0 {
+			delete(ends, tp)
+		}
+	}
+	for len(ends) > 0 {
+		records, err := tailer.FetchBatch(ctx, 5_000, 10*time.Millisecond)
+		if err != nil {
+			return nil, err
+		}
+		for i := range records {
+			if found := decisionAbout(&records[i], mint); found.GetVersion() > last.GetVersion() {
+				last = found
+			}
+			tp := kafka.TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}
+			if end, ok := ends[tp]; ok && records[i].Offset+1 >= end {
+				delete(ends, tp)
+			}
+		}
+	}
+	return last, nil
+}
+
+func decisionAbout(record *kafka.Record, mint tokenaccount.Key) *eventspb.LogoOverride {
+	for _, header := range record.Headers {
+		if header.Key == schemas.HeaderType && string(header.Value) != typeLogoOverride {
+			return nil
+		}
+	}
+	enrichment := &eventspb.Enrichment{}
+	if proto.Unmarshal(record.Value, enrichment) != nil || string(enrichment.GetMint()) != string(mint[:]) {
+		return nil
+	}
+	return enrichment.GetLogoOverride()
+}
+
+// withArgs is withConfig for a command that takes arguments.
+func withArgs(cmd *cobra.Command, run func(ctx context.Context, cfg *Config, logger *slog.Logger, args []string) error) *cobra.Command {
+	takes := cmd.Args
+	var given []string
+	made := withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error { return run(ctx, cfg, logger, given) })
+	load := made.RunE
+	made.Args = takes
+	made.RunE = func(cmd *cobra.Command, args []string) error {
+		given = args
+		return load(cmd, args)
+	}
+	return made
+}

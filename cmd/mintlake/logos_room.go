@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/mintlake/mintlake/api"
+	"github.com/mintlake/mintlake/enrich/logos"
+	"github.com/mintlake/mintlake/internal/blobs"
+	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/imageload"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// LogoConfig is the settings under `logos`.
+type LogoConfig struct {
+	Enabled     bool          `koanf:"enabled" usage:"check the tokens' logos, in one process of a cluster, and serve them; enrich.offchain turns it off too"`
+	DiskBytes   int64         `koanf:"disk_bytes" usage:"most bytes of the image store under the data folder"`
+	MemoryBytes int64         `koanf:"memory_bytes" usage:"most bytes of images kept in memory"`
+	Workers     int           `koanf:"workers" usage:"images checked at once"`
+	PerHost     int           `koanf:"per_host" usage:"images fetched at once from one host"`
+	Timeout     time.Duration `koanf:"timeout" usage:"most time to fetch one image"`
+	MaxBytes    int64         `koanf:"max_bytes" usage:"largest image"`
+	Retry       time.Duration `koanf:"retry" usage:"when a broken logo is looked at again; twice as long after each failure"`
+	Recheck     time.Duration `koanf:"recheck" usage:"when a good logo is looked at again"`
+}
+
+func defaultLogoConfig() LogoConfig {
+	return LogoConfig{
+		Enabled: true, DiskBytes: 2 << 30, MemoryBytes: 64 << 20, Workers: 64, PerHost: 4, Timeout: 15 * time.Second, MaxBytes: 8 << 20,
+		Retry: 10 * time.Minute, Recheck: 7 * 24 * time.Hour,
+	}
+}
+
+// validate tells each problem with its key.
+func (c *LogoConfig) validate(bad func(key string, value any, rule string)) {
+	for key, value := range map[string]int64{
+		"logos.workers": int64(c.Workers), "logos.per_host": int64(c.PerHost), "logos.timeout": int64(c.Timeout), "logos.retry": int64(c.Retry),
+		"logos.recheck": int64(c.Recheck), "logos.max_bytes": c.MaxBytes,
+	} {
+		if value <= 0 {
+			bad(key, value, "must be more than 0; logos.enabled turns logos off")
+		}
+	}
+	if c.DiskBytes < 1<<20 {
+		bad("logos.disk_bytes", c.DiskBytes, "must be at least 1048576")
+	}
+	if c.MemoryBytes < 0 {
+		bad("logos.memory_bytes", c.MemoryBytes, "must not be negative")
+	}
+}
+
+// images is what fetches images in this process: the machine that checks and the API share it, and so each host's limit.
+type images struct {
+	fetcher *fetch.Fetcher
+	loader  *imageload.Loader
+	store   *blobs.Store // nil where nobody serves images
+}
+
+// openImages makes the images once. Without the API in the process nothing is stored.
+func (s *system) openImages(store bool) (*images, error) {
+	if s.images != nil {
+		return s.images, nil
+	}
+	cfg := &s.cfg.Logos
+	made := &images{}
+	var err error
+	if made.fetcher, err = fetch.New(fetch.Config{
+		Purpose: "image", AllowPrivate: s.cfg.Enrich.AllowPrivate, MaxBytes: cfg.MaxBytes, PerHost: cfg.PerHost, Timeout: cfg.Timeout,
+		TryTimeout: min(cfg.Timeout, 8*time.Second),
+	}, fetch.Deps{Registerer: s.registerer}); err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, made.fetcher.Close)
+	deps := imageload.Deps{Fetcher: made.fetcher}
+	if store {
+		if made.store, err = blobs.New(blobs.Config{
+			Dir: filepath.Join(s.cfg.DataDir, "logos"), DiskBytes: cfg.DiskBytes, MemoryBytes: cfg.MemoryBytes,
+		}, blobs.Deps{Logger: s.logger, Registerer: s.registerer}); err != nil {
+			return nil, err
+		}
+		deps.Store = made.store
+		s.lifecycle.start("images", made.store.Run)
+	}
+	if made.loader, err = imageload.New(imageload.Config{}, deps); err != nil {
+		return nil, err
+	}
+	s.images = made
+	return made, nil
+}
+
+// checksLogos says that this process fetches logos at all.
+func (s *system) checksLogos() bool { return s.cfg.Logos.Enabled && s.cfg.Enrich.Offchain }
+
+// startLogos checks logos. together says that the API runs in the same process.
+func (s *system) startLogos(together bool) error {
+	if !s.checksLogos() {
+		return nil
+	}
+	made, err := s.openImages(together)
+	if err != nil {
+		return err
+	}
+	cfg := &s.cfg.Logos
+	machine, err := logos.New(logos.Config{Workers: cfg.Workers, PerHost: cfg.PerHost, Retry: cfg.Retry, MaxRetry: max(cfg.Retry, 7*24*time.Hour), Recheck: cfg.Recheck},
+		logos.Deps{
+			Offsets: s.admin, Producer: s.producer, Loader: made.loader, Host: made.fetcher.Host, Logger: s.logger, Registerer: s.registerer,
+			OpenTail: func() (logos.Tailer, error) { return s.openEnrichments("logos") },
+		})
+	if err != nil {
+		return err
+	}
+	s.lifecycle.start("logos", machine.Run)
+	return nil
+}
+
+func (s *system) openEnrichments(name string) (logos.Tailer, error) {
+	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: []string{schemas.TopicEnrichments}, Name: name},
+		kafka.Deps{Logger: s.logger, Registerer: s.registerer})
+	if err != nil {
+		return nil, err
+	}
+	return tailer, nil
+}
+
+// supplyImages gives the API what it needs to serve logos.
+func (s *system) supplyImages(_ context.Context, deps *api.Deps) error {
+	if !s.checksLogos() {
+		return nil
+	}
+	made, err := s.openImages(true)
+	if err != nil {
+		return err
+	}
+	deps.Images, deps.ImageStore = made.loader, made.store
+	return nil
+}

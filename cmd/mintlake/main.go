@@ -1,0 +1,130 @@
+// Command mintlake is the whole of Mintlake in one binary: one subcommand per room, and `up` for all of them in one process.
+//
+// Only wiring lives here: clients are opened, rooms are given their collaborators, run, and stopped in order.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mintlake/mintlake/internal/config"
+	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
+)
+
+func main() {
+	chengine.MaybeRunChild()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	if err := rootCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "mintlake:", err)
+		os.Exit(1)
+	}
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "mintlake",
+		Short:         "A self-hostable registry of every fungible token on Solana",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version(),
+	}
+	root.PersistentFlags().String("config", os.Getenv("MINTLAKE_CONFIG"), "YAML file with settings ($MINTLAKE_CONFIG)")
+	apiKeys := keysCommand()
+	apiKeys.AddCommand(snapshotKeyCommand())
+	root.AddCommand(upCommand(), migrateCommand(), rebuildCommand(), configCommand(), demoCommand(), apiKeys, recordCommand(), backfillCommand(), rootHashCommand(), bootstrapCommand(), exportCommand(), importCommand(), auditCommand(), logosCommand())
+	root.AddCommand(roomCommands()...)
+	return root
+}
+
+// version is the module's version, or the commit of a build from a checkout.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" && info.Main.Version == "(devel)" {
+			return setting.Value
+		}
+	}
+	return info.Main.Version
+}
+
+// withConfig adds the flags of every setting to a command and hands it the loaded, valid configuration.
+func withConfig(cmd *cobra.Command, run func(ctx context.Context, cfg *Config, logger *slog.Logger) error) *cobra.Command {
+	config.AddFlags(cmd.Flags(), defaults())
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := loadConfig(cmd)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), cfg, newLogger(cfg))
+	}
+	return cmd
+}
+
+func loadConfig(cmd *cobra.Command) (*Config, error) {
+	path, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return nil, err
+	}
+	cfg := defaults()
+	if err := config.Load(cfg, path, os.Environ(), cmd.Flags()); err != nil {
+		return nil, err
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return cfg, nil
+}
+
+func newLogger(cfg *Config) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
+		level = slog.LevelInfo // validate has refused every other text
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if cfg.Log.Format == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}
+
+func configCommand() *cobra.Command {
+	var dump bool
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check the settings, or list them all with their values",
+		Long:  "Check the settings from file, environment and flags; with --dump list every key with its value, secrets hidden.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := loadConfig(cmd)
+			if err != nil {
+				return err
+			}
+			if !dump {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), "configuration is valid")
+				return err
+			}
+			text, err := config.Dump(cfg)
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(text)
+			return err
+		},
+	}
+	config.AddFlags(cmd.Flags(), defaults())
+	cmd.Flags().BoolVar(&dump, "dump", false, "list every key with its value")
+	cmd.Flags().Bool("check", true, "check only; the default")
+	return cmd
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/mintlake/mintlake/ingest/runner"
+	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/projector/swaps"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// lag is how many records the projector and enrichment have before them.
+func (s *system) lag(ctx context.Context) (int64, error) {
+	projected, err := s.admin.Lag(ctx, schemas.GroupProjector, projector.Topics())
+	if err != nil {
+		return 0, err
+	}
+	swapped, err := s.admin.Lag(ctx, schemas.GroupSwaps, swaps.Topics())
+	if err != nil {
+		return 0, err
+	}
+	enriched, err := s.admin.Lag(ctx, schemas.GroupEnrich, []string{schemas.TopicEnrichmentRequests})
+	return projected + swapped + enriched, err
+}
+
+// Progress is looked at often and told rarely where each telling is a line of its own.
+const (
+	progressLook = 250 * time.Millisecond
+	progressTell = 5 * time.Second
+)
+
+// showProgress tells on the terminal how far a finite source is, until everything is visible.
+func showProgress(ctx context.Context, room *runner.Runner, lag func(context.Context) (int64, error)) {
+	live := term.IsTerminal(int(os.Stderr.Fd())) // then one line is rewritten
+	started, told := time.Now(), time.Time{}
+	ticker := time.NewTicker(progressLook)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		p := room.Progress()
+		behind, err := lag(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		finished := p.Done && err == nil && behind == 0
+		line := progressLine(p, behind, err, time.Since(started))
+		switch {
+		case live && finished:
+			fmt.Fprintln(os.Stderr, "\r\x1b[K"+line)
+		case live:
+			fmt.Fprint(os.Stderr, "\r\x1b[K"+line)
+		case finished || time.Since(told) >= progressTell:
+			told = time.Now()
+			fmt.Fprintln(os.Stderr, line)
+		}
+		if finished {
+			return
+		}
+	}
+}
+
+func progressLine(p runner.Progress, lag int64, err error, took time.Duration) string {
+	read := ""
+	if p.Total > 0 {
+		read = fmt.Sprintf(" (%d %%)", p.Read*100/p.Total)
+	}
+	behind := fmt.Sprintf("lag %d", lag)
+	if err != nil {
+		behind = "lag unknown"
+	}
+	state := fmt.Sprintf("%.0f events/s", p.EventsPerSecond)
+	if p.Done {
+		state = fmt.Sprintf("done in %s", took.Round(100*time.Millisecond))
+	}
+	refused := ""
+	if p.Refused > 0 {
+		refused = fmt.Sprintf(", %d inputs refused", p.Refused)
+	}
+	return fmt.Sprintf("ingest: %d blocks, %d transactions, %d events%s, %s, %s%s", p.Blocks, p.Transactions, p.Events, read, state, behind, refused)
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/term"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/file"
+	"github.com/mintlake/mintlake/ingest/source/geyser"
+	"github.com/mintlake/mintlake/registry/coverage"
+)
+
+// recordOptions are the flags of `mintlake record`.
+type recordOptions struct {
+	out         string
+	length      time.Duration
+	from        uint64
+	rotateBytes int64
+	rotateEvery time.Duration
+}
+
+func recordCommand() *cobra.Command {
+	var o recordOptions
+	cmd := withConfig(&cobra.Command{
+		Use:   "record",
+		Short: "Record a Geyser stream as it comes, for file: to replay",
+		Long: `Record a Geyser stream as it comes.
+
+The messages of --source (blocks, slot statuses and whatever else the server sends on the subscription that ingest uses) go into *.geyser.zst
+files in the folder --out. A file ends after --rotate-every or --rotate-bytes; each run begins a new one. After a crash everything but the
+last second is readable. --source file:FOLDER replays a folder as one stream, ?speed=realtime at the speed of the recording.`,
+		Example: `  MINTLAKE_GEYSER_TOKEN=… mintlake record --source geyser+https://provider:443 --out recordings --for 10m
+  mintlake up --source 'file:recordings?speed=realtime'`,
+	}, func(ctx context.Context, cfg *Config, logger *slog.Logger) error { return record(ctx, cfg, logger, o) })
+	cmd.Flags().StringVar(&o.out, "out", "", "folder of the recordings (default: recordings under --data-dir)")
+	cmd.Flags().DurationVar(&o.length, "for", 0, "end after this long; 0 = at Ctrl-C")
+	cmd.Flags().Uint64Var(&o.from, "from", 0, "ask the server to begin with this slot, if it still has it; 0 = with what comes now")
+	cmd.Flags().Int64Var(&o.rotateBytes, "rotate-bytes", 1<<30, "size on disk after which a new file begins")
+	cmd.Flags().DurationVar(&o.rotateEvery, "rotate-every", time.Hour, "time after which a new file begins")
+	return cmd
+}
+
+func record(ctx context.Context, cfg *Config, logger *slog.Logger, o recordOptions) error {
+	if len(cfg.Source) != 1 {
+		return errors.New("record: name one --source geyser+https://host:port")
+	}
+	spec, err := source.ParseSpec(cfg.Source[0])
+	if err != nil {
+		return err
+	}
+	if spec.Kind != source.KindGeyser {
+		return fmt.Errorf("record: --source is %s: only a geyser+https://host:port stream can be recorded", spec.Kind)
+	}
+	if o.out == "" {
+		o.out = filepath.Join(cfg.DataDir, "recordings")
+	}
+	recordings, err := file.NewRecordings(file.RecordingsConfig{Dir: o.out, MaxBytes: o.rotateBytes, MaxAge: o.rotateEvery})
+	if err != nil {
+		return err
+	}
+	commitment := spec.Commitment
+	if commitment == "" {
+		commitment = cfg.Geyser.Commitment
+	}
+	stream, err := geyser.New(geyser.Config{Endpoint: spec.Endpoint, Token: cfg.Geyser.Token, Commitment: commitment, BlocksMeta: true,
+		NoAccountUpdates: !cfg.Geyser.Accounts},
+		geyser.Deps{Logger: logger, Tap: recordings.Tap})
+	if err != nil {
+		return err
+	}
+	if o.length > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, o.length)
+		defer stop()
+	}
+	return runRecording(ctx, stream, recordings, o)
+}
+
+// runRecording ends the stream before the files, so that what came last is kept.
+func runRecording(ctx context.Context, stream source.Source, recordings *file.Recordings, o recordOptions) error {
+	group, inner := errgroup.WithContext(ctx)
+	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
+	seen := &witness{}
+	group.Go(func() error { return recordings.Run(writing) })
+	group.Go(func() error {
+		defer stopWriting()
+		return stream.Run(inner, fromSlot{o.from}, seen)
+	})
+	group.Go(func() error {
+		tellRecording(inner, recordings, seen)
+		return nil
+	})
+	err := group.Wait()
+	messages, files, bytes := recordings.Recorded()
+	fmt.Fprintf(os.Stderr, "recorded %d messages in %d files, %s, in %s\n", messages, files, megabytes(bytes), o.out)
+	return err
+}
+
+func tellRecording(ctx context.Context, recordings *file.Recordings, seen *witness) {
+	live := term.IsTerminal(int(os.Stderr.Fd()))
+	every := progressTell
+	if live {
+		every = progressLook
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			if live {
+				fmt.Fprint(os.Stderr, "\r\x1b[K")
+			}
+			return
+		case <-ticker.C:
+		}
+		messages, _, bytes := recordings.Recorded()
+		line := fmt.Sprintf("record: slot %d, %d messages, %s", seen.highest.Load(), messages, megabytes(bytes))
+		if live {
+			fmt.Fprint(os.Stderr, "\r\x1b[K"+line)
+		} else {
+			fmt.Fprintln(os.Stderr, line)
+		}
+	}
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// fromSlot is the ledger of a recording: nothing was ingested, and the stream begins where it was asked to.
+type fromSlot struct{ slot uint64 }
+
+func (f fromSlot) Ingested(uint64, chain.Key) bool       { return false }
+func (f fromSlot) Missing(uint64, uint64) []coverage.Gap { return nil }
+func (f fromSlot) Resume() uint64 {
+	if f.slot == 0 {
+		return 0
+	}
+	return f.slot - 1
+}

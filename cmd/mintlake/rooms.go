@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/spf13/cobra"
+
+	"github.com/mintlake/mintlake/api"
+	"github.com/mintlake/mintlake/api/history"
+	"github.com/mintlake/mintlake/api/market"
+	"github.com/mintlake/mintlake/api/replica"
+	"github.com/mintlake/mintlake/enrich"
+	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/schemas"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/web"
+)
+
+// startProjector migrates the tables and projects into them.
+func (s *system) startProjector(ctx context.Context) error {
+	conn, err := s.openClickHouse(ctx)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() { _ = conn.Close() })
+	if err := s.migrate(ctx, conn); err != nil {
+		return err
+	}
+	consumer, err := s.groupConsumer(schemas.GroupProjector, projector.Topics())
+	if err != nil {
+		return err
+	}
+	room, err := projector.New(projector.Config{BulkLag: s.cfg.Projector.BulkLag, FoldEvery: s.cfg.Projector.FoldEvery}, projector.Deps{
+		Consumer: consumer, Producer: s.producer, Store: projector.NewClickHouse(conn, schema.Database), Offsets: s.admin,
+		Logger: s.logger, Registerer: s.registerer,
+	})
+	if err != nil {
+		return err
+	}
+	s.lifecycle.start("projector", closing(consumer, room.Run))
+	if err := s.startSwapProjector(conn); err != nil {
+		return err
+	}
+	return s.startDocuments(conn)
+}
+
+func (s *system) groupConsumer(group string, topics []string) (*kafka.GroupConsumer, error) {
+	consumer, err := kafka.NewGroupConsumer(kafka.GroupConsumerConfig{Brokers: s.backends.brokers, Group: group, Topics: topics},
+		kafka.Deps{Logger: s.logger, Registerer: s.registerer})
+	if err != nil {
+		return nil, err
+	}
+	return consumer, nil
+}
+
+// closing lets a room leave its consumer group when it ends, while the broker is still there.
+func closing(consumer *kafka.GroupConsumer, run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		defer consumer.Close()
+		return run(ctx)
+	}
+}
+
+// startEnrich reads accounts from the upstream, when there is one, and off-chain metadata.
+func (s *system) startEnrich(_ context.Context) error {
+	consumer, err := s.groupConsumer(schemas.GroupEnrich, []string{schemas.TopicEnrichmentRequests})
+	if err != nil {
+		return err
+	}
+	cfg := enrich.DefaultConfig()
+	cfg.OffchainEnabled = s.cfg.Enrich.Offchain
+	deps := enrich.Deps{Consumer: consumer, Producer: s.producer, Logger: s.logger, Registerer: s.registerer}
+	if s.rpc != nil {
+		deps.RPC = s.rpc
+	}
+	if cfg.OffchainEnabled {
+		fetcher, err := fetch.New(fetch.Config{AllowPrivate: s.cfg.Enrich.AllowPrivate}, fetch.Deps{Registerer: s.registerer})
+		if err != nil {
+			return err
+		}
+		s.closers = append(s.closers, fetcher.Close)
+		deps.Fetcher = fetcher
+	}
+	room, err := enrich.New(cfg, deps)
+	if err != nil {
+		return err
+	}
+	s.lifecycle.start("enrich", closing(consumer, room.Run))
+	if err := s.startLogos(s.together); err != nil {
+		return err
+	}
+	return s.startRereads()
+}
+
+// startRereads reads changed mints again, where there is a server to read from.
+func (s *system) startRereads() error {
+	if s.rpc == nil || !s.cfg.Enrich.Rereads {
+		return nil
+	}
+	consumer, err := s.groupConsumer(schemas.GroupRereads, []string{schemas.TopicTokenEvents})
+	if err != nil {
+		return err
+	}
+	room, err := enrich.NewRereader(enrich.RereadConfig{
+		Quiet: s.cfg.Enrich.RereadQuiet, MaxWait: s.cfg.Enrich.RereadMaxWait, CallsPerSecond: float64(s.cfg.Enrich.RereadCalls),
+	}, enrich.RereadDeps{Consumer: consumer, Producer: s.producer, RPC: s.rpc, Logger: s.logger, Registerer: s.registerer})
+	if err != nil {
+		return err
+	}
+	s.lifecycle.start("rereads", closing(consumer, room.Run))
+	return nil
+}
+
+// startAPI serves the token API and the explorer.
+func (s *system) startAPI(ctx context.Context) error {
+	boundHeap()
+	openClickHouse := func(ctx context.Context) (driver.Conn, error) { return s.openClickHouse(ctx) }
+	past := history.NewClickHouse(openClickHouse, schema.Database)
+	trade := market.NewClickHouse(openClickHouse, schema.Database)
+	s.closers = append(s.closers, func() { _, _ = past.Close(), trade.Close() })
+	deps := api.Deps{
+		Offsets: s.admin,
+		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (replica.Tailer, error) {
+			return kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: topics, Start: start},
+				kafka.Deps{Logger: s.logger, Registerer: s.registerer})
+		},
+		Producer: s.producer,
+		Snapshot: replica.NewClickHouse(openClickHouse, schema.Database),
+		History:  past,
+		Market:   trade,
+		Explorer: web.Handler(),
+		Logger:   s.logger, Registerer: s.registerer,
+	}
+	if err := s.supplyImages(ctx, &deps); err != nil {
+		return err
+	}
+	room, err := api.New(s.cfg.apiConfig(), deps)
+	if err != nil {
+		return err
+	}
+	s.lifecycle.start("api", room.Run)
+	if err := s.lifecycle.await(ctx, room.Bound()); err != nil {
+		return err
+	}
+	s.addresses.add("api", "http://"+room.Addr())
+	return nil
+}
+
+// errAlone: a room of its own has nothing embedded beside it.
+var errAlone = errors.New("a room that runs alone needs --kafka-brokers and, but for ingest and enrich, --clickhouse-dsn: the embedded engines belong to `mintlake up`")
+
+func (s *system) requireBackends(clickhouse bool) error {
+	if len(s.cfg.Kafka.Brokers) == 0 || clickhouse && s.cfg.ClickHouse.DSN == "" {
+		return fmt.Errorf("configuration: %w", errAlone)
+	}
+	s.backends = &backends{brokers: s.cfg.Kafka.Brokers, clickhouseDSN: s.cfg.ClickHouse.DSN}
+	return nil
+}
+
+// roomCommands are the rooms as processes of their own, for a cluster.
+func roomCommands() []*cobra.Command {
+	type room struct {
+		name, short string
+		clickhouse  bool
+		start       func(*system) func(context.Context) error
+	}
+	rooms := []room{
+		{"ingest", "Read the chain and write events to Kafka", false, func(s *system) func(context.Context) error { return s.startIngest }},
+		{"enrich", "Read accounts and off-chain metadata, write what was found to Kafka", false, func(s *system) func(context.Context) error { return s.startEnrich }},
+		{"projector", "Write events into ClickHouse", true, func(s *system) func(context.Context) error { return s.startProjector }},
+		{"volume", "Value swap legs; run one at a time", true, func(s *system) func(context.Context) error { return s.startVolume }},
+		{"api", "Serve the token API", true, func(s *system) func(context.Context) error { return s.startAPI }},
+		{"gateway", "Serve JSON-RPC and the stream", false, func(s *system) func(context.Context) error { return s.startGatewayRoom }},
+		{"swap", "Serve swap quotes", false, func(s *system) func(context.Context) error { return s.startSwap }},
+	}
+	commands := make([]*cobra.Command, 0, len(rooms))
+	for _, room := range rooms {
+		commands = append(commands, withConfig(&cobra.Command{Use: room.name, Short: room.short + "; needs Kafka of its own, see --kafka-brokers"},
+			func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
+				s := newSystem(cfg, logger)
+				return errors.Join(s.runAlone(ctx, room.clickhouse, room.start(s)), s.stop())
+			}))
+	}
+	return commands
+}
+
+// runAlone runs one room until ctx ends.
+func (s *system) runAlone(ctx context.Context, clickhouse bool, start func(context.Context) error) error {
+	if err := s.requireBackends(clickhouse); err != nil {
+		return err
+	}
+	if err := s.connect(); err != nil {
+		return err
+	}
+	if err := ensureTopics(ctx, s.cfg, s.admin); err != nil {
+		return err
+	}
+	if err := s.startMetrics(ctx); err != nil {
+		return err
+	}
+	if err := start(ctx); err != nil {
+		return err
+	}
+	s.announce()
+	return s.lifecycle.wait(ctx)
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/registry/coverage"
+	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// rootHashCommand is `mintlake root`.
+func rootHashCommand() *cobra.Command {
+	var query rootQuery
+	cmd := &cobra.Command{
+		Use:   "root",
+		Short: "Print the registry's root: one hash over what the chain says of every token, to compare registries by",
+		Long: `Print the registry's root at a slot, from the log of all events: one hash over what the chain says of every token. Two operators whose registries
+say the same have the same root; docs/registry-root.md tells what it covers and what it proves.
+
+The log is read from --kafka-brokers, or from the embedded broker's data under --data-dir while "up" does not run.
+The output is one line: slot=SLOT tokens=COUNT root=HASH.`,
+		Example: `  mintlake root
+  mintlake root --at-slot 361774429 --kafka-brokers 127.0.0.1:9092`,
+	}
+	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
+		query.out = cmd.OutOrStdout()
+		return query.run(ctx, cfg, logger)
+	})
+	cmd.Flags().Uint64Var(&query.atSlot, "at-slot", root.EverySlot, "take only what is of this slot or earlier ones; everything without it")
+	cmd.Flag("at-slot").DefValue = "0" // what pflag does not show
+	cmd.Flags().BoolVar(&query.eventsOnly, "events-only", false, "leave out what was read from accounts: nodes that ingested the same blocks agree whatever they have read")
+	return cmd
+}
+
+// rootQuery is one call of the command.
+type rootQuery struct {
+	atSlot     uint64
+	eventsOnly bool
+	out        io.Writer
+	log        topicLog
+	logger     *slog.Logger
+}
+
+func (q *rootQuery) run(ctx context.Context, cfg *Config, logger *slog.Logger) (err error) {
+	lifecycle := newLifecycle(logger, cfg.StopTimeout)
+	defer func() {
+		if stopErr := lifecycle.stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	registerer := prometheus.NewRegistry()
+	brokers, err := logBrokers(ctx, cfg, lifecycle, logger, registerer)
+	if err != nil {
+		return err
+	}
+	deps := kafka.Deps{Logger: logger, Registerer: registerer}
+	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: brokers}, deps)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	if len(cfg.Kafka.Brokers) == 0 {
+		if err := ensureTopics(ctx, cfg, admin); err != nil { // those of a folder that was never filled
+			return err
+		}
+	}
+	q.log, q.logger = topicLog{brokers: brokers, admin: admin, deps: deps, name: "root"}, logger
+	// The ledger first: what it says is ingested is in the log by then.
+	covered, err := q.coverage(ctx)
+	if err != nil {
+		return err
+	}
+	q.warnOfGaps(covered)
+	found, err := q.replay(ctx)
+	if err != nil {
+		return fmt.Errorf("read the log: %w", err)
+	}
+	if q.atSlot == root.EverySlot {
+		found.Slot = max(found.Slot, covered.ToSlot) // the last blocks may have said nothing of any token
+	}
+	_, err = fmt.Fprintf(q.out, "slot=%d tokens=%d root=%s\n", found.Slot, found.Tokens, found.Hash)
+	return err
+}
+
+// logBrokers are the configured brokers, or the embedded one on the data of an `up` that does not run.
+func logBrokers(ctx context.Context, cfg *Config, lc *lifecycle, logger *slog.Logger, registerer prometheus.Registerer) ([]string, error) {
+	if len(cfg.Kafka.Brokers) > 0 {
+		return cfg.Kafka.Brokers, nil
+	}
+	folder := filepath.Join(cfg.DataDir, "kafka")
+	if _, err := os.Stat(folder); err != nil {
+		return nil, fmt.Errorf("no log here: %w; name a folder with --data-dir or brokers with --kafka-brokers", err)
+	}
+	// A port of its own: the configured one may serve another folder's `up`.
+	broker, err := kafkabroker.New(kafkabroker.Config{DataDir: folder, Addr: "127.0.0.1:0"}, kafkabroker.Deps{Logger: logger, Registerer: registerer})
+	if err != nil {
+		return nil, err
+	}
+	lc.start("embedded Kafka", broker.Run)
+	if err := lc.await(ctx, broker.Ready()); err != nil {
+		if errors.Is(err, kafkabroker.ErrLocked) {
+			return nil, fmt.Errorf("%w; or ask the running one: --kafka-brokers with the address it printed for kafka, %s by default", err, cfg.Kafka.Addr)
+		}
+		return nil, err
+	}
+	return []string{broker.Addr()}, nil
+}
+
+// coverage is what the slot ledger says was ingested whole.
+func (q *rootQuery) coverage(ctx context.Context) (coverage.Coverage, error) {
+	ledger := coverage.New()
+	slots := slotLog{brokers: q.log.brokers, admin: q.log.admin, deps: q.log.deps}
+	if err := slots.ReadSlots(ctx, func(slot *eventspb.SlotRecord) { ledger.Apply(slot) }); err != nil {
+		return coverage.Coverage{}, err
+	}
+	return ledger.Coverage(), nil
+}
+
+// warnOfGaps tells when the root will not be that of a registry which has seen everything up to the slot.
+func (q *rootQuery) warnOfGaps(covered coverage.Coverage) {
+	if q.atSlot != root.EverySlot && q.atSlot > covered.ToSlot {
+		q.logger.Warn("the log does not reach the slot yet", "slot", q.atSlot, "ingested_to", covered.ToSlot)
+	}
+	if len(covered.Gaps) > 0 && covered.Gaps[0].FromSlot <= q.atSlot {
+		q.logger.Warn("slots are missing: a registry that has them may have another root",
+			"gaps", len(covered.Gaps), "first_from", covered.Gaps[0].FromSlot, "first_to", covered.Gaps[0].ToSlot)
+	}
+}
+
+// replay folds the whole log.
+func (q *rootQuery) replay(ctx context.Context) (root.Root, error) {
+	topics := []string{schemas.TopicTokenEvents}
+	if !q.eventsOnly {
+		topics = append(topics, schemas.TopicEnrichments)
+	}
+	begin, records, bad := time.Now(), 0, 0
+	replay := root.NewReplay(q.atSlot)
+	err := q.log.read(ctx, topics, func(record *kafka.Record) {
+		facts, err := factsOfRecord(record)
+		if err != nil {
+			bad++ // became a dead letter in the projector
+		}
+		replay.Apply(facts)
+		records++
+	})
+	if err != nil {
+		return root.Root{}, err
+	}
+	q.logger.Info("log replayed", "records", records, "unreadable", bad, "seconds", time.Since(begin).Seconds())
+	return replay.Root(), nil
+}
+
+// factsOfRecord is what a record of the two topics that make the registry states.
+func factsOfRecord(record *kafka.Record) ([]registry.Fact, error) {
+	if record.Topic == schemas.TopicEnrichments {
+		enrichment := new(eventspb.Enrichment)
+		if err := proto.Unmarshal(record.Value, enrichment); err != nil {
+			return nil, fmt.Errorf("decode enrichment: %w", err)
+		}
+		return registry.FactsOfEnrichment(enrichment), nil
+	}
+	event := new(eventspb.TokenEvent)
+	if err := proto.Unmarshal(record.Value, event); err != nil {
+		return nil, fmt.Errorf("decode token event: %w", err)
+	}
+	return registry.FactsOfEvent(event), nil
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func upCommand() *cobra.Command {
+	return withConfig(&cobra.Command{
+		Use:   "up",
+		Short: "Run every room in one process, with embedded Kafka and ClickHouse unless they are configured",
+		Long: `Run every room in one process.
+
+Kafka and ClickHouse are embedded, with their data under --data-dir, unless --kafka-brokers or --clickhouse-dsn name others. An address of
+host:0 takes a free port. When everything serves, one line beginning with "addresses" names them all. After a finite source is done, up keeps
+serving. Ctrl-C stops in order: what produces before what stores.`,
+		Example: `  mintlake up --source 'demo:?tps=100'
+  mintlake up --source file:blocks --source file:transactions
+  MINTLAKE_GEYSER_TOKEN=… mintlake up --source geyser+https://provider:443 --rpc-upstream https://rpc`,
+	}, up)
+}
+
+func up(ctx context.Context, cfg *Config, logger *slog.Logger) error {
+	s := newSystem(cfg, logger)
+	err := s.startAll(ctx)
+	if err == nil {
+		s.announce()
+		err = s.lifecycle.wait(ctx)
+		logger.Info("stopping")
+	}
+	if stopErr := s.stop(); err == nil {
+		err = stopErr
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// startAll starts what stores before what produces, so that the stop, in the opposite order, loses nothing.
+func (s *system) startAll(ctx context.Context) error {
+	var err error
+	if s.backends, err = startBackends(ctx, s.cfg, s.lifecycle, s.logger, s.registerer); err != nil {
+		return err
+	}
+	// The demo chain is the upstream of everything that needs one, so it comes before the clients.
+	if err := s.startDemo(ctx); err != nil {
+		return err
+	}
+	if err := s.connect(); err != nil {
+		return err
+	}
+	if err := ensureTopics(ctx, s.cfg, s.admin); err != nil {
+		return err
+	}
+	if err := s.startMetrics(ctx); err != nil {
+		return err
+	}
+	s.together = slices.Contains(s.cfg.Rooms, roomAPI)
+	for _, room := range []struct {
+		name  string
+		start func(context.Context) error
+	}{
+		{roomIngest, s.prepareIngest}, {roomProjector, s.startProjector}, {roomVolume, s.startVolume}, {roomEnrich, s.startEnrich}, {roomAPI, s.startAPI},
+		{roomGateway, s.startGatewayRoom}, {roomSwap, s.startSwap}, {roomIngest, s.startIngest},
+	} {
+		if !slices.Contains(s.cfg.Rooms, room.name) {
+			continue
+		}
+		if err := room.start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The rooms that `up` runs, by the names of their commands.
+const (
+	roomIngest    = "ingest"
+	roomEnrich    = "enrich"
+	roomProjector = "projector"
+	roomVolume    = "volume"
+	roomAPI       = "api"
+	roomGateway   = "gateway"
+	roomSwap      = "swap"
+)
+
+func allRooms() []string {
+	return []string{roomIngest, roomEnrich, roomProjector, roomVolume, roomAPI, roomGateway, roomSwap}
+}
+
+// announce prints where everything is: for people, and in one line for scripts.
+func (s *system) announce() {
+	for _, engine := range []address{
+		{"kafka", strings.Join(s.backends.brokers, ",")}, {"clickhouse", s.clickhouseURL()},
+	} {
+		s.addresses.add(engine.name, engine.url)
+	}
+	fmt.Fprintln(os.Stdout, "Mintlake is up; Ctrl-C stops it.")
+	pairs := make([]string, 0, len(s.addresses))
+	for _, a := range s.addresses {
+		fmt.Fprintf(os.Stdout, "  %-11s %s\n", a.name, a.url)
+		pairs = append(pairs, a.name+"="+a.url)
+	}
+	fmt.Fprintln(os.Stdout, "addresses", strings.Join(pairs, " "))
+}
+
+// clickhouseURL is the ClickHouse in use without its credentials.
+func (s *system) clickhouseURL() string { return redactURL(s.backends.clickhouseDSN) }

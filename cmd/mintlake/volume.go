@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/projector/swaps"
+	"github.com/mintlake/mintlake/schemas"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/volume"
+)
+
+// startSwapProjector writes swaps and pools into ClickHouse, beside the projector of token events.
+func (s *system) startSwapProjector(conn driver.Conn) error {
+	consumer, err := s.groupConsumer(schemas.GroupSwaps, swaps.Topics())
+	if err != nil {
+		return err
+	}
+	room, err := swaps.New(swaps.Deps{
+		Consumer: consumer, Producer: s.producer, Store: swaps.NewClickHouse(conn, schema.Database), Logger: s.logger, Registerer: s.registerer,
+	})
+	if err != nil {
+		return err
+	}
+	s.lifecycle.start("projector of swaps", closing(consumer, room.Run))
+	return nil
+}
+
+// startVolume values swap legs.
+func (s *system) startVolume(ctx context.Context) error {
+	conn, err := s.openClickHouse(ctx)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() { _ = conn.Close() })
+	if err := s.migrate(ctx, conn); err != nil {
+		return err
+	}
+	room, err := volume.New(s.cfg.Volume, volume.Deps{
+		Store: volume.NewClickHouse(conn, schema.Database, s.cfg.Volume), Logger: s.logger, Registerer: s.registerer,
+	})
+	if err != nil {
+		return err
+	}
+	s.lifecycle.start("volume", room.Run)
+	return nil
+}
