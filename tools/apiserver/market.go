@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/mintlake/mintlake/api/market"
+)
+
+// noTrades is a market on which every mint has one candle and one pool. It has no daily volumes, so nobody asks the reader that is not there for them.
+type noTrades struct{ market.Reader }
+
+// Generation implements market.Reader.
+func (noTrades) Generation(context.Context) (uint64, error) { return 0, nil }
+
+// Candles implements market.Reader.
+func (noTrades) Candles(_ context.Context, _ string, _ market.Interval, from, to time.Time, _ int) ([]market.Candle, error) {
+	if !from.Before(to) {
+		return []market.Candle{}, nil
+	}
+	price := 1.5
+	return []market.Candle{{Time: from.Unix(), Open: &price, High: &price, Low: &price, Close: &price, VolumeUSD: 7, Trades: 2, Traders: 1}}, nil
+}
+
+// Pools implements market.Reader.
+func (noTrades) Pools(_ context.Context, mint string, _ int) ([]market.Pool, error) {
+	amount := "1"
+	return []market.Pool{{Pool: mint, Venue: "orca_whirlpool", MintA: mint, MintB: exampleMint, ReserveA: &amount}}, nil
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"math/rand/v2"
+	"strings"
+
+	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/registry/registrytest"
+)
+
+// pageSize is how many tokens each query asks for.
+const pageSize = 50
+
+// query is what is asked, with what peers need of it.
+type query struct {
+	text       string // as a user writes it
+	normalised string
+}
+
+// class is queries of one kind, each text once: what one finds out must not help the next.
+type class struct {
+	name    string
+	queries []query
+}
+
+// makeQueries draws from the tokens, so that what many tokens are called is asked for more often than what few are.
+func makeQueries(c *registrytest.Corpus, o *options) []class {
+	random := rand.New(rand.NewPCG(o.seed, 4)) //nolint:gosec // chance that is the same each time
+	draw := func(name string, change func(symbol, name []rune) string) class {
+		seen := map[string]bool{}
+		made := class{name: name}
+		for tries := 0; len(made.queries) < o.queries && tries < 50*o.queries; tries++ {
+			token := c.Token(random.IntN(o.tokens))
+			symbol, name := []rune(token.Symbol), []rune(token.Name)
+			if len(symbol) == 0 || len(name) == 0 {
+				continue
+			}
+			text := strings.TrimSpace(change(symbol, name))
+			if normalised := search.Normalise(text); normalised != "" && !seen[normalised] {
+				seen[normalised] = true
+				made.queries = append(made.queries, query{text, normalised})
+			}
+		}
+		return made
+	}
+	return []class{
+		draw("exact symbol", func(symbol, _ []rune) string { return string(symbol) }),
+		draw("prefix", func(symbol, _ []rune) string { return string(symbol[:1+random.IntN(len(symbol))]) }),
+		{"top by volume", []query{{}}},
+		draw("fuzzy: a typo", func(symbol, name []rune) string { return typo(random, symbol, name) }),
+		draw("fuzzy: part of a name", func(_, name []rune) string {
+			from := random.IntN(len(name))
+			return string(name[from : from+1+random.IntN(len(name)-from)])
+		}),
+	}
+}
+
+// typo replaces, drops or doubles a character, of the symbol or of the name.
+func typo(random *rand.Rand, symbol, name []rune) string {
+	text := symbol
+	if random.IntN(2) == 0 {
+		text = name
+	}
+	at := random.IntN(len(text))
+	switch random.IntN(3) {
+	case 0:
+		return string(text[:at]) + string(rune('a'+random.IntN(26))) + string(text[at+1:])
+	case 1:
+		return string(text[:at]) + string(text[at+1:])
+	default:
+		return string(text[:at+1]) + string(text[at:])
+	}
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// clients ask at once when throughput is measured: as many as there are cores.
+var clients = runtime.NumCPU()
+
+// measured is what was found out of a class of queries.
+type measured struct {
+	answers    []answer
+	throughput float64
+	worked     []time.Duration // see clock
+}
+
+// report asks each query once, one after another, then all of them again with all clients, and prints the figures. The first engine to be
+// measured sets what the others are compared with.
+func report(ctx context.Context, e engine, classes []class, want map[string]measured, o *options) map[string]measured {
+	found := map[string]measured{}
+	fmt.Printf("%-12s %-22s %9s %9s %9s %9s %12s  %s\n", "", "", "p50 ms", "p99 ms", "max ms", "queries", "queries/s", "same answers")
+	for i := range classes {
+		queries, repeat := classes[i].queries, 1
+		if len(queries) == 1 {
+			repeat = o.queries
+		}
+		m, times := first(ctx, e, queries, repeat, o.best, o.budget)
+		forgets, remembers := e.(forgetter)
+		if remembers && repeat == 1 {
+			forgets.forget()
+		}
+		m.throughput = throughput(ctx, e, queries[:max(1, min(len(queries), len(times)))], o.budget/2)
+		found[classes[i].name] = m
+		slices.Sort(times)
+		line := fmt.Sprintf("%-12s %-22s %9.3f %9.3f %9.3f %9d %12.1f", e.name(), classes[i].name,
+			millis(times, 0.5), millis(times, 0.99), millis(times, 1), len(times), m.throughput)
+		slices.Sort(m.worked)
+		if remembers {
+			line += fmt.Sprintf("  of a core's time: p50 %.3f ms, p99 %.3f ms", millis(m.worked, 0.5), millis(m.worked, 0.99))
+		}
+		if ours, ok := want[classes[i].name]; ok {
+			line += fmt.Sprintf("  %s; mintlake answers %.0f times as many", compare(ours.answers, m.answers), ours.throughput/m.throughput)
+		}
+		fmt.Println(strings.TrimRight(line, " "))
+		if remembers && repeat == 1 {
+			_, times = first(ctx, e, queries, 1, 1, o.budget)
+			slices.Sort(times)
+			fmt.Printf("%-12s %-22s %9.3f %9.3f %9.3f %9d %12.1f\n", "", "  asked before", millis(times, 0.5), millis(times, 0.99), millis(times, 1), len(times),
+				throughput(ctx, e, queries, o.budget/2))
+		}
+	}
+	fmt.Println("load", load())
+	fmt.Println()
+	return found
+}
+
+func compare(want, got []answer) string {
+	same := 0
+	for i := range got {
+		if i < len(want) && got[i].equal(want[i]) {
+			same++
+		}
+	}
+	return fmt.Sprintf("%d of %d", same, len(got))
+}
+
+// first asks each query for the first time, until the time is up; with best as if for the first time so often, of which the best counts.
+func first(ctx context.Context, e engine, queries []query, repeat, best int, budget time.Duration) (m measured, times []time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	deadline := time.Now().Add(budget)
+	for range repeat {
+		for i := range queries {
+			var got answer
+			took, worked := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+			for range best {
+				if f, ok := e.(forgetter); ok && best > 1 && repeat == 1 {
+					f.forget()
+				}
+				started, before := time.Now(), clock()
+				var err error
+				if got, err = e.search(ctx, &queries[i]); err != nil {
+					fmt.Fprintf(os.Stderr, "%s: %q: %v\n", e.name(), queries[i].text, err)
+					return m, times
+				}
+				took, worked = min(took, time.Since(started)), min(worked, clock()-before)
+			}
+			times = append(times, took)
+			m.worked = append(m.worked, worked)
+			if len(m.answers) < len(queries) {
+				m.answers = append(m.answers, got)
+			}
+			if time.Now().After(deadline) {
+				return m, times
+			}
+		}
+	}
+	return m, times
+}
+
+// throughput asks the same queries with all clients until the time is up, or each was asked once.
+func throughput(ctx context.Context, e engine, queries []query, budget time.Duration) float64 {
+	var next atomic.Int64
+	var done atomic.Int64
+	all := int64(len(queries))
+	if all == 1 {
+		all = 1 << 62
+		budget = min(budget, 2*time.Second)
+	}
+	started := time.Now()
+	deadline := started.Add(budget)
+	var group sync.WaitGroup
+	for range clients {
+		group.Go(func() {
+			for time.Now().Before(deadline) {
+				i := next.Add(1) - 1
+				if i >= all {
+					return
+				}
+				if _, err := e.search(ctx, &queries[i%int64(len(queries))]); err != nil {
+					return
+				}
+				done.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	return float64(done.Load()) / time.Since(started).Seconds()
+}
+
+// forgetter is an engine that remembers answers.
+type forgetter interface{ forget() }
+
+func millis(sorted []time.Duration, share float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))].Seconds() * 1000
+}
+
+// load is the machine's load of the last minute: others' work makes every figure worse.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Fields(string(text))[0]
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc >> 20
+}
+
+// resident is the process's memory in MiB, 0 where the system does not tell.
+func resident() int {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	pages, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0
+	}
+	return pages * os.Getpagesize() >> 20
+}

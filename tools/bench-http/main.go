@@ -1,0 +1,160 @@
+// Command bench-http measures an API node over HTTP on this machine, and what hostile clients do to others.
+//
+// In: the binary of tools/apiserver and how many tokens it is to hold. Out: a table on standard output; the exit code is 1 when a goal is missed and
+// --check was given. Guarantees: the node runs in a process of its own; a handler that returns a constant body of the same size, measured in turns with
+// it by the same load generator, says what this machine can do, so that figures are comparable between machines. Nothing is written to disk.
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// settings of a run.
+type settings struct {
+	server      string
+	tokens      int
+	connections int
+	seconds     int
+	only        string
+	check       bool
+	missed      int
+}
+
+func main() {
+	var s settings
+	constant := pflag.Int("constant", 0, "serve a constant body of that many bytes instead; for bench-http itself")
+	pflag.StringVar(&s.server, "server", "bin/apiserver", "binary of tools/apiserver")
+	pflag.IntVar(&s.tokens, "tokens", 100_000, "tokens of the registry")
+	pflag.IntVar(&s.connections, "connections", 16, "connections of the load generator")
+	pflag.IntVar(&s.seconds, "seconds", 5, "length of one measurement")
+	pflag.StringVar(&s.only, "only", "", "throughput, batch, loris, idle or flood; empty: all")
+	pflag.BoolVar(&s.check, "check", false, "exit with 1 when a goal is missed")
+	pflag.Parse()
+	var err error
+	if *constant > 0 {
+		err = serveConstant(*constant)
+	} else {
+		err = s.run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-http:", err)
+		os.Exit(1)
+	}
+	if s.check && s.missed > 0 {
+		fmt.Fprintf(os.Stderr, "bench-http: %d goals are missed\n", s.missed)
+		os.Exit(1)
+	}
+}
+
+// run measures all, each on a node of its own: what one leaves behind is none of the next one's business.
+func (s *settings) run() error {
+	fmt.Printf("registry of %d tokens, %d connections, load average %s\n", s.tokens, s.connections, loadAverage())
+	for _, part := range []struct {
+		name string
+		args []string
+		run  func(p *process) error
+	}{
+		{"throughput", nil, s.throughput},
+		{"batch", nil, s.batch},
+		{"loris", nil, s.loris},
+		{"idle", nil, s.idle},
+		{"flood", []string{"--limits", "--trusted-proxies", "127.0.0.0/8"}, s.flood},
+	} {
+		if s.only != "" && s.only != part.name {
+			continue
+		}
+		p, err := start(s.server, append([]string{"--tokens", fmt.Sprint(s.tokens)}, part.args...)...)
+		if err != nil {
+			return err
+		}
+		err = part.run(p)
+		p.stop()
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return nil
+}
+
+// report prints a line and counts a missed goal.
+func (s *settings) report(what, figures, goal string, met bool) {
+	verdict := "met"
+	if !met {
+		verdict = "MISSED"
+		s.missed++
+	}
+	fmt.Printf("%-34s %-70s goal %-26s %s\n", what, figures, goal, verdict)
+}
+
+// length of one measurement.
+func (s *settings) length() time.Duration { return time.Duration(s.seconds) * time.Second }
+
+// throughput compares search and lookup with a constant body of the same size, in turns, the best of three.
+func (s *settings) throughput(p *process) error {
+	for _, kind := range []struct {
+		name  string
+		paths []string
+	}{{"search", searches()}, {"search, 50 rows", []string{"/tokens"}}, {"lookup", lookups(s.tokens)}} {
+		size, err := meanSize(p.url, kind.paths)
+		if err != nil {
+			return err
+		}
+		constant, err := start(os.Args[0], "--constant", fmt.Sprint(size))
+		if err != nil {
+			return err
+		}
+		var ours, theirs float64
+		for range 3 {
+			theirs = max(theirs, closedLoop(constant.url, kind.paths, s.connections, s.length()).perSecond())
+			ours = max(ours, closedLoop(p.url, kind.paths, s.connections, s.length()).perSecond())
+		}
+		constant.stop()
+		s.report(kind.name, fmt.Sprintf("%.0f/s of %d bytes; constant handler %.0f/s: %.2f of it", ours, size, theirs, ours/theirs), ">= 0.50", ours >= theirs/2)
+	}
+	return nil
+}
+
+// batch asks for 500 mints 50 times a second, in turns with the constant handler: what that takes is the machine's own doing.
+func (s *settings) batch(p *process) error {
+	paths := batches(s.tokens)
+	size, err := meanSize(p.url, paths[:5])
+	if err != nil {
+		return err
+	}
+	constant, err := start(os.Args[0], "--constant", fmt.Sprint(size))
+	if err != nil {
+		return err
+	}
+	defer constant.stop()
+	var ours, theirs *result
+	for range 3 {
+		theirs = better(theirs, openLoop(constant.url, paths, 50, s.length()))
+		ours = better(ours, openLoop(p.url, paths, 50, s.length()))
+	}
+	figures := fmt.Sprintf("%s, %d bytes; constant handler p99 %.2f ms%s", ours, size, milliseconds(theirs.p(99)), p.memory())
+	s.report("batch of 500 at 50/s", figures, "p99 <= 10 ms, none failed", ours.p(99) <= 10*time.Millisecond && ours.failed == 0)
+	return nil
+}
+
+// others measures a well-behaved client while something else goes on; long enough for the node's time-outs to come.
+func (s *settings) others(what string, p *process, extra func() string) {
+	r := openLoop(p.url, lookups(s.tokens), 100, max(2*s.length(), 12*time.Second))
+	figures := r.String() + p.memory()
+	if extra != nil {
+		figures += ", " + extra()
+	}
+	s.report(what, figures, "p99 < 50 ms, none failed", r.p(99) < 50*time.Millisecond && r.failed == 0)
+}
+
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Join(strings.Fields(string(text))[:1], "")
+}
