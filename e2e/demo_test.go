@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDemoIsFreshAndSearchable runs what `make run` runs: tokens that the demo chain creates are found by their name a moment later.
+func TestDemoIsFreshAndSearchable(t *testing.T) {
+	up := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "demo:?tps=100&tokens=300&seed=3")...)
+	deadline := time.Now().Add(5 * time.Minute)
+	for s := up.status(); s.Registry.Tokens < 300 || s.Freshness.Count < 500; s = up.status() {
+		require.True(t, time.Now().Before(deadline), "the demo chain made too little: %+v", s)
+		time.Sleep(200 * time.Millisecond)
+	}
+
+	created := up.query(`SELECT mint, name FROM mintlake.tokens WHERE name != '' ORDER BY first_seen_at DESC, mint LIMIT 5 FORMAT JSONCompactEachRow`)
+	require.Len(t, created, 5)
+	for _, line := range created {
+		var row [2]string
+		require.NoError(t, json.Unmarshal([]byte(line), &row))
+		code, body := up.get("/tokens?limit=200&q=" + url.QueryEscape(row[1]))
+		require.Equal(t, http.StatusOK, code, string(body))
+		require.Contains(t, string(body), row[0], "search for %q", row[1])
+	}
+
+	s := up.status()
+	require.Equal(t, "demo", s.Source.Kind)
+	t.Logf("fresh after %s ms (p50), %s ms (p99), %d events", number(s.Freshness.P50), number(s.Freshness.P99), s.Freshness.Count)
+	// Half of all facts within a second holds on any machine; the 99th percentile depends on what else the machine does, so it is told above.
+	require.NotNil(t, s.Freshness.P50)
+	require.Less(t, *s.Freshness.P50, 1000.0, "from ingest to visible")
+	require.Zero(t, up.stop(), up.log())
+}
+
+func number(n *float64) string {
+	if n == nil {
+		return "?"
+	}
+	return fmt.Sprintf("%.0f", *n)
+}
+
+// TestARestartGoesOn stops the demo with Ctrl-C, and with kill -9, and starts it again on the same data.
+func TestARestartGoesOn(t *testing.T) {
+	dir, flags := t.TempDir(), append(kafkaFlags(t), "--source", "demo:?tps=100&tokens=50&seed=4")
+	tokens := 0
+	for _, end := range []func(*instance){func(i *instance) { require.Zero(t, i.stop(), i.log()) }, (*instance).kill, (*instance).kill} {
+		up := launch(t, dir, flags...)
+		deadline := time.Now().Add(time.Minute)
+		for s := up.status(); s.Registry.Tokens <= tokens+5; s = up.status() {
+			require.True(t, time.Now().Before(deadline), "no new tokens: %+v\n%s", s, up.log())
+			time.Sleep(200 * time.Millisecond)
+		}
+		s := up.status()
+		tokens = s.Registry.Tokens
+		require.Empty(t, s.Coverage.Gaps, "the chain goes on without a gap")
+		end(up)
+	}
+}

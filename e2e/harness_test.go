@@ -1,0 +1,263 @@
+// Package e2e runs the real binary as an operator would and looks at what users see: the API, ClickHouse, the terminal.
+//
+// By default against the embedded engines; MINTLAKE_TEST_KAFKA=apache puts Apache Kafka in the embedded broker's place.
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/testkit"
+)
+
+// binary is the program under test; demoFolder takes the demo chain's recording.
+var binary, demoFolder string
+
+func TestMain(m *testing.M) {
+	serveNode()
+	code, err := buildAndRun(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func buildAndRun(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "mintlake-e2e-*")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	binary, demoFolder = filepath.Join(dir, "mintlake"), filepath.Join(dir, "blocks")
+	build := exec.Command("go", "build", "-o", binary, "../cmd/mintlake")
+	if out, err := build.CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return m.Run(), nil
+}
+
+// instance is a running `mintlake up`.
+type instance struct {
+	t         testing.TB
+	cmd       *exec.Cmd
+	addresses map[string]string
+	// up is closed when the addresses are known, exited when the process is gone.
+	up, exited chan struct{}
+
+	mu     sync.Mutex
+	output bytes.Buffer
+}
+
+// surfaces are what has an address.
+var surfaces = []string{"api", "swap", "rpc", "stream", "metrics", "kafka", "clickhouse"}
+
+func freePorts() []string {
+	var flags []string
+	for _, surface := range surfaces {
+		flags = append(flags, "--"+surface+"-addr", "127.0.0.1:0")
+	}
+	return flags
+}
+
+// launch starts `mintlake up` on free ports and waits until it is up.
+func launch(t testing.TB, dataDir string, args ...string) *instance {
+	t.Helper()
+	i := begin(t, dataDir, args...)
+	select {
+	case <-i.up:
+	case <-i.exited:
+		t.Fatalf("mintlake up ended:\n%s", i.log())
+	case <-time.After(90 * time.Second):
+		t.Fatalf("mintlake up printed no addresses:\n%s", i.log())
+	}
+	return i
+}
+
+// begin starts `mintlake up` on free ports and returns at once.
+func begin(t testing.TB, dataDir string, args ...string) *instance {
+	t.Helper()
+	all := append([]string{"up", "--data-dir", dataDir}, freePorts()...)
+	i := &instance{t: t, cmd: exec.Command(binary, append(all, args...)...), up: make(chan struct{}), exited: make(chan struct{}), addresses: map[string]string{}}
+	i.cmd.Env = append(os.Environ(), "MINTLAKE_ENRICH_OFFCHAIN=false", "MINTLAKE_VOLUME_INTERVAL=1s") // tests reach nothing outside
+	i.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stdout, err := i.cmd.StdoutPipe()
+	require.NoError(t, err)
+	i.cmd.Stderr = i
+	require.NoError(t, i.cmd.Start())
+	go func() {
+		scanner := bufio.NewScanner(stdout)
+		for scanner.Scan() {
+			fmt.Fprintln(i, scanner.Text())
+			if line, ok := strings.CutPrefix(scanner.Text(), "addresses "); ok {
+				for _, pair := range strings.Fields(line) {
+					name, address, _ := strings.Cut(pair, "=")
+					i.addresses[name] = address
+				}
+				close(i.up)
+			}
+		}
+		_ = i.cmd.Wait()
+		close(i.exited)
+	}()
+	t.Cleanup(func() {
+		i.kill()
+		if t.Failed() {
+			t.Logf("output of mintlake up:\n%s", i.log())
+		}
+	})
+	return i
+}
+
+// Write collects the process's output.
+func (i *instance) Write(p []byte) (int, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.output.Write(p)
+}
+
+func (i *instance) log() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.output.String()
+}
+
+// kill is kill -9 of the process and its children.
+func (i *instance) kill() {
+	_ = syscall.Kill(-i.cmd.Process.Pid, syscall.SIGKILL)
+	<-i.exited
+}
+
+// stop is Ctrl-C; it returns the exit code.
+func (i *instance) stop() int {
+	i.t.Helper()
+	require.NoError(i.t, i.cmd.Process.Signal(os.Interrupt))
+	select {
+	case <-i.exited:
+	case <-time.After(60 * time.Second):
+		i.t.Fatalf("mintlake up did not stop:\n%s", i.log())
+	}
+	return i.cmd.ProcessState.ExitCode()
+}
+
+func (i *instance) get(path string) (int, []byte) {
+	i.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, i.addresses["api"]+path, nil)
+	require.NoError(i.t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(i.t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(i.t, err)
+	return response.StatusCode, body
+}
+
+// status is what the tests read of GET /status.
+type status struct {
+	Source struct {
+		Kind         string `json:"kind"`
+		Done         bool   `json:"done"`
+		Slot         uint64 `json:"slot"`
+		FailedInputs int    `json:"failed_inputs"`
+	} `json:"source"`
+	Pipeline struct {
+		LagRecords *int64 `json:"lag_records"`
+	} `json:"pipeline"`
+	Registry struct {
+		Tokens int `json:"tokens"`
+	} `json:"registry"`
+	Root struct {
+		Slot uint64  `json:"slot"`
+		Hash *string `json:"hash"`
+	} `json:"root"`
+	Coverage struct {
+		Gaps []any `json:"gaps"`
+	} `json:"coverage"`
+	Freshness struct {
+		P50   *float64 `json:"p50_ms"`
+		P99   *float64 `json:"p99_ms"`
+		Count int      `json:"count"`
+	} `json:"freshness"`
+}
+
+func (i *instance) status() status {
+	i.t.Helper()
+	code, body := i.get("/status")
+	require.Equal(i.t, http.StatusOK, code, string(body))
+	var s status
+	require.NoError(i.t, json.Unmarshal(body, &s), string(body))
+	return s
+}
+
+// awaitDone waits until everything the source has is visible.
+func (i *instance) awaitDone(limit time.Duration) status {
+	i.t.Helper()
+	deadline := time.Now().Add(limit)
+	for {
+		s := i.status()
+		if s.Source.Done && s.Pipeline.LagRecords != nil && *s.Pipeline.LagRecords == 0 {
+			return s
+		}
+		if time.Now().After(deadline) {
+			_, body := i.get("/status")
+			i.t.Fatalf("not done after %s: %s\n%s", limit, body, i.log())
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// awaitRoot waits until the root covers all that a finite source had, and returns it.
+func (i *instance) awaitRoot() string {
+	i.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		s := i.status()
+		if s.Root.Hash != nil && s.Root.Slot >= s.Source.Slot {
+			return *s.Root.Hash
+		}
+		require.True(i.t, time.Now().Before(deadline), "no root: %+v", s)
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// query asks ClickHouse over its HTTP interface and returns the rows as tab-separated lines.
+func (i *instance) query(sql string) []string {
+	i.t.Helper()
+	response, err := http.Post(i.addresses["clickhouse"], "text/plain", strings.NewReader(sql))
+	require.NoError(i.t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(i.t, err)
+	require.Equal(i.t, http.StatusOK, response.StatusCode, string(body))
+	text := strings.TrimSuffix(string(body), "\n")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// sharedSources are the flags for all recorded mainnet data.
+func sharedSources(t testing.TB) []string {
+	t.Helper()
+	return []string{
+		"--source", "file:" + testkit.Shared(t, "data/blocks"),
+		"--source", "file:" + testkit.Shared(t, "data/transactions"),
+	}
+}

@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// dump is every row that users can see, in a fixed order.
+func (i *instance) dump() map[string][]string {
+	i.t.Helper()
+	tables := i.dumpSwaps()
+	tables["root"] = []string{i.awaitRoot()}
+	tables["token_events"] = i.query("SELECT * FROM mintlake.token_events ORDER BY position, mint, kind FORMAT TSV")
+	tables["tokens"] = i.query("SELECT * FROM mintlake.tokens ORDER BY mint FORMAT TSV")
+	tables["slots"] = i.query("SELECT * FROM mintlake.slots ORDER BY slot, blockhash FORMAT TSV")
+	return tables
+}
+
+// TestKillsChangeNothing kills `up` at twenty random moments of its ingestion and compares with an undisturbed run, row for row.
+func TestKillsChangeNothing(t *testing.T) {
+	sources := append(sharedSources(t), "--source", "file:"+demoBlocks(t))
+
+	whole := launch(t, t.TempDir(), append(sources, kafkaFlags(t)...)...)
+	started := time.Now()
+	whole.awaitDone(3 * time.Minute)
+	took := time.Since(started)
+	want := whole.dump()
+	require.NotEmpty(t, want["token_events"])
+	require.NotEmpty(t, want["daily_volumes"])
+	require.Zero(t, whole.stop())
+
+	dir, flags := t.TempDir(), kafkaFlags(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	inFlight := 0
+	for n := range 20 {
+		up := begin(t, dir, append(sources, flags...)...)
+		if n%3 == 0 { // at any moment of the start too
+			time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
+		} else {
+			<-up.up
+			time.Sleep(time.Duration(random.Int64N(int64(took / 8))))
+			if s := up.status(); !s.Source.Done || s.Pipeline.LagRecords == nil || *s.Pipeline.LagRecords > 0 {
+				inFlight++
+			}
+		}
+		require.False(t, exited(up), "it must be killed, not end by itself:\n%s", up.log())
+		up.kill()
+	}
+	require.GreaterOrEqual(t, inFlight, 3, "kills must hit ingestion, not what comes after it")
+	last := launch(t, dir, append(sources, flags...)...)
+	last.awaitDone(3 * time.Minute)
+	requireEqualDumps(t, want, last.dump())
+	require.Zero(t, last.stop())
+}
+
+// requireEqualDumps compares row by row and shows the first difference of each table only.
+func requireEqualDumps(t *testing.T, want, got map[string][]string) {
+	t.Helper()
+	for table, rows := range want {
+		for n := range min(len(rows), len(got[table])) {
+			if !assert.Equal(t, rows[n], got[table][n], "%s, row %d", table, n) {
+				break
+			}
+		}
+		assert.Equal(t, len(rows), len(got[table]), "rows of %s", table)
+	}
+}
+
+func exited(i *instance) bool {
+	select {
+	case <-i.exited:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/demo"
+)
+
+// chainSlots is how long the chain of these tests is; forks and skipped slots are among them.
+const chainSlots = 240
+
+// startChain serves a short chain that ends; its history stays to be read.
+func startChain(t *testing.T) *demo.Node {
+	t.Helper()
+	node, err := demo.New(demo.Config{
+		Seed: 11, TPS: 400, Tokens: 60, SlotTime: 40 * time.Millisecond, StartSlot: 400_000_000, MaxSlots: chainSlots, RealTime: true, ForkRate: 0.05, SkipRate: 0.05,
+	}, demo.Deps{Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- node.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	require.NoError(t, node.WaitReady(ctx))
+	return node
+}
+
+// TestThreeWaysToOneRegistry: what was ingested live, with a backfill beside it of what came before, what a recording of the stream replays and
+// what a backfill alone reads have one root; and the audit finds nothing wrong with the live one.
+func TestThreeWaysToOneRegistry(t *testing.T) {
+	node := startChain(t)
+	geyser, upstream := "geyser+http://"+node.GeyserAddr(), []string{"--rpc-upstream", node.RPCURL()}
+
+	recordings := filepath.Join(t.TempDir(), "recordings")
+	recorder := exec.Command(binary, "record", "--source", geyser, "--out", recordings, "--from", "400000000", "--metrics-addr", "127.0.0.1:0")
+	recorder.Stderr = os.Stderr
+	require.NoError(t, recorder.Start())
+	t.Cleanup(func() { _ = recorder.Process.Kill() })
+	liveDir := t.TempDir()
+	live := launch(t, liveDir, append(append(kafkaFlags(t), "--source", geyser), upstream...)...)
+	// The backfill must reach what the live stream has: between the two nobody looks.
+	require.Eventually(t, func() bool { return live.status().Source.Slot > 0 }, time.Minute, 20*time.Millisecond)
+	backfill(t, live, node, node.Slot())
+	<-node.Done()
+	last := live.awaitStill()
+	require.NoError(t, recorder.Process.Signal(os.Interrupt))
+	require.NoError(t, recorder.Wait())
+
+	audit := exec.Command(binary, append([]string{
+		"audit", "--sample", "0", "--min-accuracy", "1", "--min-known", "0.9", "--wait", "0", "--clickhouse-dsn", live.addresses["clickhouse"],
+	}, upstream...)...)
+	out, err := audit.CombinedOutput()
+	require.NoError(t, err, string(out))
+
+	replayFlags, replayDir := kafkaFlags(t), t.TempDir()
+	replay := launch(t, replayDir, append(append(replayFlags, "--source", "file:"+recordings), upstream...)...)
+	replay.awaitDone(time.Minute)
+
+	fillFlags, fillDir := kafkaFlags(t), t.TempDir()
+	fill := launch(t, fillDir, append(append(fillFlags, "--source", "none"), upstream...)...)
+	backfill(t, fill, node, last)
+
+	want := rootOf(t, live, last)
+	require.Regexp(t, `tokens=[1-9]\d* root=`, want)
+	require.Equal(t, want, rootOf(t, replay, last), "recording")
+	require.Equal(t, want, rootOf(t, fill, last), "backfill")
+	figures := live.dumpSwaps()
+	require.NotEmpty(t, figures["daily_volumes"])
+	requireEqualDumps(t, figures, replay.dumpSwaps())
+	requireEqualDumps(t, figures, fill.dumpSwaps())
+}
+
+// backfill reads the chain's slots up to last into the instance's Kafka.
+func backfill(t *testing.T, i *instance, node *demo.Node, last uint64) {
+	t.Helper()
+	out, err := exec.Command(binary, "backfill", "--from", "400000000", "--to", strconv.FormatUint(last, 10), "--commitment", "confirmed",
+		"--kafka-brokers", i.addresses["kafka"], "--rpc-upstream", node.RPCURL()).CombinedOutput()
+	require.NoError(t, err, string(out))
+}
+
+// awaitStill waits until the source's slot has not moved for two seconds, everything is visible and no gap is open, and returns that slot. A gap may
+// be open for a moment where the backfill meets the live stream: its repair closes it.
+func (i *instance) awaitStill() uint64 {
+	i.t.Helper()
+	still, since, deadline := uint64(0), time.Now(), time.Now().Add(3*time.Minute)
+	for {
+		s := i.status()
+		if s.Source.Slot != still || s.Pipeline.LagRecords == nil || *s.Pipeline.LagRecords != 0 {
+			still, since = s.Source.Slot, time.Now()
+		}
+		if still != 0 && time.Since(since) > 2*time.Second && len(s.Coverage.Gaps) == 0 {
+			return still
+		}
+		require.True(i.t, time.Now().Before(deadline), "the source does not come to rest: %+v\n%s", s, i.log())
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+var rootLine = regexp.MustCompile(`(?m)^slot=\d+ (tokens=\d+ root=\S+)`)
+
+// rootOf is what `mintlake root` says of the events up to a slot.
+func rootOf(t *testing.T, i *instance, slot uint64) string {
+	t.Helper()
+	out, err := exec.Command(binary, "root", "--events-only", "--at-slot", fmt.Sprint(slot), "--kafka-brokers", i.addresses["kafka"]).CombinedOutput()
+	require.NoError(t, err, string(out))
+	match := rootLine.FindSubmatch(out)
+	require.NotNil(t, match, string(out))
+	return string(match[1])
+}

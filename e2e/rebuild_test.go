@@ -1,0 +1,37 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTheTablesComeBackFromTheLog loses ClickHouse's data in two ways; the log alone brings every row back.
+func TestTheTablesComeBackFromTheLog(t *testing.T) {
+	dir, kafka := t.TempDir(), kafkaFlags(t)
+	up := launch(t, dir, append(sharedSources(t), kafka...)...)
+	up.awaitDone(2 * time.Minute)
+	want := up.dump()
+	require.NotEmpty(t, want["tokens"])
+	require.Zero(t, up.stop())
+
+	for name, lose := range map[string]func(){
+		"folder removed": func() { require.NoError(t, os.RemoveAll(filepath.Join(dir, "clickhouse"))) },
+		"mintlake rebuild": func() {
+			rebuild := exec.Command(binary, append(append([]string{"rebuild", "--data-dir", dir}, freePorts()...), kafka...)...)
+			out, err := rebuild.CombinedOutput()
+			require.NoError(t, err, string(out))
+		},
+	} {
+		lose()
+		up := launch(t, dir, append(kafka, "--source", "none")...)
+		up.awaitDone(time.Minute)
+		requireEqualDumps(t, want, up.dump())
+		require.False(t, t.Failed(), name)
+		require.Zero(t, up.stop())
+	}
+}

@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/testkit"
+)
+
+const (
+	mintSOL  = "So11111111111111111111111111111111111111112"
+	mintUSDC = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+)
+
+// awaitValued waits until every leg stored is valued.
+func (i *instance) awaitValued() {
+	i.t.Helper()
+	deadline := time.Now().Add(2 * time.Minute)
+	for {
+		waiting := i.query("SELECT count() FROM (SELECT minute, partition FROM mintlake.swap_minutes_raw GROUP BY minute, partition HAVING max(touched) > max(valued))")
+		if waiting[0] == "0" {
+			return
+		}
+		require.True(i.t, time.Now().Before(deadline), "%s minutes are not valued\n%s", waiting[0], i.log())
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// dumpSwaps is every row about swaps that users can see, in a fixed order.
+func (i *instance) dumpSwaps() map[string][]string {
+	i.t.Helper()
+	i.awaitValued()
+	tables := map[string][]string{}
+	for view, order := range map[string]string{
+		"swaps": "position", "routes": "slot, signature, instruction_index", "pools": "pool, mint_a", "prices_1m": "mint, minute", "daily_volumes": "mint",
+		"volume_1m": "mint, bucket", "volume_1h": "mint, bucket", "volume_1d": "mint, bucket",
+		"pool_volume_1m": "pool, mint_a, bucket", "pool_volume_1h": "pool, mint_a, bucket", "pool_volume_1d": "pool, mint_a, bucket",
+	} {
+		tables[view] = i.query("SELECT * FROM mintlake." + view + " ORDER BY " + order + " FORMAT TSV")
+	}
+	return tables
+}
+
+// TestVolumesOfRealBlocks: SOL and USDC lead, and the price of SOL is the one that the block's own SOL/USDC swaps imply.
+func TestVolumesOfRealBlocks(t *testing.T) {
+	up := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "file:"+testkit.Shared(t, "data/blocks"))...)
+	up.awaitDone(2 * time.Minute)
+	up.awaitValued()
+
+	var page struct {
+		Items []struct {
+			Mint   string   `json:"mint"`
+			Volume *float64 `json:"daily_volume_usd"`
+		} `json:"items"`
+	}
+	require.Eventually(t, func() bool {
+		code, body := up.get("/tokens?limit=2")
+		require.Equal(t, http.StatusOK, code)
+		require.NoError(t, json.Unmarshal(body, &page))
+		return len(page.Items) == 2 && page.Items[0].Volume != nil
+	}, time.Minute, 200*time.Millisecond)
+	require.Equal(t, []string{mintSOL, mintUSDC}, []string{page.Items[0].Mint, page.Items[1].Mint})
+
+	for _, row := range up.query(`SELECT toString(minute), price_usd, implied FROM mintlake.prices_1m INNER JOIN
+		(SELECT toStartOfMinute(block_time) AS minute,
+			sum(if(mint_in = '` + mintSOL + `', amount_out, amount_in)) * 1000 / sum(if(mint_in = '` + mintSOL + `', amount_in, amount_out)) AS implied
+		 FROM mintlake.swaps WHERE (mint_in = '` + mintSOL + `' AND mint_out = '` + mintUSDC + `') OR (mint_in = '` + mintUSDC + `' AND mint_out = '` + mintSOL + `') GROUP BY minute
+		) AS own USING (minute) WHERE mint = '` + mintSOL + `' ORDER BY minute FORMAT JSONCompactEachRow`) {
+		var values []any
+		require.NoError(t, json.Unmarshal([]byte(row), &values))
+		price, implied := values[1].(float64), values[2].(float64) //nolint:forcetypeassert // the query's types
+		require.InEpsilon(t, implied, price, 0.01, row)
+		t.Log(row, strconv.FormatFloat(price/implied-1, 'f', 6, 64))
+	}
+}
