@@ -54,7 +54,7 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 		}
 		e.setPID(p.pid)
 		longest := readyPauseMax
-		ready, err := e.oneLife(ctx, p, dir)
+		started, err := e.oneLife(ctx, p, dir)
 		e.setPID(0)
 		if ctx.Err() != nil {
 			return nil
@@ -62,7 +62,7 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 		if errors.Is(err, ErrNewerData) {
 			return err
 		}
-		if ready {
+		if started {
 			failed = 0
 			if quick++; time.Since(begin) >= steadyAfter {
 				quick = 0
@@ -94,8 +94,9 @@ func pause(quick int, longest time.Duration) time.Duration {
 	return min(longest, 100*time.Millisecond<<min(quick-2, 10))
 }
 
-// oneLife follows a child from its start to its end. ready says whether it ever answered; err says how it ended.
-func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (ready bool, err error) {
+// oneLife follows a child from its start to its end. started says whether it opened the data and took over the listener: from then on it
+// answers, and so what ends it is a crash and no failed start, even before it answered us. err says how it ended.
+func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started bool, err error) {
 	begin := time.Now()
 	status, err := p.waitStatus(ctx, e.cfg.StartTimeout)
 	switch {
@@ -121,7 +122,7 @@ func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (ready b
 	}
 	if err := e.ping(ctx); err != nil {
 		p.stop(e.cfg.StopTimeout)
-		return false, fmt.Errorf("ping: %w", err)
+		return true, fmt.Errorf("ping: %w", err)
 	}
 	e.metrics.startSeconds.Set(time.Since(begin).Seconds())
 	e.metrics.up.Set(1)
