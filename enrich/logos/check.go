@@ -90,8 +90,10 @@ func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 	case failed.Class == fetch.ClassHostPaused:
 		return jitter(max(failed.RetryAfter, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
 	case failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.DownPatience:
-		// A short outage, the host's or ours, must not make broken logos of all that wait for the host.
-		return jitter(max(failed.RetryAfter, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
+		// A short outage, the host's or ours, must not make broken logos of all that wait for the host. When patience ends, something can
+		// be said, however long the host is left alone.
+		wait := min(failed.RetryAfter, m.cfg.DownPatience-failed.DownFor)
+		return jitter(max(wait, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
 	case failed.RetryAfter > 0 && failed.Class == fetch.ClassHTTPStatus && e.attempts+1 < 4*m.cfg.Attempts:
 		// Asked to wait: that is no sign of a broken logo, up to a point.
 		return jitter(failed.RetryAfter, e.mint, uint64(e.attempts), 0, 0.5), true

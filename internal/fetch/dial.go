@@ -146,8 +146,8 @@ func newTransport(d *dialer, cfg Config) *http.Transport {
 		ResponseHeaderTimeout:  cfg.TryTimeout,
 		MaxResponseHeaderBytes: 64 << 10,
 		MaxIdleConns:           64,
-		MaxIdleConnsPerHost:    2,
-		MaxConnsPerHost:        0, // hostLimit bounds requests
+		MaxIdleConnsPerHost:    cfg.PerHost, // fewer, and a host asked often gets a new connection and handshake for most requests
+		MaxConnsPerHost:        0,           // hostLimit bounds requests
 		IdleConnTimeout:        15 * time.Second,
 		DisableCompression:     false,
 		// HTTP/1.1 only: each request has its connection, and a hostile server has fewer ways.

@@ -18,13 +18,16 @@ const (
 	failuresUntilDown = 5
 	firstDown         = time.Second
 	longestDown       = 5 * time.Minute
+	// trialTime is how long all but one request to a host that was down are put off, so that the one can find out how it is now.
+	trialTime = 5 * time.Second
 	// pauseWithoutRetryAfter follows a 429 that says nothing.
 	pauseWithoutRetryAfter = 5 * time.Second
 )
 
 // health remembers which hosts want to be left alone. A host that answered 429, or 503 with Retry-After, is paused for as long as it asked. A
 // host that failed to answer at all several times in a row is down, for longer each time; what it would be asked fails at once, so that a
-// dead host costs a thousand tokens no more than it costs five.
+// dead host costs a thousand tokens no more than it costs five. After each wait one request tries whether it is up again: if all that waited
+// tried at once, their failures would count as so many outages, and a moment's would last for minutes.
 type health struct {
 	now   func() time.Time
 	mu    sync.Mutex
@@ -36,6 +39,7 @@ type hostHealth struct {
 	since    time.Time // the first of them
 	until    time.Time
 	paused   bool
+	trial    bool // one request is finding out whether the host is up again
 	last     Class
 }
 
@@ -54,6 +58,9 @@ func (h *health) refuse(host string) *Error {
 	}
 	left := state.until.Sub(h.now())
 	switch {
+	case left <= 0 && state.failures >= failuresUntilDown:
+		state.paused, state.trial, state.until = false, true, h.now().Add(trialTime)
+		return nil
 	case left <= 0:
 		return nil
 	case state.paused:
@@ -82,17 +89,29 @@ func (h *health) report(host string, failed *Error) {
 		h.hosts.Add(host, state)
 	}
 	if pause > 0 {
+		if !state.paused { // it is up, so whatever wait there was is over
+			state.until = time.Time{}
+		}
+		state.failures, state.trial = 0, false
 		state.paused, state.until = true, later(state.until, h.now().Add(pause))
 		return
 	}
-	if state.failures == 0 {
-		state.since = h.now()
+	state.fail(h.now(), failed.Class)
+}
+
+// fail counts a failure to answer.
+func (s *hostHealth) fail(now time.Time, class Class) {
+	if s.failures >= failuresUntilDown && !s.trial && s.until.After(now) {
+		return // began before the host was taken for down: the same outage
 	}
-	state.last = failed.Class
-	if state.failures++; state.failures >= failuresUntilDown {
+	if s.failures == 0 {
+		s.since = now
+	}
+	s.last, s.trial = class, false
+	if s.failures++; s.failures >= failuresUntilDown {
 		// One more failure than the last: a trial after each wait, that waits twice as long when it fails.
-		wait := min(firstDown<<min(state.failures-failuresUntilDown, 12), longestDown)
-		state.paused, state.until = false, h.now().Add(wait)
+		wait := min(firstDown<<min(s.failures-failuresUntilDown, 12), longestDown)
+		s.paused, s.until = false, now.Add(wait)
 	}
 }
 
