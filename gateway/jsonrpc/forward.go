@@ -50,6 +50,7 @@ func (g *Gateway) forward(ctx context.Context, body []byte, repeatable bool) (*a
 	var last error
 	var words *answer
 	for _, u := range g.pool.order() {
+		began := time.Now()
 		got, err := g.attempt(ctx, u, body)
 		if ctx.Err() != nil {
 			if got != nil {
@@ -57,7 +58,7 @@ func (g *Gateway) forward(ctx context.Context, body []byte, repeatable bool) (*a
 			}
 			return nil, ctx.Err()
 		}
-		g.note(u, err)
+		g.note(u, began, err)
 		if err == nil {
 			return got, nil
 		}

@@ -28,11 +28,12 @@ func (u *upstream) isWell() bool {
 	return u.well
 }
 
-// set tells how the upstream is now; changed says whether that is news.
-func (u *upstream) set(well bool) (changed bool) {
+// set tells how an attempt that began at began found the upstream; changed says whether that is news. What began before the last change says nothing
+// of the time after it: a slow answer of before must not make an upstream in trouble look well.
+func (u *upstream) set(well bool, began time.Time) (changed bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	changed = u.well != well
+	changed = u.well != well && !began.Before(u.since)
 	if changed {
 		u.well, u.since = well, time.Now()
 	}
@@ -101,21 +102,22 @@ func (g *Gateway) probe(ctx context.Context) {
 // probeBody asks for getHealth. Any JSON-RPC answer but "unhealthy" will do: a server that lacks the method is there all the same.
 const probeBody = `{"jsonrpc":"2.0","id":1,"method":"getHealth"}`
 
-func (g *Gateway) probeOne(ctx context.Context, u *upstream) {
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.AttemptTimeout)
+func (g *Gateway) probeOne(parent context.Context, u *upstream) {
+	ctx, cancel := context.WithTimeout(parent, g.cfg.AttemptTimeout)
 	defer cancel()
+	began := time.Now()
 	answer, err := g.attempt(ctx, u, []byte(probeBody))
-	if err == nil {
+	if answer != nil {
 		answer.close()
 	}
-	if ctx.Err() == nil || err == nil {
-		g.note(u, err)
+	if parent.Err() == nil || err == nil { // one that does not answer in time is in trouble; a stop says nothing
+		g.note(u, began, err)
 	}
 }
 
 // note keeps the health that an attempt showed, and tells the log when it changed.
-func (g *Gateway) note(u *upstream, err error) {
-	if !u.set(err == nil) {
+func (g *Gateway) note(u *upstream, began time.Time, err error) {
+	if !u.set(err == nil, began) {
 		return
 	}
 	if err != nil {

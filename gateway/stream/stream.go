@@ -52,6 +52,8 @@ type Config struct {
 	PingInterval time.Duration
 	// WriteTimeout is how long a WebSocket client may take to accept a message. Default 10 s.
 	WriteTimeout time.Duration
+	// GoodbyeTimeout is how long a WebSocket client may take to accept the reason why its session ends. Default 1 s.
+	GoodbyeTimeout time.Duration
 	// StopTimeout is how long clients may take to go once the stream is told to stop. Default 5 s.
 	StopTimeout time.Duration
 	// Version is told by GetVersion. Default "dev".
@@ -76,6 +78,7 @@ func (c Config) withDefaults() Config {
 	}
 	duration(&c.PingInterval, 15*time.Second)
 	duration(&c.WriteTimeout, 10*time.Second)
+	duration(&c.GoodbyeTimeout, time.Second)
 	duration(&c.StopTimeout, 5*time.Second)
 	number(&c.Buffer, 4096)
 	number(&c.MaxSubscribers, 1000)

@@ -151,7 +151,7 @@ func (c *session) sayGoodbye() {
 	}()
 	select {
 	case <-said:
-	case <-time.After(time.Second):
+	case <-time.After(c.server.cfg.GoodbyeTimeout):
 	}
 }
 

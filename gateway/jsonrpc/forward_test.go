@@ -1,0 +1,174 @@
+package jsonrpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestForwardsACallAndNothingElse(t *testing.T) {
+	n := newNode(t, says(slot7))
+	f := start(t, Config{Upstreams: []string{n.URL + "/path?apiKey=OURS"}})
+	status, body := f.post(t, ` {"extra":1,"params":[ {"a":9007199254740993} ],"method":"getSlot","id":"x","jsonrpc":"2.0"}`,
+		"Cookie", "c=1", "Authorization", "Bearer secret", "X-Forwarded-For", "1.2.3.4")
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, slot7, body)
+	require.JSONEq(t, `{"jsonrpc":"2.0","id":"x","method":"getSlot","params":[{"a":9007199254740993}]}`, n.bodies[0])
+	require.Contains(t, n.bodies[0], "9007199254740993", "numbers are not touched")
+	require.Equal(t, "/path?apiKey=OURS", n.seen[0].URL.String())
+	for name := range n.seen[0].Header {
+		require.Contains(t, []string{"Content-Type", "Content-Length", "User-Agent", "Accept-Encoding"}, name)
+	}
+}
+
+func TestBatchKeepsItsValidCalls(t *testing.T) {
+	n := newNode(t, func(w http.ResponseWriter, body string) {
+		var calls []call
+		if json.Unmarshal([]byte(body), &calls) != nil {
+			fmt.Fprint(w, slot7) // the probe
+			return
+		}
+		out := []string{}
+		for _, c := range calls {
+			out = append(out, fmt.Sprintf(`{"jsonrpc":"2.0","result":%q,"id":%s}`, c.Method, c.ID))
+		}
+		fmt.Fprintf(w, "[%s]", strings.Join(out, ","))
+	})
+	f := start(t, Config{Upstreams: []string{n.URL}})
+	status, body := f.post(t, `[`+getSlot(1)+`,{"jsonrpc":"1.0","id":2,"method":"a"},`+getSlot(3)+`,5]`)
+	require.Equal(t, http.StatusOK, status)
+	require.JSONEq(t, `[{"jsonrpc":"2.0","result":"getSlot","id":1},{"jsonrpc":"2.0","result":"getSlot","id":3},
+		{"jsonrpc":"2.0","error":{"code":-32600,"message":"jsonrpc must be \"2.0\""},"id":2},
+		{"jsonrpc":"2.0","error":{"code":-32600,"message":"a call must be an object"},"id":null}]`, body)
+	_, body = f.post(t, `[1]`)
+	require.JSONEq(t, `[{"jsonrpc":"2.0","error":{"code":-32600,"message":"a call must be an object"},"id":null}]`, body)
+	require.Equal(t, 1, n.calls())
+}
+
+func TestLargeAnswersFlowThrough(t *testing.T) {
+	proceed := make(chan struct{})
+	n := newNode(t, func(w http.ResponseWriter, body string) {
+		if body == probeBody {
+			fmt.Fprint(w, slot7)
+			return
+		}
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":"%s`, strings.Repeat("a", 1<<20))
+		w.(http.Flusher).Flush()
+		<-proceed
+		fmt.Fprint(w, `"}`)
+	})
+	f := start(t, Config{Upstreams: []string{n.URL}})
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url, strings.NewReader(getSlot(1)))
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-API-KEY", f.key)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	_, err = io.ReadFull(resp.Body, make([]byte, 1<<19))
+	require.NoError(t, err, "the first half comes while the second is still to be made")
+	close(proceed)
+	rest, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.True(t, strings.HasSuffix(string(rest), `a"}`))
+
+	f = start(t, Config{Upstreams: []string{n.URL}, MaxAnswerBytes: 100 << 10})
+	req, _ = http.NewRequestWithContext(t.Context(), http.MethodPost, f.url, strings.NewReader(getSlot(1)))
+	req.Header = http.Header{"Content-Type": {"application/json"}, "X-Api-Key": {f.key}}
+	resp, err = http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	_, err = io.ReadAll(resp.Body)
+	require.Error(t, err, "an answer that is cut off must not look whole")
+}
+
+func TestClientThatLeavesEndsTheCall(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan struct{})
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if string(body) == probeBody {
+			fmt.Fprint(w, slot7)
+			return
+		}
+		close(begun)
+		<-r.Context().Done()
+		close(ended)
+	}))
+	t.Cleanup(upstream.Close)
+	f := start(t, Config{Upstreams: []string{upstream.URL}})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { <-begun; cancel() }()
+	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/?apiKey="+f.key, strings.NewReader(getSlot(1)))
+	req.Header.Set("Content-Type", "application/json")
+	_, err := http.DefaultClient.Do(req)
+	require.Error(t, err)
+	select {
+	case <-ended:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the upstream still works for nobody")
+	}
+}
+
+// hangingNode takes calls and answers none before the test's end; every call that it has is told.
+func hangingNode(t *testing.T) (*node, <-chan struct{}) {
+	t.Helper()
+	taken, release := make(chan struct{}, 100), make(chan struct{})
+	n := newNode(t, func(w http.ResponseWriter, body string) {
+		if body == probeBody {
+			fmt.Fprint(w, slot7)
+			return
+		}
+		taken <- struct{}{}
+		<-release
+	})
+	t.Cleanup(func() { close(release) })
+	return n, taken
+}
+
+func TestTimeoutIsBounded(t *testing.T) {
+	n, _ := hangingNode(t)
+	f := start(t, Config{Upstreams: []string{n.URL}, Timeout: 200 * time.Millisecond})
+	status, _ := f.post(t, getSlot(1))
+	require.Equal(t, http.StatusGatewayTimeout, status)
+}
+
+func TestConcurrencyIsBounded(t *testing.T) {
+	n, taken := hangingNode(t)
+	f := start(t, Config{Upstreams: []string{n.URL}, MaxConcurrent: 1})
+	ctx, leave := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/?apiKey="+f.key, strings.NewReader(getSlot(1)))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	<-taken
+	for range 3 {
+		status, _ := f.post(t, getSlot(1))
+		require.Equal(t, http.StatusServiceUnavailable, status, "one is in flight")
+	}
+	require.Equal(t, 1, n.calls())
+	leave()
+	<-left
+}
+
+func TestNotificationsGetNoContent(t *testing.T) {
+	n := newNode(t, says(""))
+	f := start(t, Config{Upstreams: []string{n.URL}})
+	status, body := f.post(t, `{"jsonrpc":"2.0","method":"getSlot"}`)
+	require.Equal(t, http.StatusNoContent, status)
+	require.Empty(t, body)
+	require.JSONEq(t, `{"jsonrpc":"2.0","method":"getSlot"}`, n.bodies[0])
+}

@@ -1,0 +1,153 @@
+package stream
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mr-tron/base58"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+func TestFiltersHaveYellowstonesMeaning(t *testing.T) {
+	sample := []tx{
+		{number: 0, keys: []byte{1, 2}},
+		{number: 1, keys: []byte{2, 3}, failed: true},
+		{number: 2, keys: []byte{4}, vote: true},
+		{number: 3, keys: []byte{1}, loaded: []byte{5, 6}},
+		{number: 4, keys: []byte{5}},
+	}
+	sig := base58.Encode(sample[3].signature())
+	for name, c := range map[string]struct {
+		filter *pb.SubscribeRequestFilterTransactions
+		want   []int
+	}{
+		"all":                  {&pb.SubscribeRequestFilterTransactions{}, []int{0, 1, 2, 3, 4}},
+		"null":                 {nil, []int{0, 1, 2, 3, 4}},
+		"no votes":             {&pb.SubscribeRequestFilterTransactions{Vote: no()}, []int{0, 1, 3, 4}},
+		"votes":                {&pb.SubscribeRequestFilterTransactions{Vote: yes()}, []int{2}},
+		"failed":               {&pb.SubscribeRequestFilterTransactions{Failed: yes()}, []int{1}},
+		"not failed":           {&pb.SubscribeRequestFilterTransactions{Failed: no()}, []int{0, 2, 3, 4}},
+		"any of":               {&pb.SubscribeRequestFilterTransactions{AccountInclude: []string{text(1), text(4)}}, []int{0, 2, 3}},
+		"loaded from a table":  {&pb.SubscribeRequestFilterTransactions{AccountInclude: []string{text(5)}}, []int{3, 4}},
+		"readonly from one":    {&pb.SubscribeRequestFilterTransactions{AccountInclude: []string{text(6)}}, []int{3}},
+		"none of":              {&pb.SubscribeRequestFilterTransactions{AccountExclude: []string{text(2), text(6)}}, []int{2, 4}},
+		"all of":               {&pb.SubscribeRequestFilterTransactions{AccountRequired: []string{text(1), text(2)}}, []int{0}},
+		"signature":            {&pb.SubscribeRequestFilterTransactions{Signature: &sig}, []int{3}},
+		"conditions are added": {&pb.SubscribeRequestFilterTransactions{AccountInclude: []string{text(1), text(2)}, AccountExclude: []string{text(3)}, Failed: no()}, []int{0, 3}},
+	} {
+		set, err := newFilterSet(filters{"f": c.filter}, limits{1, 10})
+		require.NoError(t, err, name)
+		got := []int{}
+		for i, x := range sample {
+			parsed, err := parseRecord(x.record())
+			require.NoError(t, err)
+			if len(set.match(parsed)) > 0 {
+				got = append(got, i)
+			}
+		}
+		require.Equal(t, c.want, got, name)
+	}
+}
+
+func TestSubscribeGetsWhatItWants(t *testing.T) {
+	f := start(t, Config{})
+	stream := f.subscribe(t, filters{"one": {AccountInclude: []string{text(1)}}, "two": {AccountInclude: []string{text(2)}}})
+	f.publish(tx{number: 1, slot: 9, keys: []byte{1}, log: "hi"}, tx{number: 2, keys: []byte{3}}, tx{number: 3, keys: []byte{2, 1}})
+	update, err := stream.Recv()
+	require.NoError(t, err)
+	require.Equal(t, []string{"one"}, update.Filters)
+	require.EqualValues(t, 1_700_000_000, update.CreatedAt.Seconds)
+	require.True(t, proto.Equal(tx{number: 1, slot: 9, keys: []byte{1}, log: "hi"}.message(), update.GetTransaction()), "byte for byte what ingest wrote")
+	n, names := next(t, stream)
+	require.EqualValues(t, 3, n)
+	require.Equal(t, []string{"one", "two"}, names, "once, whatever many filters want it")
+
+	f.setFilters(t, stream, filters{"three": {AccountInclude: []string{text(3)}}})
+	f.publish(tx{number: 4, keys: []byte{1}}, tx{number: 5, keys: []byte{3}})
+	n, names = next(t, stream)
+	require.EqualValues(t, 5, n)
+	require.Equal(t, []string{"three"}, names, "a new request replaces the filters")
+}
+
+func TestUnaryCalls(t *testing.T) {
+	f := start(t, Config{Version: "1.2.3"})
+	c, ctx := f.client(t)
+	version, err := c.GetVersion(ctx, &pb.GetVersionRequest{})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"package":"mintlake","version":"1.2.3"}`, version.Version)
+	pong, err := c.Ping(ctx, &pb.PingRequest{Count: 3})
+	require.NoError(t, err)
+	require.EqualValues(t, 3, pong.Count)
+	_, err = c.GetSlot(ctx, &pb.GetSlotRequest{})
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	f.publish(tx{number: 1, slot: 77}, tx{number: 2, slot: 76})
+	require.Eventually(t, func() bool {
+		slot, err := c.GetSlot(ctx, &pb.GetSlotRequest{})
+		return err == nil && slot.Slot == 77
+	}, patience, 10*time.Millisecond)
+}
+
+func TestWhatIsNotOfferedIsRefused(t *testing.T) {
+	f := start(t, Config{MaxFilters: 2, MaxAddresses: 3})
+	finalized, confirmed := pb.CommitmentLevel_FINALIZED, pb.CommitmentLevel_CONFIRMED
+	from := uint64(1)
+	bad := "x"
+	for want, in := range map[string]*pb.SubscribeRequest{
+		"slots: this stream":    {Slots: map[string]*pb.SubscribeRequestFilterSlots{"a": {}}},
+		"accounts: this":        {Accounts: map[string]*pb.SubscribeRequestFilterAccounts{"a": {}}},
+		"from_slot":             {FromSlot: &from},
+		"stream is confirmed":   {Commitment: &finalized},
+		"at most 2":             {Transactions: filters{"a": {}, "b": {}, "c": {}}},
+		"more than 3":           {Transactions: filters{"a": {AccountInclude: []string{text(1), text(2)}}, "b": {AccountExclude: []string{text(1), text(2)}}}},
+		"account_include \"x\"": {Transactions: filters{"a": {AccountInclude: []string{"x"}}}},
+		"signature \"x\"":       {Transactions: filters{"a": {Signature: &bad}}},
+		"at most 128 bytes":     {Transactions: filters{strings.Repeat("n", 129): {}}},
+	} {
+		c, ctx := f.client(t)
+		stream, err := c.Subscribe(ctx)
+		require.NoError(t, err)
+		require.NoError(t, stream.Send(in))
+		_, err = stream.Recv()
+		require.Equal(t, codes.InvalidArgument, status.Code(err), want)
+		require.ErrorContains(t, err, want)
+	}
+	c, ctx := f.client(t)
+	stream, err := c.Subscribe(ctx)
+	require.NoError(t, err)
+	require.NoError(t, stream.Send(&pb.SubscribeRequest{Commitment: &confirmed, Transactions: filters{"a": {}}}))
+	require.NoError(t, stream.CloseSend())
+	require.Eventually(t, f.oneListens, patience, 5*time.Millisecond)
+	f.publish(tx{number: 1})
+	n, _ := next(t, stream)
+	require.EqualValues(t, 1, n, "a client that has said all still listens")
+}
+
+// oneListens says that there is one subscriber, and that its filters count.
+func (f *fixture) oneListens() bool {
+	f.hub.mu.RLock()
+	defer f.hub.mu.RUnlock()
+	listening := 0
+	for s := range f.hub.subscribers {
+		if len(s.filters.Load().filters) > 0 {
+			listening++
+		}
+	}
+	return listening == 1 && len(f.hub.subscribers) == 1
+}
+
+func TestServerPings(t *testing.T) {
+	f := start(t, Config{PingInterval: 20 * time.Millisecond})
+	stream := f.subscribe(t, nil)
+	for {
+		update, err := stream.Recv()
+		require.NoError(t, err)
+		if update.GetPing() != nil {
+			return
+		}
+	}
+}

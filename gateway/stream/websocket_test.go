@@ -1,0 +1,119 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"github.com/stretchr/testify/require"
+)
+
+func (f *fixture) dial(t *testing.T) *websocket.Conn {
+	t.Helper()
+	conn, _, err := websocket.Dial(t.Context(), "ws://"+f.Addr()+"/?apiKey="+f.key, nil)
+	require.NoError(t, err)
+	conn.SetReadLimit(1 << 20)
+	t.Cleanup(func() { conn.CloseNow() })
+	return conn
+}
+
+func (f *fixture) call(t *testing.T, conn *websocket.Conn, message string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, conn.Write(ctx, websocket.MessageText, []byte(message)))
+	_, reply, err := conn.Read(ctx)
+	require.NoError(t, err)
+	return string(reply)
+}
+
+func TestWebSocket(t *testing.T) {
+	f := start(t, Config{MaxFilters: 2, PingInterval: 10 * time.Millisecond})
+	conn := f.dial(t)
+	subscribe := `{"jsonrpc":"2.0","id":"a","method":"transactionSubscribe","params":[{"failed":true,"accountInclude":["` + text(1) + `"]},{"commitment":"confirmed","encoding":"base64"}]}`
+	require.JSONEq(t, `{"jsonrpc":"2.0","result":1,"id":"a"}`, f.call(t, conn, subscribe))
+	require.JSONEq(t, `{"jsonrpc":"2.0","result":2,"id":2}`, f.call(t, conn, `{"jsonrpc":"2.0","id":2,"method":"transactionSubscribe","params":[{"account_include":["`+text(2)+`"]}]}`))
+	require.Contains(t, f.call(t, conn, subscribe), "at most 2 subscriptions")
+
+	f.publish(tx{number: 1, keys: []byte{3}}, tx{number: 2, slot: 8, keys: []byte{1, 2}, failed: true, loaded: []byte{4}, log: "hi"})
+	got := map[float64]json.RawMessage{}
+	for range 2 {
+		_, message, err := conn.Read(t.Context())
+		require.NoError(t, err)
+		var n struct {
+			Method string
+			Params struct {
+				Subscription float64
+				Result       json.RawMessage
+			}
+		}
+		require.NoError(t, json.Unmarshal(message, &n))
+		require.Equal(t, "transactionNotification", n.Method)
+		got[n.Params.Subscription] = n.Params.Result
+	}
+	require.Len(t, got, 2)
+	require.JSONEq(t, string(got[1]), string(got[2]))
+	var result jsonNotification
+	require.NoError(t, json.Unmarshal(got[1], &result))
+	require.EqualValues(t, 8, result.Slot)
+	require.EqualValues(t, 2, result.TransactionIndex)
+	require.EqualValues(t, 0, result.Transaction.Version)
+	require.Equal(t, []string{"hi"}, result.Transaction.Meta.LogMessages)
+	require.Equal(t, map[string]any{"InstructionError": []any{2.0, map[string]any{"Custom": 6001.0}}}, result.Transaction.Meta.Err)
+	require.Equal(t, []string{text(4)}, result.Transaction.Meta.Loaded.Writable)
+
+	require.JSONEq(t, `{"jsonrpc":"2.0","result":true,"id":3}`, f.call(t, conn, `{"jsonrpc":"2.0","id":3,"method":"transactionUnsubscribe","params":[1]}`))
+	require.JSONEq(t, `{"jsonrpc":"2.0","result":"pong","id":null}`, f.call(t, conn, `{"jsonrpc":"2.0","method":"ping"}`))
+	for message, want := range map[string]string{
+		`x`: "no JSON-RPC", `{}`: "jsonrpc must be", `{"jsonrpc":"2.0","method":"accountSubscribe","id":1}`: "no such method",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe"}`:                                          "params must be",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[7]}`:                             "right shape",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"accountInclude":["x"]}]}`:      "base58",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitment":"finalized"}]}`: "confirmed",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"encoding":"jsonParsed"}]}`:  "base64 only",
+		`{"jsonrpc":"2.0","method":"transactionUnsubscribe","params":[9]}`:                           "no such subscription",
+	} {
+		require.Contains(t, f.call(t, conn, message), want, message)
+	}
+	require.NoError(t, conn.Close(websocket.StatusNormalClosure, ""))
+	require.Eventually(t, func() bool { return f.hub.count() == 0 }, patience, 5*time.Millisecond)
+}
+
+func TestWebSocketOfOtherPagesIsRefused(t *testing.T) {
+	f := start(t, Config{AllowedOrigins: []string{"https://app.example"}})
+	for origin, ok := range map[string]bool{"https://app.example": true, "https://evil.example": false} {
+		conn, _, err := websocket.Dial(t.Context(), "ws://"+f.Addr()+"/?apiKey="+f.key, &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}})
+		require.Equal(t, ok, err == nil, origin)
+		if err == nil {
+			conn.CloseNow()
+		}
+	}
+}
+
+func TestOrdinaryHTTPAndGarbage(t *testing.T) {
+	f := start(t, Config{})
+	for path, want := range map[string]int{"/": 200, "/healthz": 200, "/readyz": 200, "/x": 404} {
+		resp, err := http.Get("http://" + f.Addr() + path)
+		require.NoError(t, err)
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		require.Equal(t, want, resp.StatusCode)
+		require.True(t, json.Valid(body))
+	}
+	for _, garbage := range []string{"", "P", "PRI x\r\n\r\n", "\x16\x03\x01\x00", strings.Repeat("x", 1<<16)} {
+		conn, err := net.Dial("tcp", f.Addr())
+		require.NoError(t, err)
+		_, _ = io.WriteString(conn, garbage)
+		conn.Close()
+	}
+	c, ctx := f.client(t)
+	_, err := c.GetVersion(ctx, &pb.GetVersionRequest{})
+	require.NoError(t, err)
+}
