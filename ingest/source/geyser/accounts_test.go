@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -31,11 +32,13 @@ func TestAccountUpdatesComeWithTheirBlock(t *testing.T) {
 	c := sourcetest.NewChain(1000, 30)
 	f := &fake{chain: c, every: withAccounts(c)}
 	metrics := prometheus.NewRegistry()
-	sink := follow(t, f, nil, c, 0, func(_ *Config, d *Deps) { d.Registerer = metrics })
-	sourcetest.RequireChain(t, c, sink.Blocks())
-	for i, b := range sink.Blocks() {
-		c[i].RequireAccounts(t, b)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		sink := follow(t, f, nil, c, 0, func(_ *Config, d *Deps) { d.Registerer = metrics })
+		sourcetest.RequireChain(t, c, sink.Blocks())
+		for i, b := range sink.Blocks() {
+			c[i].RequireAccounts(t, b)
+		}
+	})
 	require.Len(t, f.subs[0].req.Accounts, 3)
 	require.InDelta(t, 1, gauge(t, metrics, "mintlake_source_account_updates_on"), 0)
 	require.InDelta(t, 0, gauge(t, metrics, "mintlake_source_account_updates_refused_total"), 0)
@@ -44,7 +47,9 @@ func TestAccountUpdatesComeWithTheirBlock(t *testing.T) {
 func TestAccountUpdatesCanBeTurnedOff(t *testing.T) {
 	c := sourcetest.NewChain(1000, 3)
 	f := &fake{chain: c}
-	follow(t, f, nil, c, 0, func(cfg *Config, _ *Deps) { cfg.NoAccountUpdates = true })
+	synctest.Test(t, func(t *testing.T) {
+		follow(t, f, nil, c, 0, func(cfg *Config, _ *Deps) { cfg.NoAccountUpdates = true })
+	})
 	require.Empty(t, f.subs[0].req.Accounts)
 }
 
@@ -62,10 +67,12 @@ func TestServerThatRefusesAccountUpdates(t *testing.T) {
 				},
 			}
 			metrics, told := prometheus.NewRegistry(), &log{}
-			sink := follow(t, f, nil, c, 0, func(_ *Config, d *Deps) {
-				d.Registerer, d.Logger = metrics, slog.New(slog.NewTextHandler(told, nil))
+			synctest.Test(t, func(t *testing.T) {
+				sink := follow(t, f, nil, c, 0, func(_ *Config, d *Deps) {
+					d.Registerer, d.Logger = metrics, slog.New(slog.NewTextHandler(told, nil))
+				})
+				sourcetest.RequireChain(t, c, sink.Blocks())
 			})
-			sourcetest.RequireChain(t, c, sink.Blocks())
 			require.Len(t, f.subs[0].req.Accounts, 3)
 			for _, s := range f.subs[1:] {
 				require.Empty(t, s.req.Accounts, "not asked again so soon")
@@ -87,10 +94,12 @@ func TestFailureForAnotherReasonIsNoRefusal(t *testing.T) {
 		return s.live(-1)
 	}}
 	told := &log{}
-	sink := follow(t, f, nil, c, 0, func(_ *Config, d *Deps) { d.Logger = slog.New(slog.NewTextHandler(told, nil)) })
-	for i, b := range sink.Blocks() {
-		c[i].RequireAccounts(t, b)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		sink := follow(t, f, nil, c, 0, func(_ *Config, d *Deps) { d.Logger = slog.New(slog.NewTextHandler(told, nil)) })
+		for i, b := range sink.Blocks() {
+			c[i].RequireAccounts(t, b)
+		}
+	})
 	require.Empty(t, f.subs[1].req.Accounts)
 	require.Len(t, f.subs[2].req.Accounts, 3)
 	require.NotContains(t, told.String(), "refuses account updates")

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
@@ -29,7 +30,7 @@ import (
 func open(t testing.TB, addr string, change func(*Config, *Deps)) *Source {
 	t.Helper()
 	cfg := Config{Endpoint: "http://" + addr, FirstPause: time.Millisecond, MaxPause: 20 * time.Millisecond, MaxWait: 60 * time.Millisecond,
-		Silence: 2 * time.Second, PingEvery: 20 * time.Millisecond}
+		Silence: 2 * time.Minute, PingEvery: 20 * time.Millisecond}
 	deps := Deps{}
 	if change != nil {
 		change(&cfg, &deps)
@@ -53,14 +54,20 @@ func TestContract(t *testing.T) {
 				return s.live(-1)
 			}}
 		}
-		return open(t, f.start(t, nil), nil)
+		return open(t, f.start(t), nil)
 	})
 }
 
-// follow runs a source over f behind slot resume until every block of want has come, and returns the sink.
+// follow runs a source over f behind slot resume until every block of want has come, and returns the sink. It must be called in a bubble.
 func follow(t *testing.T, f *fake, listener func(net.Listener) net.Listener, want sourcetest.Chain, resume uint64, change func(*Config, *Deps)) *sourcetest.Sink {
 	t.Helper()
-	s, sink := open(t, f.start(t, listener), change), &sourcetest.Sink{}
+	dial := f.startInBubble(t, listener)
+	s, sink := open(t, "fake:1", func(c *Config, d *Deps) {
+		d.Dial = dial
+		if change != nil {
+			change(c, d)
+		}
+	}), &sourcetest.Sink{}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan error, 1)
@@ -162,13 +169,15 @@ func TestWhateverTheServerDoesNothingIsLost(t *testing.T) {
 				f = &fake{}
 			}
 			f.chain = c
-			sink := follow(t, f, func(l net.Listener) net.Listener { return &cutting{Listener: l, after: tc.cut} }, c, c[0].Parent, tc.change)
-			if tc.name == "sends nonsense" { // a block may be given early by a lie that looks right; it is the same block
-				return
-			}
-			sourcetest.RequireChain(t, c, sink.Blocks())
-			require.Equal(t, c.Skipped(), inside(sink.SkippedSlots(), c))
-			require.Empty(t, sink.DeadSlots())
+			synctest.Test(t, func(t *testing.T) {
+				sink := follow(t, f, func(l net.Listener) net.Listener { return &cutting{Listener: l, after: tc.cut} }, c, c[0].Parent, tc.change)
+				if tc.name == "sends nonsense" { // a block may be given early by a lie that looks right; it is the same block
+					return
+				}
+				sourcetest.RequireChain(t, c, sink.Blocks())
+				require.Equal(t, c.Skipped(), inside(sink.SkippedSlots(), c))
+				require.Empty(t, sink.DeadSlots())
+			})
 		})
 	}
 }
@@ -217,18 +226,20 @@ func TestGapsAreToldAndFilled(t *testing.T) {
 			if f.script == nil {
 				f.script = drop
 			}
-			fill := &filler{chain: c}
-			sink := follow(t, f, nil, c, 0, func(_ *Config, d *Deps) { d.Filler = fill })
-			got := sink.Slots()
-			slices.Sort(got)
-			require.Equal(t, len(c), len(slices.Compact(got)))
-			require.NotEmpty(t, fill.gaps)
-			if f.standAt == 35 { // else the server may be back before the next block
-				require.Equal(t, c[10-1].Slot+1, fill.gaps[0].From)
-			}
-			for _, s := range sink.SkippedSlots() {
-				require.Nil(t, c.At(s), "slot %d was called skipped", s)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				fill := &filler{chain: c}
+				sink := follow(t, f, nil, c, 0, func(_ *Config, d *Deps) { d.Filler = fill })
+				got := sink.Slots()
+				slices.Sort(got)
+				require.Equal(t, len(c), len(slices.Compact(got)))
+				require.NotEmpty(t, fill.gaps)
+				if f.standAt == 35 { // else the server may be back before the next block
+					require.Equal(t, c[10-1].Slot+1, fill.gaps[0].From)
+				}
+				for _, s := range sink.SkippedSlots() {
+					require.Nil(t, c.At(s), "slot %d was called skipped", s)
+				}
+			})
 		})
 	}
 }
@@ -242,17 +253,19 @@ func TestBlockThatIsAlwaysBrokenIsAGapAndTheRestGoesOn(t *testing.T) {
 		return []any{c[i].Update()}
 	}}
 	rest := slices.Delete(slices.Clone(c), 17, 18)
-	fill := &filler{}
-	sink := follow(t, f, nil, rest, 0, func(_ *Config, d *Deps) { d.Filler = fill })
-	sourcetest.RequireChain(t, rest, sink.Blocks())
-	require.Equal(t, []repair.Gap{{From: c[16].Slot + 1, To: c[17].Slot}}, fill.gaps)
-	require.NotEmpty(t, sink.RefusedInputs())
+	synctest.Test(t, func(t *testing.T) {
+		fill := &filler{}
+		sink := follow(t, f, nil, rest, 0, func(_ *Config, d *Deps) { d.Filler = fill })
+		sourcetest.RequireChain(t, rest, sink.Blocks())
+		require.Equal(t, []repair.Gap{{From: c[16].Slot + 1, To: c[17].Slot}}, fill.gaps)
+		require.NotEmpty(t, sink.RefusedInputs())
+	})
 }
 
 func TestResumesBehindTheLedger(t *testing.T) {
 	c := sourcetest.NewChain(1000, 30)
 	f := &fake{chain: c}
-	s, sink := open(t, f.start(t, nil), nil), &sourcetest.Sink{}
+	s, sink := open(t, f.start(t), nil), &sourcetest.Sink{}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { _ = s.Run(ctx, sourcetest.LedgerOf(c, 20), sink) }()
@@ -263,7 +276,7 @@ func TestResumesBehindTheLedger(t *testing.T) {
 
 func TestWrongToken(t *testing.T) {
 	f := &fake{chain: sourcetest.NewChain(1000, 5), token: "right"}
-	addr := f.start(t, nil)
+	addr := f.start(t)
 	err := open(t, addr, func(c *Config, _ *Deps) { c.Token = "wrong" }).Run(t.Context(), sourcetest.Ledger{}, &sourcetest.Sink{})
 	require.ErrorContains(t, err, "MINTLAKE_GEYSER_TOKEN")
 	require.NotContains(t, err.Error(), "wrong")
@@ -275,7 +288,7 @@ func TestTLSAndToken(t *testing.T) {
 	defer web.Close()
 	c := sourcetest.NewChain(1000, 5)
 	f := &fake{chain: c, token: "right"}
-	addr := f.start(t, nil, grpc.Creds(credentials.NewServerTLSFromCert(&web.TLS.Certificates[0])))
+	addr := f.start(t, grpc.Creds(credentials.NewServerTLSFromCert(&web.TLS.Certificates[0])))
 	roots := x509.NewCertPool()
 	roots.AddCert(web.Certificate())
 	s := open(t, addr, func(c *Config, d *Deps) {
@@ -291,7 +304,11 @@ func TestTLSAndToken(t *testing.T) {
 func TestSubscriptionAndPings(t *testing.T) {
 	c := sourcetest.NewChain(1000, 5)
 	f := &fake{chain: c}
-	follow(t, f, nil, c, 0, nil)
+	synctest.Test(t, func(t *testing.T) {
+		follow(t, f, nil, c, 0, func(_ *Config, d *Deps) {
+			d.Tap = func([]byte) { time.Sleep(time.Millisecond) } // the answer to a ping takes its way meanwhile
+		})
+	})
 	req := f.subs[0].req
 	require.Nil(t, req.FromSlot, "nothing was ingested: from now on")
 	require.Equal(t, pb.CommitmentLevel_CONFIRMED, req.GetCommitment())
@@ -322,7 +339,7 @@ func TestDeadForkIsTold(t *testing.T) {
 		<-s.stream.Context().Done()
 		return nil
 	}}
-	s, sink := open(t, f.start(t, nil), nil), &sourcetest.Sink{}
+	s, sink := open(t, f.start(t), nil), &sourcetest.Sink{}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { _ = s.Run(ctx, sourcetest.Ledger{}, sink) }()
@@ -333,15 +350,18 @@ func TestDeadForkIsTold(t *testing.T) {
 func TestFullPipelineIsNotTheServersSilence(t *testing.T) {
 	c := sourcetest.NewChain(1000, 30)
 	f := &fake{chain: c}
-	s := open(t, f.start(t, nil), func(c *Config, _ *Deps) { c.Silence = 50 * time.Millisecond })
-	sink := &sourcetest.Sink{OnBlock: func(context.Context, *chain.Block) error { time.Sleep(15 * time.Millisecond); return nil }}
-	slow := sync.OnceFunc(func() { time.Sleep(300 * time.Millisecond) })
-	inner := sink.OnBlock
-	sink.OnBlock = func(ctx context.Context, b *chain.Block) error { slow(); return inner(ctx, b) }
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() { _ = s.Run(ctx, sourcetest.Ledger{}, sink) }()
-	sink.Wait(t, "blocks", func() bool { return len(sink.Blocks()) == 30 })
-	sourcetest.RequireChain(t, c, sink.Blocks())
-	require.Equal(t, 1, f.count(), "no reconnect")
+	synctest.Test(t, func(t *testing.T) {
+		dial := f.startInBubble(t, nil)
+		s := open(t, "fake:1", func(c *Config, d *Deps) { c.Silence, d.Dial = 50*time.Millisecond, dial })
+		sink := &sourcetest.Sink{OnBlock: func(context.Context, *chain.Block) error { time.Sleep(15 * time.Millisecond); return nil }}
+		slow := sync.OnceFunc(func() { time.Sleep(300 * time.Millisecond) })
+		inner := sink.OnBlock
+		sink.OnBlock = func(ctx context.Context, b *chain.Block) error { slow(); return inner(ctx, b) }
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = s.Run(ctx, sourcetest.Ledger{}, sink) }()
+		sink.Wait(t, "blocks", func() bool { return len(sink.Blocks()) == 30 })
+		sourcetest.RequireChain(t, c, sink.Blocks())
+		require.Equal(t, 1, f.count(), "no reconnect")
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
@@ -80,22 +81,27 @@ func TestARecordingGivesTheSameLedger(t *testing.T) {
 		return append(messages, slotUpdate(b.Slot, &b.Parent, pb.SlotStatus_SLOT_FINALIZED))
 	}
 	dir := t.TempDir()
-	recordings, err := file.NewRecordings(file.RecordingsConfig{Dir: dir, MaxAge: 20 * time.Millisecond, SyncEvery: time.Millisecond})
-	require.NoError(t, err)
-	s := open(t, f.start(t, nil), func(cfg *Config, d *Deps) { cfg.BlocksMeta, d.Tap = true, recordings.Tap })
-	ctx, cancel := context.WithCancel(t.Context())
-	writing, stopWriting := context.WithCancel(t.Context())
-	written, followed := make(chan error, 1), make(chan error, 1)
 	live := newBook()
-	go func() { written <- recordings.Run(writing) }()
-	go func() { followed <- s.Run(ctx, sourcetest.Ledger{From: c[0].Parent}, live) }()
-	last := c[len(c)-1].Slot
-	live.Wait(t, "the chain", func() bool { return slices.Contains(live.Slots(), last) })
-	time.Sleep(50 * time.Millisecond) // the last finality
-	cancel()
-	require.NoError(t, <-followed)
-	stopWriting()
-	require.NoError(t, <-written)
+	synctest.Test(t, func(t *testing.T) {
+		recordings, err := file.NewRecordings(file.RecordingsConfig{Dir: dir, MaxAge: 20 * time.Millisecond, SyncEvery: time.Millisecond})
+		require.NoError(t, err)
+		dial := f.startInBubble(t, nil)
+		s := open(t, "fake:1", func(cfg *Config, d *Deps) { cfg.BlocksMeta, d.Tap, d.Dial = true, recordings.Tap, dial })
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		writing, stopWriting := context.WithCancel(t.Context())
+		defer stopWriting()
+		written, followed := make(chan error, 1), make(chan error, 1)
+		go func() { written <- recordings.Run(writing) }()
+		go func() { followed <- s.Run(ctx, sourcetest.Ledger{From: c[0].Parent}, live) }()
+		last := c[len(c)-1].Slot
+		live.Wait(t, "the chain", func() bool { return slices.Contains(live.Slots(), last) })
+		time.Sleep(50 * time.Millisecond) // the last finality
+		cancel()
+		require.NoError(t, <-followed)
+		stopWriting()
+		require.NoError(t, <-written)
+	})
 
 	replay := newBook()
 	files, err := file.New(file.Config{Paths: []string{dir}}, file.Deps{})

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 )
@@ -53,6 +54,8 @@ type fake struct {
 	head  int
 	subs  []*sub
 	pongs int
+
+	running sync.WaitGroup
 }
 
 type sub struct {
@@ -69,20 +72,37 @@ func ping() *pb.SubscribeUpdate {
 }
 
 // start serves on a free port and returns the address.
-func (f *fake) start(t testing.TB, listener func(net.Listener) net.Listener, opts ...grpc.ServerOption) string {
+func (f *fake) start(t testing.TB, opts ...grpc.ServerOption) string {
 	t.Helper()
-	f.t = t
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	addr := l.Addr().String()
+	f.serve(t, l, opts...)
+	return l.Addr().String()
+}
+
+// startInBubble serves without a network, and returns how to connect: a bubble's clock stands still while anybody waits for a real one. So what
+// a test does with time is no race against the machine.
+func (f *fake) startInBubble(t testing.TB, listener func(net.Listener) net.Listener) func(context.Context, string) (net.Conn, error) {
+	t.Helper()
+	memory := bufconn.Listen(1 << 20)
+	var l net.Listener = memory
 	if listener != nil {
 		l = listener(l)
 	}
-	s := grpc.NewServer(append(opts, grpc.ForceServerCodecV2(serverCodec{}))...)
+	f.serve(t, l)
+	return func(ctx context.Context, _ string) (net.Conn, error) { return memory.DialContext(ctx) }
+}
+
+func (f *fake) serve(t testing.TB, l net.Listener, opts ...grpc.ServerOption) {
+	t.Helper()
+	f.t = t
+	s := grpc.NewServer(append(opts, grpc.ForceServerCodecV2(serverCodec{}), grpc.WaitForHandlers(true))...)
 	pb.RegisterGeyserServer(s, f)
-	go func() { _ = s.Serve(l) }()
-	t.Cleanup(s.Stop)
-	return addr
+	f.running.Go(func() { _ = s.Serve(l) })
+	t.Cleanup(func() { // a bubble must be left by all
+		s.Stop()
+		f.running.Wait()
+	})
 }
 
 func (f *fake) SubscribeReplayInfo(context.Context, *pb.SubscribeReplayInfoRequest) (*pb.SubscribeReplayInfoResponse, error) {
@@ -109,9 +129,9 @@ func (f *fake) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 	f.subs = append(f.subs, s)
 	f.mu.Unlock()
 	if s.n == 0 {
-		go f.produce()
+		f.running.Go(f.produce)
 	}
-	go func() {
+	f.running.Go(func() {
 		for {
 			more, err := stream.Recv()
 			if err != nil {
@@ -123,7 +143,7 @@ func (f *fake) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 				f.mu.Unlock()
 			}
 		}
-	}()
+	})
 	if s.n < len(f.script) && f.script[s.n] != nil {
 		return f.script[s.n](s)
 	}
