@@ -69,7 +69,7 @@ func TestRetryableOnTheWire(t *testing.T) {
 	require.True(t, clickhouse.Retryable(conn.Exec(ctx, "SELECT groupArray(number) FROM numbers(10000000)")))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	require.True(t, clickhouse.Retryable(conn.Exec(ctx, "SELECT sleep(3)")))
+	require.True(t, clickhouse.Retryable(conn.Exec(ctx, "SELECT sum(cityHash64(number)) FROM numbers(1000000000000)")))
 
 	_, err := clickhouse.Open(t.Context(), "http://127.0.0.1:1")
 	require.True(t, clickhouse.Retryable(err), "%v", err)

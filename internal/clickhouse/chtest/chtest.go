@@ -110,7 +110,7 @@ func startShared() {
 		defer close(shared.done)
 		_ = e.Run(ctx) // WaitReady returns its error
 	}()
-	wait, cancel := context.WithTimeout(ctx, time.Minute)
+	wait, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	shared.err = e.WaitReady(wait)
 }

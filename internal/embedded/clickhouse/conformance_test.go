@@ -303,7 +303,7 @@ func TestCancel(t *testing.T) {
 		cancel()
 		require.Error(t, err)
 	}
-	require.Eventually(t, func() bool { return one[uint64](t, conn, running) == 0 }, 5*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return one[uint64](t, conn, running) == 0 }, time.Minute, 20*time.Millisecond)
 }
 
 // TestLargeResultIsStreamed: the engine's process must not hold a large result.

@@ -90,6 +90,7 @@ func TestKillLosesNothing(t *testing.T) {
 	require.NoError(t, conn.Exec(t.Context(), "CREATE TABLE crash.rows (writer UInt64, n UInt64, text String) ENGINE = ReplacingMergeTree ORDER BY (writer, n)"))
 
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var group sync.WaitGroup
 	writers := make([]*writer, 4)
 	for i := range writers {
@@ -104,6 +105,10 @@ func TestKillLosesNothing(t *testing.T) {
 	cancel()
 	group.Wait()
 
+	// The pool of the writers may still hold connections of the child that was killed last.
+	reader, err := clickhouse.Open(t.Context(), r.DSN())
+	require.NoError(t, err)
+	defer func() { _ = reader.Close() }()
 	var batches, retries uint64
 	for _, w := range writers {
 		require.NoError(t, w.odd, "Retryable must know what a kill looks like")
@@ -111,13 +116,13 @@ func TestKillLosesNothing(t *testing.T) {
 		batches += acknowledged
 		retries += w.attempts.Load()
 		var have uint64
-		require.NoError(t, conn.QueryRow(t.Context(), "SELECT uniqExact(n) FROM crash.rows WHERE writer = ? AND n < ?", w.id, acknowledged*batchRows).Scan(&have))
+		require.NoError(t, reader.QueryRow(t.Context(), "SELECT uniqExact(n) FROM crash.rows WHERE writer = ? AND n < ?", w.id, acknowledged*batchRows).Scan(&have))
 		require.Equal(t, acknowledged*batchRows, have, "writer %d lost acknowledged rows", w.id)
 	}
 	slices.Sort(outages)
 	median, worst := outages[len(outages)/2], outages[len(outages)-1]
 	// A quiet machine has 0.4 s; what a busy one needs says nothing about us, but a hang would.
-	require.Less(t, worst, time.Minute)
+	require.Less(t, worst, 5*time.Minute)
 	require.Equal(t, float64(kills), metric(t, r, "mintlake_embedded_clickhouse_restarts_total"))
 	t.Logf("%d kills, %d batches acknowledged, %d repeated, outage %s median, %s worst", kills, batches, retries, median, worst)
 }
@@ -125,11 +130,9 @@ func TestKillLosesNothing(t *testing.T) {
 // killAndMeasure kills the child and returns how long it took until a new connection, made right after, got an answer.
 func killAndMeasure(t *testing.T, r *running) time.Duration {
 	t.Helper()
-	var pid int
-	require.Eventually(t, func() bool { pid = r.PID(); return pid != 0 }, time.Minute, time.Millisecond)
 	begin := time.Now()
-	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-	require.Eventually(t, func() bool { return r.PID() != pid }, time.Minute, time.Millisecond)
+	pid := signalChild(t, r, syscall.SIGKILL)
+	require.Eventually(t, func() bool { return r.PID() != pid }, 2*time.Minute, time.Millisecond)
 	// Not one attempt in a loop: the socket stays open, so a single connection waits and is answered.
 	require.Equal(t, "1\n", curl(t, r.Addr(), "SELECT 1", "").body)
 	return time.Since(begin)
@@ -138,9 +141,8 @@ func killAndMeasure(t *testing.T, r *running) time.Duration {
 // TestConnectionsWaitDuringRestart: connections made while there is no child are served by the next one.
 func TestConnectionsWaitDuringRestart(t *testing.T) {
 	r := start(t, chengine.Config{})
-	pid := r.PID()
-	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-	require.Eventually(t, func() bool { return r.PID() != pid }, time.Minute, time.Microsecond)
+	pid := signalChild(t, r, syscall.SIGKILL)
+	require.Eventually(t, func() bool { return r.PID() != pid }, 2*time.Minute, time.Microsecond)
 	var group sync.WaitGroup
 	bodies := make([]string, 20)
 	for i := range bodies {
@@ -166,21 +168,27 @@ func TestRepeatedCrashes(t *testing.T) {
 
 // TestStopLetsQueriesFinish: a clean stop waits for the running insert and answers it.
 func TestStopLetsQueriesFinish(t *testing.T) {
-	r := start(t, chengine.Config{})
-	result := make(chan answer, 1)
-	go func() { result <- curl(t, r.Addr(), "", "SELECT sleep(1), 'finished'") }()
-	time.Sleep(300 * time.Millisecond)
+	r := start(t, chengine.Config{StopTimeout: 5 * time.Minute})
+	result := make(chan string, 1)
+	go func() {
+		var body string
+		defer func() { result <- body }() // also when curl ends this goroutine
+		body = curl(t, r.Addr(), "", "SELECT sleep(1), 'finished'").body
+	}()
+	running := "SELECT count() FROM system.processes WHERE query LIKE '%finished%' AND query NOT LIKE '%processes%'"
+	for len(result) == 0 && curl(t, r.Addr(), running, "").body == "0\n" {
+		time.Sleep(time.Millisecond)
+	}
 	require.NoError(t, r.stop())
-	require.Contains(t, (<-result).body, "finished")
+	require.Contains(t, <-result, "finished")
 }
 
 // TestHangingChildIsReplaced: a child that lives and does not answer is killed.
 func TestHangingChildIsReplaced(t *testing.T) {
-	r := launch(t, chengine.Config{}, func(e *chengine.Engine) { e.SetPing(100*time.Millisecond, 300*time.Millisecond) })
+	r := launch(t, chengine.Config{}, func(e *chengine.Engine) { e.SetPing(100*time.Millisecond, time.Second) })
 	require.NoError(t, waitReady(t, r))
-	pid := r.PID()
-	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
-	require.Eventually(t, func() bool { return r.PID() != pid && r.PID() != 0 }, time.Minute, 10*time.Millisecond)
+	pid := signalChild(t, r, syscall.SIGSTOP)
+	require.Eventually(t, func() bool { now := r.PID(); return now != pid && now != 0 }, 2*time.Minute, 10*time.Millisecond)
 	require.Equal(t, "1\n", curl(t, r.Addr(), "SELECT 1", "").body)
 }
 

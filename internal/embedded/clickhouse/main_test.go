@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,6 +54,8 @@ func launch(t *testing.T, cfg chengine.Config, adjust ...func(*chengine.Engine))
 	registry := prometheus.NewRegistry()
 	e, err := chengine.New(cfg, chengine.Deps{Logger: testLogger(), Registerer: registry})
 	require.NoError(t, err)
+	// A machine that stands still for a while must not cost a child: only the test of a hanging one wants that.
+	e.SetPing(5*time.Second, 5*time.Minute)
 	for _, f := range adjust {
 		f(e)
 	}
@@ -81,9 +84,19 @@ func start(t *testing.T, cfg chengine.Config) *running {
 
 func waitReady(t *testing.T, r *running) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	return r.WaitReady(ctx)
+}
+
+// signalChild sends a signal to the child, waiting for one while there is none, and returns its process id.
+func signalChild(t *testing.T, r *running, signal syscall.Signal) (pid int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		pid = r.PID()
+		return pid != 0 && syscall.Kill(pid, signal) == nil // 0 would be everybody in our process group
+	}, 2*time.Minute, time.Millisecond)
+	return pid
 }
 
 // answer is what curl would show.

@@ -72,7 +72,7 @@ func probe(dir string) {
 	_, err = one.Query(ctx, []byte("SELECT sum(cityHash64(number)) FROM numbers(1000000000000)"), "TSV", nil)
 	stop()
 	check(strings.Contains(err.Error(), "Code: 394."), err)
-	check(time.Since(begin) < 5*time.Second)
+	check(time.Since(begin) < time.Minute)
 	check(value(one, "SELECT 1") == "1")
 	println("queries are killed")
 
@@ -105,7 +105,7 @@ func recoverNilDereference() {
 }
 
 func TestEngineInAProcessOfItsOwn(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Env = append(os.Environ(), probeEnv+"="+t.TempDir())
