@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/internal/pause"
 )
 
 type metrics struct {
@@ -58,7 +59,7 @@ func (n *Node) produce(ctx context.Context) error {
 	for made := uint64(0); n.cfg.MaxSlots == 0 || made < n.cfg.MaxSlots; made++ {
 		if n.cfg.RealTime {
 			due := start.Add(time.Duration(made) * slotTime)
-			if err := sleepUntil(ctx, due); err != nil {
+			if err := pause.For(ctx, time.Until(due)); err != nil {
 				return err
 			}
 			n.metrics.behind.Set(max(0, time.Since(due).Seconds()))
@@ -73,21 +74,6 @@ func (n *Node) produce(ctx context.Context) error {
 	close(n.done)
 	<-ctx.Done()
 	return ctx.Err()
-}
-
-func sleepUntil(ctx context.Context, due time.Time) error {
-	wait := time.Until(due)
-	if wait <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Step makes count slots at once; only a node with Config.Manual has it, after WaitReady.

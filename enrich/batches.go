@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
@@ -143,7 +144,7 @@ func (b *batches) readBatch(ctx context.Context, batch []*job, length uint64) er
 		if attempt == b.e.cfg.Attempts {
 			b.e.logger.Warn("account reads fail, still trying", "err", err)
 		}
-		if err := sleep(ctx, delays.NextBackOff()); err != nil {
+		if err := pause.For(ctx, delays.NextBackOff()); err != nil {
 			return err
 		}
 	}
@@ -226,15 +227,4 @@ func (b *batches) waitForSlot(j *job) bool {
 	}
 	time.AfterFunc(min(behindDelay, b.e.cfg.Patience), func() { b.pending <- j })
 	return true
-}
-
-func sleep(ctx context.Context, delay time.Duration) error {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
@@ -47,7 +48,7 @@ func TestKilledAtRandomEveryRequestIsAnswered(t *testing.T) {
 				return nil
 			}
 			w.web.serve = func(ctx context.Context, uri string) ([]byte, error) {
-				if err := sleep(ctx, time.Duration(dice(4))*time.Millisecond); err != nil {
+				if err := pause.For(ctx, time.Duration(dice(4))*time.Millisecond); err != nil {
 					return nil, err
 				}
 				switch {

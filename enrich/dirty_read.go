@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
@@ -62,7 +63,7 @@ func (r *Rereader) reader(ctx context.Context) error {
 			delays.Reset()
 			continue
 		}
-		if err := sleep(ctx, delays.NextBackOff()); err != nil {
+		if err := pause.For(ctx, delays.NextBackOff()); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/registry"
@@ -59,7 +60,7 @@ func (e *events) FetchBatch(ctx context.Context, limit int, _ time.Duration) ([]
 		if len(batch) > 0 {
 			return batch, nil
 		}
-		if err := sleep(ctx, time.Millisecond); err != nil {
+		if err := pause.For(ctx, time.Millisecond); err != nil {
 			return nil, err
 		}
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
 )
 
 // Kind says what happened to a mint. It is the event's name.
@@ -210,10 +211,8 @@ func (f *Feed) Run(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		case <-f.dirty:
-			select {
-			case <-ctx.Done():
+			if pause.For(ctx, pace) != nil {
 				return nil
-			case <-time.After(pace):
 			}
 		}
 		f.mark()

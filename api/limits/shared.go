@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/mintlake/mintlake/internal/pause"
 )
 
 //go:embed window.lua
@@ -224,7 +226,7 @@ func (s *Shared) Run(ctx context.Context) error {
 // reach tries until Redis takes a write; false when ctx ended.
 func (s *Shared) reach(ctx context.Context, first bool) bool {
 	probe := []Rule{{Limit: 1, Window: time.Millisecond}}
-	for pause := s.cfg.Retry; ctx.Err() == nil; pause = min(2*pause, probeMax) {
+	for wait := s.cfg.Retry; ctx.Err() == nil; wait = min(2*wait, probeMax) {
 		attempt, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 		_, err := s.run(attempt, []string{"mintlake:limits:{probe}"}, probe)
 		cancel()
@@ -238,10 +240,7 @@ func (s *Shared) reach(ctx context.Context, first bool) bool {
 			s.deps.Logger.Warn("rate limits are not shared: redis does not answer in time", "err", err)
 			first = false
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		_ = pause.For(ctx, wait) // the loop ends with ctx
 	}
 	return false
 }

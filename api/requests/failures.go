@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -31,17 +32,14 @@ type Failures struct {
 
 // Run reads until ctx ends. Trouble is waited out: what is missed meanwhile is told as queued.
 func (f *Failures) Run(ctx context.Context) error {
-	pause := backoff.NewExponentialBackOff()
+	delays := backoff.NewExponentialBackOff()
 	for ctx.Err() == nil {
-		err := f.read(ctx, pause.Reset)
+		err := f.read(ctx, delays.Reset)
 		if ctx.Err() != nil {
 			break
 		}
 		f.Logger.Warn("dead letters are not read, trying again", "topic", schemas.TopicDeadLetters, "err", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause.NextBackOff()):
-		}
+		_ = pause.For(ctx, delays.NextBackOff()) // the loop ends with ctx
 	}
 	return nil
 }

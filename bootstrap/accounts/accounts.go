@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/bootstrap"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 )
 
@@ -203,7 +204,7 @@ func (r *Reader) work(ctx context.Context, plan *plan, worker int) error {
 			return nil
 		}
 		if s == nil {
-			if err := sleep(ctx, lookAgain); err != nil {
+			if err := pause.For(ctx, lookAgain); err != nil {
 				return err
 			}
 			continue

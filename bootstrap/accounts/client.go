@@ -12,9 +12,9 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
@@ -24,21 +24,18 @@ type client struct {
 	http      *http.Client
 	endpoints []string
 	idle      time.Duration
-	pace      pacer
+	pace      *pause.Pacer
 }
 
 func newClient(cfg Config) *client {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // net/http's own
 	transport.MaxIdleConnsPerHost = cfg.Concurrency
 	transport.ResponseHeaderTimeout = cfg.FirstByteTimeout
-	c := &client{endpoints: cfg.Endpoints, idle: cfg.IdleTimeout, http: &http.Client{
+	c := &client{endpoints: cfg.Endpoints, idle: cfg.IdleTimeout, pace: pause.NewPacer(cfg.RequestsPerSecond), http: &http.Client{
 		Transport: transport,
 		// A redirect would carry a keyed request to wherever the answer says.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	if cfg.RequestsPerSecond > 0 {
-		c.pace.every = time.Duration(float64(time.Second) / cfg.RequestsPerSecond)
-	}
 	return c
 }
 
@@ -99,7 +96,7 @@ func (c *client) do(ctx context.Context, turn int, r *request, each func(slot ui
 	if err != nil {
 		return page{}, err
 	}
-	if err := c.pace.wait(ctx); err != nil {
+	if err := c.pace.Wait(ctx); err != nil {
 		return page{}, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -197,38 +194,4 @@ func (w *watched) Read(p []byte) (int, error) {
 		return n, w.explain(err)
 	}
 	return n, err //nolint:wrapcheck // nil or io.EOF, which readers compare
-}
-
-// pacer spaces requests evenly; zero lets all pass.
-type pacer struct {
-	every time.Duration
-
-	mu   sync.Mutex
-	next time.Time
-}
-
-func (p *pacer) wait(ctx context.Context) error {
-	if p.every <= 0 {
-		return ctx.Err()
-	}
-	p.mu.Lock()
-	now := time.Now()
-	at := p.next
-	if at.Before(now) {
-		at = now
-	}
-	p.next = at.Add(p.every)
-	p.mu.Unlock()
-	return sleep(ctx, at.Sub(now))
-}
-
-func sleep(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

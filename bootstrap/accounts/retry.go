@@ -8,6 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
@@ -62,8 +63,8 @@ func hopeless(err error) bool {
 // persist fetches until it succeeds, each time from the next endpoint. It gives up after the configured attempts, or as soon as an error
 // is hopeless at every endpoint. A server that sends 429 is waited for longer: it is well, and says when.
 func (r *Reader) persist(ctx context.Context, req *request, turn int) (progress, error) {
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = r.cfg.FirstPause, 30*time.Second
+	delays := backoff.NewExponentialBackOff()
+	delays.InitialInterval, delays.MaxInterval = r.cfg.FirstPause, 30*time.Second
 	hopelessInRow, large := 0, 0
 	for failures := 0; ; {
 		step, err := r.fetch(ctx, req, turn)
@@ -92,7 +93,7 @@ func (r *Reader) persist(ctx context.Context, req *request, turn int) (progress,
 		}
 		r.retries.Add(1)
 		r.deps.Logger.Debug("request failed, will be made again", "kind", req.kind.name, "err", err)
-		if err := sleep(ctx, max(wait, pause.NextBackOff())); err != nil {
+		if err := pause.For(ctx, max(wait, delays.NextBackOff())); err != nil {
 			return progress{}, err
 		}
 	}

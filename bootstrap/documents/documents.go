@@ -19,6 +19,7 @@ import (
 
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -137,7 +138,7 @@ func (a *Asker) Run(ctx context.Context) error {
 		case done:
 			a.cursor, rest = Cursor{}, a.config.Rest
 		}
-		sleep(ctx, rest)
+		_ = pause.For(ctx, rest) // the loop ends with ctx
 	}
 	return nil
 }
@@ -172,9 +173,8 @@ const saveEvery = 50
 // awaitTurn waits for the rate, and while enrichment is busy with what others asked for.
 func (a *Asker) awaitTurn(ctx context.Context) error {
 	for {
-		sleep(ctx, time.Minute/time.Duration(a.config.PerMinute))
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if err := pause.For(ctx, time.Minute/time.Duration(a.config.PerMinute)); err != nil {
+			return err
 		}
 		waiting, err := a.deps.Waiting(ctx)
 		if err != nil {
@@ -210,12 +210,4 @@ func (a *Asker) ask(ctx context.Context, w *Wanted) error {
 	}
 	a.asked.Inc()
 	return nil
-}
-
-// sleep returns early when ctx ends.
-func sleep(ctx context.Context, wait time.Duration) {
-	select {
-	case <-time.After(wait):
-	case <-ctx.Done():
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 )
@@ -114,7 +115,7 @@ type Auditor struct {
 	registry Registry
 	rpc      RPC
 	logger   *slog.Logger
-	nextCall time.Time
+	calls    *pause.Pacer
 }
 
 // New checks the configuration; it tells all problems at once.
@@ -130,7 +131,7 @@ func New(cfg Config, deps Deps) (*Auditor, error) {
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Auditor{cfg: cfg, registry: deps.Registry, rpc: deps.RPC, logger: deps.Logger}, nil
+	return &Auditor{cfg: cfg, registry: deps.Registry, rpc: deps.RPC, logger: deps.Logger, calls: pause.NewPacer(cfg.CallsPerSecond)}, nil
 }
 
 // ErrBehind says that the registry did not pass the slot of a read within Config.Wait.
@@ -227,7 +228,7 @@ func (a *Auditor) read(ctx context.Context, mints []string) ([]account, error) {
 		accounts[i] = account{mint: mint, key: key}
 		keys = append(keys, solana.Key(key), solana.Key(metaplex))
 	}
-	if err := a.pace(ctx); err != nil {
+	if err := a.calls.Wait(ctx); err != nil {
 		return nil, err
 	}
 	slot, found, err := a.rpc.GetMultipleAccounts(ctx, keys, solana.AccountOptions{
@@ -245,13 +246,6 @@ func (a *Auditor) read(ctx context.Context, mints []string) ([]account, error) {
 	return accounts, nil
 }
 
-// pace keeps the calls apart.
-func (a *Auditor) pace(ctx context.Context) error {
-	err := sleep(ctx, time.Until(a.nextCall))
-	a.nextCall = time.Now().Add(time.Duration(float64(time.Second) / a.cfg.CallsPerSecond))
-	return err
-}
-
 // await returns the registry's slot once it has passed slot and its rows had time to follow: events and the ledger lie in different
 // partitions, so that the ledger may be ahead for a moment. What is missing still is found by the next round.
 func (a *Auditor) await(ctx context.Context, slot uint64) (uint64, error) {
@@ -263,25 +257,14 @@ func (a *Auditor) await(ctx context.Context, slot uint64) (uint64, error) {
 		}
 		switch {
 		case at >= slot:
-			return at, sleep(ctx, a.cfg.Settle)
+			return at, pause.For(ctx, a.cfg.Settle)
 		case a.cfg.Wait == 0:
 			return at, nil
 		case time.Now().After(deadline):
 			return 0, fmt.Errorf("%w: it is at %d, the read at %d", ErrBehind, at, slot)
 		}
-		if err := sleep(ctx, lookEvery); err != nil {
+		if err := pause.For(ctx, lookEvery); err != nil {
 			return 0, err
 		}
-	}
-}
-
-func sleep(ctx context.Context, delay time.Duration) error {
-	timer := time.NewTimer(max(delay, 0))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -35,10 +36,7 @@ func (s *Server) feed(ctx context.Context) error {
 		}
 		s.metrics.feedRestarts.Inc()
 		s.deps.Logger.Warn("stream lost its topic, opening it again", "topic", schemas.TopicTransactions, "err", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(reopenPause):
-		}
+		_ = pause.For(ctx, reopenPause) // the loop ends with ctx
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
+
+	"github.com/mintlake/mintlake/internal/pause"
 )
 
 // groupEmptyDelay is the time between two looks whether a group's last member is gone: after a kill the broker waits for its session
@@ -33,10 +35,8 @@ func (a *Admin) ForgetGroup(ctx context.Context, group string) error {
 		if !isCode(code, kafkago.NonEmptyGroup) {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("forget group %s: it still has members: %w", group, ctx.Err())
-		case <-time.After(groupEmptyDelay):
+		if err := pause.For(ctx, groupEmptyDelay); err != nil {
+			return fmt.Errorf("forget group %s: it still has members: %w", group, err)
 		}
 	}
 }

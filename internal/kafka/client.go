@@ -11,6 +11,8 @@ import (
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
+
+	"github.com/mintlake/mintlake/internal/pause"
 )
 
 const (
@@ -89,27 +91,25 @@ func (b *backoff) reset() { b.next = 0 }
 // wait returns false when ctx ended first.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.next = min(max(2*b.next, retryMin), retryMax)
-	timer := time.NewTimer(b.next)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return pause.For(ctx, b.next) == nil
 }
 
 // retry calls do until it succeeds, fails permanently, or ctx ends. The error of an ended ctx also wraps the last failure.
 func retry(ctx context.Context, failed func(error), do func(context.Context) error) error {
 	var b backoff
+	var last error
 	for {
 		err := do(ctx)
 		if err == nil {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return endedError(ctx, err)
+			if last == nil { // else err may only tell that the attempt was broken off
+				last = err
+			}
+			return endedError(ctx, last)
 		}
+		last = err
 		failed(err)
 		if !Retryable(err) {
 			return err

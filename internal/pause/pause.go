@@ -11,6 +11,9 @@ import (
 
 // For returns after d, or with ctx's error when that ends first. A d that is not positive is over at once.
 func For(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -20,6 +20,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/pause"
 )
 
 // Config says which servers to ask and how hard. Zero values take the defaults named at each field.
@@ -76,7 +78,7 @@ type Client struct {
 	http    http.Client
 	log     *slog.Logger
 	pool    *pool
-	pacer   *pacer
+	pacer   *pause.Pacer
 	slots   chan struct{}
 	metrics *metrics
 }
@@ -92,10 +94,7 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new solana client: %w", err)
 	}
-	c := &Client{cfg: cfg, log: deps.Logger, pool: p, pacer: &pacer{}, slots: make(chan struct{}, cfg.MaxConcurrent), metrics: m}
-	if cfg.RequestsPerSecond > 0 {
-		c.pacer.every = time.Duration(float64(time.Second) / cfg.RequestsPerSecond)
-	}
+	c := &Client{cfg: cfg, log: deps.Logger, pool: p, pacer: pause.NewPacer(cfg.RequestsPerSecond), slots: make(chan struct{}, cfg.MaxConcurrent), metrics: m}
 	if deps.HTTPClient != nil {
 		c.http = *deps.HTTPClient
 	} else if base, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -149,13 +148,13 @@ func (c *Client) Call(ctx context.Context, method string, params []any, result a
 }
 
 func (c *Client) retry(ctx context.Context, method string, body []byte) (json.RawMessage, error) {
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = c.cfg.FirstPause, 5*time.Second
+	delays := backoff.NewExponentialBackOff()
+	delays.InitialInterval, delays.MaxInterval = c.cfg.FirstPause, 5*time.Second
 	tried := map[*endpoint]bool{}
 	var last error
 	attempt := func() (json.RawMessage, error) {
 		for {
-			if err := c.pacer.wait(ctx); err != nil {
+			if err := c.pacer.Wait(ctx); err != nil {
 				return nil, backoff.Permanent(err)
 			}
 			e := c.pool.pick(time.Now(), tried)
@@ -180,7 +179,7 @@ func (c *Client) retry(ctx context.Context, method string, body []byte) (json.Ra
 			return nil, err
 		}
 	}
-	raw, err := backoff.Retry(ctx, attempt, backoff.WithBackOff(pause), backoff.WithMaxTries(uint(c.cfg.MaxAttempts)),
+	raw, err := backoff.Retry(ctx, attempt, backoff.WithBackOff(delays), backoff.WithMaxTries(uint(c.cfg.MaxAttempts)),
 		backoff.WithMaxElapsedTime(c.cfg.MaxElapsed))
 	switch {
 	case err == nil:

@@ -1,7 +1,6 @@
 package solana
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"sync"
@@ -75,35 +74,6 @@ func (p *pool) report(e *endpoint, now time.Time, trouble bool, atLeast time.Dur
 	rest := min(firstRest<<min(e.failures, 10), maxRest)
 	e.failures++
 	e.restsTil = now.Add(max(rest, min(atLeast, maxRest)))
-}
-
-// pacer spaces calls evenly: a leaky bucket of depth one per second's worth of calls. A zero rate lets all pass.
-type pacer struct {
-	mu    sync.Mutex
-	every time.Duration
-	next  time.Time
-}
-
-func (p *pacer) wait(ctx context.Context) error {
-	if p.every <= 0 {
-		return nil
-	}
-	p.mu.Lock()
-	now := time.Now()
-	at := p.next
-	if at.Before(now) {
-		at = now
-	}
-	p.next = at.Add(p.every)
-	p.mu.Unlock()
-	timer := time.NewTimer(at.Sub(now))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // Redact returns scheme and host of an endpoint: providers put API keys into the query, the user info and the path.

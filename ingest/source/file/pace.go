@@ -3,6 +3,8 @@ package file
 import (
 	"context"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/pause"
 )
 
 // maxPause bounds one pause of a replay in time: a longer one was an outage of the recording, since a source gives a connection up that
@@ -26,19 +28,12 @@ func (p *pacer) wait(ctx context.Context, at time.Time) error {
 		p.origin, p.last, p.start = at, at, time.Now()
 		return ctx.Err()
 	}
-	if pause := at.Sub(p.last); pause > 0 {
-		if pause > maxPause {
-			p.origin = p.origin.Add(pause - maxPause)
+	if silent := at.Sub(p.last); silent > 0 {
+		if silent > maxPause {
+			p.origin = p.origin.Add(silent - maxPause)
 		}
 		p.last = at
 	}
 	due := p.start.Add(time.Duration(float64(p.last.Sub(p.origin)) / p.speed))
-	timer := time.NewTimer(time.Until(due))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return pause.For(ctx, time.Until(due))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/order"
 	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/ingest/source/repair"
+	"github.com/mintlake/mintlake/internal/pause"
 )
 
 const (
@@ -61,8 +62,8 @@ type follower struct {
 
 // follow opens session after session until ctx ends.
 func (f *follower) follow(ctx context.Context) error {
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = f.cfg.FirstPause, f.cfg.MaxPause
+	delays := backoff.NewExponentialBackOff()
+	delays.InitialInterval, delays.MaxInterval = f.cfg.FirstPause, f.cfg.MaxPause
 	f.tip = f.line.Tip()
 	for {
 		before := f.line.Tip()
@@ -82,18 +83,14 @@ func (f *follower) follow(ctx context.Context) error {
 		f.metrics.Reconnect(end.reason)
 		f.judge(end)
 		if f.line.Tip() > before {
-			pause.Reset()
+			delays.Reset()
 			f.failures = 0
 		}
 		if f.failures++; bits.OnesCount(f.failures) == 1 { // sampled: the first, second, fourth, eighth …
 			f.log.Warn("geyser connection given up", "reason", end.reason, "err", end.err, "failures", f.failures, "slot", f.line.Tip())
 		}
-		timer := time.NewTimer(pause.NextBackOff())
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		case <-timer.C:
+		if err := pause.For(ctx, delays.NextBackOff()); err != nil {
+			return err
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/parse"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
@@ -46,7 +47,7 @@ func (s *Source) produce(ctx context.Context, group *errgroup.Group, ledger sour
 			tip = min(tip, *s.cfg.To)
 		}
 		if next > tip {
-			if err := pause(ctx, s.cfg.Poll); err != nil {
+			if err := pause.For(ctx, s.cfg.Poll); err != nil {
 				return err
 			}
 			continue
@@ -151,7 +152,7 @@ func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chai
 		if try == maxGarbage {
 			return nil, fmt.Errorf("getBlock answer: %w", err)
 		}
-		if err := pause(ctx, s.cfg.FirstPause); err != nil {
+		if err := pause.For(ctx, s.cfg.FirstPause); err != nil {
 			return nil, err
 		}
 	}
@@ -173,21 +174,10 @@ func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, err
 		}
 		s.metrics.Reconnect("rpc_error")
 		s.log.Debug("rpc call failed, waiting", "err", err)
-		if err := pause(ctx, wait); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return out, err
 		}
 		wait = min(2*wait, 15*time.Second)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }
 
