@@ -16,6 +16,7 @@ import (
 
 func TestRPCAwayLosesNothing(t *testing.T) {
 	w := newWorld()
+	w.cfg.Patience = 300 * time.Millisecond
 	for i := range 200 {
 		w.rpc.putMint(mintKey(i), "", "")
 		w.request(t, ask(mintKey(i), sighted, 1, ""))
@@ -44,6 +45,26 @@ func TestServerThatRefusesEveryoneIsAway(t *testing.T) {
 	w.rpc.fail = nil
 	w.rpc.mu.Unlock()
 	w.drained(t)
+	require.Equal(t, []string{"mint_account"}, kinds(w.facts(t)))
+	require.Empty(t, w.deadLetters(t))
+}
+
+// A server that comes back between a read that failed and the look at its health has refused nobody.
+func TestServerThatComesBackJustThen(t *testing.T) {
+	w := newWorld()
+	w.rpc.putMint(mintKey(1), "", "")
+	w.request(t, ask(mintKey(1), sighted, 1, ""))
+	calls := 0
+	w.rpc.fail = func([]solana.Key) error {
+		if calls++; calls <= w.cfg.withDefaults().Attempts {
+			return errRefused
+		}
+		return nil
+	}
+	w.start(t)
+	w.drained(t)
+	require.Equal(t, []string{"mint_account"}, kinds(w.facts(t)))
+	require.Empty(t, w.deadLetters(t))
 }
 
 func TestPoisonIsFoundInItsBatch(t *testing.T) {
@@ -81,7 +102,6 @@ func TestPoisonIsFoundInItsBatch(t *testing.T) {
 
 func TestReadsWaitForTheSlotOfTheRequest(t *testing.T) {
 	w := newWorld()
-	w.cfg.Patience = 5 * time.Second
 	mint := mintKey(1)
 	w.request(t, ask(mint, sighted, 1003, ""))
 	w.start(t)
@@ -138,14 +158,14 @@ func TestLargeMintIsReadWhole(t *testing.T) {
 
 func TestReadsAreBatched(t *testing.T) {
 	w := newWorld()
-	w.cfg.BatchWindow = 100 * time.Millisecond
-	for i := range 120 {
+	w.cfg.BatchWindow = hang // nothing is left over that would wait for it
+	for i := range 150 {
 		w.rpc.putMint(mintKey(i), "", "")
 		w.request(t, ask(mintKey(i), sighted, 1, ""))
 	}
 	w.start(t)
 	w.drained(t)
-	require.Len(t, w.facts(t), 120)
+	require.Len(t, w.facts(t), 150)
 	require.Equal(t, 3, w.rpc.callCount())
 	for _, keys := range w.rpc.calls {
 		require.LessOrEqual(t, len(keys), 100)

@@ -139,7 +139,7 @@ func (b *batches) readBatch(ctx context.Context, batch []*job, length uint64) er
 		}
 		tired := attempt >= b.e.cfg.Attempts && (!solana.Retryable(err) || time.Since(started) >= b.e.cfg.Patience)
 		if tired && b.healthy(ctx) {
-			return b.isolate(ctx, batch, length, err)
+			return b.isolate(ctx, batch, length)
 		}
 		if attempt == b.e.cfg.Attempts {
 			b.e.logger.Warn("account reads fail, still trying", "err", err)
@@ -190,15 +190,29 @@ func (b *batches) healthy(ctx context.Context) bool {
 }
 
 // isolate halves a batch that the server refuses, until the job is alone that makes it refuse.
-func (b *batches) isolate(ctx context.Context, batch []*job, length uint64, cause error) error {
+func (b *batches) isolate(ctx context.Context, batch []*job, length uint64) error {
 	if len(batch) == 1 {
-		return b.giveUp(ctx, batch[0], reasonRPC, cause.Error())
+		return b.lastRead(ctx, batch, length)
 	}
 	half := len(batch) / 2
 	if err := b.readBatch(ctx, batch[:half], length); err != nil {
 		return err
 	}
 	return b.readBatch(ctx, batch[half:], length)
+}
+
+// lastRead reads once more for a job that is alone, since the server may have come back between the read that failed and the look at its health: a
+// request is given up only when a read fails after the server was seen to answer.
+func (b *batches) lastRead(ctx context.Context, alone []*job, length uint64) error {
+	slot, accounts, err := b.call(ctx, b.stage.keys(alone[0]), length)
+	switch {
+	case err == nil:
+		return b.stage.answer(ctx, alone, reading{slot: slot, accounts: accounts, length: length})
+	case ctx.Err() != nil:
+		return ctx.Err()
+	default:
+		return b.giveUp(ctx, alone[0], reasonRPC, err.Error())
+	}
 }
 
 // giveUp buries the job's request and ends its turn.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,13 +90,20 @@ type rereadWorld struct {
 
 func startRereads(t *testing.T, cfg RereadConfig) (*rereadWorld, *Rereader, func() error) {
 	t.Helper()
+	return startRereadsBy(t, cfg, time.Now)
+}
+
+// startRereadsBy has the due times by a clock of the test's own.
+func startRereadsBy(t *testing.T, cfg RereadConfig, clock func() time.Time) (*rereadWorld, *Rereader, func() error) {
+	t.Helper()
 	w := &rereadWorld{events: &events{}, out: newBroker(), rpc: newLedger()}
 	setDefault(&cfg.Quiet, 20*time.Millisecond)
 	setDefault(&cfg.BatchWait, 5*time.Millisecond)
 	setDefault(&cfg.CallsPerSecond, 1000)
 	setDefault(&cfg.MaxRetryDelay, 5*time.Millisecond)
 	setDefault(&cfg.CommitInterval, time.Millisecond)
-	r, err := NewRereader(cfg, RereadDeps{Consumer: w.events, Producer: w.out, RPC: w.rpc, Registerer: prometheus.NewRegistry()})
+	setDefault(&cfg.Grace, hang)
+	r, err := NewRereader(cfg, RereadDeps{Consumer: w.events, Producer: w.out, RPC: w.rpc, Registerer: prometheus.NewRegistry(), Clock: clock})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -107,12 +115,14 @@ func startRereads(t *testing.T, cfg RereadConfig) (*rereadWorld, *Rereader, func
 
 func (w *rereadWorld) settled(t *testing.T, r *Rereader) {
 	t.Helper()
-	require.Eventually(t, func() bool { return w.lag() == 0 && r.dirty.size() == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.lag() == 0 && r.dirty.size() == 0 }, hang, time.Millisecond)
 }
 
 // A changed mint is read once it is quiet, and what was read covers the changes of its supply.
 func TestChangedMintsAreReadAndCoverTheirDeltas(t *testing.T) {
-	w, r, stop := startRereads(t, RereadConfig{Quiet: time.Second})
+	var passed atomic.Int64
+	start := time.Now()
+	w, r, stop := startRereadsBy(t, RereadConfig{Quiet: time.Second}, func() time.Time { return start.Add(time.Duration(passed.Load())) })
 	var state registry.State
 	for i := range 30 {
 		mint := mintKey(i)
@@ -126,8 +136,10 @@ func TestChangedMintsAreReadAndCoverTheirDeltas(t *testing.T) {
 			}
 		}
 	}
+	require.Eventually(t, func() bool { return w.lag() == 0 }, hang, time.Millisecond)
+	passed.Store(int64(2 * time.Second))
 	w.settled(t, r)
-	require.Eventually(t, func() bool { return len(w.out.facts(t)) >= 60 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(w.out.facts(t)) >= 60 }, hang, time.Millisecond)
 	require.NoError(t, stop())
 	facts := w.out.facts(t)
 	require.Len(t, facts, 60, "a mint account and a Metaplex account each, once")
@@ -151,7 +163,7 @@ func TestChangedMintsAreReadAndCoverTheirDeltas(t *testing.T) {
 }
 
 func TestWhatChangesNoAccountIsNotRead(t *testing.T) {
-	w, r, _ := startRereads(t, RereadConfig{})
+	w, r, _ := startRereads(t, RereadConfig{Quiet: time.Hour}) // a mint is closed long before it is due
 	w.add(t, mintKey(1), 990, schemas.KindSighting, time.Now())
 	w.add(t, mintKey(2), 990, schemas.KindMintTo, time.Now().Add(-2*time.Hour)) // long ago
 	w.add(t, mintKey(3), 990, schemas.KindMintTo, time.Now())
@@ -165,20 +177,25 @@ func TestWhatChangesNoAccountIsNotRead(t *testing.T) {
 func TestTroubleOfTheServerLosesNothing(t *testing.T) {
 	w, r, _ := startRereads(t, RereadConfig{})
 	failures := 3
-	w.rpc.fail = func([]solana.Key) error {
+	w.rpc.fail = func(keys []solana.Key) error {
 		if failures--; failures >= 0 {
 			return errAway
 		}
-		w.rpc.slot += 4
+		for _, key := range keys {
+			if key == solana.Key(mintKey(1)) { // whether the other mint is read in the same call or not
+				w.rpc.slot += 4
+			}
+		}
 		return nil
 	}
+	w.rpc.slot = 1001
 	w.rpc.putMint(mintKey(1), "", "")
-	w.add(t, mintKey(1), 1009, schemas.KindMintTo, time.Now())
+	w.add(t, mintKey(1), 1010, schemas.KindMintTo, time.Now())
 	w.add(t, mintKey(2), 1001, schemas.KindMetadataSet, time.Now())
 	require.Eventually(t, func() bool {
 		return len(w.out.facts(t)) == 1 && counted(t, r.metrics.mints.WithLabelValues(rereadAbsent)) == 1
-	}, 5*time.Second, time.Millisecond)
-	require.GreaterOrEqual(t, w.out.facts(t)[0].GetSlot(), uint64(1009))
+	}, hang, time.Millisecond)
+	require.GreaterOrEqual(t, w.out.facts(t)[0].GetSlot(), uint64(1010))
 	require.Equal(t, 2, counted(t, r.metrics.mints.WithLabelValues(rereadBehind)))
 }
 
@@ -187,7 +204,7 @@ func TestARefusalIsCountedAndNothingElse(t *testing.T) {
 	w.rpc.fail = func([]solana.Key) error { return errRefused }
 	w.add(t, mintKey(1), 990, schemas.KindMintTo, time.Now())
 	w.settled(t, r)
-	require.Eventually(t, func() bool { return counted(t, r.metrics.mints.WithLabelValues(rereadRefused)) == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return counted(t, r.metrics.mints.WithLabelValues(rereadRefused)) == 1 }, hang, time.Millisecond)
 	require.NoError(t, stop())
 }
 

@@ -172,8 +172,7 @@ func TestStopCommitsWhatIsAnswered(t *testing.T) {
 		w.request(t, ask(mintKey(i), metadataSet, 1, "https://meta.test/1"))
 	}
 	_, stop := w.start(t)
-	require.Eventually(t, func() bool { return len(w.facts(t)) == 20 }, 5*time.Second, time.Millisecond)
-	time.Sleep(10 * time.Millisecond)
+	require.Eventually(t, func() bool { return len(w.facts(t)) == 20 }, hang, time.Millisecond)
 	require.NoError(t, stop())
 	require.Zero(t, w.lag())
 }

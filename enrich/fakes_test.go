@@ -287,10 +287,14 @@ func mintKey(i int) tokenaccount.Key {
 	return key
 }
 
-// fastConfig has the defaults' shape with a hundredth of their times.
+// hang is what anything may take before it counts as hanging.
+const hang = 3 * time.Minute
+
+// fastConfig has the defaults' shape with a hundredth of their times, but for those after which something is given up: a machine may stand still for
+// a while.
 func fastConfig() Config {
 	return Config{
-		OffchainEnabled: true, BatchWindow: 2 * time.Millisecond, Patience: 300 * time.Millisecond, RetryDelay: 2 * time.Millisecond,
+		OffchainEnabled: true, BatchWindow: 2 * time.Millisecond, Patience: 2 * hang, RetryDelay: 2 * time.Millisecond, Grace: hang,
 		MaxRetryDelay: 10 * time.Millisecond, CommitInterval: time.Millisecond, OffchainWorkers: 8, PerHost: 2,
 	}
 }
@@ -333,7 +337,7 @@ func (w *world) start(t testing.TB) (e *Enricher, stop func() error) {
 
 func (w *world) drained(t testing.TB) {
 	t.Helper()
-	require.Eventually(t, func() bool { return w.lag() == 0 }, 10*time.Second, time.Millisecond, "every request is answered and committed")
+	require.Eventually(t, func() bool { return w.lag() == 0 }, hang, time.Millisecond, "every request is answered and committed")
 }
 
 func counted(t testing.TB, counter prometheus.Counter) int {

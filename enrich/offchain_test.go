@@ -15,7 +15,6 @@ import (
 
 func TestSlowHostsDelayNeitherAccountsNorOthers(t *testing.T) {
 	w := newWorld()
-	w.cfg.Patience = time.Minute
 	release := make(chan struct{})
 	defer close(release)
 	w.web.serve = func(ctx context.Context, uri string) ([]byte, error) {
@@ -35,7 +34,7 @@ func TestSlowHostsDelayNeitherAccountsNorOthers(t *testing.T) {
 	w.rpc.putMint(mintKey(1000), "Lake", "https://quick.test/x")
 	w.request(t, ask(mintKey(1000), sighted, 1, ""))
 	_, stop := w.start(t)
-	require.Eventually(t, func() bool { return len(w.facts(t)) == 2*301+1 }, 5*time.Second, time.Millisecond,
+	require.Eventually(t, func() bool { return len(w.facts(t)) == 2*301+1 }, hang, time.Millisecond,
 		"all account facts, and the document of the quick host, while the slow host holds all of its own")
 	require.NoError(t, stop())
 	require.Positive(t, w.lag(), "what is not answered is not committed")

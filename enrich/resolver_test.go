@@ -173,14 +173,14 @@ func TestReadMintsNeedNoResolution(t *testing.T) {
 
 func TestMetadataAccountsAreBatched(t *testing.T) {
 	w := newWorld()
-	w.cfg.BatchWindow = 100 * time.Millisecond
-	for i := range 250 {
+	w.cfg.BatchWindow = hang // nothing is left over that would wait for it
+	for i := range 300 {
 		w.rpc.putMint(mintKey(i), "Lake", "")
 		w.request(t, askAccount(metaplexOf(mintKey(i)), 1, ""))
 	}
 	w.start(t)
 	w.drained(t)
-	require.Len(t, w.facts(t), 500)
+	require.Len(t, w.facts(t), 600)
 	require.LessOrEqual(t, w.rpc.callCount(), 3+6)
 	for _, keys := range w.rpc.calls {
 		require.LessOrEqual(t, len(keys), solana.MaxAccountsPerCall)
@@ -217,6 +217,7 @@ func TestCallsOfBothStagesAreBounded(t *testing.T) {
 
 func TestAwayServerHoldsMetadataAccounts(t *testing.T) {
 	w := newWorld()
+	w.cfg.Patience = 300 * time.Millisecond
 	for i := range 120 {
 		w.rpc.putMint(mintKey(i), "Lake", "")
 		w.request(t, askAccount(metaplexOf(mintKey(i)), 1, ""))
@@ -262,7 +263,6 @@ func TestMetadataAccountsWaitForTheSlot(t *testing.T) {
 	for name, known := range map[string]bool{"account not there yet": false, "account as it was before": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.cfg.Patience = 5 * time.Second
 			mint := mintKey(1)
 			if known {
 				w.rpc.putMint(mint, "Before", "")

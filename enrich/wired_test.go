@@ -64,7 +64,7 @@ func serveRPC(t *testing.T, l *ledger) string {
 // that was committed in the first.
 func TestWiredToKafkaAndHTTP(t *testing.T) {
 	brokers := kafkatest.Start(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*hang)
 	defer cancel()
 	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: brokers}, kafka.Deps{})
 	require.NoError(t, err)
@@ -102,14 +102,16 @@ func TestWiredToKafkaAndHTTP(t *testing.T) {
 		}, kafka.Deps{})
 		require.NoError(t, err)
 		defer consumer.Close()
-		e, err := New(DefaultConfig(), Deps{Consumer: consumer, Producer: producer, RPC: rpc, Fetcher: fetcher})
+		cfg := DefaultConfig()
+		cfg.Patience, cfg.Grace = 2*hang, hang
+		e, err := New(cfg, Deps{Consumer: consumer, Producer: producer, RPC: rpc, Fetcher: fetcher})
 		require.NoError(t, err)
 		running, stop := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() { done <- e.Run(running) }()
 		require.Eventually(t, func() bool {
 			return counted(t, e.metrics.facts.WithLabelValues("offchain")) >= to-from
-		}, time.Minute, 5*time.Millisecond)
+		}, hang, 5*time.Millisecond)
 		stop()
 		require.NoError(t, <-done)
 		require.Equal(t, to-from, counted(t, e.metrics.facts.WithLabelValues("mint_account")), "exactly those of this life")
