@@ -81,7 +81,7 @@ func (b *builder) numberTexts(s *segment) []uint16 {
 		from := len(gramLists)
 		gramLists = appendGrams(gramLists, text)
 		counts[i] = uint16(len(gramLists) - from)
-		gramLists = appendForks(gramLists, from)
+		gramLists = appendForks(appendMarks(gramLists, text, 1), from, text)
 		ends[i] = uint32(len(gramLists))
 		size += len(text)
 	}
@@ -189,9 +189,9 @@ func (b *builder) fillSlots(s *segment, final []uint16) {
 		s.mintOrder[slot] = uint32(slot)
 		s.shortest = min(s.shortest, len(unpackMint(r.mint[:])))
 	}
-	s.symCount = make([]uint32, s.texts())
+	s.isSymbol = make([]uint64, (s.texts()+63)/64)
 	for i, t := range s.symText {
-		s.symCount[t] = s.symFirst[i+1]
+		s.isSymbol[t/64] |= 1 << (t % 64)
 		s.symFirst[i+1] += s.symFirst[i]
 	}
 	slices.SortFunc(s.mintOrder, func(x, y uint32) int { return bytes.Compare(b.rows[x].mint[:], b.rows[y].mint[:]) })
@@ -202,8 +202,16 @@ func (b *builder) fillNames(s *segment) {
 	for _, name := range s.name {
 		s.nameFirst[int(name)+1]++
 	}
-	for i := range s.texts() {
-		s.nameFirst[i+1] += s.nameFirst[i]
+	s.nameOnce, s.nameMore = make([]uint64, (s.texts()+63)/64), make([]uint64, (s.texts()+63)/64)
+	for t := range s.texts() {
+		switch s.nameFirst[t+1] {
+		case 0:
+		case 1:
+			s.nameOnce[t/64] |= 1 << (t % 64)
+		default:
+			s.nameMore[t/64] |= 1 << (t % 64)
+		}
+		s.nameFirst[t+1] += s.nameFirst[t]
 	}
 	next := slices.Clone(s.nameFirst)
 	s.nameSlots, s.nameSyms = make([]uint32, len(s.name)), make([]uint16, len(s.name))

@@ -14,6 +14,8 @@ func (s *searcher) count(version *version) {
 	}
 	s.counts = s.counts[:0]
 	changed := false
+	s.bare = !s.filter.slow
+	defer func() { s.bare = false }()
 	for _, v := range version.views {
 		// Views keep their order, so what is known is passed through once.
 		for len(known) > 0 && known[0].serial != v.serial && slices.ContainsFunc(known, func(c viewCount) bool { return c.serial == v.serial }) {
@@ -27,7 +29,11 @@ func (s *searcher) count(version *version) {
 		before := s.total
 		s.enter(v)
 		s.match()
-		s.countMatches()
+		if s.bare {
+			s.countBare()
+		} else {
+			s.countMatches()
+		}
 		s.leave()
 		s.counts, changed = append(s.counts, viewCount{v.serial, uint32(s.total - before), v.epoch}), true
 	}
@@ -104,7 +110,9 @@ func (s *searcher) countLive() {
 func (s *searcher) countAll() {
 	v, total := s.view, 0
 	for _, t := range s.matched {
-		total += int(v.symCount[t])
+		if rank := v.symRank[t]; rank != none {
+			total += int(v.symFirst[rank+1] - v.symFirst[rank])
+		}
 		if s.flags[t]&flagAny == 0 {
 			continue
 		}
@@ -147,6 +155,9 @@ func (s *searcher) offerMatch(slot uint32) {
 
 // offerSimilar offers the tokens of the last tier, each at the turn of its better text; the symbol's when they are alike.
 func (s *searcher) offerSimilar() {
+	if !s.top.mayTake(TierSimilar, 1, 0) {
+		return
+	}
 	v := s.view
 	f := found{view: v, tier: TierSimilar}
 	offer := func(slot uint32) {

@@ -13,50 +13,83 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// TestForksProveThatAWordIsContained: with few letters most texts have trigrams of the word in several places.
-func TestForksProveThatAWordIsContained(t *testing.T) {
+// keysOf are all that a text is listed by.
+func keysOf(text string) []gram {
+	return appendForks(appendMarks(grams(text), text, 1), 0, text)
+}
+
+// TestForksProveThatAQueryIsContained: with few letters and marks most texts have the threes of the query in several places.
+func TestForksProveThatAQueryIsContained(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.StringMatching(`[ab1]{3,7}`).Draw(t, "word")
-		text := rapid.StringMatching(`([abc1]{0,7}[ (])?[abc1é]{0,4}`).Draw(t, "head") + rapid.SampledFrom([]string{"", word, word[1:], word[:len(word)-1]}).Draw(t, "body") +
-			rapid.StringMatching(`[abc1 ]{0,6}`).Draw(t, "tail")
-		inner, isWord := innerPairs(word)
-		require.True(t, isWord)
-		set := grams(text)
-		forks := appendForks(slices.Clone(set), 0)[len(set):]
-		require.True(t, slices.IsSorted(forks))
-		hasAll := !slices.ContainsFunc(requiredGrams(word), func(g gram) bool { return !slices.Contains(set, g) })
-		hasFork := slices.ContainsFunc(inner, func(pair gram) bool { return slices.Contains(forks, pair) })
-		if hasAll && !hasFork {
-			require.Contains(t, text, word)
+		query := strings.TrimSpace(rapid.OneOf(rapid.StringMatching(`[ab1]{3,7}`), rapid.StringMatching(`[ab(-]{1,6}`), rapid.StringMatching(`[ab( ]{1,6}`)).Draw(t, "query"))
+		if query == "" {
+			return
 		}
-		if strings.Contains(text, word) {
+		part := rapid.SampledFrom([]string{"", query, query[1:], query[:len(query)-1]}).Draw(t, "body")
+		text := rapid.StringMatching(`([abc1(]{0,7}[ (])?[abc1é-]{0,4}`).Draw(t, "head") + part + rapid.StringMatching(`[abc1 (-]{0,6}`).Draw(t, "tail")
+		inner, isProven := innerPairs(query)
+		keys := keysOf(text)
+		required := requiredGrams(query)
+		hasAll := !slices.ContainsFunc(required, func(g gram) bool { return !slices.Contains(keys, g) })
+		hasFork := slices.ContainsFunc(inner, func(pair gram) bool { return slices.Contains(keys, pair) })
+		if isProven {
+			require.NotEmpty(t, required)
+		}
+		if isProven && hasAll && !hasFork {
+			require.Contains(t, text, query)
+		}
+		if strings.Contains(text, query) {
 			require.True(t, hasAll)
 		}
+		slices.Sort(keys)
+		require.Len(t, slices.Compact(keys), len(keysOf(text)), "each key once")
 	})
 }
 
 func TestForks(t *testing.T) {
 	for text, want := range map[string][]gram{
-		"coin (coin)":  nil, // the same in front each time
+		"coin coin":    nil, // the same in front each time
+		"coin (coin)":  {forkOf('c', 'o')},
+		"(coin) (co":   nil,
+		"a(b c(b":      {forkOf('(', 'b')},
+		"a( a (":       nil, // a blank is in no pair
 		"market token": {forkOf('k', 'e')},
 		"abxb ab":      nil,
 		"xab yab ab":   {forkOf('a', 'b')},
 		"":             nil,
 		"aaaa":         {forkOf('a', 'a')},
+		"犬犬é z犬犬é 犬é":  {forkOf('犬', 'é'), forkOf('犬', '犬')},
 		"犬犬é-z犬犬é 犬é":  {forkOf('犬', 'é'), forkOf('犬', '犬')},
 	} {
-		set := grams(text)
-		got := appendForks(slices.Clone(set), 0)[len(set):]
+		set := appendForks(grams(text), 0, text)[len(grams(text)):]
 		slices.Sort(want)
-		require.ElementsMatch(t, want, got, text)
+		require.ElementsMatch(t, want, set, text)
 	}
-	for _, text := range []string{"", "ab", "to ken", "(token"} {
-		_, isWord := innerPairs(text)
-		require.False(t, isWord, text)
+	for _, text := range []string{"", "ab", "to ken", "( a"} {
+		_, isProven := innerPairs(text)
+		require.False(t, isProven, text)
 	}
-	inner, isWord := innerPairs("token")
-	require.True(t, isWord)
-	require.Equal(t, []gram{forkOf('o', 'k'), forkOf('k', 'e')}, inner)
+	for text, want := range map[string][]gram{"token": {forkOf('o', 'k'), forkOf('k', 'e')}, "(tok": {forkOf('t', 'o')}, "(": nil, "a)": nil, "(ab": nil} {
+		inner, isProven := innerPairs(text)
+		require.True(t, isProven, text)
+		require.Equal(t, want, inner, text)
+	}
+}
+
+func TestMarks(t *testing.T) {
+	key := func(runes ...rune) (g gram) {
+		for _, r := range runes {
+			g = g<<21 | markRune(r)
+		}
+		return g
+	}
+	require.Empty(t, appendMarks(nil, "two words 犬", 1))
+	require.ElementsMatch(t, []gram{
+		key('('), key('a', '('), key('(', 'b'), key('x', 'a', '('), key('a', '(', 'b'), key('(', 'b', ' '),
+	}, appendMarks(nil, "xa(b c", 1))
+	require.ElementsMatch(t, []gram{key('a', '('), key('(', 'b'), key('a', '(', 'b')}, appendMarks(nil, "a(b", 2))
+	require.ElementsMatch(t, []gram{key('a', '(', 'b')}, appendMarks(nil, "a(b", 3))
+	require.ElementsMatch(t, []gram{key(0), key(0, '-'), key('-')}, appendMarks(nil, "\x00-", 1))
 }
 
 // TestForksEqualScan has names of few letters, so that the trigrams' lists have bitmaps and most texts need not be read.
@@ -65,7 +98,7 @@ func TestForksEqualScan(t *testing.T) {
 	draw := func(least, most int) string {
 		text := make([]byte, least+random.IntN(most-least+1))
 		for i := range text {
-			text[i] = "aabbbccc (1"[random.IntN(11)]
+			text[i] = "aabbbccc (1-"[random.IntN(12)]
 		}
 		return string(text)
 	}
@@ -86,7 +119,7 @@ func TestForksEqualScan(t *testing.T) {
 	}
 	require.Positive(t, dense)
 	for range 300 {
-		q := Query{Text: draw(3, 6), Limit: 1 + random.IntN(60), Offset: random.IntN(2) * random.IntN(60), IncludeToken22: random.IntN(2) == 0}
+		q := Query{Text: draw(1, 6), Limit: 1 + random.IntN(60), Offset: random.IntN(2) * random.IntN(60), IncludeToken22: random.IntN(2) == 0}
 		require.Equal(t, scan.Search(q), inverted.Search(q), "%+v", q)
 	}
 }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"math/bits"
 	"slices"
 )
 
@@ -18,10 +19,22 @@ func (s *searcher) match() {
 }
 
 func (s *searcher) mark(t uint16, f flag) {
+	if s.bare {
+		s.marked.set(t, f)
+		return
+	}
 	if s.flags[t] == 0 {
 		s.matched = append(s.matched, t)
 	}
 	s.flags[t] |= f
+}
+
+// isMarked says that the tokens of a text are counted anyhow.
+func (s *searcher) isMarked(t uint16) bool {
+	if s.bare {
+		return s.marked.any[t/64]>>(t%64)&1 != 0
+	}
+	return s.flags[t]&flagAny != 0
 }
 
 // leave takes the marks away again.
@@ -30,6 +43,10 @@ func (s *searcher) leave() {
 		s.flags[t], s.shared[t] = 0, 0
 	}
 	s.matched, s.sharing = s.matched[:0], s.sharing[:0]
+	if s.bare {
+		s.marked = marks{}
+	}
+	s.emptySets()
 }
 
 // containingTexts marks the texts that contain the query. Where tokens are only counted it is enough to mark what is not marked yet.
@@ -47,17 +64,46 @@ func (s *searcher) containingTexts() {
 		s.lists = append(s.lists, l)
 	}
 	slices.SortFunc(s.lists, func(a, b list) int { return len(a.texts) - len(b.texts) })
-	rest, doubts := s.lists[1:], s.doubts(s.lists)
+	rest := s.lists[1:]
+	// To read a text costs as much as some ten entries of a bitmap.
+	if len(s.lists[0].texts) >= minDoubts && lacking(rest) < 8*len(s.lists[0].texts) {
+		s.fillSets(rest)
+	}
+	doubts := s.doubts(s.lists)
+	if s.lists[0].set != nil {
+		s.containingDense(doubts)
+		return
+	}
 	for _, t := range s.lists[0].texts {
-		if !s.collect && s.flags[t] != 0 && s.flags[t] != flagEdit {
-			continue
+		if hasAll(rest, t) {
+			s.markContaining(t, doubts)
 		}
-		if !hasAll(rest, t) {
-			continue
+	}
+}
+
+// containingDense is for lists that all have bitmaps.
+func (s *searcher) containingDense(doubts []uint64) {
+	for at := range s.lists[0].set[:(s.view.texts()+63)/64] {
+		all := ^uint64(0)
+		for i := range s.lists {
+			all &= s.lists[i].set[at]
 		}
-		if isCertain := doubts != nil && doubts[t/64]>>(t%64)&1 == 0; isCertain || s.view.contains(t, &s.needle) {
-			s.mark(t, flagContains)
+		if s.bare {
+			all = s.marked.addCertain(all, at, doubts)
 		}
+		for ; all != 0; all &= all - 1 {
+			s.markContaining(uint16(at*64+bits.TrailingZeros64(all)), doubts)
+		}
+	}
+}
+
+// markContaining marks a text that has all that is required, if it contains the query.
+func (s *searcher) markContaining(t uint16, doubts []uint64) {
+	if !s.collect && s.isMarked(t) {
+		return
+	}
+	if isCertain := doubts != nil && doubts[t/64]>>(t%64)&1 == 0; isCertain || s.view.contains(t, &s.needle) {
+		s.mark(t, flagContains)
 	}
 }
 
@@ -119,7 +165,7 @@ func (s *searcher) editedSymbols() {
 	v := s.view
 	for _, key := range s.edits {
 		for _, t := range v.halves.list(key) {
-			if f := s.flags[t]; f&flagEdit == 0 && (f == 0 || s.collect) && s.isEdit(v.text(t)) {
+			if s.flags[t]&flagEdit == 0 && (s.collect || !s.isMarked(t)) && s.isEdit(v.text(t)) {
 				s.mark(t, flagEdit)
 			}
 		}
@@ -159,17 +205,18 @@ func (s *searcher) similarTexts() {
 				s.ranges[i] = s.ranges[i][lowerBound(s.ranges[i], uint16(first)):]
 			}
 		}
-		s.countShared(to, band.need, min(dense, band.need-1))
+		s.countShared(max(from, v.withGrams(band.from)), to, band.need, min(dense, band.need-1))
 		from = to
 	}
 }
 
-// countShared looks at the texts before to that are not cut off, and cuts them off. So many of the longest lists are left out, and looked
-// up in.
-func (s *searcher) countShared(to, need, left int) {
+// countShared looks at the texts from, to (exclusive), before which all are cut off, and cuts them off. So many of the longest lists are
+// left out, and looked up in.
+func (s *searcher) countShared(from, to, need, left int) {
 	enough := uint16(need - left)
 	short, long := len(s.gramLists)-left, s.gramLists[len(s.gramLists)-left:]
 	s.texts, s.parts = s.texts[:0], s.parts[:0]
+	entries := 0
 	for i, texts := range s.ranges {
 		end := len(texts)
 		if to < s.view.texts() {
@@ -178,7 +225,12 @@ func (s *searcher) countShared(to, need, left int) {
 		s.ranges[i] = texts[end:]
 		if i < short {
 			s.parts = append(s.parts, texts[:end])
+			entries += end
 		}
+	}
+	if s.isPlaned(entries, (to-from)/64) {
+		s.countPlanes(s.gramLists, from, to, need)
+		return
 	}
 	for _, texts := range s.parts {
 		for _, t := range texts {
@@ -196,7 +248,9 @@ func (s *searcher) countShared(to, need, left int) {
 		}
 		if count >= need {
 			s.mark(t, flagSimilar)
-			s.sharing = append(s.sharing, uint16(count))
+			if !s.bare {
+				s.sharing = append(s.sharing, uint16(count))
+			}
 		}
 	}
 	for _, texts := range s.parts {
@@ -204,4 +258,11 @@ func (s *searcher) countShared(to, need, left int) {
 			s.shared[t] = 0
 		}
 	}
+}
+
+// isPlaned says that counting by planes is quicker than so many entries of lists are, and gets it ready: an entry is looked at twice, and a
+// word of 64 texts costs about one for each list; an entry of a list without a bitmap must be written into one first.
+func (s *searcher) isPlaned(entries, words int) bool {
+	lists := s.gramLists
+	return len(lists) <= maxPlaned && 2*entries > words*len(lists)+lacking(lists) && s.fillSets(lists)
 }

@@ -17,15 +17,15 @@ type plan struct {
 	ascii  bool
 	grams  []gram
 	bands  []band
-	// required are trigrams of every text that contains the query.
+	// required are keys of every text that contains the query.
 	required []gram
 	needle   needle
-	// inner is of a query that is one word: see forks.go.
-	inner  []gram
-	isWord bool
-	edits  []uint32
-	short  uint32 // the hash of two of the query's runes, or of its only one
-	order  Sort
+	// inner is of a query without blanks: see forks.go.
+	inner    []gram
+	isProven bool
+	edits    []uint32
+	short    uint32 // the hash of two of the query's runes, or of its only one
+	order    Sort
 	// cursor is the query's, packed.
 	cursor    mintKey
 	hasCursor bool
@@ -43,7 +43,7 @@ func newPlan(query *Query, v *version) *plan {
 	p.ascii = isASCII(p.text)
 	p.bands = bandsOf(len(p.grams))
 	p.required = requiredGrams(p.text)
-	p.inner, p.isWord = innerPairs(p.text)
+	p.inner, p.isProven = innerPairs(p.text)
 	p.edits = editKeys(p.text, p.runes)
 	previous, size := utf8.DecodeRuneInString(p.text)
 	p.short = hashShort(-1, previous)
@@ -54,7 +54,8 @@ func newPlan(query *Query, v *version) *plan {
 	return p
 }
 
-// requiredGrams are the trigrams that lie inside the text's words, and at those ends of words that the text itself shows.
+// requiredGrams are the trigrams that lie inside the text's words, and at those ends of words that the text itself shows, and the keys of its
+// marks; each three runes of a text without blanks are among them.
 func requiredGrams(text string) []gram {
 	var required []gram
 	runes := []rune(text)
@@ -68,10 +69,11 @@ func requiredGrams(text string) []gram {
 			to++
 		}
 		word := runes[from:to]
-		if from > 0 {
+		// Beside a mark its keys tell more.
+		if from > 0 && runes[from-1] == ' ' {
 			word = append([]rune("  "), word...)
 		}
-		if to < len(runes) {
+		if to < len(runes) && runes[to] == ' ' {
 			word = append(slices.Clip(word), ' ')
 		}
 		for i := 0; i+3 <= len(word); i++ {
@@ -79,6 +81,7 @@ func requiredGrams(text string) []gram {
 		}
 		from = to
 	}
+	required = appendMarks(required, text, min(3, len(runes)))
 	slices.Sort(required)
 	return slices.Compact(required)
 }

@@ -2,7 +2,9 @@ package search_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -120,7 +122,11 @@ func textLike(random *rand.Rand, token *registrytest.Token) string {
 		return []string{"", "🐸", "犬", token.Mint, "$", "a", "so", " "}[random.IntN(8)]
 	}
 	at := random.IntN(len(text))
-	switch random.IntN(7) {
+	switch random.IntN(9) {
+	case 7:
+		return string(text[at:]) + string([]rune("()-.$!🚀")[random.IntN(7)])
+	case 8:
+		return aroundMark(random, text)
 	case 0:
 		return string(text[:at+1])
 	case 1:
@@ -136,6 +142,16 @@ func textLike(random *rand.Rand, token *registrytest.Token) string {
 	default:
 		return string(text)
 	}
+}
+
+// aroundMark is a part of the text with the first of its marks in it, or the text with one put in.
+func aroundMark(random *rand.Rand, text []rune) string {
+	at := slices.IndexFunc(text, func(r rune) bool { return r != ' ' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if at < 0 {
+		at = random.IntN(len(text))
+		text = slices.Insert(slices.Clone(text), at, []rune("()-.$!🚀")[random.IntN(7)])
+	}
+	return string(text[max(0, at-random.IntN(4)):min(len(text), at+1+random.IntN(4))])
 }
 
 // TestWalkMeetsEachTokenOnce: other tokens come and go, and all volumes change, between the pages of a walk.

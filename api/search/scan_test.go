@@ -140,7 +140,7 @@ func modelDistance(a, b string) int {
 	return row[len(rb)]
 }
 
-var alphabet = []string{"a", "b", "A", "ab", "sol", "SOL", "usd", "USDC", "ß", "é", "e\u0301", "ＵＳＤ", "犬", "🐕", " ", "-", "$", "İ", "ſ", "\u200b"}
+var alphabet = []string{"a", "b", "A", "ab", "sol", "SOL", "usd", "USDC", "ß", "é", "e\u0301", "ＵＳＤ", "犬", "🐕", " ", "-", "$", "(", "a(", "İ", "ſ", "\u200b"}
 
 func drawText(t *rapid.T, label string) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(alphabet), 0, 4).Draw(t, label), "")

@@ -35,7 +35,9 @@ type searcher struct {
 	shared  [maxTexts + 1]uint16 // trigrams that the text shares with the query, of the similar ones
 	matched []uint16             // texts with flags, the similar ones first
 	sharing []uint16             // what those share
-	lists   []list               // of the required trigrams
+	bare    bool                 // instead of flags texts have marks
+	marked  marks
+	lists   []list // of the required trigrams
 	// gramLists are those of the query's trigrams, the shortest first.
 	gramLists []list
 	ranges    [][]uint16
@@ -46,8 +48,8 @@ type searcher struct {
 	cache     *cache
 	counts    []viewCount
 	texts     []uint16
-	spare     [][]uint64 // empty bitmaps, of which so many are lent to gramLists
-	lent      int
+	spare     [][]uint64                   // empty bitmaps, the first of which are lent to lists of
+	lent      [][]uint16                   // these texts
 	doubted   [(maxTexts + 63) / 64]uint64 // see doubts
 }
 

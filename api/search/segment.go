@@ -39,7 +39,9 @@ type segment struct {
 	gramCount []uint16
 	gramFirst []uint32 // the first text with at least so many trigrams
 	symRank   []uint16 // the place among symText, or none
-	symCount  []uint32 // the slots that have it as a symbol
+	// isSymbol are the texts that are symbols; nameOnce those that are the name of one slot, nameMore of several.
+	isSymbol, nameOnce, nameMore []uint64
+
 	nameFirst []uint32 // where the slots of a name begin in nameSlots
 	nameSlots []uint32
 	nameSyms  []uint16 // the symbols of nameSlots

@@ -3,14 +3,12 @@ package search
 // minSets is how many matching texts make it worth while to give each list of the query's trigrams a bitmap.
 const minSets = 256
 
-// maxSpare bitmaps, of 8 KiB, are kept at most by a searcher.
-const maxSpare = 64
-
 // offerContaining offers the tokens of which symbol or name contains the query; where both do it is the symbol's turn. Tokens of the tiers
 // above have been offered before.
 func (s *searcher) offerContaining() {
-	s.fillSets()
-	defer s.emptySets()
+	if len(s.matched) >= minSets {
+		s.fillSets(s.gramLists)
+	}
 	for _, t := range s.matched {
 		if s.flags[t]&(flagContains|flagPrefix) == flagContains {
 			s.offerSymbolContaining(t)
@@ -96,46 +94,4 @@ func (s *searcher) countSimilarity(t uint16) float64 {
 		}
 	}
 	return score(shared, len(s.grams), int(s.view.gramCount[t]))
-}
-
-// fillSets gives the lists of the query's trigrams the bitmaps that they lack, where many texts are to be looked up.
-func (s *searcher) fillSets() {
-	if len(s.matched) < minSets {
-		return
-	}
-	for i := range s.gramLists {
-		l := &s.gramLists[i]
-		if l.set != nil {
-			continue
-		}
-		if s.lent == len(s.spare) {
-			s.spare = append(s.spare, make([]uint64, (maxTexts+63)/64))
-		}
-		l.set = s.spare[s.lent]
-		s.lent++
-		for _, t := range l.texts {
-			l.set[t/64] |= 1 << (t % 64)
-		}
-		if s.lent == maxSpare {
-			return
-		}
-	}
-}
-
-// emptySets takes the bitmaps back.
-func (s *searcher) emptySets() {
-	for i := range s.gramLists {
-		if s.lent == 0 {
-			return
-		}
-		l := &s.gramLists[i]
-		if len(l.texts) > denseTexts {
-			continue
-		}
-		for _, t := range l.texts {
-			l.set[t/64] = 0
-		}
-		l.set = nil
-		s.lent--
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -42,6 +43,8 @@ type options struct {
 	postgresBin     string
 	check, best     int
 	updates         time.Duration
+	slowest         int
+	profile         string
 }
 
 func parse(args []string) (options, error) {
@@ -57,6 +60,8 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.best, "best", 1, "ask each query so often, as if for the first time, and count the best: for a machine that does other work, too")
 	flags.IntVar(&o.check, "check", 0, "compare so many random queries with looking at every token, and end")
 	flags.DurationVar(&o.updates, "updates", 0, "measure Mintlake for so long while 5,000 tokens change each second")
+	flags.IntVar(&o.slowest, "slowest", 0, "tell so many queries of each class that took Mintlake the most of a core's time")
+	flags.StringVar(&o.profile, "cpuprofile", "", "write a profile of Mintlake's searches to this file")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -90,13 +95,33 @@ func run(ctx context.Context, args []string) error {
 	if o.updates > 0 {
 		return ours.measureUpdates(ctx, c, classes, &o)
 	}
-	want := report(ctx, ours, classes, nil, &o)
+	want, err := profiled(o.profile, func() map[string]measured { return report(ctx, ours, classes, nil, &o) })
+	if err != nil {
+		return err
+	}
 	for _, name := range strings.FieldsFunc(o.peers, func(r rune) bool { return r == ',' }) {
 		if err := comparePeer(ctx, name, c, classes, want, &o); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// profiled writes a profile of the processor's time in measure to a file, if one is named.
+func profiled(file string, measure func() map[string]measured) (found map[string]measured, err error) {
+	if file == "" {
+		return measure(), nil
+	}
+	profile, err := os.Create(file) //nolint:gosec // the user's to name
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(profile); err != nil {
+		return nil, errors.Join(err, profile.Close())
+	}
+	found = measure()
+	pprof.StopCPUProfile()
+	return found, profile.Close()
 }
 
 // engine is a way to search.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -41,6 +42,9 @@ func report(ctx context.Context, e engine, classes []class, want map[string]meas
 		}
 		m.throughput = throughput(ctx, e, queries[:max(1, min(len(queries), len(times)))], o.budget/2)
 		found[classes[i].name] = m
+		if remembers {
+			printSlowest(queries, m.worked, o.slowest)
+		}
 		slices.Sort(times)
 		line := fmt.Sprintf("%-12s %-22s %9.3f %9.3f %9.3f %9d %12.1f", e.name(), classes[i].name,
 			millis(times, 0.5), millis(times, 0.99), millis(times, 1), len(times), m.throughput)
@@ -62,6 +66,18 @@ func report(ctx context.Context, e engine, classes []class, want map[string]meas
 	fmt.Println("load", load())
 	fmt.Println()
 	return found
+}
+
+// printSlowest tells which queries took the most of a core's time.
+func printSlowest(queries []query, worked []time.Duration, count int) {
+	order := make([]int, min(len(queries), len(worked)))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(worked[b], worked[a]) })
+	for _, i := range order[:min(count, len(order))] {
+		fmt.Printf("  %7.3f ms  %q\n", worked[i].Seconds()*1000, queries[i].text)
+	}
 }
 
 func compare(want, got []answer) string {
