@@ -1,0 +1,124 @@
+package feed
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// node is an API node as the feed sees it: a copy that reads the log, and its feed.
+type node struct {
+	*Feed
+	log     *apitest.Log
+	applied Offsets
+	ready   bool
+	ids     map[string]uint32
+	mints   []string
+}
+
+func newNode(t require.TestingT, log *apitest.Log, cfg Config) *node {
+	if cfg.ReplayTimeout == 0 {
+		cfg.ReplayTimeout = 5 * time.Minute // a machine may stand still for a while
+	}
+	n := &node{log: log, applied: Offsets{}, ids: map[string]uint32{}}
+	starts, err := log.StartOffsets(context.Background(), topics[:])
+	require.NoError(t, err)
+	maps.Copy(n.applied, starts)
+	n.Feed, err = New(cfg, Deps{
+		Applied: func() Offsets { return maps.Clone(n.applied) }, Ready: func() bool { return n.ready }, Log: log,
+		OpenTail: func(topics []string, start Offsets) (Tailer, error) { return log.Tail(topics, start), nil },
+	})
+	require.NoError(t, err)
+	return n
+}
+
+// step applies at most limit records, in batches as the copy does: first the changes, then how far it is.
+func (n *node) step(t require.TestingT, limit int) {
+	ends, err := n.log.EndOffsets(context.Background(), topics[:])
+	require.NoError(t, err)
+	if !behind(n.applied, ends) {
+		return
+	}
+	records, err := n.log.Tail(topics[:], n.applied).FetchBatch(context.Background(), limit, 0)
+	require.NoError(t, err)
+	var changes []search.Change
+	for _, record := range records {
+		changes = append(changes, n.change(string(record.Key)))
+	}
+	n.Apply(changes)
+	for _, record := range records {
+		n.applied[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] = record.Offset + 1
+	}
+}
+
+func (n *node) catchUp(t require.TestingT) {
+	for range 10 {
+		n.step(t, 1_000)
+	}
+	n.ready = true
+	n.mark()
+}
+
+func (n *node) change(mint string) search.Change {
+	id, known := n.ids[mint]
+	if !known {
+		id = uint32(len(n.mints))
+		n.ids[mint], n.mints = id, append(n.mints, mint)
+	}
+	return search.Change{ID: id, Mint: mint, Token: &registry.Token{Mint: mint}}
+}
+
+// reader is a client: what it has seen, and the last id it was given.
+type reader struct {
+	*Reader
+	node   *node
+	cursor string
+	seen   map[string]Kind
+	resets []Reset
+}
+
+func (n *node) open(t require.TestingT, cursor string) *reader {
+	r, err := n.Open("client", cursor)
+	require.NoError(t, err)
+	return &reader{Reader: r, node: n, cursor: cursor, seen: map[string]Kind{}}
+}
+
+func (r *reader) read(t require.TestingT) Batch {
+	batch, err := r.Next(0)
+	require.NoError(t, err)
+	for _, change := range batch.Changes {
+		mint := change.Mint
+		if mint == "" {
+			mint = r.node.mints[change.ID]
+		}
+		r.seen[mint] = change.Kind
+	}
+	if batch.Cursor != "" {
+		r.cursor = batch.Cursor
+	}
+	if batch.Reset != "" {
+		r.resets = append(r.resets, batch.Reset)
+	}
+	return batch
+}
+
+// drain reads until there is nothing.
+func (r *reader) drain(t require.TestingT) *reader {
+	for {
+		if batch := r.read(t); len(batch.Changes) == 0 && batch.Cursor == "" && batch.Reset == "" {
+			return r
+		}
+	}
+}
+
+func write(log *apitest.Log, topic, mint, kind string) {
+	log.Append(kafka.Record{Topic: topic, Key: []byte(mint), Headers: []kafka.Header{{Key: schemas.HeaderType, Value: []byte(kind)}}})
+}

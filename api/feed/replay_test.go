@@ -1,0 +1,76 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+func TestOldCursors(t *testing.T) {
+	log := apitest.NewLog()
+	n := newNode(t, log, Config{MaxReplay: 50})
+	n.catchUp(t)
+	begin := n.open(t, "").drain(t).cursor
+	for i := range 40 {
+		write(log, schemas.TopicTokenEvents, fmt.Sprint(i), "token_event.initialize_mint")
+	}
+	restarted := newNode(t, log, Config{MaxReplay: 50})
+	restarted.catchUp(t)
+	r := restarted.open(t, begin).drain(t)
+	require.Len(t, r.seen, 40, "read from the topics")
+	require.Equal(t, KindNew, r.seen["7"])
+	require.Empty(t, r.resets)
+	last := r.cursor
+
+	for i := range 60 {
+		write(log, schemas.TopicTokenEvents, fmt.Sprint(i), "token_event.mint_to")
+	}
+	restarted = newNode(t, log, Config{MaxReplay: 50})
+	restarted.catchUp(t)
+	r = restarted.open(t, last)
+	require.Equal(t, ResetTooOld, r.read(t).Reset, "too much has come since")
+	require.NotEmpty(t, r.drain(t).cursor, "and it goes on from now")
+	write(log, schemas.TopicTokenEvents, "next", "token_event.mint_to")
+	restarted.catchUp(t)
+	require.Contains(t, r.drain(t).seen, "next")
+
+	ahead := r.cursor
+	other := newNode(t, apitest.NewLog(), Config{})
+	other.catchUp(t)
+	require.Equal(t, []Reset{ResetUnknown}, other.open(t, ahead).drain(t).resets, "of another installation")
+
+	for p := range 4 {
+		log.SetStart(kafka.TopicPartition{Topic: schemas.TopicTokenEvents, Partition: p}, 3)
+	}
+	require.Equal(t, []Reset{ResetTooOld}, restarted.open(t, begin).drain(t).resets, "expired")
+}
+
+func TestOutageOfTheTopicsEndsOnlyWhoNeedsThem(t *testing.T) {
+	log := apitest.NewLog()
+	first := newNode(t, log, Config{})
+	first.catchUp(t)
+	begin := first.open(t, "").drain(t).cursor
+	write(log, schemas.TopicTokenEvents, "a", "x.y")
+	n := newNode(t, log, Config{ReplayTimeout: 20 * time.Millisecond})
+	n.catchUp(t)
+	log.SetDown(true)
+	_, err := n.open(t, begin).Next(0)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	now := n.open(t, "")
+	n.Apply([]search.Change{n.change("b")})
+	n.mark()
+	require.Contains(t, now.drain(t).seen, "b")
+	log.SetDown(false)
+	n.cfg.ReplayTimeout = 5 * time.Minute
+	batch, err := n.open(t, begin).Next(0)
+	require.NoError(t, err)
+	require.NotEmpty(t, batch.Changes)
+}
