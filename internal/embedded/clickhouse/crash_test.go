@@ -192,6 +192,17 @@ func TestHangingChildIsReplaced(t *testing.T) {
 	require.Equal(t, "1\n", curl(t, r.Addr(), "SELECT 1", "").body)
 }
 
+// TestPingEndsWithItsChild: a ping that a child did not take is no reason to wait with the next child.
+func TestPingEndsWithItsChild(t *testing.T) {
+	r := launch(t, chengine.Config{}, func(e *chengine.Engine) { e.SetPing(10*time.Millisecond, time.Hour) })
+	require.NoError(t, waitReady(t, r))
+	pid := signalChild(t, r, syscall.SIGSTOP)
+	time.Sleep(200 * time.Millisecond) // a ping is under way
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	require.Eventually(t, func() bool { now := r.PID(); return now != pid && now != 0 }, 2*time.Minute, 10*time.Millisecond)
+	require.Equal(t, "1\n", curl(t, r.Addr(), "SELECT 1", "").body)
+}
+
 // TestMoreQueriesThanConnections: the surplus waits its turn.
 func TestMoreQueriesThanConnections(t *testing.T) {
 	r := start(t, chengine.Config{Connections: 2})

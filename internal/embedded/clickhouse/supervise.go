@@ -120,7 +120,7 @@ func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started
 	if err := dir.opened(status.Version); err != nil {
 		e.log.Warn("note the engine's version", "err", err) // only the check above goes without
 	}
-	if err := e.ping(ctx); err != nil {
+	if err := e.ping(ctx, p); err != nil {
 		p.stop(e.cfg.StopTimeout)
 		return true, fmt.Errorf("ping: %w", err)
 	}
@@ -149,7 +149,7 @@ func (e *Engine) untilEnd(ctx context.Context, p *process) error {
 			p.stop(e.cfg.StopTimeout + 2*time.Second)
 			return ctx.Err()
 		case <-ticker.C:
-			if e.ping(ctx) == nil {
+			if e.ping(ctx, p) == nil {
 				missed = 0
 			} else if missed++; missed >= pingMisses && ctx.Err() == nil {
 				p.kill()
@@ -159,9 +159,18 @@ func (e *Engine) untilEnd(ctx context.Context, p *process) error {
 	}
 }
 
-func (e *Engine) ping(ctx context.Context) error {
+// ping asks p whether it answers. It ends with p: a connection that a child did not take before its end waits for the next one, which is not
+// started before.
+func (e *Engine) ping(ctx context.Context, p *process) error {
 	ctx, cancel := context.WithTimeout(ctx, e.pingTimeout)
 	defer cancel()
+	go func() {
+		select {
+		case <-p.exited:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.Addr()+"/ping", nil)
 	if err != nil {
 		return err
