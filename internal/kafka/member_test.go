@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/kafka"
@@ -18,12 +19,17 @@ import (
 
 const memberEnv = "MINTLAKE_KAFKA_TEST_MEMBER"
 
-// session is the shortest session that the broker allows, give or take: a dead dynamic member holds its group up for as long.
-func session(t *testing.T) time.Duration {
-	if kafkatest.Apache(t) {
+// session is how long the broker waits for a silent member. A dead dynamic one holds its group up for as long, so it is about the shortest that
+// the broker allows. Nobody waits for a static one: its session is so long that a wait would show.
+func session(t *testing.T, instance string) time.Duration {
+	switch {
+	case instance != "":
+		return 3 * time.Minute
+	case kafkatest.Apache(t):
 		return 6 * time.Second
+	default:
+		return 2 * time.Second
 	}
-	return 2 * time.Second
 }
 
 // TestMemberProcess is no test: it is the member that TestKilledMember starts as a process of its own. It applies a record by printing it.
@@ -33,25 +39,40 @@ func TestMemberProcess(t *testing.T) {
 		t.Skip("only runs as a child of other tests")
 	}
 	broker, instance, _ := strings.Cut(spec, ",")
+	registry := prometheus.NewRegistry()
 	consumer, err := kafka.NewGroupConsumer(kafka.GroupConsumerConfig{
-		Brokers: []string{broker}, Group: "killed", Topics: []string{"killed"}, InstanceID: instance, SessionTimeout: session(t),
-	}, kafka.Deps{})
+		Brokers: []string{broker}, Group: "killed", Topics: []string{"killed"}, InstanceID: instance, SessionTimeout: session(t, instance),
+	}, kafka.Deps{Registerer: registry})
 	require.NoError(t, err)
-	for {
-		batch, err := consumer.FetchBatch(context.Background(), 7, time.Millisecond)
+	joined := 0.0
+	for applied := 0; applied < memberStops; {
+		batch, err := consumer.FetchBatch(context.Background(), maxBatch, time.Millisecond)
 		require.NoError(t, err)
+		for ; joined < counter(t, registry, "mintlake_kafka_rebalances_total"); joined++ {
+			_, _ = fmt.Println("joined")
+		}
 		for _, r := range batch {
 			_, _ = fmt.Printf("applied %s/%d\n", r.Key, number(r))
 		}
 		require.NoError(t, consumer.Commit(context.Background(), batch))
+		applied += len(batch)
 		time.Sleep(time.Millisecond)
 	}
+	select {} // leave something for the members to come, however late the kill
 }
 
-// runMember runs a member until it has applied some records, kills it and returns what it applied.
-func runMember(t *testing.T, broker, instance string, records int) (applied []string, untilFirst time.Duration) {
+const (
+	// maxBatch is how many records a member takes at once.
+	maxBatch = 7
+	// memberKilled and memberStops are how many records a member has applied when it is killed, and at most.
+	memberKilled, memberStops = 100, 150
+)
+
+// runMember runs a member until it has applied some records, kills it and returns what it applied, and how often it joined: more than once
+// when the machine stood still for a session.
+func runMember(t *testing.T, broker, instance string) (applied []string, joined int, untilFirst time.Duration) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestMemberProcess$", "-test.timeout=60s")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestMemberProcess$", "-test.timeout=5m")
 	cmd.Env = append(os.Environ(), memberEnv+"="+broker+","+instance)
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
@@ -68,6 +89,9 @@ func runMember(t *testing.T, broker, instance string, records int) (applied []st
 		if err != nil {
 			break // a line cut by the kill was not applied
 		}
+		if line == "joined\n" {
+			joined++
+		}
 		record, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "applied ")
 		if !ok {
 			continue
@@ -75,12 +99,12 @@ func runMember(t *testing.T, broker, instance string, records int) (applied []st
 		if len(applied) == 0 {
 			untilFirst = time.Since(start)
 		}
-		if applied = append(applied, record); len(applied) == records {
+		if applied = append(applied, record); len(applied) == memberKilled {
 			require.NoError(t, cmd.Process.Kill()) // and read what it said until then
 		}
 	}
-	require.GreaterOrEqual(t, len(applied), records)
-	return applied, untilFirst
+	require.GreaterOrEqual(t, len(applied), memberKilled)
+	return applied, joined, untilFirst
 }
 
 // TestKilledMember: members that are killed without a word lose nothing, and the next one goes on where they committed. With a dynamic
@@ -97,23 +121,24 @@ func TestKilledMember(t *testing.T) {
 				records = append(records, numbered("killed", fmt.Sprintf("k%d", n%5), n/5))
 			}
 			require.NoError(t, newProducer(t, brokers).Produce(ctx, records...))
-			seen := make(map[string]int)
+			seen, generations := make(map[string]int), 0
 			for round := range 3 {
-				applied, untilFirst := runMember(t, brokers[0], instance, 100)
+				applied, joined, untilFirst := runMember(t, brokers[0], instance)
+				generations += joined
 				for _, record := range applied {
 					seen[record]++
 				}
 				t.Logf("member %d: first record after %s", round, untilFirst.Round(time.Millisecond))
 				if instance != "" {
-					require.Less(t, untilFirst, session(t), "a static member does not wait for its own session")
+					require.Less(t, untilFirst, session(t, instance), "a static member does not wait for its own session")
 				}
 			}
 			lag, err := admin.Lag(ctx, "killed", []string{"killed"})
 			require.NoError(t, err)
-			require.Less(t, lag, int64(total-250), "the members committed on the way")
+			require.LessOrEqual(t, lag, int64(total-3*memberKilled+generations*maxBatch), "the members committed on the way")
 
 			consumer, err := kafka.NewGroupConsumer(kafka.GroupConsumerConfig{
-				Brokers: brokers, Group: "killed", Topics: []string{"killed"}, InstanceID: instance, SessionTimeout: session(t),
+				Brokers: brokers, Group: "killed", Topics: []string{"killed"}, InstanceID: instance, SessionTimeout: longSession(t),
 			}, deps(t))
 			require.NoError(t, err)
 			defer consumer.Close()
@@ -127,7 +152,7 @@ func TestKilledMember(t *testing.T) {
 			for _, n := range seen {
 				repeated += n - 1
 			}
-			require.LessOrEqual(t, repeated, 3*7, "a kill repeats at most one uncommitted batch")
+			require.LessOrEqual(t, repeated, generations*maxBatch, "the end of a membership repeats at most one uncommitted batch")
 		})
 	}
 }
@@ -168,7 +193,7 @@ func TestRestartOfEverything(t *testing.T) {
 		require.NotEmpty(t, batch)
 		first := time.Since(start)
 		t.Logf("after a %s: broker answers in %s, first record in %s", end.name, answered.Round(time.Millisecond), first.Round(time.Millisecond))
-		require.Less(t, first, 20*time.Second)
+		require.Less(t, first, 2*time.Minute)
 		member.Close()
 	}
 }
@@ -208,5 +233,5 @@ func TestLiveMembersResume(t *testing.T) {
 	require.NoError(t, consumer.Commit(ctx, batch))
 	t.Logf("after the broker answers: written %s, tailed %s, read by the group %s, committed %s", written.Round(time.Millisecond),
 		tailed.Round(time.Millisecond), grouped.Round(time.Millisecond), (time.Since(batchStart) + max(tailed, grouped)).Round(time.Millisecond))
-	require.Less(t, max(written, tailed, grouped), 20*time.Second)
+	require.Less(t, max(written, tailed, grouped), 2*time.Minute)
 }

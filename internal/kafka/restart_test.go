@@ -81,7 +81,7 @@ func TestBrokerRestartsLoseNothing(t *testing.T) {
 
 	for round := range 4 {
 		before := produced.Load()
-		require.Eventually(t, func() bool { return produced.Load() > before+600 }, 30*time.Second, 10*time.Millisecond, "round %d", round)
+		require.Eventually(t, func() bool { return produced.Load() > before+600 }, 2*time.Minute, 10*time.Millisecond, "round %d", round)
 		if round%2 == 0 {
 			broker.Kill()
 		} else {
@@ -90,7 +90,7 @@ func TestBrokerRestartsLoseNothing(t *testing.T) {
 		broker.Start()
 	}
 	before := produced.Load()
-	require.Eventually(t, func() bool { return produced.Load() > before+600 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return produced.Load() > before+600 }, 2*time.Minute, 10*time.Millisecond)
 	cancel()
 	require.NoError(t, <-producing)
 	total.Store(produced.Load())
@@ -106,7 +106,7 @@ func TestBrokerRestartsLoseNothing(t *testing.T) {
 	require.Eventually(t, func() bool {
 		lag, err := admin.Lag(ctx, "restart", []string{"restart"})
 		return err == nil && lag == 0
-	}, 20*time.Second, 100*time.Millisecond)
+	}, 2*time.Minute, 100*time.Millisecond)
 }
 
 // distinctCounter counts different records, reading only what is new.
@@ -143,7 +143,7 @@ func TestProduceWaitsForABrokerThatIsAway(t *testing.T) {
 	start := time.Now()
 	require.NoError(t, <-done)
 	t.Logf("produced %s after the broker answered", time.Since(start))
-	require.Less(t, time.Since(start), 20*time.Second)
+	require.Less(t, time.Since(start), 2*time.Minute)
 	all := fetchUntil(t, newTailer(t, broker.Brokers(), nil, "away"), distinct(2))
 	requireOrder(t, all)
 }
@@ -174,7 +174,7 @@ func TestFrozenBroker(t *testing.T) {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("close hangs on a frozen broker")
 	}
 	broker.Resume()

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -124,14 +125,16 @@ func TestPartitionOf(t *testing.T) {
 }
 
 func TestTroubleIsLoggedOnceInAWhile(t *testing.T) {
-	var out bytes.Buffer
-	s := newSampler(slog.New(slog.NewTextHandler(&out, nil)))
-	for range 100 {
-		s.trouble(io.EOF, "kafka fetch failed")
-	}
-	s.trouble(kafkago.MessageSizeTooLarge, "kafka produce failed") // is returned, so not logged
-	s.trouble(io.EOF, "kafka commit failed")
-	require.Equal(t, 2, strings.Count(out.String(), "\n"), out.String())
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := newSampler(slog.New(slog.NewTextHandler(&out, nil)))
+		for range 100 {
+			s.trouble(io.EOF, "kafka fetch failed")
+		}
+		s.trouble(kafkago.MessageSizeTooLarge, "kafka produce failed") // is returned, so not logged
+		s.trouble(io.EOF, "kafka commit failed")
+		require.Equal(t, 2, strings.Count(out.String(), "\n"), out.String())
+	})
 }
 
 func TestRetryTellsWhatWasFailing(t *testing.T) {
@@ -139,6 +142,19 @@ func TestRetryTellsWhatWasFailing(t *testing.T) {
 	defer cancel()
 	err := retry(ctx, func(error) {}, func(context.Context) error { return kafkago.LeaderNotAvailable })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, kafkago.LeaderNotAvailable)
+	// The attempt that is under way when ctx ends is broken off. What failed before tells more.
+	ctx, cancel = context.WithCancel(context.Background())
+	defer cancel()
+	attempts := 0
+	err = retry(ctx, func(error) {}, func(ctx context.Context) error {
+		if attempts++; attempts == 1 {
+			return kafkago.LeaderNotAvailable
+		}
+		cancel()
+		return ctx.Err()
+	})
+	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, kafkago.LeaderNotAvailable)
 	calls := 0
 	err = retry(context.Background(), func(error) {}, func(context.Context) error { calls++; return kafkago.MessageSizeTooLarge })

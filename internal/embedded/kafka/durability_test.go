@@ -79,6 +79,12 @@ func TestKillLosesNoAcknowledgedRecord(t *testing.T) {
 				mu.Unlock()
 			}
 		})
+		// Until the first round has committed, however long joining takes here, a kill would prove nothing.
+		require.Eventually(t, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(acked) > 0 && len(committed) > 0
+		}, 4*time.Minute, time.Millisecond)
 		time.Sleep(time.Duration(100+rand.IntN(300)) * time.Millisecond)
 		broker.Kill()
 		cancel()

@@ -93,7 +93,7 @@ func TestFullDisk(t *testing.T) {
 	require.Error(t, f.put(300*time.Millisecond))
 	require.NoError(t, os.Remove(ballast))
 	for range 5 {
-		require.NoError(t, f.put(5*time.Second))
+		require.NoError(t, f.put(time.Minute))
 	}
 	f.requireAcked(admin, broker.Addr())
 

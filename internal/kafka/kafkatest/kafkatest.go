@@ -20,7 +20,7 @@ import (
 )
 
 // startTimeout is generous: a Java virtual machine on a busy machine.
-const startTimeout = 90 * time.Second
+const startTimeout = 5 * time.Minute
 
 // Apache reports whether tests run against Apache Kafka.
 func Apache(t testing.TB) bool {

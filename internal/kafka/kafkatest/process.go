@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -103,14 +104,28 @@ func (b *Broker) Stop() { b.end(syscall.SIGTERM) }
 
 // Pause freezes the broker, so that it accepts connections and says nothing, until Resume.
 func (b *Broker) Pause() {
+	b.t.Helper()
 	_ = syscall.Kill(b.pid, syscall.SIGSTOP)
-	// The signal is on its way when Kill returns: wait until the kernel shows the process stopped.
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.pid))
-		if err != nil || bytes.Contains(stat, []byte(") T ")) {
-			return
+	// The signal is on its way when Kill returns: wait until the kernel shows every thread stopped.
+	for deadline := time.Now().Add(2 * time.Minute); !b.stopped(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.t.Fatal("pause kafka: it runs on")
 		}
 	}
+}
+
+// stopped reports whether no thread of the broker runs; so it does where there is no /proc to ask.
+func (b *Broker) stopped() bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", b.pid))
+	if err != nil {
+		return true
+	}
+	for _, thread := range threads {
+		if stat, err := os.ReadFile(thread); err == nil && !bytes.Contains(stat, []byte(") T ")) {
+			return false
+		}
+	}
+	return true
 }
 
 // Resume ends a Pause.
@@ -140,16 +155,44 @@ func (b *Broker) printLog() {
 	b.t.Logf("end of the broker's log:\n%s", text)
 }
 
-// freeAddr finds a port that nothing listens on. A broker must come back on the address it had, so port 0 does not do; the small
-// chance that someone else takes it in between is a test's to live with.
+// freeAddr keeps a port for the test. A broker must come back on the address it had, so port 0 does not do: while the broker is away,
+// whoever asks the kernel for any port, be it for the near end of a connection, might be given that one. So it is one of those that the kernel
+// gives to nobody unasked. An abstract socket of the same number, which ends with this process however that ends, keeps other tests away.
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("find a free port: %v", err)
+	const lowest = 10_000
+	highest := unaskedPorts(lowest)
+	for range 10_000 {
+		port := lowest + rand.IntN(highest-lowest) //nolint:gosec // no secret
+		reservation, err := net.Listen("unix", fmt.Sprintf("@mintlake-test-port-%d", port))
+		if err != nil {
+			continue
+		}
+		addr := fmt.Sprintf("127.0.0.1:%d", port)
+		listener, err := net.Listen("tcp", addr)
+		if err != nil {
+			_ = reservation.Close()
+			continue
+		}
+		_ = listener.Close()
+		t.Cleanup(func() { _ = reservation.Close() })
+		return addr
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	t.Fatal("find a free port: none")
+	return ""
+}
+
+// unaskedPorts is the lowest port that the kernel gives to those who ask for any; 32768 where that is unknown or leaves none above lowest.
+func unaskedPorts(lowest int) int {
+	var first int
+	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &first)
+	}
+	if err != nil || first < lowest+1000 {
+		return 32768
+	}
+	return first
 }
 
 // run runs a command to its end and returns the last line it printed.
