@@ -130,6 +130,21 @@ func withCopies(t *rapid.T, messages []registrytest.Message) []registrytest.Mess
 	return messages
 }
 
+// statements counts what the messages state about a mint, copies of one statement once.
+func statements(messages []registrytest.Message, mint string) int {
+	type identity struct {
+		slot, place     uint64
+		signature, kind string
+	}
+	distinct := map[identity]bool{}
+	for _, s := range batchOf(messages).Statements {
+		if s.Mint == mint {
+			distinct[identity{s.Position.Slot, s.Place, s.Signature, s.Kind}] = true
+		}
+	}
+	return len(distinct)
+}
+
 func checkPages(t *rapid.T, h *history.History, messages []registrytest.Message, mint string, limit int) {
 	var entries []history.Entry
 	var cursor history.Cursor
@@ -152,11 +167,12 @@ func checkPages(t *rapid.T, h *history.History, messages []registrytest.Message,
 		cursor, err = history.ParseCursor(*page.Next)
 		require.NoError(t, err)
 	}
+	require.Len(t, entries, statements(messages, mint), "each statement once")
 	slices.Reverse(entries)
 	view := map[string]any{"symbol": "", "name": "", "logo_status": "missing"}
 	seen := map[string]bool{}
 	for i, entry := range entries {
-		if entry.Signature != nil {
+		if entry.Signature != nil && entry.InstructionIndex != nil { // a sighting does not show its place
 			identity, err := json.Marshal([]any{entry.Signature, entry.Kind, entry.InstructionIndex, entry.InnerInstructionIndex})
 			require.NoError(t, err)
 			require.False(t, seen[string(identity)], "listed twice: %s", identity)
