@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
+
 	"github.com/mintlake/mintlake/registry"
 )
 

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"hash/maphash"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +38,8 @@ func NewInverted() *Inverted {
 	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers()}
 	x.cache.seed = maphash.MakeSeed()
 	x.pool.New = func() any { return newSearcher() }
-	x.current.Store(&version{shorts: &shortCounts{}})
+	nobody := newLeaders(nil, true)
+	x.current.Store(&version{shorts: &shortCounts{}, leaders: [classes]*leaders{nobody, nobody}})
 	return x
 }
 
@@ -72,6 +74,7 @@ type batch struct {
 	drafts  map[uint32]*draft // by serial
 	shorts  bool              // next.shorts is a copy already
 	pending []row
+	led     [classes]map[uint32]leader // what changes among the leaders, by id
 }
 
 func (x *Inverted) newBatch() *batch {
@@ -99,6 +102,8 @@ func (b *batch) change(change *Change) {
 	at := x.where[change.ID]
 	if change.Token == nil {
 		if at.serial != 0 {
+			d := b.draft(at.serial)
+			b.lead(leader{id: change.ID, gone: true}, false, d.key(at.slot), d.isClassic(at.slot))
 			b.remove(change.ID)
 		}
 		return
@@ -119,13 +124,17 @@ func (b *batch) change(change *Change) {
 	if token.DailyVolumeUSD != nil {
 		r.key = orderKey(cleanVolume(*token.DailyVolumeUSD), true, r.seen)
 	}
+	now := leader{key: r.key, seen: r.seen, mint: r.mint, id: r.id}
 	if at.serial != 0 {
 		d := b.draft(at.serial)
+		b.lead(now, r.classic, d.key(at.slot), d.isClassic(at.slot))
 		if d.attrs[at.slot] == r.attr && string(d.text(d.sym[at.slot])) == r.symbol && string(d.text(d.name[at.slot])) == r.name {
 			d.rekey(at.slot, r.key, r.seen)
 			return
 		}
 		b.remove(change.ID)
+	} else {
+		b.lead(now, r.classic, math.MaxUint64, false)
 	}
 	r.symbol, r.name = strings.Clone(r.symbol), strings.Clone(r.name)
 	b.count(r.symbol, r.name, r.classic, 1)
@@ -136,7 +145,7 @@ func (b *batch) remove(id uint32) {
 	at := b.x.where[id]
 	b.x.where[id] = place{}
 	d := b.draft(at.serial)
-	classic := d.classic[at.slot/64]>>(at.slot%64)&1 != 0
+	classic := d.isClassic(at.slot)
 	d.kill(at.slot)
 	b.count(string(d.text(d.sym[at.slot])), string(d.text(d.name[at.slot])), classic, -1)
 }
@@ -149,6 +158,9 @@ func (b *batch) count(symbol, name string, classic bool, by int) {
 	}
 	b.next.shorts.add(b.x.set.of(symbol, name), classic, by)
 	b.next.live += by
+	if classic {
+		b.next.liveClassic += by
+	}
 }
 
 // publish makes the batch the current version.
@@ -177,6 +189,7 @@ func (b *batch) publish() {
 		x.settle(f.view)
 	}
 	b.next.views, b.next.attrs = views, x.attrs.list
+	b.finishLeaders()
 	x.current.Store(&b.next)
 }
 

@@ -55,9 +55,12 @@ type searcher struct {
 
 func newSearcher() *searcher { return &searcher{} }
 
-// Search answers from one version. It allocates little beside the page.
+// Search answers from one version. It allocates little beside the page, and for the first pages of all tokens nothing.
 func (x *Inverted) Search(query Query) Result {
 	version := x.current.Load()
+	if result, ok := version.leading(&query); ok {
+		return result
+	}
 	key, cacheable := pageKeyOf(&query)
 	if cacheable {
 		if result, ok := x.cache.page(&key, version.number); ok {
@@ -73,15 +76,7 @@ func (x *Inverted) Search(query Query) Result {
 
 func (x *Inverted) search(query *Query, version *version) Result {
 	s := x.pool.Get().(*searcher)
-	defer func() {
-		s.plan, s.view, s.bits = nil, nil, nil
-		clear(s.top.found) // what is pooled must not keep segments
-		clear(s.lists[:cap(s.lists)])
-		clear(s.gramLists[:cap(s.gramLists)])
-		clear(s.ranges[:cap(s.ranges)])
-		clear(s.parts[:cap(s.parts)])
-		x.pool.Put(s)
-	}()
+	defer x.release(s)
 	s.plan = newPlan(query, version)
 	s.cache = &x.cache
 	s.total, s.taken, s.bound = 0, place{}, math.MaxUint64
@@ -103,6 +98,17 @@ func (x *Inverted) search(query *Query, version *version) Result {
 		result.Hits = hitsOf(ordered[query.Offset:])
 	}
 	return result
+}
+
+// release puts a searcher back. What is pooled must not keep segments.
+func (x *Inverted) release(s *searcher) {
+	s.plan, s.view, s.bits = nil, nil, nil
+	clear(s.top.found)
+	clear(s.lists[:cap(s.lists)])
+	clear(s.gramLists[:cap(s.gramLists)])
+	clear(s.ranges[:cap(s.ranges)])
+	clear(s.parts[:cap(s.parts)])
+	x.pool.Put(s)
 }
 
 func hitsOf(ordered []found) []Hit {

@@ -66,6 +66,8 @@ func (v *view) key(slot uint32) uint64   { return v.keys[slot/pageSize][slot%pag
 func (v *view) seenAt(slot uint32) int64 { return v.seen[slot/pageSize][slot%pageSize] }
 func (v *view) isAlive(slot uint32) bool { return v.alive[slot/64]>>(slot%64)&1 != 0 }
 
+func (v *view) isClassic(slot uint32) bool { return v.classic[slot/64]>>(slot%64)&1 != 0 }
+
 // countBits counts the bits from, to (exclusive).
 func countBits(set []uint64, from, to uint32) int {
 	if from >= to {
@@ -90,6 +92,9 @@ type version struct {
 	attrs  []attributes // by number; grows only
 	shorts *shortCounts
 	live   int
+	// liveClassic are those of the classic token program.
+	liveClassic int
+	leaders     [classes]*leaders
 }
 
 // place is where a token is: the serial of its segment and its slot. The serial 0 is nowhere.
