@@ -25,6 +25,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/registry/root"
@@ -174,15 +175,15 @@ func (r *Replica) follow(ctx context.Context) error {
 	r.mu.Lock()
 	r.slotEnds = slotEnds
 	r.mu.Unlock()
-	pause := backoff.NewExponentialBackOff()
+	backOff := backoff.NewExponentialBackOff()
 	for ctx.Err() == nil {
-		err := r.tail(ctx, ends, begin, pause.Reset)
+		err := r.tail(ctx, ends, begin, backOff.Reset)
 		if ctx.Err() != nil {
 			break
 		}
 		r.deps.Logger.Warn("tail ended, opening it again", "err", err)
 		r.metrics.tailRestarts.Inc()
-		sleep(ctx, pause.NextBackOff())
+		_ = pause.For(ctx, backOff.NextBackOff()) // the loop sees that ctx has ended
 	}
 	return nil
 }
@@ -228,8 +229,8 @@ func (r *Replica) load(ctx context.Context) error {
 
 // loadSnapshot says whether the snapshot was loaded. It gives up when ctx ends, or after SnapshotPatience if that is allowed.
 func (r *Replica) loadSnapshot(ctx context.Context, mayGiveUp bool) bool {
-	begin, pause := time.Now(), backoff.NewExponentialBackOff()
-	pause.MaxInterval = 5 * time.Second
+	begin, backOff := time.Now(), backoff.NewExponentialBackOff()
+	backOff.MaxInterval = 5 * time.Second
 	for ctx.Err() == nil {
 		err := r.store.load(ctx, r.deps.Snapshot)
 		if err == nil {
@@ -241,12 +242,12 @@ func (r *Replica) loadSnapshot(ctx context.Context, mayGiveUp bool) bool {
 			r.deps.Logger.Warn("folding the registry from the topics", "reason", "no snapshot", "err", err)
 			return false
 		}
-		wait := pause.NextBackOff()
+		wait := backOff.NextBackOff()
 		if mayGiveUp {
 			wait = min(wait, max(r.cfg.SnapshotPatience-time.Since(begin), 0))
 		}
 		r.deps.Logger.Warn("snapshot failed, trying again", "err", err)
-		sleep(ctx, wait)
+		_ = pause.For(ctx, wait) // the loop sees that ctx has ended
 	}
 	return false
 }
@@ -334,11 +335,4 @@ func (r *Replica) Applied() map[kafka.TopicPartition]int64 {
 func retry[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	//nolint:wrapcheck // the callers wrap
 	return backoff.Retry(ctx, do, backoff.WithMaxElapsedTime(0))
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

@@ -159,7 +159,7 @@ func (s *store) lookup(mint string) *registry.Token {
 	if !ok {
 		return nil
 	}
-	return s.tokenOf(number, &key)
+	return s.tokenOf(number, &key, nil)
 }
 
 // token is nil when the mint of that number is not a member (any more).
@@ -168,10 +168,11 @@ func (s *store) token(number uint32) *registry.Token {
 	if !ok {
 		return nil
 	}
-	return s.tokenOf(number, &key)
+	return s.tokenOf(number, &key, nil)
 }
 
-func (s *store) tokenOf(number uint32, key *packed.Key) (found *registry.Token) {
+// tokenOf tells the kinds of the token's extensions too, if extensions is not nil.
+func (s *store) tokenOf(number uint32, key *packed.Key, extensions *[]string) (found *registry.Token) {
 	reader := s.readers.Get().(*packed.Reader) //nolint:forcetypeassert // the pool makes no other
 	defer s.readers.Put(reader)
 	mint := key.String()
@@ -181,6 +182,9 @@ func (s *store) tokenOf(number uint32, key *packed.Key) (found *registry.Token) 
 			token, _ := state.Token(mint)
 			s.volumes.show(number, &token)
 			found = &token
+			if extensions != nil {
+				*extensions = state.Extensions()
+			}
 		}
 	})
 	return found

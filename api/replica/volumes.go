@@ -164,8 +164,10 @@ func (s *store) tell(numbers []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, number := range numbers {
-		if token := s.token(number); token != nil {
-			s.pending = append(s.pending, search.Change{ID: number, Mint: token.Mint, Token: token, Extensions: s.extensions(number)})
+		key, _ := s.table.Key(number)
+		var extensions []string
+		if token := s.tokenOf(number, &key, &extensions); token != nil {
+			s.pending = append(s.pending, search.Change{ID: number, Mint: token.Mint, Token: token, Extensions: extensions})
 		}
 	}
 	if s.live || len(s.pending) >= loadingChanges {

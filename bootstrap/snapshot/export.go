@@ -103,7 +103,7 @@ type writer struct {
 
 	mint  string
 	state registry.State
-	hash  root.Hash
+	root  root.Builder
 	slot  uint64
 }
 
@@ -137,10 +137,7 @@ func (w *writer) endMint() error {
 	if w.mint == "" {
 		return nil
 	}
-	if element, member := root.Encode(w.mint, &w.state); member {
-		w.hash.Add(element)
-		w.manifest.Root.Tokens++
-	}
+	w.root.Add(w.mint, &w.state)
 	if token, member := w.state.Token(w.mint); member {
 		if err := w.tokens.write(tokenRowOf(&token)); err != nil {
 			return err
@@ -178,7 +175,8 @@ func (w *writer) finish() error {
 	m := w.manifest
 	m.Counts.Tokens = tokens.Rows
 	m.Files = append(m.Files, tokens)
-	m.Slot, m.Root.Version, m.Root.Slot, m.Root.Hash = w.slot, root.Version, w.slot, w.hash.Sum()
+	m.Slot = w.slot
+	m.Root = Root{Version: root.Version, Slot: w.slot, Tokens: w.root.Tokens(), Hash: w.root.Sum()}
 	if w.cfg.Key != nil {
 		public, _ := w.cfg.Key.Public().(ed25519.PublicKey)
 		m.PublicKey = PublicKeyText(public)

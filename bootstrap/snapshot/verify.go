@@ -71,8 +71,7 @@ type verifier struct {
 	mints int64
 	facts int64
 	slot  uint64
-	hash  root.Hash
-	count int
+	root  root.Builder
 }
 
 // verify reads every file twice: its bytes for the hash, then, for facts, its rows for the counts and the root.
@@ -108,8 +107,8 @@ func (v *verifier) compare() error {
 		return fmt.Errorf("%w: %d mints, not %d", ErrContent, v.mints, m.Counts.Mints)
 	case v.slot != m.Slot:
 		return fmt.Errorf("%w: highest slot %d, not %d", ErrContent, v.slot, m.Slot)
-	case m.Root.Version == root.Version && (v.hash.Sum() != m.Root.Hash || v.count != m.Root.Tokens):
-		return fmt.Errorf("%w: root %s over %d tokens, not %s over %d", ErrContent, v.hash.Sum(), v.count, m.Root.Hash, m.Root.Tokens)
+	case m.Root.Version == root.Version && (v.root.Sum() != m.Root.Hash || v.root.Tokens() != m.Root.Tokens):
+		return fmt.Errorf("%w: root %s over %d tokens, not %s over %d", ErrContent, v.root.Sum(), v.root.Tokens(), m.Root.Hash, m.Root.Tokens)
 	}
 	return nil
 }
@@ -140,10 +139,7 @@ func (v *verifier) endMint() {
 	if v.mint == "" {
 		return
 	}
-	if element, member := root.Encode(v.mint, &v.state); member {
-		v.hash.Add(element)
-		v.count++
-	}
+	v.root.Add(v.mint, &v.state)
 }
 
 func (v *verifier) checkHash(ctx context.Context, file File) error {

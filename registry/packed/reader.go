@@ -3,6 +3,7 @@ package packed
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"math"
 	"strconv"
 
 	"github.com/mintlake/mintlake/registry"
@@ -17,6 +18,8 @@ type Reader struct {
 	facts     []registry.Fact
 	parts     []part
 	rest      []byte
+	// last is the last register of which texts are read.
+	last registry.Register
 }
 
 // part says where in the texts a fact's item or value lies.
@@ -32,6 +35,12 @@ func NewReader(book *Book) *Reader { return &Reader{book: book} }
 // Facts are the facts of a mint that Writer.Append packed, in their order. The slice is the reader's own, until the next call; the strings in it
 // are the caller's to keep and nothing in them is shared with packed.
 func (r *Reader) Facts(mint string, packed []byte) []registry.Fact {
+	return r.FactsUpTo(mint, packed, registry.Register(math.MaxUint8))
+}
+
+// FactsUpTo is Facts without the texts of registers above last: their values are empty. What comes of documents is most of what there is to read.
+func (r *Reader) FactsUpTo(mint string, packed []byte, last registry.Register) []registry.Fact {
+	r.last = last
 	r.texts.reset()
 	r.facts, r.positions, r.parts, r.rest = r.facts[:0], r.positions[:0], r.parts[:0], packed
 	shape := r.shape()
@@ -159,10 +168,16 @@ func (r *Reader) value(fact *registry.Fact, mint string, kind byte) {
 	case valueKey:
 		key := Key(r.bytes(keySize))
 		r.texts.out = key.Append(r.texts.out)
-	case valueRaw:
-		r.texts.out = append(r.texts.out, r.bytes(r.uvarint())...)
 	default:
-		r.texts.read(r.bytes(r.uvarint()))
+		text := r.bytes(r.uvarint())
+		switch {
+		case fact.Register > r.last: // texts of registers above may point back to this one, but those are not read either
+			return
+		case kind == valueRaw:
+			r.texts.out = append(r.texts.out, text...)
+		default:
+			r.texts.read(text)
+		}
 	}
 	r.part(false, from)
 }

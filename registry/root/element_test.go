@@ -86,8 +86,7 @@ func TestElementBytes(t *testing.T) {
 		"\x0d\x08Own name\x0e\x03OWN\x0f\x15https://example.org/2\x10\x0aauthority4\x11\x2b" + mintA +
 		"\x12\x10metadata_pointer\x00\x12\x0dtransfer_hook\x00\x12\x18transfer_hook.program_id\x05hook1"
 	require.Equal(t, want, string(element))
-	h := hashOf(element)
-	require.Equal(t, "6keeWFFh2cBNDM1RUAzU2vFAr5jo7CYrUGYScJkDQtsA", h.Sum().String())
+	require.Equal(t, "9fQyY9chXc8WoJ5b8xJUsvtBdjrp9qwdEedePWYZTX4T", byDefinition(map[string][]byte{mintA: element}).String())
 
 	element, ok = root.Encode("m", stateOf(fact(registry.RegisterProgram, 1, "p"), fact(registry.RegisterDecimals, 1, "9")))
 	require.True(t, ok)

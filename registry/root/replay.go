@@ -40,55 +40,53 @@ func (r *Replay) Apply(facts []registry.Fact) {
 
 // Root is the root of what was applied, at atSlot or, for EverySlot, at the highest slot of any fact. All cores take part.
 func (r *Replay) Root() Root {
-	hash, tokens := r.Hash()
+	tree := r.tree()
 	slot := r.atSlot
 	if slot == EverySlot {
 		slot = r.highest
 	}
-	return Root{Slot: slot, Tokens: tokens, Hash: hash.Sum()}
+	return Root{Slot: slot, Tokens: tree.Len(), Hash: tree.Sum()}
 }
 
-// Hash is the root's state, and the number of its elements.
-func (r *Replay) Hash() (Hash, int) {
+// tree holds the elements of all mints.
+func (r *Replay) tree() *Tree {
 	type mint struct {
-		name  string
-		state *registry.State
+		name   string
+		state  *registry.State
+		number uint32
 	}
 	var (
-		mints  = make(chan []mint)
-		parts  = make([]Hash, runtime.GOMAXPROCS(0))
-		counts = make([]int, len(parts))
-		wait   sync.WaitGroup
+		mints = make(chan []mint)
+		tree  = NewTree(nil)
+		mu    sync.Mutex // the tree's
+		wait  sync.WaitGroup
 	)
-	for i := range parts {
+	for range runtime.GOMAXPROCS(0) {
 		wait.Go(func() {
-			var element []byte
+			var encoder encoder
 			for batch := range mints {
 				for _, m := range batch {
-					var ok bool
-					if element, ok = AppendEncode(element[:0], m.name, m.state); ok {
-						parts[i].Add(element)
-						counts[i]++
+					if leaf, ok := encoder.leaf(m.name, m.state); ok {
+						bucket := encoder.bucket(m.name)
+						mu.Lock()
+						tree.put(m.number, bucket, &leaf)
+						mu.Unlock()
 					}
 				}
 			}
 		})
 	}
 	batch := make([]mint, 0, 1024)
-	for name, state := range r.states { // in any order: the sum does not depend on it
-		if batch = append(batch, mint{name, state}); len(batch) == cap(batch) {
+	number := uint32(0)
+	for name, state := range r.states { // in any order: the tree does not depend on it
+		if batch = append(batch, mint{name, state, number}); len(batch) == cap(batch) {
 			mints <- batch
 			batch = make([]mint, 0, 1024)
 		}
+		number++
 	}
 	mints <- batch
 	close(mints)
 	wait.Wait()
-	var hash Hash
-	tokens := 0
-	for i := range parts {
-		hash.Combine(&parts[i])
-		tokens += counts[i]
-	}
-	return hash, tokens
+	return tree
 }

@@ -21,7 +21,7 @@ type Root struct {
 const EverySlot = math.MaxUint64
 
 // SealEvery is how many slots lie between two roots of a live chain, ten minutes: two nodes that look at about the same time see the root of the
-// same slot. A mint that changes is hashed once in that time, however often it does, which is what keeps the root cheap.
+// same slot. A mint that changes is hashed once in that time, however often it does.
 const SealEvery = 1500
 
 // Config of a Tracker.
@@ -35,16 +35,16 @@ type Config struct {
 // Tracker keeps the root of a registry while facts arrive, beside whoever folds them. It is for one goroutine at a time.
 //
 // Cost: when a mint changes for the first time behind a sealed slot, its packed state is copied; nothing else is done, whatever else is said
-// of it, until the next slot is sealed. Then its element before is taken out of the hash and the one now put in. If facts come of slots
-// behind the one to be sealed next, the state between is copied too.
+// of it, until the next slot is sealed. Then its element is hashed and put into the tree. If facts come of slots behind the one to be
+// sealed next, the state between is copied too. Sealing itself only notes what is to be done: Work does it, in as many parts as the caller likes,
+// between which facts may come.
 type Tracker struct {
 	cfg    Config
 	reader *packed.Reader
 	writer *packed.Writer
 
-	// hash and tokens are what the changes make, to be added to those that there were. known says that these are in.
-	hash    Hash
-	tokens  int
+	// tree is nil while it is not known, and as long as there is nothing in it.
+	tree    *Tree
 	known   bool
 	rebased int
 	highest uint64
@@ -53,12 +53,12 @@ type Tracker struct {
 	holding        bool
 	sealed, wanted uint64
 
-	dirty  map[uint32]*change
-	due    []uint32 // those of dirty that late facts have changed at the sealed slot
-	recent recent
-
-	now     []byte
-	scratch element
+	dirty map[uint32]*change
+	// due are those of dirty that may have another state at the sealed slot than the tree has.
+	due []uint32
+	// free are changes to use again.
+	free []*change
+	now  []byte
 }
 
 // change is what the root does not know yet of a mint.
@@ -66,7 +66,9 @@ type change struct {
 	mint string
 	// before is the packed state that the root knows, empty for an unknown mint.
 	before []byte
-	// late: the state at the sealed slot is another one by now.
+	// sealed: the tree has not been given the state at the sealed slot. Until then before and between are those of an earlier slot.
+	sealed bool
+	// late: late facts have made the state at the sealed slot another one.
 	late bool
 	// top is the bound of the latest fact.
 	top uint64
@@ -80,8 +82,8 @@ type between struct {
 	state []byte
 }
 
-// element is room for the encodings before and after a change.
-type element struct{ before, after []byte }
+// maxFree changes are kept, some 300 bytes each.
+const maxFree = 1 << 15
 
 // maxDirty mints wait for a slot to be sealed at most, some 500 bytes each. Beyond, the root is made anew.
 const maxDirty = 1 << 19
@@ -95,6 +97,10 @@ func NewTracker(book *packed.Book, cfg Config) *Tracker {
 // Whether the facts change the state does not matter.
 func (t *Tracker) Change(number uint32, mint string, state []byte, facts []registry.Fact) {
 	c := t.dirty[number]
+	if c != nil && c.sealed {
+		t.settle(number, c)
+		c = t.dirty[number]
+	}
 	for i := range facts {
 		if !Counts(facts[i].Register) {
 			continue
@@ -105,12 +111,31 @@ func (t *Tracker) Change(number uint32, mint string, state []byte, facts []regis
 			if len(t.dirty) >= maxDirty {
 				t.Rebase()
 			}
-			c = &change{mint: mint, before: bytes.Clone(state), top: t.sealed}
+			c = t.begin(mint, state)
 			t.dirty[number] = c
 		}
 		if bound := t.bound(slot); bound != c.top || bound == t.sealed && !c.late {
 			t.place(number, c, bound, state, facts[:i], &facts[i])
 		}
+	}
+}
+
+// begin is a change of a mint in a state that the root knows.
+func (t *Tracker) begin(mint string, state []byte) *change {
+	c := new(change)
+	if last := len(t.free) - 1; last >= 0 {
+		c, t.free = t.free[last], t.free[:last]
+	}
+	c.mint, c.before, c.top = mint, append(c.before, state...), t.sealed
+	return c
+}
+
+// end forgets a change.
+func (t *Tracker) end(number uint32, c *change) {
+	delete(t.dirty, number)
+	if len(t.free) < maxFree {
+		*c = change{before: c.before[:0]}
+		t.free = append(t.free, c)
 	}
 }
 
@@ -194,17 +219,25 @@ func (t *Tracker) unpack(mint string, state []byte) (unpacked registry.State) {
 	return unpacked
 }
 
+// Unpack reads as much of a packed state as an element is made of. What it returns holds until the reader's next use.
+func Unpack(reader *packed.Reader, mint string, state []byte) (unpacked registry.State) {
+	if len(state) > 0 {
+		unpacked = registry.StateOf(reader.FactsUpTo(mint, state, registry.RegisterExtension))
+	}
+	return unpacked
+}
+
 // Raise hears of the highest slot of facts that Change is not told of, because a Rebase will follow.
 func (t *Tracker) Raise(slot uint64) { t.highest = max(t.highest, slot) }
 
 // Rebase forgets everything: the registry is another one now, all facts of which are in. The root stands at the highest slot of any, and is not
 // known until SetBase says what of; facts from here on wait for Seal.
 func (t *Tracker) Rebase() {
-	t.hash, t.tokens, t.known = Hash{}, 0, false
+	t.tree, t.known = nil, false
 	t.rebased++
 	t.holding, t.sealed, t.wanted = true, t.highest, t.highest
 	clear(t.dirty)
-	t.due, t.recent = t.due[:0], recent{}
+	t.due = t.due[:0]
 }
 
 // Known says that the root can be told: no base is waited for.
@@ -221,11 +254,9 @@ func (t *Tracker) Base(number uint32) ([]byte, bool) {
 	return nil, false
 }
 
-// SetBase tells the hash of the registry at Rebase, and the number of its elements.
-func (t *Tracker) SetBase(hash *Hash, tokens int) {
-	t.hash.Combine(hash)
-	t.tokens += tokens
-	t.known = true
+// SetBase gives the tracker a tree with the elements of the registry as it was at Rebase, by the numbers that Change is told.
+func (t *Tracker) SetBase(tree *Tree) {
+	t.tree, t.known = tree, true
 	t.Seal(t.wanted)
 }
 
@@ -233,58 +264,69 @@ func (t *Tracker) SetBase(hash *Hash, tokens int) {
 // behind the slot sealed last: so a node that is fed on and on can say the exact root of a slot. It must be called when every fact of the
 // slots up to this one has been applied; what arrives late still counts. Facts applied before the first call stay in, so the first slot is
 // moved up to the highest among theirs. A slot below the one sealed already changes nothing.
+//
+// It is quick: the root is there when Work has done the rest.
 func (t *Tracker) Seal(slot uint64) {
 	if !t.holding {
-		t.flush()
 		t.holding, t.sealed = true, max(slot, t.highest)
+		t.dueAll()
 		return
 	}
 	t.wanted = max(t.wanted, slot)
 	if !t.known || slot <= t.sealed {
 		return
 	}
-	t.due = t.due[:0]
-	for number, c := range t.dirty { // in any order: the sum does not depend on it
-		t.settle(number, c, slot)
-	}
 	t.sealed = slot
+	t.dueAll()
 }
 
-// Root is the root as of now: at the sealed slot or, before the first Seal, at the highest slot of any fact. Where Known is false it means nothing.
+// dueAll says that all that changed is to be brought to the sealed slot.
+func (t *Tracker) dueAll() {
+	t.due = t.due[:0]
+	for number, c := range t.dirty { // in any order: the tree does not depend on it
+		c.sealed = true
+		t.due = append(t.due, number)
+	}
+}
+
+// Work brings the root to the sealed slot with all facts that came late, and says whether nothing is left to do. It takes at most so many steps of a
+// microsecond or two. Before the base is known it waits: Base must still say how things were.
+func (t *Tracker) Work(limit int) bool {
+	if !t.known {
+		return true
+	}
+	for ; limit > 0 && len(t.due) > 0; limit-- {
+		last := len(t.due) - 1
+		number := t.due[last]
+		t.due = t.due[:last]
+		if c := t.dirty[number]; c != nil && (c.late || c.sealed) {
+			t.settle(number, c)
+		}
+	}
+	return len(t.due) == 0 && (t.tree == nil || t.tree.Work(limit))
+}
+
+// Root is the root as of now, for which all the work is done: at the sealed slot or, before the first Seal, at the highest slot of any fact. Where
+// Known is false it means nothing.
 func (t *Tracker) Root() Root {
-	t.flush()
+	for !t.Work(math.MaxInt) {
+	}
 	slot := t.highest
 	if t.holding {
 		slot = t.sealed
 	}
-	return Root{Slot: slot, Tokens: t.tokens, Hash: t.hash.Sum()}
+	if t.tree == nil {
+		t.tree = NewTree(nil)
+	}
+	return Root{Slot: slot, Tokens: t.tree.Len(), Hash: t.tree.Sum()}
 }
 
 // Highest is the highest slot of any fact applied, in the root or not: sealing it brings everything in, as when a source is done.
 func (t *Tracker) Highest() uint64 { return t.highest }
 
-// Hash is the root's state, for manifests and for combining.
-func (t *Tracker) Hash() Hash {
-	t.flush()
-	return t.hash
-}
-
-// flush gives the root what came late. Before the base is known it waits: Base must still say how things were.
-func (t *Tracker) flush() {
-	if !t.known {
-		return
-	}
-	for _, number := range t.due {
-		if c := t.dirty[number]; c != nil && c.late {
-			t.settle(number, c, t.sealed)
-		}
-	}
-	t.due = t.due[:0]
-}
-
-// settle gives the root what it may know of a mint at a slot, and leaves the rest.
-func (t *Tracker) settle(number uint32, c *change, slot uint64) {
-	at, found := c.find(slot)
+// settle gives the tree a mint's state at the sealed slot, and leaves the rest.
+func (t *Tracker) settle(number uint32, c *change) {
+	at, found := c.find(t.sealed)
 	state := t.now[:0]
 	if at < len(c.between) {
 		state = append(state, c.between[at].state...)
@@ -292,55 +334,20 @@ func (t *Tracker) settle(number uint32, c *change, slot uint64) {
 		state = t.cfg.State(state, number)
 	}
 	t.now = state
-	t.exchange(number, c, state)
-	if at == len(c.between) && (c.top <= slot || slot >= t.highest) {
-		delete(t.dirty, number)
+	if !bytes.Equal(c.before, state) {
+		unpacked := Unpack(t.reader, c.mint, state)
+		if t.tree == nil {
+			t.tree = NewTree(nil)
+		}
+		t.tree.Put(number, c.mint, &unpacked)
+	}
+	if at == len(c.between) && (c.top <= t.sealed || t.sealed >= t.highest) {
+		t.end(number, c)
 		return
 	}
-	c.before, c.late = append(c.before[:0], state...), false
+	c.before, c.late, c.sealed = append(c.before[:0], state...), false, false
 	if found {
 		at++
 	}
 	c.between = slices.Delete(c.between, 0, at)
-}
-
-// exchange takes the element before out of the hash and puts the one of a state in. An element that was put in lately need not be hashed again
-// to be taken out.
-func (t *Tracker) exchange(number uint32, c *change, state []byte) {
-	cached := t.recent.of(number)
-	hit := cached.is(number)
-	if bytes.Equal(c.before, state) {
-		return
-	}
-	was := t.scratch.before[:0]
-	if hit {
-		was = cached.element
-	} else {
-		before := t.unpack(c.mint, c.before)
-		was, _ = AppendEncode(was, c.mint, &before)
-		t.scratch.before = was
-	}
-	after := t.unpack(c.mint, state)
-	t.scratch.after, _ = AppendEncode(t.scratch.after[:0], c.mint, &after)
-	is := t.scratch.after
-	if bytes.Equal(was, is) {
-		return
-	}
-	switch {
-	case len(was) == 0:
-		t.tokens++
-	case hit:
-		t.hash.subtract(&cached.expanded)
-	default:
-		t.hash.Remove(was)
-	}
-	switch {
-	case len(is) == 0:
-		t.tokens--
-		cached.forget(number)
-	case len(was) == 0: // seen for the first time: not known to be busy
-		t.hash.Add(is)
-	default:
-		t.hash.add(t.recent.set(number, is))
-	}
 }
