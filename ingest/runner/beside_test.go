@@ -135,7 +135,7 @@ func (k kafkaLog) ledger(ctx context.Context) *ledger.Ledger {
 // and the place where it would read on are those of the live stream alone at every moment, what is covered grows together, and the log
 // holds every event of the chain.
 func TestBackfillBesideTheLiveStream(t *testing.T) {
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer stop()
 	brokers, producer := startBroker(ctx, t)
 	k := kafkaLog{t, brokers}
@@ -143,25 +143,35 @@ func TestBackfillBesideTheLiveStream(t *testing.T) {
 	past, hole, live := c[:100], c[120:130], append(slices.Clone(c[100:120]), c[130:]...) // the stream lost c[120:130]
 	from, to := past[0].Slot, hole[len(hole)-1].Slot
 
-	liveRun, err := runner.New(runner.Config{Sources: []source.Source{liveOf(t, live, 10*time.Millisecond)}, StatusInterval: 20 * time.Millisecond},
-		runner.Deps{Producer: producer, Ledger: k})
+	counting := &statusCounter{Producer: producer}
+	stream := liveOf(t, live, 10*time.Millisecond)
+	stream.do = append(stream.do, func(ctx context.Context, _ source.Sink) error { // as long as it takes to say how far it is
+		for ; counting.statuses.Load() < 4; time.Sleep(time.Millisecond) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	liveRun, err := runner.New(runner.Config{Sources: []source.Source{stream}, StatusInterval: 20 * time.Millisecond},
+		runner.Deps{Producer: counting, Ledger: k})
 	require.NoError(t, err)
 	liveDone := make(chan error, 1)
 	go func() { liveDone <- liveRun.Run(ctx) }()
-	require.Eventually(t, func() bool { return liveRun.Progress().Slot >= live[25].Slot }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return liveRun.Progress().Slot >= live[25].Slot }, 3*time.Minute, time.Millisecond)
 
 	n := &node{t: t, chain: c}
 	backfill := func(ctx context.Context) *runner.Runner {
 		b, err := rpc.NewBackfill(rpc.Config{From: &from, To: &to, FirstPause: time.Millisecond, Poll: time.Millisecond}, rpc.Deps{Client: n})
 		require.NoError(t, err)
-		r, err := runner.New(runner.Config{Sources: []source.Source{b}, Beside: true}, runner.Deps{Producer: producer, Ledger: k})
+		r, err := runner.New(runner.Config{Sources: []source.Source{b}, Beside: true, Grace: time.Minute}, runner.Deps{Producer: producer, Ledger: k})
 		require.NoError(t, err)
 		require.NoError(t, r.Run(ctx))
 		return r
 	}
 	killed, kill := context.WithCancel(ctx)
 	n.onBlock = func() {
-		if n.asked.Load() == 40 {
+		if n.asked.Load() >= 40 { // several ask at once
 			kill()
 		}
 	}
@@ -189,6 +199,20 @@ func TestBackfillBesideTheLiveStream(t *testing.T) {
 	require.Equal(t, to, all.Highest(source.KindBackfill))
 	requireStatusOfLive(t, k.read(ctx, schemas.TopicSlots))
 	requireEvents(t, c, k.read(ctx, schemas.TopicTokenEvents))
+}
+
+// statusCounter counts the statuses that were written.
+type statusCounter struct {
+	runner.Producer
+	statuses atomic.Int64
+}
+
+func (c *statusCounter) Produce(ctx context.Context, records ...kafka.Record) error {
+	err := c.Producer.Produce(ctx, records...)
+	if err == nil && header(records[0], schemas.HeaderType) == schemas.TypeSourceStatus {
+		c.statuses.Add(1)
+	}
+	return err
 }
 
 // requireStatusOfLive: whoever asks for the status sees the live stream's, which never goes back.

@@ -18,7 +18,7 @@ import (
 
 // TestOnABroker runs against a real broker and reads back with MintLog what the runner wrote.
 func TestOnABroker(t *testing.T) {
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer stop()
 	brokers, producer := startBroker(ctx, t)
 	mints, err := runner.NewMintLog(runner.MintLogConfig{Brokers: brokers}, kafka.Deps{})

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
@@ -41,11 +42,14 @@ func files(t *testing.T, dir string) []string {
 func TestRecordingsRotate(t *testing.T) {
 	c := sourcetest.NewChain(1000, 60)
 	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
-	r := record(t, RecordingsConfig{Dir: dir, MaxAge: 2 * time.Millisecond, SyncEvery: time.Millisecond}, func(tap func([]byte), _ *Recordings) {
-		for _, b := range c {
-			tap(update(t, b.Update()))
-			time.Sleep(200 * time.Microsecond)
-		}
+	var r *Recordings
+	synctest.Test(t, func(t *testing.T) {
+		r = record(t, RecordingsConfig{Dir: dir, MaxAge: 2 * time.Millisecond, SyncEvery: time.Millisecond}, func(tap func([]byte), _ *Recordings) {
+			for _, b := range c {
+				tap(update(t, b.Update()))
+				time.Sleep(200 * time.Microsecond)
+			}
+		})
 	})
 	messages, n, bytes := r.Recorded()
 	require.EqualValues(t, len(c), messages)
@@ -143,21 +147,25 @@ func TestReplayInTime(t *testing.T) {
 	for _, tc := range []struct {
 		speed       float64
 		least, most time.Duration
-	}{{1000, 30 * time.Millisecond, 10 * time.Second}, {200, 150 * time.Millisecond, 10 * time.Second}, {0, 0, 10 * time.Second}} {
-		sink := &sourcetest.Sink{}
-		began := time.Now()
-		require.NoError(t, open(t, Config{Paths: []string{dir}, Speed: tc.speed}).Run(t.Context(), sourcetest.Ledger{}, sink))
-		took := time.Since(began)
-		sourcetest.RequireChain(t, c, sink.Blocks())
-		require.GreaterOrEqual(t, took, tc.least)
-		require.Less(t, took, tc.most)
+	}{{1000, 30 * time.Millisecond, 10 * time.Second}, {200, 150 * time.Millisecond, 10 * time.Second}, {0, 0, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			sink := &sourcetest.Sink{}
+			began := time.Now()
+			require.NoError(t, open(t, Config{Paths: []string{dir}, Speed: tc.speed}).Run(t.Context(), sourcetest.Ledger{}, sink))
+			took := time.Since(began)
+			sourcetest.RequireChain(t, c, sink.Blocks())
+			require.GreaterOrEqual(t, took, tc.least)
+			require.Less(t, took, tc.most)
+		})
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 150*time.Millisecond)
-	defer stop()
-	sink := &sourcetest.Sink{}
-	require.NoError(t, open(t, Config{Paths: []string{dir}, Speed: 1}).Run(ctx, sourcetest.Ledger{}, sink))
-	require.NotEmpty(t, sink.Blocks())
-	require.Less(t, len(sink.Blocks()), 6, "the rest is half a minute away")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), 150*time.Millisecond)
+		defer stop()
+		sink := &sourcetest.Sink{}
+		require.NoError(t, open(t, Config{Paths: []string{dir}, Speed: 1}).Run(ctx, sourcetest.Ledger{}, sink))
+		require.NotEmpty(t, sink.Blocks())
+		require.Less(t, len(sink.Blocks()), 6, "the rest is half a minute away")
+	})
 }
 
 func TestStamp(t *testing.T) {
