@@ -19,6 +19,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/registrytest"

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mintlake/mintlake/api/encode"
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/registry"
 )
 

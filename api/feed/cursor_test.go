@@ -9,6 +9,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/internal/kafka"
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 )
 
 // TestCursorHoldsAfterRestartAndOnOtherNodes: whatever a client does between, it has seen every mint since its first place.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 )
 
 // model keeps every passed request for ever and counts anew each time.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 )
 
 func TestFreshnessQuantiles(t *testing.T) {

@@ -20,6 +20,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 )
 
 func TestRetryable(t *testing.T) {

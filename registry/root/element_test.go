@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/registry/root"

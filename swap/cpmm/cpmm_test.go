@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
+
 	rpc "github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/swap/mint"

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mintlake/mintlake/api/replica/memory"
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/registry/packed"
 )
 

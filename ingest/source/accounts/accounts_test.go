@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 )
 
 func update(key, tx byte, data string) chain.Account {

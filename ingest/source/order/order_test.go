@@ -10,6 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source/sourcetest"
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 )
 
 func block(b *sourcetest.Block) *chain.Block {
