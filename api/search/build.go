@@ -1,10 +1,7 @@
 package search
 
 import (
-	"bytes"
-	"cmp"
 	"slices"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -73,11 +70,9 @@ func (b *builder) finish(serial uint32) *view {
 // numbers of the provisional ones.
 func (b *builder) numberTexts(s *segment) []uint16 {
 	n := len(b.texts)
-	lexical := make([]uint32, n)
 	gramLists, ends, counts := make([]gram, 0, 14*n), make([]uint32, n), make([]uint16, n)
 	size := 0
 	for i, text := range b.texts {
-		lexical[i] = uint32(i)
 		from := len(gramLists)
 		gramLists = appendGrams(gramLists, text)
 		counts[i] = uint16(len(gramLists) - from)
@@ -91,9 +86,8 @@ func (b *builder) numberTexts(s *segment) []uint16 {
 		}
 		return gramLists[ends[i-1]:ends[i]]
 	}
-	slices.SortFunc(lexical, func(a, c uint32) int { return strings.Compare(b.texts[a], b.texts[c]) })
-	order := slices.Clone(lexical)
-	slices.SortStableFunc(order, func(a, c uint32) int { return cmp.Compare(counts[a], counts[c]) })
+	lexical := textOrder(n, func(i uint32) string { return b.texts[i] })
+	order := byCount(lexical, counts)
 	final := make([]uint16, n)
 	s.arena, s.offsets, s.gramCount = make([]byte, 0, size+arenaSpare), make([]uint32, 1, n+1), make([]uint16, n)
 	for number, i := range order {
@@ -177,7 +171,7 @@ func (s *segment) fillPostings(order []uint32, gramsOf func(uint32) []gram, tota
 func (b *builder) fillSlots(s *segment, final []uint16) {
 	n := len(b.rows)
 	s.ids, s.attrs, s.mints = make([]uint32, n), make([]uint32, n), make([]byte, n*mintKeyLength)
-	s.sym, s.name, s.mintOrder = make([]uint16, n), make([]uint16, n), make([]uint32, n)
+	s.sym, s.name = make([]uint16, n), make([]uint16, n)
 	s.symFirst = make([]uint32, len(s.symText)+1)
 	s.shortest = maxMintLength
 	for slot := range b.rows {
@@ -186,15 +180,15 @@ func (b *builder) fillSlots(s *segment, final []uint16) {
 		copy(s.mints[slot*mintKeyLength:], r.mint[:])
 		s.sym[slot], s.name[slot] = final[b.symText[slot]], final[b.name[slot]]
 		s.symFirst[s.symRank[s.sym[slot]]+1]++
-		s.mintOrder[slot] = uint32(slot)
-		s.shortest = min(s.shortest, len(unpackMint(r.mint[:])))
+		s.shortest = min(s.shortest, r.mint.length())
 	}
 	s.isSymbol = make([]uint64, (s.texts()+63)/64)
 	for i, t := range s.symText {
 		s.isSymbol[t/64] |= 1 << (t % 64)
 		s.symFirst[i+1] += s.symFirst[i]
 	}
-	slices.SortFunc(s.mintOrder, func(x, y uint32) int { return bytes.Compare(b.rows[x].mint[:], b.rows[y].mint[:]) })
+	mints := string(s.mints)
+	s.mintOrder = textOrder(n, func(slot uint32) string { return mints[slot*mintKeyLength : (slot+1)*mintKeyLength] })
 }
 
 func (b *builder) fillNames(s *segment) {
@@ -237,23 +231,24 @@ func (s *segment) fillHalves() {
 
 func (s *segment) fillBlocks() {
 	var entries []bucketEntry
-	var hashes []uint32
-	for from := 0; from < s.texts(); from += blockSize {
-		hashes = hashes[:0]
-		for t := from; t < min(from+blockSize, s.texts()); t++ {
-			previous := rune(-1)
-			for text := s.text(uint16(t)); len(text) > 0; {
-				r, size := utf8.DecodeRune(text)
-				hashes = append(hashes, hashShort(-1, r))
-				if previous >= 0 {
-					hashes = append(hashes, hashShort(previous, r))
-				}
-				previous, text = r, text[size:]
+	// seen is the last block, from 1, that has such a hash. A byte makes two entries at most, so there will not be more buckets.
+	seen := make([]uint16, bucketsFor(2*len(s.arena)))
+	for t := range s.texts() {
+		block := t / blockSize
+		add := func(hash uint32) {
+			if last := &seen[hash&uint32(len(seen)-1)]; *last != uint16(block+1) {
+				*last = uint16(block + 1)
+				entries = append(entries, bucketEntry{hash, uint16(block)})
 			}
 		}
-		slices.Sort(hashes)
-		for _, hash := range slices.Compact(hashes) {
-			entries = append(entries, bucketEntry{hash, uint16(from / blockSize)})
+		previous := rune(-1)
+		for text := s.text(uint16(t)); len(text) > 0; {
+			r, size := utf8.DecodeRune(text)
+			add(hashShort(-1, r))
+			if previous >= 0 {
+				add(hashShort(previous, r))
+			}
+			previous, text = r, text[size:]
 		}
 	}
 	s.blocks = newBuckets(entries)

@@ -84,12 +84,12 @@ func (s *searcher) doubts(lists []list) []uint64 {
 			return nil
 		}
 	}
-	set := &s.doubted
-	clear(set[:])
+	set := s.doubted[:len(s.view.isSymbol)]
+	clear(set)
 	for _, pair := range s.inner {
 		for _, t := range s.view.list(pair).texts {
 			set[t/64] |= 1 << (t % 64)
 		}
 	}
-	return set[:]
+	return set
 }

@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
-
 	"github.com/mintlake/mintlake/registry"
 )
 

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -87,11 +86,18 @@ func (x *Inverted) newBatch() *batch {
 func (b *batch) draft(serial uint32) *draft {
 	d := b.drafts[serial]
 	if d == nil {
-		at := slices.IndexFunc(b.next.views, func(v *view) bool { return v.serial == serial })
-		d = newDraft(b.next.views[at])
+		d = newDraft(b.latest(serial))
 		b.drafts[serial] = d
 	}
 	return d
+}
+
+// latest is the view of a segment as the batch has it up to now, to read.
+func (b *batch) latest(serial uint32) *view {
+	if d := b.drafts[serial]; d != nil {
+		return d.view
+	}
+	return b.next.views[slices.IndexFunc(b.next.views, func(v *view) bool { return v.serial == serial })]
 }
 
 func (b *batch) change(change *Change) {
@@ -102,7 +108,7 @@ func (b *batch) change(change *Change) {
 	at := x.where[change.ID]
 	if change.Token == nil {
 		if at.serial != 0 {
-			d := b.draft(at.serial)
+			d := b.latest(at.serial)
 			b.lead(leader{id: change.ID, gone: true}, false, d.key(at.slot), d.isClassic(at.slot))
 			b.remove(change.ID)
 		}
@@ -126,10 +132,13 @@ func (b *batch) change(change *Change) {
 	}
 	now := leader{key: r.key, seen: r.seen, mint: r.mint, id: r.id}
 	if at.serial != 0 {
-		d := b.draft(at.serial)
+		d := b.latest(at.serial)
 		b.lead(now, r.classic, d.key(at.slot), d.isClassic(at.slot))
 		if d.attrs[at.slot] == r.attr && string(d.text(d.sym[at.slot])) == r.symbol && string(d.text(d.name[at.slot])) == r.name {
-			d.rekey(at.slot, r.key, r.seen)
+			// Most changes are of what nobody searches for, such as the supply.
+			if d.key(at.slot) != r.key || d.seenAt(at.slot) != r.seen {
+				b.draft(at.serial).rekey(at.slot, r.key, r.seen)
+			}
 			return
 		}
 		b.remove(change.ID)
@@ -166,14 +175,17 @@ func (b *batch) count(symbol, name string, classic bool, by int) {
 // publish makes the batch the current version.
 func (b *batch) publish() {
 	x := b.x
-	slices.SortStableFunc(b.pending, func(r, s row) int { return cmp.Compare(r.symbol, s.symbol) })
-	at := 0
+	if len(b.drafts) == 0 && len(b.pending) == 0 {
+		return // nothing that a search would tell: what is remembered of this version stays true
+	}
+	order := textOrder(len(b.pending), func(i uint32) string { return b.pending[i].symbol })
 	added := x.build(len(b.pending), func() *row {
-		if at == len(b.pending) {
+		if len(order) == 0 {
 			return nil
 		}
-		at++
-		return &b.pending[at-1]
+		next := &b.pending[order[0]]
+		order = order[1:]
+		return next
 	})
 	views := make([]*view, 0, len(b.next.views)+len(added))
 	for _, v := range b.next.views {

@@ -1,7 +1,9 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -93,6 +95,22 @@ func TestInvertedEqualsScan(t *testing.T) {
 	})
 }
 
+func TestTextOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		texts := rapid.SliceOf(rapid.StringMatching(`(abcdefg)?[ab\x00]{0,3}`)).Draw(t, "texts")
+		counts := make([]uint16, len(texts))
+		want := make([]uint32, len(texts))
+		for i := range texts {
+			want[i], counts[i] = uint32(i), uint16(len(texts[i]))
+		}
+		slices.SortStableFunc(want, func(a, b uint32) int { return strings.Compare(texts[a], texts[b]) })
+		order := textOrder(len(texts), func(at uint32) string { return texts[at] })
+		require.Equal(t, want, order)
+		slices.SortStableFunc(want, func(a, b uint32) int { return cmp.Compare(counts[a], counts[b]) })
+		require.Equal(t, want, byCount(order, counts))
+	})
+}
+
 func TestMintKeysSortAsMints(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mints := rapid.StringMatching(`[0-9A-Za-z]{1,44}`)
@@ -101,6 +119,7 @@ func TestMintKeysSortAsMints(t *testing.T) {
 		require.True(t, ok)
 		keyB, _ := packMint(b)
 		require.Equal(t, a, unpackMint(keyA[:]))
+		require.Equal(t, len(a), keyA.length())
 		require.Equal(t, strings.Compare(a, b), strings.Compare(string(keyA[:]), string(keyB[:])))
 	})
 	for _, no := range []string{"", "a-b", strings.Repeat("1", 45), "é"} {

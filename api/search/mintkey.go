@@ -1,5 +1,7 @@
 package search
 
+import "math/bits"
+
 // mintKeyLength is what 44 characters of six bits need.
 const mintKeyLength = 33
 
@@ -28,6 +30,19 @@ func packMint(mint string) (key mintKey, ok bool) {
 		}
 	}
 	return key, true
+}
+
+// length is how many characters the mint has: those behind it are 0.
+func (k *mintKey) length() int {
+	last := len(k) - 1
+	for last >= 0 && k[last] == 0 {
+		last--
+	}
+	if last < 0 {
+		return 0
+	}
+	// No character is 0, so the last bit that is set is one of the last character's.
+	return (last*8 + 8 - bits.TrailingZeros8(k[last]) + 5) / 6
 }
 
 // unpackMint is the text again.

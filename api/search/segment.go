@@ -227,12 +227,21 @@ type bucketEntry struct {
 	item uint16
 }
 
-// newBuckets counts and fills. Equal neighbours in one bucket become one.
-func newBuckets(entries []bucketEntry) buckets {
+// maxBuckets are made at most.
+const maxBuckets = 1 << 16
+
+// bucketsFor is how many buckets are made for so many entries: a power of two.
+func bucketsFor(entries int) int {
 	size := 1
-	for size < len(entries) && size < 1<<16 {
+	for size < entries && size < maxBuckets {
 		size *= 2
 	}
+	return size
+}
+
+// newBuckets counts and fills.
+func newBuckets(entries []bucketEntry) buckets {
+	size := bucketsFor(len(entries))
 	b := buckets{mask: uint32(size - 1), first: make([]uint32, size+1), items: make([]uint16, len(entries))}
 	for _, e := range entries {
 		b.first[e.hash&b.mask+1]++

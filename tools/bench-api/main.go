@@ -92,11 +92,15 @@ func run(ctx context.Context, args []string) error {
 		return checkAll(ctx, ours, c, &o)
 	}
 	classes := makeQueries(c, &o)
-	if o.updates > 0 {
-		return ours.measureUpdates(ctx, c, classes, &o)
-	}
-	want, err := profiled(o.profile, func() map[string]measured { return report(ctx, ours, classes, nil, &o) })
-	if err != nil {
+	var want map[string]measured
+	err = profiled(o.profile, func() error {
+		if o.updates > 0 {
+			return ours.measureUpdates(ctx, c, classes, &o)
+		}
+		want = report(ctx, ours, classes, nil, &o)
+		return nil
+	})
+	if err != nil || o.updates > 0 {
 		return err
 	}
 	for _, name := range strings.FieldsFunc(o.peers, func(r rune) bool { return r == ',' }) {
@@ -108,20 +112,20 @@ func run(ctx context.Context, args []string) error {
 }
 
 // profiled writes a profile of the processor's time in measure to a file, if one is named.
-func profiled(file string, measure func() map[string]measured) (found map[string]measured, err error) {
+func profiled(file string, measure func() error) error {
 	if file == "" {
-		return measure(), nil
+		return measure()
 	}
 	profile, err := os.Create(file) //nolint:gosec // the user's to name
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := pprof.StartCPUProfile(profile); err != nil {
-		return nil, errors.Join(err, profile.Close())
+		return errors.Join(err, profile.Close())
 	}
-	found = measure()
+	err = measure()
 	pprof.StopCPUProfile()
-	return found, profile.Close()
+	return errors.Join(err, profile.Close())
 }
 
 // engine is a way to search.

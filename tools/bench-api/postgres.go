@@ -32,7 +32,7 @@ var postgresIndexes = []string{
 	`CREATE UNIQUE INDEX ON tokens (mint)`,
 	`CREATE INDEX ON tokens (symbol text_pattern_ops)`,
 	`CREATE INDEX ON tokens (name text_pattern_ops)`,
-	`CREATE INDEX ON tokens (volume DESC NULLS LAST, seen ASC NULLS LAST, mint)`,
+	`CREATE INDEX ON tokens (volume DESC NULLS LAST, seen ASC NULLS LAST, mint) INCLUDE (id)`,
 	`CREATE INDEX ON tokens (char_length(symbol), symbol text_pattern_ops)`,
 	`CREATE INDEX ON tokens (char_length(symbol), reverse(symbol) text_pattern_ops)`,
 	`CREATE INDEX ON tokens USING gin (symbol gin_trgm_ops) WITH (fastupdate = off)`,

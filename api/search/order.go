@@ -1,0 +1,57 @@
+package search
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// prefixed is a text to sort: most differ in their first eight bytes, which are compared as one number.
+type prefixed struct {
+	prefix uint64
+	at     uint32
+}
+
+// textOrder is the numbers below count in the order of their texts, those of equal texts ascending.
+func textOrder(count int, text func(at uint32) string) []uint32 {
+	list := make([]prefixed, count)
+	for i := range list {
+		var room [8]byte
+		copy(room[:], text(uint32(i)))
+		list[i] = prefixed{binary.BigEndian.Uint64(room[:]), uint32(i)}
+	}
+	slices.SortFunc(list, func(a, b prefixed) int {
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
+		}
+		return cmp.Or(strings.Compare(text(a.at), text(b.at)), cmp.Compare(a.at, b.at))
+	})
+	order := make([]uint32, count)
+	for i := range list {
+		order[i] = list[i].at
+	}
+	return order
+}
+
+// byCount sorts numbers by their counts, those of equal counts staying in order.
+func byCount(numbers []uint32, counts []uint16) []uint32 {
+	most := uint16(0)
+	for _, count := range counts {
+		most = max(most, count)
+	}
+	first := make([]uint32, int(most)+1)
+	for _, count := range counts {
+		first[count]++
+	}
+	sum := uint32(0)
+	for i, count := range first {
+		first[i], sum = sum, sum+count
+	}
+	sorted := make([]uint32, len(numbers))
+	for _, number := range numbers {
+		sorted[first[counts[number]]] = number
+		first[counts[number]]++
+	}
+	return sorted
+}
