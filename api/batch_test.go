@@ -80,7 +80,7 @@ func TestBatchStates(t *testing.T) {
 	require.Eventually(t, func() bool {
 		got := states(t, n.batch(asked, `,"states":true`), asked...)
 		return got[0] == "not_a_mint no_mint_there" && got[3] == "failed given_up" && got[4] == "queued"
-	}, 30*time.Second, 5*time.Millisecond)
+	}, hang, 5*time.Millisecond)
 
 	n.clock.Store(int64(time.Hour))
 	require.Equal(t, []string{"queued", "queued"}, states(t, n.batch([]string{address(90), address(91)}, `,"states":true`), address(90), address(91)), "asked again in time")
@@ -109,7 +109,7 @@ func TestBatchWaits(t *testing.T) {
 	asked := []string{a[0], address(80), address(81), address(82), "bad"}
 	answered := make(chan map[string]any, 1)
 	go func() { answered <- n.batch(asked, `,"states":true,"wait_ms":5000`) }()
-	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 3 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 3 }, hang, time.Millisecond)
 	log.Token(80, 50, "EIGHTY", "Eighty", time.Now())
 	notAMint(log, 81)
 	givenUp(log, 82)
@@ -140,7 +140,7 @@ func TestWaitingRequestsDoNotHoldTheNodeUp(t *testing.T) {
 	for i := range 4 {
 		go func() { answered <- n.batch([]string{address(80 + i)}, `,"wait_ms":5000`) }()
 	}
-	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 4 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 4 }, hang, time.Millisecond)
 	// A fifth of the same client does not wait.
 	require.Equal(t, []any{address(90)}, n.batch([]string{address(90)}, `,"wait_ms":5000`)["unknown"])
 	n.stop()
@@ -161,7 +161,7 @@ func TestFiveHundredUnknownMintsAskOnce(t *testing.T) {
 	for client := range 20 {
 		require.Equal(t, 200, n.do(http.MethodPost, "/tokens/batch", body, "X-Forwarded-For", fmt.Sprint("10.0.0.", client)).StatusCode)
 	}
-	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 500 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 500 }, hang, time.Millisecond)
 	n.stop()
 	require.Len(t, log.Records(schemas.TopicEnrichmentRequests), 500)
 }

@@ -21,7 +21,7 @@ func (n *node) health(backend string) any {
 
 func (n *node) awaitHealth(backend string, ok bool) {
 	n.t.Helper()
-	require.Eventually(n.t, func() bool { return n.health(backend) == ok }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(n.t, func() bool { return n.health(backend) == ok }, hang, 20*time.Millisecond)
 }
 
 // TestReadsGoOnWithoutBackends: both away, a user of the API sees the same answers, and where to look; both back, everything catches up alone.
@@ -60,7 +60,7 @@ func TestReadsGoOnWithoutBackends(t *testing.T) {
 	past.Fail(nil)
 	require.Contains(t, stream.await("new", "SEVENTY").data, address(70))
 	require.Equal(t, 200, n.get("/tokens/"+address(70)).StatusCode)
-	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 1 }, 30*time.Second, 5*time.Millisecond, "what was asked for meanwhile was kept")
+	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 1 }, hang, 5*time.Millisecond, "what was asked for meanwhile was kept")
 	n.awaitHealth("kafka", true)
 	n.awaitHealth("clickhouse", true)
 }

@@ -188,5 +188,5 @@ func TestEvidenceOnEverySurface(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal(n.get("/tokens/"+fake+"?evidence=true").body, &row))
 		return row.Evidence.Sharing == 1 && row.Evidence.Signals[0] == "mixed_scripts"
-	}, 30*time.Second, 5*time.Millisecond)
+	}, hang, 5*time.Millisecond)
 }

@@ -55,7 +55,7 @@ func TestKnownBodiesAreNotSentAgain(t *testing.T) {
 	log.Message(schemas.TopicTokenEvents, mint, apitest.Named(apitest.Mint(0), 99, "NEW", "Renamed"), time.Now())
 	require.Eventually(t, func() bool {
 		return n.do(http.MethodGet, "/tokens/"+mint, "", "If-None-Match", tag).StatusCode == http.StatusOK
-	}, 30*time.Second, 10*time.Millisecond, "what changed is sent")
+	}, hang, 10*time.Millisecond, "what changed is sent")
 
 	other := startNode(t, log).awaitReady()
 	require.Equal(t, n.get("/tokens/"+mint).Header.Get("ETag"), other.get("/tokens/"+mint).Header.Get("ETag"), "nodes agree")
@@ -175,7 +175,7 @@ func TestCodedBodiesAreRefused(t *testing.T) {
 // TestDrain: a node that stops says so first, and serves on for a while.
 func TestDrain(t *testing.T) {
 	log, mint := manyTokens()
-	n := startNode(t, log, func(c *api.Config) { c.DrainTime = 50 * time.Millisecond }).awaitReady()
+	n := startNode(t, log, ownAddress, func(c *api.Config) { c.DrainTime = 50 * time.Millisecond }).awaitReady()
 	require.False(t, n.get("/tokens").Close)
 	n.BeginDrain()
 	n.get("/readyz").refused(t, 503)
@@ -184,7 +184,7 @@ func TestDrain(t *testing.T) {
 	require.True(t, r.Close, "clients are asked to connect elsewhere")
 	require.Equal(t, 200, n.get("/healthz").StatusCode)
 	log.Message(schemas.TopicTokenEvents, mint, apitest.Named(apitest.Mint(0), 99, "NEW", "Renamed"), time.Now())
-	require.Eventually(t, func() bool { return n.get("/tokens/" + mint).decode(t)["symbol"] == "NEW" }, 30*time.Second, time.Millisecond, "and stays fresh")
+	require.Eventually(t, func() bool { return n.get("/tokens/" + mint).decode(t)["symbol"] == "NEW" }, hang, time.Millisecond, "and stays fresh")
 	n.stop()
 	_, err := net.Dial("tcp", n.Addr())
 	require.Error(t, err)

@@ -68,22 +68,22 @@ func TestOnARealBroker(t *testing.T) {
 
 	begin := time.Now()
 	second := create(2, "TWO")
-	require.Eventually(t, func() bool { return n.get("/tokens/" + second).decode(t)["symbol"] == "TWO" }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return n.get("/tokens/" + second).decode(t)["symbol"] == "TWO" }, hang, 5*time.Millisecond)
 	t.Logf("visible after %s", time.Since(begin))
-	require.Eventually(t, func() bool { return server.Status(t.Context()).Freshness.Count > 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return server.Status(t.Context()).Freshness.Count > 0 }, hang, 10*time.Millisecond)
 
 	produce(schemas.TopicSlots, schemas.SourceStatusKey, &eventspb.SourceStatus{Kind: "file", Done: true})
 	require.Eventually(t, func() bool {
 		p := server.Status(t.Context()).Pipeline
 		return p.APILag != nil && *p.APILag == 0 && p.Topics[schemas.TopicSlots].Records == 1
-	}, 10*time.Second, 10*time.Millisecond)
+	}, hang, 10*time.Millisecond)
 	require.EqualValues(t, 5, *server.Status(t.Context()).Pipeline.ProjectorLag, "nobody projects here")
 
 	require.Equal(t, http.StatusOK, n.do(http.MethodPost, "/tokens/batch", batchOf(500)).StatusCode)
 	require.Eventually(t, func() bool {
 		lag := server.Status(t.Context()).Pipeline.EnrichLag
 		return lag != nil && *lag == 498
-	}, 10*time.Second, 10*time.Millisecond, "the mints not known are asked for")
+	}, hang, 10*time.Millisecond, "the mints not known are asked for")
 	cancel()
 	require.NoError(t, <-done)
 }

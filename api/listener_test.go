@@ -42,7 +42,7 @@ func ask(t *testing.T, c net.Conn, path string) (status int, err error) {
 // closed waits until the server has closed the connection.
 func closed(t *testing.T, c net.Conn) {
 	t.Helper()
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(hang)))
 	_, err := io.Copy(io.Discard, c)
 	if timeout, ok := err.(net.Error); ok { //nolint:errorlint // as net makes it
 		require.False(t, timeout.Timeout(), "still open")
@@ -65,15 +65,18 @@ func (n *node) metric(name string) float64 {
 	return sum
 }
 
+// patient closes no connection because the machine stood still for a while.
+func patient(c *api.Config) { c.ReadTimeout, c.WriteTimeout, c.IdleTimeout = hang, hang, hang }
+
 // TestIdleConnectionsGiveWay: a node that is full closes those that have waited longest, idle, silent or slow, and answers who asks.
 func TestIdleConnectionsGiveWay(t *testing.T) {
 	log, _ := threeTokens()
-	n := startNode(t, log, func(c *api.Config) { c.MaxConnections, c.MaxConnectionsPerClient = 8, 0 }).awaitReady()
+	n := startNode(t, log, patient, func(c *api.Config) { c.MaxConnections, c.MaxConnectionsPerClient = 8, 0 }).awaitReady()
 	count := func() float64 { return n.metric("mintlake_api_connections") }
 	silent := dial(t, n, "127.0.0.1")
-	require.Eventually(t, func() bool { return count() == 1 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return count() == 1 }, hang, time.Millisecond)
 	loris := dial(t, n, "127.0.0.1")
-	require.Eventually(t, func() bool { return count() == 2 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return count() == 2 }, hang, time.Millisecond)
 	_, err := loris.Write([]byte("GET /tokens HTTP/1.1\r\nX-A: "))
 	require.NoError(t, err)
 	idle := dial(t, n, "127.0.0.1")
@@ -98,7 +101,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 // TestOneClientHasItsShareOfConnections: a client with too many is told so, another is not; trusted proxies may have any number.
 func TestOneClientHasItsShareOfConnections(t *testing.T) {
 	log, _ := threeTokens()
-	n := startNode(t, log, func(c *api.Config) { c.MaxConnectionsPerClient, c.TrustedProxies = 3, []string{"127.0.0.9"} }).awaitReady()
+	n := startNode(t, log, patient, func(c *api.Config) { c.MaxConnectionsPerClient, c.TrustedProxies = 3, []string{"127.0.0.9"} }).awaitReady()
 	var open []net.Conn
 	for range 3 {
 		c := dial(t, n, "127.0.0.1")
@@ -127,7 +130,7 @@ func TestOneClientHasItsShareOfConnections(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, err := ask(t, dial(t, n, "127.0.0.1"), "/healthz")
 		return err == nil && status == 200
-	}, 30*time.Second, 10*time.Millisecond, "room again")
+	}, hang, 10*time.Millisecond, "room again")
 }
 
 // TestARequestMustArriveWhole: one deadline holds for line, headers and body together, however often bytes come.
@@ -156,7 +159,7 @@ func TestARequestMustArriveWhole(t *testing.T) {
 				}
 			}
 		}()
-		require.NoError(t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(hang)))
 		answer, err := io.ReadAll(c)
 		close(stop)
 		require.NoError(t, err, name)

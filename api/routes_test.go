@@ -124,7 +124,7 @@ func TestBatch(t *testing.T) {
 			queued = append(queued, string(record.Key))
 		}
 		return len(queued) == 2
-	}, 5*time.Second, time.Millisecond)
+	}, hang, time.Millisecond)
 	require.ElementsMatch(t, []string{other, unknown}, queued)
 
 	r = n.do(http.MethodPost, "/tokens/batch", `{"mints": ["`+a[0]+`"]}`, "Content-Type", "text/plain")
@@ -179,7 +179,7 @@ func TestImageIsAlwaysAnImage(t *testing.T) {
 		require.Contains(t, r.Header.Get("Content-Security-Policy"), "sandbox")
 		require.Contains(t, string(r.body), "<title>Unknown</title>")
 	}
-	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) > 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) > 0 }, hang, time.Millisecond)
 	records := log.Records(schemas.TopicEnrichmentRequests)
 	require.Len(t, records, 1)
 	require.Equal(t, unknown, string(records[0].Key))

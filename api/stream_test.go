@@ -30,7 +30,7 @@ type client struct {
 
 func (n *node) stream(query string, headers ...string) *client {
 	n.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	n.t.Cleanup(cancel)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Addr()+"/tokens/stream"+query, nil)
 	require.NoError(n.t, err)
@@ -216,7 +216,7 @@ func TestStreamsAreLimited(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { _ = answer.Body.Close() }()
 		return answer.StatusCode == http.StatusOK
-	}, 30*time.Second, 20*time.Millisecond)
+	}, hang, 20*time.Millisecond)
 }
 
 // TestOldStreamIsReset: what cannot be told is told so, and the stream goes on from now.
