@@ -50,18 +50,27 @@ func (s *Server) getCandles(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	mint := pathMint(c)
-	if s.replica.Lookup(mint) == nil {
-		return unknownMint(mint)
-	}
-	if s.deps.Market == nil {
-		return noMarket()
+	mint, err := s.marketMint(c)
+	if err != nil {
+		return err
 	}
 	candles, err := s.deps.Market.Candles(context.WithoutCancel(c.UserContext()), mint, interval, time.Unix(from, 0), time.Unix(to, 0), int(limit))
 	if err != nil {
 		return s.marketError(err)
 	}
 	return c.JSON(candlesResponse{mint, interval, candles})
+}
+
+// marketMint is the mint that a question about swaps is about: one of the registry, on a node that can ask ClickHouse.
+func (s *Server) marketMint(c *fiber.Ctx) (string, error) {
+	mint := pathMint(c)
+	if s.replica.Lookup(mint) == nil {
+		return "", unknownMint(mint)
+	}
+	if s.deps.Market == nil {
+		return "", noMarket()
+	}
+	return mint, nil
 }
 
 func noMarket() *Error {

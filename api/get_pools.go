@@ -20,12 +20,9 @@ func (s *Server) getPools(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	mint := pathMint(c)
-	if s.replica.Lookup(mint) == nil {
-		return unknownMint(mint)
-	}
-	if s.deps.Market == nil {
-		return noMarket()
+	mint, err := s.marketMint(c)
+	if err != nil {
+		return err
 	}
 	pools, err := s.deps.Market.Pools(context.WithoutCancel(c.UserContext()), mint, int(limit))
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/ingest/source"
@@ -145,7 +144,8 @@ func runBackfill(ctx context.Context, room *runner.Runner, o backfillOptions) er
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		tellBackfill(telling, room)
+		var pace estimate
+		tellProgress(telling, func(now time.Time) string { return pace.line(room.Progress(), now) })
 	}()
 	began := time.Now()
 	err := room.Run(ctx)
@@ -163,34 +163,6 @@ func runBackfill(ctx context.Context, room *runner.Runner, o backfillOptions) er
 		return fmt.Errorf("backfill: %d blocks %s could not be had: run it again, with another --rpc-upstream where they are too old for this one", p.Refused, o.what())
 	}
 	return nil
-}
-
-// tellBackfill tells how far the backfill is until ctx ends.
-func tellBackfill(ctx context.Context, room *runner.Runner) {
-	live := term.IsTerminal(int(os.Stderr.Fd()))
-	every := progressTell
-	if live {
-		every = progressLook
-	}
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	var pace estimate
-	for {
-		select {
-		case <-ctx.Done():
-			if live {
-				fmt.Fprint(os.Stderr, "\r\x1b[K")
-			}
-			return
-		case now := <-ticker.C:
-			line := pace.line(room.Progress(), now)
-			if live {
-				fmt.Fprint(os.Stderr, "\r\x1b[K"+line)
-			} else {
-				fmt.Fprintln(os.Stderr, line)
-			}
-		}
-	}
 }
 
 // estimate tells rate and time left of a backfill, from what it did since it began to read.

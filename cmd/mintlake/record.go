@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/term"
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
@@ -97,40 +96,16 @@ func runRecording(ctx context.Context, stream source.Source, recordings *file.Re
 		return stream.Run(inner, fromSlot{o.from}, seen)
 	})
 	group.Go(func() error {
-		tellRecording(inner, recordings, seen)
+		tellProgress(inner, func(time.Time) string {
+			messages, _, bytes := recordings.Recorded()
+			return fmt.Sprintf("record: slot %d, %d messages, %s", seen.highest.Load(), messages, megabytes(bytes))
+		})
 		return nil
 	})
 	err := group.Wait()
 	messages, files, bytes := recordings.Recorded()
 	fmt.Fprintf(os.Stderr, "recorded %d messages in %d files, %s, in %s\n", messages, files, megabytes(bytes), o.out)
 	return err
-}
-
-func tellRecording(ctx context.Context, recordings *file.Recordings, seen *witness) {
-	live := term.IsTerminal(int(os.Stderr.Fd()))
-	every := progressTell
-	if live {
-		every = progressLook
-	}
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			if live {
-				fmt.Fprint(os.Stderr, "\r\x1b[K")
-			}
-			return
-		case <-ticker.C:
-		}
-		messages, _, bytes := recordings.Recorded()
-		line := fmt.Sprintf("record: slot %d, %d messages, %s", seen.highest.Load(), messages, megabytes(bytes))
-		if live {
-			fmt.Fprint(os.Stderr, "\r\x1b[K"+line)
-		} else {
-			fmt.Fprintln(os.Stderr, line)
-		}
-	}
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -24,12 +24,8 @@ import (
 
 // startProjector migrates the tables and projects into them.
 func (s *system) startProjector(ctx context.Context) error {
-	conn, err := s.openClickHouse(ctx)
+	conn, err := s.openTables(ctx)
 	if err != nil {
-		return err
-	}
-	s.closers = append(s.closers, func() { _ = conn.Close() })
-	if err := s.migrate(ctx, conn); err != nil {
 		return err
 	}
 	consumer, err := s.groupConsumer(schemas.GroupProjector, projector.Topics())
@@ -48,6 +44,16 @@ func (s *system) startProjector(ctx context.Context) error {
 		return err
 	}
 	return s.startDocuments(conn)
+}
+
+// openTables connects to ClickHouse, for as long as the system runs, and brings the tables up to date.
+func (s *system) openTables(ctx context.Context) (driver.Conn, error) {
+	conn, err := s.openClickHouse(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, func() { _ = conn.Close() })
+	return conn, s.migrate(ctx, conn)
 }
 
 func (s *system) groupConsumer(group string, topics []string) (*kafka.GroupConsumer, error) {

@@ -29,12 +29,8 @@ func (s *system) startSwapProjector(conn driver.Conn) error {
 
 // startVolume values swap legs.
 func (s *system) startVolume(ctx context.Context) error {
-	conn, err := s.openClickHouse(ctx)
+	conn, err := s.openTables(ctx)
 	if err != nil {
-		return err
-	}
-	s.closers = append(s.closers, func() { _ = conn.Close() })
-	if err := s.migrate(ctx, conn); err != nil {
 		return err
 	}
 	room, err := volume.New(s.cfg.Volume, volume.Deps{
