@@ -1,6 +1,9 @@
 package search
 
-import "math/bits"
+import (
+	"iter"
+	"math/bits"
+)
 
 // Where tokens are only counted it is enough to know of each text whether it matches: a bit. Sets of 64 texts are then added at once.
 
@@ -9,14 +12,46 @@ type marks struct {
 	any [(maxTexts + 63) / 64]uint64
 	// edited are one edit away, which counts for symbols only.
 	edited [(maxTexts + 63) / 64]uint64
+	// touched are the words of both that are not 0: most queries match few texts, and must not look at all.
+	touched [(maxTexts + 4095) / 4096]uint64
 }
 
 func (m *marks) set(t uint16, f flag) {
 	if f&flagAny != 0 {
-		m.any[t/64] |= 1 << (t % 64)
-	} else {
-		m.edited[t/64] |= 1 << (t % 64)
+		m.add(int(t/64), 1<<(t%64))
+		return
 	}
+	m.edited[t/64] |= 1 << (t % 64)
+	m.touched[t/4096] |= 1 << (t / 64 % 64)
+}
+
+// add marks some of 64 texts as similar, or as containing the query.
+func (m *marks) add(at int, texts uint64) {
+	if texts != 0 {
+		m.any[at] |= texts
+		m.touched[at/64] |= 1 << (at % 64)
+	}
+}
+
+// words are the places of the words with marks.
+func (m *marks) words() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i, group := range m.touched {
+			for ; group != 0; group &= group - 1 {
+				if !yield(i*64 + bits.TrailingZeros64(group)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// clear takes all marks away.
+func (m *marks) clear() {
+	for at := range m.words() {
+		m.any[at], m.edited[at] = 0, 0
+	}
+	clear(m.touched[:])
 }
 
 // isWanted says that a token with these texts is counted.
@@ -30,7 +65,7 @@ func (m *marks) addCertain(all uint64, at int, doubts []uint64) (left uint64) {
 	if doubts == nil {
 		return all
 	}
-	m.any[at] |= all &^ doubts[at]
+	m.add(at, all&^doubts[at])
 	return all & doubts[at]
 }
 
@@ -40,7 +75,7 @@ func (m *marks) addCertain(all uint64, at int, doubts []uint64) (left uint64) {
 func (s *searcher) countBare() {
 	v, m := s.view, &s.marked
 	marked := 0
-	for at := range v.isSymbol {
+	for at := range m.words() {
 		marked += bits.OnesCount64(m.any[at] | m.edited[at])
 	}
 	switch excluded := v.slots() - s.filter.live(v); {
@@ -57,7 +92,7 @@ func (s *searcher) countBare() {
 // countMarked counts all slots with marked texts.
 func (s *searcher) countMarked() (total int) {
 	v, m := s.view, &s.marked
-	for at := range v.isSymbol {
+	for at := range m.words() {
 		names := m.any[at]
 		symbols := (names | m.edited[at]) & v.isSymbol[at]
 		total += bits.OnesCount64(names & v.nameOnce[at])
@@ -96,7 +131,7 @@ func (s *searcher) countExcluded() (total int) {
 // countWanted counts the slots with marked texts one by one.
 func (s *searcher) countWanted() (total int) {
 	v, m := s.view, &s.marked
-	for at := range v.isSymbol {
+	for at := range m.words() {
 		for symbols := (m.any[at] | m.edited[at]) & v.isSymbol[at]; symbols != 0; symbols &= symbols - 1 {
 			rank := v.symRank[at*64+bits.TrailingZeros64(symbols)]
 			total += countBits(s.bits, v.symFirst[rank], v.symFirst[rank+1])

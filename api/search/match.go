@@ -44,9 +44,7 @@ func (s *searcher) leave() {
 	}
 	s.matched, s.sharing = s.matched[:0], s.sharing[:0]
 	if s.bare {
-		words := len(s.view.isSymbol) // a small view costs little
-		clear(s.marked.any[:words])
-		clear(s.marked.edited[:words])
+		s.marked.clear()
 	}
 	s.emptySets()
 }

@@ -23,7 +23,7 @@ func (s *searcher) countPlanes(lists []list, from, to, need int) {
 			found &= 1<<left - 1
 		}
 		if s.bare {
-			s.marked.any[at] |= found
+			s.marked.add(at, found)
 			continue
 		}
 		for ; found != 0; found &= found - 1 {
