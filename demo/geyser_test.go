@@ -17,7 +17,7 @@ import (
 
 func subscribe(t *testing.T, n *Node, req *pb.SubscribeRequest) pb.Geyser_SubscribeClient {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	t.Cleanup(cancel)
 	st, err := dial(t, n).Subscribe(ctx)
 	require.NoError(t, err)
@@ -196,13 +196,13 @@ func TestPingPongAndFilterChange(t *testing.T) {
 		require.NoError(t, n.Step(1))
 		u, err := st.Recv()
 		return err == nil && u.GetBlockMeta() != nil
-	}, 10*time.Second, time.Millisecond)
+	}, hang, time.Millisecond)
 	require.NoError(t, st.Send(&pb.SubscribeRequest{Slots: map[string]*pb.SubscribeRequestFilterSlots{"b": {}}}))
 	require.Eventually(t, func() bool {
 		require.NoError(t, n.Step(1))
 		u, err := st.Recv()
 		return err == nil && u.GetSlot() != nil
-	}, 10*time.Second, time.Millisecond)
+	}, hang, time.Millisecond)
 }
 
 func TestBadFilterIsRefused(t *testing.T) {
@@ -258,9 +258,9 @@ func TestSlowClientIsCutOff(t *testing.T) {
 	require.Eventually(t, func() bool { // until the subscription has taken effect
 		require.NoError(t, n.Step(1))
 		return n.Ledger().Subscribers() == 1
-	}, 10*time.Second, 10*time.Millisecond)
+	}, hang, 10*time.Millisecond)
 	require.NoError(t, n.Step(200))
-	require.Eventually(t, func() bool { return n.Ledger().Subscribers() == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return n.Ledger().Subscribers() == 0 }, hang, 10*time.Millisecond)
 	var err error
 	for err == nil {
 		_, err = st.Recv()

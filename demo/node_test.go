@@ -34,6 +34,9 @@ func (b byteText) bytes(t testing.TB) []byte {
 	return out
 }
 
+// hang is what anything may take before it counts as hanging.
+const hang = 3 * time.Minute
+
 // start runs a node for the test and stops it at its end.
 func start(t testing.TB, cfg Config) *Node {
 	t.Helper()
@@ -47,11 +50,11 @@ func start(t testing.TB, cfg Config) *Node {
 		select {
 		case err := <-done:
 			require.NoError(t, err)
-		case <-time.After(20 * time.Second):
+		case <-time.After(hang):
 			t.Error("the node did not stop")
 		}
 	})
-	wait, stop := context.WithTimeout(ctx, 30*time.Second)
+	wait, stop := context.WithTimeout(ctx, hang)
 	defer stop()
 	require.NoError(t, n.WaitReady(wait))
 	return n
@@ -99,7 +102,7 @@ func testConfig() Config {
 func TestBlocksOverGeyserEqualGetBlock(t *testing.T) {
 	n := start(t, testConfig())
 	require.NoError(t, n.Step(60))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
 	st, err := dial(t, n).Subscribe(ctx)
 	require.NoError(t, err)

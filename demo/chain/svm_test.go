@@ -244,7 +244,7 @@ func nodeTools(t *testing.T, dir string) string {
 	if err != nil {
 		missing("npm is not installed: the LiteSVM check is left out")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, npm, "ci")
 	cmd.Dir = dir
@@ -264,7 +264,7 @@ func TestLiteSVMAgrees(t *testing.T) {
 	node := nodeTools(t, dir)
 	sample := filepath.Join(t.TempDir(), "sample.jsonl")
 	writeSVMSample(t, sample, 45)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, filepath.Join(dir, "check.mjs"), sample)
 	var out, errOut bytes.Buffer
