@@ -30,9 +30,10 @@ type Config struct {
 	Ranking          string        `koanf:"ranking" usage:"what tokens are ordered by: volume, user_volume or organic_volume"`
 	TrustedProxies   []string      `koanf:"trusted_proxies" usage:"addresses or CIDR prefixes whose X-Forwarded-For is believed"`
 	SnapshotPatience time.Duration `koanf:"snapshot_patience" usage:"how long ClickHouse may be away at start before the registry is folded from the topics"`
-	RateLimits       RateLimits    `koanf:"rate_limits"`
-	Enrichment       Enrichment    `koanf:"enrichment_requests"`
-	Streams          Streams       `koanf:"streams"`
+	// RateLimits are a section of their own, beside api.
+	RateLimits RateLimits `koanf:"-"`
+	Enrichment Enrichment `koanf:"enrichment_requests"`
+	Streams    Streams    `koanf:"streams"`
 }
 
 // Streams bounds GET /tokens/stream.

@@ -3,41 +3,13 @@ package main
 import (
 	"os"
 	"runtime/debug"
-	"time"
 
 	"github.com/mintlake/mintlake/api"
 )
 
-// apiSettings are what the configuration says of the token API; package api has the meaning and the rules.
-type apiSettings struct {
-	Addr                    string        `koanf:"addr" usage:"token API"`
-	Ranking                 string        `koanf:"ranking" usage:"what tokens are ordered by: volume, user_volume or organic_volume"`
-	TrustedProxies          []string      `koanf:"trusted_proxies" usage:"addresses or networks whose X-Forwarded-For is believed"`
-	BodyLimit               int           `koanf:"body_limit" usage:"largest request body in bytes"`
-	ReadTimeout             time.Duration `koanf:"read_timeout" usage:"time in which a request must arrive whole"`
-	WriteTimeout            time.Duration `koanf:"write_timeout" usage:"time in which a response must be taken"`
-	IdleTimeout             time.Duration `koanf:"idle_timeout" usage:"how long a connection may wait for its next request"`
-	MaxConnections          int           `koanf:"max_connections" usage:"most connections at once; beyond, those that wait longest for a request are closed"`
-	MaxConnectionsPerClient int           `koanf:"max_connections_per_client" usage:"most connections of one client at once, trusted proxies aside; 0 = no bound"`
-	DrainTime               time.Duration `koanf:"drain_time" usage:"how long a node that stops says so on /readyz and goes on serving, so that load balancers turn away first"`
-	ShutdownGrace           time.Duration `koanf:"shutdown_grace" usage:"time requests under way get when the node stops"`
-}
-
-func defaultAPISettings() apiSettings {
-	d := api.DefaultConfig()
-	return apiSettings{
-		Addr: d.Addr, Ranking: d.Ranking, TrustedProxies: d.TrustedProxies, BodyLimit: d.BodyLimit, ReadTimeout: d.ReadTimeout, WriteTimeout: d.WriteTimeout, IdleTimeout: d.IdleTimeout,
-		MaxConnections: d.MaxConnections, MaxConnectionsPerClient: d.MaxConnectionsPerClient, DrainTime: d.DrainTime, ShutdownGrace: d.ShutdownGrace,
-	}
-}
-
-// apiConfig is the API room's own configuration.
+// apiConfig is the API room's own configuration; limits are a section of their own.
 func (c *Config) apiConfig() api.Config {
-	cfg, a := api.DefaultConfig(), &c.API
-	cfg.Addr, cfg.Ranking, cfg.TrustedProxies, cfg.BodyLimit = a.Addr, a.Ranking, a.TrustedProxies, a.BodyLimit
-	cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout = a.ReadTimeout, a.WriteTimeout, a.IdleTimeout
-	cfg.MaxConnections, cfg.MaxConnectionsPerClient = a.MaxConnections, a.MaxConnectionsPerClient
-	cfg.DrainTime, cfg.ShutdownGrace = a.DrainTime, a.ShutdownGrace
+	cfg := c.API
 	cfg.RateLimits = c.RateLimits
 	return cfg
 }

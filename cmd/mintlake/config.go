@@ -21,7 +21,7 @@ type Config struct {
 	Record  string   `koanf:"record" usage:"record the Geyser stream while it is ingested: a folder, or a new file *.geyser.zst"`
 	Rooms   []string `koanf:"rooms" usage:"rooms that up runs"`
 
-	API        apiSettings    `koanf:"api"`
+	API        api.Config     `koanf:"api"`
 	RateLimits api.RateLimits `koanf:"rate_limits"`
 	Volume     volume.Config  `koanf:"volume"`
 	Swap       struct {
@@ -81,7 +81,8 @@ type Config struct {
 // defaults is a configuration that validates and runs everything on this machine.
 func defaults() *Config {
 	c := &Config{DataDir: ".mintlake", Source: []string{"none"}, Rooms: allRooms(), StopTimeout: 15 * time.Second}
-	c.API, c.RateLimits = defaultAPISettings(), api.DefaultConfig().RateLimits
+	c.API = api.DefaultConfig()
+	c.RateLimits = c.API.RateLimits
 	c.Volume = volume.DefaultConfig()
 	c.Swap.Addr = "127.0.0.1:8081"
 	c.RPC.Addr = "127.0.0.1:8899"

@@ -1,6 +1,6 @@
 // Package config fills a typed struct from defaults, a YAML file, the environment and flags, each overruling the one before.
 //
-// In: a struct with defaults whose fields carry `koanf` (key) and `usage` tags. Out: the struct, or one error that names every
+// In: a struct with defaults whose fields carry `koanf` (key; "-" for a field that is no setting) and `usage` tags. Out: the struct, or one error that names every
 // problem. Guarantees: a key that the struct does not have is an error, never ignored.
 //
 // One key has three spellings: `api.addr` in YAML, MINTLAKE_API_ADDR in the environment, --api-addr as a flag.
@@ -46,6 +46,9 @@ func keys(target any) []key {
 	walk = func(prefix string, value reflect.Value) {
 		for i := range value.NumField() {
 			field := value.Type().Field(i)
+			if field.Tag.Get("koanf") == "-" {
+				continue
+			}
 			path := prefix + field.Tag.Get("koanf")
 			if field.Type.Kind() == reflect.Struct {
 				walk(path+".", value.Field(i))
