@@ -48,7 +48,7 @@ func simulatedNode(t testing.TB, mints int) (url string, slow *atomic.Bool) {
 // registry is what a bootstrap must have filled: every row of tokens, and the root of the log.
 func (i *instance) registry() map[string][]string {
 	i.t.Helper()
-	i.awaitProjected(4 * time.Minute)
+	i.awaitProjected(hang)
 	return map[string][]string{
 		"root": {i.rootOfLog()},
 		// What swaps say of a token comes by other topics and is no part of the registry's facts: dumpSwaps has it.
@@ -147,7 +147,7 @@ func TestKillsOfABulkLoadChangeNothing(t *testing.T) {
 	whole := launch(t, filled(t, url, flags), bulkFlags(flags)...)
 	want := whole.registry()
 	require.Len(t, want["facts"], bulkMints)
-	require.Eventually(t, func() bool { return strings.Contains(whole.log(), "mints that were put off are folded") }, 30*time.Second, 50*time.Millisecond,
+	require.Eventually(t, func() bool { return strings.Contains(whole.log(), "mints that were put off are folded") }, hang, 50*time.Millisecond,
 		"it was loaded in bulk")
 
 	t.Run("bootstrap", func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestKillsOfABulkLoadChangeNothing(t *testing.T) {
 		random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 		for range 6 {
 			up := begin(t, dir, bulkFlags(flags)...)
-			<-up.up
+			up.awaitUp()
 			time.Sleep(time.Duration(random.Int64N(int64(1500 * time.Millisecond))))
 			up.kill()
 		}

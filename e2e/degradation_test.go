@@ -69,7 +69,7 @@ func children(t *testing.T, process int) (ids []int) {
 func (i *instance) awaitHealth(backend string, ok bool) {
 	i.t.Helper()
 	want := fmt.Sprintf(`"%s":{"ok":%t`, backend, ok)
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(hang); ; time.Sleep(100 * time.Millisecond) {
 		_, body := i.get("/status")
 		if strings.Contains(string(body), want) {
 			return
@@ -81,7 +81,7 @@ func (i *instance) awaitHealth(backend string, ok bool) {
 // awaitMore waits until the registry has more tokens than before.
 func (i *instance) awaitMore(tokens int) {
 	i.t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); i.status().Registry.Tokens <= tokens; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(hang); i.status().Registry.Tokens <= tokens; time.Sleep(100 * time.Millisecond) {
 		require.True(i.t, time.Now().Before(deadline), "no new tokens:\n%s", i.log())
 	}
 }

@@ -52,6 +52,9 @@ func buildAndRun(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
+// hang is what anything may take before it counts as hanging: a machine may be slow, or stand still for a while.
+const hang = 5 * time.Minute
+
 // instance is a running `mintlake up`.
 type instance struct {
 	t         testing.TB
@@ -79,14 +82,20 @@ func freePorts() []string {
 func launch(t testing.TB, dataDir string, args ...string) *instance {
 	t.Helper()
 	i := begin(t, dataDir, args...)
+	i.awaitUp()
+	return i
+}
+
+// awaitUp waits until the addresses are known.
+func (i *instance) awaitUp() {
+	i.t.Helper()
 	select {
 	case <-i.up:
 	case <-i.exited:
-		t.Fatalf("mintlake up ended:\n%s", i.log())
-	case <-time.After(90 * time.Second):
-		t.Fatalf("mintlake up printed no addresses:\n%s", i.log())
+		i.t.Fatalf("mintlake up ended:\n%s", i.log())
+	case <-time.After(hang):
+		i.t.Fatalf("mintlake up printed no addresses:\n%s", i.log())
 	}
-	return i
 }
 
 // begin starts `mintlake up` on free ports and returns at once.
@@ -149,7 +158,7 @@ func (i *instance) stop() int {
 	require.NoError(i.t, i.cmd.Process.Signal(os.Interrupt))
 	select {
 	case <-i.exited:
-	case <-time.After(60 * time.Second):
+	case <-time.After(hang):
 		i.t.Fatalf("mintlake up did not stop:\n%s", i.log())
 	}
 	return i.cmd.ProcessState.ExitCode()
@@ -157,7 +166,7 @@ func (i *instance) stop() int {
 
 func (i *instance) get(path string) (int, []byte) {
 	i.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, i.addresses["api"]+path, nil)
 	require.NoError(i.t, err)
@@ -207,9 +216,9 @@ func (i *instance) status() status {
 }
 
 // awaitDone waits until everything the source has is visible.
-func (i *instance) awaitDone(limit time.Duration) status {
+func (i *instance) awaitDone() status {
 	i.t.Helper()
-	deadline := time.Now().Add(limit)
+	deadline := time.Now().Add(hang)
 	for {
 		s := i.status()
 		if s.Source.Done && s.Pipeline.LagRecords != nil && *s.Pipeline.LagRecords == 0 {
@@ -217,7 +226,7 @@ func (i *instance) awaitDone(limit time.Duration) status {
 		}
 		if time.Now().After(deadline) {
 			_, body := i.get("/status")
-			i.t.Fatalf("not done after %s: %s\n%s", limit, body, i.log())
+			i.t.Fatalf("not done after %s: %s\n%s", hang, body, i.log())
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -226,7 +235,7 @@ func (i *instance) awaitDone(limit time.Duration) status {
 // awaitRoot waits until the root covers all that a finite source had, and returns it.
 func (i *instance) awaitRoot() string {
 	i.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(hang)
 	for {
 		s := i.status()
 		if s.Root.Hash != nil && s.Root.Slot >= s.Source.Slot {

@@ -1,14 +1,17 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,16 +19,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/demo"
+	"github.com/mintlake/mintlake/demo/ledger"
 )
 
-// chainSlots is how long the chain of these tests is; forks and skipped slots are among them.
-const chainSlots = 240
+// historySlots are those of the chain before anybody listens, liveSlots the least that come after; forks and skipped slots are among them.
+const historySlots, liveSlots, slotTime = 60, 180, 40 * time.Millisecond
 
-// startChain serves a short chain that ends; its history stays to be read.
+// startChain serves a chain whose slots are made as the test goes on: it does not end before those are there who are to follow it.
 func startChain(t *testing.T) *demo.Node {
 	t.Helper()
 	node, err := demo.New(demo.Config{
-		Seed: 11, TPS: 400, Tokens: 60, SlotTime: 40 * time.Millisecond, StartSlot: 400_000_000, MaxSlots: chainSlots, RealTime: true, ForkRate: 0.05, SkipRate: 0.05,
+		Seed: 11, TPS: 400, Tokens: 60, SlotTime: slotTime, StartSlot: 400_000_000, Manual: true, RealTime: true, ForkRate: 0.05, SkipRate: 0.05,
 	}, demo.Deps{Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -36,7 +40,41 @@ func startChain(t *testing.T) *demo.Node {
 		require.NoError(t, <-done)
 	})
 	require.NoError(t, node.WaitReady(ctx))
+	require.NoError(t, node.Step(historySlots))
 	return node
+}
+
+// goOn makes slots, one every slotTime, until enough is called and liveSlots are made. The function returned waits for the end and tells the last
+// slot that is confirmed.
+func goOn(t *testing.T, node *demo.Node) (enough func() uint64) {
+	t.Helper()
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	stopped := func() bool {
+		select {
+		case <-stop:
+			return true
+		default:
+			return false
+		}
+	}
+	go func() {
+		for made := 0; made < liveSlots || !stopped(); made++ {
+			if err := node.Step(1); err != nil {
+				ended <- err
+				return
+			}
+			time.Sleep(slotTime)
+		}
+		node.Ledger().Settle()
+		ended <- nil
+	}()
+	enough = sync.OnceValue(func() uint64 {
+		close(stop)
+		require.NoError(t, <-ended)
+		return node.Ledger().Slot(ledger.Confirmed)
+	})
+	t.Cleanup(func() { enough() })
+	return enough
 }
 
 // TestThreeWaysToOneRegistry: what was ingested live, with a backfill beside it of what came before, what a recording of the stream replays and
@@ -47,16 +85,19 @@ func TestThreeWaysToOneRegistry(t *testing.T) {
 
 	recordings := filepath.Join(t.TempDir(), "recordings")
 	recorder := exec.Command(binary, "record", "--source", geyser, "--out", recordings, "--from", "400000000", "--metrics-addr", "127.0.0.1:0")
-	recorder.Stderr = os.Stderr
+	recorded := &progress{}
+	recorder.Stderr = io.MultiWriter(os.Stderr, recorded)
 	require.NoError(t, recorder.Start())
 	t.Cleanup(func() { _ = recorder.Process.Kill() })
 	liveDir := t.TempDir()
 	live := launch(t, liveDir, append(append(kafkaFlags(t), "--source", geyser), upstream...)...)
+	enough := goOn(t, node)
 	// The backfill must reach what the live stream has: between the two nobody looks.
-	require.Eventually(t, func() bool { return live.status().Source.Slot > 0 }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return live.status().Source.Slot > 0 }, hang, 20*time.Millisecond)
 	backfill(t, live, node, node.Slot())
-	<-node.Done()
-	last := live.awaitStill()
+	confirmed := enough()
+	last := live.awaitStill(confirmed)
+	require.Eventually(t, func() bool { return recorded.slot() >= confirmed }, hang, 100*time.Millisecond, "the recording has all that the live stream had")
 	require.NoError(t, recorder.Process.Signal(os.Interrupt))
 	require.NoError(t, recorder.Wait())
 
@@ -68,7 +109,7 @@ func TestThreeWaysToOneRegistry(t *testing.T) {
 
 	replayFlags, replayDir := kafkaFlags(t), t.TempDir()
 	replay := launch(t, replayDir, append(append(replayFlags, "--source", "file:"+recordings), upstream...)...)
-	replay.awaitDone(time.Minute)
+	replay.awaitDone()
 
 	fillFlags, fillDir := kafkaFlags(t), t.TempDir()
 	fill := launch(t, fillDir, append(append(fillFlags, "--source", "none"), upstream...)...)
@@ -92,17 +133,42 @@ func backfill(t *testing.T, i *instance, node *demo.Node, last uint64) {
 	require.NoError(t, err, string(out))
 }
 
-// awaitStill waits until the source's slot has not moved for two seconds, everything is visible and no gap is open, and returns that slot. A gap may
+// progress reads how far a recording is from what `mintlake record` tells every few seconds.
+type progress struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (p *progress) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(text)
+}
+
+var recordLine = regexp.MustCompile(`record: slot (\d+)`)
+
+func (p *progress) slot() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	slot := uint64(0)
+	for _, match := range recordLine.FindAllSubmatch(p.text.Bytes(), -1) {
+		at, _ := strconv.ParseUint(string(match[1]), 10, 64)
+		slot = max(slot, at)
+	}
+	return slot
+}
+
+// awaitStill waits until the source has reached least and its slot has not moved for two seconds, everything is visible and no gap is open, and returns that slot. A gap may
 // be open for a moment where the backfill meets the live stream: its repair closes it.
-func (i *instance) awaitStill() uint64 {
+func (i *instance) awaitStill(least uint64) uint64 {
 	i.t.Helper()
-	still, since, deadline := uint64(0), time.Now(), time.Now().Add(3*time.Minute)
+	still, since, deadline := uint64(0), time.Now(), time.Now().Add(hang)
 	for {
 		s := i.status()
 		if s.Source.Slot != still || s.Pipeline.LagRecords == nil || *s.Pipeline.LagRecords != 0 {
 			still, since = s.Source.Slot, time.Now()
 		}
-		if still != 0 && time.Since(since) > 2*time.Second && len(s.Coverage.Gaps) == 0 {
+		if still >= least && time.Since(since) > 2*time.Second && len(s.Coverage.Gaps) == 0 {
 			return still
 		}
 		require.True(i.t, time.Now().Before(deadline), "the source does not come to rest: %+v\n%s", s, i.log())

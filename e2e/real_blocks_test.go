@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -81,7 +80,7 @@ var explained = map[string]string{
 
 func TestRealBlocksEqualTheGoldens(t *testing.T) {
 	up := launch(t, t.TempDir(), append(sharedSources(t), kafkaFlags(t)...)...)
-	s := up.awaitDone(2 * time.Minute)
+	s := up.awaitDone()
 	require.Equal(t, "file", s.Source.Kind)
 	require.Equal(t, 1, s.Source.FailedInputs, "one file of the folder is an account, no transaction")
 

@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -14,7 +13,7 @@ import (
 func TestTheTablesComeBackFromTheLog(t *testing.T) {
 	dir, kafka := t.TempDir(), kafkaFlags(t)
 	up := launch(t, dir, append(sharedSources(t), kafka...)...)
-	up.awaitDone(2 * time.Minute)
+	up.awaitDone()
 	want := up.dump()
 	require.NotEmpty(t, want["tokens"])
 	require.Zero(t, up.stop())
@@ -29,7 +28,7 @@ func TestTheTablesComeBackFromTheLog(t *testing.T) {
 	} {
 		lose()
 		up := launch(t, dir, append(kafka, "--source", "none")...)
-		up.awaitDone(time.Minute)
+		up.awaitDone()
 		requireEqualDumps(t, want, up.dump())
 		require.False(t, t.Failed(), name)
 		require.Zero(t, up.stop())

@@ -24,7 +24,7 @@ var factTopics = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, sc
 // records reads all that lies on the topics that make the registry.
 func (i *instance) records() []kafka.Record {
 	i.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
 	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: []string{i.addresses["kafka"]}, Topics: factTopics}, kafka.Deps{})
 	require.NoError(i.t, err)
@@ -50,7 +50,7 @@ func (i *instance) produce(records ...kafka.Record) {
 	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: []string{i.addresses["kafka"]}}, kafka.Deps{})
 	require.NoError(i.t, err)
 	defer producer.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
 	for len(records) > 0 {
 		n := min(len(records), 5000)
@@ -64,7 +64,7 @@ func (i *instance) produce(records ...kafka.Record) {
 // too: TestKillsChangeNothing, TestTheTablesComeBackFromTheLog.)
 func TestOneRootWhateverTheWay(t *testing.T) {
 	first := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "file:"+demoBlocks(t))...)
-	first.awaitDone(3 * time.Minute)
+	first.awaitDone()
 	want, traded := first.registry(), first.dumpSwaps()
 	require.NotEmpty(t, traded["daily_volumes"])
 	require.NotEmpty(t, want["tokens"])

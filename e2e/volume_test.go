@@ -20,7 +20,7 @@ const (
 // awaitValued waits until every leg stored is valued.
 func (i *instance) awaitValued() {
 	i.t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(hang)
 	for {
 		waiting := i.query("SELECT count() FROM (SELECT minute, partition FROM mintlake.swap_minutes_raw GROUP BY minute, partition HAVING max(touched) > max(valued))")
 		if waiting[0] == "0" {
@@ -49,7 +49,7 @@ func (i *instance) dumpSwaps() map[string][]string {
 // TestVolumesOfRealBlocks: SOL and USDC lead, and the price of SOL is the one that the block's own SOL/USDC swaps imply.
 func TestVolumesOfRealBlocks(t *testing.T) {
 	up := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "file:"+testkit.Shared(t, "data/blocks"))...)
-	up.awaitDone(2 * time.Minute)
+	up.awaitDone()
 	up.awaitValued()
 
 	var page struct {
@@ -63,7 +63,7 @@ func TestVolumesOfRealBlocks(t *testing.T) {
 		require.Equal(t, http.StatusOK, code)
 		require.NoError(t, json.Unmarshal(body, &page))
 		return len(page.Items) == 2 && page.Items[0].Volume != nil
-	}, time.Minute, 200*time.Millisecond)
+	}, hang, 200*time.Millisecond)
 	require.Equal(t, []string{mintSOL, mintUSDC}, []string{page.Items[0].Mint, page.Items[1].Mint})
 
 	for _, row := range up.query(`SELECT toString(minute), price_usd, implied FROM mintlake.prices_1m INNER JOIN
