@@ -24,6 +24,7 @@ import (
 	"github.com/mintlake/mintlake/internal/hostqueue"
 	"github.com/mintlake/mintlake/internal/imageload"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -195,20 +196,9 @@ func (m *Machine) ends(ctx context.Context) (map[kafka.TopicPartition]int64, err
 			return ends, err //nolint:wrapcheck // the caller's own context
 		}
 		m.deps.Logger.Warn("the end of the enrichments is not known yet", "err", err)
-		if err := sleep(ctx, retryDelay); err != nil {
+		if err := pause.For(ctx, retryDelay); err != nil {
 			return nil, err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }
 
@@ -245,7 +235,7 @@ func (m *Machine) follow(ctx context.Context, ends map[kafka.TopicPartition]int6
 		}
 		// Everything is read again then: facts forget repeats.
 		m.deps.Logger.Warn("tail of enrichments ended, opening it again", "err", err)
-		if err := sleep(ctx, retryDelay); err != nil {
+		if err := pause.For(ctx, retryDelay); err != nil {
 			return err
 		}
 	}
