@@ -18,6 +18,7 @@ import (
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/imageload"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/picture"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
@@ -131,31 +132,31 @@ const (
 // Get answers within Config.Wait, and what reading a file or making a variant takes.
 func (s *Service) Get(ctx context.Context, request Request) Answer {
 	if request.URL == "" {
-		s.metrics.answers.WithLabelValues(answerMissing).Inc()
+		s.metrics.missing.Inc()
 		return Answer{MaxAge: ageMissing}
 	}
 	known := s.index.of(request.Mint)
 	if blob := s.have(ctx, &request, known); blob != nil {
-		s.metrics.answers.WithLabelValues(answerHit).Inc()
+		s.metrics.hit.Inc()
 		s.metrics.bytes.Add(float64(len(blob.Body)))
 		return Answer{Blob: blob, MaxAge: ageGood}
 	}
 	if request.Status == registry.LogoBroken && known.content == (blobs.Key{}) {
-		s.metrics.answers.WithLabelValues(answerBroken).Inc()
+		s.metrics.broken.Inc()
 		return Answer{MaxAge: ageBroken}
 	}
 	if until, ok := s.failed.Get(request.URL); ok && s.deps.Now().Before(until) {
-		s.metrics.answers.WithLabelValues(answerBroken).Inc()
+		s.metrics.broken.Inc()
 		return Answer{MaxAge: agePending}
 	}
 	if s.fetch(ctx, &request, known) {
 		if blob := s.have(ctx, &request, known); blob != nil {
-			s.metrics.answers.WithLabelValues(answerFetched).Inc()
+			s.metrics.fetched.Inc()
 			s.metrics.bytes.Add(float64(len(blob.Body)))
 			return Answer{Blob: blob, MaxAge: ageGood}
 		}
 	}
-	s.metrics.answers.WithLabelValues(answerPending).Inc()
+	s.metrics.pending.Inc()
 	return Answer{MaxAge: agePending}
 }
 
@@ -218,9 +219,11 @@ func (s *Service) Similar(mint string) int { return s.index.similar(mint) }
 // Copied says that a token shows the logo that another one showed before it.
 func (s *Service) Copied(mint string) bool { return s.index.copied(mint) }
 
+// reopenDelay is between two tails of the topic.
+const reopenDelay = 2 * time.Second
+
 // Run follows the topic until ctx ends; then it returns nil.
 func (s *Service) Run(ctx context.Context) error {
-	const pause = 2 * time.Second
 	for ctx.Err() == nil {
 		err := s.follow(ctx)
 		if ctx.Err() != nil {
@@ -228,12 +231,7 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 		// It is read from the beginning again: facts forget repeats.
 		s.deps.Logger.Warn("tail of logos ended, opening it again", "topic", schemas.TopicEnrichments, "err", err)
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
+		_ = pause.For(ctx, reopenDelay) // the loop sees that ctx ended
 	}
 	return nil
 }

@@ -19,6 +19,8 @@ const (
 type metrics struct {
 	answers *prometheus.CounterVec
 	bytes   prometheus.Counter
+	// Of answers, so that a request need not look its counter up.
+	hit, fetched, pending, broken, missing prometheus.Counter
 }
 
 func newMetrics(registerer prometheus.Registerer, x *index) (*metrics, error) {
@@ -29,8 +31,10 @@ func newMetrics(registerer prometheus.Registerer, x *index) (*metrics, error) {
 		}, []string{"answer"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_img_bytes_total", Help: "Bytes of logos given, before compression."}),
 	}
-	for _, answer := range []string{answerHit, answerFetched, answerPending, answerBroken, answerMissing} {
-		m.answers.WithLabelValues(answer)
+	for answer, counter := range map[string]*prometheus.Counter{
+		answerHit: &m.hit, answerFetched: &m.fetched, answerPending: &m.pending, answerBroken: &m.broken, answerMissing: &m.missing,
+	} {
+		*counter = m.answers.WithLabelValues(answer)
 	}
 	if registerer == nil {
 		return m, nil

@@ -17,6 +17,7 @@ type memory struct {
 type kept struct {
 	key  Key
 	blob *Blob
+	uses uint32
 }
 
 // overhead of an entry beside its bytes.
@@ -26,15 +27,18 @@ func newMemory(limit int64) *memory {
 	return &memory{limit: limit, order: list.New(), byKey: map[Key]*list.Element{}}
 }
 
-func (m *memory) get(key Key) (*Blob, bool) {
+// get tells how often the blob was got since it is in memory too; nil without one.
+func (m *memory) get(key Key) (blob *Blob, uses uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	element, ok := m.byKey[key]
 	if !ok {
-		return nil, false
+		return nil, 0
 	}
 	m.order.MoveToFront(element)
-	return element.Value.(*kept).blob, true
+	found := element.Value.(*kept)
+	found.uses++
+	return found.blob, found.uses
 }
 
 func (m *memory) has(key Key) bool {
@@ -52,7 +56,7 @@ func (m *memory) put(key Key, blob *Blob) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.remove(key)
-	m.byKey[key] = m.order.PushFront(&kept{key, blob})
+	m.byKey[key] = m.order.PushFront(&kept{key: key, blob: blob})
 	for m.used += size; m.used > m.limit; {
 		m.remove(m.order.Back().Value.(*kept).key)
 	}
