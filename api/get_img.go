@@ -22,6 +22,13 @@ var unknownSVG []byte
 // imagePolicy keeps an image that is opened as a page from doing anything: no script runs, nothing is loaded that is not in it.
 const imagePolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox"
 
+// imageHeaders are the same on every answer. Their names are canonical, which spares fasthttp to look at each letter.
+var imageHeaders = [...][2][]byte{
+	{[]byte(fiber.HeaderContentSecurityPolicy), []byte(imagePolicy)},
+	{[]byte("Cross-Origin-Resource-Policy"), []byte("cross-origin")},
+	{[]byte(fiber.HeaderAccessControlExposeHeaders), []byte(exposedHeaders + ", " + headerLogoStatus)},
+}
+
 // headerLogoStatus tells a page why it sees what it sees: ok, unchecked, broken, missing, or unknown for a mint that the registry has not.
 const headerLogoStatus = "X-Logo-Status"
 
@@ -32,37 +39,44 @@ const ageUnknown = 60
 // registry does not know is queued for enrichment. `size` and `format` that are no use are passed over: an <img> cannot show an error.
 func (s *Server) getImage(c *fiber.Ctx) error {
 	header := &c.Response().Header
-	header.Set(fiber.HeaderContentSecurityPolicy, imagePolicy)
-	header.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	header.Set(fiber.HeaderAccessControlExposeHeaders, exposedHeaders+", "+headerLogoStatus)
+	for i := range imageHeaders {
+		header.SetCanonical(imageHeaders[i][0], imageHeaders[i][1])
+	}
 	mint := pathMint(c)
 	if !s.replica.Ready() {
 		return sendFallback(c, logos.StatusUnknown, 1)
 	}
-	token := s.replica.Lookup(mint)
-	if token == nil {
+	url, status, known := s.logoOf(mint)
+	if !known {
 		if key, ok := mintKey(mint); ok {
 			s.requests.Ask(s.client(c), mint, key, eventspb.RequestReason_REQUEST_REASON_API_IMAGE)
 		}
 		return sendFallback(c, logos.StatusUnknown, ageUnknown)
 	}
 	if s.logos == nil {
-		return sendFallback(c, token.LogoStatus, ageUnknown)
+		return sendFallback(c, status, ageUnknown)
 	}
-	request := logos.Request{Mint: mint, Status: token.LogoStatus, Variant: variantOf(c)}
-	if token.LogoURL != nil {
-		request.URL = *token.LogoURL
-	}
+	request := logos.Request{Mint: mint, URL: url, Status: status, Variant: variantOf(c)}
 	answer := s.logos.Get(c.UserContext(), request)
 	seconds := int(answer.MaxAge.Seconds())
 	if answer.Blob == nil {
-		return sendFallback(c, token.LogoStatus, seconds)
+		return sendFallback(c, status, seconds)
 	}
-	header.Set(fiber.HeaderContentType, answer.Blob.Type)
+	header.SetContentType(answer.Blob.Type)
 	header.Set(fiber.HeaderETag, answer.Blob.ETag)
-	setImageAge(c, token.LogoStatus, seconds)
+	setImageAge(c, status, seconds)
 	c.Response().SetBodyRaw(answer.Blob.Body) // shared, and not written to
 	return nil
+}
+
+// logoOf is the URL and the status of a token's logo; false for a mint that the registry has not. Pictures are asked for again and again, so they
+// come from the cache of rows.
+func (s *Server) logoOf(mint string) (url, status string, known bool) {
+	id, known := s.replica.ID(mint)
+	if !known {
+		return "", "", false
+	}
+	return s.rows.logo(id, s.replica.Token)
 }
 
 func sendFallback(c *fiber.Ctx, status string, seconds int) error {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strings"
 	"sync/atomic"
 
 	"github.com/mintlake/mintlake/api/encode"
@@ -8,7 +9,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// Bounds of the row cache: some 20 MB with rows as they are, 64 MB at worst.
+// Bounds of the row cache: some 20 MB with rows as they are, 128 MB at worst.
 const (
 	cachedRows   = 1 << 15
 	cachedRowMax = 2 << 10
@@ -32,6 +33,8 @@ type cachedRow struct {
 	id      uint32
 	changes uint64
 	json    []byte
+	// What images need of the row.
+	logoURL, logoStatus string
 }
 
 func newRowCache() *rowCache { return &rowCache{slots: make([]rowSlot, cachedRows)} }
@@ -47,20 +50,56 @@ func (c *rowCache) Apply(changes []search.Change) {
 
 // json is the row of a member, nil when it is none. Read only.
 func (c *rowCache) json(id uint32, token func(id uint32) *registry.Token) []byte {
-	slot := c.slot(id)
-	changes := slot.changes.Load()
-	if kept := slot.row.Load(); kept != nil && kept.id == id && kept.changes == changes {
+	kept, changes := c.kept(id)
+	if kept != nil {
 		return kept.json
 	}
 	t := token(id)
 	if t == nil {
 		return nil
 	}
-	encoded := encode.Token(make([]byte, 0, encode.TokenSize), t)
-	if len(encoded) <= cachedRowMax {
-		slot.row.Store(&cachedRow{id, changes, encoded})
+	return c.keep(id, changes, t).json
+}
+
+// logo is the URL, empty for none, and the status of a member's logo; false when it is no member.
+func (c *rowCache) logo(id uint32, token func(id uint32) *registry.Token) (url, status string, ok bool) {
+	kept, changes := c.kept(id)
+	if kept != nil {
+		return kept.logoURL, kept.logoStatus, true
 	}
-	return encoded
+	t := token(id)
+	if t == nil {
+		return "", "", false
+	}
+	if t.LogoURL != nil {
+		url = *t.LogoURL
+	}
+	if len(url) < cachedRowMax { // else the row is too long too, and would be made for nothing
+		c.keep(id, changes, t)
+	}
+	return url, t.LogoStatus, true
+}
+
+// kept is the row, if it stands; a row that is made anew is kept with the changes.
+func (c *rowCache) kept(id uint32) (row *cachedRow, changes uint64) {
+	slot := c.slot(id)
+	changes = slot.changes.Load()
+	if kept := slot.row.Load(); kept != nil && kept.id == id && kept.changes == changes {
+		return kept, changes
+	}
+	return nil, changes
+}
+
+func (c *rowCache) keep(id uint32, changes uint64, t *registry.Token) *cachedRow {
+	made := &cachedRow{id: id, changes: changes, json: encode.Token(make([]byte, 0, encode.TokenSize), t), logoStatus: t.LogoStatus}
+	if len(made.json) > cachedRowMax {
+		return made
+	}
+	if t.LogoURL != nil {
+		made.logoURL = strings.Clone(*t.LogoURL) // of its own, whatever text it is a part of
+	}
+	c.slot(id).row.Store(made)
+	return made
 }
 
 // rowOf is the row of a member in a shape; false when it is none.

@@ -45,6 +45,36 @@ func TestRowsAreKeptUntilTheyChange(t *testing.T) {
 	require.Equal(t, before+2, made, "what is large is not kept")
 }
 
+// TestLogosComeFromKeptRows: asking for the logo and asking for the row keep one row for both, and a change ends it.
+func TestLogosComeFromKeptRows(t *testing.T) {
+	c := newRowCache()
+	made, url := 0, "https://example.org/a.png"
+	make := func(uint32) *registry.Token {
+		made++
+		if url == "gone" {
+			return nil
+		}
+		return &registry.Token{LogoURL: &url, LogoStatus: registry.LogoOK}
+	}
+	want := func(wanted, status string, known bool) {
+		t.Helper()
+		got, gotStatus, ok := c.logo(7, make)
+		require.Equal(t, []any{wanted, status, known}, []any{got, gotStatus, ok})
+	}
+	want("https://example.org/a.png", registry.LogoOK, true)
+	want("https://example.org/a.png", registry.LogoOK, true)
+	require.NotNil(t, c.json(7, make))
+	require.Equal(t, 1, made)
+	url = "data:image/svg+xml," + string(make8k())
+	c.Apply([]search.Change{{ID: 7}})
+	want(url, registry.LogoOK, true)
+	want(url, registry.LogoOK, true)
+	require.Equal(t, 3, made, "what is large is not kept")
+	url = "gone"
+	c.Apply([]search.Change{{ID: 7}})
+	want("", "", false)
+}
+
 func make8k() []byte { return append([]byte{}, make([]byte, 8<<10)...) }
 
 // TestNoRowIsOlderThanWhatWasTold: whoever asks after a change was told sees it, while others ask at the same time.
