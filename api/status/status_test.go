@@ -163,8 +163,8 @@ func TestRunKeepsTheDocumentFresh(t *testing.T) {
 // TestTheRootMovesOnlyToWhatIsApplied: a slot is sealed when everything the topics held behind it has been applied, and not before.
 func TestTheRootMovesOnlyToWhatIsApplied(t *testing.T) {
 	log, c := filled()
-	c.view.Source = &eventspb.SourceStatus{Kind: "geyser", Slot: 1520}
-	c.view.Coverage = coverage.Coverage{FromSlot: 10, ToSlot: 1520}
+	c.view.Source = &eventspb.SourceStatus{Kind: "geyser", Slot: 9020}
+	c.view.Coverage = coverage.Coverage{FromSlot: 10, ToSlot: 9020}
 	status := collector(t, c, log)
 	step := func() {
 		status.making.Lock()
@@ -177,14 +177,14 @@ func TestTheRootMovesOnlyToWhatIsApplied(t *testing.T) {
 	require.Empty(t, c.seals)
 	c.apply(log)
 	step()
-	require.Equal(t, []uint64{1500}, c.seals)
+	require.Equal(t, []uint64{9000}, c.seals)
 	step()
-	require.Equal(t, []uint64{1500}, c.seals, "the same slot is not sealed again")
+	require.Equal(t, []uint64{9000}, c.seals, "the same slot is not sealed again")
 
-	c.view.Source = &eventspb.SourceStatus{Kind: "file", Done: true, Slot: 1521}
+	c.view.Source = &eventspb.SourceStatus{Kind: "file", Done: true, Slot: 9021}
 	step()
 	step()
-	require.Equal(t, []uint64{1500, 1521}, c.seals, "the end of a finite source is sealed whole")
+	require.Equal(t, []uint64{9000, 9021}, c.seals, "the end of a finite source is sealed whole")
 	step()
 	step()
 	require.Len(t, c.seals, 2, "nothing came in between")

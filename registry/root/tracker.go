@@ -20,9 +20,9 @@ type Root struct {
 // EverySlot is the slot to replay up to when nothing is to be left out.
 const EverySlot = math.MaxUint64
 
-// SealEvery is how many slots lie between two roots of a live chain, ten minutes: two nodes that look at about the same time see the root of the
-// same slot. A mint that changes is hashed once in that time, however often it does.
-const SealEvery = 1500
+// SealEvery is how many slots lie between two roots of a live chain, an hour: two nodes that look at about the same time see the root of the
+// same slot. A mint that changes is hashed once in that time, however often it does, so a long time makes the root cheap (docs/registry-root.md).
+const SealEvery = 9000
 
 // Config of a Tracker.
 type Config struct {
@@ -53,17 +53,17 @@ type Tracker struct {
 	holding        bool
 	sealed, wanted uint64
 
-	dirty map[uint32]*change
-	// due are those of dirty that may have another state at the sealed slot than the tree has.
-	due []uint32
-	// free are changes to use again.
-	free []*change
-	now  []byte
+	dirty changes
+	// due are those of dirty that may have another state at the sealed slot than the tree has, or were such.
+	due []*change
+	now []byte
 }
 
 // change is what the root does not know yet of a mint.
 type change struct {
-	mint string
+	number uint32
+	at     int // among the changes
+	mint   string
 	// before is the packed state that the root knows, empty for an unknown mint.
 	before []byte
 	// sealed: the tree has not been given the state at the sealed slot. Until then before and between are those of an earlier slot.
@@ -82,24 +82,21 @@ type between struct {
 	state []byte
 }
 
-// maxFree changes are kept, some 300 bytes each.
-const maxFree = 1 << 15
-
 // maxDirty mints wait for a slot to be sealed at most, some 500 bytes each. Beyond, the root is made anew.
 const maxDirty = 1 << 19
 
 // NewTracker returns a tracker of an empty registry. States are packed with book.
 func NewTracker(book *packed.Book, cfg Config) *Tracker {
-	return &Tracker{cfg: cfg, reader: packed.NewReader(book), writer: packed.NewWriter(book), known: true, dirty: map[uint32]*change{}}
+	return &Tracker{cfg: cfg, reader: packed.NewReader(book), writer: packed.NewWriter(book), known: true}
 }
 
 // Change hears of facts about a mint before they are folded in, state being the mint's packed state without them; it is copied where it is kept.
 // Whether the facts change the state does not matter.
 func (t *Tracker) Change(number uint32, mint string, state []byte, facts []registry.Fact) {
-	c := t.dirty[number]
+	c := t.dirty.of(number)
 	if c != nil && c.sealed {
-		t.settle(number, c)
-		c = t.dirty[number]
+		t.settle(c)
+		c = t.dirty.of(number)
 	}
 	for i := range facts {
 		if !Counts(facts[i].Register) {
@@ -108,34 +105,15 @@ func (t *Tracker) Change(number uint32, mint string, state []byte, facts []regis
 		slot := SlotOf(&facts[i])
 		t.highest = max(t.highest, slot)
 		if c == nil {
-			if len(t.dirty) >= maxDirty {
+			if len(t.dirty.list) >= maxDirty {
 				t.Rebase()
 			}
-			c = t.begin(mint, state)
-			t.dirty[number] = c
+			c = t.dirty.begin(number)
+			c.mint, c.before, c.top = mint, append(c.before, state...), t.sealed
 		}
 		if bound := t.bound(slot); bound != c.top || bound == t.sealed && !c.late {
-			t.place(number, c, bound, state, facts[:i], &facts[i])
+			t.place(c, bound, state, facts[:i], &facts[i])
 		}
-	}
-}
-
-// begin is a change of a mint in a state that the root knows.
-func (t *Tracker) begin(mint string, state []byte) *change {
-	c := new(change)
-	if last := len(t.free) - 1; last >= 0 {
-		c, t.free = t.free[last], t.free[:last]
-	}
-	c.mint, c.before, c.top = mint, append(c.before, state...), t.sealed
-	return c
-}
-
-// end forgets a change.
-func (t *Tracker) end(number uint32, c *change) {
-	delete(t.dirty, number)
-	if len(t.free) < maxFree {
-		*c = change{before: c.before[:0]}
-		t.free = append(t.free, c)
 	}
 }
 
@@ -155,7 +133,7 @@ func (t *Tracker) floor(slot uint64) uint64 { return (slot - 1) / t.cfg.Every * 
 
 // place keeps what a fact of a bound that is not the latest one's would make unknown: the state at the bound before (if that is not what the
 // root knows, or what is kept already), and the states from its own bound on without it. earlier are the facts in front of it that state lacks.
-func (t *Tracker) place(number uint32, c *change, bound uint64, state []byte, earlier []registry.Fact, fact *registry.Fact) {
+func (t *Tracker) place(c *change, bound uint64, state []byte, earlier []registry.Fact, fact *registry.Fact) {
 	floor := t.sealed
 	switch {
 	case bound > t.sealed:
@@ -165,7 +143,7 @@ func (t *Tracker) place(number uint32, c *change, bound uint64, state []byte, ea
 			c.between = slices.Insert(c.between, 0, between{t.sealed, bytes.Clone(c.before)})
 		}
 		c.late = true
-		t.due = append(t.due, number)
+		t.due = append(t.due, c)
 	}
 	if bound > t.sealed && (floor > t.sealed || c.late) {
 		at, found := c.find(floor)
@@ -236,8 +214,8 @@ func (t *Tracker) Rebase() {
 	t.tree, t.known = nil, false
 	t.rebased++
 	t.holding, t.sealed, t.wanted = true, t.highest, t.highest
-	clear(t.dirty)
-	t.due = t.due[:0]
+	t.dirty = changes{}
+	t.due = nil
 }
 
 // Known says that the root can be told: no base is waited for.
@@ -248,7 +226,7 @@ func (t *Tracker) Rebased() int { return t.rebased }
 
 // Base is the packed state of a mint as it was at Rebase, if it has changed since; false if it is now what it was.
 func (t *Tracker) Base(number uint32) ([]byte, bool) {
-	if c := t.dirty[number]; c != nil {
+	if c := t.dirty.of(number); c != nil {
 		return c.before, true
 	}
 	return nil, false
@@ -283,9 +261,9 @@ func (t *Tracker) Seal(slot uint64) {
 // dueAll says that all that changed is to be brought to the sealed slot.
 func (t *Tracker) dueAll() {
 	t.due = t.due[:0]
-	for number, c := range t.dirty { // in any order: the tree does not depend on it
+	for _, c := range t.dirty.list {
 		c.sealed = true
-		t.due = append(t.due, number)
+		t.due = append(t.due, c)
 	}
 }
 
@@ -297,10 +275,10 @@ func (t *Tracker) Work(limit int) bool {
 	}
 	for ; limit > 0 && len(t.due) > 0; limit-- {
 		last := len(t.due) - 1
-		number := t.due[last]
+		c := t.due[last]
 		t.due = t.due[:last]
-		if c := t.dirty[number]; c != nil && (c.late || c.sealed) {
-			t.settle(number, c)
+		if c.late || c.sealed { // else it is settled, and may be over: then it is none, or another mint's
+			t.settle(c)
 		}
 	}
 	return len(t.due) == 0 && (t.tree == nil || t.tree.Work(limit))
@@ -325,13 +303,13 @@ func (t *Tracker) Root() Root {
 func (t *Tracker) Highest() uint64 { return t.highest }
 
 // settle gives the tree a mint's state at the sealed slot, and leaves the rest.
-func (t *Tracker) settle(number uint32, c *change) {
+func (t *Tracker) settle(c *change) {
 	at, found := c.find(t.sealed)
 	state := t.now[:0]
 	if at < len(c.between) {
 		state = append(state, c.between[at].state...)
 	} else {
-		state = t.cfg.State(state, number)
+		state = t.cfg.State(state, c.number)
 	}
 	t.now = state
 	if !bytes.Equal(c.before, state) {
@@ -339,10 +317,10 @@ func (t *Tracker) settle(number uint32, c *change) {
 		if t.tree == nil {
 			t.tree = NewTree(nil)
 		}
-		t.tree.Put(number, c.mint, &unpacked)
+		t.tree.Put(c.number, c.mint, &unpacked)
 	}
 	if at == len(c.between) && (c.top <= t.sealed || t.sealed >= t.highest) {
-		t.end(number, c)
+		t.dirty.end(c)
 		return
 	}
 	c.before, c.late, c.sealed = append(c.before[:0], state...), false, false
