@@ -20,9 +20,9 @@ var statements embed.FS
 
 // ClickHouse is the Store on a real server, embedded or not.
 type ClickHouse struct {
-	conn   driver.Conn
-	fixed  []string // what holds in every statement: pairs for strings.NewReplacer
-	tables string
+	conn     driver.Conn
+	database string
+	fixed    []string // what holds in every statement: pairs for strings.NewReplacer
 }
 
 // twapMinutes is over how many minutes the price of SOL is averaged.
@@ -34,13 +34,13 @@ func NewClickHouse(conn driver.Conn, database string, cfg Config) *ClickHouse {
 	for _, stable := range cfg.Stables {
 		mint, decimals, err := parseStable(stable)
 		if err != nil {
-			continue // Validate refused it
+			continue // a configuration that Validate passed has none such
 		}
 		stables = append(stables, "'"+mint+"'")
 		scales = append(scales, "toUInt64(1"+strings.Repeat("0", decimals)+")")
 	}
 	list := strings.Join(stables, ", ")
-	return &ClickHouse{conn: conn, tables: database, fixed: []string{
+	return &ClickHouse{conn: conn, database: database, fixed: []string{
 		"{database}", database, "{sol}", schemas.MintWrappedSOL,
 		"IN ({stables})", "IN (" + list + ")", "{stables}", "[" + list + "]", "{stable_scales}", "[" + strings.Join(scales, ", ") + "]",
 		"{anchors}", list + ", '" + schemas.MintWrappedSOL + "'",
@@ -51,8 +51,8 @@ func NewClickHouse(conn driver.Conn, database string, cfg Config) *ClickHouse {
 }
 
 // legColumns are those of swaps_raw that a valuation writes again as they are.
-const legColumns = "slot, block_time, transaction_index, instruction_index, inner_instruction_index, batch_index, signature, venue, program_id, pool, " +
-	"mint_in, mint_out, amount_in, amount_out, decimals_in, decimals_out, trader, agreed, disagreed, aggregator, instruction"
+const legColumns = "slot, block_time, transaction_index, instruction_index, inner_instruction_index, batch_index, signature_head, signature_rest, venue, program_id, pool, " +
+	"mint_a, mint_b, in_is_a, amount_in, amount_out, decimals_in, decimals_out, trader, agreed, disagreed, aggregator, instruction, stored_on"
 
 // exec runs a statement over the buckets, each of the given length.
 func (c *ClickHouse) exec(ctx context.Context, name string, generation uint64, buckets []time.Time, length time.Duration, more ...string) error {
@@ -115,7 +115,7 @@ func (c *ClickHouse) Days(ctx context.Context, generation uint64, days []time.Ti
 // Daily implements Store.
 func (c *ClickHouse) Daily(ctx context.Context, generation uint64) error {
 	var until time.Time
-	if err := c.conn.QueryRow(ctx, "SELECT max(block_time) FROM "+c.tables+".swaps_raw").Scan(&until); err != nil {
+	if err := c.conn.QueryRow(ctx, "SELECT max(block_time) FROM "+c.database+".swaps_raw").Scan(&until); err != nil {
 		return fmt.Errorf("read the highest block time: %w", err)
 	}
 	return c.exec(ctx, "9_daily_volumes", generation, []time.Time{until}, time.Minute, "{until}", strconv.FormatInt(until.Unix(), 10))
@@ -123,16 +123,16 @@ func (c *ClickHouse) Daily(ctx context.Context, generation uint64) error {
 
 // Begin implements Store.
 func (c *ClickHouse) Begin(ctx context.Context) (generation uint64, err error) {
-	if err := c.conn.QueryRow(ctx, "SELECT max(generation) + 1 FROM "+c.tables+".valuations").Scan(&generation); err != nil {
+	if err := c.conn.QueryRow(ctx, "SELECT max(generation) + 1 FROM "+c.database+".valuations").Scan(&generation); err != nil {
 		return 0, fmt.Errorf("read valuations: %w", err)
 	}
-	err = c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s.valuations (generation, started_at) VALUES (%d, now())", c.tables, generation))
+	err = c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s.valuations (generation, started_at) VALUES (%d, now())", c.database, generation))
 	return generation, err //nolint:wrapcheck // the caller wraps
 }
 
 // Dirty implements Store.
 func (c *ClickHouse) Dirty(ctx context.Context) ([]Minute, error) {
-	rows, err := c.conn.Query(ctx, "SELECT minute, partition, max(touched) AS t, max(valued) AS v FROM "+c.tables+
+	rows, err := c.conn.Query(ctx, "SELECT minute, partition, max(touched) AS t, max(valued) AS v FROM "+c.database+
 		".swap_minutes_raw GROUP BY minute, partition HAVING t > v ORDER BY minute, partition")
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller wraps
@@ -159,7 +159,7 @@ func (c *ClickHouse) Dirty(ctx context.Context) ([]Minute, error) {
 // Minutes implements Store.
 func (c *ClickHouse) Minutes(ctx context.Context, from, to time.Time) ([]time.Time, error) {
 	var minutes []time.Time
-	query := "SELECT arraySort(groupArray(minute)) FROM (SELECT DISTINCT minute FROM " + c.tables + ".swap_minutes_raw WHERE minute >= " +
+	query := "SELECT arraySort(groupArray(minute)) FROM (SELECT DISTINCT minute FROM " + c.database + ".swap_minutes_raw WHERE minute >= " +
 		moment(from) + " AND minute <= " + moment(to) + ")"
 	err := c.conn.QueryRow(ctx, query).Scan(&minutes)
 	return minutes, err //nolint:wrapcheck // the caller wraps
@@ -167,7 +167,7 @@ func (c *ClickHouse) Minutes(ctx context.Context, from, to time.Time) ([]time.Ti
 
 // Done implements Store.
 func (c *ClickHouse) Done(ctx context.Context, minutes []Minute) error {
-	batch, err := c.conn.PrepareBatch(ctx, "INSERT INTO "+c.tables+".swap_minutes_raw (minute, partition, touched, valued)")
+	batch, err := c.conn.PrepareBatch(ctx, "INSERT INTO "+c.database+".swap_minutes_raw (minute, partition, touched, valued)")
 	if err != nil {
 		return err //nolint:wrapcheck // the caller wraps
 	}

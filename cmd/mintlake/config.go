@@ -11,6 +11,7 @@ import (
 
 	"github.com/mintlake/mintlake/api"
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/projector/swaps"
 	"github.com/mintlake/mintlake/volume"
 )
 
@@ -23,6 +24,7 @@ type Config struct {
 
 	API        api.Config     `koanf:"api"`
 	RateLimits api.RateLimits `koanf:"rate_limits"`
+	Swaps      swaps.Config   `koanf:"swaps"`
 	Volume     volume.Config  `koanf:"volume"`
 	Swap       struct {
 		Addr string   `koanf:"addr" usage:"swap quote API"`
@@ -83,7 +85,7 @@ func defaults() *Config {
 	c := &Config{DataDir: ".mintlake", Source: []string{"none"}, Rooms: allRooms(), StopTimeout: 15 * time.Second}
 	c.API = api.DefaultConfig()
 	c.RateLimits = c.API.RateLimits
-	c.Volume = volume.DefaultConfig()
+	c.Swaps, c.Volume = swaps.DefaultConfig(), volume.DefaultConfig()
 	c.Swap.Addr = "127.0.0.1:8081"
 	c.RPC.Addr = "127.0.0.1:8899"
 	c.Stream.Addr, c.Stream.Publish = "127.0.0.1:10000", true
@@ -124,8 +126,10 @@ func (c *Config) validate() error {
 		}
 	}
 	problems = append(problems, c.validateAPI(bad)...)
-	if err := c.Volume.Validate(); err != nil {
-		problems = append(problems, err)
+	for _, room := range []interface{ Validate() error }{&c.Swaps, &c.Volume} {
+		if err := room.Validate(); err != nil {
+			problems = append(problems, err)
+		}
 	}
 	oneOf := func(key, value string, allowed ...string) {
 		if !slices.Contains(allowed, value) {

@@ -32,6 +32,7 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"missing_per_minute":     func(c *Config) { c.Enrich.MissingPerMinute = -1 },
 		"projector.bulk_lag":     func(c *Config) { c.Projector.BulkLag = 0 },
 		"projector.fold_every":   func(c *Config) { c.Projector.FoldEvery = 0 },
+		"swaps.signature_days":   func(c *Config) { c.Swaps.SignatureDays = -1 },
 		"rooms":                  func(c *Config) { c.Rooms = []string{"kitchen"} },
 		"stop_timeout":           func(c *Config) { c.StopTimeout = 0 },
 		"reread_quiet":           func(c *Config) { c.Enrich.RereadQuiet = 0 },

@@ -40,7 +40,7 @@ func (s *system) startProjector(ctx context.Context) error {
 		return err
 	}
 	s.lifecycle.start("projector", closing(consumer, room.Run))
-	if err := s.startSwapProjector(conn); err != nil {
+	if err := s.startSwapProjector(ctx, conn); err != nil {
 		return err
 	}
 	return s.startDocuments(conn)

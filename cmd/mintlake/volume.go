@@ -12,13 +12,17 @@ import (
 )
 
 // startSwapProjector writes swaps and pools into ClickHouse, beside the projector of token events.
-func (s *system) startSwapProjector(conn driver.Conn) error {
+func (s *system) startSwapProjector(ctx context.Context, conn driver.Conn) error {
+	store := swaps.NewClickHouse(conn, schema.Database)
+	if err := store.KeepSignatures(ctx, s.cfg.Swaps.SignatureDays, s.cfg.ClickHouse.Cluster); err != nil {
+		return err //nolint:wrapcheck // it says what
+	}
 	consumer, err := s.groupConsumer(schemas.GroupSwaps, swaps.Topics())
 	if err != nil {
 		return err
 	}
 	room, err := swaps.New(swaps.Deps{
-		Consumer: consumer, Producer: s.producer, Store: swaps.NewClickHouse(conn, schema.Database), Logger: s.logger, Registerer: s.registerer,
+		Consumer: consumer, Producer: s.producer, Store: store, Logger: s.logger, Registerer: s.registerer,
 	})
 	if err != nil {
 		return err

@@ -32,10 +32,13 @@ func columns(pairs ...string) []clickhouse.Column {
 func swapColumns() []clickhouse.Column {
 	const low = "LowCardinality(String)"
 	return columns("slot", "UInt64", "block_time", "DateTime('UTC')", "transaction_index", "Int32", "instruction_index", "UInt16",
-		"inner_instruction_index", "Int16", "batch_index", "Int16", "signature", "FixedString(64)", "venue", low, "program_id", low,
-		"pool", low, "mint_in", low, "mint_out", low, "amount_in", "UInt64", "amount_out", "UInt64", "decimals_in", "Nullable(UInt8)",
+		"inner_instruction_index", "Int16", "batch_index", "Int16", "signature_head", "FixedString(12)", "signature_rest", "FixedString(52)", "venue", low,
+		"program_id", low, "pool", "String", "mint_a", "String", "mint_b", "String", "in_is_a", "Bool", "amount_in", "UInt64", "amount_out", "UInt64", "decimals_in", "Nullable(UInt8)",
 		"decimals_out", "Nullable(UInt8)", "trader", "String", "agreed", "UInt8", "disagreed", "UInt8", "aggregator", low, "instruction", low, "version", "UInt64")
 }
+
+// signatureHead is how many bytes of a signature tell transactions apart.
+const signatureHead = 12
 
 func (c *ClickHouse) insertSwaps(ctx context.Context, batch *Batch) error {
 	return c.insert(ctx, tableSwaps, swapColumns(), len(batch.Legs), func(add func(...any) error) error {
@@ -45,9 +48,15 @@ func (c *ClickHouse) insertSwaps(ctx context.Context, batch *Batch) error {
 			if place.transaction >= 0 {
 				version = versionKnown
 			}
+			signature := string(leg.GetSignature())
+			mintA, mintB := batch.key(leg.GetMintIn()), batch.key(leg.GetMintOut())
+			inIsA := mintA < mintB
+			if !inIsA {
+				mintA, mintB = mintB, mintA
+			}
 			if err := add(leg.GetPosition().GetSlot(), blockTime(leg.GetBlockTime()), place.transaction, place.outer, place.inner, place.batch,
-				string(leg.GetSignature()), leg.GetVenue(),
-				batch.key(leg.GetProgramId()), batch.key(leg.GetPool()), batch.key(leg.GetMintIn()), batch.key(leg.GetMintOut()),
+				signature[:signatureHead], signature[signatureHead:], leg.GetVenue(),
+				batch.key(leg.GetProgramId()), batch.key(leg.GetPool()), mintA, mintB, inIsA,
 				leg.GetAmountIn(), leg.GetAmountOut(), higher(nil, leg.DecimalsIn), higher(nil, leg.DecimalsOut), batch.key(leg.GetTrader()),
 				uint8(leg.GetAgreed()), uint8(leg.GetDisagreed()), leg.GetAggregator(), leg.GetInstruction(), version); err != nil {
 				return err

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/mr-tron/base58"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/schemas"
@@ -40,24 +42,55 @@ func (c *ClickHouse) Check(ctx context.Context) error {
 	return nil
 }
 
+// KeepSignatures sets for how many days signatures are kept, 0: for ever; it changes the table only where that differs. cluster is as in
+// clickhouse.Options. A change reaches what is stored with the merges to come.
+func (c *ClickHouse) KeepSignatures(ctx context.Context, days int, cluster string) error {
+	var table string
+	if err := c.conn.QueryRow(ctx, "SELECT create_table_query FROM system.tables WHERE database = ? AND name = ?", c.database, tableSwaps).Scan(&table); err != nil {
+		return fmt.Errorf("swaps: read how long signatures are kept: %w", err)
+	}
+	const ttl = " TTL stored_on + toIntervalDay("
+	wanted := ttl + strconv.Itoa(days) + ")"
+	if days == 0 && !strings.Contains(table, ttl) || days > 0 && strings.Contains(table, wanted) {
+		return nil
+	}
+	if days == 0 {
+		wanted = " REMOVE TTL"
+	}
+	onCluster := ""
+	if cluster != "" {
+		onCluster = " ON CLUSTER '" + cluster + "'"
+	}
+	if err := c.conn.Exec(ctx, "ALTER TABLE "+c.database+"."+tableSwaps+onCluster+" MODIFY COLUMN signature_rest"+wanted); err != nil {
+		return fmt.Errorf("swaps: change how long signatures are kept: %w", err)
+	}
+	return nil
+}
+
 // Retryable says whether the server may take the same batch later.
 func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err) }
 
-// Insert makes the batch durable. The book of minutes comes last: whoever finds a minute in it finds its legs too, and a kill before it
-// leaves the offsets uncommitted, so the batch comes again.
+// Insert makes the batch durable, its tables side by side: each insert waits for the disk. The book of minutes comes last: whoever finds a
+// minute in it finds its legs too, and a kill before it leaves the offsets uncommitted, so the batch comes again.
 func (c *ClickHouse) Insert(ctx context.Context, batch *Batch) error {
-	for _, part := range []struct {
-		table  string
-		insert func(context.Context, *Batch) error
-	}{
-		{tableSwaps, c.insertSwaps}, {tableRoutes, c.insertRoutes}, {tablePools, c.insertPools}, {tablePoolReserves, c.insertPoolReserves}, {tableLastTrades, c.insertLastTrades},
-		{tableSwapMinutes, c.insertSwapMinutes},
+	tables, beside := errgroup.WithContext(ctx)
+	for _, insert := range []func(context.Context, *Batch) error{
+		c.insertLegsAndRoutes, c.insertPools, c.insertPoolReserves, c.insertLastTrades,
 	} {
-		if err := part.insert(ctx, batch); err != nil {
-			return fmt.Errorf("insert %s: %w", part.table, err)
-		}
+		tables.Go(func() error { return insert(beside, batch) })
 	}
-	return nil
+	if err := tables.Wait(); err != nil {
+		return err //nolint:wrapcheck // insert names the table
+	}
+	return c.insertSwapMinutes(ctx, batch)
+}
+
+// insertLegsAndRoutes inserts both one after the other: they fill the batch's texts of keys.
+func (c *ClickHouse) insertLegsAndRoutes(ctx context.Context, batch *Batch) error {
+	if err := c.insertSwaps(ctx, batch); err != nil {
+		return err
+	}
+	return c.insertRoutes(ctx, batch)
 }
 
 // insert sends rows as one block.
@@ -71,14 +104,14 @@ func (c *ClickHouse) insert(ctx context.Context, table string, columns []clickho
 	}
 	batch, err := c.conn.PrepareBatch(ctx, fmt.Sprintf("INSERT INTO %s.%s (%s)", c.database, table, strings.Join(names, ", ")))
 	if err != nil {
-		return fmt.Errorf("prepare: %w", err)
+		return fmt.Errorf("insert %s: prepare: %w", table, err)
 	}
 	defer batch.Abort() //nolint:errcheck // after Send it has nothing to do
 	if err := fill(batch.Append); err != nil {
-		return fmt.Errorf("append row: %w", err)
+		return fmt.Errorf("insert %s: append row: %w", table, err)
 	}
 	if err := batch.Send(); err != nil {
-		return fmt.Errorf("send: %w", err)
+		return fmt.Errorf("insert %s: send: %w", table, err)
 	}
 	return nil
 }

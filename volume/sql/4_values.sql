@@ -17,7 +17,7 @@ FROM
         if(isNull(in_usd) AND isNull(out_usd), NULL, toDecimal64(round(least(ifNull(value, 0), 1e11), 6), 6)) AS new_value
     FROM
     (
-        SELECT {columns}, usd_value AS old_value, version AS old_version, toStartOfMinute(block_time) AS minute
+        SELECT {columns}, mint_in, mint_out, usd_value AS old_value, version AS old_version, toStartOfMinute(block_time) AS minute
         FROM {database}.swaps_raw FINAL
         WHERE {legs}
     ) AS legs

@@ -16,21 +16,21 @@ SELECT
 FROM
 (
     SELECT
-        minute, mint, signature, trader,
+        minute, mint, signature_head, trader,
         sum(value) AS usd, sum(if(sold, value, -value)) AS net_usd,
         count() AS legs, max(block_time) AS last, countIf(isNull(usd_value)) AS legs_unpriced,
         groupArrayIf((position, toFloat64(value) * exp10(assumeNotNull(decimals)) / toFloat64(amount)), value >= 0.01 AND amount > 0 AND isNotNull(decimals)) AS prices
     FROM
     (
         SELECT
-            toStartOfMinute(block_time) AS minute, signature, trader, position, usd_value, block_time,
+            toStartOfMinute(block_time) AS minute, signature_head, trader, position, usd_value, block_time,
             toDecimal128(ifNull(usd_value, 0), 6) AS value,
             arrayJoin([(toString(mint_in), amount_in, decimals_in, true), (toString(mint_out), amount_out, decimals_out, false)]) AS side,
             side.1 AS mint, side.2 AS amount, side.3 AS decimals, side.4 AS sold
         FROM {database}.swaps_raw FINAL
         WHERE {legs}
     )
-    GROUP BY minute, mint, signature, trader
+    GROUP BY minute, mint, signature_head, trader
 )
 GROUP BY minute, mint
 )

@@ -18,14 +18,14 @@ FROM
     FROM
     (
         SELECT
-            max(block_time) AS time, signature, trader,
+            max(block_time) AS time, signature_head, trader,
             arrayJoin([(toString(mint_in), 1), (toString(mint_out), -1)]) AS side, side.1 AS mint,
             sum(toDecimal128(ifNull(usd_value, 0), 6)) AS value, sum(toDecimal128(ifNull(usd_value, 0), 6) * side.2) AS net_usd,
             count() AS n, countIf(isNull(usd_value)) AS n_unpriced
         FROM {database}.swaps_raw FINAL
         WHERE block_time > toDateTime({until}, 'UTC') - INTERVAL 24 HOUR
             AND block_time < toStartOfMinute(toDateTime({until}, 'UTC') - INTERVAL 24 HOUR) + INTERVAL 1 MINUTE
-        GROUP BY signature, trader, side
+        GROUP BY signature_head, trader, side
     )
     GROUP BY mint
 ) AS minutes

@@ -1,8 +1,9 @@
 -- Every leg that traded on a pool, in the order of the chain: the legs of a transaction lie together, so its signature and its trader cost their
--- bytes once. The signature is stored raw, and position is computed: schemas.PositionOf in SQL. Keys come back far behind their last use, so
--- their columns compress in blocks of up to 4 MiB instead of 1. A repeated leg falls together with its first copy by the sorting key. Of two
--- copies the higher version holds: bit 63 says that the place of the transaction is known, the rest counts the valuations that changed
--- usd_value (0: as delivered).
+-- bytes once. The signature is stored raw and in two: its first 12 bytes tell transactions apart and stay, the other 52 go after a time
+-- (docs/decisions/0011-bytes-of-a-leg.md). Position is computed: schemas.PositionOf in SQL. Keys come back far behind their last use, so
+-- their columns compress in blocks of 16 MiB, at a level that still finds them there. A repeated leg falls together with its first copy by the
+-- sorting key. Of two copies the higher version holds: bit 63 says that the place of the transaction is known, the rest counts the valuations
+-- that changed usd_value (0: as delivered).
 CREATE TABLE IF NOT EXISTS {{.Database}}.swaps_raw {{onCluster}}
 (
     slot                    UInt64                             COMMENT 'Slot of the block' CODEC(Delta, ZSTD(3)),
@@ -11,36 +12,43 @@ CREATE TABLE IF NOT EXISTS {{.Database}}.swaps_raw {{onCluster}}
     instruction_index       UInt16                             COMMENT 'Outer instruction, from 0' CODEC(ZSTD(3)),
     inner_instruction_index Int16                              COMMENT 'Place in the outer instruction''s flat inner list, from 0; -1 for the outer one itself' CODEC(ZSTD(3)),
     batch_index             Int16                              COMMENT 'Tells the legs of one instruction apart, from 0; -1 when it makes one' CODEC(ZSTD(3)),
-    signature               FixedString(64)                    COMMENT 'First signature of the transaction, its 64 bytes as they are' CODEC(ZSTD(1)),
+    signature_head          FixedString(12)                    COMMENT 'First 12 bytes of the first signature of the transaction: tells transactions apart' CODEC(ZSTD(1)),
+    signature_rest          FixedString(52)                    COMMENT 'The other 52; zeros when they were kept long enough' CODEC(ZSTD(1)) TTL stored_on + toIntervalDay(30),
     venue                   LowCardinality(String)             COMMENT 'raydium_amm_v4, orca_whirlpool …: docs/swaps.md has the list' CODEC(ZSTD(3)),
     program_id              LowCardinality(String)             COMMENT 'Program of the venue, base58' CODEC(ZSTD(3)),
-    pool                    LowCardinality(String)             COMMENT 'Pool account, base58' CODEC(ZSTD(3, 22)) SETTINGS (min_compress_block_size = 2097152, max_compress_block_size = 4194304),
-    mint_in                 LowCardinality(String)             COMMENT 'Mint that the pool received, base58' CODEC(ZSTD(3, 22)) SETTINGS (min_compress_block_size = 2097152, max_compress_block_size = 4194304),
-    mint_out                LowCardinality(String)             COMMENT 'Mint that the pool gave, base58' CODEC(ZSTD(3, 22)) SETTINGS (min_compress_block_size = 2097152, max_compress_block_size = 4194304),
+    pool                    String                             COMMENT 'Pool account, base58' CODEC(ZSTD(9, 24)) SETTINGS (min_compress_block_size = 16777216, max_compress_block_size = 16777216),
+    mint_a                  String                             COMMENT 'The mint that sorts first as text, base58' CODEC(ZSTD(9, 24)) SETTINGS (min_compress_block_size = 16777216, max_compress_block_size = 16777216),
+    mint_b                  String                             COMMENT 'The other mint, base58' CODEC(ZSTD(9, 24)) SETTINGS (min_compress_block_size = 16777216, max_compress_block_size = 16777216),
+    in_is_a                 Bool                               COMMENT 'Whether the pool received mint_a and gave mint_b' CODEC(ZSTD(3)),
+    mint_in                 String ALIAS if(in_is_a, mint_a, mint_b) COMMENT 'Mint that the pool received, base58',
+    mint_out                String ALIAS if(in_is_a, mint_b, mint_a) COMMENT 'Mint that the pool gave, base58',
     amount_in               UInt64                             COMMENT 'Raw amount that reached the pool''s vault, net of a Token-2022 fee' CODEC(T64, ZSTD(3)),
     amount_out              UInt64                             COMMENT 'Raw amount that left the pool''s vault, fees included' CODEC(T64, ZSTD(3)),
     decimals_in             Nullable(UInt8)                    COMMENT 'Decimal places of mint_in, where the transaction says' CODEC(ZSTD(3)),
     decimals_out            Nullable(UInt8)                    COMMENT 'Decimal places of mint_out, where the transaction says' CODEC(ZSTD(3)),
-    trader                  String                             COMMENT 'Wallet that trades, base58' CODEC(ZSTD(3, 22)) SETTINGS (min_compress_block_size = 2097152, max_compress_block_size = 4194304),
+    trader                  String                             COMMENT 'Wallet that trades, base58' CODEC(ZSTD(9, 24)) SETTINGS (min_compress_block_size = 16777216, max_compress_block_size = 16777216),
     usd_value               Nullable(Decimal(18, 6))           COMMENT 'US dollars at the time of the block: docs/volume.md; null when no side has a price' CODEC(T64, ZSTD(3)),
     agreed                  UInt8                              COMMENT 'Sources that state these amounts: 1 transfers, 2 event, 4 log, 8 balances' CODEC(ZSTD(3)),
     disagreed               UInt8                              COMMENT 'Sources that state others, same bits' CODEC(ZSTD(3)),
     aggregator              LowCardinality(String)             COMMENT 'Aggregator that the leg was a part of; empty for none known' CODEC(ZSTD(3)),
     instruction             LowCardinality(String)             COMMENT 'The instruction''s published name' CODEC(ZSTD(3)),
     version                 UInt64                             COMMENT 'Decides between copies' CODEC(ZSTD(3)),
+    stored_on               Date DEFAULT today()               COMMENT 'Day of this copy''s insertion, UTC: how long the signature is kept counts from it' CODEC(ZSTD(3)),
     position                UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(slot), 64), toUInt128(bitOr(bitOr(bitOr(
-        bitShiftLeft(if(transaction_index < 0, bitShiftRight(reinterpretAsUInt64(reverse(substring(signature, 1, 8))), 41), bitOr(toUInt64(8388608), least(toUInt64(transaction_index), toUInt64(8388607)))), 40),
+        bitShiftLeft(if(transaction_index < 0, bitShiftRight(reinterpretAsUInt64(reverse(substring(signature_head, 1, 8))), 41), bitOr(toUInt64(8388608), least(toUInt64(transaction_index), toUInt64(8388607)))), 40),
         bitShiftLeft(least(toUInt64(instruction_index), toUInt64(4095)), 28)),
         bitShiftLeft(least(toUInt64(inner_instruction_index + 1), toUInt64(16383)), 14)),
         least(toUInt64(batch_index + 1), toUInt64(16383))))) COMMENT 'The place on the chain as one number: orders all events',
     INDEX time_index block_time TYPE minmax GRANULARITY 1,
     INDEX pool_index pool TYPE bloom_filter(0.01) GRANULARITY 2,
-    INDEX mint_in_index mint_in TYPE bloom_filter(0.01) GRANULARITY 2,
-    INDEX mint_out_index mint_out TYPE bloom_filter(0.01) GRANULARITY 2
+    INDEX mint_in_index if(in_is_a, mint_a, mint_b) TYPE bloom_filter(0.01) GRANULARITY 2,
+    INDEX mint_out_index if(in_is_a, mint_b, mint_a) TYPE bloom_filter(0.01) GRANULARITY 2,
+    INDEX trader_index trader TYPE bloom_filter(0.05) GRANULARITY 8
 )
 ENGINE = {{engine "ReplacingMergeTree" "version"}}
 PARTITION BY intDiv(slot, 1000000)
-ORDER BY (slot, signature, instruction_index, inner_instruction_index, batch_index)
+ORDER BY (slot, signature_head, instruction_index, inner_instruction_index, batch_index)
+SETTINGS merge_with_ttl_timeout = 86400
 COMMENT 'Swap legs as delivered and as valued, copies included until merges remove them: read swaps';
 
 CREATE OR REPLACE VIEW {{.Database}}.swaps {{onCluster}}
@@ -51,12 +59,12 @@ CREATE OR REPLACE VIEW {{.Database}}.swaps {{onCluster}}
     instruction_index       UInt16                             COMMENT 'Outer instruction, from 0',
     inner_instruction_index Int16                              COMMENT 'Place in the outer instruction''s flat inner list, from 0; -1 for the outer one itself',
     batch_index             Int16                              COMMENT 'Tells the legs of one instruction apart, from 0; -1 when it makes one',
-    signature               String                             COMMENT 'First signature of the transaction, base58',
+    signature               String                             COMMENT 'First signature of the transaction, base58; empty when it was kept long enough',
     venue                   LowCardinality(String)             COMMENT 'raydium_amm_v4, orca_whirlpool …: docs/swaps.md has the list',
     program_id              LowCardinality(String)             COMMENT 'Program of the venue, base58',
-    pool                    LowCardinality(String)             COMMENT 'Pool account, base58',
-    mint_in                 LowCardinality(String)             COMMENT 'Mint that the pool received, base58',
-    mint_out                LowCardinality(String)             COMMENT 'Mint that the pool gave, base58',
+    pool                    String                             COMMENT 'Pool account, base58',
+    mint_in                 String                             COMMENT 'Mint that the pool received, base58',
+    mint_out                String                             COMMENT 'Mint that the pool gave, base58',
     amount_in               UInt64                             COMMENT 'Raw amount that reached the pool''s vault, net of a Token-2022 fee',
     amount_out              UInt64                             COMMENT 'Raw amount that left the pool''s vault, fees included',
     decimals_in             Nullable(UInt8)                    COMMENT 'Decimal places of mint_in, where the transaction says',
@@ -70,7 +78,7 @@ CREATE OR REPLACE VIEW {{.Database}}.swaps {{onCluster}}
     position                UInt128                            COMMENT 'The place on the chain as one number: orders all events'
 )
 AS SELECT slot, if(toUnixTimestamp(block_time) = 0, NULL, block_time) AS block_time, transaction_index, instruction_index,
-    inner_instruction_index, batch_index, base58Encode(signature) AS signature, venue, program_id, pool, mint_in,
+    inner_instruction_index, batch_index, if(signature_rest = toFixedString('', 52), '', base58Encode(concat(signature_head, signature_rest))) AS signature, venue, program_id, pool, mint_in,
     mint_out, amount_in, amount_out, decimals_in,
     decimals_out, trader, usd_value, agreed, disagreed, aggregator, instruction, position
 FROM {{.Database}}.swaps_raw FINAL;
