@@ -97,12 +97,10 @@ func (t *Tree) put(number, bucket uint32, leaf *Sum) {
 
 // digests are some of a level, in a row and in one branch: those of a node that has a child, or is one that was put into.
 func (t *Tree) digests(level int, node, count uint32) []byte {
-	in, from := t.top, uint32(0)
-	below := level // levels of which digests lie before
+	in, from, below := t.top, node, level-middle // levels of which digests lie before
 	if level < middle {
-		in, from = t.branches[node>>(branchBits-fanBits*level)], node&(1<<(branchBits-fanBits*level)-1)
-	} else {
-		below, from = level-middle, node
+		bits := branchBits - fanBits*level // of the node's number within its branch
+		in, from, below = t.branches[node>>bits], node&(1<<bits-1), level
 	}
 	// A level has an eighth of the digests of the one below.
 	size := uint32(1 << branchBits)

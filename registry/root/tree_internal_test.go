@@ -12,7 +12,7 @@ import (
 )
 
 func TestSortSums(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same each time
+	random := rand.New(rand.NewPCG(1, 2))
 	for _, count := range []int{0, 1, 2, 3, 8, 63, 64, 65, 66, 500} {
 		sums := make([][]byte, count)
 		for i := range sums {
@@ -28,7 +28,7 @@ func TestSortSums(t *testing.T) {
 
 // TestFullBuckets: whoever crowds a bucket with tokens makes it slow, not wrong, and it does not matter in what order he did.
 func TestFullBuckets(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same each time
+	random := rand.New(rand.NewPCG(1, 2))
 	leaf := func(number int) *Sum {
 		digest := Sum(sha256.Sum256([]byte{byte(number), byte(number >> 8)}))
 		return &digest
@@ -63,7 +63,7 @@ func full(tokens int) (tree *Tree, taken int, where []uint32) {
 		taken += size
 		return make([]byte, size)
 	})
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same each time
+	random := rand.New(rand.NewPCG(1, 2))
 	where = make([]uint32, tokens)
 	for number := range where {
 		where[number] = random.Uint32N(buckets)
@@ -87,7 +87,7 @@ func BenchmarkSealOfMillions(b *testing.B) {
 	const changed = 20_000
 	tree, _, where := full(2_000_000)
 	tree.Sum()
-	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // the same each time
+	random := rand.New(rand.NewPCG(3, 4))
 	begin := cpu()
 	for b.Loop() {
 		for range changed {
