@@ -114,29 +114,3 @@ func (b *Batch) addSlot(record *kafka.Record) error {
 	b.Slots = append(b.Slots, slot)
 	return nil
 }
-
-func deadLetter(record *kafka.Record, reason error) kafka.Record {
-	letter := &eventspb.DeadLetter{
-		Source:    "projector",
-		Reason:    reason.Error(),
-		Topic:     record.Topic,
-		Partition: int32(record.Partition),
-		Offset:    record.Offset,
-		Key:       record.Key,
-		Value:     record.Value,
-	}
-	value, err := proto.Marshal(letter)
-	if err != nil { // the reason quotes bytes that are no UTF-8
-		letter.Reason = "record is no message of its topic"
-		value, _ = proto.Marshal(letter)
-	}
-	return kafka.Record{
-		Topic: schemas.TopicDeadLetters,
-		Key:   []byte(letter.GetSource()),
-		Value: value,
-		Headers: []kafka.Header{
-			{Key: schemas.HeaderType, Value: []byte("dead_letter")},
-			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
-		},
-	}
-}

@@ -14,11 +14,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/projector/delivery"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -69,17 +69,6 @@ func Topics() []string {
 	return []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
 }
 
-// Consumer is a member of the projector's group.
-type Consumer interface {
-	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
-	Commit(ctx context.Context, records []kafka.Record) error
-}
-
-// Producer writes dead letters.
-type Producer interface {
-	Produce(ctx context.Context, records ...kafka.Record) error
-}
-
 // Offsets knows where the log ends.
 type Offsets interface {
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
@@ -96,8 +85,8 @@ type Store interface {
 
 // Deps are a projector's collaborators.
 type Deps struct {
-	Consumer Consumer
-	Producer Producer
+	Consumer delivery.Consumer
+	Producer delivery.Producer
 	Store    Store
 	// Offsets may be nil: then every batch is folded as it comes, however long the log is.
 	Offsets    Offsets
@@ -163,7 +152,7 @@ func (p *Projector) projectAll(ctx context.Context) error {
 // project stores one batch and commits it, but for what waits to be folded. It outlives ctx by FlushTimeout, so that a stop loses no
 // finished work.
 func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
-	ctx, cancel := graceful(ctx, p.config.FlushTimeout)
+	ctx, cancel := delivery.Graceful(ctx, p.config.FlushTimeout)
 	defer cancel()
 	last := lastOf(records)
 	batch, late, now, err := p.read(ctx, records, p.lookAhead(ctx, records, last))
@@ -214,7 +203,7 @@ func (p *Projector) read(ctx context.Context, records []kafka.Record, behind map
 			p.metrics.deadLetters.Inc()
 			p.deps.Logger.Warn("record is no message of its topic: dead letter", "topic", records[i].Topic,
 				"partition", records[i].Partition, "offset", records[i].Offset, "err", err)
-			letters = append(letters, deadLetter(&records[i], err))
+			letters = append(letters, delivery.DeadLetter(&records[i], err))
 		}
 		if stated := batch.Statements[known:]; behind[kafka.TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}] {
 			late = appendMints(late, stated)
@@ -242,29 +231,8 @@ func lastOf(records []kafka.Record) map[kafka.TopicPartition]kafka.Record {
 
 // retry does it for as long as it takes while the store may recover.
 func (p *Projector) retry(ctx context.Context, do func(context.Context) error) error {
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := do(ctx)
-		if err != nil && !p.deps.Store.Retryable(err) {
-			return struct{}{}, backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(retryBackOff()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, wait time.Duration) {
+	return delivery.Retry(ctx, p.deps.Store.Retryable, func(err error, wait time.Duration) {
 		p.metrics.writeRetries.Inc()
 		p.deps.Logger.Warn("write failed, will be tried again", "err", err, "wait", wait)
-	}))
-	return err
-}
-
-func retryBackOff() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval = 50 * time.Millisecond
-	b.MaxInterval = 5 * time.Second
-	return b
-}
-
-// graceful returns a context that ends grace after ctx does.
-func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
-	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
-	return late, func() { stop(); cancel() }
+	}, do)
 }

@@ -107,29 +107,12 @@ func (c *ClickHouse) insert(ctx context.Context, table string, columns []clickho
 	if rows == 0 {
 		return nil
 	}
-	batch, err := c.conn.PrepareBatch(ctx, fmt.Sprintf("INSERT INTO %s.%s (%s)", c.database, table, columnList(columns)))
-	if err != nil {
-		return fmt.Errorf("prepare: %w", err)
-	}
-	defer batch.Abort() //nolint:errcheck // after Send it has nothing to do
-	for i := range rows {
-		if err := row(batch, i); err != nil {
-			return fmt.Errorf("append row: %w", err)
+	return clickhouse.Insert(ctx, c.conn, c.database+"."+table, clickhouse.Names(columns), func(batch driver.Batch) error {
+		for i := range rows {
+			if err := row(batch, i); err != nil {
+				return err
+			}
 		}
-	}
-	if err := batch.Send(); err != nil {
-		return fmt.Errorf("send: %w", err)
-	}
-	return nil
-}
-
-func columnList(columns []clickhouse.Column) string {
-	var list []byte
-	for i, column := range columns {
-		if i > 0 {
-			list = append(list, ", "...)
-		}
-		list = append(list, column.Name...)
-	}
-	return string(list)
+		return nil
+	})
 }

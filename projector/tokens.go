@@ -139,7 +139,7 @@ const rangeSample = 10_000
 func (c *ClickHouse) foldStatement(where string) string {
 	return strings.NewReplacer(
 		"{database}", c.database,
-		"{columns}", columnList(tokenColumns()),
+		"{columns}", strings.Join(clickhouse.Names(tokenColumns()), ", "),
 		"mint IN ({mints})", where,
 	).Replace(tokensSQL)
 }

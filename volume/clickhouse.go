@@ -167,19 +167,16 @@ func (c *ClickHouse) Minutes(ctx context.Context, from, to time.Time) ([]time.Ti
 
 // Done implements Store.
 func (c *ClickHouse) Done(ctx context.Context, minutes []Minute) error {
-	batch, err := c.conn.PrepareBatch(ctx, "INSERT INTO "+c.database+".swap_minutes_raw (minute, partition, touched, valued)")
-	if err != nil {
-		return err //nolint:wrapcheck // the caller wraps
-	}
-	defer batch.Abort() //nolint:errcheck // after Send it has nothing to do
-	for _, minute := range minutes {
-		for partition, offset := range minute.Touched {
-			if err := batch.Append(minute.Start, partition, offset, offset); err != nil {
-				return err //nolint:wrapcheck // the caller wraps
+	return clickhouse.Insert(ctx, c.conn, c.database+".swap_minutes_raw", []string{"minute", "partition", "touched", "valued"}, func(rows driver.Batch) error {
+		for _, minute := range minutes {
+			for partition, offset := range minute.Touched {
+				if err := rows.Append(minute.Start, partition, offset, offset); err != nil {
+					return err //nolint:wrapcheck // Insert wraps
+				}
 			}
 		}
-	}
-	return batch.Send() //nolint:wrapcheck // the caller wraps
+		return nil
+	})
 }
 
 // Retryable implements Store.

@@ -126,13 +126,9 @@ func compare(all []migration, done []appliedMigration, database string) error {
 }
 
 func record(ctx context.Context, conn driver.Conn, database string, m migration) error {
-	batch, err := conn.PrepareBatch(ctx, fmt.Sprintf("INSERT INTO %s.%s (version, name, checksum, applied_at)", database, MigrationsTable))
-	if err == nil {
-		err = batch.Append(m.version, m.name, m.checksum, time.Now().UTC())
-	}
-	if err == nil {
-		err = batch.Send()
-	}
+	err := Insert(ctx, conn, database+"."+MigrationsTable, []string{"version", "name", "checksum", "applied_at"}, func(rows driver.Batch) error {
+		return rows.Append(m.version, m.name, m.checksum, time.Now().UTC())
+	})
 	if err != nil {
 		return fmt.Errorf("record migration %s: %w", m.name, err)
 	}

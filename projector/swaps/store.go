@@ -98,20 +98,9 @@ func (c *ClickHouse) insert(ctx context.Context, table string, columns []clickho
 	if rows == 0 {
 		return nil
 	}
-	names := make([]string, len(columns))
-	for i, column := range columns {
-		names[i] = column.Name
-	}
-	batch, err := c.conn.PrepareBatch(ctx, fmt.Sprintf("INSERT INTO %s.%s (%s)", c.database, table, strings.Join(names, ", ")))
+	err := clickhouse.Insert(ctx, c.conn, c.database+"."+table, clickhouse.Names(columns), func(rows driver.Batch) error { return fill(rows.Append) })
 	if err != nil {
-		return fmt.Errorf("insert %s: prepare: %w", table, err)
-	}
-	defer batch.Abort() //nolint:errcheck // after Send it has nothing to do
-	if err := fill(batch.Append); err != nil {
-		return fmt.Errorf("insert %s: append row: %w", table, err)
-	}
-	if err := batch.Send(); err != nil {
-		return fmt.Errorf("insert %s: send: %w", table, err)
+		return fmt.Errorf("insert %s: %w", table, err)
 	}
 	return nil
 }

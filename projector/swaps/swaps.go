@@ -13,13 +13,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/projector/delivery"
 	"github.com/mintlake/mintlake/schemas"
-	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
 const (
@@ -34,17 +32,6 @@ const (
 // Topics are the topics that the projector's consumer reads.
 func Topics() []string { return []string{schemas.TopicSwaps, schemas.TopicPools} }
 
-// Consumer is a member of the group schemas.GroupSwaps.
-type Consumer interface {
-	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
-	Commit(ctx context.Context, records []kafka.Record) error
-}
-
-// Producer writes dead letters.
-type Producer interface {
-	Produce(ctx context.Context, records ...kafka.Record) error
-}
-
 // Store makes batches durable. Retryable says whether the same call may succeed later.
 type Store interface {
 	Insert(ctx context.Context, batch *Batch) error
@@ -53,8 +40,8 @@ type Store interface {
 
 // Deps are a projector's collaborators; all are required.
 type Deps struct {
-	Consumer   Consumer
-	Producer   Producer
+	Consumer   delivery.Consumer
+	Producer   delivery.Producer
 	Store      Store
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -101,9 +88,8 @@ func (p *Projector) Run(ctx context.Context) error {
 
 // project stores one batch and commits it. It outlives ctx by flushTimeout, so that a stop loses no finished work.
 func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
-	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	work, cancel := delivery.Graceful(ctx, flushTimeout)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(flushTimeout, cancel) })()
 	batch := NewBatch()
 	var letters []kafka.Record
 	for i := range records {
@@ -111,7 +97,7 @@ func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
 			p.metrics.deadLetters.Inc()
 			p.deps.Logger.Warn("record is no message of its topic: dead letter", "topic", records[i].Topic,
 				"partition", records[i].Partition, "offset", records[i].Offset, "err", err)
-			letters = append(letters, deadLetter(&records[i], err))
+			letters = append(letters, delivery.DeadLetter(&records[i], err))
 		}
 	}
 	if len(letters) > 0 {
@@ -132,36 +118,13 @@ func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
 
 // insert stores the batch, for as long as it takes while the store may recover.
 func (p *Projector) insert(ctx context.Context, batch *Batch) error {
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+	return delivery.Retry(ctx, p.deps.Store.Retryable, func(err error, wait time.Duration) {
+		p.deps.Logger.Warn("clickhouse refused swaps, trying again", "err", err, "wait", wait)
+	}, func(ctx context.Context) error {
 		err := p.deps.Store.Insert(ctx, batch)
-		if err != nil && !p.deps.Store.Retryable(err) {
-			err = backoff.Permanent(err)
-		}
 		if err != nil {
 			p.metrics.storeErrors.Inc()
 		}
-		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, wait time.Duration) {
-		p.deps.Logger.Warn("clickhouse refused swaps, trying again", "err", err, "wait", wait)
-	}))
-	return err //nolint:wrapcheck // the store names the table
-}
-
-func deadLetter(record *kafka.Record, reason error) kafka.Record {
-	letter := &eventspb.DeadLetter{
-		Source: "projector", Reason: reason.Error(), Topic: record.Topic, Partition: int32(record.Partition),
-		Offset: record.Offset, Key: record.Key, Value: record.Value,
-	}
-	value, err := proto.Marshal(letter)
-	if err != nil { // the reason quotes bytes that are no UTF-8
-		letter.Reason = "record is no message of its topic"
-		value, _ = proto.Marshal(letter)
-	}
-	return kafka.Record{
-		Topic: schemas.TopicDeadLetters, Key: []byte(letter.GetSource()), Value: value,
-		Headers: []kafka.Header{
-			{Key: schemas.HeaderType, Value: []byte("dead_letter")},
-			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
-		},
-	}
+		return err
+	})
 }

@@ -1,0 +1,35 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Insert sends the rows that fill appends as one block into columns of table, which is database.table. Errors keep the driver's: Retryable tells
+// what they mean.
+func Insert(ctx context.Context, conn driver.Conn, table string, columns []string, fill func(driver.Batch) error) error {
+	batch, err := conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+strings.Join(columns, ", ")+")")
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	defer batch.Abort() //nolint:errcheck // after Send it has nothing to do
+	if err := fill(batch); err != nil {
+		return fmt.Errorf("append row: %w", err)
+	}
+	if err := batch.Send(); err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	return nil
+}
+
+// Names returns the names of columns, in their order.
+func Names(columns []Column) []string {
+	names := make([]string, len(columns))
+	for i, column := range columns {
+		names[i] = column.Name
+	}
+	return names
+}

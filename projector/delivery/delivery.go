@@ -1,0 +1,84 @@
+// Package delivery is what the projectors of this room do around their tables: they read from a consumer group, give back what is no message,
+// repeat a write until the store takes it, and finish the batch in hand when they are stopped.
+//
+// In: records and a store's errors. Out: dead letters, and calls that are repeated. Guarantees: a call ends with success, with an error that
+// repeating cannot mend, or with its context.
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Consumer is a member of a projector's group.
+type Consumer interface {
+	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
+	Commit(ctx context.Context, records []kafka.Record) error
+}
+
+// Producer writes dead letters.
+type Producer interface {
+	Produce(ctx context.Context, records ...kafka.Record) error
+}
+
+// Pauses between two tries of a write: the first, and the longest.
+const (
+	firstPause   = 50 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// Retry calls do until it succeeds, ctx ends, or an error is not retryable; failed hears of every failure that is tried again, and of the pause
+// before that.
+func Retry(ctx context.Context, retryable func(error) bool, failed func(err error, pause time.Duration), do func(context.Context) error) error {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval = firstPause, longestPause
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := do(ctx)
+		if err != nil && !retryable(err) {
+			return struct{}{}, backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(0), backoff.WithNotify(failed))
+	return err //nolint:wrapcheck // it is do's own, which says what failed
+}
+
+// Graceful returns a context that ends grace after ctx does, so that a stop loses no finished work.
+func Graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return late, func() { stop(); cancel() }
+}
+
+// DeadLetter is the record that keeps one which is no message of its topic, with the reason.
+func DeadLetter(record *kafka.Record, reason error) kafka.Record {
+	letter := &eventspb.DeadLetter{
+		Source:    "projector",
+		Reason:    reason.Error(),
+		Topic:     record.Topic,
+		Partition: int32(record.Partition),
+		Offset:    record.Offset,
+		Key:       record.Key,
+		Value:     record.Value,
+	}
+	value, err := proto.Marshal(letter)
+	if err != nil { // the reason quotes bytes that are no UTF-8
+		letter.Reason = "record is no message of its topic"
+		value, _ = proto.Marshal(letter)
+	}
+	return kafka.Record{
+		Topic: schemas.TopicDeadLetters,
+		Key:   []byte(letter.GetSource()),
+		Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte("dead_letter")},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+		},
+	}
+}
