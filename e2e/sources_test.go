@@ -1,13 +1,14 @@
 package e2e
 
 import (
+	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/demo"
 	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 )
 
@@ -29,9 +30,8 @@ var writeDemoBlocks sync.Once
 func demoBlocks(t *testing.T) string {
 	t.Helper()
 	writeDemoBlocks.Do(func() {
-		const first = 400_000_000
-		_, err := demo.WriteBlocks(demoFolder, demo.Config{Seed: 7, TPS: 250, Tokens: 500, StartSlot: first}, first, first+demoSlots-1)
-		require.NoError(t, err)
+		out, err := exec.Command("go", "run", "../tools/demoblocks", "-dir", demoFolder, "-slots", strconv.Itoa(demoSlots)).CombinedOutput()
+		require.NoError(t, err, "%s", out)
 	})
 	return demoFolder
 }
