@@ -85,6 +85,7 @@ func fate(t *testing.T, program string, prefix []byte) string {
 
 // TestWhatNoInterfaceHasIsKept: every other first byte, and every other second byte behind a first one that has several, is a raw event.
 func TestWhatNoInterfaceHasIsKept(t *testing.T) {
+	decoder := decode.New(nil)
 	for _, program := range loadInterfaces(t) {
 		one, two := map[byte]bool{}, map[byte]map[byte]bool{}
 		for _, in := range program.Instructions {
@@ -110,7 +111,7 @@ func TestWhatNoInterfaceHasIsKept(t *testing.T) {
 				}
 				data := append([]byte{byte(first), byte(second)}, make([]byte, 300)...)
 				tx := invoke(t, program.Program, data, "a", "b", "c", "d", "e", "f", "g", "h")
-				events := decode.New(nil).Decode(tx, 1, 0)
+				events := decoder.Decode(tx, 1, 0)
 				require.Len(t, events, 1, "%s %x %x", program.Package, first, second)
 				require.NotNil(t, events[0].GetRaw(), "%s %x %x", program.Package, first, second)
 			}
