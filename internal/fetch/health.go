@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"errors"
+	"hash/maphash"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,6 +21,10 @@ const (
 	longestDown       = 5 * time.Minute
 	// trialTime is how long all but one request to a host that was down are put off, so that the one can find out how it is now.
 	trialTime = 5 * time.Second
+	// badURLs bounds the URLs that are remembered for failing where their host does not, the ones that failed last.
+	badURLs = 50_000
+	// othersFirst is how long a URL that is known to be bad leaves the trial of its host to others.
+	othersFirst = 10 * time.Second
 	// pauseWithoutRetryAfter follows a 429 that says nothing.
 	pauseWithoutRetryAfter = 5 * time.Second
 )
@@ -28,10 +33,16 @@ const (
 // host that failed to answer at all several times in a row is down, for longer each time; what it would be asked fails at once, so that a
 // dead host costs a thousand tokens no more than it costs five. After each wait one request tries whether it is up again: if all that waited
 // tried at once, their failures would count as so many outages, and a moment's would last for minutes.
+//
+// What fails may be the URL and not its host: one that hangs, say, where all others are served. A host that answers others clears itself of the
+// failures before. Their URLs are bad then: until they are answered they testify against their host no more, else the last that are left of a long
+// queue, all of them bad, would have it down.
 type health struct {
 	now   func() time.Time
+	seed  maphash.Seed
 	mu    sync.Mutex
 	hosts *lru.Cache[string, *hostHealth]
+	bad   *lru.Cache[uint64, struct{}] // hashes of URLs
 }
 
 type hostHealth struct {
@@ -41,15 +52,19 @@ type hostHealth struct {
 	paused   bool
 	trial    bool // one request is finding out whether the host is up again
 	last     Class
+	urls     []uint64 // hashes of those that failed, each at least once, the first maxFailedURLs
 }
+
+const maxFailedURLs = 64
 
 func newHealth(now func() time.Time) *health {
 	hosts, _ := lru.New[string, *hostHealth](healthHosts) // fails only for a size below 1
-	return &health{now: now, hosts: hosts}
+	bad, _ := lru.New[uint64, struct{}](badURLs)
+	return &health{now: now, seed: maphash.MakeSeed(), hosts: hosts, bad: bad}
 }
 
-// refuse is nil when the host may be asked.
-func (h *health) refuse(host string) *Error {
+// refuse is nil when the host may be asked for the URL.
+func (h *health) refuse(host, url string) *Error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	state, ok := h.hosts.Get(host)
@@ -58,6 +73,8 @@ func (h *health) refuse(host string) *Error {
 	}
 	left := state.until.Sub(h.now())
 	switch {
+	case left <= 0 && left > -othersFirst && state.failures >= failuresUntilDown && h.bad.Contains(maphash.String(h.seed, url)):
+		return state.down(left+othersFirst, h.now())
 	case left <= 0 && state.failures >= failuresUntilDown:
 		state.paused, state.trial, state.until = false, true, h.now().Add(trialTime)
 		return nil
@@ -66,17 +83,28 @@ func (h *health) refuse(host string) *Error {
 	case state.paused:
 		return &Error{Class: ClassHostPaused, RetryAfter: left, Err: errors.New("the host asked for time")}
 	default:
-		return &Error{Class: ClassHostDown, RetryAfter: left, DownFor: h.now().Sub(state.since), Err: errors.New("the host failed last with " + string(state.last))}
+		return state.down(left, h.now())
 	}
 }
 
-// report learns from an answer or a failure; nil is success.
-func (h *health) report(host string, failed *Error) {
+func (s *hostHealth) down(left time.Duration, now time.Time) *Error {
+	return &Error{Class: ClassHostDown, RetryAfter: left, DownFor: now.Sub(s.since), Err: errors.New("the host failed last with " + string(s.last))}
+}
+
+// report learns from an answer to the URL or a failure; nil is success.
+func (h *health) report(host, url string, failed *Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	state, known := h.hosts.Get(host)
 	pause := pauseOf(failed)
 	broken := failed != nil && unanswered(failed.Class)
+	hash := maphash.String(h.seed, url)
+	switch {
+	case !broken:
+		h.answered(state, hash)
+	case h.bad.Contains(hash):
+		return // its host has been seen to be up when it failed
+	}
 	switch {
 	case pause == 0 && !broken:
 		// An answer that was on its way when the host asked for time does not take that back.
@@ -96,11 +124,25 @@ func (h *health) report(host string, failed *Error) {
 		state.paused, state.until = true, later(state.until, h.now().Add(pause))
 		return
 	}
-	state.fail(h.now(), failed.Class)
+	state.fail(h.now(), failed.Class, hash)
+}
+
+// answered clears a host, nil if nothing is known of it, of the failures before: what failed were other URLs.
+func (h *health) answered(state *hostHealth, url uint64) {
+	if state != nil {
+		for _, failed := range state.urls {
+			h.bad.Add(failed, struct{}{})
+		}
+		state.urls = nil
+	}
+	h.bad.Remove(url)
 }
 
 // fail counts a failure to answer.
-func (s *hostHealth) fail(now time.Time, class Class) {
+func (s *hostHealth) fail(now time.Time, class Class, url uint64) {
+	if len(s.urls) < maxFailedURLs && !slices.Contains(s.urls, url) {
+		s.urls = append(s.urls, url)
+	}
 	if s.failures >= failuresUntilDown && !s.trial && s.until.After(now) {
 		return // began before the host was taken for down: the same outage
 	}

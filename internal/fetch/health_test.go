@@ -1,13 +1,17 @@
 package fetch
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-const hostUnderTest = "good.test:80"
+const (
+	hostUnderTest = "good.test:80"
+	goodURL       = "http://good.test/logo.png"
+)
 
 // down is a host that was just taken for down.
 func down(t *testing.T) (*health, *clock) {
@@ -15,10 +19,10 @@ func down(t *testing.T) (*health, *clock) {
 	clock := &clock{at: time.Unix(1e9, 0)}
 	h := newHealth(clock.now)
 	for range failuresUntilDown {
-		require.Nil(t, h.refuse(hostUnderTest))
-		h.report(hostUnderTest, &Error{Class: ClassTimeout})
+		require.Nil(t, h.refuse(hostUnderTest, goodURL))
+		h.report(hostUnderTest, goodURL, &Error{Class: ClassTimeout})
 	}
-	require.Equal(t, ClassHostDown, h.refuse(hostUnderTest).Class)
+	require.Equal(t, ClassHostDown, h.refuse(hostUnderTest, goodURL).Class)
 	return h, clock
 }
 
@@ -26,11 +30,11 @@ func down(t *testing.T) (*health, *clock) {
 func TestFailuresOfOneOutageCountOnce(t *testing.T) {
 	h, clock := down(t)
 	for range 20 {
-		h.report(hostUnderTest, &Error{Class: ClassConnection})
+		h.report(hostUnderTest, goodURL, &Error{Class: ClassConnection})
 	}
-	require.Equal(t, firstDown, h.refuse(hostUnderTest).RetryAfter)
+	require.Equal(t, firstDown, h.refuse(hostUnderTest, goodURL).RetryAfter)
 	clock.add(firstDown)
-	require.Nil(t, h.refuse(hostUnderTest))
+	require.Nil(t, h.refuse(hostUnderTest, goodURL))
 }
 
 // TestOneRequestTriesAHostThatWasDown: the others wait for what it finds, and its failure is one.
@@ -38,18 +42,18 @@ func TestOneRequestTriesAHostThatWasDown(t *testing.T) {
 	h, clock := down(t)
 	for _, wait := range []time.Duration{firstDown, 2 * firstDown, 4 * firstDown} {
 		clock.add(wait)
-		require.Nil(t, h.refuse(hostUnderTest), "the trial")
+		require.Nil(t, h.refuse(hostUnderTest, goodURL), "the trial")
 		for range 20 {
-			require.Equal(t, ClassHostDown, h.refuse(hostUnderTest).Class)
+			require.Equal(t, ClassHostDown, h.refuse(hostUnderTest, goodURL).Class)
 		}
-		h.report(hostUnderTest, &Error{Class: ClassConnection})
-		require.Equal(t, 2*wait, h.refuse(hostUnderTest).RetryAfter)
+		h.report(hostUnderTest, goodURL, &Error{Class: ClassConnection})
+		require.Equal(t, 2*wait, h.refuse(hostUnderTest, goodURL).RetryAfter)
 	}
 	clock.add(8 * firstDown)
-	require.Nil(t, h.refuse(hostUnderTest), "the trial")
-	h.report(hostUnderTest, nil)
+	require.Nil(t, h.refuse(hostUnderTest, goodURL), "the trial")
+	h.report(hostUnderTest, goodURL, nil)
 	for range 20 {
-		require.Nil(t, h.refuse(hostUnderTest), "it is up")
+		require.Nil(t, h.refuse(hostUnderTest, goodURL), "it is up")
 	}
 }
 
@@ -57,23 +61,59 @@ func TestOneRequestTriesAHostThatWasDown(t *testing.T) {
 func TestATrialThatNeverReportsIsFollowedByAnother(t *testing.T) {
 	h, clock := down(t)
 	clock.add(firstDown)
-	require.Nil(t, h.refuse(hostUnderTest))
-	require.NotNil(t, h.refuse(hostUnderTest))
+	require.Nil(t, h.refuse(hostUnderTest, goodURL))
+	require.NotNil(t, h.refuse(hostUnderTest, goodURL))
 	clock.add(trialTime)
-	require.Nil(t, h.refuse(hostUnderTest))
+	require.Nil(t, h.refuse(hostUnderTest, goodURL))
 }
 
 // TestAHostThatAsksForTimeIsUp: the answer ends an outage, and the time that it asks for holds.
 func TestAHostThatAsksForTimeIsUp(t *testing.T) {
 	h, clock := down(t)
 	clock.add(firstDown)
-	require.Nil(t, h.refuse(hostUnderTest))
-	h.report(hostUnderTest, &Error{Class: ClassHTTPStatus, Status: 429, RetryAfter: 2 * time.Second})
-	refused := h.refuse(hostUnderTest)
+	require.Nil(t, h.refuse(hostUnderTest, goodURL))
+	h.report(hostUnderTest, goodURL, &Error{Class: ClassHTTPStatus, Status: 429, RetryAfter: 2 * time.Second})
+	refused := h.refuse(hostUnderTest, goodURL)
 	require.Equal(t, ClassHostPaused, refused.Class)
 	require.Equal(t, 2*time.Second, refused.RetryAfter)
 	clock.add(2 * time.Second)
 	for range 20 {
-		require.Nil(t, h.refuse(hostUnderTest))
+		require.Nil(t, h.refuse(hostUnderTest, goodURL))
 	}
+}
+
+// TestBadURLsDoNotTestifyAgainstTheirHost: URLs that failed where others were answered are left at the end of a long queue. They fail in a row, and the
+// host is up.
+func TestBadURLsDoNotTestifyAgainstTheirHost(t *testing.T) {
+	clock := &clock{at: time.Unix(1e9, 0)}
+	h := newHealth(clock.now)
+	bad := func(i int) string { return fmt.Sprintf("http://good.test/hangs/%d", i) }
+	for i := range 100 {
+		h.report(hostUnderTest, bad(i), &Error{Class: ClassConnection})
+		h.report(hostUnderTest, goodURL, nil)
+	}
+	for i := range 100 {
+		require.Nil(t, h.refuse(hostUnderTest, bad(i)))
+		h.report(hostUnderTest, bad(i), &Error{Class: ClassConnection})
+	}
+	require.Nil(t, h.refuse(hostUnderTest, goodURL))
+
+	for i := range failuresUntilDown {
+		h.report(hostUnderTest, bad(1000+i), &Error{Class: ClassConnection})
+	}
+	require.Equal(t, ClassHostDown, h.refuse(hostUnderTest, goodURL).Class, "URLs of which nothing is known do testify")
+	clock.add(firstDown)
+	require.Equal(t, ClassHostDown, h.refuse(hostUnderTest, bad(1)).Class, "the trial is another's")
+	require.Nil(t, h.refuse(hostUnderTest, goodURL))
+	h.report(hostUnderTest, goodURL, &Error{Class: ClassTimeout})
+	clock.add(2*firstDown + othersFirst)
+	require.Nil(t, h.refuse(hostUnderTest, bad(1)), "nobody else came")
+	h.report(hostUnderTest, bad(1), nil)
+	require.Nil(t, h.refuse(hostUnderTest, goodURL), "it is up")
+}
+
+// TestADeadHostIsDownByOneURL: many tokens share one URL, and nothing of the host is ever answered.
+func TestADeadHostIsDownByOneURL(t *testing.T) {
+	h, _ := down(t)
+	require.Equal(t, ClassHostDown, h.refuse(hostUnderTest, "http://good.test/other.png").Class)
 }

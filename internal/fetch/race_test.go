@@ -44,7 +44,7 @@ func TestASlowGatewayIsOvertaken(t *testing.T) {
 	w.dns.answers["second.test"] = [][]netip.Addr{addrs("8.8.8.8")}
 	_, err := w.FetchJSON(context.Background(), "ipfs://"+cidV0)
 	require.NoError(t, err)
-	require.Nil(t, w.health.refuse("good.test:80"), "a loser of the race is not held to have failed")
+	require.Nil(t, w.health.refuse("good.test:80", "http://good.test/any"), "a loser of the race is not held to have failed")
 }
 
 func TestAPausedHostIsLeftAlone(t *testing.T) {
