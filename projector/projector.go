@@ -22,11 +22,14 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
+// longestBatchWait is how long a batch may wait where ClickHouse is slow.
+const longestBatchWait = time.Second
+
 // Config bounds the batches.
 type Config struct {
 	// BatchRecords is the most records of one batch. Default 10,000.
 	BatchRecords int
-	// BatchWait is how long a batch may wait for more after its first record. Default 100 ms.
+	// BatchWait is how long a batch may wait for more after its first record. Default 100 ms; longer where a batch takes long, up to a second.
 	BatchWait time.Duration
 	// BulkRecords is the most records of one batch while a partition is far behind. Default 20,000: some 120,000 facts, 200 MB while they
 	// are sent.
@@ -127,18 +130,20 @@ func (p *Projector) Run(ctx context.Context) error {
 }
 
 func (p *Projector) projectAll(ctx context.Context) error {
+	wait := p.config.BatchWait
 	for {
 		limit := p.config.BatchRecords
 		if p.backlog.pending() {
 			limit = p.config.BulkRecords
 		}
-		records, err := p.deps.Consumer.FetchBatch(ctx, limit, p.config.BatchWait)
+		records, err := p.deps.Consumer.FetchBatch(ctx, limit, wait)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("projector: fetch: %w", err)
 		}
+		started := time.Now()
 		if err := p.project(ctx, records); err != nil {
 			if ctx.Err() != nil {
 				p.deps.Logger.Info("projector stopped inside a batch: it is read again at the next start", "err", err)
@@ -146,7 +151,14 @@ func (p *Projector) projectAll(ctx context.Context) error {
 			}
 			return err
 		}
+		wait = p.config.waitAfter(time.Since(started))
 	}
+}
+
+// waitAfter is how long the next batch may gather when the last one took so long. Inserts and folds cost their time however few the records are, so a
+// machine that is busy with other things is left two thirds of its time, and gets larger parts to merge.
+func (c *Config) waitAfter(took time.Duration) time.Duration {
+	return max(c.BatchWait, min(2*took, longestBatchWait))
 }
 
 // project stores one batch and commits it, but for what waits to be folded. It outlives ctx by FlushTimeout, so that a stop loses no

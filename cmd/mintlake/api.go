@@ -1,9 +1,6 @@
 package main
 
 import (
-	"os"
-	"runtime/debug"
-
 	"github.com/mintlake/mintlake/api"
 )
 
@@ -27,16 +24,4 @@ func (c *Config) validateAPI(bad func(key string, value any, rule string)) []err
 		return []error{err}
 	}
 	return nil
-}
-
-// collectAt is by how many per cent the heap of a process with the token API may grow before it is collected, instead of Go's 100. The search
-// index is hundreds of megabytes that live for ever and are soon looked through, as there is hardly a pointer in them: so collecting
-// four times as often costs little, and waiting would double what the node takes.
-const collectAt = 25
-
-// boundHeap sets collectAt, unless the environment says otherwise.
-func boundHeap() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(collectAt)
-	}
 }

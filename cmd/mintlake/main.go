@@ -20,6 +20,7 @@ import (
 
 func main() {
 	chengine.MaybeRunChild()
+	heap.tend()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if err := rootCommand().ExecuteContext(ctx); err != nil {

@@ -125,7 +125,7 @@ func (s *system) startRereads() error {
 
 // startAPI serves the token API and the explorer.
 func (s *system) startAPI(ctx context.Context) error {
-	boundHeap()
+	heap.growBy(apiGrowth)
 	openClickHouse := func(ctx context.Context) (driver.Conn, error) { return s.openClickHouse(ctx) }
 	past := history.NewClickHouse(openClickHouse, schema.Database)
 	trade := market.NewClickHouse(openClickHouse, schema.Database)
