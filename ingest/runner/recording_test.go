@@ -2,16 +2,12 @@ package runner_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
 
-	"github.com/mr-tron/base58"
-	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/ingest/runner"
@@ -23,8 +19,7 @@ import (
 // mainnetRate is mainnet's rate of transactions that are no votes, per second.
 const mainnetRate = 1570
 
-// longRecording writes a recording of at least so many transactions: the recorded mainnet blocks without their votes (failed transactions and
-// those that touch no token stay), over and over under new slots, hashes and signatures, linked into one chain without a gap.
+// longRecording writes a recording of at least so many transactions: the recorded mainnet blocks without their votes, over and over.
 func longRecording(t testing.TB, path string, atLeast int) (blocks, transactions int) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -32,36 +27,9 @@ func longRecording(t testing.TB, path string, atLeast int) (blocks, transactions
 	defer f.Close()
 	out, err := file.NewRecorder(f)
 	require.NoError(t, err)
-	real := sourcetest.RealBlocks(t)
-	for i := range real {
-		kept := real[i].Transactions[:0]
-		for _, tx := range real[i].Transactions {
-			if !tx.IsVote {
-				kept = append(kept, tx)
-			}
-		}
-		real[i].Transactions = kept
-	}
-	const first = 400_000_000
-	for ; transactions < atLeast; blocks++ {
-		b := real[blocks%len(real)].SubscribeUpdateBlock
-		b.Slot, b.ParentSlot = first+uint64(blocks), first+uint64(blocks)-1
-		b.Blockhash, b.ParentBlockhash = hashText(b.Slot), hashText(b.ParentSlot)
-		for i, tx := range b.Transactions {
-			rename := sha256.Sum256(binary.BigEndian.AppendUint64([]byte{byte(i), byte(i >> 8)}, b.Slot))
-			copy(tx.Signature, rename[:])
-			copy(tx.Transaction.Signatures[0], rename[:])
-		}
-		transactions += len(b.Transactions)
-		require.NoError(t, out.Write(encode(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{Block: b}})))
-	}
+	blocks, transactions = sourcetest.LongChain(t, sourcetest.WithoutVotes(t), atLeast, out.Write)
 	require.NoError(t, out.Close())
 	return blocks, transactions
-}
-
-func hashText(slot uint64) string {
-	h := sha256.Sum256(binary.BigEndian.AppendUint64(nil, slot))
-	return base58.Encode(h[:])
 }
 
 // BenchmarkIngestRecording: a recording of over 500,000 transactions from disk to Kafka, on two cores that the broker, which syncs to disk, shares:

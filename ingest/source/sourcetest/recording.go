@@ -1,0 +1,112 @@
+package sourcetest
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/mr-tron/base58"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/testkit"
+)
+
+// firstSlot is where a long chain begins.
+const firstSlot = 400_000_000
+
+// LongChain writes blocks with at least so many transactions as Geyser updates: the given blocks over and over under new slots, hashes and
+// signatures, linked into one chain without a gap. It changes the blocks.
+func LongChain(t testing.TB, real []RealBlock, atLeast int, write func(update []byte) error) (blocks, transactions int) {
+	t.Helper()
+	for ; transactions < atLeast; blocks++ {
+		b := real[blocks%len(real)].SubscribeUpdateBlock
+		b.Slot, b.ParentSlot = firstSlot+uint64(blocks), firstSlot+uint64(blocks)-1
+		b.Blockhash, b.ParentBlockhash = hashText(b.Slot), hashText(b.ParentSlot)
+		for i, tx := range b.Transactions {
+			rename := sha256.Sum256(binary.BigEndian.AppendUint64([]byte{byte(i), byte(i >> 8)}, b.Slot))
+			copy(tx.Signature, rename[:])
+			copy(tx.Transaction.Signatures[0], rename[:])
+		}
+		transactions += len(b.Transactions)
+		update, err := proto.Marshal(&pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{Block: b}})
+		require.NoError(t, err)
+		require.NoError(t, write(update))
+	}
+	return blocks, transactions
+}
+
+func hashText(slot uint64) string {
+	h := sha256.Sum256(binary.BigEndian.AppendUint64(nil, slot))
+	return base58.Encode(h[:])
+}
+
+// WithoutVotes are the whole blocks of the shared recordings without their votes: failed transactions and those that touch no token stay.
+func WithoutVotes(t testing.TB) []RealBlock {
+	t.Helper()
+	real := RealBlocks(t)
+	for i := range real {
+		kept := real[i].Transactions[:0]
+		for _, tx := range real[i].Transactions {
+			if !tx.IsVote {
+				kept = append(kept, tx)
+			}
+		}
+		real[i].Transactions = kept
+	}
+	return real
+}
+
+// TransactionsPerLeg is how many transactions that are no votes mainnet has for each swap leg: 1,570 a second for 100 million legs a day.
+const TransactionsPerLeg = 1_570. * 86_400 / 100e6
+
+// DenseBlocks are the whole blocks of the shared recordings with as many legs as mainnet has today, a multiple of what it had when they were
+// recorded: all transactions in which the goldens see legs stay, and so many of the others, evenly, as TransactionsPerLeg asks for.
+func DenseBlocks(t testing.TB) []RealBlock {
+	t.Helper()
+	blocks := WithoutVotes(t)
+	for i := range blocks {
+		b := &blocks[i]
+		legs, sum := goldenLegs(t, b.Slot)
+		others := len(b.Transactions) - len(legs)
+		wanted := min(max(int(TransactionsPerLeg*float64(sum))-len(legs), 1), others)
+		kept, seen := b.Transactions[:0], 0
+		for _, tx := range b.Transactions {
+			if legs[base58.Encode(tx.Signature)] == 0 {
+				before := seen * wanted / others
+				if seen++; seen*wanted/others == before {
+					continue
+				}
+			}
+			kept = append(kept, tx)
+		}
+		b.Transactions = kept
+	}
+	return blocks
+}
+
+// goldenLegs are how many swap legs the goldens see in each transaction of a block that has any, by signature, and their sum.
+func goldenLegs(t testing.TB, slot uint64) (bySignature map[string]int, sum int) {
+	t.Helper()
+	var golden struct {
+		Transactions []struct {
+			Signature string            `json:"sig"`
+			Legs      []json.RawMessage `json:"swap_legs"`
+		} `json:"transactions"`
+	}
+	raw, err := os.ReadFile(testkit.Shared(t, fmt.Sprintf("data/golden/%d.json", slot)))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &golden))
+	bySignature = map[string]int{}
+	for _, tx := range golden.Transactions {
+		if len(tx.Legs) > 0 {
+			bySignature[tx.Signature] = len(tx.Legs)
+			sum += len(tx.Legs)
+		}
+	}
+	return bySignature, sum
+}
