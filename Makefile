@@ -6,7 +6,7 @@ BIN     := bin/mintlake
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 FUZZTIME ?= 10s
 # Tests whose minutes say nothing of the broker: make test has them.
-BROKER_BLIND := TestLogosOfManyMints|TestKillsOfABulkLoadChangeNothing|TestErrorsSayWhatWhereAndWhatToDo|TestSearchGoesOnWithoutBackends
+BROKER_BLIND := TestLogosOfManyMints|TestKillsOfABulkLoadChangeNothing|TestErrorsSayWhatWhereAndWhatToDo|TestSearchGoesOnWithoutBackends|TestVolumesOfRealBlocks|TestOneRootWhateverTheWay
 
 .DEFAULT_GOAL := help
 
