@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"context"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -10,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/schemas"
@@ -35,11 +38,28 @@ type lane struct {
 	took         float64
 }
 
+// corpus is a snapshot of so many tokens, all older than the history that is fed to a lane.
+type corpus int
+
+func (c corpus) Load(_ context.Context, each func(mint string, facts []registry.Fact)) error {
+	tokens := registrytest.NewCorpus(1, nil)
+	var facts []registry.Fact
+	for token := range tokens.Tokens(int(c)) {
+		token.FirstSeen -= (token.FirstSeen - 1_635_724_800_000) / 2 // nearer to the corpus's beginning
+		facts = tokens.AppendFacts(facts[:0], &token)
+		each(token.Mint, facts)
+	}
+	return nil
+}
+
 // newLane seals the root as a node's status does: at every so many slots, asking for it each time. With seal 0 no root is kept.
-func newLane(b *testing.B, seal uint64) *lane {
+func newLane(b *testing.B, seal uint64, tokens int) *lane {
 	s := newStore(heard{}, nil)
 	if seal > 0 {
 		s.tracker = root.NewTracker(s.book, root.Config{Every: seal, State: s.appendState})
+	}
+	if tokens > 0 {
+		require.NoError(b, s.load(b.Context(), corpus(tokens)))
 	}
 	s.goLive()
 	s.makeBase(b.Context())
@@ -66,8 +86,8 @@ func (l *lane) feed(b *testing.B, records []kafka.Record, last bool) {
 // follow feeds records to a copy without a root and to one with, as their tails do, and returns the processor time of each record in
 // nanoseconds. Each batch goes to both, one right after the other, in turn the one and the other first: so both have the same machine,
 // however busy it is.
-func follow(b *testing.B, records []kafka.Record, size int, seal uint64) (without, with float64) {
-	lanes := []*lane{newLane(b, 0), newLane(b, seal)}
+func follow(b *testing.B, records []kafka.Record, size int, seal uint64, tokens int) (without, with float64) {
+	lanes := []*lane{newLane(b, 0, tokens), newLane(b, seal, tokens)}
 	peer, rooted := lanes[0], lanes[1]
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -84,8 +104,9 @@ func follow(b *testing.B, records []kafka.Record, size int, seal uint64) (withou
 
 // BenchmarkFoldWithRoot prints what keeping the root costs in per cent of the fold: decoding, folding, packing and making the tokens that change,
 // without Kafka and the search index, which would only make the root's share smaller. A batch of 50 is what a live node sees at a time, one
-// of 5,000 what it takes to catch up.
+// of 5,000 what it takes to catch up. MINTLAKE_BENCH_TOKENS says how many tokens are there before, 2,000,000 for instance; else none.
 func BenchmarkFoldWithRoot(b *testing.B) {
+	tokens, _ := strconv.Atoi(os.Getenv("MINTLAKE_BENCH_TOKENS"))
 	history := registrytest.History(300_000)
 	records := make([]kafka.Record, len(history))
 	for i := range history {
@@ -99,7 +120,7 @@ func BenchmarkFoldWithRoot(b *testing.B) {
 			b.Run(strconv.Itoa(batch)+"-records-a-batch/sealed-each-"+strconv.FormatUint(seal, 10)+"-slots", func(b *testing.B) {
 				var without, with float64
 				for b.Loop() {
-					peer, rooted := follow(b, records, batch, seal)
+					peer, rooted := follow(b, records, batch, seal, tokens)
 					without, with = without+peer, with+rooted
 				}
 				b.ReportMetric(without/float64(b.N), "fold-ns/record")
