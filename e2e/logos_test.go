@@ -27,7 +27,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// logoMints is how many mints the test has; MINTLAKE_TEST_LOGO_MINTS=100000 is the full run (MINTLAKE_TEST_LOGO_MINTS=100000 go test -timeout 150m -run TestLogosOfManyMints ./e2e).
+// logoMints is how many mints the test has; MINTLAKE_TEST_LOGO_MINTS=100000 is the full run (MINTLAKE_TEST_LOGO_MINTS=100000 go test -timeout 60m -run TestLogosOfManyMints ./e2e).
 func logoMints() int {
 	if n, err := strconv.Atoi(os.Getenv("MINTLAKE_TEST_LOGO_MINTS")); err == nil {
 		return n
