@@ -167,13 +167,13 @@ func TestImageOfAToken(t *testing.T) {
 	checked(log, 1, 1, &eventspb.Logo{Url: url, Status: eventspb.LogoStatus_LOGO_STATUS_OK}, body)
 	require.Contains(t, n.awaitStatus(mint, "ok").Header.Get("Cache-Control"), "stale-while-revalidate")
 
-	small := n.get("/img/" + mint + "?size=100&format=webp")
+	small := n.awaitPicture(mint + "?size=100&format=webp")
 	require.Equal(t, "image/webp", small.Header.Get("Content-Type"))
 	info, err := picture.Inspect(small.body, picture.Limits{})
 	require.NoError(t, err)
 	require.Equal(t, 128, info.Width, "the next of the sizes that there are")
 	require.NotEqual(t, first.Header.Get("ETag"), small.Header.Get("ETag"))
-	require.Equal(t, body, n.get("/img/"+mint+"?size=huge&format=exe").body, "what is no use is passed over")
+	require.Equal(t, body, n.awaitPicture(mint+"?size=huge&format=exe").body, "what is no use is passed over")
 
 	missing := n.get("/img/" + bare)
 	require.Equal(t, []string{"image/svg+xml", "missing"}, []string{missing.Header.Get("Content-Type"), missing.Header.Get("X-Logo-Status")})
@@ -184,7 +184,7 @@ func TestImageOfAToken(t *testing.T) {
 	n.stop()
 	g.set("/a.png", nil)
 	next := startNodeWith(t, log, g.supply(t)).awaitReady()
-	require.Equal(t, body, next.get("/img/"+mint).body)
+	require.Equal(t, body, next.awaitPicture(mint).body)
 	require.Equal(t, 1, g.count("/a.png"))
 }
 
