@@ -77,7 +77,8 @@ func TestInARealBrowser(t *testing.T) {
 	hostile := logo(log, 1, g.set("/x.svg", fmt.Appendf(nil, hostileSVG, evil.URL)))
 	picture := logo(log, 2, g.set("/a.png", checkered(64, 1)))
 	n := startNodeWith(t, log, g.supply(t)).awaitReady()
-	require.Contains(t, string(n.get("/img/"+hostile).body), "data-ran")
+	require.Contains(t, string(n.awaitPicture(hostile).body), "data-ran")
+	n.awaitPicture(picture)
 	base := "http://" + n.Addr() + "/img/"
 
 	// Without our headers the drawing does run: so the browser would show it if it did.

@@ -52,7 +52,7 @@ func run(t *testing.T, cfg Config, slots int) [32]byte {
 }
 
 func TestSameSeedSameBytes(t *testing.T) {
-	require.Equal(t, run(t, testConfig(), 24), run(t, testConfig(), 24))
+	require.Equal(t, run(t, testConfig(), 12), run(t, testConfig(), 12))
 	other := testConfig()
 	other.Seed = 8
 	require.NotEqual(t, run(t, testConfig(), 2), run(t, other, 2))
@@ -62,7 +62,7 @@ func TestSolanaGoDecodesEveryTransaction(t *testing.T) {
 	g, err := New(testConfig())
 	require.NoError(t, err)
 	count, failed, v0, lookups := 0, 0, 0, 0
-	for range 60 {
+	for range 30 {
 		s, _ := g.Next(nil)
 		if s.Block == nil {
 			continue
