@@ -56,6 +56,8 @@ type Line struct {
 	tip       uint64
 	base      uint64 // everything up to here was ingested before the line started
 	started   bool
+	first     uint64 // where a line that resumes nothing begins
+	before    uint64 // the parent of first
 	delivered map[place]link
 	bySlot    map[uint64]chain.Key // the last hash delivered of each slot
 	// jumped are slots that a delivered block's link passed over; contested are delivered blocks that others contradict.
@@ -132,6 +134,7 @@ func (l *Line) linked(b *chain.Block) bool {
 
 func (l *Line) deliver(steps []Step, b *chain.Block) []Step {
 	l.contest(b)
+	steps = l.begin(steps, b)
 	if l.cfg.Skips && b.Slot-*b.ParentSlot <= maxJump {
 		for s := max(*b.ParentSlot, l.base) + 1; s < b.Slot; s++ {
 			if _, ok := l.bySlot[s]; !ok {
@@ -144,6 +147,18 @@ func (l *Line) deliver(steps []Step, b *chain.Block) []Step {
 	l.tip, l.started = max(l.tip, b.Slot), true
 	l.forget()
 	return l.settle(append(steps, Step{Kind: Deliver, Block: b}))
+}
+
+// begin notes where the line begins. A late block may lie in front of that: then the line begins there, and what lies between is missing.
+func (l *Line) begin(steps []Step, b *chain.Block) []Step {
+	switch {
+	case l.started && b.Slot >= l.first:
+		return steps
+	case l.started && b.Slot < l.before && l.before-b.Slot <= maxJump:
+		steps = append(steps, Step{Kind: Gap, From: b.Slot + 1, To: l.before})
+	}
+	l.first, l.before = b.Slot, *b.ParentSlot
+	return steps
 }
 
 // drain delivers the waiting blocks whose parents have come, lowest slot first.

@@ -110,6 +110,25 @@ func TestMissingParentIsWaitedForAndThenAGap(t *testing.T) {
 	require.Equal(t, []uint64{c[2].Slot}, slots(steps, Deliver))
 }
 
+func TestALateBlockMayLieInFrontOfTheFirst(t *testing.T) {
+	c := sourcetest.NewChain(5000, 6)
+	l := New(Config{Skips: true}, 0)
+	_, _ = l.Add(block(c[4]), noon)
+	steps, _ := l.Add(block(c[3]), noon)
+	require.Empty(t, slots(steps, Gap), "the first one's parent")
+	steps, _ = l.Add(block(c[0]), noon)
+	require.Equal(t, Step{Kind: Gap, From: c[0].Slot + 1, To: c[2].Slot}, steps[0], "what lies between is missing")
+	require.Equal(t, []uint64{c[0].Slot}, slots(steps, Deliver))
+	for _, i := range []int{2, 1, 5} {
+		steps, _ = l.Add(block(c[i]), noon)
+		require.Empty(t, slots(steps, Gap), "told once")
+		require.Equal(t, []uint64{c[i].Slot}, slots(steps, Deliver))
+	}
+	resumed := New(Config{Skips: true}, c[4].Slot)
+	steps, _ = resumed.Add(block(c[0]), noon)
+	require.Empty(t, slots(steps, Gap), "the ledger knows")
+}
+
 func TestStartsBehindASkippedSlot(t *testing.T) {
 	c := sourcetest.NewChain(5000, 5) // after the third block a slot is skipped
 	require.Equal(t, c[2].Slot+2, c[3].Slot)
