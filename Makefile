@@ -73,7 +73,7 @@ bench-http: ## Measure an API node over HTTP, and what hostile clients do to oth
 
 .PHONY: bench-swaps
 bench-swaps: deps ## Store swap legs from blocks and by way of Kafka, value them, refresh the daily volumes of 100,000 mints; print legs a second and bytes a leg
-	$(GO) test -run '^$$' -bench '^BenchmarkSwapsFromBlocks' -benchtime 1x -timeout 30m ./e2e
+	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkSwapsFromBlocks' -benchtime 1x -timeout 30m ./e2e
 	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkSwap' -benchtime 1x -timeout 30m -v ./volume
 
 .PHONY: bench-img

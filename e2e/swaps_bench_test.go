@@ -41,7 +41,7 @@ func BenchmarkSwapsFromBlocks(b *testing.B) {
 				b.ReportMetric(float64(legs)/float64(transactions), "legs/tx")
 				b.ReportMetric(float64(legs)/took.Seconds(), "stored-legs/s")
 				b.ReportMetric(float64(transactions)/took.Seconds(), "tx/s")
-				b.ReportMetric(float64(legs)/took.Seconds()*86_400/100e6, "x-mainnet")
+				b.ReportMetric(float64(legs)/took.Seconds()/sourcetest.MainnetLegs, "x-mainnet")
 				b.ReportMetric(0, "ns/op")
 				require.Zero(b, up.stop(), up.log())
 			}

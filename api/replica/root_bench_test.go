@@ -45,7 +45,7 @@ func (c corpus) Load(_ context.Context, each func(mint string, facts []registry.
 	tokens := registrytest.NewCorpus(1, nil)
 	var facts []registry.Fact
 	for token := range tokens.Tokens(int(c)) {
-		token.FirstSeen -= (token.FirstSeen - 1_635_724_800_000) / 2 // nearer to the corpus's beginning
+		token.FirstSeen = 0 // at the corpus's first slot
 		facts = tokens.AppendFacts(facts[:0], &token)
 		each(token.Mint, facts)
 	}

@@ -16,9 +16,6 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 )
 
-// mainnetRate is mainnet's rate of transactions that are no votes, per second.
-const mainnetRate = 1570
-
 // longRecording writes a recording of at least so many transactions: the recorded mainnet blocks without their votes, over and over.
 func longRecording(t testing.TB, path string, atLeast int) (blocks, transactions int) {
 	t.Helper()
@@ -55,7 +52,7 @@ func BenchmarkIngestRecording(b *testing.B) {
 	b.ReportMetric(float64(info.Size())/1e6, "MB-on-disk")
 	b.ReportMetric(float64(memory.HeapSys)/1e6, "MB-heap")
 	b.ReportMetric(best, "non-vote-tx/s")
-	b.ReportMetric(best/mainnetRate, "x-mainnet")
+	b.ReportMetric(best/sourcetest.MainnetRate, "x-mainnet")
 }
 
 // ingestRecording returns transactions per second.

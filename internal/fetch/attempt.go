@@ -113,8 +113,8 @@ func (f *Fetcher) race(ctx context.Context, found *target, request *Request) (*R
 
 // try fetches one URL. Each of several gets less than the whole time.
 func (f *Fetcher) try(ctx context.Context, u *url.URL, found *target, request *Request) (*Response, *Error) {
-	host := hostPort(u)
-	if failed := f.health.refuse(host, u.String()); failed != nil {
+	host, url := hostPort(u), u.String()
+	if failed := f.health.refuse(host, url); failed != nil {
 		return nil, failed
 	}
 	bounded := ctx
@@ -125,7 +125,7 @@ func (f *Fetcher) try(ctx context.Context, u *url.URL, found *target, request *R
 	}
 	response, failed := f.get(bounded, u, found, request)
 	if failed == nil || !errors.Is(ctx.Err(), context.Canceled) { // a loser of the race says nothing about its host
-		f.health.report(host, u.String(), failed)
+		f.health.report(host, url, failed)
 	}
 	return response, failed
 }

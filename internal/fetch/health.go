@@ -73,9 +73,10 @@ func (h *health) refuse(host, url string) *Error {
 	}
 	left := state.until.Sub(h.now())
 	switch {
-	case left <= 0 && left > -othersFirst && state.failures >= failuresUntilDown && h.bad.Contains(maphash.String(h.seed, url)):
-		return state.down(left+othersFirst, h.now())
 	case left <= 0 && state.failures >= failuresUntilDown:
+		if left > -othersFirst && h.bad.Contains(maphash.String(h.seed, url)) {
+			return state.down(left+othersFirst, h.now())
+		}
 		state.paused, state.trial, state.until = false, true, h.now().Add(trialTime)
 		return nil
 	case left <= 0:

@@ -61,11 +61,14 @@ func WithoutVotes(t testing.TB) []RealBlock {
 	return real
 }
 
-// TransactionsPerLeg is how many transactions that are no votes mainnet has for each swap leg: 1,570 a second for 100 million legs a day.
-const TransactionsPerLeg = 1_570. * 86_400 / 100e6
+// What mainnet has, about: transactions that are no votes, and swap legs, both a second.
+const (
+	MainnetRate = 1_570.
+	MainnetLegs = 100e6 / 86_400
+)
 
 // DenseBlocks are the whole blocks of the shared recordings with as many legs as mainnet has today, a multiple of what it had when they were
-// recorded: all transactions in which the goldens see legs stay, and so many of the others, evenly, as TransactionsPerLeg asks for.
+// recorded: all transactions in which the goldens see legs stay, and so many of the others, evenly, as mainnet has to a leg.
 func DenseBlocks(t testing.TB) []RealBlock {
 	t.Helper()
 	blocks := WithoutVotes(t)
@@ -73,7 +76,7 @@ func DenseBlocks(t testing.TB) []RealBlock {
 		b := &blocks[i]
 		legs, sum := goldenLegs(t, b.Slot)
 		others := len(b.Transactions) - len(legs)
-		wanted := min(max(int(TransactionsPerLeg*float64(sum))-len(legs), 1), others)
+		wanted := min(max(int(MainnetRate/MainnetLegs*float64(sum))-len(legs), 1), others)
 		kept, seen := b.Transactions[:0], 0
 		for _, tx := range b.Transactions {
 			if legs[base58.Encode(tx.Signature)] == 0 {
