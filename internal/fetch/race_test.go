@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -45,6 +46,30 @@ func TestASlowGatewayIsOvertaken(t *testing.T) {
 	_, err := w.FetchJSON(context.Background(), "ipfs://"+cidV0)
 	require.NoError(t, err)
 	require.Nil(t, w.health.refuse("good.test:80", "http://good.test/any"), "a loser of the race is not held to have failed")
+}
+
+// TestAHostWithBadURLsIsAskedOn: those that hang up are asked again in a row, and what the host has is had all the same.
+func TestAHostWithBadURLsIsAskedOn(t *testing.T) {
+	w := newWeb(t, Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/good" {
+			jsonHandler(w, r)
+			return
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	bad := func(i int) string { return fmt.Sprint("http://good.test/", i) }
+	for i := range 2 * failuresUntilDown {
+		_, err := w.FetchJSON(context.Background(), bad(i))
+		require.Equal(t, ClassConnection, ClassOf(err))
+		_, err = w.FetchJSON(context.Background(), "http://good.test/good")
+		require.NoError(t, err)
+	}
+	for i := range 2 * failuresUntilDown {
+		_, err := w.FetchJSON(context.Background(), bad(i))
+		require.Equal(t, ClassConnection, ClassOf(err), "it is asked, %d in a row", i)
+	}
+	_, err := w.FetchJSON(context.Background(), "http://good.test/good")
+	require.NoError(t, err)
 }
 
 func TestAPausedHostIsLeftAlone(t *testing.T) {
