@@ -47,6 +47,8 @@ type gallery struct {
 	pages  map[string][]byte // nil: 404
 	counts map[string]int
 	hold   chan struct{} // not nil: answers wait for it
+	// shut ends the store that was supplied last, as the end of a process does: what it holds is on disk then.
+	shut func()
 }
 
 func newGallery(t testing.TB) *gallery {
@@ -96,7 +98,11 @@ func (g *gallery) supply(t testing.TB) func(*api.Deps) {
 		done := make(chan error, 1)
 		require.NoError(t, store.Open())
 		go func() { done <- store.Run(ctx) }()
-		t.Cleanup(func() { cancel(); <-done })
+		g.shut = sync.OnceFunc(func() {
+			cancel()
+			require.NoError(t, <-done)
+		})
+		t.Cleanup(g.shut)
 		loader, err := imageload.New(imageload.Config{}, imageload.Deps{Fetcher: fetcher, Store: store})
 		require.NoError(t, err)
 		deps.Images, deps.ImageStore = loader, store
@@ -182,6 +188,7 @@ func TestImageOfAToken(t *testing.T) {
 
 	// The next life of the node has it on disk.
 	n.stop()
+	g.shut()
 	g.set("/a.png", nil)
 	next := startNodeWith(t, log, g.supply(t)).awaitReady()
 	require.Equal(t, body, next.awaitPicture(mint).body)
