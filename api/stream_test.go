@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,9 +188,15 @@ func TestStreamGoesOnElsewhere(t *testing.T) {
 	second.stop()
 	third := startNode(t, log).awaitReady()
 	c = third.stream("?cursor=" + id + "&fields=symbol,mint")
-	e, more := c.next()
-	require.True(t, more)
-	require.Equal(t, `{"mint":"`+address(32)+`","symbol":"GONE"}`, e.data, "read from the topics, and nothing else")
+	var told []string
+	for gone := `{"mint":"` + address(32) + `","symbol":"GONE"}`; !slices.Contains(told, gone); {
+		e, more := c.next()
+		require.True(t, more)
+		told = append(told, e.data)
+	}
+	// What the id came with may be told twice: a place is noted between a change and the offset behind it, too.
+	again := `{"mint":"` + address(31) + `","symbol":"AWAY"}`
+	require.Empty(t, slices.DeleteFunc(told[:len(told)-1], func(row string) bool { return row == again }), "read from the topics, and nothing else")
 	require.NotEmpty(t, c.awaitID())
 	log.Message(schemas.TopicTokenEvents, a[0], apitest.Named(apitest.Mint(1), 60, "LIVE", "Live"), time.Now())
 	c.await("changed", "LIVE")
