@@ -10,8 +10,8 @@ import (
 	"github.com/mintlake/mintlake/registry/root"
 )
 
-// loadingChanges are gathered before they go to the index while loading: publishing has a cost per call, and every change holds a token.
-const loadingChanges = 16_384
+// loadingChanges are gathered before they go to the index and the listeners while loading. Every change holds a token.
+const loadingChanges = 4_096
 
 // store folds facts and publishes tokens. It keeps states only, packed; tokens are made of them when somebody asks. Folding is one
 // goroutine's at a time; lookups go on meanwhile and take no lock.
@@ -133,7 +133,11 @@ func (s *store) flush() {
 
 // show is called by one goroutine at a time.
 func (s *store) show(changes []search.Change) {
-	s.index.Apply(s.volumes.ranked(changes))
+	if ranked := s.volumes.ranked(changes); s.live {
+		s.index.Apply(ranked)
+	} else {
+		s.index.Fill(ranked)
+	}
 	for _, listener := range s.listeners {
 		listener.Apply(changes)
 	}
@@ -144,6 +148,7 @@ func (s *store) goLive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flush()
+	s.index.Filled()
 	s.live = true
 	s.tracker.Rebase()
 	s.wantBase()

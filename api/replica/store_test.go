@@ -26,6 +26,8 @@ func (h heard) Apply(changes []search.Change) {
 	}
 }
 
+func (h heard) Fill(changes []search.Change)      { h.Apply(changes) }
+func (h heard) Filled()                           {}
 func (h heard) Search(search.Query) search.Result { return search.Result{} }
 func (h heard) Len() int                          { return len(h) }
 

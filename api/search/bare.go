@@ -9,14 +9,22 @@ import (
 
 // marks are the texts of a view that match.
 type marks struct {
-	any [(maxTexts + 63) / 64]uint64
+	any []uint64
 	// edited are one edit away, which counts for symbols only.
-	edited [(maxTexts + 63) / 64]uint64
+	edited []uint64
 	// touched are the words of both that are not 0: most queries match few texts, and must not look at all.
-	touched [(maxTexts + 4095) / 4096]uint64
+	touched []uint64
 }
 
-func (m *marks) set(t uint16, f flag) {
+// fit makes room for so many texts. There are no marks.
+func (m *marks) fit(texts int) {
+	words := (texts + 63) / 64
+	if words > len(m.any) {
+		m.any, m.edited, m.touched = make([]uint64, words), make([]uint64, words), make([]uint64, (words+63)/64)
+	}
+}
+
+func (m *marks) set(t uint32, f flag) {
 	if f&flagAny != 0 {
 		m.add(int(t/64), 1<<(t%64))
 		return
@@ -51,11 +59,11 @@ func (m *marks) clear() {
 	for at := range m.words() {
 		m.any[at], m.edited[at] = 0, 0
 	}
-	clear(m.touched[:])
+	clear(m.touched)
 }
 
 // isWanted says that a token with these texts is counted.
-func (m *marks) isWanted(symbol, name uint16) bool {
+func (m *marks) isWanted(symbol, name uint32) bool {
 	return (m.any[symbol/64]|m.edited[symbol/64])>>(symbol%64)&1 != 0 || m.any[name/64]>>(name%64)&1 != 0
 }
 

@@ -10,15 +10,21 @@ type row struct {
 	id, attr     uint32
 	mint         mintKey
 	classic      bool
+	gone         bool // of what was gathered: it holds no token any more
 	key          uint64
 	seen         int64
 	symbol, name string // normalised
 	from         place  // where it is now; only of what merging moves
 }
 
-// builder makes one segment of rows that come in the order of their symbols.
+// builder makes one segment of rows that come in the order of their symbols. Columns are filled as they come: a large segment has many of them.
 type builder struct {
-	rows    []row
+	segment *segment
+	keys    []uint64
+	seen    []int64
+	classic []uint64 // bits
+	from    []place  // only of what merging moves
+
 	numbers map[string]uint32 // text to its provisional number
 	texts   []string
 	symText []uint32 // provisional, of the rows
@@ -27,16 +33,27 @@ type builder struct {
 
 func newBuilder(rows int) *builder {
 	return &builder{
-		rows: make([]row, 0, rows), numbers: make(map[string]uint32, rows), symText: make([]uint32, 0, rows), name: make([]uint32, 0, rows),
+		segment: &segment{ids: make([]uint32, 0, rows), attrs: make([]uint32, 0, rows), mints: make([]byte, 0, rows*mintKeyLength), shortest: maxMintLength},
+		keys:    make([]uint64, 0, rows), seen: make([]int64, 0, rows), classic: make([]uint64, (rows+63)/64),
+		numbers: make(map[string]uint32, rows), symText: make([]uint32, 0, rows), name: make([]uint32, 0, rows),
 	}
 }
 
 // add is false when the segment is full and the row must go to the next.
 func (b *builder) add(r *row) bool {
-	if len(b.rows) == maxSlots || len(b.texts)+2 > maxTexts {
+	s, slot := b.segment, len(b.keys)
+	if slot == cap(b.keys) {
 		return false
 	}
-	b.rows = append(b.rows, *r)
+	s.ids, s.attrs, s.mints = append(s.ids, r.id), append(s.attrs, r.attr), append(s.mints, r.mint[:]...)
+	s.shortest = min(s.shortest, r.mint.length())
+	b.keys, b.seen = append(b.keys, r.key), append(b.seen, r.seen)
+	if r.classic {
+		b.classic[slot/64] |= 1 << (slot % 64)
+	}
+	if r.from.serial != 0 {
+		b.from = append(b.from, r.from)
+	}
 	b.symText = append(b.symText, b.number(r.symbol))
 	b.name = append(b.name, b.number(r.name))
 	return true
@@ -57,7 +74,8 @@ func (b *builder) number(text string) uint32 {
 
 // finish makes the segment and its first view.
 func (b *builder) finish(serial uint32) *view {
-	s := &segment{serial: serial}
+	s := b.segment
+	s.serial = serial
 	final := b.numberTexts(s)
 	b.fillSlots(s, final)
 	b.fillNames(s)
@@ -68,33 +86,25 @@ func (b *builder) finish(serial uint32) *view {
 
 // numberTexts gives the texts their numbers, by trigrams, and fills all that hangs on texts alone. It returns the final
 // numbers of the provisional ones.
-func (b *builder) numberTexts(s *segment) []uint16 {
+func (b *builder) numberTexts(s *segment) []uint32 {
+	b.numbers = nil // room for what follows
 	n := len(b.texts)
-	gramLists, ends, counts := make([]gram, 0, 14*n), make([]uint32, n), make([]uint16, n)
+	lists := gramNumbers{ends: make([]uint32, n), counts: make([]uint16, n)}
+	s.grams = newGramTable(4096)
 	size := 0
-	for i, text := range b.texts {
-		from := len(gramLists)
-		gramLists = appendGrams(gramLists, text)
-		counts[i] = uint16(len(gramLists) - from)
-		gramLists = appendForks(appendMarks(gramLists, text, 1), from, text)
-		ends[i] = uint32(len(gramLists))
+	for _, text := range b.texts {
+		lists.add(&s.grams, text)
 		size += len(text)
 	}
-	gramsOf := func(i uint32) []gram {
-		if i == 0 {
-			return gramLists[:ends[0]]
-		}
-		return gramLists[ends[i-1]:ends[i]]
-	}
 	lexical := textOrder(n, func(i uint32) string { return b.texts[i] })
-	order := byCount(lexical, counts)
-	final := make([]uint16, n)
+	order := byCount(lexical, lists.counts)
+	final := make([]uint32, n)
 	s.arena, s.offsets, s.gramCount = make([]byte, 0, size+arenaSpare), make([]uint32, 1, n+1), make([]uint16, n)
 	for number, i := range order {
-		final[i] = uint16(number)
+		final[i] = uint32(number)
 		s.arena = append(s.arena, b.texts[i]...)
 		s.offsets = append(s.offsets, uint32(len(s.arena)))
-		s.gramCount[number] = counts[i]
+		s.gramCount[number] = lists.counts[i]
 	}
 	s.arena = append(s.arena, make([]byte, arenaSpare)...)
 	for number, count := range s.gramCount {
@@ -102,18 +112,18 @@ func (b *builder) numberTexts(s *segment) []uint16 {
 			s.gramFirst = append(s.gramFirst, uint32(number))
 		}
 	}
-	s.fillPostings(order, gramsOf, len(gramLists))
+	s.fillPostings(order, &lists)
 	isSymbol, isName := make([]bool, n), make([]bool, n)
-	for i := range b.rows {
+	for i := range b.symText {
 		isSymbol[b.symText[i]], isName[b.name[i]] = true, true
 	}
-	s.symRank = make([]uint16, n)
+	s.symRank = make([]uint32, n)
 	for i := range s.symRank {
 		s.symRank[i] = none
 	}
 	for _, i := range lexical {
 		if isSymbol[i] {
-			s.symRank[final[i]] = uint16(len(s.symText))
+			s.symRank[final[i]] = uint32(len(s.symText))
 			s.symText = append(s.symText, final[i])
 		}
 		if isName[i] {
@@ -124,43 +134,62 @@ func (b *builder) numberTexts(s *segment) []uint16 {
 	return final
 }
 
-func (s *segment) fillPostings(order []uint32, gramsOf func(uint32) []gram, total int) {
-	s.grams = newGramTable(min(total, 4096))
-	numbers := make([]uint32, 0, total)
-	var counts []uint32
-	for _, i := range order {
-		for _, g := range gramsOf(i) {
-			number := s.grams.add(g)
-			if int(number) == len(counts) {
-				counts = append(counts, 0)
-			}
-			counts[number]++
-			numbers = append(numbers, number)
+// gramNumbers are what texts are listed by: the numbers of their trigrams, marks and forks, text after text.
+type gramNumbers struct {
+	numbers []uint32
+	ends    []uint32
+	counts  []uint16 // of the trigrams alone
+	sizes   []uint32 // how many texts have each number
+	texts   int
+	room    []gram
+}
+
+// add is of the next text.
+func (l *gramNumbers) add(table *gramTable, text string) {
+	l.room = appendGrams(l.room[:0], text)
+	l.counts[l.texts] = uint16(len(l.room))
+	l.room = appendForks(appendMarks(l.room, text, 1), 0, text)
+	for _, g := range l.room {
+		number := table.add(g)
+		if int(number) == len(l.sizes) {
+			l.sizes = append(l.sizes, 0)
 		}
+		l.sizes[number]++
+		l.numbers = append(l.numbers, number)
 	}
-	s.grams.first = make([]uint32, len(counts)+1)
-	for i, count := range counts {
-		s.grams.first[i+1] = s.grams.first[i] + count
+	l.ends[l.texts] = uint32(len(l.numbers))
+	l.texts++
+}
+
+// of is a text's.
+func (l *gramNumbers) of(text uint32) []uint32 {
+	if text == 0 {
+		return l.numbers[:l.ends[0]]
 	}
-	next := counts
+	return l.numbers[l.ends[text-1]:l.ends[text]]
+}
+
+func (s *segment) fillPostings(order []uint32, lists *gramNumbers) {
+	s.grams.first = make([]uint32, len(lists.sizes)+1)
+	for i, size := range lists.sizes {
+		s.grams.first[i+1] = s.grams.first[i] + size
+	}
+	next := lists.sizes
 	copy(next, s.grams.first)
-	s.postings = make([]uint16, total)
-	at := 0
+	s.postings = make([]uint32, len(lists.numbers))
 	for text, i := range order {
-		for range gramsOf(i) {
-			number := numbers[at]
-			s.postings[next[number]] = uint16(text)
+		for _, number := range lists.of(i) {
+			s.postings[next[number]] = uint32(text)
 			next[number]++
-			at++
 		}
 	}
 	s.dense = map[uint32][]uint64{}
-	for i := range counts {
+	for i := range next {
 		from, to := s.grams.first[i], s.grams.first[i+1]
-		if to-from <= denseTexts {
+		if !s.isDense(to - from) {
 			continue
 		}
-		set := make([]uint64, (s.texts()+63)/64)
+		set := make([]uint64, s.words())
 		for _, t := range s.postings[from:to] {
 			set[t/64] |= 1 << (t % 64)
 		}
@@ -168,27 +197,20 @@ func (s *segment) fillPostings(order []uint32, gramsOf func(uint32) []gram, tota
 	}
 }
 
-func (b *builder) fillSlots(s *segment, final []uint16) {
-	n := len(b.rows)
-	s.ids, s.attrs, s.mints = make([]uint32, n), make([]uint32, n), make([]byte, n*mintKeyLength)
-	s.sym, s.name = make([]uint16, n), make([]uint16, n)
+func (b *builder) fillSlots(s *segment, final []uint32) {
+	s.sym, s.name = b.symText, b.name
 	s.symFirst = make([]uint32, len(s.symText)+1)
-	s.shortest = maxMintLength
-	for slot := range b.rows {
-		r := &b.rows[slot]
-		s.ids[slot], s.attrs[slot] = r.id, r.attr
-		copy(s.mints[slot*mintKeyLength:], r.mint[:])
-		s.sym[slot], s.name[slot] = final[b.symText[slot]], final[b.name[slot]]
+	for slot := range s.sym {
+		s.sym[slot], s.name[slot] = final[s.sym[slot]], final[s.name[slot]]
 		s.symFirst[s.symRank[s.sym[slot]]+1]++
-		s.shortest = min(s.shortest, r.mint.length())
 	}
-	s.isSymbol = make([]uint64, (s.texts()+63)/64)
+	s.isSymbol = make([]uint64, s.words())
 	for i, t := range s.symText {
 		s.isSymbol[t/64] |= 1 << (t % 64)
 		s.symFirst[i+1] += s.symFirst[i]
 	}
 	mints := string(s.mints)
-	s.mintOrder = textOrder(n, func(slot uint32) string { return mints[slot*mintKeyLength : (slot+1)*mintKeyLength] })
+	s.mintOrder = textOrder(len(s.ids), func(slot uint32) string { return mints[slot*mintKeyLength : (slot+1)*mintKeyLength] })
 }
 
 func (b *builder) fillNames(s *segment) {
@@ -196,7 +218,7 @@ func (b *builder) fillNames(s *segment) {
 	for _, name := range s.name {
 		s.nameFirst[int(name)+1]++
 	}
-	s.nameOnce, s.nameMore = make([]uint64, (s.texts()+63)/64), make([]uint64, (s.texts()+63)/64)
+	s.nameOnce, s.nameMore = make([]uint64, s.words()), make([]uint64, s.words())
 	for t := range s.texts() {
 		switch s.nameFirst[t+1] {
 		case 0:
@@ -208,7 +230,7 @@ func (b *builder) fillNames(s *segment) {
 		s.nameFirst[t+1] += s.nameFirst[t]
 	}
 	next := slices.Clone(s.nameFirst)
-	s.nameSlots, s.nameSyms = make([]uint32, len(s.name)), make([]uint16, len(s.name))
+	s.nameSlots, s.nameSyms = make([]uint32, len(s.name)), make([]uint32, len(s.name))
 	for slot, name := range s.name {
 		s.nameSlots[next[name]], s.nameSyms[next[name]] = uint32(slot), s.sym[slot]
 		next[name]++
@@ -216,21 +238,21 @@ func (b *builder) fillNames(s *segment) {
 }
 
 func (s *segment) fillHalves() {
-	entries := make([]bucketEntry, 0, 2*len(s.symText))
+	entries := make([]bucketEntry[edited], 0, 2*len(s.symText))
 	for _, t := range s.symText {
 		text := s.text(t)
 		if len(text) == 0 {
 			continue
 		}
 		runes := utf8.RuneCount(text)
-		cut := cutAfter(text, runes/2)
-		entries = append(entries, bucketEntry{hashHalf(runes, true, text[:cut]), t}, bucketEntry{hashHalf(runes, false, text[cut:]), t})
+		cut, e := cutAfter(text, runes/2), newEdited(t, sketchOf(text))
+		entries = append(entries, bucketEntry[edited]{hashHalf(runes, true, text[:cut]), e}, bucketEntry[edited]{hashHalf(runes, false, text[cut:]), e})
 	}
 	s.halves = newBuckets(entries)
 }
 
 func (s *segment) fillBlocks() {
-	var entries []bucketEntry
+	var entries []bucketEntry[uint16]
 	// seen is the last block, from 1, that has such a hash. A byte makes two entries at most, so there will not be more buckets.
 	seen := make([]uint16, bucketsFor(2*len(s.arena)))
 	for t := range s.texts() {
@@ -238,11 +260,11 @@ func (s *segment) fillBlocks() {
 		add := func(hash uint32) {
 			if last := &seen[hash&uint32(len(seen)-1)]; *last != uint16(block+1) {
 				*last = uint16(block + 1)
-				entries = append(entries, bucketEntry{hash, uint16(block)})
+				entries = append(entries, bucketEntry[uint16]{hash, uint16(block)})
 			}
 		}
 		previous := rune(-1)
-		for text := s.text(uint16(t)); len(text) > 0; {
+		for text := s.text(uint32(t)); len(text) > 0; {
 			r, size := utf8.DecodeRune(text)
 			add(hashShort(-1, r))
 			if previous >= 0 {

@@ -193,7 +193,7 @@ func (s *searcher) offerSimilar() {
 }
 
 // symbolScore is the score of a symbol that does not contain the query.
-func (s *searcher) symbolScore(t uint16) float64 {
+func (s *searcher) symbolScore(t uint32) float64 {
 	best := s.similarityOf(t)
 	if s.flags[t]&flagEdit != 0 {
 		best = max(best, typoScore(s.runes, s.view.text(t)))
@@ -252,7 +252,7 @@ func (s *searcher) scoreOf(slot uint32, tier Tier) (Field, float64) {
 }
 
 // similarityOf is 0 for a text that is not similar.
-func (s *searcher) similarityOf(t uint16) float64 {
+func (s *searcher) similarityOf(t uint32) float64 {
 	return score(int(s.shared[t]), len(s.grams), int(s.view.gramCount[t]))
 }
 
@@ -286,6 +286,7 @@ func (s *searcher) countShort(version *version) bool {
 	}
 	for _, v := range version.views {
 		s.enter(v)
+		s.fit()
 		s.editedSymbols()
 		for _, t := range s.matched {
 			if containsText(v.text(t), s.text) {

@@ -1,9 +1,34 @@
 package search
 
-import "unicode/utf8"
+import (
+	"math/bits"
+	"unicode/utf8"
+)
 
 // One edit changes only one half of a symbol. So the texts one edit away from a query begin with the first half of what the query begins with, or
 // end as it ends, where the halves are those of the symbol: for each of the three lengths that a symbol may have, two look-ups find all.
+
+// edited is a symbol in the index of halves: its number, and in the upper half its sketch. Half of a symbol is shared by many that are more than an
+// edit away, which the sketch tells of most of them without reading them.
+type edited uint64
+
+func newEdited(t, sketch uint32) edited { return edited(sketch)<<32 | edited(t) }
+
+func (e edited) text() uint32   { return uint32(e) }
+func (e edited) sketch() uint32 { return uint32(e >> 32) }
+
+// sketchOf is a set of the text's runes in 32 bits.
+func sketchOf(text []byte) (sketch uint32) {
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		sketch |= 1 << (uint32(r) * 0x9E3779B1 >> 27)
+		text = text[size:]
+	}
+	return sketch
+}
+
+// maybeEdit is false when one edit, which takes a rune away and adds another at most, surely does not make one text of the other.
+func maybeEdit(a, b uint32) bool { return bits.OnesCount32(a^b) <= 2 }
 
 // hashHalf is the hash of the first or last half of a symbol of so many runes.
 func hashHalf[T string | []byte](runes int, isFirst bool, half T) uint32 {

@@ -84,7 +84,10 @@ func (s *searcher) doubts(lists []list) []uint64 {
 			return nil
 		}
 	}
-	set := s.doubted[:len(s.view.isSymbol)]
+	if words := s.view.words(); words > len(s.doubted) {
+		s.doubted = make([]uint64, words)
+	}
+	set := s.doubted[:s.view.words()]
 	clear(set)
 	for _, pair := range s.inner {
 		for _, t := range s.view.list(pair).texts {

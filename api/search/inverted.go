@@ -23,9 +23,11 @@ type Inverted struct {
 	writer  sync.Mutex
 	serials uint32
 	where   []place // by id
+	filling *filling
 	attrs   attributeTable
 	set     shortSet
 	tiers   [mostlyGone]int
+	most    int // tokens of a segment
 	merging bool
 	merges  sync.WaitGroup
 }
@@ -34,7 +36,7 @@ var _ Index = (*Inverted)(nil)
 
 // NewInverted returns an empty index. It has no goroutine but while it merges, which ends by itself.
 func NewInverted() *Inverted {
-	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers()}
+	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), most: maxSlots}
 	x.cache.seed = maphash.MakeSeed()
 	x.pool.New = func() any { return newSearcher() }
 	nobody := newLeaders(nil, true)
@@ -52,6 +54,11 @@ func (x *Inverted) Apply(changes []Change) {
 	}
 	x.writer.Lock()
 	defer x.writer.Unlock()
+	x.endFilling()
+	x.apply(changes)
+}
+
+func (x *Inverted) apply(changes []Change) {
 	b := x.newBatch()
 	last := make(map[uint32]int, len(changes))
 	for i := range changes {
@@ -102,10 +109,7 @@ func (b *batch) latest(serial uint32) *view {
 
 func (b *batch) change(change *Change) {
 	x := b.x
-	for int(change.ID) >= len(x.where) {
-		x.where = append(x.where, place{})
-	}
-	at := x.where[change.ID]
+	at := x.placeOf(change.ID)
 	if change.Token == nil {
 		if at.serial != 0 {
 			d := b.latest(at.serial)
@@ -114,21 +118,9 @@ func (b *batch) change(change *Change) {
 		}
 		return
 	}
-	mint, ok := packMint(change.Mint)
+	r, ok := x.rowOf(change)
 	if !ok {
 		return
-	}
-	token := change.Token
-	r := row{
-		id: change.ID, attr: x.attrs.number(change), mint: mint, classic: !token.IsToken22, seen: unknownSeen,
-		symbol: Normalise(token.Symbol), name: Normalise(token.Name),
-	}
-	if token.FirstSeenAt != nil {
-		r.seen = *token.FirstSeenAt
-	}
-	r.key = orderKey(0, false, r.seen)
-	if token.DailyVolumeUSD != nil {
-		r.key = orderKey(cleanVolume(*token.DailyVolumeUSD), true, r.seen)
 	}
 	now := leader{key: r.key, seen: r.seen, mint: r.mint, id: r.id}
 	if at.serial != 0 {
@@ -148,6 +140,35 @@ func (b *batch) change(change *Change) {
 	r.symbol, r.name = strings.Clone(r.symbol), strings.Clone(r.name)
 	b.count(r.symbol, r.name, r.classic, 1)
 	b.pending = append(b.pending, r)
+}
+
+// placeOf makes room for the place of an id, too.
+func (x *Inverted) placeOf(id uint32) place {
+	for int(id) >= len(x.where) {
+		x.where = append(x.where, place{})
+	}
+	return x.where[id]
+}
+
+// rowOf is what the index keeps of a token; false for none, or no mint. Its texts may lie in somebody else's.
+func (x *Inverted) rowOf(change *Change) (row, bool) {
+	token := change.Token
+	mint, ok := packMint(change.Mint)
+	if token == nil || !ok {
+		return row{}, false
+	}
+	r := row{
+		id: change.ID, attr: x.attrs.number(change), mint: mint, classic: !token.IsToken22, seen: unknownSeen,
+		symbol: Normalise(token.Symbol), name: Normalise(token.Name),
+	}
+	if token.FirstSeenAt != nil {
+		r.seen = *token.FirstSeenAt
+	}
+	r.key = orderKey(0, false, r.seen)
+	if token.DailyVolumeUSD != nil {
+		r.key = orderKey(cleanVolume(*token.DailyVolumeUSD), true, r.seen)
+	}
+	return r, true
 }
 
 func (b *batch) remove(id uint32) {
@@ -215,18 +236,13 @@ type fresh struct {
 func (x *Inverted) build(count int, next func() *row) []fresh {
 	var built []fresh
 	for r := next(); r != nil; {
-		b := newBuilder(min(count, maxSlots))
+		b := newBuilder(min(count, x.most))
 		for r != nil && b.add(r) {
 			r = next()
 		}
-		count -= len(b.rows)
-		f := fresh{view: b.finish(atomic.AddUint32(&x.serials, 1))}
+		count -= len(b.keys)
+		f := fresh{view: b.finish(atomic.AddUint32(&x.serials, 1)), from: b.from}
 		f.view.full = r != nil
-		if b.rows[0].from.serial != 0 {
-			for i := range b.rows {
-				f.from = append(f.from, b.rows[i].from)
-			}
-		}
 		built = append(built, f)
 	}
 	return built

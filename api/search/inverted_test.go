@@ -77,6 +77,22 @@ func TestInvertedEqualsScan(t *testing.T) {
 			index.tiers = [...]int{1, 2, 8}
 			defer index.Wait()
 		}
+		if rapid.Bool().Draw(t, "small segments") {
+			index.most = 4
+		}
+		for range rapid.IntRange(0, 6).Draw(t, "fillings") {
+			changes := make([]Change, rapid.IntRange(0, 20).Draw(t, "filled"))
+			for i := range changes {
+				changes[i] = drawChange(t, 40)
+			}
+			index.Fill(changes)
+			scan.Fill(changes)
+			if rapid.IntRange(0, 2).Draw(t, "end") == 0 {
+				index.Filled()
+				require.Equal(t, scan.Len(), index.Len())
+			}
+		}
+		index.Filled()
 		for range rapid.IntRange(1, 20).Draw(t, "batches") {
 			changes := make([]Change, rapid.IntRange(0, 12).Draw(t, "changes"))
 			for i := range changes {

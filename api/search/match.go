@@ -8,6 +8,7 @@ import (
 
 // match sets the flags of the texts of the view at hand.
 func (s *searcher) match() {
+	s.fit()
 	s.similarTexts()
 	if s.collect { // those marked so far are the similar ones
 		for i, t := range s.matched {
@@ -18,7 +19,17 @@ func (s *searcher) match() {
 	s.editedSymbols()
 }
 
-func (s *searcher) mark(t uint16, f flag) {
+// fit makes room for the texts of the view at hand.
+func (s *searcher) fit() {
+	texts := s.view.texts()
+	if s.bare {
+		s.marked.fit(texts)
+	} else if texts > len(s.flags) {
+		s.flags, s.shared = make([]flag, texts), make([]uint16, texts)
+	}
+}
+
+func (s *searcher) mark(t uint32, f flag) {
 	if s.bare {
 		s.marked.set(t, f)
 		return
@@ -30,7 +41,7 @@ func (s *searcher) mark(t uint16, f flag) {
 }
 
 // isMarked says that the tokens of a text are counted anyhow.
-func (s *searcher) isMarked(t uint16) bool {
+func (s *searcher) isMarked(t uint32) bool {
 	if s.bare {
 		return s.marked.any[t/64]>>(t%64)&1 != 0
 	}
@@ -56,8 +67,13 @@ func (s *searcher) containingTexts() {
 		return
 	}
 	s.lists = s.lists[:0]
-	for _, g := range s.required {
-		l := s.view.list(g)
+	for i, g := range s.required {
+		var l list
+		if at := s.requiredAt[i]; at >= 0 {
+			l = s.found[at]
+		} else {
+			l = s.view.list(g)
+		}
 		if len(l.texts) == 0 {
 			return
 		}
@@ -83,7 +99,7 @@ func (s *searcher) containingTexts() {
 
 // containingDense is for lists that all have bitmaps.
 func (s *searcher) containingDense(doubts []uint64) {
-	for at := range s.lists[0].set[:(s.view.texts()+63)/64] {
+	for at := range s.lists[0].set[:s.view.words()] {
 		all := ^uint64(0)
 		for i := range s.lists {
 			all &= s.lists[i].set[at]
@@ -92,13 +108,13 @@ func (s *searcher) containingDense(doubts []uint64) {
 			all = s.marked.addCertain(all, at, doubts)
 		}
 		for ; all != 0; all &= all - 1 {
-			s.markContaining(uint16(at*64+bits.TrailingZeros64(all)), doubts)
+			s.markContaining(uint32(at*64+bits.TrailingZeros64(all)), doubts)
 		}
 	}
 }
 
 // markContaining marks a text that has all that is required, if it contains the query.
-func (s *searcher) markContaining(t uint16, doubts []uint64) {
+func (s *searcher) markContaining(t uint32, doubts []uint64) {
 	if !s.collect && s.isMarked(t) {
 		return
 	}
@@ -108,7 +124,7 @@ func (s *searcher) markContaining(t uint16, doubts []uint64) {
 }
 
 // hasAll looks a text up in the lists that have bitmaps.
-func hasAll(lists []list, t uint16) bool {
+func hasAll(lists []list, t uint32) bool {
 	for i := range lists {
 		if lists[i].set != nil && lists[i].set[t/64]>>(t%64)&1 == 0 {
 			return false
@@ -118,7 +134,7 @@ func hasAll(lists []list, t uint16) bool {
 }
 
 // lowerBound is the first place whose text is not less than t.
-func lowerBound(list []uint16, t uint16) int {
+func lowerBound(list []uint32, t uint32) int {
 	from, to := 0, len(list)
 	for from < to {
 		middle := (from + to) / 2
@@ -151,7 +167,7 @@ func (s *searcher) scanBlocks(text []byte) {
 				t++
 			}
 			if at+uint32(len(text)) <= v.offsets[t+1] {
-				s.mark(uint16(t), flagContains)
+				s.mark(uint32(t), flagContains)
 				at = v.offsets[t+1]
 			} else {
 				at++
@@ -164,12 +180,20 @@ func (s *searcher) scanBlocks(text []byte) {
 func (s *searcher) editedSymbols() {
 	v := s.view
 	for _, key := range s.edits {
-		for _, t := range v.halves.list(key) {
-			if s.flags[t]&flagEdit == 0 && (s.collect || !s.isMarked(t)) && s.isEdit(v.text(t)) {
+		for _, e := range v.halves.list(key) {
+			if t := e.text(); maybeEdit(e.sketch(), s.sketch) && !s.isEdited(t) && s.isEdit(v.text(t)) {
 				s.mark(t, flagEdit)
 			}
 		}
 	}
+}
+
+// isEdited says that a symbol is marked as one edit away, or counted anyhow where it is only counted.
+func (s *searcher) isEdited(t uint32) bool {
+	if s.bare {
+		return (s.marked.any[t/64]|s.marked.edited[t/64])>>(t%64)&1 != 0
+	}
+	return s.flags[t]&flagEdit != 0 || !s.collect && s.flags[t]&flagAny != 0
 }
 
 // similarTexts marks the texts whose similarity suffices, and, where tokens are collected, writes down what they share.
@@ -179,10 +203,12 @@ func (s *searcher) editedSymbols() {
 // looked up in their bitmaps.
 func (s *searcher) similarTexts() {
 	v, n := s.view, len(s.grams)
-	s.gramLists = s.gramLists[:0]
+	s.found, s.gramLists = s.found[:0], s.gramLists[:0]
 	dense := 0
 	for _, g := range s.grams {
-		if l := v.list(g); len(l.texts) > 0 {
+		l := v.list(g)
+		s.found = append(s.found, l)
+		if len(l.texts) > 0 {
 			s.gramLists = append(s.gramLists, l)
 			if l.set != nil {
 				dense++
@@ -202,10 +228,11 @@ func (s *searcher) similarTexts() {
 		}
 		if first := v.withGrams(band.from); first > from {
 			for i := range s.ranges {
-				s.ranges[i] = s.ranges[i][lowerBound(s.ranges[i], uint16(first)):]
+				s.ranges[i] = s.ranges[i][lowerBound(s.ranges[i], uint32(first)):]
 			}
+			from = first
 		}
-		s.countShared(max(from, v.withGrams(band.from)), to, band.need, min(dense, band.need-1))
+		s.countShared(from, to, band.need, min(dense, band.need-1))
 		from = to
 	}
 }
@@ -213,17 +240,16 @@ func (s *searcher) similarTexts() {
 // countShared looks at the texts from, to (exclusive), before which all are cut off, and cuts them off. So many of the longest lists are
 // left out, and looked up in.
 func (s *searcher) countShared(from, to, need, left int) {
-	enough := uint16(need - left)
 	short, long := len(s.gramLists)-left, s.gramLists[len(s.gramLists)-left:]
-	s.texts, s.parts = s.texts[:0], s.parts[:0]
+	s.parts = s.parts[:0]
 	entries := 0
 	for i, texts := range s.ranges {
 		end := len(texts)
 		if to < s.view.texts() {
-			end = lowerBound(texts, uint16(to))
+			end = lowerBound(texts, uint32(to))
 		}
 		s.ranges[i] = texts[end:]
-		if i < short {
+		if i < short && end > 0 {
 			s.parts = append(s.parts, texts[:end])
 			entries += end
 		}
@@ -232,32 +258,64 @@ func (s *searcher) countShared(from, to, need, left int) {
 		s.countPlanes(s.gramLists, from, to, need)
 		return
 	}
+	for len(s.parts) >= need-left {
+		first := s.countWindow(uint16(need - left))
+		for _, t := range s.texts {
+			count := int(s.window[t-first])
+			for i := range long {
+				count += int(long[i].set[t/64] >> (t % 64) & 1)
+			}
+			if count >= need {
+				s.mark(t, flagSimilar)
+				if !s.bare {
+					s.sharing = append(s.sharing, uint16(count))
+				}
+			}
+		}
+		s.leaveWindow(first)
+	}
+}
+
+// windowTexts are counted at once: as many counts as a core's nearest cache holds.
+const windowTexts = 1 << 13
+
+// countWindow counts in how many of the parts the texts from the first on are, as far as a window reaches, and lists those that are in enough.
+func (s *searcher) countWindow(enough uint16) (first uint32) {
+	first = none
 	for _, texts := range s.parts {
-		for _, t := range texts {
-			count := s.shared[t] + 1
-			s.shared[t] = count
+		first = min(first, texts[0])
+	}
+	s.texts, s.ends = s.texts[:0], s.ends[:0]
+	for _, texts := range s.parts {
+		at := 0
+		for ; at < len(texts); at++ {
+			place := texts[at] - first
+			if place >= windowTexts {
+				break
+			}
+			count := s.window[place] + 1
+			s.window[place] = count
 			if count == enough {
-				s.texts = append(s.texts, t)
+				s.texts = append(s.texts, texts[at])
 			}
 		}
+		s.ends = append(s.ends, at)
 	}
-	for _, t := range s.texts {
-		count := int(s.shared[t])
-		for i := range long {
-			count += int(long[i].set[t/64] >> (t % 64) & 1)
+	return first
+}
+
+// leaveWindow takes the counts away, and what was counted off the parts.
+func (s *searcher) leaveWindow(first uint32) {
+	left := s.parts[:0]
+	for i, texts := range s.parts {
+		for _, t := range texts[:s.ends[i]] {
+			s.window[t-first] = 0
 		}
-		if count >= need {
-			s.mark(t, flagSimilar)
-			if !s.bare {
-				s.sharing = append(s.sharing, uint16(count))
-			}
-		}
-	}
-	for _, texts := range s.parts {
-		for _, t := range texts {
-			s.shared[t] = 0
+		if texts = texts[s.ends[i]:]; len(texts) > 0 {
+			left = append(left, texts)
 		}
 	}
+	s.parts = left
 }
 
 // isPlaned says that counting by planes is quicker than so many entries of lists are, and gets it ready: an entry is looked at twice, and a

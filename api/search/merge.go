@@ -20,7 +20,7 @@ func (x *Inverted) tierOf(v *view) int {
 		return mostlyGone
 	}
 	for tier, most := range x.tiers {
-		if v.live <= most && (tier < len(x.tiers)-1 || !v.full) {
+		if v.live <= most && !v.full {
 			return tier
 		}
 	}
@@ -159,7 +159,7 @@ func (c *mergeCursor) next() bool {
 	return true
 }
 
-func (c *mergeCursor) textString(t uint16) string {
+func (c *mergeCursor) textString(t uint32) string {
 	return c.arena[c.offsets[t]:c.offsets[int(t)+1]]
 }
 

@@ -17,13 +17,15 @@ type plan struct {
 	ascii  bool
 	grams  []gram
 	bands  []band
-	// required are keys of every text that contains the query.
-	required []gram
-	needle   needle
+	// required are keys of every text that contains the query; requiredAt is where they are among grams, or -1.
+	required   []gram
+	requiredAt []int
+	needle     needle
 	// inner is of a query without blanks: see forks.go.
 	inner    []gram
 	isProven bool
 	edits    []uint32
+	sketch   uint32
 	short    uint32 // the hash of two of the query's runes, or of its only one
 	order    Sort
 	// cursor is the query's, packed.
@@ -43,8 +45,15 @@ func newPlan(query *Query, v *version) *plan {
 	p.ascii = isASCII(p.text)
 	p.bands = bandsOf(len(p.grams))
 	p.required = requiredGrams(p.text)
+	for _, g := range p.required {
+		at, ok := slices.BinarySearch(p.grams, g)
+		if !ok {
+			at = -1
+		}
+		p.requiredAt = append(p.requiredAt, at)
+	}
 	p.inner, p.isProven = innerPairs(p.text)
-	p.edits = editKeys(p.text, p.runes)
+	p.edits, p.sketch = editKeys(p.text, p.runes), sketchOf([]byte(p.text))
 	previous, size := utf8.DecodeRuneInString(p.text)
 	p.short = hashShort(-1, previous)
 	if size < len(p.text) {

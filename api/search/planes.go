@@ -32,7 +32,7 @@ func (s *searcher) countPlanes(lists []list, from, to, need int) {
 			for i := range count {
 				shared |= count[i] >> bit & 1 << i
 			}
-			s.mark(uint16(at*64+bit), flagSimilar)
+			s.mark(uint32(at*64+bit), flagSimilar)
 			s.sharing = append(s.sharing, uint16(shared))
 		}
 	}

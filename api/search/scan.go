@@ -83,6 +83,12 @@ func merge(old []*document, changes []Change) []*document {
 	return append(merged, old...)
 }
 
+// Fill is Apply.
+func (s *Scan) Fill(changes []Change) { s.Apply(changes) }
+
+// Filled has nothing left to do.
+func (s *Scan) Filled() {}
+
 // Search looks at every token of the current version.
 func (s *Scan) Search(query Query) Result {
 	current := s.current.Load()

@@ -144,9 +144,12 @@ type Change struct {
 	Extensions []string
 }
 
-// Index is what the API searches. Apply is called by one goroutine at a time; Search by any number, at any time.
+// Index is what the API searches. Apply, Fill and Filled are called by one goroutine at a time; Search by any number, at any time.
 type Index interface {
 	Apply(changes []Change)
+	// Fill is Apply while nobody searches yet: what it is told is found after Filled or the next Apply at the latest, and takes less time and room.
+	Fill(changes []Change)
+	Filled()
 	Search(query Query) Result
 	// Len is the number of tokens.
 	Len() int

@@ -31,26 +31,28 @@ type searcher struct {
 	// Of the segment at hand:
 	view    *view
 	bits    []uint64
-	flags   [maxTexts + 1]flag
-	shared  [maxTexts + 1]uint16 // trigrams that the text shares with the query, of the similar ones
-	matched []uint16             // texts with flags, the similar ones first
-	sharing []uint16             // what those share
-	bare    bool                 // instead of flags texts have marks
+	flags   []flag
+	shared  []uint16 // trigrams that the text shares with the query, of the similar ones
+	matched []uint32 // texts with flags, the similar ones first
+	sharing []uint16 // what those share
+	bare    bool     // instead of flags texts have marks
 	marked  marks
 	lists   []list // of the required trigrams
-	// gramLists are those of the query's trigrams, the shortest first.
-	gramLists []list
-	ranges    [][]uint16
-	parts     [][]uint16
-	taken     place  // the token whose mint the query is
-	bound     uint64 // no token with a greater key is wanted
-	bests     keyHeap
-	cache     *cache
-	counts    []viewCount
-	texts     []uint16
-	spare     [][]uint64                   // empty bitmaps, the first of which are lent to lists of
-	lent      [][]uint16                   // these texts
-	doubted   [(maxTexts + 63) / 64]uint64 // see doubts
+	// gramLists are those of the query's trigrams, the shortest first; found are the same as the query has them, the empty ones too.
+	gramLists, found []list
+	ranges           [][]uint32
+	parts            [][]uint32
+	ends             []int
+	window           [windowTexts]uint16 // how many of the lists have each of some neighbouring texts
+	taken            place               // the token whose mint the query is
+	bound            uint64              // no token with a greater key is wanted
+	bests            keyHeap
+	cache            *cache
+	counts           []viewCount
+	texts            []uint32
+	spare            [][]uint64 // empty bitmaps, the first of which are lent to lists of
+	lent             [][]uint32 // these texts
+	doubted          []uint64   // see doubts
 }
 
 func newSearcher() *searcher { return &searcher{} }
@@ -106,6 +108,7 @@ func (x *Inverted) release(s *searcher) {
 	clear(s.top.found)
 	clear(s.lists[:cap(s.lists)])
 	clear(s.gramLists[:cap(s.gramLists)])
+	clear(s.found[:cap(s.found)])
 	clear(s.ranges[:cap(s.ranges)])
 	clear(s.parts[:cap(s.parts)])
 	x.pool.Put(s)
@@ -308,7 +311,7 @@ func (s *searcher) offerPrefixes(version *version) {
 }
 
 // offerName offers the tokens of a name that begins with the query, but for those whose symbols do, too.
-func (s *searcher) offerName(t uint16, prefix []byte) {
+func (s *searcher) offerName(t uint32, prefix []byte) {
 	v := s.view
 	f := found{view: v, tier: TierNamePrefix, field: FieldName}
 	for _, slot := range v.nameSlots[v.nameFirst[t]:v.nameFirst[int(t)+1]] {

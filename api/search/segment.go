@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// maxTexts keeps the number of a text within 16 bits, one value left for none.
-	maxTexts = 1<<16 - 1
-	// maxSlots bounds the tokens of a segment, so that merging one takes little time and room.
-	maxSlots = 1 << 17
-	none     = maxTexts
-	// blockSize is how many texts share one entry of the index of short strings.
+	// maxSlots bounds the tokens of a segment, so that merging one takes little time and room. A query is looked up in each segment anew, mostly in
+	// memory that no cache holds: the fewer there are, the quicker it is.
+	maxSlots = 1 << 19
+	none     = math.MaxUint32
+	// blockSize is how many texts share one entry of the index of short strings. Their number has 16 bits.
 	blockSize = 64
-	// denseTexts is the length of a list from which on it has a bitmap, too: looking up in a bitmap is quick, and 8 KiB are then little.
-	denseTexts = 2048
+	// A list of more than one in denseShare of the texts, and of minDense, has a bitmap, too: looking up in it is quick, and it is then little.
+	denseShare = 64
+	minDense   = 256
 	// arenaSpare bytes follow the last text, so that eight bytes can be read at once from where any text begins.
 	arenaSpare = 8
 )
@@ -30,7 +30,7 @@ type segment struct {
 	// Columns of the slots.
 	ids, attrs []uint32
 	mints      []byte
-	sym, name  []uint16
+	sym, name  []uint32
 	mintOrder  []uint32 // slots in the order of their mints
 	shortest   int      // characters of the shortest mint
 	// Columns of the texts.
@@ -38,28 +38,31 @@ type segment struct {
 	offsets   []uint32
 	gramCount []uint16
 	gramFirst []uint32 // the first text with at least so many trigrams
-	symRank   []uint16 // the place among symText, or none
+	symRank   []uint32 // the place among symText, or none
 	// isSymbol are the texts that are symbols; nameOnce those that are the name of one slot, nameMore of several.
 	isSymbol, nameOnce, nameMore []uint64
 
 	nameFirst []uint32 // where the slots of a name begin in nameSlots
 	nameSlots []uint32
-	nameSyms  []uint16 // the symbols of nameSlots
+	nameSyms  []uint32 // the symbols of nameSlots
 	// symText and nameText are the texts that are symbols, or names, sorted; symFirst is the first slot of a symbol.
-	symText, nameText []uint16
+	symText, nameText []uint32
 	symFirst          []uint32
 
 	grams    gramTable
-	postings []uint16            // ascending texts, gram by gram
+	postings []uint32            // ascending texts, gram by gram
 	dense    map[uint32][]uint64 // bitmaps of the longest lists, by where they begin
-	halves   buckets             // symbols by the hashes of their halves: see edits.go
-	blocks   buckets             // blocks of texts by the hashes of the one and two runes that occur in them
+	halves   buckets[edited]     // symbols by the hashes of their halves: see edits.go
+	blocks   buckets[uint16]     // blocks of texts by the hashes of the one and two runes that occur in them
 }
 
 func (s *segment) slots() int { return len(s.ids) }
 func (s *segment) texts() int { return len(s.gramCount) }
 
-func (s *segment) text(t uint16) []byte { return s.arena[s.offsets[t]:s.offsets[int(t)+1]] }
+// words are those of a bitmap of the texts.
+func (s *segment) words() int { return (s.texts() + 63) / 64 }
+
+func (s *segment) text(t uint32) []byte { return s.arena[s.offsets[t]:s.offsets[int(t)+1]] }
 
 // needle is a text to look for, the first eight bytes as a number.
 type needle struct {
@@ -79,7 +82,7 @@ func newNeedle(text string) needle {
 
 // contains says whether the text has the needle in it. Most texts are so short that a search made for long ones would take several times as
 // long.
-func (s *segment) contains(t uint16, n *needle) bool {
+func (s *segment) contains(t uint32, n *needle) bool {
 	from, to := int(s.offsets[t]), int(s.offsets[int(t)+1])-len(n.text)
 	for at := from; at <= to; at++ {
 		if binary.LittleEndian.Uint64(s.arena[at:at+arenaSpare])&n.mask == n.first &&
@@ -100,7 +103,7 @@ func (s *segment) findMint(key []byte) int {
 }
 
 // prefixRange is the part of sorted texts that begin with prefix.
-func (s *segment) prefixRange(sorted []uint16, prefix []byte) (from, to int) {
+func (s *segment) prefixRange(sorted []uint32, prefix []byte) (from, to int) {
 	from = sort.Search(len(sorted), func(i int) bool { return bytes.Compare(s.text(sorted[i]), prefix) >= 0 })
 	step := 1
 	to = from
@@ -123,7 +126,7 @@ func (s *segment) withGrams(count int) int {
 
 // list is ascending texts, with a bitmap of them where they are many.
 type list struct {
-	texts []uint16
+	texts []uint32
 	set   []uint64
 }
 
@@ -135,14 +138,19 @@ func (s *segment) list(g gram) list {
 	}
 	from, to := s.grams.first[at], s.grams.first[at+1]
 	found := list{texts: s.postings[from:to]}
-	if to-from > denseTexts {
+	if s.isDense(to - from) {
 		found.set = s.dense[from]
 	}
 	return found
 }
 
+// isDense says that a list of so many texts has a bitmap.
+func (s *segment) isDense(length uint32) bool {
+	return length > minDense && int(length)*denseShare > s.texts()
+}
+
 // has looks a text up.
-func (l *list) has(t uint16) bool {
+func (l *list) has(t uint32) bool {
 	if l.set != nil {
 		return l.set[t/64]>>(t%64)&1 != 0
 	}
@@ -215,20 +223,20 @@ func (t *gramTable) grow() {
 func hashGram(g gram) uint32 { return uint32(uint64(g) * 0x9E3779B97F4A7C15 >> 32) }
 
 // buckets are lists by hash, without the keys: what is looked up is among what is found, which is to be verified.
-type buckets struct {
+type buckets[T uint16 | edited] struct {
 	mask  uint32
 	first []uint32
-	items []uint16
+	items []T
 }
 
-// bucketEntry is what goes into buckets, in ascending order of items.
-type bucketEntry struct {
+// bucketEntry is what goes into buckets.
+type bucketEntry[T uint16 | edited] struct {
 	hash uint32
-	item uint16
+	item T
 }
 
 // maxBuckets are made at most.
-const maxBuckets = 1 << 16
+const maxBuckets = 1 << 18
 
 // bucketsFor is how many buckets are made for so many entries: a power of two.
 func bucketsFor(entries int) int {
@@ -239,10 +247,10 @@ func bucketsFor(entries int) int {
 	return size
 }
 
-// newBuckets counts and fills.
-func newBuckets(entries []bucketEntry) buckets {
+// newBuckets counts and fills. The items of a bucket keep their order.
+func newBuckets[T uint16 | edited](entries []bucketEntry[T]) buckets[T] {
 	size := bucketsFor(len(entries))
-	b := buckets{mask: uint32(size - 1), first: make([]uint32, size+1), items: make([]uint16, len(entries))}
+	b := buckets[T]{mask: uint32(size - 1), first: make([]uint32, size+1), items: make([]T, len(entries))}
 	for _, e := range entries {
 		b.first[e.hash&b.mask+1]++
 	}
@@ -258,7 +266,7 @@ func newBuckets(entries []bucketEntry) buckets {
 	return b
 }
 
-func (b *buckets) list(hash uint32) []uint16 {
+func (b *buckets[T]) list(hash uint32) []T {
 	at := hash & b.mask
 	return b.items[b.first[at]:b.first[at+1]]
 }

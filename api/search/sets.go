@@ -1,6 +1,6 @@
 package search
 
-// maxSpare bitmaps, of 8 KiB, are kept at most by a searcher.
+// maxSpare bitmaps are kept at most by a searcher. They are as long as the largest segment at hand so far.
 const maxSpare = 64
 
 // fillSets gives the lists the bitmaps that they lack; leave takes them back. It is false when there are not enough of them.
@@ -14,9 +14,13 @@ func (s *searcher) fillSets(lists []list) bool {
 			return false
 		}
 		if len(s.lent) == len(s.spare) {
-			s.spare = append(s.spare, make([]uint64, (maxTexts+63)/64))
+			s.spare = append(s.spare, nil)
 		}
-		l.set = s.spare[len(s.lent)]
+		spare := &s.spare[len(s.lent)]
+		if words := s.view.words(); words > len(*spare) {
+			*spare = make([]uint64, words)
+		}
+		l.set = *spare
 		s.lent = append(s.lent, l.texts)
 		for _, t := range l.texts {
 			l.set[t/64] |= 1 << (t % 64)

@@ -50,6 +50,14 @@ func (s *shortSet) of(symbol, name string) []int {
 	return s.keys
 }
 
+// sum adds the counts of other tokens.
+func (c *shortCounts) sum(other *shortCounts) {
+	for key := range c {
+		c[key][0] += other[key][0]
+		c[key][1] += other[key][1]
+	}
+}
+
 // add counts a token, or with by -1 takes it out.
 func (c *shortCounts) add(keys []int, classic bool, by int) {
 	for _, key := range keys {

@@ -18,7 +18,7 @@ func (s *searcher) offerContaining() {
 }
 
 // offerSymbolContaining offers the tokens that have the text as a symbol. Their names may be the more similar.
-func (s *searcher) offerSymbolContaining(t uint16) {
+func (s *searcher) offerSymbolContaining(t uint32) {
 	v := s.view
 	rank := v.symRank[t]
 	if rank == none {
@@ -42,7 +42,7 @@ func (s *searcher) offerSymbolContaining(t uint16) {
 }
 
 // offerNameContaining offers the tokens that have the text as a name, and a symbol that does not contain the query.
-func (s *searcher) offerNameContaining(t uint16) {
+func (s *searcher) offerNameContaining(t uint32) {
 	v := s.view
 	from, to := v.nameFirst[t], v.nameFirst[int(t)+1]
 	if from == to {
@@ -70,7 +70,7 @@ func (s *searcher) offerNameContaining(t uint16) {
 }
 
 // anySimilarity is the similarity of any text.
-func (s *searcher) anySimilarity(t uint16) float64 {
+func (s *searcher) anySimilarity(t uint32) float64 {
 	if s.flags[t]&flagSimilar != 0 {
 		return s.similarityOf(t)
 	}
@@ -78,7 +78,7 @@ func (s *searcher) anySimilarity(t uint16) float64 {
 }
 
 // similarityBound is not less than anySimilarity, and told at once.
-func (s *searcher) similarityBound(t uint16) float64 {
+func (s *searcher) similarityBound(t uint32) float64 {
 	if s.flags[t]&flagSimilar != 0 {
 		return s.similarityOf(t)
 	}
@@ -86,7 +86,7 @@ func (s *searcher) similarityBound(t uint16) float64 {
 }
 
 // countSimilarity is the similarity of any text.
-func (s *searcher) countSimilarity(t uint16) float64 {
+func (s *searcher) countSimilarity(t uint32) float64 {
 	shared := 0
 	for i := range s.gramLists {
 		if s.gramLists[i].has(t) {

@@ -40,25 +40,22 @@ type view struct {
 
 // view is the first view of a segment that was just built.
 func (b *builder) view(s *segment) *view {
-	n := len(b.rows)
+	n := len(b.keys)
 	pages := (n + pageSize - 1) / pageSize
 	v := &view{
-		segment: s, alive: make([]uint64, (n+63)/64), classic: make([]uint64, (n+63)/64), live: n,
+		segment: s, alive: make([]uint64, (n+63)/64), classic: b.classic[:(n+63)/64], live: n,
 		keys: make([]*[pageSize]uint64, pages), seen: make([]*[pageSize]int64, pages), best: make([]uint64, pages),
 	}
 	for i := range pages {
 		v.keys[i], v.seen[i], v.best[i] = new([pageSize]uint64), new([pageSize]int64), math.MaxUint64
 	}
-	for slot := range b.rows {
-		r, page := &b.rows[slot], slot/pageSize
-		v.keys[page][slot%pageSize], v.seen[page][slot%pageSize] = r.key, r.seen
-		v.best[page] = min(v.best[page], r.key)
+	for slot, key := range b.keys {
+		page := slot / pageSize
+		v.keys[page][slot%pageSize], v.seen[page][slot%pageSize] = key, b.seen[slot]
+		v.best[page] = min(v.best[page], key)
 		v.alive[slot/64] |= 1 << (slot % 64)
-		if r.classic {
-			v.classic[slot/64] |= 1 << (slot % 64)
-			v.liveOld++
-		}
 	}
+	v.liveOld = countBits(v.classic, 0, uint32(n))
 	return v
 }
 

@@ -34,14 +34,15 @@ func loadInto(ctx context.Context, index search.Index, c *registrytest.Corpus, t
 	for token := range c.Tokens(tokens) {
 		changes = append(changes, search.Change{ID: uint32(token.Index), Mint: token.Mint, Token: token.Registry()})
 		if len(changes) == batchSize {
-			index.Apply(changes)
+			index.Fill(changes)
 			changes = changes[:0]
 		}
 		if ctx.Err() != nil {
 			return
 		}
 	}
-	index.Apply(changes)
+	index.Fill(changes)
+	index.Filled()
 }
 
 func (m *mintlake) search(_ context.Context, q *query) (answer, error) {

@@ -1,0 +1,200 @@
+package search
+
+import (
+	"hash/maphash"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// A registry that is loaded whole is gathered first, and its segments are built at the end: each token once, where merging builds it several times, and
+// tokens of one symbol in one segment, so that fewer texts are searched later.
+
+const (
+	// fillBuckets divide what is gathered by symbols. Some of them make a segment.
+	fillBuckets = 16
+	// fillChunk is how many rows are made room for at once.
+	fillChunk = 1 << 12
+)
+
+// filling is what Fill has gathered.
+type filling struct {
+	buckets [fillBuckets]fillBucket
+}
+
+type fillBucket struct {
+	chunks [][]row
+	rows   int
+	texts  map[string]string // each once
+}
+
+// fillPlace is where a token is that was gathered. Segments do not get such serials.
+func fillPlace(bucket, row int) place { return place{math.MaxUint32 - uint32(bucket), uint32(row)} }
+
+// at is the row of a place; nil when it is a segment's.
+func (f *filling) at(p place) *row {
+	bucket := math.MaxUint32 - p.serial
+	if f == nil || bucket >= fillBuckets {
+		return nil
+	}
+	return &f.buckets[bucket].chunks[p.slot/fillChunk][p.slot%fillChunk]
+}
+
+// add takes a row in, and says where it is.
+func (f *filling) add(seed maphash.Seed, r *row) place {
+	number := int(maphash.String(seed, r.symbol) % fillBuckets)
+	b := &f.buckets[number]
+	if b.texts == nil {
+		b.texts = map[string]string{}
+	}
+	if b.rows%fillChunk == 0 {
+		b.chunks = append(b.chunks, make([]row, 0, fillChunk))
+	}
+	r.symbol, r.name = b.text(r.symbol), b.text(r.name)
+	last := &b.chunks[len(b.chunks)-1]
+	*last = append(*last, *r)
+	b.rows++
+	return fillPlace(number, b.rows-1)
+}
+
+// text is the same text, kept once.
+func (b *fillBucket) text(text string) string {
+	kept, ok := b.texts[text]
+	if !ok {
+		kept = strings.Clone(text)
+		b.texts[kept] = kept
+	}
+	return kept
+}
+
+// Fill is Apply while nobody searches yet: what it is told is found after Filled, or the next Apply. A registry that is loaded by it takes less time
+// and room, and is searched faster.
+func (x *Inverted) Fill(changes []Change) {
+	x.writer.Lock()
+	defer x.writer.Unlock()
+	for i := range changes {
+		if !x.fill(&changes[i]) { // what is in a segment already is not gathered
+			x.endFilling()
+			x.apply(changes[i:])
+			return
+		}
+	}
+}
+
+// fill is false for a token that is in a segment.
+func (x *Inverted) fill(change *Change) bool {
+	at := x.placeOf(change.ID)
+	if at.serial != 0 {
+		r := x.filling.at(at)
+		if r == nil {
+			return false
+		}
+		*r = row{gone: true}
+		x.where[change.ID] = place{}
+	}
+	r, ok := x.rowOf(change)
+	if !ok {
+		return true
+	}
+	if x.filling == nil {
+		x.filling = &filling{}
+	}
+	x.where[change.ID] = x.filling.add(x.cache.seed, &r)
+	return true
+}
+
+// Filled makes what Fill was told visible.
+func (x *Inverted) Filled() {
+	x.writer.Lock()
+	defer x.writer.Unlock()
+	x.endFilling()
+}
+
+func (x *Inverted) endFilling() {
+	f := x.filling
+	if f == nil {
+		return
+	}
+	x.filling = nil
+	groups := f.groups(x.most)
+	built, shorts := make([][]fresh, len(groups)), make([]shortCounts, len(groups))
+	work := make(chan int)
+	var workers sync.WaitGroup
+	for range min(len(groups), runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := range work {
+				built[i] = x.buildGroup(groups[i], &shorts[i])
+				clear(groups[i]) // the next one needs the room
+			}
+		})
+	}
+	for i := range groups {
+		work <- i
+	}
+	close(work)
+	workers.Wait()
+	x.show(built, shorts)
+}
+
+// groups are buckets whose tokens make a segment together. A bucket with more tokens than a segment holds, which is most, makes several.
+func (f *filling) groups(most int) (groups [][]fillBucket) {
+	rows := 0
+	for i := range f.buckets {
+		if rows += f.buckets[i].rows; i == 0 || rows > most {
+			groups, rows = append(groups, nil), f.buckets[i].rows
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], f.buckets[i])
+	}
+	f.buckets = [fillBuckets]fillBucket{}
+	return groups
+}
+
+// buildGroup makes segments, and counts short texts.
+func (x *Inverted) buildGroup(buckets []fillBucket, shorts *shortCounts) []fresh {
+	var rows []*row
+	var set shortSet
+	for i := range buckets {
+		for _, chunk := range buckets[i].chunks {
+			for at := range chunk {
+				if r := &chunk[at]; !r.gone {
+					rows = append(rows, r)
+					shorts.add(set.of(r.symbol, r.name), r.classic, 1)
+				}
+			}
+		}
+		buckets[i].texts = nil
+	}
+	order := textOrder(len(rows), func(i uint32) string { return rows[i].symbol })
+	return x.build(len(rows), func() *row {
+		if len(order) == 0 {
+			return nil
+		}
+		next := rows[order[0]]
+		order = order[1:]
+		return next
+	})
+}
+
+// show publishes what was built from what was gathered.
+func (x *Inverted) show(built [][]fresh, shorts []shortCounts) {
+	next := *x.current.Load()
+	next.number++
+	next.attrs = x.attrs.list
+	counts := *next.shorts
+	for i := range shorts {
+		counts.sum(&shorts[i])
+	}
+	next.shorts = &counts
+	for i := range built {
+		for _, f := range built[i] {
+			next.views = append(next.views[:len(next.views):len(next.views)], f.view)
+			next.live += f.view.live
+			next.liveClassic += f.view.liveOld
+			x.settle(f.view)
+		}
+	}
+	next.leaders[allClasses] = x.findLeaders(&next, false, next.live)
+	next.leaders[classicOnly] = x.findLeaders(&next, true, next.liveClassic)
+	x.current.Store(&next)
+}
