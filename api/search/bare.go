@@ -97,22 +97,28 @@ func (s *searcher) countBare() {
 	}
 }
 
-// countMarked counts all slots with marked texts.
+// countMarked counts all slots with marked texts. What of them lies anywhere in memory is gathered first and looked up then, so that a core waits
+// for many at a time.
 func (s *searcher) countMarked() (total int) {
 	v, m := s.view, &s.marked
+	s.texts, s.spans = s.texts[:0], s.spans[:0]
 	for at := range m.words() {
 		names := m.any[at]
-		symbols := (names | m.edited[at]) & v.isSymbol[at]
 		total += bits.OnesCount64(names & v.nameOnce[at])
 		for several := names & v.nameMore[at]; several != 0; several &= several - 1 {
 			t := at*64 + bits.TrailingZeros64(several)
 			total += int(v.nameFirst[t+1] - v.nameFirst[t])
 		}
-		for ; symbols != 0; symbols &= symbols - 1 {
-			rank := v.symRank[at*64+bits.TrailingZeros64(symbols)]
-			for _, name := range v.name[v.symFirst[rank]:v.symFirst[rank+1]] {
-				total += int(^m.any[name/64] >> (name % 64) & 1)
-			}
+		for symbols := (names | m.edited[at]) & v.isSymbol[at]; symbols != 0; symbols &= symbols - 1 {
+			s.texts = append(s.texts, v.symRank[at*64+bits.TrailingZeros64(symbols)])
+		}
+	}
+	for _, rank := range s.texts {
+		s.spans = append(s.spans, [2]uint32{v.symFirst[rank], v.symFirst[rank+1]})
+	}
+	for _, slots := range s.spans {
+		for _, name := range v.name[slots[0]:slots[1]] {
+			total += int(^m.any[name/64] >> (name % 64) & 1)
 		}
 	}
 	return total

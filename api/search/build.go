@@ -81,6 +81,7 @@ func (b *builder) finish(serial uint32) *view {
 	b.fillNames(s)
 	s.fillHalves()
 	s.fillBlocks()
+	s.gather()
 	return b.view(s)
 }
 
@@ -123,14 +124,15 @@ func (b *builder) numberTexts(s *segment) []uint32 {
 	}
 	for _, i := range lexical {
 		if isSymbol[i] {
-			s.symRank[final[i]] = uint32(len(s.symText))
-			s.symText = append(s.symText, final[i])
+			s.symRank[final[i]] = uint32(len(s.symText.texts))
+			s.symText.texts = append(s.symText.texts, final[i])
 		}
 		if isName[i] {
-			s.nameText = append(s.nameText, final[i])
+			s.nameText.texts = append(s.nameText.texts, final[i])
 		}
 	}
-	s.symText, s.nameText = slices.Clip(s.symText), slices.Clip(s.nameText)
+	s.fillHeads(&s.symText)
+	s.fillHeads(&s.nameText)
 	return final
 }
 
@@ -170,12 +172,13 @@ func (l *gramNumbers) of(text uint32) []uint32 {
 }
 
 func (s *segment) fillPostings(order []uint32, lists *gramNumbers) {
-	s.grams.first = make([]uint32, len(lists.sizes)+1)
+	first := make([]uint32, len(lists.sizes)+1)
 	for i, size := range lists.sizes {
-		s.grams.first[i+1] = s.grams.first[i] + size
+		first[i+1] = first[i] + size
 	}
+	s.grams.locate(first)
 	next := lists.sizes
-	copy(next, s.grams.first)
+	copy(next, first)
 	s.postings = make([]uint32, len(lists.numbers))
 	for text, i := range order {
 		for _, number := range lists.of(i) {
@@ -183,29 +186,31 @@ func (s *segment) fillPostings(order []uint32, lists *gramNumbers) {
 			next[number]++
 		}
 	}
-	s.dense = map[uint32][]uint64{}
+	s.denseAt = map[uint32]uint32{}
 	for i := range next {
-		from, to := s.grams.first[i], s.grams.first[i+1]
+		from, to := first[i], first[i+1]
 		if !s.isDense(to - from) {
 			continue
 		}
-		set := make([]uint64, s.words())
-		for _, t := range s.postings[from:to] {
+		at := len(s.dense)
+		s.denseAt[from] = uint32(at)
+		s.dense = append(s.dense, make([]uint64, s.words())...)
+		for set := s.dense[at:]; from < to; from++ {
+			t := s.postings[from]
 			set[t/64] |= 1 << (t % 64)
 		}
-		s.dense[from] = set
 	}
 }
 
 func (b *builder) fillSlots(s *segment, final []uint32) {
 	s.sym, s.name = b.symText, b.name
-	s.symFirst = make([]uint32, len(s.symText)+1)
+	s.symFirst = make([]uint32, len(s.symText.texts)+1)
 	for slot := range s.sym {
 		s.sym[slot], s.name[slot] = final[s.sym[slot]], final[s.name[slot]]
 		s.symFirst[s.symRank[s.sym[slot]]+1]++
 	}
 	s.isSymbol = make([]uint64, s.words())
-	for i, t := range s.symText {
+	for i, t := range s.symText.texts {
 		s.isSymbol[t/64] |= 1 << (t % 64)
 		s.symFirst[i+1] += s.symFirst[i]
 	}
@@ -238,8 +243,8 @@ func (b *builder) fillNames(s *segment) {
 }
 
 func (s *segment) fillHalves() {
-	entries := make([]bucketEntry[edited], 0, 2*len(s.symText))
-	for _, t := range s.symText {
+	entries := make([]bucketEntry[edited], 0, 2*len(s.symText.texts))
+	for _, t := range s.symText.texts {
 		text := s.text(t)
 		if len(text) == 0 {
 			continue

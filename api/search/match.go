@@ -176,14 +176,23 @@ func (s *searcher) scanBlocks(text []byte) {
 	}
 }
 
-// editedSymbols marks the symbols one edit away.
+// editedSymbols marks the symbols one edit away. Those that may be are gathered before they are read, so that a core waits for many at a time.
 func (s *searcher) editedSymbols() {
 	v := s.view
+	s.texts, s.spans = s.texts[:0], s.spans[:0]
 	for _, key := range s.edits {
 		for _, e := range v.halves.list(key) {
-			if t := e.text(); maybeEdit(e.sketch(), s.sketch) && !s.isEdited(t) && s.isEdit(v.text(t)) {
-				s.mark(t, flagEdit)
+			if maybeEdit(e.sketch(), s.sketch) {
+				s.texts = append(s.texts, e.text())
 			}
+		}
+	}
+	for _, t := range s.texts {
+		s.spans = append(s.spans, [2]uint32{v.offsets[t], v.offsets[t+1]})
+	}
+	for i, t := range s.texts {
+		if !s.isEdited(t) && s.isEdit(v.arena[s.spans[i][0]:s.spans[i][1]]) {
+			s.mark(t, flagEdit)
 		}
 	}
 }
@@ -202,7 +211,7 @@ func (s *searcher) isEdited(t uint32) bool {
 // so many must be found after leaving out any but one of as many lists; so the longest ones are left out, and what is found in the others is
 // looked up in their bitmaps.
 func (s *searcher) similarTexts() {
-	v, n := s.view, len(s.grams)
+	v := s.view
 	s.found, s.gramLists = s.found[:0], s.gramLists[:0]
 	dense := 0
 	for _, g := range s.grams {
@@ -216,52 +225,40 @@ func (s *searcher) similarTexts() {
 		}
 	}
 	slices.SortFunc(s.gramLists, func(a, b list) int { return len(a.texts) - len(b.texts) })
-	s.ranges = s.ranges[:0]
+	s.parts = s.parts[:0]
 	for i := range s.gramLists {
-		s.ranges = append(s.ranges, s.gramLists[i].texts)
+		s.parts = append(s.parts, s.gramLists[i].texts)
 	}
-	from := 0 // all before is cut off the ranges
 	for _, band := range s.bands {
-		to := v.withGrams(band.to)
-		if band.need > len(s.gramLists) || band.need > n || from == to {
-			continue
+		from, to := v.withGrams(band.from), v.withGrams(band.to)
+		if band.need <= len(s.gramLists) && from < to {
+			s.countShared(from, to, band.need, min(dense, band.need-1))
 		}
-		if first := v.withGrams(band.from); first > from {
-			for i := range s.ranges {
-				s.ranges[i] = s.ranges[i][lowerBound(s.ranges[i], uint32(first)):]
-			}
-			from = first
-		}
-		s.countShared(from, to, band.need, min(dense, band.need-1))
-		from = to
 	}
 }
 
-// countShared looks at the texts from, to (exclusive), before which all are cut off, and cuts them off. So many of the longest lists are
-// left out, and looked up in.
+// countShared looks at the texts from, to (exclusive). So many of the longest lists are left out, and looked up in; from band to band they become
+// more. Of the others what is before to is cut off.
 func (s *searcher) countShared(from, to, need, left int) {
 	short, long := len(s.gramLists)-left, s.gramLists[len(s.gramLists)-left:]
-	s.parts = s.parts[:0]
 	entries := 0
-	for i, texts := range s.ranges {
-		end := len(texts)
-		if to < s.view.texts() {
-			end = lowerBound(texts, uint32(to))
-		}
-		s.ranges[i] = texts[end:]
-		if i < short && end > 0 {
-			s.parts = append(s.parts, texts[:end])
-			entries += end
-		}
+	for i := range short {
+		s.parts[i] = cutBefore(s.parts[i], uint32(from))
+		entries += len(s.parts[i])
 	}
+	// What is behind to is not worth a look: of the entries as many are taken to be before it as of the texts.
+	entries = entries * (to - from) / (s.view.texts() - from)
 	if s.isPlaned(entries, (to-from)/64) {
 		s.countPlanes(s.gramLists, from, to, need)
 		return
 	}
-	for len(s.parts) >= need-left {
-		first := s.countWindow(uint16(need - left))
+	for {
+		first, enough := s.countWindow(s.parts[:short], uint32(to), uint32(need-left))
+		if first >= uint32(to) {
+			return
+		}
 		for _, t := range s.texts {
-			count := int(s.window[t-first])
+			count := int(s.window[t-first] - s.counted)
 			for i := range long {
 				count += int(long[i].set[t/64] >> (t % 64) & 1)
 			}
@@ -272,50 +269,64 @@ func (s *searcher) countShared(from, to, need, left int) {
 				}
 			}
 		}
-		s.leaveWindow(first)
+		if !enough {
+			return
+		}
 	}
 }
 
-// windowTexts are counted at once: as many counts as a core's nearest cache holds.
-const windowTexts = 1 << 13
-
-// countWindow counts in how many of the parts the texts from the first on are, as far as a window reaches, and lists those that are in enough.
-func (s *searcher) countWindow(enough uint16) (first uint32) {
-	first = none
-	for _, texts := range s.parts {
-		first = min(first, texts[0])
+// cutBefore cuts off what is less than from, of which there is mostly nothing.
+func cutBefore(texts []uint32, from uint32) []uint32 {
+	if len(texts) == 0 || texts[0] >= from {
+		return texts
 	}
-	s.texts, s.ends = s.texts[:0], s.ends[:0]
-	for _, texts := range s.parts {
+	return texts[lowerBound(texts, from):]
+}
+
+const (
+	// windowTexts are counted at once: as many counts as a core's nearest cache holds.
+	windowTexts = 1 << 12
+	// maxCount is more than a text has trigrams.
+	maxCount = 1 << 17
+)
+
+// countWindow counts in how many of the parts the texts from the first on are, as far as a window reaches and before to, cuts them off, and lists
+// those that are in enough. It is false when so few parts are left that none can be. What is counted is what a place of the window is above
+// s.counted: so nothing has to be taken away again.
+func (s *searcher) countWindow(parts [][]uint32, to, enough uint32) (first uint32, more bool) {
+	s.counted += maxCount
+	if s.counted == 0 { // all numbers were used
+		clear(s.window[:])
+		s.counted = maxCount
+	}
+	first = none
+	for _, texts := range parts {
+		if len(texts) > 0 {
+			first = min(first, texts[0])
+		}
+	}
+	s.texts = s.texts[:0]
+	end, base := min(uint64(first)+windowTexts, uint64(to)), s.counted
+	left := uint32(0)
+	for i, texts := range parts {
 		at := 0
 		for ; at < len(texts); at++ {
-			place := texts[at] - first
-			if place >= windowTexts {
+			t := texts[at]
+			if uint64(t) >= end {
 				break
 			}
-			count := s.window[place] + 1
-			s.window[place] = count
-			if count == enough {
-				s.texts = append(s.texts, texts[at])
+			place := &s.window[(t-first)%windowTexts]
+			count := max(*place, base) + 1
+			*place = count
+			if count == base+enough {
+				s.texts = append(s.texts, t)
 			}
 		}
-		s.ends = append(s.ends, at)
-	}
-	return first
-}
-
-// leaveWindow takes the counts away, and what was counted off the parts.
-func (s *searcher) leaveWindow(first uint32) {
-	left := s.parts[:0]
-	for i, texts := range s.parts {
-		for _, t := range texts[:s.ends[i]] {
-			s.window[t-first] = 0
-		}
-		if texts = texts[s.ends[i]:]; len(texts) > 0 {
-			left = append(left, texts)
+		if parts[i] = texts[at:]; at < len(texts) {
+			left++
 		}
 	}
-	s.parts = left
+	return first, left >= enough
 }
 
 // isPlaned says that counting by planes is quicker than so many entries of lists are, and gets it ready: an entry is looked at twice, and a

@@ -40,19 +40,19 @@ type searcher struct {
 	lists   []list // of the required trigrams
 	// gramLists are those of the query's trigrams, the shortest first; found are the same as the query has them, the empty ones too.
 	gramLists, found []list
-	ranges           [][]uint32
-	parts            [][]uint32
-	ends             []int
-	window           [windowTexts]uint16 // how many of the lists have each of some neighbouring texts
-	taken            place               // the token whose mint the query is
-	bound            uint64              // no token with a greater key is wanted
+	parts            [][]uint32          // what is left of gramLists
+	window           [windowTexts]uint32 // how many of the lists have each of some neighbouring texts, above counted
+	counted          uint32
+	taken            place  // the token whose mint the query is
+	bound            uint64 // no token with a greater key is wanted
 	bests            keyHeap
 	cache            *cache
 	counts           []viewCount
-	texts            []uint32
-	spare            [][]uint64 // empty bitmaps, the first of which are lent to lists of
-	lent             [][]uint32 // these texts
-	doubted          []uint64   // see doubts
+	texts            []uint32    // room
+	spans            [][2]uint32 // room
+	spare            [][]uint64  // empty bitmaps, the first of which are lent to lists of
+	lent             [][]uint32  // these texts
+	doubted          []uint64    // see doubts
 }
 
 func newSearcher() *searcher { return &searcher{} }
@@ -109,7 +109,6 @@ func (x *Inverted) release(s *searcher) {
 	clear(s.lists[:cap(s.lists)])
 	clear(s.gramLists[:cap(s.gramLists)])
 	clear(s.found[:cap(s.found)])
-	clear(s.ranges[:cap(s.ranges)])
 	clear(s.parts[:cap(s.parts)])
 	x.pool.Put(s)
 }
@@ -288,11 +287,11 @@ func (s *searcher) offerPrefixes(version *version) {
 	prefix := []byte(s.text)
 	for _, v := range version.views {
 		s.enter(v)
-		from, to := v.prefixRange(v.symText, prefix)
+		from, to := v.prefixRange(&v.symText, prefix)
 		if from == to {
 			continue
 		}
-		if len(v.text(v.symText[from])) == len(prefix) {
+		if len(v.text(v.symText.texts[from])) == len(prefix) {
 			s.offerRange(v.symFirst[from], v.symFirst[from+1], TierSymbol, FieldSymbol)
 			from++
 		}
@@ -303,8 +302,8 @@ func (s *searcher) offerPrefixes(version *version) {
 	}
 	for _, v := range version.views {
 		s.enter(v)
-		from, to := v.prefixRange(v.nameText, prefix)
-		for _, t := range v.nameText[from:to] {
+		from, to := v.prefixRange(&v.nameText, prefix)
+		for _, t := range v.nameText.texts[from:to] {
 			s.offerName(t, prefix)
 		}
 	}

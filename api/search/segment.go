@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -46,14 +47,15 @@ type segment struct {
 	nameSlots []uint32
 	nameSyms  []uint32 // the symbols of nameSlots
 	// symText and nameText are the texts that are symbols, or names, sorted; symFirst is the first slot of a symbol.
-	symText, nameText []uint32
+	symText, nameText sorted
 	symFirst          []uint32
 
 	grams    gramTable
-	postings []uint32            // ascending texts, gram by gram
-	dense    map[uint32][]uint64 // bitmaps of the longest lists, by where they begin
-	halves   buckets[edited]     // symbols by the hashes of their halves: see edits.go
-	blocks   buckets[uint16]     // blocks of texts by the hashes of the one and two runes that occur in them
+	postings []uint32          // ascending texts, gram by gram
+	dense    []uint64          // bitmaps of the longest lists
+	denseAt  map[uint32]uint32 // where they begin, by where the lists do
+	halves   buckets[edited]   // symbols by the hashes of their halves: see edits.go
+	blocks   buckets[uint16]   // blocks of texts by the hashes of the one and two runes that occur in them
 }
 
 func (s *segment) slots() int { return len(s.ids) }
@@ -102,18 +104,54 @@ func (s *segment) findMint(key []byte) int {
 	return sort.Search(len(s.mintOrder), func(i int) bool { return bytes.Compare(s.mint(s.mintOrder[i]), key) >= 0 })
 }
 
-// prefixRange is the part of sorted texts that begin with prefix.
-func (s *segment) prefixRange(sorted []uint32, prefix []byte) (from, to int) {
-	from = sort.Search(len(sorted), func(i int) bool { return bytes.Compare(s.text(sorted[i]), prefix) >= 0 })
+// sorted is texts in their order.
+type sorted struct {
+	texts []uint32
+	heads []uint64 // of each headStep-th text what it begins with: a search reads few texts
+}
+
+const headStep = 32
+
+// headOf is the first eight bytes of a text as a number that compares as they do.
+func headOf(text []byte) uint64 {
+	var room [8]byte
+	copy(room[:], text)
+	return binary.BigEndian.Uint64(room[:])
+}
+
+// fillHeads is for texts that are sorted.
+func (s *segment) fillHeads(l *sorted) {
+	l.texts = slices.Clip(l.texts)
+	l.heads = make([]uint64, 0, len(l.texts)/headStep+1)
+	for i := 0; i < len(l.texts); i += headStep {
+		l.heads = append(l.heads, headOf(s.text(l.texts[i])))
+	}
+}
+
+// find is the place of the first text that is not before key.
+func (s *segment) find(l *sorted, key []byte) int {
+	head := headOf(key)
+	from := sort.Search(len(l.heads), func(i int) bool { return l.heads[i] >= head })
+	to := from
+	for to < len(l.heads) && l.heads[to] == head { // seldom
+		to++
+	}
+	from, to = max(0, from-1)*headStep, min(to*headStep, len(l.texts))
+	return from + sort.Search(to-from, func(i int) bool { return bytes.Compare(s.text(l.texts[from+i]), key) >= 0 })
+}
+
+// prefixRange is the part of the texts that begin with prefix.
+func (s *segment) prefixRange(l *sorted, prefix []byte) (from, to int) {
+	from = s.find(l, prefix)
 	step := 1
 	to = from
-	for to < len(sorted) && bytes.HasPrefix(s.text(sorted[to]), prefix) { // gallop: most ranges are short
+	for to < len(l.texts) && bytes.HasPrefix(s.text(l.texts[to]), prefix) { // gallop: most ranges are short
 		to += step
 		step *= 2
 	}
 	low := from + max(0, to-from-step/2)
-	to = min(to, len(sorted))
-	return from, low + sort.Search(to-low, func(i int) bool { return !bytes.HasPrefix(s.text(sorted[low+i]), prefix) })
+	to = min(to, len(l.texts))
+	return from, low + sort.Search(to-low, func(i int) bool { return !bytes.HasPrefix(s.text(l.texts[low+i]), prefix) })
 }
 
 // withGrams is the first text with at least so many trigrams.
@@ -132,14 +170,11 @@ type list struct {
 
 // list is the texts that have the trigram.
 func (s *segment) list(g gram) list {
-	at, ok := s.grams.find(g)
-	if !ok {
-		return list{}
-	}
-	from, to := s.grams.first[at], s.grams.first[at+1]
-	found := list{texts: s.postings[from:to]}
-	if s.isDense(to - from) {
-		found.set = s.dense[from]
+	e := s.grams.find(g)
+	found := list{texts: s.postings[e.from : e.from+e.length]}
+	if s.isDense(e.length) {
+		at := int(s.denseAt[e.from])
+		found.set = s.dense[at : at+s.words()]
 	}
 	return found
 }
@@ -158,12 +193,17 @@ func (l *list) has(t uint32) bool {
 	return at < len(l.texts) && l.texts[at] == t
 }
 
-// gramTable numbers trigrams by open addressing. A key is the trigram plus one, 0 is free.
+// gramTable finds the postings of trigrams by open addressing. While it is built it gives trigrams numbers.
 type gramTable struct {
-	keys    []uint64
-	numbers []uint32
-	first   []uint32 // where the postings of a number begin
+	entries []gramEntry
 	count   int
+}
+
+// gramEntry lies in one line of the cache. Its key is the trigram plus one, 0 is free.
+type gramEntry struct {
+	key uint64
+	// from is where the postings begin, and while the table is built the trigram's number.
+	from, length uint32
 }
 
 func newGramTable(capacity int) gramTable {
@@ -171,52 +211,48 @@ func newGramTable(capacity int) gramTable {
 	for size*3 < capacity*4 {
 		size *= 2
 	}
-	return gramTable{keys: make([]uint64, size), numbers: make([]uint32, size)}
+	return gramTable{entries: make([]gramEntry, size)}
 }
 
-func (t *gramTable) find(g gram) (number uint32, ok bool) {
-	mask := len(t.keys) - 1
+// find is the entry of a trigram, or the free one where it would be.
+func (t *gramTable) find(g gram) *gramEntry {
+	mask := len(t.entries) - 1
 	for at := int(hashGram(g)) & mask; ; at = (at + 1) & mask {
-		switch t.keys[at] {
-		case uint64(g) + 1:
-			return t.numbers[at], true
-		case 0:
-			return 0, false
+		if e := &t.entries[at]; e.key == uint64(g)+1 || e.key == 0 {
+			return e
 		}
 	}
 }
 
 // add is the number of the trigram, a new one where it has none.
 func (t *gramTable) add(g gram) uint32 {
-	if (t.count+1)*4 > len(t.keys)*3 {
+	if (t.count+1)*4 > len(t.entries)*3 {
 		t.grow()
 	}
-	mask := len(t.keys) - 1
-	for at := int(hashGram(g)) & mask; ; at = (at + 1) & mask {
-		switch t.keys[at] {
-		case uint64(g) + 1:
-			return t.numbers[at]
-		case 0:
-			t.keys[at], t.numbers[at] = uint64(g)+1, uint32(t.count)
-			t.count++
-			return uint32(t.count - 1)
+	e := t.find(g)
+	if e.key == 0 {
+		*e = gramEntry{key: uint64(g) + 1, from: uint32(t.count)}
+		t.count++
+	}
+	return e.from
+}
+
+func (t *gramTable) grow() {
+	old := t.entries
+	t.entries = make([]gramEntry, 2*len(old))
+	for _, e := range old {
+		if e.key != 0 {
+			*t.find(gram(e.key - 1)) = e
 		}
 	}
 }
 
-func (t *gramTable) grow() {
-	old := *t
-	t.keys, t.numbers = make([]uint64, 2*len(old.keys)), make([]uint32, 2*len(old.keys))
-	mask := len(t.keys) - 1
-	for i, key := range old.keys {
-		if key == 0 {
-			continue
+// locate ends the numbering: the postings of a number are from first[number] to first[number+1].
+func (t *gramTable) locate(first []uint32) {
+	for i := range t.entries {
+		if e := &t.entries[i]; e.key != 0 {
+			e.from, e.length = first[e.from], first[e.from+1]-first[e.from]
 		}
-		at := int(hashGram(gram(key-1))) & mask
-		for t.keys[at] != 0 {
-			at = (at + 1) & mask
-		}
-		t.keys[at], t.numbers[at] = key, old.numbers[i]
 	}
 }
 

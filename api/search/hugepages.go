@@ -1,0 +1,7 @@
+//go:build !linux
+
+package search
+
+func adviseHugePages([]byte) {}
+
+func seekHugePages([]byte) {}

@@ -1,0 +1,89 @@
+package search
+
+import "unsafe"
+
+// A segment's columns lie side by side in one piece of memory. A search looks into it at thousands of places far apart, and finding out where a page
+// of 4 KiB lies takes a core longer than reading it; so the piece is asked for in huge pages (see hugepages_linux.go).
+
+const (
+	hugePage = 2 << 20
+	// hugeRoom is how large a room must be to lie in huge pages: what they leave over is then little.
+	hugeRoom = 4 * hugePage
+)
+
+// room is memory to be divided. It is measured first, and then filled.
+type room struct {
+	memory []byte
+	used   int
+}
+
+// number is what columns are of: nothing that the collector must know of.
+type number interface {
+	~uint8 | ~uint16 | ~uint32 | ~uint64 | gramEntry
+}
+
+// move copies a column into the room, and makes it the copy; a room without memory only measures.
+func move[T number](r *room, column *[]T) {
+	const align = 16
+	size := len(*column) * int(unsafe.Sizeof(*new(T)))
+	if r.memory != nil && size > 0 {
+		moved := unsafe.Slice((*T)(unsafe.Pointer(&r.memory[r.used])), len(*column)) //nolint:gosec // aligned, and within memory, which it keeps alive
+		copy(moved, *column)
+		*column = moved
+	}
+	r.used += (size + align - 1) / align * align
+}
+
+// gather moves all columns into one room.
+func (s *segment) gather() {
+	var r room
+	s.move(&r)
+	r = room{memory: newRoom(r.used)}
+	s.move(&r)
+	seekHugePages(r.memory)
+}
+
+// newRoom is memory that begins where a huge page does, if it is to lie in such.
+func newRoom(size int) []byte {
+	if size < hugeRoom {
+		return make([]byte, size+1) // never none
+	}
+	memory := make([]byte, size+hugePage)
+	begin := -int(uintptr(unsafe.Pointer(&memory[0]))) & (hugePage - 1) //nolint:gosec // only where it is
+	memory = memory[begin:]
+	adviseHugePages(memory)
+	return memory
+}
+
+// move moves each column.
+func (s *segment) move(r *room) {
+	move(r, &s.arena)
+	move(r, &s.offsets)
+	move(r, &s.gramCount)
+	move(r, &s.gramFirst)
+	move(r, &s.symRank)
+	move(r, &s.isSymbol)
+	move(r, &s.nameOnce)
+	move(r, &s.nameMore)
+	move(r, &s.nameFirst)
+	move(r, &s.nameSlots)
+	move(r, &s.nameSyms)
+	move(r, &s.symText.texts)
+	move(r, &s.symText.heads)
+	move(r, &s.nameText.texts)
+	move(r, &s.nameText.heads)
+	move(r, &s.symFirst)
+	move(r, &s.sym)
+	move(r, &s.name)
+	move(r, &s.grams.entries)
+	move(r, &s.postings)
+	move(r, &s.dense)
+	move(r, &s.halves.first)
+	move(r, &s.halves.items)
+	move(r, &s.blocks.first)
+	move(r, &s.blocks.items)
+	move(r, &s.ids)
+	move(r, &s.attrs)
+	move(r, &s.mints)
+	move(r, &s.mintOrder)
+}
