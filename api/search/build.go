@@ -10,7 +10,6 @@ type row struct {
 	id, attr     uint32
 	mint         mintKey
 	classic      bool
-	gone         bool // of what was gathered: it holds no token any more
 	key          uint64
 	seen         int64
 	symbol, name string // normalised
@@ -25,8 +24,7 @@ type builder struct {
 	classic []uint64 // bits
 	from    []place  // only of what merging moves
 
-	numbers map[string]uint32 // text to its provisional number
-	texts   []string
+	texts   *textSet // their numbers are provisional
 	symText []uint32 // provisional, of the rows
 	name    []uint32
 }
@@ -35,7 +33,7 @@ func newBuilder(rows int) *builder {
 	return &builder{
 		segment: &segment{ids: make([]uint32, 0, rows), attrs: make([]uint32, 0, rows), mints: make([]byte, 0, rows*mintKeyLength), shortest: maxMintLength},
 		keys:    make([]uint64, 0, rows), seen: make([]int64, 0, rows), classic: make([]uint64, (rows+63)/64),
-		numbers: make(map[string]uint32, rows), symText: make([]uint32, 0, rows), name: make([]uint32, 0, rows),
+		texts: newTextSet(rows), symText: make([]uint32, 0, rows), name: make([]uint32, 0, rows),
 	}
 }
 
@@ -60,16 +58,10 @@ func (b *builder) add(r *row) bool {
 }
 
 func (b *builder) number(text string) uint32 {
-	if n := len(b.symText); n > 0 && b.texts[b.symText[n-1]] == text {
+	if n := len(b.symText); n > 0 && b.texts.text(b.symText[n-1]) == text {
 		return b.symText[n-1] // symbols come sorted
 	}
-	number, ok := b.numbers[text]
-	if !ok {
-		number = uint32(len(b.texts))
-		b.numbers[text] = number
-		b.texts = append(b.texts, text)
-	}
-	return number
+	return b.texts.number(text)
 }
 
 // finish makes the segment and its first view.
@@ -88,22 +80,20 @@ func (b *builder) finish(serial uint32) *view {
 // numberTexts gives the texts their numbers, by trigrams, and fills all that hangs on texts alone. It returns the final
 // numbers of the provisional ones.
 func (b *builder) numberTexts(s *segment) []uint32 {
-	b.numbers = nil // room for what follows
-	n := len(b.texts)
+	b.texts.table = nil // room for what follows
+	n := b.texts.len()
 	lists := gramNumbers{ends: make([]uint32, n), counts: make([]uint16, n)}
 	s.grams = newGramTable(4096)
-	size := 0
-	for _, text := range b.texts {
-		lists.add(&s.grams, text)
-		size += len(text)
+	for i := range n {
+		lists.add(&s.grams, b.texts.text(uint32(i)))
 	}
-	lexical := textOrder(n, func(i uint32) string { return b.texts[i] })
+	lexical := textOrder(n, b.texts.text)
 	order := byCount(lexical, lists.counts)
 	final := make([]uint32, n)
-	s.arena, s.offsets, s.gramCount = make([]byte, 0, size+arenaSpare), make([]uint32, 1, n+1), make([]uint16, n)
+	s.arena, s.offsets, s.gramCount = make([]byte, 0, len(b.texts.arena)+arenaSpare), make([]uint32, 1, n+1), make([]uint16, n)
 	for number, i := range order {
 		final[i] = uint32(number)
-		s.arena = append(s.arena, b.texts[i]...)
+		s.arena = append(s.arena, b.texts.text(i)...)
 		s.offsets = append(s.offsets, uint32(len(s.arena)))
 		s.gramCount[number] = lists.counts[i]
 	}

@@ -4,7 +4,6 @@ import (
 	"hash/maphash"
 	"math"
 	"runtime"
-	"strings"
 	"sync"
 )
 
@@ -24,48 +23,58 @@ type filling struct {
 }
 
 type fillBucket struct {
-	chunks [][]row
+	chunks [][]gathered
 	rows   int
-	texts  map[string]string // each once
+	texts  *textSet
+}
+
+// gathered is a row without pointers: the collector would follow them again and again.
+type gathered struct {
+	id, attr      uint32
+	symbol, name  uint32 // texts of the bucket
+	mint          mintKey
+	classic, gone bool // gone: it holds no token any more
+	key           uint64
+	seen          int64
 }
 
 // fillPlace is where a token is that was gathered. Segments do not get such serials.
 func fillPlace(bucket, row int) place { return place{math.MaxUint32 - uint32(bucket), uint32(row)} }
 
-// at is the row of a place; nil when it is a segment's.
-func (f *filling) at(p place) *row {
+// at is what was gathered at a place; nil when it is a segment's.
+func (f *filling) at(p place) *gathered {
 	bucket := math.MaxUint32 - p.serial
 	if f == nil || bucket >= fillBuckets {
 		return nil
 	}
-	return &f.buckets[bucket].chunks[p.slot/fillChunk][p.slot%fillChunk]
+	return f.buckets[bucket].at(p.slot)
 }
+
+func (b *fillBucket) at(row uint32) *gathered { return &b.chunks[row/fillChunk][row%fillChunk] }
 
 // add takes a row in, and says where it is.
 func (f *filling) add(seed maphash.Seed, r *row) place {
 	number := int(maphash.String(seed, r.symbol) % fillBuckets)
 	b := &f.buckets[number]
 	if b.texts == nil {
-		b.texts = map[string]string{}
+		b.texts = newTextSet(fillChunk)
 	}
 	if b.rows%fillChunk == 0 {
-		b.chunks = append(b.chunks, make([]row, 0, fillChunk))
+		b.chunks = append(b.chunks, make([]gathered, 0, fillChunk))
 	}
-	r.symbol, r.name = b.text(r.symbol), b.text(r.name)
 	last := &b.chunks[len(b.chunks)-1]
-	*last = append(*last, *r)
+	*last = append(*last, gathered{
+		id: r.id, attr: r.attr, symbol: b.texts.number(r.symbol), name: b.texts.number(r.name), mint: r.mint, classic: r.classic, key: r.key, seen: r.seen,
+	})
 	b.rows++
 	return fillPlace(number, b.rows-1)
 }
 
-// text is the same text, kept once.
-func (b *fillBucket) text(text string) string {
-	kept, ok := b.texts[text]
-	if !ok {
-		kept = strings.Clone(text)
-		b.texts[kept] = kept
+// row is what was gathered, as segments are built of it.
+func (b *fillBucket) row(g *gathered) row {
+	return row{
+		id: g.id, attr: g.attr, mint: g.mint, classic: g.classic, key: g.key, seen: g.seen, symbol: b.texts.text(g.symbol), name: b.texts.text(g.name),
 	}
-	return kept
 }
 
 // Fill is Apply while nobody searches yet: what it is told is found after Filled, or the next Apply. A registry that is loaded by it takes less time
@@ -90,7 +99,7 @@ func (x *Inverted) fill(change *Change) bool {
 		if r == nil {
 			return false
 		}
-		*r = row{gone: true}
+		*r = gathered{gone: true}
 		x.where[change.ID] = place{}
 	}
 	r, ok := x.rowOf(change)
@@ -152,27 +161,31 @@ func (f *filling) groups(most int) (groups [][]fillBucket) {
 
 // buildGroup makes segments, and counts short texts.
 func (x *Inverted) buildGroup(buckets []fillBucket, shorts *shortCounts) []fresh {
-	var rows []*row
+	var places []place // of buckets and rows
 	var set shortSet
 	for i := range buckets {
-		for _, chunk := range buckets[i].chunks {
-			for at := range chunk {
-				if r := &chunk[at]; !r.gone {
-					rows = append(rows, r)
-					shorts.add(set.of(r.symbol, r.name), r.classic, 1)
-				}
+		b := &buckets[i]
+		for at := range uint32(b.rows) {
+			if g := b.at(at); !g.gone {
+				places = append(places, place{uint32(i), at})
+				shorts.add(set.of(b.texts.text(g.symbol), b.texts.text(g.name)), g.classic, 1)
 			}
 		}
-		buckets[i].texts = nil
 	}
-	order := textOrder(len(rows), func(i uint32) string { return rows[i].symbol })
-	return x.build(len(rows), func() *row {
+	order := textOrder(len(places), func(i uint32) string {
+		b := &buckets[places[i].serial]
+		return b.texts.text(b.at(places[i].slot).symbol)
+	})
+	var next row
+	return x.build(len(places), func() *row {
 		if len(order) == 0 {
 			return nil
 		}
-		next := rows[order[0]]
+		p := places[order[0]]
 		order = order[1:]
-		return next
+		b := &buckets[p.serial]
+		next = b.row(b.at(p.slot))
+		return &next
 	})
 }
 
