@@ -60,6 +60,11 @@ func (s *State) hold(fact Fact) bool {
 // so it is written out.
 func (s *State) find(register Register, item string) (int, bool) {
 	from, to := 0, len(s.facts)
+	if to > 0 { // a state that is read comes in order
+		if last := &s.facts[to-1]; last.Register < register || last.Register == register && last.Item < item {
+			return to, false
+		}
+	}
 	for from < to {
 		middle := int(uint(from+to) >> 1)
 		held := &s.facts[middle]

@@ -12,9 +12,9 @@ import (
 
 const (
 	// fillBuckets divide what is gathered by symbols. Some of them make a segment.
-	fillBuckets = 16
+	fillBuckets = 64
 	// fillChunk is how many rows are made room for at once.
-	fillChunk = 1 << 12
+	fillChunk = 1 << 10
 )
 
 // filling is what Fill has gathered.

@@ -40,22 +40,28 @@ var dictionary = []string{
 	`\u0026`, `\n`, `\"`, `. `, `, `,
 }
 
-// wordsBy lists the numbers of the dictionary's words by their first byte, the longest first.
-var wordsBy = func() (table [256][]uint8) {
+// numbered is a word of the dictionary, which has two bytes at least. Most that begin with the same byte differ in the second.
+type numbered struct{ second, number uint8 }
+
+// wordsBy lists the dictionary's words by their first byte, the longest first.
+var wordsBy = func() (table [256][]numbered) {
 	for n, word := range dictionary {
-		table[word[0]] = append(table[word[0]], uint8(n))
+		table[word[0]] = append(table[word[0]], numbered{word[1], uint8(n)})
 	}
 	for _, list := range table {
-		slices.SortStableFunc(list, func(a, b uint8) int { return len(dictionary[b]) - len(dictionary[a]) })
+		slices.SortStableFunc(list, func(a, b numbered) int { return len(dictionary[b.number]) - len(dictionary[a.number]) })
 	}
 	return table
 }()
 
 // wordAt is the longest word that text begins with.
 func wordAt(text string) (uint8, bool) {
-	for _, n := range wordsBy[text[0]] {
-		if strings.HasPrefix(text, dictionary[n]) {
-			return n, true
+	if len(text) < 2 {
+		return 0, false
+	}
+	for _, word := range wordsBy[text[0]] {
+		if word.second == text[1] && strings.HasPrefix(text, dictionary[word.number]) {
+			return word.number, true
 		}
 	}
 	return 0, false

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/schemas"
@@ -74,6 +75,29 @@ func (b *backends) project(ctx context.Context) error {
 		return fmt.Errorf("fetch: %w", err)
 	}
 	return consumer.Commit(ctx, records) //nolint:wrapcheck // says kafka
+}
+
+// settle waits until ClickHouse has merged what was written: a node starts beside one that has been at rest for long.
+func (b *backends) settle(ctx context.Context) error {
+	conn, err := clickhouse.Open(ctx, b.engine.DSN())
+	if err != nil {
+		return err //nolint:wrapcheck // says what it opened
+	}
+	defer func() { _ = conn.Close() }()
+	for idle := 0; idle < 3; {
+		var merges uint64
+		if err := conn.QueryRow(ctx, "SELECT count() FROM system.merges").Scan(&merges); err != nil {
+			return fmt.Errorf("count merges: %w", err)
+		}
+		idle++
+		if merges > 0 {
+			idle = 0
+		}
+		if err := pause.For(ctx, time.Second); err != nil {
+			return err //nolint:wrapcheck // interrupted
+		}
+	}
+	return nil
 }
 
 const rowsPerInsert = 20_000

@@ -74,7 +74,12 @@ func run(ctx context.Context, o *options) (err error) {
 		if err := b.load(ctx, corpus, loaded, size); err != nil {
 			return err
 		}
-		fmt.Printf("\n%d tokens (those added took %.0f s to write to ClickHouse)\n", size, time.Since(begin).Seconds())
+		written := time.Since(begin)
+		if err := b.settle(ctx); err != nil {
+			return err
+		}
+		fmt.Printf("\n%d tokens (those added took %.0f s to write to ClickHouse, and %.0f s to merge)\n",
+			size, written.Seconds(), (time.Since(begin) - written).Seconds())
 		loaded = size
 		if err := measure(ctx, o, b, corpus, size); err != nil {
 			return err
