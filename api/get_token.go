@@ -131,3 +131,12 @@ func mintKey(mint string) ([]byte, bool) {
 	key, err := base58.Decode(mint)
 	return key, err == nil && len(key) == 32
 }
+
+// memberRow is the row of a mint.
+func (s *Server) memberRow(mint string, sh *shape) (row, bool) {
+	id, member := s.replica.ID(mint)
+	if !member {
+		return row{}, false
+	}
+	return s.rowOf(id, sh)
+}
