@@ -78,9 +78,14 @@ func (x *Inverted) Search(query Query) Result {
 
 func (x *Inverted) search(query *Query, version *version) Result {
 	s := x.pool.Get().(*searcher)
-	defer x.release(s)
-	s.plan = newPlan(query, version)
 	s.cache = &x.cache
+	result := s.search(query, version)
+	x.release(s) // not after a panic: what it left half done must help nobody
+	return result
+}
+
+func (s *searcher) search(query *Query, version *version) Result {
+	s.plan = newPlan(query, version)
 	s.total, s.taken, s.bound = 0, place{}, math.MaxUint64
 	if query.Sort == SortMint {
 		return s.walk(version)
