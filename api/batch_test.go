@@ -165,3 +165,30 @@ func TestFiveHundredUnknownMintsAskOnce(t *testing.T) {
 	n.stop()
 	require.Len(t, log.Records(schemas.TopicEnrichmentRequests), 500)
 }
+
+// TestALongBatchKeepsItsOrder: as many rows as are made on several cores come as they were asked for, with what is unknown between them.
+func TestALongBatchKeepsItsOrder(t *testing.T) {
+	log := apitest.NewLog()
+	var asked []string
+	var rows, unknown []any
+	for i := range 500 {
+		mint := address(i)
+		if i%7 == 3 {
+			unknown = append(unknown, mint)
+		} else {
+			log.Token(i, 10, "SYM", "Name", time.Now())
+			rows = append(rows, mint)
+		}
+		asked = append(asked, mint)
+	}
+	n := startNode(t, log).awaitReady()
+	for range 2 { // made, and from the cache
+		body := n.batch(asked, "")
+		var got []any
+		for _, item := range body["items"].([]any) {
+			got = append(got, item.(map[string]any)["mint"])
+		}
+		require.Equal(t, rows, got)
+		require.Equal(t, unknown, body["unknown"])
+	}
+}

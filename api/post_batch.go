@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -114,12 +116,20 @@ type member struct {
 const rowsOfACore = 64
 
 // findRows fills in the rows, on several cores where they are many. Mints that were not members are looked up again: they may have been waited for.
+// A panic is the caller's, who answers for it: in a goroutine of its own it would end the process.
 func (s *Server) findRows(mints []string, members []member, sh *shape) {
 	size := max(rowsOfACore, (len(members)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
 	var group sync.WaitGroup
+	var failed atomic.Pointer[string]
 	for from := 0; from < len(members); from += size {
 		part, names := members[from:min(from+size, len(members))], mints[from:]
 		find := func() {
+			defer func() {
+				if p := recover(); p != nil {
+					text := fmt.Sprintf("%v\n%s", p, debug.Stack())
+					failed.Store(&text)
+				}
+			}()
 			for i := range part {
 				m := &part[i]
 				if !m.is {
@@ -137,6 +147,9 @@ func (s *Server) findRows(mints []string, members []member, sh *shape) {
 		}
 	}
 	group.Wait()
+	if text := failed.Load(); text != nil {
+		panic(*text)
+	}
 }
 
 // awaitMints waits until the copy has the mints, or it is known that it never will, and renews what is known of them.

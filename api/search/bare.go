@@ -16,9 +16,8 @@ type marks struct {
 	touched []uint64
 }
 
-// fit makes room for so many texts. There are no marks.
-func (m *marks) fit(texts int) {
-	words := (texts + 63) / 64
+// fit makes room for so many words of texts. There are no marks.
+func (m *marks) fit(words int) {
 	if words > len(m.any) {
 		m.any, m.edited, m.touched = make([]uint64, words), make([]uint64, words), make([]uint64, (words+63)/64)
 	}

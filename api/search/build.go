@@ -82,8 +82,8 @@ func (b *builder) finish(serial uint32) *view {
 func (b *builder) numberTexts(s *segment) []uint32 {
 	b.texts.table = nil // room for what follows
 	n := b.texts.len()
-	lists := gramNumbers{ends: make([]uint32, n), counts: make([]uint16, n)}
-	s.grams = newGramTable(4096)
+	lists := gramNumbers{ends: make([]uint32, 0, n), counts: make([]uint16, 0, n)}
+	s.grams = newGramTable(min(usualGrams*n, 4096)) // it grows where it must
 	for i := range n {
 		lists.add(&s.grams, b.texts.text(uint32(i)))
 	}
@@ -132,14 +132,16 @@ type gramNumbers struct {
 	ends    []uint32
 	counts  []uint16 // of the trigrams alone
 	sizes   []uint32 // how many texts have each number
-	texts   int
 	room    []gram
 }
+
+// usualGrams are as many as a text has.
+const usualGrams = 14
 
 // add is of the next text.
 func (l *gramNumbers) add(table *gramTable, text string) {
 	l.room = appendGrams(l.room[:0], text)
-	l.counts[l.texts] = uint16(len(l.room))
+	l.counts = append(l.counts, uint16(len(l.room)))
 	l.room = appendForks(appendMarks(l.room, text, 1), 0, text)
 	for _, g := range l.room {
 		number := table.add(g)
@@ -149,8 +151,7 @@ func (l *gramNumbers) add(table *gramTable, text string) {
 		l.sizes[number]++
 		l.numbers = append(l.numbers, number)
 	}
-	l.ends[l.texts] = uint32(len(l.numbers))
-	l.texts++
+	l.ends = append(l.ends, uint32(len(l.numbers)))
 }
 
 // of is a text's.

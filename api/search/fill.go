@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 )
 
@@ -177,16 +178,11 @@ func (x *Inverted) buildGroup(buckets []fillBucket, shorts *shortCounts) []fresh
 		return b.texts.text(b.at(places[i].slot).symbol)
 	})
 	var next row
-	return x.build(len(places), func() *row {
-		if len(order) == 0 {
-			return nil
-		}
-		p := places[order[0]]
-		order = order[1:]
-		b := &buckets[p.serial]
-		next = b.row(b.at(p.slot))
+	return x.build(len(places), inOrder(order, func(i uint32) *row {
+		b := &buckets[places[i].serial]
+		next = b.row(b.at(places[i].slot))
 		return &next
-	})
+	}))
 }
 
 // show publishes what was built from what was gathered.
@@ -198,10 +194,10 @@ func (x *Inverted) show(built [][]fresh, shorts []shortCounts) {
 	for i := range shorts {
 		counts.sum(&shorts[i])
 	}
-	next.shorts = &counts
+	next.shorts, next.views = &counts, slices.Clone(next.views)
 	for i := range built {
 		for _, f := range built[i] {
-			next.views = append(next.views[:len(next.views):len(next.views)], f.view)
+			next.views = append(next.views, f.view)
 			next.live += f.view.live
 			next.liveClassic += f.view.liveOld
 			x.settle(f.view)

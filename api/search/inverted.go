@@ -200,14 +200,7 @@ func (b *batch) publish() {
 		return // nothing that a search would tell: what is remembered of this version stays true
 	}
 	order := textOrder(len(b.pending), func(i uint32) string { return b.pending[i].symbol })
-	added := x.build(len(b.pending), func() *row {
-		if len(order) == 0 {
-			return nil
-		}
-		next := &b.pending[order[0]]
-		order = order[1:]
-		return next
-	})
+	added := x.build(len(b.pending), inOrder(order, func(i uint32) *row { return &b.pending[i] }))
 	views := make([]*view, 0, len(b.next.views)+len(added))
 	for _, v := range b.next.views {
 		if d := b.drafts[v.serial]; d != nil {
@@ -230,6 +223,18 @@ func (b *batch) publish() {
 type fresh struct {
 	view *view
 	from []place
+}
+
+// inOrder gives one row after the other, then nil.
+func inOrder(order []uint32, at func(i uint32) *row) func() *row {
+	return func() *row {
+		if len(order) == 0 {
+			return nil
+		}
+		next := at(order[0])
+		order = order[1:]
+		return next
+	}
 }
 
 // build makes segments of rows, which next gives in the order of their symbols until it gives nil.

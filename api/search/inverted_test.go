@@ -70,6 +70,14 @@ func drawChange(t *rapid.T, most uint32) Change {
 	return change
 }
 
+func drawChanges(t *rapid.T, most int) []Change {
+	changes := make([]Change, rapid.IntRange(0, most).Draw(t, "changes"))
+	for i := range changes {
+		changes[i] = drawChange(t, 40)
+	}
+	return changes
+}
+
 func TestInvertedEqualsScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		index, scan := NewInverted(), NewScan()
@@ -81,10 +89,7 @@ func TestInvertedEqualsScan(t *testing.T) {
 			index.most = 4
 		}
 		for range rapid.IntRange(0, 6).Draw(t, "fillings") {
-			changes := make([]Change, rapid.IntRange(0, 20).Draw(t, "filled"))
-			for i := range changes {
-				changes[i] = drawChange(t, 40)
-			}
+			changes := drawChanges(t, 20)
 			index.Fill(changes)
 			scan.Fill(changes)
 			if rapid.IntRange(0, 2).Draw(t, "end") == 0 {
@@ -94,10 +99,7 @@ func TestInvertedEqualsScan(t *testing.T) {
 		}
 		index.Filled()
 		for range rapid.IntRange(1, 20).Draw(t, "batches") {
-			changes := make([]Change, rapid.IntRange(0, 12).Draw(t, "changes"))
-			for i := range changes {
-				changes[i] = drawChange(t, 40)
-			}
+			changes := drawChanges(t, 12)
 			index.Apply(changes)
 			scan.Apply(changes)
 			require.Equal(t, scan.Len(), index.Len())

@@ -21,10 +21,9 @@ func (s *searcher) match() {
 
 // fit makes room for the texts of the view at hand.
 func (s *searcher) fit() {
-	texts := s.view.texts()
 	if s.bare {
-		s.marked.fit(texts)
-	} else if texts > len(s.flags) {
+		s.marked.fit(s.view.words())
+	} else if texts := s.view.texts(); texts > len(s.flags) {
 		s.flags, s.shared = make([]flag, texts), make([]uint16, texts)
 	}
 }
