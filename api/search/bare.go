@@ -113,10 +113,10 @@ func (s *searcher) countMarked() (total int) {
 		}
 	}
 	for _, rank := range s.texts {
-		s.spans = append(s.spans, [2]uint32{v.symFirst[rank], v.symFirst[rank+1]})
+		s.spans = append(s.spans, span{v.symFirst[rank], v.symFirst[rank+1]})
 	}
 	for _, slots := range s.spans {
-		for _, name := range v.name[slots[0]:slots[1]] {
+		for _, name := range v.name[slots.from:slots.to] {
 			total += int(^m.any[name/64] >> (name % 64) & 1)
 		}
 	}

@@ -10,12 +10,9 @@ func (s *searcher) count(version *version) {
 	key := countKey{s.text, s.filter.classicOnly}
 	var known []viewCount
 	if !s.filter.slow {
-		known = s.cache.count(&key)
+		known = s.index.cache.count(&key)
 	}
-	s.counts = s.counts[:0]
-	changed := false
-	s.bare = !s.filter.slow
-	defer func() { s.bare = false }()
+	s.counts, s.uncounted = s.counts[:0], s.uncounted[:0]
 	for _, v := range version.views {
 		// Views keep their order, so what is known is passed through once.
 		for len(known) > 0 && known[0].serial != v.serial && slices.ContainsFunc(known, func(c viewCount) bool { return c.serial == v.serial }) {
@@ -26,8 +23,14 @@ func (s *searcher) count(version *version) {
 			s.total += int(known[0].count)
 			continue
 		}
+		s.counts = append(s.counts, viewCount{serial: v.serial, epoch: v.epoch})
+		s.uncounted = append(s.uncounted, v)
+	}
+	s.bare = !s.filter.slow
+	views, counts := s.uncounted, make([]int, len(s.uncounted))
+	s.share(views, func(s *searcher, at int) {
 		before := s.total
-		s.enter(v)
+		s.enter(views[at])
 		s.match()
 		if s.bare {
 			s.countBare()
@@ -35,10 +38,17 @@ func (s *searcher) count(version *version) {
 			s.countMatches()
 		}
 		s.leave()
-		s.counts, changed = append(s.counts, viewCount{v.serial, uint32(s.total - before), v.epoch}), true
-	}
-	if changed && !s.filter.slow && len(s.text) <= 128 {
-		s.cache.putCount(&key, s.counts)
+		counts[at] = s.total - before
+	})
+	s.bare = false
+	if len(views) > 0 && !s.filter.slow && len(s.text) <= 128 {
+		for i := range s.counts {
+			if c := &s.counts[i]; len(views) > 0 && c.serial == views[0].serial {
+				c.count = uint32(counts[0])
+				views, counts = views[1:], counts[1:]
+			}
+		}
+		s.index.cache.putCount(&key, s.counts)
 	}
 }
 

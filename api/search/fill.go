@@ -147,16 +147,22 @@ func (x *Inverted) endFilling() {
 	x.show(built, shorts)
 }
 
-// groups are buckets whose tokens make a segment together. A bucket with more tokens than a segment holds, which is most, makes several.
-func (f *filling) groups(most int) (groups [][]fillBucket) {
+// groups are buckets whose tokens make a segment together: as few groups as can be, with equally many texts, which are what a search goes through.
+// So one may have some more tokens than a segment has otherwise; of far more buildGroup makes several.
+func (f *filling) groups(most int) [][]fillBucket {
+	buckets := slices.DeleteFunc(f.buckets[:], func(b fillBucket) bool { return b.rows == 0 })
+	slices.SortFunc(buckets, func(a, b fillBucket) int { return b.texts.len() - a.texts.len() })
 	rows := 0
-	for i := range f.buckets {
-		if rows += f.buckets[i].rows; i == 0 || rows > most {
-			groups, rows = append(groups, nil), f.buckets[i].rows
-		}
-		groups[len(groups)-1] = append(groups[len(groups)-1], f.buckets[i])
+	for i := range buckets {
+		rows += buckets[i].rows
 	}
-	f.buckets = [fillBuckets]fillBucket{}
+	groups := make([][]fillBucket, (rows+most-1)/most)
+	texts := make([]int, len(groups))
+	for i := range buckets { // the largest first
+		least := slices.Index(texts, slices.Min(texts))
+		groups[least], texts[least] = append(groups[least], buckets[i]), texts[least]+buckets[i].texts.len()
+	}
+	clear(buckets)
 	return groups
 }
 
@@ -178,7 +184,7 @@ func (x *Inverted) buildGroup(buckets []fillBucket, shorts *shortCounts) []fresh
 		return b.texts.text(b.at(places[i].slot).symbol)
 	})
 	var next row
-	return x.build(len(places), inOrder(order, func(i uint32) *row {
+	return x.build(len(places), x.most+x.most/8, inOrder(order, func(i uint32) *row {
 		b := &buckets[places[i].serial]
 		next = b.row(b.at(places[i].slot))
 		return &next

@@ -3,6 +3,7 @@ package search
 import (
 	"hash/maphash"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,10 @@ type Inverted struct {
 	current atomic.Pointer[version]
 	pool    sync.Pool // of *searcher
 	cache   cache
+	// busy is how many searchers are at work; of more than there are cores none would be quicker.
+	busy    atomic.Int32
+	cores   int32
+	sharing sharing
 
 	// What follows is the writer's.
 	writer  sync.Mutex
@@ -36,7 +41,7 @@ var _ Index = (*Inverted)(nil)
 
 // NewInverted returns an empty index. It has no goroutine but while it merges, which ends by itself.
 func NewInverted() *Inverted {
-	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), most: maxSlots}
+	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), most: maxSlots, cores: int32(runtime.GOMAXPROCS(0)), sharing: usualSharing()}
 	x.cache.seed = maphash.MakeSeed()
 	x.pool.New = func() any { return newSearcher() }
 	nobody := newLeaders(nil, true)
@@ -200,7 +205,7 @@ func (b *batch) publish() {
 		return // nothing that a search would tell: what is remembered of this version stays true
 	}
 	order := textOrder(len(b.pending), func(i uint32) string { return b.pending[i].symbol })
-	added := x.build(len(b.pending), inOrder(order, func(i uint32) *row { return &b.pending[i] }))
+	added := x.build(len(b.pending), x.most, inOrder(order, func(i uint32) *row { return &b.pending[i] }))
 	views := make([]*view, 0, len(b.next.views)+len(added))
 	for _, v := range b.next.views {
 		if d := b.drafts[v.serial]; d != nil {
@@ -237,11 +242,11 @@ func inOrder(order []uint32, at func(i uint32) *row) func() *row {
 	}
 }
 
-// build makes segments of rows, which next gives in the order of their symbols until it gives nil.
-func (x *Inverted) build(count int, next func() *row) []fresh {
+// build makes segments of at most so many rows, which next gives in the order of their symbols until it gives nil.
+func (x *Inverted) build(count, most int, next func() *row) []fresh {
 	var built []fresh
 	for r := next(); r != nil; {
-		b := newBuilder(min(count, x.most))
+		b := newBuilder(min(count, most))
 		for r != nil && b.add(r) {
 			r = next()
 		}

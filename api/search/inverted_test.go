@@ -88,6 +88,9 @@ func TestInvertedEqualsScan(t *testing.T) {
 		if rapid.Bool().Draw(t, "small segments") {
 			index.most = 4
 		}
+		if rapid.Bool().Draw(t, "shared searches") {
+			index.sharing, index.cores = sharing{}, 3
+		}
 		for range rapid.IntRange(0, 6).Draw(t, "fillings") {
 			changes := drawChanges(t, 20)
 			index.Fill(changes)

@@ -89,15 +89,18 @@ func (s *searcher) containingTexts() {
 		s.containingDense(doubts)
 		return
 	}
+	s.texts = s.texts[:0]
 	for _, t := range s.lists[0].texts {
 		if hasAll(rest, t) {
-			s.markContaining(t, doubts)
+			s.texts = append(s.texts, t)
 		}
 	}
+	s.markContaining(doubts)
 }
 
 // containingDense is for lists that all have bitmaps.
 func (s *searcher) containingDense(doubts []uint64) {
+	s.texts = s.texts[:0]
 	for at := range s.lists[0].set[:s.view.words()] {
 		all := ^uint64(0)
 		for i := range s.lists {
@@ -107,19 +110,44 @@ func (s *searcher) containingDense(doubts []uint64) {
 			all = s.marked.addCertain(all, at, doubts)
 		}
 		for ; all != 0; all &= all - 1 {
-			s.markContaining(uint32(at*64+bits.TrailingZeros64(all)), doubts)
+			s.texts = append(s.texts, uint32(at*64+bits.TrailingZeros64(all)))
+		}
+	}
+	s.markContaining(doubts)
+}
+
+// markContaining marks those of s.texts, which have all that is required, that contain the query.
+func (s *searcher) markContaining(doubts []uint64) {
+	read := 0
+	for _, t := range s.texts {
+		switch {
+		case !s.collect && s.isMarked(t):
+		case doubts != nil && doubts[t/64]>>(t%64)&1 == 0:
+			s.mark(t, flagContains)
+		default:
+			s.texts[read] = t
+			read++
+		}
+	}
+	s.texts = s.texts[:read]
+	for i, text := range s.locate() {
+		if s.view.contains(text, &s.needle) {
+			s.mark(s.texts[i], flagContains)
 		}
 	}
 }
 
-// markContaining marks a text that has all that is required, if it contains the query.
-func (s *searcher) markContaining(t uint32, doubts []uint64) {
-	if !s.collect && s.isMarked(t) {
-		return
+// locate says where s.texts lie, all of which are to be read: a core waits for many at a time when it has nothing else to do with them yet.
+func (s *searcher) locate() []span {
+	v := s.view
+	s.spans = s.spans[:0]
+	for _, t := range s.texts {
+		s.spans = append(s.spans, span{v.offsets[t], v.offsets[int(t)+1]})
 	}
-	if isCertain := doubts != nil && doubts[t/64]>>(t%64)&1 == 0; isCertain || s.view.contains(t, &s.needle) {
-		s.mark(t, flagContains)
+	for _, text := range s.spans {
+		s.touched += v.arena[text.from]
 	}
+	return s.spans
 }
 
 // hasAll looks a text up in the lists that have bitmaps.
@@ -175,10 +203,10 @@ func (s *searcher) scanBlocks(text []byte) {
 	}
 }
 
-// editedSymbols marks the symbols one edit away. Those that may be are gathered before they are read, so that a core waits for many at a time.
+// editedSymbols marks the symbols one edit away.
 func (s *searcher) editedSymbols() {
 	v := s.view
-	s.texts, s.spans = s.texts[:0], s.spans[:0]
+	s.texts = s.texts[:0]
 	for _, key := range s.edits {
 		for _, e := range v.halves.list(key) {
 			if maybeEdit(e.sketch(), s.sketch) {
@@ -186,11 +214,8 @@ func (s *searcher) editedSymbols() {
 			}
 		}
 	}
-	for _, t := range s.texts {
-		s.spans = append(s.spans, [2]uint32{v.offsets[t], v.offsets[t+1]})
-	}
-	for i, t := range s.texts {
-		if !s.isEdited(t) && s.isEdit(v.arena[s.spans[i][0]:s.spans[i][1]]) {
+	for i, text := range s.locate() {
+		if t := s.texts[i]; !s.isEdited(t) && s.isEdit(v.arena[text.from:text.to]) {
 			s.mark(t, flagEdit)
 		}
 	}
@@ -283,8 +308,8 @@ func cutBefore(texts []uint32, from uint32) []uint32 {
 }
 
 const (
-	// windowTexts are counted at once: as many counts as a core's nearest cache holds.
-	windowTexts = 1 << 12
+	// windowTexts are counted at once: as many counts as a core's nearer caches hold.
+	windowTexts = 1 << 14
 	// maxCount is more than a text has trigrams.
 	maxCount = 1 << 17
 )

@@ -120,7 +120,7 @@ func (x *Inverted) merge(inputs []*view) []fresh {
 	}
 	heap.Init(&h)
 	var r row
-	return x.build(count, func() *row {
+	return x.build(count, x.most, func() *row {
 		if len(h) == 0 {
 			return nil
 		}

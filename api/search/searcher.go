@@ -46,13 +46,15 @@ type searcher struct {
 	taken            place  // the token whose mint the query is
 	bound            uint64 // no token with a greater key is wanted
 	bests            keyHeap
-	cache            *cache
+	index            *Inverted
 	counts           []viewCount
-	texts            []uint32    // room
-	spans            [][2]uint32 // room
-	spare            [][]uint64  // empty bitmaps, the first of which are lent to lists of
-	lent             [][]uint32  // these texts
-	doubted          []uint64    // see doubts
+	uncounted        []*view
+	texts            []uint32   // room
+	spans            []span     // room
+	touched          byte       // see locate
+	spare            [][]uint64 // empty bitmaps, the first of which are lent to lists of
+	lent             [][]uint32 // these texts
+	doubted          []uint64   // see doubts
 }
 
 func newSearcher() *searcher { return &searcher{} }
@@ -77,8 +79,10 @@ func (x *Inverted) Search(query Query) Result {
 }
 
 func (x *Inverted) search(query *Query, version *version) Result {
+	x.busy.Add(1)
+	defer x.busy.Add(-1)
 	s := x.pool.Get().(*searcher)
-	s.cache = &x.cache
+	s.index = x
 	result := s.search(query, version)
 	x.release(s) // not after a panic: what it left half done must help nobody
 	return result
@@ -109,12 +113,13 @@ func (s *searcher) search(query *Query, version *version) Result {
 
 // release puts a searcher back. What is pooled must not keep segments.
 func (x *Inverted) release(s *searcher) {
-	s.plan, s.view, s.bits = nil, nil, nil
+	s.plan, s.view, s.bits, s.bare = nil, nil, nil, false
 	clear(s.top.found)
 	clear(s.lists[:cap(s.lists)])
 	clear(s.gramLists[:cap(s.gramLists)])
 	clear(s.found[:cap(s.found)])
 	clear(s.parts[:cap(s.parts)])
+	clear(s.uncounted[:cap(s.uncounted)])
 	x.pool.Put(s)
 }
 
@@ -245,7 +250,8 @@ func (s *searcher) matching(version *version) {
 		}
 		return
 	}
-	for _, v := range version.views {
+	s.share(version.views, func(s *searcher, at int) {
+		v := version.views[at]
 		s.enter(v)
 		s.match()
 		s.countMatches()
@@ -253,7 +259,7 @@ func (s *searcher) matching(version *version) {
 			s.total++
 		}
 		s.leave()
-	}
+	})
 }
 
 // offerMint offers the token whose mint the query is.

@@ -66,6 +66,9 @@ func (s *segment) words() int { return (s.texts() + 63) / 64 }
 
 func (s *segment) text(t uint32) []byte { return s.arena[s.offsets[t]:s.offsets[int(t)+1]] }
 
+// span is where a text lies in the arena, or slots among others.
+type span struct{ from, to uint32 }
+
 // needle is a text to look for, the first eight bytes as a number.
 type needle struct {
 	text        []byte
@@ -82,11 +85,11 @@ func newNeedle(text string) needle {
 	return n
 }
 
-// contains says whether the text has the needle in it. Most texts are so short that a search made for long ones would take several times as
-// long.
-func (s *segment) contains(t uint32, n *needle) bool {
-	from, to := int(s.offsets[t]), int(s.offsets[int(t)+1])-len(n.text)
-	for at := from; at <= to; at++ {
+// contains says whether the text there has the needle in it. Most texts are so short that a search made for long ones would take several times
+// as long.
+func (s *segment) contains(text span, n *needle) bool {
+	to := int(text.to) - len(n.text)
+	for at := int(text.from); at <= to; at++ {
 		if binary.LittleEndian.Uint64(s.arena[at:at+arenaSpare])&n.mask == n.first &&
 			(len(n.text) <= arenaSpare || bytes.Equal(s.arena[at:at+len(n.text)], n.text)) {
 			return true
@@ -110,7 +113,7 @@ type sorted struct {
 	heads []uint64 // of each headStep-th text what it begins with: a search reads few texts
 }
 
-const headStep = 32
+const headStep = 8
 
 // headOf is the first eight bytes of a text as a number that compares as they do.
 func headOf(text []byte) uint64 {

@@ -60,7 +60,7 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.best, "best", 1, "ask each query so often, as if for the first time, and count the best: for a machine that does other work, too")
 	flags.IntVar(&o.check, "check", 0, "compare so many random queries with looking at every token, and end")
 	flags.DurationVar(&o.updates, "updates", 0, "measure Mintlake for so long while 5,000 tokens change each second")
-	flags.IntVar(&o.slowest, "slowest", 0, "tell so many queries of each class that took Mintlake the most of a core's time")
+	flags.IntVar(&o.slowest, "slowest", 0, "tell so many queries of each class that took Mintlake the most processor time")
 	flags.StringVar(&o.profile, "cpuprofile", "", "write a profile of Mintlake's searches to this file")
 	if err := flags.Parse(args); err != nil {
 		return o, err

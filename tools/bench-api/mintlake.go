@@ -100,7 +100,7 @@ func (m *mintlake) measureUpdates(ctx context.Context, c *registrytest.Corpus, c
 		}
 		slices.Sort(times)
 		slices.Sort(worked)
-		fmt.Printf("with updates %-22s %9.3f %9.3f %9.3f %9d  of a core's time: p50 %.3f ms, p99 %.3f ms\n", classes[i].name,
+		fmt.Printf("with updates %-22s %9.3f %9.3f %9.3f %9d  processor time: p50 %.3f ms, p99 %.3f ms\n", classes[i].name,
 			millis(times, 0.5), millis(times, 0.99), millis(times, 1), len(times), millis(worked, 0.5), millis(worked, 0.99))
 	}
 	<-stopped

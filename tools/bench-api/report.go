@@ -50,7 +50,7 @@ func report(ctx context.Context, e engine, classes []class, want map[string]meas
 			millis(times, 0.5), millis(times, 0.99), millis(times, 1), len(times), m.throughput)
 		slices.Sort(m.worked)
 		if remembers {
-			line += fmt.Sprintf("  of a core's time: p50 %.3f ms, p99 %.3f ms", millis(m.worked, 0.5), millis(m.worked, 0.99))
+			line += fmt.Sprintf("  processor time: p50 %.3f ms, p99 %.3f ms", millis(m.worked, 0.5), millis(m.worked, 0.99))
 		}
 		if ours, ok := want[classes[i].name]; ok {
 			line += fmt.Sprintf("  %s; mintlake answers %.0f times as many", compare(ours.answers, m.answers), ours.throughput/m.throughput)
@@ -92,8 +92,6 @@ func compare(want, got []answer) string {
 
 // first asks each query for the first time, until the time is up; with best as if for the first time so often, of which the best counts.
 func first(ctx context.Context, e engine, queries []query, repeat, best int, budget time.Duration) (m measured, times []time.Duration) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	deadline := time.Now().Add(budget)
 	for range repeat {
 		for i := range queries {
