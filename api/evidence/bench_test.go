@@ -31,11 +31,12 @@ func filled(t testing.TB, tokens int) (*Index, corpusRows) {
 		token := rows.Token(uint32(id))
 		changes = append(changes, search.Change{ID: uint32(id), Mint: token.Mint, Token: token})
 		if len(changes) == cap(changes) {
-			x.Apply(changes)
+			x.Fill(changes)
 			changes = changes[:0]
 		}
 	}
-	x.Apply(changes)
+	x.Fill(changes)
+	x.Filled()
 	return x, rows
 }
 

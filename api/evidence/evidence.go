@@ -68,6 +68,8 @@ type Index struct {
 	mu     sync.RWMutex
 	chunks []*[chunkSize]fact
 	groups groups
+	// filling: there are facts of which no groups were made yet.
+	filling bool
 }
 
 // New reads Unicode's table. Rows may be filled later.
@@ -81,6 +83,12 @@ func New(rows Rows) (*Index, error) {
 
 // Apply implements replica.Listener. Readers wait for one change at most. It does not call Rows: whoever calls may hold its locks.
 func (x *Index) Apply(changes []search.Change) {
+	x.Filled()
+	x.each(changes)
+}
+
+// each takes what differs from what is known.
+func (x *Index) each(changes []search.Change) {
 	for i := range changes {
 		change := &changes[i]
 		next := fact{}
@@ -101,11 +109,11 @@ func (x *Index) set(id uint32, next fact) {
 		x.chunks = append(x.chunks, new([chunkSize]fact))
 	}
 	place := &x.chunks[id>>chunkBits][id%chunkSize]
-	if place.symbol != 0 {
+	if place.symbol != 0 && !x.filling {
 		x.groups.remove(x, id)
 	}
 	*place = next
-	if next.symbol != 0 {
+	if next.symbol != 0 && !x.filling {
 		x.groups.insert(x, id)
 	}
 }

@@ -105,9 +105,20 @@ func TestEvidenceIsWhatLookingAtEveryTokenSays(t *testing.T) {
 				rows[id] = token
 				changes = append(changes, search.Change{ID: id, Mint: mintOf(id), Token: token})
 			}
-			x.Apply(changes)
+			switch rapid.IntRange(0, 2).Draw(rt, "how") {
+			case 0:
+				x.Apply(changes)
+			case 1:
+				x.Fill(changes)
+				x.Filled()
+			case 2:
+				x.Fill(changes)
+				continue
+			}
 			requireEvidence(t, x, rows)
 		}
+		x.Filled()
+		requireEvidence(t, x, rows)
 	})
 }
 

@@ -57,6 +57,12 @@ type Listener interface {
 	Apply(changes []search.Change)
 }
 
+// Filler is a Listener that takes what is there when the copy loads sooner by another way: Fill is Apply until Filled.
+type Filler interface {
+	Fill(changes []search.Change)
+	Filled()
+}
+
 // Config of a Replica. Zero values mean the defaults.
 type Config struct {
 	// SnapshotPatience is how long ClickHouse may be away at start before everything is folded from the topics. Default 30 s.

@@ -139,7 +139,11 @@ func (s *store) show(changes []search.Change) {
 		s.index.Fill(ranked)
 	}
 	for _, listener := range s.listeners {
-		listener.Apply(changes)
+		if filler, ok := listener.(Filler); ok && !s.live {
+			filler.Fill(changes)
+		} else {
+			listener.Apply(changes)
+		}
 	}
 }
 
@@ -148,6 +152,11 @@ func (s *store) goLive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flush()
+	for _, listener := range s.listeners {
+		if filler, ok := listener.(Filler); ok {
+			filler.Filled()
+		}
+	}
 	s.index.Filled()
 	s.live = true
 	s.tracker.Rebase()
