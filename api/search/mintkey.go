@@ -9,25 +9,34 @@ const mintKeyLength = 33
 // behind the end is 0. It is half the size of a string and holds no pointer.
 type mintKey [mintKeyLength]byte
 
+// mintCodes are the numbers of the characters; 0 is none of a mint's.
+var mintCodes = func() (codes [256]byte) {
+	for code, c := range []byte("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") {
+		codes[c] = byte(code + 1)
+	}
+	return codes
+}()
+
 // packMint is false for what is no mint: see Change.
 func packMint(mint string) (key mintKey, ok bool) {
-	if !ValidCursor(mint) {
+	if mint == "" || len(mint) > maxMintLength {
 		return key, false
 	}
-	for i := range len(mint) {
-		c := mint[i]
-		code := c - '0' + 1
-		if c >= 'a' {
-			code = c - 'a' + 37
-		} else if c >= 'A' {
-			code = c - 'A' + 11
+	at := 0
+	for from := 0; from < len(mint); from += 4 { // three bytes
+		four := uint32(0)
+		for i := from; i < from+4; i++ {
+			four <<= 6
+			if i < len(mint) {
+				code := mintCodes[mint[i]]
+				if code == 0 {
+					return mintKey{}, false
+				}
+				four |= uint32(code)
+			}
 		}
-		at, shift := i*6>>3, i*6&7
-		wide := uint16(code) << (10 - shift)
-		key[at] |= byte(wide >> 8)
-		if at+1 < mintKeyLength {
-			key[at+1] |= byte(wide)
-		}
+		key[at], key[at+1], key[at+2] = byte(four>>16), byte(four>>8), byte(four)
+		at += 3
 	}
 	return key, true
 }

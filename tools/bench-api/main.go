@@ -161,7 +161,7 @@ func comparePeer(ctx context.Context, name string, c *registrytest.Corpus, class
 	case "clickhouse":
 		e, err = newClickHouse(ctx, dir)
 	case "bleve":
-		e, err = newBleve(dir)
+		e = newBleve(dir)
 	default:
 		err = errors.New("is no peer: postgres, clickhouse or bleve")
 	}

@@ -68,7 +68,7 @@ func report(ctx context.Context, e engine, classes []class, want map[string]meas
 	return found
 }
 
-// printSlowest tells which queries took the most of a core's time.
+// printSlowest tells which queries took the most processor time.
 func printSlowest(queries []query, worked []time.Duration, count int) {
 	order := make([]int, min(len(queries), len(worked)))
 	for i := range order {
