@@ -40,9 +40,16 @@ func main() {
 	pflag.IntSliceVar(&o.sizes, "tokens", []int{2_000_000, 5_000_000}, "numbers of tokens, ascending")
 	pflag.IntVar(&o.rate, "rate", 5_000, "live updates a second")
 	pflag.DurationVar(&o.phase, "phase", 20*time.Second, "length of each phase")
+	asked := pflag.String("ask", "", "be the client of a node of that URL; for memorybench itself")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, &o)
+	var err error
+	if *asked == "" {
+		err = run(ctx, &o)
+	} else {
+		c := client{*asked, o.sizes[0], uint64(o.rate)} //nolint:gosec // positive
+		err = c.run(&o)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "memorybench:", err)

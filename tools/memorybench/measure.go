@@ -3,11 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"math/rand/v2"
-	"net/http"
-	"net/url"
-	"slices"
 	"time"
 
 	"github.com/mintlake/mintlake/registry/registrytest"
@@ -56,34 +51,15 @@ func phase(ctx context.Context, o *options, b *backends, n *node, corpus *regist
 	defer stop()
 	updates := make(chan error, 1)
 	go func() { updates <- update(ctx, b, corpus, size, rate) }()
-	begin := time.Now()
-	random := rand.New(rand.NewPCG(1, uint64(rate))) //nolint:gosec // a measurement's
-	var lookups, searches []time.Duration
-	for time.Since(begin) < o.phase {
-		token := corpus.Token(random.IntN(size))
-		took, err := ask(n.url + "/tokens/" + token.Mint)
-		if err != nil {
-			return err
-		}
-		lookups = append(lookups, took)
-		query := token.Symbol
-		switch random.IntN(4) {
-		case 0:
-			query = ""
-		case 1:
-			query = token.Name[:len(token.Name)/2]
-		}
-		if took, err = ask(n.url + "/tokens?limit=20&q=" + url.QueryEscape(query)); err != nil {
-			return err
-		}
-		searches = append(searches, took)
+	seen, err := startClient(ctx, o, n, size, rate)
+	if err != nil {
+		return err
 	}
 	stop()
 	if err := <-updates; err != nil {
 		return err
 	}
-	fmt.Printf("  %5d updates a second: lookup p50 %v p99 %v; search p50 %v p99 %v (one client, over HTTP, %d of each)\n", rate,
-		quantile(lookups, .5), quantile(lookups, .99), quantile(searches, .5), quantile(searches, .99), len(lookups))
+	fmt.Printf("  %5d updates a second: lookup %v; search %v (one client, over HTTP, %d of each)\n", rate, seen.Lookups, seen.Searches, seen.Count)
 	if rate > 0 {
 		s, err := n.status()
 		if err != nil {
@@ -95,23 +71,4 @@ func phase(ctx context.Context, o *options, b *backends, n *node, corpus *regist
 		n.print("after that")
 	}
 	return nil
-}
-
-func ask(address string) (time.Duration, error) {
-	begin := time.Now()
-	response, err := http.Get(address) //nolint:noctx,gosec // on loopback, and short
-	if err != nil {
-		return 0, fmt.Errorf("ask: %w", err)
-	}
-	_, err = io.Copy(io.Discard, response.Body)
-	_ = response.Body.Close()
-	if response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests {
-		return 0, fmt.Errorf("ask %s: %s", address, response.Status)
-	}
-	return time.Since(begin), err //nolint:wrapcheck // never
-}
-
-func quantile(list []time.Duration, q float64) time.Duration {
-	sorted := slices.Sorted(slices.Values(list))
-	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)].Round(time.Microsecond)
 }
