@@ -47,7 +47,7 @@ func main() {
 	if *asked == "" {
 		err = run(ctx, &o)
 	} else {
-		c := client{*asked, o.sizes[0], uint64(o.rate)} //nolint:gosec // positive
+		c := client{*asked, o.sizes[0], uint64(o.rate)}
 		err = c.run(&o)
 	}
 	stop()
