@@ -177,14 +177,13 @@ func (s *segment) fillPostings(order []uint32, lists *gramNumbers) {
 			next[number]++
 		}
 	}
-	s.denseAt = map[uint32]uint32{}
 	for i := range next {
 		from, to := first[i], first[i+1]
 		if !s.isDense(to - from) {
 			continue
 		}
 		at := len(s.dense)
-		s.denseAt[from] = uint32(at)
+		s.denseFrom = append(s.denseFrom, from)
 		s.dense = append(s.dense, make([]uint64, s.words())...)
 		for set := s.dense[at:]; from < to; from++ {
 			t := s.postings[from]

@@ -263,7 +263,7 @@ func (s *searcher) scoreOf(slot uint32, tier Tier) (Field, float64) {
 
 // similarityOf is 0 for a text that is not similar.
 func (s *searcher) similarityOf(t uint32) float64 {
-	return score(int(s.shared[t]), len(s.grams), int(s.view.gramCount[t]))
+	return score(int(s.flags[t]>>sharedShift), len(s.grams), int(s.view.gramCount[t]))
 }
 
 // takenMatches says whether the token whose mint the query is matches by its texts, too.

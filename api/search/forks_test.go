@@ -116,7 +116,7 @@ func TestForksEqualScan(t *testing.T) {
 	scan.Apply(gone)
 	dense := 0
 	for _, v := range inverted.current.Load().views {
-		dense += len(v.denseAt)
+		dense += len(v.denseFrom)
 	}
 	require.Positive(t, dense)
 	for range 300 {

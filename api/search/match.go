@@ -10,11 +10,6 @@ import (
 func (s *searcher) match() {
 	s.fit()
 	s.similarTexts()
-	if s.collect { // those marked so far are the similar ones
-		for i, t := range s.matched {
-			s.shared[t] = s.sharing[i]
-		}
-	}
 	s.containingTexts()
 	s.editedSymbols()
 }
@@ -24,7 +19,7 @@ func (s *searcher) fit() {
 	if s.bare {
 		s.marked.fit(s.view.words())
 	} else if texts := s.view.texts(); texts > len(s.flags) {
-		s.flags, s.shared = make([]flag, texts), make([]uint16, texts)
+		s.flags = make([]flag, texts)
 	}
 }
 
@@ -50,9 +45,9 @@ func (s *searcher) isMarked(t uint32) bool {
 // leave takes the marks away again.
 func (s *searcher) leave() {
 	for _, t := range s.matched {
-		s.flags[t], s.shared[t] = 0, 0
+		s.flags[t] = 0
 	}
-	s.matched, s.sharing = s.matched[:0], s.sharing[:0]
+	s.matched = s.matched[:0]
 	if s.bare {
 		s.marked.clear()
 	}
@@ -287,10 +282,7 @@ func (s *searcher) countShared(from, to, need, left int) {
 				count += int(long[i].set[t/64] >> (t % 64) & 1)
 			}
 			if count >= need {
-				s.mark(t, flagSimilar)
-				if !s.bare {
-					s.sharing = append(s.sharing, uint16(count))
-				}
+				s.mark(t, similarBy(count))
 			}
 		}
 		if !enough {

@@ -28,12 +28,11 @@ func (s *searcher) countPlanes(lists []list, from, to, need int) {
 		}
 		for ; found != 0; found &= found - 1 {
 			bit := bits.TrailingZeros64(found)
-			shared := uint64(0)
+			shared := 0
 			for i := range count {
-				shared |= count[i] >> bit & 1 << i
+				shared |= int(count[i]>>bit&1) << i
 			}
-			s.mark(uint32(at*64+bit), flagSimilar)
-			s.sharing = append(s.sharing, uint16(shared))
+			s.mark(uint32(at*64+bit), similarBy(shared))
 		}
 	}
 }

@@ -78,6 +78,7 @@ func (s *segment) move(r *room) {
 	move(r, &s.grams.entries)
 	move(r, &s.postings)
 	move(r, &s.dense)
+	move(r, &s.denseFrom)
 	move(r, &s.halves.first)
 	move(r, &s.halves.items)
 	move(r, &s.blocks.first)

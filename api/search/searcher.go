@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// flag says how a text matches.
-type flag uint8
+// flag says how a text matches, and, if by similarity, in the upper bits how many trigrams it shares with the query.
+type flag uint32
 
 const (
 	flagExact flag = 1 << iota
@@ -19,7 +19,11 @@ const (
 	flagEdit
 
 	flagAny = flagExact | flagPrefix | flagContains | flagSimilar
+
+	sharedShift = 8
 )
+
+func similarBy(shared int) flag { return flagSimilar | flag(shared)<<sharedShift } //nolint:gosec // less than a text's
 
 // searcher is the room that a search needs, and its state. It is used again and again.
 type searcher struct {
@@ -32,9 +36,7 @@ type searcher struct {
 	view    *view
 	bits    []uint64
 	flags   []flag
-	shared  []uint16 // trigrams that the text shares with the query, of the similar ones
-	matched []uint32 // texts with flags, the similar ones first
-	sharing []uint16 // what those share
+	matched []uint32 // texts with flags
 	bare    bool     // instead of flags texts have marks
 	marked  marks
 	lists   []list // of the required trigrams

@@ -50,12 +50,12 @@ type segment struct {
 	symText, nameText sorted
 	symFirst          []uint32
 
-	grams    gramTable
-	postings []uint32          // ascending texts, gram by gram
-	dense    []uint64          // bitmaps of the longest lists
-	denseAt  map[uint32]uint32 // where they begin, by where the lists do
-	halves   buckets[edited]   // symbols by the hashes of their halves: see edits.go
-	blocks   buckets[uint16]   // blocks of texts by the hashes of the one and two runes that occur in them
+	grams     gramTable
+	postings  []uint32        // ascending texts, gram by gram
+	dense     []uint64        // bitmaps of the longest lists
+	denseFrom []uint32        // where those lists begin
+	halves    buckets[edited] // symbols by the hashes of their halves: see edits.go
+	blocks    buckets[uint16] // blocks of texts by the hashes of the one and two runes that occur in them
 }
 
 func (s *segment) slots() int { return len(s.ids) }
@@ -176,8 +176,8 @@ func (s *segment) list(g gram) list {
 	e := s.grams.find(g)
 	found := list{texts: s.postings[e.from : e.from+e.length]}
 	if s.isDense(e.length) {
-		at := int(s.denseAt[e.from])
-		found.set = s.dense[at : at+s.words()]
+		number, _ := slices.BinarySearch(s.denseFrom, e.from)
+		found.set = s.dense[number*s.words() : (number+1)*s.words()]
 	}
 	return found
 }
