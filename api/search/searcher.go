@@ -23,7 +23,7 @@ const (
 	sharedShift = 8
 )
 
-func similarBy(shared int) flag { return flagSimilar | flag(shared)<<sharedShift } //nolint:gosec // less than a text's
+func similarBy(shared int) flag { return flagSimilar | flag(shared)<<sharedShift }
 
 // searcher is the room that a search needs, and its state. It is used again and again.
 type searcher struct {
@@ -48,6 +48,7 @@ type searcher struct {
 	taken            place  // the token whose mint the query is
 	bound            uint64 // no token with a greater key is wanted
 	bests            keyHeap
+	ranges, longer   []span // of slots, one for each view
 	index            *Inverted
 	counts           []viewCount
 	uncounted        []*view
@@ -141,7 +142,11 @@ func (s *searcher) enter(v *view) {
 
 // everything is the search for nothing in particular.
 func (s *searcher) everything(version *version) {
-	s.bound = s.boundOf(version)
+	s.ranges = s.ranges[:0]
+	for _, v := range version.views {
+		s.ranges = append(s.ranges, span{0, uint32(v.slots())}) //nolint:gosec // 32 bits by design
+	}
+	s.setBound(version)
 	for _, v := range version.views {
 		s.enter(v)
 		n := uint32(v.slots())
@@ -154,15 +159,17 @@ func (s *searcher) everything(version *version) {
 	}
 }
 
-// boundOf is a key that the best k tokens do not exceed: each page's best token is one.
-func (s *searcher) boundOf(version *version) uint64 {
+// setBound finds a key that the best k tokens of s.ranges, which are slots of each view, do not exceed: each whole page's best token is one.
+func (s *searcher) setBound(version *version) {
+	s.bound = math.MaxUint64
 	if s.filter.slow || s.filter.classicOnly || s.order == SortNewest || s.order == SortOldest || s.top.k > 1<<10 {
-		return math.MaxUint64
+		return
 	}
 	s.bests = s.bests[:0]
-	for _, v := range version.views {
-		for _, best := range v.best {
-			if len(s.bests) < s.top.k {
+	for i, v := range version.views {
+		slots := s.ranges[i]
+		for page := (slots.from + pageSize - 1) / pageSize; (page+1)*pageSize <= slots.to; page++ {
+			if best := v.best[page]; len(s.bests) < s.top.k {
 				s.bests = append(s.bests, best)
 				if len(s.bests) == s.top.k {
 					heap.Init(&s.bests)
@@ -173,10 +180,9 @@ func (s *searcher) boundOf(version *version) uint64 {
 			}
 		}
 	}
-	if len(s.bests) < s.top.k || s.top.k == 0 {
-		return math.MaxUint64
+	if len(s.bests) == s.top.k && s.top.k > 0 {
+		s.bound = s.bests[0]
 	}
-	return s.bests[0]
 }
 
 // keyHeap has the greatest key at its root.
@@ -298,18 +304,20 @@ func (s *searcher) isTaken(slot uint32) bool {
 // offerPrefixes offers the tokens of the tiers above the fuzzy ones.
 func (s *searcher) offerPrefixes(version *version) {
 	prefix := []byte(s.text)
+	s.ranges, s.longer = s.ranges[:0], s.longer[:0]
 	for _, v := range version.views {
-		s.enter(v)
 		from, to := v.prefixRange(&v.symText, prefix)
-		if from == to {
-			continue
-		}
-		if len(v.text(v.symText.texts[from])) == len(prefix) {
-			s.offerRange(v.symFirst[from], v.symFirst[from+1], TierSymbol, FieldSymbol)
+		exact := from
+		if from < to && len(v.text(v.symText.texts[from])) == len(prefix) {
 			from++
 		}
-		s.offerRange(v.symFirst[from], v.symFirst[to], TierSymbolPrefix, FieldSymbol)
+		s.ranges = append(s.ranges, span{v.symFirst[exact], v.symFirst[from]})
+		s.longer = append(s.longer, span{v.symFirst[from], v.symFirst[to]})
 	}
+	s.offerRanges(version, TierSymbol)
+	s.ranges, s.longer = s.longer, s.ranges
+	s.offerRanges(version, TierSymbolPrefix)
+	s.bound = math.MaxUint64
 	if s.top.full() {
 		return
 	}
@@ -319,6 +327,18 @@ func (s *searcher) offerPrefixes(version *version) {
 		for _, t := range v.nameText.texts[from:to] {
 			s.offerName(t, prefix)
 		}
+	}
+}
+
+// offerRanges offers the slots of s.ranges.
+func (s *searcher) offerRanges(version *version, tier Tier) {
+	if !s.top.mayTake(tier, 0, 0) {
+		return
+	}
+	s.setBound(version)
+	for i, v := range version.views {
+		s.enter(v)
+		s.offerRange(s.ranges[i].from, s.ranges[i].to, tier, FieldSymbol)
 	}
 }
 

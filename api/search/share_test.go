@@ -64,7 +64,7 @@ func TestLongSearches(t *testing.T) {
 	require.False(t, s.isLong(views[0]), "nothing is counted")
 	require.Empty(t, s.index.helpers(views), "too small")
 	for _, g := range s.grams {
-		*views[0].grams.find(g) = gramEntry{key: uint64(g) + 1, length: 1 << 13}
+		*views[0].grams.find(g) = gramEntry{key: uint64(g) + 1, length: 1 << 15}
 	}
 	require.True(t, s.isLong(views[0]))
 	for _, v := range views {
