@@ -144,7 +144,7 @@ func (s *searcher) enter(v *view) {
 func (s *searcher) everything(version *version) {
 	s.ranges = s.ranges[:0]
 	for _, v := range version.views {
-		s.ranges = append(s.ranges, span{0, uint32(v.slots())}) //nolint:gosec // 32 bits by design
+		s.ranges = append(s.ranges, span{0, uint32(v.slots())})
 	}
 	s.setBound(version)
 	for _, v := range version.views {
