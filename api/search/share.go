@@ -64,7 +64,7 @@ func (s *searcher) share(views []*view, do func(s *searcher, at int)) {
 
 // isLong guesses by the lists of a view: all are counted, and of those with what is required the texts of the shortest are read, or marked.
 func (s *searcher) isLong(v *view) bool {
-	const perText = 4 // entries that are counted in the time that a text takes
+	const perText = 16 // entries that are counted in the time that a text takes
 	entries, least := 0, 0
 	for _, g := range s.grams {
 		entries += int(v.grams.find(g).length)
