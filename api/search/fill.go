@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 )
@@ -145,6 +146,9 @@ func (x *Inverted) endFilling() {
 	close(work)
 	workers.Wait()
 	x.show(built, shorts)
+	if len(groups) > 1 {
+		debug.FreeOSMemory() // no moment needs more room than this one did
+	}
 }
 
 // groups are buckets whose tokens make a segment together: as few groups as can be, with equally many texts, which are what a search goes through.
