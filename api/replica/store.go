@@ -133,17 +133,17 @@ func (s *store) flush() {
 
 // show is called by one goroutine at a time.
 func (s *store) show(changes []search.Change) {
-	if ranked := s.volumes.ranked(changes); s.live {
-		s.index.Apply(ranked)
-	} else {
-		s.index.Fill(ranked)
-	}
+	s.showTo(s.index, s.volumes.ranked(changes))
 	for _, listener := range s.listeners {
-		if filler, ok := listener.(Filler); ok && !s.live {
-			filler.Fill(changes)
-		} else {
-			listener.Apply(changes)
-		}
+		s.showTo(listener, changes)
+	}
+}
+
+func (s *store) showTo(who Listener, changes []search.Change) {
+	if filler, ok := who.(Filler); ok && !s.live {
+		filler.Fill(changes)
+	} else {
+		who.Apply(changes)
 	}
 }
 
