@@ -103,13 +103,8 @@ const maxMintLength = 44
 
 // ValidCursor says whether a Result could have had this Next. Without a state of its own a cursor holds on every node and after a restart.
 func ValidCursor(cursor string) bool {
-	for i := range len(cursor) {
-		c := cursor[i]
-		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return false
-		}
-	}
-	return cursor != "" && len(cursor) <= maxMintLength
+	_, ok := packMint(cursor)
+	return ok
 }
 
 // Hit is a token found, and why.
