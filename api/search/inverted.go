@@ -19,10 +19,8 @@ type Inverted struct {
 	current atomic.Pointer[version]
 	pool    sync.Pool // of *searcher
 	cache   cache
-	// busy is how many searchers are at work; of more than there are cores none would be quicker.
-	busy    atomic.Int32
-	cores   int32
 	sharing sharing
+	helpers
 
 	// What follows is the writer's.
 	writer  sync.Mutex
@@ -41,7 +39,7 @@ var _ Index = (*Inverted)(nil)
 
 // NewInverted returns an empty index. It has no goroutine but while it merges, which ends by itself.
 func NewInverted() *Inverted {
-	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), most: maxSlots, cores: int32(runtime.GOMAXPROCS(0)), sharing: usualSharing()}
+	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), most: maxSlots, sharing: usualSharing(), helpers: newHelpers(runtime.GOMAXPROCS(0))}
 	x.cache.seed = maphash.MakeSeed()
 	x.pool.New = func() any { return newSearcher() }
 	nobody := newLeaders(nil, true)

@@ -62,15 +62,13 @@ func TestLongSearches(t *testing.T) {
 	s, views := sharedSearch(t, 2)
 	s.index.sharing = usualSharing()
 	require.False(t, s.isLong(views[0]), "nothing is counted")
-	require.Empty(t, s.index.helpers(views), "too small")
+	require.Zero(t, s.index.sharing.large(views), "too small")
 	for _, g := range s.grams {
 		*views[0].grams.find(g) = gramEntry{key: uint64(g) + 1, length: 1 << 15}
 	}
 	require.True(t, s.isLong(views[0]))
-	for _, v := range views {
+	for _, v := range views[1:] {
 		v.ids = make([]uint32, 1<<15)
 	}
-	require.Len(t, s.index.helpers(views), 1, "the other core")
-	s.index.busy.Add(-1)
-	require.Empty(t, s.index.helpers(views[:1]), "nothing to share")
+	require.Equal(t, len(views)-1, s.index.sharing.large(views))
 }
