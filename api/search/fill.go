@@ -188,7 +188,7 @@ func (x *Inverted) buildGroup(buckets []fillBucket, shorts *shortCounts) []fresh
 		return b.texts.text(b.at(places[i].slot).symbol)
 	})
 	var next row
-	return x.build(len(places), x.most+x.most/8, inOrder(order, func(i uint32) *row {
+	return x.build(len(places), 2*x.most, inOrder(order, func(i uint32) *row {
 		b := &buckets[places[i].serial]
 		next = b.row(b.at(places[i].slot))
 		return &next
