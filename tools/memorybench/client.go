@@ -26,30 +26,31 @@ type client struct {
 	seed   uint64
 }
 
-// figures are what a client saw.
+// figures are what a client saw, and what the node took of its cores meanwhile.
 type figures struct {
 	Lookups, Searches times
-	Count             int
+	node              time.Duration
 }
 
-// times are quantiles.
-type times struct{ P50, P99 time.Duration }
+type times []time.Duration
 
-func (t times) String() string {
-	return fmt.Sprintf("p50 %v p99 %v", t.P50.Round(time.Microsecond), t.P99.Round(time.Microsecond))
+func (t times) quantiles() string {
+	slices.Sort(t)
+	of := func(q float64) time.Duration { return t[min(int(q*float64(len(t))), len(t)-1)].Round(time.Microsecond) }
+	return fmt.Sprintf("p50 %v p99 %v", of(.5), of(.99))
 }
 
 // startClient runs this program again as a client, and waits for its figures.
-func startClient(ctx context.Context, o *options, n *node, size, rate int) (f figures, err error) {
+func startClient(ctx context.Context, o *options, n *node, size, rate int, length time.Duration) (f figures, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return f, fmt.Errorf("start a client: %w", err)
 	}
 	//nolint:gosec // this program
-	command := exec.CommandContext(ctx, program, "--ask", n.url, "--tokens", strconv.Itoa(size), "--rate", strconv.Itoa(rate), "--phase", o.phase.String(), "--lists", o.lists)
+	command := exec.CommandContext(ctx, program, "--ask", n.url, "--tokens", strconv.Itoa(size), "--rate", strconv.Itoa(rate), "--phase", length.String(), "--lists", o.lists)
 	var said bytes.Buffer
 	command.Stdout, command.Stderr = &said, os.Stderr
-	if err := command.Run(); err != nil {
+	if err := runFirst(command); err != nil {
 		return f, fmt.Errorf("ask the node: %w", err)
 	}
 	if err := json.Unmarshal(said.Bytes(), &f); err != nil {
@@ -66,14 +67,14 @@ func (c *client) run(o *options) error {
 	}
 	corpus := registrytest.NewCorpus(1, lists)
 	random := rand.New(rand.NewPCG(1, c.seed)) //nolint:gosec // a measurement's
-	var lookups, searches []time.Duration
+	var f figures
 	for begin := time.Now(); time.Since(begin) < o.phase; {
 		token := corpus.Token(random.IntN(c.tokens))
 		took, err := ask(c.url + "/tokens/" + token.Mint)
 		if err != nil {
 			return err
 		}
-		lookups = append(lookups, took)
+		f.Lookups = append(f.Lookups, took)
 		query := token.Symbol
 		switch random.IntN(4) {
 		case 0:
@@ -84,9 +85,9 @@ func (c *client) run(o *options) error {
 		if took, err = ask(c.url + "/tokens?limit=20&q=" + url.QueryEscape(query)); err != nil {
 			return err
 		}
-		searches = append(searches, took)
+		f.Searches = append(f.Searches, took)
 	}
-	text, err := json.Marshal(figures{quantiles(lookups), quantiles(searches), len(lookups)})
+	text, err := json.Marshal(f)
 	fmt.Println(string(text))
 	return err //nolint:wrapcheck // never
 }
@@ -103,10 +104,4 @@ func ask(address string) (time.Duration, error) {
 		return 0, fmt.Errorf("ask %s: %s", address, response.Status)
 	}
 	return time.Since(begin), err //nolint:wrapcheck // never
-}
-
-func quantiles(list []time.Duration) times {
-	slices.Sort(list)
-	of := func(q float64) time.Duration { return list[min(int(q*float64(len(list))), len(list)-1)] }
-	return times{of(.5), of(.99)}
 }

@@ -39,7 +39,7 @@ func main() {
 	pflag.StringVar(&o.folder, "folder", "", "where to put data; empty: a temporary folder")
 	pflag.IntSliceVar(&o.sizes, "tokens", []int{2_000_000, 5_000_000}, "numbers of tokens, ascending")
 	pflag.IntVar(&o.rate, "rate", 5_000, "live updates a second")
-	pflag.DurationVar(&o.phase, "phase", 20*time.Second, "length of each phase")
+	pflag.DurationVar(&o.phase, "phase", 20*time.Second, "how long each rate of updates is measured")
 	asked := pflag.String("ask", "", "be the client of a node of that URL; for memorybench itself")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -99,6 +99,7 @@ func run(ctx context.Context, o *options) (err error) {
 type backends struct {
 	engine *chengine.Engine
 	broker *kafkabroker.Broker
+	slot   uint64 // of the last updates
 	ended  []chan struct{}
 }
 

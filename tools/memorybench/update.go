@@ -20,44 +20,51 @@ import (
 // ticks of a second in which updates are written, as blocks come.
 const ticks = 20
 
-// update writes token events at a rate until ctx ends: mostly mints and burns, of all tokens alike, which is worse for a node than the
-// few that trade in truth; one in ten names a token anew.
-func update(ctx context.Context, b *backends, corpus *registrytest.Corpus, size, rate int) error {
-	if rate == 0 {
-		return nil
+// updates are token events, a list for each tick of a phase: mostly mints and burns, of all tokens alike, which is worse for a node than the
+// few that trade in truth; one in ten names a token anew. They are made before the phase, whose cores they would take otherwise.
+func (b *backends) updates(length time.Duration, corpus *registrytest.Corpus, size, rate int) ([][]kafka.Record, error) {
+	random := rand.New(rand.NewPCG(2, uint64(rate)))  //nolint:gosec // a measurement's
+	program, _ := base58.Decode(schemas.ProgramToken) // a constant
+	made := make([][]kafka.Record, int(length.Seconds()*ticks)+ticks)
+	for tick := range made {
+		b.slot++
+		for i := range rate / ticks {
+			token := corpus.Token(random.IntN(size))
+			mint, _ := base58.Decode(token.Mint) // the corpus has no other
+			value, err := proto.Marshal(event(random, mint, program, 500_000_000+b.slot, uint32(i), &token))
+			if err != nil {
+				return nil, fmt.Errorf("encode: %w", err)
+			}
+			made[tick] = append(made[tick], kafka.Record{Topic: schemas.TopicTokenEvents, Key: []byte(token.Mint), Value: value})
+		}
 	}
+	return made, nil
+}
+
+// write produces the updates, tick by tick, until ctx ends.
+func (b *backends) write(ctx context.Context, updates [][]kafka.Record) error {
 	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: b.brokers()}, kafka.Deps{})
 	if err != nil {
 		return err //nolint:wrapcheck // says kafka
 	}
 	defer producer.Close()
-	random := rand.New(rand.NewPCG(2, uint64(rate)))  //nolint:gosec // a measurement's
-	program, _ := base58.Decode(schemas.ProgramToken) // a constant
 	tick := time.NewTicker(time.Second / ticks)
 	defer tick.Stop()
-	for slot := uint64(500_000_000); ; slot++ {
+	for _, records := range updates {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return nil
 		}
-		received := strconv.AppendInt(nil, time.Now().UnixMilli(), 10)
-		records := make([]kafka.Record, 0, rate/ticks)
-		for i := range rate / ticks {
-			token := corpus.Token(random.IntN(size))
-			mint, _ := base58.Decode(token.Mint) // the corpus has no other
-			value, err := proto.Marshal(event(random, mint, program, slot, uint32(i), &token))
-			if err != nil {
-				return fmt.Errorf("encode: %w", err)
-			}
-			records = append(records, kafka.Record{
-				Topic: schemas.TopicTokenEvents, Key: []byte(token.Mint), Value: value, Headers: []kafka.Header{{Key: schemas.HeaderReceivedAt, Value: received}},
-			})
+		received := []kafka.Header{{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, time.Now().UnixMilli(), 10)}}
+		for i := range records {
+			records[i].Headers = received
 		}
 		if err := producer.Produce(ctx, records...); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("produce: %w", err)
 		}
 	}
+	return nil
 }
 
 func event(random *rand.Rand, mint, program []byte, slot uint64, index uint32, token *registrytest.Token) *eventspb.TokenEvent {
