@@ -70,6 +70,7 @@ func (r *Replica) applyBatch(records []kafka.Record) {
 		batch.applied[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] = record.Offset + 1
 		r.metrics.records.WithLabelValues(record.Topic).Inc()
 	}
+	r.store.takeTurns(r.turns(records))
 	r.store.apply(batch.facts)
 	r.mu.Lock()
 	maps.Copy(r.applied, batch.applied)
@@ -84,6 +85,26 @@ func (r *Replica) applyBatch(records []kafka.Record) {
 		r.deps.NotAMint(mint)
 	}
 	r.observe(records)
+}
+
+const (
+	// foldTurn is how long a fold that is in time keeps a core while requests wait: less than most of them take.
+	foldTurn = 300 * time.Microsecond
+	// lateAfter is the age of a record from which on the fold is late, and takes what it gets of the cores: requests must not hold it up for ever.
+	lateAfter = 250 * time.Millisecond
+)
+
+// turns are those of a fold of these records. Of a batch the first is about the oldest. What does not say when it was received, or was long before, is history.
+func (r *Replica) turns(records []kafka.Record) time.Duration {
+	for i := range records {
+		if received, ok := receivedAt(&records[i]); ok {
+			if r.deps.Now().Sub(received) < lateAfter {
+				return foldTurn
+			}
+			return 0
+		}
+	}
+	return 0
 }
 
 // observe measures how long the facts of this process's lifetime took to become visible. Older ones are history being read again.
