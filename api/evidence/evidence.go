@@ -91,6 +91,9 @@ func (x *Index) Apply(changes []search.Change) {
 func (x *Index) each(changes []search.Change) {
 	for i := range changes {
 		change := &changes[i]
+		if change.Same {
+			continue
+		}
 		next := fact{}
 		if change.Token != nil {
 			next = x.factOf(change.Token)
@@ -109,11 +112,19 @@ func (x *Index) set(id uint32, next fact) {
 		x.chunks = append(x.chunks, new([chunkSize]fact))
 	}
 	place := &x.chunks[id>>chunkBits][id%chunkSize]
-	if place.symbol != 0 && !x.filling {
+	if x.filling {
+		*place = next
+		return
+	}
+	if renamed := *place; place.symbol != 0 {
+		if renamed.name = next.name; renamed == next { // the order stays
+			x.groups.rename(x, id, next.name)
+			return
+		}
 		x.groups.remove(x, id)
 	}
 	*place = next
-	if next.symbol != 0 && !x.filling {
+	if next.symbol != 0 {
 		x.groups.insert(x, id)
 	}
 }

@@ -27,8 +27,11 @@ type group struct {
 // large is what a group has when it is.
 type large struct {
 	byAge []uint32
-	first map[uint32]uint32 // the first token in the order of volume, by the name's hash
+	names map[uint32]sharers // by the name's hash
 }
+
+// sharers are the tokens of a group that have one name: how many, and the first in the order of volume.
+type sharers struct{ count, first uint32 }
 
 // place is where a token stands in its group.
 type place struct {
@@ -114,7 +117,7 @@ func (g *groups) remove(x *Index, id uint32) {
 }
 
 func (m *group) grow(x *Index) {
-	m.large = &large{byAge: slices.Clone(m.byVolume), first: map[uint32]uint32{}}
+	m.large = &large{byAge: slices.Clone(m.byVolume), names: map[uint32]sharers{}}
 	sort.Slice(m.byAge, func(i, j int) bool { return x.byAge(m.byAge[i], m.byAge[j]) })
 	for _, id := range m.byVolume {
 		m.announce(x, id)
@@ -123,23 +126,47 @@ func (m *group) grow(x *Index) {
 
 func (m *group) announce(x *Index, id uint32) {
 	name := x.at(id).name
-	if first, known := m.first[name]; name != 0 && (!known || x.byVolume(id, first)) {
-		m.first[name] = id
-	}
-}
-
-func (m *group) withdraw(x *Index, id uint32) {
-	name := x.at(id).name
-	if name == 0 || m.first[name] != id {
+	if name == 0 {
 		return
 	}
-	delete(m.first, name)
-	for _, other := range m.byVolume {
-		if x.at(other).name == name {
-			m.first[name] = other
-			return
-		}
+	s, known := m.names[name]
+	if !known || x.byVolume(id, s.first) {
+		s.first = id
 	}
+	s.count++
+	m.names[name] = s
+}
+
+// withdraw is of a token that is in the order no more, or will have another name.
+func (m *group) withdraw(x *Index, id uint32) {
+	name := x.at(id).name
+	s, known := m.names[name]
+	if !known {
+		return
+	}
+	if s.count--; s.count == 0 {
+		delete(m.names, name)
+		return
+	}
+	if s.first == id {
+		at := slices.IndexFunc(m.byVolume, func(other uint32) bool { return other != id && x.at(other).name == name })
+		s.first = m.byVolume[at]
+	}
+	m.names[name] = s
+}
+
+// rename gives a token another name, which no order knows of.
+func (g *groups) rename(x *Index, id, name uint32) {
+	token := x.at(id)
+	entry := g.of[token.symbol]
+	if entry&manyBit == 0 || g.many[entry&^manyBit].large == nil {
+		token.name = name
+		return
+	}
+	members := &g.many[entry&^manyBit]
+	members.withdraw(x, id)
+	token.name = name
+	members.announce(x, id)
 }
 
 func (g *groups) placeOf(x *Index, id uint32) place {
@@ -156,7 +183,7 @@ func (g *groups) placeOf(x *Index, id uint32) place {
 	name := x.at(id).name
 	if members.large != nil {
 		p.byAge = rank(members.byAge, id, x.byAge) + 1
-		p.copied = name != 0 && members.first[name] != id
+		p.copied = name != 0 && members.names[name].first != id
 		return p
 	}
 	p.byAge = 1

@@ -2,9 +2,11 @@ package replica
 
 import (
 	"sync"
+	"time"
 
 	"github.com/mintlake/mintlake/api/replica/memory"
 	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/packed"
 	"github.com/mintlake/mintlake/registry/root"
@@ -31,6 +33,7 @@ type store struct {
 	// rootless leaves the root out: benchmarks tell what it costs.
 	rootless bool
 	pending  []search.Change
+	turn     pause.Turn             // of the fold, see takeTurns
 	told     chan<- []search.Change // to who makes pending changes visible while a snapshot loads; else nil
 
 	// base says that the root needs one.
@@ -60,6 +63,13 @@ func newFolder(book *packed.Book) folder {
 	return folder{reader: packed.NewReader(book), writer: packed.NewWriter(book)}
 }
 
+// takeTurns says how long the fold may keep a core that requests want; 0: as long as it gets it.
+func (s *store) takeTurns(length time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn = pause.NewTurn(length)
+}
+
 // apply folds facts in and makes every mint that they change visible once.
 func (s *store) apply(facts []registry.Fact) {
 	s.mu.Lock()
@@ -68,6 +78,7 @@ func (s *store) apply(facts []registry.Fact) {
 		if key, ok := packed.ParseKey(group[0].Mint); ok { // every decoder sees to that
 			s.change(s.table.Add(&key), group)
 		}
+		s.turn.Next()
 	}
 	if s.live || len(s.pending) >= loadingChanges {
 		s.flush()
@@ -88,9 +99,11 @@ func (s *store) change(number uint32, facts []registry.Fact) {
 	if len(f.before) > 0 {
 		state = registry.StateOf(f.reader.Facts(mint, f.before))
 	}
-	changed := false
+	changed, same := false, true
 	for i := range facts {
-		changed = state.Apply(facts[i]) || changed
+		if state.Apply(facts[i]) {
+			changed, same = true, same && !isSearched(facts[i].Register)
+		}
 	}
 	if !changed {
 		return
@@ -98,14 +111,19 @@ func (s *store) change(number uint32, facts []registry.Fact) {
 	token, member := state.Token(mint)
 	s.volumes.show(number, &token)
 	f.after = f.writer.Append(f.after[:0], mint, state.Facts())
-	s.publish(number, f.after, &token, member, &state)
+	s.publish(number, f.after, &token, member, same, &state)
 }
 
-// publish makes a state visible, and tells of it if it is a member or was.
-func (s *store) publish(number uint32, value []byte, token *registry.Token, member bool, state *registry.State) {
+// isSearched says that a change of the register may change what search.Change.Same is about.
+func isSearched(register registry.Register) bool {
+	return register != registry.RegisterSupply && register != registry.RegisterSupplyDelta && register != registry.RegisterLastSeen
+}
+
+// publish makes a state visible, and tells of it if it is a member or was. With same nothing changed that is searched for, unless it became a member.
+func (s *store) publish(number uint32, value []byte, token *registry.Token, member, same bool, state *registry.State) {
 	was := s.table.IsMarked(number)
 	s.table.Put(number, value, member)
-	change := search.Change{ID: number, Mint: token.Mint}
+	change := search.Change{ID: number, Mint: token.Mint, Same: same && was && member}
 	if member {
 		change.Token, change.Extensions = token, state.Extensions()
 	}
@@ -135,6 +153,7 @@ func (s *store) flush() {
 func (s *store) show(changes []search.Change) {
 	s.showTo(s.index, s.volumes.ranked(changes))
 	for _, listener := range s.listeners {
+		s.turn.Next()
 		s.showTo(listener, changes)
 	}
 }

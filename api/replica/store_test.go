@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,8 +23,21 @@ func (h heard) Apply(changes []search.Change) {
 			token := *change.Token
 			change.Token = &token
 		}
+		if change.Same && !reflect.DeepEqual(searchedOf(change), searchedOf(h[change.ID])) {
+			panic("told that nothing changed which is searched for")
+		}
+		change.Same = false
 		h[change.ID] = change
 	}
+}
+
+// searchedOf is what a token is searched by.
+func searchedOf(change search.Change) any {
+	t := change.Token
+	if t == nil {
+		return nil
+	}
+	return []any{change.Mint, change.Extensions, t.Symbol, t.Name, t.IsToken22, t.Tags, t.FirstSeenAt, t.DailyVolumeUSD}
 }
 
 func (h heard) Fill(changes []search.Change)      { h.Apply(changes) }

@@ -62,6 +62,7 @@ func (x *Inverted) Apply(changes []Change) {
 }
 
 func (x *Inverted) apply(changes []Change) {
+	changes = slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Same })
 	b := x.newBatch()
 	last := make(map[uint32]int, len(changes))
 	for i := range changes {

@@ -137,6 +137,9 @@ type Change struct {
 	Token *registry.Token
 	// Extensions are the kinds of the mint's Token-2022 extensions, sorted.
 	Extensions []string
+	// Same says that since the last change of the mint nothing changed that tokens are searched or compared by: text, program, extensions, tags, volume and
+	// first_seen_at. Most changes are of the supply alone.
+	Same bool
 }
 
 // Index is what the API searches. Apply, Fill and Filled are called by one goroutine at a time; Search by any number, at any time.
