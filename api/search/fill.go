@@ -85,6 +85,9 @@ func (x *Inverted) Fill(changes []Change) {
 	x.writer.Lock()
 	defer x.writer.Unlock()
 	for i := range changes {
+		if changes[i].Same {
+			continue
+		}
 		if !x.fill(&changes[i]) { // what is in a segment already is not gathered
 			x.endFilling()
 			x.apply(changes[i:])
@@ -136,7 +139,6 @@ func (x *Inverted) endFilling() {
 		workers.Go(func() {
 			for i := range work {
 				built[i] = x.buildGroup(groups[i], &shorts[i])
-				clear(groups[i]) // the next one needs the room
 			}
 		})
 	}
@@ -170,7 +172,7 @@ func (f *filling) groups(most int) [][]fillBucket {
 	return groups
 }
 
-// buildGroup makes segments, and counts short texts.
+// buildGroup makes segments, and counts short texts. The buckets are empty then.
 func (x *Inverted) buildGroup(buckets []fillBucket, shorts *shortCounts) []fresh {
 	var places []place // of buckets and rows
 	var set shortSet
@@ -188,11 +190,19 @@ func (x *Inverted) buildGroup(buckets []fillBucket, shorts *shortCounts) []fresh
 		return b.texts.text(b.at(places[i].slot).symbol)
 	})
 	var next row
-	return x.build(len(places), 2*x.most, inOrder(order, func(i uint32) *row {
+	rows := inOrder(order, func(i uint32) *row {
 		b := &buckets[places[i].serial]
 		next = b.row(b.at(places[i].slot))
 		return &next
-	}))
+	})
+	return x.build(len(places), 2*x.most, func() *row {
+		r := rows()
+		if r == nil { // what is left to do with a segment takes most room, and nothing of this
+			places = nil
+			clear(buckets)
+		}
+		return r
+	})
 }
 
 // show publishes what was built from what was gathered.
