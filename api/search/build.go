@@ -2,7 +2,10 @@ package search
 
 import (
 	"slices"
+	"time"
 	"unicode/utf8"
+
+	"github.com/mintlake/mintlake/internal/pause"
 )
 
 // row is a token on its way into a segment.
@@ -16,6 +19,13 @@ type row struct {
 	from         place  // where it is now; only of what merging moves
 }
 
+const (
+	// buildTurn is how long a core is kept while requests wait for it.
+	buildTurn = 300 * time.Microsecond
+	// turnRows are rows, or texts, that take far less.
+	turnRows = 16
+)
+
 // builder makes one segment of rows that come in the order of their symbols. Columns are filled as they come: a large segment has many of them.
 type builder struct {
 	segment *segment
@@ -23,6 +33,8 @@ type builder struct {
 	seen    []int64
 	classic []uint64 // bits
 	from    []place  // only of what merging moves
+
+	turn pause.Turn
 
 	texts   *textSet // their numbers are provisional
 	symText []uint32 // provisional, of the rows
@@ -32,7 +44,7 @@ type builder struct {
 func newBuilder(rows int) *builder {
 	return &builder{
 		segment: &segment{ids: make([]uint32, 0, rows), attrs: make([]uint32, 0, rows), mints: make([]byte, 0, rows*mintKeyLength), shortest: maxMintLength},
-		keys:    make([]uint64, 0, rows), seen: make([]int64, 0, rows), classic: make([]uint64, (rows+63)/64),
+		keys:    make([]uint64, 0, rows), seen: make([]int64, 0, rows), classic: make([]uint64, (rows+63)/64), turn: pause.NewTurn(buildTurn),
 		texts: newTextSet(rows), symText: make([]uint32, 0, rows), name: make([]uint32, 0, rows),
 	}
 }
@@ -42,6 +54,9 @@ func (b *builder) add(r *row) bool {
 	s, slot := b.segment, len(b.keys)
 	if slot == cap(b.keys) {
 		return false
+	}
+	if slot%turnRows == 0 {
+		b.turn.Next()
 	}
 	s.ids, s.attrs, s.mints = append(s.ids, r.id), append(s.attrs, r.attr), append(s.mints, r.mint[:]...)
 	s.shortest = min(s.shortest, r.mint.length())
@@ -69,11 +84,10 @@ func (b *builder) finish(serial uint32) *view {
 	s := b.segment
 	s.serial = serial
 	final := b.numberTexts(s)
-	b.fillSlots(s, final)
-	b.fillNames(s)
-	s.fillHalves()
-	s.fillBlocks()
-	s.gather()
+	for _, fill := range []func(){func() { b.fillSlots(s, final) }, func() { b.fillNames(s) }, s.fillHalves, s.fillBlocks, s.gather} {
+		b.turn.Next()
+		fill()
+	}
 	return b.view(s)
 }
 
@@ -85,6 +99,9 @@ func (b *builder) numberTexts(s *segment) []uint32 {
 	lists := gramNumbers{ends: make([]uint32, 0, n), counts: make([]uint16, 0, n)}
 	s.grams = newGramTable(min(usualGrams*n, 4096)) // it grows where it must
 	for i := range n {
+		if i%turnRows == 0 {
+			b.turn.Next()
+		}
 		lists.add(&s.grams, b.texts.text(uint32(i)))
 	}
 	lexical := textOrder(n, b.texts.text)
