@@ -8,6 +8,9 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 )
 
+// warming is how many other queries of a class are asked before it is measured.
+const warming = 200
+
 // pageSize is how many tokens each query asks for.
 const pageSize = 50
 
@@ -21,6 +24,8 @@ type query struct {
 type class struct {
 	name    string
 	queries []query
+	// others are asked before: a service that is measured has answered questions, though not these.
+	others []query
 }
 
 // makeQueries draws from the tokens, so that what many tokens are called is asked for more often than what few are.
@@ -29,7 +34,7 @@ func makeQueries(c *registrytest.Corpus, o *options) []class {
 	draw := func(name string, change func(symbol, name []rune) string) class {
 		seen := map[string]bool{}
 		made := class{name: name}
-		for tries := 0; len(made.queries) < o.queries && tries < 50*o.queries; tries++ {
+		for tries := 0; len(made.queries) < o.queries+warming && tries < 50*o.queries; tries++ {
 			token := c.Token(random.IntN(o.tokens))
 			symbol, name := []rune(token.Symbol), []rune(token.Name)
 			if len(symbol) == 0 || len(name) == 0 {
@@ -41,12 +46,15 @@ func makeQueries(c *registrytest.Corpus, o *options) []class {
 				made.queries = append(made.queries, query{text, normalised})
 			}
 		}
+		if count := len(made.queries); count > warming { // of a small registry all are measured
+			made.queries, made.others = made.queries[:count-warming], made.queries[count-warming:]
+		}
 		return made
 	}
 	return []class{
 		draw("exact symbol", func(symbol, _ []rune) string { return string(symbol) }),
 		draw("prefix", func(symbol, _ []rune) string { return string(symbol[:1+random.IntN(len(symbol))]) }),
-		{"top by volume", []query{{}}},
+		{name: "top by volume", queries: []query{{}}},
 		draw("fuzzy: a typo", func(symbol, name []rune) string { return typo(random, symbol, name) }),
 		draw("fuzzy: part of a name", func(_, name []rune) string {
 			from := random.IntN(len(name))

@@ -35,6 +35,7 @@ func report(ctx context.Context, e engine, classes []class, want map[string]meas
 		if len(queries) == 1 {
 			repeat = o.queries
 		}
+		first(ctx, e, classes[i].others, 1, 1, o.budget/4)
 		m, times := first(ctx, e, queries, repeat, o.best, o.budget)
 		forgets, remembers := e.(forgetter)
 		if remembers && repeat == 1 {
