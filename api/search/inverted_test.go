@@ -183,3 +183,25 @@ func TestReadersOfInvertedSeeWholeBatches(t *testing.T) {
 	wg.Wait()
 	index.merges.Wait()
 }
+
+// TestChangesOfNothingThatIsSearchedFor make no version, and do not hide others of the mint.
+func TestChangesOfNothingThatIsSearchedFor(t *testing.T) {
+	of := func(name string) Change {
+		return Change{ID: 1, Mint: "Mint1", Token: &registry.Token{Mint: "Mint1", Symbol: "ONE", Name: name}}
+	}
+	same := of("beta")
+	same.Same = true
+	index := NewInverted()
+	index.Fill([]Change{of("alpha"), of("beta"), same})
+	index.Filled()
+	version := index.current.Load()
+	index.Apply([]Change{same})
+	require.Same(t, version, index.current.Load())
+	require.Equal(t, 1, index.Search(Query{Text: "beta", IncludeToken22: true}).Total)
+
+	same = of("gamma")
+	same.Same = true
+	index.Apply([]Change{of("gamma"), same})
+	require.Equal(t, 1, index.Search(Query{Text: "gamma", IncludeToken22: true}).Total)
+	require.Zero(t, index.Search(Query{Text: "beta", IncludeToken22: true}).Total)
+}
