@@ -54,7 +54,7 @@ func report(ctx context.Context, e engine, classes []class, want map[string]meas
 			line += fmt.Sprintf("  processor time: p50 %.3f ms, p99 %.3f ms", millis(m.worked, 0.5), millis(m.worked, 0.99))
 		}
 		if ours, ok := want[classes[i].name]; ok {
-			line += fmt.Sprintf("  %s; mintlake answers %.0f times as many", compare(ours.answers, m.answers), ours.throughput/m.throughput)
+			line += fmt.Sprintf("  %s; mintlake answers %.0f times as many", compare(queries, ours.answers, m.answers), ours.throughput/m.throughput)
 		}
 		fmt.Println(strings.TrimRight(line, " "))
 		if remembers && repeat == 1 {
@@ -81,14 +81,18 @@ func printSlowest(queries []query, worked []time.Duration, count int) {
 	}
 }
 
-func compare(want, got []answer) string {
-	same := 0
+// compare counts equal answers and names the first query that has another: brute force (see check) tells who is right.
+func compare(queries []query, want, got []answer) string {
+	same, other := 0, ""
 	for i := range got {
-		if i < len(want) && got[i].equal(want[i]) {
+		switch {
+		case i < len(want) && got[i].equal(want[i]):
 			same++
+		case other == "":
+			other = fmt.Sprintf(", not %q", queries[i].text)
 		}
 	}
-	return fmt.Sprintf("%d of %d", same, len(got))
+	return fmt.Sprintf("%d of %d%s", same, len(got), other)
 }
 
 // first asks each query for the first time, until the time is up; with best as if for the first time so often, of which the best counts.
