@@ -41,13 +41,13 @@ func (t times) quantiles() string {
 }
 
 // startClient runs this program again as a client, and waits for its figures.
-func startClient(ctx context.Context, o *options, n *node, size, rate int, length time.Duration) (f figures, err error) {
+func startClient(ctx context.Context, o *options, n *node, size int, seed uint64, length time.Duration) (f figures, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return f, fmt.Errorf("start a client: %w", err)
 	}
 	//nolint:gosec // this program
-	command := exec.CommandContext(ctx, program, "--ask", n.url, "--tokens", strconv.Itoa(size), "--rate", strconv.Itoa(rate), "--phase", length.String(), "--lists", o.lists)
+	command := exec.CommandContext(ctx, program, "--ask", n.url, "--tokens", strconv.Itoa(size), "--seed", strconv.FormatUint(seed, 10), "--phase", length.String(), "--lists", o.lists)
 	var said bytes.Buffer
 	command.Stdout, command.Stderr = &said, os.Stderr
 	if err := runFirst(command); err != nil {

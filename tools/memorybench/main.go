@@ -40,6 +40,7 @@ func main() {
 	pflag.IntSliceVar(&o.sizes, "tokens", []int{2_000_000, 5_000_000}, "numbers of tokens, ascending")
 	pflag.IntVar(&o.rate, "rate", 5_000, "live updates a second")
 	pflag.DurationVar(&o.phase, "phase", 20*time.Second, "how long each rate of updates is measured")
+	seed := pflag.Uint64("seed", 0, "of the client's questions; for memorybench itself")
 	asked := pflag.String("ask", "", "be the client of a node of that URL; for memorybench itself")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -47,7 +48,7 @@ func main() {
 	if *asked == "" {
 		err = run(ctx, &o)
 	} else {
-		c := client{*asked, o.sizes[0], uint64(o.rate)}
+		c := client{*asked, o.sizes[0], *seed}
 		err = c.run(&o)
 	}
 	stop()

@@ -86,7 +86,7 @@ func (f *figures) phase(ctx context.Context, o *options, b *backends, n *node, c
 	before := n.processorTime()
 	written := make(chan error, 1)
 	go func() { written <- b.write(ctx, made) }()
-	seen, err := startClient(ctx, o, n, size, rate, length)
+	seen, err := startClient(ctx, o, n, size, b.slot, length)
 	if err != nil {
 		return err
 	}

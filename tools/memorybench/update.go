@@ -23,7 +23,7 @@ const ticks = 20
 // updates are token events, a list for each tick of a phase: mostly mints and burns, of all tokens alike, which is worse for a node than the
 // few that trade in truth; one in ten names a token anew. They are made before the phase, whose cores they would take otherwise.
 func (b *backends) updates(length time.Duration, corpus *registrytest.Corpus, size, rate int) ([][]kafka.Record, error) {
-	random := rand.New(rand.NewPCG(2, uint64(rate)))  //nolint:gosec // a measurement's
+	random := rand.New(rand.NewPCG(2, b.slot))        //nolint:gosec // a measurement's
 	program, _ := base58.Decode(schemas.ProgramToken) // a constant
 	made := make([][]kafka.Record, int(length.Seconds()*ticks)+ticks)
 	for tick := range made {
