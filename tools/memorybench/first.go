@@ -31,7 +31,7 @@ func startFirst(command *exec.Cmd) error {
 		err = unix.SchedSetAttr(0, &unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 1}, 0)
 	}
 	if err != nil {
-		told.Do(func() { fmt.Fprintln(os.Stderr, "the client waits for cores as any other process: ", err) })
+		told.Do(func() { fmt.Fprintln(os.Stderr, "the client waits for cores as any other process:", err) })
 		return command.Start() //nolint:wrapcheck // the caller wraps
 	}
 	started := command.Start()
