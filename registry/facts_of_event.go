@@ -46,13 +46,17 @@ func keyText(key []byte) string {
 
 // FactsOfEvent translates a token event into what it states about its mint. An event without a 32-byte mint or without a
 // position states nothing; so does a payload that this binary does not know.
-func FactsOfEvent(event *eventspb.TokenEvent) []Fact {
+func FactsOfEvent(event *eventspb.TokenEvent) []Fact { return AppendFactsOfEvent(nil, event) }
+
+// AppendFactsOfEvent appends FactsOfEvent to others.
+func AppendFactsOfEvent(facts []Fact, event *eventspb.TokenEvent) []Fact {
 	if len(event.GetMint()) != 32 || event.GetPosition() == nil {
-		return nil
+		return facts
 	}
 	l := &factList{
 		mint:     base58.Encode(event.GetMint()),
 		position: schemas.PositionOf(event.GetPosition(), event.GetSignature()),
+		facts:    facts,
 	}
 	switch payload := event.GetPayload().(type) {
 	case *eventspb.TokenEvent_InitializeMint:
@@ -78,7 +82,7 @@ func FactsOfEvent(event *eventspb.TokenEvent) []Fact {
 		l.firstSeen(event)
 		return l.facts // a balance is no event of the mint: last_seen_at stays
 	case nil:
-		return nil
+		return facts
 	}
 	l.firstSeen(event)
 	l.lastSeen(event)

@@ -65,10 +65,15 @@ func (s *State) Token(mint string) (Token, bool) {
 	if mint != schemas.MintWrappedSOL {
 		token.Supply = optional(s.supplyText())
 	}
-	decimals, err := strconv.ParseUint(s.value(RegisterDecimals), 10, 8)
+	decimals, _ := strconv.ParseUint(s.value(RegisterDecimals), 10, 8)
 	token.Decimals = uint8(decimals)
-	member := err == nil && s.value(RegisterProgram) != "" && s.value(RegisterClosed) != "true" && !s.nonFungible(&token)
-	return token, member
+	return token, s.Member(mint)
+}
+
+// Member is Token's second result, for a small part of what Token costs.
+func (s *State) Member(mint string) bool {
+	decimals, err := strconv.ParseUint(s.value(RegisterDecimals), 10, 8)
+	return err == nil && s.value(RegisterProgram) != "" && s.value(RegisterClosed) != "true" && !s.nonFungible(mint, decimals)
 }
 
 // onChainMetadata prefers Metaplex field by field; the Token-2022 extension counts only when the mint's pointer points to itself.
@@ -166,28 +171,33 @@ func (s *State) logoStatus(url string, purge uint64) string {
 
 // nonFungible: the metadata program says so, or there is at most one indivisible unit that nobody can mint more of. TokenStandard:
 // 0 NonFungible, 1 FungibleAsset, 2 Fungible, 3 NonFungibleEdition, 4 ProgrammableNonFungible, 5 ProgrammableNonFungibleEdition.
-func (s *State) nonFungible(token *Token) bool {
-	if token.TokenStandard != nil && slices.Contains([]int64{0, 3, 4, 5}, *token.TokenStandard) {
+func (s *State) nonFungible(mint string, decimals uint64) bool {
+	if standard, known := s.integer(RegisterTokenStandard); known && slices.Contains([]int64{0, 3, 4, 5}, standard) {
 		return true
 	}
 	authority, known := s.fact(RegisterMintAuthority)
-	if token.Decimals != 0 || !known || authority.Value != "" || token.Supply == nil {
+	if decimals != 0 || !known || authority.Value != "" || mint == schemas.MintWrappedSOL {
 		return false
 	}
-	return *token.Supply == "0" || *token.Supply == "1"
+	supply := s.supplyText()
+	return supply == "0" || supply == "1"
 }
 
 // number is a register's decimal value, nil where nothing (or no number) is known.
 func (s *State) number(register Register) *int64 {
+	if n, known := s.integer(register); known {
+		return &n
+	}
+	return nil
+}
+
+func (s *State) integer(register Register) (n int64, known bool) {
 	value := s.value(register)
 	if value == "" { // most are; an error would be made for each
-		return nil
+		return 0, false
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil {
-		return nil
-	}
-	return &n
+	return n, err == nil
 }
 
 func optional(value string) *string {

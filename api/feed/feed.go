@@ -189,7 +189,7 @@ func (f *Feed) note(change *search.Change) (kind Kind, news bool) {
 	}
 	was := f.member[word]&bit != 0
 	switch {
-	case change.Token == nil:
+	case change.Gone():
 		f.member[word] &^= bit
 		return KindRemoved, was
 	case was:

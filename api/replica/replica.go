@@ -99,6 +99,7 @@ type Replica struct {
 	freshness *freshness
 	started   time.Time // cut to the millisecond, as the received-at header is
 	ready     atomic.Bool
+	batch     batch // of the goroutine that tails
 
 	mu      sync.Mutex
 	applied map[kafka.TopicPartition]int64 // the offset after the last record applied
@@ -139,6 +140,7 @@ func New(cfg Config, deps Deps) (*Replica, error) {
 	}
 	r := &Replica{
 		cfg: cfg, deps: deps, store: newStore(deps.Index, deps.Listeners), started: deps.Now().Truncate(time.Millisecond), applied: map[kafka.TopicPartition]int64{}, slots: newSlotView(),
+		batch: batch{applied: map[kafka.TopicPartition]int64{}},
 	}
 	r.freshness = newFreshness(r.started)
 	var err error

@@ -108,28 +108,28 @@ func (s *store) change(number uint32, facts []registry.Fact) {
 	if !changed {
 		return
 	}
-	token, member := state.Token(mint)
-	s.volumes.show(number, &token)
-	f.after = f.writer.Append(f.after[:0], mint, state.Facts())
-	s.publish(number, f.after, &token, member, same, &state)
+	if len(f.before) > 0 {
+		f.after = f.writer.AppendChanged(f.after[:0], mint, state.Facts(), f.reader)
+	} else {
+		f.after = f.writer.Append(f.after[:0], mint, state.Facts())
+	}
+	was, member := s.table.IsMarked(number), state.Member(mint)
+	s.table.Put(number, f.after, member)
+	if !member && !was {
+		return
+	}
+	change := search.Change{ID: number, Mint: mint, Same: same && was && member}
+	if member && !change.Same {
+		token, _ := state.Token(mint)
+		s.volumes.show(number, &token)
+		change.Token, change.Extensions = &token, state.Extensions()
+	}
+	s.pending = append(s.pending, change)
 }
 
 // isSearched says that a change of the register may change what search.Change.Same is about.
 func isSearched(register registry.Register) bool {
 	return register != registry.RegisterSupply && register != registry.RegisterSupplyDelta && register != registry.RegisterLastSeen
-}
-
-// publish makes a state visible, and tells of it if it is a member or was. With same nothing changed that is searched for, unless it became a member.
-func (s *store) publish(number uint32, value []byte, token *registry.Token, member, same bool, state *registry.State) {
-	was := s.table.IsMarked(number)
-	s.table.Put(number, value, member)
-	change := search.Change{ID: number, Mint: token.Mint, Same: same && was && member}
-	if member {
-		change.Token, change.Extensions = token, state.Extensions()
-	}
-	if member || was {
-		s.pending = append(s.pending, change)
-	}
 }
 
 // appendState appends the packed state of a mint.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -56,7 +57,10 @@ func (r *Replica) becomeReady(ends map[kafka.TopicPartition]int64, begin time.Ti
 
 // applyBatch makes the records visible and then says so: whoever reads Applied finds at least that much in the copy.
 func (r *Replica) applyBatch(records []kafka.Record) {
-	batch := batch{applied: map[kafka.TopicPartition]int64{}}
+	batch := &r.batch
+	batch.reset()
+	turns := r.turns(records)
+	turn := pause.NewTurn(turns)
 	for i := range records {
 		record := &records[i]
 		if err := batch.add(record); err != nil {
@@ -69,8 +73,9 @@ func (r *Replica) applyBatch(records []kafka.Record) {
 		}
 		batch.applied[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] = record.Offset + 1
 		r.metrics.records.WithLabelValues(record.Topic).Inc()
+		turn.Next()
 	}
-	r.store.takeTurns(r.turns(records))
+	r.store.takeTurns(turns)
 	r.store.apply(batch.facts)
 	r.mu.Lock()
 	maps.Copy(r.applied, batch.applied)
@@ -143,6 +148,13 @@ type batch struct {
 	bad      int
 }
 
+// reset empties the batch, and keeps its memory.
+func (b *batch) reset() {
+	clear(b.facts)
+	clear(b.applied)
+	*b = batch{facts: b.facts[:0], applied: b.applied}
+}
+
 func (b *batch) add(record *kafka.Record) error {
 	switch record.Topic {
 	case schemas.TopicTokenEvents:
@@ -150,7 +162,7 @@ func (b *batch) add(record *kafka.Record) error {
 		if err := proto.Unmarshal(record.Value, event); err != nil {
 			return fmt.Errorf("decode token event: %w", err)
 		}
-		b.facts = append(b.facts, registry.FactsOfEvent(event)...)
+		b.facts = registry.AppendFactsOfEvent(b.facts, event)
 	case schemas.TopicEnrichments:
 		enrichment := &eventspb.Enrichment{}
 		if err := proto.Unmarshal(record.Value, enrichment); err != nil {

@@ -189,8 +189,7 @@ func TestChangesOfNothingThatIsSearchedFor(t *testing.T) {
 	of := func(name string) Change {
 		return Change{ID: 1, Mint: "Mint1", Token: &registry.Token{Mint: "Mint1", Symbol: "ONE", Name: name}}
 	}
-	same := of("beta")
-	same.Same = true
+	same := Change{ID: 1, Mint: "Mint1", Same: true}
 	index := NewInverted()
 	index.Fill([]Change{of("alpha"), of("beta"), same})
 	index.Filled()
@@ -199,8 +198,6 @@ func TestChangesOfNothingThatIsSearchedFor(t *testing.T) {
 	require.Same(t, version, index.current.Load())
 	require.Equal(t, 1, index.Search(Query{Text: "beta", IncludeToken22: true}).Total)
 
-	same = of("gamma")
-	same.Same = true
 	index.Apply([]Change{of("gamma"), same})
 	require.Equal(t, 1, index.Search(Query{Text: "gamma", IncludeToken22: true}).Total)
 	require.Zero(t, index.Search(Query{Text: "beta", IncludeToken22: true}).Total)

@@ -48,6 +48,9 @@ func (s *Scan) Apply(changes []Change) {
 	defer s.writer.Unlock()
 	bySegment := make(map[uint64][]Change)
 	for _, change := range changes {
+		if change.Same {
+			continue
+		}
 		segment := maphash.String(s.seed, change.Mint) % segmentCount
 		bySegment[segment] = append(bySegment[segment], change)
 	}

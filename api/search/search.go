@@ -133,14 +133,17 @@ type Change struct {
 	ID uint32
 	// Mint is 1 to 44 letters and digits, as base58 of 32 bytes is.
 	Mint string
-	// Token is nil when the mint is not in the registry (any more).
+	// Token is nil when the mint is not in the registry (any more), and when it is the Same.
 	Token *registry.Token
 	// Extensions are the kinds of the mint's Token-2022 extensions, sorted.
 	Extensions []string
 	// Same says that since the last change of the mint nothing changed that tokens are searched or compared by: text, program, extensions, tags, volume and
-	// first_seen_at. Most changes are of the supply alone.
+	// first_seen_at; nor that it is in the registry. Most changes are of the supply alone.
 	Same bool
 }
+
+// Gone says that the mint is not in the registry any more.
+func (c *Change) Gone() bool { return c.Token == nil && !c.Same }
 
 // Index is what the API searches. Apply, Fill and Filled are called by one goroutine at a time; Search by any number, at any time.
 type Index interface {

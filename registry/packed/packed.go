@@ -56,6 +56,16 @@ type Writer struct {
 	positions []schemas.Position
 	shape     []byte
 	values    []byte
+	// copied are the texts to be copied as long as they come as they are, and stale says that one did not.
+	copied []packedText
+	stale  bool
+}
+
+// packedText is a text and how it is packed.
+type packedText struct {
+	text   string
+	kind   byte
+	packed []byte
 }
 
 // NewWriter returns a writer into book.
@@ -63,10 +73,30 @@ func NewWriter(book *Book) *Writer { return &Writer{book: book} }
 
 // Append appends the packed facts of a mint's state, in their order. The mint itself is not part of it.
 func (w *Writer) Append(dst []byte, mint string, facts []registry.Fact) []byte {
+	w.pack(mint, facts, nil)
+	return w.append(dst)
+}
+
+// AppendChanged is Append for what a reader read last, of which some facts changed: as long as they are no texts, these are copied instead of packed
+// anew, which is most of the work. The bytes that the reader read must be there still.
+func (w *Writer) AppendChanged(dst []byte, mint string, facts []registry.Fact, read *Reader) []byte {
+	w.pack(mint, facts, read.packedTexts)
+	if w.stale { // how a text is packed depends on those before it
+		w.pack(mint, facts, nil)
+	}
+	return w.append(dst)
+}
+
+func (w *Writer) pack(mint string, facts []registry.Fact, copied []packedText) {
 	w.texts.spans, w.positions, w.shape, w.values = w.texts.spans[:0], w.positions[:0], w.shape[:0], w.values[:0]
-	for i := range facts {
+	w.copied, w.stale = copied, false
+	for i := 0; i < len(facts) && !w.stale; i++ {
 		w.fact(mint, &facts[i])
 	}
+}
+
+// append appends what was packed.
+func (w *Writer) append(dst []byte) []byte {
 	if len(w.shape) <= maxShape && len(w.shape) > 0 {
 		if n, ok := w.book.shapes.number(w.shape, nil); ok {
 			dst = binary.AppendUvarint(dst, uint64(n)+1)
@@ -152,11 +182,26 @@ func (w *Writer) value(mint, value string) byte {
 		w.values = append(w.values, key[:]...)
 		return valueKey
 	}
+	if w.copied != nil {
+		return w.copy(value)
+	}
 	if hasControls(value) {
 		w.values = appendBytes(w.values, value)
 		return valueRaw
 	}
 	return w.text(value)
+}
+
+// copy appends the next text as it is packed already.
+func (w *Writer) copy(value string) byte {
+	if len(w.copied) == 0 || w.copied[0].text != value {
+		w.stale = true
+		return valueEmpty
+	}
+	next := w.copied[0]
+	w.copied = w.copied[1:]
+	w.values = append(binary.AppendUvarint(w.values, uint64(len(next.packed))), next.packed...)
+	return next.kind
 }
 
 func (w *Writer) text(value string) byte {

@@ -87,6 +87,30 @@ func TestFactsComeBackAsTheyWere(t *testing.T) {
 	})
 }
 
+// TestChangedFactsComeBack: whatever is replaced, added or left out of what was read.
+func TestChangedFactsComeBack(t *testing.T) {
+	key := packed.Key{7, 31: 9}
+	mint := key.String()
+	rapid.Check(t, func(t *rapid.T) {
+		book := packed.NewBook()
+		writer, reader := packed.NewWriter(book), packed.NewReader(book)
+		before := writer.Append(nil, mint, facts(t, mint))
+		changed := slices.Clone(reader.Facts(mint, before))
+		for range rapid.IntRange(0, 3).Draw(t, "changes") {
+			at, others := rapid.IntRange(0, len(changed)).Draw(t, "at"), facts(t, mint)
+			to := min(at+rapid.IntRange(0, 2).Draw(t, "left out"), len(changed))
+			changed = slices.Replace(changed, at, to, others[:min(len(others), 2)]...)
+		}
+		after := writer.AppendChanged([]byte("before"), mint, changed, reader)
+		require.Equal(t, "before", string(after[:6]))
+		got := packed.NewReader(book).Facts(mint, after[6:])
+		require.Equal(t, len(changed), len(got))
+		for i := range got {
+			require.Equal(t, changed[i], got[i])
+		}
+	})
+}
+
 func TestFoldedStatesComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		states := map[string]*registry.State{}

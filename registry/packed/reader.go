@@ -18,6 +18,8 @@ type Reader struct {
 	facts     []registry.Fact
 	parts     []part
 	rest      []byte
+	// packedTexts are the texts that were read last, in their order.
+	packedTexts []packedText
 	// last is the last register of which texts are read.
 	last registry.Register
 }
@@ -25,9 +27,17 @@ type Reader struct {
 // part says where in the texts a fact's item or value lies.
 type part struct {
 	fact     int32
-	item     bool
+	kind     partKind
 	from, to int32
 }
+
+type partKind uint8
+
+const (
+	partItem partKind = iota
+	partValue
+	partText // a value that is one of packedTexts
+)
 
 // NewReader returns a reader of what was packed with book.
 func NewReader(book *Book) *Reader { return &Reader{book: book} }
@@ -42,18 +52,23 @@ func (r *Reader) Facts(mint string, packed []byte) []registry.Fact {
 func (r *Reader) FactsUpTo(mint string, packed []byte, last registry.Register) []registry.Fact {
 	r.last = last
 	r.texts.reset()
-	r.facts, r.positions, r.parts, r.rest = r.facts[:0], r.positions[:0], r.parts[:0], packed
+	r.facts, r.positions, r.parts, r.rest, r.packedTexts = r.facts[:0], r.positions[:0], r.parts[:0], packed, r.packedTexts[:0]
 	shape := r.shape()
 	r.readPositions()
 	for at := 0; at < len(shape); at += 2 {
 		r.fact(mint, shape[at], shape[at+1])
 	}
-	texts := string(r.texts.out)
+	texts, n := string(r.texts.out), 0
 	for _, p := range r.parts {
-		if text := texts[p.from:p.to]; p.item {
+		text := texts[p.from:p.to]
+		if p.kind == partItem {
 			r.facts[p.fact].Item = text
-		} else {
-			r.facts[p.fact].Value = text
+			continue
+		}
+		r.facts[p.fact].Value = text
+		if p.kind == partText {
+			r.packedTexts[n].text = text
+			n++
 		}
 	}
 	return r.facts
@@ -128,13 +143,12 @@ func (r *Reader) item(fact *registry.Fact) {
 	default:
 		r.texts.out = append(r.texts.out, r.bytes(r.uvarint())...)
 	}
-	r.part(true, from)
+	r.part(partItem, from)
 }
 
 // part notes that the last fact's item or value are the texts from there on.
-func (r *Reader) part(item bool, from int) {
-
-	r.parts = append(r.parts, part{int32(len(r.facts) - 1), item, int32(from), int32(len(r.texts.out))})
+func (r *Reader) part(kind partKind, from int) {
+	r.parts = append(r.parts, part{int32(len(r.facts) - 1), kind, int32(from), int32(len(r.texts.out))})
 }
 
 func (r *Reader) value(fact *registry.Fact, mint string, kind byte) {
@@ -178,6 +192,9 @@ func (r *Reader) value(fact *registry.Fact, mint string, kind byte) {
 		default:
 			r.texts.read(text)
 		}
+		r.packedTexts = append(r.packedTexts, packedText{kind: kind, packed: text})
+		r.part(partText, from)
+		return
 	}
-	r.part(false, from)
+	r.part(partValue, from)
 }
