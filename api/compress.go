@@ -44,20 +44,15 @@ func newCodings() []*coding {
 	}
 }
 
-// encode compresses body, or returns nil when that does not help.
-func (e *coding) encode(body []byte) []byte {
+// encode writes body compressed, and says whether that could be done.
+func (e *coding) encode(out io.Writer, body []byte) bool {
 	w := e.writers.Get().(resetWriter)
 	defer e.writers.Put(w)
-	var out bytes.Buffer
-	out.Grow(len(body) / 4)
-	w.Reset(&out)
+	w.Reset(out)
 	if _, err := w.Write(body); err != nil {
-		return nil
+		return false
 	}
-	if err := w.Close(); err != nil || out.Len() >= len(body) {
-		return nil
-	}
-	return out.Bytes()
+	return w.Close() == nil
 }
 
 // compress encodes the body as the client likes best, if at all.
@@ -75,8 +70,10 @@ func (s *Server) compress(c *fiber.Ctx) {
 	if chosen == nil {
 		return
 	}
-	if encoded := chosen.encode(response.Body()); encoded != nil {
-		response.SetBodyRaw(encoded)
+	encoded := s.body(len(response.Body()) / 2)
+	c.Context().SetUserValue(keyEncoded, encoded)
+	if chosen.encode(encoded, response.Body()) && len(encoded.bytes) < len(response.Body()) {
+		response.SetBodyRaw(encoded.bytes)
 		response.Header.SetContentEncoding(chosen.name)
 	}
 }

@@ -36,19 +36,35 @@ func (b *pooledBody) Close() error {
 	return nil
 }
 
-// keyBody is the user value that holds the body's buffer.
-const keyBody = "body"
+// keyBody and keyEncoded are the user values that hold the body's buffers: as it was made, and compressed.
+const (
+	keyBody    = "body"
+	keyEncoded = "encoded body"
+)
 
-// sendJSON answers with a body that writes itself.
-func (s *Server) sendJSON(c *fiber.Ctx, body jsonAppender) error {
+// body is an empty buffer of at least size bytes.
+func (s *Server) body(size int) *pooledBody {
 	buffer, ok := s.bodies.Get().(*pooledBody)
 	if !ok {
 		buffer = &pooledBody{pool: &s.bodies}
 	}
-	if hint := body.sizeHint(); cap(buffer.bytes) < hint {
-		buffer.bytes = make([]byte, 0, hint)
+	if cap(buffer.bytes) < size {
+		buffer.bytes = make([]byte, 0, size)
 	}
-	buffer.bytes = body.appendJSON(buffer.bytes[:0])
+	buffer.bytes = buffer.bytes[:0]
+	return buffer
+}
+
+// Write implements io.Writer.
+func (b *pooledBody) Write(p []byte) (int, error) {
+	b.bytes = append(b.bytes, p...)
+	return len(p), nil
+}
+
+// sendJSON answers with a body that writes itself.
+func (s *Server) sendJSON(c *fiber.Ctx, body jsonAppender) error {
+	buffer := s.body(body.sizeHint())
+	buffer.bytes = body.appendJSON(buffer.bytes)
 	c.Context().SetUserValue(keyBody, buffer)
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Send(buffer.bytes)

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mintlake/mintlake/api/encode"
@@ -22,6 +24,7 @@ const (
 // is kept with the count from before it was read, so one that was read before a change and kept after it is never used.
 type rowCache struct {
 	slots []rowSlot
+	rooms sync.Pool // of *[]byte, to make rows in: what is kept is as long as it must be
 }
 
 type rowSlot struct {
@@ -91,7 +94,13 @@ func (c *rowCache) kept(id uint32) (row *cachedRow, changes uint64) {
 }
 
 func (c *rowCache) keep(id uint32, changes uint64, t *registry.Token) *cachedRow {
-	made := &cachedRow{id: id, changes: changes, json: encode.Token(make([]byte, 0, encode.TokenSize), t), logoStatus: t.LogoStatus}
+	room, ok := c.rooms.Get().(*[]byte)
+	if !ok {
+		room = new([]byte)
+	}
+	*room = encode.Token((*room)[:0], t)
+	made := &cachedRow{id: id, changes: changes, json: bytes.Clone(*room), logoStatus: t.LogoStatus}
+	c.rooms.Put(room)
 	if len(made.json) > cachedRowMax {
 		return made
 	}
