@@ -38,7 +38,7 @@ func (s *Server) getToken(c *fiber.Ctx) error {
 	switch {
 	case !member:
 		return unknownMint(mint)
-	case shape.plain():
+	case shape.plain() && found.json != nil:
 		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 		return c.Send(found.json)
 	default:

@@ -18,7 +18,8 @@ const (
 )
 
 // rowCache keeps the JSON of rows that are asked for: making a row of the packed copy takes microseconds, and the same tokens are asked for again and
-// again. A number has one slot, which it shares with others; nobody waits for anybody.
+// again. A number has one slot, which it shares with others; nobody waits for anybody. A row is kept when it is asked for a second time in turn: most of
+// a large registry are not, and keeping them would cost as much as making them, and memory for the collector to look through.
 //
 // It is never staler than the index: the copy changes a row first and then tells the listeners. A slot counts the changes of its rows, and a row
 // is kept with the count from before it was read, so one that was read before a change and kept after it is never used.
@@ -30,6 +31,7 @@ type rowCache struct {
 type rowSlot struct {
 	changes atomic.Uint64
 	row     atomic.Pointer[cachedRow]
+	asked   atomic.Uint32 // the number that was asked for last and had no row here, plus 1
 }
 
 type cachedRow struct {
@@ -51,17 +53,17 @@ func (c *rowCache) Apply(changes []search.Change) {
 	}
 }
 
-// json is the row of a member, nil when it is none. Read only.
-func (c *rowCache) json(id uint32, token func(id uint32) *registry.Token) []byte {
+// row is the row of a member, false when it is none. Read only.
+func (c *rowCache) row(id uint32, token func(id uint32) *registry.Token) (row, bool) {
 	kept, changes := c.kept(id)
-	if kept != nil {
-		return kept.json
+	if kept == nil {
+		t := token(id)
+		if t == nil || c.slot(id).asked.Swap(id+1) != id+1 {
+			return row{id: id, token: t}, t != nil
+		}
+		kept = c.keep(id, changes, t)
 	}
-	t := token(id)
-	if t == nil {
-		return nil
-	}
-	return c.keep(id, changes, t).json
+	return row{id: id, json: kept.json}, true
 }
 
 // logo is the URL, empty for none, and the status of a member's logo; false when it is no member.
@@ -117,6 +119,5 @@ func (s *Server) rowOf(id uint32, sh *shape) (row, bool) {
 		token := s.replica.Token(id)
 		return row{id: id, token: token}, token != nil
 	}
-	encoded := s.rows.json(id, s.replica.Token)
-	return row{id: id, json: encoded}, encoded != nil
+	return s.rows.row(id, s.replica.Token)
 }

@@ -60,8 +60,8 @@ func compare(ctx context.Context, o *options, b *backends, n *node, corpus *regi
 	}
 	for i, rate := range rates {
 		f := &seen[i]
-		fmt.Printf("  %5d updates a second: lookup %v; search %v (one client, over HTTP, %d of each, %.2f of a core)\n", rate, f.Lookups.quantiles(), f.Searches.quantiles(),
-			len(f.Lookups), f.node.Seconds()/o.phase.Seconds())
+		fmt.Printf("  %5d updates a second: lookup %v; search %v (one client, over HTTP, %d of each, %.2f of a core; %.1f %% of the machine went to others)\n", rate, f.Lookups.quantiles(), f.Searches.quantiles(),
+			len(f.Lookups), f.node.Seconds()/o.phase.Seconds(), f.machine.percent())
 	}
 	s, err := n.status()
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *figures) phase(ctx context.Context, o *options, b *backends, n *node, c
 	if err != nil {
 		return err
 	}
-	before := n.processorTime()
+	before, began := n.processorTime(), machineTimeNow()
 	written := make(chan error, 1)
 	go func() { written <- b.write(ctx, made) }()
 	seen, err := startClient(ctx, o, n, size, b.slot, length)
@@ -91,6 +91,7 @@ func (f *figures) phase(ctx context.Context, o *options, b *backends, n *node, c
 		return err
 	}
 	f.node += n.processorTime() - before
+	f.machine.add(began, machineTimeNow())
 	f.Lookups, f.Searches = append(f.Lookups, seen.Lookups...), append(f.Searches, seen.Searches...)
 	stop()
 	return <-written
