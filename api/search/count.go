@@ -28,7 +28,7 @@ func (s *searcher) count(version *version) {
 	}
 	s.bare = !s.filter.slow
 	views, counts := s.uncounted, make([]int, len(s.uncounted))
-	s.share(views, func(s *searcher, at int) {
+	s.share(views, s.isLong(views), func(s *searcher, at int) {
 		before := s.total
 		s.enter(views[at])
 		s.match()
@@ -294,7 +294,8 @@ func (s *searcher) countShort(version *version) bool {
 	} else {
 		s.total += int(version.shorts[key][0])
 	}
-	for _, v := range version.views {
+	s.share(version.views, false, func(s *searcher, at int) {
+		v := version.views[at]
 		s.enter(v)
 		s.fit()
 		s.editedSymbols()
@@ -310,6 +311,6 @@ func (s *searcher) countShort(version *version) bool {
 			})
 		}
 		s.leave()
-	}
+	})
 	return true
 }

@@ -258,7 +258,7 @@ func (s *searcher) matching(version *version) {
 		}
 		return
 	}
-	s.share(version.views, func(s *searcher, at int) {
+	s.share(version.views, s.isLong(version.views), func(s *searcher, at int) {
 		v := version.views[at]
 		s.enter(v)
 		s.match()

@@ -22,11 +22,8 @@ func usualSharing() sharing {
 }
 
 // share calls do for the place of each view, once, in no certain order: with the searcher itself, and with others that help it. What those have found and
-// counted is its own in the end.
-func (s *searcher) share(views []*view, do func(s *searcher, at int)) {
-	if len(views) == 0 {
-		return
-	}
+// counted is its own in the end. For a search that is long a core is woken from the beginning.
+func (s *searcher) share(views []*view, isLong bool, do func(s *searcher, at int)) {
 	var next atomic.Int32
 	take := func() int { return int(next.Add(1)) - 1 }
 	work := func(s *searcher) {
@@ -35,7 +32,7 @@ func (s *searcher) share(views []*view, do func(s *searcher, at int)) {
 		}
 	}
 	var hired []*helper
-	began, done, isLong := time.Now(), 0, s.isLong(views[0])
+	began, done := time.Now(), 0
 	for at := take(); at < len(views); at = take() {
 		for left := s.index.sharing.large(views[at+1:]); len(hired) < left; {
 			h := s.index.hire(s, isLong, work)
@@ -61,10 +58,13 @@ func (o *sharing) large(views []*view) (count int) {
 	return count
 }
 
-// isLong guesses by the lists of a view: all are counted, and of those with what is required the texts of the shortest are read, or marked.
-func (s *searcher) isLong(v *view) bool {
+// isLong guesses by the lists of the first view: all are counted, and of those with what is required the texts of the shortest are read, or marked.
+func (s *searcher) isLong(views []*view) bool {
+	if len(views) == 0 {
+		return false
+	}
 	const perText = 16 // entries that are counted in the time that a text takes
-	entries, least := 0, 0
+	v, entries, least := views[0], 0, 0
 	for _, g := range s.grams {
 		entries += int(v.grams.find(g).length)
 	}

@@ -29,7 +29,7 @@ func TestShare(t *testing.T) {
 		for range 200 {
 			all.Store(0)
 			s.total = 0
-			s.share(views, func(s *searcher, at int) {
+			s.share(views, s.isLong(views), func(s *searcher, at int) {
 				for now := s.index.busy.Load(); now > most.Load(); {
 					most.Store(now)
 				}
@@ -47,7 +47,7 @@ func TestShareWithOneThatFails(t *testing.T) {
 	s, views := sharedSearch(t, 2)
 	begun := make(chan struct{})
 	require.PanicsWithValue(t, "helper", func() {
-		s.share(views, func(which *searcher, _ int) {
+		s.share(views, s.isLong(views), func(which *searcher, _ int) {
 			if which == s {
 				<-begun
 				return
@@ -61,12 +61,12 @@ func TestShareWithOneThatFails(t *testing.T) {
 func TestLongSearches(t *testing.T) {
 	s, views := sharedSearch(t, 2)
 	s.index.sharing = usualSharing()
-	require.False(t, s.isLong(views[0]), "nothing is counted")
+	require.False(t, s.isLong(views), "nothing is counted")
 	require.Zero(t, s.index.sharing.large(views), "too small")
 	for _, g := range s.grams {
 		*views[0].grams.find(g) = gramEntry{key: uint64(g) + 1, length: 1 << 15}
 	}
-	require.True(t, s.isLong(views[0]))
+	require.True(t, s.isLong(views))
 	for _, v := range views[1:] {
 		v.ids = make([]uint32, 1<<15)
 	}
