@@ -16,7 +16,7 @@ const (
 	// usualGrowth is by how many per cent a heap that needs more may grow: as Go has it.
 	usualGrowth = 100
 	// apiGrowth is that of a process with the token API. The search index is hundreds of megabytes that live for ever and are soon looked
-	// through, as there is hardly a pointer in them: so collecting five times as often costs little, and waiting would double what the node takes.
+	// through, as there is hardly a pointer in them: so collecting some six times as often costs little, and waiting would double what the node takes.
 	apiGrowth = 15
 	// smallestHeap is about what Go takes for the least that lives.
 	smallestHeap = 4 << 20
