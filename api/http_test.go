@@ -3,16 +3,19 @@ package api_test
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api"
@@ -102,6 +105,31 @@ func TestCompression(t *testing.T) {
 	require.Empty(t, small.Header.Get("Content-Encoding"), "a packet is a packet")
 	require.Equal(t, "br", n.do(http.MethodPost, "/tokens/batch", batchOf(30), "Accept-Encoding", "br").Header.Get("Content-Encoding"))
 	require.Equal(t, "zstd", n.do(http.MethodGet, "/docs", "", "Accept-Encoding", "zstd").Header.Get("Content-Encoding"))
+}
+
+// TestCompressedBodiesAreNobodyElses: buffers are used again and again, and each answer is its own, whole, while others are sent.
+func TestCompressedBodiesAreNobodyElses(t *testing.T) {
+	log := apitest.NewLog()
+	for i := range 1_000 {
+		log.Token(i, uint64(i), fmt.Sprintf("SYM%d", i), fmt.Sprintf("Name %x", sha256.Sum256([]byte{byte(i), byte(i >> 8)})), time.Now())
+	}
+	n := startNode(t, log).awaitReady()
+	var group sync.WaitGroup
+	for worker, coding := range []string{"gzip", "br", "zstd", "gzip", "br", "zstd", "gzip", "zstd"} {
+		mints := make([]string, 300)
+		for i := range mints {
+			mints[i] = `"` + address(worker*100+i) + `"`
+		}
+		asked := `{"mints":[` + strings.Join(mints, ",") + `]}`
+		want := n.do(http.MethodPost, "/tokens/batch", asked, "Accept-Encoding", "identity").body
+		group.Go(func() {
+			for range 20 {
+				r := n.do(http.MethodPost, "/tokens/batch", asked, "Accept-Encoding", coding)
+				assert.Equal(t, string(want), string(decompress(t, coding, r.body)))
+			}
+		})
+	}
+	group.Wait()
 }
 
 func decompress(t *testing.T, coding string, body []byte) []byte {

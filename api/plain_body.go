@@ -12,13 +12,16 @@ type plainBody struct {
 	rest string
 }
 
-// take moves behind c and the white space before it, if that comes next.
+// space moves behind white space.
+func (b *plainBody) space() { b.rest = strings.TrimLeft(b.rest, " \t\r\n") }
+
+// take moves behind white space, and behind c if that comes next.
 func (b *plainBody) take(c byte) bool {
-	rest := strings.TrimLeft(b.rest, " \t\r\n")
-	if rest == "" || rest[0] != c {
+	b.space()
+	if b.rest == "" || b.rest[0] != c {
 		return false
 	}
-	b.rest = rest[1:]
+	b.rest = b.rest[1:]
 	return true
 }
 
@@ -60,13 +63,14 @@ func (b *plainBody) texts(most int) ([]string, bool) {
 
 // word reads a number, true or false: what there is up to the next comma, brace or white space.
 func (b *plainBody) word() string {
-	rest := strings.TrimLeft(b.rest, " \t\r\n")
-	end := strings.IndexAny(rest, ",} \t\r\n")
+	b.space()
+	end := strings.IndexAny(b.rest, ",} \t\r\n")
 	if end < 0 {
-		end = len(rest)
+		end = len(b.rest)
 	}
-	b.rest = rest[end:]
-	return rest[:end]
+	word := b.rest[:end]
+	b.rest = b.rest[end:]
+	return word
 }
 
 // parsePlainBatch is parseAnyBatch for plain bodies with each name once and no other; false for all others. The mints are parts of the body.
@@ -97,5 +101,7 @@ func parsePlainBatch(body string) (request batchRequest, ok bool) {
 			return request, false
 		}
 	}
-	return request, request.mints != nil && b.take('}') && strings.TrimLeft(b.rest, " \t\r\n") == ""
+	ok = request.mints != nil && b.take('}')
+	b.space()
+	return request, ok && b.rest == ""
 }

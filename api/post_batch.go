@@ -99,7 +99,7 @@ type member struct {
 const rowsATime = 32
 
 // findRows finds the rows of the mints, on several cores where they are many. A core that comes late finds less left, or nothing: nobody waits for it.
-// A panic is the caller's, who answers for it: in a goroutine of its own it would end the process.
+// A panic is the caller's, who answers for it.
 func (s *Server) findRows(mints []string, members []member, sh *shape) {
 	parts := (len(mints) + rowsATime - 1) / rowsATime
 	var taken atomic.Int64
@@ -108,18 +108,11 @@ func (s *Server) findRows(mints []string, members []member, sh *shape) {
 	left.Add(parts)
 	find := func() {
 		for part := int(taken.Add(1)) - 1; part < parts; part = int(taken.Add(1)) - 1 {
-			func() {
-				defer left.Done()
-				defer func() {
-					if p := recover(); p != nil {
-						text := fmt.Sprintf("%v\n%s", p, debug.Stack())
-						failed.Store(&text)
-					}
-				}()
-				for i := part * rowsATime; i < min(len(mints), (part+1)*rowsATime); i++ {
-					members[i] = s.find(mints[i], sh)
-				}
-			}()
+			from, to := part*rowsATime, min(len(mints), (part+1)*rowsATime)
+			if panicked := s.findSome(mints[from:to], members[from:to], sh); panicked != "" {
+				failed.Store(&panicked)
+			}
+			left.Done()
 		}
 	}
 	for range min(parts, runtime.GOMAXPROCS(0)) - 1 {
@@ -132,11 +125,20 @@ func (s *Server) findRows(mints []string, members []member, sh *shape) {
 	}
 }
 
-func (s *Server) find(mint string, sh *shape) (m member) {
-	if id, ok := s.replica.ID(mint); ok {
-		m.row, m.is = s.rowOf(id, sh)
+// findSome returns what it panicked with: in a goroutine of its own that would end the process.
+func (s *Server) findSome(mints []string, members []member, sh *shape) (panicked string) {
+	defer func() {
+		if p := recover(); p != nil {
+			panicked = fmt.Sprintf("%v\n%s", p, debug.Stack())
+		}
+	}()
+	for i, mint := range mints {
+		members[i] = member{}
+		if id, ok := s.replica.ID(mint); ok {
+			members[i].row, members[i].is = s.rowOf(id, sh)
+		}
 	}
-	return m
+	return ""
 }
 
 // awaitMints waits until the copy has the mints, or it is known that it never will, and renews what is known of them.
