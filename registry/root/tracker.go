@@ -2,6 +2,7 @@ package root
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 
@@ -55,34 +56,11 @@ type Tracker struct {
 
 	dirty changes
 	// due are those of dirty that may have another state at the sealed slot than the tree has, or were such.
-	due []*change
+	due []uint32 // numbers
 	now []byte
 }
 
-// change is what the root does not know yet of a mint.
-type change struct {
-	number uint32
-	at     int // among the changes
-	mint   string
-	// before is the packed state that the root knows, empty for an unknown mint.
-	before []byte
-	// sealed: the tree has not been given the state at the sealed slot. Until then before and between are those of an earlier slot.
-	sealed bool
-	// late: late facts have made the state at the sealed slot another one.
-	late bool
-	// top is the bound of the latest fact.
-	top uint64
-	// between are states at some slots, ascending: all but the mint's state now.
-	between []between
-}
-
-// between is a mint's packed state with all facts up to a slot.
-type between struct {
-	slot  uint64
-	state []byte
-}
-
-// maxDirty mints wait for a slot to be sealed at most, some 500 bytes each. Beyond, the root is made anew.
+// maxDirty mints wait for a slot to be sealed at most, some 300 to 500 bytes each. Beyond, the root is made anew.
 const maxDirty = 1 << 19
 
 // NewTracker returns a tracker of an empty registry. States are packed with book.
@@ -105,14 +83,14 @@ func (t *Tracker) Change(number uint32, mint string, state []byte, facts []regis
 		slot := SlotOf(&facts[i])
 		t.highest = max(t.highest, slot)
 		if c == nil {
-			if len(t.dirty.list) >= maxDirty {
+			if t.dirty.count >= maxDirty {
 				t.Rebase()
 			}
-			c = t.dirty.begin(number)
-			c.mint, c.before, c.top = mint, append(c.before, state...), t.sealed
+			c = t.dirty.begin(number, mint, state)
+			c.top = t.sealed
 		}
 		if bound := t.bound(slot); bound != c.top || bound == t.sealed && !c.late {
-			t.place(c, bound, state, facts[:i], &facts[i])
+			t.place(c, mint, bound, state, facts[:i], &facts[i])
 		}
 	}
 }
@@ -133,55 +111,51 @@ func (t *Tracker) floor(slot uint64) uint64 { return (slot - 1) / t.cfg.Every * 
 
 // place keeps what a fact of a bound that is not the latest one's would make unknown: the state at the bound before (if that is not what the
 // root knows, or what is kept already), and the states from its own bound on without it. earlier are the facts in front of it that state lacks.
-func (t *Tracker) place(c *change, bound uint64, state []byte, earlier []registry.Fact, fact *registry.Fact) {
+func (t *Tracker) place(c *change, mint string, bound uint64, state []byte, earlier []registry.Fact, fact *registry.Fact) {
+	list, changed := t.dirty.betweens(c), false
 	floor := t.sealed
 	switch {
 	case bound > t.sealed:
 		floor = max(floor, t.floor(SlotOf(fact)))
 	case !c.late:
 		if c.top > t.sealed {
-			c.between = slices.Insert(c.between, 0, between{t.sealed, bytes.Clone(c.before)})
+			list, changed = slices.Insert(list, 0, between{t.sealed, t.dirty.bytes.get(c.before)}), true
 		}
 		c.late = true
-		t.due = append(t.due, c)
+		t.due = append(t.due, c.number)
 	}
 	if bound > t.sealed && (floor > t.sealed || c.late) {
-		at, found := c.find(floor)
+		at, found := find(list, floor)
 		if !found {
 			kept := between{slot: floor}
-			if at < len(c.between) {
-				kept.state = bytes.Clone(c.between[at].state)
+			if at < len(list) {
+				kept.state = list[at].state
 			} else {
-				kept.state = t.with(c.mint, state, earlier)
+				kept.state = t.with(mint, state, earlier)
 			}
-			c.between = slices.Insert(c.between, at, kept)
+			list, changed = slices.Insert(list, at, kept), true
 		}
 	}
-	for i := range c.between {
-		if b := &c.between[i]; b.slot >= bound && bound < max(c.top, b.slot+1) {
-			b.state = t.with(c.mint, b.state, []registry.Fact{*fact})
+	for i := range list {
+		if b := &list[i]; b.slot >= bound && bound < max(c.top, b.slot+1) {
+			b.state, changed = t.with(mint, b.state, []registry.Fact{*fact}), true
 		}
+	}
+	if changed {
+		t.dirty.setBetweens(c, list)
 	}
 	c.top = max(c.top, bound)
 }
 
 // find is where the state at a slot is among those between, or belongs.
-func (c *change) find(slot uint64) (int, bool) {
-	return slices.BinarySearchFunc(c.between, slot, func(b between, slot uint64) int {
-		switch {
-		case b.slot < slot:
-			return -1
-		case b.slot > slot:
-			return 1
-		}
-		return 0
-	})
+func find(list []between, slot uint64) (int, bool) {
+	return slices.BinarySearchFunc(list, slot, func(b between, slot uint64) int { return cmp.Compare(b.slot, slot) })
 }
 
 // with is a packed state with some facts more.
 func (t *Tracker) with(mint string, state []byte, facts []registry.Fact) []byte {
 	if len(facts) == 0 {
-		return bytes.Clone(state)
+		return state
 	}
 	folded := t.unpack(mint, state)
 	for i := range facts {
@@ -224,10 +198,10 @@ func (t *Tracker) Known() bool { return t.known }
 // Rebased is how often Rebase was called: a base that was begun before the last time is of no use.
 func (t *Tracker) Rebased() int { return t.rebased }
 
-// Base is the packed state of a mint as it was at Rebase, if it has changed since; false if it is now what it was.
+// Base is the packed state of a mint as it was at Rebase, if it has changed since; false if it is now what it was. It holds until the tracker's next use.
 func (t *Tracker) Base(number uint32) ([]byte, bool) {
 	if c := t.dirty.of(number); c != nil {
-		return c.before, true
+		return t.dirty.bytes.get(c.before), true
 	}
 	return nil, false
 }
@@ -261,9 +235,9 @@ func (t *Tracker) Seal(slot uint64) {
 // dueAll says that all that changed is to be brought to the sealed slot.
 func (t *Tracker) dueAll() {
 	t.due = t.due[:0]
-	for _, c := range t.dirty.list {
+	for c := range t.dirty.all() {
 		c.sealed = true
-		t.due = append(t.due, c)
+		t.due = append(t.due, c.number)
 	}
 }
 
@@ -275,9 +249,9 @@ func (t *Tracker) Work(limit int) bool {
 	}
 	for ; limit > 0 && len(t.due) > 0; limit-- {
 		last := len(t.due) - 1
-		c := t.due[last]
+		c := t.dirty.of(t.due[last])
 		t.due = t.due[:last]
-		if c.late || c.sealed { // else it is settled, and may be over: then it is none, or another mint's
+		if c != nil && (c.late || c.sealed) { // else it is settled, and may be over
 			t.settle(c)
 		}
 	}
@@ -304,28 +278,33 @@ func (t *Tracker) Highest() uint64 { return t.highest }
 
 // settle gives the tree a mint's state at the sealed slot, and leaves the rest.
 func (t *Tracker) settle(c *change) {
-	at, found := c.find(t.sealed)
+	list := t.dirty.betweens(c)
+	at, found := find(list, t.sealed)
 	state := t.now[:0]
-	if at < len(c.between) {
-		state = append(state, c.between[at].state...)
+	if at < len(list) {
+		state = append(state, list[at].state...)
 	} else {
 		state = t.cfg.State(state, c.number)
 	}
 	t.now = state
-	if !bytes.Equal(c.before, state) {
-		unpacked := Unpack(t.reader, c.mint, state)
+	if !bytes.Equal(t.dirty.bytes.get(c.before), state) {
+		mint := string(t.dirty.bytes.get(c.mint))
+		unpacked := Unpack(t.reader, mint, state)
 		if t.tree == nil {
 			t.tree = NewTree(nil)
 		}
-		t.tree.Put(c.number, c.mint, &unpacked)
+		t.tree.Put(c.number, mint, &unpacked)
 	}
-	if at == len(c.between) && (c.top <= t.sealed || t.sealed >= t.highest) {
+	if at == len(list) && (c.top <= t.sealed || t.sealed >= t.highest) {
 		t.dirty.end(c)
 		return
 	}
-	c.before, c.late, c.sealed = append(c.before[:0], state...), false, false
+	t.dirty.setBefore(c, state)
+	c.late, c.sealed = false, false
 	if found {
 		at++
 	}
-	c.between = slices.Delete(c.between, 0, at)
+	if at > 0 {
+		t.dirty.setBetweens(c, list[at:])
+	}
 }
