@@ -42,6 +42,7 @@ func (x *Index) Filled() {
 			share = share[end:]
 		}
 	}
+	x.groups.room = nil
 	x.filling = false
 }
 
@@ -82,7 +83,7 @@ func (g *groups) put(x *Index, tokens []grouped) {
 		g.of[symbol] = tokens[0].id
 		return
 	}
-	members := group{byVolume: make([]uint32, len(tokens))}
+	members := group{byVolume: g.take(len(tokens))}
 	for i := range tokens {
 		members.byVolume[i] = tokens[i].id
 	}
@@ -90,4 +91,15 @@ func (g *groups) put(x *Index, tokens []grouped) {
 		members.grow(x)
 	}
 	g.of[symbol] = manyBit | g.add(members)
+}
+
+// take is room for so many numbers, cut off a larger piece: groups are a hundred thousand, of which the garbage collector would have to visit each.
+func (g *groups) take(count int) []uint32 {
+	const piece = 1 << 14
+	if count > len(g.room) {
+		g.room = make([]uint32, max(count, piece))
+	}
+	taken := g.room[:count:count]
+	g.room = g.room[count:]
+	return taken
 }

@@ -15,6 +15,7 @@ type groups struct {
 	of   map[uint64]uint32
 	many []group
 	free []uint32 // places in many that are empty
+	room []uint32 // see take
 }
 
 const manyBit = 1 << 31
