@@ -69,7 +69,8 @@ type Config struct {
 	SnapshotPatience time.Duration
 	// BatchRecords bounds the records folded at once. Default 5,000.
 	BatchRecords int
-	// BatchWait is how long a batch gathers once it has a record. It delays every change by that much. Default 20 ms.
+	// BatchWait is how long a batch gathers once it has a record, and three times as long while thousands come a second. It delays every change by that
+	// much. Default 20 ms.
 	BatchWait time.Duration
 }
 

@@ -25,15 +25,33 @@ func (r *Replica) tail(ctx context.Context, ends map[kafka.TopicPartition]int64,
 		return fmt.Errorf("open tail: %w", err)
 	}
 	defer tailer.Close()
-	for {
-		records, err := tailer.FetchBatch(ctx, r.cfg.BatchRecords, r.cfg.BatchWait)
+	for wait := r.cfg.BatchWait; ; {
+		asked := time.Now()
+		records, err := tailer.FetchBatch(ctx, r.cfg.BatchRecords, wait)
 		if err != nil {
 			return err //nolint:wrapcheck // run logs it
 		}
+		wait = r.nextWait(len(records), time.Since(asked))
 		progress()
 		r.applyBatch(records)
 		r.becomeReady(ends, begin)
 	}
+}
+
+const (
+	// busyRate is how many records a second are many.
+	busyRate = 3_000
+	// busyWaits is how many times longer a batch gathers then.
+	busyWaits = 3
+)
+
+// nextWait is how long the next batch gathers, after one that has brought so many records in so much time. Each batch copies parts of the index, whatever is in
+// it; where many records come fewer batches leave more of the cores to requests.
+func (r *Replica) nextWait(records int, took time.Duration) time.Duration {
+	if float64(records) >= busyRate*took.Seconds() {
+		return busyWaits * r.cfg.BatchWait
+	}
+	return r.cfg.BatchWait
 }
 
 func (r *Replica) becomeReady(ends map[kafka.TopicPartition]int64, begin time.Time) {
