@@ -40,22 +40,23 @@ func (s *State) Token(mint string) (Token, bool) {
 	document := s.describe(uri)
 	override := s.logoOverride()
 	document.Image = override.Apply(document.Image)
+	var optional optionals
 	token := Token{
 		Mint:                 mint,
 		Name:                 firstOf(name, document.Name),
 		Symbol:               firstOf(symbol, document.Symbol),
 		IsToken22:            s.value(RegisterProgram) == schemas.ProgramToken2022,
-		FirstSeenAt:          s.number(RegisterFirstSeen),
-		LastSeenAt:           s.number(RegisterLastSeen),
-		MintAuthority:        optional(s.value(RegisterMintAuthority)),
-		FreezeAuthority:      optional(s.value(RegisterFreezeAuthority)),
-		MetaplexURI:          optional(uri),
-		UpdateAuthority:      optional(updateAuthority),
-		SellerFeeBasisPoints: s.number(RegisterSellerFeeBasisPoints),
-		TokenStandard:        s.number(RegisterTokenStandard),
-		Description:          optional(document.Description),
-		ExternalURL:          optional(document.ExternalURL),
-		LogoURL:              optional(document.Image),
+		FirstSeenAt:          optional.number(s.integer(RegisterFirstSeen)),
+		LastSeenAt:           optional.number(s.integer(RegisterLastSeen)),
+		MintAuthority:        optional.text(s.value(RegisterMintAuthority)),
+		FreezeAuthority:      optional.text(s.value(RegisterFreezeAuthority)),
+		MetaplexURI:          optional.text(uri),
+		UpdateAuthority:      optional.text(updateAuthority),
+		SellerFeeBasisPoints: optional.number(s.integer(RegisterSellerFeeBasisPoints)),
+		TokenStandard:        optional.number(s.integer(RegisterTokenStandard)),
+		Description:          optional.text(document.Description),
+		ExternalURL:          optional.text(document.ExternalURL),
+		LogoURL:              optional.text(document.Image),
 		LogoStatus:           s.logoStatus(document.Image, override.Purge),
 	}
 	token.Extensions = s.links(mint, document.Extensions)
@@ -63,7 +64,7 @@ func (s *State) Token(mint string) (Token, bool) {
 		token.Tags = document.Tags
 	}
 	if mint != schemas.MintWrappedSOL {
-		token.Supply = optional(s.supplyText())
+		token.Supply = optional.text(s.supplyText())
 	}
 	decimals, _ := strconv.ParseUint(s.value(RegisterDecimals), 10, 8)
 	token.Decimals = uint8(decimals)
@@ -183,14 +184,7 @@ func (s *State) nonFungible(mint string, decimals uint64) bool {
 	return supply == "0" || supply == "1"
 }
 
-// number is a register's decimal value, nil where nothing (or no number) is known.
-func (s *State) number(register Register) *int64 {
-	if n, known := s.integer(register); known {
-		return &n
-	}
-	return nil
-}
-
+// integer is a register's decimal value; not known where there is nothing, or no number.
 func (s *State) integer(register Register) (n int64, known bool) {
 	value := s.value(register)
 	if value == "" { // most are; an error would be made for each
@@ -200,11 +194,32 @@ func (s *State) integer(register Register) (n int64, known bool) {
 	return n, err == nil
 }
 
-func optional(value string) *string {
+// optionals are what a token's pointers point to, in two pieces instead of up to twelve.
+type optionals struct {
+	texts   []string
+	numbers []int64
+}
+
+func (o *optionals) text(value string) *string {
 	if value == "" {
 		return nil
 	}
-	return &value
+	if o.texts == nil {
+		o.texts = make([]string, 0, 8)
+	}
+	o.texts = append(o.texts, value)
+	return &o.texts[len(o.texts)-1]
+}
+
+func (o *optionals) number(value int64, known bool) *int64 {
+	if !known {
+		return nil
+	}
+	if o.numbers == nil {
+		o.numbers = make([]int64, 0, 4)
+	}
+	o.numbers = append(o.numbers, value)
+	return &o.numbers[len(o.numbers)-1]
 }
 
 func firstOf(values ...string) string {

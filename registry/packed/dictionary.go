@@ -40,13 +40,15 @@ var dictionary = []string{
 	`\u0026`, `\n`, `\"`, `. `, `, `,
 }
 
-// numbered is a word of the dictionary, which has two bytes at least. Most that begin with the same byte differ in the second.
-type numbered struct{ second, number uint8 }
+// numbered is a word of the dictionary, which has two bytes at least. Most that begin with the same byte differ in the second, or, as so many begin with
+// https://, in the one behind that.
+type numbered struct{ second, place, there, number uint8 }
 
 // wordsBy lists the dictionary's words by their first byte, the longest first.
 var wordsBy = func() (table [256][]numbered) {
 	for n, word := range dictionary {
-		table[word[0]] = append(table[word[0]], numbered{word[1], uint8(n)})
+		place := min(len("https://"), len(word)-1)
+		table[word[0]] = append(table[word[0]], numbered{word[1], uint8(place), word[place], uint8(n)})
 	}
 	for _, list := range table {
 		slices.SortStableFunc(list, func(a, b numbered) int { return len(dictionary[b.number]) - len(dictionary[a.number]) })
@@ -60,7 +62,7 @@ func wordAt(text string) (uint8, bool) {
 		return 0, false
 	}
 	for _, word := range wordsBy[text[0]] {
-		if word.second == text[1] && strings.HasPrefix(text, dictionary[word.number]) {
+		if word.second == text[1] && int(word.place) < len(text) && word.there == text[word.place] && strings.HasPrefix(text, dictionary[word.number]) {
 			return word.number, true
 		}
 	}
