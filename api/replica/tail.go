@@ -48,7 +48,7 @@ const (
 // nextWait is how long the next batch gathers, after one that has brought so many records in so much time. Each batch copies parts of the index, whatever is in
 // it; where many records come fewer batches leave more of the cores to requests.
 func (r *Replica) nextWait(records int, took time.Duration) time.Duration {
-	if float64(records) >= busyRate*took.Seconds() {
+	if float64(records) > busyRate*took.Seconds() {
 		return busyWaits * r.cfg.BatchWait
 	}
 	return r.cfg.BatchWait

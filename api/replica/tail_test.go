@@ -23,3 +23,12 @@ func TestTurns(t *testing.T) {
 	require.Equal(t, foldTurn, r.turns([]kafka.Record{{}, record(lateAfter - time.Millisecond)}))
 	require.Zero(t, r.turns([]kafka.Record{record(lateAfter), record(0)}), "the first is the oldest")
 }
+
+// TestBatchesGatherLonger where many records come, and only then: a token that comes alone is not held up.
+func TestBatchesGatherLonger(t *testing.T) {
+	r := &Replica{cfg: Config{BatchWait: 20 * time.Millisecond}}
+	require.Equal(t, 20*time.Millisecond, r.nextWait(1, 10*time.Second))
+	require.Equal(t, 20*time.Millisecond, r.nextWait(busyRate/10, 100*time.Millisecond))
+	require.Equal(t, 60*time.Millisecond, r.nextWait(busyRate/10+1, 100*time.Millisecond))
+	require.Equal(t, 20*time.Millisecond, r.nextWait(0, 0))
+}
