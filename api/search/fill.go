@@ -153,9 +153,8 @@ func (x *Inverted) endFilling() {
 	}
 }
 
-// groups are buckets whose tokens make a segment together, with equally many texts, which are what a search goes through: as few groups as can be, but
-// an even number, as a search is shared by two cores at least, and so is the building. So one may have some more tokens than a segment has otherwise; of
-// far more buildGroup makes several.
+// groups are buckets whose tokens make a segment together: as few groups as can be, with equally many texts, which are what a search goes through.
+// So one may have some more tokens than a segment has otherwise; of far more buildGroup makes several.
 func (f *filling) groups(most int) [][]fillBucket {
 	buckets := slices.DeleteFunc(f.buckets[:], func(b fillBucket) bool { return b.rows == 0 })
 	slices.SortFunc(buckets, func(a, b fillBucket) int { return b.texts.len() - a.texts.len() })
@@ -163,11 +162,7 @@ func (f *filling) groups(most int) [][]fillBucket {
 	for i := range buckets {
 		rows += buckets[i].rows
 	}
-	count := (rows + most - 1) / most
-	if count > 1 {
-		count += count % 2
-	}
-	groups := make([][]fillBucket, count)
+	groups := make([][]fillBucket, (rows+most-1)/most)
 	texts := make([]int, len(groups))
 	for i := range buckets { // the largest first
 		least := slices.Index(texts, slices.Min(texts))
