@@ -89,12 +89,24 @@ func (s *Server) writeError(c *fiber.Ctx, err error) {
 	}
 }
 
+// refuseFraming answers a request whose end is ambiguous, and closes its connection: what comes next may be a part of it.
+func (s *Server) refuseFraming(c *fiber.Ctx, why error) error {
+	linger(c)
+	c.Context().SetConnectionClose()
+	return newError(fiber.StatusBadRequest, "the request's length is ambiguous: %s", why)
+}
+
 // handleServerError answers what never reached a route: broken HTTP, bodies that are too large, time-outs.
 func (s *Server) handleServerError(c *fiber.Ctx, err error) error {
-	if open, ok := c.Context().Conn().(*connection); ok {
-		open.linger.Store(true)
-	}
+	linger(c)
 	s.writeError(c, err)
 	s.metrics.requests.WithLabelValues(routeOther, fmt.Sprint(c.Response().StatusCode())).Inc()
 	return nil
+}
+
+// linger lets the connection be read on for a while before it is closed: see lingerTime.
+func linger(c *fiber.Ctx) {
+	if open, ok := c.Context().Conn().(*connection); ok {
+		open.linger.Store(true)
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/mintlake/mintlake/api/limits"
+	"github.com/mintlake/mintlake/internal/framing"
 )
 
 // limitWindow is the length of all rate limit windows.
@@ -125,6 +126,9 @@ func (s *Server) guarded(c *fiber.Ctx, r *route) (err error) {
 		}
 	}()
 	setCommonHeaders(c)
+	if err := framing.Check(&c.Request().Header); err != nil {
+		return s.refuseFraming(c, err)
+	}
 	if c.Method() == fiber.MethodOptions {
 		return s.preflight(c)
 	}

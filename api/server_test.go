@@ -196,6 +196,26 @@ func TestBrokenHTTPIsAnsweredInShape(t *testing.T) {
 	require.Contains(t, string(answer), `{"statusCode":400,"error":"Bad Request","message":"the request is no valid HTTP"}`)
 }
 
+// TestAmbiguousLengthsAreRefused: what a proxy could take for a part of the body is not answered as another request.
+func TestAmbiguousLengthsAreRefused(t *testing.T) {
+	log, _ := threeTokens()
+	n := startNode(t, log).awaitReady()
+	for _, request := range []string{
+		"POST /tokens/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 31\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: 26\r\n\r\n",
+		"PROPFIND /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+	} {
+		c := dial(t, n, "127.0.0.1")
+		_, err := c.Write([]byte(request + "GET /tokens HTTP/1.1\r\nA: \r\n\r\n"))
+		require.NoError(t, err)
+		answer, err := io.ReadAll(c)
+		require.NoError(t, err, request)
+		require.Contains(t, string(answer), `{"statusCode":400,"error":"Bad Request","message":"the request's length is ambiguous: `)
+		require.Equal(t, 1, strings.Count(string(answer), "HTTP/1.1 "), "the second was answered too: %s", answer)
+		require.Contains(t, string(answer), "Connection: close\r\n")
+	}
+}
+
 func TestAnyOriginMayAsk(t *testing.T) {
 	log, a := threeTokens()
 	n := startNode(t, log).awaitReady()

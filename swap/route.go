@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/internal/framing"
 )
 
 // keyHeader carries the swap API key.
@@ -43,6 +45,12 @@ func (s *Server) common(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	s.allowOrigin(c)
+	if err := framing.Check(&c.Request().Header); err != nil {
+		c.Context().SetConnectionClose() // what comes next may be a part of this request
+		return s.counted(routeOther, func(*fiber.Ctx) error {
+			return newError(fiber.StatusBadRequest, "the request's length is ambiguous: %s", err)
+		})(c)
+	}
 	if !s.gate.AdmitHost(string(c.Request().Host())) {
 		return s.counted(routeOther, func(*fiber.Ctx) error {
 			return newError(fiber.StatusForbidden, "this server runs without keys and answers to loopback host names only: configure a key (--swap-keys) to publish it")

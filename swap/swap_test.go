@@ -2,6 +2,8 @@ package swap
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -91,6 +93,20 @@ func TestCORSForConfiguredOriginsOnly(t *testing.T) {
 		require.Equal(t, http.StatusNoContent, resp.StatusCode)
 		require.Equal(t, want, resp.Header.Get("Access-Control-Allow-Origin"))
 	}
+}
+
+func TestAmbiguousLengthsAreRefused(t *testing.T) {
+	f := start(t, Config{}, chain())
+	c, err := net.Dial("tcp", f.Addr())
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }()
+	_, err = c.Write([]byte("POST /api/v2/swap HTTP/1.1\r\nHost: localhost\r\nContent-Length: 34\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" +
+		"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"))
+	require.NoError(t, err)
+	answer, err := io.ReadAll(c)
+	require.NoError(t, err)
+	require.Contains(t, string(answer), "the request's length is ambiguous")
+	require.Equal(t, 1, strings.Count(string(answer), "HTTP/1.1 "), "the second was answered too: %s", answer)
 }
 
 func TestATakenPortIsOneLine(t *testing.T) {
