@@ -6,8 +6,4 @@ import "golang.org/x/sys/unix"
 func adviseHugePages(memory []byte) { _ = unix.Madvise(memory, unix.MADV_HUGEPAGE) }
 
 // seekHugePages has what lies in small pages moved: memory that was used before does. It takes some milliseconds a megabyte at most.
-func seekHugePages(memory []byte) {
-	if len(memory) >= hugeRoom {
-		_ = unix.Madvise(memory, unix.MADV_COLLAPSE)
-	}
-}
+func seekHugePages(memory []byte) { _ = unix.Madvise(memory, unix.MADV_COLLAPSE) }

@@ -1,9 +1,13 @@
 package search
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
-// A segment's columns lie side by side in one piece of memory. A search looks into it at thousands of places far apart, and finding out where a page
-// of 4 KiB lies takes a core longer than reading it; so the piece is asked for in huge pages (see hugepages_linux.go).
+// A segment's columns lie in large pieces of memory: the smaller ones side by side in one, the largest where they were made. A search looks into them at
+// thousands of places far apart, and finding out where a page of 4 KiB lies takes a core longer than reading it; so they are asked for in huge pages (see
+// hugepages_linux.go).
 
 const (
 	hugePage = 2 << 20
@@ -15,6 +19,7 @@ const (
 type room struct {
 	memory []byte
 	used   int
+	large  [][]byte // columns that stay where they are
 }
 
 // number is what columns are of: nothing that the collector must know of.
@@ -22,10 +27,16 @@ type number interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | gramEntry
 }
 
-// move copies a column into the room, and makes it the copy; a room without memory only measures.
+// move copies a column into the room, and makes it the copy; a room without memory only measures. One that is large enough for huge pages of its own stays
+// where it is: nothing takes more memory than moving does.
 func move[T number](r *room, column *[]T) {
 	const align = 16
 	size := len(*column) * int(unsafe.Sizeof(*new(T)))
+	if size >= hugeRoom {
+		*column = slices.Clip(*column)
+		r.large = append(r.large, unsafe.Slice((*byte)(unsafe.Pointer(&(*column)[0])), size)) //nolint:gosec // as long as the column
+		return
+	}
 	if r.memory != nil && size > 0 {
 		moved := unsafe.Slice((*T)(unsafe.Pointer(&r.memory[r.used])), len(*column)) //nolint:gosec // aligned, and within memory, which it keeps alive
 		copy(moved, *column)
@@ -34,13 +45,26 @@ func move[T number](r *room, column *[]T) {
 	r.used += (size + align - 1) / align * align
 }
 
-// gather moves all columns into one room.
+// gather moves the columns into one room, but for the largest.
 func (s *segment) gather() {
 	var r room
 	s.move(&r)
 	r = room{memory: newRoom(r.used)}
 	s.move(&r)
-	seekHugePages(r.memory)
+	for _, memory := range append(r.large, r.memory) {
+		if len(memory) >= hugeRoom {
+			seekHugePages(inHugePages(memory))
+		}
+	}
+}
+
+// inHugePages is the part of the memory that fills huge pages.
+func inHugePages(memory []byte) []byte {
+	begin := -int(uintptr(unsafe.Pointer(&memory[0]))) & (hugePage - 1) //nolint:gosec // only where it is
+	if begin >= len(memory) {
+		return nil
+	}
+	return memory[begin : begin+(len(memory)-begin)/hugePage*hugePage]
 }
 
 // newRoom is memory that begins where a huge page does, if it is to lie in such.

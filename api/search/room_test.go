@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestColumnsMoveIntoOneRoom: a room that is measured holds all columns, and they stay what they were, in small rooms and in huge pages.
+// TestColumnsMoveIntoOneRoom: a room that is measured holds all columns, and they stay what they were, in small rooms and in huge pages. The largest do not move.
 func TestColumnsMoveIntoOneRoom(t *testing.T) {
-	for _, size := range []int{0, 1, 1000, hugeRoom / 8} {
+	for _, size := range []int{0, 1, 1000, hugeRoom/8 - 1, hugeRoom / 8} {
 		bytes, words, entries := make([]byte, size), make([]uint64, size), make([]gramEntry, size/100)
 		for i := range size {
 			bytes[i], words[i] = byte(i+1), uint64(i)*0x9E3779B97F4A7C15
@@ -28,9 +28,20 @@ func TestColumnsMoveIntoOneRoom(t *testing.T) {
 		var r room
 		all(&r)
 		r = room{memory: newRoom(r.used)}
-		room := r.memory
+		room, isLarge := r.memory, 8*size >= hugeRoom
+		before := unsafe.SliceData(words)
 		all(&r)
-		seekHugePages(room)
+		require.Equal(t, isLarge, len(r.large) == 1, "only numbers of eight bytes are that large here")
+		require.Equal(t, isLarge || size == 0, before == unsafe.SliceData(words))
+		for _, memory := range append(r.large, room) {
+			whole := inHugePages(memory)
+			require.Zero(t, len(whole)%hugePage)
+			if len(whole) > 0 {
+				require.Zero(t, uintptr(unsafe.Pointer(&whole[0]))%hugePage)
+				require.Less(t, len(memory)-len(whole), 2*hugePage)
+			}
+			seekHugePages(whole)
+		}
 		require.LessOrEqual(t, r.used, len(room))
 		if r.used >= hugeRoom {
 			require.Zero(t, uintptr(unsafe.Pointer(&room[0]))%hugePage)

@@ -10,8 +10,9 @@ import (
 
 const (
 	// maxSlots bounds the tokens of a segment, so that merging one takes little time and room. A query is looked up in each segment anew, mostly in
-	// memory that no cache holds: the fewer there are, the quicker it is. Building them takes the most room that a node ever needs.
-	maxSlots = 700_000
+	// memory that no cache holds: the fewer there are, the quicker it is, and two million tokens are to make two, which two cores share evenly. Building
+	// them takes the most room that a node ever needs.
+	maxSlots = 1_100_000
 	none     = math.MaxUint32
 	// blockSize is how many texts share one entry of the index of short strings. Their number has 16 bits.
 	blockSize = 64
