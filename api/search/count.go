@@ -35,7 +35,7 @@ func (s *searcher) count(version *version) {
 		if s.bare {
 			s.countBare()
 		} else {
-			s.countMatches()
+			s.eachMatch(func(uint32) { s.total++ })
 		}
 		s.leave()
 		counts[at] = s.total - before
@@ -52,25 +52,31 @@ func (s *searcher) count(version *version) {
 	}
 }
 
-// countMatches counts the tokens of the texts with flags, and with collect offers them.
-func (s *searcher) countMatches() {
-	switch v := s.view; {
-	case s.collect && s.order != SortRelevance:
+// collectMatches counts the tokens of the view at hand that match, and offers those that may be among the best.
+func (s *searcher) collectMatches() {
+	s.setBar()
+	s.match()
+	switch {
+	case s.order != SortRelevance:
 		s.markPrefixes()
 		s.eachMatch(s.offerMatch)
 		return
-	case s.filter.slow:
-		s.eachMatch(func(uint32) { s.total++ })
-	case s.filter.classicOnly || v.live < v.slots():
-		s.countLive()
+	case s.bare:
+		s.countBare()
 	default:
-		s.countAll()
+		s.eachMatch(func(uint32) { s.total++ })
 	}
-	if s.collect {
-		s.markPrefixes()
-		s.offerContaining()
-		s.offerSimilar()
+	s.markPrefixes()
+	s.offerContaining()
+	s.offerSimilar()
+	if s.bar.holds(&s.top) {
+		return
 	}
+	s.leave()
+	s.bar.lower()
+	s.match()
+	s.top.drop(s.view, TierSimilar)
+	s.offerSimilar()
 }
 
 // eachMatch calls do for each token of a text with flags, once.
@@ -94,45 +100,6 @@ func (s *searcher) eachMatch(do func(slot uint32)) {
 // isWanted says that a token is there and passes the filter.
 func (s *searcher) isWanted(slot uint32) bool {
 	return s.bits[slot/64]>>(slot%64)&1 != 0 && s.filter.passes(s.view, slot)
-}
-
-// countLive counts where a bitmap tells which tokens are wanted.
-func (s *searcher) countLive() {
-	v, total := s.view, 0
-	for _, t := range s.matched {
-		if rank := v.symRank[t]; rank != none {
-			total += countBits(s.bits, v.symFirst[rank], v.symFirst[rank+1])
-		}
-		if s.flags[t]&flagAny == 0 {
-			continue
-		}
-		for i := v.nameFirst[t]; i < v.nameFirst[int(t)+1]; i++ {
-			if s.flags[v.nameSyms[i]] == 0 {
-				slot := v.nameSlots[i]
-				total += int(s.bits[slot/64] >> (slot % 64) & 1)
-			}
-		}
-	}
-	s.total += total
-}
-
-// countAll counts where all tokens are wanted.
-func (s *searcher) countAll() {
-	v, total := s.view, 0
-	for _, t := range s.matched {
-		if rank := v.symRank[t]; rank != none {
-			total += int(v.symFirst[rank+1] - v.symFirst[rank])
-		}
-		if s.flags[t]&flagAny == 0 {
-			continue
-		}
-		for _, symbol := range v.nameSyms[v.nameFirst[t]:v.nameFirst[int(t)+1]] {
-			if s.flags[symbol] == 0 {
-				total++
-			}
-		}
-	}
-	s.total += total
 }
 
 // markPrefixes tells which of the texts that contain the query begin with it.
@@ -170,11 +137,9 @@ func (s *searcher) offerSimilar() {
 	}
 	v := s.view
 	f := found{view: v, tier: TierSimilar}
-	offer := func(slot uint32) {
+	isPromising := func(slot uint32) bool {
 		f.slot, f.key = slot, v.key(slot)
-		if s.top.mayTake(f.tier, f.score, f.key) && !s.isTaken(slot) {
-			s.top.offer(&f)
-		}
+		return s.top.mayTake(f.tier, f.score, f.key) && !s.isTaken(slot)
 	}
 	for _, t := range s.matched {
 		if s.flags[t]&flagContains != 0 {
@@ -183,9 +148,12 @@ func (s *searcher) offerSimilar() {
 		if rank := v.symRank[t]; rank != none {
 			f.score, f.field = s.symbolScore(t), FieldSymbol
 			if s.top.mayTake(f.tier, f.score, 0) {
-				s.eachSlot(v.symFirst[rank], v.symFirst[rank+1], func(slot uint32) {
+				s.eachPromising(v.symFirst[rank], v.symFirst[rank+1], f.tier, f.score, func(slot uint32) {
+					if !isPromising(slot) {
+						return
+					}
 					if name := v.name[slot]; s.flags[name]&flagContains == 0 && s.similarityOf(name) <= f.score {
-						offer(slot)
+						s.top.offer(&f)
 					}
 				})
 			}
@@ -196,7 +164,9 @@ func (s *searcher) offerSimilar() {
 		}
 		for i := v.nameFirst[t]; i < v.nameFirst[int(t)+1]; i++ {
 			if symbol := v.nameSyms[i]; s.flags[symbol]&flagContains == 0 && s.symbolScore(symbol) < f.score && s.isWanted(v.nameSlots[i]) {
-				offer(v.nameSlots[i])
+				if isPromising(v.nameSlots[i]) {
+					s.top.offer(&f)
+				}
 			}
 		}
 	}

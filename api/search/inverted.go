@@ -20,6 +20,8 @@ type Inverted struct {
 	pool    sync.Pool // of *searcher
 	cache   cache
 	sharing sharing
+	barRoom int // see bar
+	minSets int
 	helpers
 
 	// What follows is the writer's.
@@ -39,7 +41,7 @@ var _ Index = (*Inverted)(nil)
 
 // NewInverted returns an empty index. It has no goroutine but while it merges, which ends by itself.
 func NewInverted() *Inverted {
-	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), most: maxSlots, sharing: usualSharing(), helpers: newHelpers(runtime.GOMAXPROCS(0))}
+	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), most: maxSlots, sharing: usualSharing(), barRoom: barRoom, minSets: minSets, helpers: newHelpers(runtime.GOMAXPROCS(0))}
 	x.cache.seed = maphash.MakeSeed()
 	x.pool.New = func() any { return newSearcher() }
 	nobody := newLeaders(nil, true)

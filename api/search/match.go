@@ -18,7 +18,8 @@ func (s *searcher) match() {
 func (s *searcher) fit() {
 	if s.bare {
 		s.marked.fit(s.view.words())
-	} else if texts := s.view.texts(); texts > len(s.flags) {
+	}
+	if texts := s.view.texts(); texts > len(s.flags) && (s.collect || !s.bare) {
 		s.flags = make([]flag, texts)
 	}
 }
@@ -26,12 +27,23 @@ func (s *searcher) fit() {
 func (s *searcher) mark(t uint32, f flag) {
 	if s.bare {
 		s.marked.set(t, f)
-		return
+		if !s.collect {
+			return
+		}
 	}
 	if s.flags[t] == 0 {
 		s.matched = append(s.matched, t)
 	}
 	s.flags[t] |= f
+}
+
+// markSimilar marks a text that shares so many of the query's trigrams. One below the bar is only counted.
+func (s *searcher) markSimilar(t uint32, shared int) {
+	if s.bare && (!s.collect || !s.bar.take(shared, len(s.grams)+int(s.view.gramCount[t])-shared)) {
+		s.marked.set(t, flagSimilar)
+		return
+	}
+	s.mark(t, similarBy(shared))
 }
 
 // isMarked says that the tokens of a text are counted anyhow.
@@ -51,6 +63,7 @@ func (s *searcher) leave() {
 	if s.bare {
 		s.marked.clear()
 	}
+	s.related = s.related[:0]
 	s.emptySets()
 }
 
@@ -101,7 +114,7 @@ func (s *searcher) containingDense(doubts []uint64) {
 		for i := range s.lists {
 			all &= s.lists[i].set[at]
 		}
-		if s.bare {
+		if s.bare && !s.collect {
 			all = s.marked.addCertain(all, at, doubts)
 		}
 		for ; all != 0; all &= all - 1 {
@@ -218,7 +231,7 @@ func (s *searcher) editedSymbols() {
 
 // isEdited says that a symbol is marked as one edit away, or counted anyhow where it is only counted.
 func (s *searcher) isEdited(t uint32) bool {
-	if s.bare {
+	if s.bare && !s.collect {
 		return (s.marked.any[t/64]|s.marked.edited[t/64])>>(t%64)&1 != 0
 	}
 	return s.flags[t]&flagEdit != 0 || !s.collect && s.flags[t]&flagAny != 0
@@ -282,7 +295,7 @@ func (s *searcher) countShared(from, to, need, left int) {
 				count += int(long[i].set[t/64] >> (t % 64) & 1)
 			}
 			if count >= need {
-				s.mark(t, similarBy(count))
+				s.markSimilar(t, count)
 			}
 		}
 		if !enough {

@@ -24,7 +24,16 @@ func (s *searcher) countPlanes(lists []list, from, to, need int) {
 		}
 		if s.bare {
 			s.marked.add(at, found)
-			continue
+			if !s.collect || found == 0 {
+				continue
+			}
+			// The first of them has the fewest trigrams.
+			first := max(from, at*64)
+			if need := s.bar.need(len(s.grams) + int(s.view.gramCount[first])); need > maxPlaned {
+				continue
+			} else if need > 0 {
+				found &= atLeast(&count, need)
+			}
 		}
 		for ; found != 0; found &= found - 1 {
 			bit := bits.TrailingZeros64(found)
@@ -32,7 +41,7 @@ func (s *searcher) countPlanes(lists []list, from, to, need int) {
 			for i := range count {
 				shared |= int(count[i]>>bit&1) << i
 			}
-			s.mark(uint32(at*64+bit), similarBy(shared))
+			s.markSimilar(uint32(at*64+bit), shared)
 		}
 	}
 }

@@ -37,9 +37,12 @@ type searcher struct {
 	bits    []uint64
 	flags   []flag
 	matched []uint32 // texts with flags
-	bare    bool     // instead of flags texts have marks
+	bare    bool     // texts have marks, and only those that may be among the best have flags
 	marked  marks
-	lists   []list // of the required trigrams
+	bar     bar
+	below   float64  // not less than the similarity of a text without a flag
+	related []uint64 // the texts that share a trigram with the query, where that was worth finding out
+	lists   []list   // of the required trigrams
 	// gramLists are those of the query's trigrams, the shortest first; found are the same as the query has them, the empty ones too.
 	gramLists, found []list
 	parts            [][]uint32          // what is left of gramLists
@@ -223,6 +226,17 @@ func (s *searcher) eachSlot(from, to uint32, do func(slot uint32)) {
 	}
 }
 
+// eachPromising is eachSlot without the pages of which no token of that tier and score is good enough.
+func (s *searcher) eachPromising(from, to uint32, tier Tier, score float64, do func(slot uint32)) {
+	for from < to {
+		end := min(to, (from/pageSize+1)*pageSize)
+		if s.top.mayTake(tier, score, s.view.best[from/pageSize]) {
+			s.eachSlot(from, end, do)
+		}
+		from = end
+	}
+}
+
 // offerRange offers the slots from, to (exclusive), which are all of one tier, leaving out pages that hold nothing good enough.
 func (s *searcher) offerRange(from, to uint32, tier Tier, field Field) {
 	byKey := s.order == SortRelevance || s.order == SortVolume
@@ -258,12 +272,12 @@ func (s *searcher) matching(version *version) {
 		}
 		return
 	}
+	s.bare = s.order == SortRelevance && !s.filter.slow
 	s.share(version.views, s.isLong(version.views), func(s *searcher, at int) {
 		v := version.views[at]
 		s.enter(v)
-		s.match()
-		s.countMatches()
-		if found && s.taken.serial == v.serial && s.tierOf(s.taken.slot) == noMatch {
+		s.collectMatches()
+		if found && s.taken.serial == v.serial && !s.isMatch(s.taken.slot) {
 			s.total++
 		}
 		s.leave()
@@ -295,6 +309,14 @@ func (s *searcher) offerMint(version *version) bool {
 		}
 	}
 	return false
+}
+
+// isMatch says that a token matches by its texts.
+func (s *searcher) isMatch(slot uint32) bool {
+	if s.bare {
+		return s.marked.isWanted(s.view.sym[slot], s.view.name[slot])
+	}
+	return s.tierOf(slot) != noMatch
 }
 
 func (s *searcher) isTaken(slot uint32) bool {

@@ -3,6 +3,7 @@ package search
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // found is a token that matches, with what sorts it.
@@ -70,6 +71,11 @@ func (t *top) offer(f *found) {
 		t.found[0] = *f
 		t.sink(0, t.k)
 	}
+}
+
+// drop forgets the tokens of a view and a tier.
+func (t *top) drop(v *view, tier Tier) {
+	t.found = slices.DeleteFunc(t.found, func(f found) bool { return f.view == v && f.tier == tier })
 }
 
 // heap makes one. It is written out here, as is sink: a page of 50 takes a third of the time that container/heap takes.
