@@ -29,6 +29,7 @@ type client struct {
 // figures are what a client saw, what the node took of its cores meanwhile, and others of the machine.
 type figures struct {
 	Lookups, Searches times
+	Batches           times // of batchMints
 	node              time.Duration
 	machine           machineTime
 }
@@ -60,6 +61,12 @@ func startClient(ctx context.Context, o *options, n *node, size int, seed uint64
 	return f, nil
 }
 
+const (
+	// batchMints are those of a batch, of which there is one each batchEvery.
+	batchMints = 500
+	batchEvery = 20 * time.Millisecond
+)
+
 // run asks until the phase is over, and prints the figures for startClient.
 func (c *client) run(o *options) error {
 	lists, err := registrytest.ReadLists(o.lists)
@@ -69,9 +76,18 @@ func (c *client) run(o *options) error {
 	corpus := registrytest.NewCorpus(1, lists)
 	random := rand.New(rand.NewPCG(1, c.seed)) //nolint:gosec // a measurement's
 	var f figures
-	for begin := time.Now(); time.Since(begin) < o.phase; {
+	begin := time.Now()
+	for batch := begin; time.Since(begin) < o.phase; {
+		if time.Since(batch) >= batchEvery {
+			batch = time.Now()
+			took, err := ask(c.url+"/tokens/batch", c.batch(corpus, random))
+			if err != nil {
+				return err
+			}
+			f.Batches = append(f.Batches, took)
+		}
 		token := corpus.Token(random.IntN(c.tokens))
-		took, err := ask(c.url + "/tokens/" + token.Mint)
+		took, err := ask(c.url+"/tokens/"+token.Mint, nil)
 		if err != nil {
 			return err
 		}
@@ -83,7 +99,7 @@ func (c *client) run(o *options) error {
 		case 1:
 			query = token.Name[:len(token.Name)/2]
 		}
-		if took, err = ask(c.url + "/tokens?limit=20&q=" + url.QueryEscape(query)); err != nil {
+		if took, err = ask(c.url+"/tokens?limit=20&q="+url.QueryEscape(query), nil); err != nil {
 			return err
 		}
 		f.Searches = append(f.Searches, took)
@@ -93,12 +109,29 @@ func (c *client) run(o *options) error {
 	return err //nolint:wrapcheck // never
 }
 
-// ask is fasthttp's, and nothing is compressed: a client that took half a core would be what the node waits for.
-func ask(address string) (time.Duration, error) {
+// batch is the body of a question for many mints.
+func (c *client) batch(corpus *registrytest.Corpus, random *rand.Rand) []byte {
+	var body struct {
+		Mints []string `json:"mints"`
+	}
+	for range batchMints {
+		body.Mints = append(body.Mints, corpus.Token(random.IntN(c.tokens)).Mint)
+	}
+	text, _ := json.Marshal(body) // strings
+	return text
+}
+
+// ask is fasthttp's, and nothing is compressed: a client that took half a core would be what the node waits for. A question with a body is a POST.
+func ask(address string, body []byte) (time.Duration, error) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
 	request.SetRequestURI(address)
+	if body != nil {
+		request.Header.SetMethod(fasthttp.MethodPost)
+		request.Header.SetContentType("application/json")
+		request.SetBodyRaw(body)
+	}
 	begin := time.Now()
 	if err := fasthttp.DoTimeout(request, response, patience); err != nil {
 		return 0, fmt.Errorf("ask %s: %w", address, err)

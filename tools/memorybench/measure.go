@@ -60,8 +60,8 @@ func compare(ctx context.Context, o *options, b *backends, n *node, corpus *regi
 	}
 	for i, rate := range rates {
 		f := &seen[i]
-		fmt.Printf("  %5d updates a second: lookup %v; search %v (one client, over HTTP, %d of each, %.2f of a core; %.1f %% of the machine went to others)\n", rate, f.Lookups.quantiles(), f.Searches.quantiles(),
-			len(f.Lookups), f.node.Seconds()/o.phase.Seconds(), f.machine.percent())
+		fmt.Printf("  %5d updates a second: lookup %v; search %v; batch of %d %v (one client, over HTTP, %d of each, and %d batches, %.2f of a core; %.1f %% of the machine went to others)\n",
+			rate, f.Lookups.quantiles(), f.Searches.quantiles(), batchMints, f.Batches.quantiles(), len(f.Lookups), len(f.Batches), f.node.Seconds()/o.phase.Seconds(), f.machine.percent())
 	}
 	s, err := n.status()
 	if err != nil {
@@ -92,7 +92,7 @@ func (f *figures) phase(ctx context.Context, o *options, b *backends, n *node, c
 	}
 	f.node += n.processorTime() - before
 	f.machine.add(began, machineTimeNow())
-	f.Lookups, f.Searches = append(f.Lookups, seen.Lookups...), append(f.Searches, seen.Searches...)
+	f.Lookups, f.Searches, f.Batches = append(f.Lookups, seen.Lookups...), append(f.Searches, seen.Searches...), append(f.Batches, seen.Batches...)
 	stop()
 	return <-written
 }
