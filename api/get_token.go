@@ -34,16 +34,18 @@ func (s *Server) getToken(c *fiber.Ctx) error {
 	if asOf || provenance {
 		return s.getTokenOfHistory(c, mint, slot, asOf, provenance, shape.fields)
 	}
-	found, member := s.memberRow(mint, &shape)
-	switch {
-	case !member:
-		return unknownMint(mint)
-	case shape.plain() && found.json != nil:
+	room := s.room()
+	found, member := s.memberRow(mint, &shape, &room.bytes)
+	if member && shape.plain() {
+		c.Context().SetUserValue(keyBody, room) // the body may lie there
 		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 		return c.Send(found.json)
-	default:
-		return s.sendJSON(c, rowResponse{found, rowWriter{shape: shape, index: s.evidence}})
 	}
+	defer room.free()
+	if !member {
+		return unknownMint(mint)
+	}
+	return s.sendJSON(c, rowResponse{found, rowWriter{shape: shape, index: s.evidence}})
 }
 
 // tokenOfHistory is a token with the origin of its fields.
@@ -132,11 +134,11 @@ func mintKey(mint string) ([]byte, bool) {
 	return key, err == nil && len(key) == 32
 }
 
-// memberRow is the row of a mint.
-func (s *Server) memberRow(mint string, sh *shape) (row, bool) {
+// memberRow is the row of a mint. It may lie in the room.
+func (s *Server) memberRow(mint string, sh *shape, room *[]byte) (row, bool) {
 	id, member := s.replica.ID(mint)
 	if !member {
 		return row{}, false
 	}
-	return s.rowOf(id, sh)
+	return s.rowOf(id, sh, room)
 }

@@ -30,10 +30,14 @@ type pooledBody struct {
 
 // Close gives the buffer back.
 func (b *pooledBody) Close() error {
+	b.free()
+	return nil
+}
+
+func (b *pooledBody) free() {
 	if cap(b.bytes) <= maxPooledBody {
 		b.pool.Put(b)
 	}
-	return nil
 }
 
 // keyBody and keyEncoded are the user values that hold the body's buffers: as it was made, and compressed.
@@ -42,11 +46,16 @@ const (
 	keyEncoded = "encoded body"
 )
 
+// room is an empty buffer for some rows.
+func (s *Server) room() *pooledBody { return takeBody(&s.rooms, 0) }
+
 // body is an empty buffer of at least size bytes.
-func (s *Server) body(size int) *pooledBody {
-	buffer, ok := s.bodies.Get().(*pooledBody)
+func (s *Server) body(size int) *pooledBody { return takeBody(&s.bodies, size) }
+
+func takeBody(pool *sync.Pool, size int) *pooledBody {
+	buffer, ok := pool.Get().(*pooledBody)
 	if !ok {
-		buffer = &pooledBody{pool: &s.bodies}
+		buffer = &pooledBody{pool: pool}
 	}
 	if cap(buffer.bytes) < size {
 		buffer.bytes = make([]byte, 0, size)

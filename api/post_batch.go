@@ -53,7 +53,9 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 		return err
 	}
 	members := make([]member, len(request.mints))
-	s.findRows(request.mints, members, &shape)
+	var rooms rowRooms
+	defer rooms.free()
+	s.findRows(request.mints, members, &shape, &rooms)
 	client, answers, pending := s.client(c), map[string]requests.Answer{}, []string(nil)
 	for i, mint := range request.mints {
 		if members[i].is {
@@ -71,7 +73,7 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 	}
 	if request.wait > 0 && len(pending) > 0 {
 		s.awaitMints(client, pending, request.wait, answers)
-		s.findRows(request.mints, members, &shape)
+		s.findRows(request.mints, members, &shape, &rooms)
 	}
 	response := batchResponse{rows: make([]row, 0, len(request.mints)), write: rowWriter{shape: shape, index: s.evidence}, unknown: []string{}}
 	for i, mint := range request.mints {
@@ -95,12 +97,23 @@ type member struct {
 	row row
 }
 
+// rowRooms are where the rows of a batch lie: each part has its own, as several cores make them.
+type rowRooms [(maxBatch + rowsATime - 1) / rowsATime]*pooledBody
+
+func (r *rowRooms) free() {
+	for _, room := range r {
+		if room != nil {
+			room.free()
+		}
+	}
+}
+
 // rowsATime are as many rows as a core takes at a time: making one takes some five microseconds, and waking a core up to two hundred.
 const rowsATime = 32
 
 // findRows finds the rows of the mints, on several cores where they are many. A core that comes late finds less left, or nothing: nobody waits for it.
 // A panic is the caller's, who answers for it.
-func (s *Server) findRows(mints []string, members []member, sh *shape) {
+func (s *Server) findRows(mints []string, members []member, sh *shape, rooms *rowRooms) {
 	parts := (len(mints) + rowsATime - 1) / rowsATime
 	var taken atomic.Int64
 	var left sync.WaitGroup
@@ -109,7 +122,10 @@ func (s *Server) findRows(mints []string, members []member, sh *shape) {
 	find := func() {
 		for part := int(taken.Add(1)) - 1; part < parts; part = int(taken.Add(1)) - 1 {
 			from, to := part*rowsATime, min(len(mints), (part+1)*rowsATime)
-			if panicked := s.findSome(mints[from:to], members[from:to], sh); panicked != "" {
+			if rooms[part] == nil {
+				rooms[part] = s.room()
+			}
+			if panicked := s.findSome(mints[from:to], members[from:to], sh, &rooms[part].bytes); panicked != "" {
 				failed.Store(&panicked)
 			}
 			left.Done()
@@ -126,7 +142,7 @@ func (s *Server) findRows(mints []string, members []member, sh *shape) {
 }
 
 // findSome returns what it panicked with: in a goroutine of its own that would end the process.
-func (s *Server) findSome(mints []string, members []member, sh *shape) (panicked string) {
+func (s *Server) findSome(mints []string, members []member, sh *shape, room *[]byte) (panicked string) {
 	defer func() {
 		if p := recover(); p != nil {
 			panicked = fmt.Sprintf("%v\n%s", p, debug.Stack())
@@ -135,7 +151,7 @@ func (s *Server) findSome(mints []string, members []member, sh *shape) (panicked
 	for i, mint := range mints {
 		members[i] = member{}
 		if id, ok := s.replica.ID(mint); ok {
-			members[i].row, members[i].is = s.rowOf(id, sh)
+			members[i].row, members[i].is = s.rowOf(id, sh, room)
 		}
 	}
 	return ""

@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/mintlake/mintlake/api/encode"
@@ -25,7 +24,6 @@ const (
 // is kept with the count from before it was read, so one that was read before a change and kept after it is never used.
 type rowCache struct {
 	slots []rowSlot
-	rooms sync.Pool // of *[]byte, to make rows in: what is kept is as long as it must be
 }
 
 type rowSlot struct {
@@ -53,36 +51,42 @@ func (c *rowCache) Apply(changes []search.Change) {
 	}
 }
 
-// row is the row of a member, false when it is none. Read only.
-func (c *rowCache) row(id uint32, token func(id uint32) *registry.Token) (row, bool) {
+// lend is replica.Lend.
+type lend func(id uint32, use func(token *registry.Token)) bool
+
+// row is the JSON of a member's row, false when it is none. It is read only; what is not kept is appended to the room, and lasts as long as that.
+func (c *rowCache) row(id uint32, lend lend, room *[]byte) (json []byte, ok bool) {
 	kept, changes := c.kept(id)
-	if kept == nil {
-		t := token(id)
-		if t == nil || c.slot(id).asked.Swap(id+1) != id+1 {
-			return row{id: id, token: t}, t != nil
-		}
-		kept = c.keep(id, changes, t)
+	if kept != nil {
+		return kept.json, true
 	}
-	return row{id: id, json: kept.json}, true
+	ok = lend(id, func(t *registry.Token) {
+		from := len(*room)
+		*room = encode.Token(*room, t)
+		json = (*room)[from:len(*room):len(*room)]
+		if c.slot(id).asked.Swap(id+1) == id+1 {
+			c.keep(id, changes, t, json)
+		}
+	})
+	return json, ok
 }
 
 // logo is the URL, empty for none, and the status of a member's logo; false when it is no member.
-func (c *rowCache) logo(id uint32, token func(id uint32) *registry.Token) (url, status string, ok bool) {
+func (c *rowCache) logo(id uint32, lend lend) (url, status string, ok bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {
 		return kept.logoURL, kept.logoStatus, true
 	}
-	t := token(id)
-	if t == nil {
-		return "", "", false
-	}
-	if t.LogoURL != nil {
-		url = *t.LogoURL
-	}
-	if len(url) < cachedRowMax { // else the row is too long too, and would be made for nothing
-		c.keep(id, changes, t)
-	}
-	return url, t.LogoStatus, true
+	ok = lend(id, func(t *registry.Token) {
+		if t.LogoURL != nil {
+			url = strings.Clone(*t.LogoURL)
+		}
+		status = strings.Clone(t.LogoStatus)
+		if len(url) < cachedRowMax { // else the row is too long too, and would be made for nothing
+			c.keep(id, changes, t, encode.Token(nil, t))
+		}
+	})
+	return url, status, ok
 }
 
 // kept is the row, if it stands; a row that is made anew is kept with the changes.
@@ -95,29 +99,24 @@ func (c *rowCache) kept(id uint32) (row *cachedRow, changes uint64) {
 	return nil, changes
 }
 
-func (c *rowCache) keep(id uint32, changes uint64, t *registry.Token) *cachedRow {
-	room, ok := c.rooms.Get().(*[]byte)
-	if !ok {
-		room = new([]byte)
+// keep keeps a row, if it is not too long: copies of its own, whatever they are parts of.
+func (c *rowCache) keep(id uint32, changes uint64, t *registry.Token, json []byte) {
+	if len(json) > cachedRowMax {
+		return
 	}
-	*room = encode.Token((*room)[:0], t)
-	made := &cachedRow{id: id, changes: changes, json: bytes.Clone(*room), logoStatus: t.LogoStatus}
-	c.rooms.Put(room)
-	if len(made.json) > cachedRowMax {
-		return made
-	}
+	kept := &cachedRow{id: id, changes: changes, json: bytes.Clone(json), logoStatus: strings.Clone(t.LogoStatus)}
 	if t.LogoURL != nil {
-		made.logoURL = strings.Clone(*t.LogoURL) // of its own, whatever text it is a part of
+		kept.logoURL = strings.Clone(*t.LogoURL)
 	}
-	c.slot(id).row.Store(made)
-	return made
+	c.slot(id).row.Store(kept)
 }
 
-// rowOf is the row of a member in a shape; false when it is none.
-func (s *Server) rowOf(id uint32, sh *shape) (row, bool) {
+// rowOf is the row of a member in a shape; false when it is none. It may lie in the room.
+func (s *Server) rowOf(id uint32, sh *shape, room *[]byte) (row, bool) {
 	if sh.evidence {
 		token := s.replica.Token(id)
 		return row{id: id, token: token}, token != nil
 	}
-	return s.rows.row(id, s.replica.Token)
+	json, ok := s.rows.row(id, s.replica.Lend, room)
+	return row{id: id, json: json}, ok
 }

@@ -35,12 +35,15 @@ type Token struct {
 
 // Token shows the state of a mint. The second result says whether the mint is a member of the registry: its decimals and
 // program are known, it is not closed, and it is not known to be non-fungible.
-func (s *State) Token(mint string) (Token, bool) {
+func (s *State) Token(mint string) (Token, bool) { return s.TokenIn(mint, &Room{}) }
+
+// TokenIn is Token, what the token points to lying in a room. With the room's next token this one is gone.
+func (s *State) TokenIn(mint string, optional *Room) (Token, bool) {
+	optional.texts, optional.numbers = optional.texts[:0], optional.numbers[:0]
 	name, symbol, uri, updateAuthority := s.onChainMetadata(mint)
 	document := s.describe(uri)
 	override := s.logoOverride()
 	document.Image = override.Apply(document.Image)
-	var optional optionals
 	token := Token{
 		Mint:                 mint,
 		Name:                 firstOf(name, document.Name),
@@ -194,28 +197,28 @@ func (s *State) integer(register Register) (n int64, known bool) {
 	return n, err == nil
 }
 
-// optionals are what a token's pointers point to, in two pieces instead of up to twelve.
-type optionals struct {
+// Room is for what a token's pointers point to, in two pieces instead of up to twelve. The zero value is empty, and grows.
+type Room struct {
 	texts   []string
 	numbers []int64
 }
 
-func (o *optionals) text(value string) *string {
+func (o *Room) text(value string) *string {
 	if value == "" {
 		return nil
 	}
-	if o.texts == nil {
+	if cap(o.texts) == 0 {
 		o.texts = make([]string, 0, 8)
 	}
 	o.texts = append(o.texts, value)
 	return &o.texts[len(o.texts)-1]
 }
 
-func (o *optionals) number(value int64, known bool) *int64 {
+func (o *Room) number(value int64, known bool) *int64 {
 	if !known {
 		return nil
 	}
-	if o.numbers == nil {
+	if cap(o.numbers) == 0 {
 		o.numbers = make([]int64, 0, 4)
 	}
 	o.numbers = append(o.numbers, value)

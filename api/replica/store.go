@@ -3,6 +3,7 @@ package replica
 import (
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/mintlake/mintlake/api/replica/memory"
 	"github.com/mintlake/mintlake/api/search"
@@ -24,6 +25,7 @@ type store struct {
 	// table holds the packed state of each mint, marked if it is a member. It is written under mu.
 	table   *memory.Table
 	readers sync.Pool // of *packed.Reader
+	lenders sync.Pool // of *lender
 	volumes volumes
 
 	mu      sync.Mutex
@@ -47,6 +49,7 @@ func newStore(index search.Index, listeners []Listener) *store {
 	}
 	s.tracker = root.NewTracker(book, root.Config{Every: root.SealEvery, State: s.appendState})
 	s.readers.New = func() any { return packed.NewReader(book) }
+	s.lenders.New = func() any { return &lender{reader: packed.NewReader(book)} }
 	return s
 }
 
@@ -221,6 +224,38 @@ func (s *store) tokenOf(number uint32, key *packed.Key, extensions *[]string) (f
 		}
 	})
 	return found
+}
+
+// lender makes tokens one after the other in the same memory.
+type lender struct {
+	reader *packed.Reader
+	mint   []byte
+	room   registry.Room
+	token  registry.Token
+}
+
+// lend calls use with the token of that number; false when it is not a member (any more). The token and all its strings are gone when use returns: a
+// page of rows made of such tokens leaves nothing for the collector.
+func (s *store) lend(number uint32, use func(token *registry.Token)) (member bool) {
+	key, ok := s.table.Key(number)
+	if !ok {
+		return false
+	}
+	l := s.lenders.Get().(*lender) //nolint:forcetypeassert // the pool makes no other
+	defer s.lenders.Put(l)
+	l.mint = key.Append(l.mint[:0])
+	mint := unsafe.String(unsafe.SliceData(l.mint), len(l.mint)) //nolint:gosec // lent
+	s.table.Read(number, func(value []byte, marked bool) {
+		if member = marked; member {
+			state := registry.StateOf(l.reader.LentFacts(mint, value))
+			l.token, _ = state.TokenIn(mint, &l.room)
+			s.volumes.show(number, &l.token)
+		}
+	})
+	if member {
+		use(&l.token)
+	}
+	return member
 }
 
 // id is the number of a member.

@@ -87,6 +87,7 @@ func TestFactsComeBackAsTheyWere(t *testing.T) {
 		for _, p := range packs {
 			require.Equal(t, "before", string(p.bytes[:6]))
 			comesBack(t, p.facts, reader.Facts(mint, p.bytes[6:]))
+			comesBack(t, p.facts, reader.LentFacts(mint, p.bytes[6:]))
 		}
 	})
 }
@@ -185,6 +186,21 @@ func BenchmarkRead(b *testing.B) {
 }
 
 func BenchmarkToken(b *testing.B) {
+	benchmarkToken(b, func(mint string, reader *packed.Reader, state []byte) {
+		s := registry.StateOf(reader.Facts(mint, state))
+		s.Token(mint)
+	})
+}
+
+func BenchmarkLentToken(b *testing.B) {
+	var room registry.Room
+	benchmarkToken(b, func(mint string, reader *packed.Reader, state []byte) {
+		s := registry.StateOf(reader.LentFacts(mint, state))
+		s.TokenIn(mint, &room)
+	})
+}
+
+func benchmarkToken(b *testing.B, read func(mint string, reader *packed.Reader, state []byte)) {
 	c, book := corpus(b), packed.NewBook()
 	writer, reader := packed.NewWriter(book), packed.NewReader(book)
 	const n = 100_000
@@ -196,7 +212,6 @@ func BenchmarkToken(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		state := registry.StateOf(reader.Facts(mints[i%n], states[i%n]))
-		state.Token(mints[i%n])
+		read(mints[i%n], reader, states[i%n])
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"math"
 	"strconv"
+	"unsafe"
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
@@ -50,6 +51,17 @@ func (r *Reader) Facts(mint string, packed []byte) []registry.Fact {
 
 // FactsUpTo is Facts without the texts of registers above last: their values are empty. What comes of documents is most of what there is to read.
 func (r *Reader) FactsUpTo(mint string, packed []byte, last registry.Register) []registry.Fact {
+	r.read(mint, packed, last)
+	return r.withTexts(string(r.texts.out))
+}
+
+// LentFacts is Facts with strings that are the reader's own, too: they become others with the next call. It copies and allocates nothing.
+func (r *Reader) LentFacts(mint string, packed []byte) []registry.Fact {
+	r.read(mint, packed, registry.Register(math.MaxUint8))
+	return r.withTexts(unsafe.String(unsafe.SliceData(r.texts.out), len(r.texts.out))) //nolint:gosec // whoever calls knows how long they last
+}
+
+func (r *Reader) read(mint string, packed []byte, last registry.Register) {
 	r.last = last
 	r.texts.reset()
 	r.facts, r.positions, r.parts, r.rest, r.packedTexts = r.facts[:0], r.positions[:0], r.parts[:0], packed, r.packedTexts[:0]
@@ -58,7 +70,11 @@ func (r *Reader) FactsUpTo(mint string, packed []byte, last registry.Register) [
 	for at := 0; at < len(shape); at += 2 {
 		r.fact(mint, shape[at], shape[at+1])
 	}
-	texts, n := string(r.texts.out), 0
+}
+
+// withTexts are the facts that were read, whose texts lie side by side.
+func (r *Reader) withTexts(texts string) []registry.Fact {
+	n := 0
 	for _, p := range r.parts {
 		text := texts[p.from:p.to]
 		if p.kind == partItem {
