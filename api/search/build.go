@@ -96,7 +96,7 @@ func (b *builder) finish(serial uint32) *view {
 func (b *builder) numberTexts(s *segment) []uint32 {
 	b.texts.table = nil // room for what follows
 	n := b.texts.len()
-	lists := gramNumbers{ends: make([]uint32, 0, n), counts: make([]uint16, 0, n)}
+	lists := gramNumbers{lists: make([]span, 0, n), counts: make([]uint16, 0, n)}
 	s.grams = newGramTable(min(usualGrams*n, 4096)) // it grows where it must
 	for i := range n {
 		if i%turnRows == 0 {
@@ -143,14 +143,19 @@ func (b *builder) numberTexts(s *segment) []uint32 {
 	return final
 }
 
-// gramNumbers are what texts are listed by: the numbers of their trigrams, marks and forks, text after text.
+// gramNumbers are what texts are listed by: the numbers of their trigrams, marks and forks, text after text. They lie in pieces: one list of all would be
+// there twice each time it grows, when a node needs the most room anyway.
 type gramNumbers struct {
-	numbers []uint32
-	ends    []uint32
-	counts  []uint16 // of the trigrams alone
-	sizes   []uint32 // how many texts have each number
-	room    []gram
+	pieces [][]uint32
+	lists  []span   // of each text, places in all pieces; none lies in two
+	counts []uint16 // of the trigrams alone
+	sizes  []uint32 // how many texts have each number
+	all    int      // numbers
+	room   []gram
 }
+
+// pieceNumbers are those of a piece, but where one text has more.
+const pieceNumbers = 1 << 20
 
 // usualGrams are as many as a text has.
 const usualGrams = 14
@@ -160,23 +165,34 @@ func (l *gramNumbers) add(table *gramTable, text string) {
 	l.room = appendGrams(l.room[:0], text)
 	l.counts = append(l.counts, uint16(len(l.room)))
 	l.room = appendForks(appendMarks(l.room, text, 1), 0, text)
+	last := len(l.pieces) - 1
+	if last < 0 || len(l.pieces[last])+len(l.room) > pieceNumbers {
+		l.pieces = append(l.pieces, make([]uint32, 0, min(pieceNumbers, usualGrams*(cap(l.lists)-len(l.lists)))))
+		last++
+	}
+	piece := l.pieces[last]
+	from := len(piece)
 	for _, g := range l.room {
 		number := table.add(g)
 		if int(number) == len(l.sizes) {
 			l.sizes = append(l.sizes, 0)
 		}
 		l.sizes[number]++
-		l.numbers = append(l.numbers, number)
+		piece = append(piece, number)
 	}
-	l.ends = append(l.ends, uint32(len(l.numbers)))
+	l.pieces[last] = piece
+	l.lists = append(l.lists, span{uint32(last*pieceNumbers + from), uint32(last*pieceNumbers + len(piece))})
+	l.all += len(piece) - from
 }
 
 // of is a text's.
 func (l *gramNumbers) of(text uint32) []uint32 {
-	if text == 0 {
-		return l.numbers[:l.ends[0]]
+	list := l.lists[text]
+	if list.from == list.to {
+		return nil
 	}
-	return l.numbers[l.ends[text-1]:l.ends[text]]
+	piece := list.from / pieceNumbers
+	return l.pieces[piece][list.from-piece*pieceNumbers : list.to-piece*pieceNumbers]
 }
 
 func (s *segment) fillPostings(order []uint32, lists *gramNumbers) {
@@ -187,7 +203,7 @@ func (s *segment) fillPostings(order []uint32, lists *gramNumbers) {
 	s.grams.locate(first)
 	next := lists.sizes
 	copy(next, first)
-	s.postings = make([]uint32, len(lists.numbers))
+	s.postings = make([]uint32, lists.all)
 	for text, i := range order {
 		for _, number := range lists.of(i) {
 			s.postings[next[number]] = uint32(text)
@@ -195,17 +211,22 @@ func (s *segment) fillPostings(order []uint32, lists *gramNumbers) {
 		}
 	}
 	for i := range next {
+		if s.isDense(first[i+1] - first[i]) {
+			s.denseFrom = append(s.denseFrom, first[i])
+		}
+	}
+	s.dense = make([]uint64, len(s.denseFrom)*s.words())
+	number := 0
+	for i := range next {
 		from, to := first[i], first[i+1]
 		if !s.isDense(to - from) {
 			continue
 		}
-		at := len(s.dense)
-		s.denseFrom = append(s.denseFrom, from)
-		s.dense = append(s.dense, make([]uint64, s.words())...)
-		for set := s.dense[at:]; from < to; from++ {
-			t := s.postings[from]
+		set := s.dense[number*s.words():]
+		for _, t := range s.postings[from:to] {
 			set[t/64] |= 1 << (t % 64)
 		}
+		number++
 	}
 }
 
