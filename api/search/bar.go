@@ -6,7 +6,7 @@ import "math"
 // is below the bar is not written down. The bar rises as soon as there are several times as many texts above it as tokens are wanted.
 
 const (
-	// barSteps are those of the bar from 0 to 1. Comparing with a step is exact: see above.
+	// barSteps are those of the bar from 0 to 1. A similarity is compared with a step in whole numbers, and so exactly.
 	barSteps = 256
 	// barRoom is how many times as many texts as tokens must be above the bar: some have no live token, others those of better tiers.
 	barRoom = 4
@@ -47,7 +47,7 @@ func (b *bar) need(both int) int {
 	return (b.level*both + barSteps + b.level - 1) / (barSteps + b.level)
 }
 
-// below is more than any similarity below the bar, or, where nothing is below it, than any that is not written down.
+// below is not less than the similarity of any text that is not written down.
 func (b *bar) below() float64 {
 	return math.Nextafter(max(MinSimilarity, float64(b.level)/barSteps), 0)
 }
