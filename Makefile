@@ -6,7 +6,7 @@ BIN     := bin/mintlake
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 FUZZTIME ?= 10s
 # Tests whose minutes say nothing of the broker: make test has them.
-BROKER_BLIND := TestLogosOfManyMints|TestKillsOfABulkLoadChangeNothing|TestErrorsSayWhatWhereAndWhatToDo|TestSearchGoesOnWithoutBackends|TestVolumesOfRealBlocks|TestOneRootWhateverTheWay
+BROKER_BLIND := TestLogosOfManyMints|TestKillsOfABulkLoadChangeNothing|TestErrorsSayWhatWhereAndWhatToDo|TestSearchGoesOnWithoutBackends|TestVolumesOfRealBlocks|TestOneRootWhateverTheWay|TestHostile|TestDamaged|TestPages|TestExportOfALiveDemo|TestBackup|TestAnalyticsQueriesAnswer|TestTheDemoStaysOneChain|TestObserve
 
 .DEFAULT_GOAL := help
 
@@ -28,16 +28,49 @@ run: deps build ## Run the whole system on this machine with the demo chain; Ctr
 
 .PHONY: test
 test: deps ## Run every test that must pass
-	$(GO) test -race -timeout 20m ./...
+	$(GO) test -race -timeout 60m ./...
+
+.PHONY: check
+check: ## Check formatting and lint, and run the tests that need no engine
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "not formatted: $$unformatted"; exit 1; }
+	$(MAKE) --no-print-directory lint
+	$(GO) test -short ./...
+
+.PHONY: test-hostile
+test-hostile: deps ## Attack a running system through every port, and damage 200 places of its data; make test runs a bounded form
+	MINTLAKE_TEST_HOSTILE=full $(GO) test -count=1 -timeout 3h -v -run '^TestHostile' ./e2e
 
 .PHONY: test-kafka
 test-kafka: deps ## Run the tests that speak Kafka against Apache Kafka itself (needs Java and Maven)
 	tools/kafka/install.sh
-	MINTLAKE_TEST_KAFKA=apache $(GO) test -count=1 -timeout 20m -skip '$(BROKER_BLIND)' ./internal/kafka/... ./e2e/...
+	MINTLAKE_TEST_KAFKA=apache $(GO) test -count=1 -timeout 40m -skip '$(BROKER_BLIND)' ./internal/kafka/... ./e2e/...
+
+.PHONY: test-observe
+test-observe: deps ## Fire each alert, and run every query of the dashboards and every command of the runbooks against a demo (installs Debian's prometheus)
+	tools/observe/install.sh
+	$(GO) test -count=1 -timeout 10m -run '^TestAlerts' ./internal/architecture
+	$(GO) test -count=1 -timeout 20m -run '^TestObserve$$' ./e2e
+
+.PHONY: test-scaleout
+test-scaleout: deps ## Kill, freeze, stop and add members of every room under load, 25 times, over Apache Kafka (needs Java and Maven)
+	tools/kafka/install.sh
+	MINTLAKE_TEST_KAFKA=apache MINTLAKE_TEST_SCALEOUT=full $(GO) test -count=1 -timeout 40m -v -run '^(TestStandby|TestScaleOut)$$' ./e2e
 
 .PHONY: test-openapi
 test-openapi: ## Hold a live API node to the OpenAPI document with Schemathesis (needs Python with pip)
 	@GO="$(GO)" tools/schemathesis/run.sh $(ARGS)
+
+.PHONY: test-clients
+test-clients: deps ## Run unchanged client libraries of others against the whole system (SUITES=clickhouse; needs Python, Node and Java with Maven)
+	@GO="$(GO)" tools/clients/run.sh
+
+.PHONY: compose-config
+compose-config: ## Hold docker-compose.yml and .env.example to Docker Compose's rules (built from its Go module; needs no engine)
+	@GO="$(GO)" tools/containers/config.sh
+
+.PHONY: test-compose
+test-compose: deps ## Bring the whole system up by docker-compose.yml, ask what the README asks, take it down (IMAGES=standins|official); exit 2 without an engine
+	@GO="$(GO)" tools/containers/test-compose.sh
 
 .PHONY: lint
 lint: ## Check style and common mistakes
@@ -71,20 +104,59 @@ bench-http: ## Measure an API node over HTTP, and what hostile clients do to oth
 	$(GO) build -o bin/bench-http ./tools/bench-http
 	@bin/bench-http --server bin/apiserver $(ARGS)
 
+.PHONY: bench-gateway
+bench-gateway: deps ## Measure the gateway against its peers: stream fan-out, idle clients, filter engine, key checks (ONLY=fanout|idle|engine|keys; the engine's peer needs cargo)
+	@if [ -z "$(ONLY)" ] || [ "$(ONLY)" = keys ]; then $(GO) build -o bin/keychecks ./tools/bench-gateway/keychecks && bin/keychecks $(if $(ONLY),$(ARGS)); fi
+	@if [ "$(ONLY)" != keys ]; then ONLY="$(ONLY)" tools/bench-gateway/run.sh $(if $(ONLY),$(ARGS)); fi
+
 .PHONY: bench-swaps
 bench-swaps: deps ## Store swap legs from blocks and by way of Kafka, value them, refresh the daily volumes of 100,000 mints; print legs a second and bytes a leg
 	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkSwapsFromBlocks' -benchtime 1x -timeout 30m ./e2e
 	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkSwap' -benchtime 1x -timeout 30m -v ./volume
 
+.PHONY: bench-sizing
+bench-sizing: deps ## Print bytes by topic and table, and bytes a day at mainnet's rates (ARGS='-legs 1157 -transactions 1566')
+	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkSizing$$' -benchtime 1x -timeout 30m ./e2e $(if $(ARGS),-args $(ARGS))
+
+.PHONY: bench-scaleout
+bench-scaleout: deps ## Print processor seconds per million records by room, lag and partitions with one, two and three projectors, over Apache Kafka
+	tools/kafka/install.sh
+	MINTLAKE_TEST_KAFKA=apache $(GO) test -run '^$$' -bench '^BenchmarkScaleOut$$' -benchtime 1x -timeout 30m ./e2e $(if $(ARGS),-args $(ARGS))
+
 .PHONY: bench-img
 bench-img: ## Compare GET /img with nginx and libvips (installs Debian's nginx, wrk and libvips-tools)
 	@tools/benchimg/run.sh $(ARGS)
 
+DURATION ?= 1h
+TPS      ?= 1500
+.PHONY: soak
+soak: deps build ## Run every room for DURATION (1h) at TPS (1500) of the demo chain; fail at stalls, lags that stay, growth; plot in bin/soak
+	cd tools/soak && $(GO) build -o ../../bin/soaktool .
+	@bin/soaktool -mintlake $(BIN) -out bin/soak -duration $(DURATION) -tps $(TPS) $(ARGS)
+
 .PHONY: gen
 gen: ## Regenerate generated files
-	$(GO) run ./tools/protogen schemas events/v1/events.proto
+	$(GO) run ./tools/protogen proto mintlake/events/v1/events.proto
+	tools/deps/libchdb.sh --pin >internal/embedded/clickhouse/libchdb.pin
+	$(GO) run ./tools/notice
 	cd tools/svm-fixtures && npm ci --silent && npm run --silent gen
+
+.PHONY: notice
+notice: ## Write NOTICE: the licences of all that the binary links
+	$(GO) run ./tools/notice
+
+.PHONY: release
+release: ## Make dist/: archives, Debian packages, SBOMs and checksums for amd64 and arm64 (ARCHES=amd64, VERSION=1.2.3)
+	@GO="$(GO)" tools/release/release.sh
+
+.PHONY: test-release
+test-release: deps ## Make the release of this machine twice, compare, install the package in an empty root and run the demo with it (needs dpkg)
+	@GO="$(GO)" tools/release/test.sh
+
+.PHONY: test-helm
+test-helm: ## Hold the Helm chart to helm lint, Kubernetes' schemas and mintlake config (needs Python with pip)
+	@GO="$(GO)" tools/helm/test.sh
 
 .PHONY: clean
 clean: ## Remove what was built; data in .mintlake stays
-	rm -rf bin
+	rm -rf bin dist

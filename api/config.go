@@ -30,6 +30,8 @@ type Config struct {
 	Ranking          string        `koanf:"ranking" usage:"what tokens are ordered by: volume, user_volume or organic_volume"`
 	TrustedProxies   []string      `koanf:"trusted_proxies" usage:"addresses or CIDR prefixes whose X-Forwarded-For is believed"`
 	SnapshotPatience time.Duration `koanf:"snapshot_patience" usage:"how long ClickHouse may be away at start before the registry is folded from the topics"`
+	// AllowedHosts are names besides localhost that a loopback Addr answers to: see internal/hosts. They are a setting of all addresses.
+	AllowedHosts []string `koanf:"-"`
 	// RateLimits are a section of their own, beside api.
 	RateLimits RateLimits `koanf:"-"`
 	Enrichment Enrichment `koanf:"enrichment_requests"`
@@ -55,9 +57,12 @@ type RateLimits struct {
 	Global  int  `koanf:"global" usage:"requests a minute and client to routes without a limit of their own"`
 	// GlobalCountsAll makes the global window count the limited routes too; then their limits above it cannot be reached.
 	GlobalCountsAll bool `koanf:"global_counts_all" usage:"let the global limit count requests to every route"`
+	IPv6Factor56    int  `koanf:"ipv6_56_factor" usage:"how many times one client's bounds (rates, connections, streams, enrichment requests) the clients of an IPv6 /56 have together; 0 = no bound"`
+	IPv6Factor48    int  `koanf:"ipv6_48_factor" usage:"the same for an IPv6 /48"`
 	MaxClients      int  `koanf:"max_clients" usage:"clients remembered at once"`
 	// SharedURL may hold a password.
-	SharedURL     string        `koanf:"shared_url" usage:"Redis or Valkey through which API nodes share their limits, redis://…; empty: each node counts alone" secret:"true"`
+	SharedURL     string        `koanf:"shared_url" usage:"Redis or Valkey through which API nodes share their limits, redis://…; with ?master_name=…&addr=… for Sentinels, ?cluster=true&addr=… for a cluster; empty: each node counts alone" secret:"true"`
+	SharedCAFile  string        `koanf:"shared_ca_file" usage:"PEM file of the authorities that sign the certificates of a rediss:// server; empty: those of the system"`
 	SharedTimeout time.Duration `koanf:"shared_timeout" usage:"how long a request waits for shared limits before the node counts alone"`
 	SharedRetry   time.Duration `koanf:"shared_retry" usage:"first pause before shared limits are tried again; it doubles up to 10s"`
 }
@@ -80,7 +85,7 @@ func DefaultConfig() Config {
 		ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, ShutdownGrace: 5 * time.Second,
 		MaxConnections: 16_384, MaxConnectionsPerClient: 512,
 		SnapshotPatience: 30 * time.Second,
-		RateLimits:       RateLimits{Enabled: true, Search: 60, Lookup: 180, Batch: 20, Image: 600, Global: 300, MaxClients: 131_072, SharedTimeout: 25 * time.Millisecond, SharedRetry: time.Second},
+		RateLimits:       RateLimits{Enabled: true, Search: 60, Lookup: 180, Batch: 20, Image: 600, Global: 300, IPv6Factor56: 8, IPv6Factor48: 32, MaxClients: 131_072, SharedTimeout: 25 * time.Millisecond, SharedRetry: time.Second},
 		Enrichment: Enrichment{
 			QueueSize: 20_000, DedupTTL: 10 * time.Minute, NegativeTTL: time.Hour, PerClient: 2_000, PerClientWindow: 10 * time.Minute,
 		},
@@ -129,11 +134,16 @@ func (c *Config) Validate() error {
 	if c.DrainTime < 0 {
 		refuse("drain_time", c.DrainTime, "must not be negative")
 	}
+	for key, factor := range map[string]int{"rate_limits.ipv6_56_factor": c.RateLimits.IPv6Factor56, "rate_limits.ipv6_48_factor": c.RateLimits.IPv6Factor48} {
+		if factor < 0 || factor > 65_536 {
+			refuse(key, factor, "must be from 0 to 65536")
+		}
+	}
 	if c.MaxConnectionsPerClient < 0 {
 		refuse("max_connections_per_client", c.MaxConnectionsPerClient, "must not be negative")
 	}
 	if c.RateLimits.SharedURL != "" {
-		if _, err := limits.ParseRedisURL(c.RateLimits.SharedURL); err != nil {
+		if _, err := limits.ParseRedis(c.RateLimits.SharedURL, c.RateLimits.SharedCAFile); err != nil {
 			refuse("rate_limits.shared_url", "***", err.Error())
 		}
 	}
@@ -156,9 +166,14 @@ func (c *Config) replica() replica.Config {
 	return replica.Config{SnapshotPatience: c.SnapshotPatience}
 }
 
+func (r *RateLimits) networks() limits.Networks {
+	return limits.Networks{Factor56: r.IPv6Factor56, Factor48: r.IPv6Factor48}
+}
+
 func (c *Config) requests() requests.Config {
 	return requests.Config{
 		QueueSize: c.Enrichment.QueueSize, DedupTTL: c.Enrichment.DedupTTL, NegativeTTL: c.Enrichment.NegativeTTL,
 		PerClient: c.Enrichment.PerClient, PerClientWindow: c.Enrichment.PerClientWindow,
+		Networks: c.RateLimits.networks(),
 	}
 }

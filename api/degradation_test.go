@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -63,4 +64,27 @@ func TestReadsGoOnWithoutBackends(t *testing.T) {
 	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 1 }, hang, 5*time.Millisecond, "what was asked for meanwhile was kept")
 	n.awaitHealth("kafka", true)
 	n.awaitHealth("clickhouse", true)
+}
+
+// TestVanishedTopicsShow: /readyz says no and why when the registry's source is deleted, and names another topic beside its yes.
+func TestVanishedTopicsShow(t *testing.T) {
+	log, _ := threeTokens()
+	n := startNode(t, log).awaitReady()
+	log.SetMissing(schemas.TopicSwaps)
+	require.Eventually(t, func() bool { return n.get("/readyz").decode(t)["reasons"] != nil }, hang, 50*time.Millisecond)
+	ready := n.get("/readyz")
+	require.Equal(t, 200, ready.StatusCode)
+	require.Contains(t, string(ready.body), schemas.TopicSwaps)
+	n.awaitHealth("kafka", false)
+
+	log.SetMissing(schemas.TopicTokenEvents)
+	require.Eventually(t, func() bool { return n.get("/readyz").StatusCode == http.StatusServiceUnavailable }, hang, 50*time.Millisecond)
+	n.get("/readyz").refused(t, 503)
+	require.Contains(t, string(n.get("/readyz").body), schemas.TopicTokenEvents)
+	require.False(t, n.get("/status").decode(t)["ready"].(bool))
+	require.Equal(t, 200, n.get("/tokens?q=usd").StatusCode, "what is in memory is still answered")
+
+	log.SetMissing()
+	n.awaitReady()
+	n.awaitHealth("kafka", true)
 }

@@ -1,6 +1,10 @@
 package api
 
-import "github.com/gofiber/fiber/v2"
+import (
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+)
 
 // getHealth is GET /healthz: the process serves requests.
 func (s *Server) getHealth(c *fiber.Ctx) error {
@@ -8,7 +12,8 @@ func (s *Server) getHealth(c *fiber.Ctx) error {
 	return c.JSON(fiber.Map{"status": "ok"})
 }
 
-// getReady is GET /readyz: 503 until the copy of the registry is loaded and as far as the topics were at start, and again while the node drains.
+// getReady is GET /readyz: 503 until the copy of the registry is loaded and as far as the topics were at start, again while the node drains, and when a
+// topic that the registry is made of is gone. What else is lost is named beside the yes.
 func (s *Server) getReady(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	if s.draining.Load() {
@@ -18,6 +23,13 @@ func (s *Server) getReady(c *fiber.Ctx) error {
 		e := newError(fiber.StatusServiceUnavailable, "the registry is still loading")
 		e.headers = []string{fiber.HeaderRetryAfter, "1"}
 		return e
+	}
+	reasons, lost := s.status.Reasons()
+	if lost {
+		return newError(fiber.StatusServiceUnavailable, "%s", strings.Join(reasons, "; "))
+	}
+	if len(reasons) > 0 {
+		return c.JSON(fiber.Map{"status": "ready", "reasons": reasons})
 	}
 	return c.JSON(fiber.Map{"status": "ready"})
 }

@@ -14,7 +14,7 @@ func (s *Server) getStatus(c *fiber.Ctx) error {
 	document := s.status.Get(c.UserContext())
 	if s.deps.History != nil {
 		health := s.status.ClickHouse(c.UserContext(), s.askClickHouse)
-		document.ClickHouse = &health
+		document.ClickHouse = health.WithDamage(s.deps.Damage)
 	}
 	return c.JSON(document)
 }

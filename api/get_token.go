@@ -13,7 +13,6 @@ import (
 	"github.com/mr-tron/base58"
 
 	"github.com/mintlake/mintlake/api/history"
-	"github.com/mintlake/mintlake/registry"
 )
 
 // getToken is GET /tokens/{mint}: one row of the registry, from memory; with as_of_slot or provenance from the history.
@@ -32,7 +31,7 @@ func (s *Server) getToken(c *fiber.Ctx) error {
 	}
 	mint := pathMint(c)
 	if asOf || provenance {
-		return s.getTokenOfHistory(c, mint, slot, asOf, provenance, shape.fields)
+		return s.getTokenOfHistory(c, mint, pastToken{slot: slot, asOf: asOf, provenance: provenance, shape: shape})
 	}
 	room := s.room()
 	found, member := s.memberRow(mint, &shape, &room.bytes)
@@ -48,39 +47,30 @@ func (s *Server) getToken(c *fiber.Ctx) error {
 	return s.sendJSON(c, rowResponse{found, rowWriter{shape: shape, index: s.evidence}})
 }
 
-// tokenOfHistory is a token with the origin of its fields.
-type tokenOfHistory struct {
-	registry.Token
-	Provenance map[string]history.Origin `json:"provenance,omitempty"`
+// pastToken is what a question to the history asks for.
+type pastToken struct {
+	// slot counts if asOf.
+	slot             uint64
+	asOf, provenance bool
+	shape            shape
 }
 
-// appendFields writes the fields that were asked for, and the origins of all.
-func (t *tokenOfHistory) appendFields(fields []string) ([]byte, error) {
-	w := rowWriter{shape: shape{fields: fields}}
-	body := w.appendRow(nil, &row{token: &t.Token})
-	if t.Provenance == nil {
-		return body, nil
-	}
-	origins, err := json.Marshal(t.Provenance)
-	body = append(append(appendName(body[:len(body)-1], "provenance"), origins...), '}')
-	return body, err //nolint:wrapcheck // a map of strings and numbers
-}
-
-// getTokenOfHistory answers from one fold in ClickHouse, fields and origins alike, so that they fit together. There is no evidence of the past.
-func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, slot uint64, asOf, provenance bool, fields []string) error {
-	if _, ok := mintKey(mint); !ok || !asOf && s.replica.Lookup(mint) == nil {
+// getTokenOfHistory answers from one fold in ClickHouse, fields and origins alike, so that they fit together. What is no part of that fold and is known of the
+// present only, the figures of trading and the evidence, comes from memory; there is none of the past.
+func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) error {
+	if _, ok := mintKey(mint); !ok || !asked.asOf && s.replica.Lookup(mint) == nil {
 		return unknownMint(mint)
 	}
 	if s.history == nil {
 		return noHistory()
 	}
 	absent := func() error {
-		if asOf {
-			return newError(fiber.StatusNotFound, "mint %s was not in the registry at slot %d", quoted(mint), slot)
+		if asked.asOf {
+			return newError(fiber.StatusNotFound, "mint %s was not in the registry at slot %d", quoted(mint), asked.slot)
 		}
 		return notYet(mint)
 	}
-	snapshot, err := s.history.AsOf(context.WithoutCancel(c.UserContext()), mint, slot)
+	snapshot, err := s.history.AsOf(context.WithoutCancel(c.UserContext()), mint, asked.slot)
 	if errors.Is(err, history.ErrUnknownMint) {
 		return absent()
 	}
@@ -91,16 +81,43 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, slot uint64, asOf,
 	if !member {
 		return absent()
 	}
-	body := tokenOfHistory{Token: token}
-	if provenance {
-		body.Provenance = snapshot.Provenance()
+	var origins map[string]history.Origin
+	if asked.provenance {
+		origins = snapshot.Provenance()
 	}
-	if fields == nil {
-		return c.JSON(body)
+	found := row{token: &token}
+	if !asked.asOf && !s.present(mint, &found, origins) {
+		return unknownMint(mint)
 	}
-	raw, err := body.appendFields(fields)
+	w := rowWriter{shape: asked.shape}
+	if !asked.asOf {
+		w.index = s.evidence
+	}
+	body := w.appendRow(nil, &found)
+	if asked.provenance {
+		encoded, err := json.Marshal(origins)
+		if err != nil {
+			return fmt.Errorf("encode origins: %w", err) // a map of strings and numbers
+		}
+		body = append(append(appendName(body[:len(body)-1], "provenance"), encoded...), '}')
+	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	return errors.Join(err, c.Send(raw))
+	return c.Send(body)
+}
+
+// present adds what memory alone knows: the volume of a day, and the last trade, of which no message is the origin. It is false where the mint is no member any more.
+func (s *Server) present(mint string, found *row, origins map[string]history.Origin) bool {
+	id, member := s.replica.ID(mint)
+	now := s.replica.Lookup(mint)
+	if !member || now == nil {
+		return false
+	}
+	found.id, found.token.DailyVolumeUSD = id, now.DailyVolumeUSD
+	if now.LastSeenAt != nil && (found.token.LastSeenAt == nil || *now.LastSeenAt > *found.token.LastSeenAt) {
+		found.token.LastSeenAt = now.LastSeenAt
+		delete(origins, "last_seen_at")
+	}
+	return true
 }
 
 // querySlot reads a slot; without the parameter it is the highest there can be.

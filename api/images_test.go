@@ -18,6 +18,7 @@ import (
 	"github.com/mintlake/mintlake/api"
 	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/internal/blobs"
+	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/imageload"
 	"github.com/mintlake/mintlake/internal/picture"
@@ -103,7 +104,10 @@ func (g *gallery) supply(t testing.TB) func(*api.Deps) {
 			require.NoError(t, <-done)
 		})
 		t.Cleanup(g.shut)
-		loader, err := imageload.New(imageload.Config{}, imageload.Deps{Fetcher: fetcher, Store: store})
+		pool, err := decoder.New(decoder.Config{}, decoder.Deps{})
+		require.NoError(t, err)
+		t.Cleanup(pool.Close)
+		loader, err := imageload.New(imageload.Config{}, imageload.Deps{Fetcher: fetcher, Decoder: pool, Store: store})
 		require.NoError(t, err)
 		deps.Images, deps.ImageStore = loader, store
 	}
@@ -274,7 +278,8 @@ func TestSVGIsServedInASandbox(t *testing.T) {
 	mint := logo(log, 1, g.set("/x.png", []byte(scripted))) // its name is a lie
 	n := startNodeWith(t, log, g.supply(t)).awaitReady()
 	r := n.awaitPicture(mint + "?size=64&format=png")
-	require.Equal(t, scripted, string(r.body), "a drawing scales by itself")
+	require.Equal(t, `<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><rect width="20" height="20" fill="red"/></svg>`, string(r.body),
+		"a drawing scales by itself, and comes clean")
 	require.Equal(t, "image/svg+xml", r.Header.Get("Content-Type"))
 	require.Equal(t, "nosniff", r.Header.Get("X-Content-Type-Options"))
 	policy := r.Header.Get("Content-Security-Policy")

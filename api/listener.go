@@ -39,6 +39,7 @@ type listenerConfig struct {
 	// most connections at once; of one client that is no trusted proxy, perClient.
 	most, perClient int
 	proxies         limits.Proxies
+	networks        limits.Networks
 	// readTimeout is the server's; see deadlineJitter.
 	readTimeout time.Duration
 	// refused and evicted hear of every connection refused and closed.
@@ -58,11 +59,11 @@ type listener struct {
 	closing sync.Once
 	mu      sync.Mutex
 	open    map[*connection]struct{}
-	clients map[string]int // connections of each; trusted proxies are not in it
+	clients *limits.Crowd // connections of each; trusted proxies are not in it
 }
 
 func newListener(l net.Listener, cfg listenerConfig) *listener {
-	return &listener{Listener: l, cfg: cfg, open: map[*connection]struct{}{}, clients: map[string]int{}}
+	return &listener{Listener: l, cfg: cfg, open: map[*connection]struct{}{}, clients: limits.NewCrowd(cfg.perClient, cfg.networks)}
 }
 
 // Accept implements net.Listener.
@@ -89,7 +90,7 @@ func (l *listener) Accept() (net.Conn, error) {
 // admit takes the connection, or says why not.
 func (l *listener) admit(c *connection) (reason string) {
 	l.mu.Lock()
-	if c.client != "" && l.clients[c.client] >= l.cfg.perClient {
+	if c.client != "" && l.clients.Full(c.client) {
 		l.mu.Unlock()
 		return refusedClient
 	}
@@ -101,7 +102,7 @@ func (l *listener) admit(c *connection) (reason string) {
 	if !full {
 		l.open[c] = struct{}{}
 		if c.client != "" {
-			l.clients[c.client]++
+			l.clients.Add(c.client)
 		}
 	}
 	l.mu.Unlock()
@@ -191,9 +192,7 @@ func (l *listener) remove(c *connection) {
 	if c.client == "" {
 		return
 	}
-	if l.clients[c.client]--; l.clients[c.client] == 0 {
-		delete(l.clients, c.client)
-	}
+	l.clients.Remove(c.client)
 }
 
 // connection knows whether and since when its next request is waited for. Read, Write and Close may come from several goroutines.

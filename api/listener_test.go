@@ -28,7 +28,7 @@ func dial(t *testing.T, n *node, from string) net.Conn {
 // ask sends a request on an open connection and reads the answer.
 func ask(t *testing.T, c net.Conn, path string) (status int, err error) {
 	t.Helper()
-	if _, err = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path); err != nil {
+	if _, err = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
 		return 0, err
 	}
 	r, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -138,10 +138,10 @@ func TestARequestMustArriveWhole(t *testing.T) {
 	log, _ := threeTokens()
 	n := startNode(t, log, func(c *api.Config) { c.ReadTimeout = 300 * time.Millisecond }).awaitReady()
 	for name, parts := range map[string][2]string{
-		"headers": {"GET /tokens HTTP/1.1\r\nHost: x\r\nX-A: ", "b"},
+		"headers": {"GET /tokens HTTP/1.1\r\nHost: localhost\r\nX-A: ", "b"},
 		"line":    {"GET /tok", "e"},
-		"body":    {"POST /tokens/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", " "},
-		"chunks":  {"POST /tokens/batch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n"},
+		"body":    {"POST /tokens/batch HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n", " "},
+		"chunks":  {"POST /tokens/batch HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n"},
 	} {
 		c := dial(t, n, "127.0.0.1")
 		_, err := c.Write([]byte(parts[0]))

@@ -23,7 +23,7 @@ func (s *Server) buildListeners() (err error) {
 	}
 	streams := s.cfg.Streams
 	s.feed, err = feed.New(
-		feed.Config{MaxStreams: streams.Max, MaxPerClient: streams.PerClient, MaxReplay: int64(streams.MaxReplay)},
+		feed.Config{MaxStreams: streams.Max, MaxPerClient: streams.PerClient, MaxReplay: int64(streams.MaxReplay), Networks: s.cfg.RateLimits.networks()},
 		feed.Deps{
 			Applied: func() feed.Offsets { return s.replica.Applied() }, Ready: func() bool { return s.replica.Ready() },
 			Log:      s.deps.Offsets,

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/api/limits"
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 type metrics struct {
@@ -66,6 +67,21 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+// statuses are what any route may answer with; increase() needs those that alerts ask for.
+var statuses = []string{"200", "304", "400", "403", "404", "405", "408", "413", "415", "429", "431", "500", "503"}
+
+// preset makes the series of all routes.
+func (m *metrics) preset(routes []*route) {
+	paths := []string{routeOther}
+	for _, r := range routes {
+		paths = append(paths, r.path)
+	}
+	counters.Preset(m.requests, paths, statuses)
+	counters.PresetHistogram(m.seconds, paths)
+	counters.Preset(m.limited, paths)
+	counters.Preset(m.refused, []string{refusedFull, refusedClient})
 }
 
 // gauges are read when they are asked for. Limits that are off count nothing.

@@ -17,6 +17,8 @@ import (
 
 	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/internal/framing"
+	"github.com/mintlake/mintlake/internal/hosts"
+	"github.com/mintlake/mintlake/internal/tracing"
 )
 
 // limitWindow is the length of all rate limit windows.
@@ -105,6 +107,11 @@ func (s *Server) answerUnknownMethods(other *route) {
 // run is what all routes share.
 func (s *Server) run(c *fiber.Ctx, r *route) error {
 	begin := time.Now()
+	if s.deps.Tracer != nil {
+		ctx, span := s.deps.Tracer.Server(c.UserContext(), r.method+" "+r.path, c.Get(tracing.Header))
+		c.SetUserContext(ctx)
+		defer func() { endSpan(span, c, r) }()
+	}
 	if err := s.guarded(c, r); err != nil {
 		s.writeError(c, err)
 	}
@@ -115,6 +122,17 @@ func (s *Server) run(c *fiber.Ctx, r *route) error {
 	s.metrics.seconds.WithLabelValues(r.path).Observe(time.Since(begin).Seconds())
 	s.metrics.requests.WithLabelValues(r.path, strconv.Itoa(c.Response().StatusCode())).Inc()
 	return nil
+}
+
+func endSpan(span *tracing.Span, c *fiber.Ctx, r *route) {
+	status := c.Response().StatusCode()
+	span.String("http.route", r.path)
+	span.Int("http.response.status_code", status)
+	span.String("request_id", requestID(c))
+	if status >= fiber.StatusInternalServerError {
+		span.Fail("")
+	}
+	span.End()
 }
 
 // guarded turns a panic into an error: one bad request must not end the node.
@@ -128,6 +146,9 @@ func (s *Server) guarded(c *fiber.Ctx, r *route) (err error) {
 	setCommonHeaders(c)
 	if err := framing.Check(&c.Request().Header); err != nil {
 		return s.refuseFraming(c, err)
+	}
+	if host := string(c.Request().Host()); !s.hosts.Admit(host) {
+		return newError(fiber.StatusForbidden, "%s", hosts.Refusal(host))
 	}
 	if c.Method() == fiber.MethodOptions {
 		return s.preflight(c)
@@ -164,7 +185,11 @@ func (s *Server) limit(c *fiber.Ctx, r *route) error {
 	}
 	s.metrics.limited.WithLabelValues(r.path).Inc()
 	wait := seconds(d.RetryAfter)
-	e := newError(fiber.StatusTooManyRequests, "more than %d requests within a minute: try again in %s s", d.Limit, wait)
+	who := ""
+	if d.Network > 0 {
+		who = " from your IPv6 /" + strconv.Itoa(d.Network)
+	}
+	e := newError(fiber.StatusTooManyRequests, "more than %d requests within a minute%s: try again in %s s", d.Limit, who, wait)
 	e.headers = []string{fiber.HeaderRetryAfter, wait}
 	return e
 }
@@ -185,7 +210,7 @@ func peerOf(c net.Conn) netip.Addr {
 // client is who is limited.
 func (s *Server) client(c *fiber.Ctx) string {
 	peer := peerOf(c.Context().Conn())
-	if len(s.proxies) == 0 {
+	if len(s.proxies.List) == 0 {
 		return s.proxies.Client(peer, "")
 	}
 	var forwarded []string

@@ -98,7 +98,7 @@ type rowResponse struct {
 // rowWriter writes rows in one shape.
 type rowWriter struct {
 	shape
-	index *evidence.Index
+	index *evidence.Index // nil: there is no evidence, as of the past
 	room  []byte
 }
 
@@ -117,7 +117,10 @@ func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 	if w.explain {
 		dst = appendMatch(appendName(dst, fieldMatch), &r.hit)
 	}
-	if w.evidence {
+	switch {
+	case w.evidence && w.index == nil:
+		dst = append(appendName(dst, fieldEvidence), "null"...)
+	case w.evidence:
 		e := w.index.Of(r.id, r.token)
 		dst = appendEvidence(appendName(dst, fieldEvidence), &e)
 	}

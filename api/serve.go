@@ -21,14 +21,14 @@ func (s *Server) buildLimits() (err error) {
 	if s.proxies, err = limits.ParseProxies(s.cfg.TrustedProxies); err != nil || !cfg.Enabled {
 		return err //nolint:wrapcheck // the caller wraps
 	}
-	if s.local, err = limits.New(cfg.rules(), cfg.MaxClients); err != nil {
+	if s.local, err = limits.New(cfg.rules(), cfg.MaxClients, cfg.networks()); err != nil {
 		return err //nolint:wrapcheck // the caller wraps
 	}
 	s.limiter = s.local
 	if cfg.SharedURL == "" {
 		return nil
 	}
-	s.shared, err = limits.NewShared(limits.SharedConfig{URL: cfg.SharedURL, Timeout: cfg.SharedTimeout, Retry: cfg.SharedRetry},
+	s.shared, err = limits.NewShared(limits.SharedConfig{URL: cfg.SharedURL, CAFile: cfg.SharedCAFile, Timeout: cfg.SharedTimeout, Retry: cfg.SharedRetry},
 		limits.SharedDeps{Local: s.local, Logger: s.deps.Logger, Registerer: s.deps.Registerer})
 	s.limiter = s.shared
 	return err //nolint:wrapcheck // the caller wraps
@@ -36,7 +36,8 @@ func (s *Server) buildLimits() (err error) {
 
 func (s *Server) newListener(bound net.Listener) *listener {
 	l := newListener(bound, listenerConfig{
-		most: s.cfg.MaxConnections, perClient: s.cfg.MaxConnectionsPerClient, proxies: s.proxies, readTimeout: s.cfg.ReadTimeout,
+		most: s.cfg.MaxConnections, perClient: s.cfg.MaxConnectionsPerClient, proxies: s.proxies,
+		networks: s.cfg.RateLimits.networks(), readTimeout: s.cfg.ReadTimeout,
 		refused: func(reason string) { s.metrics.refused.WithLabelValues(reason).Inc() },
 		evicted: func(count int) { s.metrics.evicted.Add(float64(count)) },
 	})

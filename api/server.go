@@ -33,7 +33,10 @@ import (
 	"github.com/mintlake/mintlake/api/requests"
 	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/api/status"
+	"github.com/mintlake/mintlake/internal/clickhouse/parts"
+	"github.com/mintlake/mintlake/internal/hosts"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/schemas/openapi"
 )
 
@@ -52,6 +55,8 @@ type Deps struct {
 	Snapshot replica.Snapshot
 	// History is history.NewClickHouse, or nil: then whatever asks for history is answered 503.
 	History history.Reader
+	// Damage lists the damaged parts of ClickHouse's tables once they are known; nil: nobody looks after them here.
+	Damage func() (damage []parts.Damage, known bool)
 	// Images fetches logos into ImageStore; both nil: every logo is the fallback.
 	Images     logos.Loader
 	ImageStore logos.Store
@@ -62,6 +67,8 @@ type Deps struct {
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
+	// Tracer may be nil: then there are no spans.
+	Tracer *tracing.Tracer
 	// Now is the wall clock of rate limits and freshness. Default time.Now.
 	Now func() time.Time
 }
@@ -80,6 +87,7 @@ type Server struct {
 	status   *status.Collector
 	history  *history.History // nil when there is no reader
 	limiter  taker            // nil when limits are off
+	hosts    *hosts.Guard     // nil until Run listens
 	local    *limits.Limiter  // this node's own windows; nil when limits are off
 	shared   *limits.Shared   // nil when the windows are this node's alone
 	proxies  limits.Proxies
@@ -124,6 +132,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		ErrorHandler: s.handleServerError,
 	})
 	s.addRoutes()
+	s.metrics.preset(s.routes)
 	return s, nil
 }
 
@@ -178,6 +187,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.addr = bound.Addr().String()
 		close(s.bound)
 	})
+	s.hosts = hosts.New(bound.Addr(), s.cfg.Addr, s.cfg.AllowedHosts)
 	s.deps.Logger.Info("api listens", "addr", s.addr)
 	// What serves must outlive what stops: the copy stays fresh until the last request is answered.
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -225,7 +235,10 @@ func (s *Server) Addr() string {
 func (s *Server) Bound() <-chan struct{} { return s.bound }
 
 // Ready says that the registry is loaded and answers are whole; it is what GET /readyz says.
-func (s *Server) Ready() bool { return s.replica.Ready() }
+func (s *Server) Ready() bool {
+	_, lost := s.status.Reasons()
+	return s.replica.Ready() && !lost
+}
 
 // Status is the document of GET /status.
 func (s *Server) Status(ctx context.Context) status.Document { return s.status.Get(ctx) }

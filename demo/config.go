@@ -36,6 +36,8 @@ type Config struct {
 	ParentSlot uint64
 	// GenesisTime is the block time of GenesisSlot. Default: in real time, such that StartSlot happens now; else 2026-01-01 00:00 UTC.
 	GenesisTime time.Time
+	// GenesisHash is what getGenesisHash answers; zero: a function of Seed. A chain that goes on under other settings keeps it.
+	GenesisHash chain.Hash
 	// Anchors are what Anchors() returned in the last run of this chain. With them a restart gives the slots of that run the block times that
 	// they had, and the slots from a little after StartSlot on the time of day. Without them a real-time node begins its own.
 	Anchors []chain.Anchor

@@ -48,11 +48,13 @@ type Node struct {
 	http    net.Listener
 	base    atomic.Value // string
 
-	mu     sync.Mutex // guards gen and queue
+	mu     sync.Mutex // guards gen, queue and airdrops
 	gen    *chain.Generator
 	queue  []*chain.Tx
 	queued map[chain.Signature]struct{}
-	ledger *ledger.Ledger
+	// airdrops numbers them, so that two equal ones differ.
+	airdrops uint64
+	ledger   *ledger.Ledger
 }
 
 // New checks the configuration and registers the metrics; it opens nothing.
@@ -86,7 +88,7 @@ func (n *Node) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rs, err := rpc.New(rpc.Deps{Ledger: n.ledger, Logger: n.deps.Logger, Registerer: n.deps.Registerer, Submitter: n, GenesisHash: n.gen.GenesisHash()})
+	rs, err := rpc.New(rpc.Deps{Ledger: n.ledger, Logger: n.deps.Logger, Registerer: n.deps.Registerer, Submitter: n, GenesisHash: n.GenesisHash()})
 	if err != nil {
 		return err
 	}
@@ -202,6 +204,14 @@ func (n *Node) BaseURL() string { return n.base.Load().(string) }
 // Anchors are the clock of this chain so far: give them back in Config.Anchors when the chain is to go on. Known after WaitReady.
 func (n *Node) Anchors() []chain.Anchor { return n.gen.Config().Anchors }
 
+// GenesisHash names the chain. Known after WaitReady.
+func (n *Node) GenesisHash() chain.Hash {
+	if n.cfg.GenesisHash != (chain.Hash{}) {
+		return n.cfg.GenesisHash
+	}
+	return n.gen.GenesisHash()
+}
+
 // Slot is the newest slot made, whatever became of it.
 func (n *Node) Slot() uint64 { return n.ledger.Last() }
 
@@ -212,7 +222,7 @@ func (n *Node) Ledger() *ledger.Ledger { return n.ledger }
 func (n *Node) lookup(mint chain.Key) (assets.Token, bool) {
 	list, _ := n.ledger.Accounts([]chain.Key{mint, chain.MetadataAddress(mint)}, ledger.Processed)
 	if m, ok := chain.ReadMetaplex(list[1]); ok {
-		return assets.Token{Name: m.Name, Symbol: m.Symbol}, true
+		return assets.Token{Name: m.Name, Symbol: m.Symbol, Major: n.gen.Major(mint)}, true
 	}
 	if m, ok := chain.ReadExtension(list[0]); ok {
 		return assets.Token{Name: m.Name, Symbol: m.Symbol}, true

@@ -26,6 +26,9 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		slot:         prometheus.NewGauge(prometheus.GaugeOpts{Name: "mintlake_demo_slot", Help: "Newest slot made."}),
 		behind:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "mintlake_demo_behind_seconds", Help: "How far block production lags behind its clock."}),
 	}
+	for _, kind := range []chain.Kind{chain.Live, chain.Dead, chain.Orphaned, chain.Skipped} {
+		m.slots.WithLabelValues(kindName(kind))
+	}
 	for _, c := range []prometheus.Collector{m.slots, m.transactions, m.slot, m.behind} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("register demo metrics: %w", err)
@@ -128,6 +131,14 @@ func (n *Node) Submit(tx *chain.Tx) error {
 	n.queued[tx.Signatures[0]] = struct{}{}
 	n.queue = append(n.queue, tx)
 	return nil
+}
+
+// Airdrop makes a transfer from the treasury that can be submitted.
+func (n *Node) Airdrop(to chain.Key, lamports uint64) (*chain.Tx, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.airdrops++
+	return n.gen.Airdrop(to, lamports, n.airdrops)
 }
 
 // Simulate executes a transaction at the tip without keeping its effects.

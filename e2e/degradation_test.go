@@ -50,7 +50,7 @@ func (i *instance) searching() (stop func() (answers int64, failed []string)) {
 }
 
 // children are the processes that a process has started.
-func children(t *testing.T, process int) (ids []int) {
+func children(t testing.TB, process int) (ids []int) {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", process))
 	require.NoError(t, err)

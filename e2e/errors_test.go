@@ -46,6 +46,13 @@ func TestErrorsSayWhatWhereAndWhatToDo(t *testing.T) {
 		require.Contains(t, fails(t, dir, nil), "letters.txt", "a folder of somebody else is left alone")
 	}
 
+	theirs := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(theirs, "passwd"), nil, 0o600))
+	require.Contains(t, fails(t, theirs, nil), `it holds "passwd"; choose an empty or new folder with --data-dir`)
+	left, err := os.ReadDir(theirs)
+	require.NoError(t, err)
+	require.Len(t, left, 1, "and nothing is made there")
+
 	dir := t.TempDir()
 	up := launch(t, dir, "--source", "none")
 	require.Contains(t, fails(t, dir, nil), "in use")

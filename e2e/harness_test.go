@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -39,6 +40,10 @@ func TestMain(m *testing.M) {
 }
 
 func buildAndRun(m *testing.M) (int, error) {
+	flag.Parse()
+	if testing.Short() {
+		return 0, nil // every test here runs the whole system: make test runs them
+	}
 	dir, err := os.MkdirTemp("", "mintlake-e2e-*")
 	if err != nil {
 		return 1, err
@@ -92,16 +97,22 @@ func (i *instance) awaitUp() {
 	select {
 	case <-i.up:
 	case <-i.exited:
-		i.t.Fatalf("mintlake up ended:\n%s", i.log())
+		i.t.Fatalf("mintlake ended:\n%s", i.log())
 	case <-time.After(hang):
-		i.t.Fatalf("mintlake up printed no addresses:\n%s", i.log())
+		i.t.Fatalf("mintlake printed no addresses:\n%s", i.log())
 	}
 }
 
 // begin starts `mintlake up` on free ports and returns at once.
 func begin(t testing.TB, dataDir string, args ...string) *instance {
 	t.Helper()
-	all := append([]string{"up", "--data-dir", dataDir}, freePorts()...)
+	return beginCommand(t, "up", dataDir, args...)
+}
+
+// beginCommand starts one of the commands that serve, on free ports, and returns at once.
+func beginCommand(t testing.TB, command, dataDir string, args ...string) *instance {
+	t.Helper()
+	all := append([]string{command, "--data-dir", dataDir}, freePorts()...)
 	i := &instance{t: t, cmd: exec.Command(binary, append(all, args...)...), up: make(chan struct{}), exited: make(chan struct{}), addresses: map[string]string{}}
 	i.cmd.Env = append(os.Environ(), "MINTLAKE_ENRICH_OFFCHAIN=false", "MINTLAKE_VOLUME_INTERVAL=1s") // tests reach nothing outside
 	i.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -127,7 +138,7 @@ func begin(t testing.TB, dataDir string, args ...string) *instance {
 	t.Cleanup(func() {
 		i.kill()
 		if t.Failed() {
-			t.Logf("output of mintlake up:\n%s", i.log())
+			t.Logf("output of mintlake %s:\n%s", command, i.log())
 		}
 	})
 	return i
@@ -159,7 +170,7 @@ func (i *instance) stop() int {
 	select {
 	case <-i.exited:
 	case <-time.After(hang):
-		i.t.Fatalf("mintlake up did not stop:\n%s", i.log())
+		i.t.Fatalf("mintlake did not stop:\n%s", i.log())
 	}
 	return i.cmd.ProcessState.ExitCode()
 }

@@ -68,7 +68,7 @@ func TestKillsChangeNothing(t *testing.T) {
 }
 
 // requireEqualDumps compares row by row and shows the first difference of each table only.
-func requireEqualDumps(t *testing.T, want, got map[string][]string) {
+func requireEqualDumps(t testing.TB, want, got map[string][]string) {
 	t.Helper()
 	for table, rows := range want {
 		for n := range min(len(rows), len(got[table])) {

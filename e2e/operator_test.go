@@ -26,13 +26,18 @@ import (
 const historySlots, liveSlots, slotTime = 60, 180, 40 * time.Millisecond
 
 // startChain serves a chain whose slots are made as the test goes on: it does not end before those are there who are to follow it.
-func startChain(t *testing.T) *demo.Node {
+func startChain(t testing.TB) *demo.Node {
 	t.Helper()
-	node, err := demo.New(demo.Config{
-		Seed: 11, TPS: 400, Tokens: 60, SlotTime: slotTime, StartSlot: 400_000_000, Manual: true, RealTime: true, ForkRate: 0.05, SkipRate: 0.05,
-	}, demo.Deps{Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()})
+	return startDemo(t, demo.Config{Seed: 11, TPS: 400, Tokens: 60, SlotTime: slotTime, StartSlot: 400_000_000, ForkRate: 0.05, SkipRate: 0.05})
+}
+
+// startDemo serves a chain of which historySlots are made.
+func startDemo(t testing.TB, cfg demo.Config) *demo.Node {
+	t.Helper()
+	cfg.Manual, cfg.RealTime = true, true
+	node, err := demo.New(cfg, demo.Deps{Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()})
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- node.Run(ctx) }()
 	t.Cleanup(func() {
@@ -46,7 +51,13 @@ func startChain(t *testing.T) *demo.Node {
 
 // goOn makes slots, one every slotTime, until enough is called and liveSlots are made. The function returned waits for the end and tells the last
 // slot that is confirmed.
-func goOn(t *testing.T, node *demo.Node) (enough func() uint64) {
+func goOn(t testing.TB, node *demo.Node) (enough func() uint64) {
+	t.Helper()
+	return goOnEvery(t, node, slotTime)
+}
+
+// goOnEvery is goOn with slots that are so far apart.
+func goOnEvery(t testing.TB, node *demo.Node, slotTime time.Duration) (enough func() uint64) {
 	t.Helper()
 	stop, ended := make(chan struct{}), make(chan error, 1)
 	stopped := func() bool {
@@ -181,7 +192,7 @@ func (i *instance) awaitStill(least uint64) uint64 {
 var rootLine = regexp.MustCompile(`(?m)^slot=\d+ (tokens=\d+ root=\S+)`)
 
 // rootOf is what `mintlake root` says of the events up to a slot.
-func rootOf(t *testing.T, i *instance, slot uint64) string {
+func rootOf(t testing.TB, i *instance, slot uint64) string {
 	t.Helper()
 	out, err := exec.Command(binary, "root", "--events-only", "--at-slot", fmt.Sprint(slot), "--kafka-brokers", i.addresses["kafka"]).CombinedOutput()
 	require.NoError(t, err, string(out))

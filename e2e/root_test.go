@@ -22,11 +22,14 @@ import (
 var factTopics = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSwaps, schemas.TopicPools}
 
 // records reads all that lies on the topics that make the registry.
-func (i *instance) records() []kafka.Record {
+func (i *instance) records() []kafka.Record { return i.recordsOf(factTopics...) }
+
+// recordsOf reads all that lies on topics.
+func (i *instance) recordsOf(topics ...string) []kafka.Record {
 	i.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
-	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: []string{i.addresses["kafka"]}, Topics: factTopics}, kafka.Deps{})
+	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: []string{i.addresses["kafka"]}, Topics: topics}, kafka.Deps{})
 	require.NoError(i.t, err)
 	defer tailer.Close()
 	var all []kafka.Record

@@ -13,7 +13,7 @@ import (
 )
 
 // kafkaFlags puts Apache Kafka in the embedded broker's place when the tests run against it; every call is a broker without topics.
-func kafkaFlags(t *testing.T) []string {
+func kafkaFlags(t testing.TB) []string {
 	t.Helper()
 	if !kafkatest.Apache(t) {
 		return nil
@@ -27,7 +27,7 @@ const demoSlots = 1500
 var writeDemoBlocks sync.Once
 
 // demoBlocks is a folder with blocks of the demo chain, made once.
-func demoBlocks(t *testing.T) string {
+func demoBlocks(t testing.TB) string {
 	t.Helper()
 	writeDemoBlocks.Do(func() {
 		out, err := exec.Command("go", "run", "../tools/demoblocks", "-dir", demoFolder, "-slots", strconv.Itoa(demoSlots)).CombinedOutput()

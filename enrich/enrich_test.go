@@ -1,6 +1,7 @@
 package enrich
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"testing"
@@ -141,10 +142,12 @@ func TestPoisonRecordsGoToDeadLetters(t *testing.T) {
 	value, err := proto.Marshal(&eventspb.EnrichmentRequest{Mint: []byte("short")})
 	require.NoError(t, err)
 	w.raw([]byte("c"), value)
+	w.raw([]byte("d"), bytes.Repeat([]byte{0xff}, 1_040_000))
+	w.raw(bytes.Repeat([]byte{0xff}, 1_040_000), []byte{0xff})
 	w.start(t)
 	w.drained(t)
 	require.Len(t, w.facts(t), 1)
-	require.Len(t, w.deadLetters(t), 3)
+	require.Len(t, w.deadLetters(t), 5)
 }
 
 func TestBrokerThatRefusesStopsTheRoom(t *testing.T) {

@@ -70,6 +70,11 @@ func (b *broker) Produce(ctx context.Context, records ...kafka.Record) error {
 			return err
 		}
 	}
+	for i := range records {
+		if len(records[i].Key)+len(records[i].Value) > kafka.DefaultMaxRecordBytes {
+			return kafka.ErrRecordTooLarge
+		}
+	}
 	b.produced = append(b.produced, records...)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -69,8 +70,12 @@ func newMetrics(registerer prometheus.Registerer, queueAge func() float64) (*met
 	for _, class := range fetch.Classes() {
 		classes = append(classes, string(class))
 	}
+	reasons := []string{"unknown"}
+	for _, name := range eventspb.RequestReason_name {
+		reasons = append(reasons, reasonLabel(name))
+	}
 	m := &metrics{
-		requests: counter("requests_total", "Enrichment requests read, by reason.", "reason"),
+		requests: counter("requests_total", "Enrichment requests read, by reason.", "reason", reasons...),
 		facts: counter("facts_total", "Facts written, by kind.", "kind",
 			"mint_account", "metaplex_account", "offchain", "not_a_mint"),
 		rpcCalls:    counter("rpc_calls_total", "Calls of getMultipleAccounts, by outcome.", "outcome", rpcOK, rpcRetryable, rpcRefused),
@@ -93,6 +98,7 @@ func newMetrics(registerer prometheus.Registerer, queueAge func() float64) (*met
 			Buckets: []float64{.02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60, 300},
 		}, []string{"stage"}),
 	}
+	counters.PresetHistogram(m.answerAge, []string{"accounts", "offchain"})
 	if registerer == nil {
 		return m, nil
 	}
@@ -114,5 +120,9 @@ func (m *metrics) request(reason eventspb.RequestReason) {
 	if !known {
 		name = "unknown"
 	}
-	m.requests.WithLabelValues(strings.ToLower(strings.TrimPrefix(name, "REQUEST_REASON_"))).Inc()
+	m.requests.WithLabelValues(reasonLabel(name)).Inc()
+}
+
+func reasonLabel(name string) string {
+	return strings.ToLower(strings.TrimPrefix(name, "REQUEST_REASON_"))
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
@@ -132,16 +133,16 @@ func imageURL(text string) string {
 	switch {
 	case strings.HasPrefix(lower, "data:image/"):
 		if len(text) <= maxDataURL {
-			return text
+			return registry.EncodeURI(text)
 		}
 		return ""
 	case len(text) > maxURL, hasActiveScheme(lower):
 		return ""
 	}
-	return text
+	return registry.EncodeURI(fetch.WithScheme(text))
 }
 
-// webURL keeps absolute http and https URLs, which is what a link in a page may be.
+// webURL keeps absolute http and https URLs, which is what a link in a page may be. What may not stand in a URI is percent-encoded.
 func webURL(text string) string {
 	text = cleanURL(text)
 	if len(text) > maxURL {
@@ -151,7 +152,7 @@ func webURL(text string) string {
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
 		return ""
 	}
-	return text
+	return registry.EncodeURI(text)
 }
 
 // cleanURL drops what pads URLs, and any control characters inside, which browsers drop too.

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/internal/deadletter"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
@@ -15,9 +16,6 @@ import (
 
 // source names this room in dead letters.
 const source = "enrich"
-
-// maxDeadLetterValue bounds the copy of a request in its dead letter; a request is a few hundred bytes.
-const maxDeadLetterValue = 64 << 10
 
 // factKind is the kind of a fact: the second part of its record's type, and a metric label.
 func factKind(fact *eventspb.Enrichment) string {
@@ -85,27 +83,12 @@ func (e *Enricher) publish(ctx context.Context, facts []*eventspb.Enrichment) er
 
 // bury writes the request's dead letter.
 func (e *Enricher) bury(ctx context.Context, j *job, reason, detail string) error {
-	letter := &eventspb.DeadLetter{
-		Source: source, Reason: validText(reason+": "+detail, maxReason), Topic: j.record.Topic, Partition: int32(j.record.Partition),
-		Offset: j.record.Offset, Key: j.record.Key, Value: j.record.Value[:min(len(j.record.Value), maxDeadLetterValue)],
-	}
-	value, err := proto.Marshal(letter)
-	if err != nil {
-		return fmt.Errorf("encode dead letter: %w", err)
-	}
-	err = e.producer.Produce(ctx, kafka.Record{
-		Topic: schemas.TopicDeadLetters, Key: []byte(source), Value: value,
-		Headers: []kafka.Header{
-			{Key: schemas.HeaderType, Value: []byte("dead_letter")},
-			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
-			e.receivedAt(),
-		},
-	})
-	if err != nil {
+	reasonText := validText(reason+": "+detail, maxReason)
+	if err := e.producer.Produce(ctx, deadletter.Of(source, reasonText, &j.record, e.receivedAt())); err != nil {
 		return fmt.Errorf("write dead letter: %w", err)
 	}
 	e.metrics.deadLetters.WithLabelValues(reason).Inc()
-	e.logger.Debug("enrichment given up", "partition", j.record.Partition, "offset", j.record.Offset, "reason", letter.GetReason())
+	e.logger.Debug("enrichment given up", "partition", j.record.Partition, "offset", j.record.Offset, "reason", reasonText)
 	return nil
 }
 

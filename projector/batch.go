@@ -40,6 +40,9 @@ func sortedOnce(mints []string) []string {
 	return slices.Compact(mints)
 }
 
+// Add is add for callers outside of the room's own component.
+func (b *Batch) Add(record *kafka.Record) error { return b.add(record) }
+
 // add sorts a record into the batch; an error says why it is no message of its topic.
 func (b *Batch) add(record *kafka.Record) error {
 	switch record.Topic {
@@ -110,6 +113,9 @@ func (b *Batch) addSlot(record *kafka.Record) error {
 	}
 	if slot.GetStatus() == eventspb.SlotStatus_SLOT_STATUS_UNSPECIFIED {
 		return fmt.Errorf("slot %d: no status", slot.GetSlot())
+	}
+	if slot.GetStatus() == eventspb.SlotStatus_SLOT_STATUS_LOST {
+		return nil // what the log has lost the tables have
 	}
 	b.Slots = append(b.Slots, slot)
 	return nil

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 type metrics struct {
@@ -11,6 +13,7 @@ type metrics struct {
 	rows         *prometheus.CounterVec
 	deadLetters  prometheus.Counter
 	writeRetries prometheus.Counter
+	writeLimits  prometheus.Counter
 	writeSeconds prometheus.Histogram
 	foldSeconds  prometheus.Histogram
 }
@@ -29,6 +32,9 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		writeRetries: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_projector_write_retries_total", Help: "Batches that ClickHouse did not take at once.",
 		}),
+		writeLimits: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_projector_write_limits_total", Help: "Writes of the projector of token events that ClickHouse did not end within clickhouse.write_limit; they are killed and tried again.",
+		}),
 		writeSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "mintlake_projector_write_seconds", Help: "Time to make one batch durable, retries included.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 12),
@@ -38,10 +44,11 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.05, 2, 14),
 		}),
 	}
+	counters.Preset(m.rows, []string{tableTokenEvents, tableTokenFactHistory, tableTokenFacts, tableSlots})
 	if registerer == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.records, m.rows, m.deadLetters, m.writeRetries, m.writeSeconds, m.foldSeconds} {
+	for _, c := range []prometheus.Collector{m.records, m.rows, m.deadLetters, m.writeRetries, m.writeLimits, m.writeSeconds, m.foldSeconds} {
 		if err := registerer.Register(c); err != nil {
 			return nil, err
 		}

@@ -17,7 +17,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/projector/delivery"
 	"github.com/mintlake/mintlake/schemas"
 )
@@ -95,6 +97,8 @@ type Deps struct {
 	Offsets    Offsets
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
+	// Tracer may be nil: then there are no spans.
+	Tracer *tracing.Tracer
 }
 
 // Projector is the room's component.
@@ -163,19 +167,26 @@ func (c *Config) waitAfter(took time.Duration) time.Duration {
 
 // project stores one batch and commits it, but for what waits to be folded. It outlives ctx by FlushTimeout, so that a stop loses no
 // finished work.
-func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
+func (p *Projector) project(ctx context.Context, records []kafka.Record) (err error) {
 	ctx, cancel := delivery.Graceful(ctx, p.config.FlushTimeout)
 	defer cancel()
+	ctx, span := delivery.Span(ctx, p.deps.Tracer, "project batch", records)
+	defer func() { span.EndWith(err) }()
 	last := lastOf(records)
 	batch, late, now, err := p.read(ctx, records, p.lookAhead(ctx, records, last))
 	if err != nil {
 		return err
 	}
 	started := time.Now()
-	if err := p.retry(ctx, func(ctx context.Context) error { return p.deps.Store.Insert(ctx, batch) }); err != nil {
+	inserting, insert := tracing.Child(ctx, "insert")
+	err = p.retry(inserting, func(ctx context.Context) error { return p.deps.Store.Insert(ctx, batch) })
+	insert.EndWith(err)
+	if err != nil {
 		return fmt.Errorf("projector: %w", err)
 	}
-	free, err := p.foldNow(ctx, late, now, last)
+	folding, fold := tracing.Child(ctx, "fold")
+	free, err := p.foldNow(folding, late, now, last)
+	fold.EndWith(err)
 	if err != nil {
 		return fmt.Errorf("projector: %w", err)
 	}
@@ -245,6 +256,9 @@ func lastOf(records []kafka.Record) map[kafka.TopicPartition]kafka.Record {
 func (p *Projector) retry(ctx context.Context, do func(context.Context) error) error {
 	return delivery.Retry(ctx, p.deps.Store.Retryable, func(err error, wait time.Duration) {
 		p.metrics.writeRetries.Inc()
+		if errors.Is(err, clickhouse.ErrWriteLimit) {
+			p.metrics.writeLimits.Inc()
+		}
 		p.deps.Logger.Warn("write failed, will be tried again", "err", err, "wait", wait)
 	}, do)
 }

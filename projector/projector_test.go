@@ -1,7 +1,9 @@
 package projector_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"slices"
@@ -58,6 +60,11 @@ func (w *world) Produce(_ context.Context, records ...kafka.Record) error {
 	w.log = append(w.log, "dead letter")
 	if err := next(&w.produceErrors); err != nil {
 		return err
+	}
+	for i := range records {
+		if len(records[i].Key)+len(records[i].Value) > kafka.DefaultMaxRecordBytes {
+			return kafka.ErrRecordTooLarge
+		}
 	}
 	w.letters = append(w.letters, records...)
 	return nil
@@ -158,6 +165,23 @@ func TestAPoisonRecordBecomesADeadLetterAndTheRestGoesOn(t *testing.T) {
 			require.Equal(t, poison.Value, letter.GetValue())
 			require.NotEmpty(t, letter.GetReason())
 		})
+	}
+}
+
+// TestALargePoisonRecordDoesNotStopTheProjector: the broker takes a record of 1,040,000 bytes, and its dead letter must be smaller.
+func TestALargePoisonRecordDoesNotStopTheProjector(t *testing.T) {
+	for _, poison := range []kafka.Record{
+		{Topic: schemas.TopicTokenEvents, Offset: 3, Key: []byte("k"), Value: bytes.Repeat([]byte{0xff}, 1_040_000)},
+		{Topic: schemas.TopicTokenEvents, Offset: 3, Key: bytes.Repeat([]byte{0xff}, 1_040_000), Value: []byte{0xff}},
+	} {
+		w := &world{batches: [][]kafka.Record{{poison, tokenEvent(t)}}}
+		require.NoError(t, run(t, w))
+		require.Equal(t, []string{"dead letter", "write", "fold", "commit"}, w.log)
+		letter := new(eventspb.DeadLetter)
+		require.NoError(t, proto.Unmarshal(w.letters[0].Value, letter))
+		hash := sha256.Sum256(poison.Value)
+		require.Equal(t, hash[:], letter.GetValueSha256())
+		require.EqualValues(t, len(poison.Value), letter.GetValueBytes())
 	}
 }
 

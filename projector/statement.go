@@ -14,7 +14,7 @@ type Statement struct {
 	Mint string
 	// Position is where all Facts stand; a fact of which the earliest holds (first_seen) has the reverse of it.
 	Position schemas.Position
-	// Place tells the messages of one slot and signature apart, see the table.
+	// Place tells the messages of one slot and signature apart: schemas.PackPlace for an instruction, Position.Order for a read.
 	Place uint64
 	Kind  string
 	// Source is the sort of message: SourceInstruction …
@@ -60,13 +60,7 @@ func statementOfEvent(event *eventspb.TokenEvent) []Statement {
 	if kind == schemas.KindSighting {
 		statement.Source, statement.Instruction = SourceSighting, ""
 	}
-	// The same wherever the transaction stood in its block, so that a copy that knows the index falls together with one that does not.
-	statement.Place = schemas.PositionOf(&eventspb.Position{
-		TransactionIndex:      new(uint32),
-		InstructionIndex:      position.GetInstructionIndex(),
-		InnerInstructionIndex: position.InnerInstructionIndex,
-		BatchIndex:            position.BatchIndex,
-	}, nil).Order
+	statement.Place = schemas.PackPlace(position)
 	return []Statement{statement}
 }
 

@@ -90,6 +90,15 @@ type table struct {
 	columns []clickhouse.Column
 }
 
+// Columns are the columns that the projector writes, by table.
+func Columns() map[string][]string {
+	columns := map[string][]string{}
+	for _, t := range tables() {
+		columns[t.name] = clickhouse.Names(t.columns)
+	}
+	return columns
+}
+
 func tables() []table {
 	return []table{
 		{tableTokenEvents, tokenEventColumns()},

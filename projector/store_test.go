@@ -205,6 +205,63 @@ func millis(t *time.Time) *int64 {
 	return &ms
 }
 
+// TestMembersAndURIsAreThoseOfTheFold, for what random messages make rarely: edition accounts at every bump that counts and beside them, texts that are nearly URIs.
+func TestMembersAndURIsAreThoseOfTheFold(t *testing.T) {
+	conn, store := migrated(t)
+	truncate(t, conn)
+	var messages []registrytest.Message
+	add := func(e *eventspb.Enrichment) { messages = append(messages, registrytest.Message{Enrichment: e}) }
+	for n := range 160 {
+		mint := make([]byte, 32)
+		mint[0], mint[1] = 9, byte(n)
+		account := &eventspb.MintAccount{
+			ProgramId: registrytest.Mint(0), Supply: uint64(n % 3), MintAuthority: registrytest.Edition(mint, byte(255-n%40)), Decimals: uint32(n / 120),
+		}
+		add(&eventspb.Enrichment{Mint: mint, Slot: 1, Fact: &eventspb.Enrichment_MintAccount{MintAccount: account}})
+	}
+	for n, uri := range []string{
+		"https://x/a", "http://[::1]:8/a", "http://[::1/a", "not a uri", "x", "a:", "1a:b", "https://x/%41", "https://x/%4", "https://x/'\"\\", "https://x/'()", "https://x/#a", "https://x/##",
+		"https://x/\u00e9", "https://x/a\nb", "https://x/a\tb", "ipfs://Qm", "data:image/png;base64,AA==", "data:image/svg+xml,<svg/>", "https://x/[a]", "HTTP://X", "a+b.c-d:e",
+	} {
+		mint := make([]byte, 32)
+		mint[0], mint[1] = 10, byte(n)
+		add(&eventspb.Enrichment{Mint: mint, Slot: 1, Fact: &eventspb.Enrichment_MintAccount{MintAccount: &eventspb.MintAccount{
+			ProgramId: registrytest.Mint(0), Decimals: 6, MetadataPointer: mint,
+		}}})
+		add(&eventspb.Enrichment{Mint: mint, Slot: 1, Fact: &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: &eventspb.MetaplexAccount{Metadata: &eventspb.MetadataSet{
+			MetadataProgram: eventspb.MetadataProgram_METADATA_PROGRAM_METAPLEX, Uri: []byte(uri),
+		}}}})
+		add(&eventspb.Enrichment{Mint: mint, Slot: 1, Fact: &eventspb.Enrichment_Offchain{Offchain: &eventspb.OffchainMetadata{
+			Uri: []byte(registry.Text([]byte(uri))), Name: "n", Image: uri, ExternalUrl: uri,
+		}}})
+	}
+	require.NoError(t, store.Write(t.Context(), batchOf(messages)))
+	want := tokens(fold(messages))
+	require.Less(t, len(want), len(messages)-100)
+	require.Equal(t, want, storedTokens(t, conn))
+}
+
+// TestTheHistoryNamesEveryRegister: the view shows each by the name that registry gives it.
+func TestTheHistoryNamesEveryRegister(t *testing.T) {
+	conn, _ := migrated(t)
+	for _, register := range registry.Registers() {
+		require.NoError(t, conn.Exec(t.Context(), fmt.Sprintf("INSERT INTO mintlake.token_fact_history_raw (mint, slot, facts) VALUES ('m', %d, [(%d, '', '')])", register, register)))
+	}
+	rows, err := conn.Query(t.Context(), "SELECT register, register_name FROM mintlake.token_fact_history WHERE mint = 'm' ORDER BY register")
+	require.NoError(t, err)
+	defer rows.Close()
+	var named []registry.Register
+	for rows.Next() {
+		var register uint8
+		var name string
+		require.NoError(t, rows.Scan(&register, &name))
+		require.Equal(t, registry.Register(register).Name(), name)
+		named = append(named, registry.Register(register))
+	}
+	require.NoError(t, rows.Err())
+	require.Equal(t, registry.Registers(), named)
+}
+
 func TestTokenEventsFallTogether(t *testing.T) {
 	conn, store := migrated(t)
 	inner, index := uint32(3), uint32(7)

@@ -3,12 +3,14 @@ package projector
 import (
 	"context"
 	_ "embed"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/registry"
 )
 
 const tableTokens = "tokens_raw"
@@ -141,5 +143,9 @@ func (c *ClickHouse) foldStatement(where string) string {
 		"{database}", c.database,
 		"{columns}", strings.Join(clickhouse.Names(tokenColumns()), ", "),
 		"mint IN ({mints})", where,
+		"{uri_pattern}", "'"+strings.NewReplacer("\\", "\\\\", "'", "\\'").Replace(registry.URIPattern)+"'",
+		"{metadata_program}", "'"+hex.EncodeToString(registry.MetadataProgram())+"'",
+		// Bumps of registry.IsEdition.
+		"{edition_bumps}", fmt.Sprintf("%d, %d", registry.EditionBumpFrom, registry.EditionBumpTo+1),
 	).Replace(tokensSQL)
 }

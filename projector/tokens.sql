@@ -9,24 +9,24 @@ SELECT
     multiIf(document_image = '', 'missing', JSONExtractString(logo, 'url') = document_image AND JSONExtractUInt(logo, 'purge') >= JSONExtractUInt(logo_override, 'purge'), JSONExtractString(logo, 'status'), 'unchecked') AS logo_status,
     program = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb' AS is_token22,
     CAST(NULL, 'Nullable(Float64)') AS daily_volume_usd,
-    fromUnixTimestamp64Milli(toInt64OrNull(first_seen), 'UTC') AS first_seen_at,
-    fromUnixTimestamp64Milli(toInt64OrNull(last_seen), 'UTC') AS last_seen_at,
+    fromUnixTimestamp64Milli(first_ms, 'UTC') AS first_seen_at,
+    fromUnixTimestamp64Milli(if(isNull(first_ms), last_ms, greatest(ifNull(last_ms, first_ms), first_ms)), 'UTC') AS last_seen_at,
     if(has_supply AND total >= 0 AND total <= 18446744073709551615 AND mint != 'So11111111111111111111111111111111111111112', toUInt64(total), NULL) AS supply,
     nullIf(mint_authority_text, '') AS mint_authority,
     nullIf(freeze_authority_text, '') AS freeze_authority,
-    nullIf(uri, '') AS metaplex_uri,
+    if(match(uri, {uri_pattern}), uri, NULL) AS metaplex_uri,
     nullIf(if(metaplex_update_authority = '' AND own_metadata, token22_update_authority, metaplex_update_authority), '') AS update_authority,
     toUInt16OrNull(seller_fee) AS seller_fee_basis_points,
     toUInt8OrNull(standard) AS token_standard,
     nullIf(JSONExtractString(document, 'description'), '') AS description,
-    nullIf(JSONExtractString(document, 'external_url'), '') AS external_url,
+    if(match(document_link, {uri_pattern}), document_link, NULL) AS external_url,
     mapUpdate(
         if(empty(document_extensions), arrayFirst(e -> notEmpty(e), arrayMap(l -> JSONExtract(l, 'extensions', 'Map(String, String)'), lists)), document_extensions),
         if(own_metadata, mapFromArrays(arrayMap(f -> substring(f.2, 2), fields), arrayMap(f -> f.4, fields)), CAST(map(), 'Map(String, String)'))) AS extensions,
     if(empty(document_tags), arrayFirst(t -> notEmpty(t), arrayMap(l -> JSONExtract(l, 'tags', 'Array(String)'), lists)), document_tags) AS tags,
     isNotNull(toUInt8OrNull(decimals_text)) AND program != '' AND closed != 'true'
         AND NOT (ifNull(token_standard, 2) IN (0, 3, 4, 5))
-        AND NOT (decimals = 0 AND has_mint_authority AND mint_authority_text = '' AND isNotNull(supply) AND supply <= 1) AS is_member,
+        AND NOT (ifNull(single, false) AND (mint_authority_text = '' OR edition)) AS is_member,
     alive AS facts,
     row_version
 FROM
@@ -35,15 +35,24 @@ FROM
         *,
         if(metaplex_uri_text = '' AND own_metadata, token22_uri, metaplex_uri_text) AS uri,
         if(JSONExtractString(offchain, 'uri') = uri, offchain, '') AS document,
+        toInt64OrNull(first_seen) AS first_ms,
+        toInt64OrNull(last_seen) AS last_ms,
+        JSONExtractString(document, 'external_url') AS document_link,
         JSONExtractString(document, 'name') AS document_name,
         JSONExtractString(document, 'symbol') AS document_symbol,
         multiIf(JSONExtractBool(logo_override, 'none'), '', JSONExtractString(logo_override, 'url') != '', JSONExtractString(logo_override, 'url'),
-            JSONExtractString(document, 'image') != '', JSONExtractString(document, 'image'), arrayFirst(v -> v != '', arrayMap(l -> JSONExtractString(l, 'logo_uri'), lists))) AS document_image,
+            JSONExtractString(document, 'image') != '', JSONExtractString(document, 'image'), arrayFirst(v -> v != '', arrayMap(l -> JSONExtractString(l, 'logo_uri'), lists))) AS named_image,
+        if(match(named_image, {uri_pattern}), named_image, '') AS document_image,
         JSONExtract(document, 'extensions', 'Map(String, String)') AS document_extensions,
         JSONExtract(document, 'tags', 'Array(String)') AS document_tags,
         arrayFirst(v -> v != '', arrayMap(l -> JSONExtractString(l, 'name'), lists)) AS list_name,
         arrayFirst(v -> v != '', arrayMap(l -> JSONExtractString(l, 'symbol'), lists)) AS list_symbol,
-        toInt256OrZero(supply_base) + arraySum(arrayMap(f -> toInt256OrZero(f.4), arrayFilter(f -> f.1 = 4, alive))) AS total
+        toInt256OrZero(supply_base) + arraySum(arrayMap(f -> toInt256OrZero(f.4), arrayFilter(f -> f.1 = 4, alive))) AS total,
+        -- registry.Membership: at most one indivisible unit, and an authority that is known.
+        toUInt8OrNull(decimals_text) = 0 AND has_mint_authority AND has_supply AND total >= 0 AND total <= 1 AND mint != 'So11111111111111111111111111111111111111112' AS single,
+        -- registry.IsEdition.
+        arrayExists(bump -> hex(SHA256(concat('metadata', unhex({metadata_program}), tryBase58Decode(mint), 'edition', char(bump), unhex({metadata_program}), 'ProgramDerivedAddress')))
+            = hex(tryBase58Decode(mint_authority_text)), if(ifNull(single, false) AND mint_authority_text != '', range({edition_bumps}), range(0))) AS edition
     FROM
     (
         SELECT

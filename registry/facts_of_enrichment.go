@@ -72,8 +72,10 @@ func FactsOfEnrichment(enrichment *eventspb.Enrichment) []Fact {
 	switch fact := enrichment.GetFact().(type) {
 	case *eventspb.Enrichment_MintAccount:
 		l.mintAccount(fact.MintAccount)
+		l.seen(enrichment.GetBlockTime())
 	case *eventspb.Enrichment_MetaplexAccount:
 		l.metadata(fact.MetaplexAccount.GetMetadata())
+		l.seen(enrichment.GetBlockTime())
 	case *eventspb.Enrichment_Offchain:
 		l.offchain(fact.Offchain)
 	case *eventspb.Enrichment_Logo:
@@ -99,7 +101,7 @@ func (l *factList) mintAccount(account *eventspb.MintAccount) {
 		return
 	}
 	for _, extension := range account.GetExtensions() {
-		l.extension(extension)
+		l.extension(extension, true)
 	}
 	l.setKey(RegisterMetadataPointer, account.GetMetadataPointer())
 	if account.GetTokenMetadata() != nil {

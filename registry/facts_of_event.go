@@ -70,7 +70,8 @@ func AppendFactsOfEvent(facts []Fact, event *eventspb.TokenEvent) []Fact {
 	case *eventspb.TokenEvent_MetadataSet:
 		l.metadata(payload.MetadataSet)
 	case *eventspb.TokenEvent_ExtensionSet:
-		l.extension(payload.ExtensionSet)
+		l.extension(payload.ExtensionSet, false)
+		l.forget(event.GetInstruction())
 	case *eventspb.TokenEvent_CloseMint:
 		l.set(RegisterClosed, "true")
 		l.setItem(RegisterClosed, ItemClosed, "")
@@ -79,13 +80,12 @@ func AppendFactsOfEvent(facts []Fact, event *eventspb.TokenEvent) []Fact {
 			l.set(RegisterProgram, program)
 		}
 		l.set(RegisterDecimals, strconv.FormatUint(uint64(payload.Sighting.GetDecimals()), 10))
-		l.firstSeen(event)
+		l.firstSeen(event.GetBlockTime())
 		return l.facts // a balance is no event of the mint: last_seen_at stays
 	case nil:
 		return facts
 	}
-	l.firstSeen(event)
-	l.lastSeen(event)
+	l.seen(event.GetBlockTime())
 	return l.facts
 }
 
@@ -183,6 +183,9 @@ func (l *factList) token2022Metadata(payload *eventspb.MetadataSet) {
 		l.setItem(RegisterExtension, ExtensionTokenMetadata+".mint", l.mint)
 		l.set(RegisterToken2022Field, "") // none yet
 	}
+	if len(payload.GetAdditionalFields()) > 0 {
+		l.setItem(RegisterExtension, ExtensionTokenMetadata+".additional_fields", "") // their number, which only the account says
+	}
 	for _, field := range payload.GetAdditionalFields() {
 		value := Text(field.GetValue())
 		if field.GetRemoved() {
@@ -192,33 +195,42 @@ func (l *factList) token2022Metadata(payload *eventspb.MetadataSet) {
 	}
 }
 
-// extension sets attribute by attribute: an instruction that changes one leaves the others as they were.
-func (l *factList) extension(payload *eventspb.ExtensionSet) {
+// extension sets attribute by attribute: an instruction that changes one leaves the others as they were, but for those that it changes without saying to what
+// (forget). read is true for what an account says.
+func (l *factList) extension(payload *eventspb.ExtensionSet, read bool) {
 	l.setItem(RegisterExtension, payload.GetExtension(), "")
 	for _, attribute := range payload.GetAttributes() {
-		l.setItem(RegisterExtension, payload.GetExtension()+"."+attribute.GetName(), attribute.GetValue())
+		item := payload.GetExtension() + "." + attribute.GetName()
+		if read || item != itemGroupSize {
+			l.setItem(RegisterExtension, item, attribute.GetValue())
+		}
 		if payload.GetExtension() == ExtensionMetadataPointer && attribute.GetName() == AttributeMetadataAddress {
 			l.set(RegisterMetadataPointer, attribute.GetValue())
 		}
 	}
 }
 
-func (l *factList) firstSeen(event *eventspb.TokenEvent) {
-	if ms, ok := blockTimeMillis(event); ok {
+// seen: something happened to the mint in a block of this time, Unix seconds; 0 where it is not known.
+func (l *factList) seen(blockTime int64) {
+	l.firstSeen(blockTime)
+	l.lastSeen(blockTime)
+}
+
+func (l *factList) firstSeen(blockTime int64) {
+	if ms, ok := millis(blockTime); ok {
 		l.facts = append(l.facts, Fact{
 			Mint: l.mint, Register: RegisterFirstSeen, Position: l.position.Reverse(), Value: ms,
 		})
 	}
 }
 
-func (l *factList) lastSeen(event *eventspb.TokenEvent) {
-	if ms, ok := blockTimeMillis(event); ok {
+func (l *factList) lastSeen(blockTime int64) {
+	if ms, ok := millis(blockTime); ok {
 		l.set(RegisterLastSeen, ms)
 	}
 }
 
-func blockTimeMillis(event *eventspb.TokenEvent) (string, bool) {
-	seconds := event.GetBlockTime()
+func millis(seconds int64) (string, bool) {
 	if seconds <= 0 || seconds > math.MaxInt64/1000 {
 		return "", false
 	}

@@ -294,3 +294,31 @@ func TestAReadPrunesTheDeltasItCovers(t *testing.T) {
 		}
 	}
 }
+
+// TestASightingIsTheLastThingSeenToo: a balance is no event of the mint, so last_seen_at had nothing to say where first_seen_at had.
+func TestASightingIsTheLastThingSeenToo(t *testing.T) {
+	program := registrytest.Mint(0)
+	at := func(slot uint64) *eventspb.TokenEvent {
+		return &eventspb.TokenEvent{
+			Mint: registrytest.Mint(1), ProgramId: program, Position: &eventspb.Position{Slot: slot}, Signature: make([]byte, 64), BlockTime: int64(1_700_000_000 + slot),
+		}
+	}
+	sighting := at(5)
+	sighting.Payload = &eventspb.TokenEvent_Sighting{Sighting: &eventspb.Sighting{Decimals: 6}}
+	minted := at(3)
+	minted.Payload = &eventspb.TokenEvent_MintTo{MintTo: &eventspb.AmountChange{Amount: 1}}
+	var state registry.State
+	for _, f := range registry.FactsOfEvent(sighting) {
+		state.Apply(f)
+	}
+	token, member := state.Token("m")
+	require.True(t, member)
+	require.EqualValues(t, 1_700_000_005_000, *token.FirstSeenAt)
+	require.Equal(t, token.FirstSeenAt, token.LastSeenAt)
+	for _, f := range registry.FactsOfEvent(minted) {
+		state.Apply(f)
+	}
+	token, _ = state.Token("m")
+	require.EqualValues(t, 1_700_000_003_000, *token.FirstSeenAt)
+	require.EqualValues(t, 1_700_000_003_000, *token.LastSeenAt)
+}

@@ -2,13 +2,13 @@ package registry
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Token is one row of the registry as users see it: the API's body and the columns of ClickHouse's tokens. A nil pointer is null.
+// Token is one row of the registry as users see it: the API's body and the columns of ClickHouse's tokens. A nil pointer is null. LogoURL, MetaplexURI and
+// ExternalURL are URIs: a text that cannot be one is a fact and is not shown, and a logo named by such a text is missing.
 type Token struct {
 	Mint                 string            `json:"mint"`
 	Symbol               string            `json:"symbol"`
@@ -43,22 +43,27 @@ func (s *State) TokenIn(mint string, optional *Room) (Token, bool) {
 	name, symbol, uri, updateAuthority := s.onChainMetadata(mint)
 	document := s.describe(uri)
 	override := s.logoOverride()
-	document.Image = override.Apply(document.Image)
+	document.Image = uriOrNone(override.Apply(document.Image))
+	firstSeen, seen := s.integer(RegisterFirstSeen)
+	lastSeen, seenLast := s.integer(RegisterLastSeen)
+	if seen && (!seenLast || lastSeen < firstSeen) { // a sighting is no event of the mint and says only when it was first seen
+		lastSeen, seenLast = firstSeen, true
+	}
 	token := Token{
 		Mint:                 mint,
 		Name:                 firstOf(name, document.Name),
 		Symbol:               firstOf(symbol, document.Symbol),
 		IsToken22:            s.value(RegisterProgram) == schemas.ProgramToken2022,
-		FirstSeenAt:          optional.number(s.integer(RegisterFirstSeen)),
-		LastSeenAt:           optional.number(s.integer(RegisterLastSeen)),
+		FirstSeenAt:          optional.number(firstSeen, seen),
+		LastSeenAt:           optional.number(lastSeen, seenLast),
 		MintAuthority:        optional.text(s.value(RegisterMintAuthority)),
 		FreezeAuthority:      optional.text(s.value(RegisterFreezeAuthority)),
-		MetaplexURI:          optional.text(uri),
+		MetaplexURI:          optional.text(uriOrNone(uri)),
 		UpdateAuthority:      optional.text(updateAuthority),
 		SellerFeeBasisPoints: optional.number(s.integer(RegisterSellerFeeBasisPoints)),
 		TokenStandard:        optional.number(s.integer(RegisterTokenStandard)),
 		Description:          optional.text(document.Description),
-		ExternalURL:          optional.text(document.ExternalURL),
+		ExternalURL:          optional.text(uriOrNone(document.ExternalURL)),
 		LogoURL:              optional.text(document.Image),
 		LogoStatus:           s.logoStatus(document.Image, override.Purge),
 	}
@@ -72,12 +77,6 @@ func (s *State) TokenIn(mint string, optional *Room) (Token, bool) {
 	decimals, _ := strconv.ParseUint(s.value(RegisterDecimals), 10, 8)
 	token.Decimals = uint8(decimals)
 	return token, s.Member(mint)
-}
-
-// Member is Token's second result, for a small part of what Token costs.
-func (s *State) Member(mint string) bool {
-	decimals, err := strconv.ParseUint(s.value(RegisterDecimals), 10, 8)
-	return err == nil && s.value(RegisterProgram) != "" && s.value(RegisterClosed) != "true" && !s.nonFungible(mint, decimals)
 }
 
 // onChainMetadata prefers Metaplex field by field; the Token-2022 extension counts only when the mint's pointer points to itself.
@@ -171,20 +170,6 @@ func (s *State) logoStatus(url string, purge uint64) string {
 		}
 	}
 	return LogoUnchecked
-}
-
-// nonFungible: the metadata program says so, or there is at most one indivisible unit that nobody can mint more of. TokenStandard:
-// 0 NonFungible, 1 FungibleAsset, 2 Fungible, 3 NonFungibleEdition, 4 ProgrammableNonFungible, 5 ProgrammableNonFungibleEdition.
-func (s *State) nonFungible(mint string, decimals uint64) bool {
-	if standard, known := s.integer(RegisterTokenStandard); known && slices.Contains([]int64{0, 3, 4, 5}, standard) {
-		return true
-	}
-	authority, known := s.fact(RegisterMintAuthority)
-	if decimals != 0 || !known || authority.Value != "" || mint == schemas.MintWrappedSOL {
-		return false
-	}
-	supply := s.supplyText()
-	return supply == "0" || supply == "1"
 }
 
 // integer is a register's decimal value; not known where there is nothing, or no number.

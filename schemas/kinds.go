@@ -23,6 +23,14 @@ const (
 	KindUnknown Kind = "unknown"
 )
 
+// Kinds are all of them.
+func Kinds() []Kind {
+	return []Kind{
+		KindInitializeMint, KindMintTo, KindBurn, KindSetAuthority, KindMetadataSet, KindExtensionSet, KindCloseMint, KindFreezeAccount,
+		KindThawAccount, KindWithdrawExcessLamports, KindRaw, KindSighting, KindUnknown,
+	}
+}
+
 // KindOf names the event's payload.
 func KindOf(event *eventspb.TokenEvent) Kind {
 	switch event.GetPayload().(type) {

@@ -46,18 +46,7 @@ func PositionOf(p *eventspb.Position, signature []byte) Position {
 	if p.TransactionIndex != nil {
 		transaction = knownIndex | min(uint64(*p.TransactionIndex), knownIndex-1)
 	}
-	order := transaction
-	order = order<<outerBits | min(uint64(p.GetInstructionIndex()), 1<<outerBits-1)
-	order = order<<innerBits | optionalIndex(p.InnerInstructionIndex, innerBits)
-	order = order<<batchBits | optionalIndex(p.BatchIndex, batchBits)
-	return Position{Slot: p.GetSlot(), Order: order}
-}
-
-func optionalIndex(index *uint32, bits uint) uint64 {
-	if index == nil {
-		return 0
-	}
-	return min(uint64(*index)+1, 1<<bits-1)
+	return Position{Slot: p.GetSlot(), Order: joined(transaction, p)}
 }
 
 func signatureTag(signature []byte) uint64 {
@@ -114,13 +103,7 @@ type InstructionID [16]byte
 // InstructionIDOf identifies the instruction at p of the transaction with this signature.
 func InstructionIDOf(p *eventspb.Position, signature []byte) InstructionID {
 	var id InstructionID
-	inside := PositionOf(&eventspb.Position{
-		TransactionIndex:      new(uint32),
-		InstructionIndex:      p.GetInstructionIndex(),
-		InnerInstructionIndex: p.InnerInstructionIndex,
-		BatchIndex:            p.BatchIndex,
-	}, nil)
 	binary.BigEndian.PutUint64(id[:8], signatureTag(signature))
-	binary.BigEndian.PutUint64(id[8:], inside.Order)
+	binary.BigEndian.PutUint64(id[8:], PackPlace(p))
 	return id
 }

@@ -1,6 +1,7 @@
 package schemas_test
 
 import (
+	"encoding/binary"
 	"math"
 	"math/big"
 	"testing"
@@ -116,6 +117,33 @@ func TestInstructionIDForgetsTheTransactionIndex(t *testing.T) {
 		require.Equal(t, id, schemas.InstructionIDOf(p, signature))
 		p.InstructionIndex++
 		require.NotEqual(t, id, schemas.InstructionIDOf(p, signature))
+	})
+}
+
+// TestAPlaceComesBackFromItsNumber: also from a position's Order and from an InstructionID, whether or not the transaction's index is known.
+func TestAPlaceComesBackFromItsNumber(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := place(t)
+		if rapid.Bool().Draw(t, "index unknown") {
+			p.TransactionIndex = nil
+		}
+		want := schemas.Place{Instruction: p.GetInstructionIndex(), Inner: -1, Batch: -1}
+		if p.InnerInstructionIndex != nil {
+			want.Inner = int32(min(p.GetInnerInstructionIndex(), 1<<14-2))
+		}
+		if p.BatchIndex != nil {
+			want.Batch = int32(min(p.GetBatchIndex(), 1<<14-2))
+		}
+		packed := schemas.PackPlace(p)
+		signature := rapid.SliceOfN(rapid.Byte(), 64, 64).Draw(t, "signature")
+		order, id := schemas.PositionOf(p, signature).Order, schemas.InstructionIDOf(p, signature)
+		require.Equal(t, want, schemas.UnpackPlace(packed))
+		require.Equal(t, want, schemas.UnpackPlace(order))
+		require.Equal(t, packed, binary.BigEndian.Uint64(id[8:]))
+		require.Equal(t, order, schemas.JoinOrder(schemas.SplitOrder(order)))
+		require.Equal(t, packed, schemas.PackPlace(&eventspb.Position{
+			InstructionIndex: p.InstructionIndex, InnerInstructionIndex: p.InnerInstructionIndex, BatchIndex: p.BatchIndex,
+		}), "whichever transaction it is in")
 	})
 }
 

@@ -11,6 +11,7 @@ const (
 	TopicSwaps              = "chain.swaps.v1"
 	TopicPools              = "chain.pools.v1"
 	TopicSlots              = "chain.slots.v1"
+	TopicIdentity           = "chain.identity.v1"
 	TopicTransactions       = "chain.transactions.v1"
 	TopicEnrichmentRequests = "registry.enrichment-requests.v1"
 	TopicEnrichments        = "registry.enrichments.v1"
@@ -27,6 +28,9 @@ const (
 	GroupSwaps = "mintlake-swaps"
 	// GroupRereads learns from token events which mints to read again. Nobody waits for it: it is no part of the pipeline's lag.
 	GroupRereads = "mintlake-rereads"
+	// GroupIngest elects the ingest process that writes: the member that is assigned TopicSlots' partition. It reads nothing and commits
+	// nothing.
+	GroupIngest = "mintlake-ingest"
 )
 
 // Record headers.
@@ -47,7 +51,10 @@ const (
 // Values of HeaderType on topics that carry more than one message.
 const (
 	TypeSlot         = "slot"
+	TypeDeadLetter   = "dead_letter"
 	TypeSourceStatus = "source_status"
+	// TypeChainIdentity is a ChainIdentity on TopicIdentity.
+	TypeChainIdentity = "chain_identity"
 	// TypeSwapLegIn is the record of a leg under the key of the mint that came in: the leg's primary record. Who reads these alone
 	// has each leg once.
 	TypeSwapLegIn = "swap_leg.in"
@@ -57,10 +64,15 @@ const (
 	TypeRoute = "route"
 	// TypePool is a Pool on TopicPools.
 	TypePool = "pool"
+	// TypeKeyChange is a KeyChange on TopicGatewayKeys.
+	TypeKeyChange = "key_change"
 )
 
 // SourceStatusKey is the record key of SourceStatus on TopicSlots.
 const SourceStatusKey = "source"
+
+// ChainIdentityKey is the record key of ChainIdentity.
+const ChainIdentityKey = "chain"
 
 // Topic describes one Kafka topic.
 type Topic struct {
@@ -82,11 +94,12 @@ func Topics() []Topic {
 		{TopicSwaps, 4, 30 * day, "swap legs, one record per leg and mint; aggregators' routes"},
 		{TopicPools, 4, 0, "pools that were created or seen in a swap"},
 		{TopicSlots, 1, 30 * day, "slot ledger and source status"},
+		{TopicIdentity, 1, 0, "which chain the log is of"},
 		{TopicTransactions, 4, 6 * time.Hour, "raw filtered transactions for the public stream"},
 		{TopicEnrichmentRequests, 4, 7 * day, "mints whose facts are asked for"},
 		{TopicEnrichments, 4, 0, "facts that were read: accounts, off-chain metadata, logos"},
 		{TopicDeadLetters, 1, 30 * day, "what could not be processed, with its reason"},
-		{TopicGatewayKeys, 1, 0, "API key lifecycle"},
+		{TopicGatewayKeys, 1, 0, "changes of API keys: kept for ever and never compacted, as they are the log of who did what"},
 		{TopicGatewayUsage, 1, 30 * day, "metered use"},
 	}
 }

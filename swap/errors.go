@@ -34,6 +34,11 @@ func invalid(field, value, rule string) *Error {
 	return newError(fiber.StatusBadRequest, "%s is %s: %s", field, quoted(value), rule)
 }
 
+// missing is a 400 that names a parameter that is required, and its rule.
+func missing(field, rule string) *Error {
+	return newError(fiber.StatusBadRequest, "%s is missing: %s", field, rule)
+}
+
 // quoted is a client's string, short enough to be told back.
 func quoted(value string) string {
 	const most = 64

@@ -4,6 +4,9 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
+	"github.com/mintlake/mintlake/swap/cpmm"
 )
 
 type metrics struct {
@@ -24,6 +27,12 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 			Name: "mintlake_swap_quotes_total", Help: "Quotes given, by the venue that gave the most.",
 		}, []string{"venue"}),
 	}
+	routes := []string{routeQuote, routeSwap, routeProbe, routeOther}
+	counters.Preset(m.requests, routes[:2], []string{"200", "400", "401", "403", "404", "422", "429", "500", "502", "503", "504"})
+	counters.Preset(m.requests, routes[2:3], []string{"200", "503"})
+	counters.Preset(m.requests, routes[3:], []string{"400", "403", "404", "405", "413", "500"})
+	counters.PresetHistogram(m.requestSeconds, routes)
+	counters.Preset(m.quotes, []string{cpmm.Name})
 	if registerer == nil {
 		return m, nil
 	}

@@ -36,8 +36,8 @@ type Response struct {
 	// Slot that the pool's state is of.
 	Slot  uint64 `json:"slot"`
 	Route []Leg  `json:"route"`
-	// Warnings name what a mint's owner can do to its holders, as "dst_mint: permanent_delegate".
-	Warnings []string `json:"warnings,omitempty"`
+	// Warnings name what a mint's owner can do to its holders, as "dst_mint: permanent_delegate". Empty, and never null, for none.
+	Warnings []string `json:"warnings"`
 	*Transaction
 }
 
@@ -138,7 +138,7 @@ func (c *choice) response(r *request, minOut uint64) *Response {
 	out := &Response{
 		SourceMint: venue.Text(r.source), TargetMint: venue.Text(r.target),
 		AmountIn: decimal(c.quote.AmountIn), AmountOut: decimal(c.quote.AmountOut), MinAmountOut: decimal(minOut),
-		SlippageBps: r.slippage, PriceImpactBps: c.quote.ImpactBps, Fees: []Fee{}, Slot: c.pool.Slot,
+		SlippageBps: r.slippage, PriceImpactBps: c.quote.ImpactBps, Fees: []Fee{}, Slot: c.pool.Slot, Warnings: []string{},
 	}
 	for _, fee := range c.quote.Fees {
 		out.Fees = append(out.Fees, Fee{fee.Kind, venue.Text(fee.Mint), decimal(fee.Amount)})

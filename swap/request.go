@@ -34,8 +34,15 @@ type request struct {
 	user *venue.Key
 }
 
-// parseRequest reads the parameters. get returns a parameter's text, empty when it is absent. Errors are 400s that name field,
-// value and rule.
+// Rules of the parameters, as errors tell them.
+const (
+	ruleKey      = "must be a base58 address of 32 bytes"
+	ruleAmount   = "must be a whole number of raw units from 1 to 18446744073709551615"
+	ruleSlippage = "must be a whole number from 0 to 10000"
+)
+
+// parseRequest reads the parameters. get returns a parameter's text, empty when it is absent: an empty one is as good as none. Errors are 400s that name field,
+// value, or that it is missing, and rule.
 func parseRequest(get func(field string) string, needUser bool) (*request, error) {
 	r := &request{}
 	var err error
@@ -48,13 +55,19 @@ func parseRequest(get func(field string) string, needUser bool) (*request, error
 	if r.source == r.target {
 		return nil, invalid(fieldTarget, get(fieldTarget), "must differ from src_mint")
 	}
+	if get(fieldAmount) == "" {
+		return nil, missing(fieldAmount, ruleAmount)
+	}
 	r.amount, err = strconv.ParseUint(get(fieldAmount), 10, 64)
 	if err != nil || r.amount == 0 {
-		return nil, invalid(fieldAmount, get(fieldAmount), "must be a whole number of raw units from 1 to 18446744073709551615")
+		return nil, invalid(fieldAmount, get(fieldAmount), ruleAmount)
+	}
+	if get(fieldSlippage) == "" {
+		return nil, missing(fieldSlippage, ruleSlippage)
 	}
 	r.slippage, err = strconv.ParseUint(get(fieldSlippage), 10, 64)
 	if err != nil || r.slippage > maxSlippage {
-		return nil, invalid(fieldSlippage, get(fieldSlippage), "must be a whole number from 0 to 10000")
+		return nil, invalid(fieldSlippage, get(fieldSlippage), ruleSlippage)
 	}
 	if text := get(fieldUser); text != "" || needUser {
 		user, err := parseKey(fieldUser, text)
@@ -70,13 +83,16 @@ func parseRequest(get func(field string) string, needUser bool) (*request, error
 }
 
 func parseKey(field, text string) (venue.Key, error) {
+	if text == "" {
+		return venue.Key{}, missing(field, ruleKey)
+	}
 	// 44 characters hold 32 bytes; decoding takes quadratic time, so longer ones are not tried.
 	if len(text) > 44 {
-		return venue.Key{}, invalid(field, text, "must be a base58 address of 32 bytes")
+		return venue.Key{}, invalid(field, text, ruleKey)
 	}
 	key, err := tokenaccount.ParseKey(text)
 	if err != nil {
-		return venue.Key{}, invalid(field, text, "must be a base58 address of 32 bytes")
+		return venue.Key{}, invalid(field, text, ruleKey)
 	}
 	return venue.Key(key), nil
 }

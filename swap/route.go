@@ -3,6 +3,7 @@ package swap
 import (
 	"context"
 	"fmt"
+	"path"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -10,6 +11,10 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/mintlake/mintlake/internal/framing"
+	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/origins"
+	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/internal/tracing"
 )
 
 // keyHeader carries the swap API key.
@@ -44,7 +49,7 @@ func (s *Server) addRoutes() {
 func (s *Server) common(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	s.allowOrigin(c)
+	s.origins.Headers(cors, c.Method(), c.Get(fiber.HeaderOrigin), c.Set)
 	if err := framing.Check(&c.Request().Header); err != nil {
 		c.Context().SetConnectionClose() // what comes next may be a part of this request
 		return s.counted(routeOther, func(*fiber.Ctx) error {
@@ -62,33 +67,23 @@ func (s *Server) common(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-func (s *Server) allowOrigin(c *fiber.Ctx) {
-	if len(s.origins) == 0 {
-		return
-	}
-	c.Vary(fiber.HeaderOrigin)
-	origin := c.Get(fiber.HeaderOrigin)
-	switch {
-	case s.origins["*"]:
-		origin = "*"
-	case origin == "" || !s.origins[origin]:
-		return
-	}
-	c.Set(fiber.HeaderAccessControlAllowOrigin, origin)
-	if c.Method() == fiber.MethodOptions {
-		c.Set(fiber.HeaderAccessControlAllowMethods, "GET, POST, OPTIONS")
-		c.Set(fiber.HeaderAccessControlAllowHeaders, "Content-Type, "+keyHeader)
-		c.Set(fiber.HeaderAccessControlMaxAge, "86400")
-	}
-}
+// cors is what pages of allowed origins may do.
+var cors = origins.CORS{Methods: "GET, POST, OPTIONS", Allowed: "Content-Type, " + keyHeader, Exposed: "Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"}
 
 // counted answers errors, turns a panic into one, and keeps the metrics.
 func (s *Server) counted(route string, handle fiber.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		began := time.Now()
+		ctx, span := s.deps.Tracer.Server(c.UserContext(), route, c.Get(tracing.Header))
+		c.SetUserContext(ctx)
 		if err := s.guarded(c, handle); err != nil {
 			s.writeError(c, route, err)
 		}
+		span.Int("http.response.status_code", c.Response().StatusCode())
+		if c.Response().StatusCode() >= fiber.StatusInternalServerError {
+			span.Fail("")
+		}
+		span.End()
 		s.metrics.requests.WithLabelValues(route, strconv.Itoa(c.Response().StatusCode())).Inc()
 		s.metrics.requestSeconds.WithLabelValues(route).Observe(time.Since(began).Seconds())
 		return nil
@@ -107,12 +102,8 @@ func (s *Server) guarded(c *fiber.Ctx, handle fiber.Handler) (err error) {
 // keyed checks the key and bounds the requests in flight.
 func (s *Server) keyed(handle func(ctx context.Context, c *fiber.Ctx) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		presented := c.Get(keyHeader)
-		if _, ok := s.gate.Admit(presented); !ok {
-			if presented == "" {
-				return newError(fiber.StatusUnauthorized, "an API key is required in the header %s", keyHeader)
-			}
-			return newError(fiber.StatusUnauthorized, "the API key is not valid")
+		if err := s.admit(c); err != nil {
+			return err
 		}
 		select {
 		case s.slots <- struct{}{}:
@@ -120,10 +111,38 @@ func (s *Server) keyed(handle func(ctx context.Context, c *fiber.Ctx) error) fib
 		default:
 			return newError(fiber.StatusServiceUnavailable, "too many requests in flight: try again")
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
+		ctx, cancel := context.WithTimeout(c.UserContext(), s.cfg.Timeout)
 		defer cancel()
 		return handle(ctx, c)
 	}
+}
+
+// admit checks the key and its rules. Rules name the routes quote and swap as their methods.
+func (s *Server) admit(c *fiber.Ctx) error {
+	var forwarded []string
+	for _, value := range c.Request().Header.PeekAll(proxies.Header) {
+		forwarded = append(forwarded, string(value))
+	}
+	pass, refused := s.gate.Admit(keys.Request{
+		Key: c.Get(keyHeader), Origin: c.Get(fiber.HeaderOrigin),
+		Address: s.cfg.TrustedProxies.ClientOf(c.Context().RemoteAddr().String(), forwarded),
+	})
+	if refused == nil {
+		refused = pass.Method(path.Base(c.Path()))
+	}
+	var budget keys.Budget
+	if refused == nil {
+		budget, refused = pass.Take(1)
+	}
+	if refused == nil {
+		budget.Headers(c.Set)
+		return nil
+	}
+	refused.Headers(c.Set)
+	if refused.Rule == keys.RuleMissing {
+		return newError(refused.Status, "%s in the header %s", refused, keyHeader)
+	}
+	return newError(refused.Status, "%s", refused)
 }
 
 // getQuote is GET /api/v2/quote.

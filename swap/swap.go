@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -23,7 +22,10 @@ import (
 
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/listen"
+	"github.com/mintlake/mintlake/internal/origins"
+	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/swap/cpmm"
 	"github.com/mintlake/mintlake/swap/market"
 )
@@ -32,8 +34,10 @@ import (
 type Config struct {
 	// Addr to listen on, host:port; port 0 takes a free one. Required.
 	Addr string
-	// AllowedOrigins are the web origins (https://host) whose pages may call; "*" is any. Default none: keys belong on servers.
+	// AllowedOrigins are the web origins whose pages may call: see origins.Parse. Default none: keys belong on servers.
 	AllowedOrigins []string
+	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are for certain addresses. Default none.
+	TrustedProxies proxies.List
 	// UnitPrice is the priority fee of built transactions, in millionths of a lamport per compute unit. Default 10,000: about 0.0000015 SOL
 	// a swap.
 	UnitPrice uint64
@@ -87,7 +91,9 @@ type Deps struct {
 	// Logger and Registerer may be nil. Now is the wall clock; default time.Now.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
-	Now        func() time.Time
+	// Tracer may be nil: then there are no spans.
+	Tracer *tracing.Tracer
+	Now    func() time.Time
 }
 
 // Server is the API.
@@ -98,7 +104,7 @@ type Server struct {
 	market  *market.Market // nil without RPC
 	app     *fiber.App
 	slots   chan struct{}
-	origins map[string]bool
+	origins *origins.Set
 	metrics *metrics
 	ready   chan struct{}
 	addr    string
@@ -127,14 +133,11 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
 	s := &Server{
-		cfg: cfg, deps: deps, gate: gate, slots: make(chan struct{}, cfg.MaxInFlight), origins: map[string]bool{},
+		cfg: cfg, deps: deps, gate: gate, slots: make(chan struct{}, cfg.MaxInFlight),
 		ready: make(chan struct{}),
 	}
-	for _, origin := range cfg.AllowedOrigins {
-		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Host == "" || u.Path != "") {
-			return nil, fmt.Errorf("swap: allowed origin %q: must be https://host or *", origin)
-		}
-		s.origins[origin] = true
+	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
+		return nil, fmt.Errorf("swap: allowed origin %w", err)
 	}
 	if s.metrics, err = newMetrics(deps.Registerer, s); err != nil {
 		return nil, fmt.Errorf("swap: %w", err)

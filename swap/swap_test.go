@@ -1,10 +1,13 @@
 package swap
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -12,6 +15,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/swap/cpmm"
+	"github.com/mintlake/mintlake/swap/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -19,15 +23,15 @@ func TestInvalidRequestsNameFieldValueAndRule(t *testing.T) {
 	f := start(t, Config{}, chain())
 	ok := query(coin, taxed, "1")
 	for path, want := range map[string]string{
-		"/api/v2/quote":                                                 `src_mint is "": must be a base58`,
+		"/api/v2/quote":                                                 `src_mint is missing: must be a base58`,
 		ok + "&src_mint=x":                                              "", // the first of two counts
 		query(coin, coin, "1"):                                          "must differ from src_mint",
-		query(coin, taxed, ""):                                          `amount_in is "": must be`,
+		query(coin, taxed, ""):                                          `amount_in is missing: must be`,
 		query(coin, taxed, "0"):                                         `amount_in is "0": must be`,
 		query(coin, taxed, "-1"):                                        `amount_in is "-1"`,
 		query(coin, taxed, "1.5"):                                       `amount_in is "1.5"`,
 		query(coin, taxed, "18446744073709551616"):                      "18446744073709551615",
-		query(coin, taxed, "1", fieldSlippage, ""):                      `slippage_bps is ""`,
+		query(coin, taxed, "1", fieldSlippage, ""):                      `slippage_bps is missing: must be a whole number from 0 to 10000`,
 		query(coin, taxed, "1", fieldSlippage, "10001"):                 "0 to 10000",
 		query(coin, taxed, "1", fieldUser, "x"):                         `user_account is "x"`,
 		query(coin, taxed, "1", fieldUser, venue.Text(cpmm.Authority)):  "off the curve",
@@ -45,12 +49,62 @@ func TestInvalidRequestsNameFieldValueAndRule(t *testing.T) {
 		f.refused(t, http.MethodPost, "/api/v2/swap", body, http.StatusBadRequest, want)
 	}
 	noUser := fmt.Sprintf(`{"src_mint":%q,"dst_mint":%q,"amount_in":"1","slippage_bps":1}`, venue.Text(coin), venue.Text(taxed))
-	f.refused(t, http.MethodPost, "/api/v2/swap", noUser, http.StatusBadRequest, "user_account is")
+	f.refused(t, http.MethodPost, "/api/v2/swap", noUser, http.StatusBadRequest, "user_account is missing: must be a base58")
 	f.refused(t, http.MethodPost, "/api/v2/swap", strings.Repeat(" ", 5000), http.StatusRequestEntityTooLarge, "Too Large")
 	f.refused(t, http.MethodGet, "/api/v2/swap", "", http.StatusMethodNotAllowed, "use POST")
 	f.refused(t, http.MethodPost, "/api/v2/quote", "", http.StatusMethodNotAllowed, "use GET")
 	f.refused(t, http.MethodGet, "/api/v1/quote", "", http.StatusNotFound, "no such path")
 	require.Zero(t, f.chain.Calls("getProgramAccounts"))
+}
+
+// TestARequiredParameterThatIsMissingIsNamed, absent or empty, in the URL and in a body, with its rule.
+func TestARequiredParameterThatIsMissingIsNamed(t *testing.T) {
+	f := start(t, Config{}, chain())
+	all := map[string]string{
+		fieldSource: venue.Text(coin), fieldTarget: venue.Text(taxed), fieldAmount: "1", fieldSlippage: "50", fieldUser: venue.Text(coin),
+	}
+	for field := range all {
+		members, values := map[string]any{}, url.Values{}
+		for name, value := range all {
+			if name != field {
+				members[name] = value
+				values.Set(name, value)
+			}
+		}
+		if field != fieldUser { // a quote needs no user
+			f.refused(t, http.MethodGet, "/api/v2/quote?"+values.Encode(), "", http.StatusBadRequest, field+" is missing: must be")
+			values.Set(field, "")
+			f.refused(t, http.MethodGet, "/api/v2/quote?"+values.Encode(), "", http.StatusBadRequest, field+" is missing: must be")
+		}
+		for _, value := range []any{"absent", "", nil} {
+			if value != "absent" {
+				members[field] = value
+			}
+			body, err := json.Marshal(members)
+			require.NoError(t, err)
+			f.refused(t, http.MethodPost, "/api/v2/swap", string(body), http.StatusBadRequest, field+" is missing: must be")
+		}
+	}
+}
+
+// TestListsOfAQuoteAreNeverAbsent: a list with nothing in it is [].
+func TestListsOfAQuoteAreNeverAbsent(t *testing.T) {
+	c := chain()
+	c.CPMM(swaptest.Pool{Name: "one", Mints: [2]venue.Key{coin, swaptest.WrappedSOL}, Amounts: [2]uint64{1_000_000, 1_000_000}, TradeRate: 2500})
+	f := start(t, Config{}, c)
+	status, body := f.do(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "100000"), "")
+	require.Equal(t, http.StatusOK, status, string(body))
+	var members map[string]any
+	require.NoError(t, json.Unmarshal(body, &members))
+	require.Equal(t, []any{}, members["warnings"], "these two have none")
+	shape := reflect.TypeFor[Response]()
+	for i := range shape.NumField() {
+		if field := shape.Field(i); field.Type.Kind() == reflect.Slice {
+			name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+			require.NotNil(t, members[name], name)
+			require.Empty(t, options, name)
+		}
+	}
 }
 
 func TestKeysAreRequired(t *testing.T) {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
 )
 
 const (
@@ -89,12 +91,22 @@ func New(cfg Config, deps Deps) (*Volume, error) {
 func (v *Volume) Run(ctx context.Context) error {
 	ticker := time.NewTicker(v.cfg.Interval)
 	defer ticker.Stop()
-	for {
-		if _, err := v.Once(ctx); err != nil && ctx.Err() == nil {
+	v.metrics.succeeded.SetToCurrentTime()
+	for failed := 0; ; {
+		_, err := v.Once(clickhouse.WithAttempt(ctx, failed))
+		failed++
+		if err == nil {
+			failed = 0
+			v.metrics.succeeded.SetToCurrentTime()
+		}
+		if err != nil && ctx.Err() == nil {
 			if !v.deps.Store.Retryable(err) {
 				return fmt.Errorf("volume: %w", err)
 			}
 			v.metrics.errors.Inc()
+			if errors.Is(err, clickhouse.ErrWriteLimit) {
+				v.metrics.writeLimits.Inc()
+			}
 			v.deps.Logger.Warn("valuation failed, it is done again", "err", err)
 		}
 		select {
@@ -112,6 +124,7 @@ func (v *Volume) Once(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read dirty minutes: %w", err)
 	}
+	v.metrics.waiting.Set(float64(len(dirty)))
 	if len(dirty) == 0 {
 		return 0, nil
 	}
@@ -150,6 +163,7 @@ func (v *Volume) Once(ctx context.Context) (int, error) {
 	if err := v.deps.Store.Done(ctx, dirty); err != nil {
 		return 0, fmt.Errorf("close the book of minutes: %w", err)
 	}
+	v.metrics.waiting.Set(0)
 	v.metrics.minutes.Add(float64(len(reached)))
 	v.metrics.seconds.Observe(time.Since(begin).Seconds())
 	return len(dirty), nil

@@ -42,7 +42,7 @@ func (h *History) add(row history.Row) {
 // Event adds an instruction that stood outermost.
 func (h *History) Event(event *eventspb.TokenEvent) {
 	h.add(history.Row{
-		Position: schemas.PositionOf(event.GetPosition(), event.GetSignature()), Place: uint64(event.GetPosition().GetInstructionIndex()) << 28,
+		Position: schemas.PositionOf(event.GetPosition(), event.GetSignature()), Place: schemas.PackPlace(event.GetPosition()),
 		Kind: string(schemas.KindOf(event)), Source: "instruction", Instruction: event.GetInstruction(), Signature: base58.Encode(event.GetSignature()),
 		TransactionIndex: int32(event.GetPosition().GetTransactionIndex()), BlockTime: event.GetBlockTime(), Facts: registry.FactsOfEvent(event),
 	})

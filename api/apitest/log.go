@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ type Log struct {
 	starts    map[kafka.TopicPartition]int64
 	committed map[string]map[kafka.TopicPartition]int64
 	down      bool
+	missing   []string
 }
 
 // NewLog returns an empty log.
@@ -201,6 +203,25 @@ func (l *Log) CommittedOffsets(ctx context.Context, group string, topics []strin
 		}
 	}
 	return out, nil
+}
+
+// SetMissing makes topics vanish; nil brings all back.
+func (l *Log) SetMissing(topics ...string) { l.update(func() { l.missing = topics }) }
+
+// MissingTopics implements status.Topics.
+func (l *Log) MissingTopics(ctx context.Context, topics []string) ([]string, error) {
+	if err := l.wait(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var missing []string
+	for _, topic := range topics {
+		if slices.Contains(l.missing, topic) {
+			missing = append(missing, topic)
+		}
+	}
+	return missing, nil
 }
 
 // Tail reads topics from start on.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
@@ -69,6 +70,8 @@ type Config struct {
 	ReplayTimeout time.Duration
 	// MaxStreams and MaxPerClient bound the readers at once. Defaults 1,000 and 8.
 	MaxStreams, MaxPerClient int
+	// Networks bounds the readers of one IPv6 network together.
+	Networks limits.Networks
 }
 
 // Deps are the collaborators.
@@ -111,7 +114,7 @@ type Feed struct {
 	changed chan struct{}
 	member  []uint64 // a bit for each number of the copy
 	streams int
-	clients map[string]int
+	clients *limits.Crowd
 }
 
 // mark notes that every change of the records before at has a number below seq.
@@ -145,7 +148,7 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 	}
 	f := &Feed{
 		cfg: cfg, deps: deps, dirty: make(chan struct{}, 1), replays: make(chan struct{}, replays),
-		ring: make([]Change, cfg.Ring), changed: make(chan struct{}), clients: map[string]int{},
+		ring: make([]Change, cfg.Ring), changed: make(chan struct{}), clients: limits.NewCrowd(cfg.MaxPerClient, cfg.Networks),
 	}
 	f.life, f.end = context.WithCancel(context.Background())
 	var err error

@@ -94,7 +94,7 @@ func TestStreamsAreCounted(t *testing.T) {
 	a.Close()
 	_, err = n.Open("late", "")
 	require.NoError(t, err)
-	require.Len(t, n.clients, 3)
+	require.Equal(t, 3, n.clients.Len())
 }
 
 func TestMarksAreBounded(t *testing.T) {

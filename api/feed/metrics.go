@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 type metrics struct {
@@ -24,6 +26,9 @@ func newMetrics(registerer prometheus.Registerer, f *Feed) (*metrics, error) {
 			Name: "mintlake_api_stream_resumes_total", Help: "Cursors that readers of the change feed came with, by where what follows them was found.",
 		}, []string{"from"}),
 	}
+	counters.Preset(m.changes, []string{string(KindNew), string(KindChanged), string(KindRemoved)})
+	counters.Preset(m.ended, []string{"node_limit", "client_limit", "lagged"})
+	counters.Preset(m.replays, []string{"memory", "topics", "nowhere"})
 	if registerer == nil {
 		return m, nil
 	}

@@ -69,12 +69,12 @@ func (f *Feed) Open(client, cursor string) (*Reader, error) {
 	case f.streams >= f.cfg.MaxStreams:
 		f.metrics.ended.WithLabelValues("node_limit").Inc()
 		return nil, ErrTooMany
-	case f.clients[client] >= f.cfg.MaxPerClient:
+	case f.clients.Full(client):
 		f.metrics.ended.WithLabelValues("client_limit").Inc()
 		return nil, ErrTooManyClient
 	}
 	f.streams++
-	f.clients[client]++
+	f.clients.Add(client)
 	r.seq = f.next
 	return r, nil
 }
@@ -85,9 +85,7 @@ func (r *Reader) Close() {
 		r.feed.mu.Lock()
 		defer r.feed.mu.Unlock()
 		r.feed.streams--
-		if r.feed.clients[r.client]--; r.feed.clients[r.client] == 0 {
-			delete(r.feed.clients, r.client)
-		}
+		r.feed.clients.Remove(r.client)
 	})
 }
 

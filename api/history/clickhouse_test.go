@@ -169,6 +169,7 @@ func checkPages(t *rapid.T, h *history.History, messages []registrytest.Message,
 		require.NoError(t, err)
 	}
 	require.Len(t, entries, statements(messages, mint), "each statement once")
+	checkPlaces(t, entries, messages, mint)
 	slices.Reverse(entries)
 	view := map[string]any{"symbol": "", "name": "", "logo_status": "missing"}
 	seen := map[string]bool{}
@@ -207,6 +208,73 @@ func checkPages(t *rapid.T, h *history.History, messages []registrytest.Message,
 		}
 		require.Equal(t, want, view, "slot %d", entry.Slot)
 	}
+}
+
+// where is an instruction's place as answers and tables have it, -1 for none.
+type where struct {
+	slot                uint64
+	outer, inner, batch int64
+}
+
+// checkPlaces: the entries of instructions stand where the messages say.
+func checkPlaces(t *rapid.T, entries []history.Entry, messages []registrytest.Message, mint string) {
+	want := map[where]bool{}
+	for _, message := range messages {
+		if event := message.Event; event != nil && base58.Encode(event.GetMint()) == mint {
+			want[whereOf(event.GetPosition())] = true
+		}
+	}
+	for _, entry := range entries {
+		if entry.Source != projector.SourceInstruction {
+			require.Nil(t, entry.InstructionIndex)
+			continue
+		}
+		require.NotNil(t, entry.InstructionIndex)
+		got := where{entry.Slot, *entry.InstructionIndex, -1, -1}
+		if entry.InnerInstructionIndex != nil {
+			got.inner = *entry.InnerInstructionIndex
+		}
+		if entry.BatchIndex != nil {
+			got.batch = *entry.BatchIndex
+		}
+		require.Contains(t, want, got)
+	}
+}
+
+func whereOf(p *eventspb.Position) where {
+	w := where{p.GetSlot(), int64(p.GetInstructionIndex()), -1, -1}
+	if p.InnerInstructionIndex != nil {
+		w.inner = int64(p.GetInnerInstructionIndex())
+	}
+	if p.BatchIndex != nil {
+		w.batch = int64(p.GetBatchIndex())
+	}
+	return w
+}
+
+// TestTheViewSaysThePlaceToo: the indices of token_fact_history, which SQL unpacks, are those of schemas.PackPlace.
+func TestTheViewSaysThePlaceToo(t *testing.T) {
+	db := start(t)
+	rapid.Check(t, func(t *rapid.T) {
+		require.NoError(t, db.conn.Exec(context.Background(), "TRUNCATE TABLE token_fact_history_raw"))
+		position := &eventspb.Position{Slot: rapid.Uint64Range(0, 1<<40).Draw(t, "slot"), InstructionIndex: rapid.Uint32Range(0, 4095).Draw(t, "outer")}
+		for label, index := range map[string]**uint32{"transaction": &position.TransactionIndex, "inner": &position.InnerInstructionIndex, "batch": &position.BatchIndex} {
+			if rapid.Bool().Draw(t, "has "+label) {
+				*index = new(rapid.Uint32Range(0, 1<<14-2).Draw(t, label))
+			}
+		}
+		batch := &projector.Batch{}
+		batch.AddEvent(&eventspb.TokenEvent{
+			Mint: registrytest.Mint(1), Position: position, Signature: make([]byte, 64), ProgramId: registrytest.Mint(2),
+			Payload: &eventspb.TokenEvent_MintTo{MintTo: &eventspb.AmountChange{Amount: 1}},
+		})
+		require.NoError(t, db.store.Write(context.Background(), batch))
+		var slot uint64
+		var outer, inner, batchIndex int32
+		require.NoError(t, db.conn.QueryRow(context.Background(), "SELECT slot, instruction_index, inner_instruction_index, batch_index FROM token_fact_history LIMIT 1").
+			Scan(&slot, &outer, &inner, &batchIndex))
+		require.Equal(t, whereOf(position), where{slot, int64(outer), int64(inner), int64(batchIndex)})
+	})
 }
 
 func checkAsOf(t *rapid.T, h *history.History, messages []registrytest.Message, mint string, slot uint64) {

@@ -25,7 +25,7 @@ var ErrUnknownMint = errors.New("history: nothing is known about the mint")
 type Row struct {
 	// Position orders the rows of a mint.
 	Position schemas.Position
-	// Place is the place inside the transaction: the columns' comments say how it is packed.
+	// Place is the place inside the transaction, packed by schemas.PackPlace.
 	Place       uint64
 	Kind        string
 	Source      string
@@ -178,9 +178,10 @@ func entryOf(row *Row, member bool, changes []Change) Entry {
 	}
 	entry.TransactionIndex = index(int64(row.TransactionIndex))
 	if row.Source == sourceInstruction {
-		entry.InstructionIndex = index(int64(row.Place >> 28))
-		entry.InnerInstructionIndex = index(int64(row.Place>>14&(1<<14-1)) - 1)
-		entry.BatchIndex = index(int64(row.Place&(1<<14-1)) - 1)
+		place := schemas.UnpackPlace(row.Place)
+		entry.InstructionIndex = index(int64(place.Instruction))
+		entry.InnerInstructionIndex = index(int64(place.Inner))
+		entry.BatchIndex = index(int64(place.Batch))
 	}
 	return entry
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mintlake/mintlake/registry"
@@ -23,13 +24,15 @@ func OriginOf(row *Row) Origin {
 	return Origin{Source: row.Source, Slot: row.Position.Slot, Signature: optional(row.Signature), Instruction: optional(row.Instruction)}
 }
 
+const fieldLastSeen = "last_seen_at"
+
 // fields that one register alone makes.
 var fieldRegisters = []struct {
 	field    string
 	register registry.Register
 }{
 	{"decimals", registry.RegisterDecimals}, {"is_token22", registry.RegisterProgram}, {"first_seen_at", registry.RegisterFirstSeen},
-	{"last_seen_at", registry.RegisterLastSeen}, {"mint_authority", registry.RegisterMintAuthority},
+	{fieldLastSeen, registry.RegisterLastSeen}, {"mint_authority", registry.RegisterMintAuthority},
 	{"freeze_authority", registry.RegisterFreezeAuthority}, {"seller_fee_basis_points", registry.RegisterSellerFeeBasisPoints},
 	{"token_standard", registry.RegisterTokenStandard},
 }
@@ -48,6 +51,7 @@ func (s *Snapshot) Provenance() map[string]Origin {
 	if token.Supply != nil {
 		p.supply()
 	}
+	p.lastSeen(token.LastSeenAt)
 	p.onChain("metaplex_uri", registry.RegisterMetaplexURI, registry.RegisterToken2022URI)
 	p.onChain("update_authority", registry.RegisterMetaplexUpdateAuthority, registry.RegisterToken2022UpdateAuthority)
 	if !p.onChain("name", registry.RegisterMetaplexName, registry.RegisterToken2022Name) {
@@ -65,6 +69,12 @@ func (s *Snapshot) Provenance() map[string]Origin {
 	p.logoOverride(token.LogoURL != nil)
 	p.fields()
 	p.logoStatus(token.LogoStatus)
+	// A text that cannot be a URI is not shown.
+	for field, shown := range map[string]*string{"metaplex_uri": token.MetaplexURI, "external_url": token.ExternalURL, "logo_url": token.LogoURL} {
+		if shown == nil {
+			delete(p.origins, field)
+		}
+	}
 	return p.origins
 }
 
@@ -92,6 +102,14 @@ func (p *provenance) supply() {
 		}
 	}
 	p.origins["supply"] = newest.Origin
+}
+
+// lastSeen: where no event of the mint came after it was first seen, that is also when it was last seen.
+func (p *provenance) lastSeen(shown *int64) {
+	last := p.snapshot.value(registry.RegisterLastSeen)
+	if shown != nil && strconv.FormatInt(*shown, 10) != last {
+		p.origins[fieldLastSeen] = p.origins["first_seen_at"]
+	}
 }
 
 // onChain: Metaplex first; the Token-2022 extension counts only when the mint's pointer points to itself.

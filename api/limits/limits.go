@@ -8,6 +8,9 @@
 // the one not heard of for longest first: what a flood can make the limiter forget is less than a quarter of a limit. A client that has
 // used more keeps its windows until they empty; when there are only such clients, new ones are refused. So a flood frees nobody who is refused.
 //
+// A request of an IPv6 client also counts in windows of the networks around it (Networks), of which as many are remembered as of clients; it
+// passes when all have room.
+//
 // Limiter is one node's. Shared puts the same windows into Redis, for several nodes.
 package limits
 
@@ -43,11 +46,15 @@ type Decision struct {
 	Reset time.Duration
 	// RetryAfter is when a request would pass; 0 when this one did.
 	RetryAfter time.Duration
+	// Network is the length of the prefix whose window that is, 48 or 56; 0 when it is the client's own.
+	Network int
 }
 
 // Limiter holds the windows of all clients. Its methods may be called at any time by any number of goroutines.
 type Limiter struct {
-	rules  []Rule
+	networks Networks
+	// rules by level: of clients, of their /56 and of their /48.
+	rules  [maxScopes][]Rule
 	seed   maphash.Seed
 	shards [shardCount]shard
 
@@ -55,7 +62,7 @@ type Limiter struct {
 }
 
 // New makes a limiter. The index of a rule names its window in Take.
-func New(rules []Rule, maxClients int) (*Limiter, error) {
+func New(rules []Rule, maxClients int, networks Networks) (*Limiter, error) {
 	if len(rules) == 0 || len(rules) > maxWindows {
 		return nil, fmt.Errorf("rate limits: %d windows, must be 1 to %d", len(rules), maxWindows)
 	}
@@ -67,89 +74,111 @@ func New(rules []Rule, maxClients int) (*Limiter, error) {
 	if maxClients < shardCount {
 		return nil, errors.New("rate limits: max clients must be at least 64")
 	}
-	l := &Limiter{rules: rules, seed: maphash.MakeSeed()}
+	if networks.Factor56 < 0 || networks.Factor48 < 0 {
+		return nil, errors.New("rate limits: negative factor of a network")
+	}
+	l := &Limiter{networks: networks, rules: networks.scaled(rules), seed: maphash.MakeSeed()}
 	for i := range l.shards {
-		if err := l.shards[i].init(rules, maxClients/shardCount); err != nil {
+		if err := l.shards[i].init(l.rules, maxClients/shardCount); err != nil {
 			return nil, fmt.Errorf("rate limits: %w", err)
 		}
 	}
 	return l, nil
 }
 
-func (l *Limiter) shard(client string) *shard {
-	return &l.shards[maphash.String(l.seed, client)%shardCount]
+// shard is the one that holds the key of a scope and of all networks around it: the widest decides.
+func (l *Limiter) shard(widest string) *shard {
+	return &l.shards[maphash.String(l.seed, widest)%shardCount]
 }
 
 // Take counts a request in all the named windows if each of them has room, else in none. Times of one client should not go backwards;
 // one that does is taken as the latest time seen.
 func (l *Limiter) Take(client string, now time.Time, windows ...int) Decision {
-	s := l.shard(client)
+	scopes, count := l.networks.Scopes(client)
+	s := l.shard(scopes[count-1].Key)
 	at := now.UnixNano()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, displaced := s.find(client, at)
-	switch {
-	case e == nil:
-		l.turnedAway.Add(1)
-		return l.crowded(windows)
-	case displaced:
-		l.forgotten.Add(1)
-	}
-	at, allowed := e.ask(l.rules, at, windows)
-	decision := Decision{Allowed: allowed, Remaining: -1}
-	for _, w := range windows {
-		if allowed {
-			e.rings[w].add(at, l.rules[w].Limit)
+	var entries [maxScopes]*entry
+	allowed := true
+	for i, scope := range scopes[:count] {
+		e, displaced := s.tables[scope.level].find(scope.Key, at)
+		switch {
+		case e == nil:
+			l.turnedAway.Add(1)
+			return l.crowded(windows)
+		case displaced:
+			l.forgotten.Add(1)
 		}
-		decision.tighten(l.rules[w], e.rings[w].state(l.rules[w], at))
+		var room bool
+		at, room = e.ask(l.rules[scope.level], at, windows)
+		entries[i], allowed = e, allowed && room
 	}
-	s.weigh(client, e)
+	decision := Decision{Allowed: allowed, Remaining: -1}
+	for i, scope := range scopes[:count] {
+		e, rules := entries[i], l.rules[scope.level]
+		for _, w := range windows {
+			if allowed {
+				e.rings[w].add(at, rules[w].Limit)
+			}
+			decision.tighten(scope, rules[w], e.rings[w].state(rules[w], at))
+		}
+		s.tables[scope.level].weigh(scope.Key, e)
+	}
 	return decision
 }
 
 // crowded refuses a client for whom there is no room.
 func (l *Limiter) crowded(windows []int) Decision {
-	decision := Decision{Limit: l.rules[windows[0]].Limit, Reset: crowdedRetry, RetryAfter: crowdedRetry}
+	rules := l.rules[0]
+	decision := Decision{Limit: rules[windows[0]].Limit, Reset: crowdedRetry, RetryAfter: crowdedRetry}
 	for _, w := range windows {
-		decision.Limit = min(decision.Limit, l.rules[w].Limit)
+		decision.Limit = min(decision.Limit, rules[w].Limit)
 	}
 	return decision
 }
 
 // refused says, without counting, that a request would be refused, by what this limiter counted or by what bar told it.
 func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision, bool) {
-	s := l.shard(client)
+	scopes, count := l.networks.Scopes(client)
+	s := l.shard(scopes[count-1].Key)
 	at := now.UnixNano()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.peek(client)
-	if e == nil {
-		return Decision{}, false
-	}
-	at, allowed := e.ask(l.rules, at, windows)
+	allowed := true
 	decision := Decision{Remaining: -1}
-	for _, w := range windows {
-		state := e.rings[w].state(l.rules[w], at)
-		if e.barred != nil && e.barred[w] > at && state.count < l.rules[w].Limit {
-			allowed = false
-			state = windowState{count: l.rules[w].Limit, reset: time.Duration(e.barred[w] - at)}
+	for _, scope := range scopes[:count] {
+		e := s.tables[scope.level].peek(scope.Key)
+		if e == nil {
+			continue
 		}
-		decision.tighten(l.rules[w], state)
+		rules := l.rules[scope.level]
+		var room bool
+		at, room = e.ask(rules, at, windows)
+		allowed = allowed && room
+		for _, w := range windows {
+			state := e.rings[w].state(rules[w], at)
+			if e.barred != nil && e.barred[w] > at && state.count < rules[w].Limit {
+				allowed = false
+				state = windowState{count: rules[w].Limit, reset: time.Duration(e.barred[w] - at)}
+			}
+			decision.tighten(scope, rules[w], state)
+		}
 	}
 	return decision, !allowed
 }
 
-// bar remembers that a window is full until a time, whoever filled it.
-func (l *Limiter) bar(client string, now time.Time, window int, until time.Time) {
-	s := l.shard(client)
+// bar remembers that a window of a scope is full until a time, whoever filled it. widest is the widest network around the scope.
+func (l *Limiter) bar(scope Scope, widest string, now time.Time, window int, until time.Time) {
+	s := l.shard(widest)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, _ := s.find(client, now.UnixNano())
+	e, _ := s.tables[scope.level].find(scope.Key, now.UnixNano())
 	if e == nil {
 		return
 	}
 	if e.barred == nil {
-		e.barred = make([]int64, len(l.rules))
+		e.barred = make([]int64, len(l.rules[scope.level]))
 	}
 	e.barred[window] = until.UnixNano()
 }
@@ -161,7 +190,7 @@ type windowState struct {
 }
 
 // tighten merges one window into the decision: the one with the fewest requests left speaks, on equality the one that resets last.
-func (d *Decision) tighten(rule Rule, w windowState) {
+func (d *Decision) tighten(scope Scope, rule Rule, w windowState) {
 	remaining := rule.Limit - w.count
 	if remaining == 0 && !d.Allowed {
 		d.RetryAfter = max(d.RetryAfter, w.reset)
@@ -169,7 +198,7 @@ func (d *Decision) tighten(rule Rule, w windowState) {
 	if d.Remaining >= 0 && (remaining > d.Remaining || remaining == d.Remaining && w.reset <= d.Reset) {
 		return
 	}
-	d.Limit, d.Remaining, d.Reset = rule.Limit, remaining, w.reset
+	d.Limit, d.Remaining, d.Reset, d.Network = rule.Limit, remaining, w.reset, scope.Bits
 }
 
 // Sweep forgets clients without a counted request. Call it every window or so; it holds one shard at a time.

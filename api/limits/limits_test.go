@@ -56,7 +56,7 @@ func TestLimiterEqualsModel(t *testing.T) {
 			{rapid.IntRange(1, 9).Draw(t, "limit 0"), time.Duration(rapid.IntRange(1, 50).Draw(t, "window 0"))},
 			{rapid.IntRange(1, 9).Draw(t, "limit 1"), time.Duration(rapid.IntRange(1, 50).Draw(t, "window 1"))},
 		}
-		limiter, err := New(rules, 64*8)
+		limiter, err := New(rules, 64*8, Networks{})
 		require.NoError(t, err)
 		m := &model{rules: rules, passed: map[string][][]time.Time{}}
 		now := time.Unix(1_000, 0)
@@ -81,7 +81,7 @@ func TestLimiterEqualsModel(t *testing.T) {
 }
 
 func TestRetryAfterIsEnoughAndNotTooMuch(t *testing.T) {
-	limiter, err := New([]Rule{{60, time.Minute}}, 1024)
+	limiter, err := New([]Rule{{60, time.Minute}}, 1024, Networks{})
 	require.NoError(t, err)
 	now := time.Unix(1_000, 0)
 	for i := range 60 {
@@ -98,7 +98,7 @@ func TestRetryAfterIsEnoughAndNotTooMuch(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	limiter, err := New([]Rule{{600, time.Minute}}, 640)
+	limiter, err := New([]Rule{{600, time.Minute}}, 640, Networks{})
 	require.NoError(t, err)
 	now := time.Unix(1_000, 0)
 	for i := range 100_000 {
@@ -111,10 +111,10 @@ func TestMemoryIsBounded(t *testing.T) {
 
 func TestNewRefusesNonsense(t *testing.T) {
 	for _, rules := range [][]Rule{nil, {{0, time.Minute}}, {{1, 0}}, make([]Rule, 17)} {
-		_, err := New(rules, 1024)
+		_, err := New(rules, 1024, Networks{})
 		require.Error(t, err)
 	}
-	_, err := New([]Rule{{1, time.Minute}}, 1)
+	_, err := New([]Rule{{1, time.Minute}}, 1, Networks{})
 	require.Error(t, err)
 }
 
@@ -169,7 +169,7 @@ func FuzzClient(f *testing.F) {
 }
 
 func BenchmarkTake(b *testing.B) {
-	limiter, err := New([]Rule{{600, time.Minute}}, 65_536)
+	limiter, err := New([]Rule{{600, time.Minute}}, 65_536, Networks{})
 	require.NoError(b, err)
 	now := time.Unix(1_000, 0)
 	i := 0
@@ -181,7 +181,7 @@ func BenchmarkTake(b *testing.B) {
 
 // TestAFloodFreesNobody: addresses without end cannot make the limiter forget a client that has used its limit, nor one that used a quarter.
 func TestAFloodFreesNobody(t *testing.T) {
-	limiter, err := New([]Rule{{60, time.Minute}, {20, time.Minute}}, 64*16)
+	limiter, err := New([]Rule{{60, time.Minute}, {20, time.Minute}}, 64*16, Networks{})
 	require.NoError(t, err)
 	now := time.Unix(1_000, 0)
 	for range 60 {
@@ -205,7 +205,7 @@ func TestAFloodFreesNobody(t *testing.T) {
 // TestAFullHouseTurnsAway: when all who are remembered have used a quarter or more, new clients are refused rather than old ones freed, and
 // let in as soon as the old ones' windows empty.
 func TestAFullHouseTurnsAway(t *testing.T) {
-	limiter, err := New([]Rule{{4, time.Minute}}, 64*4)
+	limiter, err := New([]Rule{{4, time.Minute}}, 64*4, Networks{})
 	require.NoError(t, err)
 	now := time.Unix(1_000, 0)
 	in := 0
@@ -225,17 +225,17 @@ func TestAFullHouseTurnsAway(t *testing.T) {
 
 // TestLightClientsBecomeHeavyAndLightAgain: what a client asks decides whether it can be forgotten, at any time.
 func TestLightClientsBecomeHeavyAndLightAgain(t *testing.T) {
-	limiter, err := New([]Rule{{8, time.Minute}}, 64)
+	limiter, err := New([]Rule{{8, time.Minute}}, 64, Networks{})
 	require.NoError(t, err)
 	now := time.Unix(1_000, 0)
 	for range 2 {
 		limiter.Take("a", now, 0)
 	}
 	s := limiter.shard("a")
-	require.Equal(t, 1, s.heavy.Len())
+	require.Equal(t, 1, s.tables[0].heavy.Len())
 	limiter.Take("a", now.Add(59*time.Second), 0)
 	limiter.Sweep(now.Add(time.Minute))
-	require.Equal(t, []int{1, 0}, []int{s.light.Len(), s.heavy.Len()}, "one request is left")
+	require.Equal(t, []int{1, 0}, []int{s.tables[0].light.Len(), s.tables[0].heavy.Len()}, "one request is left")
 	limiter.Take("a", now.Add(time.Minute), 0)
-	require.Equal(t, []int{0, 1}, []int{s.light.Len(), s.heavy.Len()})
+	require.Equal(t, []int{0, 1}, []int{s.tables[0].light.Len(), s.tables[0].heavy.Len()})
 }

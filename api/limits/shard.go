@@ -44,75 +44,89 @@ func (e *entry) load(rules []Rule, at int64) (idle, heavy bool) {
 
 func isHeavy(rule Rule, count int) bool { return count*lightShare >= rule.Limit }
 
-// shard is a part of the clients. Light ones give way to new clients, heavy ones do not.
+// shard is a part of the clients and the networks around them, a table for each level.
 type shard struct {
-	mu    sync.Mutex
+	mu     sync.Mutex
+	tables [maxScopes]table
+}
+
+// table is clients, or networks of one size. Light ones give way to new ones, heavy ones do not. Its methods need the shard's lock.
+type table struct {
 	rules []Rule
 	most  int
 	light *simplelru.LRU[string, *entry]
 	heavy *simplelru.LRU[string, *entry]
 }
 
-func (s *shard) init(rules []Rule, most int) (err error) {
-	s.rules, s.most = rules, most
-	if s.light, err = simplelru.NewLRU[string, *entry](most, nil); err != nil {
+func (s *shard) init(rules [maxScopes][]Rule, most int) error {
+	for level := range s.tables {
+		if err := s.tables[level].init(rules[level], most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *table) init(rules []Rule, most int) (err error) {
+	t.rules, t.most = rules, most
+	if t.light, err = simplelru.NewLRU[string, *entry](most, nil); err != nil {
 		return err //nolint:wrapcheck // the caller wraps
 	}
-	s.heavy, err = simplelru.NewLRU[string, *entry](most, nil)
+	t.heavy, err = simplelru.NewLRU[string, *entry](most, nil)
 	return err //nolint:wrapcheck // the caller wraps
 }
 
-func (s *shard) peek(client string) *entry {
-	if e, ok := s.light.Get(client); ok {
+func (t *table) peek(client string) *entry {
+	if e, ok := t.light.Get(client); ok {
 		return e
 	}
-	e, _ := s.heavy.Get(client)
+	e, _ := t.heavy.Get(client)
 	return e
 }
 
 // find returns the client's entry, a new one if need be; nil when there is no room. displaced says that another client with requests counted was
 // forgotten for it.
-func (s *shard) find(client string, at int64) (e *entry, displaced bool) {
-	if e = s.peek(client); e != nil {
+func (t *table) find(client string, at int64) (e *entry, displaced bool) {
+	if e = t.peek(client); e != nil {
 		return e, false
 	}
-	if s.light.Len()+s.heavy.Len() >= s.most {
+	if t.light.Len()+t.heavy.Len() >= t.most {
 		var ok bool
-		if ok, displaced = s.makeRoom(at); !ok {
+		if ok, displaced = t.makeRoom(at); !ok {
 			return nil, false
 		}
 	}
-	e = &entry{rings: make([]ring, len(s.rules))}
-	s.light.Add(client, e)
+	e = &entry{rings: make([]ring, len(t.rules))}
+	t.light.Add(client, e)
 	return e, displaced
 }
 
 // makeRoom forgets the light client that was not heard of for longest. Without one it looks whether the heavy client not heard of for longest is
 // still heavy: within a window's length of its last request it will not be.
-func (s *shard) makeRoom(at int64) (ok, counted bool) {
-	if _, e, any := s.light.RemoveOldest(); any {
-		idle, _ := e.load(s.rules, at)
+func (t *table) makeRoom(at int64) (ok, counted bool) {
+	if _, e, any := t.light.RemoveOldest(); any {
+		idle, _ := e.load(t.rules, at)
 		return true, !idle
 	}
-	client, e, _ := s.heavy.GetOldest()
-	idle, heavy := e.load(s.rules, at)
+	client, e, _ := t.heavy.GetOldest()
+	idle, heavy := e.load(t.rules, at)
 	if heavy {
 		return false, false
 	}
-	s.heavy.Remove(client)
+	t.heavy.Remove(client)
 	return true, !idle
 }
 
 // weigh moves a client that has become heavy. It becomes light again in sweep.
-func (s *shard) weigh(client string, e *entry) {
+func (t *table) weigh(client string, e *entry) {
 	if e.heavy {
 		return
 	}
 	for w := range e.rings {
-		if isHeavy(s.rules[w], e.rings[w].count) {
+		if isHeavy(t.rules[w], e.rings[w].count) {
 			e.heavy = true
-			s.light.Remove(client)
-			s.heavy.Add(client, e)
+			t.light.Remove(client)
+			t.heavy.Add(client, e)
 			return
 		}
 	}
@@ -121,17 +135,23 @@ func (s *shard) weigh(client string, e *entry) {
 func (s *shard) sweep(at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, lru := range []*simplelru.LRU[string, *entry]{s.light, s.heavy} {
+	for level := range s.tables {
+		s.tables[level].sweep(at)
+	}
+}
+
+func (t *table) sweep(at int64) {
+	for _, lru := range []*simplelru.LRU[string, *entry]{t.light, t.heavy} {
 		for _, client := range lru.Keys() {
 			e, _ := lru.Peek(client)
-			idle, heavy := e.load(s.rules, at)
+			idle, heavy := e.load(t.rules, at)
 			switch {
 			case idle:
 				lru.Remove(client)
 			case e.heavy && !heavy:
 				e.heavy = false
 				lru.Remove(client)
-				s.light.Add(client, e)
+				t.light.Add(client, e)
 			}
 		}
 	}
@@ -140,5 +160,5 @@ func (s *shard) sweep(at int64) {
 func (s *shard) clients() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.light.Len() + s.heavy.Len()
+	return s.tables[0].light.Len() + s.tables[0].heavy.Len()
 }

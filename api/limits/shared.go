@@ -13,7 +13,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/mintlake/mintlake/internal/pause"
 )
@@ -26,8 +25,10 @@ const probeMax = 10 * time.Second
 
 // SharedConfig of Shared.
 type SharedConfig struct {
-	// URL is redis://[user:password@]host:port[/db], or rediss:// for TLS. Valkey speaks the same.
+	// URL is as ParseRedis reads it. Valkey speaks the same.
 	URL string
+	// CAFile is a PEM file of the authorities that sign the servers' certificates; empty: those of the system. Only for rediss://.
+	CAFile string
 	// Timeout bounds what asking Redis adds to a request. Beyond it Redis counts as away.
 	Timeout time.Duration
 	// Retry is the first pause before Redis is tried again; it doubles up to 10 s.
@@ -50,7 +51,7 @@ type SharedDeps struct {
 type Shared struct {
 	cfg    SharedConfig
 	deps   SharedDeps
-	client *redis.Client
+	client redis.UniversalClient
 	script *redis.Script
 	up     atomic.Bool
 	down   chan struct{} // has an element when Redis went away
@@ -69,35 +70,19 @@ var silenceOnce sync.Once
 
 // NewShared checks configuration and registers metrics. It does no I/O: until Run has reached Redis, Local decides.
 func NewShared(cfg SharedConfig, deps SharedDeps) (*Shared, error) {
-	options, err := ParseRedisURL(cfg.URL)
+	target, err := ParseRedis(cfg.URL, cfg.CAFile)
 	if err != nil {
 		return nil, err
 	}
 	if cfg.Timeout <= 0 || cfg.Retry <= 0 || deps.Local == nil {
 		return nil, errors.New("shared rate limits: timeout, retry and a local limiter are required")
 	}
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = cfg.Timeout, cfg.Timeout, cfg.Timeout, cfg.Timeout
-	options.ContextTimeoutEnabled = true
-	options.MaxRetries = -1 // Local is the second attempt
-	options.DialerRetries = 1
-	options.Protocol = 2 // the handshake of 3 and what it turns on cost commands that Valkey and old servers do not know
-	options.DisableIdentity = true
-	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	silenceOnce.Do(func() { redis.SetLogger(silent{}) })
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Shared{cfg: cfg, deps: deps, client: redis.NewClient(options), script: redis.NewScript(windowScript), down: make(chan struct{}, 1)}
+	s := &Shared{cfg: cfg, deps: deps, client: target.open(cfg.Timeout), script: redis.NewScript(windowScript), down: make(chan struct{}, 1)}
 	return s, s.register()
-}
-
-// ParseRedisURL says what is wrong with a URL without repeating it: it may hold a password.
-func ParseRedisURL(url string) (*redis.Options, error) {
-	options, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, errors.New("must be redis://[user:password@]host:port[/db], or rediss:// for TLS")
-	}
-	return options, nil
 }
 
 func (s *Shared) register() error {
@@ -133,19 +118,21 @@ func (s *Shared) Take(client string, now time.Time, windows ...int) Decision {
 	if decision, refused := s.deps.Local.refused(client, now, windows); refused {
 		return decision
 	}
+	scopes, count := s.deps.Local.networks.Scopes(client)
 	begin := time.Now()
-	reply, err := s.ask(client, windows)
+	reply, err := s.ask(scopes[:count], windows)
 	s.seconds.Observe(time.Since(begin).Seconds())
 	if err != nil {
 		s.lost(err)
 		return s.deps.Local.Take(client, now, windows...)
 	}
 	decision := Decision{Allowed: reply.allowed, Remaining: -1}
-	for i, w := range windows {
-		state := reply.windows[i]
-		decision.tighten(s.deps.Local.rules[w], state)
-		if !reply.allowed && state.count >= s.deps.Local.rules[w].Limit {
-			s.deps.Local.bar(client, now, w, now.Add(state.reset))
+	for i, state := range reply.windows {
+		scope, w := scopes[i/len(windows)], windows[i%len(windows)]
+		rule := s.deps.Local.rules[scope.level][w]
+		decision.tighten(scope, rule, state)
+		if !reply.allowed && state.count >= rule.Limit {
+			s.deps.Local.bar(scope, scopes[count-1].Key, now, w, now.Add(state.reset))
 		}
 	}
 	if reply.allowed {
@@ -154,19 +141,26 @@ func (s *Shared) Take(client string, now time.Time, windows ...int) Decision {
 	return decision
 }
 
-// reply is what the script says.
+// reply is what the script says: the windows of the first scope, then those of the next.
 type reply struct {
 	allowed bool
 	windows []windowState
 }
 
-func (s *Shared) ask(client string, windows []int) (reply, error) {
+func (s *Shared) ask(scopes []Scope, windows []int) (reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
 	defer cancel()
-	keys, rules := make([]string, len(windows)), make([]Rule, len(windows))
-	for i, w := range windows {
-		// The braces put all windows of a client on one node of a Redis cluster.
-		keys[i], rules[i] = "mintlake:limits:{"+client+"}:"+strconv.Itoa(w), s.deps.Local.rules[w]
+	var keys []string
+	var rules []Rule
+	for _, scope := range scopes {
+		// The braces put all windows of a client and of its networks on one node of a Redis cluster.
+		prefix := "mintlake:limits:{" + scopes[len(scopes)-1].Key + "}:"
+		if len(scopes) > 1 {
+			prefix += scope.Key + ":"
+		}
+		for _, w := range windows {
+			keys, rules = append(keys, prefix+strconv.Itoa(w)), append(rules, s.deps.Local.rules[scope.level][w])
+		}
 	}
 	return s.run(ctx, keys, rules)
 }
@@ -229,6 +223,9 @@ func (s *Shared) reach(ctx context.Context, first bool) bool {
 	for wait := s.cfg.Retry; ctx.Err() == nil; wait = min(2*wait, probeMax) {
 		attempt, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 		_, err := s.run(attempt, []string{"mintlake:limits:{probe}"}, probe)
+		if err == nil {
+			err = everyShard(attempt, s.client)
+		}
 		cancel()
 		if err == nil {
 			s.up.Store(true)

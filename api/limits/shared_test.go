@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,7 +35,7 @@ type tester interface {
 
 func newShared(t tester, cfg SharedConfig, rules []Rule, deps SharedDeps) *Shared {
 	t.Helper()
-	local, err := New(rules, 1024)
+	local, err := New(rules, 1024, Networks{})
 	require.NoError(t, err)
 	deps.Local = local
 	s, err := NewShared(cfg, deps)
@@ -187,7 +188,7 @@ func TestAnOutageIsWaitedOut(t *testing.T) {
 }
 
 func TestSharedRefusesNonsense(t *testing.T) {
-	local, err := New([]Rule{{1, time.Minute}}, 64)
+	local, err := New([]Rule{{1, time.Minute}}, 64, Networks{})
 	require.NoError(t, err)
 	for _, cfg := range []SharedConfig{{}, {URL: "http://x:secret@y", Timeout: 1, Retry: 1}, {URL: "redis://x", Retry: 1}, {URL: "redis://x", Timeout: 1}} {
 		_, err := NewShared(cfg, SharedDeps{Local: local})
@@ -198,9 +199,35 @@ func TestSharedRefusesNonsense(t *testing.T) {
 	require.Error(t, err)
 }
 
-// realRedis starts a server of its own. Without one in the PATH the test is skipped, unless MINTLAKE_REQUIRE_REDIS=1.
-func realRedis(t *testing.T) (url string, process *os.Process) {
+// redisServer is a server in a process of its own.
+type redisServer struct {
+	t       *testing.T
+	port    string
+	args    []string
+	dir     string
+	command *exec.Cmd
+}
+
+// startRedis runs redis-server, or valkey-server, until the test ends. Without one in the PATH the test is skipped, unless MINTLAKE_REQUIRE_REDIS=1.
+// What begins with no dash is a configuration file.
+func startRedis(t *testing.T, port string, args ...string) *redisServer {
 	t.Helper()
+	s := &redisServer{t: t, port: port, dir: t.TempDir()}
+	var files []string
+	for len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		files, args = append(files, args[0]), args[1:]
+	}
+	s.args = append(files, "--port", port, "--bind", "127.0.0.1", "--dir", s.dir)
+	if len(files) == 0 {
+		s.args = append(s.args, "--save", "", "--appendonly", "no")
+	}
+	s.args = append(s.args, args...)
+	s.start()
+	return s
+}
+
+func (s *redisServer) start() {
+	s.t.Helper()
 	var path string
 	for _, name := range []string{"redis-server", "valkey-server"} {
 		if found, err := exec.LookPath(name); err == nil {
@@ -210,30 +237,47 @@ func realRedis(t *testing.T) (url string, process *os.Process) {
 	}
 	if path == "" {
 		if os.Getenv("MINTLAKE_REQUIRE_REDIS") == "1" {
-			t.Fatal("neither redis-server nor valkey-server is installed, and MINTLAKE_REQUIRE_REDIS=1")
+			s.t.Fatal("neither redis-server nor valkey-server is installed, and MINTLAKE_REQUIRE_REDIS=1")
 		}
-		t.Skip("neither redis-server nor valkey-server is installed")
+		s.t.Skip("neither redis-server nor valkey-server is installed")
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(free.Addr().String())
-	require.NoError(t, err)
-	require.NoError(t, free.Close())
-	command := exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir())
-	require.NoError(t, command.Start())
-	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	})
-	require.Eventually(t, func() bool {
-		c, err := net.Dial("tcp", "127.0.0.1:"+port)
+	s.command = exec.Command(path, s.args...)
+	require.NoError(s.t, s.command.Start())
+	s.t.Cleanup(s.kill)
+	require.Eventually(s.t, func() bool {
+		c, err := net.Dial("tcp", "127.0.0.1:"+s.listenPort())
 		if err != nil {
 			return false
 		}
 		_ = c.Close()
 		return true
 	}, 30*time.Second, 5*time.Millisecond)
-	return "redis://127.0.0.1:" + port, command.Process
+}
+
+// listenPort is the port of TLS where there is one.
+func (s *redisServer) listenPort() string { return s.option("--tls-port", s.port) }
+
+// busPort is the port through which servers of a cluster speak to each other.
+func (s *redisServer) busPort() string { return s.option("--cluster-port", "") }
+
+func (s *redisServer) option(name, otherwise string) string {
+	if i := slices.Index(s.args, name); i >= 0 {
+		return s.args[i+1]
+	}
+	return otherwise
+}
+
+// kill ends the server as kill -9 does.
+func (s *redisServer) kill() {
+	_ = s.command.Process.Kill()
+	_ = s.command.Wait()
+}
+
+// realRedis starts a server of its own.
+func realRedis(t *testing.T) (url string, process *os.Process) {
+	t.Helper()
+	s := startRedis(t, freePort(t))
+	return "redis://127.0.0.1:" + s.port, s.command.Process
 }
 
 // TestRedisItselfEqualsModel: by the times that Redis gave the requests, each decision is the model's.

@@ -192,7 +192,10 @@ func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool 
 		_, err := s.deps.Loader.Load(context.WithoutCancel(ctx), imageload.Request{URL: url, Anew: known.purge > 0})
 		if err != nil {
 			wait := s.cfg.RetryAfter
-			if !fetch.Retryable(err) {
+			switch {
+			case fetch.ClassOf(err).Final():
+				wait *= 240 // two hours: the bytes were refused, and will be
+			case !fetch.Retryable(err):
 				wait *= 6
 			}
 			s.failed.Add(url, now().Add(wait))

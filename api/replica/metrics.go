@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 type metrics struct {
@@ -37,6 +39,9 @@ func newMetrics(registerer prometheus.Registerer, r *Replica) (*metrics, error) 
 			Name: "mintlake_api_replica_load_seconds", Help: "Time from start until the copy of the registry was ready; 0 before.",
 		}),
 	}
+	counters.Preset(m.records, allTopics)
+	counters.Preset(m.badRecords, allTopics)
+	counters.PresetHistogram(m.freshness, registryTopics)
 	if registerer == nil {
 		return m, nil
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -43,6 +44,8 @@ type Config struct {
 	// twenty RPC calls.
 	PerClient       int
 	PerClientWindow time.Duration
+	// Networks bounds what the clients of one IPv6 network cause together.
+	Networks limits.Networks
 }
 
 // Deps are the collaborators.
@@ -136,7 +139,7 @@ func New(cfg Config, deps Deps) (*Queue, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	q := &Queue{cfg: cfg, deps: deps, waiting: make(chan request, cfg.QueueSize), waiters: newWaiters()}
+	q := &Queue{cfg: cfg, deps: deps, waiting: make(chan request, cfg.QueueSize), waiters: newWaiters(cfg.Networks)}
 	var errs [4]error
 	q.recent, errs[0] = simplelru.NewLRU[string, time.Time](cfg.Remembered, nil)
 	q.negative, errs[1] = simplelru.NewLRU[string, time.Time](cfg.Remembered, nil)
@@ -174,6 +177,9 @@ func (q *Queue) register() error {
 	q.asked = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "mintlake_api_enrichment_requests_total", Help: "Unknown mints that users named, by what became of the request.",
 	}, []string{"outcome"})
+	for _, outcome := range []Outcome{Queued, Duplicate, NotAMint, Failed, Capped, Dropped} {
+		q.asked.WithLabelValues(string(outcome))
+	}
 	q.failed = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "mintlake_api_enrichment_requests_failed_total", Help: "Queued requests that Kafka refused.",
 	})
@@ -213,17 +219,24 @@ func (q *Queue) ask(client, mint string, key []byte, reason eventspb.RequestReas
 	if answer, known := q.knownAt(now, mint); known {
 		return answer
 	}
-	a, ok := q.clients.Get(client)
-	if !ok {
-		a = &allowance{}
-		q.clients.Add(client, a)
-	}
-	if used, room := a.at(now, q.cfg.PerClientWindow); used >= q.cfg.PerClient {
-		return Answer{Capped, room}
+	scopes, count := q.cfg.Networks.Scopes(client)
+	var allowances []*allowance
+	for _, scope := range scopes[:count] {
+		a, ok := q.clients.Get(scope.Key)
+		if !ok {
+			a = &allowance{}
+			q.clients.Add(scope.Key, a)
+		}
+		if used, room := a.at(now, q.cfg.PerClientWindow); used >= q.cfg.PerClient*scope.Factor {
+			return Answer{Capped, room}
+		}
+		allowances = append(allowances, a)
 	}
 	select {
 	case q.waiting <- request{mint, key, reason, now}:
-		a.counts[a.slot%(slots+1)]++
+		for _, a := range allowances {
+			a.counts[a.slot%(slots+1)]++
+		}
 		q.recent.Add(mint, now.Add(q.cfg.DedupTTL))
 		return Answer{Outcome: Queued}
 	default:

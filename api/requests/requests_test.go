@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/internal/kafka"
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/schemas"
@@ -107,6 +108,20 @@ func TestClientIsCapped(t *testing.T) {
 	require.Equal(t, Queued, q.Ask("modest", "3", nil, batch).Outcome, "what one client may not ask, another may")
 	now = now.Add(11 * time.Minute)
 	require.Equal(t, Queued, q.Ask("greedy", "4", nil, batch).Outcome)
+}
+
+// TestNetworksAreCapped: the clients of one IPv6 /48 are no 65,536 clients.
+func TestNetworksAreCapped(t *testing.T) {
+	now := time.Unix(1_000, 0)
+	q := newQueue(t, Config{PerClient: 3, Networks: limits.Networks{Factor48: 2}}, &fakeProducer{}, &now)
+	queued := 0
+	for i := range 20 {
+		if q.Ask(fmt.Sprintf("2001:db8:1:%x::/64", i), fmt.Sprint(i), nil, batch).Outcome == Queued {
+			queued++
+		}
+	}
+	require.Equal(t, 6, queued)
+	require.Equal(t, Queued, q.Ask("2001:db8:2::/64", "x", nil, batch).Outcome)
 }
 
 // TestClientIsCappedWhereverTheWindowBegins: no ten minutes hold more than the bound, also when they begin in the middle.

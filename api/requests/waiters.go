@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/api/search"
 )
 
@@ -18,14 +19,14 @@ const (
 type waiters struct {
 	mu      sync.Mutex
 	byMint  map[string][]chan struct{}
-	clients map[string]int
+	clients *limits.Crowd
 	count   int
 	closed  chan struct{}
 	once    *sync.Once
 }
 
-func newWaiters() waiters {
-	return waiters{byMint: map[string][]chan struct{}{}, clients: map[string]int{}, closed: make(chan struct{}), once: &sync.Once{}}
+func newWaiters(networks limits.Networks) waiters {
+	return waiters{byMint: map[string][]chan struct{}{}, clients: limits.NewCrowd(maxWaitingPerClient, networks), closed: make(chan struct{}), once: &sync.Once{}}
 }
 
 // Wait returns when none of the mints is pending any more, when ctx ends, or after EndWaits. It returns at once, and false, when too many
@@ -85,11 +86,11 @@ func (w *waiters) wakeLocked(mint string) {
 func (w *waiters) enter(client string, mints []string) (chan struct{}, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.count >= maxWaiting || w.clients[client] >= maxWaitingPerClient {
+	if w.count >= maxWaiting || w.clients.Full(client) {
 		return nil, false
 	}
 	w.count++
-	w.clients[client]++
+	w.clients.Add(client)
 	wake := make(chan struct{}, 1)
 	for _, mint := range mints {
 		w.byMint[mint] = append(w.byMint[mint], wake)
@@ -101,9 +102,7 @@ func (w *waiters) leave(client string, mints []string, wake chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.count--
-	if w.clients[client]--; w.clients[client] == 0 {
-		delete(w.clients, client)
-	}
+	w.clients.Remove(client)
 	for _, mint := range mints {
 		rest := slices.DeleteFunc(w.byMint[mint], func(other chan struct{}) bool { return other == wake })
 		if len(rest) == 0 {

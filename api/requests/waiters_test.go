@@ -67,7 +67,7 @@ func TestWaitEndsWhenAllIsSettled(t *testing.T) {
 	q.Failed("c")
 	require.True(t, <-done)
 	require.Empty(t, q.waiters.byMint)
-	require.Empty(t, q.waiters.clients)
+	require.Zero(t, q.waiters.clients.Len())
 	require.Zero(t, q.waiters.count)
 }
 

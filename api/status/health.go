@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/clickhouse/parts"
 )
 
 // Health says whether a backend answers.
@@ -14,6 +16,44 @@ type Health struct {
 	SinceMS *int64 `json:"since_ms"`
 	// Error is what does not work, nil when all does.
 	Error *string `json:"error"`
+}
+
+// ClickHouse is its Health with the parts of its tables that are damaged.
+type ClickHouse struct {
+	Health
+	// DamagedParts are at most maxDamaged; nil where nobody looks: on a node that runs the API alone, and before the first look.
+	DamagedParts []DamagedPart `json:"damaged_parts"`
+	// DamageCount counts all of them.
+	DamageCount *int `json:"damage_count"`
+}
+
+// DamagedPart is what a user may read of a damaged part.
+type DamagedPart struct {
+	Table  string  `json:"table"`
+	Part   string  `json:"part"`
+	Damage string  `json:"damage"`
+	Rows   *uint64 `json:"rows"`
+}
+
+// maxDamaged bounds the document.
+const maxDamaged = 100
+
+// WithDamage adds what a watch knows; it is nil where there is none.
+func (h Health) WithDamage(look func() ([]parts.Damage, bool)) *ClickHouse {
+	all := &ClickHouse{Health: h}
+	if look == nil {
+		return all
+	}
+	damage, known := look()
+	if !known {
+		return all
+	}
+	count := len(damage)
+	all.DamageCount, all.DamagedParts = &count, make([]DamagedPart, 0, min(count, maxDamaged))
+	for _, d := range damage[:min(count, maxDamaged)] {
+		all.DamagedParts = append(all.DamagedParts, DamagedPart{Table: d.Table, Part: d.Part, Damage: d.Kind, Rows: d.Rows})
+	}
+	return all
 }
 
 // see notes what was seen. Values are replaced and never written to: documents that were given away hold them.

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/internal/clickhouse/parts"
 )
 
 func TestClickHouseIsAskedNowAndThen(t *testing.T) {
@@ -75,4 +77,20 @@ func TestKafkaHealth(t *testing.T) {
 	c.madeAt = time.Time{}
 	require.True(t, *c.Get(t.Context()).Kafka.OK)
 	require.False(t, *away.OK, "what was given away stays as it was")
+}
+
+func TestDamagedPartsAreListed(t *testing.T) {
+	rows := uint64(70)
+	all := Health{}.WithDamage(func() ([]parts.Damage, bool) {
+		return []parts.Damage{{Table: "token_events_raw", Part: "all_1_1_0", Kind: parts.Lost, Reason: "/a/path", Rows: &rows}}, true
+	})
+	text, err := json.Marshal(all)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"ok":null,"since_ms":null,"error":null,"damage_count":1,
+		"damaged_parts":[{"table":"token_events_raw","part":"all_1_1_0","damage":"lost","rows":70}]}`, string(text))
+	text, err = json.Marshal(Health{}.WithDamage(func() ([]parts.Damage, bool) { return nil, true }))
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"damaged_parts":[]`, "looked at, and none")
+	require.Nil(t, Health{}.WithDamage(nil).DamageCount, "nobody looks")
+	require.Nil(t, Health{}.WithDamage(func() ([]parts.Damage, bool) { return nil, false }).DamagedParts, "nobody has looked yet")
 }

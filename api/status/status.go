@@ -51,7 +51,9 @@ type Offsets = replica.Offsets
 
 // Document is the body of GET /status.
 type Document struct {
-	Ready     bool              `json:"ready"`
+	Ready bool `json:"ready"`
+	// Reasons say what is lost, as /readyz does; never nil.
+	Reasons   []string          `json:"reasons"`
 	Source    Source            `json:"source"`
 	Pipeline  Pipeline          `json:"pipeline"`
 	Registry  Registry          `json:"registry"`
@@ -59,8 +61,8 @@ type Document struct {
 	Freshness replica.Freshness `json:"freshness"`
 	Root      Root              `json:"root"`
 	// Kafka and ClickHouse say whether what the node reads from is there; searches, lookups and batches go on without. ClickHouse is nil on a node that has none.
-	Kafka      Health  `json:"kafka"`
-	ClickHouse *Health `json:"clickhouse"`
+	Kafka      Health      `json:"kafka"`
+	ClickHouse *ClickHouse `json:"clickhouse"`
 }
 
 // Source is what ingest says of itself.
@@ -89,6 +91,9 @@ type Pipeline struct {
 	Topics       map[string]Topic `json:"topics"`
 	Error        *string          `json:"error"`
 	MeasuredAtMS int64            `json:"measured_at_ms"`
+	// LastKnownLag is LagRecords when it could last be known, and LastKnownAgeMS how long ago that was, in milliseconds. Nil until it once was.
+	LastKnownLag   *int64 `json:"last_known_lag_records"`
+	LastKnownAgeMS *int64 `json:"last_known_age_ms"`
 }
 
 // Topic is the share of one topic in the pipeline's figures. A reader that does not read the topic has lag 0.
@@ -133,6 +138,7 @@ type Collector struct {
 	logger  *slog.Logger
 	now     func() time.Time
 	lag     *prometheus.GaugeVec
+	gaps    prometheus.Gauge
 
 	making     sync.Mutex // held while a document is made
 	due        *seal
@@ -143,13 +149,14 @@ type Collector struct {
 	mu     sync.Mutex
 	latest Document
 	madeAt time.Time
-	failed bool
+	known  knownLag
 	kafka  Health
 
 	clickhouse probe
+	watch      *topicWatch // nil where nothing tells of topics
 }
 
-// New registers the metrics. Logger and registerer may be nil.
+// New registers the metrics. Logger and registerer may be nil. Where offsets are Topics too, vanished topics are noticed.
 func New(c Copy, offsets Offsets, logger *slog.Logger, registerer prometheus.Registerer) (*Collector, error) {
 	if c == nil || offsets == nil {
 		return nil, errors.New("status: copy and offsets are required")
@@ -160,16 +167,35 @@ func New(c Copy, offsets Offsets, logger *slog.Logger, registerer prometheus.Reg
 	lag := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "mintlake_api_pipeline_lag_records", Help: "Records that a reader has yet to finish; -1 when that cannot be known. Reader any counts each record once.",
 	}, []string{"reader"})
+	gaps := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "mintlake_api_coverage_gaps", Help: "Runs of slots that were never ingested, between the first and the last slot ingested.",
+	})
+	for _, reader := range []string{"any", "projector", "enrich", "api"} {
+		lag.WithLabelValues(reader).Set(-1)
+	}
 	if registerer != nil {
-		if err := registerer.Register(lag); err != nil {
-			return nil, fmt.Errorf("status: register metrics: %w", err)
+		for _, c := range []prometheus.Collector{lag, gaps} {
+			if err := registerer.Register(c); err != nil {
+				return nil, fmt.Errorf("status: register metrics: %w", err)
+			}
 		}
 	}
-	return &Collector{copy: c, offsets: offsets, logger: logger, now: time.Now, lag: lag}, nil
+	collector := &Collector{copy: c, offsets: offsets, logger: logger, now: time.Now, lag: lag, gaps: gaps}
+	if topics, ok := offsets.(Topics); ok {
+		watch, err := newTopicWatch(topics, registerer)
+		if err != nil {
+			return nil, err
+		}
+		collector.watch = watch
+	}
+	return collector, nil
 }
 
 // Run makes documents until ctx ends.
 func (c *Collector) Run(ctx context.Context) error {
+	var watching sync.WaitGroup
+	watching.Go(func() { c.runTopics(ctx) })
+	defer watching.Wait()
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -184,8 +210,16 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 }
 
-// Get returns the latest document, waiting for a new one, about a second at most, when it is older than half a second.
+// Get returns the latest document, waiting for a new one, about a second at most, when it is older than half a second. Its Ready and Reasons are
+// those of this moment, so that it says what /readyz says.
 func (c *Collector) Get(ctx context.Context) Document {
+	document := c.recent(ctx)
+	reasons, lost := c.Reasons()
+	document.Ready, document.Reasons = c.copy.Ready() && !lost, reasons
+	return document
+}
+
+func (c *Collector) recent(ctx context.Context) Document {
 	if document, age := c.peek(); age < maxAge {
 		return document
 	}
@@ -214,23 +248,29 @@ func (c *Collector) make(ctx context.Context) {
 	if c.copy.Ready() {
 		c.advanceRoot(before, ends)
 	}
+	reasons, lost := c.Reasons()
+	if len(reasons) > 0 {
+		err = errors.Join(errTopics, err)
+		pipeline.Error = &reasons[0]
+	}
 	document := Document{
-		Ready: c.copy.Ready(), Source: sourceOf(before), Pipeline: pipeline, Registry: Registry{c.copy.Tokens()},
+		Ready: c.copy.Ready() && !lost, Reasons: reasons, Source: sourceOf(before), Pipeline: pipeline, Registry: Registry{c.copy.Tokens()},
 		Coverage: coverageOf(before.Coverage), Freshness: c.copy.Freshness(), Root: c.root(),
 	}
 	if err != nil && context.Cause(ctx) == context.Canceled { //nolint:errorlint // the sentinel itself
 		return // the node stops
 	}
 	c.observe(&pipeline)
+	c.gaps.Set(float64(document.Coverage.GapCount))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !errors.Is(err, errLoading) {
 		c.kafka.see(c.now(), err == nil, pipeline.Error)
 	}
 	document.Kafka = c.kafka
-	if (err != nil) != c.failed && document.Ready {
+	c.known.see(c.now(), &document.Pipeline)
+	if document.Ready && c.known.changed(c.now(), err == nil) {
 		c.logger.Info("pipeline lag", "known", err == nil, "err", err)
-		c.failed = err != nil
 	}
 	c.latest, c.madeAt = document, c.now()
 }

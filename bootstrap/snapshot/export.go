@@ -1,13 +1,14 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,10 +19,12 @@ import (
 
 // ExportConfig says where a snapshot goes.
 type ExportConfig struct {
-	// Folder is made when it is missing; one with a manifest is refused.
+	// Folder is made when it is missing; one that holds a snapshot or other Parquet files is refused.
 	Folder string
 	// Key signs the manifest; nil leaves the snapshot unsigned.
 	Key ed25519.PrivateKey
+	// GenesisHash names the chain, base58; empty when it is not known.
+	GenesisHash string
 	// CreatedAt is told in the manifest.
 	CreatedAt time.Time
 	// FileRows is about how many facts a file holds: the next mint goes to the next file. Default 2,000,000.
@@ -52,7 +55,8 @@ func (e *Exporter) Progress() bootstrap.Progress {
 	return bootstrap.Progress{Done: e.done.Load(), Total: e.total.Load(), Items: e.done.Load(), Note: "export"}
 }
 
-// Run writes the snapshot and returns its manifest. After an error the folder holds no manifest and is no snapshot.
+// Run writes the snapshot and returns its manifest. It writes to a folder of its own inside the snapshot's and moves the files out of it when all are
+// durable, the manifest last. After an error nothing of it stays; what cannot be removed is named in the error.
 func (e *Exporter) Run(ctx context.Context) (*Manifest, error) {
 	manifest, err := e.run(ctx)
 	if err != nil {
@@ -61,23 +65,27 @@ func (e *Exporter) Run(ctx context.Context) (*Manifest, error) {
 	return manifest, nil
 }
 
-func (e *Exporter) run(ctx context.Context) (*Manifest, error) {
-	if err := os.MkdirAll(e.cfg.Folder, 0o755); err != nil { //nolint:gosec // made to be given away
+func (e *Exporter) run(ctx context.Context) (_ *Manifest, err error) {
+	place, err := openPlace(e.cfg.Folder)
+	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(e.cfg.Folder, ManifestName)); err == nil {
-		return nil, errors.New("the folder holds a snapshot: name another one")
-	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, place.remove())
+		}
+	}()
 	total, err := e.source.Count(ctx)
 	if err != nil {
 		return nil, err
 	}
 	e.total.Store(total)
-	w := &writer{cfg: e.cfg, manifest: &Manifest{
-		Format: Format, CreatedAt: e.cfg.CreatedAt.UTC().Format(time.RFC3339),
+	w := &writer{cfg: e.cfg, folder: place.work, manifest: &Manifest{
+		Format: Format, GenesisHash: e.cfg.GenesisHash, CreatedAt: e.cfg.CreatedAt.UTC().Format(time.RFC3339),
 		Schema: map[string][]Column{kindFacts: columns[factRow](), kindTokens: columns[tokenRow]()},
 	}}
-	if w.tokens, err = createFile[tokenRow](e.cfg.Folder, "tokens.parquet"); err != nil {
+	defer w.abandon()
+	if w.tokens, err = createFile[tokenRow](w.folder, "tokens.parquet"); err != nil {
 		return nil, err
 	}
 	err = e.source.Facts(ctx, func(fact registry.Fact) error {
@@ -85,9 +93,13 @@ func (e *Exporter) run(ctx context.Context) (*Manifest, error) {
 		return w.fact(fact)
 	})
 	if err != nil {
-		return nil, errors.Join(err, w.abandon())
+		return nil, err
 	}
-	if err := w.finish(); err != nil {
+	names, err := w.finish()
+	if err != nil {
+		return nil, err
+	}
+	if err := place.publish(names); err != nil {
 		return nil, err
 	}
 	e.total.Store(e.done.Load())
@@ -97,42 +109,41 @@ func (e *Exporter) run(ctx context.Context) (*Manifest, error) {
 // writer turns a stream of facts into files.
 type writer struct {
 	cfg      ExportConfig
+	folder   string
 	manifest *Manifest
 	facts    *file[factRow]
 	tokens   *file[tokenRow]
 
-	mint  string
-	state registry.State
-	root  root.Builder
-	slot  uint64
+	mint     string
+	register registry.Register
+	item     string
+	state    registry.State
+	root     root.Builder
+	slot     uint64
 }
 
+// fact folds a fact into its mint's state. The table keeps facts that the state does not, such as a change of supply that a later read of the account
+// covers, so whether the state takes a fact says nothing about the order.
 func (w *writer) fact(fact registry.Fact) error {
 	if fact.Mint != w.mint {
 		if fact.Mint < w.mint {
-			return fmt.Errorf("facts are not sorted: %s behind %s", fact.Mint, w.mint)
+			return fmt.Errorf("facts are not sorted: %s comes behind %s", fact.Mint, w.mint)
 		}
 		if err := w.endMint(); err != nil {
 			return err
 		}
 		w.mint, w.state = fact.Mint, registry.State{}
 		w.manifest.Counts.Mints++
+	} else if cmp.Or(cmp.Compare(w.register, fact.Register), strings.Compare(w.item, fact.Item)) >= 0 {
+		return fmt.Errorf("facts are not sorted, or one comes twice: %s register %d item %q comes behind register %d item %q",
+			fact.Mint, fact.Register, fact.Item, w.register, w.item)
 	}
-	if !w.state.Apply(fact) {
-		return fmt.Errorf("facts are not sorted, or one comes twice: %s register %d", fact.Mint, fact.Register)
-	}
-	w.slot = max(w.slot, root.SlotOf(&fact))
-	if w.facts == nil {
-		var err error
-		name := fmt.Sprintf("facts-%04d.parquet", len(w.manifest.Files))
-		if w.facts, err = createFile[factRow](w.cfg.Folder, name); err != nil {
-			return err
-		}
-	}
-	return w.facts.write(rowOf(&fact))
+	w.register, w.item = fact.Register, fact.Item
+	w.state.Apply(fact)
+	return nil
 }
 
-// endMint takes the mint's token and element, and ends a file that is full.
+// endMint writes what holds of the mint, takes its token and element, and ends a file that is full.
 func (w *writer) endMint() error {
 	if w.mint == "" {
 		return nil
@@ -143,7 +154,21 @@ func (w *writer) endMint() error {
 			return err
 		}
 	}
-	if w.facts != nil && w.facts.rows >= w.cfg.FileRows {
+	if w.facts == nil {
+		var err error
+		name := fmt.Sprintf("facts-%04d.parquet", len(w.manifest.Files))
+		if w.facts, err = createFile[factRow](w.folder, name); err != nil {
+			return err
+		}
+	}
+	facts := w.state.Facts()
+	for i := range facts {
+		w.slot = max(w.slot, root.SlotOf(&facts[i]))
+		if err := w.facts.write(rowOf(&facts[i])); err != nil {
+			return err
+		}
+	}
+	if w.facts.rows >= w.cfg.FileRows {
 		return w.endFile()
 	}
 	return nil
@@ -163,14 +188,15 @@ func (w *writer) endFile() error {
 	return nil
 }
 
-// finish ends the files and writes the manifest, the signature before it.
-func (w *writer) finish() error {
+// finish ends the files, writes the manifest, the signature before it, and returns the names of all, the manifest last.
+func (w *writer) finish() (names []string, err error) {
 	if err := errors.Join(w.endMint(), w.endFile()); err != nil {
-		return err
+		return nil, err
 	}
 	tokens, err := w.tokens.close(kindTokens)
+	w.tokens = nil
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m := w.manifest
 	m.Counts.Tokens = tokens.Rows
@@ -183,35 +209,27 @@ func (w *writer) finish() error {
 	}
 	raw, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
-		return fmt.Errorf("encode manifest: %w", err)
+		return nil, fmt.Errorf("encode manifest: %w", err)
 	}
 	raw = append(raw, '\n')
+	for _, file := range m.Files {
+		names = append(names, file.Name)
+	}
 	if w.cfg.Key != nil {
-		if err := replaceFile(filepath.Join(w.cfg.Folder, SignatureName), sign(w.cfg.Key, raw)); err != nil {
-			return err
+		names = append(names, SignatureName)
+		if err := writeFile(filepath.Join(w.folder, SignatureName), sign(w.cfg.Key, raw)); err != nil {
+			return nil, err
 		}
 	}
-	return replaceFile(filepath.Join(w.cfg.Folder, ManifestName), raw)
+	return append(names, ManifestName), writeFile(filepath.Join(w.folder, ManifestName), raw)
 }
 
-// abandon closes what is open after an error.
-func (w *writer) abandon() error {
-	var err error
+// abandon closes what is still open: after an error there may be such files, and their bytes are of no use.
+func (w *writer) abandon() {
 	if w.facts != nil {
-		err = w.facts.file.Close()
+		_ = w.facts.file.Close()
 	}
-	return errors.Join(err, w.tokens.file.Close())
-}
-
-// replaceFile writes a file whole or not at all.
-func replaceFile(path string, raw []byte) error {
-	out, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644) //nolint:gosec // made to be given away
-	if err != nil {
-		return err
+	if w.tokens != nil {
+		_ = w.tokens.file.Close()
 	}
-	_, err = out.Write(raw)
-	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
 }

@@ -28,6 +28,8 @@ type ImportConfig struct {
 	Trust  Trust
 	// StateFile is where progress is kept; its folder must exist.
 	StateFile string
+	// CheckChain refuses a snapshot of another chain, by the manifest's genesis hash; nil takes any. It is called before anything is written.
+	CheckChain func(ctx context.Context, genesisHash string) error
 }
 
 // importState is the progress file: the rows before Row of the File-th file of facts are durable.
@@ -92,6 +94,11 @@ func (i *Importer) run(ctx context.Context) (*Manifest, error) {
 	manifest, id, err := open(i.cfg.Folder, i.cfg.Trust)
 	if err != nil {
 		return nil, err
+	}
+	if i.cfg.CheckChain != nil && manifest.GenesisHash != "" {
+		if err := i.cfg.CheckChain(ctx, manifest.GenesisHash); err != nil {
+			return nil, err
+		}
 	}
 	i.total.Store(2 * manifest.Counts.Facts)
 	i.note.Store("verifying")

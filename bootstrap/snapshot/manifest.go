@@ -48,6 +48,8 @@ type Manifest struct {
 	CreatedAt string `json:"created_at"`
 	// Slot is the highest slot of any fact.
 	Slot uint64 `json:"slot"`
+	// GenesisHash names the chain that the registry is of, base58; empty where the exporter did not know.
+	GenesisHash string `json:"genesis_hash,omitempty"`
 	// Root is the registry's root over the facts of the files: docs/registry-root.md.
 	Root   Root   `json:"root"`
 	Counts Counts `json:"counts"`

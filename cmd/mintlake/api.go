@@ -7,7 +7,7 @@ import (
 // apiConfig is the API room's own configuration; limits are a section of their own.
 func (c *Config) apiConfig() api.Config {
 	cfg := c.API
-	cfg.RateLimits = c.RateLimits
+	cfg.RateLimits, cfg.AllowedHosts = c.RateLimits, c.AllowedHosts
 	return cfg
 }
 

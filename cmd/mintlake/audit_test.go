@@ -16,11 +16,15 @@ import (
 	"github.com/mintlake/mintlake/enrich/audit"
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
+	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }
+func TestMain(m *testing.M) {
+	decoder.MaybeRunChild()
+	os.Exit(chtest.Main(m))
+}
 
 // serveMints is a JSON-RPC server on which every second account asked for is a mint of 6 decimals and the given supply; the others, its
 // metadata, do not exist.

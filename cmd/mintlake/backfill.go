@@ -13,7 +13,6 @@ import (
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/rpc"
-	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
@@ -95,10 +94,14 @@ func backfill(ctx context.Context, cfg *Config, logger *slog.Logger, o backfillO
 	if err := s.reachKafka(ctx); err != nil {
 		return err
 	}
+	if err := s.checkChain(ctx); err != nil {
+		return err
+	}
 	if o.showMetrics {
 		if err := s.startMetrics(ctx); err != nil {
 			return err
 		}
+		s.readiness.say("")
 	}
 	return runBackfill(ctx, room, o)
 }
@@ -110,9 +113,8 @@ func (s *system) backfillRoom(o backfillOptions) (*runner.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	deps := kafka.Deps{Logger: s.logger, Registerer: s.registerer}
-	return runner.New(runner.Config{Sources: []source.Source{blocks}, Beside: true}, runner.Deps{
-		Producer: s.producer, Ledger: &slotLog{brokers: s.backends.brokers, admin: s.admin, deps: deps},
+	return runner.New(runner.Config{Sources: []source.Source{blocks}, Beside: true, CheckLinks: s.cfg.CheckLinks}, runner.Deps{
+		Producer: s.writers.For("ingest"), Ledger: s.newSlotLog(),
 		Logger: s.logger, Registerer: s.registerer,
 	})
 }

@@ -62,7 +62,10 @@ A server answers shard by shard; what is done is remembered under --data-dir, so
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, _ []string) error {
 		read.Endpoints, read.Cuts, read.Kinds = cfg.RPC.Upstream, &cuts, kinds
-		read.StateFile = filepath.Join(cfg.DataDir, "bootstrap-rpc.json")
+		var err error
+		if read.StateFile, err = cfg.dataPath("bootstrap-rpc.json"); err != nil {
+			return err
+		}
 		return bootstrapRPC(ctx, cfg, logger, read, restart)
 	})
 	cmd.Flags().StringSliceVar(&kinds, "kinds", accounts.AllKinds(), "kinds of accounts to read")
@@ -82,7 +85,10 @@ func bootstrapRPC(ctx context.Context, cfg *Config, logger *slog.Logger, read ac
 		}
 	}
 	return withLog(ctx, cfg, logger, func(ctx context.Context, s *system) error {
-		reader, err := accounts.New(read, accounts.Deps{Producer: s.producer, Logger: logger})
+		if err := s.checkChain(ctx); err != nil {
+			return err
+		}
+		reader, err := accounts.New(read, accounts.Deps{Producer: s.writers.For("bootstrap"), Logger: logger})
 		if err != nil {
 			return err
 		}
@@ -150,7 +156,7 @@ A newer version of a list takes the place of the older one of the same name; of 
 			return err
 		}
 		return withLog(ctx, cfg, logger, func(ctx context.Context, s *system) error {
-			loader, err := tokenlist.NewLoader(s.producer, lists)
+			loader, err := tokenlist.NewLoader(s.writers.For("bootstrap"), lists)
 			if err != nil {
 				return err
 			}

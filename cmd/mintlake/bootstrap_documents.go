@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -18,13 +15,14 @@ func (s *system) startDocuments(conn driver.Conn) error {
 	if s.cfg.Enrich.MissingPerMinute == 0 || !s.cfg.Enrich.Offchain {
 		return nil
 	}
-	if err := os.MkdirAll(s.cfg.DataDir, 0o750); err != nil {
-		return fmt.Errorf("make the data folder: %w", err)
+	stateFile, err := s.cfg.dataPath("documents.json")
+	if err != nil {
+		return err
 	}
 	room, err := documents.New(documents.Config{
-		PerMinute: s.cfg.Enrich.MissingPerMinute, StateFile: filepath.Join(s.cfg.DataDir, "documents.json"),
+		PerMinute: s.cfg.Enrich.MissingPerMinute, StateFile: stateFile,
 	}, documents.Deps{
-		Source: documents.NewClickHouse(conn, schema.Database), Producer: s.producer, Logger: s.logger, Registerer: s.registerer,
+		Source: documents.NewClickHouse(conn, schema.Database), Producer: s.writers.For("bootstrap"), Logger: s.logger, Registerer: s.registerer,
 		Waiting: func(ctx context.Context) (int64, error) {
 			return s.admin.Lag(ctx, schemas.GroupEnrich, []string{schemas.TopicEnrichmentRequests})
 		},

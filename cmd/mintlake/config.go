@@ -10,7 +10,13 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/api"
+	"github.com/mintlake/mintlake/gateway/jsonrpc"
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/internal/hosts"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/origins"
+	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/projector/swaps"
 	"github.com/mintlake/mintlake/volume"
 )
@@ -20,45 +26,78 @@ type Config struct {
 	DataDir string   `koanf:"data_dir" usage:"folder of the embedded engines' data"`
 	Source  []string `koanf:"source" usage:"where the chain comes from: geyser+https://…, rpc+https://…?from=&to=, file:PATH, demo:?tps=&tokens=&seed=, none; repeat for more files"`
 	Record  string   `koanf:"record" usage:"record the Geyser stream while it is ingested: a folder, or a new file *.geyser.zst"`
-	Rooms   []string `koanf:"rooms" usage:"rooms that up runs"`
+	// CheckLinks is for sources without getGenesisHash; the genesis hash is checked always.
+	CheckLinks bool     `koanf:"check_links" usage:"stop when the source's blocks do not continue the chain in the slot ledger"`
+	Rooms      []string `koanf:"rooms" usage:"rooms that up runs"`
+
+	AllowedHosts []string `koanf:"allowed_hosts" usage:"host names besides localhost by which loopback addresses may be asked (API, metrics, embedded ClickHouse): registry.example, *.example, * for any; a proxy that keeps the Host header needs it"`
 
 	API        api.Config     `koanf:"api"`
 	RateLimits api.RateLimits `koanf:"rate_limits"`
 	Swaps      swaps.Config   `koanf:"swaps"`
 	Volume     volume.Config  `koanf:"volume"`
 	Swap       struct {
-		Addr string   `koanf:"addr" usage:"swap quote API"`
-		Keys []string `koanf:"keys" usage:"accepted keys of the swap API as NAME:SHA256 (mintlake keys new swap)"`
+		Addr           string   `koanf:"addr" usage:"swap quote API"`
+		Keys           []string `koanf:"keys" usage:"accepted keys of the swap API as NAME:SHA256 (mintlake keys new swap NAME)"`
+		AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may call the swap API: https://app.example, http://localhost:* for every port, * for any page, none"`
 	} `koanf:"swap"`
 	RPC struct {
-		Addr     string   `koanf:"addr" usage:"JSON-RPC gateway"`
-		Upstream []string `koanf:"upstream" usage:"JSON-RPC servers for enrichment, backfill and the gateway"`
-		Keys     []string `koanf:"keys" usage:"accepted keys of the gateway and the stream as NAME:SHA256 (mintlake keys new rpc)"`
+		Addr           string   `koanf:"addr" usage:"JSON-RPC gateway; WebSocket subscriptions are served there too"`
+		WSAddr         string   `koanf:"ws_addr" usage:"second address for WebSocket subscriptions; empty = the port after rpc.addr, where clients look; off = none"`
+		Upstream       []string `koanf:"upstream" usage:"JSON-RPC servers for enrichment, backfill and the gateway"`
+		Keys           []string `koanf:"keys" usage:"accepted keys of the gateway and the stream as NAME:SHA256 (mintlake keys new rpc NAME)"`
+		AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may call the JSON-RPC gateway, as swap.allowed_origins"`
 	} `koanf:"rpc"`
 	Stream struct {
-		Addr    string `koanf:"addr" usage:"gRPC and WebSocket stream"`
-		Publish bool   `koanf:"publish" usage:"pass a Geyser source's transactions on to the stream"`
+		Addr           string   `koanf:"addr" usage:"gRPC and WebSocket stream"`
+		Publish        bool     `koanf:"publish" usage:"pass a Geyser source's transactions on to the stream"`
+		AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may open WebSockets at the stream, as swap.allowed_origins"`
+		MaxSubscribers int      `koanf:"max_subscribers" usage:"most open subscriptions of all clients of the stream"`
+		MaxConnections int      `koanf:"max_connections" usage:"most open connections of all clients of the stream; one more waits"`
 	} `koanf:"stream"`
+	Keys struct {
+		TrustedProxies []string `koanf:"trusted_proxies" usage:"addresses or CIDR prefixes whose X-Forwarded-For is believed, for keys that are for certain addresses (gateway, stream, swap API)"`
+	} `koanf:"keys"`
+	Admin   AdminConfig `koanf:"admin"`
 	Metrics struct {
-		Addr string `koanf:"addr" usage:"Prometheus metrics"`
+		Addr  string `koanf:"addr" usage:"Prometheus metrics, /healthz and /readyz"`
+		PProf bool   `koanf:"pprof" usage:"serve Go's profiles at /debug/pprof/ of metrics.addr"`
 	} `koanf:"metrics"`
+	Tracing struct {
+		Endpoint    string  `koanf:"endpoint" usage:"OTLP collector that spans are sent to over HTTP, as http://127.0.0.1:4318; empty = tracing is off"`
+		SampleRatio float64 `koanf:"sample_ratio" usage:"part of the traces that are kept, 0 to 1"`
+	} `koanf:"tracing"`
 	Kafka struct {
 		Addr     string   `koanf:"addr" usage:"embedded Kafka broker"`
 		Brokers  []string `koanf:"brokers" usage:"Kafka brokers to use instead of the embedded one"`
 		Replicas int      `koanf:"replicas" usage:"replication factor of new topics on --kafka-brokers"`
+		// Partitions are the same in every process: they must be those that the topics have.
+		Partitions int              `koanf:"partitions" usage:"partitions of the topics on --kafka-brokers that have several; to be chosen before the first start, see docs/sizing.md"`
+		TLS        kafka.TLSConfig  `koanf:"tls"`
+		SASL       kafka.SASLConfig `koanf:"sasl"`
+		// Compression of what Mintlake writes. Readers take any.
+		Compression string `koanf:"compression" usage:"compression of records: none, gzip, snappy, lz4 or zstd"`
 	} `koanf:"kafka"`
 	ClickHouse struct {
-		Addr        string `koanf:"addr" usage:"embedded ClickHouse's HTTP interface"`
-		DSN         string `koanf:"dsn" usage:"ClickHouse to use instead of the embedded one, clickhouse://… or http://…" secret:"true"`
-		Cluster     string `koanf:"cluster" usage:"name of the ClickHouse cluster behind the DSN; empty for a single server"`
-		MemoryBytes int64  `koanf:"memory_bytes" usage:"memory cap of the embedded ClickHouse; 0 = half of the machine, at most 8 GiB"`
-		Threads     int    `koanf:"threads" usage:"threads of one query in the embedded ClickHouse; 0 = all cores"`
+		Addr        string               `koanf:"addr" usage:"embedded ClickHouse's HTTP interface"`
+		DSN         string               `koanf:"dsn" usage:"ClickHouse to use instead of the embedded one: clickhouse://host:9000/…, http://host:8123/…, or with TLS clickhouse://host:9440/…?secure=true, https://host:8443/…; several as host:port,host:port" secret:"true"`
+		Username    string               `koanf:"username" usage:"user at --clickhouse-dsn, where that names none"`
+		Password    string               `koanf:"password" usage:"password at --clickhouse-dsn, where that holds none" secret:"true"`
+		TLS         clickhouse.TLSConfig `koanf:"tls"`
+		Cluster     string               `koanf:"cluster" usage:"name of the ClickHouse cluster behind the DSN; empty for a single server"`
+		MemoryBytes int64                `koanf:"memory_bytes" usage:"memory cap of the embedded ClickHouse; 0 = half of the machine, at most 8 GiB"`
+		Threads     int                  `koanf:"threads" usage:"threads of one query in the embedded ClickHouse; 0 = all cores"`
+		WriteLimit  time.Duration        `koanf:"write_limit" usage:"how long one write may take before it is killed and tried again, with twice the time; at most 2m"`
 	} `koanf:"clickhouse"`
 	Geyser struct {
 		Token      string `koanf:"token" usage:"x-token of the Geyser provider" secret:"true"`
 		Commitment string `koanf:"commitment" usage:"confirmed or finalized"`
 		Accounts   bool   `koanf:"accounts" usage:"subscribe to the accounts of mints and metadata too; goes on without them where the provider refuses"`
 	} `koanf:"geyser"`
+	Ingest struct {
+		Standby bool          `koanf:"standby" usage:"elect one of the ingest processes of a stream; the others stand by. Of mintlake ingest only"`
+		Session time.Duration `koanf:"session" usage:"how long a silent leader stays in office; brokers allow 6s to 30m unless told otherwise"`
+	} `koanf:"ingest"`
 	Enrich struct {
 		Offchain         bool          `koanf:"offchain" usage:"fetch off-chain metadata"`
 		AllowPrivate     []string      `koanf:"allow_private" usage:"host:port of private addresses that off-chain metadata may come from"`
@@ -82,18 +121,26 @@ type Config struct {
 
 // defaults is a configuration that validates and runs everything on this machine.
 func defaults() *Config {
-	c := &Config{DataDir: ".mintlake", Source: []string{"none"}, Rooms: allRooms(), StopTimeout: 15 * time.Second}
+	c := &Config{DataDir: ".mintlake", Source: []string{"none"}, Rooms: allRooms(), CheckLinks: true, StopTimeout: 15 * time.Second}
 	c.API = api.DefaultConfig()
 	c.RateLimits = c.API.RateLimits
 	c.Swaps, c.Volume = swaps.DefaultConfig(), volume.DefaultConfig()
 	c.Swap.Addr = "127.0.0.1:8081"
 	c.RPC.Addr = "127.0.0.1:8899"
 	c.Stream.Addr, c.Stream.Publish = "127.0.0.1:10000", true
+	c.Stream.MaxSubscribers, c.Stream.MaxConnections = 1000, 4096
+	// A key works from any program, so pages of this machine need no permission beyond theirs; others are the operator's to name.
+	c.Swap.AllowedOrigins, c.RPC.AllowedOrigins, c.Stream.AllowedOrigins = origins.ThisMachine(), origins.ThisMachine(), origins.ThisMachine()
+	c.Admin.Addr = "127.0.0.1:8090"
 	c.Metrics.Addr = "127.0.0.1:9600"
+	c.Tracing.SampleRatio = 0.05
 	c.Kafka.Addr = "127.0.0.1:9092"
-	c.Kafka.Replicas = 1
+	c.Kafka.Replicas, c.Kafka.Partitions = 1, 4
+	c.Kafka.Compression = kafka.DefaultCompression
+	c.ClickHouse.WriteLimit = clickhouse.DefaultWriteLimit
 	c.ClickHouse.Addr = "127.0.0.1:8123"
 	c.Geyser.Commitment, c.Geyser.Accounts = "confirmed", true
+	c.Ingest.Standby, c.Ingest.Session = true, 6*time.Second
 	c.Enrich.Offchain = true
 	c.Enrich.Rereads, c.Enrich.RereadQuiet, c.Enrich.RereadMaxWait, c.Enrich.RereadCalls = true, 10*time.Second, time.Minute, 5
 	c.Enrich.MissingPerMinute = 60
@@ -120,11 +167,35 @@ func (c *Config) validate() error {
 			bad(key, addr, "must be host:port")
 		}
 	}
+	if ws := c.RPC.WSAddr; ws != "" && ws != jsonrpc.WebSocketsOff {
+		if _, _, err := net.SplitHostPort(ws); err != nil {
+			bad("rpc.ws_addr", ws, "must be host:port, off, or empty")
+		}
+	}
+	for key, n := range map[string]int{"stream.max_subscribers": c.Stream.MaxSubscribers, "stream.max_connections": c.Stream.MaxConnections} {
+		if n < 1 {
+			bad(key, n, "must be at least 1")
+		}
+	}
 	for _, upstream := range c.RPC.Upstream {
 		if u, err := url.Parse(upstream); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 			bad("rpc.upstream", redactURL(upstream), "must be an http or https URL")
 		}
 	}
+	for key, list := range map[string][]string{
+		"swap.allowed_origins": c.Swap.AllowedOrigins, "rpc.allowed_origins": c.RPC.AllowedOrigins, "stream.allowed_origins": c.Stream.AllowedOrigins,
+	} {
+		if _, err := origins.Parse(list); err != nil {
+			bad(key, list, err.Error())
+		}
+	}
+	if err := hosts.Check(c.AllowedHosts); err != nil {
+		bad("allowed_hosts", c.AllowedHosts, err.Error())
+	}
+	if _, err := proxies.Parse(c.Keys.TrustedProxies); err != nil {
+		bad("keys.trusted_proxies", c.Keys.TrustedProxies, err.Error())
+	}
+	c.Admin.validate(bad)
 	problems = append(problems, c.validateAPI(bad)...)
 	for _, room := range []interface{ Validate() error }{&c.Swaps, &c.Volume} {
 		if err := room.Validate(); err != nil {
@@ -142,6 +213,9 @@ func (c *Config) validate() error {
 	for _, room := range c.Rooms {
 		oneOf("rooms", room, allRooms()...)
 	}
+	if traces := c.tracingConfig(); traces.Validate() != nil {
+		problems = append(problems, traces.Validate())
+	}
 	if len(c.Source) == 0 {
 		bad("source", "[]", "must name at least one source, or none")
 	}
@@ -150,8 +224,24 @@ func (c *Config) validate() error {
 			problems = append(problems, err)
 		}
 	}
+	problems = append(problems, c.validateClickHouse()...)
+	if _, err := kafka.NewSecurity(c.Kafka.TLS, c.Kafka.SASL); err != nil {
+		problems = append(problems, err)
+	}
+	if len(c.Kafka.Brokers) == 0 && (c.Kafka.TLS != kafka.TLSConfig{} || c.Kafka.SASL != kafka.SASLConfig{}) {
+		bad("kafka.brokers", "[]", "must name the brokers that kafka.tls and kafka.sasl are for: the embedded one listens on loopback, in plain text")
+	}
+	if c.Kafka.Partitions < 1 || c.Kafka.Partitions > 256 {
+		bad("kafka.partitions", c.Kafka.Partitions, "must be 1 to 256")
+	}
+	if len(c.Kafka.Brokers) == 0 && c.Kafka.Partitions != 4 {
+		bad("kafka.brokers", "[]", "must name the brokers that kafka.partitions is for: the embedded one has 4")
+	}
 	if c.Kafka.Replicas < 1 {
 		bad("kafka.replicas", c.Kafka.Replicas, "must be at least 1")
+	}
+	if !slices.Contains(kafka.Compressions(), c.Kafka.Compression) {
+		bad("kafka.compression", c.Kafka.Compression, "must be one of "+strings.Join(kafka.Compressions(), ", "))
 	}
 	for key, wait := range map[string]time.Duration{"enrich.reread_quiet": c.Enrich.RereadQuiet, "enrich.reread_max_wait": c.Enrich.RereadMaxWait} {
 		if wait <= 0 {
@@ -163,6 +253,12 @@ func (c *Config) validate() error {
 	}
 	if c.Enrich.MissingPerMinute < 0 || c.Enrich.MissingPerMinute > 60_000 {
 		bad("enrich.missing_per_minute", c.Enrich.MissingPerMinute, "must be 0 to 60000")
+	}
+	if c.ClickHouse.WriteLimit < time.Second || c.ClickHouse.WriteLimit > clickhouse.LongestWriteLimit {
+		bad("clickhouse.write_limit", c.ClickHouse.WriteLimit, "must be 1s to 2m")
+	}
+	if c.Ingest.Session < time.Second || c.Ingest.Session > 30*time.Minute {
+		bad("ingest.session", c.Ingest.Session, "must be 1s to 30m")
 	}
 	if c.Projector.BulkLag < 1 {
 		bad("projector.bulk_lag", c.Projector.BulkLag, "must be at least 1")

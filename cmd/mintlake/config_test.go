@@ -2,8 +2,11 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/kafka"
 )
 
 func TestDefaultsAreValid(t *testing.T) {
@@ -16,23 +19,51 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"data_dir":               func(c *Config) { c.DataDir = "" },
 		"api.addr":               func(c *Config) { c.API.Addr = "8080" },
 		"clickhouse.addr":        func(c *Config) { c.ClickHouse.Addr = "" },
+		"rpc.ws_addr":            func(c *Config) { c.RPC.WSAddr = "8900" },
 		"rpc.upstream":           func(c *Config) { c.RPC.Upstream = []string{"ftp://example.org/?key=hunter2"} },
 		"api.trusted_proxies":    func(c *Config) { c.API.TrustedProxies = []string{"proxy"} },
 		"api.max_connections":    func(c *Config) { c.API.MaxConnections = 0 },
 		"api.drain_time":         func(c *Config) { c.API.DrainTime = c.StopTimeout },
+		"stream.max_subscribers": func(c *Config) { c.Stream.MaxSubscribers = 0 },
+		"stream.max_connections": func(c *Config) { c.Stream.MaxConnections = 0 },
 		"api.body_limit":         func(c *Config) { c.API.BodyLimit = 1 },
 		"rate_limits.search":     func(c *Config) { c.RateLimits.Search = 0 },
 		"rate_limits.shared_url": func(c *Config) { c.RateLimits.SharedURL = "http://:hunter2@redis" },
 		"geyser.commitment":      func(c *Config) { c.Geyser.Commitment = "processed" },
+		"tracing.endpoint":       func(c *Config) { c.Tracing.Endpoint = "localhost:4317" },
+		"tracing.sample_ratio":   func(c *Config) { c.Tracing.SampleRatio = 1.5 },
 		"log.level":              func(c *Config) { c.Log.Level = "loud" },
 		"log.format":             func(c *Config) { c.Log.Format = "xml" },
 		"source":                 func(c *Config) { c.Source = nil },
 		"source geyser":          func(c *Config) { c.Source = []string{"geyser+https://example.org/?x-token=hunter2"} },
+		"clickhouse.write_limit": func(c *Config) { c.ClickHouse.WriteLimit = time.Millisecond },
+		"clickhouse dsn":         func(c *Config) { c.ClickHouse.DSN = "ftp://a:hunter2@h" },
+		"clickhouse.tls": func(c *Config) {
+			c.ClickHouse.DSN, c.ClickHouse.TLS.CAFile = "http://a:hunter2@h", "ca.pem"
+		},
+		"clickhouse.cluster": func(c *Config) { c.ClickHouse.Cluster = "main" },
+		"clickhouse.dsn":     func(c *Config) { c.ClickHouse.Password = "hunter2" },
+		"kafka.brokers":      func(c *Config) { c.Kafka.TLS.Enabled = true },
+		"kafka.tls.ca_file":  func(c *Config) { c.Kafka.TLS = kafka.TLSConfig{Enabled: true, CAFile: "/nowhere"} },
+		"kafka.sasl.mechanism": func(c *Config) {
+			c.Kafka.SASL = kafka.SASLConfig{Mechanism: "magic", Username: "a", Password: "hunter2"}
+		},
+		"kafka.partitions":       func(c *Config) { c.Kafka.Partitions = 0 },
+		"that kafka.partitions":  func(c *Config) { c.Kafka.Partitions = 8 },
 		"kafka.replicas":         func(c *Config) { c.Kafka.Replicas = 0 },
+		"kafka.compression":      func(c *Config) { c.Kafka.Compression = "rar" },
+		"ingest.session":         func(c *Config) { c.Ingest.Session = time.Millisecond },
 		"missing_per_minute":     func(c *Config) { c.Enrich.MissingPerMinute = -1 },
 		"projector.bulk_lag":     func(c *Config) { c.Projector.BulkLag = 0 },
 		"projector.fold_every":   func(c *Config) { c.Projector.FoldEvery = 0 },
 		"swaps.signature_days":   func(c *Config) { c.Swaps.SignatureDays = -1 },
+		"swap.allowed_origins":   func(c *Config) { c.Swap.AllowedOrigins = []string{"app.example"} },
+		"rpc.allowed_origins":    func(c *Config) { c.RPC.AllowedOrigins = []string{"*", "https://app.example"} },
+		"stream.allowed_origins": func(c *Config) { c.Stream.AllowedOrigins = []string{"https://app.example/page"} },
+		"keys.trusted_proxies":   func(c *Config) { c.Keys.TrustedProxies = []string{"proxy"} },
+		"admin.addr":             func(c *Config) { c.Admin.Addr = "0.0.0.0:8090" },
+		"admin.token":            func(c *Config) { c.Admin.Token = "hunter2" },
+		"allowed_hosts":          func(c *Config) { c.AllowedHosts = []string{"https://registry.example"} },
 		"rooms":                  func(c *Config) { c.Rooms = []string{"kitchen"} },
 		"stop_timeout":           func(c *Config) { c.StopTimeout = 0 },
 		"reread_quiet":           func(c *Config) { c.Enrich.RereadQuiet = 0 },

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -33,6 +32,8 @@ type demoState struct {
 	ParentSlot  uint64 `json:"parent_slot"`
 	Slot        uint64 `json:"slot"`
 	HTTPAddr    string `json:"http_addr"`
+	// GenesisHash names the chain, also once its settings have changed. Zero in the files of earlier versions.
+	GenesisHash chain.Hash `json:"genesis_hash"`
 	// Anchors are the chain's clock, so that slots made again have the block times they had.
 	Anchors []chain.Anchor `json:"anchors"`
 }
@@ -46,7 +47,10 @@ func (s *system) startDemo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(s.cfg.DataDir, "demo.json")
+	path, err := s.cfg.dataPath("demo.json")
+	if err != nil {
+		return err
+	}
 	state, err := resumeDemo(path, s.cfg.Source[0], &cfg)
 	if err != nil {
 		return err
@@ -58,12 +62,12 @@ func (s *system) startDemo(ctx context.Context) error {
 	if err := s.runDemo(ctx, node); err != nil {
 		return err
 	}
-	state.HTTPAddr, state.Anchors = node.RPCAddr(), node.Anchors()
+	state.HTTPAddr, state.Anchors, state.GenesisHash = node.RPCAddr(), node.Anchors(), node.GenesisHash()
 	s.lifecycle.start("demo state", func(ctx context.Context) error {
 		rememberDemo(ctx, path, state, node.Slot, s.logger)
 		return nil
 	})
-	s.demoGeyser = "geyser+http://" + node.GeyserAddr()
+	s.demoGeyser, s.demoRPC = "geyser+http://"+node.GeyserAddr(), node.RPCURL()
 	s.cfg.Enrich.AllowPrivate = append(s.cfg.Enrich.AllowPrivate, strings.TrimPrefix(node.BaseURL(), "http://"))
 	if len(s.cfg.RPC.Upstream) == 0 {
 		s.cfg.RPC.Upstream = []string{node.RPCURL()}
@@ -110,14 +114,14 @@ func resumeDemo(path, source string, cfg *demo.Config) (demoState, error) {
 // nextDemo goes on with the same chain, or begins another one behind it when that would take too long or the settings changed.
 func nextDemo(last demoState, source string, cfg *demo.Config) demoState {
 	cfg.StartSlot = last.Slot + 1
-	cfg.HTTPAddr = last.HTTPAddr
+	cfg.HTTPAddr, cfg.GenesisHash = last.HTTPAddr, last.GenesisHash
 	if last.Source == source && cfg.StartSlot-last.GenesisSlot <= maxFastForward {
 		cfg.GenesisSlot, cfg.ParentSlot, cfg.Anchors = last.GenesisSlot, last.ParentSlot, last.Anchors
 		return last
 	}
 	cfg.GenesisSlot, cfg.ParentSlot = cfg.StartSlot, last.Slot
 	cfg.Seed ^= cfg.StartSlot // other tokens than before
-	return demoState{Source: source, GenesisSlot: cfg.StartSlot, ParentSlot: last.Slot, HTTPAddr: last.HTTPAddr}
+	return demoState{Source: source, GenesisSlot: cfg.StartSlot, ParentSlot: last.Slot, HTTPAddr: last.HTTPAddr, GenesisHash: last.GenesisHash}
 }
 
 // rememberDemo writes the state every second. After a kill it is a second behind: those slots are made again, byte for byte.
@@ -152,7 +156,7 @@ func replaceFile(path string, content []byte) error {
 }
 
 func demoCommand() *cobra.Command {
-	var source, geyserAddr, httpAddr string
+	var source, geyserAddr, httpAddr, state string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run the simulated Solana node as a server of its own",
@@ -172,22 +176,40 @@ func demoCommand() *cobra.Command {
 				}
 			}
 			cfg.GeyserAddr, cfg.HTTPAddr = geyserAddr, httpAddr
-			return serveDemo(cmd.Context(), cfg)
+			return serveDemo(cmd.Context(), cfg, source, state)
 		},
 	}
 	cmd.Flags().StringVar(&source, "chain", "demo:", "the chain to make: demo:?tps=&tokens=&seed=…")
 	cmd.Flags().StringVar(&geyserAddr, "geyser-addr", "127.0.0.1:10001", "Yellowstone gRPC")
 	cmd.Flags().StringVar(&httpAddr, "http-addr", "127.0.0.1:8898", "JSON-RPC, metadata and logos")
+	cmd.Flags().StringVar(&state, "state", "", "file that remembers the chain, so that a restart goes on with it; its folder must exist. Give the chain a base_url then")
 	return cmd
 }
 
-func serveDemo(ctx context.Context, cfg demo.Config) error {
+// serveDemo runs a demo node alone. statePath is the file that remembers the chain, empty for none.
+func serveDemo(ctx context.Context, cfg demo.Config, source, statePath string) error {
 	s := newSystem(defaults(), newLogger(defaults()))
+	var state demoState
+	if statePath != "" {
+		httpAddr := cfg.HTTPAddr
+		var err error
+		if state, err = resumeDemo(statePath, source, &cfg); err != nil {
+			return err
+		}
+		cfg.HTTPAddr = httpAddr // the operator's, whatever the last run had
+	}
 	node, err := demo.New(cfg, demo.Deps{Logger: s.logger, Registerer: s.registerer})
 	if err != nil {
 		return err
 	}
 	if err = s.runDemo(ctx, node); err == nil {
+		if statePath != "" {
+			state.HTTPAddr, state.Anchors, state.GenesisHash = node.RPCAddr(), node.Anchors(), node.GenesisHash()
+			s.lifecycle.start("demo state", func(ctx context.Context) error {
+				rememberDemo(ctx, statePath, state, node.Slot, s.logger)
+				return nil
+			})
+		}
 		fmt.Printf("addresses geyser=geyser+http://%s rpc=%s\n", node.GeyserAddr(), node.RPCURL())
 		err = s.lifecycle.wait(ctx)
 	}

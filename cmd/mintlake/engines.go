@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -25,13 +24,28 @@ import (
 type backends struct {
 	brokers       []string
 	clickhouseDSN string
+	// clickhouse is how a ClickHouse that is not embedded is reached; nil for the embedded one.
+	clickhouse *clickhouse.Access
+	cluster    string // clickhouse.cluster
+}
+
+// configuredBackends are those that the settings name.
+func configuredBackends(cfg *Config, logger *slog.Logger) *backends {
+	return &backends{
+		brokers: cfg.Kafka.Brokers, clickhouseDSN: cfg.ClickHouse.DSN,
+		clickhouse: clickhouse.NewAccess(cfg.clickhouseAccess(), logger), cluster: cfg.ClickHouse.Cluster,
+	}
 }
 
 // startBackends starts what is not configured to be elsewhere and waits until it serves.
 func startBackends(ctx context.Context, cfg *Config, lc *lifecycle, logger *slog.Logger, registerer prometheus.Registerer) (*backends, error) {
-	b := &backends{brokers: cfg.Kafka.Brokers, clickhouseDSN: cfg.ClickHouse.DSN}
+	b := configuredBackends(cfg, logger)
 	if len(b.brokers) == 0 {
-		broker, err := kafkabroker.New(kafkabroker.Config{DataDir: filepath.Join(cfg.DataDir, "kafka"), Addr: cfg.Kafka.Addr},
+		folder, err := cfg.dataPath("kafka")
+		if err != nil {
+			return nil, err
+		}
+		broker, err := kafkabroker.New(kafkabroker.Config{DataDir: folder, Addr: cfg.Kafka.Addr},
 			kafkabroker.Deps{Logger: logger, Registerer: registerer})
 		if err != nil {
 			return nil, err
@@ -43,8 +57,12 @@ func startBackends(ctx context.Context, cfg *Config, lc *lifecycle, logger *slog
 		b.brokers = []string{broker.Addr()}
 	}
 	if b.clickhouseDSN == "" {
+		folder, err := cfg.dataPath("clickhouse")
+		if err != nil {
+			return nil, err
+		}
 		engine, err := chengine.New(chengine.Config{
-			DataDir: filepath.Join(cfg.DataDir, "clickhouse"), Addr: cfg.ClickHouse.Addr,
+			DataDir: folder, Addr: cfg.ClickHouse.Addr, AllowedHosts: cfg.AllowedHosts,
 			MaxMemoryBytes: cfg.ClickHouse.MemoryBytes, Threads: cfg.ClickHouse.Threads,
 		}, chengine.Deps{Logger: logger, Registerer: registerer})
 		if err != nil {
@@ -54,7 +72,7 @@ func startBackends(ctx context.Context, cfg *Config, lc *lifecycle, logger *slog
 		if err := lc.await(ctx, engine.Ready()); err != nil {
 			return nil, err
 		}
-		b.clickhouseDSN = engine.DSN()
+		b.clickhouseDSN, b.clickhouse = engine.DSN(), nil
 	}
 	return b, nil
 }
@@ -65,17 +83,26 @@ func ensureTopics(ctx context.Context, cfg *Config, admin *kafka.Admin) error {
 	if len(cfg.Kafka.Brokers) > 0 {
 		replicas = cfg.Kafka.Replicas
 	}
-	topics := schemas.Topics()
-	specs := make([]kafka.TopicSpec, 0, len(topics))
-	for _, topic := range topics {
-		specs = append(specs, kafka.TopicSpec{
-			Name: topic.Name, Partitions: topic.Partitions, ReplicationFactor: replicas, Config: topic.Config(),
-		})
-	}
+	specs := topicSpecs(cfg.Kafka.Partitions, replicas)
 	if err := admin.EnsureTopics(ctx, specs); err != nil {
 		return fmt.Errorf("make topics: %w", err)
 	}
 	return nil
+}
+
+// topicSpecs are the catalogue's topics. Those with an order over everything keep their one partition.
+func topicSpecs(partitions, replicas int) []kafka.TopicSpec {
+	topics := schemas.Topics()
+	specs := make([]kafka.TopicSpec, 0, len(topics))
+	for _, topic := range topics {
+		if topic.Partitions > 1 {
+			topic.Partitions = partitions
+		}
+		specs = append(specs, kafka.TopicSpec{
+			Name: topic.Name, Partitions: topic.Partitions, ReplicationFactor: replicas, Config: topic.Config(),
+		})
+	}
+	return specs
 }
 
 // migrate brings the tables to the newest version and checks that this binary can write to them. Where the tables are new, what was
@@ -99,7 +126,9 @@ func (s *system) migrate(ctx context.Context, conn driver.Conn) error {
 			}
 		}
 	}
-	applied, err := clickhouse.Migrate(ctx, conn, files, clickhouse.Options{Database: schema.Database, Cluster: cfg.ClickHouse.Cluster})
+	applied, err := clickhouse.Migrate(ctx, conn, files, clickhouse.Options{
+		Database: schema.Database, Cluster: cfg.ClickHouse.Cluster, Sharding: schema.Sharding(),
+	})
 	for _, name := range applied {
 		logger.Info("migration applied", "migration", name)
 	}
@@ -123,8 +152,8 @@ func tablesExist(ctx context.Context, conn driver.Conn) (bool, error) {
 }
 
 // openClickHouse connects without naming Mintlake's database, which may not exist yet.
-func openClickHouse(ctx context.Context, dsn string) (driver.Conn, error) {
-	conn, err := clickhouse.Open(ctx, dsn, clickhouse.WithDatabase("default"))
+func openClickHouse(ctx context.Context, b *backends, options ...clickhouse.Option) (driver.Conn, error) {
+	conn, err := clickhouse.Open(ctx, b.clickhouseDSN, append(options, clickhouse.WithAccess(b.clickhouse), clickhouse.WithCluster(b.cluster), clickhouse.WithDatabase("default"))...)
 	if err != nil {
 		return nil, fmt.Errorf("open ClickHouse: %w", err)
 	}

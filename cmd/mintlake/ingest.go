@@ -5,38 +5,59 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/file"
 	"github.com/mintlake/mintlake/ingest/source/geyser"
 	"github.com/mintlake/mintlake/ingest/source/rpc"
 	"github.com/mintlake/mintlake/ingest/transactions"
-	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
+// ingestRoom is ingest with what runs beside it.
+type ingestRoom struct {
+	s          *system
+	producer   runner.Producer
+	registerer prometheus.Registerer
+
+	runner     *runner.Runner
+	publisher  *transactions.Publisher // nil when nothing is passed on to the stream
+	recordings *file.Recordings        // nil when nothing is recorded
+	finite     bool                    // it ends by itself, so its progress is worth telling
+}
+
+// newIngestRoom makes the room. It writes nothing.
+func (s *system) newIngestRoom(producer runner.Producer, registerer prometheus.Registerer) (*ingestRoom, error) {
+	r := &ingestRoom{s: s, producer: producer, registerer: registerer}
+	sources, err := r.sources()
+	if err != nil {
+		return nil, err
+	}
+	mints, err := runner.NewMintLog(runner.MintLogConfig{Brokers: s.backends.brokers}, s.kafka)
+	if err != nil {
+		return nil, err
+	}
+	r.runner, err = runner.New(runner.Config{Sources: sources, CheckLinks: s.cfg.CheckLinks}, runner.Deps{
+		Producer: producer, Ledger: s.newSlotLog(), Mints: mints, Logger: s.logger, Registerer: registerer, Tracer: s.tracer,
+	})
+	r.finite = len(sources) > 0 && sources[0].Kind() == source.KindFile
+	return r, err
+}
+
 // prepareIngest makes the room and lets it announce itself. It comes before the API, which would show an earlier run's status.
 func (s *system) prepareIngest(ctx context.Context) error {
-	sources, err := s.sources()
+	var err error
+	if s.ingest, err = s.newIngestRoom(s.writers.For("ingest"), s.registerer); err != nil {
+		return err
+	}
+	leader, err := s.leaderGauge()
 	if err != nil {
 		return err
 	}
-	deps := kafka.Deps{Logger: s.logger, Registerer: s.registerer}
-	mints, err := runner.NewMintLog(runner.MintLogConfig{Brokers: s.backends.brokers}, deps)
-	if err != nil {
-		return err
-	}
-	s.ingest, err = runner.New(runner.Config{Sources: sources}, runner.Deps{
-		Producer: s.producer,
-		Ledger:   &slotLog{brokers: s.backends.brokers, admin: s.admin, deps: deps},
-		Mints:    mints,
-		Logger:   s.logger, Registerer: s.registerer,
-	})
-	if err != nil {
-		return err
-	}
-	s.finite = len(sources) > 0 && sources[0].Kind() == source.KindFile
-	return s.ingest.Announce(ctx)
+	leader.Set(1)
+	return s.ingest.runner.Announce(ctx)
 }
 
 // startIngest reads the configured sources.
@@ -46,16 +67,16 @@ func (s *system) startIngest(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.publisher != nil {
-		s.lifecycle.start("transaction publisher", s.publisher.Run)
+	if s.ingest.publisher != nil {
+		s.lifecycle.start("transaction publisher", s.ingest.publisher.Run)
 	}
-	if s.recordings != nil { // before ingest, so that it stops after it
-		s.lifecycle.start("recording", s.keepRecording)
+	if s.ingest.recordings != nil { // before ingest, so that it stops after it
+		s.lifecycle.start("recording", s.ingest.keepRecording)
 	}
-	s.lifecycle.start("ingest", s.ingest.Run)
-	if s.finite {
+	s.lifecycle.start("ingest", s.ingest.runner.Run)
+	if s.ingest.finite {
 		s.lifecycle.start("progress", func(ctx context.Context) error {
-			showProgress(ctx, s.ingest, s.lag)
+			showProgress(ctx, s.ingest.runner, s.lag)
 			return nil
 		})
 	}
@@ -63,11 +84,11 @@ func (s *system) startIngest(ctx context.Context) error {
 }
 
 // sources makes the sources that the configuration names. All files are one source; anything else stands alone.
-func (s *system) sources() ([]source.Source, error) {
+func (r *ingestRoom) sources() ([]source.Source, error) {
 	var specs []source.Spec
 	var paths []string
 	var speed *float64
-	for _, text := range s.cfg.Source {
+	for _, text := range r.s.cfg.Source {
 		spec, err := source.ParseSpec(text)
 		if err != nil {
 			return nil, err
@@ -86,72 +107,72 @@ func (s *system) sources() ([]source.Source, error) {
 	if len(specs) > 1 || len(specs) == 1 && len(paths) > 0 {
 		return nil, fmt.Errorf("source: %d are named: name one stream, or any number of files", len(specs)+len(paths))
 	}
-	if s.cfg.Record != "" && (len(specs) == 0 || specs[0].Kind == source.KindRPC) {
+	if r.s.cfg.Record != "" && (len(specs) == 0 || specs[0].Kind == source.KindRPC) {
 		return nil, errors.New("record: only a geyser+https://host:port stream can be recorded while it is ingested")
 	}
 	if len(paths) > 0 {
-		files, err := file.New(file.Config{Paths: paths, Speed: *speed}, file.Deps{Logger: s.logger, Registerer: s.registerer})
+		files, err := file.New(file.Config{Paths: paths, Speed: *speed}, file.Deps{Logger: r.s.logger, Registerer: r.registerer})
 		return []source.Source{files}, err
 	}
 	if len(specs) == 0 {
 		return nil, nil
 	}
-	stream, err := s.stream(specs[0])
+	stream, err := r.stream(specs[0])
 	return []source.Source{stream}, err
 }
 
-func (s *system) stream(spec source.Spec) (source.Source, error) {
+func (r *ingestRoom) stream(spec source.Spec) (source.Source, error) {
 	switch spec.Kind {
 	case source.KindRPC:
-		return s.rpcSource(spec)
+		return r.rpcSource(spec)
 	case source.KindDemo:
-		demoSpec, err := source.ParseSpec(s.demoGeyser)
+		demoSpec, err := source.ParseSpec(r.s.demoGeyser)
 		if err != nil {
 			return nil, fmt.Errorf("source demo: %w", err)
 		}
-		return s.geyserSource(demoSpec, source.KindDemo)
+		return r.geyserSource(demoSpec, source.KindDemo)
 	default:
-		return s.geyserSource(spec, source.KindGeyser)
+		return r.geyserSource(spec, source.KindGeyser)
 	}
 }
 
-func (s *system) rpcSource(spec source.Spec) (source.Source, error) {
-	client, err := solana.NewClient(solana.Config{Endpoints: []string{spec.Endpoint}}, solana.Deps{Logger: s.logger, Registerer: s.registerer})
+func (r *ingestRoom) rpcSource(spec source.Spec) (source.Source, error) {
+	client, err := solana.NewClient(solana.Config{Endpoints: []string{spec.Endpoint}}, solana.Deps{Logger: r.s.logger, Registerer: r.s.registerer})
 	if err != nil {
 		return nil, err
 	}
 	return rpc.New(rpc.Config{From: spec.From, To: spec.To, Commitment: solana.Commitment(spec.Commitment)},
-		rpc.Deps{Client: client, Logger: s.logger, Registerer: s.registerer})
+		rpc.Deps{Client: client, Logger: r.s.logger, Registerer: r.registerer})
 }
 
 // geyserSource follows a Yellowstone server; what it can no longer replay is fetched from the upstream, when there is one.
-func (s *system) geyserSource(spec source.Spec, kind string) (source.Source, error) {
+func (r *ingestRoom) geyserSource(spec source.Spec, kind string) (source.Source, error) {
 	commitment := spec.Commitment
 	if commitment == "" {
-		commitment = s.cfg.Geyser.Commitment
+		commitment = r.s.cfg.Geyser.Commitment
 	}
-	deps := geyser.Deps{Logger: s.logger, Registerer: s.registerer}
+	deps := geyser.Deps{Logger: r.s.logger, Registerer: r.registerer}
 	var err error
-	if s.rpc != nil {
-		filler, err := rpc.New(rpc.Config{Commitment: solana.Commitment(commitment)}, rpc.Deps{Client: s.rpc, Logger: s.logger, Registerer: s.registerer})
+	if r.s.rpc != nil {
+		filler, err := rpc.New(rpc.Config{Commitment: solana.Commitment(commitment)}, rpc.Deps{Client: r.s.rpc, Logger: r.s.logger, Registerer: r.registerer})
 		if err != nil {
 			return nil, err
 		}
 		deps.Filler = filler
 	}
-	if s.cfg.Stream.Publish {
-		if s.publisher, err = transactions.New(transactions.Deps{Producer: s.producer, Logger: s.logger, Registerer: s.registerer}); err != nil {
+	if r.s.cfg.Stream.Publish {
+		if r.publisher, err = transactions.New(transactions.Deps{Producer: r.producer, Logger: r.s.logger, Registerer: r.registerer}); err != nil {
 			return nil, err
 		}
-		deps.Tap = s.publisher.Tap
+		deps.Tap = r.publisher.Tap
 	}
-	if s.cfg.Record != "" {
-		if deps.Tap, err = s.recordBeside(deps.Tap); err != nil {
+	if r.s.cfg.Record != "" {
+		if deps.Tap, err = r.recordBeside(deps.Tap); err != nil {
 			return nil, err
 		}
 	}
 	return geyser.New(geyser.Config{
-		Endpoint: spec.Endpoint, Token: s.cfg.Geyser.Token, Commitment: commitment, Kind: kind,
-		NoAccountUpdates: !s.cfg.Geyser.Accounts, BlocksMeta: s.cfg.Record != "",
+		Endpoint: spec.Endpoint, Token: r.s.cfg.Geyser.Token, Commitment: commitment, Kind: kind,
+		NoAccountUpdates: !r.s.cfg.Geyser.Accounts, BlocksMeta: r.s.cfg.Record != "",
 	}, deps)
 }

@@ -3,25 +3,38 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
+	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// slotLog reads the slot ledger that earlier runs wrote to Kafka.
-type slotLog struct {
-	brokers []string
-	admin   *kafka.Admin
-	deps    kafka.Deps
+// slotLog reads the slot ledger that other runs wrote to Kafka. It is for one goroutine.
+type slotLog struct{ topic topicLog }
+
+func (s *system) newSlotLog() *slotLog {
+	return &slotLog{topicLog{brokers: s.backends.brokers, admin: s.admin, deps: s.kafka, name: "ledger", goOn: true}}
 }
 
-// ReadSlots visits the slot records from the topic's first to the one that was last when the call began.
+// ReadSlots visits the slot records from where the last call stopped, at first from the topic's first, to the one that was last when this call
+// began.
 func (l *slotLog) ReadSlots(ctx context.Context, visit func(*eventspb.SlotRecord)) error {
-	log := topicLog{brokers: l.brokers, admin: l.admin, deps: l.deps, name: "ledger"}
+	return readSlots(ctx, &l.topic, visit)
+}
+
+// recordLog is topics that can be read from their beginning to their end. A record is the visitor's for the call only.
+type recordLog interface {
+	read(ctx context.Context, topics []string, visit func(*kafka.Record)) error
+}
+
+// readSlots visits the slot ledger of a log.
+func readSlots(ctx context.Context, log recordLog, visit func(*eventspb.SlotRecord)) error {
 	err := log.read(ctx, []string{schemas.TopicSlots}, func(record *kafka.Record) {
 		if string(record.Key) == schemas.SourceStatusKey {
 			return
@@ -44,6 +57,9 @@ type topicLog struct {
 	deps    kafka.Deps
 	// name is the reader's label in metrics.
 	name string
+	// goOn makes read begin where its last call stopped, which reached tells.
+	goOn    bool
+	reached map[kafka.TopicPartition]int64
 }
 
 // read visits the records, those of one partition in order. A record is the visitor's for the call only.
@@ -56,18 +72,59 @@ func (l *topicLog) read(ctx context.Context, topics []string, visit func(*kafka.
 	if err != nil {
 		return err
 	}
+	for partition, offset := range l.reached {
+		starts[partition] = max(starts[partition], offset)
+	}
+	if covers(starts, ends) {
+		return nil
+	}
 	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: l.brokers, Topics: topics, Start: starts, Name: l.name}, l.deps)
 	if err != nil {
 		return err
 	}
 	defer tailer.Close()
-	for reached := starts; !covers(reached, ends); reached = tailer.Positions() {
+	reached := starts
+	defer func() {
+		if l.goOn {
+			l.reached = reached
+		}
+	}()
+	for ; !covers(reached, ends); reached = tailer.Positions() {
 		records, err := tailer.FetchBatch(ctx, 10_000, 10*time.Millisecond)
 		if err != nil {
 			return err
 		}
 		for i := range records {
 			visit(&records[i])
+		}
+	}
+	return nil
+}
+
+// readTo visits the records below ends, in batches, from the first ones that the topics still have.
+func (l *topicLog) readTo(ctx context.Context, topics []string, ends map[kafka.TopicPartition]int64, limit int, visit func([]kafka.Record) error) error {
+	starts, err := l.admin.StartOffsets(ctx, topics)
+	if err != nil {
+		return err
+	}
+	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: l.brokers, Topics: topics, Start: starts, Name: l.name}, l.deps)
+	if err != nil {
+		return err
+	}
+	defer tailer.Close()
+	for reached := starts; !covers(reached, ends); reached = tailer.Positions() {
+		records, err := tailer.FetchBatch(ctx, limit, 100*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		records = slices.DeleteFunc(records, func(r kafka.Record) bool {
+			return r.Offset >= ends[kafka.TopicPartition{Topic: r.Topic, Partition: r.Partition}]
+		})
+		if len(records) == 0 {
+			continue
+		}
+		if err := visit(records); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -81,4 +138,17 @@ func covers(reached, ends map[kafka.TopicPartition]int64) bool {
 		}
 	}
 	return true
+}
+
+// folderLog reads the topics of an embedded broker that does not run, from its files. It writes nothing.
+type folderLog struct{ log *kafkabroker.Log }
+
+func (l *folderLog) read(ctx context.Context, topics []string, visit func(*kafka.Record)) error {
+	return l.log.Read(ctx, topics, func(in *segments.Record) {
+		record := kafka.Record{Topic: in.Topic, Partition: int(in.Partition), Offset: in.Offset, Key: in.Key, Value: in.Value, Time: in.Time}
+		for _, h := range in.Headers {
+			record.Headers = append(record.Headers, kafka.Header{Key: h.Key, Value: h.Value})
+		}
+		visit(&record)
+	})
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/picture"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -91,7 +91,12 @@ func checkLogoURL(cfg *Config, url string) error {
 	if err != nil {
 		return fmt.Errorf("logos set: %w", err)
 	}
-	if _, err := picture.Inspect(response.Body, picture.Limits{}); err != nil {
+	pool, err := decoder.New(decoder.Config{Processes: 1}, decoder.Deps{})
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if _, err := pool.Inspect(context.Background(), response.Body); err != nil {
 		return fmt.Errorf("logos set: %w", err)
 	}
 	return nil
@@ -107,7 +112,10 @@ func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, 
 	if len(brokers) == 0 {
 		brokers = []string{cfg.Kafka.Addr}
 	}
-	deps := kafka.Deps{Logger: logger}
+	deps, err := kafkaDeps(cfg, logger, nil)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	last, err := lastDecision(ctx, brokers, deps, key)

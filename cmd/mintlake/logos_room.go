@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"time"
 
 	"github.com/mintlake/mintlake/api"
 	"github.com/mintlake/mintlake/enrich/logos"
 	"github.com/mintlake/mintlake/internal/blobs"
+	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/imageload"
 	"github.com/mintlake/mintlake/internal/kafka"
@@ -74,10 +74,19 @@ func (s *system) openImages(store bool) (*images, error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, made.fetcher.Close)
-	deps := imageload.Deps{Fetcher: made.fetcher}
+	pool, err := decoder.New(decoder.Config{}, decoder.Deps{Logger: s.logger, Registerer: s.registerer})
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, pool.Close)
+	deps := imageload.Deps{Fetcher: made.fetcher, Decoder: pool}
 	if store {
+		folder, err := s.cfg.dataPath("logos")
+		if err != nil {
+			return nil, err
+		}
 		if made.store, err = blobs.New(blobs.Config{
-			Dir: filepath.Join(s.cfg.DataDir, "logos"), DiskBytes: cfg.DiskBytes, MemoryBytes: cfg.MemoryBytes,
+			Dir: folder, DiskBytes: cfg.DiskBytes, MemoryBytes: cfg.MemoryBytes,
 		}, blobs.Deps{Logger: s.logger, Registerer: s.registerer}); err != nil {
 			return nil, err
 		}
@@ -106,7 +115,7 @@ func (s *system) startLogos(together bool) error {
 	cfg := &s.cfg.Logos
 	machine, err := logos.New(logos.Config{Workers: cfg.Workers, PerHost: cfg.PerHost, Retry: cfg.Retry, MaxRetry: max(cfg.Retry, 7*24*time.Hour), Recheck: cfg.Recheck},
 		logos.Deps{
-			Offsets: s.admin, Producer: s.producer, Loader: made.loader, Host: made.fetcher.Host, Logger: s.logger, Registerer: s.registerer,
+			Offsets: s.admin, Producer: s.writers.For("enrich"), Loader: made.loader, Host: made.fetcher.Host, Logger: s.logger, Registerer: s.registerer,
 			OpenTail: func() (logos.Tailer, error) { return s.openEnrichments("logos") },
 		})
 	if err != nil {
@@ -118,7 +127,7 @@ func (s *system) startLogos(together bool) error {
 
 func (s *system) openEnrichments(name string) (logos.Tailer, error) {
 	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: []string{schemas.TopicEnrichments}, Name: name},
-		kafka.Deps{Logger: s.logger, Registerer: s.registerer})
+		s.kafka)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	apilogos "github.com/mintlake/mintlake/api/logos"
 	"github.com/mintlake/mintlake/enrich/logos"
 	"github.com/mintlake/mintlake/internal/blobs"
+	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/imageload"
 	"github.com/mintlake/mintlake/internal/kafka"
@@ -34,7 +35,9 @@ func TestTheLogoDashboardNamesMetricsThatExist(t *testing.T) {
 	require.NoError(t, err)
 	store, err := blobs.New(blobs.Config{Dir: t.TempDir()}, blobs.Deps{Registerer: registry})
 	require.NoError(t, err)
-	loader, err := imageload.New(imageload.Config{}, imageload.Deps{Fetcher: fetcher, Store: store})
+	pool, err := decoder.New(decoder.Config{}, decoder.Deps{Registerer: registry})
+	require.NoError(t, err)
+	loader, err := imageload.New(imageload.Config{}, imageload.Deps{Fetcher: fetcher, Decoder: pool, Store: store})
 	require.NoError(t, err)
 	_, err = logos.New(logos.Config{}, logos.Deps{
 		Offsets: nothing{}, Producer: nothing{}, Loader: loader, Host: fetcher.Host, Registerer: registry,
@@ -54,7 +57,7 @@ func TestTheLogoDashboardNamesMetricsThatExist(t *testing.T) {
 	for _, file := range []string{"deploy/grafana/logos.json", "docs/logos.md"} {
 		text, err := os.ReadFile(filepath.Join(testkit.Root(t), file))
 		require.NoError(t, err)
-		names := regexp.MustCompile(`mintlake_(?:img|blobs|logos|fetch)_[a-z_]*[a-z]`).FindAllString(string(text), -1)
+		names := regexp.MustCompile(`mintlake_(?:img|blobs|logos|fetch|decoder)_[a-z_]*[a-z]`).FindAllString(string(text), -1)
 		require.NotEmpty(t, names)
 		for _, name := range names {
 			if name != "mintlake_fetch" {

@@ -9,23 +9,24 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mintlake/mintlake/internal/config"
+	"github.com/mintlake/mintlake/internal/decoder"
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 )
 
 func main() {
+	decoder.MaybeRunChild()
 	chengine.MaybeRunChild()
 	heap.tend()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if err := rootCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "mintlake:", err)
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
 }
 
@@ -35,28 +36,17 @@ func rootCommand() *cobra.Command {
 		Short:         "A self-hostable registry of every fungible token on Solana",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version:       version(),
+		Version:       thisBuild().String(),
 	}
 	root.PersistentFlags().String("config", os.Getenv("MINTLAKE_CONFIG"), "YAML file with settings ($MINTLAKE_CONFIG)")
+	root.SetVersionTemplate("{{.Version}}\n")
 	apiKeys := keysCommand()
 	apiKeys.AddCommand(snapshotKeyCommand())
-	root.AddCommand(upCommand(), migrateCommand(), rebuildCommand(), configCommand(), demoCommand(), apiKeys, recordCommand(), backfillCommand(), rootHashCommand(), bootstrapCommand(), exportCommand(), importCommand(), auditCommand(), logosCommand())
+	root.AddCommand(upCommand(), migrateCommand(), rebuildCommand(), verifyCommand(), configCommand(), demoCommand(), apiKeys, recordCommand(), backfillCommand(), rootHashCommand(), repairCommand(), bootstrapCommand(), exportCommand(), importCommand(), auditCommand(), deadLettersCommand(), logosCommand(), versionCommand(), depsCommand())
+	root.AddCommand(probeCommand())
+	root.AddCommand(backupCommand(), restoreCommand())
 	root.AddCommand(roomCommands()...)
 	return root
-}
-
-// version is the module's version, or the commit of a build from a checkout.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" && info.Main.Version == "(devel)" {
-			return setting.Value
-		}
-	}
-	return info.Main.Version
 }
 
 // withConfig adds the flags of every setting to a command and hands it the loaded, valid configuration.

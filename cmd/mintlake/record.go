@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,7 +60,9 @@ func record(ctx context.Context, cfg *Config, logger *slog.Logger, o recordOptio
 		return fmt.Errorf("record: --source is %s: only a geyser+https://host:port stream can be recorded", spec.Kind)
 	}
 	if o.out == "" {
-		o.out = filepath.Join(cfg.DataDir, "recordings")
+		if o.out, err = cfg.dataPath("recordings"); err != nil {
+			return err
+		}
 	}
 	recordings, err := file.NewRecordings(file.RecordingsConfig{Dir: o.out, MaxBytes: o.rotateBytes, MaxAge: o.rotateEvery})
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 )
 
 // recordBeside makes a tap that records what it is given and hands it on to next, which may be nil.
-func (s *system) recordBeside(next func([]byte)) (func([]byte), error) {
-	recordings, err := file.NewRecordings(file.RecordingsAt(s.cfg.Record))
+func (r *ingestRoom) recordBeside(next func([]byte)) (func([]byte), error) {
+	recordings, err := file.NewRecordings(file.RecordingsAt(r.s.cfg.Record))
 	if err != nil {
 		return nil, err
 	}
-	s.recordings = recordings
+	r.recordings = recordings
 	return func(message []byte) {
 		recordings.Tap(message)
 		if next != nil {
@@ -22,13 +22,13 @@ func (s *system) recordBeside(next func([]byte)) (func([]byte), error) {
 }
 
 // keepRecording keeps the recording until ctx ends. A full disk ends the recording, and not what it is made beside.
-func (s *system) keepRecording(ctx context.Context) error {
-	err := s.recordings.Run(ctx)
-	messages, files, bytes := s.recordings.Recorded()
+func (r *ingestRoom) keepRecording(ctx context.Context) error {
+	err := r.recordings.Run(ctx)
+	messages, files, bytes := r.recordings.Recorded()
 	if err != nil {
-		s.logger.Error("the recording ended; ingest goes on without", "files", files, "messages", messages, "err", err)
+		r.s.logger.Error("the recording ended; ingest goes on without", "files", files, "messages", messages, "err", err)
 		return nil
 	}
-	s.logger.Info("recorded", "files", files, "messages", messages, "bytes", bytes)
+	r.s.logger.Info("recorded", "files", files, "messages", messages, "bytes", bytes)
 	return nil
 }

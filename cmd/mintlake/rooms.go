@@ -33,35 +33,51 @@ func (s *system) startProjector(ctx context.Context) error {
 		return err
 	}
 	room, err := projector.New(projector.Config{BulkLag: s.cfg.Projector.BulkLag, FoldEvery: s.cfg.Projector.FoldEvery}, projector.Deps{
-		Consumer: consumer, Producer: s.producer, Store: projector.NewClickHouse(conn, schema.Database), Offsets: s.admin,
-		Logger: s.logger, Registerer: s.registerer,
+		Consumer: consumer, Producer: s.writers.For("projector"), Store: projector.NewClickHouse(conn, schema.Database), Offsets: s.admin,
+		Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer,
 	})
 	if err != nil {
 		return err
 	}
 	s.lifecycle.start("projector", closing(consumer, room.Run))
+	if err := s.watchParts(ctx); err != nil {
+		return err
+	}
 	if err := s.startSwapProjector(ctx, conn); err != nil {
 		return err
 	}
 	return s.startDocuments(conn)
 }
 
-// openTables connects to ClickHouse, for as long as the system runs, and brings the tables up to date.
+// openTables brings the tables up to date and connects to ClickHouse, for as long as the system runs. A migration may take longer than a write.
 func (s *system) openTables(ctx context.Context) (driver.Conn, error) {
-	conn, err := s.openClickHouse(ctx)
+	s.needClickHouse(true)
+	migrating, err := s.openClickHouse(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err = s.migrate(ctx, migrating); err == nil {
+		err = s.checkLogIsThere(ctx, migrating)
+	}
+	_ = migrating.Close() // what it did is acknowledged
+	if err != nil {
+		return nil, err
+	}
+	conn, err := s.openForWrites(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s.closers = append(s.closers, func() { _ = conn.Close() })
-	return conn, s.migrate(ctx, conn)
+	return conn, nil
 }
 
 func (s *system) groupConsumer(group string, topics []string) (*kafka.GroupConsumer, error) {
 	consumer, err := kafka.NewGroupConsumer(kafka.GroupConsumerConfig{Brokers: s.backends.brokers, Group: group, Topics: topics},
-		kafka.Deps{Logger: s.logger, Registerer: s.registerer})
+		s.kafka)
 	if err != nil {
 		return nil, err
 	}
+	s.needGroup(group, consumer)
 	return consumer, nil
 }
 
@@ -81,7 +97,7 @@ func (s *system) startEnrich(_ context.Context) error {
 	}
 	cfg := enrich.DefaultConfig()
 	cfg.OffchainEnabled = s.cfg.Enrich.Offchain
-	deps := enrich.Deps{Consumer: consumer, Producer: s.producer, Logger: s.logger, Registerer: s.registerer}
+	deps := enrich.Deps{Consumer: consumer, Producer: s.writers.For("enrich"), Logger: s.logger, Registerer: s.registerer}
 	if s.rpc != nil {
 		deps.RPC = s.rpc
 	}
@@ -115,7 +131,7 @@ func (s *system) startRereads() error {
 	}
 	room, err := enrich.NewRereader(enrich.RereadConfig{
 		Quiet: s.cfg.Enrich.RereadQuiet, MaxWait: s.cfg.Enrich.RereadMaxWait, CallsPerSecond: float64(s.cfg.Enrich.RereadCalls),
-	}, enrich.RereadDeps{Consumer: consumer, Producer: s.producer, RPC: s.rpc, Logger: s.logger, Registerer: s.registerer})
+	}, enrich.RereadDeps{Consumer: consumer, Producer: s.writers.For("enrich"), RPC: s.rpc, Logger: s.logger, Registerer: s.registerer})
 	if err != nil {
 		return err
 	}
@@ -134,15 +150,17 @@ func (s *system) startAPI(ctx context.Context) error {
 		Offsets: s.admin,
 		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (replica.Tailer, error) {
 			return kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: topics, Start: start},
-				kafka.Deps{Logger: s.logger, Registerer: s.registerer})
+				s.kafka)
 		},
-		Producer: s.producer,
+		Producer: s.writers.For("api"),
 		Snapshot: replica.NewClickHouse(openClickHouse, schema.Database),
 		History:  past,
 		Market:   trade,
 		Explorer: web.Handler(),
-		Logger:   s.logger, Registerer: s.registerer,
+		Damage:   s.damage,
+		Logger:   s.logger, Registerer: s.registerer, Tracer: s.tracer,
 	}
+	s.needClickHouse(false)
 	if err := s.supplyImages(ctx, &deps); err != nil {
 		return err
 	}
@@ -150,6 +168,12 @@ func (s *system) startAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.readiness.add("api", true, func(context.Context) error {
+		if !room.Ready() {
+			return errors.New("the copy of the registry is still loading")
+		}
+		return nil
+	})
 	s.lifecycle.start("api", room.Run)
 	if err := s.lifecycle.await(ctx, room.Bound()); err != nil {
 		return err
@@ -165,7 +189,7 @@ func (s *system) requireBackends(clickhouse bool) error {
 	if len(s.cfg.Kafka.Brokers) == 0 || clickhouse && s.cfg.ClickHouse.DSN == "" {
 		return fmt.Errorf("configuration: %w", errAlone)
 	}
-	s.backends = &backends{brokers: s.cfg.Kafka.Brokers, clickhouseDSN: s.cfg.ClickHouse.DSN}
+	s.backends = configuredBackends(s.cfg, s.logger)
 	return nil
 }
 
@@ -177,7 +201,7 @@ func roomCommands() []*cobra.Command {
 		start       func(*system) func(context.Context) error
 	}
 	rooms := []room{
-		{"ingest", "Read the chain and write events to Kafka", false, func(s *system) func(context.Context) error { return s.startIngest }},
+		{"ingest", "Read the chain and write events to Kafka", false, func(s *system) func(context.Context) error { return s.startIngestAlone }},
 		{"enrich", "Read accounts and off-chain metadata, write what was found to Kafka", false, func(s *system) func(context.Context) error { return s.startEnrich }},
 		{"projector", "Write events into ClickHouse", true, func(s *system) func(context.Context) error { return s.startProjector }},
 		{"volume", "Value swap legs; run one at a time", true, func(s *system) func(context.Context) error { return s.startVolume }},
@@ -201,13 +225,16 @@ func (s *system) runAlone(ctx context.Context, clickhouse bool, start func(conte
 	if err := s.requireBackends(clickhouse); err != nil {
 		return err
 	}
+	if err := s.startObserving(ctx); err != nil {
+		return err
+	}
 	if err := s.connect(); err != nil {
 		return err
 	}
 	if err := ensureTopics(ctx, s.cfg, s.admin); err != nil {
 		return err
 	}
-	if err := s.startMetrics(ctx); err != nil {
+	if err := s.checkChain(ctx); err != nil {
 		return err
 	}
 	if err := start(ctx); err != nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
@@ -52,34 +51,17 @@ type rootQuery struct {
 	atSlot     uint64
 	eventsOnly bool
 	out        io.Writer
-	log        topicLog
+	log        recordLog
 	logger     *slog.Logger
 }
 
-func (q *rootQuery) run(ctx context.Context, cfg *Config, logger *slog.Logger) (err error) {
-	lifecycle := newLifecycle(logger, cfg.StopTimeout)
-	defer func() {
-		if stopErr := lifecycle.stop(); err == nil {
-			err = stopErr
-		}
-	}()
-	registerer := prometheus.NewRegistry()
-	brokers, err := logBrokers(ctx, cfg, lifecycle, logger, registerer)
+func (q *rootQuery) run(ctx context.Context, cfg *Config, logger *slog.Logger) error {
+	log, done, err := openLog(cfg, logger, "root")
 	if err != nil {
 		return err
 	}
-	deps := kafka.Deps{Logger: logger, Registerer: registerer}
-	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: brokers}, deps)
-	if err != nil {
-		return err
-	}
-	defer admin.Close()
-	if len(cfg.Kafka.Brokers) == 0 {
-		if err := ensureTopics(ctx, cfg, admin); err != nil { // those of a folder that was never filled
-			return err
-		}
-	}
-	q.log, q.logger = topicLog{brokers: brokers, admin: admin, deps: deps, name: "root"}, logger
+	defer done()
+	q.log, q.logger = log, logger
 	// The ledger first: what it says is ingested is in the log by then.
 	covered, err := q.coverage(ctx)
 	if err != nil {
@@ -97,35 +79,38 @@ func (q *rootQuery) run(ctx context.Context, cfg *Config, logger *slog.Logger) (
 	return err
 }
 
-// logBrokers are the configured brokers, or the embedded one on the data of an `up` that does not run.
-func logBrokers(ctx context.Context, cfg *Config, lc *lifecycle, logger *slog.Logger, registerer prometheus.Registerer) ([]string, error) {
+// openLog opens the log of the configured brokers, or of the data folder of an `up` that does not run. That is read from its files: a broker would
+// write to them.
+func openLog(cfg *Config, logger *slog.Logger, name string) (log recordLog, done func(), err error) {
 	if len(cfg.Kafka.Brokers) > 0 {
-		return cfg.Kafka.Brokers, nil
+		deps, err := kafkaDeps(cfg, logger, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: cfg.Kafka.Brokers}, deps)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &topicLog{brokers: cfg.Kafka.Brokers, admin: admin, deps: deps, name: name}, admin.Close, nil
 	}
 	folder := filepath.Join(cfg.DataDir, "kafka")
 	if _, err := os.Stat(folder); err != nil {
-		return nil, fmt.Errorf("no log here: %w; name a folder with --data-dir or brokers with --kafka-brokers", err)
+		return nil, nil, fmt.Errorf("no log here: %w; name a folder with --data-dir or brokers with --kafka-brokers", err)
 	}
-	// A port of its own: the configured one may serve another folder's `up`.
-	broker, err := kafkabroker.New(kafkabroker.Config{DataDir: folder, Addr: "127.0.0.1:0"}, kafkabroker.Deps{Logger: logger, Registerer: registerer})
+	files, err := kafkabroker.OpenLog(folder, logger)
+	if errors.Is(err, kafkabroker.ErrLocked) {
+		return nil, nil, fmt.Errorf("%w; or ask the running one: --kafka-brokers with the address it printed for kafka, %s by default", err, cfg.Kafka.Addr)
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	lc.start("embedded Kafka", broker.Run)
-	if err := lc.await(ctx, broker.Ready()); err != nil {
-		if errors.Is(err, kafkabroker.ErrLocked) {
-			return nil, fmt.Errorf("%w; or ask the running one: --kafka-brokers with the address it printed for kafka, %s by default", err, cfg.Kafka.Addr)
-		}
-		return nil, err
-	}
-	return []string{broker.Addr()}, nil
+	return &folderLog{files}, files.Close, nil
 }
 
 // coverage is what the slot ledger says was ingested whole.
 func (q *rootQuery) coverage(ctx context.Context) (coverage.Coverage, error) {
 	ledger := coverage.New()
-	slots := slotLog{brokers: q.log.brokers, admin: q.log.admin, deps: q.log.deps}
-	if err := slots.ReadSlots(ctx, func(slot *eventspb.SlotRecord) { ledger.Apply(slot) }); err != nil {
+	if err := readSlots(ctx, q.log, ledger.Apply); err != nil {
 		return coverage.Coverage{}, err
 	}
 	return ledger.Coverage(), nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -40,6 +39,7 @@ While mintlake up runs with its embedded ClickHouse, name that: --clickhouse-dsn
 			}
 		}
 		return withTables(ctx, cfg, logger, func(ctx context.Context, conn driver.Conn) error {
+			export.GenesisHash = genesisForExport(ctx, cfg, logger)
 			return exportSnapshot(ctx, export, conn)
 		})
 	})
@@ -58,7 +58,7 @@ func exportSnapshot(ctx context.Context, export snapshot.ExportConfig, conn driv
 	manifest, err := exporter.Run(ctx)
 	stop()
 	if err != nil {
-		return interrupted(ctx, err, "what was written is no snapshot; run it again")
+		return interrupted(ctx, err, "nothing was left in the folder; run it again")
 	}
 	fmt.Printf("%d facts of %d mints, %d tokens, up to slot %d, in %d files\n%s\n", manifest.Counts.Facts, manifest.Counts.Mints,
 		manifest.Counts.Tokens, manifest.Slot, len(manifest.Files), manifest.Root)
@@ -82,7 +82,11 @@ command goes on. While mintlake up runs with its embedded broker, name that: --k
 		Example: `  mintlake import --from snapshot --trust 7Np4…`,
 		Args:    cobra.NoArgs,
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, _ []string) error {
-		read := snapshot.ImportConfig{Folder: folder, StateFile: filepath.Join(cfg.DataDir, "import.json"), Trust: snapshot.Trust{Insecure: insecure}}
+		stateFile, err := cfg.dataPath("import.json")
+		if err != nil {
+			return err
+		}
+		read := snapshot.ImportConfig{Folder: folder, StateFile: stateFile, Trust: snapshot.Trust{Insecure: insecure}}
 		for _, text := range trusted {
 			key, err := snapshot.ParsePublicKey(text)
 			if err != nil {
@@ -110,7 +114,11 @@ func importSnapshot(ctx context.Context, cfg *Config, logger *slog.Logger, read 
 		return errors.New("whose snapshot is believed? Name its signer with --trust KEY, or say --insecure")
 	}
 	return withLog(ctx, cfg, logger, func(ctx context.Context, s *system) error {
-		importer, err := snapshot.NewImporter(read, s.producer)
+		if err := s.checkChain(ctx); err != nil {
+			return err
+		}
+		read.CheckChain = func(ctx context.Context, genesis string) error { return s.checkManifest(ctx, genesis, read.Folder) }
+		importer, err := snapshot.NewImporter(read, s.writers.For("bootstrap"))
 		if err != nil {
 			return err
 		}
@@ -158,7 +166,7 @@ func withTables(ctx context.Context, cfg *Config, logger *slog.Logger, work func
 	if s.backends, err = startBackends(ctx, &tablesOnly, s.lifecycle, logger, s.registerer); err != nil {
 		return fmt.Errorf("%w (while mintlake up runs on this folder, name its ClickHouse: --clickhouse-dsn http://%s)", err, cfg.ClickHouse.Addr)
 	}
-	conn, err := clickhouse.Open(ctx, s.backends.clickhouseDSN, clickhouse.WithDatabase("default"), clickhouse.WithReadTimeout(exportReadTimeout))
+	conn, err := openClickHouse(ctx, s.backends, clickhouse.WithReadTimeout(exportReadTimeout))
 	if err != nil {
 		return err
 	}

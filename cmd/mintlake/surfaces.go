@@ -6,29 +6,26 @@ import (
 
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
 	"github.com/mintlake/mintlake/gateway/stream"
+	"github.com/mintlake/mintlake/gateway/subscriptions"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/swap"
 )
 
-// keyStore holds the keys of a product that the configuration lists.
-func keyStore(product keys.Product, list []string) (*keys.Static, error) {
-	entries, err := keys.ParseEntries(product, list)
-	if err != nil {
-		return nil, err
-	}
-	return keys.NewStatic(entries...)
-}
-
-// startGateway serves JSON-RPC from the upstreams.
+// startGateway serves JSON-RPC from the upstreams, and subscriptions over WebSocket.
 func (s *system) startGateway(ctx context.Context) error {
-	store, err := keyStore(keys.RPC, s.cfg.RPC.Keys)
+	store, err := s.keyStore(ctx)
 	if err != nil {
 		return err
 	}
-	room, err := jsonrpc.New(jsonrpc.Config{Addr: s.cfg.RPC.Addr, Upstreams: s.cfg.RPC.Upstream},
-		jsonrpc.Deps{Keys: store, Logger: s.logger, Registerer: s.registerer})
+	subscribed, err := s.startSubscriptions()
+	if err != nil {
+		return err
+	}
+	room, err := jsonrpc.New(jsonrpc.Config{
+		Addr: s.cfg.RPC.Addr, WebSocketAddr: s.cfg.RPC.WSAddr, Upstreams: s.cfg.RPC.Upstream, AllowedOrigins: s.cfg.RPC.AllowedOrigins,
+		TrustedProxies: s.keys.proxies,
+	}, jsonrpc.Deps{Keys: store, Subscriptions: subscribed, Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer})
 	if err != nil {
 		return err
 	}
@@ -37,20 +34,60 @@ func (s *system) startGateway(ctx context.Context) error {
 		return err
 	}
 	s.addresses.add("rpc", "http://"+room.Addr())
+	if addr := room.WebSocketAddr(); addr != "" {
+		s.addresses.add("rpc_ws", "ws://"+addr)
+	}
 	return nil
+}
+
+const (
+	// statusPatience is how long a question about a signature is tried: the next one comes soon anyway.
+	statusPatience = 3 * time.Second
+	// statusCalls bounds the questions a second; 256 signatures fit into one.
+	statusCalls = 20
+	// statusAnswer bounds an answer in bytes; 256 statuses have some 60 KB.
+	statusAnswer = 4 << 20
+)
+
+// startSubscriptions follows what ingest sees and what the upstream says, for the WebSockets of the RPC address.
+func (s *system) startSubscriptions() (*subscriptions.Server, error) {
+	deps := subscriptions.Deps{
+		Offsets: s.admin, Logger: s.logger, Registerer: s.registerer,
+		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (subscriptions.Tailer, error) {
+			return kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: topics, Start: start, Name: "subscriptions"},
+				s.kafka)
+		},
+	}
+	if len(s.cfg.RPC.Upstream) > 0 {
+		client, err := solana.NewClient(solana.Config{
+			Endpoints: s.cfg.RPC.Upstream, Timeout: statusPatience, MaxElapsed: statusPatience, RequestsPerSecond: statusCalls, MaxBodyBytes: statusAnswer,
+		}, solana.Deps{Logger: s.logger, Registerer: s.registerer})
+		if err != nil {
+			return nil, err
+		}
+		deps.RPC = client
+	}
+	room, err := subscriptions.New(subscriptions.Config{Commitment: s.cfg.Geyser.Commitment}, deps)
+	if err != nil {
+		return nil, err
+	}
+	s.lifecycle.start("subscriptions", room.Run)
+	return room, nil
 }
 
 // startStream serves the transactions that ingest passes on, over gRPC and WebSocket.
 func (s *system) startStream(ctx context.Context) error {
-	store, err := keyStore(keys.RPC, s.cfg.RPC.Keys)
+	store, err := s.keyStore(ctx)
 	if err != nil {
 		return err
 	}
-	room, err := stream.New(stream.Config{Addr: s.cfg.Stream.Addr, Commitment: s.cfg.Geyser.Commitment, Version: version()}, stream.Deps{
+	room, err := stream.New(stream.Config{Addr: s.cfg.Stream.Addr, Commitment: s.cfg.Geyser.Commitment, Version: thisBuild().Version,
+		AllowedOrigins: s.cfg.Stream.AllowedOrigins, TrustedProxies: s.keys.proxies,
+		MaxSubscribers: s.cfg.Stream.MaxSubscribers, MaxConnections: s.cfg.Stream.MaxConnections}, stream.Deps{
 		Keys: store, Offsets: s.admin, Logger: s.logger, Registerer: s.registerer,
 		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (stream.Tailer, error) {
 			return kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: topics, Start: start, Name: "stream"},
-				kafka.Deps{Logger: s.logger, Registerer: s.registerer})
+				s.kafka)
 		},
 	})
 	if err != nil {
@@ -64,8 +101,9 @@ func (s *system) startStream(ctx context.Context) error {
 	return nil
 }
 
-// startGatewayRoom serves both surfaces of the gateway.
+// startGatewayRoom serves both surfaces of the gateway, and the admin API.
 func (s *system) startGatewayRoom(ctx context.Context) error {
+	s.administers = true
 	if err := s.startGateway(ctx); err != nil {
 		return err
 	}
@@ -77,18 +115,18 @@ const quotePatience = 4 * time.Second
 
 // startSwap serves quotes from the upstreams' accounts.
 func (s *system) startSwap(ctx context.Context) error {
-	store, err := keyStore(keys.Swap, s.cfg.Swap.Keys)
+	store, err := s.keyStore(ctx)
 	if err != nil {
 		return err
 	}
-	deps := swap.Deps{Keys: store, Logger: s.logger, Registerer: s.registerer}
+	deps := swap.Deps{Keys: store, Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer}
 	if len(s.cfg.RPC.Upstream) > 0 {
 		if deps.RPC, err = solana.NewClient(solana.Config{Endpoints: s.cfg.RPC.Upstream, MaxElapsed: quotePatience},
 			solana.Deps{Logger: s.logger, Registerer: s.registerer}); err != nil {
 			return err
 		}
 	}
-	room, err := swap.New(swap.Config{Addr: s.cfg.Swap.Addr}, deps)
+	room, err := swap.New(swap.Config{Addr: s.cfg.Swap.Addr, AllowedOrigins: s.cfg.Swap.AllowedOrigins, TrustedProxies: s.keys.proxies}, deps)
 	if err != nil {
 		return err
 	}

@@ -2,23 +2,19 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net/http"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/mintlake/mintlake/ingest/runner"
-	"github.com/mintlake/mintlake/ingest/source/file"
-	"github.com/mintlake/mintlake/ingest/transactions"
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/internal/clickhouse/parts"
+	"github.com/mintlake/mintlake/internal/deadletter"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/listen"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tracing"
+	"github.com/mintlake/mintlake/schemas"
 )
 
 // system is what the rooms of one process share: clients, metrics, the order of start and stop.
@@ -27,19 +23,24 @@ type system struct {
 	logger     *slog.Logger
 	registerer *prometheus.Registry
 	lifecycle  *lifecycle
+	readiness  *readiness
+	tracer     *tracing.Tracer // nil while tracing is off
 	backends   *backends
-	producer   *kafka.Producer
+	kafka      kafka.Deps // since connect
+	writers    *deadletter.Writers
 	admin      *kafka.Admin
 	rpc        *solana.Client // nil without an upstream
 	addresses  addresses
 	closers    []func()
-	demoGeyser string // source of the demo chain when it runs in this process
-	ingest     *runner.Runner
-	publisher  *transactions.Publisher // nil when nothing is passed on to the stream
-	images     *images                 // nil until somebody needs them
-	together   bool                    // the API runs in this process too
-	recordings *file.Recordings        // nil when nothing is recorded
-	finite     bool                    // ingest ends by itself, so its progress is worth telling
+	demoGeyser string // source of the demo chain when it runs in this process, and its JSON-RPC
+	demoRPC    string
+	keys       *keyring // nil until a surface needs it
+	// administers says that this process serves the admin API: up and the gateway.
+	administers bool
+	ingest      *ingestRoom                   // nil where no room ingests, and where a leader is elected
+	images      *images                       // nil until somebody needs them
+	together    bool                          // the API runs in this process too
+	damage      func() ([]parts.Damage, bool) // nil where nobody looks after ClickHouse's tables
 }
 
 // addresses are what `up` prints, in this order.
@@ -52,22 +53,43 @@ func (a *addresses) add(name, url string) { *a = append(*a, address{name, url}) 
 func newSystem(cfg *Config, logger *slog.Logger) *system {
 	registerer := prometheus.NewRegistry()
 	registerer.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return &system{cfg: cfg, logger: logger, registerer: registerer, lifecycle: newLifecycle(logger, cfg.StopTimeout)}
+	registerer.MustRegister(processMetrics(cfg)...)
+	return &system{
+		cfg: cfg, logger: logger, registerer: registerer, lifecycle: newLifecycle(logger, cfg.StopTimeout), readiness: newReadiness(registerer),
+	}
 }
 
 // connect opens the clients that most rooms need. The backends must serve.
 func (s *system) connect() error {
-	deps := kafka.Deps{Logger: s.logger, Registerer: s.registerer}
-	var err error
-	if s.producer, err = kafka.NewProducer(kafka.ProducerConfig{Brokers: s.backends.brokers}, deps); err != nil {
+	deps, err := kafkaDeps(s.cfg, s.logger, s.registerer)
+	if err != nil {
 		return err
 	}
-	s.closers = append(s.closers, s.producer.Close)
+	s.kafka = deps
+	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: s.backends.brokers, Compression: s.cfg.Kafka.Compression, Topics: topicNames()}, deps)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, producer.Close)
+	if s.writers, err = deadletter.NewWriters(producer, s.logger, s.registerer); err != nil {
+		return err
+	}
 	if s.admin, err = kafka.NewAdmin(kafka.AdminConfig{Brokers: s.backends.brokers}, deps); err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.admin.Close)
+	s.needKafka()
 	return s.connectUpstream()
+}
+
+// topicNames are the topics of the catalogue.
+func topicNames() []string {
+	topics := schemas.Topics()
+	names := make([]string, len(topics))
+	for i := range topics {
+		names[i] = topics[i].Name
+	}
+	return names
 }
 
 func (s *system) connectUpstream() error {
@@ -83,32 +105,17 @@ func (s *system) connectUpstream() error {
 }
 
 func (s *system) openClickHouse(ctx context.Context) (driver.Conn, error) {
-	return openClickHouse(ctx, s.backends.clickhouseDSN)
+	return openClickHouse(ctx, s.backends)
 }
 
-// startMetrics serves Prometheus metrics.
-func (s *system) startMetrics(ctx context.Context) error {
-	listener, err := listen.TCP(ctx, s.cfg.Metrics.Addr, "--metrics-addr")
-	if err != nil {
-		return fmt.Errorf("metrics: %w", err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(s.registerer, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	s.addresses.add("metrics", "http://"+listener.Addr().String()+"/metrics")
-	s.lifecycle.start("metrics", func(ctx context.Context) error {
-		context.AfterFunc(ctx, func() { _ = server.Close() })
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
-	return nil
+// openForWrites is openClickHouse for rooms that write.
+func (s *system) openForWrites(ctx context.Context) (driver.Conn, error) {
+	return openClickHouse(ctx, s.backends, clickhouse.WithWriteLimit(s.cfg.ClickHouse.WriteLimit))
 }
 
 // stop ends every component, the youngest first, and closes the clients.
 func (s *system) stop() error {
+	s.readiness.say("stopping")
 	err := s.lifecycle.stop()
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		s.closers[i]()

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
 )
 
 func upCommand() *cobra.Command {
@@ -44,8 +46,19 @@ func up(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 	return err
 }
 
+// startObserving comes before all else: metrics, probes and traces.
+func (s *system) startObserving(ctx context.Context) error {
+	if err := s.startTracing(ctx); err != nil {
+		return err
+	}
+	return s.startMetrics(ctx)
+}
+
 // startAll starts what stores before what produces, so that the stop, in the opposite order, loses nothing.
 func (s *system) startAll(ctx context.Context) error {
+	if err := s.startObserving(ctx); err != nil {
+		return err
+	}
 	var err error
 	if s.backends, err = startBackends(ctx, s.cfg, s.lifecycle, s.logger, s.registerer); err != nil {
 		return err
@@ -60,9 +73,10 @@ func (s *system) startAll(ctx context.Context) error {
 	if err := ensureTopics(ctx, s.cfg, s.admin); err != nil {
 		return err
 	}
-	if err := s.startMetrics(ctx); err != nil {
+	if err := s.checkChain(ctx); err != nil {
 		return err
 	}
+	s.administers = true
 	s.together = slices.Contains(s.cfg.Rooms, roomAPI)
 	for _, room := range []struct {
 		name  string
@@ -98,6 +112,7 @@ func allRooms() []string {
 
 // announce prints where everything is: for people, and in one line for scripts.
 func (s *system) announce() {
+	s.readiness.say("")
 	for _, engine := range []address{
 		{"kafka", strings.Join(s.backends.brokers, ",")}, {"clickhouse", s.clickhouseURL()},
 	} {
@@ -113,4 +128,4 @@ func (s *system) announce() {
 }
 
 // clickhouseURL is the ClickHouse in use without its credentials.
-func (s *system) clickhouseURL() string { return redactURL(s.backends.clickhouseDSN) }
+func (s *system) clickhouseURL() string { return clickhouse.Redacted(s.backends.clickhouseDSN) }

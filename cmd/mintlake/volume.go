@@ -22,7 +22,7 @@ func (s *system) startSwapProjector(ctx context.Context, conn driver.Conn) error
 		return err
 	}
 	room, err := swaps.New(swaps.Deps{
-		Consumer: consumer, Producer: s.producer, Store: store, Logger: s.logger, Registerer: s.registerer,
+		Consumer: consumer, Producer: s.writers.For("projector"), Store: store, Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer,
 	})
 	if err != nil {
 		return err

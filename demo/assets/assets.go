@@ -1,9 +1,9 @@
 // Package assets serves the demo tokens' off-chain JSON and logos over HTTP.
 //
 // In: GET /metadata/MINT.json, /logo/MINT.png and /logo/MINT.svg, and a lookup of what the chain says about a mint.
-// Out: metadata in the Metaplex fungible shape; small pictures drawn from the mint's bytes.
+// Out: metadata in the Metaplex fungible shape; small pictures drawn from the mint's bytes, and drawings for the tokens of genesis.
 // Guarantees: equal mints give equal bytes, at any time and on any node. About one logo in seven is broken on purpose (missing, HTML instead
-// of an image, slow, cut off) and some JSON is too, decided by the mint alone: enrichment has to live with that.
+// of an image, slow, cut off) and some JSON is too, decided by the mint alone: enrichment has to live with that. Those of the tokens of genesis are good.
 package assets
 
 import (
@@ -23,8 +23,9 @@ import (
 	"github.com/mintlake/mintlake/demo/chain"
 )
 
-// Token is what the chain says about a mint.
-type Token struct{ Name, Symbol string }
+// Token is what the chain says about a mint. Major is set for the tokens of genesis, whose document and logo are always good: the symbol
+// that it had then. A copy of one has its name and symbol, and is none.
+type Token struct{ Name, Symbol, Major string }
 
 // Lookup finds a mint; ok is false for one that does not exist.
 type Lookup func(mint chain.Key) (t Token, ok bool)
@@ -53,6 +54,12 @@ func Handler(baseURL func() string, lookup Lookup) http.Handler {
 		if !ok {
 			http.NotFound(w, r)
 			return
+		}
+		if lookup != nil {
+			if t, ok := lookup(mint); ok && t.Major != "" {
+				serveMajor(w, t.Major)
+				return
+			}
 		}
 		serveLogo(w, r, mint, ext)
 	})
@@ -110,6 +117,9 @@ func Describe(baseURL string, mint chain.Key, t Token) Metadata {
 	if d[1] < 90 {
 		ext = "svg"
 	}
+	if t.Major != "" {
+		ext, d[2] = "svg", 0
+	}
 	if d[2] < 240 {
 		m.Image = fmt.Sprintf("%s/logo/%s.%s", baseURL, mint, ext)
 	}
@@ -133,6 +143,7 @@ func Describe(baseURL string, mint chain.Key, t Token) Metadata {
 func serveMetadata(w http.ResponseWriter, baseURL string, mint chain.Key, t Token) {
 	d := traits(mint)
 	switch {
+	case t.Major != "":
 	case d[20] < 4:
 		w.WriteHeader(http.StatusInternalServerError)
 		return
@@ -174,6 +185,18 @@ func LogoFate(mint chain.Key) Fate {
 		return LogoCut
 	}
 	return LogoGood
+}
+
+// serveMajor serves a drawing of the tokens of genesis.
+func serveMajor(w http.ResponseWriter, symbol string) {
+	body, ok := drawMajor(symbol)
+	if !ok {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "image/svg+xml")
+	w.Header().Set("Cache-Control", "public, max-age=3600")
+	_, _ = w.Write(body) // the client is gone
 }
 
 func serveLogo(w http.ResponseWriter, r *http.Request, mint chain.Key, ext string) {

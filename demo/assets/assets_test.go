@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/internal/picture"
 )
 
 // mintWith finds a mint whose logo has the fate.
@@ -38,7 +39,7 @@ func get(t *testing.T, h http.Handler, path string) (int, string, []byte) {
 }
 
 func handler() http.Handler {
-	return Handler(func() string { return "http://demo.test" }, func(k chain.Key) (Token, bool) { return Token{"Tidal Otter", "OTTER"}, k[31] == 0 })
+	return Handler(func() string { return "http://demo.test" }, func(k chain.Key) (Token, bool) { return Token{Name: "Tidal Otter", Symbol: "OTTER"}, k[31] == 0 })
 }
 
 func TestGoodLogosDecode(t *testing.T) {
@@ -87,5 +88,41 @@ func TestMetadataNamesTheToken(t *testing.T) {
 	for _, path := range []string{"/metadata/x.json", "/metadata/" + k.String() + ".txt", "/metadata/" + k.String(), "/metadata/" + (chain.Key{31: 1}).String() + ".json"} {
 		status, _, _ = get(t, handler(), path)
 		require.Equal(t, 404, status, path)
+	}
+}
+
+// The logos of the tokens of genesis are drawings that pass every check of logos, and no two are equal: equal ones would count as copies.
+func TestMajorsHaveDrawings(t *testing.T) {
+	h := Handler(func() string { return "http://demo.test" }, func(k chain.Key) (Token, bool) {
+		t := Token{Name: "Renamed", Symbol: "NEW"}
+		if k[31] == 0 {
+			t.Major = "LAKE"
+		}
+		return t, true
+	})
+	for _, fate := range []Fate{LogoMissing, LogoHTML, LogoCut} {
+		k := mintWith(t, fate)
+		status, kind, body := get(t, h, "/logo/"+k.String()+".svg")
+		require.Equal(t, 200, status)
+		require.Equal(t, "image/svg+xml", kind)
+		want, ok := drawMajor("LAKE")
+		require.True(t, ok)
+		require.Equal(t, want, body)
+		_, _, body = get(t, h, "/metadata/"+k.String()+".json")
+		require.Contains(t, string(body), k.String()+".svg")
+	}
+	fake := chain.Key{1, 31: 1}
+	_, _, body := get(t, h, "/logo/"+fake.String()+".svg")
+	require.NotContains(t, string(body), "linearGradient", "one that only has the name")
+	seen := map[string]string{}
+	for symbol := range drawings {
+		body, ok := drawMajor(symbol)
+		require.True(t, ok)
+		require.Less(t, len(body), 4096, symbol)
+		info, err := picture.Inspect(body, picture.Limits{})
+		require.NoError(t, err, symbol)
+		require.Equal(t, "image/svg+xml", info.Type)
+		require.Empty(t, seen[string(body)])
+		seen[string(body)] = symbol
 	}
 }

@@ -66,6 +66,7 @@ type Generator struct {
 	validators []*validator
 	treasury   *Signer
 	tokens     []*token
+	majors     map[Key]string // symbols of the mints of genesis, as they were then; never changed after New
 	pools      []*pool
 	frozen     []frozen
 	launched   uint64 // mint keys used
@@ -98,6 +99,9 @@ func (g *Generator) Config() Config { return g.cfg }
 
 // Genesis lists the accounts that exist before the first block, in a fixed order.
 func (g *Generator) Genesis() []Write { return g.genesis }
+
+// Major is the symbol that a mint has at genesis; empty for one that does not exist then. Safe for concurrent use.
+func (g *Generator) Major(mint Key) string { return g.majors[mint] }
 
 // NextSlot is the number that Next will yield.
 func (g *Generator) NextSlot() uint64 { return g.next }

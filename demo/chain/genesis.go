@@ -67,6 +67,10 @@ func (g *Generator) buildGenesis() {
 	for i, m := range majors {
 		g.genesisMajor(r, i, m, sol, usdc)
 	}
+	g.majors = make(map[Key]string, len(g.tokens))
+	for _, t := range g.tokens {
+		g.majors[t.mint] = t.symbol
+	}
 	g.place(cpmmCreatePoolFeeDest, g.tokenAccount(sol, CPMMAuthority, 1000*lamportsPerSOL))
 }
 

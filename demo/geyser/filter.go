@@ -13,6 +13,7 @@ import (
 
 	"github.com/mintlake/mintlake/demo/chain"
 	"github.com/mintlake/mintlake/demo/ledger"
+	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
 // maxFilters and maxKeys bound a subscription, so that a hostile request costs little.
@@ -104,6 +105,9 @@ type filter struct {
 }
 
 func newFilter(req *pb.SubscribeRequest) (*filter, error) {
+	if err := yellowstone.UnknownField(req); err != nil {
+		return nil, err
+	}
 	n := len(req.GetSlots()) + len(req.GetTransactions()) + len(req.GetTransactionsStatus()) + len(req.GetBlocks()) + len(req.GetBlocksMeta()) +
 		len(req.GetEntry()) + len(req.GetAccounts())
 	if n > maxFilters {

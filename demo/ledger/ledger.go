@@ -52,6 +52,8 @@ type Entry struct {
 	overlay map[chain.Key]*chain.Account
 	level   Commitment
 	dead    bool
+	// total is the transactions of the chain up to this block, its own included; live blocks only.
+	total uint64
 }
 
 // Level is the highest commitment that the slot reached; only the ledger's lock holders may call it.
@@ -97,6 +99,7 @@ type Ledger struct {
 	tips        [3]*Entry
 	pendingDead *Entry
 	last        uint64
+	total       uint64 // transactions of all live blocks
 	genesisSlot uint64
 	subs        map[*Subscription]struct{}
 }
@@ -156,6 +159,7 @@ func (l *Ledger) Forward(s chain.Slot) {
 	if s.Kind != chain.Live {
 		return
 	}
+	l.total += uint64(len(s.Block.Txs))
 	for _, tx := range s.Block.Txs {
 		for _, w := range tx.Writes {
 			if w.Account == nil {
@@ -194,6 +198,8 @@ func (l *Ledger) store(e *Entry) {
 			e.overlay[w.Key] = w.Account
 		}
 	}
+	l.total += uint64(len(e.Block.Txs))
+	e.total = l.total
 	l.hashes[e.Block.Hash] = e.Block.Height
 	l.unrooted = append(l.unrooted, e)
 	l.tips[Processed] = e

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/binary"
+	"slices"
 	"sort"
 
 	"github.com/mintlake/mintlake/demo/chain"
@@ -193,4 +194,59 @@ func (l *Ledger) BlockhashValid(h chain.Hash, c Commitment) bool {
 	height, ok := l.hashes[h]
 	b := l.tip(c)
 	return ok && b != nil && height <= b.Height && b.Height-height <= maxRecentAge
+}
+
+// TransactionCount is how many transactions the chain has had up to the commitment's tip.
+func (l *Ledger) TransactionCount(c Commitment) uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if e := l.tips[c]; e != nil {
+		return e.total
+	}
+	return 0
+}
+
+// Recent lists the newest live blocks at a commitment, oldest first, at most n.
+func (l *Ledger) Recent(n int, c Commitment) []*chain.Block {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	out := make([]*chain.Block, 0, n)
+	for i := len(l.order) - 1; i >= 0 && len(out) < n; i-- {
+		if e := l.slots[l.order[i]]; e.Kind == chain.Live && e.level >= c {
+			out = append(out, e.Block)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// Lamports adds those of all accounts. It scans every account.
+func (l *Ledger) Lamports(c Commitment) (total, slot uint64) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	seen := map[chain.Key]struct{}{}
+	for i := len(l.unrooted) - 1; i >= 0; i-- {
+		e := l.unrooted[i]
+		if e.level < c {
+			continue
+		}
+		for k, a := range e.overlay {
+			if _, dup := seen[k]; dup {
+				continue
+			}
+			seen[k] = struct{}{}
+			if a != nil {
+				total += a.Lamports
+			}
+		}
+	}
+	for k, a := range l.base {
+		if _, dup := seen[k]; !dup {
+			total += a.Lamports
+		}
+	}
+	if b := l.tip(c); b != nil {
+		return total, b.Slot
+	}
+	return total, l.genesisSlot - 1
 }

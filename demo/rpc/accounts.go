@@ -12,6 +12,7 @@ import (
 	"github.com/mr-tron/base58"
 
 	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/demo/ledger"
 )
 
 // maxMultiple is the real node's limit of getMultipleAccounts.
@@ -26,7 +27,7 @@ type accountJSON struct {
 	Space      int    `json:"space"`
 }
 
-func encodeAccount(a *chain.Account, o *options, fallback string) (any, error) {
+func (s *Server) encodeAccount(a *chain.Account, o *options, fallback string, c ledger.Commitment) (any, error) {
 	if a == nil {
 		return nil, nil
 	}
@@ -49,7 +50,13 @@ func encodeAccount(a *chain.Account, o *options, fallback string) (any, error) {
 		if enc == "binary" {
 			out.Data = base58.Encode(data)
 		}
-	case "base64", "jsonParsed": // the real node too falls back to base64 where it has no parser
+	case "jsonParsed":
+		if parsed := s.parse(a, c); parsed != nil {
+			out.Data = parsed
+			break
+		}
+		fallthrough // as the real node, where it has no parser
+	case "base64":
 		out.Data = []string{base64.StdEncoding.EncodeToString(data), "base64"}
 	case "base64+zstd":
 		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
@@ -68,16 +75,12 @@ func getAccountInfo(s *Server, params []json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := opts(params, 1)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.at(&o)
+	o, c, err := s.optsAt(params, 1)
 	if err != nil {
 		return nil, err
 	}
 	list, slot := s.ledger.Accounts([]chain.Key{k}, c)
-	v, err := encodeAccount(list[0], &o, "binary")
+	v, err := s.encodeAccount(list[0], &o, "binary", c)
 	if err != nil {
 		return nil, err
 	}
@@ -98,18 +101,14 @@ func getMultipleAccounts(s *Server, params []json.RawMessage) (any, error) {
 			return nil, err
 		}
 	}
-	o, err := opts(params, 1)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.at(&o)
+	o, c, err := s.optsAt(params, 1)
 	if err != nil {
 		return nil, err
 	}
 	list, slot := s.ledger.Accounts(keys, c)
 	out := make([]any, len(list))
 	for i, a := range list {
-		if out[i], err = encodeAccount(a, &o, "base64"); err != nil {
+		if out[i], err = s.encodeAccount(a, &o, "base64", c); err != nil {
 			return nil, err
 		}
 	}
@@ -157,7 +156,7 @@ func getTokenSupply(s *Server, params []json.RawMessage) (any, error) {
 	if !ok {
 		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: not a Token mint"}
 	}
-	return withContext(slot, tokenAmount(supply, decimals)), nil
+	return withContext(slot, accountAmount(supply, decimals)), nil
 }
 
 func getTokenAccountBalance(s *Server, params []json.RawMessage) (any, error) {
@@ -186,7 +185,7 @@ func getTokenAccountBalance(s *Server, params []json.RawMessage) (any, error) {
 	if list[0] != nil {
 		_, decimals, _ = chain.MintSupply(list[0])
 	}
-	return withContext(slot, tokenAmount(binary.LittleEndian.Uint64(a.Data[64:]), decimals)), nil
+	return withContext(slot, accountAmount(binary.LittleEndian.Uint64(a.Data[64:]), decimals)), nil
 }
 
 // compiled is one getProgramAccounts filter.
@@ -243,11 +242,7 @@ func getProgramAccounts(s *Server, params []json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := opts(params, 1)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.at(&o)
+	o, c, err := s.optsAt(params, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -263,13 +258,9 @@ func getProgramAccounts(s *Server, params []json.RawMessage) (any, error) {
 		}
 		return true
 	})
-	out := make([]any, len(list))
-	for i, w := range list {
-		a, err := encodeAccount(w.Account, &o, "binary")
-		if err != nil {
-			return nil, err
-		}
-		out[i] = map[string]any{"pubkey": w.Key.String(), "account": a}
+	out, err := s.encodeList(list, &o, c)
+	if err != nil {
+		return nil, err
 	}
 	if o.WithContext {
 		return withContext(slot, out), nil

@@ -17,7 +17,10 @@ import (
 // chainSubmitter executes at the tip and keeps nothing.
 type chainSubmitter struct{ g *chain.Generator }
 
-func (c chainSubmitter) Submit(*chain.Tx) error      { return errors.New("not in this test") }
+func (c chainSubmitter) Submit(*chain.Tx) error { return errors.New("not in this test") }
+func (c chainSubmitter) Airdrop(to chain.Key, lamports uint64) (*chain.Tx, error) {
+	return c.g.Airdrop(to, lamports, 1)
+}
 func (c chainSubmitter) Simulate(tx *chain.Tx) error { return c.g.Simulate(tx) }
 
 // testServer serves a few slots of a small chain.

@@ -80,6 +80,15 @@ func (s *Server) at(o *options) (ledger.Commitment, error) {
 	return c, nil
 }
 
+// optsAt reads the options at index i and the commitment that they ask for.
+func (s *Server) optsAt(params []json.RawMessage, i int) (o options, c ledger.Commitment, err error) {
+	if o, err = opts(params, i); err != nil {
+		return o, 0, err
+	}
+	c, err = s.at(&o)
+	return o, c, err
+}
+
 func arg[T any](params []json.RawMessage, i int, name string) (v T, err error) {
 	if i >= len(params) {
 		return v, invalidParams("missing parameter %d (%s)", i+1, name)

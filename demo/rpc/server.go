@@ -60,6 +60,8 @@ func invalidParams(format string, args ...any) *Error {
 type Submitter interface {
 	Submit(tx *chain.Tx) error
 	Simulate(tx *chain.Tx) error
+	// Airdrop makes a signed transfer from the treasury; it is not submitted yet.
+	Airdrop(to chain.Key, lamports uint64) (*chain.Tx, error)
 }
 
 // Deps are the server's collaborators.
@@ -89,6 +91,12 @@ func New(deps Deps) (*Server, error) {
 	s := &Server{ledger: deps.Ledger, log: deps.Logger, submit: deps.Submitter, genesis: deps.GenesisHash, methods: methods(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mintlake_demo_rpc_requests_total",
 			Help: "JSON-RPC calls by method and outcome."}, []string{"method", "outcome"})}
+	for method := range s.methods {
+		for _, outcome := range []string{"ok", "error"} {
+			s.requests.WithLabelValues(method, outcome)
+		}
+	}
+	s.requests.WithLabelValues("other", "not_found")
 	if err := deps.Registerer.Register(s.requests); err != nil {
 		return nil, fmt.Errorf("register rpc metrics: %w", err)
 	}
@@ -242,6 +250,8 @@ func methods() map[string]method {
 		"getEpochInfo": getEpochInfo, "getLatestBlockhash": getLatestBlockhash, "isBlockhashValid": isBlockhashValid,
 		"getMinimumBalanceForRentExemption": getMinimumBalance, "minimumBalanceForRentExemption": getMinimumBalance,
 		"sendTransaction": sendTransaction, "simulateTransaction": simulateTransaction, "getIdentity": getIdentity,
-		"getFeeForMessage": getFeeForMessage,
+		"getFeeForMessage": getFeeForMessage, "getTokenAccountsByOwner": getTokenAccountsByOwner, "getTokenAccountsByDelegate": getTokenAccountsByDelegate,
+		"getTokenLargestAccounts": getTokenLargestAccounts, "getRecentPrioritizationFees": getRecentPrioritizationFees, "requestAirdrop": requestAirdrop,
+		"getSupply": getSupply, "getTransactionCount": getTransactionCount,
 	}
 }

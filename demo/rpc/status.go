@@ -12,11 +12,7 @@ import (
 const slotsPerEpoch = 432_000
 
 func getSlot(s *Server, params []json.RawMessage) (any, error) {
-	o, err := opts(params, 0)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.at(&o)
+	_, c, err := s.optsAt(params, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -24,11 +20,7 @@ func getSlot(s *Server, params []json.RawMessage) (any, error) {
 }
 
 func getBlockHeight(s *Server, params []json.RawMessage) (any, error) {
-	o, err := opts(params, 0)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.at(&o)
+	_, c, err := s.optsAt(params, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +44,7 @@ func getIdentity(s *Server, _ []json.RawMessage) (any, error) {
 }
 
 func getEpochInfo(s *Server, params []json.RawMessage) (any, error) {
-	o, err := opts(params, 0)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.at(&o)
+	_, c, err := s.optsAt(params, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -65,15 +53,19 @@ func getEpochInfo(s *Server, params []json.RawMessage) (any, error) {
 		height = b.Height
 	}
 	return map[string]any{"absoluteSlot": slot, "blockHeight": height, "epoch": slot / slotsPerEpoch, "slotIndex": slot % slotsPerEpoch,
-		"slotsInEpoch": slotsPerEpoch, "transactionCount": nil}, nil
+		"slotsInEpoch": slotsPerEpoch, "transactionCount": s.ledger.TransactionCount(c)}, nil
 }
 
-func getLatestBlockhash(s *Server, params []json.RawMessage) (any, error) {
-	o, err := opts(params, 0)
+func getTransactionCount(s *Server, params []json.RawMessage) (any, error) {
+	_, c, err := s.optsAt(params, 0)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.at(&o)
+	return s.ledger.TransactionCount(c), nil
+}
+
+func getLatestBlockhash(s *Server, params []json.RawMessage) (any, error) {
+	_, c, err := s.optsAt(params, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +83,7 @@ func isBlockhashValid(s *Server, params []json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := opts(params, 1)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.at(&o)
+	_, c, err := s.optsAt(params, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -146,7 +146,15 @@ func (m *Machine) conclude(e *entry, url string, image *imageload.Image, err err
 		check.Failures = min(e.last.GetFailures(), math.MaxUint32-1) + 1
 	}
 	delay := m.cfg.Retry
-	if !fetch.Retryable(err) {
+	switch {
+	case fetch.ClassOf(err).Final():
+		// The picture was had and refused. Only another one under the same URL would change that, as it would for a good one.
+		if delay = max(m.cfg.Recheck, delay); immutable(url) {
+			delay *= 4
+		}
+		check.NextCheckAtMs = now.Add(jitter(delay, e.mint, check.GetCheck(), -0.2, 0.2)).UnixMilli()
+		return check
+	case !fetch.Retryable(err):
 		delay = min(6*delay, m.cfg.MaxRetry)
 	}
 	for range check.GetFailures() - 1 {

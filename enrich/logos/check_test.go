@@ -142,3 +142,17 @@ func TestJitterStaysInItsBounds(t *testing.T) {
 	require.Less(t, low, 50*time.Minute, "it is spread over all of it")
 	require.Greater(t, high, 70*time.Minute)
 }
+
+// A picture that was had and refused is what it is: its URL is not asked again and again.
+func TestARefusedPictureIsLeftAlone(t *testing.T) {
+	for _, class := range []fetch.Class{fetch.ClassImageBudget, fetch.ClassImageBounds} {
+		w := newWorld()
+		w.serve = func(imageload.Request) (*imageload.Image, error) { return fails(class) }
+		w.start(t)
+		w.document(t, "a", "https://a.test/1")
+		first := w.await(t, "a", 1)[0]
+		require.Equal(t, []any{registry.LogoBroken, string(class)}, []any{w.status(t, "a"), first.GetErrorClass()})
+		wait := time.UnixMilli(first.GetNextCheckAtMs()).Sub(time.UnixMilli(first.GetCheckedAtMs()))
+		require.Greater(t, wait, 5*24*time.Hour)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tracing"
 )
 
 // peekBytes is how much of an answer is read before the decision to pass it on. Errors are far smaller, so each is seen in time.
@@ -79,7 +80,8 @@ func (g *Gateway) forward(ctx context.Context, body []byte, repeatable bool) (*a
 // attempt asks one upstream. With errUnhealthy there is an answer too.
 func (g *Gateway) attempt(ctx context.Context, u *upstream, body []byte) (*answer, error) {
 	began := time.Now()
-	got, err := g.post(ctx, u, body)
+	asking, span := tracing.Client(ctx, "upstream")
+	got, err := g.post(asking, u, body, span.Traceparent())
 	outcome := "ok"
 	var failed *upstreamError
 	switch {
@@ -91,12 +93,18 @@ func (g *Gateway) attempt(ctx context.Context, u *upstream, body []byte) (*answe
 	if ctx.Err() != nil {
 		outcome = "canceled"
 	}
+	span.String("upstream", u.name)
+	span.String("outcome", outcome)
+	if outcome != "ok" {
+		span.Fail(outcome)
+	}
+	span.End()
 	g.metrics.attempts.WithLabelValues(u.name, outcome).Inc()
 	g.metrics.attemptSeconds.WithLabelValues(u.name).Observe(time.Since(began).Seconds())
 	return got, err
 }
 
-func (g *Gateway) post(parent context.Context, u *upstream, body []byte) (*answer, error) {
+func (g *Gateway) post(parent context.Context, u *upstream, body []byte, traceparent string) (*answer, error) {
 	ctx, cancel := context.WithCancel(parent)
 	// The limit is for the beginning of the answer: a long one that flows is fine until the request's own time is up.
 	late := time.AfterFunc(g.cfg.AttemptTimeout, cancel)
@@ -108,7 +116,10 @@ func (g *Gateway) post(parent context.Context, u *upstream, body []byte) (*answe
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "mintlake")
-	resp, err := g.client.Do(req) //nolint:bodyclose // answer.close closes it
+	if traceparent != "" {
+		req.Header.Set(tracing.Header, traceparent)
+	}
+	resp, err := g.client.Do(req) //nolint:bodyclose,gosec // answer.close closes it; the URL is the operator's
 	if err != nil {
 		cancel()
 		return nil, connectionError(err)

@@ -1,7 +1,9 @@
 // Package jsonrpc is the public JSON-RPC endpoint: it checks a caller's key and forwards calls to JSON-RPC servers of the chain.
 //
-// In: POST / with a JSON-RPC 2.0 call or batch; the key in the query (apiKey) or in the header X-API-KEY.
-// Out: the upstream's answer, streamed; or a JSON-RPC error with a fitting HTTP status.
+// In: POST / with a JSON-RPC 2.0 call or batch; the key in the query (apiKey) or in the header X-API-KEY. WebSocket handshakes on /, here
+// and at the port after it, where Solana's clients look for them.
+// Out: the upstream's answer, streamed; or a JSON-RPC error with a fitting HTTP status. WebSockets whose host, origin and key are in order
+// are given to Deps.Subscriptions.
 // Guarantees: what goes upstream is made anew from what was checked, so neither a key nor any header or unknown member of the
 // client's request travels on. Bodies, batches, time, connections and calls in flight are bounded. A call that fails at one upstream is tried at
 // the others, but for methods where twice is not the same as once. Neither keys nor upstream URLs are logged or told.
@@ -18,26 +20,34 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/listen"
+	"github.com/mintlake/mintlake/internal/origins"
+	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/internal/tracing"
 )
 
 // Config of the endpoint. Zero values take the defaults named at each field.
 type Config struct {
 	// Addr to listen on, host:port; port 0 takes a free one. Required.
 	Addr string
+	// WebSocketAddr is a second address, for WebSockets alone. Empty: the port after Addr's, on the same host; none where Addr's port is 0.
+	// That one may be taken, which is a warning. WebSocketsOff makes none. An address of its own must be free.
+	WebSocketAddr string
 	// Upstreams are http(s) URLs of JSON-RPC servers, the preferred one first. Without any, every call is answered with an error that
 	// says what to set.
 	Upstreams []string
-	// AllowedOrigins are the web origins (https://host) whose pages may call; "*" is any. Default none: keys belong on servers.
+	// AllowedOrigins are the web origins whose pages may call: see origins.Parse. Default none: keys belong on servers.
 	AllowedOrigins []string
+	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are for certain addresses. Default none.
+	TrustedProxies proxies.List
 	// MaxBodyBytes bounds a request body. Default 256 KiB.
 	MaxBodyBytes int64
 	// MaxBatch bounds the calls of one batch. Default 100.
@@ -85,15 +95,28 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// WebSocketsOff is the WebSocketAddr of an endpoint without a second address.
+const WebSocketsOff = "off"
+
+// Subscriptions serves a WebSocket whose host, origin and key were checked: *subscriptions.Server. client names whose it is; lease says
+// when its key ends, and which calls the key may make.
+type Subscriptions interface {
+	Serve(w http.ResponseWriter, r *http.Request, client string, lease *keys.Lease)
+}
+
 // Deps are the collaborators.
 type Deps struct {
 	// Keys are the valid keys; product rpc counts. Required; an empty store opens the endpoint on loopback (see keys.NewGate).
 	Keys keys.Store
+	// Subscriptions serves WebSockets. Nil: handshakes are refused, and there is no second address.
+	Subscriptions Subscriptions
 	// Transport reaches the upstreams. Default: a pool of connections of its own.
 	Transport http.RoundTripper
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
+	// Tracer may be nil: then there are no spans.
+	Tracer *tracing.Tracer
 }
 
 // Gateway is the endpoint.
@@ -103,11 +126,15 @@ type Gateway struct {
 	pool    *pool
 	client  http.Client
 	slots   chan struct{}
-	origins map[string]bool
+	origins *origins.Set
 	log     *slog.Logger
 	metrics *metrics
+	tracer  *tracing.Tracer
 	ready   chan struct{}
 	addr    net.Addr
+	// sockets serves WebSockets; socketsAt is their second address, empty for none. Known once ready is closed.
+	sockets   Subscriptions
+	socketsAt string
 }
 
 // New checks the configuration and registers the metrics; it does no I/O.
@@ -120,19 +147,19 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rpc gateway: %w", err)
 	}
+	if err := checkWebSocketAddr(cfg, deps); err != nil {
+		return nil, fmt.Errorf("rpc gateway: %w", err)
+	}
 	p, err := newPool(cfg.Upstreams)
 	if err != nil {
 		return nil, fmt.Errorf("rpc gateway: %w", err)
 	}
 	g := &Gateway{
-		cfg: cfg, gate: gate, pool: p, slots: make(chan struct{}, cfg.MaxConcurrent), origins: map[string]bool{},
-		log: deps.Logger, ready: make(chan struct{}),
+		cfg: cfg, gate: gate, pool: p, slots: make(chan struct{}, cfg.MaxConcurrent),
+		log: deps.Logger, ready: make(chan struct{}), sockets: deps.Subscriptions, tracer: deps.Tracer,
 	}
-	for _, origin := range cfg.AllowedOrigins {
-		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Host == "" || u.Path != "") {
-			return nil, fmt.Errorf("rpc gateway: allowed origin %q: must be https://host or *", origin)
-		}
-		g.origins[origin] = true
+	if g.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
+		return nil, fmt.Errorf("rpc gateway: allowed origin %w", err)
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -173,16 +200,33 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("rpc gateway: %w", err)
 	}
+	g.addr = listener.Addr()
+	second, err := g.listenWebSockets(ctx)
+	if err != nil {
+		_ = listener.Close()
+		return fmt.Errorf("rpc gateway: %w", err)
+	}
+	close(g.ready)
+	g.log.Info("rpc gateway listens", "addr", g.Addr(), "websockets", g.WebSocketAddr(), "upstreams", len(g.pool.upstreams), "open", g.gate.Open())
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { g.probe(ctx); return nil })
+	group.Go(func() error { g.gate.Run(ctx); return nil })
+	g.serveOn(ctx, group, listener, g)
+	if second != nil {
+		g.serveOn(ctx, group, second, http.HandlerFunc(g.serveWebSocketsOnly))
+	}
+	err = group.Wait()
+	g.client.CloseIdleConnections()
+	return err
+}
+
+// serveOn serves one listener until ctx ends, then lets its requests finish for StopTimeout.
+func (g *Gateway) serveOn(ctx context.Context, group *errgroup.Group, listener net.Listener, handler http.Handler) {
 	server := &http.Server{
-		Handler: g, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,
+		Handler: framing.CloseAfterChunked(handler), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,
 		WriteTimeout: g.cfg.Timeout + 20*time.Second, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
-	g.addr = listener.Addr()
-	close(g.ready)
-	g.log.Info("rpc gateway listens", "addr", g.Addr(), "upstreams", len(g.pool.upstreams), "open", g.gate.Open())
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { g.probe(ctx); return nil })
 	group.Go(func() error {
 		if err := server.Serve(netutil.LimitListener(listener, g.cfg.MaxConnections)); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("rpc gateway: serve: %w", err)
@@ -198,7 +242,4 @@ func (g *Gateway) Run(ctx context.Context) error {
 		}
 		return nil
 	})
-	err = group.Wait()
-	g.client.CloseIdleConnections()
-	return err
 }

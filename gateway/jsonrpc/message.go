@@ -4,17 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+
+	"github.com/mintlake/mintlake/internal/keys"
 )
 
 // JSON-RPC error codes that this endpoint answers with. The first four are of the JSON-RPC 2.0 specification; codeUpstreamAway is what Solana
-// nodes say when they are unhealthy (agave, rpc-client-types custom_error.rs), and clients treat it as "try again"; codeUnauthorized is
-// what providers made of HTTP's 401.
+// nodes say when they are unhealthy (agave, rpc-client-types custom_error.rs), and clients treat it as "try again"; codeForbidden is
+// what providers made of HTTP's 403, as keys.Refusal has it.
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
 	codeNotFound       = -32601
 	codeUpstreamAway   = -32005
-	codeUnauthorized   = -32401
+	codeForbidden      = -32403
 )
 
 // maxMethod bounds a method's name in bytes; the longest of a Solana node has 34.
@@ -112,6 +114,38 @@ func parseCall(raw json.RawMessage) (call, error) {
 		c.Params = params
 	}
 	return c, nil
+}
+
+// id is the id of the only call; nil for a batch, and for a body that could not be read.
+func (r *request) id() json.RawMessage {
+	if r == nil || r.batch || len(r.calls) == 0 {
+		return nil
+	}
+	return r.calls[0].ID
+}
+
+// keepAllowed answers the calls that the key is not for with an error of their own. When none is left, the request is refused as a whole.
+func (r *request) keepAllowed(pass *keys.Pass) (refused *keys.Refusal) {
+	if len(r.calls) == 0 {
+		return nil
+	}
+	kept := make([]call, 0, len(r.calls))
+	for _, c := range r.calls {
+		no := pass.Method(c.Method)
+		if no == nil {
+			kept = append(kept, c)
+			continue
+		}
+		refused = no
+		if !c.notification() {
+			r.refused = append(r.refused, errorBody(c.ID, no.RPCCode(), no.Error()))
+		}
+	}
+	if len(kept) == 0 {
+		return refused
+	}
+	r.calls = kept
+	return nil
 }
 
 // notifications says that nobody wants an answer.

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
+	"github.com/mintlake/mintlake/internal/keys"
 )
 
 // methods are the names that the metric calls_total knows; what else clients ask for counts as "other", so that they cannot make labels.
@@ -55,6 +58,7 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 	for _, name := range strings.Fields(methods) {
 		m.known[name] = true
 	}
+	m.preset(g)
 	if registerer == nil {
 		return m, nil
 	}
@@ -72,9 +76,38 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 	return m, nil
 }
 
-func (m *metrics) countCall(method string) {
-	if !m.known[method] {
-		method = "other"
+// outcomes are those of requests: ok, websocket, broken_off, and why one was refused.
+const outcomes = `ok websocket broken_off host path origin http_method content_type body body_too_large invalid
+no_upstream busy client_gone timeout upstream_away`
+
+// attemptOutcomes are those of attempts at an upstream.
+const attemptOutcomes = `ok request connection timeout status malformed unhealthy canceled other`
+
+func (m *metrics) preset(g *Gateway) {
+	upstreams := make([]string, len(g.pool.upstreams))
+	for i, u := range g.pool.upstreams {
+		upstreams[i] = u.name
 	}
-	m.calls.WithLabelValues(method).Inc()
+	counters.Preset(m.requests, append(strings.Fields(outcomes), keys.RefusedLabels()...))
+	counters.Preset(m.calls, append(strings.Fields(methods), "other"))
+	counters.Preset(m.attempts, upstreams, strings.Fields(attemptOutcomes))
+	counters.PresetHistogram(m.attemptSeconds, upstreams)
+}
+
+func (m *metrics) countCall(method string) { m.calls.WithLabelValues(m.label(method)).Inc() }
+
+// label is the method, or other: what clients invent makes no label.
+func (m *metrics) label(method string) string {
+	if !m.known[method] {
+		return "other"
+	}
+	return method
+}
+
+// spanMethod is what a span says of a request.
+func (m *metrics) spanMethod(r *request) string {
+	if r.batch || len(r.calls) == 0 {
+		return "batch"
+	}
+	return m.label(r.calls[0].Method)
 }

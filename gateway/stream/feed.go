@@ -53,25 +53,40 @@ func (s *Server) tail(ctx context.Context, topics []string, at map[kafka.TopicPa
 		if err != nil {
 			return err
 		}
+		s.publish(ctx, records)
 		for i := range records {
-			s.publish(records[i])
 			at[kafka.TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}] = records[i].Offset + 1
 		}
 	}
 }
 
-// publish hands a record to the subscribers. One that is no transaction is counted and left out.
-func (s *Server) publish(r kafka.Record) {
-	t, err := parseRecord(r)
-	if err != nil {
-		s.metrics.badRecords.Inc()
-		s.deps.Logger.Debug("record left out", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", err)
-		return
+// publish hands records to the subscribers, in their order. One that is no transaction, or came
+// before, is counted and left out.
+func (s *Server) publish(ctx context.Context, records []kafka.Record) {
+	list := make([]*transaction, 0, len(records))
+	for _, r := range records {
+		t, err := parseRecord(r)
+		if err != nil {
+			s.metrics.badRecords.Inc()
+			s.deps.Logger.Debug("record left out", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", err)
+			continue
+		}
+		if s.repeats.add(t.slot, t.signature) {
+			s.metrics.repeated.Inc()
+			continue
+		}
+		list = append(list, t)
 	}
-	s.metrics.records.Inc()
-	if !t.received.IsZero() {
-		s.metrics.delay.Observe(time.Since(t.received).Seconds())
+	s.metrics.records.Add(float64(len(list)))
+	s.hub.publish(ctx, list)
+}
+
+// published is called when the subscribers have been handed a batch.
+func (s *Server) published(list []*transaction, delivered int) {
+	s.metrics.delivered.Add(float64(delivered))
+	for _, t := range list {
+		if delay, ok := t.delay(); ok {
+			s.metrics.delay.Observe(delay.Seconds())
+		}
 	}
-	s.hub.seen(t.slot)
-	s.metrics.delivered.Add(float64(s.hub.publish(t)))
 }

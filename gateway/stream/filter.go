@@ -1,7 +1,9 @@
 package stream
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/mr-tron/base58"
@@ -10,36 +12,91 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 )
 
-// filter says which transactions a subscriber wants: those for which all of its conditions hold. Without conditions it is all of them. The meaning is
-// Yellowstone's.
+// filter says which transactions a subscriber wants: those for which all of its conditions hold. Without conditions it is all of them. The
+// meaning is Yellowstone's. A filter is never changed.
 type filter struct {
 	vote, failed *bool
 	signature    *signature
-	// include wants one of these among the transaction's accounts, required all of them, exclude none. Accounts from lookup tables count.
-	include, exclude map[address]bool
-	required         []address
+	// include wants one of these among the transaction's addresses, required all of them, exclude none. Each is sorted and has no
+	// duplicates. The transaction's addresses are its accounts, those from lookup tables among them, and the owners that owners says.
+	include, required, exclude addresses
+	// cuckoo adds the addresses that it contains to include; nil when there is none.
+	cuckoo *cuckoo
+	owners ownerMode
 }
 
-func (f *filter) matches(t *transaction) bool {
+// ownerMode says which owners of token accounts count as addresses of a transaction: Yellowstone's token_accounts.
+type ownerMode uint8
+
+const (
+	ownersNone ownerMode = iota
+	// ownersAll is each owner of a token balance before or after the transaction.
+	ownersAll
+	// ownersChanged is each owner of a token balance that is another one after the transaction, or is there on one side only.
+	ownersChanged
+)
+
+// addresses is sorted and has no duplicates.
+type addresses []address
+
+func compareAddresses(a, b address) int { return bytes.Compare(a[:], b[:]) }
+
+func (list addresses) has(a address) bool {
+	if len(list) <= 4 {
+		return slices.Contains(list, a)
+	}
+	_, ok := slices.BinarySearchFunc(list, a, compareAddresses)
+	return ok
+}
+
+// count is how many addresses the filter is charged for. A compressed filter is charged by its bytes instead: see maxCuckooBytes.
+func (f *filter) count() int { return len(f.include) + len(f.required) + len(f.exclude) }
+
+// indexed returns the addresses that find the filter: a transaction that it wants has one of them. Nil when it must be asked each time.
+// frequency estimates how often an address is seen: of those that are required, the rarest finds the filter.
+func (f *filter) indexed(frequency func(address) uint32) addresses {
+	switch {
+	case len(f.required) > 0:
+		rarest := slices.MinFunc(f.required, func(a, b address) int { return int(frequency(a)) - int(frequency(b)) })
+		return addresses{rarest}
+	case f.cuckoo != nil:
+		return nil
+	}
+	return f.include
+}
+
+// wants says whether all conditions hold for t. hashes is the calling goroutine's own.
+func (f *filter) wants(t *transaction, hashes *hashCache) bool {
 	if f.vote != nil && *f.vote != t.vote || f.failed != nil && *f.failed != t.failed {
 		return false
 	}
 	if f.signature != nil && *f.signature != t.signature {
 		return false
 	}
-	if len(f.include) > 0 && !slices.ContainsFunc(t.accounts, func(a address) bool { return f.include[a] }) {
-		return false
-	}
-	if len(f.exclude) > 0 && slices.ContainsFunc(t.accounts, func(a address) bool { return f.exclude[a] }) {
-		return false
-	}
-	for _, a := range f.required {
-		if !slices.Contains(t.accounts, a) {
+	owners := t.ownersOf(f.owners)
+	has := func(a address) bool { return slices.Contains(t.accounts, a) || slices.Contains(owners, a) }
+	for i := range f.required {
+		if !has(f.required[i]) {
 			return false
 		}
 	}
-	return true
+	if (len(f.include) > 0 || f.cuckoo != nil) && !f.includes(t.accounts, owners, hashes) {
+		return false
+	}
+	return len(f.exclude) == 0 || !f.exclude.overlaps(t.accounts) && !f.exclude.overlaps(owners)
 }
+
+func (f *filter) includes(accounts, owners []address, hashes *hashCache) bool {
+	if len(f.include) > 0 && (f.include.overlaps(accounts) || f.include.overlaps(owners)) {
+		return true
+	}
+	if f.cuckoo == nil {
+		return false
+	}
+	return f.cuckoo.containsAny(hashes.of(f.cuckoo.seed, accounts)) || slices.ContainsFunc(owners, f.cuckoo.contains)
+}
+
+func (list addresses) overlaps(others []address) bool { return slices.ContainsFunc(others, list.has) }
 
 // maxFilterName bounds a filter's name in bytes: it comes back with every transaction. Yellowstone's own default is 32.
 const maxFilterName = 128
@@ -47,40 +104,42 @@ const maxFilterName = 128
 // limits of one subscriber's filters.
 type limits struct{ filters, addresses int }
 
-// filterSet is a subscriber's filters by name, in the order of the names.
-type filterSet struct {
-	names   []string
-	filters []*filter
+// namedFilter is a filter with the name that the subscriber gave it.
+type namedFilter struct {
+	name string
+	*filter
 }
 
-// newFilterSet reads filters as they came over gRPC. Errors say which filter and which rule.
-func newFilterSet(list map[string]*pb.SubscribeRequestFilterTransactions, most limits) (*filterSet, error) {
+// readFilters reads filters as they came over gRPC and returns them in the order of their names. Errors say which filter and which rule.
+// It takes the fields that it understands out of the filters' unknown fields.
+func readFilters(list map[string]*pb.SubscribeRequestFilterTransactions, most limits) ([]namedFilter, error) {
 	if len(list) > most.filters {
 		return nil, fmt.Errorf("%d filters: at most %d", len(list), most.filters)
 	}
-	set := &filterSet{}
-	addresses := 0
+	count, compressed := 0, 0
 	for name, in := range list {
 		if len(name) > maxFilterName {
 			return nil, fmt.Errorf("filter %.20q…: a name has at most %d bytes", name, maxFilterName)
 		}
-		if addresses += len(in.GetAccountInclude()) + len(in.GetAccountExclude()) + len(in.GetAccountRequired()); addresses > most.addresses {
+		if count += len(in.GetAccountInclude()) + len(in.GetAccountExclude()) + len(in.GetAccountRequired()); count > most.addresses {
 			return nil, fmt.Errorf("more than %d addresses in all filters", most.addresses)
 		}
-		set.names = append(set.names, name)
 	}
-	slices.Sort(set.names)
-	for _, name := range set.names {
-		f, err := newFilter(list[name])
+	filters := make([]namedFilter, 0, len(list))
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		f, err := readFilter(list[name])
 		if err != nil {
 			return nil, fmt.Errorf("filter %q: %w", name, err)
 		}
-		set.filters = append(set.filters, f)
+		if compressed += f.cuckoo.size(); compressed > maxCuckooBytes {
+			return nil, fmt.Errorf("filter %q: cuckoo_account_include: more than %d bytes in all filters", name, maxCuckooBytes)
+		}
+		filters = append(filters, namedFilter{name, f})
 	}
-	return set, nil
+	return filters, nil
 }
 
-func newFilter(in *pb.SubscribeRequestFilterTransactions) (*filter, error) {
+func readFilter(in *pb.SubscribeRequestFilterTransactions) (*filter, error) {
 	if in == nil {
 		return &filter{}, nil
 	}
@@ -92,21 +151,21 @@ func newFilter(in *pb.SubscribeRequestFilterTransactions) (*filter, error) {
 		}
 		f.signature = (*signature)(raw)
 	}
-	var err error
-	if f.include, err = addressSet("account_include", in.AccountInclude); err != nil {
-		return nil, err
+	for _, field := range []struct {
+		name string
+		from []string
+		into *addresses
+	}{
+		{"account_include", in.AccountInclude, &f.include},
+		{"account_exclude", in.AccountExclude, &f.exclude},
+		{"account_required", in.AccountRequired, &f.required},
+	} {
+		var err error
+		if *field.into, err = readAddresses(field.name, field.from); err != nil {
+			return nil, err
+		}
 	}
-	if f.exclude, err = addressSet("account_exclude", in.AccountExclude); err != nil {
-		return nil, err
-	}
-	required, err := addressSet("account_required", in.AccountRequired)
-	if err != nil {
-		return nil, err
-	}
-	for a := range required {
-		f.required = append(f.required, a)
-	}
-	return f, nil
+	return f, f.readNewer(in)
 }
 
 // clip makes a text that is too long invalid in bounded time: base58 decoding is quadratic.
@@ -117,28 +176,18 @@ func clip(text string, most int) string {
 	return text
 }
 
-func addressSet(field string, list []string) (map[address]bool, error) {
+func readAddresses(field string, list []string) (addresses, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	set := make(map[address]bool, len(list))
-	for _, text := range list {
+	out := make(addresses, len(list))
+	for i, text := range list {
 		key, err := tokenaccount.ParseKey(clip(text, 44))
 		if err != nil {
 			return nil, fmt.Errorf("%s %.50q: must be a base58 address of 32 bytes", field, text)
 		}
-		set[address(key)] = true
+		out[i] = address(key)
 	}
-	return set, nil
-}
-
-// match returns the names of the filters that want t.
-func (s *filterSet) match(t *transaction) []string {
-	var names []string
-	for i, f := range s.filters {
-		if f.matches(t) {
-			names = append(names, s.names[i])
-		}
-	}
-	return names
+	slices.SortFunc(out, compareAddresses)
+	return slices.Compact(out), nil
 }

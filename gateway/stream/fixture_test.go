@@ -109,12 +109,14 @@ func (x tx) message() *pb.SubscribeUpdateTransaction {
 	}}
 }
 
-func (x tx) record() kafka.Record {
-	value, err := proto.Marshal(x.message())
+func (x tx) record() kafka.Record { return recordOf(x.message()) }
+
+func recordOf(x *pb.SubscribeUpdateTransaction) kafka.Record {
+	value, err := proto.Marshal(x)
 	if err != nil {
 		panic(err)
 	}
-	return kafka.Record{Topic: schemas.TopicTransactions, Key: x.signature(), Value: value,
+	return kafka.Record{Topic: schemas.TopicTransactions, Key: x.Transaction.Signature, Value: value,
 		Headers: []kafka.Header{{Key: schemas.HeaderReceivedAt, Value: []byte("1700000000000")}}}
 }
 
@@ -139,6 +141,9 @@ func start(t *testing.T, cfg Config) *fixture {
 		if *limit == 0 {
 			*limit = patience
 		}
+	}
+	if cfg.RefusalsPerSecond == 0 {
+		cfg.RefusalsPerSecond = 1000
 	}
 	feed := newTopic()
 	s, err := New(cfg, Deps{Keys: store, Offsets: feed, OpenTail: feed.open, Registerer: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler)})

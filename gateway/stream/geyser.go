@@ -11,17 +11,16 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
 // tokenHeader carries the RPC key, from the specification.
 const tokenHeader = "x-token"
 
-// maxRequestBytes bounds one message of a client; a thousand addresses have 46 KB.
-const maxRequestBytes = 1 << 20
+// maxRequestBytes bounds one message of a client; 50,000 addresses have 2.3 MB.
+const maxRequestBytes = 4 << 20
 
 const formGRPC = "grpc"
 
@@ -33,41 +32,14 @@ type geyser struct {
 
 func (s *Server) newGRPC() *grpc.Server {
 	server := grpc.NewServer(
+		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(maxRequestBytes), grpc.MaxConcurrentStreams(64), grpc.MaxHeaderListSize(16<<10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-			if err := s.admitGRPC(ctx); err != nil {
-				return nil, err
-			}
-			return handle(ctx, req)
-		}),
-		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-			if err := s.admitGRPC(stream.Context()); err != nil {
-				return err
-			}
-			return handle(srv, stream)
-		}),
+		grpc.UnaryInterceptor(s.interceptUnary), grpc.StreamInterceptor(s.interceptStream),
 	)
 	pb.RegisterGeyserServer(server, &geyser{Server: s})
 	return server
-}
-
-func (s *Server) admitGRPC(ctx context.Context) error {
-	presented := ""
-	if md, ok := metadata.FromIncomingContext(ctx); ok {
-		if values := md.Get(tokenHeader); len(values) > 0 {
-			presented = values[0]
-		}
-	}
-	if _, ok := s.gate.Admit(presented); ok {
-		return nil
-	}
-	s.metrics.refused.WithLabelValues(formGRPC, "unauthorized").Inc()
-	if presented == "" {
-		return status.Error(codes.Unauthenticated, "an API key is required in the metadata "+tokenHeader)
-	}
-	return status.Error(codes.Unauthenticated, "the API key is not valid")
 }
 
 // GetVersion implements geyser.Geyser.
@@ -109,6 +81,8 @@ func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 		return err
 	case <-sub.ended:
 		return endStatus(sub.why)
+	case <-leaseOf(stream.Context()).Ended():
+		return g.refuseGRPC(leaseOf(stream.Context()).Why())
 	}
 }
 
@@ -138,17 +112,31 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 			}
 			continue
 		}
-		set, err := g.filtersOf(in)
+		filters, err := g.filtersOf(in)
 		if err != nil {
 			g.metrics.refused.WithLabelValues(formGRPC, "invalid").Inc()
 			return status.Error(codes.InvalidArgument, err.Error())
 		}
-		sub.filters.Store(set)
+		if refused := leaseOf(stream.Context()).Addresses(addressesIn(filters)); refused != nil {
+			return g.refuseGRPC(refused)
+		}
+		if err := g.hub.setFilters(sub, filters); err != nil {
+			g.metrics.refused.WithLabelValues(formGRPC, "full").Inc()
+			return status.Error(codes.ResourceExhausted, err.Error())
+		}
 	}
 }
 
 // filtersOf reads a request. What this stream does not offer is refused, never ignored: a client would wait for ever.
-func (g *geyser) filtersOf(in *pb.SubscribeRequest) (*filterSet, error) {
+func (g *geyser) filtersOf(in *pb.SubscribeRequest) ([]namedFilter, error) {
+	filters, err := readFilters(in.Transactions, limits{g.cfg.MaxFilters, g.cfg.MaxAddresses})
+	if err != nil {
+		return nil, err
+	}
+	// What readFilters understands of the fields that the message does not have is no longer in it.
+	if err := yellowstone.UnknownField(in); err != nil {
+		return nil, err
+	}
 	for name, n := range map[string]int{
 		"accounts": len(in.Accounts), "slots": len(in.Slots), "transactions_status": len(in.TransactionsStatus), "blocks": len(in.Blocks),
 		"blocks_meta": len(in.BlocksMeta), "entry": len(in.Entry), "accounts_data_slice": len(in.AccountsDataSlice),
@@ -163,19 +151,25 @@ func (g *geyser) filtersOf(in *pb.SubscribeRequest) (*filterSet, error) {
 	if in.Commitment != nil && int(*in.Commitment) > g.rank {
 		return nil, fmt.Errorf("commitment: this stream is %s", g.cfg.Commitment)
 	}
-	return newFilterSet(in.Transactions, limits{g.cfg.MaxFilters, g.cfg.MaxAddresses})
+	return filters, nil
 }
 
 func (g *geyser) send(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate], sub *subscriber, pongs <-chan int32) error {
 	ping := time.NewTicker(g.cfg.PingInterval)
 	defer ping.Stop()
+	ctx := stream.Context()
 	for {
 		var update *pb.SubscribeUpdate
 		select {
-		case <-stream.Context().Done():
-			return stream.Context().Err()
-		case d := <-sub.out:
-			update = updateOf(d)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-sub.out.ready:
+			for d, ok := sub.out.pop(); ok; d, ok = sub.out.pop() {
+				if err := stream.SendMsg(d.update()); err != nil {
+					return err
+				}
+			}
+			continue
 		case id := <-pongs:
 			update = &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Pong{Pong: &pb.SubscribeUpdatePong{Id: id}}}
 		case <-ping.C:
@@ -185,19 +179,4 @@ func (g *geyser) send(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.Su
 			return err
 		}
 	}
-}
-
-// fieldUpdateTransaction is SubscribeUpdate.transaction.
-const fieldUpdateTransaction = 4
-
-// updateOf wraps a transaction without decoding it: its bytes stand as a field that the message does not know yet, and on the wire a known field
-// and an unknown one are the same.
-func updateOf(d delivery) *pb.SubscribeUpdate {
-	update := &pb.SubscribeUpdate{Filters: d.names}
-	if !d.tx.received.IsZero() {
-		update.CreatedAt = timestamppb.New(d.tx.received)
-	}
-	field := protowire.AppendTag(make([]byte, 0, len(d.tx.raw)+8), fieldUpdateTransaction, protowire.BytesType)
-	update.ProtoReflect().SetUnknown(protowire.AppendBytes(field, d.tx.raw))
-	return update
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -40,13 +41,19 @@ func TestFiltersHaveYellowstonesMeaning(t *testing.T) {
 		"signature":            {&pb.SubscribeRequestFilterTransactions{Signature: &sig}, []int{3}},
 		"conditions are added": {&pb.SubscribeRequestFilterTransactions{AccountInclude: []string{text(1), text(2)}, AccountExclude: []string{text(3)}, Failed: no()}, []int{0, 3}},
 	} {
-		set, err := newFilterSet(filters{"f": c.filter}, limits{1, 10})
+		read, err := readFilters(filters{"f": c.filter}, limits{1, 10})
 		require.NoError(t, err, name)
+		h := newHub(1, 10)
+		sub, err := h.add(1)
+		require.NoError(t, err)
+		require.NoError(t, h.setFilters(sub, read))
 		got := []int{}
 		for i, x := range sample {
 			parsed, err := parseRecord(x.record())
 			require.NoError(t, err)
-			if len(set.match(parsed)) > 0 {
+			if sub.shard.match(parsed) > 0 {
+				_, ok := sub.out.pop()
+				require.True(t, ok)
 				got = append(got, i)
 			}
 		}
@@ -98,15 +105,21 @@ func TestWhatIsNotOfferedIsRefused(t *testing.T) {
 	from := uint64(1)
 	bad := "x"
 	for want, in := range map[string]*pb.SubscribeRequest{
-		"slots: this stream":    {Slots: map[string]*pb.SubscribeRequestFilterSlots{"a": {}}},
-		"accounts: this":        {Accounts: map[string]*pb.SubscribeRequestFilterAccounts{"a": {}}},
-		"from_slot":             {FromSlot: &from},
-		"stream is confirmed":   {Commitment: &finalized},
-		"at most 2":             {Transactions: filters{"a": {}, "b": {}, "c": {}}},
-		"more than 3":           {Transactions: filters{"a": {AccountInclude: []string{text(1), text(2)}}, "b": {AccountExclude: []string{text(1), text(2)}}}},
-		"account_include \"x\"": {Transactions: filters{"a": {AccountInclude: []string{"x"}}}},
-		"signature \"x\"":       {Transactions: filters{"a": {Signature: &bad}}},
-		"at most 128 bytes":     {Transactions: filters{strings.Repeat("n", 129): {}}},
+		"slots: this stream":                {Slots: map[string]*pb.SubscribeRequestFilterSlots{"a": {}}},
+		"accounts: this":                    {Accounts: map[string]*pb.SubscribeRequestFilterAccounts{"a": {}}},
+		"from_slot":                         {FromSlot: &from},
+		"stream is confirmed":               {Commitment: &finalized},
+		"at most 2":                         {Transactions: filters{"a": {}, "b": {}, "c": {}}},
+		"more than 3":                       {Transactions: filters{"a": {AccountInclude: []string{text(1), text(2)}}, "b": {AccountExclude: []string{text(1), text(2)}}}},
+		"account_include \"x\"":             {Transactions: filters{"a": {AccountInclude: []string{"x"}}}},
+		"signature \"x\"":                   {Transactions: filters{"a": {Signature: &bad}}},
+		"at most 128 bytes":                 {Transactions: filters{strings.Repeat("n", 129): {}}},
+		"cuckoo_account_include (field 7)":  {Transactions: filters{"a": withField(7, 1)}},
+		"token_accounts (field 30)":         {Transactions: filters{"a": fixed32(30)}},
+		"token_accounts 2: must be":         {Transactions: filters{"a": withField(30, 2)}},
+		"field 8":                           {Transactions: filters{"a": withField(8, 1)}},
+		"filter \"a\": cuckoo_account_incl": {Transactions: filters{"a": withCuckoo(&filterProto{buckets: 3, data: make([]byte, 24)})}},
+		"cuckoo_account_include (field 5)":  {Blocks: map[string]*pb.SubscribeRequestFilterBlocks{"a": blocksWithCuckoo()}},
 	} {
 		c, ctx := f.client(t)
 		stream, err := c.Subscribe(ctx)
@@ -127,15 +140,37 @@ func TestWhatIsNotOfferedIsRefused(t *testing.T) {
 	require.EqualValues(t, 1, n, "a client that has said all still listens")
 }
 
+// withField is a filter with a number in a field that the Go package does not have.
+func withField(field protowire.Number, value uint64) *pb.SubscribeRequestFilterTransactions {
+	f := &pb.SubscribeRequestFilterTransactions{AccountInclude: []string{text(1)}}
+	f.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, field, protowire.VarintType), value))
+	return f
+}
+
+// fixed32 is a filter with a field of a type that no version gave it.
+func fixed32(field protowire.Number) *pb.SubscribeRequestFilterTransactions {
+	f := &pb.SubscribeRequestFilterTransactions{}
+	f.ProtoReflect().SetUnknown(protowire.AppendFixed32(protowire.AppendTag(nil, field, protowire.Fixed32Type), 1))
+	return f
+}
+
+func blocksWithCuckoo() *pb.SubscribeRequestFilterBlocks {
+	f := &pb.SubscribeRequestFilterBlocks{}
+	f.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 5, protowire.VarintType), 1))
+	return f
+}
+
 // oneListens says that there is one subscriber, and that its filters count.
 func (f *fixture) oneListens() bool {
 	f.hub.mu.RLock()
 	defer f.hub.mu.RUnlock()
 	listening := 0
 	for s := range f.hub.subscribers {
-		if len(s.filters.Load().filters) > 0 {
+		s.change.Lock()
+		if len(s.entries) > 0 {
 			listening++
 		}
+		s.change.Unlock()
 	}
 	return listening == 1 && len(f.hub.subscribers) == 1
 }

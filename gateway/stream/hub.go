@@ -1,9 +1,16 @@
 package stream
 
 import (
+	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Why a subscriber's stream ends.
@@ -13,22 +20,27 @@ var (
 	errFull   = errors.New("the server has as many subscribers as it may")
 )
 
-// delivery is a transaction for one subscriber, with the names of the filters that want it.
-type delivery struct {
-	tx    *transaction
-	names []string
-}
-
-// subscriber is one client's subscription. Filters may be replaced at any time.
+// subscriber is one client's subscription. Its filters may be replaced at any time.
 type subscriber struct {
-	filters atomic.Pointer[filterSet]
-	out     chan delivery
+	shard *shard
+	out   *queue
 	// ended is closed when the hub gives the subscriber up; why is set before.
 	ended chan struct{}
 	once  sync.Once
 	why   error
+
+	// change is held while the filters are replaced. entries are those that count; gone says that the subscriber was removed. shard.mu
+	// guards what is read while transactions are matched: see there.
+	change  sync.Mutex
+	entries []*entry
+	gone    bool
+
+	// tick and hits are the shard's: the transaction that hits are for, and the filters that want it.
+	tick uint64
+	hits []*entry
 }
 
+// end gives the subscriber up; only the first reason counts.
 func (s *subscriber) end(why error) {
 	s.once.Do(func() {
 		s.why = why
@@ -36,27 +48,59 @@ func (s *subscriber) end(why error) {
 	})
 }
 
-// hub hands each transaction to the subscribers that want it.
+// batch is transactions in the order in which they are delivered. Each shard does all of it; the last one to finish reports.
+type batch struct {
+	list      []*transaction
+	delivered atomic.Int64
+	left      atomic.Int32
+}
+
+// batchesAhead is how many batches may wait at a shard before publish waits for it.
+const batchesAhead = 4
+
+// hub hands each transaction to the subscribers that want it. Subscribers are spread over shards, one for each core. Each shard has an
+// index of its subscribers' filters and goes through all transactions in their order, so each subscriber gets its own in that order.
 type hub struct {
-	most int
+	most          int
+	mostAddresses int64
+	shards        []*shard
+	frequency     frequency
+	// finished is called when all shards are done with a batch, if it is not nil.
+	finished func(list []*transaction, delivered int)
 
 	mu          sync.RWMutex
 	subscribers map[*subscriber]struct{}
 	closed      bool
 	gone        sync.WaitGroup
 
-	slot   atomic.Uint64
-	lagged atomic.Uint64
+	addresses atomic.Int64
+	slot      atomic.Uint64
+	lagged    atomic.Uint64
 }
 
-func newHub(most int) *hub {
-	return &hub{most: most, subscribers: map[*subscriber]struct{}{}}
+func newHub(most, mostAddresses int) *hub {
+	h := &hub{most: most, mostAddresses: int64(mostAddresses), subscribers: map[*subscriber]struct{}{}}
+	for range runtime.GOMAXPROCS(0) {
+		h.shards = append(h.shards, newShard(h))
+	}
+	return h
 }
 
-// add makes a subscriber without filters; it gets nothing until it has some.
+// run matches what is published until ctx ends.
+func (h *hub) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, s := range h.shards {
+		group.Go(func() error {
+			s.run(ctx)
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// add makes a subscriber without filters; it gets nothing until it has some. It may be buffer transactions behind.
 func (h *hub) add(buffer int) (*subscriber, error) {
-	s := &subscriber{out: make(chan delivery, buffer), ended: make(chan struct{})}
-	s.filters.Store(&filterSet{})
+	s := &subscriber{out: newQueue(buffer), ended: make(chan struct{})}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -65,6 +109,13 @@ func (h *hub) add(buffer int) (*subscriber, error) {
 	case len(h.subscribers) >= h.most:
 		return nil, errFull
 	}
+	s.shard = h.shards[0]
+	for _, other := range h.shards[1:] {
+		if other.subscribers < s.shard.subscribers {
+			s.shard = other
+		}
+	}
+	s.shard.subscribers++
 	h.subscribers[s] = struct{}{}
 	h.gone.Add(1)
 	return s, nil
@@ -72,10 +123,60 @@ func (h *hub) add(buffer int) (*subscriber, error) {
 
 // remove is called once for each subscriber that add made.
 func (h *hub) remove(s *subscriber) {
+	s.change.Lock()
+	s.gone = true
+	h.addresses.Add(-int64(countAddresses(s.entries)))
+	s.shard.replace(s, nil)
+	s.change.Unlock()
 	h.mu.Lock()
+	s.shard.subscribers--
 	delete(h.subscribers, s)
 	h.mu.Unlock()
 	h.gone.Done()
+}
+
+// setFilters replaces the subscriber's filters between two transactions: each is matched against the old filters or against the new ones.
+// A filter that was there before stays in the index as it is. Matching goes on meanwhile.
+func (h *hub) setFilters(s *subscriber, filters []namedFilter) error {
+	s.change.Lock()
+	defer s.change.Unlock()
+	if s.gone {
+		return nil
+	}
+	kept := make(map[*filter]*entry, len(s.entries))
+	for _, e := range s.entries {
+		kept[e.filter] = e
+	}
+	next := make([]*entry, len(filters))
+	for i, f := range filters {
+		if e := kept[f.filter]; e != nil && e.name == f.name {
+			next[i] = e
+		} else {
+			next[i] = newEntry(s, f, f.indexed(h.frequency.of))
+		}
+	}
+	more := int64(countAddresses(next) - countAddresses(s.entries))
+	if now := h.addresses.Add(more); more > 0 && now > h.mostAddresses {
+		h.addresses.Add(-more)
+		return fmt.Errorf("the server holds as many addresses as it may: %d in the filters of all its clients", h.mostAddresses)
+	}
+	s.shard.replace(s, next)
+	return nil
+}
+
+func countAddresses(entries []*entry) (n int) {
+	for _, e := range entries {
+		n += e.count()
+	}
+	return n
+}
+
+// addressesIn counts those of all filters.
+func addressesIn(filters []namedFilter) (n int) {
+	for _, f := range filters {
+		n += f.count()
+	}
+	return n
 }
 
 func (h *hub) count() int {
@@ -84,25 +185,22 @@ func (h *hub) count() int {
 	return len(h.subscribers)
 }
 
-// publish never waits: a subscriber whose buffer is full is given up.
-func (h *hub) publish(t *transaction) (delivered int) {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	for s := range h.subscribers {
-		names := s.filters.Load().match(t)
-		if len(names) == 0 {
-			continue
-		}
+// publish hands transactions to the shards. It never waits for a client, only for the shards, and only until ctx ends: a subscriber whose
+// buffer is full is given up.
+func (h *hub) publish(ctx context.Context, list []*transaction) {
+	b := &batch{list: list}
+	b.left.Store(int32(len(h.shards)))
+	for _, t := range list {
+		h.frequency.add(t.accounts)
+		h.seen(t.slot)
+	}
+	for _, s := range h.shards {
 		select {
-		case <-s.ended:
-		case s.out <- delivery{t, names}:
-			delivered++
-		default:
-			h.lagged.Add(1)
-			s.end(errLagged)
+		case s.in <- b:
+		case <-ctx.Done():
+			return
 		}
 	}
-	return delivered
 }
 
 // seen keeps the highest slot.
@@ -127,3 +225,35 @@ func (h *hub) close() {
 
 // wait returns when all subscribers have been removed.
 func (h *hub) wait() { h.gone.Wait() }
+
+// frequency estimates how often addresses are seen: a count-min sketch of one row, halved now and then so that it forgets.
+type frequency struct {
+	counts [1 << 14]atomic.Uint32
+	added  int
+}
+
+// frequencyHalved is after how many transactions the counts are halved.
+const frequencyHalved = 1 << 17
+
+func (f *frequency) cell(a address) *atomic.Uint32 {
+	return &f.counts[int(binary.LittleEndian.Uint16(a[8:]))%len(f.counts)]
+}
+
+func (f *frequency) of(a address) uint32 { return f.cell(a).Load() }
+
+// add counts the addresses of a transaction. It is called by one goroutine.
+func (f *frequency) add(list []address) {
+	for _, a := range list {
+		f.cell(a).Add(1)
+	}
+	if f.added++; f.added%frequencyHalved == 0 {
+		for i := range f.counts {
+			f.counts[i].Store(f.counts[i].Load() / 2)
+		}
+	}
+}
+
+// delay is how long ago t was received; false when that is not known.
+func (t *transaction) delay() (time.Duration, bool) {
+	return time.Since(t.received), !t.received.IsZero()
+}

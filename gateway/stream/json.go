@@ -7,6 +7,8 @@ import (
 
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+
+	"github.com/mintlake/mintlake/gateway/txerror"
 )
 
 // The JSON of a transaction is what getTransaction answers with encoding base64, with the signature and the place in the block beside
@@ -104,7 +106,7 @@ func metaOf(in *pb.TransactionStatusMeta) *jsonMeta {
 		Loaded: jsonLoaded{keyTexts(in.LoadedWritableAddresses), keyTexts(in.LoadedReadonlyAddresses)},
 	}
 	if in.Err != nil {
-		m.Err = transactionError(in.Err.Err)
+		m.Err = txerror.JSON(in.Err.Err)
 	}
 	if !in.LogMessagesNone {
 		m.LogMessages = orEmpty(in.LogMessages)

@@ -4,11 +4,15 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
+	"github.com/mintlake/mintlake/internal/keys"
 )
 
 type metrics struct {
 	records       prometheus.Counter
 	badRecords    prometheus.Counter
+	repeated      prometheus.Counter
 	delivered     prometheus.Counter
 	delay         prometheus.Histogram
 	feedRestarts  prometheus.Counter
@@ -23,6 +27,9 @@ func newMetrics(registerer prometheus.Registerer, h *hub) (*metrics, error) {
 		}),
 		badRecords: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_bad_records_total", Help: "Records that are no transaction and were left out.",
+		}),
+		repeated: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_repeated_total", Help: "Transactions that the topic had more than once and that were left out.",
 		}),
 		delivered: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_delivered_total", Help: "Transactions handed to subscribers, once for each.",
@@ -41,6 +48,10 @@ func newMetrics(registerer prometheus.Registerer, h *hub) (*metrics, error) {
 			Name: "mintlake_gateway_stream_refused_total", Help: "Clients turned away, by form and reason.",
 		}, []string{"form", "reason"}),
 	}
+	forms := []string{formGRPC, formWebSocket}
+	counters.Preset(m.subscriptions, forms)
+	counters.Preset(m.refused, forms, append(keys.RefusedLabels(), "full", "invalid"))
+	counters.Preset(m.refused, []string{formWebSocket}, []string{"host", "http_method", "path", "origin", "handshake"})
 	if registerer == nil {
 		return m, nil
 	}
@@ -53,7 +64,7 @@ func newMetrics(registerer prometheus.Registerer, h *hub) (*metrics, error) {
 	slot := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_gateway_stream_slot", Help: "Highest slot seen.",
 	}, func() float64 { return float64(h.slot.Load()) })
-	for _, c := range []prometheus.Collector{m.records, m.badRecords, m.delivered, m.delay, m.feedRestarts, m.subscriptions, m.refused, subscribers, lagged, slot} {
+	for _, c := range []prometheus.Collector{m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.subscriptions, m.refused, subscribers, lagged, slot} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

@@ -16,7 +16,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -25,18 +24,23 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
+	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/listen"
+	"github.com/mintlake/mintlake/internal/origins"
+	"github.com/mintlake/mintlake/internal/proxies"
 )
 
 // Config of the stream. Zero values take the defaults named at each field.
 type Config struct {
 	// Addr to listen on, host:port; port 0 takes a free one. Required.
 	Addr string
-	// AllowedOrigins are the web origins (https://host) whose pages may open WebSockets; "*" is any. Default none besides pages of the
-	// same host.
+	// AllowedOrigins are the web origins whose pages may open WebSockets: see origins.Parse. Default none besides pages of the stream's
+	// own host.
 	AllowedOrigins []string
+	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are for certain addresses. Default none.
+	TrustedProxies proxies.List
 	// Commitment of the transactions on the topic: processed, confirmed or finalized. Default confirmed. A subscriber who asks for more is
 	// refused.
 	Commitment string
@@ -44,10 +48,14 @@ type Config struct {
 	Buffer int
 	// MaxSubscribers bounds the open subscriptions of all clients. Default 1,000.
 	MaxSubscribers int
-	// MaxFilters bounds the filters of one subscriber; default 16. MaxAddresses bounds the addresses in all of them; default 1,000.
+	// MaxFilters bounds the filters of one subscriber; default 16. MaxAddresses bounds the addresses in all of them; default 50,000.
 	MaxFilters, MaxAddresses int
+	// MaxAllAddresses bounds the addresses in the filters of all subscribers: about 130 bytes of memory each. Default 5,000,000.
+	MaxAllAddresses int
 	// MaxConnections bounds open client connections; one more waits. Default 4,096.
 	MaxConnections int
+	// RefusalsPerSecond is how often one WebSocket gets an error answer. The first 10 are free; later ones wait. Default 1.
+	RefusalsPerSecond float64
 	// PingInterval is the time between pings to clients. Default 15 s.
 	PingInterval time.Duration
 	// WriteTimeout is how long a WebSocket client may take to accept a message. Default 10 s.
@@ -76,6 +84,9 @@ func (c Config) withDefaults() Config {
 			*s = v
 		}
 	}
+	if c.RefusalsPerSecond <= 0 {
+		c.RefusalsPerSecond = 1
+	}
 	duration(&c.PingInterval, 15*time.Second)
 	duration(&c.WriteTimeout, 10*time.Second)
 	duration(&c.GoodbyeTimeout, time.Second)
@@ -83,7 +94,8 @@ func (c Config) withDefaults() Config {
 	number(&c.Buffer, 4096)
 	number(&c.MaxSubscribers, 1000)
 	number(&c.MaxFilters, 16)
-	number(&c.MaxAddresses, 1000)
+	number(&c.MaxAddresses, 50_000)
+	number(&c.MaxAllAddresses, 5_000_000)
 	number(&c.MaxConnections, 4096)
 	text(&c.Commitment, "confirmed")
 	text(&c.Version, "dev")
@@ -119,9 +131,9 @@ type Server struct {
 	deps    Deps
 	gate    *keys.Gate
 	hub     *hub
-	rank    int // of cfg.Commitment
-	origins []string
-	anyPage bool
+	repeats *repeats // of feed
+	rank    int      // of cfg.Commitment
+	origins *origins.Set
 	metrics *metrics
 	ready   chan struct{}
 	addr    string
@@ -160,18 +172,11 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("stream: commitment %q: must be processed, confirmed or finalized", cfg.Commitment)
 	}
 	s := &Server{cfg: cfg, deps: deps, gate: gate, rank: rank, ready: make(chan struct{}), fed: make(chan struct{})}
-	for _, origin := range cfg.AllowedOrigins {
-		if origin == "*" {
-			s.anyPage = true
-			continue
-		}
-		u, err := url.Parse(origin)
-		if err != nil || u.Host == "" || u.Path != "" {
-			return nil, fmt.Errorf("stream: allowed origin %q: must be https://host or *", origin)
-		}
-		s.origins = append(s.origins, u.Host)
+	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
+		return nil, fmt.Errorf("stream: allowed origin %w", err)
 	}
-	s.hub = newHub(cfg.MaxSubscribers)
+	s.hub, s.repeats = newHub(cfg.MaxSubscribers, cfg.MaxAllAddresses), newRepeats()
+	s.hub.finished = s.published
 	if s.metrics, err = newMetrics(deps.Registerer, s.hub); err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
@@ -203,11 +208,13 @@ func (s *Server) Run(ctx context.Context) error {
 	parts := newSplitter(netutil.LimitListener(listener, s.cfg.MaxConnections))
 	rpc := s.newGRPC()
 	web := &http.Server{
-		Handler: http.HandlerFunc(s.serveHTTP), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 75 * time.Second,
+		Handler: framing.CloseAfterChunked(http.HandlerFunc(s.serveHTTP)), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug),
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.hub.run(ctx) })
 	group.Go(func() error { return s.feed(ctx) })
+	group.Go(func() error { s.gate.Run(ctx); return nil })
 	group.Go(func() error { return parts.run() })
 	group.Go(func() error {
 		if err := rpc.Serve(parts.http2); !errors.Is(err, grpc.ErrServerStopped) {

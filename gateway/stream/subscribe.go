@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 )
@@ -58,15 +61,48 @@ type wsFilter struct {
 	AccountRequired2 []string `json:"account_required"`
 }
 
+// filterKeys and optionKeys are the keys that are understood.
+var (
+	filterKeys = []string{"vote", "failed", "signature", "accountInclude", "accountExclude", "accountRequired",
+		"account_include", "account_exclude", "account_required"}
+	optionKeys = []string{"commitment", "encoding", "transactionDetails", "showRewards", "maxSupportedTransactionVersion"}
+)
+
 // wsOptions are what providers' clients send along. What would change the answer in a way that is not offered is refused.
 type wsOptions struct {
 	Commitment         string `json:"commitment"`
 	Encoding           string `json:"encoding"`
 	TransactionDetails string `json:"transactionDetails"`
+	ShowRewards        bool   `json:"showRewards"`
+	// MaxVersion changes nothing: this stream sends transactions of every version, and a version that a client cannot read is the
+	// client's to leave out.
+	MaxVersion *uint8 `json:"maxSupportedTransactionVersion"`
 }
 
-// handle answers one message.
-func (c *session) handle(message []byte) []byte {
+// readParam reads params[i] and refuses a key that is not among known: a condition that is ignored would send the client everything.
+func readParam(raw json.RawMessage, i int, known []string, into any) error {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(raw, &keys) != nil || keys == nil {
+		return &wsError{codeInvalidParams, fmt.Sprintf("params[%d] is not of the right shape: it must be an object", i)}
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if !slices.Contains(known, key) {
+			return &wsError{codeInvalidParams, fmt.Sprintf("params[%d]: unknown key %.40q; known are %s", i, key, strings.Join(known, ", "))}
+		}
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		message := fmt.Sprintf("params[%d] is not of the right shape", i)
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			message += fmt.Sprintf(": %s cannot be a %s", wrong.Field, wrong.Value)
+		}
+		return &wsError{codeInvalidParams, message}
+	}
+	return nil
+}
+
+// handle answers one message, and says whether the answer is an error.
+func (c *session) handle(message []byte) (answer []byte, refused bool) {
 	var in wsRequest
 	reply := wsReply{Version: "2.0"}
 	if err := json.Unmarshal(message, &in); err != nil {
@@ -88,14 +124,19 @@ func (c *session) handle(message []byte) []byte {
 	}
 	out, err := json.Marshal(reply)
 	if err != nil { // ids come out of valid JSON
-		return []byte(`{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"},"id":null}`)
+		return []byte(`{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"},"id":null}`), true
 	}
-	return out
+	return out, reply.Error != nil
 }
 
 func (c *session) call(in *wsRequest) (any, error) {
 	if in.Version != "2.0" {
 		return nil, &wsError{codeInvalidRequest, `jsonrpc must be "2.0"`}
+	}
+	if in.Method != "ping" {
+		if refused := c.lease.Call(in.Method); refused != nil {
+			return nil, refusedCall(refused)
+		}
 	}
 	switch in.Method {
 	case "transactionSubscribe":
@@ -105,19 +146,26 @@ func (c *session) call(in *wsRequest) (any, error) {
 	case "ping":
 		return "pong", nil
 	}
+	switch in.Method {
+	case "signatureSubscribe", "slotSubscribe", "rootSubscribe", "signatureUnsubscribe", "slotUnsubscribe", "rootUnsubscribe":
+		return nil, &wsError{codeNoMethod, "no such method: this is the transaction stream. " + in.Method + " is served at the RPC address: leave the client's wsEndpoint out, or point it there"}
+	}
 	return nil, &wsError{codeNoMethod, "no such method: transactionSubscribe, transactionUnsubscribe, ping"}
 }
 
 func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	var want wsFilter
 	var options wsOptions
-	for i, into := range []any{&want, &options} {
-		if len(params) > i && json.Unmarshal(params[i], into) != nil {
-			return nil, &wsError{codeInvalidParams, fmt.Sprintf("params[%d] is not of the right shape", i)}
-		}
-	}
 	if len(params) == 0 || len(params) > 2 {
 		return nil, &wsError{codeInvalidParams, "params must be a filter and, if wanted, options"}
+	}
+	if err := readParam(params[0], 0, filterKeys, &want); err != nil {
+		return nil, err
+	}
+	if len(params) == 2 {
+		if err := readParam(params[1], 1, optionKeys, &options); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.checkOptions(options); err != nil {
 		return nil, err
@@ -125,7 +173,7 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	if len(c.filters) >= c.server.cfg.MaxFilters {
 		return nil, &wsError{codeInvalidParams, fmt.Sprintf("at most %d subscriptions on a connection", c.server.cfg.MaxFilters)}
 	}
-	set, err := newFilterSet(map[string]*pb.SubscribeRequestFilterTransactions{"transactions": {
+	read, err := readFilters(map[string]*pb.SubscribeRequestFilterTransactions{"transactions": {
 		Vote: want.Vote, Failed: want.Failed, Signature: want.Signature,
 		AccountInclude:  append(want.AccountInclude, want.AccountInclude2...),
 		AccountExclude:  append(want.AccountExclude, want.AccountExclude2...),
@@ -134,9 +182,15 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, &wsError{codeInvalidParams, err.Error()}
 	}
+	if refused := c.lease.Addresses(c.addresses() + addressesIn(read)); refused != nil {
+		return nil, refusedCall(refused)
+	}
 	c.next++
-	c.filters[c.next] = set.filters[0]
-	c.publish()
+	c.filters[c.next] = read[0].filter
+	if err := c.publish(); err != nil {
+		delete(c.filters, c.next)
+		return nil, &wsError{codeInvalidParams, err.Error()}
+	}
 	return c.next, nil
 }
 
@@ -144,7 +198,7 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 func (c *session) addresses() int {
 	n := 0
 	for _, f := range c.filters {
-		n += len(f.include) + len(f.exclude) + len(f.required)
+		n += f.count()
 	}
 	return n
 }
@@ -165,6 +219,9 @@ func (c *session) checkOptions(o wsOptions) error {
 	if o.TransactionDetails != "" && o.TransactionDetails != "full" {
 		return &wsError{codeInvalidParams, "transactionDetails: this stream has full only"}
 	}
+	if o.ShowRewards {
+		return &wsError{codeInvalidParams, "showRewards: this stream has no rewards"}
+	}
 	return nil
 }
 
@@ -177,6 +234,5 @@ func (c *session) unsubscribe(params []json.RawMessage) (any, error) {
 		return nil, &wsError{codeInvalidParams, "no such subscription"}
 	}
 	delete(c.filters, id)
-	c.publish()
-	return true, nil
+	return true, c.publish()
 }

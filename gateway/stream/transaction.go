@@ -22,8 +22,9 @@ type (
 // transaction is one record of the topic: what filters look at, and the value that is passed on as it is. Shared by all subscribers and never
 // changed.
 type transaction struct {
-	// raw is an encoded geyser.SubscribeUpdateTransaction.
-	raw       []byte
+	// grpc is the part of an encoded geyser.SubscribeUpdate that is the same for all subscribers; raw is the geyser.SubscribeUpdateTransaction
+	// in it.
+	grpc, raw []byte
 	slot      uint64
 	signature signature
 	vote      bool
@@ -33,9 +34,11 @@ type transaction struct {
 	// received is when the transaction reached Mintlake; zero when unknown.
 	received time.Time
 
-	encode sync.Once
-	json   []byte
-	err    error
+	// What follows is made when it is first wanted, once for all subscribers: the JSON of the WebSocket form, the owners of token balances.
+	jsonOnce, ownersOnce sync.Once
+	json                 []byte
+	jsonErr              error
+	owners               tokenOwners
 }
 
 // errMalformed is a record that is no transaction.
@@ -50,10 +53,13 @@ const (
 	fieldMetaErr, fieldMetaWritable, fieldMetaReadonly                     = 1, 12, 13
 )
 
+// accountsGuess is how many accounts most transactions have at most.
+const accountsGuess = 32
+
 // parseRecord reads what filters need, and no more: it walks the wire format, which costs a microsecond where decoding everything would cost
-// thirty. The value is kept, not copied.
+// thirty. The value is copied, so that a transaction which waits for a slow client does not hold the whole fetch that it came with.
 func parseRecord(r kafka.Record) (*transaction, error) {
-	t := &transaction{raw: r.Value}
+	t := &transaction{accounts: make([]address, 0, accountsGuess)}
 	for _, h := range r.Headers {
 		if h.Key == schemas.HeaderReceivedAt {
 			if ms, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil {
@@ -61,6 +67,7 @@ func parseRecord(r kafka.Record) (*transaction, error) {
 			}
 		}
 	}
+	t.grpc, t.raw = encodeShared(r.Value, t.received)
 	seen := false
 	err := walk(r.Value, func(field protowire.Number, bytes []byte) error {
 		if field != fieldUpdateInfo {
@@ -173,13 +180,13 @@ func (t *transaction) message() (*pb.SubscribeUpdateTransaction, error) {
 
 // notification is the transaction's JSON for WebSockets, made once however many subscribers get it.
 func (t *transaction) notification() ([]byte, error) {
-	t.encode.Do(func() {
+	t.jsonOnce.Do(func() {
 		m, err := t.message()
 		if err != nil {
-			t.err = err
+			t.jsonErr = err
 			return
 		}
-		t.json, t.err = encodeNotification(m)
+		t.json, t.jsonErr = encodeNotification(m)
 	})
-	return t.json, t.err
+	return t.json, t.jsonErr
 }

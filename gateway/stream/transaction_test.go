@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/gateway/txerror"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit"
 )
@@ -108,7 +109,7 @@ func TestTransactionErrors(t *testing.T) {
 		`{"bincode":"CAAAAA=="}`:                                            {8, 0, 0, 0},
 		`{"bincode":""}`:                                                    {},
 	} {
-		got, err := json.Marshal(transactionError(raw))
+		got, err := json.Marshal(txerror.JSON(raw))
 		require.NoError(t, err)
 		require.JSONEq(t, want, string(got))
 	}
@@ -138,12 +139,16 @@ func FuzzRecord(f *testing.F) {
 func FuzzMessage(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{"vote":false,"accountInclude":["So11111111111111111111111111111111111111112"]},{}]}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":[1],"method":"transactionUnsubscribe","params":[1]}`))
-	m, err := newMetrics(nil, newHub(1))
+	m, err := newMetrics(nil, newHub(1, 1))
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, message []byte) {
-		s := &Server{cfg: Config{}.withDefaults(), rank: 1, metrics: m}
-		c := &session{server: s, sub: &subscriber{}, filters: map[uint64]*filter{}}
-		if reply := c.handle(message); !json.Valid(reply) {
+		s := &Server{cfg: Config{}.withDefaults(), rank: 1, metrics: m, hub: newHub(1, 1000)}
+		sub, err := s.hub.add(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newSession(s, sub, nil)
+		if reply, _ := c.handle(message); !json.Valid(reply) {
 			t.Fatalf("reply is no JSON: %s", reply)
 		}
 	})
@@ -164,4 +169,18 @@ func BenchmarkParseRecord(b *testing.B) {
 		}
 		i++
 	}
+}
+
+// BenchmarkNotification makes the JSON of a block's transactions.
+func BenchmarkNotification(b *testing.B) {
+	list := parsed(b, block(b))
+	for b.Loop() {
+		for _, t := range list {
+			again := &transaction{raw: t.raw}
+			if _, err := again.notification(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(len(list)), "µs/transaction")
 }

@@ -4,19 +4,26 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
+	"golang.org/x/time/rate"
+
+	"github.com/mintlake/mintlake/internal/keys"
 )
 
 // keyQuery carries the RPC key, from the specification.
 const keyQuery = "apiKey"
 
-// maxMessageBytes bounds one message of a WebSocket client; a thousand addresses have 47 KB.
-const maxMessageBytes = 128 << 10
+// maxMessageBytes bounds one message of a WebSocket client; 50,000 addresses have 2.4 MB.
+const maxMessageBytes = 4 << 20
 
 const formWebSocket = "websocket"
 
@@ -74,34 +81,42 @@ func (s *Server) serveReady(w http.ResponseWriter) {
 }
 
 func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
-	presented := r.URL.Query().Get(keyQuery)
-	if _, ok := s.gate.Admit(presented); !ok {
-		message := "the API key is not valid"
-		if presented == "" {
-			message = "an API key is required in the query parameter " + keyQuery
-		}
-		s.refuse(w, http.StatusUnauthorized, "unauthorized", message)
+	if !s.origins.AllowsRequest(r) {
+		s.refuse(w, http.StatusForbidden, "origin", fmt.Sprintf("pages of %.100q may not open this stream: its operator allows origins with --stream-allowed-origins",
+			r.Header.Get("Origin")))
+		return
+	}
+	lease, refused := s.admitWebSocket(r)
+	if refused != nil {
+		s.refuseKey(w, refused)
 		return
 	}
 	sub, err := s.hub.add(s.cfg.Buffer)
 	if err != nil {
+		lease.Close()
 		w.Header().Set("Retry-After", "5")
 		s.refuse(w, http.StatusServiceUnavailable, "full", err.Error())
 		return
 	}
-	defer s.hub.remove(sub)
+	session := newSession(s, sub, lease)
+	upgrade := &upgrader{ResponseWriter: w}
 	// No compression: it would cost more for each client than the whole rest.
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		OriginPatterns: s.origins, InsecureSkipVerify: s.anyPage, CompressionMode: websocket.CompressionDisabled,
+	conn, err := websocket.Accept(upgrade, r, &websocket.AcceptOptions{
+		InsecureSkipVerify: true, // origins are checked above: the library's patterns know no schemes
+		CompressionMode:    websocket.CompressionDisabled,
+		OnPongReceived:     session.ponged,
 	})
 	if err != nil {
+		s.hub.remove(sub)
+		lease.Close()
 		s.metrics.refused.WithLabelValues(formWebSocket, "handshake").Inc()
 		return // Accept has answered
 	}
-	defer conn.CloseNow() //nolint:errcheck // nothing is left to do about it
 	conn.SetReadLimit(maxMessageBytes)
 	s.metrics.subscriptions.WithLabelValues(formWebSocket).Inc()
-	newSession(s, sub, conn).run(r.Context())
+	session.conn, session.frames = conn, upgrade.conn
+	// On a goroutine of its own: what net/http keeps for the request, buffers among it, goes with this one. The hub ends the session.
+	go session.run(context.WithoutCancel(r.Context()))
 }
 
 // session is one WebSocket client.
@@ -109,17 +124,32 @@ type session struct {
 	server  *Server
 	sub     *subscriber
 	conn    *websocket.Conn
+	frames  *frameConn
+	lease   *keys.Lease
 	replies chan []byte
 	filters map[uint64]*filter
 	next    uint64
+	// pinged is when the ping was sent that has no pong yet, in nanoseconds; 0 when there is none.
+	pinged atomic.Int64
+	// refusals is a token bucket: web3.js repeats at once what is refused, some five hundred times a second.
+	refusals *rate.Limiter
 }
 
-func newSession(s *Server, sub *subscriber, conn *websocket.Conn) *session {
-	return &session{server: s, sub: sub, conn: conn, replies: make(chan []byte, 16), filters: map[uint64]*filter{}}
+// refusalsFree is how many errors a connection is told at once; later ones wait for Config.RefusalsPerSecond.
+const refusalsFree = 10
+
+func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
+	return &session{
+		server: s, sub: sub, lease: lease, replies: make(chan []byte, 4), filters: map[uint64]*filter{},
+		refusals: rate.NewLimiter(rate.Limit(s.cfg.RefusalsPerSecond), refusalsFree),
+	}
 }
 
 // run ends when the client goes, breaks the protocol, or is given up.
 func (c *session) run(ctx context.Context) {
+	defer c.lease.Close()
+	defer c.server.hub.remove(c.sub)
+	defer c.conn.CloseNow() //nolint:errcheck // nothing is left to do about it
 	ctx, cancel := context.WithCancel(ctx)
 	var both sync.WaitGroup
 	over := make(chan struct{}, 2)
@@ -133,8 +163,12 @@ func (c *session) run(ctx context.Context) {
 	case <-over:
 	case <-c.sub.ended:
 		c.sayGoodbye()
+	case <-c.lease.Ended():
+		c.sub.end(c.lease.Why())
+		c.sayGoodbye()
 	}
-	cancel() // ends both: the library closes a connection whose read or write is canceled
+	cancel()              // ends receive: the library closes a connection whose read is canceled
+	_ = c.conn.CloseNow() // ends a write that waits for the client
 	both.Wait()
 }
 
@@ -146,6 +180,7 @@ func (c *session) sayGoodbye() {
 	}
 	said := make(chan struct{})
 	go func() {
+		c.frames.stop()
 		_ = c.conn.Close(code, c.sub.why.Error()) // a client that does not read cannot be told
 		close(said)
 	}()
@@ -165,8 +200,12 @@ func (c *session) receive(ctx context.Context) {
 			_ = c.conn.Close(websocket.StatusUnsupportedData, "messages are JSON text")
 			return
 		}
+		reply, refused := c.handle(message)
+		if refused && c.refusals.Wait(ctx) != nil {
+			return
+		}
 		select {
-		case c.replies <- c.handle(message):
+		case c.replies <- reply:
 		case <-ctx.Done():
 			return
 		}
@@ -182,11 +221,11 @@ func (c *session) send(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case reply := <-c.replies:
-			err = c.write(ctx, reply)
-		case d := <-c.sub.out:
-			err = c.notify(ctx, d)
+			err = c.write(frameText, reply)
+		case <-c.sub.out.ready:
+			err = c.notifyAll()
 		case <-ping.C:
-			err = c.ping(ctx)
+			err = c.ping()
 		}
 		if err != nil {
 			return
@@ -194,42 +233,67 @@ func (c *session) send(ctx context.Context) {
 	}
 }
 
-func (c *session) write(ctx context.Context, message []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, c.server.cfg.WriteTimeout)
-	defer cancel()
-	return c.conn.Write(ctx, websocket.MessageText, message)
+func (c *session) write(kind byte, parts ...[]byte) error {
+	return c.frames.send(c.server.cfg.WriteTimeout, kind, parts...)
 }
 
-func (c *session) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.server.cfg.WriteTimeout)
-	defer cancel()
-	return c.conn.Ping(ctx)
-}
+var errNoPong = errors.New("no pong came")
 
-// notify sends one message for each subscription that wants the transaction.
-func (c *session) notify(ctx context.Context, d delivery) error {
-	result, err := d.tx.notification()
-	if err != nil {
-		c.server.metrics.badRecords.Inc()
-		return nil //nolint:nilerr // a record that cannot be shown is no reason to end the connection
-	}
-	for _, name := range d.names {
-		const head, middle, tail = `{"jsonrpc":"2.0","method":"transactionNotification","params":{"subscription":`, `,"result":`, `}}`
-		message := make([]byte, 0, len(head)+len(name)+len(middle)+len(result)+len(tail))
-		message = append(append(append(append(append(message, head...), name...), middle...), result...), tail...)
-		if err := c.write(ctx, message); err != nil {
-			return err
-		}
+// ping sends one, unless the last one has no pong yet: then the client is gone once its time is over.
+func (c *session) ping() error {
+	now := time.Now().UnixNano()
+	switch at := c.pinged.Load(); {
+	case at == 0:
+		c.pinged.Store(now)
+		return c.write(framePing)
+	case now-at > int64(c.server.cfg.WriteTimeout):
+		return errNoPong
 	}
 	return nil
 }
 
-// publish makes the session's subscriptions the subscriber's filters. A filter's name is its subscription's number.
-func (c *session) publish() {
-	set := &filterSet{}
-	for id, f := range c.filters {
-		set.names = append(set.names, strconv.FormatUint(id, 10))
-		set.filters = append(set.filters, f)
+func (c *session) ponged(context.Context, []byte) { c.pinged.Store(0) }
+
+// notifyAll sends what waits. Several messages are one write: a block brings most clients more than one.
+func (c *session) notifyAll() error {
+	out := newFrames()
+	defer out.release()
+	for d, ok := c.sub.out.pop(); ok; d, ok = c.sub.out.pop() {
+		result, err := d.tx.notification()
+		if err != nil { // a record that cannot be shown is no reason to end the connection
+			c.server.metrics.badRecords.Inc()
+			continue
+		}
+		// One message for each subscription that wants the transaction.
+		for _, want := range d.wants {
+			out.add(frameText, notificationHead, []byte(want.name), notificationMiddle, result, notificationTail)
+			if len(out.bytes) < framesSent {
+				continue
+			}
+			if err := c.frames.sendWhole(c.server.cfg.WriteTimeout, out.bytes); err != nil {
+				return err
+			}
+			out.bytes = out.bytes[:0]
+		}
 	}
-	c.sub.filters.Store(set)
+	if len(out.bytes) == 0 {
+		return nil
+	}
+	return c.frames.sendWhole(c.server.cfg.WriteTimeout, out.bytes)
+}
+
+// What stands around a subscription's number and a transaction's JSON in a notification.
+var (
+	notificationHead   = []byte(`{"jsonrpc":"2.0","method":"transactionNotification","params":{"subscription":`)
+	notificationMiddle = []byte(`,"result":`)
+	notificationTail   = []byte(`}}`)
+)
+
+// publish makes the session's subscriptions the subscriber's filters. A filter's name is its subscription's number.
+func (c *session) publish() error {
+	filters := make([]namedFilter, 0, len(c.filters))
+	for _, id := range slices.Sorted(maps.Keys(c.filters)) {
+		filters = append(filters, namedFilter{strconv.FormatUint(id, 10), c.filters[id]})
+	}
+	return c.server.hub.setFilters(c.sub, filters)
 }

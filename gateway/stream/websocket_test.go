@@ -75,6 +75,15 @@ func TestWebSocket(t *testing.T) {
 		`x`: "no JSON-RPC", `{}`: "jsonrpc must be", `{"jsonrpc":"2.0","method":"accountSubscribe","id":1}`: "no such method",
 		`{"jsonrpc":"2.0","method":"transactionSubscribe"}`:                                          "params must be",
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[7]}`:                             "right shape",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[null]}`:                          "must be an object",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"foo":1}]}`:                     `unknown key \"foo\"; known are vote, failed`,
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"accountIncluded":[]}]}`:        `unknown key \"accountIncluded\"`,
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"ACCOUNTINCLUDE":[]}]}`:         `unknown key \"ACCOUNTINCLUDE\"`,
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"tokenAccounts":"all"}]}`:       `unknown key \"tokenAccounts\"`,
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"vote":"no"}]}`:                 "vote cannot be a string",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitmnet":"confirmed"}]}`: `unknown key \"commitmnet\"`,
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"showRewards":true}]}`:       "no rewards",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"fromSlot":1}]}`:             `unknown key \"fromSlot\"`,
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"accountInclude":["x"]}]}`:      "base58",
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitment":"finalized"}]}`: "confirmed",
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"encoding":"jsonParsed"}]}`:  "base64 only",
@@ -86,9 +95,26 @@ func TestWebSocket(t *testing.T) {
 	require.Eventually(t, func() bool { return f.hub.count() == 0 }, patience, 5*time.Millisecond)
 }
 
+// A client whose wsEndpoint is the stream learns where to look, and repeats its call once a second instead of as fast as it can.
+func TestSubscriptionsOfTheRPCAddressAreRefusedSlowly(t *testing.T) {
+	f := start(t, Config{RefusalsPerSecond: 1 / patience.Seconds()})
+	conn := f.dial(t)
+	const message = `{"jsonrpc":"2.0","id":1,"method":"signatureSubscribe","params":["x"]}`
+	for range refusalsFree {
+		answer := f.call(t, conn, message)
+		require.Contains(t, answer, "-32601")
+		require.Contains(t, answer, "RPC address")
+	}
+	require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(message)))
+	within, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, _, err := conn.Read(within)
+	require.ErrorIs(t, err, context.DeadlineExceeded, "the answer waits")
+}
+
 func TestWebSocketOfOtherPagesIsRefused(t *testing.T) {
 	f := start(t, Config{AllowedOrigins: []string{"https://app.example"}})
-	for origin, ok := range map[string]bool{"https://app.example": true, "https://evil.example": false} {
+	for origin, ok := range map[string]bool{"https://app.example": true, "http://app.example": false, "https://evil.example": false} {
 		conn, _, err := websocket.Dial(t.Context(), "ws://"+f.Addr()+"/?apiKey="+f.key, &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}})
 		require.Equal(t, ok, err == nil, origin)
 		if err == nil {

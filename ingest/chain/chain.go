@@ -17,7 +17,9 @@ type Signature [64]byte
 type Block struct {
 	Slot uint64
 	// ParentSlot is nil where the source does not say.
-	ParentSlot      *uint64
+	ParentSlot *uint64
+	// ParentGuessed says that the source named the block itself as its parent, and ParentSlot is the slot before instead.
+	ParentGuessed   bool
 	Blockhash       Key
 	ParentBlockhash Key
 	// BlockTime is Unix seconds, 0 where the source does not say.

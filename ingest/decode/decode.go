@@ -39,6 +39,17 @@ const (
 // reasonTooLong is the reason of raw events whose data exceeds maxData and is cut.
 const reasonTooLong = "data is too long"
 
+// Programs are the labels of the programs whose instructions become token events.
+func Programs() []string { return []string{ProgramToken, ProgramToken2022, ProgramMetaplex} }
+
+// IgnoredReasons are what Observer.Ignored is told of their instructions.
+func IgnoredReasons() []string {
+	return []string{
+		string(instruction.IgnoredTokenAccount), string(instruction.IgnoredReadOnly), string(instruction.IgnoredDelegation),
+		string(instruction.IgnoredNonFungible), string(instruction.IgnoredInner), string(instruction.IgnoredConfidential),
+	}
+}
+
 // Observer is told of what yields no typed event. Its methods may be called from several goroutines.
 type Observer interface {
 	// Ignored is a well-formed instruction that changes no mint.

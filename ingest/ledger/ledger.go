@@ -58,6 +58,18 @@ func (l *Ledger) Ingested(slot uint64, blockhash chain.Key) bool {
 	return l.slots.Ingested(slot, blockhash)
 }
 
+// Contradicted says that another block than this one is ingested in this slot.
+func (l *Ledger) Contradicted(slot uint64, blockhash chain.Key) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.slots.Status(slot) == eventspb.SlotStatus_SLOT_STATUS_INGESTED && !l.slots.Ingested(slot, blockhash)
+}
+
+// Known says that a block of this slot is ingested.
+func (l *Ledger) Known(slot uint64) bool {
+	return l.Status(slot) == eventspb.SlotStatus_SLOT_STATUS_INGESTED
+}
+
 // Status is what the latest record says of a slot; SLOT_STATUS_UNSPECIFIED when there is none.
 func (l *Ledger) Status(slot uint64) eventspb.SlotStatus {
 	l.mu.RLock()

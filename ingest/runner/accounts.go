@@ -16,9 +16,9 @@ const (
 )
 
 // factOf is what an account states of a mint, behind the transaction that wrote it; nil where it is no mint and no metadata.
-func factOf(account *chain.Account, slot uint64) (*eventspb.Enrichment, string) {
+func factOf(account *chain.Account, slot uint64, blockTime int64) (*eventspb.Enrichment, string) {
 	order := schemas.EndOfTransaction(slot, uint32(account.Transaction)).Order
-	fact := &eventspb.Enrichment{Slot: slot, Order: &order, Signature: bytes.Clone(account.Signature[:])}
+	fact := &eventspb.Enrichment{Slot: slot, Order: &order, Signature: bytes.Clone(account.Signature[:]), BlockTime: blockTime}
 	owner := tokenaccount.Key(account.Owner)
 	if owner == tokenaccount.ProgramMetaplex {
 		metadata, err := tokenaccount.ParseMetaplex(account.Data)
@@ -45,7 +45,7 @@ func factOf(account *chain.Account, slot uint64) (*eventspb.Enrichment, string) 
 // addAccounts adds the facts of the block's accounts. It is pure but for the metrics.
 func (r *Runner) addAccounts(out *output, j *job) error {
 	for i := range j.block.Accounts {
-		fact, kind := factOf(&j.block.Accounts[i], j.block.Slot)
+		fact, kind := factOf(&j.block.Accounts[i], j.block.Slot, j.block.BlockTime)
 		if fact == nil {
 			continue
 		}

@@ -27,7 +27,7 @@ func FuzzAccountFact(f *testing.F) {
 		}
 		owners := []tokenaccount.Key{tokenaccount.ProgramToken, tokenaccount.ProgramToken2022, tokenaccount.ProgramMetaplex, {}}
 		a := chain.Account{Key: chain.Key{1}, Owner: chain.Key(owners[int(owner)%len(owners)]), Data: data, Transaction: transaction}
-		fact, kind := factOf(&a, 5)
+		fact, kind := factOf(&a, 5, 6)
 		if fact == nil {
 			require.Empty(t, kind)
 			return
@@ -36,7 +36,11 @@ func FuzzAccountFact(f *testing.F) {
 		_, err := factRecord(fact, kind, time.UnixMilli(1_700_000_000_000))
 		require.NoError(t, err)
 		for _, stated := range registry.FactsOfEnrichment(fact) {
-			require.Equal(t, schemas.EndOfTransaction(5, uint32(transaction)), stated.Position)
+			position := stated.Position
+			if stated.Register == registry.RegisterFirstSeen {
+				position = position.Reverse()
+			}
+			require.Equal(t, schemas.EndOfTransaction(5, uint32(transaction)), position)
 		}
 	})
 }

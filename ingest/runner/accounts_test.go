@@ -51,6 +51,10 @@ func TestAccountsOfABlockAreFacts(t *testing.T) {
 	fact := new(eventspb.Enrichment)
 	require.NoError(t, proto.Unmarshal(facts[0].Value, fact))
 	require.Equal(t, byte(9), fact.GetSignature()[0])
+	require.Positive(t, b.BlockTime)
+	read, _ := stateOf(fact).Token(base58.Encode(mint[:]))
+	require.Equal(t, new(b.BlockTime*1000), read.FirstSeenAt, "what a transaction wrote to an account was seen in its block")
+	require.Equal(t, read.FirstSeenAt, read.LastSeenAt)
 
 	state := new(registry.State)
 	for _, f := range registry.FactsOfEnrichment(fact) {
@@ -78,6 +82,14 @@ func TestAccountsOfABlockAreFacts(t *testing.T) {
 		return -1
 	}
 	require.Less(t, at("enrichment.mint_account"), at(schemas.TypeSlot))
+}
+
+func stateOf(fact *eventspb.Enrichment) *registry.State {
+	state := new(registry.State)
+	for _, f := range registry.FactsOfEnrichment(fact) {
+		state.Apply(f)
+	}
+	return state
 }
 
 func supplyOf(t testing.TB, token registry.Token) uint64 {

@@ -6,6 +6,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/ingest/decode"
+	"github.com/mintlake/mintlake/ingest/decode/swap"
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -59,6 +62,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		inFlight: gauge("in_flight_blocks", "Blocks between source and acknowledgement."),
 		slot:     gauge("slot", "Highest slot acknowledged."),
 	}
+	m.preset()
 	if registerer == nil {
 		return m, nil
 	}
@@ -70,6 +74,29 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+// preset leaves out raw instructions alone: their reasons are the decoders' error texts.
+func (m *metrics) preset() {
+	var kinds, venues, aggregators []string
+	for _, kind := range schemas.Kinds() {
+		kinds = append(kinds, string(kind))
+	}
+	for _, venue := range decode.Venues() {
+		venues = append(venues, venue.Name)
+	}
+	for _, aggregator := range decode.Aggregators() {
+		aggregators = append(aggregators, aggregator.Name)
+	}
+	counters.Preset(m.events, kinds)
+	counters.Preset(m.requests, []string{"sighted", "metadata_set"})
+	counters.Preset(m.facts, []string{factMintAccount, factMetaplexAccount})
+	counters.Preset(m.ignored, decode.Programs(), decode.IgnoredReasons())
+	counters.Preset(m.ignored, venues, swap.Reasons())
+	counters.Preset(m.slots, []string{"ingested", "skipped", "dead", "unknown"})
+	counters.Preset(m.legs, venues, []string{"two", "one", "none", "disagree"})
+	counters.Preset(m.routes, aggregators)
+	counters.Preset(m.pools, venues)
 }
 
 func (m *metrics) event(kind schemas.Kind) { m.events.WithLabelValues(string(kind)).Inc() }

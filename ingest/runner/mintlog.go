@@ -23,10 +23,12 @@ type MintLogConfig struct {
 }
 
 // MintLog reads from chain.token-events.v1 which mints it introduces: a MintReader for a start that goes on exactly where the
-// last run stopped.
+// last run stopped. It is for one goroutine.
 type MintLog struct {
 	cfg  MintLogConfig
 	deps kafka.Deps
+	// read is how far the partitions are read; nil before the first call.
+	read map[kafka.TopicPartition]int64
 }
 
 // NewMintLog checks the configuration; it does no I/O.
@@ -40,11 +42,15 @@ func NewMintLog(cfg MintLogConfig, deps kafka.Deps) (*MintLog, error) {
 	return &MintLog{cfg: cfg, deps: deps}, nil
 }
 
-// ReadMints visits the mints of sighting and initialize_mint events up to the end that the topic had when the call began.
+// ReadMints visits the mints of sighting and initialize_mint events, from where the last call stopped, up to the end that the topic had when
+// this one began.
 func (l *MintLog) ReadMints(ctx context.Context, visit func(mint chain.Key, slot uint64)) error {
 	starts, ends, err := l.bounds(ctx)
 	if err != nil {
 		return fmt.Errorf("read mints of the log: %w", err)
+	}
+	if reached(starts, ends) {
+		return nil
 	}
 	tailer, err := kafka.NewTailer(kafka.TailerConfig{
 		Brokers: l.cfg.Brokers, Topics: []string{schemas.TopicTokenEvents}, Start: starts, Name: "mints",
@@ -67,6 +73,7 @@ func (l *MintLog) ReadMints(ctx context.Context, visit func(mint chain.Key, slot
 			starts[partition] = max(starts[partition], position)
 		}
 	}
+	l.read = starts
 	return nil
 }
 
@@ -85,7 +92,7 @@ func (l *MintLog) bounds(ctx context.Context) (starts, ends map[kafka.TopicParti
 		return nil, nil, err
 	}
 	for partition, end := range ends {
-		starts[partition] = max(starts[partition], end-l.cfg.MaxRecords)
+		starts[partition] = max(starts[partition], end-l.cfg.MaxRecords, l.read[partition])
 	}
 	return starts, ends, nil
 }

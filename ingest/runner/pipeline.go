@@ -7,6 +7,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
@@ -26,6 +27,32 @@ type job struct {
 	// produced is closed when the records of out are acknowledged, or err says why not.
 	produced chan struct{}
 	err      error
+
+	// span is from the arrival of a block to its slot record; nil where it is not traced.
+	span *tracing.Span
+}
+
+// trace begins the block's span.
+func (j *job) trace(ctx context.Context, tracer *tracing.Tracer) {
+	if j.block != nil {
+		_, j.span = tracer.Start(ctx, "ingest block")
+		j.span.Int("slot", int(j.block.Slot))
+		j.span.Int("transactions", len(j.block.Transactions))
+	}
+}
+
+// mark gives the block's records its traceparent, so that who reads them can link to it.
+func (j *job) mark() {
+	traceparent := j.span.Traceparent()
+	if traceparent == "" {
+		return
+	}
+	header := kafka.Header{Key: tracing.Header, Value: []byte(traceparent)}
+	for i := range j.out.records {
+		record := &j.out.records[i]
+		record.Headers = append(record.Headers, header)
+	}
+	j.span.Int("records", len(j.out.records))
 }
 
 // pipeline takes blocks through four steps: workers decode them in parallel; sequence, in order, leaves out what earlier blocks said; the
@@ -65,6 +92,7 @@ func (p *pipeline) submit(ctx context.Context, j *job) error {
 		return context.Cause(p.base)
 	}
 	j.decoded, j.produced = make(chan struct{}), make(chan struct{})
+	j.trace(p.base, p.runner.deps.Tracer)
 	p.runner.metrics.inFlight.Inc()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,6 +165,7 @@ func (p *pipeline) sequence(ctx context.Context) error {
 		if err := p.runner.introducePools(j); err != nil {
 			return err
 		}
+		j.mark()
 		p.commits <- j // never blocks: there is room for all in flight
 		if len(j.out.records) == 0 {
 			close(j.produced)
@@ -170,6 +199,7 @@ func (p *pipeline) commit(ctx context.Context) error {
 		}
 		for _, j := range batch {
 			p.runner.acknowledge(j)
+			j.span.End()
 			p.runner.metrics.inFlight.Dec()
 			<-p.room
 		}

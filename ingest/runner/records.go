@@ -20,7 +20,6 @@ import (
 const (
 	typeTokenEvent        = "token_event."
 	typeEnrichmentRequest = "enrichment_request"
-	typeDeadLetter        = "dead_letter"
 )
 
 // deadLetterSource is this room's name in dead letters.
@@ -34,12 +33,16 @@ func headers(kind string, receivedAt time.Time, position *schemas.Position) []ka
 	all := []kafka.Header{
 		{Key: schemas.HeaderType, Value: []byte(kind)},
 		{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
-		{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, receivedAt.UnixMilli(), 10)},
+		receivedAtHeader(receivedAt),
 	}
 	if position != nil {
 		all = append(all, kafka.Header{Key: schemas.HeaderPosition, Value: positionText(*position)})
 	}
 	return all
+}
+
+func receivedAtHeader(at time.Time) kafka.Header {
+	return kafka.Header{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, at.UnixMilli(), 10)}
 }
 
 // positionText is 32 hexadecimal digits.

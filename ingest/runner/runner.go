@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +23,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/ledger"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -32,13 +34,15 @@ type Producer interface {
 	Produce(ctx context.Context, records ...kafka.Record) error
 }
 
-// LedgerReader reads the slot records of earlier runs, in the order of the log, up to its present end.
+// LedgerReader reads the slot records of earlier runs, in the order of the log, up to its present end. A reader that is asked again may
+// leave out what it has read.
 type LedgerReader interface {
 	ReadSlots(ctx context.Context, visit func(*eventspb.SlotRecord)) error
 }
 
 // MintReader reads which mints the log already introduces: those of sighting and initialize_mint events, with the slot of the
-// event. It may leave some out; then a mint is sighted once more, which changes no token.
+// event. It may leave some out; then a mint is sighted once more, which changes no token. A reader that is asked again may leave out what
+// it has read.
 type MintReader interface {
 	ReadMints(ctx context.Context, visit func(mint chain.Key, slot uint64)) error
 }
@@ -56,12 +60,16 @@ type Config struct {
 	MaxSeenMints int
 	// ResumeReach: see ledger.New. Default ledger.DefaultReach.
 	ResumeReach uint64
+	// CheckLinks ends the run with an error when a source's blocks do not continue the chain in the ledger.
+	CheckLinks bool
 	// Beside says that this run works beside another one, whose status is the one to show: it writes no status records.
 	Beside bool
 	// StatusInterval is the time between status records. Default 1 s.
 	StatusInterval time.Duration
 	// Grace is how long a stop waits for blocks under way. Default 5 s.
 	Grace time.Duration
+	// FollowInterval is how often Follow reads what is new. Default 2 s.
+	FollowInterval time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -79,6 +87,9 @@ func (c Config) withDefaults() Config {
 	if c.Grace == 0 {
 		c.Grace = 5 * time.Second
 	}
+	if c.FollowInterval == 0 {
+		c.FollowInterval = 2 * time.Second
+	}
 	return c
 }
 
@@ -93,6 +104,8 @@ type Deps struct {
 	Logger *slog.Logger
 	// Registerer may be nil: then the metrics go nowhere.
 	Registerer prometheus.Registerer
+	// Tracer may be nil: then there are no spans, and no record carries a traceparent.
+	Tracer *tracing.Tracer
 	// Clock tells received-at where a source does not, and the time of status records. Default time.Now.
 	Clock func() time.Time
 }
@@ -108,6 +121,11 @@ type Runner struct {
 	seen    *seenMints
 	pools   *seenMints
 	status  *status
+	// guessed says that the log was told of a block with a guessed parent.
+	guessed atomic.Bool
+	links   links
+	// introduced are mints that the log introduces, by the slots whose records were not read yet. See load.
+	introduced map[uint64][]chain.Key
 }
 
 // New checks the configuration and registers the metrics; it does no I/O.
@@ -115,7 +133,7 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	if deps.Producer == nil {
 		return nil, errors.New("new ingest runner: no producer")
 	}
-	if cfg.Workers < 0 || cfg.MaxInFlight < 0 || cfg.MaxSeenMints < 0 || cfg.StatusInterval < 0 || cfg.Grace < 0 {
+	if cfg.Workers < 0 || cfg.MaxInFlight < 0 || cfg.MaxSeenMints < 0 || cfg.StatusInterval < 0 || cfg.Grace < 0 || cfg.FollowInterval < 0 {
 		return nil, errors.New("new ingest runner: negative setting")
 	}
 	for i, s := range cfg.Sources {
@@ -134,6 +152,7 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	r := &Runner{
 		cfg: cfg, deps: deps, log: deps.Logger, metrics: m, decoder: decode.New(m),
 		ledger: ledger.New(cfg.ResumeReach), seen: newSeenMints(cfg.MaxSeenMints), pools: newSeenMints(cfg.MaxSeenMints), status: newStatus(deps.Clock),
+		introduced: make(map[uint64][]chain.Key),
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -153,6 +172,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 		return err
 	}
+	r.introduced = nil // their blocks are read anew
 	// What is under way goes on for the grace period when ctx ends; a failure ends everything at once.
 	base, fail := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer fail(nil)
@@ -190,28 +210,6 @@ func (r *Runner) Run(ctx context.Context) error {
 
 // errGraceOver ends what is under way when a stop has waited long enough.
 var errGraceOver = errors.New("grace period is over")
-
-// load reads what earlier runs left in the log.
-func (r *Runner) load(ctx context.Context) error {
-	if r.deps.Ledger != nil {
-		if err := r.deps.Ledger.ReadSlots(ctx, r.ledger.Apply); err != nil {
-			return fmt.Errorf("ingest: read slot ledger: %w", err)
-		}
-	}
-	if r.deps.Mints == nil {
-		return nil
-	}
-	err := r.deps.Mints.ReadMints(ctx, func(mint chain.Key, slot uint64) {
-		// A mint of a block without a slot record does not count: that block is ingested anew, with its sightings and requests.
-		if r.ledger.Status(slot) == eventspb.SlotStatus_SLOT_STATUS_INGESTED {
-			r.seen.add(mint, slot)
-		}
-	})
-	if err != nil {
-		return fmt.Errorf("ingest: read known mints: %w", err)
-	}
-	return nil
-}
 
 // runSources runs the sources in turn; done says that the last one ended by itself.
 func (r *Runner) runSources(ctx context.Context, p *pipeline) (done bool, err error) {

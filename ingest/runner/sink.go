@@ -4,11 +4,8 @@ import (
 	"context"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/internal/deadletter"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
@@ -26,9 +23,16 @@ func (s *sink) Block(ctx context.Context, block *chain.Block) error {
 		s.runner.metrics.known.Inc()
 		return ctx.Err()
 	}
+	if err := s.runner.checkLink(block, s.kind); err != nil {
+		return err
+	}
 	j := &job{block: block, receivedAt: block.ReceivedAt}
 	if j.receivedAt.IsZero() {
 		j.receivedAt = s.runner.deps.Clock()
+	}
+	if block.ParentGuessed && s.runner.guessed.CompareAndSwap(false, true) {
+		s.runner.log.Warn("a block names itself as its parent; the slot before is taken for it, here and in every such block of this run",
+			"source", s.kind, "slot", block.Slot)
 	}
 	if block.Whole {
 		j.slot = slotRecord(block, s.kind)
@@ -65,15 +69,7 @@ func (s *sink) Refused(ctx context.Context, name string, err error) {
 	r.metrics.refused.Inc()
 	r.status.refuse(name + ": " + reason)
 	r.log.Warn("input refused", "source", s.kind, "input", name, "err", err)
-	value, marshalErr := proto.Marshal(&eventspb.DeadLetter{Source: deadLetterSource, Reason: reason, Key: []byte(name)})
-	if marshalErr != nil {
-		s.pipeline.fail(marshalErr)
-		return
-	}
-	record := kafka.Record{
-		Topic: schemas.TopicDeadLetters, Key: []byte(deadLetterSource), Value: value,
-		Headers: headers(typeDeadLetter, r.deps.Clock(), nil),
-	}
+	record := deadletter.OfInput(deadLetterSource, reason, name, receivedAtHeader(r.deps.Clock()))
 	if err := r.deps.Producer.Produce(s.pipeline.base, record); err != nil && ctx.Err() == nil {
 		s.pipeline.fail(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 // The kinds of sources: metric label, ledger column and `source.kind` in /status.
@@ -82,6 +84,22 @@ func NewMetrics(kind string, reg prometheus.Registerer) (*Metrics, error) {
 	m.accountsOn = gauge("account_updates_on", "1 while the stream brings account updates, 0 where they are off or refused.")
 	m.completeTo = gauge("complete_to_slot", "Slot up to which no block behind the stream is missing.")
 	return m, failed
+}
+
+// Reasons are the label values that a source uses.
+type Reasons struct {
+	// Reconnect is why it gives a connection up, Refused why it refuses an input.
+	Reconnect, Refused []string
+	// Accounts is what becomes of account updates.
+	Accounts []string
+}
+
+// Preset makes the series of these labels, so that they count from 0: see package counters.
+func (m *Metrics) Preset(r Reasons) {
+	kind := []string{m.kind}
+	counters.Preset(m.reconnects, kind, r.Reconnect)
+	counters.Preset(m.refused, kind, r.Refused)
+	counters.Preset(m.accounts, kind, r.Accounts)
 }
 
 func share[C prometheus.Collector](reg prometheus.Registerer, c C, failed *error) C {

@@ -73,7 +73,7 @@ func prepareDatabase(ctx context.Context, conn driver.Conn, opt Options) error {
 	// One record for the whole cluster, whichever server is asked: no {shard} in the path, and the shard in the replica's name.
 	engine := "ReplacingMergeTree(applied_at)"
 	if opt.Cluster != "" {
-		engine = "ReplicatedReplacingMergeTree('/clickhouse/tables/{database}/" + MigrationsTable + "', '{shard}-{replica}', applied_at)"
+		engine = "ReplicatedReplacingMergeTree(" + replicaOfRecord + ", applied_at)"
 	}
 	err := conn.Exec(ctx, fmt.Sprintf(`CREATE TABLE IF NOT EXISTS %s.%s %s
 (

@@ -183,13 +183,34 @@ func (r *recorder) PrepareBatch(context.Context, string, ...driver.PrepareBatchO
 
 func TestMigrateInACluster(t *testing.T) {
 	r := &recorder{}
-	_, err := clickhouse.Migrate(t.Context(), r, files("0001_tokens.sql", first), clickhouse.Options{Database: "mintlake", Cluster: "main"})
+	_, err := clickhouse.Migrate(t.Context(), r, files("0001_tokens.sql", first), clickhouse.Options{
+		Database: "mintlake", Cluster: "main", Sharding: map[string]string{"tokens": "cityHash64(mint)"},
+	})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Len(t, r.statements, 4)
+	require.Len(t, r.statements, 5)
 	require.Equal(t, "CREATE DATABASE IF NOT EXISTS mintlake ON CLUSTER 'main' ENGINE = Atomic", r.statements[0])
 	require.Contains(t, r.statements[1], "ReplicatedReplacingMergeTree('/clickhouse/tables/{database}/schema_migrations', '{shard}-{replica}', applied_at)")
-	require.Contains(t, r.statements[2], "CREATE TABLE IF NOT EXISTS mintlake.tokens ON CLUSTER 'main'")
+	require.Contains(t, r.statements[2], "CREATE TABLE IF NOT EXISTS mintlake.tokens_local ON CLUSTER 'main'\n(")
 	require.Contains(t, r.statements[2], "ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}', version)")
 	require.NotContains(t, r.statements[2], "Tokens; as they are now", "whole-line comments go")
-	require.Contains(t, r.statements[3], "CREATE OR REPLACE VIEW mintlake.tokens_now ON CLUSTER 'main'")
+	require.Contains(t, r.statements[3], "CREATE TABLE IF NOT EXISTS mintlake.tokens ON CLUSTER 'main'\nAS mintlake.tokens_local\n"+
+		"ENGINE = Distributed('main', 'mintlake', 'tokens_local', cityHash64(mint))")
+	require.Equal(t, "CREATE OR REPLACE VIEW mintlake.tokens_now ON CLUSTER 'main' AS\nSELECT * FROM mintlake.tokens FINAL", r.statements[4])
+
+	// A change of columns reaches both tables, another one the rows only; a view is what it is.
+	third := "ALTER TABLE {{.Database}}.tokens {{onCluster}} MODIFY SETTING index_granularity_bytes = 1;\nALTER TABLE {{.Database}}.tokens_now {{onCluster}} MODIFY COMMENT 'x';\n"
+	r = &recorder{}
+	opt := clickhouse.Options{Database: "mintlake", Cluster: "main", Sharding: map[string]string{"tokens": "cityHash64(mint)"}}
+	_, err = clickhouse.Migrate(t.Context(), r, files("0001_symbol.sql", second+third), opt)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, []string{
+		"ALTER TABLE mintlake.tokens_local ON CLUSTER 'main' ADD COLUMN IF NOT EXISTS symbol String",
+		"ALTER TABLE mintlake.tokens ON CLUSTER 'main' ADD COLUMN IF NOT EXISTS symbol String",
+		"ALTER TABLE mintlake.tokens_local ON CLUSTER 'main' MODIFY SETTING index_granularity_bytes = 1",
+		"ALTER TABLE mintlake.tokens_now ON CLUSTER 'main' MODIFY COMMENT 'x'",
+	}, r.statements[2:])
+
+	opt.Sharding = nil
+	_, err = clickhouse.Migrate(t.Context(), r, files("0001_tokens.sql", first), opt)
+	require.ErrorContains(t, err, "tokens has no sharding key")
 }

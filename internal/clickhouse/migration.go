@@ -63,6 +63,8 @@ type Options struct {
 	Database string
 	// Cluster is the name of the ClickHouse cluster; empty for one machine.
 	Cluster string
+	// Sharding has for each table the expression that chooses the shard of a row in a cluster; Everywhere for a table that all servers have whole.
+	Sharding map[string]string
 }
 
 var (
@@ -95,7 +97,7 @@ func (o Options) engine(name string, args ...string) (string, error) {
 	}
 	if o.Cluster != "" {
 		name = "Replicated" + name
-		args = append([]string{"'/clickhouse/tables/{shard}/{database}/{table}'", "'{replica}'"}, args...)
+		args = append([]string{replicaOfShard}, args...)
 	}
 	return name + "(" + strings.Join(args, ", ") + ")", nil
 }
@@ -113,6 +115,11 @@ func (m migration) statements(o Options) ([]string, error) {
 	all := split(text.String())
 	if len(all) == 0 {
 		return nil, fmt.Errorf("migration %s: no statement in it", m.name)
+	}
+	if o.Cluster != "" {
+		if all, err = o.spread(all); err != nil {
+			return nil, fmt.Errorf("migration %s: %w", m.name, err)
+		}
 	}
 	for _, statement := range all {
 		if err := checkStatement(statement, o); err != nil {

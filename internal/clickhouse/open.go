@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"strings"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -32,48 +33,62 @@ const (
 )
 
 // Option changes what Open opens.
-type Option func(*ch.Options)
+type Option func(*options)
 
 // WithDatabase uses this database instead of the one that the data source name says. A database that is to be migrated may not exist
 // yet: open with "default" first.
-func WithDatabase(name string) Option { return func(o *ch.Options) { o.Auth.Database = name } }
+func WithDatabase(name string) Option { return func(o *options) { o.driver.Auth.Database = name } }
 
 // WithMaxOpenConns sets the size of the pool; half of it stays open when idle.
 func WithMaxOpenConns(n int) Option {
-	return func(o *ch.Options) { o.MaxOpenConns, o.MaxIdleConns = n, max(1, n/2) }
+	return func(o *options) { o.driver.MaxOpenConns, o.driver.MaxIdleConns = n, max(1, n/2) }
 }
 
 // WithReadTimeout changes how long the server may be silent during a query. Over HTTP nothing comes before the first row of a result, so a
 // long INSERT … SELECT or a mutation needs more than the default.
-func WithReadTimeout(d time.Duration) Option { return func(o *ch.Options) { o.ReadTimeout = d } }
+func WithReadTimeout(d time.Duration) Option { return func(o *options) { o.driver.ReadTimeout = d } }
 
 // WithSettings adds settings to every query, for example {"final": 1}.
 func WithSettings(settings map[string]any) Option {
-	return func(o *ch.Options) {
+	return func(o *options) {
 		merged := ch.Settings{}
-		maps.Copy(merged, o.Settings)
+		maps.Copy(merged, o.driver.Settings)
 		maps.Copy(merged, settings)
-		o.Settings = merged
+		o.driver.Settings = merged
 	}
 }
 
 // Open connects to dsn, clickhouse://[user:password@]host:9000/database?… (native) or http://host:8123/database?…, and pings it once.
 // A parameter in dsn wins over the defaults of this package, an option over both. Timeouts are always set: none waits for ever.
-func Open(ctx context.Context, dsn string, options ...Option) (driver.Conn, error) {
+//
+// https:// and clickhouse://…?secure=true speak TLS. Of several hosts, host:port,host:port, the first that answers is used; see hosts.
+func Open(ctx context.Context, dsn string, opts ...Option) (driver.Conn, error) {
 	o, err := parseDSN(dsn)
 	if err != nil {
 		return nil, err
 	}
-	for _, option := range options {
-		option(o)
+	all := &options{driver: o, access: NewAccess(AccessConfig{}, nil)}
+	for _, option := range opts {
+		option(all)
 	}
+	if err := all.access.apply(o); err != nil {
+		return nil, err
+	}
+	o.DialStrategy = all.access.hosts.dial
 	conn, err := ch.Open(o)
 	if err != nil {
 		return nil, fmt.Errorf("open clickhouse %s: %w", o.Addr, err)
 	}
 	if err := conn.Ping(ctx); err != nil {
 		_ = conn.Close() // the ping's error is the one to tell
+		var told *hostsError
+		if errors.As(err, &told) { // names the hosts
+			return nil, fmt.Errorf("connect: %w", err)
+		}
 		return nil, fmt.Errorf("connect to clickhouse %s: %w", o.Addr, err)
+	}
+	if all.writeLimit > 0 {
+		conn = &limited{Conn: conn, limit: all.writeLimit}
 	}
 	return conn, nil
 }
@@ -81,14 +96,12 @@ func Open(ctx context.Context, dsn string, options ...Option) (driver.Conn, erro
 // parseDSN reads the data source name and fills what it leaves open.
 func parseDSN(dsn string) (*ch.Options, error) {
 	var o *ch.Options
-	u, err := url.Parse(dsn)
-	if err == nil {
-		switch u.Scheme {
-		case "clickhouse", "http", "https": // clickhouse-go takes any other for its native protocol
-			o, err = ch.ParseDSN(dsn)
-		default:
-			err = fmt.Errorf("unknown scheme %q", u.Scheme)
-		}
+	var err error
+	switch scheme, _, _ := strings.Cut(dsn, "://"); scheme {
+	case "clickhouse", "http", "https": // clickhouse-go takes any other for its native protocol
+		o, err = ch.ParseDSN(secureDSN(dsn))
+	default:
+		err = errors.New("unknown scheme")
 	}
 	if err != nil {
 		// url.Error carries the whole name, password and all.
@@ -96,8 +109,10 @@ func parseDSN(dsn string) (*ch.Options, error) {
 		if errors.As(err, &urlErr) {
 			err = urlErr.Err
 		}
-		return nil, fmt.Errorf("clickhouse dsn: %w: the form is clickhouse://user:password@host:9000/database or http://host:8123/database", err)
+		return nil, fmt.Errorf("clickhouse dsn: %w: the form is clickhouse://user:password@host:9000/database or http://host:8123/database, and with TLS "+
+			"clickhouse://…:9440/database?secure=true or https://…:8443/database", err)
 	}
+	withPorts(o)
 	if o.DialTimeout == 0 {
 		o.DialTimeout = DefaultDialTimeout
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"syscall"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -21,6 +22,17 @@ import (
 func Retryable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
+	}
+	if errors.Is(err, ErrWriteLimit) {
+		return true
+	}
+	var all *hostsError
+	if errors.As(err, &all) {
+		return slices.ContainsFunc(all.failures, Retryable)
+	}
+	var access *AccessError
+	if errors.As(err, &access) {
+		return access.Passing
 	}
 	var exception *ch.Exception
 	if errors.As(err, &exception) {

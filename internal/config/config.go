@@ -4,6 +4,9 @@
 // problem. Guarantees: a key that the struct does not have is an error, never ignored.
 //
 // One key has three spellings: `api.addr` in YAML, MINTLAKE_API_ADDR in the environment, --api-addr as a flag.
+//
+// A key that is tagged `secret:"true"` has a companion with `_file` behind its name, which names a file that holds the value, as
+// Docker and Kubernetes mount secrets: `geyser.token_file`, MINTLAKE_GEYSER_TOKEN_FILE, --geyser-token-file.
 package config
 
 import (
@@ -22,6 +25,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// fileSuffix makes a secret's key that of its file.
+const fileSuffix = "_file"
+
 // EnvPrefix begins every environment variable of Mintlake.
 const EnvPrefix = "MINTLAKE_"
 
@@ -31,6 +37,11 @@ type key struct {
 	usage  string
 	secret bool
 	value  reflect.Value
+}
+
+// file is the companion key that names a file with a secret's value.
+func (k key) file() key {
+	return key{path: k.path + fileSuffix, usage: "file that holds " + k.path + " instead; the end of its line does not count"}
 }
 
 func (k key) flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(k.path) }
@@ -68,12 +79,18 @@ func AddFlags(flags *pflag.FlagSet, defaults any) {
 		switch v := k.value.Interface().(type) {
 		case string:
 			flags.String(k.flag(), v, usage)
+			if k.secret {
+				file := k.file()
+				flags.String(file.flag(), "", file.usage+" ($"+file.env()+")")
+			}
 		case bool:
 			flags.Bool(k.flag(), v, usage)
 		case int:
 			flags.Int(k.flag(), v, usage)
 		case int64:
 			flags.Int64(k.flag(), v, usage)
+		case float64:
+			flags.Float64(k.flag(), v, usage)
 		case time.Duration:
 			flags.Duration(k.flag(), v, usage)
 		case []string:
@@ -103,6 +120,9 @@ func Load(target any, path string, environ []string, flags *pflag.FlagSet) error
 	byFlag := map[string]string{}
 	for _, leaf := range list {
 		byFlag[leaf.flag()] = leaf.path
+		if leaf.secret {
+			byFlag[leaf.file().flag()] = leaf.file().path
+		}
 	}
 	changedOnly := posflag.ProviderWithFlag(flags, ".", k, func(f *pflag.Flag) (string, any) {
 		if !f.Changed {
@@ -112,6 +132,9 @@ func Load(target any, path string, environ []string, flags *pflag.FlagSet) error
 	})
 	if err := k.Load(changedOnly, nil); err != nil {
 		return fmt.Errorf("flags: %w", err)
+	}
+	if err := readSecrets(k, list); err != nil {
+		return err
 	}
 	err = k.UnmarshalWithConf("", target, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
 		Result: target, TagName: "koanf", ErrorUnused: true, WeaklyTypedInput: true,
@@ -129,6 +152,9 @@ func environment(list []key, environ []string) (map[string]any, error) {
 	known := map[string]string{}
 	for _, leaf := range list {
 		known[leaf.env()] = leaf.path
+		if leaf.secret {
+			known[leaf.file().env()] = leaf.file().path
+		}
 	}
 	values := map[string]any{}
 	var unknown []error

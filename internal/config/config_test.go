@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,4 +80,38 @@ func TestDumpHidesSecrets(t *testing.T) {
 	again, err := load(t, string(out), nil, nil)
 	require.NoError(t, err, "a dump can be loaded")
 	require.Equal(t, s.API.Limit, again.API.Limit)
+}
+
+func TestSecretsFromFiles(t *testing.T) {
+	write := func(text string) string {
+		path := filepath.Join(t.TempDir(), "secret")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	secret := write("hunter2\r\n")
+	for name, c := range map[string]struct {
+		file          string
+		environ, args []string
+	}{
+		"file":        {file: "api: {token_file: " + secret + "}"},
+		"environment": {environ: []string{"MINTLAKE_API_TOKEN_FILE=" + secret}},
+		"flag":        {args: []string{"--api-token-file=" + secret}},
+		"flag first":  {file: "api: {token_file: /nowhere}", args: []string{"--api-token-file=" + secret}},
+	} {
+		s, err := load(t, c.file, c.environ, c.args)
+		require.NoError(t, err, name)
+		require.Equal(t, "hunter2", s.API.Token, name)
+	}
+	for want, environ := range map[string][]string{
+		"api.token and api.token_file: only one can be set": {"MINTLAKE_API_TOKEN=hunter3", "MINTLAKE_API_TOKEN_FILE=" + secret},
+		"api.token_file: open /nowhere":                     {"MINTLAKE_API_TOKEN_FILE=/nowhere"},
+		"is empty, must hold a secret":                      {"MINTLAKE_API_TOKEN_FILE=" + write("\n")},
+		"more than 4096 bytes":                              {"MINTLAKE_API_TOKEN_FILE=" + write(strings.Repeat("hunter2", 1000))},
+		"MINTLAKE_API_ADDR_FILE":                            {"MINTLAKE_API_ADDR_FILE=" + secret}, // no secret, no file
+	} {
+		_, err := load(t, "", environ, nil)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "hunter")
+		require.NotContains(t, err.Error(), "\n")
+	}
 }

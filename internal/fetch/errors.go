@@ -43,8 +43,12 @@ const (
 	ClassNotImage Class = "not_image"
 	// ClassBadImage is a body that begins like an image and does not decode as one.
 	ClassBadImage Class = "bad_image"
-	// ClassImageBounds is an image with more pixels than the limit.
+	// ClassImageBounds is an image with more pixels, frames, scans or parts than the limits.
 	ClassImageBounds Class = "image_bounds"
+	// ClassImageBudget is an image that takes more time or memory to decode than its budget.
+	ClassImageBudget Class = "image_budget"
+	// ClassDecoder is an image that could not be decoded because the machine was too busy: it says nothing about the image.
+	ClassDecoder Class = "decoder"
 	// ClassWrongContent is a body that is not what its content identifier names.
 	ClassWrongContent Class = "wrong_content"
 	// ClassHostPaused is a host that asked for time, by 429 or Retry-After, and was not asked again before it.
@@ -61,7 +65,7 @@ const (
 func Classes() []Class {
 	return []Class{
 		ClassOK, ClassBadURL, ClassRefusedAddress, ClassDNS, ClassConnection, ClassTLS, ClassTimeout, ClassRedirects, ClassHTTPStatus,
-		ClassTooLarge, ClassBadEncoding, ClassNotJSON, ClassErrorBody, ClassNotImage, ClassBadImage, ClassImageBounds, ClassWrongContent,
+		ClassTooLarge, ClassBadEncoding, ClassNotJSON, ClassErrorBody, ClassNotImage, ClassBadImage, ClassImageBounds, ClassImageBudget, ClassDecoder, ClassWrongContent,
 		ClassHostPaused, ClassHostDown, ClassCanceled,
 	}
 }
@@ -126,18 +130,21 @@ func Retryable(err error) bool {
 	case ClassDNS:
 		var dns *net.DNSError
 		return !errors.As(failed.Err, &dns) || !dns.IsNotFound
-	case ClassConnection, ClassTimeout, ClassBadEncoding, ClassHostPaused, ClassHostDown:
+	case ClassConnection, ClassTimeout, ClassBadEncoding, ClassHostPaused, ClassHostDown, ClassDecoder:
 		return true
 	case ClassHTTPStatus:
 		return retryableStatus(failed.Status, failed.Gateway)
 	case ClassNotJSON, ClassErrorBody, ClassNotImage, ClassBadImage, ClassWrongContent:
 		// A gateway's challenge or error page, served as 200, or half of the content.
 		return failed.Gateway
-	case ClassOK, ClassBadURL, ClassRefusedAddress, ClassTLS, ClassRedirects, ClassTooLarge, ClassImageBounds, ClassCanceled:
+	case ClassOK, ClassBadURL, ClassRefusedAddress, ClassTLS, ClassRedirects, ClassTooLarge, ClassImageBounds, ClassImageBudget, ClassCanceled:
 		return false
 	}
 	return false
 }
+
+// Final says that what was fetched is itself at fault, so that the same bytes will be refused again: there is no use in asking for them soon.
+func (c Class) Final() bool { return c == ClassImageBounds || c == ClassImageBudget }
 
 func retryableStatus(status int, gateway bool) bool {
 	switch status {

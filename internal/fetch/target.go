@@ -106,6 +106,17 @@ func contentPath(uri string) (string, bool) {
 	return uri, validCID(first)
 }
 
+// WithScheme is text as a URI where it names IPFS content without a scheme, as metadata often does: "Qm…", "/ipfs/Qm…". Other texts stay as they are.
+func WithScheme(text string) string {
+	if strings.Contains(text, ":") {
+		return text
+	}
+	if path, ok := contentPath(text); ok {
+		return "ipfs://" + path
+	}
+	return text
+}
+
 // gatewayContent is the "CID/path" that an http URL of an IPFS gateway means, by path (host/ipfs/CID) or by host (CID.ipfs.host).
 func gatewayContent(u *url.URL) (string, bool) {
 	if rest, ok := strings.CutPrefix(u.Path, "/ipfs/"); ok {

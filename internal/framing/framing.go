@@ -1,4 +1,4 @@
-// Package framing refuses HTTP/1 requests whose end two readers could see at two places.
+// Package framing guards against HTTP/1 requests whose end two readers could see at two places.
 //
 // fasthttp takes the last of several lengths, lets Transfer-Encoding win over Content-Length and reads any transfer coding as chunked. A proxy in front that
 // decides otherwise takes a part of one client's body for the next request on the connection: request smuggling.

@@ -27,6 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/blobs"
+	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/picture"
 )
@@ -69,13 +70,17 @@ func at(texts ...string) []netip.Addr {
 }
 
 // servers are what listens behind the public addresses.
-type servers struct{ plain, secure, old *httptest.Server }
+type servers struct {
+	plain, secure, old *httptest.Server
+	decoder            Decoder
+}
 
 func newServers(t *testing.T) *servers {
 	t.Helper()
 	stop := make(chan struct{})
 	pages := hostilePages(stop)
-	s := &servers{httptest.NewServer(pages), httptest.NewTLSServer(pages), httptest.NewUnstartedServer(pages)}
+	s := &servers{httptest.NewServer(pages), httptest.NewTLSServer(pages), httptest.NewUnstartedServer(pages),
+		newDecoder(t, decoder.Config{Limits: picture.Limits{Pixels: 1 << 20}, Wall: 10 * time.Minute})}
 	s.old.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
 	s.old.StartTLS()
 	for _, server := range []*httptest.Server{s.plain, s.secure, s.old} {
@@ -119,7 +124,7 @@ func newHostileWeb(t *testing.T, s *servers, patience time.Duration) *hostileWeb
 	w.store, err = blobs.New(blobs.Config{Dir: t.TempDir()}, blobs.Deps{})
 	require.NoError(t, err)
 	require.NoError(t, w.store.Open())
-	w.Loader, err = New(Config{Limits: picture.Limits{Pixels: 1 << 20}, Flight: 10 * time.Minute}, Deps{Fetcher: fetcher, Store: w.store})
+	w.Loader, err = New(Config{Limits: picture.Limits{Pixels: 1 << 20}, Flight: 10 * time.Minute}, Deps{Fetcher: fetcher, Decoder: s.decoder, Store: w.store})
 	require.NoError(t, err)
 	return w
 }

@@ -1,8 +1,9 @@
 // Package imageload brings images from the web: fetched, proved to be images, and stored.
 //
 // In: a URL that anyone may have written. Out: what the image is, and its bytes in a blobs.Store; or an error with a fetch.Class.
-// Guarantees: fetch's about addresses, time and size; picture's about what an image is. A URL is fetched once at a time however many ask, and
-// what was just found answers those who ask shortly after.
+// Guarantees: fetch's about addresses, time and size; picture's about what an image is; decoder's about what decoding one may take. A drawing is only
+// given clean, also one that was stored before there was cleaning. A URL is fetched once at a time however many ask, and what was just found answers
+// those who ask shortly after.
 package imageload
 
 import (
@@ -25,24 +26,36 @@ type Fetcher interface {
 	Do(ctx context.Context, request fetch.Request) (*fetch.Response, error)
 }
 
+// Decoder decodes images where they can do no harm. *decoder.Pool is one.
+type Decoder interface {
+	Inspect(ctx context.Context, body []byte) (picture.Info, error)
+	Make(ctx context.Context, body []byte, kind string, variant picture.Variant) ([]byte, string, error)
+}
+
 // Config of a Loader. Zero values take the default.
 type Config struct {
 	// Limits of images.
 	Limits picture.Limits
-	// Decoders is how many images are decoded at once: each takes up to four bytes a pixel of the limit. Default one a core.
-	Decoders int
+	// Checks is how many images are decoded at once to check them: fewer than there are decoders, so that images that are slow to check do not keep
+	// those waiting that somebody wants to see. Default one a core.
+	Checks int
 	// Recent is how long what was found answers for the same URL again: many tokens share one image. Default 2 min.
 	Recent time.Duration
 	// Flight bounds one load, also when nobody waits for it any more. Default 1 min.
 	Flight time.Duration
 }
 
-// recentSize bounds the URLs whose last outcome is remembered.
-const recentSize = 50_000
+const (
+	// recentSize bounds the URLs whose last outcome is remembered.
+	recentSize = 50_000
+	// judgedSize bounds the stored images that are remembered to be within today's bounds, and those that are not.
+	judgedSize = 100_000
+)
 
 // Deps are the collaborators.
 type Deps struct {
 	Fetcher Fetcher
+	Decoder Decoder
 	// Store keeps the bytes. It may be nil: then they are only looked at.
 	Store *blobs.Store
 	// Now may be nil: then it is time.Now.
@@ -74,11 +87,12 @@ type Request struct {
 
 // Loader loads images. Any number of goroutines may use it.
 type Loader struct {
-	cfg      Config
-	deps     Deps
-	flights  singleflight.Group
-	decoding chan struct{}
-	recent   *lru.Cache[string, found]
+	cfg     Config
+	deps    Deps
+	flights singleflight.Group
+	checks  chan struct{}
+	recent  *lru.Cache[string, found]
+	judged  *lru.Cache[blobs.Key, bool] // whether a stored image may be given
 }
 
 type found struct {
@@ -89,11 +103,11 @@ type found struct {
 
 // New checks the collaborators.
 func New(cfg Config, deps Deps) (*Loader, error) {
-	if deps.Fetcher == nil {
-		return nil, errors.New("imageload: a fetcher is required")
+	if deps.Fetcher == nil || deps.Decoder == nil {
+		return nil, errors.New("imageload: a fetcher and a decoder are required")
 	}
-	if cfg.Decoders <= 0 {
-		cfg.Decoders = runtime.GOMAXPROCS(0)
+	if cfg.Checks <= 0 {
+		cfg.Checks = runtime.GOMAXPROCS(0)
 	}
 	if cfg.Recent <= 0 {
 		cfg.Recent = 2 * time.Minute
@@ -108,7 +122,11 @@ func New(cfg Config, deps Deps) (*Loader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("imageload: %w", err)
 	}
-	return &Loader{cfg: cfg, deps: deps, decoding: make(chan struct{}, cfg.Decoders), recent: recent}, nil
+	judged, err := lru.New[blobs.Key, bool](judgedSize)
+	if err != nil {
+		return nil, fmt.Errorf("imageload: %w", err)
+	}
+	return &Loader{cfg: cfg, deps: deps, checks: make(chan struct{}, cfg.Checks), recent: recent, judged: judged}, nil
 }
 
 // Load fetches, checks and stores the image under a URL. Errors are *fetch.Error. When ctx ends first, the load goes on for those who ask next.
@@ -167,59 +185,37 @@ func (l *Loader) load(ctx context.Context, request Request) (*Image, error) {
 	return image, nil
 }
 
+// inspect has an image decoded. While it waits for a decoder the server's time does not run: it is not the server that is slow.
 func (l *Loader) inspect(ctx context.Context, body []byte) (picture.Info, error) {
 	if picture.Sniff(body) == "" {
 		return picture.Info{}, &fetch.Error{Class: fetch.ClassNotImage, Err: picture.ErrNotImage}
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Flight)
+	defer cancel()
 	select {
-	case l.decoding <- struct{}{}:
-		defer func() { <-l.decoding }()
+	case l.checks <- struct{}{}:
+		defer func() { <-l.checks }()
 	case <-ctx.Done():
-		return picture.Info{}, &fetch.Error{Class: fetch.ClassOf(ctx.Err()), Err: ctx.Err()}
+		return picture.Info{}, &fetch.Error{Class: fetch.ClassDecoder, Err: ctx.Err()}
 	}
-	info, err := picture.Inspect(body, l.cfg.Limits)
-	switch {
-	case err == nil:
-		return info, nil
-	case errors.Is(err, picture.ErrBounds):
-		return info, &fetch.Error{Class: fetch.ClassImageBounds, Err: err}
-	case errors.Is(err, picture.ErrNotImage):
-		return info, &fetch.Error{Class: fetch.ClassNotImage, Err: err}
+	info, err := l.deps.Decoder.Inspect(ctx, body)
+	if err != nil {
+		return info, &fetch.Error{Class: classOf(err), Err: err}
 	}
-	return info, &fetch.Error{Class: fetch.ClassBadImage, Err: err}
+	return info, nil
 }
 
-// Variant is a form of a stored image, made and stored when it is asked for first. It is false when the image is not in the store, or when ctx
-// ends. Where a form cannot be made, the image itself is given.
-func (l *Loader) Variant(ctx context.Context, key blobs.Key, variant picture.Variant) (*blobs.Blob, bool) {
-	if l.deps.Store == nil {
-		return nil, false
+// classOf is the class of a decoder's error. What is not the image's fault is ClassDecoder.
+func classOf(err error) fetch.Class {
+	switch {
+	case errors.Is(err, picture.ErrBudget):
+		return fetch.ClassImageBudget
+	case errors.Is(err, picture.ErrBounds):
+		return fetch.ClassImageBounds
+	case errors.Is(err, picture.ErrNotImage):
+		return fetch.ClassNotImage
+	case errors.Is(err, picture.ErrBroken):
+		return fetch.ClassBadImage
 	}
-	if variant == (picture.Variant{}) {
-		return l.deps.Store.Get(key)
-	}
-	derived := key.Derived(fmt.Sprintf("%d %s", variant.Size, variant.Type))
-	if blob, ok := l.deps.Store.Get(derived); ok {
-		return blob, true
-	}
-	original, ok := l.deps.Store.Get(key)
-	if !ok || original.Type == picture.SVG {
-		return original, ok
-	}
-	flight := l.flights.DoChan("variant "+derived.String(), func() (any, error) {
-		l.decoding <- struct{}{}
-		defer func() { <-l.decoding }()
-		body, kind, err := picture.Make(original.Body, original.Type, variant, l.cfg.Limits)
-		if err != nil {
-			return original, nil //nolint:nilerr // the image itself is better than none
-		}
-		return l.deps.Store.Put(derived, kind, body), nil
-	})
-	select {
-	case result := <-flight:
-		blob, ok := result.Val.(*blobs.Blob)
-		return blob, ok
-	case <-ctx.Done():
-		return nil, false
-	}
+	return fetch.ClassDecoder
 }

@@ -2,6 +2,8 @@ package imageload
 
 import (
 	"context"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,9 +12,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/blobs"
+	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/picture"
+	"github.com/mintlake/mintlake/internal/testkit/hostileimages"
 )
+
+func TestMain(m *testing.M) {
+	decoder.MaybeRunChild()
+	os.Exit(m.Run())
+}
+
+// newDecoder is decoders in processes of their own, as the program has them.
+func newDecoder(t testing.TB, cfg decoder.Config) *decoder.Pool {
+	t.Helper()
+	pool, err := decoder.New(cfg, decoder.Deps{})
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
+}
 
 // web is a Fetcher that counts.
 type web struct {
@@ -37,7 +55,7 @@ func newLoader(t *testing.T, w *web, now func() time.Time) (*Loader, *blobs.Stor
 	store, err := blobs.New(blobs.Config{Dir: t.TempDir()}, blobs.Deps{})
 	require.NoError(t, err)
 	require.NoError(t, store.Open())
-	loader, err := New(Config{Recent: time.Minute}, Deps{Fetcher: w, Store: store, Now: now})
+	loader, err := New(Config{Recent: time.Minute}, Deps{Fetcher: w, Decoder: newDecoder(t, decoder.Config{}), Store: store, Now: now})
 	require.NoError(t, err)
 	return loader, store
 }
@@ -126,4 +144,66 @@ func TestVariantsAreMadeOnceAndStored(t *testing.T) {
 	kept, ok := loader.Variant(context.Background(), image.Key, variant)
 	require.True(t, ok, "a variant needs its image no more")
 	require.Equal(t, made.Body, kept.Body)
+}
+
+// Rules grow narrower: what an older version stored is judged again before it is given.
+func TestWhatWasStoredUnderOlderRulesIsNotGiven(t *testing.T) {
+	loader, store := newLoader(t, &web{}, nil)
+	given := func(kind string, body []byte, variant picture.Variant) *blobs.Blob {
+		key := blobs.KeyOf(body)
+		store.Put(key, kind, body)
+		blob, _ := loader.Variant(context.Background(), key, variant)
+		return blob
+	}
+	for _, hostile := range hostileimages.All() {
+		kind := picture.Sniff(hostile.Body)
+		if kind == "" {
+			continue
+		}
+		for _, variant := range []picture.Variant{{}, {Size: 32}, {Type: picture.WebP}} {
+			blob := given(kind, hostile.Body, variant)
+			if hostile.Class != "" {
+				require.Nil(t, blob, hostile.Name)
+				continue
+			}
+			require.NotNil(t, blob, hostile.Name)
+			require.Equal(t, picture.SVG, blob.Type)
+			require.NotContains(t, strings.ToLower(string(blob.Body)), hostileimages.Mark, hostile.Name)
+			again, ok := loader.Variant(context.Background(), blobs.KeyOf(hostile.Body), picture.Variant{})
+			require.True(t, ok)
+			require.Same(t, blob, again, "it is cleaned once")
+		}
+	}
+	require.Equal(t, pngOf(3), given(picture.PNG, pngOf(3), picture.Variant{}).Body)
+}
+
+// A picture that exceeds its budget is broken, and the next one is looked at all the same.
+func TestAPictureBeyondItsBudget(t *testing.T) {
+	slow := hostileimages.JPEGScans(4096, 18)
+	w := &web{serve: func(request fetch.Request) (*fetch.Response, error) {
+		if request.URI == "slow" {
+			return &fetch.Response{Body: slow}, nil
+		}
+		return &fetch.Response{Body: pngOf(1)}, nil
+	}}
+	store, err := blobs.New(blobs.Config{Dir: t.TempDir()}, blobs.Deps{})
+	require.NoError(t, err)
+	require.NoError(t, store.Open())
+	loader, err := New(Config{}, Deps{Fetcher: w, Store: store, Decoder: newDecoder(t, decoder.Config{CPU: 20 * time.Millisecond, CPUPerMegapixel: 1})})
+	require.NoError(t, err)
+	_, err = loader.Load(context.Background(), Request{URL: "slow"})
+	require.Equal(t, fetch.ClassImageBudget, fetch.ClassOf(err))
+	require.False(t, fetch.Retryable(err))
+	require.False(t, store.Has(blobs.KeyOf(slow)))
+	_, err = loader.Load(context.Background(), Request{URL: "slow"})
+	require.Equal(t, fetch.ClassImageBudget, fetch.ClassOf(err))
+	require.EqualValues(t, 1, w.count.Load(), "what is known to be too much is not fetched anew")
+	_, err = loader.Load(context.Background(), Request{URL: "good"})
+	require.NoError(t, err)
+
+	store.Put(blobs.KeyOf(slow), picture.JPEG, slow) // by an older version
+	_, ok := loader.Variant(context.Background(), blobs.KeyOf(slow), picture.Variant{Size: 32})
+	require.False(t, ok)
+	_, ok = loader.Variant(context.Background(), blobs.KeyOf(slow), picture.Variant{})
+	require.False(t, ok, "what could not be decoded is not given whole either")
 }

@@ -26,7 +26,7 @@ type Admin struct {
 
 // NewAdmin checks the configuration; it connects on the first call.
 func NewAdmin(cfg AdminConfig, deps Deps) (*Admin, error) {
-	c, err := newClient(cfg.Brokers, cfg.ClientID)
+	c, err := newClient(cfg.Brokers, cfg.ClientID, deps.Security)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +132,28 @@ func (a *Admin) existing(ctx context.Context) (map[string]bool, error) {
 		names[topic.Name] = topic.Error == nil
 	}
 	return names, nil
+}
+
+// MissingTopics returns which of the topics do not exist, in their order.
+func (a *Admin) MissingTopics(ctx context.Context, topics []string) ([]string, error) {
+	var missing []string
+	err := a.retry(ctx, func(ctx context.Context) error {
+		existing, err := a.existing(ctx)
+		if err != nil {
+			return err
+		}
+		missing = nil
+		for _, topic := range topics {
+			if _, ok := existing[topic]; !ok {
+				missing = append(missing, topic)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list topics: %w", err)
+	}
+	return missing, nil
 }
 
 func (a *Admin) checkPartitions(ctx context.Context, specs []TopicSpec) error {
@@ -299,7 +321,7 @@ func (a *Admin) offsets(ctx context.Context, topics []string, at int64) (map[Top
 }
 
 func (a *Admin) retry(ctx context.Context, do func(context.Context) error) error {
-	return retry(ctx, func(err error) { a.log.trouble(err, "kafka admin request failed") }, do)
+	return a.client.retry(ctx, func(err error) { a.log.trouble(err, "kafka admin request failed") }, do)
 }
 
 // topicPartitions lists all partitions of topics.

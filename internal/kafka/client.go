@@ -32,10 +32,11 @@ const (
 type client struct {
 	*kafkago.Client
 
-	transport *kafkago.Transport
+	transport   *kafkago.Transport
+	connections *dialer
 }
 
-func newClient(brokers []string, clientID string) (*client, error) {
+func newClient(brokers []string, clientID string, security *Security) (*client, error) {
 	if len(brokers) == 0 {
 		return nil, errors.New("kafka: no brokers")
 	}
@@ -47,16 +48,23 @@ func newClient(brokers []string, clientID string) (*client, error) {
 	if clientID == "" {
 		clientID = "mintlake"
 	}
+	connections := &dialer{}
+	if security != nil {
+		connections.tls, connections.login = security.tls, security.sasl != nil
+	}
 	transport := &kafkago.Transport{
-		Dial:        (&net.Dialer{Timeout: 3 * time.Second}).DialContext,
+		Dial:        connections.dial,
 		DialTimeout: 5 * time.Second,
 		IdleTimeout: 30 * time.Second,
 		MetadataTTL: metadataTTL,
 		ClientID:    clientID,
 	}
+	if security != nil {
+		transport.SASL = security.sasl
+	}
 	return &client{
 		Client:    &kafkago.Client{Addr: kafkago.TCP(brokers...), Transport: transport, Timeout: requestTimeout},
-		transport: transport,
+		transport: transport, connections: connections,
 	}, nil
 }
 
@@ -94,6 +102,17 @@ func (b *backoff) wait(ctx context.Context) bool {
 	return pause.For(ctx, b.next) == nil
 }
 
+// retry is retry with the reason of a connection that ended, which kafka-go loses.
+func (c *client) retry(ctx context.Context, failed func(error), do func(context.Context) error) error {
+	return retry(ctx, failed, func(ctx context.Context) error {
+		err := do(ctx)
+		if found := c.connections.found.Load(); found != nil && hungUp(err) {
+			return found
+		}
+		return err
+	})
+}
+
 // retry calls do until it succeeds, fails permanently, or ctx ends. The error of an ended ctx also wraps the last failure.
 func retry(ctx context.Context, failed func(error), do func(context.Context) error) error {
 	var b backoff
@@ -112,7 +131,7 @@ func retry(ctx context.Context, failed func(error), do func(context.Context) err
 		last = err
 		failed(err)
 		if !Retryable(err) {
-			return err
+			return explainLogin(err)
 		}
 		if !b.wait(ctx) {
 			return endedError(ctx, err)

@@ -64,7 +64,7 @@ func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error
 	if cfg.Group == "" || len(cfg.Topics) == 0 {
 		return nil, errors.New("kafka: group and topics are required")
 	}
-	c, err := newClient(cfg.Brokers, cfg.ClientID)
+	c, err := newClient(cfg.Brokers, cfg.ClientID, deps.Security)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +81,8 @@ func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error
 	if err != nil {
 		return nil, err
 	}
+	m.presetConsumer(cfg.Group, cfg.Topics)
+	m.presetGroup(cfg.Group)
 	base, stop := context.WithCancel(context.Background())
 	g := &GroupConsumer{
 		cfg: cfg, client: c, logger: deps.logger(), metrics: m, log: newSampler(deps.logger()),
@@ -92,6 +94,7 @@ func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error
 		client:     c,
 		joinClient: &kafkago.Client{Addr: c.Addr, Transport: c.Transport, Timeout: rebalance + cfg.SessionTimeout + requestTimeout},
 		group:      cfg.Group, instance: cfg.InstanceID, topics: slices.Clone(cfg.Topics), session: cfg.SessionTimeout, rebalance: rebalance,
+		strategy: rangeStrategy,
 	}
 	g.intake = intake{ch: make(chan delivery), current: g.isCurrent, ended: make(chan struct{}), why: g.why}
 	return g, nil
@@ -123,6 +126,13 @@ func (c *GroupConsumer) Commit(ctx context.Context, records []Record) error {
 		return fmt.Errorf("commit offsets of %s: %w", c.cfg.Group, err)
 	}
 	return nil
+}
+
+// Joined says whether this member has its partitions now, be they none.
+func (c *GroupConsumer) Joined() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gen != nil
 }
 
 // Close leaves the group and returns when everything has ended.

@@ -23,6 +23,14 @@ func Retryable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
 	}
+	var security *SecurityError
+	if errors.As(err, &security) {
+		return false // somebody must change a setting
+	}
+	var credentials *CredentialsError
+	if errors.As(err, &credentials) {
+		return credentials.Passing
+	}
 	var code kafkago.Error
 	if errors.As(err, &code) {
 		return retryableCode(code) || groupCode(code)

@@ -100,7 +100,7 @@ func (f *fetcher) failed(tp TopicPartition, err error) {
 // firstOffset retries until ctx ends.
 func (f *fetcher) firstOffset(ctx context.Context, tp TopicPartition) (int64, error) {
 	var first int64
-	err := retry(ctx, func(err error) { f.failed(tp, err) }, func(ctx context.Context) error {
+	err := f.client.retry(ctx, func(err error) { f.failed(tp, err) }, func(ctx context.Context) error {
 		offsets, err := f.client.listOffsets(ctx, []TopicPartition{tp}, kafkago.FirstOffset)
 		first = offsets[tp]
 		return err

@@ -11,12 +11,7 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-const (
-	protocolType = "consumer"
-	// protocolName is the assignment strategy that Kafka calls range: each topic's partitions are cut into runs over the sorted members.
-	// Topics with equally many partitions are so assigned alike, and one member sees all of a key's records.
-	protocolName = "range"
-)
+const protocolType = "consumer"
 
 // membership speaks the group protocol for one member. It is used by one goroutine, but for generation.
 type membership struct {
@@ -27,9 +22,31 @@ type membership struct {
 	topics     []string
 	session    time.Duration
 	rebalance  time.Duration
+	strategy   strategy
+	// answered, when set, is told of each heartbeat that succeeded: when it was sent.
+	answered func(sent time.Time)
 
 	memberID string
+	userData []byte // what this member tells whoever assigns
 }
+
+// strategy is how the member that the coordinator chose for it assigns partitions to all.
+type strategy struct {
+	name   string
+	assign func(members []kafkago.JoinGroupResponseMember, counts map[string]int) map[string]map[string][]int
+}
+
+// rangeStrategy is Kafka's range assignor: each topic's partitions are cut into runs over the sorted members.
+// Topics with equally many partitions are so assigned alike, and one member sees all of a key's records.
+var rangeStrategy = strategy{"range", func(members []kafkago.JoinGroupResponseMember, counts map[string]int) map[string]map[string][]int {
+	subscribed := make(map[string][]string) // topic to members
+	for _, member := range members {
+		for _, topic := range member.Metadata.Topics {
+			subscribed[topic] = append(subscribed[topic], member.ID)
+		}
+	}
+	return assignRange(subscribed, counts)
+}}
 
 // generation is one assignment of partitions to this member.
 type generation struct {
@@ -85,7 +102,9 @@ func (m *membership) joinGroup(ctx context.Context) (*kafkago.JoinGroupResponse,
 		resp, err := m.joinClient.JoinGroup(ctx, &kafkago.JoinGroupRequest{
 			GroupID: m.group, MemberID: m.memberID, GroupInstanceID: m.instance, SessionTimeout: m.session, RebalanceTimeout: m.rebalance,
 			ProtocolType: protocolType,
-			Protocols:    []kafkago.GroupProtocol{{Name: protocolName, Metadata: kafkago.GroupProtocolSubscription{Topics: m.topics}}},
+			Protocols: []kafkago.GroupProtocol{{
+				Name: m.strategy.name, Metadata: kafkago.GroupProtocolSubscription{Topics: m.topics, UserData: m.userData},
+			}},
 		})
 		if err == nil && isCode(resp.Error, kafkago.MemberIDRequired) {
 			m.memberID = resp.MemberID
@@ -116,27 +135,21 @@ func (m *membership) assign(ctx context.Context, resp *kafkago.JoinGroupResponse
 	if resp.LeaderID != resp.MemberID {
 		return nil, nil
 	}
-	subscribed := make(map[string][]string) // topic to members
-	var members []string
+	var topics []string
 	for _, member := range resp.Members {
-		members = append(members, member.ID)
-		for _, topic := range member.Metadata.Topics {
-			subscribed[topic] = append(subscribed[topic], member.ID)
-		}
+		topics = append(topics, member.Metadata.Topics...)
 	}
-	topics := make([]string, 0, len(subscribed))
-	for topic := range subscribed {
-		topics = append(topics, topic)
-	}
+	slices.Sort(topics)
+	topics = slices.Compact(topics)
 	counts, err := m.client.partitions(ctx, topics...)
 	if err != nil {
 		return nil, err
 	}
-	plan := assignRange(subscribed, counts)
-	out := make([]kafkago.SyncGroupRequestAssignment, 0, len(members))
-	for _, member := range members {
+	plan := m.strategy.assign(resp.Members, counts)
+	out := make([]kafkago.SyncGroupRequestAssignment, 0, len(resp.Members))
+	for _, member := range resp.Members {
 		out = append(out, kafkago.SyncGroupRequestAssignment{
-			MemberID: member, Assignment: kafkago.GroupProtocolAssignment{AssignedPartitions: plan[member]},
+			MemberID: member.ID, Assignment: kafkago.GroupProtocolAssignment{AssignedPartitions: plan[member.ID]},
 		})
 	}
 	return out, nil
@@ -181,6 +194,7 @@ func (m *membership) stay(ctx context.Context, g *generation, interval time.Dura
 		case <-kick:
 		case <-ticker.C:
 		}
+		sent := time.Now()
 		resp, err := m.client.Heartbeat(ctx, &kafkago.HeartbeatRequest{
 			GroupID: m.group, GenerationID: int32(g.brokerID), MemberID: g.memberID, GroupInstanceID: m.instance,
 		})
@@ -192,6 +206,9 @@ func (m *membership) stay(ctx context.Context, g *generation, interval time.Dura
 			return nil
 		case err == nil:
 			answered = time.Now()
+			if m.answered != nil {
+				m.answered(sent)
+			}
 		case isCode(err, kafkago.RebalanceInProgress):
 			return nil // no fault of anyone
 		case mustRejoin(err):

@@ -76,6 +76,8 @@ type Deps struct {
 	Logger *slog.Logger
 	// Registerer may be nil: then the metrics go nowhere. Several producers and consumers may share one.
 	Registerer prometheus.Registerer
+	// Security encrypts and authenticates the connections. It may be nil: then they are plain text without a login.
+	Security *Security
 }
 
 func (d Deps) logger() *slog.Logger {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 // latencyBuckets run from half a millisecond (embedded) to the request timeout, in seconds.
@@ -60,6 +62,38 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		return nil, fmt.Errorf("kafka: register metrics: %w", r.err)
 	}
 	return m, nil
+}
+
+// kinds are the values of the label kind.
+var kinds = []string{"retryable", "permanent"}
+
+// presetProducer makes the series of a producer that writes topics, presetConsumer those of a consumer that reads them.
+func (m *metrics) presetProducer(topics []string) {
+	for _, vector := range []*prometheus.CounterVec{m.producedRecords, m.producedBytes} {
+		counters.Preset(vector, topics)
+	}
+	counters.Preset(m.produceErrors, topics, kinds)
+	counters.PresetHistogram(m.produceSeconds, topics)
+}
+
+func (m *metrics) presetConsumer(consumer string, topics []string) {
+	name := []string{consumer}
+	for _, vector := range []*prometheus.CounterVec{m.fetchedRecords, m.fetchedBytes, m.offsetResets} {
+		counters.Preset(vector, name, topics)
+	}
+	counters.Preset(m.fetchErrors, name, kinds)
+	counters.PresetHistogram(m.fetchSeconds, name)
+}
+
+// presetGroup makes what only members of a group count.
+func (m *metrics) presetGroup(group string) {
+	name := []string{group}
+	counters.Preset(m.commits, name)
+	counters.Preset(m.commitErrors, name, kinds)
+	counters.Preset(m.commitsSkipped, name, []string{"not_owned", "behind"})
+	counters.PresetHistogram(m.commitSeconds, name)
+	counters.Preset(m.rebalances, name)
+	counters.Preset(m.groupErrors, name, kinds)
 }
 
 // registration collects the first error of several registrations.

@@ -31,6 +31,8 @@ type ProducerConfig struct {
 	ClientID string
 	// MaxRecordBytes bounds one record (key, value, headers; bytes) and one request. Default DefaultMaxRecordBytes.
 	MaxRecordBytes int
+	// Topics are those whose counters exist from the start; others are written to as well.
+	Topics []string
 	// Compression is none, gzip, snappy, lz4 or zstd. Default none.
 	Compression string
 }
@@ -57,7 +59,7 @@ type Producer struct {
 
 // NewProducer checks the configuration and registers the metrics; it connects on the first Produce.
 func NewProducer(cfg ProducerConfig, deps Deps) (*Producer, error) {
-	c, err := newClient(cfg.Brokers, cfg.ClientID)
+	c, err := newClient(cfg.Brokers, cfg.ClientID, deps.Security)
 	if err != nil {
 		return nil, err
 	}
@@ -72,12 +74,19 @@ func NewProducer(cfg ProducerConfig, deps Deps) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.presetProducer(cfg.Topics)
 	base, stop := context.WithCancel(context.Background())
 	return &Producer{
 		cfg: cfg, client: c, codec: codec, metrics: m, log: newSampler(deps.logger()), base: base, stop: stop,
 		partitions: make(map[string]int), queues: make(map[TopicPartition]*produceQueue),
 	}, nil
 }
+
+// DefaultCompression is what Mintlake writes with: of the codecs that keep up with a node it takes the fewest bytes, see docs/sizing.md.
+const DefaultCompression = "zstd"
+
+// Compressions are the names that ProducerConfig.Compression takes.
+func Compressions() []string { return []string{"none", "gzip", "snappy", "lz4", "zstd"} }
 
 func codecOf(name string) (kafkago.Compression, error) {
 	if name == "" || name == "none" {
@@ -126,6 +135,9 @@ func (p *Producer) Produce(ctx context.Context, records ...Record) error {
 	}
 	return nil
 }
+
+// Fits says whether a record is small enough for Produce.
+func (p *Producer) Fits(record *Record) bool { return recordSize(record) <= p.cfg.MaxRecordBytes }
 
 // Close ends the requests under way; calls of Produce that wait return ErrClosed. It returns when they have.
 func (p *Producer) Close() {
@@ -199,7 +211,7 @@ func (p *Producer) partitionCount(c *call, topic string) (int, error) {
 		p.metrics.produceErrors.WithLabelValues(topic, errorKind(err)).Inc()
 		p.log.trouble(err, "kafka metadata failed", "topic", topic)
 	}
-	err := retry(ctx, failed, func(ctx context.Context) error {
+	err := p.client.retry(ctx, failed, func(ctx context.Context) error {
 		counts, err := p.client.partitions(ctx, topic)
 		count = counts[topic]
 		return err

@@ -53,7 +53,7 @@ func NewTailer(cfg TailerConfig, deps Deps) (*Tailer, error) {
 	if len(cfg.Topics) == 0 {
 		return nil, errors.New("kafka: topics are required")
 	}
-	c, err := newClient(cfg.Brokers, cfg.ClientID)
+	c, err := newClient(cfg.Brokers, cfg.ClientID, deps.Security)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +67,7 @@ func NewTailer(cfg TailerConfig, deps Deps) (*Tailer, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.presetConsumer(cfg.Name, cfg.Topics)
 	base, stop := context.WithCancel(context.Background())
 	t := &Tailer{
 		cfg: cfg, client: c, metrics: m, log: newSampler(deps.logger()), base: base, stop: stop,
@@ -159,7 +160,7 @@ func (t *Tailer) partitions() ([]TopicPartition, error) {
 		t.metrics.fetchErrors.WithLabelValues(t.cfg.Name, errorKind(err)).Inc()
 		t.log.trouble(err, "kafka metadata failed", "topic", joined(t.cfg.Topics))
 	}
-	err := retry(t.base, failed, func(ctx context.Context) error {
+	err := t.client.retry(t.base, failed, func(ctx context.Context) error {
 		var err error
 		tps, err = t.client.topicPartitions(ctx, t.cfg.Topics)
 		return err

@@ -1,10 +1,14 @@
 package keys
 
 import (
+	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
+	"time"
 )
 
 // OpenID is the id of every request to a surface that runs without keys.
@@ -12,46 +16,116 @@ const OpenID = "open"
 
 // Gate is a surface's door: closed to all but holders of a key of its product, or open.
 type Gate struct {
-	verifier *Verifier
-	product  Product
-	open     bool
+	store   Store
+	product Product
+	number  uint8 // of product
+	// mayOpen says that the surface is open for as long as there is no key.
+	mayOpen bool
+	now     func() time.Time
+
+	mu     sync.Mutex
+	leases map[*Lease]struct{}
 }
 
-// NewGate decides at start whether a surface that listens on addr (host:port) is open. It is when the store has no key of the product
-// and addr is loopback: somebody who tries Mintlake on one machine needs no ceremony. Without a key on any other address it
-// refuses, in one line: nothing may be public by oversight. flag is the setting that the error names, e.g. "--rpc-keys".
-//
-// The decision holds as long as the gate: a surface that began with keys does not open when the last of them is revoked.
+// NewGate decides at start whether a surface that listens on addr (host:port) may be open: it may when addr is loopback, so that somebody who
+// tries Mintlake on one machine needs no ceremony. It is then open until there is a key of the product, configured or issued, and is
+// closed from then on, also when the last key is revoked. On any other address there must be a key, or a way to issue one: else NewGate refuses,
+// in one line, as nothing may be public by oversight. flag is the setting that the error names, e.g. "--rpc-keys".
 func NewGate(store Store, product Product, addr, flag string) (*Gate, error) {
-	if len(store.Keys(product)) > 0 {
-		return &Gate{verifier: NewVerifier(store), product: product}, nil
+	g := &Gate{store: store, product: product, number: productNumber(product), now: time.Now, leases: map[*Lease]struct{}{}}
+	if store.Has(product) {
+		return g, nil
 	}
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("address %q: must be host:port", addr)
 	}
-	if !LoopbackHost(host) {
-		return nil, fmt.Errorf("%s is no loopback address and no %s key is configured: make one with `mintlake keys new %s` and pass its hash with %s, or listen on 127.0.0.1",
-			addr, product, product, flag)
+	issuer, issues := store.(interface{ mayIssue() bool })
+	switch {
+	case LoopbackHost(host):
+		g.mayOpen = true
+	case issues && issuer.mayIssue(): // closed until the first key is made
+	default:
+		return nil, fmt.Errorf("%s is no loopback address and there is no %s key: make one with `mintlake keys new %s NAME` and pass its hash with %s, or set MINTLAKE_ADMIN_TOKEN and use `mintlake keys create %s NAME`, or listen on 127.0.0.1",
+			addr, product, product, flag, product)
 	}
-	return &Gate{verifier: NewVerifier(store), product: product, open: true}, nil
+	return g, nil
 }
 
 // Open says that no key is needed.
-func (g *Gate) Open() bool { return g.open }
+func (g *Gate) Open() bool { return g.mayOpen && !g.store.Has(g.product) }
 
-// Admit returns the id of the presented key. An open gate admits everything, a wrong key included, as OpenID.
-func (g *Gate) Admit(presented string) (id string, ok bool) {
-	if g.open {
-		return OpenID, true
+// Request is what a client shows at the gate.
+type Request struct {
+	// Key that was presented; empty for none.
+	Key string
+	// Address is the client's: the peer's, or what a trusted proxy says of it.
+	Address netip.Addr
+	// Origin is the header of that name.
+	Origin string
+}
+
+// Admit checks the key and its rules on origin and address. An open gate admits everything, a wrong key included, as OpenID.
+func (g *Gate) Admit(r Request) (Pass, *Refusal) {
+	if g.Open() {
+		return Pass{gate: g, request: r}, nil
 	}
-	return g.verifier.Verify(g.product, presented)
+	if r.Key == "" {
+		return Pass{}, missing
+	}
+	found, known := find(g.store, r.Key)
+	r.Key = "" // from here on nobody needs it
+	return g.admitFound(found, known, r)
+}
+
+func (g *Gate) admitFound(found Found, known bool, r Request) (Pass, *Refusal) {
+	if !known || found.product != g.number {
+		return Pass{}, unknown
+	}
+	if !found.plain || found.endsAt != 0 {
+		if refused := found.refuse(r, g.now()); refused != nil {
+			return Pass{}, refused
+		}
+	}
+	return Pass{gate: g, request: r, hash: found.Hash, key: found.Key}, nil
+}
+
+// The commonest refusals are made once: a miss should take no longer than a hit.
+var (
+	missing = refuse(http.StatusUnauthorized, RuleMissing, "an API key is required")
+	unknown = refuse(http.StatusUnauthorized, RuleUnknown, "the API key is not valid")
+)
+
+// refuse applies what holds for every request with the key.
+func (f *Found) refuse(r Request, now time.Time) *Refusal {
+	k, ms := f.Key, now.UnixMilli()
+	forbidden := func(rule, format string, args ...any) *Refusal {
+		return refuse(http.StatusForbidden, rule, format, args...)
+	}
+	switch {
+	case k.revoked:
+		return forbidden(RuleRevoked, "the API key was revoked")
+	case k.expires != 0 && ms >= k.expires:
+		return forbidden(RuleExpired, "the API key expired at %s", k.Rules.ExpiresAt.UTC().Format(time.RFC3339))
+	case f.endsAt != 0 && ms >= f.endsAt:
+		return forbidden(RuleRotated, "the API key was replaced by a newer one and stopped to work at %s", time.UnixMilli(f.endsAt).UTC().Format(time.RFC3339))
+	case k.unknown:
+		return forbidden(RuleNewer, "the API key has a rule that this server does not know: it is of an older version than the one that set the rule")
+	case !k.compiled.allowsOrigin(r.Origin):
+		if r.Origin == "" {
+			return forbidden(RuleOrigin, "the API key is for web pages of certain origins, and the request has no header Origin")
+		}
+		return forbidden(RuleOrigin, "the API key is not for pages of %.100q", r.Origin)
+	case !k.compiled.allowsAddress(r.Address):
+		return forbidden(RuleAddress, "the API key is not for the address %s", r.Address)
+	}
+	return nil
 }
 
 // AdmitHost says whether a request with this Host header may pass. An open gate lets only loopback names in: a web page whose
 // own name was pointed at 127.0.0.1, and a reverse proxy that publishes the surface, both bring another name with them.
 func (g *Gate) AdmitHost(hostport string) bool {
-	if !g.open {
+	if !g.Open() {
 		return true
 	}
 	host := hostport
@@ -59,6 +133,39 @@ func (g *Gate) AdmitHost(hostport string) bool {
 		host = h
 	}
 	return LoopbackHost(strings.Trim(host, "[]"))
+}
+
+// recheckEvery is how often open streams are looked at for what no change tells: an expiry, the end of a grace.
+const recheckEvery = time.Second
+
+// Run ends the leases of keys that may not be used any more, until ctx ends. Every surface with leases runs its gate.
+func (g *Gate) Run(ctx context.Context) {
+	tick := time.NewTicker(recheckEvery)
+	defer tick.Stop()
+	for {
+		changed := g.store.Changed() // before the look, so that no change is missed
+		g.recheck()
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-tick.C:
+		}
+	}
+}
+
+func (g *Gate) recheck() {
+	g.mu.Lock()
+	leases := make([]*Lease, 0, len(g.leases))
+	for l := range g.leases {
+		leases = append(leases, l)
+	}
+	g.mu.Unlock()
+	for _, l := range leases {
+		if _, refused := l.pass(); refused != nil {
+			l.end(refused)
+		}
+	}
 }
 
 // LoopbackHost says whether host is "localhost" or an address of this machine alone. An empty host means all interfaces and is

@@ -1,9 +1,14 @@
 // Package keys makes and checks the API keys of Mintlake's metered surfaces: the swap API (product swap), and the JSON-RPC and
 // streaming endpoints (product rpc).
 //
-// In: the key that a client presented. Out: the id of the key it is, or a refusal.
+// In: the key that a client presented, its address and origin; the configured keys; changes of issued keys on the topic gateway.keys.v1.
+// Out: the id of the key it is, or a refusal with the rule. Changes, on the topic.
 // Guarantees: a key is seen in clear text only by whoever calls Generate; everything else knows its SHA-256, compares in constant
-// time and never logs either. A key of one product opens no other.
+// time and never logs either. A key of one product opens no other. A change holds on every node as soon as the node has read it. No
+// request waits for I/O.
+//
+// Static holds the configured keys, Live the issued ones (live.go folds the topic, follow.go reads it, issue.go writes to it). A Gate is the
+// door of one surface; a Pass is one request that may enter, a Lease one open stream.
 //
 // A plain SHA-256 is enough where a password would need a slow hash: a key is 256 random bits, so there is nothing to guess.
 package keys
@@ -11,7 +16,6 @@ package keys
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -73,11 +77,32 @@ func ParseHash(text string) (Hash, error) {
 
 // Generate makes a key of a product, "ml_rpc_…" or "ml_swap_…" with 256 random bits in base58, and its hash. The key is to be
 // shown once and forgotten. The prefix lets secret scanners and people tell what a leaked string is.
-func Generate(product Product) (key string, hash Hash) {
+func Generate(product Product) (key string, hash Hash) { return GenerateFor(product, "") }
+
+// GenerateFor is Generate with a label of the environment in the key, such as live or test: "ml_rpc_live_…". Empty is none.
+func GenerateFor(product Product, environment string) (key string, hash Hash) {
 	var secret [secretBytes]byte
 	rand.Read(secret[:]) // never returns an error, by its contract: it ends the process instead
-	key = "ml_" + string(product) + "_" + base58.Encode(secret[:])
+	key = "ml_" + string(product) + "_"
+	if environment != "" {
+		key += environment + "_"
+	}
+	key += base58.Encode(secret[:])
 	return key, HashOf(key)
+}
+
+// shownSecret is how many characters of a key's random part its public prefix has: 23 of 256 bits.
+const shownSecret = 4
+
+// PrefixOf is how a key begins, by which people tell keys apart: ml_rpc_live_7Hq3. It is no secret.
+func PrefixOf(key string) string {
+	i := strings.LastIndexByte(key, '_') + 1
+	return key[:min(len(key), i+shownSecret)]
+}
+
+// ValidEnvironment says whether text can label an environment: 1 to 16 lower-case letters and digits.
+func ValidEnvironment(text string) bool {
+	return text != "" && len(text) <= 16 && strings.IndexFunc(text, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }) < 0
 }
 
 // Entry is what is known of an issued key.
@@ -90,26 +115,27 @@ type Entry struct {
 	Hash Hash
 }
 
-// Store knows which keys are valid now. Safe for concurrent use.
-type Store interface {
-	// Keys returns the valid keys of a product, which nobody modifies afterwards. It does no I/O: a store that learns of keys by
-	// events keeps a snapshot.
-	Keys(product Product) []Entry
+// Static is a Store whose keys never change: those of the configuration.
+type Static struct {
+	byHash    *table
+	byProduct map[Product][]Entry
 }
 
-// Static is a Store whose keys never change: those of the configuration.
-type Static struct{ byProduct map[Product][]Entry }
-
-// NewStatic checks ids and refuses an id or a hash that occurs twice in one product. All problems are told at once.
+// NewStatic checks ids, and refuses an id that occurs twice in one product and a hash that occurs twice. All problems are told at once.
 func NewStatic(entries ...Entry) (*Static, error) {
-	s := &Static{byProduct: map[Product][]Entry{}}
+	s := &Static{byHash: newTable(), byProduct: map[Product][]Entry{}}
 	var problems []error
 	for _, e := range entries {
-		if err := e.check(s.byProduct[e.Product]); err != nil {
+		err := e.check(s.byProduct[e.Product])
+		if other, known := s.byHash.find(&e.Hash); err == nil && known {
+			err = fmt.Errorf("key %q: the same hash as key %q of product %s", e.ID, other.Key.ID, other.Key.Product)
+		}
+		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
 		s.byProduct[e.Product] = append(s.byProduct[e.Product], e)
+		s.byHash.put(foundOf(newConfiguredKey(e), Secret{Hash: e.Hash}))
 	}
 	return s, errors.Join(problems...)
 }
@@ -144,11 +170,25 @@ func validID(id string) bool {
 	}) < 0
 }
 
-// Keys implements Store.
+// Find implements Store.
+func (s *Static) Find(hash Hash) (Found, bool) {
+	if len(s.byProduct) == 0 {
+		return Found{}, false
+	}
+	return s.byHash.find(&hash)
+}
+
+// Has implements Store.
+func (s *Static) Has(product Product) bool { return len(s.byProduct[product]) > 0 }
+
+// Changed implements Store: never.
+func (s *Static) Changed() <-chan struct{} { return nil }
+
+// Keys lists the keys of a product.
 func (s *Static) Keys(product Product) []Entry { return s.byProduct[product] }
 
 // ParseEntries reads a product's keys as the configuration holds them: NAME:SHA256, where SHA256 is the hash that
-// `mintlake keys new PRODUCT` printed. All problems are told at once; none repeats what may be a key in clear text.
+// `mintlake keys new PRODUCT NAME` printed. All problems are told at once; none repeats what may be a key in clear text.
 func ParseEntries(product Product, list []string) ([]Entry, error) {
 	entries := make([]Entry, 0, len(list))
 	var problems []error
@@ -160,31 +200,10 @@ func ParseEntries(product Product, list []string) ([]Entry, error) {
 		}
 		hash, err := ParseHash(strings.ToLower(digits))
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s key %q: %w (mintlake keys new %s prints it)", product, name, err, product))
+			problems = append(problems, fmt.Errorf("%s key %q: %w (mintlake keys new %s NAME prints it)", product, name, err, product))
 			continue
 		}
 		entries = append(entries, Entry{ID: name, Product: product, Hash: hash})
 	}
 	return entries, errors.Join(problems...)
-}
-
-// Verifier tells whose key was presented.
-type Verifier struct{ store Store }
-
-// NewVerifier takes a store.
-func NewVerifier(store Store) *Verifier { return &Verifier{store: store} }
-
-// Verify returns the id of the product's key that was presented. It compares with every key of the product, whichever fits, each in
-// constant time: about 30 ns a key, so a product with many thousands of keys wants a store that narrows the choice first.
-func (v *Verifier) Verify(product Product, presented string) (id string, ok bool) {
-	if presented == "" || len(presented) > maxPresented {
-		return "", false
-	}
-	hash := HashOf(presented)
-	for _, e := range v.store.Keys(product) {
-		if subtle.ConstantTimeCompare(hash[:], e.Hash[:]) == 1 {
-			id, ok = e.ID, true
-		}
-	}
-	return id, ok
 }

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -19,21 +20,27 @@ func TestAKeyOpensItsProductOnly(t *testing.T) {
 	swapKey, swapHash := Generate(Swap)
 	require.True(t, strings.HasPrefix(rpcKey, "ml_rpc_"))
 	require.True(t, strings.HasPrefix(swapKey, "ml_swap_"))
-	v := NewVerifier(store(t, Entry{"alice", RPC, rpcHash}, Entry{"bob", Swap, swapHash}))
+	both := store(t, Entry{"alice", RPC, rpcHash}, Entry{"bob", Swap, swapHash})
+	rpc, err := NewGate(both, RPC, "0.0.0.0:1", "--rpc-keys")
+	require.NoError(t, err)
+	swap, err := NewGate(both, Swap, "0.0.0.0:1", "--swap-keys")
+	require.NoError(t, err)
 
-	id, ok := v.Verify(RPC, rpcKey)
-	require.True(t, ok)
-	require.Equal(t, "alice", id)
-	id, ok = v.Verify(Swap, swapKey)
-	require.True(t, ok)
-	require.Equal(t, "bob", id)
+	pass, refused := rpc.Admit(Request{Key: rpcKey})
+	require.Nil(t, refused)
+	require.Equal(t, "alice", pass.ID())
+	pass, refused = swap.Admit(Request{Key: swapKey})
+	require.Nil(t, refused)
+	require.Equal(t, "bob", pass.ID())
 
 	for _, wrong := range []string{"", "x", swapKey, rpcKey + "x", rpcKey[:len(rpcKey)-1], rpcHash.String(), strings.Repeat("x", 1<<20)} {
-		_, ok = v.Verify(RPC, wrong)
-		require.False(t, ok, "%.80s", wrong)
+		_, refused = rpc.Admit(Request{Key: wrong})
+		require.NotNil(t, refused, "%.80s", wrong)
+		require.Equal(t, http.StatusUnauthorized, refused.Status)
+		require.Equal(t, -32401, refused.RPCCode())
 	}
-	_, ok = v.Verify("nft", rpcKey)
-	require.False(t, ok)
+	_, refused = swap.Admit(Request{Key: rpcKey})
+	require.Equal(t, RuleUnknown, refused.Rule)
 }
 
 func TestKeysAreDifferentAndLong(t *testing.T) {
@@ -79,9 +86,9 @@ func TestASurfaceWithoutKeysOpensOnLoopbackOnly(t *testing.T) {
 		g, err := NewGate(empty, RPC, addr, "--rpc-keys")
 		require.NoError(t, err, addr)
 		require.True(t, g.Open())
-		id, ok := g.Admit("")
-		require.True(t, ok)
-		require.Equal(t, OpenID, id)
+		pass, refused := g.Admit(Request{})
+		require.Nil(t, refused)
+		require.Equal(t, OpenID, pass.ID())
 	}
 	for _, addr := range []string{"0.0.0.0:1", ":1", "[::]:1", "10.0.0.1:1", "mintlake.example:1"} {
 		_, err := NewGate(empty, RPC, addr, "--rpc-keys")
@@ -96,11 +103,11 @@ func TestASurfaceWithoutKeysOpensOnLoopbackOnly(t *testing.T) {
 	g, err := NewGate(store(t, Entry{"a", RPC, hash}), RPC, "0.0.0.0:1", "--rpc-keys")
 	require.NoError(t, err)
 	require.False(t, g.Open())
-	_, ok := g.Admit("")
-	require.False(t, ok)
-	id, ok := g.Admit(key)
-	require.True(t, ok)
-	require.Equal(t, "a", id)
+	_, refused := g.Admit(Request{})
+	require.Equal(t, RuleMissing, refused.Rule)
+	pass, refused := g.Admit(Request{Key: key})
+	require.Nil(t, refused)
+	require.Equal(t, "a", pass.ID())
 	require.True(t, g.AdmitHost("rpc.example"))
 }
 

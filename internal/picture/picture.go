@@ -1,9 +1,11 @@
 // Package picture tells what an image is, by its bytes alone, and makes smaller ones of it.
 //
 // In: bytes that anyone may have made. Out: what they are, or why they are no image; variants of another size and format.
-// Guarantees: what a server called the bytes does not matter. Pixels are counted before any are decoded, so that memory is bounded by
-// Limits whatever a header promises. Pure: no clock, no network, no file. WebP is written and AVIF read by libwebp and libavif inside a
-// WebAssembly sandbox; everything else is decoded by Go's own packages.
+// Guarantees: what a server called the bytes does not matter. Pixels, frames, scans and parts are counted before any are decoded (Survey), so that
+// memory is bounded by Limits whatever a header promises. A drawing is written anew by package svg. Pure: no clock, no network, no file. WebP is
+// written and AVIF read by libwebp and libavif inside a WebAssembly sandbox; everything else is decoded by Go's own packages.
+//
+// None of that ends a decoder that takes too long: package decoder calls Inspect and Make in a process that it can end. Nothing else should.
 package picture
 
 import (
@@ -35,8 +37,10 @@ var (
 	ErrNotImage = errors.New("not an image")
 	// ErrBroken: it begins like an image and does not decode.
 	ErrBroken = errors.New("broken image")
-	// ErrBounds: more pixels than the limits allow.
+	// ErrBounds: more pixels, frames, scans or parts than the limits allow.
 	ErrBounds = errors.New("image is out of bounds")
+	// ErrBudget: decoding it takes more time or memory than a picture may. Package decoder says it; nothing here does.
+	ErrBudget = errors.New("image takes too much to decode")
 )
 
 // Limits bound what is decoded. Zero values take the default.
@@ -75,7 +79,11 @@ func Inspect(body []byte, limits Limits) (Info, error) {
 	case "":
 		return Info{}, ErrNotImage
 	case SVG:
-		return inspectSVG(body)
+		clean, err := cleanSVG(body, limits)
+		if err != nil {
+			return Info{}, err
+		}
+		return Info{Type: SVG, Width: clean.Width, Height: clean.Height}, nil
 	}
 	decoded, err := decode(body, kind, limits.withDefaults())
 	if err != nil {
@@ -94,6 +102,9 @@ func decode(body []byte, kind string, limits Limits) (decoded image.Image, err e
 			decoded, err = nil, fmt.Errorf("%w: decoder panicked", ErrBroken)
 		}
 	}()
+	if _, err := survey(body, kind, limits); err != nil {
+		return nil, err
+	}
 	if kind == WebP {
 		if body, err = stillWebP(body, limits); err != nil {
 			return nil, err
@@ -148,7 +159,7 @@ func (l Limits) check(width, height int) error {
 	switch {
 	case width <= 0 || height <= 0:
 		return fmt.Errorf("%w: no pixels", ErrBroken)
-	case width > l.Side || height > l.Side || width*height > l.Pixels:
+	case width > l.Side || height > l.Side || width > l.Pixels/height:
 		return fmt.Errorf("%w: %d x %d pixels", ErrBounds, width, height)
 	}
 	return nil

@@ -44,10 +44,17 @@ func BoxSize(asked int) int {
 	return sizes[len(sizes)-1]
 }
 
-// Make writes a variant of an image of the given type and returns it with its own type. SVG scales by itself and is returned as it is; of an
-// animation the first frame is taken. Errors wrap ErrBroken or ErrBounds.
+// Make writes a variant of an image of the given type and returns it with its own type. A drawing scales by itself: its only variant is the
+// clean one. Of an animation the first frame is taken. Errors wrap ErrBroken or ErrBounds.
 func Make(body []byte, kind string, variant Variant, limits Limits) ([]byte, string, error) {
-	if variant == (Variant{}) || kind == SVG {
+	if kind == SVG {
+		clean, err := cleanSVG(body, limits)
+		if err != nil {
+			return nil, "", err
+		}
+		return clean.Body, SVG, nil
+	}
+	if variant == (Variant{}) {
 		return body, kind, nil
 	}
 	decoded, err := decode(body, kind, limits.withDefaults())

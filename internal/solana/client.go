@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/tracing"
 )
 
 // Config says which servers to ask and how hard. Zero values take the defaults named at each field.
@@ -195,7 +196,10 @@ func (c *Client) once(ctx context.Context, e *endpoint, method string, body []by
 	began := time.Now()
 	attempt, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
+	_, span := tracing.Client(ctx, method)
 	raw, err := c.post(attempt, e, body)
+	span.String("outcome", outcome(err))
+	span.EndWith(err)
 	c.metrics.observe(method, outcome(err), time.Since(began), len(raw))
 	if ctx.Err() == nil {
 		trouble := err != nil && endpointTrouble(err)

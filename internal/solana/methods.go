@@ -33,6 +33,20 @@ func (c *Client) GetSlot(ctx context.Context, commitment Commitment) (uint64, er
 	return slot, err
 }
 
+// GetGenesisHash returns the hash of the chain's first block, which names the chain.
+func (c *Client) GetGenesisHash(ctx context.Context) (Key, error) {
+	var text string
+	if err := c.Call(ctx, "getGenesisHash", nil, &text); err != nil {
+		return Key{}, err
+	}
+	if len(text) <= 44 { // 44 characters hold 32 bytes; decoding takes quadratic time
+		if raw, err := base58.Decode(text); err == nil && len(raw) == len(Key{}) {
+			return Key(raw), nil
+		}
+	}
+	return Key{}, fmt.Errorf("getGenesisHash: %w: %.50q is no hash", ErrMalformed, text)
+}
+
 // BlockOptions say how getBlock answers. The zero value asks for finalized, base64, no rewards, versions up to 0.
 type BlockOptions struct {
 	// Commitment is Confirmed or Finalized.

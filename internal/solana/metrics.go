@@ -3,9 +3,13 @@ package solana
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 // methods is the finite set of label values; every other method counts as "other".
@@ -30,6 +34,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mintlake_rpc_client_response_bytes_total",
 			Help: "Bytes of results after decompression."}, []string{"method"}),
 	}
+	names := append(slices.Sorted(maps.Keys(methods)), "other")
+	counters.Preset(m.requests, names, []string{"ok", "rpc_error", "http_error", "connection", "malformed", "canceled"})
+	counters.Preset(m.bytes, names)
+	counters.PresetHistogram(m.seconds, names)
 	if reg == nil {
 		return m, nil
 	}

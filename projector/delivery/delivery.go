@@ -10,11 +10,10 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/internal/deadletter"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/schemas"
-	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
 // Consumer is a member of a projector's group.
@@ -35,12 +34,14 @@ const (
 )
 
 // Retry calls do until it succeeds, ctx ends, or an error is not retryable; failed hears of every failure that is tried again, and of the pause
-// before that.
+// before that. Each attempt of do has more time for its writes than the one before.
 func Retry(ctx context.Context, retryable func(error) bool, failed func(err error, pause time.Duration), do func(context.Context) error) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = firstPause, longestPause
+	attempt := 0
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := do(ctx)
+		err := do(clickhouse.WithAttempt(ctx, attempt))
+		attempt++
 		if err != nil && !retryable(err) {
 			return struct{}{}, backoff.Permanent(err)
 		}
@@ -58,27 +59,5 @@ func Graceful(ctx context.Context, grace time.Duration) (context.Context, contex
 
 // DeadLetter is the record that keeps one which is no message of its topic, with the reason.
 func DeadLetter(record *kafka.Record, reason error) kafka.Record {
-	letter := &eventspb.DeadLetter{
-		Source:    "projector",
-		Reason:    reason.Error(),
-		Topic:     record.Topic,
-		Partition: int32(record.Partition),
-		Offset:    record.Offset,
-		Key:       record.Key,
-		Value:     record.Value,
-	}
-	value, err := proto.Marshal(letter)
-	if err != nil { // the reason quotes bytes that are no UTF-8
-		letter.Reason = "record is no message of its topic"
-		value, _ = proto.Marshal(letter)
-	}
-	return kafka.Record{
-		Topic: schemas.TopicDeadLetters,
-		Key:   []byte(letter.GetSource()),
-		Value: value,
-		Headers: []kafka.Header{
-			{Key: schemas.HeaderType, Value: []byte("dead_letter")},
-			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
-		},
-	}
+	return deadletter.Of("projector", reason.Error(), record)
 }

@@ -3,7 +3,7 @@ package swaps
 import "github.com/prometheus/client_golang/prometheus"
 
 type metrics struct {
-	legs, routes, deadLetters, storeErrors prometheus.Counter
+	legs, routes, deadLetters, storeErrors, writeLimits prometheus.Counter
 }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -12,11 +12,12 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		routes:      prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_swaps_routes_total", Help: "Routes of aggregators stored, repeated ones included."}),
 		deadLetters: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_swaps_dead_letters_total", Help: "Records of swaps and pools that are no message of their topic."}),
 		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_swaps_store_errors_total", Help: "Batches of swaps that ClickHouse refused; they are tried again."}),
+		writeLimits: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_swaps_write_limits_total", Help: "Writes of swaps that ClickHouse did not end within clickhouse.write_limit; they are killed and tried again."}),
 	}
 	if registerer == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.legs, m.routes, m.deadLetters, m.storeErrors} {
+	for _, c := range []prometheus.Collector{m.legs, m.routes, m.deadLetters, m.storeErrors, m.writeLimits} {
 		if err := registerer.Register(c); err != nil {
 			return nil, err //nolint:wrapcheck // the caller wraps
 		}

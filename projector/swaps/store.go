@@ -28,25 +28,39 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 
 // Check compares the tables with the columns that this binary writes; one error names all that is missing or of another type.
 func (c *ClickHouse) Check(ctx context.Context) error {
-	for _, table := range []struct {
-		name    string
-		columns []clickhouse.Column
-	}{
-		{tableSwaps, swapColumns()}, {tableRoutes, routeColumns()}, {tablePools, poolColumns()},
-		{tablePoolReserves, poolReserveColumns()}, {tableLastTrades, lastTradeColumns()}, {tableSwapMinutes, swapMinuteColumns()},
-	} {
-		if err := clickhouse.CheckColumns(ctx, c.conn, c.database, table.name, table.columns); err != nil {
+	for name, columns := range tables() {
+		if err := clickhouse.CheckColumns(ctx, c.conn, c.database, name, columns); err != nil {
 			return fmt.Errorf("swaps: %w", err)
 		}
 	}
 	return nil
 }
 
+func tables() map[string][]clickhouse.Column {
+	return map[string][]clickhouse.Column{
+		tableSwaps: swapColumns(), tableRoutes: routeColumns(), tablePools: poolColumns(),
+		tablePoolReserves: poolReserveColumns(), tableLastTrades: lastTradeColumns(), tableSwapMinutes: swapMinuteColumns(),
+	}
+}
+
+// Columns are the columns that the projector of swaps writes, by table.
+func Columns() map[string][]string {
+	columns := map[string][]string{}
+	for name, list := range tables() {
+		columns[name] = clickhouse.Names(list)
+	}
+	return columns
+}
+
 // KeepSignatures sets for how many days signatures are kept, 0: for ever; it changes the table only where that differs. cluster is as in
 // clickhouse.Options. A change reaches what is stored with the merges to come.
 func (c *ClickHouse) KeepSignatures(ctx context.Context, days int, cluster string) error {
+	altered := tableSwaps
+	if cluster != "" {
+		altered = clickhouse.LocalTable(tableSwaps)
+	}
 	var table string
-	if err := c.conn.QueryRow(ctx, "SELECT create_table_query FROM system.tables WHERE database = ? AND name = ?", c.database, tableSwaps).Scan(&table); err != nil {
+	if err := c.conn.QueryRow(ctx, "SELECT create_table_query FROM system.tables WHERE database = ? AND name = ?", c.database, altered).Scan(&table); err != nil {
 		return fmt.Errorf("swaps: read how long signatures are kept: %w", err)
 	}
 	const ttl = " TTL stored_on + toIntervalDay("
@@ -61,7 +75,7 @@ func (c *ClickHouse) KeepSignatures(ctx context.Context, days int, cluster strin
 	if cluster != "" {
 		onCluster = " ON CLUSTER '" + cluster + "'"
 	}
-	if err := c.conn.Exec(ctx, "ALTER TABLE "+c.database+"."+tableSwaps+onCluster+" MODIFY COLUMN signature_rest"+wanted); err != nil {
+	if err := c.conn.Exec(ctx, "ALTER TABLE "+c.database+"."+altered+onCluster+" MODIFY COLUMN signature_rest"+wanted); err != nil {
 		return fmt.Errorf("swaps: change how long signatures are kept: %w", err)
 	}
 	return nil

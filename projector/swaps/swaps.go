@@ -15,7 +15,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/projector/delivery"
 	"github.com/mintlake/mintlake/schemas"
 )
@@ -38,13 +40,14 @@ type Store interface {
 	Retryable(err error) bool
 }
 
-// Deps are a projector's collaborators; all are required.
+// Deps are a projector's collaborators; all are required but Tracer.
 type Deps struct {
 	Consumer   delivery.Consumer
 	Producer   delivery.Producer
 	Store      Store
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
+	Tracer     *tracing.Tracer
 }
 
 // Projector is the component.
@@ -87,9 +90,11 @@ func (p *Projector) Run(ctx context.Context) error {
 }
 
 // project stores one batch and commits it. It outlives ctx by flushTimeout, so that a stop loses no finished work.
-func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
+func (p *Projector) project(ctx context.Context, records []kafka.Record) (err error) {
 	work, cancel := delivery.Graceful(ctx, flushTimeout)
 	defer cancel()
+	work, span := delivery.Span(work, p.deps.Tracer, "project swaps", records)
+	defer func() { span.EndWith(err) }()
 	batch := NewBatch()
 	var letters []kafka.Record
 	for i := range records {
@@ -119,6 +124,9 @@ func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
 // insert stores the batch, for as long as it takes while the store may recover.
 func (p *Projector) insert(ctx context.Context, batch *Batch) error {
 	return delivery.Retry(ctx, p.deps.Store.Retryable, func(err error, wait time.Duration) {
+		if errors.Is(err, clickhouse.ErrWriteLimit) {
+			p.metrics.writeLimits.Inc()
+		}
 		p.deps.Logger.Warn("clickhouse refused swaps, trying again", "err", err, "wait", wait)
 	}, func(ctx context.Context) error {
 		err := p.deps.Store.Insert(ctx, batch)

@@ -20,7 +20,7 @@ type Gap struct {
 
 // Coverage is what has been ingested. The zero value: nothing.
 type Coverage struct {
-	// FromSlot and ToSlot are the lowest and highest slot whose block is ingested.
+	// FromSlot and ToSlot are the lowest and highest slot whose block is ingested, or was before the log lost records of it.
 	FromSlot uint64 `json:"from_slot"`
 	ToSlot   uint64 `json:"to_slot"`
 	// Gaps between them, ascending, never adjacent, never nil.
@@ -59,6 +59,10 @@ func (l *Ledger) Apply(record *eventspb.SlotRecord) {
 	}
 	if status == eventspb.SlotStatus_SLOT_STATUS_DEAD && len(record.GetBlockhash()) == 0 {
 		e.tag = l.slots.get(e.slot).tag // keeps what is known of the block that died
+	}
+	if status == eventspb.SlotStatus_SLOT_STATUS_LOST {
+		known := l.slots.get(e.slot) // its place on the chain is known
+		e.parent, e.hasParent = known.parent, known.hasParent
 	}
 	first := l.slots.empty()
 	if !l.slots.put(e) {
@@ -105,7 +109,11 @@ type scan struct {
 }
 
 func (s *scan) step(slots *slotTable, e entry) {
-	ingested := e.status == eventspb.SlotStatus_SLOT_STATUS_INGESTED
+	lost := e.status == eventspb.SlotStatus_SLOT_STATUS_LOST
+	ingested := e.status == eventspb.SlotStatus_SLOT_STATUS_INGESTED || lost
+	if lost {
+		s.gaps = append(s.gaps, Gap{e.slot, e.slot})
+	}
 	if !s.started {
 		if ingested {
 			s.started, s.from, s.last, s.known = true, e.slot, e.slot, e.slot

@@ -222,3 +222,23 @@ func BenchmarkCoverageOfAWeekAfterBackfill(b *testing.B) {
 		l.Coverage()
 	}
 }
+
+// TestLostSlots: a slot of which the log lost records is a gap until its block is ingested again, wherever it lies.
+func TestLostSlots(t *testing.T) {
+	const first, last = 10, 20
+	for lost := uint64(first); lost <= last; lost++ {
+		l := coverage.New()
+		block := func(slot uint64) *eventspb.SlotRecord {
+			parent := slot - 1
+			return &eventspb.SlotRecord{Slot: slot, ParentSlot: &parent, Status: eventspb.SlotStatus_SLOT_STATUS_INGESTED, Blockhash: make([]byte, 32)}
+		}
+		for slot := uint64(first); slot <= last; slot++ {
+			l.Apply(block(slot))
+		}
+		l.Apply(&eventspb.SlotRecord{Slot: lost, Status: eventspb.SlotStatus_SLOT_STATUS_LOST})
+		require.False(t, l.Ingested(lost, [32]byte{}))
+		require.Equal(t, coverage.Coverage{FromSlot: first, ToSlot: last, Gaps: []coverage.Gap{{FromSlot: lost, ToSlot: lost}}}, l.Coverage())
+		l.Apply(block(lost))
+		require.Equal(t, coverage.Coverage{FromSlot: first, ToSlot: last, Gaps: []coverage.Gap{}}, l.Coverage())
+	}
+}

@@ -265,12 +265,12 @@ func (w *Writer) appendPositions(dst []byte) []byte {
 		dst = binary.AppendVarint(append(dst, kind), int64(position.Slot-slot))
 		slot = position.Slot
 		if kind == withinSlot {
-			transaction := position.Order >> 40
+			transaction, outer, inner, batch := schemas.SplitOrder(position.Order)
 			// The highest bit is set where the transaction's index is known: turned around and to the end, that makes a small number.
 			dst = binary.AppendUvarint(dst, transaction<<1&0xff_fffe|transaction>>23^1)
-			dst = binary.AppendUvarint(dst, position.Order>>28&0xfff)
-			dst = binary.AppendUvarint(dst, position.Order>>14&0x3fff)
-			dst = binary.AppendUvarint(dst, position.Order&0x3fff)
+			dst = binary.AppendUvarint(dst, outer)
+			dst = binary.AppendUvarint(dst, inner)
+			dst = binary.AppendUvarint(dst, batch)
 		}
 	}
 	return dst

@@ -121,8 +121,8 @@ func (r *Reader) readPositions() {
 		position := schemas.Position{Slot: slot, Order: ^uint64(0)}
 		if kind == withinSlot {
 			transaction := r.uvarint()
-			position.Order = (transaction>>1 | (transaction&1^1)<<23) << 40
-			position.Order |= r.uvarint()<<28 | r.uvarint()<<14 | r.uvarint()
+			outer, inner := r.uvarint(), r.uvarint()
+			position.Order = schemas.JoinOrder(transaction>>1|(transaction&1^1)<<23, outer, inner, r.uvarint())
 		}
 		r.positions = append(r.positions, position)
 	}

@@ -5,6 +5,7 @@
 package registrytest
 
 import (
+	"crypto/sha256"
 	"fmt"
 
 	"pgregory.net/rapid"
@@ -98,7 +99,7 @@ func text(t *rapid.T, label string) []byte {
 	}).Draw(t, label)
 }
 
-var uris = []string{"https://example.org/1.json", "ipfs://bafy/2", ""}
+var uris = []string{"https://example.org/1.json", "ipfs://bafy/2", "not a uri", ""}
 
 func uri(t *rapid.T) []byte { return []byte(rapid.SampledFrom(uris).Draw(t, "uri")) }
 
@@ -200,7 +201,7 @@ func pointer(t *rapid.T, mint []byte) *eventspb.ExtensionSet {
 	}
 }
 
-var images = []string{"https://example.org/a.png", "https://example.org/b.png", ""}
+var images = []string{"https://example.org/a.png", "https://example.org/b.png", "b it.png", ""}
 
 func enrichment(t *rapid.T) *eventspb.Enrichment {
 	e := &eventspb.Enrichment{Mint: mint(t), Slot: rapid.Uint64Range(1, 5).Draw(t, "read slot")}
@@ -208,6 +209,10 @@ func enrichment(t *rapid.T) *eventspb.Enrichment {
 	case 0:
 		account := &eventspb.MintAccount{
 			ProgramId: program(t), Decimals: decimals(t), Supply: amount(t), MintAuthority: authority(t), FreezeAuthority: authority(t),
+		}
+		if rapid.IntRange(0, 4).Draw(t, "edition") == 0 {
+			account.Decimals, account.Supply = 0, rapid.Uint64Range(0, 2).Draw(t, "editions")
+			account.MintAuthority = Edition(e.GetMint(), rapid.SampledFrom([]byte{255, 254, 224, 223}).Draw(t, "bump"))
 		}
 		if rapid.Bool().Draw(t, "own metadata") {
 			account.MetadataPointer = e.Mint
@@ -255,11 +260,19 @@ func enrichment(t *rapid.T) *eventspb.Enrichment {
 	return e
 }
 
+// Edition is the Metaplex edition address of a mint at a bump.
+func Edition(mint []byte, bump byte) []byte {
+	program := string(decode(schemas.ProgramMetaplex))
+	hash := sha256.Sum256([]byte("metadata" + program + string(mint) + "edition" + string([]byte{bump}) + program + "ProgramDerivedAddress"))
+	return hash[:]
+}
+
 // streamed makes some reads accounts that a stream showed behind a transaction.
 func streamed(t *rapid.T, e *eventspb.Enrichment) {
 	if rapid.Bool().Draw(t, "streamed") {
 		order := schemas.EndOfTransaction(e.GetSlot(), rapid.Uint32Range(0, 3).Draw(t, "transaction of the account")).Order
 		e.Order = &order
+		e.BlockTime = rapid.SampledFrom([]int64{0, 1_700_000_000 + int64(e.GetSlot())}).Draw(t, "time of the account's block")
 	}
 }
 

@@ -93,6 +93,7 @@ func Highest(facts []registry.Fact) (slot uint64) {
 
 // view is a state's facts, looked through once.
 type view struct {
+	mint        string
 	facts       [registry.RegisterClosed + 1]*registry.Fact
 	extensions  []registry.Fact
 	decimals    uint8
@@ -103,6 +104,7 @@ type view struct {
 
 // look reads facts sorted by register and item.
 func look(mint string, facts []registry.Fact) (v view) {
+	v.mint = mint
 	var deltas []registry.Fact
 	for i := 0; i < len(facts) && facts[i].Register <= registry.RegisterClosed; i++ {
 		switch register := facts[i].Register; register {
@@ -153,17 +155,17 @@ func (v *view) number(register registry.Register) (int64, bool) {
 	return n, err == nil
 }
 
-// member is the second result of registry.State.Token, without what it costs to make a Token. A property test holds them equal.
+// member is the second result of registry.State.Token, by the same rule, without what it costs to make a Token.
 func (v *view) member() bool {
-	if !v.hasDecimals || v.value(registry.RegisterProgram) == "" || v.value(registry.RegisterClosed) == "true" {
-		return false
+	m := registry.Membership{
+		Mint: v.mint, Program: v.value(registry.RegisterProgram), Closed: v.value(registry.RegisterClosed) == "true", DecimalsKnown: v.hasDecimals,
+		Decimals: v.decimals, SupplyKnown: v.supplyKnown, Supply: v.supply,
 	}
-	if standard, ok := v.number(registry.RegisterTokenStandard); ok && (standard == 0 || standard >= 3 && standard <= 5) {
-		return false
+	m.TokenStandard, m.StandardKnown = v.number(registry.RegisterTokenStandard)
+	if authority := v.facts[registry.RegisterMintAuthority]; authority != nil {
+		m.AuthorityKnown, m.MintAuthority = true, authority.Value
 	}
-	authority := v.facts[registry.RegisterMintAuthority]
-	single := v.decimals == 0 && authority != nil && authority.Value == "" && v.supplyKnown && v.supply <= 1
-	return !single
+	return m.Member()
 }
 
 func appendText(dst []byte, text string) []byte {

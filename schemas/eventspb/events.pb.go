@@ -7,7 +7,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: events/v1/events.proto
+// source: mintlake/events/v1/events.proto
 
 package eventspb
 
@@ -59,11 +59,11 @@ func (x MetadataProgram) String() string {
 }
 
 func (MetadataProgram) Descriptor() protoreflect.EnumDescriptor {
-	return file_events_v1_events_proto_enumTypes[0].Descriptor()
+	return file_mintlake_events_v1_events_proto_enumTypes[0].Descriptor()
 }
 
 func (MetadataProgram) Type() protoreflect.EnumType {
-	return &file_events_v1_events_proto_enumTypes[0]
+	return &file_mintlake_events_v1_events_proto_enumTypes[0]
 }
 
 func (x MetadataProgram) Number() protoreflect.EnumNumber {
@@ -72,7 +72,7 @@ func (x MetadataProgram) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MetadataProgram.Descriptor instead.
 func (MetadataProgram) EnumDescriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{0}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{0}
 }
 
 // LegSource is where a leg's amounts can be read. Values are bits.
@@ -119,11 +119,11 @@ func (x LegSource) String() string {
 }
 
 func (LegSource) Descriptor() protoreflect.EnumDescriptor {
-	return file_events_v1_events_proto_enumTypes[1].Descriptor()
+	return file_mintlake_events_v1_events_proto_enumTypes[1].Descriptor()
 }
 
 func (LegSource) Type() protoreflect.EnumType {
-	return &file_events_v1_events_proto_enumTypes[1]
+	return &file_mintlake_events_v1_events_proto_enumTypes[1]
 }
 
 func (x LegSource) Number() protoreflect.EnumNumber {
@@ -132,7 +132,7 @@ func (x LegSource) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LegSource.Descriptor instead.
 func (LegSource) EnumDescriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{1}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{1}
 }
 
 type SlotStatus int32
@@ -145,6 +145,8 @@ const (
 	SlotStatus_SLOT_STATUS_SKIPPED SlotStatus = 2
 	// A block was seen and lost its fork.
 	SlotStatus_SLOT_STATUS_DEAD SlotStatus = 3
+	// Its block was ingested, and records of it may be among those that a repair of the log could not bring back: it is to be read again.
+	SlotStatus_SLOT_STATUS_LOST SlotStatus = 4
 )
 
 // Enum value maps for SlotStatus.
@@ -154,12 +156,14 @@ var (
 		1: "SLOT_STATUS_INGESTED",
 		2: "SLOT_STATUS_SKIPPED",
 		3: "SLOT_STATUS_DEAD",
+		4: "SLOT_STATUS_LOST",
 	}
 	SlotStatus_value = map[string]int32{
 		"SLOT_STATUS_UNSPECIFIED": 0,
 		"SLOT_STATUS_INGESTED":    1,
 		"SLOT_STATUS_SKIPPED":     2,
 		"SLOT_STATUS_DEAD":        3,
+		"SLOT_STATUS_LOST":        4,
 	}
 )
 
@@ -174,11 +178,11 @@ func (x SlotStatus) String() string {
 }
 
 func (SlotStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_events_v1_events_proto_enumTypes[2].Descriptor()
+	return file_mintlake_events_v1_events_proto_enumTypes[2].Descriptor()
 }
 
 func (SlotStatus) Type() protoreflect.EnumType {
-	return &file_events_v1_events_proto_enumTypes[2]
+	return &file_mintlake_events_v1_events_proto_enumTypes[2]
 }
 
 func (x SlotStatus) Number() protoreflect.EnumNumber {
@@ -187,7 +191,7 @@ func (x SlotStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SlotStatus.Descriptor instead.
 func (SlotStatus) EnumDescriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{2}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
 type RequestReason int32
@@ -231,11 +235,11 @@ func (x RequestReason) String() string {
 }
 
 func (RequestReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_events_v1_events_proto_enumTypes[3].Descriptor()
+	return file_mintlake_events_v1_events_proto_enumTypes[3].Descriptor()
 }
 
 func (RequestReason) Type() protoreflect.EnumType {
-	return &file_events_v1_events_proto_enumTypes[3]
+	return &file_mintlake_events_v1_events_proto_enumTypes[3]
 }
 
 func (x RequestReason) Number() protoreflect.EnumNumber {
@@ -244,7 +248,7 @@ func (x RequestReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestReason.Descriptor instead.
 func (RequestReason) EnumDescriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{3}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{3}
 }
 
 type LogoStatus int32
@@ -280,11 +284,11 @@ func (x LogoStatus) String() string {
 }
 
 func (LogoStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_events_v1_events_proto_enumTypes[4].Descriptor()
+	return file_mintlake_events_v1_events_proto_enumTypes[4].Descriptor()
 }
 
 func (LogoStatus) Type() protoreflect.EnumType {
-	return &file_events_v1_events_proto_enumTypes[4]
+	return &file_mintlake_events_v1_events_proto_enumTypes[4]
 }
 
 func (x LogoStatus) Number() protoreflect.EnumNumber {
@@ -293,7 +297,7 @@ func (x LogoStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LogoStatus.Descriptor instead.
 func (LogoStatus) EnumDescriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{4}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
 // Position is a place on the chain: the order of facts, never a clock.
@@ -315,7 +319,7 @@ type Position struct {
 
 func (x *Position) Reset() {
 	*x = Position{}
-	mi := &file_events_v1_events_proto_msgTypes[0]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -327,7 +331,7 @@ func (x *Position) String() string {
 func (*Position) ProtoMessage() {}
 
 func (x *Position) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[0]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -340,7 +344,7 @@ func (x *Position) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Position.ProtoReflect.Descriptor instead.
 func (*Position) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{0}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Position) GetSlot() uint64 {
@@ -413,7 +417,7 @@ type TokenEvent struct {
 
 func (x *TokenEvent) Reset() {
 	*x = TokenEvent{}
-	mi := &file_events_v1_events_proto_msgTypes[1]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -425,7 +429,7 @@ func (x *TokenEvent) String() string {
 func (*TokenEvent) ProtoMessage() {}
 
 func (x *TokenEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[1]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -438,7 +442,7 @@ func (x *TokenEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenEvent.ProtoReflect.Descriptor instead.
 func (*TokenEvent) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{1}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *TokenEvent) GetPosition() *Position {
@@ -689,7 +693,7 @@ type InitializeMint struct {
 
 func (x *InitializeMint) Reset() {
 	*x = InitializeMint{}
-	mi := &file_events_v1_events_proto_msgTypes[2]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -701,7 +705,7 @@ func (x *InitializeMint) String() string {
 func (*InitializeMint) ProtoMessage() {}
 
 func (x *InitializeMint) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[2]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -714,7 +718,7 @@ func (x *InitializeMint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InitializeMint.ProtoReflect.Descriptor instead.
 func (*InitializeMint) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{2}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *InitializeMint) GetDecimals() uint32 {
@@ -753,7 +757,7 @@ type AmountChange struct {
 
 func (x *AmountChange) Reset() {
 	*x = AmountChange{}
-	mi := &file_events_v1_events_proto_msgTypes[3]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +769,7 @@ func (x *AmountChange) String() string {
 func (*AmountChange) ProtoMessage() {}
 
 func (x *AmountChange) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[3]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +782,7 @@ func (x *AmountChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AmountChange.ProtoReflect.Descriptor instead.
 func (*AmountChange) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{3}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *AmountChange) GetAmount() uint64 {
@@ -822,7 +826,7 @@ type SetAuthority struct {
 
 func (x *SetAuthority) Reset() {
 	*x = SetAuthority{}
-	mi := &file_events_v1_events_proto_msgTypes[4]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -834,7 +838,7 @@ func (x *SetAuthority) String() string {
 func (*SetAuthority) ProtoMessage() {}
 
 func (x *SetAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[4]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -847,7 +851,7 @@ func (x *SetAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAuthority.ProtoReflect.Descriptor instead.
 func (*SetAuthority) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{4}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SetAuthority) GetAuthorityType() string {
@@ -905,7 +909,7 @@ type MetadataSet struct {
 
 func (x *MetadataSet) Reset() {
 	*x = MetadataSet{}
-	mi := &file_events_v1_events_proto_msgTypes[5]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +921,7 @@ func (x *MetadataSet) String() string {
 func (*MetadataSet) ProtoMessage() {}
 
 func (x *MetadataSet) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[5]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +934,7 @@ func (x *MetadataSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetadataSet.ProtoReflect.Descriptor instead.
 func (*MetadataSet) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{5}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *MetadataSet) GetMetadataProgram() MetadataProgram {
@@ -1056,7 +1060,7 @@ type Creator struct {
 
 func (x *Creator) Reset() {
 	*x = Creator{}
-	mi := &file_events_v1_events_proto_msgTypes[6]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1072,7 @@ func (x *Creator) String() string {
 func (*Creator) ProtoMessage() {}
 
 func (x *Creator) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[6]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1085,7 @@ func (x *Creator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Creator.ProtoReflect.Descriptor instead.
 func (*Creator) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{6}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Creator) GetAddress() []byte {
@@ -1116,7 +1120,7 @@ type AdditionalField struct {
 
 func (x *AdditionalField) Reset() {
 	*x = AdditionalField{}
-	mi := &file_events_v1_events_proto_msgTypes[7]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1128,7 +1132,7 @@ func (x *AdditionalField) String() string {
 func (*AdditionalField) ProtoMessage() {}
 
 func (x *AdditionalField) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[7]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1141,7 +1145,7 @@ func (x *AdditionalField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdditionalField.ProtoReflect.Descriptor instead.
 func (*AdditionalField) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{7}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AdditionalField) GetKey() []byte {
@@ -1178,7 +1182,7 @@ type ExtensionSet struct {
 
 func (x *ExtensionSet) Reset() {
 	*x = ExtensionSet{}
-	mi := &file_events_v1_events_proto_msgTypes[8]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1194,7 @@ func (x *ExtensionSet) String() string {
 func (*ExtensionSet) ProtoMessage() {}
 
 func (x *ExtensionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[8]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1207,7 @@ func (x *ExtensionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtensionSet.ProtoReflect.Descriptor instead.
 func (*ExtensionSet) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{8}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExtensionSet) GetExtension() string {
@@ -1230,7 +1234,7 @@ type Attribute struct {
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_events_v1_events_proto_msgTypes[9]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1246,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[9]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1259,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{9}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Attribute) GetName() string {
@@ -1282,7 +1286,7 @@ type CloseMint struct {
 
 func (x *CloseMint) Reset() {
 	*x = CloseMint{}
-	mi := &file_events_v1_events_proto_msgTypes[10]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1294,7 +1298,7 @@ func (x *CloseMint) String() string {
 func (*CloseMint) ProtoMessage() {}
 
 func (x *CloseMint) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[10]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1307,7 +1311,7 @@ func (x *CloseMint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseMint.ProtoReflect.Descriptor instead.
 func (*CloseMint) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{10}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CloseMint) GetDestination() []byte {
@@ -1334,7 +1338,7 @@ type AccountFreeze struct {
 
 func (x *AccountFreeze) Reset() {
 	*x = AccountFreeze{}
-	mi := &file_events_v1_events_proto_msgTypes[11]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1346,7 +1350,7 @@ func (x *AccountFreeze) String() string {
 func (*AccountFreeze) ProtoMessage() {}
 
 func (x *AccountFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[11]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1359,7 +1363,7 @@ func (x *AccountFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountFreeze.ProtoReflect.Descriptor instead.
 func (*AccountFreeze) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{11}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AccountFreeze) GetTokenAccount() []byte {
@@ -1387,7 +1391,7 @@ type WithdrawExcessLamports struct {
 
 func (x *WithdrawExcessLamports) Reset() {
 	*x = WithdrawExcessLamports{}
-	mi := &file_events_v1_events_proto_msgTypes[12]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1403,7 @@ func (x *WithdrawExcessLamports) String() string {
 func (*WithdrawExcessLamports) ProtoMessage() {}
 
 func (x *WithdrawExcessLamports) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[12]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1416,7 @@ func (x *WithdrawExcessLamports) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawExcessLamports.ProtoReflect.Descriptor instead.
 func (*WithdrawExcessLamports) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{12}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WithdrawExcessLamports) GetSource() []byte {
@@ -1447,7 +1451,7 @@ type RawInstruction struct {
 
 func (x *RawInstruction) Reset() {
 	*x = RawInstruction{}
-	mi := &file_events_v1_events_proto_msgTypes[13]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1463,7 @@ func (x *RawInstruction) String() string {
 func (*RawInstruction) ProtoMessage() {}
 
 func (x *RawInstruction) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[13]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1476,7 @@ func (x *RawInstruction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RawInstruction.ProtoReflect.Descriptor instead.
 func (*RawInstruction) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{13}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RawInstruction) GetData() []byte {
@@ -1505,7 +1509,7 @@ type Sighting struct {
 
 func (x *Sighting) Reset() {
 	*x = Sighting{}
-	mi := &file_events_v1_events_proto_msgTypes[14]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1521,7 @@ func (x *Sighting) String() string {
 func (*Sighting) ProtoMessage() {}
 
 func (x *Sighting) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[14]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1534,7 @@ func (x *Sighting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sighting.ProtoReflect.Descriptor instead.
 func (*Sighting) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{14}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Sighting) GetDecimals() uint32 {
@@ -1591,7 +1595,7 @@ type SwapLeg struct {
 
 func (x *SwapLeg) Reset() {
 	*x = SwapLeg{}
-	mi := &file_events_v1_events_proto_msgTypes[15]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1607,7 @@ func (x *SwapLeg) String() string {
 func (*SwapLeg) ProtoMessage() {}
 
 func (x *SwapLeg) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[15]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1620,7 @@ func (x *SwapLeg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapLeg.ProtoReflect.Descriptor instead.
 func (*SwapLeg) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SwapLeg) GetPosition() *Position {
@@ -1814,7 +1818,7 @@ type Route struct {
 
 func (x *Route) Reset() {
 	*x = Route{}
-	mi := &file_events_v1_events_proto_msgTypes[16]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1826,7 +1830,7 @@ func (x *Route) String() string {
 func (*Route) ProtoMessage() {}
 
 func (x *Route) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[16]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1839,7 +1843,7 @@ func (x *Route) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Route.ProtoReflect.Descriptor instead.
 func (*Route) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Route) GetPosition() *Position {
@@ -1940,7 +1944,7 @@ type RouteHop struct {
 
 func (x *RouteHop) Reset() {
 	*x = RouteHop{}
-	mi := &file_events_v1_events_proto_msgTypes[17]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1952,7 +1956,7 @@ func (x *RouteHop) String() string {
 func (*RouteHop) ProtoMessage() {}
 
 func (x *RouteHop) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[17]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1965,7 +1969,7 @@ func (x *RouteHop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouteHop.ProtoReflect.Descriptor instead.
 func (*RouteHop) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RouteHop) GetAmm() []byte {
@@ -2030,7 +2034,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_events_v1_events_proto_msgTypes[18]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2042,7 +2046,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[18]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2055,7 +2059,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Pool) GetPosition() *Position {
@@ -2185,7 +2189,7 @@ type SlotRecord struct {
 
 func (x *SlotRecord) Reset() {
 	*x = SlotRecord{}
-	mi := &file_events_v1_events_proto_msgTypes[19]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2197,7 +2201,7 @@ func (x *SlotRecord) String() string {
 func (*SlotRecord) ProtoMessage() {}
 
 func (x *SlotRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[19]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2210,7 +2214,7 @@ func (x *SlotRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRecord.ProtoReflect.Descriptor instead.
 func (*SlotRecord) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SlotRecord) GetSlot() uint64 {
@@ -2283,6 +2287,70 @@ func (x *SlotRecord) GetSwapLegs() uint32 {
 	return 0
 }
 
+// ChainIdentity says which chain the log is of. Topic chain.identity.v1, key: "chain". The topic's first record counts.
+type ChainIdentity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What getGenesisHash answers, 32 bytes.
+	GenesisHash []byte `protobuf:"bytes,1,opt,name=genesis_hash,json=genesisHash,proto3" json:"genesis_hash,omitempty"`
+	// Who said so: the host of an RPC server, or the manifest of a snapshot.
+	ToldBy string `protobuf:"bytes,2,opt,name=told_by,json=toldBy,proto3" json:"told_by,omitempty"`
+	// Wall clock, Unix milliseconds.
+	RecordedAtMs  int64 `protobuf:"varint,3,opt,name=recorded_at_ms,json=recordedAtMs,proto3" json:"recorded_at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChainIdentity) Reset() {
+	*x = ChainIdentity{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChainIdentity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChainIdentity) ProtoMessage() {}
+
+func (x *ChainIdentity) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChainIdentity.ProtoReflect.Descriptor instead.
+func (*ChainIdentity) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ChainIdentity) GetGenesisHash() []byte {
+	if x != nil {
+		return x.GenesisHash
+	}
+	return nil
+}
+
+func (x *ChainIdentity) GetToldBy() string {
+	if x != nil {
+		return x.ToldBy
+	}
+	return ""
+}
+
+func (x *ChainIdentity) GetRecordedAtMs() int64 {
+	if x != nil {
+		return x.RecordedAtMs
+	}
+	return 0
+}
+
 // SourceStatus says how far ingest is. Topic chain.slots.v1, key: "source".
 type SourceStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2305,7 +2373,7 @@ type SourceStatus struct {
 
 func (x *SourceStatus) Reset() {
 	*x = SourceStatus{}
-	mi := &file_events_v1_events_proto_msgTypes[20]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2317,7 +2385,7 @@ func (x *SourceStatus) String() string {
 func (*SourceStatus) ProtoMessage() {}
 
 func (x *SourceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[20]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2330,7 +2398,7 @@ func (x *SourceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStatus.ProtoReflect.Descriptor instead.
 func (*SourceStatus) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SourceStatus) GetKind() string {
@@ -2415,7 +2483,7 @@ type EnrichmentRequest struct {
 
 func (x *EnrichmentRequest) Reset() {
 	*x = EnrichmentRequest{}
-	mi := &file_events_v1_events_proto_msgTypes[21]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2495,7 @@ func (x *EnrichmentRequest) String() string {
 func (*EnrichmentRequest) ProtoMessage() {}
 
 func (x *EnrichmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[21]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2508,7 @@ func (x *EnrichmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrichmentRequest.ProtoReflect.Descriptor instead.
 func (*EnrichmentRequest) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *EnrichmentRequest) GetMint() []byte {
@@ -2489,6 +2557,8 @@ type Enrichment struct {
 	Order *uint64 `protobuf:"fixed64,3,opt,name=order,proto3,oneof" json:"order,omitempty"`
 	// First signature of that transaction; empty for a read.
 	Signature []byte `protobuf:"bytes,4,opt,name=signature,proto3" json:"signature,omitempty"`
+	// Unix seconds of that transaction's block; 0 for a read, and where the source does not say.
+	BlockTime int64 `protobuf:"varint,5,opt,name=block_time,json=blockTime,proto3" json:"block_time,omitempty"`
 	// Types that are valid to be assigned to Fact:
 	//
 	//	*Enrichment_MintAccount
@@ -2506,7 +2576,7 @@ type Enrichment struct {
 
 func (x *Enrichment) Reset() {
 	*x = Enrichment{}
-	mi := &file_events_v1_events_proto_msgTypes[22]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2518,7 +2588,7 @@ func (x *Enrichment) String() string {
 func (*Enrichment) ProtoMessage() {}
 
 func (x *Enrichment) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[22]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2531,7 +2601,7 @@ func (x *Enrichment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Enrichment.ProtoReflect.Descriptor instead.
 func (*Enrichment) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Enrichment) GetMint() []byte {
@@ -2560,6 +2630,13 @@ func (x *Enrichment) GetSignature() []byte {
 		return x.Signature
 	}
 	return nil
+}
+
+func (x *Enrichment) GetBlockTime() int64 {
+	if x != nil {
+		return x.BlockTime
+	}
+	return 0
 }
 
 func (x *Enrichment) GetFact() isEnrichment_Fact {
@@ -2714,7 +2791,7 @@ type MintAccount struct {
 
 func (x *MintAccount) Reset() {
 	*x = MintAccount{}
-	mi := &file_events_v1_events_proto_msgTypes[23]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2726,7 +2803,7 @@ func (x *MintAccount) String() string {
 func (*MintAccount) ProtoMessage() {}
 
 func (x *MintAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[23]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2739,7 +2816,7 @@ func (x *MintAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MintAccount.ProtoReflect.Descriptor instead.
 func (*MintAccount) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *MintAccount) GetProgramId() []byte {
@@ -2807,7 +2884,7 @@ type MetaplexAccount struct {
 
 func (x *MetaplexAccount) Reset() {
 	*x = MetaplexAccount{}
-	mi := &file_events_v1_events_proto_msgTypes[24]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2819,7 +2896,7 @@ func (x *MetaplexAccount) String() string {
 func (*MetaplexAccount) ProtoMessage() {}
 
 func (x *MetaplexAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[24]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2832,7 +2909,7 @@ func (x *MetaplexAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaplexAccount.ProtoReflect.Descriptor instead.
 func (*MetaplexAccount) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *MetaplexAccount) GetMetadata() *MetadataSet {
@@ -2865,7 +2942,7 @@ type OffchainMetadata struct {
 
 func (x *OffchainMetadata) Reset() {
 	*x = OffchainMetadata{}
-	mi := &file_events_v1_events_proto_msgTypes[25]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2877,7 +2954,7 @@ func (x *OffchainMetadata) String() string {
 func (*OffchainMetadata) ProtoMessage() {}
 
 func (x *OffchainMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[25]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2890,7 +2967,7 @@ func (x *OffchainMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OffchainMetadata.ProtoReflect.Descriptor instead.
 func (*OffchainMetadata) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *OffchainMetadata) GetUri() []byte {
@@ -3009,7 +3086,7 @@ type Logo struct {
 
 func (x *Logo) Reset() {
 	*x = Logo{}
-	mi := &file_events_v1_events_proto_msgTypes[26]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3021,7 +3098,7 @@ func (x *Logo) String() string {
 func (*Logo) ProtoMessage() {}
 
 func (x *Logo) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[26]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3034,7 +3111,7 @@ func (x *Logo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logo.ProtoReflect.Descriptor instead.
 func (*Logo) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Logo) GetUrl() string {
@@ -3187,7 +3264,7 @@ type LogoOverride struct {
 
 func (x *LogoOverride) Reset() {
 	*x = LogoOverride{}
-	mi := &file_events_v1_events_proto_msgTypes[27]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3199,7 +3276,7 @@ func (x *LogoOverride) String() string {
 func (*LogoOverride) ProtoMessage() {}
 
 func (x *LogoOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[27]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3212,7 +3289,7 @@ func (x *LogoOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoOverride.ProtoReflect.Descriptor instead.
 func (*LogoOverride) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LogoOverride) GetVersion() uint64 {
@@ -3252,7 +3329,7 @@ type NotAMint struct {
 
 func (x *NotAMint) Reset() {
 	*x = NotAMint{}
-	mi := &file_events_v1_events_proto_msgTypes[28]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3264,7 +3341,7 @@ func (x *NotAMint) String() string {
 func (*NotAMint) ProtoMessage() {}
 
 func (x *NotAMint) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[28]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3277,7 +3354,7 @@ func (x *NotAMint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotAMint.ProtoReflect.Descriptor instead.
 func (*NotAMint) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NotAMint) GetReason() string {
@@ -3291,20 +3368,26 @@ func (x *NotAMint) GetReason() string {
 type DeadLetter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Room that gave up: ingest, enrich, projector, api.
-	Source        string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	Topic         string `protobuf:"bytes,3,opt,name=topic,proto3" json:"topic,omitempty"`
-	Partition     int32  `protobuf:"varint,4,opt,name=partition,proto3" json:"partition,omitempty"`
-	Offset        int64  `protobuf:"varint,5,opt,name=offset,proto3" json:"offset,omitempty"`
-	Key           []byte `protobuf:"bytes,6,opt,name=key,proto3" json:"key,omitempty"`
+	Source    string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	Reason    string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Topic     string `protobuf:"bytes,3,opt,name=topic,proto3" json:"topic,omitempty"`
+	Partition int32  `protobuf:"varint,4,opt,name=partition,proto3" json:"partition,omitempty"`
+	Offset    int64  `protobuf:"varint,5,opt,name=offset,proto3" json:"offset,omitempty"`
+	// At most 1,024 bytes; key_bytes is its whole length.
+	Key []byte `protobuf:"bytes,6,opt,name=key,proto3" json:"key,omitempty"`
+	// At most 65,536 bytes; value_bytes is the length and value_sha256 the hash of the whole. The record itself lies at topic, partition and
+	// offset for as long as its topic keeps it; one that was too large to be written lies nowhere, and has no topic's offset (-1).
 	Value         []byte `protobuf:"bytes,7,opt,name=value,proto3" json:"value,omitempty"`
+	KeyBytes      uint64 `protobuf:"varint,8,opt,name=key_bytes,json=keyBytes,proto3" json:"key_bytes,omitempty"`
+	ValueBytes    uint64 `protobuf:"varint,9,opt,name=value_bytes,json=valueBytes,proto3" json:"value_bytes,omitempty"`
+	ValueSha256   []byte `protobuf:"bytes,10,opt,name=value_sha256,json=valueSha256,proto3" json:"value_sha256,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_events_v1_events_proto_msgTypes[29]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3316,7 +3399,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[29]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3329,7 +3412,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DeadLetter) GetSource() string {
@@ -3381,6 +3464,27 @@ func (x *DeadLetter) GetValue() []byte {
 	return nil
 }
 
+func (x *DeadLetter) GetKeyBytes() uint64 {
+	if x != nil {
+		return x.KeyBytes
+	}
+	return 0
+}
+
+func (x *DeadLetter) GetValueBytes() uint64 {
+	if x != nil {
+		return x.ValueBytes
+	}
+	return 0
+}
+
+func (x *DeadLetter) GetValueSha256() []byte {
+	if x != nil {
+		return x.ValueSha256
+	}
+	return nil
+}
+
 // TokenListEntry is what a curated token list says about a mint. It is of the lowest rank: it fills what neither the chain nor the
 // document behind the metadata's URI says, and it makes no mint a member of the registry. The enrichment's slot is 0: a list knows none.
 type TokenListEntry struct {
@@ -3402,7 +3506,7 @@ type TokenListEntry struct {
 
 func (x *TokenListEntry) Reset() {
 	*x = TokenListEntry{}
-	mi := &file_events_v1_events_proto_msgTypes[30]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3414,7 +3518,7 @@ func (x *TokenListEntry) String() string {
 func (*TokenListEntry) ProtoMessage() {}
 
 func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[30]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3427,7 +3531,7 @@ func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenListEntry.ProtoReflect.Descriptor instead.
 func (*TokenListEntry) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TokenListEntry) GetList() string {
@@ -3496,7 +3600,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3508,7 +3612,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3521,7 +3625,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Facts) GetFacts() []*Fact {
@@ -3547,7 +3651,7 @@ type Fact struct {
 
 func (x *Fact) Reset() {
 	*x = Fact{}
-	mi := &file_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3559,7 +3663,7 @@ func (x *Fact) String() string {
 func (*Fact) ProtoMessage() {}
 
 func (x *Fact) ProtoReflect() protoreflect.Message {
-	mi := &file_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3572,7 +3676,7 @@ func (x *Fact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fact.ProtoReflect.Descriptor instead.
 func (*Fact) Descriptor() ([]byte, []int) {
-	return file_events_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Fact) GetRegister() uint32 {
@@ -3610,11 +3714,505 @@ func (x *Fact) GetValue() []byte {
 	return nil
 }
 
-var File_events_v1_events_proto protoreflect.FileDescriptor
+// KeyChange is one change of an API key. Topic gateway.keys.v1, key: product/name. All changes of a key, in the order of the topic, make the
+// key. No key is ever in it, only hashes.
+type KeyChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// rpc or swap.
+	Product string `protobuf:"bytes,1,opt,name=product,proto3" json:"product,omitempty"`
+	// Unique within the product, for ever: a revoked key's name is not given again.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// How many changes the key has with this one; 1 creates it. A change whose version is not the next one is void: another change came
+	// first, or the record was written twice.
+	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// Unix milliseconds, by the clock of the node that was asked.
+	ChangedAtMs int64 `protobuf:"varint,4,opt,name=changed_at_ms,json=changedAtMs,proto3" json:"changed_at_ms,omitempty"`
+	// Who asked, as the caller of the admin API named itself.
+	ChangedBy string `protobuf:"bytes,5,opt,name=changed_by,json=changedBy,proto3" json:"changed_by,omitempty"`
+	// Random bytes by which the node that wrote the record finds it again.
+	Id []byte `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`
+	// Types that are valid to be assigned to Change:
+	//
+	//	*KeyChange_Created
+	//	*KeyChange_Restricted
+	//	*KeyChange_Rotated
+	//	*KeyChange_Revoked
+	Change        isKeyChange_Change `protobuf_oneof:"change"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
 
-const file_events_v1_events_proto_rawDesc = "" +
+func (x *KeyChange) Reset() {
+	*x = KeyChange{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyChange) ProtoMessage() {}
+
+func (x *KeyChange) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyChange.ProtoReflect.Descriptor instead.
+func (*KeyChange) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *KeyChange) GetProduct() string {
+	if x != nil {
+		return x.Product
+	}
+	return ""
+}
+
+func (x *KeyChange) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *KeyChange) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *KeyChange) GetChangedAtMs() int64 {
+	if x != nil {
+		return x.ChangedAtMs
+	}
+	return 0
+}
+
+func (x *KeyChange) GetChangedBy() string {
+	if x != nil {
+		return x.ChangedBy
+	}
+	return ""
+}
+
+func (x *KeyChange) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *KeyChange) GetChange() isKeyChange_Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+func (x *KeyChange) GetCreated() *KeyCreated {
+	if x != nil {
+		if x, ok := x.Change.(*KeyChange_Created); ok {
+			return x.Created
+		}
+	}
+	return nil
+}
+
+func (x *KeyChange) GetRestricted() *KeyRestricted {
+	if x != nil {
+		if x, ok := x.Change.(*KeyChange_Restricted); ok {
+			return x.Restricted
+		}
+	}
+	return nil
+}
+
+func (x *KeyChange) GetRotated() *KeyRotated {
+	if x != nil {
+		if x, ok := x.Change.(*KeyChange_Rotated); ok {
+			return x.Rotated
+		}
+	}
+	return nil
+}
+
+func (x *KeyChange) GetRevoked() *KeyRevoked {
+	if x != nil {
+		if x, ok := x.Change.(*KeyChange_Revoked); ok {
+			return x.Revoked
+		}
+	}
+	return nil
+}
+
+type isKeyChange_Change interface {
+	isKeyChange_Change()
+}
+
+type KeyChange_Created struct {
+	Created *KeyCreated `protobuf:"bytes,10,opt,name=created,proto3,oneof"`
+}
+
+type KeyChange_Restricted struct {
+	Restricted *KeyRestricted `protobuf:"bytes,11,opt,name=restricted,proto3,oneof"`
+}
+
+type KeyChange_Rotated struct {
+	Rotated *KeyRotated `protobuf:"bytes,12,opt,name=rotated,proto3,oneof"`
+}
+
+type KeyChange_Revoked struct {
+	Revoked *KeyRevoked `protobuf:"bytes,13,opt,name=revoked,proto3,oneof"`
+}
+
+func (*KeyChange_Created) isKeyChange_Change() {}
+
+func (*KeyChange_Restricted) isKeyChange_Change() {}
+
+func (*KeyChange_Rotated) isKeyChange_Change() {}
+
+func (*KeyChange_Revoked) isKeyChange_Change() {}
+
+type KeyCreated struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// SHA-256 of the whole key.
+	Sha256 []byte `protobuf:"bytes,1,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	// How the key begins, for people who have to tell keys apart: ml_rpc_live_7Hq3.
+	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// Label such as live or test; empty for none.
+	Environment   string    `protobuf:"bytes,3,opt,name=environment,proto3" json:"environment,omitempty"`
+	Rules         *KeyRules `protobuf:"bytes,4,opt,name=rules,proto3" json:"rules,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyCreated) Reset() {
+	*x = KeyCreated{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyCreated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyCreated) ProtoMessage() {}
+
+func (x *KeyCreated) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyCreated.ProtoReflect.Descriptor instead.
+func (*KeyCreated) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *KeyCreated) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *KeyCreated) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *KeyCreated) GetEnvironment() string {
+	if x != nil {
+		return x.Environment
+	}
+	return ""
+}
+
+func (x *KeyCreated) GetRules() *KeyRules {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+// KeyRestricted sets all rules of a key anew.
+type KeyRestricted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rules         *KeyRules              `protobuf:"bytes,1,opt,name=rules,proto3" json:"rules,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyRestricted) Reset() {
+	*x = KeyRestricted{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyRestricted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyRestricted) ProtoMessage() {}
+
+func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyRestricted.ProtoReflect.Descriptor instead.
+func (*KeyRestricted) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *KeyRestricted) GetRules() *KeyRules {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+// KeyRotated gives the key a new secret. The earlier ones work until their grace ends.
+type KeyRotated struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Sha256 []byte                 `protobuf:"bytes,1,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Prefix string                 `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// Unix milliseconds. An earlier secret whose grace ends sooner keeps that end.
+	GraceEndsMs   int64 `protobuf:"varint,3,opt,name=grace_ends_ms,json=graceEndsMs,proto3" json:"grace_ends_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyRotated) Reset() {
+	*x = KeyRotated{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyRotated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyRotated) ProtoMessage() {}
+
+func (x *KeyRotated) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyRotated.ProtoReflect.Descriptor instead.
+func (*KeyRotated) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *KeyRotated) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *KeyRotated) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *KeyRotated) GetGraceEndsMs() int64 {
+	if x != nil {
+		return x.GraceEndsMs
+	}
+	return 0
+}
+
+// KeyRevoked ends a key with all its secrets, for ever.
+type KeyRevoked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyRevoked) Reset() {
+	*x = KeyRevoked{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyRevoked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyRevoked) ProtoMessage() {}
+
+func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyRevoked.ProtoReflect.Descriptor instead.
+func (*KeyRevoked) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *KeyRevoked) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// KeyRules say what a key may do. An empty list and 0 are no restriction. A reader that finds a field here that it does not know refuses the
+// key: it cannot enforce the rule.
+type KeyRules struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unix milliseconds; 0: never.
+	ExpiresAtMs int64 `protobuf:"varint,1,opt,name=expires_at_ms,json=expiresAtMs,proto3" json:"expires_at_ms,omitempty"`
+	// https://app.example, https://*.example or *.example.
+	Origins []string `protobuf:"bytes,2,rep,name=origins,proto3" json:"origins,omitempty"`
+	// IP addresses and CIDR prefixes.
+	Addresses []string `protobuf:"bytes,3,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	// Method names; get* is every method that begins with get.
+	Methods           []string `protobuf:"bytes,4,rep,name=methods,proto3" json:"methods,omitempty"`
+	RequestsPerSecond uint32   `protobuf:"varint,5,opt,name=requests_per_second,json=requestsPerSecond,proto3" json:"requests_per_second,omitempty"`
+	// Streams and WebSockets that are open at the same time.
+	Streams uint32 `protobuf:"varint,6,opt,name=streams,proto3" json:"streams,omitempty"`
+	// Addresses in the filters of one stream.
+	StreamAddresses uint32 `protobuf:"varint,7,opt,name=stream_addresses,json=streamAddresses,proto3" json:"stream_addresses,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *KeyRules) Reset() {
+	*x = KeyRules{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyRules) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyRules) ProtoMessage() {}
+
+func (x *KeyRules) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyRules.ProtoReflect.Descriptor instead.
+func (*KeyRules) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *KeyRules) GetExpiresAtMs() int64 {
+	if x != nil {
+		return x.ExpiresAtMs
+	}
+	return 0
+}
+
+func (x *KeyRules) GetOrigins() []string {
+	if x != nil {
+		return x.Origins
+	}
+	return nil
+}
+
+func (x *KeyRules) GetAddresses() []string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
+func (x *KeyRules) GetMethods() []string {
+	if x != nil {
+		return x.Methods
+	}
+	return nil
+}
+
+func (x *KeyRules) GetRequestsPerSecond() uint32 {
+	if x != nil {
+		return x.RequestsPerSecond
+	}
+	return 0
+}
+
+func (x *KeyRules) GetStreams() uint32 {
+	if x != nil {
+		return x.Streams
+	}
+	return 0
+}
+
+func (x *KeyRules) GetStreamAddresses() uint32 {
+	if x != nil {
+		return x.StreamAddresses
+	}
+	return 0
+}
+
+var File_mintlake_events_v1_events_proto protoreflect.FileDescriptor
+
+const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\n" +
-	"\x16events/v1/events.proto\x12\x12mintlake.events.v1\"\xa2\x02\n" +
+	"\x1fmintlake/events/v1/events.proto\x12\x12mintlake.events.v1\"\xa2\x02\n" +
 	"\bPosition\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x04R\x04slot\x120\n" +
 	"\x11transaction_index\x18\x02 \x01(\rH\x00R\x10transactionIndex\x88\x01\x01\x12+\n" +
@@ -3833,7 +4431,11 @@ const file_events_v1_events_proto_rawDesc = "" +
 	"\x06source\x18\t \x01(\tR\x06source\x12\x1b\n" +
 	"\tswap_legs\x18\n" +
 	" \x01(\rR\bswapLegsB\x0e\n" +
-	"\f_parent_slot\"\x90\x02\n" +
+	"\f_parent_slot\"q\n" +
+	"\rChainIdentity\x12!\n" +
+	"\fgenesis_hash\x18\x01 \x01(\fR\vgenesisHash\x12\x17\n" +
+	"\atold_by\x18\x02 \x01(\tR\x06toldBy\x12$\n" +
+	"\x0erecorded_at_ms\x18\x03 \x01(\x03R\frecordedAtMs\"\x90\x02\n" +
 	"\fSourceStatus\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\bR\x04done\x12\x12\n" +
@@ -3849,13 +4451,15 @@ const file_events_v1_events_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\x0e2!.mintlake.events.v1.RequestReasonR\x06reason\x12\x12\n" +
 	"\x04slot\x18\x03 \x01(\x04R\x04slot\x12\x10\n" +
 	"\x03uri\x18\x04 \x01(\fR\x03uri\x12)\n" +
-	"\x10metadata_account\x18\x05 \x01(\fR\x0fmetadataAccount\"\x95\x05\n" +
+	"\x10metadata_account\x18\x05 \x01(\fR\x0fmetadataAccount\"\xb4\x05\n" +
 	"\n" +
 	"Enrichment\x12\x12\n" +
 	"\x04mint\x18\x01 \x01(\fR\x04mint\x12\x12\n" +
 	"\x04slot\x18\x02 \x01(\x04R\x04slot\x12\x19\n" +
 	"\x05order\x18\x03 \x01(\x06H\x01R\x05order\x88\x01\x01\x12\x1c\n" +
-	"\tsignature\x18\x04 \x01(\fR\tsignature\x12D\n" +
+	"\tsignature\x18\x04 \x01(\fR\tsignature\x12\x1d\n" +
+	"\n" +
+	"block_time\x18\x05 \x01(\x03R\tblockTime\x12D\n" +
 	"\fmint_account\x18\n" +
 	" \x01(\v2\x1f.mintlake.events.v1.MintAccountH\x00R\vmintAccount\x12P\n" +
 	"\x10metaplex_account\x18\v \x01(\v2#.mintlake.events.v1.MetaplexAccountH\x00R\x0fmetaplexAccount\x12B\n" +
@@ -3930,7 +4534,7 @@ const file_events_v1_events_proto_rawDesc = "" +
 	"\x04none\x18\x03 \x01(\bR\x04none\x12\x14\n" +
 	"\x05purge\x18\x04 \x01(\x04R\x05purge\"\"\n" +
 	"\bNotAMint\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xb0\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x91\x02\n" +
 	"\n" +
 	"DeadLetter\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x16\n" +
@@ -3939,7 +4543,12 @@ const file_events_v1_events_proto_rawDesc = "" +
 	"\tpartition\x18\x04 \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06offset\x18\x05 \x01(\x03R\x06offset\x12\x10\n" +
 	"\x03key\x18\x06 \x01(\fR\x03key\x12\x14\n" +
-	"\x05value\x18\a \x01(\fR\x05value\"\xda\x02\n" +
+	"\x05value\x18\a \x01(\fR\x05value\x12\x1b\n" +
+	"\tkey_bytes\x18\b \x01(\x04R\bkeyBytes\x12\x1f\n" +
+	"\vvalue_bytes\x18\t \x01(\x04R\n" +
+	"valueBytes\x12!\n" +
+	"\fvalue_sha256\x18\n" +
+	" \x01(\fR\vvalueSha256\"\xda\x02\n" +
 	"\x0eTokenListEntry\x12\x12\n" +
 	"\x04list\x18\x01 \x01(\tR\x04list\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x12\n" +
@@ -3962,7 +4571,47 @@ const file_events_v1_events_proto_rawDesc = "" +
 	"\x04item\x18\x02 \x01(\fR\x04item\x12#\n" +
 	"\rposition_slot\x18\x03 \x01(\x06R\fpositionSlot\x12%\n" +
 	"\x0eposition_order\x18\x04 \x01(\x06R\rpositionOrder\x12\x14\n" +
-	"\x05value\x18\x05 \x01(\fR\x05value*s\n" +
+	"\x05value\x18\x05 \x01(\fR\x05value\"\xa9\x03\n" +
+	"\tKeyChange\x12\x18\n" +
+	"\aproduct\x18\x01 \x01(\tR\aproduct\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x04R\aversion\x12\"\n" +
+	"\rchanged_at_ms\x18\x04 \x01(\x03R\vchangedAtMs\x12\x1d\n" +
+	"\n" +
+	"changed_by\x18\x05 \x01(\tR\tchangedBy\x12\x0e\n" +
+	"\x02id\x18\x06 \x01(\fR\x02id\x12:\n" +
+	"\acreated\x18\n" +
+	" \x01(\v2\x1e.mintlake.events.v1.KeyCreatedH\x00R\acreated\x12C\n" +
+	"\n" +
+	"restricted\x18\v \x01(\v2!.mintlake.events.v1.KeyRestrictedH\x00R\n" +
+	"restricted\x12:\n" +
+	"\arotated\x18\f \x01(\v2\x1e.mintlake.events.v1.KeyRotatedH\x00R\arotated\x12:\n" +
+	"\arevoked\x18\r \x01(\v2\x1e.mintlake.events.v1.KeyRevokedH\x00R\arevokedB\b\n" +
+	"\x06change\"\x92\x01\n" +
+	"\n" +
+	"KeyCreated\x12\x16\n" +
+	"\x06sha256\x18\x01 \x01(\fR\x06sha256\x12\x16\n" +
+	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12 \n" +
+	"\venvironment\x18\x03 \x01(\tR\venvironment\x122\n" +
+	"\x05rules\x18\x04 \x01(\v2\x1c.mintlake.events.v1.KeyRulesR\x05rules\"C\n" +
+	"\rKeyRestricted\x122\n" +
+	"\x05rules\x18\x01 \x01(\v2\x1c.mintlake.events.v1.KeyRulesR\x05rules\"`\n" +
+	"\n" +
+	"KeyRotated\x12\x16\n" +
+	"\x06sha256\x18\x01 \x01(\fR\x06sha256\x12\x16\n" +
+	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\"\n" +
+	"\rgrace_ends_ms\x18\x03 \x01(\x03R\vgraceEndsMs\"$\n" +
+	"\n" +
+	"KeyRevoked\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xf5\x01\n" +
+	"\bKeyRules\x12\"\n" +
+	"\rexpires_at_ms\x18\x01 \x01(\x03R\vexpiresAtMs\x12\x18\n" +
+	"\aorigins\x18\x02 \x03(\tR\aorigins\x12\x1c\n" +
+	"\taddresses\x18\x03 \x03(\tR\taddresses\x12\x18\n" +
+	"\amethods\x18\x04 \x03(\tR\amethods\x12.\n" +
+	"\x13requests_per_second\x18\x05 \x01(\rR\x11requestsPerSecond\x12\x18\n" +
+	"\astreams\x18\x06 \x01(\rR\astreams\x12)\n" +
+	"\x10stream_addresses\x18\a \x01(\rR\x0fstreamAddresses*s\n" +
 	"\x0fMetadataProgram\x12 \n" +
 	"\x1cMETADATA_PROGRAM_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19METADATA_PROGRAM_METAPLEX\x10\x01\x12\x1f\n" +
@@ -3972,13 +4621,14 @@ const file_events_v1_events_proto_rawDesc = "" +
 	"\x14LEG_SOURCE_TRANSFERS\x10\x01\x12\x14\n" +
 	"\x10LEG_SOURCE_EVENT\x10\x02\x12\x12\n" +
 	"\x0eLEG_SOURCE_LOG\x10\x04\x12\x17\n" +
-	"\x13LEG_SOURCE_BALANCES\x10\b*r\n" +
+	"\x13LEG_SOURCE_BALANCES\x10\b*\x88\x01\n" +
 	"\n" +
 	"SlotStatus\x12\x1b\n" +
 	"\x17SLOT_STATUS_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14SLOT_STATUS_INGESTED\x10\x01\x12\x17\n" +
 	"\x13SLOT_STATUS_SKIPPED\x10\x02\x12\x14\n" +
-	"\x10SLOT_STATUS_DEAD\x10\x03*\xa8\x01\n" +
+	"\x10SLOT_STATUS_DEAD\x10\x03\x12\x14\n" +
+	"\x10SLOT_STATUS_LOST\x10\x04*\xa8\x01\n" +
 	"\rRequestReason\x12\x1e\n" +
 	"\x1aREQUEST_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REQUEST_REASON_SIGHTED\x10\x01\x12\x1f\n" +
@@ -3992,20 +4642,20 @@ const file_events_v1_events_proto_rawDesc = "" +
 	"\x12LOGO_STATUS_BROKEN\x10\x02B/Z-github.com/mintlake/mintlake/schemas/eventspbb\x06proto3"
 
 var (
-	file_events_v1_events_proto_rawDescOnce sync.Once
-	file_events_v1_events_proto_rawDescData []byte
+	file_mintlake_events_v1_events_proto_rawDescOnce sync.Once
+	file_mintlake_events_v1_events_proto_rawDescData []byte
 )
 
-func file_events_v1_events_proto_rawDescGZIP() []byte {
-	file_events_v1_events_proto_rawDescOnce.Do(func() {
-		file_events_v1_events_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_events_v1_events_proto_rawDesc), len(file_events_v1_events_proto_rawDesc)))
+func file_mintlake_events_v1_events_proto_rawDescGZIP() []byte {
+	file_mintlake_events_v1_events_proto_rawDescOnce.Do(func() {
+		file_mintlake_events_v1_events_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)))
 	})
-	return file_events_v1_events_proto_rawDescData
+	return file_mintlake_events_v1_events_proto_rawDescData
 }
 
-var file_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
-var file_events_v1_events_proto_goTypes = []any{
+var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(MetadataProgram)(0),           // 0: mintlake.events.v1.MetadataProgram
 	(LegSource)(0),                 // 1: mintlake.events.v1.LegSource
 	(SlotStatus)(0),                // 2: mintlake.events.v1.SlotStatus
@@ -4031,23 +4681,30 @@ var file_events_v1_events_proto_goTypes = []any{
 	(*RouteHop)(nil),               // 22: mintlake.events.v1.RouteHop
 	(*Pool)(nil),                   // 23: mintlake.events.v1.Pool
 	(*SlotRecord)(nil),             // 24: mintlake.events.v1.SlotRecord
-	(*SourceStatus)(nil),           // 25: mintlake.events.v1.SourceStatus
-	(*EnrichmentRequest)(nil),      // 26: mintlake.events.v1.EnrichmentRequest
-	(*Enrichment)(nil),             // 27: mintlake.events.v1.Enrichment
-	(*MintAccount)(nil),            // 28: mintlake.events.v1.MintAccount
-	(*MetaplexAccount)(nil),        // 29: mintlake.events.v1.MetaplexAccount
-	(*OffchainMetadata)(nil),       // 30: mintlake.events.v1.OffchainMetadata
-	(*Logo)(nil),                   // 31: mintlake.events.v1.Logo
-	(*LogoOverride)(nil),           // 32: mintlake.events.v1.LogoOverride
-	(*NotAMint)(nil),               // 33: mintlake.events.v1.NotAMint
-	(*DeadLetter)(nil),             // 34: mintlake.events.v1.DeadLetter
-	(*TokenListEntry)(nil),         // 35: mintlake.events.v1.TokenListEntry
-	(*Facts)(nil),                  // 36: mintlake.events.v1.Facts
-	(*Fact)(nil),                   // 37: mintlake.events.v1.Fact
-	nil,                            // 38: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	nil,                            // 39: mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	(*ChainIdentity)(nil),          // 25: mintlake.events.v1.ChainIdentity
+	(*SourceStatus)(nil),           // 26: mintlake.events.v1.SourceStatus
+	(*EnrichmentRequest)(nil),      // 27: mintlake.events.v1.EnrichmentRequest
+	(*Enrichment)(nil),             // 28: mintlake.events.v1.Enrichment
+	(*MintAccount)(nil),            // 29: mintlake.events.v1.MintAccount
+	(*MetaplexAccount)(nil),        // 30: mintlake.events.v1.MetaplexAccount
+	(*OffchainMetadata)(nil),       // 31: mintlake.events.v1.OffchainMetadata
+	(*Logo)(nil),                   // 32: mintlake.events.v1.Logo
+	(*LogoOverride)(nil),           // 33: mintlake.events.v1.LogoOverride
+	(*NotAMint)(nil),               // 34: mintlake.events.v1.NotAMint
+	(*DeadLetter)(nil),             // 35: mintlake.events.v1.DeadLetter
+	(*TokenListEntry)(nil),         // 36: mintlake.events.v1.TokenListEntry
+	(*Facts)(nil),                  // 37: mintlake.events.v1.Facts
+	(*Fact)(nil),                   // 38: mintlake.events.v1.Fact
+	(*KeyChange)(nil),              // 39: mintlake.events.v1.KeyChange
+	(*KeyCreated)(nil),             // 40: mintlake.events.v1.KeyCreated
+	(*KeyRestricted)(nil),          // 41: mintlake.events.v1.KeyRestricted
+	(*KeyRotated)(nil),             // 42: mintlake.events.v1.KeyRotated
+	(*KeyRevoked)(nil),             // 43: mintlake.events.v1.KeyRevoked
+	(*KeyRules)(nil),               // 44: mintlake.events.v1.KeyRules
+	nil,                            // 45: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	nil,                            // 46: mintlake.events.v1.TokenListEntry.ExtensionsEntry
 }
-var file_events_v1_events_proto_depIdxs = []int32{
+var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	5,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
 	7,  // 1: mintlake.events.v1.TokenEvent.initialize_mint:type_name -> mintlake.events.v1.InitializeMint
 	8,  // 2: mintlake.events.v1.TokenEvent.mint_to:type_name -> mintlake.events.v1.AmountChange
@@ -4071,35 +4728,41 @@ var file_events_v1_events_proto_depIdxs = []int32{
 	5,  // 20: mintlake.events.v1.Pool.position:type_name -> mintlake.events.v1.Position
 	2,  // 21: mintlake.events.v1.SlotRecord.status:type_name -> mintlake.events.v1.SlotStatus
 	3,  // 22: mintlake.events.v1.EnrichmentRequest.reason:type_name -> mintlake.events.v1.RequestReason
-	28, // 23: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
-	29, // 24: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
-	30, // 25: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
-	31, // 26: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
-	33, // 27: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
-	35, // 28: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
-	36, // 29: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
-	32, // 30: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
+	29, // 23: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
+	30, // 24: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
+	31, // 25: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
+	32, // 26: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
+	34, // 27: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
+	36, // 28: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
+	37, // 29: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
+	33, // 30: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
 	13, // 31: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
 	10, // 32: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
 	10, // 33: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
-	38, // 34: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	45, // 34: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
 	4,  // 35: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
-	39, // 36: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
-	37, // 37: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	46, // 36: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	38, // 37: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
+	40, // 38: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
+	41, // 39: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
+	42, // 40: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
+	43, // 41: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
+	44, // 42: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
+	44, // 43: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
-func init() { file_events_v1_events_proto_init() }
-func file_events_v1_events_proto_init() {
-	if File_events_v1_events_proto != nil {
+func init() { file_mintlake_events_v1_events_proto_init() }
+func file_mintlake_events_v1_events_proto_init() {
+	if File_mintlake_events_v1_events_proto != nil {
 		return
 	}
-	file_events_v1_events_proto_msgTypes[0].OneofWrappers = []any{}
-	file_events_v1_events_proto_msgTypes[1].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[0].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[1].OneofWrappers = []any{
 		(*TokenEvent_InitializeMint)(nil),
 		(*TokenEvent_MintTo)(nil),
 		(*TokenEvent_Burn)(nil),
@@ -4113,12 +4776,12 @@ func file_events_v1_events_proto_init() {
 		(*TokenEvent_Raw)(nil),
 		(*TokenEvent_Sighting)(nil),
 	}
-	file_events_v1_events_proto_msgTypes[3].OneofWrappers = []any{}
-	file_events_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
-	file_events_v1_events_proto_msgTypes[15].OneofWrappers = []any{}
-	file_events_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
-	file_events_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
-	file_events_v1_events_proto_msgTypes[22].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[3].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[15].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[23].OneofWrappers = []any{
 		(*Enrichment_MintAccount)(nil),
 		(*Enrichment_MetaplexAccount)(nil),
 		(*Enrichment_Offchain)(nil),
@@ -4128,24 +4791,30 @@ func file_events_v1_events_proto_init() {
 		(*Enrichment_Facts)(nil),
 		(*Enrichment_LogoOverride)(nil),
 	}
-	file_events_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
-	file_events_v1_events_proto_msgTypes[30].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[27].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[31].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[34].OneofWrappers = []any{
+		(*KeyChange_Created)(nil),
+		(*KeyChange_Restricted)(nil),
+		(*KeyChange_Rotated)(nil),
+		(*KeyChange_Revoked)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_events_v1_events_proto_rawDesc), len(file_events_v1_events_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   35,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_events_v1_events_proto_goTypes,
-		DependencyIndexes: file_events_v1_events_proto_depIdxs,
-		EnumInfos:         file_events_v1_events_proto_enumTypes,
-		MessageInfos:      file_events_v1_events_proto_msgTypes,
+		GoTypes:           file_mintlake_events_v1_events_proto_goTypes,
+		DependencyIndexes: file_mintlake_events_v1_events_proto_depIdxs,
+		EnumInfos:         file_mintlake_events_v1_events_proto_enumTypes,
+		MessageInfos:      file_mintlake_events_v1_events_proto_msgTypes,
 	}.Build()
-	File_events_v1_events_proto = out.File
-	file_events_v1_events_proto_goTypes = nil
-	file_events_v1_events_proto_depIdxs = nil
+	File_mintlake_events_v1_events_proto = out.File
+	file_mintlake_events_v1_events_proto_goTypes = nil
+	file_mintlake_events_v1_events_proto_depIdxs = nil
 }

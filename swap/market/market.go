@@ -141,7 +141,11 @@ func New(cfg Config, deps Deps) (*Market, error) {
 	var errs [3]error
 	m.pools, errs[0] = lru.New[pair, known](m.cfg.MaxPairs)
 	m.states, errs[1] = lru.New[pair, remembered](m.cfg.MaxPairs)
-	m.metrics, errs[2] = newMetrics(deps.Registerer)
+	venues := make([]string, len(deps.Venues))
+	for i, v := range deps.Venues {
+		venues[i] = v.Name()
+	}
+	m.metrics, errs[2] = newMetrics(deps.Registerer, venues)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("market: %w", err)
 	}

@@ -1,6 +1,10 @@
 package market
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
+)
 
 type metrics struct {
 	reads       *prometheus.CounterVec
@@ -8,7 +12,7 @@ type metrics struct {
 	badPools    *prometheus.CounterVec
 }
 
-func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+func newMetrics(registerer prometheus.Registerer, venues []string) (*metrics, error) {
 	m := &metrics{
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mintlake_swap_pair_reads_total", Help: "Times that the state of a pair was wanted, by where it came from.",
@@ -21,6 +25,8 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "mintlake_swap_bad_pools_total", Help: "Pools left out of a snapshot because their accounts are not as they should be.",
 		}, []string{"venue"}),
 	}
+	counters.Preset(m.badPools, venues)
+	counters.Preset(m.reads, []string{"read", "cached", "failed"})
 	if registerer == nil {
 		return m, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/api/replica"
 	"github.com/mintlake/mintlake/internal/blobs"
+	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/imageload"
 	"github.com/mintlake/mintlake/internal/kafka"
@@ -47,7 +48,12 @@ func serveImages(folder string, images int) error {
 	if err := store.Open(); err != nil {
 		return err
 	}
-	loader, err := imageload.New(imageload.Config{}, imageload.Deps{Fetcher: fetcher, Store: store})
+	pool, err := decoder.New(decoder.Config{}, decoder.Deps{})
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	loader, err := imageload.New(imageload.Config{}, imageload.Deps{Fetcher: fetcher, Decoder: pool, Store: store})
 	if err != nil {
 		return err
 	}

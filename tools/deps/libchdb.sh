@@ -4,16 +4,18 @@
 #   tools/deps/libchdb.sh            install if it is absent; print the path of libchdb.so
 #   tools/deps/libchdb.sh --verify   also hash the installed file again (about a second)
 #   tools/deps/libchdb.sh --path     print the path and do nothing
+#   tools/deps/libchdb.sh --pin      print version, package and hashes for `mintlake deps` and do nothing
 #
 # Cache: $MINTLAKE_CACHE_DIR, else $XDG_CACHE_HOME/mintlake, else ~/.cache/mintlake.
 # Safe to run twice at once (flock) and after being killed (the library appears by one rename, after its hash was checked).
 set -euo pipefail
 
-# internal/embedded/clickhouse/library.go names the same version; a test there compares the two.
+# The one place of the pin: the binary embeds what --pin prints (make gen; a test compares the two). Do not go back to 26.5: its
+# engine answers WHERE … ORDER BY … LIMIT wrongly.
 version=26.7.3-stable.1
 package=@chdb/lib-linux-x64-gnu
 tarball_sha256=c0d32b129e988f2b9a9a31c9141aecf5e1e2453f9a079efc4d36ab8e3f92b2ad
-tarball_sha512=XP97mMqnc5tZpKQywR8N7cLTsHNiTmHr30pC5mzo3jWmukjKn2IBa60c2B/gWUNcuFjOMjWoorQICCqBVj5wpw==
+tarball_sha512=5cff7b98caa7739b59a4a432c11f0dedc2d3b073624e61ebdf4a42e66ce8de35a6ba48ca9f62016bad1cd81fe059435cb858ce3235a8a2b408082a81563e70a7 # the registry's dist.integrity, as hex
 library_sha256=36ad4e999882821ef13cf2d0f52c93f48e6ee1b4498b35a201c23ce4b8d15bf5
 library_bytes=566330096
 need_mb=800 # tarball and unpacked library together, for the moment of the installation
@@ -22,6 +24,12 @@ fail() {
   echo "libchdb: $*" >&2
   exit 1
 }
+
+if [ "${1:-}" = --pin ]; then
+  echo "# Written by tools/deps/libchdb.sh --pin (make gen); change it there."
+  for name in version package tarball_sha256 library_sha256 library_bytes; do echo "$name=${!name}"; done
+  exit 0
+fi
 
 cache=${MINTLAKE_CACHE_DIR:-}
 if [ -z "$cache" ]; then
@@ -54,7 +62,7 @@ case "${1:-}" in
     echo "$lib"
     exit 0
     ;;
-  *) fail "unknown argument $1 (known: --path, --verify)" ;;
+  *) fail "unknown argument $1 (known: --path, --pin, --verify)" ;;
 esac
 
 if installed_ok; then
@@ -66,7 +74,7 @@ fi
   fail "the embedded engine runs on Linux x86_64 only, this is $(uname -s) $(uname -m): use a ClickHouse server and --clickhouse-dsn"
 getconf GNU_LIBC_VERSION >/dev/null 2>&1 ||
   fail "the embedded engine needs glibc, this system has another C library: use a ClickHouse server and --clickhouse-dsn"
-for tool in npm tar sha256sum openssl flock; do
+for tool in npm tar sha256sum sha512sum flock; do
   command -v "$tool" >/dev/null 2>&1 || fail "$tool is not installed: install it, or put libchdb.so $version at $lib yourself"
 done
 
@@ -93,7 +101,7 @@ echo "libchdb: fetching $package@$version (178 MB)" >&2
 tarball=$(find "$new" -maxdepth 1 -name '*.tgz' | head -n 1)
 [ -n "$tarball" ] || fail "npm pack left no tarball: run 'npm pack $package@$version' by hand to see why"
 [ "$(sha256_of "$tarball")" = "$tarball_sha256" ] || fail "the tarball has another SHA-256 than the pinned one: nothing was installed"
-[ "$(openssl dgst -sha512 -binary "$tarball" | openssl base64 -A)" = "$tarball_sha512" ] ||
+[ "$(sha512sum "$tarball" | cut -d' ' -f1)" = "$tarball_sha512" ] ||
   fail "the tarball has another SHA-512 than the registry published for it: nothing was installed"
 tar -xzf "$tarball" -C "$new" --no-same-owner package/libchdb.so || fail "cannot unpack $tarball: is the disk full?"
 [ "$(sha256_of "$new/package/libchdb.so")" = "$library_sha256" ] || fail "libchdb.so has another SHA-256 than the pinned one: nothing was installed"

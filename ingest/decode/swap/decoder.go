@@ -27,6 +27,11 @@ const (
 	ReasonAccounts = "account_missing"
 )
 
+// Reasons are all of them.
+func Reasons() []string {
+	return []string{ReasonNothing, ReasonOneSided, ReasonMint, ReasonVault, ReasonAccounts}
+}
+
 // Result is what one transaction's instructions say of swaps, in the order of execution.
 type Result struct {
 	Legs   []*eventspb.SwapLeg

@@ -67,6 +67,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new file source: %w", err)
 	}
+	m.Preset(source.Reasons{Refused: []string{"malformed", "no_transaction", "unsupported", "too_large", "unreadable"}})
 	s := &Source{cfg: cfg, log: deps.Logger, metrics: m}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -132,6 +132,10 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new geyser source: %w", err)
 	}
+	m.Preset(source.Reasons{
+		Reconnect: []string{endClosed, endUnavailable, endAuth, endFromSlot, endTooLarge, endServerError, endSilent, endGarbage, endGap},
+		Accounts:  []string{accounts.Joined, accounts.Dropped},
+	})
 	s := &Source{cfg: cfg, deps: deps, url: u, log: deps.Logger, metrics: m}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

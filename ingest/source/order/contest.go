@@ -21,7 +21,7 @@ func (l *Line) contest(b *chain.Block) {
 			l.doubt(place{s, l.bySlot[s]}, s != 0)
 		}
 	}
-	if parent.hash != (chain.Key{}) {
+	if parent.hash != (chain.Key{}) && !b.ParentGuessed {
 		l.doubt(place{parent.slot, l.bySlot[parent.slot]}, l.bySlot[parent.slot] != parent.hash)
 	}
 	l.doubt(place{b.Slot, l.bySlot[b.Slot]}, l.bySlot[b.Slot] != b.Blockhash)

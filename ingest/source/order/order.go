@@ -125,9 +125,9 @@ func (l *Line) linked(b *chain.Block) bool {
 	if _, ok := l.delivered[place{*b.ParentSlot, b.ParentBlockhash}]; ok {
 		return true
 	}
-	// A parent known by its slot only: the one the line was started behind, or of a source that says no parent hash.
+	// A parent known by its slot only: the one the line was started behind, or of a source that says no parent hash or the wrong slot.
 	if _, known := l.bySlot[*b.ParentSlot]; known {
-		return b.ParentBlockhash == (chain.Key{})
+		return b.ParentBlockhash == (chain.Key{}) || b.ParentGuessed
 	}
 	return *b.ParentSlot == l.tip || *b.ParentSlot <= l.base && l.started
 }

@@ -144,6 +144,9 @@ func (u *Update) slot(data []byte) error {
 			u.Status = SlotStatus(w.n)
 		}
 	}
+	if u.Parent != nil {
+		ownParent(u.Slot, u.Parent)
+	}
 	if u.Slot > maxSlot || u.Parent != nil && *u.Parent >= u.Slot && u.Slot != 0 {
 		return malformed("slot update for slot %d with an impossible parent", u.Slot)
 	}

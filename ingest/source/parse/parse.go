@@ -128,13 +128,26 @@ func (s *slab[T]) copyOf(from []T) []T {
 // finish closes the block's books.
 func (b *builder) finish(slot uint64, whole bool) (*chain.Block, error) {
 	b.block.Slot, b.block.Whole = slot, whole && !b.innerUnknown
-	if b.block.ParentSlot != nil && *b.block.ParentSlot >= slot && slot != 0 {
-		return nil, malformed("parent slot %d is not before slot %d", *b.block.ParentSlot, slot)
+	if parent := b.block.ParentSlot; parent != nil {
+		b.block.ParentGuessed = ownParent(slot, parent)
+		if *parent >= slot && slot != 0 {
+			return nil, malformed("parent slot %d is not before slot %d", *parent, slot)
+		}
 	}
 	if b.block.BlockTime < 0 || b.block.BlockTime > maxBlockTime {
 		return nil, malformed("block time %d", b.block.BlockTime)
 	}
 	return &b.block, nil
+}
+
+// ownParent changes a parent that is the block's own slot to the slot before, and says that it did. Surfpool, a development node, names
+// the slot itself as the parent of every block with transactions; its slots all have a block.
+func ownParent(slot uint64, parent *uint64) bool {
+	if slot == 0 || *parent != slot {
+		return false
+	}
+	*parent = slot - 1
+	return true
 }
 
 // joinInner hangs the inner lists gathered in scratch on their outer instructions.

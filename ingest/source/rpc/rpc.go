@@ -111,6 +111,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new rpc source: %w", err)
 	}
+	m.Preset(source.Reasons{Reconnect: []string{"rpc_error"}, Refused: []string{"malformed", "rpc_error"}})
 	s := &Source{cfg: cfg, client: deps.Client, log: deps.Logger, metrics: m}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -81,6 +81,7 @@ func Start(t testing.TB) (conn driver.Conn, dsn string) {
 // Engine returns the engine that all tests of this binary share, ready to use.
 func Engine(t testing.TB) *chengine.Engine {
 	t.Helper()
+	NeedsEngine(t)
 	if !shared.mainCalled.Load() {
 		t.Fatal("chtest: this package's TestMain must be: func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }")
 	}
@@ -89,6 +90,14 @@ func Engine(t testing.TB) *chengine.Engine {
 		t.Fatalf("chtest: %v", shared.err)
 	}
 	return shared.engine
+}
+
+// NeedsEngine skips the test under `go test -short`, which `make check` runs without engines.
+func NeedsEngine(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs the embedded ClickHouse: make test runs it")
+	}
 }
 
 func startShared() {

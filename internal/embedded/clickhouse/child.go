@@ -17,6 +17,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/chhttp"
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
+	"github.com/mintlake/mintlake/internal/framing"
 )
 
 // childEnv marks the process as the engine's child; its value is a childSpec.
@@ -28,6 +29,9 @@ const (
 	statusFD   = 4
 )
 
+// pinnedConnections is how many sessions may have temporary tables at once.
+const pinnedConnections = 16
+
 // childSpec is what the child must know.
 type childSpec struct {
 	Parent       int    `json:"parent"` // process id
@@ -38,10 +42,13 @@ type childSpec struct {
 	// Settings every query starts with.
 	Settings       map[string]string `json:"settings"`
 	MaxInsertBytes int64             `json:"max_insert_bytes"`
+	AllowedHosts   []string          `json:"allowed_hosts"`
 	StopTimeout    time.Duration     `json:"stop_timeout"`
+	// LetGo is how long the engine may take to end a query that was killed.
+	LetGo time.Duration `json:"let_go"`
 }
 
-// childStatus is the one line that the child tells its parent about its start.
+// childStatus is the first line that the child tells its parent, about its start. childReport follows.
 type childStatus struct {
 	Version   string `json:"version,omitempty"` // of the engine, when it is ready
 	Error     string `json:"error,omitempty"`   // why it is not
@@ -91,6 +98,7 @@ func runChild(spec childSpec, log *slog.Logger) error {
 	}
 	serving.Store(true)
 	report(status, childStatus{Version: pool.Version()}, log)
+	go watchQueries(pool, spec.LetGo, status, log)
 	return serve(stop, listener, pool, spec, log)
 }
 
@@ -100,7 +108,7 @@ func openPool(spec childSpec) (*libchdb.Pool, error) {
 		return nil, err
 	}
 	return library.Open(libchdb.PoolConfig{
-		Dir: spec.Dir, Connections: spec.Connections, Settings: spec.Settings, AcquireTimeout: 30 * time.Second,
+		Dir: spec.Dir, Connections: spec.Connections, Pinned: pinnedConnections, Settings: spec.Settings, AcquireTimeout: 30 * time.Second,
 		Args: []string{"--config-file=" + spec.ServerConfig},
 	})
 }
@@ -123,9 +131,9 @@ func watchParent() (stop context.Context, serving *atomic.Bool) {
 	return stop, serving
 }
 
-// report tells the parent how the start went and closes the pipe.
+// report tells the parent how the start went.
 func report(pipe *os.File, status childStatus, log *slog.Logger) {
-	if err := errors.Join(json.NewEncoder(pipe).Encode(status), pipe.Close()); err != nil {
+	if err := json.NewEncoder(pipe).Encode(status); err != nil {
 		log.Error("tell the parent about the start", "err", err)
 	}
 }
@@ -133,7 +141,7 @@ func report(pipe *os.File, status childStatus, log *slog.Logger) {
 // serve answers requests until stop ends, then lets the running ones finish within the time that spec gives them.
 func serve(stop context.Context, listener net.Listener, pool *libchdb.Pool, spec childSpec, log *slog.Logger) error {
 	server := &http.Server{
-		Handler:           chhttp.New(chhttp.Config{MaxInsertBytes: spec.MaxInsertBytes}, chhttp.Deps{Pool: pool, Logger: log}),
+		Handler:           framing.CloseAfterChunked(chhttp.New(chhttp.Config{MaxInsertBytes: spec.MaxInsertBytes, AllowedHosts: spec.AllowedHosts}, chhttp.Deps{Pool: pool, Logger: log})),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       time.Hour, // longer than clients keep idle connections, so that it is they who close
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),

@@ -30,6 +30,8 @@ type Config struct {
 	DataDir string
 	// Addr is the loopback address to serve on, "127.0.0.1:8123" when empty. Port 0 takes a free port: see Engine.Addr.
 	Addr string
+	// AllowedHosts are names besides localhost that requests may ask for: see internal/hosts.
+	AllowedHosts []string
 	// LibraryPath is the file libchdb.so. When empty: $MINTLAKE_LIBCHDB, then the cache that `make deps` fills.
 	LibraryPath string
 	// MaxMemoryBytes caps the engine's memory; a query beyond it fails with code 241. Default half of the machine's memory, at most 8 GiB.
@@ -47,6 +49,8 @@ type Config struct {
 	StartTimeout time.Duration
 	// StopTimeout is how long running queries may take to end when Run stops. Default 10 s.
 	StopTimeout time.Duration
+	// LetGo is how long the engine may take to end a query that was killed; then its process is replaced. Default 15 s.
+	LetGo time.Duration
 	// MaxFailedStarts is how many starts in a row may fail before Run gives up. Default 5.
 	MaxFailedStarts int
 }
@@ -101,6 +105,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxInsertBytes, 256<<20)
 	setDefault(&c.StartTimeout, 2*time.Minute)
 	setDefault(&c.StopTimeout, 10*time.Second)
+	setDefault(&c.LetGo, 15*time.Second)
 	setDefault(&c.MaxFailedStarts, 5)
 	return c
 }

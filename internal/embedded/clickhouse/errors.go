@@ -42,7 +42,7 @@ func (e *StartError) Error() string {
 	if e.Stderr != "" {
 		text += ": " + e.Stderr
 	}
-	return text + " (move the directory away to begin anew; docs/embedded-clickhouse.md has the known causes)"
+	return text + " (if that names a file, it is damaged: move the directory away and run `mintlake rebuild`; docs/embedded-clickhouse.md has the known causes)"
 }
 
 // listen opens the socket that every child in turn accepts from.

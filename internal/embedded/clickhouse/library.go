@@ -9,17 +9,22 @@ import (
 	"runtime"
 )
 
-// LibraryVersion is the libchdb that Mintlake is tested with. tools/deps/libchdb.sh installs it. Do not go back to 26.5: its engine
-// answers WHERE … ORDER BY … LIMIT wrongly.
-const LibraryVersion = "26.7.3-stable.1"
+// Supported says whether a libchdb is pinned for this platform; the error wraps ErrUnsupported.
+func Supported() error {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return fmt.Errorf("%w, this is %s %s: use a ClickHouse server with --clickhouse-dsn", ErrUnsupported, runtime.GOOS, runtime.GOARCH)
+	}
+	return nil
+}
 
-// FindLibrary returns the path of libchdb.so: path itself, else $MINTLAKE_LIBCHDB, else the cache that `make deps` fills. Errors wrap
+// FindLibrary returns the path of libchdb.so: path itself, else $MINTLAKE_LIBCHDB, else the cache that `mintlake deps` fills. Errors wrap
 // ErrLibraryMissing or ErrUnsupported.
 func FindLibrary(path string) (string, error) {
-	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return "", fmt.Errorf("%w, this is %s %s: use a ClickHouse server with --clickhouse-dsn", ErrUnsupported, runtime.GOOS, runtime.GOARCH)
+	if err := Supported(); err != nil {
+		return "", err
 	}
-	remedy := "run `make deps`, or set MINTLAKE_LIBCHDB to the file, or use a ClickHouse server with --clickhouse-dsn"
+	version := Pinned().Version
+	remedy := "run `mintlake deps` (in a checkout `make deps`), or set MINTLAKE_LIBCHDB to the file, or use a ClickHouse server with --clickhouse-dsn"
 	if path == "" {
 		path = os.Getenv("MINTLAKE_LIBCHDB")
 	}
@@ -28,12 +33,12 @@ func FindLibrary(path string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%w: no cache folder (%w): %s", ErrLibraryMissing, err, remedy)
 		}
-		path = filepath.Join(cache, "libchdb", LibraryVersion, "libchdb.so")
+		path = filepath.Join(cache, "libchdb", version, "libchdb.so")
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("%w: no libchdb %s at %s: %s", ErrLibraryMissing, LibraryVersion, path, remedy)
+		return "", fmt.Errorf("%w: no libchdb %s at %s: %s", ErrLibraryMissing, version, path, remedy)
 	case err != nil:
 		return "", fmt.Errorf("%w: %w: %s", ErrLibraryMissing, err, remedy)
 	case !info.Mode().IsRegular():

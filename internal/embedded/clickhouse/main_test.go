@@ -42,6 +42,7 @@ type running struct {
 // launch runs an engine until the test ends. It does not wait for readiness.
 func launch(t *testing.T, cfg chengine.Config, adjust ...func(*chengine.Engine)) *running {
 	t.Helper()
+	chtest.NeedsEngine(t)
 	if cfg.DataDir == "" {
 		cfg.DataDir = t.TempDir()
 	}

@@ -12,6 +12,16 @@ type metrics struct {
 	up           prometheus.Gauge
 	startSeconds prometheus.Gauge
 	stderrLines  prometheus.Counter
+
+	queries, oldest, standing prometheus.Gauge
+	stuck                     prometheus.Counter
+}
+
+// note takes over what the child reports.
+func (m *metrics) note(report childReport) {
+	m.queries.Set(float64(report.Queries))
+	m.oldest.Set(report.OldestSeconds)
+	m.standing.Set(float64(report.Standing))
 }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -31,11 +41,23 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		stderrLines: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_embedded_clickhouse_stderr_lines_total", Help: "Lines that the embedded ClickHouse process wrote to stderr.",
 		}),
+		queries: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "mintlake_embedded_clickhouse_queries", Help: "Queries that the embedded ClickHouse works on.",
+		}),
+		oldest: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "mintlake_embedded_clickhouse_oldest_query_seconds", Help: "How long the oldest of them has run.",
+		}),
+		standing: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "mintlake_embedded_clickhouse_standing_queries", Help: "Queries that for 10 seconds neither moved rows nor took processor time nor disk traffic.",
+		}),
+		stuck: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_embedded_clickhouse_stuck_total", Help: "Times that the embedded ClickHouse did not end a query that was killed, and its process was replaced.",
+		}),
 	}
 	if registerer == nil {
 		return m, nil
 	}
-	for _, collector := range []prometheus.Collector{m.restarts, m.failedStarts, m.up, m.startSeconds, m.stderrLines} {
+	for _, collector := range []prometheus.Collector{m.restarts, m.failedStarts, m.up, m.startSeconds, m.stderrLines, m.queries, m.oldest, m.standing, m.stuck} {
 		if err := registerer.Register(collector); err != nil {
 			return nil, fmt.Errorf("register embedded clickhouse metrics: %w", err)
 		}

@@ -79,6 +79,50 @@ func TestGetIsReadOnly(t *testing.T) {
 	}
 }
 
+// TestGetWritesNoFiles: INSERT INTO FUNCTION is no write in the engine's own readonly mode.
+func TestGetWritesNoFiles(t *testing.T) {
+	addr := chtest.Engine(t).Addr()
+	dir := t.TempDir()
+	file := func(name string) string { return fmt.Sprintf("file('%s/%s', 'CSV', 'a Int8')", dir, name) }
+	for i, query := range []string{
+		"INSERT INTO FUNCTION %s SELECT 1",
+		"INSERT INTO FUNCTION %s VALUES (1)",
+		"INSERT INTO TABLE FUNCTION %s FORMAT CSV 1",
+		"/* x */ insert // y\n into function %s select 1 settings readonly = 0",
+		"EXPLAIN PIPELINE INSERT INTO FUNCTION %s SELECT 1",
+		"SELECT 1 PARALLEL WITH INSERT INTO FUNCTION %s SELECT 1",
+		"SELECT 1; INSERT INTO FUNCTION %s SELECT 1",
+		"SELECT 1 // ' \n; INSERT INTO FUNCTION %s SELECT 1 -- '",
+		"WITH 1 AS x INSERT INTO FUNCTION %s SELECT x",
+	} {
+		query = fmt.Sprintf(query, file(fmt.Sprint("f", i)))
+		for _, params := range [][]string{nil, {"readonly", "0"}, {"readonly", "1"}, {"wait_end_of_query", "1"}, {"allow_experimental_parallel_with", "1"}} {
+			a := curl(t, addr, query, "", params...)
+			require.NotEqual(t, 200, a.status, query)
+		}
+		require.Contains(t, []int{62, 164}, codeOf(curl(t, addr, query, "")), query)
+	}
+	for i, query := range []string{
+		"SELECT 1 INTO OUTFILE '%s'", "SELECT 1 // ' \n INTO OUTFILE '%s' -- '", "SELECT 1 /* /* */ ' */ INTO OUTFILE '%s' -- '",
+		"CREATE TEMPORARY TABLE x ENGINE = File(CSV, '%s') AS SELECT 1",
+	} {
+		require.NotEqual(t, 200, curl(t, addr, fmt.Sprintf(query, fmt.Sprint(dir, "/o", i)), "").status, query)
+	}
+	// The setting does the same for POST, and nothing sets it back.
+	session := []string{"session_id", t.Name()}
+	require.Equal(t, 200, curl(t, addr, "", "SET readonly = 1", session...).status)
+	for _, query := range []string{"SET readonly = 0", "SET readonly = DEFAULT", "SET `readonly` = DEFAULT", "SET max_threads = 1, readonly = DEFAULT", "INSERT INTO FUNCTION " + file("s") + " SELECT 1"} {
+		require.Equal(t, 164, codeOf(curl(t, addr, "", query, session...)), query)
+	}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+	require.Equal(t, "1\n", curl(t, addr, "SELECT /* a ' */ 1 FORMAT TSV", "").body)
+	require.Equal(t, 62, codeOf(curl(t, addr, "SELEKT 1", "")))
+	require.NotContains(t, curl(t, addr, "SELEKT 1", "").body, "formatQuery")
+	require.Equal(t, `a\\b`+"\n", curl(t, addr, `SELECT 'a\\b' AS x`, "").body, "what is checked is what is run")
+}
+
 func TestRefusals(t *testing.T) {
 	addr := chtest.Engine(t).Addr()
 	// What a web page could send.
@@ -97,7 +141,6 @@ func TestRefusals(t *testing.T) {
 	require.Equal(t, 516, codeOf(curl(t, addr, "SELECT 1", "", "user", "alice")))
 	require.Equal(t, 516, codeOf(curl(t, addr, "SELECT 1", "", "user", "default", "password", "x")))
 	require.Equal(t, 200, curl(t, addr, "SELECT 1", "", "user", "default").status)
-	require.Equal(t, 48, codeOf(curl(t, addr, "SELECT 1", "", "session_id", "s")))
 	require.Equal(t, 1, codeOf(curl(t, addr, "", "SELECT 1 INTO /**/ OUTFILE '/tmp/x'")))
 	require.Equal(t, 1, codeOf(curl(t, addr, "", "INSERT INTO t FROM INFILE '/etc/passwd' FORMAT CSV")))
 	require.Equal(t, 271, codeOf(curl(t, addr, "SELECT 1", "no compressed block at all, to be sure of that", "decompress", "1")))
@@ -166,6 +209,22 @@ func TestCapsReachTheEngine(t *testing.T) {
 		require.Equal(t, "1\t419430400\n", curl(t, r.Addr(), "SELECT getSetting('max_threads'), getSetting('max_memory_usage')", "").body)
 		require.Equal(t, "2\t7\n", curl(t, r.Addr(), "SELECT getSetting('max_threads'), getSetting('max_memory_usage')", "", "max_threads", "2", "max_memory_usage", "7").body)
 	}
+}
+
+// TestInsertsWithDataRunOnOneThread: the engine's threads for pushing data are never started, unless a client asks for them.
+func TestInsertsWithDataRunOnOneThread(t *testing.T) {
+	r := start(t, chengine.Config{Threads: 2})
+	post := func(query, body string, params ...string) {
+		t.Helper()
+		got := curl(t, r.Addr(), query, body, params...)
+		require.Equal(t, http.StatusOK, got.status, got.body)
+	}
+	post("", "CREATE TABLE t (n UInt64, threads UInt64 DEFAULT getSetting('max_threads')) ENGINE = MergeTree ORDER BY n")
+	post("INSERT INTO t (n) FORMAT TSV", "1\n")
+	post("INSERT INTO t (n) FORMAT TSV", "2\n", "max_threads", "2")
+	post("", "INSERT INTO t (n) VALUES (3)")
+	post("", "INSERT INTO t (n) SELECT 4")
+	require.Equal(t, "1\t1\n2\t2\n3\t1\n4\t2\n", curl(t, r.Addr(), "SELECT n, threads FROM t ORDER BY n", "").body)
 }
 
 func TestInsertWithParameters(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +23,7 @@ type process struct {
 	pid    int
 	stdin  io.Closer
 	status chan childStatus // one value, or closed without one
+	told   func(childReport)
 	exited chan struct{}
 	exit   error // valid when exited is closed
 	stderr *stderrLog
@@ -31,8 +31,8 @@ type process struct {
 }
 
 // startProcess starts the executable that is running, as the engine's child. files are inherited as descriptors from 3 on, with the status
-// pipe in second place.
-func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lines prometheus.Counter) (*process, error) {
+// pipe in second place. told gets the child's reports, one at a time.
+func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lines prometheus.Counter, told func(childReport)) (*process, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return nil, fmt.Errorf("encode child configuration: %w", err)
@@ -48,15 +48,15 @@ func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lin
 	// The link and not os.Executable's path: it leads to this very binary even when an upgrade has replaced the file.
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{"mintlake-embedded-clickhouse"}
-	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
+	cmd.Env = childEnvironment(os.Environ(), string(text))
 	cmd.Stdout, cmd.Stderr = stderrWrite, stderrWrite
 	cmd.ExtraFiles = []*os.File{listener, statusWrite, lock}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = childAttributes()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create stdin pipe: %w", err), statusRead.Close(), statusWrite.Close(), stderrRead.Close(), stderrWrite.Close())
 	}
-	p := &process{stdin: stdin, status: make(chan childStatus, 1), exited: make(chan struct{}), cmd: cmd, stderr: newStderrLog(log, lines)}
+	p := &process{stdin: stdin, status: make(chan childStatus, 1), told: told, exited: make(chan struct{}), cmd: cmd, stderr: newStderrLog(log, lines)}
 	started := make(chan error, 1)
 	go p.run(started, stderrRead)
 	err = <-started
@@ -91,12 +91,21 @@ func (p *process) run(started chan<- error, stderr *os.File) {
 	close(p.exited)
 }
 
+// readStatus reads the child's word about its start, then its reports until it ends.
 func (p *process) readStatus(pipe *os.File) {
-	defer close(p.status)
 	defer func() { _ = pipe.Close() }() // read only
+	lines := json.NewDecoder(pipe)
 	var status childStatus
-	if json.NewDecoder(pipe).Decode(&status) == nil { // an end without a line is a child that died
+	if lines.Decode(&status) == nil { // an end without a line is a child that died
 		p.status <- status
+	}
+	close(p.status)
+	for {
+		var report childReport
+		if lines.Decode(&report) != nil {
+			return
+		}
+		p.told(report)
 	}
 }
 

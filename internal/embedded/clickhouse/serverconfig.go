@@ -60,6 +60,8 @@ func writeServerConfig(d *dataDir, cfg Config) (string, error) {
 	for _, s := range cfg.serverSettings() {
 		fmt.Fprintf(&text, "    <%[1]s>%[2]s</%[1]s>\n", s[0], s[1])
 	}
+	// BACKUP and RESTORE may name any folder: SQL here has the rights of the process anyway (docs/embedded-clickhouse.md, "Security").
+	text.WriteString("    <backups><allowed_path>/</allowed_path></backups>\n")
 	text.WriteString("    <merge_tree>\n")
 	for _, s := range cfg.tableSettings() {
 		fmt.Fprintf(&text, "        <%[1]s>%[2]s</%[1]s>\n", s[0], s[1])

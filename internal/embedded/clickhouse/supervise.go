@@ -40,7 +40,7 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 	}
 	spec := childSpec{
 		Parent: os.Getpid(), Library: library, Dir: filepath.Join(dir.path, engineDir), ServerConfig: config,
-		Connections: e.cfg.Connections, Settings: e.cfg.querySettings(), MaxInsertBytes: e.cfg.MaxInsertBytes, StopTimeout: e.cfg.StopTimeout,
+		Connections: e.cfg.Connections, Settings: e.cfg.querySettings(), MaxInsertBytes: e.cfg.MaxInsertBytes, AllowedHosts: e.cfg.AllowedHosts, StopTimeout: e.cfg.StopTimeout, LetGo: e.cfg.LetGo,
 	}
 	failed, quick := 0, 0
 	for first := true; ; first = false {
@@ -48,7 +48,7 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 			e.metrics.restarts.Inc()
 		}
 		begin := time.Now()
-		p, err := startProcess(spec, file, dir.lock, e.log, e.metrics.stderrLines)
+		p, err := startProcess(spec, file, dir.lock, e.log, e.metrics.stderrLines, e.noteQueries())
 		if err != nil {
 			return fmt.Errorf("embedded clickhouse: %w", err)
 		}
@@ -83,6 +83,24 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// noteQueries returns what takes the reports of one child: into the metrics, and into the log what stands still.
+func (e *Engine) noteQueries() func(childReport) {
+	standing := false
+	return func(report childReport) {
+		e.metrics.note(report)
+		switch {
+		case report.Stuck != "":
+			e.metrics.stuck.Inc()
+			e.log.Error("embedded clickhouse does not end a query that was killed: its process is replaced", "query", report.Stuck)
+		case report.Standing > 0 && !standing:
+			e.log.Warn("a clickhouse query makes no progress", "query", report.StandingQuery, "seconds", report.StandingSeconds, "queries", report.Standing)
+		case report.Standing == 0 && standing:
+			e.log.Info("all clickhouse queries make progress again")
+		}
+		standing = report.Standing > 0
 	}
 }
 
@@ -126,7 +144,10 @@ func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started
 	}
 	e.metrics.startSeconds.Set(time.Since(begin).Seconds())
 	e.metrics.up.Set(1)
-	defer e.metrics.up.Set(0)
+	defer func() {
+		e.metrics.up.Set(0)
+		e.metrics.note(childReport{})
+	}()
 	e.log.Info("embedded clickhouse is ready", "addr", e.Addr(), "version", status.Version, "pid", p.pid, "took", time.Since(begin))
 	select {
 	case <-e.ready:

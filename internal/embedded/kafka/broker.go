@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
 )
 
 // Config of the embedded broker.
@@ -29,6 +28,11 @@ type Config struct {
 	// RetentionInterval is the time between two rounds of deleting expired records. Default five minutes, as Apache Kafka's
 	// log.retention.check.interval.ms.
 	RetentionInterval time.Duration
+	// StateInterval is the time between two looks at what is on disk. A cut that comes after a kill is told from one that the kill left by the last
+	// look. Default 5 s.
+	StateInterval time.Duration
+	// Repairing lets the broker start in the middle of a repair, for what the repair has to write.
+	Repairing bool
 }
 
 // Deps are the broker's collaborators.
@@ -47,6 +51,8 @@ type Broker struct {
 
 	ready   chan struct{}
 	stopped chan struct{}
+
+	syncFile func(path string) error // nil but in tests
 
 	mu   sync.Mutex
 	ran  bool
@@ -72,6 +78,9 @@ func New(cfg Config, deps Deps) (*Broker, error) {
 	}
 	if cfg.RetentionInterval <= 0 {
 		cfg.RetentionInterval = 5 * time.Minute
+	}
+	if cfg.StateInterval <= 0 {
+		cfg.StateInterval = 5 * time.Second
 	}
 	if err := checkLoopback(cfg.Addr); err != nil {
 		return nil, err
@@ -124,19 +133,35 @@ func (b *Broker) run(ctx context.Context) error {
 		return err
 	}
 	defer dir.close()
-	if err := dropSessionState(dir.broker()); err != nil {
-		return err
-	}
-	listener, err := b.listen(ctx)
+	tracker, err := b.checkLog(dir)
 	if err != nil {
 		return err
 	}
-	cluster, err := b.newCluster(dir, listener)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	durable := newSyncer(dir.broker())
+	durable.broken = func(err error) { stop(fmt.Errorf("embedded kafka: %w: %w", errSync, err)) }
+	if b.syncFile != nil {
+		durable.sync = b.syncFile
+	}
+	listener, err := b.listen(ctx, durable)
+	if err != nil {
+		return err
+	}
+	cluster, err := b.newCluster(dir, listener, tracker)
 	if err != nil {
 		_ = listener.Close()
 		return err
 	}
-	defer cluster.Close()
+	var tracking sync.WaitGroup
+	tracking.Go(func() { b.trackLog(ctx, tracker) })
+	defer func() {
+		cluster.Close()
+		tracking.Wait()
+		if err := b.told(tracker.Stop()); err != nil {
+			b.logger.Warn("embedded kafka notes what is on disk", "ok", false, "err", err)
+		}
+	}()
 
 	b.mu.Lock()
 	b.addr = listener.Addr().String()
@@ -147,8 +172,14 @@ func (b *Broker) run(ctx context.Context) error {
 	b.logger.Info("embedded kafka serves", "addr", listener.Addr().String(), "data_dir", b.cfg.DataDir)
 
 	b.keepRetention(ctx, cluster)
+	if err := context.Cause(ctx); errors.Is(err, errSync) {
+		return err
+	}
 	return nil
 }
+
+// errSync ends the broker: what it cannot make durable it must not acknowledge.
+var errSync = errors.New("the disk refused to keep what was written; look at its state before the next start")
 
 // keepRetention deletes expired records until ctx ends. kfake's own timer starts only when a topic is created or altered, so
 // after a restart nothing would ever expire.
@@ -165,7 +196,7 @@ func (b *Broker) keepRetention(ctx context.Context, cluster *kfake.Cluster) {
 	}
 }
 
-func (b *Broker) listen(ctx context.Context) (*guardListener, error) {
+func (b *Broker) listen(ctx context.Context, durable *syncer) (*guardListener, error) {
 	var lc net.ListenConfig
 	inner, err := lc.Listen(ctx, "tcp", b.cfg.Addr)
 	if err != nil {
@@ -175,20 +206,28 @@ func (b *Broker) listen(ctx context.Context) (*guardListener, error) {
 		}
 		return nil, fmt.Errorf("embedded kafka: listen: %w", err)
 	}
-	return newGuardListener(inner, b.cfg.MaxFrameBytes, b.reject), nil
+	return newGuardListener(inner, guardRules{
+		maxFrame: b.cfg.MaxFrameBytes, rejected: b.reject, unsupported: b.unsupported, durable: durable,
+	}), nil
+}
+
+func (b *Broker) unsupported(key int16, remote net.Addr) {
+	b.metrics.unsupported.Inc()
+	b.logger.Debug("kafka request is not supported", "key", key, "remote", remote.String())
 }
 
 func (b *Broker) reject(reason error, remote net.Addr) {
 	b.metrics.rejected.WithLabelValues(reasonLabel(reason)).Inc()
-	b.logger.Warn("kafka connection dropped", "err", reason, "remote", remote.String())
+	b.logger.Warn("kafka request refused", "err", reason, "remote", remote.String())
 }
 
-func (b *Broker) newCluster(dir *dataDir, listener *guardListener) (*kfake.Cluster, error) {
+func (b *Broker) newCluster(dir *dataDir, listener *guardListener, tracker *segments.Tracker) (*kfake.Cluster, error) {
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1),
-		kfake.ClusterID("mintlake-embedded"),
+		kfake.ClusterID(clusterID),
 		kfake.DataDir(dir.broker()),
-		kfake.SyncWrites(),
+		// No SyncWrites: it syncs in the loop that serves all requests. The guard holds answers back instead, see syncer.
+		kfake.MaxVersions(allowedVersions()),
 		kfake.ListenFn(func(string, string) (net.Listener, error) { return listener, nil }),
 		// Members die with this process, so a short session only ever matters to members in other processes.
 		kfake.GroupMinSessionTimeout(time.Second),
@@ -202,36 +241,9 @@ func (b *Broker) newCluster(dir *dataDir, listener *guardListener) (*kfake.Clust
 	if err != nil {
 		return nil, fmt.Errorf("embedded kafka: open %s: %w", dir.path, err)
 	}
-	cluster.ControlKey(keyCreateTopics, func(req kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		create, ok := req.(*kmsg.CreateTopicsRequest)
-		if !ok {
-			return nil, nil, false
-		}
-		resp := refuseCreateTopics(create)
-		return resp, nil, resp != nil
-	})
-	cluster.ControlKey(keyIncrementalAlterConfigs, func(req kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		alter, ok := req.(*kmsg.IncrementalAlterConfigsRequest)
-		if !ok {
-			return nil, nil, false
-		}
-		resp := refuseIncrementalAlter(alter)
-		return resp, nil, resp != nil
-	})
+	b.control(cluster, tracker)
 	listener.open()
 	return cluster, nil
-}
-
-// dropSessionState removes what kfake saves of group members at a clean stop. All members lived in the process that stopped, or lost
-// their connection; a member that is remembered but gone makes the first rebalance wait for its session to time out.
-func dropSessionState(brokerDir string) error {
-	err := os.Remove(filepath.Join(brokerDir, "session_state.json"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("embedded kafka: forget group members: %w", err)
-	}
-	return nil
 }
 
 // Ready is closed as soon as the broker serves.

@@ -136,11 +136,12 @@ func TestHostileRequests(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	broker, _ := serve(t, embedded.Config{DataDir: t.TempDir()}, embedded.Deps{Registerer: registry})
 	for name, bytes := range map[string][]byte{
-		"unknown api key":  {0, 0, 0, 10, 0x0f, 0xa0, 0, 0, 0, 0, 0, 1, 0, 0},
-		"four gigabytes":   {0xff, 0xff, 0xff, 0xff, 0, 3, 0, 0},
-		"too short":        {0, 0, 0, 1, 0, 3, 0, 0},
-		"unknown version":  {0, 0, 0, 10, 0, 3, 0x7f, 0, 0, 0, 0, 1, 0, 0},
-		"another protocol": []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+		"unknown api key of two megabytes": {0, 0x20, 0, 10, 0x0f, 0xa0, 0, 0, 0, 0, 0, 1, 0, 0},
+		"produce that is none":             {0, 0, 0, 10, 0, 0, 0, 8, 0, 0, 0, 1, 0, 9},
+		"four gigabytes":                   {0xff, 0xff, 0xff, 0xff, 0, 3, 0, 0},
+		"too short":                        {0, 0, 0, 1, 0, 3, 0, 0},
+		"unknown version":                  {0, 0, 0, 10, 0, 3, 0x7f, 0, 0, 0, 0, 1, 0, 0},
+		"another protocol":                 []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
 	} {
 		conn, err := net.Dial("tcp", broker.Addr())
 		require.NoError(t, err)
@@ -152,7 +153,7 @@ func TestHostileRequests(t *testing.T) {
 		require.Error(t, err, name)
 		require.NoError(t, conn.Close())
 	}
-	require.Equal(t, 5.0, counter(t, registry, "mintlake_embedded_kafka_rejected_connections_total"))
+	require.Equal(t, 6.0, counter(t, registry, "mintlake_embedded_kafka_rejected_connections_total"))
 	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: []string{broker.Addr()}}, kafka.Deps{})
 	require.NoError(t, err)
 	defer admin.Close()

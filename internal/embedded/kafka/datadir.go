@@ -88,20 +88,26 @@ func lockFile(path string) (*os.File, error) {
 		return nil, fmt.Errorf("embedded kafka: open lock: %w", err)
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		holder := make([]byte, 32)
-		n, _ := lock.ReadAt(holder, 0)
+		err := lockError(path, lock, err)
 		_ = lock.Close()
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("embedded kafka: lock data folder: %w", err)
-		}
-		return nil, &StartError{Reason: ErrLocked, Where: path, Cause: err,
-			Do: fmt.Sprintf("stop the other mintlake (process %s), or choose another data folder", strings.TrimSpace(string(holder[:n])))}
+		return nil, err
 	}
 	if err := lock.Truncate(0); err == nil {
 		// The number is for the message above only; the lock itself does not depend on it.
 		_, _ = lock.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	}
 	return lock, nil
+}
+
+// lockError names the process that has the lock.
+func lockError(path string, lock *os.File, err error) error {
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("embedded kafka: lock data folder: %w", err)
+	}
+	holder := make([]byte, 32)
+	n, _ := lock.ReadAt(holder, 0)
+	return &StartError{Reason: ErrLocked, Where: path, Cause: err,
+		Do: fmt.Sprintf("stop the other mintlake (process %s), or choose another data folder", strings.TrimSpace(string(holder[:n])))}
 }
 
 // writeMarker leaves either the whole marker or none, also when the machine stops in between.

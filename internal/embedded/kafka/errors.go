@@ -17,6 +17,10 @@ var (
 	ErrFormat = errors.New("data folder has an unknown format")
 	// ErrAddrInUse: another program listens on the address.
 	ErrAddrInUse = errors.New("address is taken")
+	// ErrDamaged: the log is damaged on disk in a way that no crash explains.
+	ErrDamaged = errors.New("the log is damaged")
+	// ErrRepairPending: a repair of the log was interrupted.
+	ErrRepairPending = errors.New("a repair was interrupted")
 )
 
 // StartError says in one line what is wrong, where, and what the operator can do about it.

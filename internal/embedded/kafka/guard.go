@@ -2,98 +2,49 @@ package kafka
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// DefaultMaxFrameBytes bounds one request: 100 MiB, the default of Apache Kafka's socket.request.max.bytes.
-const DefaultMaxFrameBytes = 100 << 20
+// maxRefusedBytes bounds the body of a request that is answered here and not by the broker. A longer one ends its connection.
+const maxRefusedBytes = 1 << 20
 
-const (
-	lengthBytes = 4
-	// headerBytes is the part of every request header that all versions share: api key, api version, correlation id.
-	headerBytes = 2 + 2 + 4
-)
+// requestTimeout is how long a request may take to arrive whole. 100 MiB from this machine take well below a second.
+const requestTimeout = 30 * time.Second
 
-var (
-	errFrameTooLong  = errors.New("frame is longer than the limit")
-	errFrameTooShort = errors.New("frame is shorter than a request header")
-	errUnknownKey    = errors.New("unknown api key")
-	errBadVersion    = errors.New("version out of range")
-)
-
-// frameHead is what the guard looks at before it lets a request through.
-type frameHead struct {
-	length  uint32
-	key     int16
-	version int16
+// guardRules is what every connection of a listener shares.
+type guardRules struct {
+	maxFrame uint32
+	// rejected is told of each connection that is dropped.
+	rejected func(reason error, remote net.Addr)
+	// unsupported is told of each request that is answered with UNSUPPORTED_VERSION. May be nil.
+	unsupported func(key int16, remote net.Addr)
+	// durable holds answers back until what they tell is on disk. Nil holds none.
+	durable *syncer
 }
 
-// parseFrameHead reads the first 8 bytes of a request (length, api key, version) and says whether the broker may see it. kfake
-// allocates the length unchecked and panics, with the whole process, on a key that it does not know.
-func parseFrameHead(b [lengthBytes + 4]byte, maxFrame uint32) (frameHead, error) {
-	head := frameHead{
-		length:  binary.BigEndian.Uint32(b[:4]),
-		key:     int16(binary.BigEndian.Uint16(b[4:6])),
-		version: int16(binary.BigEndian.Uint16(b[6:8])),
-	}
-	switch {
-	case head.length > maxFrame:
-		return head, errFrameTooLong
-	case head.length < headerBytes:
-		return head, errFrameTooShort
-	}
-	highest, known := allowedRequests[head.key]
-	if !known {
-		return head, errUnknownKey
-	}
-	// ApiVersions is the one request that may come in a version the broker does not know: it answers with those it does.
-	if head.version < 0 || (head.version > highest && head.key != keyAPIVersions) {
-		return head, errBadVersion
-	}
-	return head, nil
+// passed is a request that the broker has and has not answered.
+type passed struct {
+	key    int16
+	writes []partition // of a produce request
 }
 
-const (
-	keyCreateTopics            int16 = 19
-	keyAPIVersions             int16 = 18
-	keyIncrementalAlterConfigs int16 = 44
-)
-
-// allowedRequests lists the requests that reach the broker with the highest version let through: what clients need to produce,
-// consume, commit and administer topics, as https://kafka.apache.org/protocol numbers them. A request that is not here ends its
-// connection. Transactions, share groups, quotas, access control and cluster administration are left out on purpose:
-// Mintlake has no use for them, and each is code that bytes from outside would reach.
-var allowedRequests = map[int16]int16{
-	0:                          13, // Produce
-	1:                          18, // Fetch
-	2:                          11, // ListOffsets
-	3:                          13, // Metadata
-	8:                          10, // OffsetCommit
-	9:                          10, // OffsetFetch
-	10:                         6,  // FindCoordinator
-	11:                         9,  // JoinGroup
-	12:                         4,  // Heartbeat
-	13:                         5,  // LeaveGroup
-	14:                         5,  // SyncGroup
-	15:                         6,  // DescribeGroups
-	16:                         5,  // ListGroups
-	keyAPIVersions:             4,
-	keyCreateTopics:            7,
-	20:                         6, // DeleteTopics
-	21:                         2, // DeleteRecords
-	22:                         5, // InitProducerId: idempotent producers of other clients
-	23:                         4, // OffsetForLeaderEpoch
-	32:                         4, // DescribeConfigs
-	35:                         5, // DescribeLogDirs
-	42:                         2, // DeleteGroups
-	keyIncrementalAlterConfigs: 1,
-	47:                         0, // OffsetDelete
-	60:                         2, // DescribeCluster
-	75:                         0, // DescribeTopicPartitions
+// hold returns when the answer to a request may leave: when what it acknowledges, or shows, is on disk. Had a reader seen a record that
+// a power failure then takes away, its offset would stand behind the log's end, and the next records there would be skipped.
+func (s *syncer) hold(key int16) error {
+	switch key {
+	case keyProduce, keyOffsetCommit, keyDeleteRecords, keyInitProducerID, keyDeleteGroups, keyOffsetDelete:
+		return s.wait()
+	case keyFetch:
+		return s.waitToRead()
+	default:
+		return nil
+	}
 }
 
 // guardListener stands between the network and the broker: it hands out connections that read whole, checked requests only,
@@ -101,8 +52,7 @@ var allowedRequests = map[int16]int16{
 type guardListener struct {
 	net.Listener
 
-	maxFrame uint32
-	rejected func(reason error, remote net.Addr)
+	rules guardRules
 
 	opened   chan struct{}
 	openOnce sync.Once
@@ -110,8 +60,8 @@ type guardListener struct {
 	stopOnce sync.Once
 }
 
-func newGuardListener(inner net.Listener, maxFrame uint32, rejected func(error, net.Addr)) *guardListener {
-	return &guardListener{Listener: inner, maxFrame: maxFrame, rejected: rejected, opened: make(chan struct{}), closed: make(chan struct{})}
+func newGuardListener(inner net.Listener, rules guardRules) *guardListener {
+	return &guardListener{Listener: inner, rules: rules, opened: make(chan struct{}), closed: make(chan struct{})}
 }
 
 // open lets connections in. Until then they wait in the kernel's queue: the broker listens before its rules for topics are in place.
@@ -128,7 +78,7 @@ func (l *guardListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("accept kafka connection: %w", err)
 	}
-	return &guardConn{Conn: conn, maxFrame: l.maxFrame, rejected: l.rejected}, nil
+	return newGuardConn(conn, &l.rules), nil
 }
 
 // Close implements net.Listener.
@@ -137,18 +87,28 @@ func (l *guardListener) Close() error {
 	return l.Listener.Close()
 }
 
-// guardConn checks the head of every request before any byte of it is read by the broker. It relies on one reader at a time, which
-// is what kfake does.
+// guardConn checks the head of every request before any byte of it is read by the broker. It relies on one reader and one writer at
+// a time, and on one Write for each answer, which is what kfake does.
 type guardConn struct {
 	net.Conn
 
-	maxFrame uint32
-	rejected func(reason error, remote net.Addr)
+	rules *guardRules
 
 	head    [lengthBytes + 4]byte
-	unread  []byte // what of head the broker has not read yet
-	body    uint32 // bytes of the request after head that the broker has not read yet
+	unread  []byte // what the broker has not read yet of head, or of a request that was read whole
+	body    uint32 // bytes behind unread that the broker has not read yet
 	refused error
+
+	mu      sync.Mutex
+	waiting []passed   // oldest first
+	changed *sync.Cond // waiting or closed changed
+	closed  bool
+}
+
+func newGuardConn(conn net.Conn, rules *guardRules) *guardConn {
+	c := &guardConn{Conn: conn, rules: rules}
+	c.changed = sync.NewCond(&c.mu)
+	return c
 }
 
 // Read implements net.Conn.
@@ -159,7 +119,7 @@ func (c *guardConn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if len(c.unread) == 0 && c.body == 0 {
+	for len(c.unread) == 0 && c.body == 0 {
 		if err := c.nextRequest(); err != nil {
 			return 0, err
 		}
@@ -177,19 +137,179 @@ func (c *guardConn) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
 }
 
-// nextRequest reads the next head whole and checks it. A refused connection is closed here: the broker only sees its end.
+// nextRequest reads the next head whole and checks it. A request that is answered here leaves nothing to read. A refused connection
+// is closed here: the broker only sees its end.
 func (c *guardConn) nextRequest() error {
-	if _, err := io.ReadFull(c.Conn, c.head[:]); err != nil {
-		return err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+	if err := c.readHead(); err != nil {
+		return err
 	}
-	head, err := parseFrameHead(c.head, c.maxFrame)
+	head, err := parseFrameHead(c.head, c.rules.maxFrame)
+	if err == errUnknownKey && head.length <= maxRefusedBytes { //nolint:errorlint // parseFrameHead returns it as it is
+		return c.answerUnsupported(head)
+	}
 	if err != nil {
-		c.refused = io.EOF
-		c.rejected(err, c.RemoteAddr())
-		_ = c.Close()
-		return c.refused
+		return c.refuse(err)
+	}
+	if head.key == keyProduce {
+		return c.nextProduce(head)
 	}
 	c.unread = c.head[:]
 	c.body = head.length - 4
+	c.pass(passed{key: head.key})
 	return nil
+}
+
+// readHead waits for a request and reads its head. A client may be silent between two requests, not inside one.
+func (c *guardConn) readHead() error {
+	if err := c.SetReadDeadline(time.Time{}); err != nil {
+		return err //nolint:wrapcheck // for the broker it is a read that failed
+	}
+	if _, err := io.ReadFull(c.Conn, c.head[:1]); err != nil {
+		return err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+	}
+	if err := c.SetReadDeadline(time.Now().Add(requestTimeout)); err != nil {
+		return err //nolint:wrapcheck // for the broker it is a read that failed
+	}
+	_, err := io.ReadFull(c.Conn, c.head[1:])
+	return err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+}
+
+// pass notes a request that the broker reads next and answers.
+func (c *guardConn) pass(request passed) {
+	c.mu.Lock()
+	c.waiting = append(c.waiting, request)
+	c.mu.Unlock()
+	if c.rules.durable != nil {
+		c.rules.durable.begin(request.writes)
+	}
+}
+
+// settle notes that the broker has done a request.
+func (c *guardConn) settle(requests ...passed) {
+	if c.rules.durable != nil {
+		for _, request := range requests {
+			c.rules.durable.end(request.writes)
+		}
+	}
+}
+
+// nextProduce reads a produce request whole and checks its batches.
+func (c *guardConn) nextProduce(head frameHead) error {
+	whole := make([]byte, lengthBytes+int(head.length))
+	copy(whole, c.head[:])
+	rest := whole[len(c.head):]
+	if _, err := io.ReadFull(c.Conn, rest); err != nil {
+		return err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+	}
+	request, _ := readRequest(head, rest[correlationBytes:]).(*kmsg.ProduceRequest)
+	if request == nil {
+		return c.refuse(errUnreadable)
+	}
+	refusal, reason := checkProduce(request)
+	switch {
+	case reason == nil:
+		// The broker does not answer a request without acknowledgement; what it writes is on disk with the next that has one.
+		if request.Acks != 0 {
+			c.pass(passed{key: head.key, writes: partitionsOf(request)})
+		} else {
+			c.settle(passed{key: head.key, writes: partitionsOf(request)})
+		}
+		c.unread = whole
+		return nil
+	case request.Acks == 0:
+		return c.refuse(reason)
+	default:
+		c.rejected(reason)
+		return c.answer(encodeAnswer(rest[:correlationBytes], refusal))
+	}
+}
+
+// refuse ends the connection for a reason that is counted.
+func (c *guardConn) refuse(reason error) error {
+	c.refused = io.EOF
+	c.rejected(reason)
+	_ = c.Close()
+	return c.refused
+}
+
+func (c *guardConn) rejected(reason error) { c.rules.rejected(reason, c.RemoteAddr()) }
+
+// answerUnsupported reads the rest of a request that the broker does not serve and answers it.
+func (c *guardConn) answerUnsupported(head frameHead) error {
+	rest := make([]byte, head.length-4)
+	if _, err := io.ReadFull(c.Conn, rest); err != nil {
+		return err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+	}
+	if c.rules.unsupported != nil {
+		c.rules.unsupported(head.key, c.RemoteAddr())
+	}
+	return c.answer(unsupportedAnswer(head, rest))
+}
+
+// answer writes an answer of the guard's own, after the broker has answered everything before it: answers keep the order of the
+// requests.
+func (c *guardConn) answer(payload []byte) error {
+	c.mu.Lock()
+	for len(c.waiting) > 0 && !c.closed {
+		c.changed.Wait()
+	}
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		c.refused = io.EOF
+		return c.refused
+	}
+	frame := binary.BigEndian.AppendUint32(make([]byte, 0, lengthBytes+len(payload)), uint32(len(payload)))
+	if _, err := c.Conn.Write(append(frame, payload...)); err != nil {
+		return err //nolint:wrapcheck // for the broker it is a read that failed
+	}
+	return nil
+}
+
+func partitionsOf(request *kmsg.ProduceRequest) []partition {
+	var all []partition
+	for i := range request.Topics {
+		for j := range request.Topics[i].Partitions {
+			all = append(all, partition{request.Topics[i].Topic, request.Topics[i].Partitions[j].Partition})
+		}
+	}
+	return all
+}
+
+// Write implements net.Conn: it writes the answer to the oldest request, once what it tells is on disk.
+func (c *guardConn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	var request passed
+	if len(c.waiting) > 0 {
+		request = c.waiting[0]
+		c.waiting[0].writes = nil // Close settles what is left
+	}
+	c.mu.Unlock()
+	c.settle(request)
+	if c.rules.durable != nil {
+		if err := c.rules.durable.hold(request.key); err != nil {
+			_ = c.Close()
+			return 0, err
+		}
+	}
+	n, err := c.Conn.Write(p)
+	c.mu.Lock()
+	if len(c.waiting) > 0 {
+		c.waiting = c.waiting[1:]
+	}
+	c.mu.Unlock()
+	c.changed.Broadcast()
+	return n, err //nolint:wrapcheck // it is the connection's
+}
+
+// Close implements net.Conn.
+func (c *guardConn) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	left := c.waiting
+	c.waiting = nil
+	c.mu.Unlock()
+	c.settle(left...)
+	c.changed.Broadcast()
+	return c.Conn.Close() //nolint:wrapcheck // it is the connection's
 }

@@ -5,13 +5,18 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 // metrics of the embedded broker.
 type metrics struct {
-	up       prometheus.Gauge
-	rejected *prometheus.CounterVec
-	warnings prometheus.Counter
+	up          prometheus.Gauge
+	rejected    *prometheus.CounterVec
+	unsupported prometheus.Counter
+	warnings    prometheus.Counter
+	lost        prometheus.Gauge
+	deleted     prometheus.Counter
 }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -22,17 +27,32 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mintlake_embedded_kafka_rejected_connections_total",
-			Help: "Connections dropped because of a request that the broker must not see, by reason.",
+			Help: "Requests that the broker must not see, by reason; all but bad_batch end their connection.",
 		}, []string{"reason"}),
+		unsupported: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_embedded_kafka_unsupported_requests_total",
+			Help: "Requests of kinds that the embedded broker does not serve, answered with UNSUPPORTED_VERSION.",
+		}),
 		warnings: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_embedded_kafka_warnings_total",
 			Help: "Warnings and errors that the embedded broker logged, such as a failed write.",
 		}),
 	}
+	m.lost = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "mintlake_embedded_kafka_lost_ranges",
+		Help: "Runs of records in the log that were damaged on disk and that a repair could not bring back.",
+	})
+	m.deleted = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "mintlake_embedded_kafka_deleted_topics_total",
+		Help: "Topics with records that were deleted while the broker ran.",
+	})
+	counters.Preset(m.rejected, []string{
+		"frame_too_long", "frame_too_short", "unknown_api_key", "unknown_version", "unreadable", "bad_batch", "other",
+	})
 	if registerer == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.up, m.rejected, m.warnings} {
+	for _, c := range []prometheus.Collector{m.up, m.rejected, m.unsupported, m.warnings, m.lost, m.deleted} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("embedded kafka: register metrics: %w", err)
 		}
@@ -51,6 +71,10 @@ func reasonLabel(err error) string {
 		return "unknown_api_key"
 	case errors.Is(err, errBadVersion):
 		return "unknown_version"
+	case errors.Is(err, errUnreadable):
+		return "unreadable"
+	case errors.Is(err, errBadBatch), errors.Is(err, errBatchTooLong):
+		return "bad_batch"
 	default:
 		return "other"
 	}

@@ -42,20 +42,24 @@ func StartBroker(t testing.TB) *Broker {
 	t.Helper()
 	b := &Broker{t: t, dir: t.TempDir(), addr: freeAddr(t)}
 	if Apache(t) {
-		b.command = apacheCommand(t, b.dir, b.addr)
+		b.command = apacheCommand(t, b.dir, b.addr, Secure{})
 	} else {
 		binary := filepath.Join(b.dir, "brokerd")
 		run(t, testkit.Root(t), "go", "build", "-o", binary, "./internal/kafka/kafkatest/brokerd")
 		b.command = []string{binary, filepath.Join(b.dir, "data"), b.addr}
 	}
-	t.Cleanup(func() {
+	b.killAtEnd()
+	b.Start()
+	return b
+}
+
+func (b *Broker) killAtEnd() {
+	b.t.Cleanup(func() {
 		b.Kill()
-		if t.Failed() {
+		if b.t.Failed() {
 			b.printLog()
 		}
 	})
-	b.Start()
-	return b
 }
 
 // Brokers are the addresses to connect to; they stay over restarts.
@@ -208,47 +212,4 @@ func run(t testing.TB, dir, name string, args ...string) string {
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	return lines[len(lines)-1]
-}
-
-// apacheCommand formats a data folder and returns the command of a single node that is broker and controller.
-func apacheCommand(t testing.TB, dir, addr string) []string {
-	t.Helper()
-	jars := run(t, testkit.Root(t), filepath.Join("tools", "kafka", "install.sh"))
-	controller := freeAddr(t)
-	settings := map[string]string{
-		"process.roles":             "broker,controller",
-		"node.id":                   "1",
-		"controller.quorum.voters":  "1@" + controller,
-		"listeners":                 "PLAINTEXT://" + addr + ",CONTROLLER://" + controller,
-		"advertised.listeners":      "PLAINTEXT://" + addr,
-		"controller.listener.names": "CONTROLLER",
-		"log.dirs":                  filepath.Join(dir, "data"),
-		"auto.create.topics.enable": "false",
-		// One node has one copy of everything.
-		"offsets.topic.replication.factor":                 "1",
-		"offsets.topic.num.partitions":                     "4",
-		"transaction.state.log.replication.factor":         "1",
-		"transaction.state.log.min.isr":                    "1",
-		"share.coordinator.state.topic.replication.factor": "1",
-		"share.coordinator.state.topic.min.isr":            "1",
-		// Three seconds that only make sense where many members start at once.
-		"group.initial.rebalance.delay.ms": "0",
-		// A killed broker may register again only after its old registration ends.
-		"broker.session.timeout.ms":    "3000",
-		"broker.heartbeat.interval.ms": "500",
-	}
-	var text strings.Builder
-	for name, value := range settings {
-		fmt.Fprintf(&text, "%s=%s\n", name, value)
-	}
-	config := filepath.Join(dir, "server.properties")
-	if err := os.WriteFile(config, []byte(text.String()), 0o600); err != nil {
-		t.Fatalf("start Apache Kafka: %v", err)
-	}
-	java := []string{
-		"java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(jars, "*"),
-	}
-	format := append(append([]string(nil), java...), "kafka.tools.StorageTool", "format", "-t", "bWludGxha2UtdGVzdC1rYQ", "-c", config)
-	run(t, dir, format[0], format[1:]...)
-	return append(java, "kafka.Kafka", config)
 }

@@ -3,6 +3,8 @@ const $ = (id) => document.getElementById(id);
 const limit = 25;
 const state = { q: "", page: 1, token22: true };
 let running; // the request under way: a newer one ends it
+let shown = new Map(); // the rows on the page: the logo and its status by mint, in their order
+let following; // the timer of the next look
 
 function readURL() {
   const params = new URLSearchParams(location.search);
@@ -33,6 +35,7 @@ async function getJSON(path, signal) {
 
 async function search() {
   running?.abort();
+  clearTimeout(following);
   const mine = (running = new AbortController());
   const params = query();
   history.replaceState(null, "", params.size ? `?${params}` : location.pathname);
@@ -40,12 +43,46 @@ async function search() {
   try {
     const found = await getJSON(`/tokens?${params}`, mine.signal);
     show(found);
+    follow(2000);
   } catch (error) {
     if (error.name !== "AbortError") $("message").textContent = error.message;
   }
 }
 
+// follow looks again after pause, and then after twice as long each time, up to half a minute: right after the start tokens and logos still come
+// in, and a picture that was shown for want of a logo is not asked for again by itself.
+function follow(pause) {
+  clearTimeout(following);
+  if (pause > 32000) return;
+  following = setTimeout(async () => {
+    const params = query();
+    params.set("limit", limit);
+    try {
+      refresh(await getJSON(`/tokens?${params}`, running.signal));
+    } catch { /* the next look may do better */ }
+    follow(2 * pause);
+  }, pause);
+}
+
+// refresh shows other rows only while nobody is at them, and logos that have become good.
+function refresh(found) {
+  const mints = found.items.map((token) => token.mint);
+  const busy = $("detail").open || $("rows").matches(":hover, :focus-within");
+  if (!busy && mints.join() !== [...shown.keys()].join()) return show(found);
+  for (const token of found.items) {
+    const at = shown.get(token.mint);
+    if (!at || at.status === token.logo_status) continue;
+    at.status = token.logo_status;
+    if (token.logo_status === "ok") at.logo.src = picture(token); // another URL, so the browser asks
+  }
+}
+
+// picture is the URL of a token's logo. It names the status, for which the server does not care, so that a picture kept by the browser is not
+// taken for that of a later status.
+const picture = (token) => `/img/${encodeURIComponent(token.mint)}?status=${encodeURIComponent(token.logo_status)}`;
+
 function show({ items, page, total }) {
+  shown = new Map();
   $("rows").replaceChildren(...items.map(row));
   const pages = Math.max(1, Math.ceil(total / limit));
   $("message").textContent = total === 0 ? "No token matches." : `${total.toLocaleString()} ${total === 1 ? "token" : "tokens"}`;
@@ -65,16 +102,17 @@ function row(token) {
   const tr = element("tr");
   tr.tabIndex = 0;
   const logo = element("img");
-  logo.src = `/img/${encodeURIComponent(token.mint)}`;
+  logo.src = picture(token);
   logo.alt = "";
   logo.loading = "lazy";
-  const picture = element("td");
-  picture.append(logo);
+  shown.set(token.mint, { logo, status: token.logo_status });
+  const first = element("td");
+  first.append(logo);
   const symbol = element("td", token.symbol || "–");
   if (token.is_token22) symbol.append(element("span", "2022", "badge"));
   const mint = element("td");
   mint.append(element("code", `${token.mint.slice(0, 6)}…${token.mint.slice(-6)}`));
-  tr.append(picture, symbol, element("td", token.name || "–"), mint, element("td", amount(token.supply, token.decimals), "number"),
+  tr.append(first, symbol, element("td", token.name || "–"), mint, element("td", amount(token.supply, token.decimals), "number"),
     element("td", token.daily_volume_usd == null ? "–" : `$${Math.round(token.daily_volume_usd).toLocaleString()}`, "number"),
     element("td", when(token.first_seen_at)));
   tr.addEventListener("click", () => detail(token));

@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
+	"github.com/mintlake/mintlake/internal/hosts"
 )
 
 // checkOrigin refuses what a web page in a browser on this machine could send: the engine can read and write files of the host, so a page
 // must not reach it, neither directly (Origin, Sec-Fetch-Site) nor by a name of its own that resolves to 127.0.0.1 (Host).
-func checkOrigin(r *http.Request) error {
-	if !loopbackHost(r.Host) {
-		return denied("Host %q is not this machine: the embedded engine answers to 127.0.0.1, [::1] and localhost only", r.Host)
+func checkOrigin(guard *hosts.Guard, r *http.Request) error {
+	if !guard.Admit(r.Host) {
+		return denied("%s", hosts.Refusal(r.Host))
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
 		u, err := url.Parse(origin)

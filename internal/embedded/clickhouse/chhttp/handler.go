@@ -9,18 +9,24 @@
 package chhttp
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"maps"
+	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
+	"github.com/mintlake/mintlake/internal/hosts"
 )
 
 // Config limits what one request may take.
@@ -29,8 +35,14 @@ type Config struct {
 	MaxQueryBytes int64
 	// MaxInsertBytes is the largest data of one INSERT after decompression; it is held in memory until the engine has it. Default 256 MiB.
 	MaxInsertBytes int64
+	// AllowedHosts are names besides localhost that requests may ask for: see internal/hosts.
+	AllowedHosts []string
 	// WriteTimeout is how long the client may take to accept the next part of a result; it holds a connection so long. Default 60 s.
 	WriteTimeout time.Duration
+	// BodyTimeout is how long the client may take to send the next part of its body. Default 30 s, as ClickHouse's http_receive_timeout.
+	BodyTimeout time.Duration
+	// BodyRate is how many bytes a second the body must come at, on average and after BodyTimeout. Default 16 KiB.
+	BodyRate int64
 }
 
 // Deps are the handler's collaborators.
@@ -43,8 +55,13 @@ type Deps struct {
 type Handler struct {
 	cfg      Config
 	deps     Deps
+	sessions *sessions
+	hosts    *hosts.Guard
 	sequence atomic.Uint64
 }
+
+// discardTimeout is how long the rest of a body may take that nobody wants.
+const discardTimeout = 5 * time.Second
 
 // New makes a handler; zero limits get their defaults.
 func New(cfg Config, deps Deps) *Handler {
@@ -57,13 +74,26 @@ func New(cfg Config, deps Deps) *Handler {
 	if cfg.WriteTimeout <= 0 {
 		cfg.WriteTimeout = time.Minute
 	}
-	return &Handler{cfg: cfg, deps: deps}
+	if cfg.BodyTimeout <= 0 {
+		cfg.BodyTimeout = 30 * time.Second
+	}
+	if cfg.BodyRate <= 0 {
+		cfg.BodyRate = 16 << 10
+	}
+	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} // the engine listens on nothing else
+	return &Handler{cfg: cfg, deps: deps, hosts: hosts.New(loopback, "", cfg.AllowedHosts), sessions: &sessions{pool: deps.Pool, log: deps.Logger, byID: map[string]*session{}}}
 }
 
 // ServeHTTP answers /ping, /replicas_status and, at /, queries.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
 	// The deadline that an earlier request of this connection left behind.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+	_ = control.SetWriteDeadline(time.Time{})
+	defer func() {
+		if r.ContentLength != 0 { // what is left of the body is read by the server, and must not take for ever
+			_ = control.SetReadDeadline(time.Now().Add(min(h.cfg.BodyTimeout, discardTimeout)))
+		}
+	}()
 	switch {
 	case r.URL.Path == "/ping", r.URL.Path == "/replicas_status", r.URL.Path == "/" && r.Method == http.MethodGet && r.URL.RawQuery == "":
 		// A client that is gone has no use for the error of writing to it.
@@ -74,14 +104,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, POST")
 		http.Error(w, "use GET or POST", http.StatusMethodNotAllowed)
 	default:
-		req, err := h.readRequest(r)
+		req, err := h.readRequest(w, r)
 		if err == nil {
+			defer req.close()
 			err = h.run(w, r, req)
 		}
 		if err != nil {
+			discard(control, r, h.cfg.BodyTimeout)
 			h.fail(w, r, err)
 		}
 	}
+}
+
+// discard reads what is left of a body of moderate size: many clients look for the answer only when they have sent all of it.
+func discard(control *http.ResponseController, r *http.Request, patience time.Duration) {
+	if r.ContentLength == 0 || r.Context().Err() != nil {
+		return
+	}
+	_ = control.SetReadDeadline(time.Now().Add(min(patience, discardTimeout)))
+	_, _ = io.CopyN(io.Discard, r.Body, 16<<20) // any end of it is good
 }
 
 // run executes a request. An error is returned only while nothing was written yet.
@@ -89,29 +130,117 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request, req *request) erro
 	if req.revision > 0 && string(req.query) == helloQuery {
 		return h.write(w, req, hello(req.revision, h.deps.Pool.Version(), h.deps.Pool.Timezone()))
 	}
+	session, err := h.sessions.enter(req.session)
+	if err != nil {
+		return err
+	}
+	defer h.sessions.leave(session, req.session.close)
 	stmt := parse(req.query)
 	query, release, err := h.statementText(req, &stmt)
 	if err != nil {
 		return err
 	}
 	defer release()
+	req.settings = session.with(req.settings)
+	if stmt.kind == kindInsert {
+		req.settings = insertSettings(req.settings)
+	}
+	if err := h.check(req, &stmt, query); err != nil {
+		return err
+	}
 
-	conn, err := h.deps.Pool.Acquire(r.Context())
+	place, err := h.deps.Pool.Acquire(r.Context())
 	if err != nil {
 		return err
 	}
-	defer conn.Release()
-	if err := conn.Prepare(req.database, req.settings); err != nil {
+	defer place.Release()
+	conn, err := h.connection(session, &stmt, place)
+	if err != nil {
+		return err
+	}
+	database := req.database
+	if database == "" && session != nil {
+		database = session.database
+	}
+	if err := conn.Prepare(database, req.settings); err != nil {
 		return err
 	}
 	h.setHeaders(w, req)
 	if stmt.kind == kindSelect && streamable(req.format) && !req.whole {
 		return h.stream(w, r, req, conn, query)
 	}
+	return h.execute(w, r, req, session, conn, &stmt, query)
+}
+
+// insertSettings has an INSERT with data run on one thread, unless its client says how many. On several, the engine pushes the data through two more
+// threads that wait for each other, and once in hours of small INSERTs both waited for ever. More threads make none of ours faster.
+func insertSettings(settings map[string]string) map[string]string {
+	if settings["max_threads"] != "" {
+		return settings
+	}
+	all := map[string]string{"max_threads": "1"}
+	maps.Copy(all, settings)
+	return all
+}
+
+// check refuses statements that the engine would run although they must not be.
+func (h *Handler) check(req *request, stmt *statement, query []byte) error {
+	if stmt.kind != kindInsert {
+		if err := checkStop(query); err != nil {
+			return err
+		}
+	}
+	if stmt.kind == kindSet {
+		for _, name := range stmt.settings {
+			if strings.HasPrefix(name, "param_") {
+				return libchdb.Errorf(48, "NOT_IMPLEMENTED", "SET %s: pass the parameter with each request, as the URL parameter %[1]s", name)
+			}
+		}
+	}
+	if readonly := req.settings["readonly"]; readonly == "" || readonly == "0" {
+		return nil
+	}
+	if stmt.kind == kindInsert {
+		return readonlyError()
+	}
+	canonical, err := h.deps.Pool.Canonical(query)
+	if err != nil {
+		return err
+	}
+	return checkReads(canonical)
+}
+
+// connection returns the connection to run the statement on: the session's own when it has one, or makes a temporary table, else place.
+// Who runs on the session's own holds place nevertheless, so that no more queries run at once than there are places.
+func (h *Handler) connection(session *session, stmt *statement, place *libchdb.Conn) (*libchdb.Conn, error) {
+	if session == nil {
+		return place, nil
+	}
+	if stmt.temporary {
+		if err := h.sessions.pin(session); err != nil {
+			return nil, err
+		}
+	}
+	if session.conn != nil {
+		return session.conn, nil
+	}
+	return place, nil
+}
+
+// execute runs a statement whose result is sent as a whole.
+func (h *Handler) execute(w http.ResponseWriter, r *http.Request, req *request, session *session, conn *libchdb.Conn, stmt *statement, query []byte) error {
 	start := time.Now()
 	result, err := conn.Query(r.Context(), query, req.format, req.params)
+	if session != nil && err == nil {
+		err = session.keep(stmt, conn)
+	}
 	if stmt.kind == kindSet || stmt.kind == kindUse {
 		conn.Forget(stmt.kind == kindUse, stmt.settings)
+	}
+	if session == nil && stmt.temporary { // as in ClickHouse it ends with its request
+		if err := conn.DropTemporary(); err != nil {
+			h.deps.Logger.Error("drop a temporary table", "err", err)
+		}
 	}
 	if err != nil {
 		return err
@@ -161,6 +290,7 @@ func (h *Handler) setHeaders(w http.ResponseWriter, req *request) {
 		id = fmt.Sprintf("embedded-%d", h.sequence.Add(1))
 	}
 	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff") // a result is never a page
 	header.Set("X-ClickHouse-Server-Display-Name", displayName)
 	header.Set("X-ClickHouse-Timezone", h.deps.Pool.Timezone())
 	header.Set("X-ClickHouse-Format", req.format)
@@ -170,33 +300,58 @@ func (h *Handler) setHeaders(w http.ResponseWriter, req *request) {
 
 // write sends a whole result.
 func (h *Handler) write(w http.ResponseWriter, req *request, data []byte) error {
-	out, err := newCompressor(req).encode(data)
+	if len(data) == 0 {
+		w.Header().Set("Content-Length", "0")
+		return nil
+	}
+	output, err := newOutput(req)
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(out)))
+	out, err := output.part(data)
+	if err != nil {
+		return err
+	}
+	out = bytes.Clone(out)
+	last, err := output.end()
+	if err != nil {
+		return err
+	}
+	setEncoding(w, req)
+	w.Header().Set("Content-Length", strconv.Itoa(len(out)+len(last)))
 	h.extendDeadline(w)
 	// The client is gone: nothing to tell it, and the work is done.
-	_, _ = w.Write(out)
+	_, _ = w.Write(out)  //nolint:gosec // a result, marked as no page: see setHeaders
+	_, _ = w.Write(last) //nolint:gosec // a result, marked as no page: see setHeaders
 	return nil
+}
+
+func setEncoding(w http.ResponseWriter, req *request) {
+	if req.encoding != "" {
+		w.Header().Set("Content-Encoding", req.encoding)
+	}
 }
 
 // stream sends a result as the engine makes it. The status line waits for the first part, so that most errors still get their own status.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, req *request, conn *libchdb.Conn, query []byte) error {
-	encoder := newCompressor(req)
+	output, err := newOutput(req)
+	if err != nil {
+		return err
+	}
 	tag := rand.Text()[:16]
 	started := false
-	err := conn.Stream(r.Context(), query, req.format, req.params, func(chunk []byte) error {
-		out, err := encoder.encode(chunk)
+	err = conn.Stream(r.Context(), query, req.format, req.params, func(chunk []byte) error {
+		out, err := output.part(chunk)
 		if err != nil {
 			return err
 		}
 		if !started {
 			started = true
 			w.Header().Set("X-ClickHouse-Exception-Tag", tag)
+			setEncoding(w, req)
 		}
 		h.extendDeadline(w)
-		_, err = w.Write(out)
+		_, err = w.Write(out) //nolint:gosec // a result, marked as no page: see setHeaders
 		return err
 	})
 	switch {
@@ -204,11 +359,18 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, req *request, c
 		return err
 	case err != nil:
 		// Tell the error as a server does, then break the connection: no client may take what it has for the whole.
-		_, _ = w.Write(midStream(tag, err))
+		_, _ = w.Write(output.raw(midStream(tag, err))) //nolint:gosec // a result, marked as no page: see setHeaders
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	case !started:
 		w.Header().Set("Content-Length", "0") // clickhouse-go needs it to see an empty result
+	default:
+		last, err := output.end()
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		// The client is gone: nothing to tell it.
+		_, _ = w.Write(last) //nolint:gosec // a result, marked as no page: see setHeaders
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package chhttp
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 )
 
 // tokenKind is what the lexer tells apart: as much of ClickHouse's grammar as is needed to find where a statement's clauses begin.
@@ -23,8 +24,8 @@ type token struct {
 	start, end int
 }
 
-// lexer walks over a statement, skipping white space and comments. It follows ClickHouse's lexer: `--`, `#!` and `# ` line comments,
-// `/* */` comments that do not nest, backslash and doubled-quote escapes, $tag$ heredocs.
+// lexer walks over a statement, skipping white space and comments. It follows ClickHouse's lexer: `--`, `//`, `#!` and `# ` line comments,
+// `/* */` comments that nest, backslash and doubled-quote escapes, $tag$ heredocs, $ inside words, typographic quotes.
 type lexer struct {
 	query []byte
 	at    int
@@ -49,8 +50,14 @@ func (l *lexer) next() token {
 		}
 		l.at++
 		return token{tokenPunctuation, start, l.at}
+	case hasPrefix(l.query[start:], "‘"):
+		l.skipPast(l.query[start:], "’")
+		return token{tokenString, start, l.at}
+	case hasPrefix(l.query[start:], "“"):
+		l.skipPast(l.query[start:], "”")
+		return token{tokenQuoted, start, l.at}
 	case isLetter(ch):
-		l.skipWhile(isWordByte)
+		l.skipWhile(func(c byte) bool { return isWordByte(c) || c == '$' })
 		return token{tokenWord, start, l.at}
 	case isDigit(ch):
 		l.skipWhile(isWordByte)
@@ -67,11 +74,13 @@ func (l *lexer) skipBlank() {
 		switch {
 		case isSpace(rest[0]):
 			l.at++
-		case bytes.HasPrefix(rest, []byte("--")), bytes.HasPrefix(rest, []byte("#!")), bytes.HasPrefix(rest, []byte("# ")):
+		case hasPrefix(rest, "--"), hasPrefix(rest, "//"), hasPrefix(rest, "#!"), hasPrefix(rest, "# "):
 			l.skipPast(rest, "\n")
-		case bytes.HasPrefix(rest, []byte("/*")):
-			l.at += 2
-			l.skipPast(rest[2:], "*/")
+		case hasPrefix(rest, "/*"):
+			l.skipComment()
+		case hasPrefix(rest, "\u00a0"), hasPrefix(rest, "\ufeff"): // no-break space, byte order mark
+			_, n := utf8.DecodeRune(rest)
+			l.at += n
 		default:
 			return
 		}
@@ -86,6 +95,25 @@ func (l *lexer) skipPast(rest []byte, end string) {
 		return
 	}
 	l.at += i + len(end)
+}
+
+// skipComment skips a comment in which others may lie.
+func (l *lexer) skipComment() {
+	for depth := 0; l.at < len(l.query); {
+		switch rest := l.query[l.at:]; {
+		case hasPrefix(rest, "/*"):
+			depth++
+			l.at += 2
+		case hasPrefix(rest, "*/"):
+			depth--
+			l.at += 2
+			if depth == 0 {
+				return
+			}
+		default:
+			l.at++
+		}
+	}
 }
 
 func (l *lexer) skipQuoted(quote byte) {
@@ -141,6 +169,10 @@ func (l *lexer) word(t token) string {
 // is says whether the token is this one punctuation byte.
 func (l *lexer) is(t token, punctuation byte) bool {
 	return t.kind == tokenPunctuation && l.query[t.start] == punctuation
+}
+
+func hasPrefix(text []byte, prefix string) bool {
+	return len(text) >= len(prefix) && string(text[:len(prefix)]) == prefix
 }
 
 func isLetter(c byte) bool   { return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }

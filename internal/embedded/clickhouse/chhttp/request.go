@@ -2,9 +2,7 @@ package chhttp
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -25,20 +23,25 @@ type request struct {
 	queryID  string
 	params   map[string]string // query parameters, without "param_"
 	settings map[string]string
-	compress bool // the result goes out in ClickHouse's compressed blocks
+	compress bool   // the result goes out in ClickHouse's compressed blocks
+	encoding string // Content-Encoding of the result, "" for none
+	session  sessionRequest
 	whole    bool // the result goes out only when it is complete
 	revision int  // the client's protocol revision, 0 when it told none
 
-	body io.Reader // what follows the query in the body; nil when nothing does
+	body  io.Reader // what follows the query in the body; nil when nothing does
+	close func()    // ends the reading of the body
 }
 
 // notSettings are the URL parameters of ClickHouse's HTTP interface that are no settings of the engine. log_comment is a setting, but the pool
-// needs it to find the query to kill.
+// needs it to find the query to kill. Settings that tell a server how to answer over HTTP say nothing to the engine.
 func notSettings(name string) bool {
 	switch name {
 	case "query", "database", "default_format", "client_protocol_version", "user", "password", "quota_key", "query_id", "session_id",
 		"session_timeout", "session_check", "compress", "decompress", "stacktrace", "role", "wait_end_of_query", "buffer_size",
-		"add_http_cors_header", "close_session", "log_comment":
+		"add_http_cors_header", "close_session", "log_comment",
+		"enable_http_compression", "http_zlib_compression_level", "send_progress_in_http_headers", "http_headers_progress_interval_ms",
+		"http_write_exception_in_output_format", "cancel_http_readonly_queries_on_client_close":
 		return true
 	default:
 		return strings.HasPrefix(name, "param_")
@@ -46,8 +49,8 @@ func notSettings(name string) bool {
 }
 
 // readRequest takes the request apart. The body is read as far as the query goes: at most MaxQueryBytes.
-func (h *Handler) readRequest(r *http.Request) (*request, error) {
-	if err := checkOrigin(r); err != nil {
+func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
+	if err := checkOrigin(h.hosts, r); err != nil {
 		return nil, err
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
@@ -57,9 +60,6 @@ func (h *Handler) readRequest(r *http.Request) (*request, error) {
 	if err := checkUser(r, values); err != nil {
 		return nil, err
 	}
-	if values.Get("session_id") != "" {
-		return nil, libchdb.Errorf(48, "NOT_IMPLEMENTED", "The embedded engine has no HTTP sessions: pass settings with each request")
-	}
 	if mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); mediaType == "multipart/form-data" {
 		return nil, libchdb.Errorf(48, "NOT_IMPLEMENTED", "The embedded engine takes no external tables (multipart/form-data)")
 	}
@@ -67,6 +67,12 @@ func (h *Handler) readRequest(r *http.Request) (*request, error) {
 		database: values.Get("database"), queryID: values.Get("query_id"), format: values.Get("default_format"),
 		params: map[string]string{}, settings: map[string]string{},
 		compress: isOn(values.Get("compress")), whole: isOn(values.Get("wait_end_of_query")),
+	}
+	if req.session, err = readSession(values); err != nil {
+		return nil, err
+	}
+	if isOn(values.Get("enable_http_compression")) {
+		req.encoding = responseEncoding(r.Header.Get("Accept-Encoding"))
 	}
 	req.revision, _ = strconv.Atoi(values.Get("client_protocol_version")) // 0 when absent or no number
 	if f := r.Header.Get("X-ClickHouse-Format"); f != "" {
@@ -88,15 +94,16 @@ func (h *Handler) readRequest(r *http.Request) (*request, error) {
 	if r.Method == http.MethodGet && (req.settings["readonly"] == "" || req.settings["readonly"] == "0") {
 		req.settings["readonly"] = "2" // as ClickHouse does for GET
 	}
-	return req, h.readQuery(r, values, req)
+	return req, h.readQuery(w, r, values, req)
 }
 
 // readQuery fills req.query and req.body from the URL and the body.
-func (h *Handler) readQuery(r *http.Request, values url.Values, req *request) error {
-	body, err := decode(r, values)
+func (h *Handler) readQuery(w http.ResponseWriter, r *http.Request, values url.Values, req *request) error {
+	body, closeBody, err := h.decode(w, r, values)
 	if err != nil {
 		return err
 	}
+	req.close = closeBody
 	if query := values.Get("query"); query != "" {
 		req.query, req.body = []byte(query), body
 		return nil
@@ -110,47 +117,21 @@ func (h *Handler) readQuery(r *http.Request, values url.Values, req *request) er
 	return nil
 }
 
-// decode undoes the body's encodings.
-func decode(r *http.Request, values url.Values) (io.Reader, error) {
-	source := &source{reader: r.Body}
-	var body io.Reader = source
-	switch encoding := r.Header.Get("Content-Encoding"); encoding {
-	case "", "identity":
-	case "gzip":
-		g, err := gzip.NewReader(body)
-		if err != nil {
-			return nil, source.explain(err)
-		}
-		body = g
-	default:
-		return nil, libchdb.Errorf(89, "UNKNOWN_COMPRESSION_METHOD", "Unknown Content-Encoding %s: the embedded engine knows gzip", encoding)
+// decode undoes the body's encodings: that of HTTP first, then ClickHouse's own.
+func (h *Handler) decode(w http.ResponseWriter, r *http.Request, values url.Values) (body io.Reader, closeBody func(), err error) {
+	source := newSource(w, r, h.cfg)
+	body, closeBody, err = decoder(r.Header.Get("Content-Encoding"), source)
+	var own *libchdb.Error
+	switch {
+	case errors.As(err, &own):
+		return nil, nil, err
+	case err != nil:
+		return nil, nil, source.explain(err)
 	}
 	if isOn(values.Get("decompress")) {
 		body = compress.NewReader(body)
 	}
-	return decoded{body, source}, nil
-}
-
-// source is the body as it comes over the network; it remembers how the reading failed.
-type source struct {
-	reader io.Reader
-	err    error
-}
-
-func (s *source) Read(b []byte) (int, error) {
-	n, err := s.reader.Read(b)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	return n, err
-}
-
-// explain tells a body that is no compressed data from a connection that broke.
-func (s *source) explain(err error) error {
-	if s.err != nil {
-		return fmt.Errorf("read body: %w", s.err)
-	}
-	return libchdb.Errorf(271, "CANNOT_DECOMPRESS", "Cannot decompress the body: %s", err)
+	return decoded{body, source}, closeBody, nil
 }
 
 // decoded is the plain body. ch-go's reader wraps the final io.EOF, which io.Copy would take for a failure.
@@ -165,7 +146,7 @@ func (d decoded) Read(b []byte) (int, error) {
 	case err == nil:
 		return n, nil
 	case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
-		return n, io.EOF
+		return n, d.source.atEnd()
 	default:
 		return n, d.source.explain(err)
 	}

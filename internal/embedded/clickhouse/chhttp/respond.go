@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ClickHouse/ch-go/compress"
-
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
 )
 
@@ -28,7 +26,7 @@ func statusOf(code int) int {
 		return http.StatusRequestEntityTooLarge
 	case 48: // NOT_IMPLEMENTED
 		return http.StatusNotImplemented
-	case 241, 202: // MEMORY_LIMIT_EXCEEDED, TOO_MANY_SIMULTANEOUS_QUERIES
+	case 241, 202, codeSlowBody: // MEMORY_LIMIT_EXCEEDED, TOO_MANY_SIMULTANEOUS_QUERIES
 		return http.StatusServiceUnavailable
 	case 159: // TIMEOUT_EXCEEDED
 		return http.StatusRequestTimeout
@@ -40,16 +38,19 @@ func statusOf(code int) int {
 const (
 	codeTooLarge = 307 // TOO_MANY_BYTES
 	codeBadQuery = 36  // BAD_ARGUMENTS
+	codeSlowBody = 209 // SOCKET_TIMEOUT
 )
 
 // fail writes an error as a ClickHouse server does: the text as the body, the code in a header.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil || errors.Is(err, context.Canceled) {
+	var e *libchdb.Error
+	known := errors.As(err, &e)
+	slow := known && e.Code == codeSlowBody // the server cancels the context, but the client is there
+	if !slow && r.Context().Err() != nil || errors.Is(err, context.Canceled) {
 		// Nobody is there to read it, or the server is stopping. Returning would answer 200.
 		panic(http.ErrAbortHandler)
 	}
-	var e *libchdb.Error
-	if !errors.As(err, &e) {
+	if !known {
 		h.deps.Logger.Warn("request failed", "err", err)
 		e = libchdb.Errorf(210, "NETWORK_ERROR", "%s", err)
 	}
@@ -73,37 +74,6 @@ func midStream(tag string, err error) []byte {
 		text = text[:limit]
 	}
 	return fmt.Appendf(nil, "\r\n__exception__\r\n%s\r\n%s\n%d %s\r\n__exception__\r\n", tag, text, len(text)+1, tag)
-}
-
-// compressor writes ClickHouse's compressed blocks, for requests with compress=1.
-type compressor struct{ writer *compress.Writer }
-
-func newCompressor(req *request) *compressor {
-	if !req.compress {
-		return nil
-	}
-	method := compress.LZ4
-	if strings.EqualFold(req.settings["network_compression_method"], "ZSTD") {
-		method = compress.ZSTD
-	}
-	return &compressor{writer: compress.NewWriter(compress.LevelZero, method)}
-}
-
-// encode returns data as compressed blocks of at most 1 MiB each, or data itself when c is nil.
-func (c *compressor) encode(data []byte) ([]byte, error) {
-	if c == nil || len(data) == 0 {
-		return data, nil
-	}
-	var out []byte
-	for len(data) > 0 {
-		n := min(len(data), 1<<20)
-		if err := c.writer.Compress(data[:n]); err != nil {
-			return nil, fmt.Errorf("compress result: %w", err)
-		}
-		out = append(out, c.writer.Data...)
-		data = data[n:]
-	}
-	return out, nil
 }
 
 func contentType(format string) string {

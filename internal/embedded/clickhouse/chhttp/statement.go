@@ -2,6 +2,7 @@ package chhttp
 
 import (
 	"fmt"
+	"strings"
 )
 
 // kind of a statement, as far as it is treated differently.
@@ -20,8 +21,10 @@ type statement struct {
 	kind kind
 	// format is the name behind a FORMAT clause, "" without one.
 	format string
-	// settings are the names that a SET statement sets.
+	// settings are the identifiers of a SET statement: the names that it sets are among them.
 	settings []string
+	// temporary says that the statement makes a temporary table or view.
+	temporary bool
 	// files is the word OUTFILE or INFILE when the statement would read or write a file of the host.
 	files string
 	// For kindInsert: where FROM INFILE goes, where the FORMAT or VALUES clause begins, where the data begins.
@@ -46,12 +49,26 @@ func parse(query []byte) statement {
 	case "SELECT", "WITH":
 		return parseClauses(query, kindSelect)
 	case "SET":
-		return statement{kind: kindSet, settings: assignedNames(l)}
+		return statement{kind: kindSet, settings: mentionedNames(l)}
 	case "USE":
 		return statement{kind: kindUse}
+	case "CREATE", "REPLACE", "ATTACH":
+		s := parseClauses(query, kindOther)
+		s.temporary = makesTemporary(l)
+		return s
 	default:
 		return parseClauses(query, kindOther)
 	}
+}
+
+// makesTemporary looks for TEMPORARY in CREATE [OR REPLACE] TEMPORARY …; the lexer stands behind the first word.
+func makesTemporary(l *lexer) bool {
+	word := l.word(l.next())
+	if word == "OR" {
+		l.next()
+		word = l.word(l.next())
+	}
+	return word == "TEMPORARY"
 }
 
 // parseClauses looks at the statement's outermost level for FORMAT, INTO OUTFILE, FROM INFILE and, behind WITH, INSERT.
@@ -78,16 +95,12 @@ func parseClauses(query []byte, k kind) statement {
 	return s
 }
 
-// assignedNames returns every word before an equals sign: SET a = 1, b = 'x'.
-func assignedNames(l *lexer) []string {
+// mentionedNames returns every identifier of a SET statement, the names of settings among them: SET a = 1, `b` = 'x', c.
+func mentionedNames(l *lexer) []string {
 	var names []string
-	for before, t := (token{}), l.next(); t.kind != tokenEnd; before, t = t, l.next() {
-		if l.is(t, '=') && (before.kind == tokenWord || before.kind == tokenQuoted) {
-			name := l.query[before.start:before.end]
-			if before.kind == tokenQuoted {
-				name = name[1:max(1, len(name)-1)]
-			}
-			names = append(names, string(name))
+	for t := l.next(); t.kind != tokenEnd; t = l.next() {
+		if t.kind == tokenWord || t.kind == tokenQuoted {
+			names = append(names, strings.Trim(string(l.query[t.start:t.end]), "`\"“”"))
 		}
 	}
 	return names

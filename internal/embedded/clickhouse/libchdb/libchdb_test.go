@@ -105,6 +105,9 @@ func recoverNilDereference() {
 }
 
 func TestEngineInAProcessOfItsOwn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs libchdb: make test runs it")
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")

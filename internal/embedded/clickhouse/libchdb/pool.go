@@ -1,9 +1,12 @@
 package libchdb
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -12,8 +15,10 @@ type PoolConfig struct {
 	// Dir is the data directory. It is created when absent.
 	Dir string
 	// Connections is the number of queries that can run at once; each has a connection of its own, because the engine serialises the
-	// queries of one connection. Another one is opened for KILL QUERY.
+	// queries of one connection. Two more are opened, for KILL QUERY and for Canonical.
 	Connections int
+	// Pinned is the number of further connections, for Pin: those of sessions with temporary tables, which live in a connection.
+	Pinned int
 	// Args are further arguments of the clickhouse command line, for example --config-file=FILE.
 	Args []string
 	// AcquireTimeout is how long Acquire waits for a free connection.
@@ -26,7 +31,10 @@ type PoolConfig struct {
 // handlers, so it must not happen while queries run.
 type Pool struct {
 	free     chan *Conn
+	spare    chan *Conn // for Pin
 	killer   *Conn
+	parser   *Conn // for Canonical
+	parsing  sync.Mutex
 	all      []*Conn
 	settings map[string]bool   // names of the engine's settings
 	base     map[string]string // settings that differ from the engine's default unless a request says otherwise
@@ -37,9 +45,9 @@ type Pool struct {
 
 // Open opens the data directory and every connection. The error wraps ErrConnect when the engine refuses, which it explains on stderr only.
 func (l *Library) Open(cfg PoolConfig) (*Pool, error) {
-	p := &Pool{free: make(chan *Conn, cfg.Connections), timeout: cfg.AcquireTimeout, settings: map[string]bool{}, base: cfg.Settings}
+	p := &Pool{free: make(chan *Conn, cfg.Connections), spare: make(chan *Conn, cfg.Pinned), timeout: cfg.AcquireTimeout, settings: map[string]bool{}, base: cfg.Settings}
 	args := append([]string{"--path=" + cfg.Dir}, cfg.Args...)
-	for i := 0; i <= cfg.Connections; i++ {
+	for i := range cfg.Connections + cfg.Pinned + 2 {
 		raw, err := l.open(args)
 		if err != nil {
 			p.Close()
@@ -52,13 +60,16 @@ func (l *Library) Open(cfg PoolConfig) (*Pool, error) {
 			return nil, fmt.Errorf("set the connection's defaults: %w", err)
 		}
 	}
-	p.killer = p.all[cfg.Connections]
+	p.killer, p.parser = p.all[0], p.all[1]
 	if err := p.readFacts(); err != nil {
 		p.Close()
 		return nil, err
 	}
-	for _, c := range p.all[:cfg.Connections] {
+	for _, c := range p.all[2 : 2+cfg.Connections] {
 		p.free <- c
+	}
+	for _, c := range p.all[2+cfg.Connections:] {
+		p.spare <- c
 	}
 	return p, nil
 }
@@ -108,6 +119,48 @@ func (p *Pool) Acquire(ctx context.Context) (*Conn, error) {
 	case <-timer.C:
 		return nil, Errorf(202, "TOO_MANY_SIMULTANEOUS_QUERIES", "Too many simultaneous queries: all %d connections were busy for %s", cap(p.free), p.timeout)
 	}
+}
+
+// Pin takes a connection that is no part of the free ones, for a session with temporary tables. It does not wait: ok is false when all are taken.
+// Whoever runs a query on it holds a free connection too, so that Connections stays the number of queries at once.
+func (p *Pool) Pin() (c *Conn, ok bool) {
+	select {
+	case c := <-p.spare:
+		return c, true
+	default:
+		return nil, false
+	}
+}
+
+// Unpin drops the connection's temporary tables and gives it back.
+func (p *Pool) Unpin(c *Conn) error {
+	err := c.DropTemporary()
+	p.spare <- c
+	return err
+}
+
+// Canonical returns query as the engine's own parser writes it: without comments, keywords in capitals. More than one statement, and what cannot
+// be parsed, is an error with code 62.
+func (p *Pool) Canonical(query []byte) ([]byte, error) {
+	p.parsing.Lock() // the engine keeps a query's parameters in its connection
+	defer p.parsing.Unlock()
+	r, err := p.parser.raw.query([]byte("SELECT formatQuery({q:String})"), "TSVRaw", map[string]string{"q": escapeParam(query)})
+	if err != nil {
+		var e *Error
+		if errors.As(err, &e) { // without the part that tells of our own query
+			if text, _, cut := strings.Cut(e.Text, ": In scope SELECT formatQuery("); cut {
+				return nil, &Error{Code: e.Code, Text: text + " (SYNTAX_ERROR)"}
+			}
+		}
+		return nil, err
+	}
+	defer r.Free()
+	return bytes.Clone(r.Bytes()), nil
+}
+
+// escapeParam writes text as the value of a String parameter, which the engine reads in the Escaped (TSV) form.
+func escapeParam(text []byte) string {
+	return strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`, "\x00", `\0`, "\r", `\r`).Replace(string(text))
 }
 
 // Close closes the connections and with them the data directory. No connection may be in use.

@@ -1,8 +1,12 @@
 package libchdb
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"sort"
 	"strings"
 	"time"
@@ -16,6 +20,7 @@ type Conn struct {
 	database string
 	current  map[string]string // settings that differ from the default, as last set
 	unknown  map[string]bool   // settings in an unknown state: set back before the next query
+	running  running
 }
 
 // Release gives the connection back to its pool.
@@ -45,6 +50,12 @@ func (c *Conn) Prepare(database string, settings map[string]string) error {
 	for name := range changes {
 		c.unknown[name] = true // until the engine agrees
 		delete(c.current, name)
+	}
+	// With readonly = 1 no setting can be changed but readonly itself, not even by the same statement.
+	if _, was := changes["readonly"]; was {
+		if err := c.exec("SET readonly=DEFAULT"); err != nil {
+			return err
+		}
 	}
 	if err := c.exec("SET " + join(changes)); err != nil {
 		return err
@@ -113,8 +124,57 @@ func (c *Conn) Forget(database bool, settings []string) {
 	}
 }
 
+// Changed returns those of the settings that differ from their default now, with their values, as a SET of the user left them.
+func (c *Conn) Changed(names []string) (map[string]string, error) {
+	list := make([]string, 0, len(names))
+	for _, name := range names {
+		if c.pool.settings[name] {
+			list = append(list, quote(name))
+		}
+	}
+	changed := map[string]string{}
+	if len(list) == 0 {
+		return changed, nil
+	}
+	r, err := c.raw.query([]byte("SELECT name, value FROM system.settings WHERE changed AND name IN ("+strings.Join(list, ", ")+")"), "JSONCompactEachRow", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Free()
+	for rows := json.NewDecoder(bytes.NewReader(r.Bytes())); ; {
+		var row [2]string
+		if err := rows.Decode(&row); errors.Is(err, io.EOF) {
+			return changed, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read settings: %w", err)
+		}
+		changed[row[0]] = row[1]
+	}
+}
+
+// Database returns the connection's current database.
+func (c *Conn) Database() (string, error) { return c.text("SELECT currentDatabase()") }
+
+// DropTemporary drops the connection's temporary tables and views.
+func (c *Conn) DropTemporary() error {
+	if err := c.Prepare("", nil); err != nil { // no setting of the user may hide one
+		return err
+	}
+	names, err := c.text("SELECT name FROM system.tables WHERE is_temporary")
+	if err != nil {
+		return err
+	}
+	for name := range strings.Lines(names) {
+		if err := c.exec("DROP TEMPORARY TABLE IF EXISTS " + quoteIdentifier(strings.TrimSuffix(name, "\n"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Query runs one statement and returns its whole result; Free it. When ctx ends the query is killed.
 func (c *Conn) Query(ctx context.Context, query []byte, format string, params map[string]string) (*Result, error) {
+	defer c.running.begin(query)()
 	stop := c.killOnDone(ctx)
 	defer stop()
 	return c.raw.query(query, format, params)
@@ -123,6 +183,7 @@ func (c *Conn) Query(ctx context.Context, query []byte, format string, params ma
 // Stream runs one statement and hands each chunk of the result to yield; a chunk is valid during its call only. When ctx ends the query is
 // killed; when yield fails the query is cancelled and yield's error returned.
 func (c *Conn) Stream(ctx context.Context, query []byte, format string, params map[string]string, yield func([]byte) error) error {
+	defer c.running.begin(query)()
 	stop := c.killOnDone(ctx)
 	defer stop()
 	return c.raw.stream(query, format, params, yield)
@@ -134,6 +195,7 @@ func (c *Conn) killOnDone(ctx context.Context) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	detach := context.AfterFunc(ctx, func() {
 		defer close(done)
+		c.running.kill()
 		kill := fmt.Sprintf("KILL QUERY WHERE Settings['log_comment'] = %s ASYNC", quote(c.tag))
 		for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 			// An error here has no other remedy than the next attempt.

@@ -1,0 +1,139 @@
+package limits
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/mintlake/mintlake/internal/tlsclient"
+)
+
+// Redis is where limits are shared: one server, a master that Sentinels name, or a cluster. One of the three is set.
+type Redis struct {
+	single   *redis.Options
+	failover *redis.FailoverOptions
+	cluster  *redis.ClusterOptions
+}
+
+// errRedisURL does not repeat the URL: it may hold a password.
+var errRedisURL = errors.New("must be redis://[user:password@]host:port[/db], or rediss:// for TLS; with ?master_name=NAME&addr=HOST:PORT for Sentinels, " +
+	"with ?cluster=true&addr=HOST:PORT for a cluster")
+
+// ParseRedis reads a URL:
+//
+//	redis://[user:password@]host:port[/db]                                           one server
+//	redis://[user:password@]sentinel:port[/db]?master_name=NAME&addr=sentinel:port   Sentinels; addr may be repeated
+//	redis://[user:password@]node:port?cluster=true&addr=node:port                    a cluster; addr may be repeated
+//
+// rediss:// speaks TLS, with the system's authorities or those of caFile. User and password are those of the servers that hold the data;
+// Sentinels have sentinel_username and sentinel_password.
+func ParseRedis(raw, caFile string) (*Redis, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, errRedisURL
+	}
+	query := u.Query()
+	inCluster := query.Get("cluster")
+	query.Del("cluster")
+	sentinelUser, sentinelPassword := query.Get("sentinel_username"), query.Get("sentinel_password")
+	if query.Has("master_name") {
+		query.Del("sentinel_username")
+		query.Del("sentinel_password")
+	}
+	u.RawQuery = query.Encode()
+	r := &Redis{}
+	switch {
+	case query.Has("master_name") && inCluster == "":
+		if r.failover, err = redis.ParseFailoverURL(u.String()); err == nil {
+			// go-redis takes what is before the @ for the Sentinels' login.
+			r.failover.Username = u.User.Username()
+			r.failover.Password, _ = u.User.Password()
+			r.failover.SentinelUsername, r.failover.SentinelPassword = sentinelUser, sentinelPassword
+			err = setCA(&r.failover.TLSConfig, caFile)
+		}
+	case inCluster == "true" && strings.Trim(u.Path, "/") == "": // a cluster has one database
+		if r.cluster, err = redis.ParseClusterURL(u.String()); err == nil {
+			err = setCA(&r.cluster.TLSConfig, caFile)
+		}
+	case inCluster == "":
+		if r.single, err = redis.ParseURL(u.String()); err == nil {
+			err = setCA(&r.single.TLSConfig, caFile)
+		}
+	default:
+		err = errRedisURL
+	}
+	var file *caError
+	switch {
+	case errors.As(err, &file):
+		return nil, file
+	case err != nil:
+		return nil, errRedisURL
+	}
+	return r, nil
+}
+
+// caError is about the file, and tells nothing of the URL.
+type caError struct{ err error }
+
+func (e *caError) Error() string { return e.err.Error() }
+
+func (e *caError) Unwrap() error { return e.err }
+
+// setCA trusts the authorities of the file instead of the system's.
+func setCA(config **tls.Config, caFile string) error {
+	if caFile == "" {
+		return nil
+	}
+	if *config == nil {
+		return &caError{errors.New("rate_limits.shared_ca_file: the URL speaks plain text: it must begin with rediss://")}
+	}
+	trusted, err := tlsclient.Files{CA: caFile}.Load("rate_limits.shared_")
+	if err != nil {
+		return &caError{err}
+	}
+	(*config).RootCAs = trusted.RootCAs
+	return nil
+}
+
+// open makes the client; it does no I/O. Nothing is tried twice: the local limiter is the second attempt. The handshake of RESP 3 and
+// what it turns on cost commands that Valkey and old servers do not know.
+func (r *Redis) open(timeout time.Duration) redis.UniversalClient {
+	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	switch {
+	case r.failover != nil:
+		o := r.failover
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
+		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries, o.Protocol, o.DisableIdentity = true, -1, 1, 2, true
+		return redis.NewFailoverClient(o)
+	case r.cluster != nil:
+		o := r.cluster
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
+		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries, o.Protocol, o.DisableIdentity, o.MaintNotificationsConfig = true, -1, 1, 2, true, quiet
+		return redis.NewClusterClient(o)
+	default:
+		o := r.single
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
+		o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries, o.Protocol, o.DisableIdentity, o.MaintNotificationsConfig = true, -1, 1, 2, true, quiet
+		return redis.NewClient(o)
+	}
+}
+
+// everyShard asks each master of a cluster: while one is away, its clients would turn sharing off as soon as it is on again.
+func everyShard(ctx context.Context, client redis.UniversalClient) error {
+	cluster, ok := client.(*redis.ClusterClient)
+	if !ok {
+		return nil
+	}
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error { return master.Ping(ctx).Err() })
+	if err != nil {
+		return fmt.Errorf("ask each master: %w", err)
+	}
+	return nil
+}

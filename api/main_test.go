@@ -1,0 +1,13 @@
+package api_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/mintlake/mintlake/internal/decoder"
+)
+
+func TestMain(m *testing.M) {
+	decoder.MaybeRunChild()
+	os.Exit(m.Run())
+}

@@ -1,0 +1,122 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Topics tells which topics are not there.
+type Topics interface {
+	MissingTopics(ctx context.Context, topics []string) ([]string, error)
+}
+
+// topicsEvery is the time between two looks at the topics. One that is missing twice in a row is gone: a broker that starts may not know all at once.
+const topicsEvery = 2 * time.Second
+
+// truthTopics make the registry: without one of them this node's answers grow old and another node has nothing to start from.
+func truthTopics() []string {
+	return []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
+}
+
+// topicWatch notices topics that vanish.
+type topicWatch struct {
+	topics Topics
+	gauge  prometheus.Gauge
+
+	mu         sync.Mutex
+	last, gone []string
+}
+
+func newTopicWatch(topics Topics, registerer prometheus.Registerer) (*topicWatch, error) {
+	w := &topicWatch{topics: topics, gauge: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "mintlake_api_missing_topics", Help: "Topics of Mintlake that do not exist in Kafka: somebody deleted them.",
+	})}
+	if registerer != nil {
+		if err := registerer.Register(w.gauge); err != nil {
+			return nil, fmt.Errorf("status: register metrics: %w", err)
+		}
+	}
+	return w, nil
+}
+
+// look asks once. What is known stays while Kafka does not answer.
+func (w *topicWatch) look(ctx context.Context) (changed bool, err error) {
+	all := schemas.Topics()
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
+	}
+	missing, err := w.topics.MissingTopics(ctx, names)
+	if err != nil {
+		return false, err //nolint:wrapcheck // says what failed
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.gone
+	w.gone = slices.DeleteFunc(slices.Clone(missing), func(topic string) bool { return !slices.Contains(w.last, topic) && !slices.Contains(before, topic) })
+	w.last = missing
+	w.gauge.Set(float64(len(w.gone)))
+	return !slices.Equal(before, w.gone), nil
+}
+
+// missing are the topics that are gone.
+func (w *topicWatch) missing() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gone
+}
+
+// runTopics looks at the topics until ctx ends.
+func (c *Collector) runTopics(ctx context.Context) {
+	if c.watch == nil {
+		return
+	}
+	ticker := time.NewTicker(topicsEvery)
+	defer ticker.Stop()
+	for {
+		c.lookAtTopics(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (c *Collector) lookAtTopics(ctx context.Context) {
+	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	changed, err := c.watch.look(within)
+	switch gone := c.watch.missing(); {
+	case err != nil || !changed:
+	case len(gone) > 0:
+		c.logger.Error("topics are gone from kafka: the log is not whole any more", "topics", strings.Join(gone, " "))
+	default:
+		c.logger.Warn("the topics that were gone from kafka are there again; what they held before is not")
+	}
+}
+
+// errTopics is why the pipeline cannot be measured.
+var errTopics = errors.New("topics are missing")
+
+// Reasons says in words what is lost, and whether the registry is made of it: then the node must not be taken for ready. Empty while all is well.
+func (c *Collector) Reasons() (reasons []string, truth bool) {
+	reasons = []string{}
+	if c.watch == nil {
+		return reasons, false
+	}
+	for _, topic := range c.watch.missing() {
+		reasons = append(reasons, "topic "+topic+" is gone from kafka: stop the node, look at docs/kafka.md, Damage on disk")
+		truth = truth || slices.Contains(truthTopics(), topic)
+	}
+	return reasons, truth
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/demo"
+)
+
+// TestServedDemoRemembersItsChain: a node of its own goes on behind the last slot of its last run, on the address it is given.
+func TestServedDemoRemembersItsChain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "demo.json")
+	const source = "demo:?tps=10&tokens=5&wallets=16&slot_time=20ms&base_url=http://demo.test"
+	run := func(past uint64) (last demoState) {
+		cfg, err := demo.ParseSource(source)
+		require.NoError(t, err)
+		cfg.GeyserAddr, cfg.HTTPAddr = "127.0.0.1:0", "127.0.0.1:0"
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- serveDemo(ctx, cfg, source, path) }()
+		require.Eventually(t, func() bool {
+			text, err := os.ReadFile(path)
+			return err == nil && json.Unmarshal(text, &last) == nil && last.Slot > past+20
+		}, time.Minute, 20*time.Millisecond)
+		cancel()
+		require.NoError(t, <-done)
+		return last
+	}
+	first := run(demoFirstSlot)
+	second := run(first.Slot)
+	require.Equal(t, first.GenesisHash, second.GenesisHash)
+	require.Equal(t, first.GenesisSlot, second.GenesisSlot, "the same chain goes on")
+	require.NotEqual(t, first.HTTPAddr, second.HTTPAddr, "a free port each time")
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/mr-tron/base58"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/internal/chainid"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+const (
+	// identityPatience is how long a start waits for one server's genesis hash.
+	identityPatience = 5 * time.Second
+	// identityEvery is the pause between two questions: a development chain may be reset while it is followed.
+	identityEvery = 30 * time.Second
+)
+
+// identityLog remembers the chain in Kafka, so that all nodes of a cluster share it.
+type identityLog struct {
+	topic    topicLog
+	producer interface {
+		Produce(ctx context.Context, records ...kafka.Record) error
+	}
+}
+
+// Remembered implements chainid.Log: the topic's first record.
+func (l *identityLog) Remembered(ctx context.Context) (told chainid.Told, ok bool, err error) {
+	err = l.topic.read(ctx, []string{schemas.TopicIdentity}, func(record *kafka.Record) {
+		identity := new(eventspb.ChainIdentity)
+		if ok || proto.Unmarshal(record.Value, identity) != nil || len(identity.GetGenesisHash()) != len(told.Hash) {
+			return
+		}
+		told, ok = chainid.Told{Hash: chainid.Hash(identity.GetGenesisHash()), By: identity.GetToldBy()}, true
+	})
+	return told, ok, err
+}
+
+// Remember implements chainid.Log.
+func (l *identityLog) Remember(ctx context.Context, told chainid.Told) error {
+	value, err := proto.Marshal(&eventspb.ChainIdentity{GenesisHash: told.Hash[:], ToldBy: told.By, RecordedAtMs: time.Now().UnixMilli()})
+	if err != nil {
+		return err
+	}
+	return l.producer.Produce(ctx, kafka.Record{Topic: schemas.TopicIdentity, Key: []byte(schemas.ChainIdentityKey), Value: value, Headers: []kafka.Header{
+		{Key: schemas.HeaderType, Value: []byte(schemas.TypeChainIdentity)}, {Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+	}})
+}
+
+// chainChecker compares with what this Kafka remembers. Topics must be there.
+func (s *system) chainChecker() *chainid.Checker {
+	return chainid.New(chainid.Deps{
+		Log: &identityLog{producer: s.writers.For("ingest"), topic: topicLog{brokers: s.backends.brokers, admin: s.admin, name: "identity",
+			deps: s.kafka}},
+		Later: solana.Retryable, Logger: s.logger,
+	})
+}
+
+// checkChain asks every JSON-RPC server that is configured, the source first, whether it serves the chain of this data. One that is of another
+// chain is an error; those that are away are asked on, and end everything when they turn out to be of another chain. So does a chain
+// that is reset.
+func (s *system) checkChain(ctx context.Context) error {
+	servers, err := s.chainServers()
+	if err != nil || len(servers) == 0 {
+		return err
+	}
+	checker := s.chainChecker()
+	rest, err := checker.First(ctx, servers, identityPatience)
+	if err != nil {
+		return err
+	}
+	s.lifecycle.start("identity of the chain", func(ctx context.Context) error {
+		return checker.Watch(ctx, rest, identityEvery, identityPatience)
+	})
+	return nil
+}
+
+// chainServers are the JSON-RPC servers that this process reads the chain from, each once.
+func (s *system) chainServers() (servers []chainid.Server, err error) {
+	endpoints := []string{}
+	for _, text := range s.cfg.Source {
+		if spec, err := source.ParseSpec(text); err == nil && spec.Kind == source.KindRPC {
+			endpoints = append(endpoints, spec.Endpoint)
+		}
+	}
+	if s.demoRPC != "" {
+		endpoints = append(endpoints, s.demoRPC)
+	}
+	seen := map[string]bool{}
+	for _, endpoint := range append(endpoints, s.cfg.RPC.Upstream...) {
+		if seen[endpoint] {
+			continue
+		}
+		seen[endpoint] = true
+		client, err := solana.NewClient(solana.Config{Endpoints: []string{endpoint}, Timeout: identityPatience, MaxAttempts: 1},
+			solana.Deps{Logger: s.logger, Registerer: s.registerer})
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, chainid.Server{Name: hostOf(endpoint), Ask: client.GetGenesisHash})
+	}
+	return servers, nil
+}
+
+// hostOf names a server without its key.
+func hostOf(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return "a JSON-RPC server"
+	}
+	return u.Host
+}
+
+// checkManifest compares the chain that a snapshot says it is of. Snapshots of earlier versions do not say.
+func (s *system) checkManifest(ctx context.Context, genesis, folder string) error {
+	if genesis == "" {
+		return nil
+	}
+	raw, err := base58.Decode(genesis[:min(len(genesis), 44)])
+	if err != nil || len(raw) != len(chainid.Hash{}) {
+		return fmt.Errorf("%s: genesis_hash %.50q of the manifest is no hash", folder, genesis)
+	}
+	return s.chainChecker().Check(ctx, chainid.Told{Hash: chainid.Hash(raw), By: "the snapshot " + folder})
+}
+
+// genesisForExport asks the named Kafka, or the embedded broker of a running up, which chain the data is of. Empty, with a warning, when nobody
+// says: a snapshot without it is good, but an importer cannot tell its chain.
+func genesisForExport(ctx context.Context, cfg *Config, logger *slog.Logger) string {
+	s := newSystem(cfg, logger)
+	defer func() { _ = s.stop() }()
+	s.backends = &backends{brokers: cfg.Kafka.Brokers}
+	if len(s.backends.brokers) == 0 {
+		s.backends.brokers = []string{cfg.Kafka.Addr}
+	}
+	ctx, cancel := context.WithTimeout(ctx, identityPatience)
+	defer cancel()
+	err := s.connect()
+	genesis := ""
+	if err == nil {
+		genesis, err = s.rememberedGenesis(ctx)
+	}
+	if err != nil || genesis == "" {
+		logger.Warn("the manifest will not name the chain: no Kafka tells its genesis hash (--kafka-brokers)", "err", err)
+	}
+	return genesis
+}
+
+// rememberedGenesis is the hash that this Kafka remembers, in base58; empty when it remembers none.
+func (s *system) rememberedGenesis(ctx context.Context) (string, error) {
+	log := &identityLog{topic: topicLog{brokers: s.backends.brokers, admin: s.admin, name: "identity", deps: s.kafka}}
+	told, ok, err := log.Remembered(ctx)
+	if err != nil || !ok {
+		return "", errors.Join(err)
+	}
+	return base58.Encode(told.Hash[:]), nil
+}

@@ -1,0 +1,450 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mintlake/mintlake/internal/keys"
+)
+
+// keyRules are the rules of a key as the admin API has them.
+type keyRules struct {
+	ExpiresAt         *time.Time `json:"expires_at"`
+	Origins           []string   `json:"origins"`
+	Addresses         []string   `json:"addresses"`
+	Methods           []string   `json:"methods"`
+	RequestsPerSecond int        `json:"requests_per_second"`
+	Streams           int        `json:"streams"`
+	StreamAddresses   int        `json:"stream_addresses"`
+}
+
+// keyLine is a key as the admin API tells it.
+type keyLine struct {
+	Key          string     `json:"key"`
+	Product      string     `json:"product"`
+	Name         string     `json:"name"`
+	Environment  string     `json:"environment"`
+	State        string     `json:"state"`
+	CreatedAt    *time.Time `json:"created_at"`
+	CreatedBy    string     `json:"created_by"`
+	RevokedAt    *time.Time `json:"revoked_at"`
+	RevokedBy    string     `json:"revoked_by"`
+	RevokeReason string     `json:"revoke_reason"`
+	Rules        keyRules   `json:"rules"`
+	Secrets      []struct {
+		Prefix   string     `json:"prefix"`
+		IssuedAt *time.Time `json:"issued_at"`
+		EndsAt   *time.Time `json:"ends_at"`
+	} `json:"secrets"`
+}
+
+func moment(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04:05 MST")
+}
+
+// String is the rules in one line; "-" for none.
+func (r keyRules) String() string {
+	var parts []string
+	add := func(name, value string) {
+		if value != "" && value != "0" {
+			parts = append(parts, name+" "+value)
+		}
+	}
+	if r.ExpiresAt != nil {
+		add("expires", moment(r.ExpiresAt))
+	}
+	add("origins", strings.Join(r.Origins, ","))
+	add("addresses", strings.Join(r.Addresses, ","))
+	add("methods", strings.Join(r.Methods, ","))
+	add("requests/s", strconv.Itoa(r.RequestsPerSecond))
+	add("streams", strconv.Itoa(r.Streams))
+	add("addresses/stream", strconv.Itoa(r.StreamAddresses))
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// ruleFlags adds the flags of rules.
+func ruleFlags(flags *pflag.FlagSet) {
+	flags.String("expires", "", "when the key ends: a time from now like 90d or 12h, a time like 2027-01-31T00:00:00Z, or never")
+	flags.StringSlice("origin", nil, "web pages that may use the key: https://app.example, *.app.example, https://*.app.example; any for all")
+	flags.StringSlice("ip", nil, "IP addresses and CIDR prefixes that may use the key; any for all")
+	flags.StringSlice("method", nil, "methods that may be called: getSlot, get*, Subscribe, quote; any for all")
+	flags.Int("requests-per-second", 0, "calls a second on each node; 0 = no limit")
+	flags.Int("streams", 0, "streams and WebSockets open at the same time on each node; 0 = no limit")
+	flags.Int("stream-addresses", 0, "addresses in the filters of one stream; 0 = no limit")
+}
+
+// rulesIn is the body of the rules whose flags were given.
+func rulesIn(flags *pflag.FlagSet) (map[string]any, error) {
+	body := map[string]any{}
+	for flag, member := range map[string]string{"origin": "origins", "ip": "addresses", "method": "methods"} {
+		if !flags.Changed(flag) {
+			continue
+		}
+		list, err := flags.GetStringSlice(flag)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == 1 && list[0] == "any" {
+			list = []string{}
+		}
+		body[member] = list
+	}
+	for flag, member := range map[string]string{
+		"requests-per-second": "requests_per_second", "streams": "streams", "stream-addresses": "stream_addresses",
+	} {
+		if flags.Changed(flag) {
+			n, err := flags.GetInt(flag)
+			if err != nil {
+				return nil, err
+			}
+			body[member] = n
+		}
+	}
+	if flags.Changed("expires") {
+		text, err := flags.GetString("expires")
+		if err != nil {
+			return nil, err
+		}
+		if body["expires_at"], err = expiry(text, time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	return body, nil
+}
+
+// expiry is a time in RFC 3339; empty for never.
+func expiry(text string, now time.Time) (string, error) {
+	if text == "never" {
+		return "", nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at.Format(time.RFC3339), nil
+	}
+	d, err := span(text)
+	if err != nil || d <= 0 {
+		return "", fmt.Errorf("--expires %q: must be a time from now like 90d or 12h, a time like 2027-01-31T00:00:00Z, or never", text)
+	}
+	return now.Add(d).UTC().Format(time.RFC3339), nil
+}
+
+// span reads a duration that may be in days.
+func span(text string) (time.Duration, error) {
+	if days, found := strings.CutSuffix(text, "d"); found {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	return time.ParseDuration(text)
+}
+
+// keyPath is the path of a key, whose product and name are the first arguments.
+func keyPath(args []string) (string, error) {
+	product, err := keys.ParseProduct(args[0])
+	if err != nil {
+		return "", err
+	}
+	return "/v1/keys/" + string(product) + "/" + url.PathEscape(args[1]), nil
+}
+
+// ask makes a request and prints the answer: as JSON if that is wanted, else by show.
+func ask[T any](cmd *cobra.Command, c *adminClient, method, path string, body any, show func(io.Writer, *T)) error {
+	var raw json.RawMessage
+	if err := c.call(cmd.Context(), method, path, body, &raw); err != nil {
+		return err
+	}
+	if asJSON, err := cmd.Flags().GetBool("json"); err != nil || asJSON {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.TrimSpace(string(raw)))
+		return err
+	}
+	answer := new(T)
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return fmt.Errorf("admin API at %s: its answer cannot be read: %w", c.addr, err)
+	}
+	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	show(table, answer)
+	return table.Flush()
+}
+
+// showSecret prints a key that was just made.
+func showSecret(w io.Writer, k *keyLine) {
+	fmt.Fprintf(w, "key\t%s\n\tshown this once; Mintlake keeps only its hash\n", k.Key)
+	showKey(w, k)
+}
+
+func showKey(w io.Writer, k *keyLine) {
+	fmt.Fprintf(w, "name\t%s %s\nstate\t%s\n", k.Product, k.Name, k.State)
+	if k.Environment != "" {
+		fmt.Fprintf(w, "environment\t%s\n", k.Environment)
+	}
+	if k.CreatedAt != nil {
+		fmt.Fprintf(w, "created\t%s by %s\n", moment(k.CreatedAt), k.CreatedBy)
+	}
+	if k.RevokedAt != nil {
+		fmt.Fprintf(w, "revoked\t%s by %s %s\n", moment(k.RevokedAt), k.RevokedBy, k.RevokeReason)
+	}
+	fmt.Fprintf(w, "rules\t%s\n", k.Rules)
+	for _, s := range k.Secrets {
+		until := ""
+		if s.EndsAt != nil && k.State == "active" {
+			until = ", works until " + moment(s.EndsAt)
+			if s.EndsAt.Before(time.Now()) {
+				until = ", ended " + moment(s.EndsAt)
+			}
+		}
+		fmt.Fprintf(w, "secret\t%s… of %s%s\n", s.Prefix, moment(s.IssuedAt), until)
+	}
+}
+
+func createKeyCommand() *cobra.Command {
+	var environment string
+	cmd := adminCommand(&cobra.Command{
+		Use:   "create PRODUCT NAME",
+		Short: "Issue a key, with restrictions if wanted; it is shown once",
+		Example: `  mintlake keys create rpc alice
+  mintlake keys create rpc web --env live --expires 90d --origin https://app.example --requests-per-second 20 --streams 5`,
+		Args: productAndName,
+	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
+		body, err := rulesIn(cmd.Flags())
+		if err != nil {
+			return err
+		}
+		body["product"], body["name"], body["environment"] = args[0], args[1], environment
+		return ask(cmd, c, http.MethodPost, "/v1/keys", body, showSecret)
+	})
+	cmd.Flags().StringVar(&environment, "env", "", "label of the environment, part of the key: live, test")
+	ruleFlags(cmd.Flags())
+	return cmd
+}
+
+func restrictKeyCommand() *cobra.Command {
+	cmd := adminCommand(&cobra.Command{
+		Use:   "restrict PRODUCT NAME",
+		Short: "Change what a key may do; what is not named stays",
+		Example: `  mintlake keys restrict rpc alice --ip 203.0.113.0/24 --method 'get*,sendTransaction'
+  mintlake keys restrict rpc alice --ip any --expires never`,
+		Args: productAndName,
+	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
+		path, err := keyPath(args)
+		if err != nil {
+			return err
+		}
+		body, err := rulesIn(cmd.Flags())
+		if err != nil {
+			return err
+		}
+		if len(body) == 0 {
+			return fmt.Errorf("name what to change: --expires, --origin, --ip, --method, --requests-per-second, --streams or --stream-addresses")
+		}
+		return ask(cmd, c, http.MethodPatch, path, body, showKey)
+	})
+	ruleFlags(cmd.Flags())
+	return cmd
+}
+
+func rotateKeyCommand() *cobra.Command {
+	var grace string
+	cmd := adminCommand(&cobra.Command{
+		Use:   "rotate PRODUCT NAME",
+		Short: "Give a key a new secret; the earlier one works on for a grace period",
+		Example: `  mintlake keys rotate rpc alice
+  mintlake keys rotate rpc alice --grace 0s     # the earlier secrets end now`,
+		Args: productAndName,
+	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
+		path, err := keyPath(args)
+		if err != nil {
+			return err
+		}
+		d, err := span(grace)
+		if err != nil || d < 0 {
+			return fmt.Errorf("--grace %q: must be a time like 7d or 12h, or 0s", grace)
+		}
+		return ask(cmd, c, http.MethodPost, path+"/rotate", map[string]string{"grace": d.String()}, showSecret)
+	})
+	cmd.Flags().StringVar(&grace, "grace", "7d", "how long the earlier secrets work on; 0s = not at all")
+	return cmd
+}
+
+func revokeKeyCommand() *cobra.Command {
+	var reason string
+	cmd := adminCommand(&cobra.Command{
+		Use:   "revoke PRODUCT NAME",
+		Short: "End a key for ever, with all its secrets and its open streams",
+		Args:  productAndName,
+	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
+		path, err := keyPath(args)
+		if err != nil {
+			return err
+		}
+		return ask(cmd, c, http.MethodPost, path+"/revoke", map[string]string{"reason": reason}, showKey)
+	})
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the log of changes")
+	return cmd
+}
+
+func showKeyCommand() *cobra.Command {
+	return adminCommand(&cobra.Command{
+		Use: "show PRODUCT NAME", Short: "Show a key: state, rules, secrets by their beginnings", Args: productAndName,
+	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
+		path, err := keyPath(args)
+		if err != nil {
+			return err
+		}
+		return ask(cmd, c, http.MethodGet, path, nil, showKey)
+	})
+}
+
+// productArg is the query of an optional first argument.
+func productArg(args []string) (url.Values, error) {
+	query := url.Values{}
+	if len(args) > 0 {
+		product, err := keys.ParseProduct(args[0])
+		if err != nil {
+			return nil, err
+		}
+		query.Set("product", string(product))
+	}
+	return query, nil
+}
+
+// keyPage is a page of the list.
+type keyPage struct {
+	Keys []json.RawMessage `json:"keys"`
+	Next string            `json:"next"`
+}
+
+func listKeysCommand() *cobra.Command {
+	var all bool
+	cmd := adminCommand(&cobra.Command{
+		Use: "list [PRODUCT]", Short: "List keys, those of the configuration included", Args: cobra.MaximumNArgs(1),
+	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
+		query, err := productArg(args)
+		if err != nil {
+			return err
+		}
+		asJSON, err := cmd.Flags().GetBool("json")
+		if err != nil {
+			return err
+		}
+		table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		if !asJSON {
+			fmt.Fprintln(table, "PRODUCT\tNAME\tENV\tSTATE\tSECRET\tCREATED\tRULES")
+		}
+		for {
+			var page keyPage
+			if err := c.call(cmd.Context(), http.MethodGet, "/v1/keys?"+query.Encode(), nil, &page); err != nil {
+				return err
+			}
+			for _, raw := range page.Keys {
+				if err := listLine(table, raw, asJSON, all); err != nil {
+					return err
+				}
+			}
+			if page.Next == "" {
+				return table.Flush()
+			}
+			query.Set("after", page.Next)
+		}
+	})
+	cmd.Flags().BoolVar(&all, "all", false, "list keys that are revoked or expired too")
+	return cmd
+}
+
+// listLine prints one key of the list, as a line of JSON or of the table.
+func listLine(w io.Writer, raw json.RawMessage, asJSON, all bool) error {
+	var k keyLine
+	if err := json.Unmarshal(raw, &k); err != nil {
+		return fmt.Errorf("a key of the admin API's answer cannot be read: %w", err)
+	}
+	switch {
+	case !all && k.State != "active" && k.State != "configured":
+		return nil
+	case asJSON:
+		_, err := fmt.Fprintf(w, "%s\n", raw)
+		return err
+	}
+	secret := "-"
+	if len(k.Secrets) > 0 {
+		secret = k.Secrets[0].Prefix + "…"
+	}
+	environment := k.Environment
+	if environment == "" {
+		environment = "-"
+	}
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Product, k.Name, environment, k.State, secret, moment(k.CreatedAt), k.Rules)
+	return err
+}
+
+// changeLine is a line of the log of changes.
+type changeLine struct {
+	At        time.Time  `json:"at"`
+	By        string     `json:"by"`
+	Product   string     `json:"product"`
+	Name      string     `json:"name"`
+	Change    string     `json:"change"`
+	Void      bool       `json:"void"`
+	Rules     *keyRules  `json:"rules"`
+	Prefix    string     `json:"prefix"`
+	GraceEnds *time.Time `json:"grace_ends"`
+	Reason    string     `json:"reason"`
+}
+
+func (c *changeLine) detail() string {
+	var parts []string
+	if c.Void {
+		parts = append(parts, "void: another change came first")
+	}
+	if c.Prefix != "" {
+		parts = append(parts, c.Prefix+"…")
+	}
+	if c.GraceEnds != nil {
+		parts = append(parts, "grace until "+moment(c.GraceEnds))
+	}
+	if c.Rules != nil {
+		parts = append(parts, "rules: "+c.Rules.String())
+	}
+	if c.Reason != "" {
+		parts = append(parts, c.Reason)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func keyLogCommand() *cobra.Command {
+	var limit int
+	cmd := adminCommand(&cobra.Command{
+		Use: "log [PRODUCT [NAME]]", Short: "Show who changed which key, and when", Args: cobra.MaximumNArgs(2),
+	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
+		query, err := productArg(args)
+		if err != nil {
+			return err
+		}
+		if len(args) == 2 {
+			query.Set("name", args[1])
+		}
+		query.Set("limit", strconv.Itoa(limit))
+		return ask(cmd, c, http.MethodGet, "/v1/log?"+query.Encode(), nil, func(w io.Writer, answer *struct {
+			Changes []changeLine `json:"changes"`
+		}) {
+			fmt.Fprintln(w, "WHEN\tWHO\tKEY\tWHAT\tDETAIL")
+			for _, line := range answer.Changes {
+				fmt.Fprintf(w, "%s\t%s\t%s %s\t%s\t%s\n", moment(&line.At), line.By, line.Product, line.Name, line.Change, line.detail())
+			}
+		})
+	})
+	cmd.Flags().IntVar(&limit, "limit", 100, "at most this many changes, the newest")
+	return cmd
+}

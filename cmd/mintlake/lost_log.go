@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/schemas"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+)
+
+// checkLogIsThere refuses an embedded log without facts beside tables that hold some: somebody lost it. Going on would serve an empty registry
+// from the API, which reads the log, beside full tables. Topics of facts never expire; that of slots is no proof, since a start writes to it.
+// In a cluster an empty topic may be a new one, so nothing is refused there.
+func (s *system) checkLogIsThere(ctx context.Context, conn driver.Conn) error {
+	if len(s.cfg.Kafka.Brokers) > 0 {
+		return nil
+	}
+	ends, err := s.admin.EndOffsets(ctx, []string{schemas.TopicTokenEvents, schemas.TopicEnrichments})
+	if err != nil {
+		return fmt.Errorf("look for the log: %w", err)
+	}
+	for _, end := range ends {
+		if end > 0 {
+			return nil
+		}
+	}
+	var mints, first, last uint64
+	row := conn.QueryRow(ctx, fmt.Sprintf("SELECT (SELECT uniqExact(mint) FROM %[1]s.token_facts_raw), min(slot), max(slot) FROM %[1]s.slots_raw", schema.Database))
+	if err := row.Scan(&mints, &first, &last); err != nil {
+		return fmt.Errorf("look for tokens: %w", err)
+	}
+	if mints == 0 {
+		return nil
+	}
+	return fmt.Errorf("the log in %[1]s/kafka is empty, but ClickHouse's tables hold %[2]d tokens of slots %[3]d to %[4]d: the log is lost, and it is what everything is made of. "+
+		"Restore a backup (mintlake restore); or write what the tables know of tokens into a new log (mintlake export, then mintlake import, see docs/operations.md); "+
+		"or begin anew with empty tables (mintlake rebuild --data-dir %[1]s)", s.cfg.DataDir, mints, first, last)
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/mintlake/mintlake/internal/clickhouse/parts"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+)
+
+// partsManifest is where the parts of the embedded ClickHouse's tables are remembered.
+func partsManifest(cfg *Config) string { return filepath.Join(cfg.DataDir, "clickhouse", "parts.json") }
+
+// watchParts looks after the parts of the tables beside the projector, who fills them.
+func (s *system) watchParts(ctx context.Context) error {
+	conn, err := s.openClickHouse(ctx)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() { _ = conn.Close() })
+	cfg := parts.Config{Database: schema.Database}
+	if s.cfg.ClickHouse.DSN == "" {
+		cfg.Manifest = partsManifest(s.cfg)
+	}
+	watch, err := parts.New(cfg, parts.Deps{Conn: conn, Logger: s.logger, Registerer: s.registerer})
+	if err != nil {
+		return err
+	}
+	s.damage = watch.Damage
+	s.lifecycle.start("parts of ClickHouse", watch.Run)
+	return nil
+}

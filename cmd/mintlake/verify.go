@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/spf13/cobra"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/projector/verify"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+)
+
+// verifyDatabase holds what is expected while verify runs.
+const verifyDatabase = schema.Database + "_verify"
+
+// errDiffers is verify's exit code 1; everything else that keeps it from saying "equal" is 2.
+var errDiffers = errors.New("the tables differ from the log; the commands above make the rows again")
+
+// codedError ends the process with an exit code of its own.
+type codedError struct {
+	error
+	code int
+}
+
+func (e *codedError) Unwrap() error { return e.error }
+
+// exitCode is the one of an error that ended a command.
+func exitCode(err error) int {
+	var coded *codedError
+	if errors.As(err, &coded) {
+		return coded.code
+	}
+	return 1
+}
+
+// verifyRun is one call of `mintlake verify`.
+type verifyRun struct {
+	tables []string
+	slots  uint64
+	asJSON bool
+	out    io.Writer
+}
+
+func verifyCommand() *cobra.Command {
+	var run verifyRun
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Compare ClickHouse's tables with the log and say what to rebuild",
+		Long: `Compare ClickHouse's tables with the log that they are made of: counts and a checksum per table and range of slots, and the checksums of every part's files.
+
+The log is projected once more, up to where the projectors have committed, into a database of its own (` + verifyDatabase + `), which takes as much disk as the tables
+do and is dropped at the end. The tables themselves are only read. Without flags the data of a stopped "up" under --data-dir is compared; a running one, or
+servers of your own, are named with --kafka-brokers and --clickhouse-dsn. What a running node writes meanwhile is no difference.
+
+The exit code is 0 when all is equal, 1 when rows are missing or wrong or a part is broken, 2 when that could not be told.`,
+		Example: `  mintlake verify
+  mintlake verify --tables token_events_raw,swaps_raw --kafka-brokers 127.0.0.1:9092 --clickhouse-dsn http://127.0.0.1:8123`,
+	}
+	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
+		run.out = cmd.OutOrStdout()
+		return run.run(ctx, cfg, logger)
+	})
+	cmd.Flags().StringSliceVar(&run.tables, "tables", nil, "compare these only; all projected tables without it")
+	cmd.Flags().Uint64Var(&run.slots, "slots", 100_000, "length of the ranges of slots that are compared")
+	cmd.Flags().BoolVar(&run.asJSON, "json", false, "print JSON")
+	inner := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := inner(cmd, args)
+		if err != nil && !errors.Is(err, errDiffers) {
+			return &codedError{fmt.Errorf("verify: could not tell: %w", err), 2}
+		}
+		return err
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codedError{err, 2} })
+	return cmd
+}
+
+func (r *verifyRun) run(ctx context.Context, cfg *Config, logger *slog.Logger) error {
+	if r.slots == 0 {
+		return errors.New("--slots must be at least 1")
+	}
+	if err := knownTables(r.tables); err != nil {
+		return err
+	}
+	return withLogAndTables(ctx, cfg, logger, func(s *system, conn driver.Conn) error {
+		reports, err := r.compare(ctx, s, conn)
+		if err != nil {
+			return err
+		}
+		return r.print(reports)
+	})
+}
+
+// knownTables refuses what is no projected table.
+func knownTables(tables []string) error {
+	for _, table := range tables {
+		if !slices.ContainsFunc(verify.Groups(), func(g verify.Group) bool { return slices.Contains(g.Tables, table) }) {
+			return fmt.Errorf("--tables: %s is no projected table", table)
+		}
+	}
+	return nil
+}
+
+// withLogAndTables gives work to do on Kafka and ClickHouse, those of --data-dir or others, and changes neither's topics or tables.
+func withLogAndTables(ctx context.Context, cfg *Config, logger *slog.Logger, work func(*system, driver.Conn) error) (err error) {
+	s := newSystem(cfg, logger)
+	defer func() {
+		if stopErr := s.stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	cfg.Kafka.Addr, cfg.ClickHouse.Addr = "127.0.0.1:0", "127.0.0.1:0" // the configured ones may serve another folder's `up`
+	if s.backends, err = startBackends(ctx, cfg, s.lifecycle, logger, s.registerer); err != nil {
+		return fmt.Errorf("%w (a running node is named with --kafka-brokers and --clickhouse-dsn, by the addresses that it printed)", err)
+	}
+	if err := s.connect(); err != nil {
+		return err
+	}
+	soon, cancel := context.WithTimeout(ctx, kafkaPatience)
+	defer cancel()
+	if err := s.admin.Ping(soon); err != nil {
+		return fmt.Errorf("no Kafka answers at %v: %w", s.backends.brokers, err)
+	}
+	conn, err := s.openClickHouse(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	return work(s, conn)
+}
+
+// compare looks at one group of tables after the other, so that the disk holds one group's rows twice at most.
+func (r *verifyRun) compare(ctx context.Context, s *system, conn driver.Conn) ([]*verify.TableReport, error) {
+	var reports []*verify.TableReport
+	for _, group := range verify.Groups() {
+		tables := group.Tables
+		if len(r.tables) > 0 {
+			tables = slices.DeleteFunc(slices.Clone(tables), func(t string) bool { return !slices.Contains(r.tables, t) })
+		}
+		if len(tables) == 0 {
+			continue
+		}
+		if err := r.project(ctx, s, conn, group); err != nil {
+			return nil, err
+		}
+		verifier := verify.New(conn, verifyDatabase, schema.Database, r.slots)
+		for _, table := range tables {
+			began := time.Now()
+			report, err := verifier.Table(ctx, table)
+			if err != nil {
+				return nil, err
+			}
+			s.logger.Info("table compared", "table", table, "rows", report.Rows, "took", time.Since(began))
+			reports = append(reports, report)
+		}
+		if err := dropVerifyDatabase(context.WithoutCancel(ctx), s, conn); err != nil {
+			return nil, err
+		}
+	}
+	return reports, nil
+}
+
+func dropVerifyDatabase(ctx context.Context, s *system, conn driver.Conn) error {
+	drop := "DROP DATABASE IF EXISTS " + verifyDatabase
+	if s.cfg.ClickHouse.Cluster != "" {
+		drop += " ON CLUSTER '" + s.cfg.ClickHouse.Cluster + "'"
+	}
+	if err := conn.Exec(ctx, drop+" SYNC"); err != nil {
+		return fmt.Errorf("drop database %s: %w", verifyDatabase, err)
+	}
+	return nil
+}
+
+// project makes what a group's tables should hold.
+func (r *verifyRun) project(ctx context.Context, s *system, conn driver.Conn, group verify.Group) error {
+	if err := dropVerifyDatabase(ctx, s, conn); err != nil {
+		return err
+	}
+	files, err := fs.Sub(schema.Migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	if _, err := clickhouse.Migrate(ctx, conn, files, clickhouse.Options{Database: verifyDatabase, Cluster: s.cfg.ClickHouse.Cluster}); err != nil {
+		return fmt.Errorf("make database %s: %w", verifyDatabase, err)
+	}
+	projection := verify.NewProjection(conn, verifyDatabase)
+	if err := s.projectCommitted(ctx, group, projection); err != nil {
+		return err
+	}
+	return projection.Finish(ctx, group.Name, false)
+}
+
+// projectBatch is how many records are projected at once.
+const projectBatch = 20_000
+
+// projectCommitted projects what the group has committed: from the topics' first records to where the projector goes on.
+func (s *system) projectCommitted(ctx context.Context, group verify.Group, projection *verify.Projection) error {
+	log := topicLog{brokers: s.backends.brokers, admin: s.admin, deps: kafka.Deps{Logger: s.logger, Registerer: s.registerer}, name: "verify"}
+	ends, err := s.admin.CommittedOffsets(ctx, group.Name, group.Topics)
+	if err != nil {
+		return err
+	}
+	if len(ends) == 0 {
+		return fmt.Errorf("the consumer group %s has committed nothing: nothing was projected yet, or the groups' offsets are lost", group.Name)
+	}
+	records, total := 0, time.Now()
+	err = log.readTo(ctx, group.Topics, ends, projectBatch, func(batch []kafka.Record) error {
+		records += len(batch)
+		return projection.Write(ctx, group.Name, batch)
+	})
+	if err != nil {
+		return fmt.Errorf("project the log: %w", err)
+	}
+	s.logger.Info("log projected", "group", group.Name, "records", records, "unreadable", projection.Unreadable, "took", time.Since(total))
+	return nil
+}
+
+// print writes the report; its error is errDiffers where something does.
+func (r *verifyRun) print(reports []*verify.TableReport) error {
+	differs := false
+	for _, report := range reports {
+		differs = differs || report.Differs()
+	}
+	if r.asJSON {
+		encoder := json.NewEncoder(r.out)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(map[string]any{"equal": !differs, "tables": reports}); err != nil {
+			return fmt.Errorf("print the report: %w", err)
+		}
+	} else {
+		r.printText(reports)
+	}
+	if differs {
+		return errDiffers
+	}
+	return nil
+}
+
+func (r *verifyRun) printText(reports []*verify.TableReport) {
+	for _, report := range reports {
+		state := "equal"
+		if report.Differs() {
+			state = "DIFFERS"
+		}
+		fmt.Fprintf(r.out, "%-24s %-8s expected %d rows %s, has %d rows %s", report.Table, state, report.Expected, report.ExpectedChecksum, report.Rows, report.Checksum)
+		if report.More > 0 {
+			fmt.Fprintf(r.out, " (%d that the log has no longer, or not yet)", report.More)
+		}
+		fmt.Fprintln(r.out)
+		for part, message := range report.BrokenParts {
+			fmt.Fprintf(r.out, "  part %s is broken: %s\n", part, message)
+		}
+		for _, f := range report.Findings {
+			switch {
+			case f.Unreadable != "":
+				fmt.Fprintf(r.out, "  %s: cannot be read: %s\n    %s\n", f.Table, f.Unreadable, f.Rebuild)
+			case f.ToSlot == 0:
+				fmt.Fprintf(r.out, "  %s: expected %d rows, found %d\n    %s\n", f.Table, f.Expected, f.Found, f.Rebuild)
+			default:
+				fmt.Fprintf(r.out, "  %s, slots %d to %d: expected %d rows, found %d\n    %s\n", f.Table, f.FromSlot, f.ToSlot, f.Expected, f.Found, f.Rebuild)
+			}
+		}
+		if len(report.BrokenParts) > 0 && len(report.Findings) == 0 {
+			fmt.Fprintf(r.out, "    mintlake rebuild --tables %s\n", report.Table)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package chain
+
+import "encoding/binary"
+
+// Airdrop makes a signed transfer of lamports from the treasury, valid at the tip. number, in a memo, makes it another transaction than
+// an equal one before it.
+func (g *Generator) Airdrop(to Key, lamports, number uint64) (*Tx, error) {
+	m, err := compile(g.treasury.Key, []Instruction{ixTransferSOL(g.treasury.Key, to, lamports), ixMemo("airdrop " + utoa(number))}, false, nil, g.hash)
+	if err != nil {
+		return nil, err
+	}
+	tx := &Tx{Message: m, sign: []*Signer{g.treasury}}
+	return tx, tx.signAll()
+}
+
+// ComputePrice is what the message offers for a compute unit, in micro-lamports; 0 when it does not say.
+func (m *Message) ComputePrice() uint64 {
+	for i := range m.Instructions {
+		ix := &m.Instructions[i]
+		if int(ix.Program) < len(m.Keys) && m.Keys[ix.Program] == ComputeBudgetProgram && len(ix.Data) == 9 && ix.Data[0] == 3 {
+			return binary.LittleEndian.Uint64(ix.Data[1:])
+		}
+	}
+	return 0
+}
+
+// Writes says whether the message locks an account for writing.
+func (m *Message) Writes(k Key) bool {
+	i := m.index(k)
+	return i >= 0 && m.IsWritable(i)
+}

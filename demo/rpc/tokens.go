@@ -1,0 +1,167 @@
+package rpc
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+
+	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/demo/ledger"
+)
+
+// maxLargest is how many accounts getTokenLargestAccounts lists (agave, NUM_LARGEST_ACCOUNTS).
+const maxLargest = 20
+
+// Offsets in a token account (spl-token, state.rs). Options have a tag of four bytes before them.
+const (
+	accountOwnerAt           = 32
+	accountAmountAt          = 64
+	accountDelegateAt        = 72
+	accountStateAt           = 108
+	accountNativeAt          = 109
+	accountDelegatedAmountAt = 121
+	accountCloseAuthorityAt  = 129
+	accountBaseSize          = 165
+)
+
+// tokenFilter is the second parameter of getTokenAccountsByOwner and getTokenAccountsByDelegate: one of the two.
+type tokenFilter struct {
+	Mint      *string `json:"mint"`
+	ProgramID *string `json:"programId"`
+}
+
+func getTokenAccountsByOwner(s *Server, params []json.RawMessage) (any, error) {
+	return s.tokenAccountsOf(params, func(data []byte, k chain.Key) bool { return chain.Key(data[accountOwnerAt:accountOwnerAt+32]) == k })
+}
+
+func getTokenAccountsByDelegate(s *Server, params []json.RawMessage) (any, error) {
+	return s.tokenAccountsOf(params, func(data []byte, k chain.Key) bool {
+		delegate := optionKey(data[accountDelegateAt:])
+		return delegate != nil && *delegate == k
+	})
+}
+
+// tokenAccountsOf lists the token accounts that belong to the key of params[0].
+func (s *Server) tokenAccountsOf(params []json.RawMessage, belongs func(data []byte, k chain.Key) bool) (any, error) {
+	k, err := keyArg(params, 0)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := arg[tokenFilter](params, 1, "filter")
+	if err != nil {
+		return nil, err
+	}
+	o, c, err := s.optsAt(params, 2)
+	if err != nil {
+		return nil, err
+	}
+	program, mint, err := s.resolveFilter(wanted, c)
+	if err != nil {
+		return nil, err
+	}
+	list, slot := s.ledger.Program(program, c, func(_ chain.Key, a *chain.Account) bool {
+		return chain.IsTokenAccount(a) && (mint == nil || chain.Key(a.Data[:32]) == *mint) && belongs(a.Data, k)
+	})
+	out, err := s.encodeList(list, &o, c)
+	if err != nil {
+		return nil, err
+	}
+	return withContext(slot, out), nil
+}
+
+// resolveFilter finds the program whose accounts are meant, and the mint if one is named.
+func (s *Server) resolveFilter(f tokenFilter, c ledger.Commitment) (program chain.Key, mint *chain.Key, err error) {
+	switch {
+	case (f.Mint == nil) == (f.ProgramID == nil):
+		return program, nil, invalidParams("expected one of `mint`, `programId`")
+	case f.ProgramID != nil:
+		if program, err = parseKey(*f.ProgramID); err == nil && program != chain.TokenProgram && program != chain.Token2022Program {
+			err = &Error{Code: codeInvalidParams, Message: "Invalid param: unrecognized Token program id"}
+		}
+		return program, nil, err
+	}
+	k, err := parseKey(*f.Mint)
+	if err != nil {
+		return program, nil, err
+	}
+	account, err := s.readMint(k, c)
+	if err != nil {
+		return program, nil, err
+	}
+	return account.Owner, &k, nil
+}
+
+// readMint reads a mint, or refuses in the node's words.
+func (s *Server) readMint(k chain.Key, c ledger.Commitment) (*chain.Account, error) {
+	list, _ := s.ledger.Accounts([]chain.Key{k}, c)
+	if list[0] == nil {
+		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: could not find mint"}
+	}
+	if _, _, ok := chain.MintSupply(list[0]); !ok {
+		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: not a Token mint"}
+	}
+	return list[0], nil
+}
+
+// encodeList writes accounts as methods list them: pubkey and account.
+func (s *Server) encodeList(list []chain.Write, o *options, c ledger.Commitment) ([]any, error) {
+	out := make([]any, len(list))
+	for i, w := range list {
+		a, err := s.encodeAccount(w.Account, o, "binary", c)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = map[string]any{"pubkey": w.Key.String(), "account": a}
+	}
+	return out, nil
+}
+
+func getTokenLargestAccounts(s *Server, params []json.RawMessage) (any, error) {
+	mint, err := keyArg(params, 0)
+	if err != nil {
+		return nil, err
+	}
+	_, c, err := s.optsAt(params, 1)
+	if err != nil {
+		return nil, err
+	}
+	account, err := s.readMint(mint, c)
+	if err != nil {
+		return nil, err
+	}
+	_, decimals, _ := chain.MintSupply(account)
+	list, slot := s.ledger.Program(account.Owner, c, func(_ chain.Key, a *chain.Account) bool {
+		return chain.IsTokenAccount(a) && chain.Key(a.Data[:32]) == mint
+	})
+	slices.SortStableFunc(list, func(a, b chain.Write) int { return cmp.Compare(rawAmount(b.Account), rawAmount(a.Account)) })
+	type row struct {
+		Address string `json:"address"`
+		amountJSON
+	}
+	out := []row{}
+	for _, w := range list[:min(len(list), maxLargest)] {
+		out = append(out, row{w.Key.String(), accountAmount(rawAmount(w.Account), decimals)})
+	}
+	return withContext(slot, out), nil
+}
+
+func rawAmount(a *chain.Account) uint64 { return binary.LittleEndian.Uint64(a.Data[accountAmountAt:]) }
+
+// accountAmount is tokenAmount as methods about accounts write it: they say 0 where a transaction's balances say null.
+func accountAmount(n uint64, decimals uint8) amountJSON {
+	out := tokenAmount(n, decimals)
+	if out.UI == nil {
+		out.UI = new(float64)
+	}
+	return out
+}
+
+// optionKey reads an optional address: a tag of four bytes, then 32 bytes.
+func optionKey(data []byte) *chain.Key {
+	if binary.LittleEndian.Uint32(data) == 0 {
+		return nil
+	}
+	k := chain.Key(data[4:36])
+	return &k
+}

@@ -1,0 +1,148 @@
+{{- define "mintlake.fullname" -}}
+{{- if contains "mintlake" .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}{{ else }}{{ printf "%s-mintlake" .Release.Name | trunc 40 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "mintlake.selector" -}}
+app.kubernetes.io/name: mintlake
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "mintlake.labels" -}}
+{{ include "mintlake.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "mintlake.image" -}}
+{{- $image := .Values.image.repository }}
+{{- with .Values.image.registry }}{{ $image = printf "%s/%s" . $image }}{{ end }}
+{{- if .Values.image.digest }}{{ $image }}@{{ .Values.image.digest }}{{ else }}{{ $image }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{- define "mintlake.serviceAccount" -}}
+{{- if .Values.serviceAccount.create }}{{ .Values.serviceAccount.name | default (include "mintlake.fullname" .) }}{{ else }}{{ .Values.serviceAccount.name | default "default" }}{{ end }}
+{{- end }}
+
+{{- define "mintlake.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+capabilities: {drop: [ALL]}
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "mintlake.checks" -}}
+{{- if and (not .Values.kafka.brokers) (not .Values.kafka.bundled.enabled) }}{{ fail "kafka: name kafka.brokers, or set kafka.bundled.enabled for a trial" }}{{ end }}
+{{- if and .Values.kafka.brokers .Values.kafka.bundled.enabled }}{{ fail "kafka: kafka.brokers and kafka.bundled.enabled exclude each other" }}{{ end }}
+{{- if and (not .Values.clickhouse.existingSecret) (not .Values.clickhouse.bundled.enabled) }}{{ fail "clickhouse: name clickhouse.existingSecret (a Secret with the DSN), or set clickhouse.bundled.enabled for a trial" }}{{ end }}
+{{- if and .Values.clickhouse.existingSecret .Values.clickhouse.bundled.enabled }}{{ fail "clickhouse: clickhouse.existingSecret and clickhouse.bundled.enabled exclude each other" }}{{ end }}
+{{- if and .Values.kafka.sasl.mechanism (not .Values.kafka.sasl.existingSecret) }}{{ fail "kafka.sasl: name kafka.sasl.existingSecret, the Secret with the password" }}{{ end }}
+{{- if hasPrefix "demo:" .Values.source.url }}{{ fail "source.url: the demo chain runs in `mintlake up` only; name a provider, or none" }}{{ end }}
+{{- if and (gt (int .Values.rooms.ingest.replicas) 1) (not .Values.rooms.ingest.standby) }}{{ fail "rooms.ingest.replicas: more than one needs rooms.ingest.standby" }}{{ end }}
+{{- range $name := list "logos" "volume" }}
+{{- if gt (int (index $.Values.rooms $name).replicas) 1 }}{{ fail (printf "rooms.%s.replicas: only one may run" $name) }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* The settings that every room has: a file, so that `mintlake config` can check it. */}}
+{{- define "mintlake.config" -}}
+{{- $tls := .Values.kafka.tls }}{{ $sasl := .Values.kafka.sasl }}
+{{- $kafka := dict "brokers" .Values.kafka.brokers "replicas" .Values.kafka.replicas }}
+{{- if .Values.kafka.bundled.enabled }}{{ $kafka = dict "brokers" (list (printf "%s-kafka:9092" (include "mintlake.fullname" .))) "replicas" 1 }}{{ end }}
+{{- if $tls.enabled }}
+{{- $files := dict "enabled" true }}
+{{- if and $tls.existingSecret $tls.caKey }}{{ $_ := set $files "ca_file" "/etc/mintlake/secrets/kafka-tls/ca.crt" }}{{ end }}
+{{- if $tls.certKey }}{{ $_ := set $files "cert_file" "/etc/mintlake/secrets/kafka-tls/tls.crt" }}{{ $_ := set $files "key_file" "/etc/mintlake/secrets/kafka-tls/tls.key" }}{{ end }}
+{{- with $tls.serverName }}{{ $_ := set $files "server_name" . }}{{ end }}
+{{- $_ := set $kafka "tls" $files }}
+{{- end }}
+{{- if $sasl.mechanism }}{{ $_ := set $kafka "sasl" (dict "mechanism" $sasl.mechanism "username" $sasl.username "password_file" "/etc/mintlake/secrets/kafka-sasl/password") }}{{ end }}
+{{- $base := dict
+  "data_dir" "/var/lib/mintlake"
+  "kafka" $kafka
+  "api" (dict "addr" "0.0.0.0:8080")
+  "swap" (dict "addr" "0.0.0.0:8081")
+  "rpc" (dict "addr" "0.0.0.0:8899" "ws_addr" "0.0.0.0:8900" "upstream" .Values.rpc.upstream)
+  "stream" (dict "addr" "0.0.0.0:10000")
+  "metrics" (dict "addr" "0.0.0.0:9600")
+  "log" (dict "level" "info" "format" "json") }}
+{{- mergeOverwrite $base (deepCopy .Values.config) | toYaml }}
+{{- end }}
+
+{{/* Secrets that a room gets as files: name of the volume, Secret, key, file, variable that names the file. */}}
+{{- define "mintlake.secretFiles" -}}
+{{- $v := .root.Values }}{{ $needs := .needs }}
+{{- $list := list }}
+{{- if has "clickhouse" $needs }}
+{{- $secret := $v.clickhouse.existingSecret | default (printf "%s-clickhouse" (include "mintlake.fullname" .root)) }}
+{{- $key := ternary "dsn" $v.clickhouse.dsnKey $v.clickhouse.bundled.enabled }}
+{{- $list = append $list (dict "volume" "clickhouse" "secret" $secret "items" (list (dict "key" $key "path" "dsn")) "env" "MINTLAKE_CLICKHOUSE_DSN_FILE" "file" "dsn") }}
+{{- end }}
+{{- if and $v.kafka.tls.enabled $v.kafka.tls.existingSecret }}
+{{- $items := list }}
+{{- with $v.kafka.tls.caKey }}{{ $items = append $items (dict "key" . "path" "ca.crt") }}{{ end }}
+{{- with $v.kafka.tls.certKey }}{{ $items = append $items (dict "key" . "path" "tls.crt") }}{{ end }}
+{{- with $v.kafka.tls.keyKey }}{{ $items = append $items (dict "key" . "path" "tls.key") }}{{ end }}
+{{- $list = append $list (dict "volume" "kafka-tls" "secret" $v.kafka.tls.existingSecret "items" $items) }}
+{{- end }}
+{{- if $v.kafka.sasl.mechanism }}
+{{- $list = append $list (dict "volume" "kafka-sasl" "secret" $v.kafka.sasl.existingSecret "items" (list (dict "key" $v.kafka.sasl.passwordKey "path" "password"))) }}
+{{- end }}
+{{- if and (has "geyser" $needs) $v.source.existingSecret }}
+{{- $list = append $list (dict "volume" "geyser" "secret" $v.source.existingSecret "items" (list (dict "key" $v.source.tokenKey "path" "token")) "env" "MINTLAKE_GEYSER_TOKEN_FILE" "file" "token") }}
+{{- end }}
+{{- if and (has "limits" $needs) $v.rateLimits.existingSecret }}
+{{- $list = append $list (dict "volume" "rate-limits" "secret" $v.rateLimits.existingSecret "items" (list (dict "key" $v.rateLimits.urlKey "path" "url")) "env" "MINTLAKE_RATE_LIMITS_SHARED_URL_FILE" "file" "url") }}
+{{- end }}
+{{- $list | toYaml }}
+{{- end }}
+
+{{/* Variables of a room. Lists that are secret come from Secrets as variables, for they have no file. */}}
+{{- define "mintlake.env" -}}
+{{- $v := .root.Values }}
+- {name: MINTLAKE_CONFIG, value: /etc/mintlake/mintlake.yaml}
+{{- range .files }}
+{{- if .env }}
+- {name: {{ .env }}, value: /etc/mintlake/secrets/{{ .volume }}/{{ .file }}}
+{{- end }}
+{{- end }}
+{{- if and (has "clickhouse" .needs) $v.clickhouse.cluster }}
+- {name: MINTLAKE_CLICKHOUSE_CLUSTER, value: {{ $v.clickhouse.cluster | quote }}}
+{{- end }}
+{{- if and (has "rpc" .needs) $v.rpc.existingSecret }}
+- name: MINTLAKE_RPC_UPSTREAM
+  valueFrom: {secretKeyRef: {name: {{ $v.rpc.existingSecret }}, key: {{ $v.rpc.upstreamKey }}}}
+{{- end }}
+{{- range $product := list "rpc" "swap" }}
+{{- $key := index $v.keys $product }}
+{{- if and (has (printf "keys-%s" $product) $.needs) $key.existingSecret }}
+- name: MINTLAKE_{{ upper $product }}_KEYS
+  valueFrom: {secretKeyRef: {name: {{ $key.existingSecret }}, key: {{ $key.key }}}}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Volumes and mounts that every pod of Mintlake has. */}}
+{{- define "mintlake.volumes" -}}
+- name: config
+  configMap: {name: {{ .configMap }}}
+- name: tmp
+  emptyDir: {sizeLimit: 1Gi}
+{{- range .files }}
+- name: {{ .volume }}
+  secret:
+    secretName: {{ .secret }}
+    defaultMode: 0440
+    items: {{ .items | toJson }}
+{{- end }}
+{{- end }}
+
+{{- define "mintlake.mounts" -}}
+- {name: config, mountPath: /etc/mintlake/mintlake.yaml, subPath: mintlake.yaml, readOnly: true}
+- {name: tmp, mountPath: /tmp}
+- {name: data, mountPath: /var/lib/mintlake}
+{{- range .files }}
+- {name: {{ .volume }}, mountPath: /etc/mintlake/secrets/{{ .volume }}, readOnly: true}
+{{- end }}
+{{- end }}

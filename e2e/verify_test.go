@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var rebuildLine = regexp.MustCompile(`(?m)^ +mintlake (rebuild --tables .*)$`)
+
+// TestDamagedPartsAreSeenAndMadeAgain damages ClickHouse's files while nothing runs. The next start says so, `verify` names the rows, and the
+// commands that it prints bring each of them back.
+func TestDamagedPartsAreSeenAndMadeAgain(t *testing.T) {
+	dir, kafka := t.TempDir(), kafkaFlags(t)
+	up := launch(t, dir, append(sharedSources(t), kafka...)...)
+	up.awaitDone()
+	want := up.dump()
+	events := up.query("SELECT name FROM system.parts WHERE database = 'mintlake' AND table = 'token_events_raw' AND active ORDER BY rows DESC LIMIT 1")
+	require.Len(t, events, 1)
+	folder := func(table string) string {
+		paths := up.query("SELECT path FROM system.parts WHERE database = 'mintlake' AND table = '" + table + "' AND active ORDER BY rows DESC LIMIT 1")
+		require.Len(t, paths, 1, table)
+		return paths[0]
+	}
+	gone, flipped := folder("token_events_raw"), folder("swaps_raw")
+	require.Eventually(t, func() bool { return strings.Contains(manifest(t, dir), filepath.Base(strings.TrimSuffix(gone, "/"))) }, time.Minute, 100*time.Millisecond)
+	require.Zero(t, up.stop())
+
+	mintlake := func(args ...string) (int, string) {
+		command := exec.Command(binary, append(append(append(args, "--data-dir", dir), freePorts()...), kafka...)...)
+		out, err := command.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil {
+			require.ErrorAs(t, err, &exit)
+			return exit.ExitCode(), string(out)
+		}
+		return 0, string(out)
+	}
+	code, out := mintlake("verify")
+	require.Zero(t, code, out)
+
+	require.NoError(t, os.RemoveAll(gone))
+	data, err := filepath.Glob(filepath.Join(flipped, "*.bin"))
+	require.NoError(t, err)
+	text, err := os.ReadFile(data[0])
+	require.NoError(t, err)
+	text[len(text)/2] ^= 4
+	require.NoError(t, os.WriteFile(data[0], text, 0o600))
+
+	up = launch(t, dir, append(kafka, "--source", "none")...)
+	require.Eventually(t, func() bool {
+		_, body := up.get("/status")
+		return strings.Contains(string(body), `"table":"token_events_raw"`) && strings.Contains(string(body), `"damage":"lost"`) &&
+			strings.Contains(string(body), `"table":"swaps_raw"`)
+	}, 2*time.Minute, 100*time.Millisecond, "/status lists the damage")
+	require.Contains(t, up.log(), "a part of a clickhouse table is damaged")
+	require.Zero(t, up.stop())
+
+	code, out = mintlake("verify")
+	require.Equal(t, 1, code, out)
+	require.Regexp(t, `token_events_raw, slots \d+ to \d+: expected \d+ rows, found \d+`, out)
+	require.Contains(t, out, "swaps_raw                DIFFERS")
+	for _, match := range rebuildLine.FindAllStringSubmatch(out, -1) {
+		code, out := mintlake(strings.Fields(match[1])...)
+		require.Zero(t, code, "%s: %s", match[1], out)
+	}
+	code, out = mintlake("verify")
+	require.Zero(t, code, out)
+	code, out = mintlake("verify", "--tables", "no_such_table")
+	require.Equal(t, 2, code, out)
+
+	up = launch(t, dir, append(kafka, "--source", "none")...)
+	require.Eventually(t, func() bool {
+		_, body := up.get("/status")
+		return strings.Contains(string(body), `"damaged_parts":[]`)
+	}, 2*time.Minute, 100*time.Millisecond, "nothing is damaged any more")
+	requireEqualDumps(t, want, up.dump())
+	require.Zero(t, up.stop())
+}
+
+func manifest(t *testing.T, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "clickhouse", "parts.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return ""
+	}
+	require.NoError(t, err)
+	return string(text)
+}

@@ -1,0 +1,153 @@
+// Package admin is the HTTP API by which an operator manages API keys: the commands `mintlake keys create` and so on call it.
+//
+// In: requests with the admin token. Out: changes on the topic gateway.keys.v1, by way of keys.Issuer; what is known of keys.
+// Guarantees: it listens on loopback only, and answers to loopback names and the names that the operator lists. The token is compared in constant
+// time, and wrong ones are throttled. Bodies, connections and times are bounded. A key in clear is in one answer, that of the
+// request that made it, and in no log.
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/mintlake/mintlake/internal/framing"
+	"github.com/mintlake/mintlake/internal/hosts"
+	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/listen"
+)
+
+// MinToken is the shortest admin token, in bytes. Wrong ones are throttled to one a second, so a random token of this length cannot be guessed.
+const MinToken = 16
+
+// Config of the API.
+type Config struct {
+	// Addr to listen on, host:port; the host must be a loopback address. Required.
+	Addr string
+	// Token that requests carry. Required, at least MinToken bytes.
+	Token string
+	// AllowedHosts are names besides localhost that may be asked for: see internal/hosts. A proxy that keeps the Host header needs it.
+	AllowedHosts []string
+	// WrongTokens is how many wrong tokens are answered at once; later ones wait for WrongTokenEvery each. Defaults 10 and 1 s.
+	WrongTokens     int
+	WrongTokenEvery time.Duration
+}
+
+// Issuer changes keys: *keys.Issuer.
+type Issuer interface {
+	Create(ctx context.Context, by string, product keys.Product, name, environment string, rules keys.Rules) (string, *keys.Key, error)
+	Restrict(ctx context.Context, by string, product keys.Product, name string, edit func(keys.Rules) (keys.Rules, error)) (*keys.Key, error)
+	Rotate(ctx context.Context, by string, product keys.Product, name string, grace time.Duration) (string, *keys.Key, error)
+	Revoke(ctx context.Context, by string, product keys.Product, name, reason string) (*keys.Key, error)
+}
+
+// Deps are the collaborators.
+type Deps struct {
+	// Issuer, Live and Configured are required.
+	Issuer     Issuer
+	Live       *keys.Live
+	Configured *keys.Static
+	// Logger may be nil.
+	Logger *slog.Logger
+}
+
+// Server is the API.
+type Server struct {
+	cfg   Config
+	deps  Deps
+	token [sha256.Size]byte
+	wrong *failures
+	// reading bounds the readings of the whole log of changes to one at a time.
+	reading chan struct{}
+	guard   *hosts.Guard
+	handler http.Handler
+	ready   chan struct{}
+	addr    string
+}
+
+// Bounds of requests.
+const (
+	maxBody        = 64 << 10
+	maxConnections = 64
+	stopPatience   = 5 * time.Second
+)
+
+// New checks the configuration; it does no I/O.
+func New(cfg Config, deps Deps) (*Server, error) {
+	if deps.Issuer == nil || deps.Live == nil || deps.Configured == nil {
+		return nil, errors.New("admin API: an issuer and the stores of keys are required")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	host, _, err := net.SplitHostPort(cfg.Addr)
+	if err != nil || !keys.LoopbackHost(host) {
+		return nil, fmt.Errorf("admin API: address %q: must be host:port of a loopback address, like 127.0.0.1:8090", cfg.Addr)
+	}
+	if len(cfg.Token) < MinToken {
+		return nil, fmt.Errorf("admin API: the token must have at least %d characters", MinToken)
+	}
+	if cfg.WrongTokens <= 0 {
+		cfg.WrongTokens = 10
+	}
+	if cfg.WrongTokenEvery <= 0 {
+		cfg.WrongTokenEvery = time.Second
+	}
+	s := &Server{
+		cfg: cfg, deps: deps, token: sha256.Sum256([]byte(cfg.Token)), ready: make(chan struct{}), reading: make(chan struct{}, 1),
+		wrong: &failures{most: float64(cfg.WrongTokens), left: float64(cfg.WrongTokens), every: cfg.WrongTokenEvery},
+	}
+	s.handler = s.routes()
+	return s, nil
+}
+
+// Addr is the address that it listens on; empty until Ready is closed.
+func (s *Server) Addr() string {
+	select {
+	case <-s.ready:
+		return s.addr
+	default:
+		return ""
+	}
+}
+
+// Ready is closed once it accepts connections.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// Run listens and serves until ctx ends. A taken address is an error in one line. Run may be called once.
+func (s *Server) Run(ctx context.Context) error {
+	listener, err := listen.TCP(ctx, s.cfg.Addr, "--admin-addr")
+	if err != nil {
+		return fmt.Errorf("admin API: %w", err)
+	}
+	s.addr = listener.Addr().String()
+	s.guard = hosts.New(listener.Addr(), s.cfg.Addr, s.cfg.AllowedHosts)
+	server := &http.Server{
+		Handler: framing.CloseAfterChunked(s.guard.Wrap(s.handler)), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug),
+	}
+	close(s.ready)
+	s.deps.Logger.Info("admin api listens", "addr", s.addr)
+	stopped := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+		defer cancel()
+		if server.Shutdown(grace) != nil {
+			_ = server.Close()
+		}
+	})
+	if err := server.Serve(netutil.LimitListener(listener, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("admin API: serve: %w", err)
+	}
+	<-stopped
+	return nil
+}

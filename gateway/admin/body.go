@@ -1,0 +1,157 @@
+package admin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/keys"
+)
+
+// apiError is the body of every answer that is no success.
+type apiError struct {
+	StatusCode int    `json:"statusCode"`
+	Name       string `json:"error"`
+	Message    string `json:"message"`
+}
+
+func writeError(w http.ResponseWriter, status int, message string) {
+	writeJSON(w, status, apiError{status, http.StatusText(status), message})
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value) // a client that left has nothing to be told
+}
+
+// badRequest is an error of the caller.
+type badRequest struct {
+	status  int
+	message string
+}
+
+func (e *badRequest) Error() string { return e.message }
+
+func invalid(format string, args ...any) error {
+	return &badRequest{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+// fail answers with what an error means for the caller.
+func (s *Server) fail(w http.ResponseWriter, err error) {
+	var bad *badRequest
+	status := http.StatusInternalServerError
+	switch {
+	case errors.As(err, &bad):
+		status = bad.status
+	case errors.Is(err, keys.ErrInvalid):
+		status = http.StatusBadRequest
+	case errors.Is(err, keys.ErrNoSuchKey):
+		status = http.StatusNotFound
+	case errors.Is(err, keys.ErrExists), errors.Is(err, keys.ErrConfigured), errors.Is(err, keys.ErrRevoked), errors.Is(err, keys.ErrConflict),
+		errors.Is(err, keys.ErrTooManySecrets):
+		status = http.StatusConflict
+	case errors.Is(err, keys.ErrUnknownOutcome):
+		s.deps.Logger.Warn("a change of an api key is uncertain", "err", err)
+		w.Header().Set("Retry-After", "5")
+		writeError(w, http.StatusServiceUnavailable, "Kafka did not answer in time; "+keys.ErrUnknownOutcome.Error())
+		return
+	default:
+		s.deps.Logger.Error("admin request failed", "err", err)
+		writeError(w, status, "the request could not be answered; the node's log says why")
+		return
+	}
+	writeError(w, status, err.Error())
+}
+
+// readBody reads one JSON object without unknown members. An empty body is an empty object.
+func readBody(w http.ResponseWriter, r *http.Request, into any) error {
+	// application/json makes a browser ask before a page may send it; nobody answers that question here.
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return &badRequest{http.StatusUnsupportedMediaType, "Content-Type must be application/json"}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return &badRequest{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is over %d bytes", maxBody)}
+	case err != nil:
+		return invalid("the body could not be read")
+	}
+	return parseBody(body, into)
+}
+
+// createBody is the body of POST /v1/keys.
+type createBody struct {
+	Product     string `json:"product"`
+	Name        string `json:"name"`
+	Environment string `json:"environment"`
+	rulesBody
+}
+
+// rulesBody are rules. A member that is absent or null changes nothing; an empty list, 0 and "" lift the restriction.
+type rulesBody struct {
+	// ExpiresAt is in RFC 3339.
+	ExpiresAt         *string   `json:"expires_at,omitempty"`
+	Origins           *[]string `json:"origins,omitempty"`
+	Addresses         *[]string `json:"addresses,omitempty"`
+	Methods           *[]string `json:"methods,omitempty"`
+	RequestsPerSecond *int      `json:"requests_per_second,omitempty"`
+	Streams           *int      `json:"streams,omitempty"`
+	StreamAddresses   *int      `json:"stream_addresses,omitempty"`
+}
+
+// edit applies the members that are there.
+func (b *rulesBody) edit(rules keys.Rules) (keys.Rules, error) {
+	set(&rules.Origins, b.Origins)
+	set(&rules.Addresses, b.Addresses)
+	set(&rules.Methods, b.Methods)
+	set(&rules.RequestsPerSecond, b.RequestsPerSecond)
+	set(&rules.Streams, b.Streams)
+	set(&rules.StreamAddresses, b.StreamAddresses)
+	switch {
+	case b.ExpiresAt == nil:
+	case *b.ExpiresAt == "":
+		rules.ExpiresAt = time.Time{}
+	default:
+		at, err := time.Parse(time.RFC3339, *b.ExpiresAt)
+		if err != nil || at.UnixMilli() <= 0 {
+			return rules, invalid(`expires_at: %.50q: must be a time like 2027-01-31T00:00:00Z, or "" for never`, *b.ExpiresAt)
+		}
+		rules.ExpiresAt = at
+	}
+	return rules, nil
+}
+
+func set[T any](rule, value *T) {
+	if value != nil {
+		*rule = *value
+	}
+}
+
+// graceBody is the body of rotate: a duration like 168h.
+type graceBody struct {
+	Grace *string `json:"grace"`
+}
+
+func (b *graceBody) duration() (time.Duration, error) {
+	if b.Grace == nil {
+		return keys.DefaultGrace, nil
+	}
+	grace, err := time.ParseDuration(*b.Grace)
+	if err != nil || grace < 0 {
+		return 0, invalid("grace: %.50q: must be a time like 168h, or 0s to end the earlier secrets now", *b.Grace)
+	}
+	return grace, nil
+}
+
+// reasonBody is the body of revoke.
+type reasonBody struct {
+	Reason string `json:"reason"`
+}

@@ -1,0 +1,286 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/keys"
+)
+
+// ActorHeader says who asks, for the log of changes. There is one token, so this is what the caller says of itself.
+const ActorHeader = "X-Mintlake-Actor"
+
+// parseBody reads one JSON object without unknown members.
+func parseBody(body []byte, into any) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return invalid("the body is no such JSON object: %.200s", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return invalid("the body must be one JSON object")
+	}
+	return nil
+}
+
+func (s *Server) routes() http.Handler {
+	api := http.NewServeMux()
+	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request) error{
+		"GET /v1/keys":                          s.list,
+		"POST /v1/keys":                         s.create,
+		"GET /v1/keys/{product}/{name}":         s.show,
+		"PATCH /v1/keys/{product}/{name}":       s.restrict,
+		"POST /v1/keys/{product}/{name}/rotate": s.rotate,
+		"POST /v1/keys/{product}/{name}/revoke": s.revoke,
+		"GET /v1/log":                           s.changes,
+	} {
+		api.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if err := handle(w, r); err != nil {
+				s.fail(w, err)
+			}
+		})
+	}
+	api.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		writeError(w, http.StatusNotFound, "no such path or method: docs/keys.md lists them")
+	})
+	all := http.NewServeMux()
+	all.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	all.Handle("/", s.authorized(api))
+	return all
+}
+
+// keyOf reads the key's name from the path.
+func keyOf(r *http.Request) (keys.Product, string, error) {
+	product, err := keys.ParseProduct(r.PathValue("product"))
+	if err != nil {
+		return "", "", invalid("%.100s", err)
+	}
+	return product, r.PathValue("name"), nil
+}
+
+func actorOf(r *http.Request) string {
+	if actor := r.Header.Get(ActorHeader); actor != "" {
+		return actor
+	}
+	return "admin API"
+}
+
+// secretAnswer is the one answer that holds a key in clear.
+type secretAnswer struct {
+	Key string `json:"key"`
+	keyAnswer
+}
+
+func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
+	var body createBody
+	if err := readBody(w, r, &body); err != nil {
+		return err
+	}
+	product, err := keys.ParseProduct(body.Product)
+	if err != nil {
+		return invalid("%.100s", err)
+	}
+	rules, err := body.edit(keys.Rules{})
+	if err != nil {
+		return err
+	}
+	secret, key, err := s.deps.Issuer.Create(r.Context(), actorOf(r), product, body.Name, body.Environment, rules)
+	if err != nil {
+		return err
+	}
+	s.tell("created", r, key)
+	writeJSON(w, http.StatusCreated, secretAnswer{secret, answerOf(key)})
+	return nil
+}
+
+func (s *Server) restrict(w http.ResponseWriter, r *http.Request) error {
+	product, name, err := keyOf(r)
+	if err != nil {
+		return err
+	}
+	var body rulesBody
+	if err := readBody(w, r, &body); err != nil {
+		return err
+	}
+	key, err := s.deps.Issuer.Restrict(r.Context(), actorOf(r), product, name, body.edit)
+	if err != nil {
+		return err
+	}
+	s.tell("restricted", r, key)
+	writeJSON(w, http.StatusOK, answerOf(key))
+	return nil
+}
+
+func (s *Server) rotate(w http.ResponseWriter, r *http.Request) error {
+	product, name, err := keyOf(r)
+	if err != nil {
+		return err
+	}
+	var body graceBody
+	if err := readBody(w, r, &body); err != nil {
+		return err
+	}
+	grace, err := body.duration()
+	if err != nil {
+		return err
+	}
+	secret, key, err := s.deps.Issuer.Rotate(r.Context(), actorOf(r), product, name, grace)
+	if err != nil {
+		return err
+	}
+	s.tell("rotated", r, key)
+	writeJSON(w, http.StatusOK, secretAnswer{secret, answerOf(key)})
+	return nil
+}
+
+func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
+	product, name, err := keyOf(r)
+	if err != nil {
+		return err
+	}
+	var body reasonBody
+	if err := readBody(w, r, &body); err != nil {
+		return err
+	}
+	key, err := s.deps.Issuer.Revoke(r.Context(), actorOf(r), product, name, body.Reason)
+	if err != nil {
+		return err
+	}
+	s.tell("revoked", r, key)
+	writeJSON(w, http.StatusOK, answerOf(key))
+	return nil
+}
+
+func (s *Server) tell(what string, r *http.Request, key *keys.Key) {
+	s.deps.Logger.Info("api key changed", "change", what, "product", key.Product, "name", key.ID, "version", key.Version, "by", actorOf(r))
+}
+
+func (s *Server) show(w http.ResponseWriter, r *http.Request) error {
+	product, name, err := keyOf(r)
+	if err != nil {
+		return err
+	}
+	if key, known := s.deps.Live.Key(product, name); known {
+		writeJSON(w, http.StatusOK, answerOf(key))
+		return nil
+	}
+	for _, entry := range s.deps.Configured.Keys(product) {
+		if entry.ID == name {
+			writeJSON(w, http.StatusOK, configuredAnswer(entry))
+			return nil
+		}
+	}
+	return keys.ErrNoSuchKey
+}
+
+// limitOf reads the query's limit.
+func limitOf(r *http.Request, most int) (int, error) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return most, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, invalid("limit: %.20q: must be 1 to %d", text, most)
+	}
+	return n, nil
+}
+
+// maxListed and maxChanges bound an answer.
+const (
+	maxListed  = 1000
+	maxChanges = 1000
+)
+
+// list is GET /v1/keys?product=&after=&limit=. after is the next of the answer before.
+func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
+	limit, err := limitOf(r, maxListed)
+	if err != nil {
+		return err
+	}
+	product, after := r.URL.Query().Get("product"), r.URL.Query().Get("after")
+	answer := struct {
+		Keys []keyAnswer `json:"keys"`
+		Next string      `json:"next,omitempty"`
+	}{Keys: []keyAnswer{}}
+	all := []keyAnswer{}
+	if after == "" { // the configured ones are few, and come with the first page
+		for _, p := range keys.Products() {
+			for _, entry := range s.deps.Configured.Keys(p) {
+				all = append(all, configuredAnswer(entry))
+			}
+		}
+	}
+	for _, key := range s.deps.Live.Keys() {
+		if subject := string(key.Product) + "/" + key.ID; subject > after {
+			if len(answer.Keys) == limit {
+				last := answer.Keys[limit-1]
+				answer.Next = last.Product + "/" + last.Name
+				break
+			}
+			if product == "" || product == string(key.Product) {
+				answer.Keys = append(answer.Keys, answerOf(key))
+			}
+		}
+	}
+	for _, configured := range all {
+		if product == "" || product == configured.Product {
+			answer.Keys = append(answer.Keys, configured)
+		}
+	}
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}
+
+// historyPatience bounds a reading of the log of changes.
+const historyPatience = 45 * time.Second
+
+// changes is GET /v1/log?product=&name=&limit=: the newest changes, the oldest of them first.
+func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
+	limit, err := limitOf(r, maxChanges)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), historyPatience)
+	defer cancel()
+	select {
+	case s.reading <- struct{}{}:
+		defer func() { <-s.reading }()
+	case <-ctx.Done():
+		return &badRequest{http.StatusServiceUnavailable, "another reading of the log of changes is under way: try again"}
+	}
+	product, name := r.URL.Query().Get("product"), r.URL.Query().Get("name")
+	newest := make([]keys.Change, 0, limit)
+	at := 0
+	err = s.deps.Live.History(ctx, func(p keys.Product, n string) bool {
+		return (product == "" || product == string(p)) && (name == "" || name == n)
+	}, func(c keys.Change) {
+		if len(newest) < limit {
+			newest = append(newest, c)
+			return
+		}
+		newest[at] = c
+		at = (at + 1) % limit
+	})
+	if err != nil {
+		s.deps.Logger.Warn("the log of api keys cannot be read", "err", err)
+		return &badRequest{http.StatusServiceUnavailable, "the log of changes cannot be read now: Kafka does not answer"}
+	}
+	lines := make([]changeAnswer, 0, len(newest))
+	for i := range newest {
+		lines = append(lines, changeAnswerOf(&newest[(at+i)%len(newest)]))
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"changes": lines})
+	return nil
+}

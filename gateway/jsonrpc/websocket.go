@@ -1,0 +1,133 @@
+package jsonrpc
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/listen"
+	"github.com/mintlake/mintlake/internal/proxies"
+)
+
+// checkWebSocketAddr applies the rule of the first address to a second one of its own: without a key it must be a loopback address.
+func checkWebSocketAddr(cfg Config, deps Deps) error {
+	if cfg.WebSocketAddr == "" || cfg.WebSocketAddr == WebSocketsOff {
+		return nil
+	}
+	if _, err := keys.NewGate(deps.Keys, keys.RPC, cfg.WebSocketAddr, "--rpc-keys"); err != nil {
+		return fmt.Errorf("WebSocket %w", err)
+	}
+	return nil
+}
+
+// listenWebSockets opens the second address, if there is to be one. Nil means none.
+func (g *Gateway) listenWebSockets(ctx context.Context) (net.Listener, error) {
+	addr, own := g.cfg.WebSocketAddr, true
+	if addr == "" {
+		addr, own = portAfter(g.cfg.Addr), false
+	}
+	if g.sockets == nil || addr == "" || addr == WebSocketsOff {
+		return nil, nil
+	}
+	listener, err := listen.TCP(ctx, addr, "--rpc-ws-addr")
+	switch {
+	case err == nil:
+		g.socketsAt = listener.Addr().String()
+	case own:
+		return nil, err
+	default:
+		g.log.Warn("clients that look for WebSockets at the port after the RPC address find none there; name it in their wsEndpoint", "endpoint", "ws://"+g.addr.String(), "err", err)
+		listener = nil
+	}
+	return listener, nil
+}
+
+// portAfter is the address with the next port, where web3.js looks for WebSockets. Empty for port 0, which is another one each time, and
+// for the last port.
+func portAfter(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return ""
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 || n == 65535 {
+		return ""
+	}
+	return net.JoinHostPort(host, strconv.FormatUint(n+1, 10))
+}
+
+// WebSocketAddr is the second address, where only WebSockets are served; empty for none, and until Ready is closed.
+func (g *Gateway) WebSocketAddr() string {
+	select {
+	case <-g.ready:
+		return g.socketsAt
+	default:
+		return ""
+	}
+}
+
+// isWebSocket says whether a request is a WebSocket handshake.
+func isWebSocket(r *http.Request) bool {
+	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+}
+
+// serveWebSocketsOnly is the handler of the second address. It applies the same rules as the first one.
+func (g *Gateway) serveWebSocketsOnly(w http.ResponseWriter, r *http.Request) {
+	if isWebSocket(r) || r.URL.Path != "/" || !g.gate.AdmitHost(r.Host) {
+		g.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Upgrade", "websocket")
+	g.refuse(w, &refusal{http.StatusUpgradeRequired, "path", codeInvalidRequest, "only WebSockets are served here: POST JSON-RPC calls to port " + g.port(), nil, nil})
+}
+
+func (g *Gateway) port() string {
+	_, port, err := net.SplitHostPort(g.Addr())
+	if err != nil {
+		return "?"
+	}
+	return port
+}
+
+// serveWebSocket checks origin and key, and gives the connection away.
+func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request) {
+	if g.sockets == nil {
+		g.refuse(w, &refusal{http.StatusNotFound, "path", codeNotFound, "no WebSockets are served here", nil, nil})
+		return
+	}
+	// A browser asks nobody before it opens a WebSocket, so the rule cannot be left to CORS. Programs send no Origin.
+	if !g.origins.AllowsRequest(r) {
+		g.refuse(w, &refusal{http.StatusForbidden, "origin", codeForbidden,
+			fmt.Sprintf("pages of %.100q may not open WebSockets here: the operator allows origins with --rpc-allowed-origins", r.Header.Get("Origin")), nil, nil})
+		return
+	}
+	pass, refused := g.admitKey(r)
+	if refused != nil {
+		g.refuse(w, refused)
+		return
+	}
+	lease, limited := g.openLease(&pass)
+	if limited != nil {
+		g.refuse(w, refusedBy(limited, nil))
+		return
+	}
+	defer lease.Close()
+	client := "key " + pass.ID()
+	if g.gate.Open() {
+		client = "address " + g.cfg.TrustedProxies.ClientOf(r.RemoteAddr, r.Header.Values(proxies.Header)).String()
+	}
+	g.metrics.requests.WithLabelValues("websocket").Inc()
+	g.sockets.Serve(w, r, client, lease)
+}
+
+// openLease counts a WebSocket as a request and as a stream of its key.
+func (g *Gateway) openLease(pass *keys.Pass) (*keys.Lease, *keys.Refusal) {
+	if _, limited := pass.Take(1); limited != nil {
+		return nil, limited
+	}
+	return pass.Open()
+}

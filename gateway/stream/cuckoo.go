@@ -1,0 +1,154 @@
+package stream
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/dchest/siphash"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// maxCuckooBytes bounds the compressed filters of one subscriber: half a million addresses.
+const maxCuckooBytes = 1 << 20
+
+// Layout of the message CuckooFilter (geyser.proto) and of its data: buckets of four fingerprints of 16 bits, little endian; 0 is an empty
+// slot. Nothing else is defined by the crate yellowstone-grpc-proto, whose clients make these filters.
+const (
+	fieldCuckooData, fieldCuckooBuckets, fieldCuckooEntries     = 1, 2, 3
+	fieldCuckooFingerprint, fieldCuckooSeed, fieldCuckooHashing = 4, 5, 6
+
+	cuckooEntries         = 4
+	cuckooFingerprintBits = 16
+	cuckooBucketBytes     = cuckooEntries * cuckooFingerprintBits / 8
+	cuckooSipHash         = 0
+)
+
+// cuckoo is a cuckoo filter: a set of addresses that has no false negatives and about one false positive in 10,000.
+type cuckoo struct {
+	data []byte
+	mask uint64 // number of buckets - 1
+	seed uint64
+}
+
+// hashed is what a cuckoo filter of one seed needs to know of an address.
+type hashed struct {
+	// bucket is the address's hash, other the fingerprint's: masked, the two places are bucket and bucket^other.
+	bucket, other uint64
+	fingerprint   uint16
+}
+
+func readCuckoo(message []byte) (*cuckoo, error) {
+	c := &cuckoo{}
+	var buckets, entries, fingerprint, hashing uint64
+	err := walk(message, func(field protowire.Number, bytes []byte) error {
+		if field == fieldCuckooData {
+			c.data = bytes
+		}
+		return nil
+	}, func(field protowire.Number, number uint64) {
+		switch field {
+		case fieldCuckooBuckets:
+			buckets = number
+		case fieldCuckooEntries:
+			entries = number
+		case fieldCuckooFingerprint:
+			fingerprint = number
+		case fieldCuckooSeed:
+			c.seed = number
+		case fieldCuckooHashing:
+			hashing = number
+		default: // refused below by what the data would then mean
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, errors.New("malformed message")
+	case hashing != cuckooSipHash:
+		return nil, fmt.Errorf("hash_algorithm %d: must be SIP_HASH (0)", hashing)
+	case entries != cuckooEntries:
+		return nil, fmt.Errorf("entries_per_bucket %d: must be %d", entries, cuckooEntries)
+	case fingerprint != cuckooFingerprintBits:
+		return nil, fmt.Errorf("fingerprint_bits %d: must be %d", fingerprint, cuckooFingerprintBits)
+	case bits.OnesCount64(buckets) != 1:
+		return nil, fmt.Errorf("bucket_count %d: must be a power of two", buckets)
+	case len(c.data) > maxCuckooBytes:
+		return nil, fmt.Errorf("data of %d bytes: at most %d", len(c.data), maxCuckooBytes)
+	case buckets != uint64(len(c.data)/cuckooBucketBytes) || len(c.data)%cuckooBucketBytes != 0:
+		return nil, fmt.Errorf("data of %d bytes: must be bucket_count × %d", len(c.data), cuckooBucketBytes)
+	}
+	c.mask = buckets - 1
+	return c, nil
+}
+
+// size in bytes; a nil filter has none.
+func (c *cuckoo) size() int {
+	if c == nil {
+		return 0
+	}
+	return len(c.data)
+}
+
+// hashAddress is SipHash-2-4 with the keys seed and seed rotated by 32 bits, over what Rust's Hash writes: for an array its length in eight
+// bytes, then its content; for the fingerprint its two bytes.
+func hashAddress(seed uint64, a *address) hashed {
+	var text [8 + len(a)]byte
+	binary.LittleEndian.PutUint64(text[:], uint64(len(a)))
+	copy(text[8:], a[:])
+	second := bits.RotateLeft64(seed, 32)
+	h := hashed{bucket: siphash.Hash(seed, second, text[:])}
+	if h.fingerprint = uint16(h.bucket >> 32); h.fingerprint == 0 {
+		h.fingerprint = 1 // 0 is an empty slot
+	}
+	binary.LittleEndian.PutUint16(text[:], h.fingerprint)
+	h.other = siphash.Hash(seed, second, text[:2])
+	return h
+}
+
+func (c *cuckoo) containsHashed(h hashed) bool {
+	first := h.bucket & c.mask
+	return c.bucketHas(first, h.fingerprint) || c.bucketHas(first^h.other&c.mask, h.fingerprint)
+}
+
+func (c *cuckoo) bucketHas(bucket uint64, fingerprint uint16) bool {
+	entries := c.data[bucket*cuckooBucketBytes:][:cuckooBucketBytes]
+	for i := 0; i < len(entries); i += 2 {
+		if binary.LittleEndian.Uint16(entries[i:]) == fingerprint {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *cuckoo) contains(a address) bool { return c.containsHashed(hashAddress(c.seed, &a)) }
+
+func (c *cuckoo) containsAny(list []hashed) bool {
+	for _, h := range list {
+		if c.containsHashed(h) {
+			return true
+		}
+	}
+	return false
+}
+
+// hashCache keeps the hashes of one transaction's accounts for all filters that share a seed, as clients that set none do.
+type hashCache struct {
+	seed  uint64
+	list  []hashed
+	valid bool
+}
+
+func (c *hashCache) reset() { c.valid = false }
+
+func (c *hashCache) of(seed uint64, accounts []address) []hashed {
+	if c.valid && c.seed == seed {
+		return c.list
+	}
+	c.list = c.list[:0]
+	for i := range accounts {
+		c.list = append(c.list, hashAddress(seed, &accounts[i]))
+	}
+	c.seed, c.valid = seed, true
+	return c.list
+}

@@ -1,0 +1,141 @@
+package stream
+
+import (
+	"context"
+	"net/http"
+	"path"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/proxies"
+)
+
+// first is the first value of a key of the metadata; empty for none.
+func first(md metadata.MD, key string) string {
+	if values := md.Get(key); len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// admitGRPC checks the key, its rules, and whether it may call the method now.
+func (s *Server) admitGRPC(ctx context.Context, fullMethod string) (keys.Pass, error) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	request := keys.Request{Key: first(md, tokenHeader), Origin: first(md, "origin")}
+	if p, ok := peer.FromContext(ctx); ok {
+		request.Address = s.cfg.TrustedProxies.ClientOf(p.Addr.String(), md.Get(strings.ToLower(proxies.Header)))
+	}
+	pass, refused := s.gate.Admit(request)
+	if refused == nil {
+		refused = pass.Method(path.Base(fullMethod))
+	}
+	if refused == nil {
+		_, refused = pass.Take(1)
+	}
+	if refused != nil {
+		return pass, s.refuseGRPC(refused)
+	}
+	return pass, nil
+}
+
+// refuseGRPC is the status of a refusal.
+func (s *Server) refuseGRPC(refused *keys.Refusal) error {
+	s.metrics.refused.WithLabelValues(formGRPC, reasonOf(refused)).Inc()
+	message := refused.Error()
+	if refused.Rule == keys.RuleMissing {
+		message += " in the metadata " + tokenHeader
+	}
+	return status.Error(codeOf(refused), message)
+}
+
+// reasonOf is the metric label of a refusal.
+func reasonOf(refused *keys.Refusal) string {
+	if refused.Status == http.StatusUnauthorized {
+		return "unauthorized"
+	}
+	return "key_" + refused.Rule
+}
+
+func codeOf(refused *keys.Refusal) codes.Code {
+	switch refused.Status {
+	case http.StatusUnauthorized:
+		return codes.Unauthenticated
+	case http.StatusForbidden:
+		return codes.PermissionDenied
+	}
+	return codes.ResourceExhausted
+}
+
+func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if _, err := s.admitGRPC(ctx, info.FullMethod); err != nil {
+		return nil, err
+	}
+	return handle(ctx, req)
+}
+
+// interceptStream holds a lease of the key for as long as the stream is open.
+func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	pass, err := s.admitGRPC(stream.Context(), info.FullMethod)
+	if err != nil {
+		return err
+	}
+	lease, refused := pass.Open()
+	if refused != nil {
+		return s.refuseGRPC(refused)
+	}
+	defer lease.Close()
+	return handle(srv, &leasedStream{stream, lease})
+}
+
+// leasedStream is a stream with the lease of its key.
+type leasedStream struct {
+	grpc.ServerStream
+	lease *keys.Lease
+}
+
+type leaseKey struct{}
+
+// Context implements grpc.ServerStream.
+func (l *leasedStream) Context() context.Context {
+	return context.WithValue(l.ServerStream.Context(), leaseKey{}, l.lease)
+}
+
+// leaseOf is the lease of a stream's key; nil where there is none.
+func leaseOf(ctx context.Context) *keys.Lease {
+	lease, _ := ctx.Value(leaseKey{}).(*keys.Lease)
+	return lease
+}
+
+// admitWebSocket checks the key, its rules and its streams. The caller closes the lease.
+func (s *Server) admitWebSocket(r *http.Request) (*keys.Lease, *keys.Refusal) {
+	pass, refused := s.gate.Admit(keys.Request{
+		Key: r.URL.Query().Get(keyQuery), Origin: r.Header.Get("Origin"),
+		Address: s.cfg.TrustedProxies.ClientOf(r.RemoteAddr, r.Header.Values(proxies.Header)),
+	})
+	if refused != nil {
+		return nil, refused
+	}
+	if _, refused = pass.Take(1); refused != nil {
+		return nil, refused
+	}
+	return pass.Open()
+}
+
+// refuseKey answers a request that its key, or the lack of one, does not allow.
+func (s *Server) refuseKey(w http.ResponseWriter, refused *keys.Refusal) {
+	refused.Headers(w.Header().Set)
+	message := refused.Error()
+	if refused.Rule == keys.RuleMissing {
+		message += " in the query parameter " + keyQuery
+	}
+	s.refuse(w, refused.Status, reasonOf(refused), message)
+}
+
+// refusedCall is the error of a call within a WebSocket.
+func refusedCall(refused *keys.Refusal) *wsError { return &wsError{refused.RPCCode(), refused.Error()} }

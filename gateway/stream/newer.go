@@ -1,0 +1,72 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Fields of SubscribeRequestFilterTransactions that clients of newer versions send and the Go package does not have (geyser.proto of the
+// crate yellowstone-grpc-proto from 12.6 on).
+const (
+	fieldFilterCuckooInclude protowire.Number = 7
+	fieldFilterTokenAccounts protowire.Number = 30
+)
+
+// Values of the enum TokenAccountExpansionControlFlag.
+const (
+	tokenAccountsAll     = 0
+	tokenAccountsChanged = 1
+)
+
+// readNewer reads the newer fields that this stream understands and takes them out of the message's unknown fields. What is left there is
+// not understood: yellowstone.UnknownField refuses it by name.
+func (f *filter) readNewer(in *pb.SubscribeRequestFilterTransactions) error {
+	unknown := in.ProtoReflect().GetUnknown()
+	if len(unknown) == 0 {
+		return nil
+	}
+	var cuckoo, rest []byte
+	hasCuckoo := false
+	for len(unknown) > 0 {
+		field, kind, n := protowire.ConsumeTag(unknown)
+		if n < 0 {
+			return errors.New("malformed message")
+		}
+		m := protowire.ConsumeFieldValue(field, kind, unknown[n:])
+		if m < 0 {
+			return errors.New("malformed message")
+		}
+		value := unknown[n : n+m]
+		switch {
+		case field == fieldFilterCuckooInclude && kind == protowire.BytesType:
+			// A message that comes in parts is the parts one after the other.
+			part, _ := protowire.ConsumeBytes(value)
+			cuckoo, hasCuckoo = append(cuckoo, part...), true
+		case field == fieldFilterTokenAccounts && kind == protowire.VarintType:
+			flag, _ := protowire.ConsumeVarint(value)
+			switch flag {
+			case tokenAccountsAll:
+				f.owners = ownersAll
+			case tokenAccountsChanged:
+				f.owners = ownersChanged
+			default:
+				return fmt.Errorf("token_accounts %d: must be ALL (0) or BALANCE_CHANGED (1)", flag)
+			}
+		default:
+			rest = append(rest, unknown[:n+m]...)
+		}
+		unknown = unknown[n+m:]
+	}
+	in.ProtoReflect().SetUnknown(rest)
+	if !hasCuckoo {
+		return nil
+	}
+	var err error
+	if f.cuckoo, err = readCuckoo(cuckoo); err != nil {
+		return fmt.Errorf("cuckoo_account_include: %w", err)
+	}
+	return nil
+}

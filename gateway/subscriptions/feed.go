@@ -1,0 +1,146 @@
+package subscriptions
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"time"
+
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/gateway/txerror"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+const (
+	// batchRecords and batchWait bound a fetch; waiting longer would only delay.
+	batchRecords = 2048
+	batchWait    = 5 * time.Millisecond
+	// idleCheck is how often a feed that nobody wants looks whether somebody does; reopenPause is the time before a topic is opened
+	// again after it failed for good.
+	idleCheck   = 50 * time.Millisecond
+	reopenPause = time.Second
+	// idleAfter is how long nobody must want a feed before it is closed.
+	idleAfter = 10 * time.Second
+)
+
+// The values of the label "from".
+const (
+	fromIngest   = "ingest"
+	fromUpstream = "upstream"
+)
+
+// feed reads a topic from its end, as long as somebody wants it. Mainnet's transactions are megabytes a second: nobody should read them
+// for no one.
+type feed struct {
+	server *Server
+	topic  string
+	wanted func() bool
+	take   func(kafka.Record)
+}
+
+func (s *Server) feeds() []*feed {
+	// Without an upstream nothing else tells what happens while a feed is being opened, so it is always open.
+	always := s.deps.RPC == nil
+	return []*feed{
+		{s, schemas.TopicSlots, func() bool { return always || s.hub.follows() }, s.takeSlot},
+		{s, schemas.TopicTransactions, func() bool { return always || s.hub.waiting() > 0 }, s.takeTransaction},
+	}
+}
+
+func (f *feed) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if !f.wanted() {
+			_ = pause.For(ctx, idleCheck) // the loop ends with ctx
+			continue
+		}
+		err := f.follow(ctx)
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		f.server.metrics.feedRestarts.WithLabelValues(f.topic).Inc()
+		f.server.deps.Logger.Warn("subscriptions lost a topic, opening it again", "topic", f.topic, "err", err)
+		_ = pause.For(ctx, reopenPause) // the loop ends with ctx
+	}
+}
+
+// follow reads from the topic's end on until nobody has wanted it for a while.
+func (f *feed) follow(ctx context.Context) error {
+	topics := []string{f.topic}
+	at, err := f.server.deps.Offsets.EndOffsets(ctx, topics)
+	if err != nil {
+		return err
+	}
+	tailer, err := f.server.deps.OpenTail(topics, maps.Clone(at))
+	if err != nil {
+		return err
+	}
+	defer tailer.Close()
+	for wantedAt := time.Now(); time.Since(wantedAt) < idleAfter; {
+		// A quiet topic must not keep the feed from noticing that nobody wants it any more.
+		within, cancel := context.WithTimeout(ctx, idleAfter)
+		records, err := tailer.FetchBatch(within, batchRecords, batchWait)
+		cancel()
+		if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
+			return err
+		}
+		for i := range records {
+			f.take(records[i])
+		}
+		if f.wanted() {
+			wantedAt = time.Now()
+		}
+	}
+	return nil
+}
+
+// takeSlot tells of a block that ingest has read. Lines of skipped and dead slots, and status reports, are not looked at.
+func (s *Server) takeSlot(r kafka.Record) {
+	if bytes.Equal(r.Key, []byte(schemas.SourceStatusKey)) {
+		return
+	}
+	var line eventspb.SlotRecord
+	if err := proto.Unmarshal(r.Value, &line); err != nil {
+		s.metrics.badRecords.WithLabelValues(r.Topic).Inc()
+		return
+	}
+	if line.GetStatus() != eventspb.SlotStatus_SLOT_STATUS_INGESTED {
+		return
+	}
+	parent := line.GetParentSlot()
+	if line.ParentSlot == nil && line.GetSlot() > 0 {
+		parent = line.GetSlot() - 1
+	}
+	if s.fed == finalized {
+		s.hub.newRoot(line.GetSlot(), fromIngest)
+	}
+	s.hub.newSlot(line.GetSlot(), parent, fromIngest)
+}
+
+// takeTransaction tells of a transaction that somebody waits for. The key is its signature, so the others are not decoded.
+func (s *Server) takeTransaction(r kafka.Record) {
+	if !s.hub.watched(r.Key) {
+		return
+	}
+	var tx pb.SubscribeUpdateTransaction
+	if err := proto.Unmarshal(r.Value, &tx); err != nil || tx.GetTransaction().GetMeta() == nil {
+		s.metrics.badRecords.WithLabelValues(r.Topic).Inc()
+		return
+	}
+	failure := json.RawMessage("null")
+	if e := tx.GetTransaction().GetMeta().GetErr(); e != nil {
+		text, err := json.Marshal(txerror.JSON(e.GetErr()))
+		if err != nil {
+			s.metrics.badRecords.WithLabelValues(r.Topic).Inc()
+			return
+		}
+		failure = text
+	}
+	s.hub.landed(string(r.Key), tx.GetSlot(), s.fed, failure, fromIngest)
+}

@@ -1,0 +1,205 @@
+package subscriptions
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"github.com/mr-tron/base58"
+)
+
+// JSON-RPC 2.0 error codes, and the one by which Solana's nodes say that they cannot answer now (agave, rpc-client-types custom_error.rs).
+const (
+	codeParse          = -32700
+	codeInvalidRequest = -32600
+	codeNoMethod       = -32601
+	codeInvalidParams  = -32602
+	codeInternal       = -32603
+	codeUnavailable    = -32005
+)
+
+// Bounds of texts in a call.
+const (
+	maxSignatureText = 88 // base58 of 64 bytes
+	maxID            = 128
+)
+
+// answer is a reply that is no notification. Result is left out where Error is set.
+type answer struct {
+	Version string          `json:"jsonrpc"`
+	Result  any             `json:"result,omitempty"`
+	Error   *callError      `json:"error,omitempty"`
+	ID      json.RawMessage `json:"id"`
+}
+
+type callError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *callError) Error() string { return e.Message }
+
+func refusal(code int, message string) *callError { return &callError{code, message} }
+
+// call is one message of a client.
+type call struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
+}
+
+// encode makes the message of an answer. What is in it came out of valid JSON.
+func encode(a answer) []byte {
+	if a.ID == nil {
+		a.ID = json.RawMessage("null")
+	}
+	a.Version = "2.0"
+	body, err := json.Marshal(a)
+	if err != nil {
+		return []byte(`{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":null}`)
+	}
+	return body
+}
+
+// handle performs one message. Answers of success are queued; an error's is returned, so that the caller can make it wait. A
+// notification (a call without id, such as the clients' ping) is never answered.
+func (c *session) handle(message []byte) (refused []byte) {
+	var in call
+	err := json.Unmarshal(message, &in)
+	var wrong *callError
+	switch {
+	case !json.Valid(message):
+		wrong = refusal(codeParse, "Parse error")
+	case bytes.HasPrefix(bytes.TrimSpace(message), []byte("[")):
+		wrong = refusal(codeInvalidRequest, "Invalid request: batches are not taken here, send one call a message")
+	case err != nil || in.Version != "2.0" || in.Method == "" || !validID(in.ID):
+		in.ID = nil
+		wrong = refusal(codeInvalidRequest, "Invalid request")
+	case in.ID == nil:
+		c.server.metrics.calls.WithLabelValues("notification").Inc()
+		return nil
+	default:
+		err := c.allowed(in.Method)
+		if err == nil {
+			err = c.perform(&in)
+		}
+		if err == nil {
+			c.server.metrics.calls.WithLabelValues(in.Method).Inc() // perform knows the method, so it is one of few
+			return nil
+		}
+		if !errors.As(err, &wrong) {
+			wrong = refusal(codeInternal, "Internal error")
+		}
+	}
+	c.server.metrics.calls.WithLabelValues("refused").Inc()
+	return encode(answer{Error: wrong, ID: in.ID})
+}
+
+func validID(id json.RawMessage) bool {
+	return len(id) == 0 || len(id) <= maxID && bytes.IndexByte([]byte("{[tf"), id[0]) < 0
+}
+
+// allowed says whether the client's key may make this call now. A ping is no call.
+func (c *session) allowed(method string) error {
+	if method == "ping" {
+		return nil
+	}
+	if refused := c.lease.Call(method); refused != nil {
+		return refusal(refused.RPCCode(), refused.Error())
+	}
+	return nil
+}
+
+// perform queues the answer of a call that succeeds.
+func (c *session) perform(in *call) error {
+	var params []json.RawMessage
+	if len(in.Params) > 0 && json.Unmarshal(in.Params, &params) != nil {
+		return refusal(codeInvalidParams, "Invalid params: `params` should be an array")
+	}
+	switch in.Method {
+	case "ping":
+		c.queue(encode(answer{Result: "pong", ID: in.ID}))
+		return nil
+	case "signatureSubscribe":
+		sub, err := c.signatureParams(params)
+		if err != nil {
+			return err
+		}
+		return c.subscribe(in, sub)
+	case "slotSubscribe":
+		return c.subscribe(in, &subscription{kind: kindSlot})
+	case "rootSubscribe":
+		if !c.server.knows(finalized) {
+			return errNoUpstream
+		}
+		return c.subscribe(in, &subscription{kind: kindRoot})
+	case "signatureUnsubscribe":
+		return c.unsubscribe(in, kindSignature, params)
+	case "slotUnsubscribe":
+		return c.unsubscribe(in, kindSlot, params)
+	case "rootUnsubscribe":
+		return c.unsubscribe(in, kindRoot, params)
+	}
+	return refusal(codeNoMethod, "Method not found: this WebSocket serves signatureSubscribe, slotSubscribe, rootSubscribe and their unsubscribes")
+}
+
+// errNoUpstream refuses what could never be answered.
+var errNoUpstream = refusal(codeUnavailable, "finalized slots are not known here: ingest reads confirmed blocks, and no JSON-RPC server is configured (--rpc-upstream)")
+
+// knows says whether it can tell when a block reaches a commitment.
+func (s *Server) knows(l level) bool { return l <= s.fed || s.deps.RPC != nil }
+
+func (c *session) signatureParams(params []json.RawMessage) (*subscription, error) {
+	var text string
+	if len(params) == 0 || json.Unmarshal(params[0], &text) != nil {
+		return nil, refusal(codeInvalidParams, "Invalid params: the first must be a signature")
+	}
+	if len(params) > 2 {
+		return nil, refusal(codeInvalidParams, "Invalid params: at most 2")
+	}
+	// The length comes first: decoding base58 takes time that grows with its square.
+	if raw, err := base58.Decode(text[:min(len(text), maxSignatureText+1)]); err != nil || len(text) > maxSignatureText || len(raw) != 64 {
+		return nil, refusal(codeInvalidParams, "Invalid Request: Invalid signature provided")
+	}
+	var options struct {
+		Commitment *string `json:"commitment"`
+		Received   *bool   `json:"enableReceivedNotification"`
+	}
+	if len(params) == 2 && json.Unmarshal(params[1], &options) != nil {
+		return nil, refusal(codeInvalidParams, "Invalid params: the second must be an object of commitment and enableReceivedNotification")
+	}
+	sub := &subscription{kind: kindSignature, signature: text, want: finalized, received: options.Received != nil && *options.Received}
+	if options.Commitment != nil {
+		var ok bool
+		if sub.want, ok = parseLevel(*options.Commitment); !ok {
+			return nil, refusal(codeInvalidParams, "Invalid params: commitment must be processed, confirmed or finalized")
+		}
+	}
+	if !c.server.knows(sub.want) {
+		return nil, errNoUpstream
+	}
+	return sub, nil
+}
+
+func (c *session) subscribe(in *call, sub *subscription) error {
+	sub.owner = c
+	err := c.server.hub.subscribe(sub, func(id uint64) []byte { return encode(answer{Result: id, ID: in.ID}) })
+	if err != nil { // Agave's words, and which bound it was
+		return refusal(codeInternal, "Internal Error: Subscription refused. Node subscription limit reached: "+err.Error())
+	}
+	return nil
+}
+
+func (c *session) unsubscribe(in *call, k kind, params []json.RawMessage) error {
+	if len(params) != 1 {
+		return refusal(codeInvalidParams, "Invalid params: must be one subscription number")
+	}
+	id, err := strconv.ParseUint(string(params[0]), 10, 64)
+	if err != nil || c.server.hub.unsubscribe(c, k, id) != nil {
+		return refusal(codeInvalidParams, "Invalid subscription id.")
+	}
+	c.queue(encode(answer{Result: true, ID: in.ID}))
+	return nil
+}

@@ -1,0 +1,186 @@
+package subscriptions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/time/rate"
+
+	"github.com/mintlake/mintlake/internal/keys"
+)
+
+// maxMessageBytes bounds one message of a client; a signatureSubscribe has some 250 bytes.
+const maxMessageBytes = 16 << 10
+
+// Calls are throttled by token buckets: callsPerSecond after the first callsFree for all of them, and Config.RefusalsPerSecond after
+// the first refusalsFree for those that get an error. A client that repeats what is refused at once, as web3.js does, so makes one call a
+// second instead of some thousand.
+const (
+	callsPerSecond = 200
+	callsFree      = 1000
+	refusalsFree   = 10
+)
+
+// session is one WebSocket connection.
+type session struct {
+	server   *Server
+	client   string
+	lease    *keys.Lease
+	conn     *websocket.Conn
+	calls    *rate.Limiter
+	refusals *rate.Limiter
+	// out holds messages for the client, in order.
+	out chan []byte
+	// ended is closed when the hub gives the session up; why is set before.
+	ended chan struct{}
+	once  sync.Once
+	why   error
+	// subscriptions by number; the hub's lock guards it.
+	subscriptions map[uint64]*subscription
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, client string, lease *keys.Lease) {
+	c := &session{
+		server: s, client: client, lease: lease, out: make(chan []byte, s.cfg.Buffer), ended: make(chan struct{}), subscriptions: map[uint64]*subscription{},
+		calls: rate.NewLimiter(callsPerSecond, callsFree), refusals: rate.NewLimiter(rate.Limit(s.cfg.RefusalsPerSecond), refusalsFree),
+	}
+	if err := s.hub.addSession(c); err != nil {
+		s.metrics.refused.WithLabelValues("full").Inc()
+		status := http.StatusServiceUnavailable
+		if errors.Is(err, errClientFull) {
+			status = http.StatusTooManyRequests
+		}
+		refuse(w, status, err.Error())
+		return
+	}
+	defer s.hub.removeSession(c)
+	// The caller has checked the origin. No compression: messages are small.
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		s.metrics.refused.WithLabelValues("handshake").Inc()
+		return // Accept has answered
+	}
+	defer conn.CloseNow() //nolint:errcheck // nothing is left to do about it
+	conn.SetReadLimit(maxMessageBytes)
+	c.conn = conn
+	c.run(r.Context())
+}
+
+// refuse answers in HTTP, before there is a WebSocket.
+func refuse(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Retry-After", "5")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer{Version: "2.0", Error: &callError{codeInternal, message}}) // a client that left has nothing to be told
+}
+
+// queue gives a message to the client. One that has too many unread is given up.
+func (c *session) queue(message []byte) {
+	select {
+	case <-c.ended:
+	case c.out <- message:
+	default:
+		c.server.metrics.lagged.Inc()
+		c.end(errLagged)
+	}
+}
+
+func (c *session) end(why error) {
+	c.once.Do(func() {
+		c.why = why
+		close(c.ended)
+	})
+}
+
+// run ends when the client goes, breaks the protocol, or is given up.
+func (c *session) run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	var both sync.WaitGroup
+	over := make(chan struct{}, 2)
+	for _, work := range []func(context.Context){c.receive, c.send} {
+		both.Go(func() {
+			work(ctx)
+			over <- struct{}{}
+		})
+	}
+	select {
+	case <-over:
+	case <-c.ended:
+		c.sayGoodbye()
+	case <-c.lease.Ended():
+		c.end(c.lease.Why())
+		c.sayGoodbye()
+	}
+	cancel() // ends both: the library closes a connection whose read or write is canceled
+	both.Wait()
+}
+
+// sayGoodbye tells why, if the client still takes messages.
+func (c *session) sayGoodbye() {
+	code := websocket.StatusPolicyViolation
+	if errors.Is(c.why, errStops) {
+		code = websocket.StatusGoingAway
+	}
+	said := make(chan struct{})
+	go func() {
+		_ = c.conn.Close(code, c.why.Error()) // a client that does not read cannot be told
+		close(said)
+	}()
+	select {
+	case <-said:
+	case <-time.After(c.server.cfg.GoodbyeTimeout):
+	}
+}
+
+func (c *session) receive(ctx context.Context) {
+	for {
+		kind, message, err := c.conn.Read(ctx)
+		if err != nil {
+			return
+		}
+		if kind != websocket.MessageText {
+			_ = c.conn.Close(websocket.StatusUnsupportedData, "messages are JSON text")
+			return
+		}
+		if c.calls.Wait(ctx) != nil {
+			return
+		}
+		if refused := c.handle(message); refused != nil {
+			// The wait comes before the answer, so a client that waits for answers before it calls again is slowed down too.
+			if c.refusals.Wait(ctx) != nil {
+				return
+			}
+			c.queue(refused)
+		}
+	}
+}
+
+func (c *session) send(ctx context.Context) {
+	ping := time.NewTicker(c.server.cfg.PingInterval)
+	defer ping.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case message := <-c.out:
+			err = c.within(ctx, func(ctx context.Context) error { return c.conn.Write(ctx, websocket.MessageText, message) })
+		case <-ping.C:
+			err = c.within(ctx, c.conn.Ping)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *session) within(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.server.cfg.WriteTimeout)
+	defer cancel()
+	return do(ctx)
+}

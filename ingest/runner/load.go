@@ -1,0 +1,77 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/ledger"
+	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Follow reads what another run writes until ctx ends, so that Run has little left to read when it takes over. It writes nothing. ready, which
+// may be nil, is called once, when what was in the log is read. Call it before Run, and let it return first.
+func (r *Runner) Follow(ctx context.Context, ready func()) error {
+	for {
+		if err := r.load(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		if ready != nil {
+			ready()
+			ready = nil
+		}
+		if pause.For(ctx, r.cfg.FollowInterval) != nil {
+			return nil
+		}
+	}
+}
+
+// load reads what other runs left in the log since the last call.
+func (r *Runner) load(ctx context.Context) error {
+	if r.deps.Ledger != nil {
+		if err := r.deps.Ledger.ReadSlots(ctx, r.ledger.Apply); err != nil {
+			return fmt.Errorf("ingest: read slot ledger: %w", err)
+		}
+	}
+	r.admit()
+	if r.deps.Mints == nil {
+		return nil
+	}
+	err := r.deps.Mints.ReadMints(ctx, func(mint chain.Key, slot uint64) {
+		// A mint of a block without a slot record does not count: that block is ingested anew, with its sightings and requests. The record
+		// may still come while another run is followed.
+		if r.ingested(slot) {
+			r.seen.add(mint, slot)
+			return
+		}
+		r.introduced[slot] = append(r.introduced[slot], mint)
+	})
+	if err != nil {
+		return fmt.Errorf("ingest: read known mints: %w", err)
+	}
+	return nil
+}
+
+// admit takes the mints that waited for their slot's record, and forgets those whose record does not come.
+func (r *Runner) admit() {
+	highest := r.ledger.Coverage().ToSlot
+	for slot, mints := range r.introduced {
+		switch {
+		case r.ingested(slot):
+			for _, mint := range mints {
+				r.seen.add(mint, slot)
+			}
+			delete(r.introduced, slot)
+		case slot+ledger.DefaultReach < highest:
+			delete(r.introduced, slot)
+		}
+	}
+}
+
+func (r *Runner) ingested(slot uint64) bool {
+	return r.ledger.Status(slot) == eventspb.SlotStatus_SLOT_STATUS_INGESTED
+}

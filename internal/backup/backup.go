@@ -1,0 +1,203 @@
+// Package backup lists the files of a backup and compares them with the list.
+//
+// In: a folder. Out: BACKUP.json in it, or an error that names the first file that is not as listed. Guarantees: the list is written last and
+// in one step, so a folder without it is no backup; a file that is missing, changed or not listed is found.
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Name is the list's name in the folder.
+const Name = "BACKUP.json"
+
+// format grows when a backup's layout changes.
+const format = 1
+
+// maxManifest bounds the list: a name and a hash of two hundred bytes for a million files.
+const maxManifest = 200 << 20
+
+// Manifest is the list.
+type Manifest struct {
+	Format    int       `json:"format"`
+	CreatedAt time.Time `json:"created_at"`
+	// Version is that of the mintlake that wrote the backup.
+	Version string `json:"version"`
+	// Tables says whether ClickHouse's tables are in it, besides the log.
+	Tables bool   `json:"tables"`
+	Files  []File `json:"files"`
+}
+
+// File is one file, by its path with slashes in the folder.
+type File struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Write lists what is in the folder, syncs it, and writes the list.
+func (m *Manifest) Write(ctx context.Context, folder string) error {
+	m.Format = format
+	err := walk(ctx, folder, func(name string) error {
+		file, err := describe(filepath.Join(folder, filepath.FromSlash(name)), true)
+		if err != nil {
+			return err
+		}
+		file.Name = name
+		m.Files = append(m.Files, file)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list the backup: %w", err)
+	}
+	raw, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return fmt.Errorf("list the backup: %w", err)
+	}
+	return replaceFile(filepath.Join(folder, Name), raw)
+}
+
+// Read reads the folder's list and compares every file with it.
+func Read(ctx context.Context, folder string) (*Manifest, error) {
+	m, err := load(folder)
+	if err != nil {
+		return nil, err
+	}
+	listed := make(map[string]File, len(m.Files))
+	for _, file := range m.Files {
+		listed[file.Name] = file
+	}
+	err = walk(ctx, folder, func(name string) error {
+		want, ok := listed[name]
+		if !ok {
+			return fmt.Errorf("%s is not in %s: somebody put it there", name, Name)
+		}
+		delete(listed, name)
+		got, err := describe(filepath.Join(folder, filepath.FromSlash(name)), false)
+		if err != nil {
+			return err
+		}
+		if got.Size != want.Size || got.SHA256 != want.SHA256 {
+			return fmt.Errorf("%s is not what was written (%d bytes, SHA-256 %s; it should be %d bytes, %s): take another backup", name, got.Size, got.SHA256, want.Size, want.SHA256)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("backup %s: %w", folder, err)
+	}
+	for name := range listed {
+		return nil, fmt.Errorf("backup %s: %s is missing: take another backup", folder, name)
+	}
+	return m, nil
+}
+
+func load(folder string) (*Manifest, error) {
+	f, err := os.Open(filepath.Join(folder, Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is no finished backup: it has no %s; name a folder that `mintlake backup` wrote", folder, Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the backup's list: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	m := new(Manifest)
+	if err := json.NewDecoder(io.LimitReader(f, maxManifest)).Decode(m); err != nil {
+		return nil, fmt.Errorf("backup %s: %s cannot be read: %w", folder, Name, err)
+	}
+	if m.Format != format {
+		return nil, fmt.Errorf("backup %s has format %d, this version reads %d: restore it with mintlake %s", folder, m.Format, format, m.Version)
+	}
+	return m, nil
+}
+
+// walk visits the files of the folder but the list, in the order of their names.
+func walk(ctx context.Context, folder string, visit func(name string) error) error {
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error { //nolint:wrapcheck // names the file
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err //nolint:wrapcheck // the caller's own
+		}
+		name, err := filepath.Rel(folder, path)
+		switch {
+		case err != nil:
+			return err //nolint:wrapcheck // cannot be
+		case entry.IsDir(), name == Name, strings.HasPrefix(name, Name+"."):
+			return nil
+		case !entry.Type().IsRegular():
+			return fmt.Errorf("%s is no plain file", path)
+		}
+		return visit(filepath.ToSlash(name))
+	})
+}
+
+func describe(path string, sync bool) (File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return File{}, err //nolint:wrapcheck // names the file
+	}
+	defer func() { _ = f.Close() }()
+	hash := sha256.New()
+	size, err := io.Copy(hash, f)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if err != nil {
+		return File{}, err //nolint:wrapcheck // names the file
+	}
+	return File{Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
+}
+
+// replaceFile writes a file whole or not at all.
+func replaceFile(name string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name())
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// CopyFile copies a file to a name that does not exist yet, with its time, and syncs it.
+func CopyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err //nolint:wrapcheck // names the file
+	}
+	defer func() { _ = in.Close() }()
+	info, err := in.Stat()
+	if err != nil {
+		return err //nolint:wrapcheck // names the file
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
+		return err //nolint:wrapcheck // names the folder
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err //nolint:wrapcheck // names the file
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime()) //nolint:wrapcheck // names the file
+}

@@ -1,0 +1,46 @@
+package backup
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhatChangedIsFound(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, folder string){
+		"is not what was written": func(t *testing.T, folder string) {
+			require.NoError(t, os.WriteFile(filepath.Join(folder, "a", "one"), []byte("ONE"), 0o600))
+		},
+		"a/one is missing": func(t *testing.T, folder string) { require.NoError(t, os.Remove(filepath.Join(folder, "a", "one"))) },
+		"a/new is not in BACKUP.json": func(t *testing.T, folder string) {
+			require.NoError(t, os.WriteFile(filepath.Join(folder, "a", "new"), nil, 0o600))
+		},
+		"is no finished backup": func(t *testing.T, folder string) { require.NoError(t, os.Remove(filepath.Join(folder, Name))) },
+		"cannot be read": func(t *testing.T, folder string) {
+			require.NoError(t, os.WriteFile(filepath.Join(folder, Name), []byte("{"), 0o600))
+		},
+		"has format 7": func(t *testing.T, folder string) {
+			require.NoError(t, os.WriteFile(filepath.Join(folder, Name), []byte(`{"format":7}`), 0o600))
+		},
+		"is no plain file": func(t *testing.T, folder string) {
+			require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(folder, "link")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			require.NoError(t, os.Mkdir(filepath.Join(folder, "a"), 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(folder, "a", "one"), []byte("one"), 0o600))
+			written := Manifest{CreatedAt: time.Unix(1, 0).UTC(), Version: "v"}
+			require.NoError(t, written.Write(t.Context(), folder))
+			read, err := Read(t.Context(), folder)
+			require.NoError(t, err)
+			require.Equal(t, &written, read)
+			change(t, folder)
+			_, err = Read(t.Context(), folder)
+			require.ErrorContains(t, err, name)
+		})
+	}
+}

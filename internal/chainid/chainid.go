@@ -1,0 +1,158 @@
+// Package chainid makes sure that everybody who tells about the chain speaks of the chain that the data is of.
+//
+// In: servers that answer getGenesisHash, and the hash that is remembered with the data. Out: nil, or an error that names both hashes and
+// the way on. Guarantees: the first hash ever told is remembered and never changed; a server that cannot be reached is asked until it
+// answers; one that does not allow the question is told once and trusted.
+package chainid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/internal/pause"
+)
+
+// Hash is a genesis hash.
+type Hash = [32]byte
+
+// Told is a hash and who told it.
+type Told struct {
+	Hash Hash
+	By   string
+}
+
+// Log keeps what is remembered, with the data.
+type Log interface {
+	// Remembered returns the oldest that was remembered; false when there is none.
+	Remembered(ctx context.Context) (Told, bool, error)
+	Remember(ctx context.Context, told Told) error
+}
+
+// Server is one who is asked.
+type Server struct {
+	// Name is shown to people: without a key.
+	Name string
+	Ask  func(ctx context.Context) (Hash, error)
+}
+
+// Deps are the collaborators; all but Logger are required.
+type Deps struct {
+	Log Log
+	// Later says that an error of Ask may end by itself; any other means that the server does not answer the question.
+	Later  func(error) bool
+	Logger *slog.Logger
+}
+
+// Checker compares. Safe for concurrent use.
+type Checker struct {
+	deps Deps
+
+	mu    sync.Mutex
+	known *Told
+}
+
+// New makes a checker; it does no I/O.
+func New(deps Deps) *Checker {
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Checker{deps: deps}
+}
+
+// OtherChainError says that a server speaks of another chain than the data.
+type OtherChainError struct{ Data, Server Told }
+
+func (e *OtherChainError) Error() string {
+	return fmt.Sprintf("another chain: %s has the genesis hash %s, the data is of %s (told by %s): give the right server, or start with another data folder "+
+		"(--data-dir), or another Kafka, to follow the other chain; a chain that was reset is another one",
+		e.Server.By, base58.Encode(e.Server.Hash[:]), base58.Encode(e.Data.Hash[:]), e.Data.By)
+}
+
+// Check compares what was told with what is remembered, and remembers it when nothing is. Of several who remember at once, the first counts.
+func (c *Checker) Check(ctx context.Context, told Told) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil {
+		known, err := c.remember(ctx, told)
+		if err != nil {
+			return fmt.Errorf("identity of the chain: %w", err)
+		}
+		c.known = &known
+	}
+	if c.known.Hash != told.Hash {
+		return &OtherChainError{Data: *c.known, Server: told}
+	}
+	return nil
+}
+
+func (c *Checker) remember(ctx context.Context, told Told) (Told, error) {
+	known, ok, err := c.deps.Log.Remembered(ctx)
+	if err != nil || ok {
+		return known, err
+	}
+	if err := c.deps.Log.Remember(ctx, told); err != nil {
+		return Told{}, err
+	}
+	known, ok, err = c.deps.Log.Remembered(ctx)
+	if err == nil && !ok {
+		err = errors.New("what was remembered cannot be read")
+	}
+	return known, err
+}
+
+// First asks each server once, in order, for at most patience. It returns those to ask again, without the ones that do not answer the question.
+func (c *Checker) First(ctx context.Context, servers []Server, patience time.Duration) (rest []Server, err error) {
+	for _, server := range servers {
+		keep, err := c.ask(ctx, server, patience)
+		if err != nil {
+			return nil, err
+		}
+		if keep {
+			rest = append(rest, server)
+		}
+	}
+	return rest, ctx.Err()
+}
+
+// Watch asks the servers again and again, with a pause of every, until ctx ends or one of them speaks of another chain: a chain may be reset
+// while it is followed.
+func (c *Checker) Watch(ctx context.Context, servers []Server, every, patience time.Duration) error {
+	for len(servers) > 0 {
+		if pause.For(ctx, every) != nil {
+			return nil
+		}
+		rest, err := c.First(ctx, servers, patience)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		servers = rest
+	}
+	return nil
+}
+
+func (c *Checker) ask(ctx context.Context, server Server, patience time.Duration) (keep bool, err error) {
+	attempt, cancel := context.WithTimeout(ctx, patience)
+	hash, err := server.Ask(attempt)
+	late := attempt.Err() != nil
+	cancel()
+	switch {
+	case err == nil:
+		return true, c.Check(ctx, Told{Hash: hash, By: server.Name})
+	case ctx.Err() != nil:
+		return true, ctx.Err()
+	case late || c.deps.Later(err):
+		c.deps.Logger.Debug("genesis hash not told yet", "server", server.Name, "err", err)
+		return true, nil
+	}
+	c.deps.Logger.Warn("the server does not tell its genesis hash: whether it serves the chain of this data is not checked", "server", server.Name, "err", err)
+	return false, nil
+}

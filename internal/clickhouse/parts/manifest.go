@@ -1,0 +1,105 @@
+package parts
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+)
+
+// manifest is what was there, by table. It is a small file: a table has some dozens of parts.
+type manifest struct {
+	Tables map[string]*tableManifest `json:"tables"`
+}
+
+type tableManifest struct {
+	// Folder tells the table from another one of the same name: a table that was dropped and made anew has lost nothing.
+	Folder string `json:"folder"`
+	Parts  []part `json:"parts"`
+	// Lost are the parts that went. They stay until Forget.
+	Lost []part `json:"lost,omitempty"`
+}
+
+// loadManifest reads a manifest; one that does not exist yet is empty.
+func loadManifest(path string) (*manifest, error) {
+	m := &manifest{Tables: map[string]*tableManifest{}}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, m)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the manifest of ClickHouse's parts %s cannot be read: %w: run `mintlake verify`, then delete the file", path, err)
+	}
+	if m.Tables == nil {
+		m.Tables = map[string]*tableManifest{}
+	}
+	return m, nil
+}
+
+// save replaces the file in one step. It is not forced to disk: after a power cut an older one names parts that the newer ones cover.
+func (m *manifest) save(path string) error {
+	text, err := json.Marshal(m)
+	if err == nil {
+		err = os.WriteFile(path+".new", text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		return fmt.Errorf("write the manifest of ClickHouse's parts: %w", err)
+	}
+	return nil
+}
+
+// compare finds what is lost and takes over what is there.
+func (m *manifest) compare(tables []table, active []part) (lost []Damage, changed bool) {
+	now := map[string][]part{}
+	for _, p := range active {
+		now[p.Table] = append(now[p.Table], p)
+	}
+	kept := map[string]*tableManifest{}
+	for _, t := range tables {
+		was := m.Tables[t.Name]
+		if was == nil || was.Folder != t.Folder {
+			was, changed = &tableManifest{Folder: t.Folder}, true
+		}
+		next := &tableManifest{Folder: t.Folder, Parts: now[t.Name], Lost: was.Lost}
+		for _, p := range was.Parts {
+			if !slices.ContainsFunc(next.Parts, func(there part) bool { return there.covers(&p) }) {
+				next.Lost = append(next.Lost, p)
+			}
+		}
+		// A part that comes back, put back by hand, is lost no more.
+		next.Lost = slices.DeleteFunc(slices.Clone(next.Lost), func(p part) bool {
+			return slices.ContainsFunc(next.Parts, func(there part) bool { return there.covers(&p) })
+		})
+		for _, p := range next.Lost {
+			lost = append(lost, Damage{Table: t.Name, Part: p.Name, Kind: Lost, Rows: &p.Rows})
+		}
+		changed = changed || !slices.EqualFunc(was.Parts, next.Parts, func(a, b part) bool { return a.Name == b.Name }) || len(was.Lost) != len(next.Lost)
+		kept[t.Name] = next
+	}
+	changed = changed || len(kept) != len(m.Tables)
+	m.Tables = kept
+	return lost, changed
+}
+
+// Forget makes a manifest begin anew for these tables, once the rows of lost and broken parts are there again: what is there at the next look
+// is what should be. No watch may use the file.
+func Forget(path string, tables []string) error {
+	m, err := loadManifest(path)
+	if err != nil {
+		return err
+	}
+	for _, name := range tables {
+		if t := m.Tables[name]; t != nil {
+			t.Parts, t.Lost = nil, nil
+		}
+	}
+	return m.save(path)
+}

@@ -1,0 +1,37 @@
+package parts
+
+import "github.com/prometheus/client_golang/prometheus"
+
+type metrics struct {
+	damaged                              *prometheus.GaugeVec
+	checkedParts, checkedBytes, failures prometheus.Counter
+}
+
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		damaged: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mintlake_clickhouse_damaged_parts", Help: "Parts of ClickHouse's tables that are lost, detached or broken, by kind of damage.",
+		}, []string{"damage"}),
+		checkedParts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_clickhouse_checked_parts_total", Help: "Parts of ClickHouse's tables whose files were compared with their checksums.",
+		}),
+		checkedBytes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_clickhouse_checked_bytes_total", Help: "Their bytes on disk.",
+		}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_clickhouse_check_failures_total", Help: "Looks at parts and checks that ClickHouse did not answer.",
+		}),
+	}
+	for _, kind := range kinds() {
+		m.damaged.WithLabelValues(kind)
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{m.damaged, m.checkedParts, m.checkedBytes, m.failures} {
+		if err := registerer.Register(c); err != nil {
+			return nil, err //nolint:wrapcheck // the caller wraps
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,150 @@
+package parts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// part is a row of system.parts.
+type part struct {
+	Table     string `ch:"table" json:"-"`
+	Partition string `ch:"partition_id" json:"partition"`
+	Name      string `ch:"name" json:"name"`
+	// Min and Max are the numbers of the first and the last insert in it: a merged part covers the parts that it was made of.
+	Min   int64  `ch:"min_block_number" json:"min"`
+	Max   int64  `ch:"max_block_number" json:"max"`
+	Rows  uint64 `ch:"rows" json:"rows"`
+	Bytes uint64 `ch:"bytes_on_disk" json:"-"`
+}
+
+type partKey struct{ table, name string }
+
+func (p *part) key() partKey { return partKey{p.Table, p.Name} }
+
+// covers says that every row of other is in p, merged or not.
+func (p *part) covers(other *part) bool {
+	return p.Partition == other.Partition && p.Min <= other.Min && p.Max >= other.Max
+}
+
+// table is a table of ours. Its folder tells it from an earlier one of the same name.
+type table struct {
+	Name   string `ch:"name"`
+	Folder string `ch:"folder"`
+}
+
+// tables lists the tables of the MergeTree family whose rows never expire: parts of the others go by themselves.
+func (w *Watch) tables(ctx context.Context) (list []table, err error) {
+	err = w.deps.Conn.Select(quiet(ctx), &list, "SELECT name, arrayElement(data_paths, 1) AS folder FROM system.tables "+
+		"WHERE database = $1 AND engine LIKE '%MergeTree' AND engine_full NOT LIKE '% TTL %' ORDER BY name", w.cfg.Database)
+	if err != nil {
+		return nil, fmt.Errorf("read system.tables: %w", err)
+	}
+	return list, nil
+}
+
+func (w *Watch) activeParts(ctx context.Context, tables []table) (list []part, err error) {
+	var all []part
+	err = w.deps.Conn.Select(quiet(ctx), &all, "SELECT table, partition_id, name, min_block_number, max_block_number, rows, bytes_on_disk "+
+		"FROM system.parts WHERE database = $1 AND active ORDER BY table, partition_id, min_block_number", w.cfg.Database)
+	if err != nil {
+		return nil, fmt.Errorf("read system.parts: %w", err)
+	}
+	known := map[string]bool{}
+	for _, t := range tables {
+		known[t.Name] = true
+	}
+	for _, p := range all {
+		if known[p.Table] {
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
+
+func (w *Watch) detachedParts(ctx context.Context) ([]Damage, error) {
+	var rows []struct {
+		Table  string `ch:"table"`
+		Name   string `ch:"name"`
+		Reason string `ch:"reason"`
+	}
+	err := w.deps.Conn.Select(quiet(ctx), &rows, "SELECT table, name, ifNull(reason, '') AS reason FROM system.detached_parts WHERE database = $1", w.cfg.Database)
+	if err != nil {
+		return nil, fmt.Errorf("read system.detached_parts: %w", err)
+	}
+	list := make([]Damage, len(rows))
+	for i, row := range rows {
+		list[i] = Damage{Table: row.Table, Part: row.Name, Kind: Detached, Reason: row.Reason}
+	}
+	return list, nil
+}
+
+// checkAll reads every active part once in CheckEvery, at CheckBytesPerSecond, until ctx ends.
+func (w *Watch) checkAll(ctx context.Context) {
+	checked := map[partKey]time.Time{}
+	for {
+		next, ok := w.dueForCheck(checked)
+		wait := w.cfg.Every
+		if ok {
+			switch err := w.check(ctx, &next); {
+			case err == nil:
+				checked[next.key()] = time.Now()
+				wait = time.Duration(float64(next.Bytes) / float64(w.cfg.CheckBytesPerSecond) * float64(time.Second))
+			case ctx.Err() == nil:
+				w.metrics.failures.Inc()
+				w.deps.Logger.Warn("a part of clickhouse cannot be checked: it may be damaged", "table", next.Table, "part", next.Name, "err", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// dueForCheck is a part that was not checked for CheckEvery. Parts that are gone are forgotten.
+func (w *Watch) dueForCheck(checked map[partKey]time.Time) (next part, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	there := map[partKey]bool{}
+	for _, p := range w.active {
+		there[p.key()] = true
+		if at, known := checked[p.key()]; !ok && (!known || time.Since(at) >= w.cfg.CheckEvery) {
+			next, ok = p, true
+		}
+	}
+	for key := range checked {
+		if !there[key] {
+			delete(checked, key)
+		}
+	}
+	return next, ok
+}
+
+// codeNoSuchPart is ClickHouse's NO_SUCH_DATA_PART.
+const codeNoSuchPart = 232
+
+// check has ClickHouse compare the files of a part with their checksums.
+func (w *Watch) check(ctx context.Context, p *part) error {
+	passed, message, err := Check(quiet(ctx), w.deps.Conn, w.cfg.Database+"."+p.Table, p.Name)
+	var exception *ch.Exception
+	if errors.As(err, &exception) && exception.Code == codeNoSuchPart {
+		return nil // merged meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	w.metrics.checkedParts.Inc()
+	w.metrics.checkedBytes.Add(float64(p.Bytes))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.broken, p.key())
+	if !passed {
+		w.broken[p.key()] = message
+	}
+	return nil
+}

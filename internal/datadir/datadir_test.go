@@ -1,0 +1,64 @@
+package datadir_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/datadir"
+)
+
+// write makes files in a new folder; a name that ends in / is a folder.
+func write(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
+		if name[len(name)-1] == '/' {
+			require.NoError(t, os.MkdirAll(path, 0o750))
+			continue
+		}
+		require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+	}
+	return dir
+}
+
+func TestClaim(t *testing.T) {
+	for name, files := range map[string][]string{
+		"empty": nil, "mounted disk": {"lost+found/"}, "earlier": {"kafka/MINTLAKE_KAFKA", "clickhouse/", "logos/", "demo.json", "notes.txt"},
+		"earlier, of the engine alone": {"clickhouse/mintlake-clickhouse.json"}, "earlier, of a bootstrap": {"bootstrap-rpc.json", "bootstrap-rpc.json.new"},
+		"killed while marking": {"MINTLAKE_DATA.123"},
+	} {
+		dir := write(t, files...)
+		require.NoError(t, datadir.Claim(dir), name)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600))
+		require.NoError(t, datadir.Claim(dir), "%s: once it is ours, it stays", name)
+	}
+	deep := filepath.Join(t.TempDir(), "a", "b")
+	require.NoError(t, datadir.Claim(deep), "a missing folder is made")
+	require.FileExists(t, filepath.Join(deep, "MINTLAKE_DATA"))
+}
+
+// TestClaimRefuses: and leaves the folder as it was.
+func TestClaimRefuses(t *testing.T) {
+	for name, files := range map[string][]string{
+		"/etc": {"passwd", "kafka/server.properties"}, "a home": {".bashrc"}, "recordings and more": {"recordings/", "photos/"},
+	} {
+		dir := write(t, files...)
+		before, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		err = datadir.Claim(dir)
+		require.ErrorContains(t, err, dir, name)
+		require.ErrorContains(t, err, "--data-dir")
+		after, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, after, len(before))
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "MINTLAKE_DATA"), []byte("mintlake data folder, format 2\n"), 0o600))
+	require.ErrorContains(t, datadir.Claim(dir), "format 2")
+	require.ErrorContains(t, datadir.Claim(filepath.Join(write(t, "file"), "file")), "not a directory")
+}

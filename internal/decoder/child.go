@@ -1,0 +1,159 @@
+package decoder
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+
+	"github.com/gen2brain/avif"
+	"github.com/gen2brain/webp"
+	"golang.org/x/sys/unix"
+
+	"github.com/mintlake/mintlake/internal/picture"
+)
+
+// childEnv marks the process as a decoder; its value is a childSpec. Nothing else is in a decoder's environment.
+const childEnv = "MINTLAKE_DECODER_CHILD"
+
+// replyFD is the descriptor that replies go to; requests come from standard input. Standard output and error are /dev/null.
+const replyFD = 3
+
+// childSpec is what the child must know.
+type childSpec struct {
+	Parent int `json:"parent"` // process id
+	// MemoryBytes that the child may map beside what it has at its start.
+	MemoryBytes uint64 `json:"memory_bytes"`
+}
+
+// childCPUSeconds ends a child that its parent forgot, a stopped one for example. A parent that is well ends it long before.
+const childCPUSeconds = 600
+
+// mainCalled says that this program can be started as a decoder. Without it a child would be the whole program once more.
+var mainCalled atomic.Bool
+
+// MaybeRunChild is among the first calls of main, and of TestMain in tests that decode pictures. In a decoder's process it serves its parent and never
+// returns; elsewhere it only notes that it was called.
+func MaybeRunChild() {
+	mainCalled.Store(true)
+	text := os.Getenv(childEnv)
+	if text == "" {
+		return
+	}
+	var spec childSpec
+	err := json.Unmarshal([]byte(text), &spec)
+	if err == nil {
+		err = runChild(spec)
+	}
+	if err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func runChild(spec childSpec) error {
+	if os.Getppid() != spec.Parent {
+		return errors.New("the parent is gone already")
+	}
+	runtime.GOMAXPROCS(1)
+	if err := confine(spec); err != nil {
+		return err
+	}
+	in, out := bufio.NewReader(os.Stdin), os.NewFile(replyFD, "replies")
+	for {
+		var asked request
+		body, err := receive(in, &asked)
+		if errors.Is(err, io.EOF) {
+			return nil // the parent needs us no more, or is gone
+		}
+		if err != nil {
+			return err
+		}
+		if err := answer(out, &asked, body); err != nil {
+			return err
+		}
+		tidy()
+	}
+}
+
+// confine takes from this process what decoding does not need: more memory, files to write, core dumps, new rights.
+func confine(spec childSpec) error {
+	// When memory runs out the kernel shall take this process first. Without the right to ask for it nothing is lost.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("900"), 0o600)
+	mapped, err := mappedBytes()
+	if err != nil {
+		return err
+	}
+	for resource, most := range map[int]uint64{
+		unix.RLIMIT_AS: mapped + spec.MemoryBytes, unix.RLIMIT_CPU: childCPUSeconds, unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_NOFILE: 32,
+	} {
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil {
+			return fmt.Errorf("set limit %d: %w", resource, err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("give up rights: %w", err)
+	}
+	debug.SetMemoryLimit(int64(min(spec.MemoryBytes/2, math.MaxInt64))) // collect garbage before the kernel says no
+	return nil
+}
+
+// mappedBytes is the address space that this process has: Go reserves much more of it than it uses.
+func mappedBytes() (uint64, error) {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, fmt.Errorf("read the size of the process: %w", err)
+	}
+	var pages uint64
+	if _, err := fmt.Fscan(strings.NewReader(string(text)), &pages); err != nil {
+		return 0, fmt.Errorf("read the size of the process: %w", err)
+	}
+	return pages * uint64(os.Getpagesize()), nil
+}
+
+// answer does what was asked. The compilation of a codec is no fault of the picture, so it comes before begun.
+func answer(out io.Writer, asked *request, body []byte) error {
+	if picture.Sniff(body) == picture.AVIF {
+		avif.InitDecoder()
+	}
+	if asked.Ask == askMake && asked.Kind != picture.SVG && (asked.Variant.Type == picture.WebP || asked.Variant.Type == "" && asked.Kind == picture.WebP) {
+		webp.Init()
+	}
+	if _, err := out.Write([]byte{begun}); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	var given reply
+	var made []byte
+	var err error
+	switch asked.Ask {
+	case askInspect:
+		given.Info, err = picture.Inspect(body, asked.Limits)
+	case askMake:
+		made, given.Kind, err = picture.Make(body, asked.Kind, asked.Variant, asked.Limits)
+	default:
+		return fmt.Errorf("asked for %q", asked.Ask)
+	}
+	if err != nil {
+		given, made = reply{Failure: failureOf(err), Text: err.Error()}, nil
+		given.Text = given.Text[:min(len(given.Text), maxText)]
+	}
+	return send(out, &given, made)
+}
+
+// tidyAbove is the heap from which on a child gives memory back after a picture: it may be idle for long.
+const tidyAbove = 48 << 20
+
+func tidy() {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	if stats.HeapSys-stats.HeapReleased > tidyAbove {
+		debug.FreeOSMemory()
+	}
+}

@@ -1,0 +1,285 @@
+// Package decoder has pictures decoded in processes that can be ended.
+//
+// In: pictures that anyone may have made. Out: what package picture says of them, and variants. Guarantees: no picture is decoded in this process; a
+// picture that takes more processor time or memory than its budget costs its decoder and nothing else, is told as picture.ErrBudget, and is not decoded
+// again. A decoder is this same executable started again, with an empty environment, without descriptors of ours, with limits that the kernel keeps, and
+// ends with its parent. Decoders are kept warm for a while and replaced after some use.
+//
+// Call MaybeRunChild first thing in main, and in TestMain of tests that use a Pool.
+package decoder
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/picture"
+)
+
+// ErrUnavailable is a decoder that could not be started, or a machine too busy to let it finish. It says nothing of the picture.
+var ErrUnavailable = errors.New("no decoder is available")
+
+// Config of a Pool. Zero values take the default.
+type Config struct {
+	// Processes is how many decoders there are at most; none is started before it is needed. Default one a core, and one.
+	Processes int
+	// CPU is the processor time that a picture may take, CPUPerMegapixel what it may take more for each million pixels. Default 2 s and 0.5 s: ten
+	// times what the slowest kind takes.
+	CPU, CPUPerMegapixel time.Duration
+	// Wall is the longest that a picture may take on a busy machine. Default 2 min.
+	Wall time.Duration
+	// MemoryBytes of one decoder, beside its program. Default 1 GiB: a picture of 16,777,216 pixels at 16 bits a channel needs half of it.
+	MemoryBytes uint64
+	// Idle is how long a decoder waits for the next picture. Default 2 min.
+	Idle time.Duration
+	// Limits of pictures.
+	Limits picture.Limits
+}
+
+// A decoder is replaced after so many pictures, or so much processor time.
+const (
+	maxUses = 5_000
+	maxCPU  = 2 * time.Minute
+)
+
+// refusedPictures is how many pictures that exceeded their budget are remembered, by their hash.
+const refusedPictures = 100_000
+
+func (c Config) withDefaults() Config {
+	if c.Processes <= 0 {
+		c.Processes = runtime.GOMAXPROCS(0) + 1
+	}
+	setDefault(&c.CPU, 2*time.Second)
+	setDefault(&c.CPUPerMegapixel, 500*time.Millisecond)
+	setDefault(&c.Wall, 2*time.Minute)
+	setDefault(&c.MemoryBytes, 1<<30)
+	setDefault(&c.Idle, 2*time.Minute)
+	return c
+}
+
+func setDefault[T comparable](value *T, fallback T) {
+	var zero T
+	if *value == zero {
+		*value = fallback
+	}
+}
+
+// Deps are the collaborators; all may be nil.
+type Deps struct {
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Pool is the decoders of one process. Any number of goroutines may use it.
+type Pool struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	slots   chan struct{}
+	refused *lru.Cache[[sha256.Size]byte, string]
+
+	mu     sync.Mutex
+	idle   []*process // the one used last at the end
+	closed bool
+}
+
+// New checks that this program can be started as a decoder, and registers the metrics. It starts nothing.
+func New(cfg Config, deps Deps) (*Pool, error) {
+	if !mainCalled.Load() {
+		return nil, errors.New("decoder: call decoder.MaybeRunChild first in main, or in TestMain")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	cfg = cfg.withDefaults()
+	refused, err := lru.New[[sha256.Size]byte, string](refusedPictures)
+	if err != nil {
+		return nil, fmt.Errorf("decoder: %w", err)
+	}
+	p := &Pool{cfg: cfg, log: deps.Logger, slots: make(chan struct{}, cfg.Processes), refused: refused}
+	p.metrics, err = newMetrics(deps.Registerer)
+	return p, err
+}
+
+// Inspect tells what a picture is, see picture.Inspect. Errors wrap one of package picture's, or ErrUnavailable, or are the context's. The context only
+// bounds the time to wait for a decoder.
+func (p *Pool) Inspect(ctx context.Context, body []byte) (picture.Info, error) {
+	given, _, err := p.do(ctx, &request{Ask: askInspect, Limits: p.cfg.Limits}, body)
+	return given.Info, err
+}
+
+// Make writes a variant of a picture, see picture.Make. Errors are as of Inspect.
+func (p *Pool) Make(ctx context.Context, body []byte, kind string, variant picture.Variant) ([]byte, string, error) {
+	given, made, err := p.do(ctx, &request{Ask: askMake, Kind: kind, Variant: variant, Limits: p.cfg.Limits}, body)
+	if err == nil && picture.Sniff(made) != given.Kind {
+		return nil, "", fmt.Errorf("%w: the decoder made something else", picture.ErrBroken)
+	}
+	return made, given.Kind, err
+}
+
+// Close ends the decoders that are idle; others end after what they do.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.closed = true
+	idle := p.idle
+	p.idle = nil
+	p.mu.Unlock()
+	for _, child := range idle {
+		child.idle.Stop()
+		p.end(child, endClosed)
+	}
+}
+
+// do has a request answered. What is refused by its structure needs no decoder.
+func (p *Pool) do(ctx context.Context, asked *request, body []byte) (reply, []byte, error) {
+	budget, err := p.budget(body)
+	if err != nil {
+		p.metrics.pictures.WithLabelValues(outcomeRefused).Inc()
+		return reply{}, nil, err
+	}
+	key := sha256.Sum256(body)
+	if reason, known := p.refused.Get(key); known {
+		p.metrics.pictures.WithLabelValues(outcomeRefused).Inc()
+		return reply{}, nil, fmt.Errorf("%w: %s", picture.ErrBudget, reason)
+	}
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return reply{}, nil, ctx.Err()
+	}
+	given, made, err := p.attempts(asked, body, budget)
+	if err != nil {
+		if errors.Is(err, picture.ErrBudget) {
+			p.refused.Add(key, err.Error())
+			p.metrics.pictures.WithLabelValues(outcomeBudget).Inc()
+			p.log.Warn("a picture takes too much to decode", "bytes", len(body), "err", err)
+			return reply{}, nil, err
+		}
+		p.metrics.pictures.WithLabelValues(outcomeUnavailable).Inc()
+		p.log.Warn("a picture was not decoded", "err", err)
+		return reply{}, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if given.Failure != "" {
+		p.metrics.pictures.WithLabelValues(outcomeRefused).Inc()
+		cause, known := failures[given.Failure]
+		if !known {
+			cause = picture.ErrBroken
+		}
+		return reply{}, nil, fmt.Errorf("%w: %.200q", cause, given.Text)
+	}
+	p.metrics.pictures.WithLabelValues(outcomeOK).Inc()
+	return given, made, nil
+}
+
+// budget is the processor time for a picture, by what its structure promises.
+func (p *Pool) budget(body []byte) (time.Duration, error) {
+	pixels, err := picture.Survey(body, p.cfg.Limits)
+	if err != nil {
+		return 0, err //nolint:wrapcheck // package picture's
+	}
+	return p.cfg.CPU + time.Duration(float64(p.cfg.CPUPerMegapixel)*float64(pixels)/1e6), nil
+}
+
+// attempts asks a decoder, and another one when the first ended without a word: it may have been the machine that ended it. A second end is the
+// picture's doing.
+func (p *Pool) attempts(asked *request, body []byte, budget time.Duration) (reply, []byte, error) {
+	var last error
+	for range 2 {
+		child, err := p.take()
+		if err != nil {
+			return reply{}, nil, err
+		}
+		given, made, err := child.exchange(asked, body, budget, p.cfg.Wall)
+		switch {
+		case err == nil:
+			p.put(child)
+			return given, made, nil
+		case errors.Is(err, errCPU):
+			p.ended(endCPU)
+			return reply{}, nil, fmt.Errorf("%w: %w", picture.ErrBudget, err)
+		case errors.Is(err, errWall):
+			p.ended(endWall)
+			return reply{}, nil, err
+		}
+		p.ended(endDied)
+		last = err
+	}
+	return reply{}, nil, fmt.Errorf("%w: %w", picture.ErrBudget, last)
+}
+
+// take is a warm decoder, or a new one.
+func (p *Pool) take() (*process, error) {
+	for {
+		p.mu.Lock()
+		last := len(p.idle) - 1
+		if last < 0 {
+			p.mu.Unlock()
+			break
+		}
+		child := p.idle[last]
+		p.idle = p.idle[:last]
+		p.mu.Unlock()
+		if child.idle.Stop(); child.alive() {
+			return child, nil
+		}
+		p.end(child, endDied)
+	}
+	child, err := startProcess(childSpec{Parent: os.Getpid(), MemoryBytes: p.cfg.MemoryBytes})
+	if err == nil {
+		p.metrics.processes.Inc()
+	}
+	return child, err
+}
+
+// put keeps a decoder for the next picture.
+func (p *Pool) put(child *process) {
+	if child.uses >= maxUses || child.cpu() > maxCPU {
+		p.end(child, endReplaced)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		go p.end(child, endClosed)
+		return
+	}
+	child.idle = time.AfterFunc(p.cfg.Idle, func() { p.expire(child) })
+	p.idle = append(p.idle, child)
+}
+
+// expire ends a decoder that nobody needed for long.
+func (p *Pool) expire(child *process) {
+	p.mu.Lock()
+	found := false
+	for i := range p.idle {
+		if p.idle[i] == child {
+			p.idle = append(p.idle[:i:i], p.idle[i+1:]...)
+			found = true
+			break
+		}
+	}
+	p.mu.Unlock()
+	if found {
+		p.end(child, endIdle)
+	}
+}
+
+func (p *Pool) end(child *process, reason string) {
+	child.close()
+	p.ended(reason)
+}
+
+func (p *Pool) ended(reason string) {
+	p.metrics.processes.Dec()
+	p.metrics.ends.WithLabelValues(reason).Inc()
+}

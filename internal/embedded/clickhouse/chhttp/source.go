@@ -1,0 +1,73 @@
+package chhttp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
+)
+
+// source is the body as it comes over the network. It bounds the time that a client may take, and remembers how the reading failed.
+type source struct {
+	reader  io.Reader
+	control *http.ResponseController
+	cfg     Config
+	begin   time.Time
+	bytes   int64
+	err     error
+}
+
+func newSource(w http.ResponseWriter, r *http.Request, cfg Config) *source {
+	return &source{reader: r.Body, control: http.NewResponseController(w), cfg: cfg, begin: time.Now()}
+}
+
+// Read waits BodyTimeout for the next bytes, and no longer than a client needs that sends BodyRate bytes a second on average. Not every
+// ResponseWriter has deadlines; then there is none.
+func (s *source) Read(b []byte) (int, error) {
+	until := time.Now().Add(s.cfg.BodyTimeout)
+	slowest := s.begin.Add(s.cfg.BodyTimeout + time.Duration(s.bytes/s.cfg.BodyRate)*time.Second)
+	if slowest.Before(until) {
+		until = slowest
+	}
+	_ = s.control.SetReadDeadline(until)
+	n, err := s.reader.Read(b)
+	s.bytes += int64(n)
+	switch {
+	case errors.Is(err, io.EOF):
+		// While the query runs, the server reads on to notice that the client goes away. That must not end by itself.
+		_ = s.control.SetReadDeadline(time.Time{})
+	case err != nil:
+		s.err = err
+	}
+	return n, err
+}
+
+// atEnd is what the reader of the plain body returns at its end: io.EOF when nothing follows the compressed data.
+func (s *source) atEnd() error {
+	var more [1]byte
+	n, err := s.Read(more[:])
+	switch {
+	case n > 0:
+		return s.explain(errors.New("something follows the compressed data"))
+	case err == nil || errors.Is(err, io.EOF):
+		return io.EOF
+	default:
+		return s.explain(err)
+	}
+}
+
+// explain tells a body that is no compressed data from a connection that broke.
+func (s *source) explain(err error) error {
+	var timeout net.Error
+	if errors.As(s.err, &timeout) && timeout.Timeout() {
+		return libchdb.Errorf(codeSlowBody, "SOCKET_TIMEOUT", "Timeout exceeded while reading the body: it must come within %s, and at %d bytes a second at least", s.cfg.BodyTimeout, s.cfg.BodyRate)
+	}
+	if s.err != nil {
+		return fmt.Errorf("read body: %w", s.err)
+	}
+	return libchdb.Errorf(271, "CANNOT_DECOMPRESS", "Cannot decompress the body: %s", err)
+}

@@ -1,0 +1,269 @@
+// Package segments reads the embedded broker's files without the broker, and tells what is damaged.
+//
+// In: the folder of a broker that does not run: segments of record batches with their indexes, the list of topics, the state of consumer
+// groups, and the state that this package wrote beside them (LOG_STATE.json). Out: a report; records; a repaired folder. Guarantees: checking and
+// reading write nothing. Every batch is read and its checksum compared before kfake sees the folder, since kfake cuts a log off at the first
+// batch that it cannot read. An incomplete last batch is damage only when there is proof that it was whole: an index entry, or the state.
+// Repair loses nothing but the damaged batches, keeps every other record at its offset, and keeps the old bytes aside.
+//
+// kfake's format is that of the version in go.mod; persist.go there describes it.
+package segments
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// brokerDir is kfake's folder in the data folder.
+const brokerDir = "broker"
+
+// partition is what the check found of one partition.
+type partition struct {
+	key      key
+	topic    *Topic // nil for one that no list names
+	start    int64
+	end      int64
+	segments []checked
+	lost     []LostRange
+	damages  []Damage
+	notices  []string
+	bytes    int64
+}
+
+// checked is a segment that was read.
+type checked struct {
+	file file
+	// size is how many bytes of whole batches it has from its beginning, without a torn end.
+	size               int64
+	batches            int
+	firstTime, maxTime int64
+	pieces             []piece // of a damaged segment only
+	index              bool    // the index has to be made anew
+}
+
+// Check reads the whole data folder of a broker that does not run.
+func Check(root string) (*Report, error) {
+	broker := filepath.Join(root, brokerDir)
+	r := &Report{partitions: make(map[key]*partition)}
+	state, err := readState(root)
+	if errors.Is(err, errStateDamaged) {
+		r.Notices = append(r.Notices, StateFile+": "+err.Error()+"; it is made anew")
+	} else if err != nil {
+		return nil, err
+	}
+	r.state = state
+	keys, err := listPartitions(broker)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkTopics(broker, keys); err != nil {
+		return nil, err
+	}
+	if err := r.checkPartitions(broker, keys); err != nil {
+		return nil, err
+	}
+	r.checkDeleted()
+	r.checkOthers(broker)
+	for _, p := range r.sorted() {
+		r.Damages = append(r.Damages, p.damages...)
+		r.Notices = append(r.Notices, p.notices...)
+		r.Lost = append(r.Lost, p.lost...)
+		r.Bytes += p.bytes
+	}
+	return r, nil
+}
+
+func (r *Report) sorted() []*partition {
+	all := make([]*partition, 0, len(r.partitions))
+	for _, p := range r.partitions {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b *partition) int {
+		if a.key.topic != b.key.topic {
+			if a.key.topic < b.key.topic {
+				return -1
+			}
+			return 1
+		}
+		return a.key.partition - b.key.partition
+	})
+	return all
+}
+
+func damagedTopics(what string) Damage {
+	return Damage{Kind: KindTopics, Partition: -1, File: topicsFile, To: -1, What: what}
+}
+
+// checkTopics compares the list of topics with the state and with the partitions that are there.
+func (r *Report) checkTopics(broker string, keys []key) error {
+	topics, err := readTopics(broker)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) && !isFormat(err) {
+			return err
+		}
+		if (r.state == nil || len(r.state.Topics)+len(r.state.Deleted) == 0) && !hasData(broker, keys) {
+			if !errors.Is(err, fs.ErrNotExist) {
+				r.drop = append(r.drop, topicsFile, metaFile)
+				r.Notices = append(r.Notices, topicsFile+": "+err.Error()+"; no topic has records, it is made anew")
+			}
+			return nil
+		}
+		what := "the list of topics is gone"
+		if !errors.Is(err, fs.ErrNotExist) {
+			what = "the list of topics cannot be read: " + err.Error()
+		}
+		r.Damages = append(r.Damages, damagedTopics(what))
+		if r.state != nil {
+			r.topics = r.state.Topics
+		}
+		return nil
+	}
+	r.topics = topics
+	switch {
+	case r.state == nil:
+	case r.state.Changing:
+		r.state.noteDeleted(topics)
+	default:
+		r.compareTopics(topics)
+	}
+	for _, k := range keys {
+		if topic := topicNamed(r.topics, k.topic); (topic == nil || k.partition >= topic.Partitions) && hasData(broker, []key{k}) {
+			r.Damages = append(r.Damages, damagedTopics(fmt.Sprintf("it does not name %s partition %d, which has records", k.topic, k.partition)))
+		}
+	}
+	return nil
+}
+
+// compareTopics tells where the list is not what was written last.
+func (r *Report) compareTopics(topics []Topic) {
+	damaged := len(r.Damages)
+	for i := range r.state.Topics {
+		known := &r.state.Topics[i]
+		switch topic := topicNamed(topics, known.Name); {
+		case topic == nil:
+			r.Damages = append(r.Damages, damagedTopics("topic "+known.Name+" is not in it any more"))
+		case !sameTopic(topic, known):
+			r.Damages = append(r.Damages, damagedTopics("what it says of topic "+known.Name+" is not what was written"))
+		}
+	}
+	for i := range topics {
+		if r.state.topic(topics[i].Name) == nil {
+			r.Damages = append(r.Damages, damagedTopics("topic "+topics[i].Name+" was never made"))
+		}
+	}
+	if len(r.Damages) > damaged {
+		r.topics = r.state.Topics
+	}
+}
+
+// isFormat says that a file is there and not what it should be.
+func isFormat(err error) bool {
+	var path *fs.PathError
+	return !errors.As(err, &path)
+}
+
+func hasData(broker string, keys []key) bool {
+	for _, k := range keys {
+		if data, _, err := listPartition(broker, k); err == nil && slices.ContainsFunc(data, func(f file) bool { return f.size > 0 }) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkPartitions reads all segments, a few partitions at a time.
+func (r *Report) checkPartitions(broker string, keys []key) error {
+	for i := range r.topics {
+		for n := range r.topics[i].Partitions {
+			keys = append(keys, key{r.topics[i].Name, n})
+		}
+	}
+	if r.state != nil {
+		for _, p := range r.state.Partitions {
+			keys = append(keys, key{p.Topic, p.Partition})
+		}
+	}
+	var group errgroup.Group
+	var mu sync.Mutex
+	group.SetLimit(min(runtime.GOMAXPROCS(0), 4))
+	seen := make(map[key]bool)
+	for _, k := range keys {
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		group.Go(func() error {
+			p := &partition{key: k, topic: topicNamed(r.topics, k.topic)}
+			known := r.state.partition(k)
+			if known != nil && p.topic != nil && known.TopicID != p.topic.ID {
+				known = nil // of the topic that had the name before
+			}
+			if err := p.check(broker, known); err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			r.partitions[k] = p
+			return nil
+		})
+	}
+	return group.Wait() //nolint:wrapcheck // p.check's own
+}
+
+// checkDeleted tells of topics that were deleted while the broker ran.
+func (r *Report) checkDeleted() {
+	if r.state == nil {
+		return
+	}
+	for _, deleted := range r.state.Deleted {
+		for _, p := range deleted.Partitions {
+			if p.End > p.Start {
+				r.Damages = append(r.Damages, Damage{
+					Kind: KindDeleted, Topic: p.Topic, Partition: p.Partition, From: p.Start, To: p.End - 1, What: "topic " + p.Topic + " was deleted",
+				})
+			}
+		}
+	}
+}
+
+// readSegment reads a whole segment, into buf if that is large enough.
+func readSegment(name string, buf []byte) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("open segment: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read segment: %w", err)
+	}
+	size := int(info.Size())
+	if cap(buf) < size {
+		buf = make([]byte, size)
+	}
+	buf = buf[:size]
+	for read := 0; read < size; {
+		n, err := f.ReadAt(buf[read:], int64(read))
+		read += n
+		if err != nil && read < size {
+			return nil, fmt.Errorf("read segment: %w", err)
+		}
+	}
+	return buf, nil
+}
+
+func timeOf(ms int64) time.Time {
+	if ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}

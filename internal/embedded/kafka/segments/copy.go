@@ -1,0 +1,177 @@
+package segments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// ErrCopyDamaged says that the log that is copied has a batch that is not whole where it must be.
+var ErrCopyDamaged = errors.New("the log is damaged")
+
+// copyAttempts is how often a partition is listed again when its oldest segment expires while it is copied.
+const copyAttempts = 5
+
+// CopyGroups copies what consumer groups have committed, of a broker that may run. It is copied before everything that the commits speak of.
+func CopyGroups(root, to string) error {
+	raw, err := os.ReadFile(filepath.Join(root, brokerDir, groupsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("copy commits: %w", err)
+	}
+	return writeCopy(filepath.Join(to, brokerDir, groupsFile), raw)
+}
+
+// Copy copies the records of a broker that may run, the topic first before the others, each partition up to its last whole batch. Every
+// batch's checksum is compared. The copy is a prefix of each partition.
+func Copy(ctx context.Context, root, to, first string) error {
+	from, target := filepath.Join(root, brokerDir), filepath.Join(to, brokerDir)
+	raw, err := os.ReadFile(filepath.Join(from, topicsFile))
+	if err != nil {
+		return fmt.Errorf("copy the log: %w", err)
+	}
+	topics, err := readTopics(from)
+	if err != nil {
+		return fmt.Errorf("copy the log: %w", err)
+	}
+	if err := writeCopy(filepath.Join(target, topicsFile), raw); err != nil {
+		return err
+	}
+	slices.SortStableFunc(topics, func(a, b Topic) int {
+		switch first {
+		case a.Name:
+			return -1
+		case b.Name:
+			return 1
+		}
+		return 0
+	})
+	for i := range topics {
+		for n := range topics[i].Partitions {
+			if err := copyPartition(ctx, from, target, key{topics[i].Name, n}); err != nil {
+				return fmt.Errorf("copy %s partition %d: %w", topics[i].Name, n, err)
+			}
+		}
+	}
+	return nil
+}
+
+func writeCopy(name string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+		return fmt.Errorf("copy the log: %w", err)
+	}
+	if err := replaceFile(name, data); err != nil {
+		return fmt.Errorf("copy the log: %w", err)
+	}
+	return nil
+}
+
+// openSegments opens all segments before the first is copied: what expires meanwhile is still read.
+func openSegments(broker string, k key) ([]*os.File, []file, error) {
+	for attempt := 1; ; attempt++ {
+		listed, _, err := listPartition(broker, k)
+		if err != nil {
+			return nil, nil, err
+		}
+		var opened []*os.File
+		for _, f := range listed {
+			segment, err := os.Open(k.path(broker, f.base, dataSuffix))
+			if err != nil {
+				closeAll(opened)
+				if errors.Is(err, fs.ErrNotExist) && attempt < copyAttempts { // it has expired
+					opened = nil
+					break
+				}
+				return nil, nil, err //nolint:wrapcheck // names the file
+			}
+			opened = append(opened, segment)
+		}
+		if len(opened) == len(listed) {
+			return opened, listed, nil
+		}
+	}
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+func copyPartition(ctx context.Context, from, target string, k key) error {
+	opened, listed, err := openSegments(from, k)
+	if err != nil {
+		return err
+	}
+	defer closeAll(opened)
+	if err := os.MkdirAll(filepath.Join(target, partitionsDir, k.dir()), 0o750); err != nil {
+		return err //nolint:wrapcheck // names the folder
+	}
+	for i, segment := range opened {
+		if err := ctx.Err(); err != nil {
+			return err //nolint:wrapcheck // the caller's own
+		}
+		name := k.path(target, listed[i].base, dataSuffix)
+		if err := copySegment(segment, name, i == len(opened)-1); err != nil {
+			return err
+		}
+		written := time.UnixMilli(listed[i].mtime) // records expire by it
+		if err := os.Chtimes(name, written, written); err != nil {
+			return err //nolint:wrapcheck // names the file
+		}
+	}
+	return syncDir(filepath.Join(target, partitionsDir, k.dir()))
+}
+
+// copySegment copies whole batches. Only the last segment of a partition may end within one: that is being written.
+func copySegment(segment *os.File, name string, last bool) (err error) {
+	info, err := segment.Stat()
+	if err != nil {
+		return err //nolint:wrapcheck // names the file
+	}
+	out, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err //nolint:wrapcheck // names the file
+	}
+	defer func() { err = errors.Join(err, out.Sync(), out.Close()) }()
+	var head [headerBytes]byte
+	var buf []byte
+	for pos := int64(0); ; {
+		_, err := segment.ReadAt(head[:], pos)
+		size := sizeOf(head[:])
+		if errors.Is(err, io.EOF) || err == nil && pos+size > info.Size() {
+			if !last && pos < info.Size() {
+				return fmt.Errorf("%w: %s ends within a batch at byte %d", ErrCopyDamaged, segment.Name(), pos)
+			}
+			return nil
+		}
+		if err != nil {
+			return err //nolint:wrapcheck // names the file
+		}
+		if size == 0 {
+			return fmt.Errorf("%w: %s has no batch at byte %d", ErrCopyDamaged, segment.Name(), pos)
+		}
+		if int64(cap(buf)) < size {
+			buf = make([]byte, size)
+		}
+		buf = buf[:size]
+		if _, err := segment.ReadAt(buf, pos); err != nil {
+			return err //nolint:wrapcheck // names the file
+		}
+		if !sound(buf) {
+			return fmt.Errorf("%w: %s, the checksum of the batch at byte %d does not hold", ErrCopyDamaged, segment.Name(), pos)
+		}
+		if _, err := out.Write(buf); err != nil {
+			return err //nolint:wrapcheck // names the file
+		}
+		pos += size
+	}
+}

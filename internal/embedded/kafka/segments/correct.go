@@ -1,0 +1,53 @@
+package segments
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math/bits"
+	"slices"
+)
+
+// maxCorrected bounds a batch in which one wrong bit is looked for. Other damage looks like one wrong bit with a probability of bits / 2^32,
+// which is 1 in 2,000 here; the records of the result must be readable too.
+const maxCorrected = 256 << 10
+
+// correct returns the batch at offset base with its one wrong bit put right; nil when there is none such. CRC-32C tells any two single bits of a batch
+// apart, and two wrong bits from one (its Hamming distance is 4 at these lengths).
+func correct(raw []byte, base int64) []byte {
+	if len(raw) < headerBytes || len(raw) > maxCorrected || sizeOf(raw) != int64(len(raw)) {
+		return nil
+	}
+	if int64(binary.BigEndian.Uint64(raw)) != base || raw[posMagic] != magic || binary.BigEndian.Uint32(raw[posEpoch:]) != 0 {
+		return nil
+	}
+	stored := binary.BigEndian.Uint32(raw[posCRC:])
+	syndrome := stored ^ crc32.Checksum(raw[posAttributes:], castagnoli)
+	fixed := slices.Clone(raw)
+	if bits.OnesCount32(syndrome) == 1 {
+		binary.BigEndian.PutUint32(fixed[posCRC:], stored^syndrome) // the checksum itself
+	} else if !flip(fixed[posAttributes:], syndrome) {
+		return nil
+	}
+	if !sound(fixed) || !readable(fixed) {
+		return nil
+	}
+	return fixed
+}
+
+// flip changes the one bit of data that changes its checksum by syndrome.
+func flip(data []byte, syndrome uint32) bool {
+	var changes [8]uint32 // of the checksum, by each bit of the byte looked at
+	for bit := range changes {
+		changes[bit] = castagnoli[1<<bit]
+	}
+	for i := len(data) - 1; i >= 0; i-- {
+		for bit, change := range changes {
+			if change == syndrome {
+				data[i] ^= 1 << bit
+				return true
+			}
+			changes[bit] = castagnoli[byte(change)] ^ change>>8 // one byte further from the end
+		}
+	}
+	return false
+}

@@ -1,0 +1,81 @@
+package segments
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Entries of kfake's logs of state: length (4, little-endian, of what follows the checksum), checksum (4), version (2), JSON.
+const (
+	entryPrefix = 8
+	entryHead   = 10
+	maxEntry    = 1 << 20
+)
+
+// soundEntries are the entries whose checksum holds, also those behind a damaged one, and how many bytes are not among them. kfake stops at the first that
+// does not hold, and would then write behind it what it never reads again.
+func soundEntries(raw []byte) (sound []byte, bad int) {
+	for len(raw) > 0 {
+		size := entrySize(raw)
+		if size == 0 {
+			raw, bad = raw[1:], bad+1
+			continue
+		}
+		sound = append(sound, raw[:size]...)
+		raw = raw[size:]
+	}
+	return sound, bad
+}
+
+// entrySize is the size of the entry at the beginning of raw; 0 when there is none that is sound.
+func entrySize(raw []byte) int {
+	if len(raw) < entryHead {
+		return 0
+	}
+	length := int(binary.LittleEndian.Uint32(raw))
+	if length < entryHead-entryPrefix || length > maxEntry || entryPrefix+length > len(raw) {
+		return 0
+	}
+	if crc32.Checksum(raw[entryPrefix:entryPrefix+length], castagnoli) != binary.LittleEndian.Uint32(raw[4:]) {
+		return 0
+	}
+	return entryPrefix + length
+}
+
+// checkOthers looks at what the broker keeps besides topics and records. None of it is the only copy of anything: committed offsets that are gone make
+// groups read again, which changes nothing.
+func (r *Report) checkOthers(broker string) {
+	for name, what := range map[string]string{
+		groupsFile:    "consumer groups read again what they committed there",
+		producersFile: "producers of other programs may have to begin anew",
+	} {
+		raw, err := os.ReadFile(filepath.Join(broker, name))
+		if err != nil {
+			continue
+		}
+		if sound, bad := soundEntries(raw); bad > 0 {
+			if r.framed == nil {
+				r.framed = make(map[string][]byte)
+			}
+			r.framed[name] = sound
+			r.Notices = append(r.Notices, fmt.Sprintf("%s: %d of %d bytes cannot be read; %s", name, bad, len(raw), what))
+		}
+	}
+	var document struct {
+		Version int `json:"version"`
+	}
+	raw, err := os.ReadFile(filepath.Join(broker, windowsFile))
+	if err == nil && (json.Unmarshal(raw, &document) != nil || document.Version != formatVersion) {
+		r.drop = append(r.drop, windowsFile)
+		r.Notices = append(r.Notices, windowsFile+" cannot be read; producers of other programs may have to begin anew")
+	}
+	if _, err := os.Stat(filepath.Join(broker, metaFile)); errors.Is(err, fs.ErrNotExist) && len(r.topics) > 0 {
+		r.Notices = append(r.Notices, metaFile+" is gone; it is made anew")
+	}
+}

@@ -1,0 +1,270 @@
+package segments
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+// check reads the partition's segments. state may be nil.
+func (p *partition) check(broker string, state *PartitionState) error {
+	files, bases, err := listPartition(broker, p.key)
+	if err != nil {
+		return err
+	}
+	indexes := make(map[int64]index, len(bases))
+	for _, base := range bases {
+		indexes[base] = readIndex(p.key.path(broker, base, indexSuffix), base)
+	}
+	expect := p.begin(files, state)
+	p.start = expect
+	var buf []byte
+	for i, f := range files {
+		if i == 0 && f.base > expect {
+			p.missingFront(expect, f.base)
+			expect = f.base
+		}
+		s := segment{base: f.base, last: i == len(files)-1}
+		switch {
+		case !s.last:
+			s.hint = files[i+1].base
+		case state != nil:
+			s.hint = state.End
+		}
+		name := p.key.path(broker, f.base, dataSuffix)
+		if buf, err = readSegment(name, buf); err != nil {
+			return err
+		}
+		s.data = buf
+		expect = p.take(&s, f, expect, state.segment(f.base), indexes[f.base])
+	}
+	p.end = expect
+	p.checkEnd(files, indexes, state, readSnapshot(broker, p.key))
+	p.times()
+	return nil
+}
+
+// begin is the offset of the first record that should be there.
+func (p *partition) begin(files []file, state *PartitionState) int64 {
+	first := int64(0)
+	if len(files) > 0 {
+		first = files[0].base
+	}
+	expires := p.topic == nil || !p.topic.forever()
+	switch {
+	case state == nil && expires:
+		return first
+	case state == nil:
+		return 0
+	case expires && len(files) > 0 && p.expired(files, state):
+		return max(first, state.Start)
+	default:
+		return state.Start
+	}
+}
+
+// expired says that all segments that the state has, and that are gone from the front, can have expired.
+func (p *partition) expired(files []file, state *PartitionState) bool {
+	if p.topic == nil || !p.topic.keeps("retention.bytes") {
+		return true
+	}
+	now := time.Now().UnixMilli()
+	for _, known := range state.Segments {
+		if len(files) > 0 && known.Base >= files[0].base {
+			break
+		}
+		if now-known.Modified < p.topic.retention() {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *partition) relative(base int64) string {
+	return filepath.Join(partitionsDir, p.key.dir(), fmt.Sprintf("%d%s", base, dataSuffix))
+}
+
+func (p *partition) missingFront(from, to int64) {
+	p.damages = append(p.damages, Damage{
+		Kind: KindMissing, Topic: p.key.topic, Partition: p.key.partition, File: p.relative(from), From: from, To: to - 1, What: "the first segment is gone",
+	})
+}
+
+// take notes what a segment holds and returns the offset behind it.
+func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, x index) int64 {
+	p.bytes += int64(len(s.data))
+	c := checked{file: f}
+	pieces := s.scan(expect)
+	damaged := false
+	for i := range pieces {
+		piece := &pieces[i]
+		if piece.kind == torn && (known != nil && known.Size > piece.pos || x.entries > c.batches) {
+			// It was whole once.
+			*piece = unTorn(*piece, s, expect)
+		}
+		switch piece.kind {
+		case whole:
+			if from, to, ok := marked(s.data[piece.pos : piece.pos+piece.size]); ok {
+				p.lost = append(p.lost, LostRange{p.key.topic, p.key.partition, from, to})
+			}
+		case torn:
+			p.notices = append(p.notices, fmt.Sprintf("%s: the last %d bytes are part of a batch that a crash cut off; they are dropped", p.relative(f.base), piece.size))
+			continue
+		default:
+			damaged = true
+			p.damages = append(p.damages, p.damageOf(f.base, piece))
+		}
+		switch piece.kind {
+		case whole, header, flipped:
+			c.batches++
+			c.size = piece.pos + piece.size
+			if c.firstTime == 0 {
+				c.firstTime = piece.batch.firstTime
+			}
+			c.maxTime = max(c.maxTime, piece.batch.maxTime)
+			expect = piece.batch.next()
+		default:
+			expect = max(expect, piece.to+1)
+		}
+	}
+	if damaged {
+		c.pieces = pieces
+	}
+	c.index = !x.plain || x.entries != c.batches
+	p.segments = append(p.segments, c)
+	return expect
+}
+
+// unTorn is a torn end of which there is proof that it was whole.
+func unTorn(p piece, s *segment, expect int64) piece {
+	p.kind, p.from = lost, expect
+	p.to = max(s.hint-1, expect+margin)
+	return p
+}
+
+// damageOf describes a piece that is not whole.
+func (p *partition) damageOf(base int64, piece *piece) Damage {
+	d := Damage{
+		Topic: p.key.topic, Partition: p.key.partition, File: p.relative(base), Position: piece.pos, Bytes: piece.size, From: piece.from, To: piece.to,
+	}
+	switch piece.kind {
+	case header:
+		d.Kind, d.From, d.To, d.What = KindHeader, 0, -1, "the header of a record batch is wrong, its records are sound"
+	case flipped:
+		d.Kind, d.From, d.To, d.What = KindBit, 0, -1, "one bit of a record batch is wrong"
+	case missing:
+		d.Kind, d.What = KindMissing, "records are gone before this place"
+	default:
+		d.Kind, d.What = KindBatch, "the checksum of a record batch does not hold"
+		d.EndUnknown = piece.to-piece.from >= margin
+	}
+	return d
+}
+
+// checkEnd compares the partition's end with what is known of it.
+func (p *partition) checkEnd(files []file, indexes map[int64]index, state *PartitionState, snapshot *snapshot) {
+	if len(p.damages) > 0 && p.damages[len(p.damages)-1].EndUnknown {
+		return
+	}
+	base, at := p.start, int64(0)
+	if n := len(p.segments); n > 0 {
+		base, at = p.segments[n-1].file.base, p.segments[n-1].size
+	}
+	cut := Damage{
+		Kind: KindCut, Topic: p.key.topic, Partition: p.key.partition, File: p.relative(base), Position: at, Bytes: 1, From: p.end, What: "the end of the log is gone",
+	}
+	emptied := len(files) == 0 && state != nil && p.topic != nil && !p.topic.forever() && p.expired(nil, state)
+	switch known := p.knownEnd(files, indexes, state, snapshot); {
+	case emptied:
+		p.start, p.end = state.End, state.End
+	case known == endUnknown:
+		cut.To, cut.EndUnknown = p.end+margin, true
+		p.damages = append(p.damages, cut)
+	case known > p.end:
+		cut.To = known - 1
+		p.damages = append(p.damages, cut)
+	}
+	if n := len(p.damages); n > 0 && p.damages[n-1].Kind == KindCut {
+		p.end = p.damages[n-1].To + 1
+	}
+}
+
+// endUnknown says that records were there behind the end, and that nothing tells how many.
+const endUnknown = -1
+
+// knownEnd is the offset that the log's end had at least, by everything but the segments themselves.
+func (p *partition) knownEnd(files []file, indexes map[int64]index, state *PartitionState, snapshot *snapshot) int64 {
+	end := int64(0)
+	if state != nil {
+		end = state.End
+	} else if snapshot != nil && snapshot.longerThan(files) {
+		end = snapshot.HighWatermark
+	}
+	if n := len(p.segments); n > 0 && p.segments[n-1].pieces != nil {
+		return end // its batches cannot be counted
+	}
+	for base, x := range indexes {
+		// Segments that expired leave their index behind when the process is killed just then.
+		batches, there := p.batchesOf(base)
+		if base >= p.lastBase() && x.entries > batches && (there || p.topic == nil || p.topic.forever()) && end <= p.end {
+			return endUnknown
+		}
+	}
+	return end
+}
+
+// batchesOf counts the batches of the segment with this base.
+func (p *partition) batchesOf(base int64) (batches int, there bool) {
+	for i := range p.segments {
+		if p.segments[i].file.base == base {
+			return p.segments[i].batches, true
+		}
+	}
+	return 0, false
+}
+
+func (p *partition) lastBase() int64 {
+	if n := len(p.segments); n > 0 {
+		return p.segments[n-1].file.base
+	}
+	return 0
+}
+
+// times tells each damage when the sound records around it were written.
+func (p *partition) times() {
+	for i := range p.damages {
+		d := &p.damages[i]
+		if !d.Loses() {
+			continue
+		}
+		for _, c := range p.segments {
+			after, before := c.around(d)
+			if after > 0 {
+				d.After = timeOf(after)
+			}
+			if before > 0 && d.Before.IsZero() {
+				d.Before = timeOf(before)
+			}
+		}
+	}
+}
+
+// around are the times of the segment's last sound record before the damage and of its first one behind it; 0 where there is none.
+func (c *checked) around(d *Damage) (after, before int64) {
+	if c.pieces == nil {
+		if c.file.base < d.From {
+			return c.maxTime, 0
+		}
+		return 0, c.firstTime
+	}
+	for _, piece := range c.pieces {
+		switch {
+		case piece.kind == lost || piece.kind == missing || piece.kind == torn:
+		case piece.batch.base < d.From:
+			after = max(after, piece.batch.maxTime)
+		case before == 0:
+			before = piece.batch.firstTime
+		}
+	}
+	return after, before
+}

@@ -1,0 +1,110 @@
+package segments
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// unused are files that kfake writes at a stop and that hold nothing here: access rules and quotas, which no client can set, settings, which
+// are given at each start, and sessions of members that are gone.
+func unused() []string {
+	return []string{"acls.json", "sasl.json", "quotas.json", "broker_configs.json", "session_state.json"}
+}
+
+// metaDocument is meta.json. Without it kfake takes the folder for a new one and writes an empty list of topics over the old.
+type metaDocument struct {
+	Version   int    `json:"version"`
+	ClusterID string `json:"cluster_id"`
+}
+
+// Prepare makes a folder without damage ready for the broker: what a crash left is cut off, and what follows from the segments (indexes, snapshots) or
+// from the settings is written anew where it is not as it should be. So nothing that the broker loads is unchecked.
+func (r *Report) Prepare(root, clusterID string) error {
+	broker := filepath.Join(root, brokerDir)
+	for _, name := range append(unused(), r.drop...) {
+		if err := os.Remove(filepath.Join(broker, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("prepare the log: %w", err)
+		}
+	}
+	for name, entries := range r.framed {
+		if err := replaceFile(filepath.Join(broker, name), entries); err != nil {
+			return fmt.Errorf("prepare the log: %w", err)
+		}
+	}
+	if len(r.topics) > 0 {
+		if err := writeMeta(broker, clusterID); err != nil {
+			return err
+		}
+	}
+	for _, p := range r.sorted() {
+		if err := p.prepare(broker); err != nil {
+			return fmt.Errorf("prepare the log: %w", err)
+		}
+	}
+	return nil
+}
+
+func writeMeta(broker, clusterID string) error {
+	raw, err := json.Marshal(metaDocument{formatVersion, clusterID})
+	if err != nil {
+		return fmt.Errorf("prepare the log: %w", err)
+	}
+	if old, err := os.ReadFile(filepath.Join(broker, metaFile)); err == nil && string(old) == string(raw) {
+		return nil
+	}
+	if err := replaceFile(filepath.Join(broker, metaFile), raw); err != nil {
+		return fmt.Errorf("prepare the log: %w", err)
+	}
+	return nil
+}
+
+func (p *partition) prepare(broker string) error {
+	if len(p.segments) == 0 {
+		return nil
+	}
+	for _, c := range p.segments {
+		if c.size < c.file.size {
+			if err := os.Truncate(p.key.path(broker, c.file.base, dataSuffix), c.size); err != nil {
+				return err //nolint:wrapcheck // Prepare wraps it
+			}
+		}
+		if c.index {
+			if err := replaceUnsynced(p.key.path(broker, c.file.base, indexSuffix), indexOf(c.batches)); err != nil {
+				return err
+			}
+		}
+	}
+	raw, err := json.Marshal(p.snapshot())
+	if err != nil {
+		return err //nolint:wrapcheck // Prepare wraps it
+	}
+	return replaceUnsynced(filepath.Join(broker, partitionsDir, p.key.dir(), snapshotFile), raw)
+}
+
+// replaceUnsynced is for what the next start makes anew when the machine stops before it is on disk.
+func replaceUnsynced(name string, data []byte) error {
+	if err := os.WriteFile(name+tmpSuffix, data, 0o600); err != nil {
+		return err //nolint:wrapcheck // names the file
+	}
+	return os.Rename(name+tmpSuffix, name) //nolint:wrapcheck // names the file
+}
+
+// State is what the report found, to compare a later check with.
+func (r *Report) State() *State {
+	s := &State{Topics: r.topics}
+	for _, p := range r.sorted() {
+		if p.topic == nil {
+			continue
+		}
+		known := PartitionState{Topic: p.key.topic, TopicID: p.topic.ID, Partition: p.key.partition, Start: p.start, End: p.end}
+		for _, c := range p.segments {
+			known.Segments = append(known.Segments, SegmentState{Base: c.file.base, Size: c.size, Modified: c.file.mtime})
+		}
+		s.Partitions = append(s.Partitions, known)
+	}
+	return s
+}

@@ -1,0 +1,96 @@
+package segments
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Ends are the offsets behind the last records of the topics' partitions.
+func (r *Report) Ends(topics []string) map[string][]int64 {
+	ends := make(map[string][]int64)
+	for _, name := range topics {
+		topic := topicNamed(r.topics, name)
+		if topic == nil {
+			continue
+		}
+		for n := range topic.Partitions {
+			end := int64(0)
+			if p := r.partitions[key{name, n}]; p != nil {
+				end = p.end
+			}
+			ends[name] = append(ends[name], end)
+		}
+	}
+	return ends
+}
+
+// Read visits the records of the topics, those of one partition in order. It reads what Check has found to be sound, and writes nothing. Markers of lost
+// records are left out. A record is the visitor's for the call only.
+func (r *Report) Read(ctx context.Context, root string, topics []string, visit func(*Record)) error {
+	broker := filepath.Join(root, brokerDir)
+	var buf []byte
+	for _, name := range topics {
+		for _, p := range r.sorted() {
+			if p.key.topic != name {
+				continue
+			}
+			for _, c := range p.segments {
+				if err := ctx.Err(); err != nil {
+					return err //nolint:wrapcheck // the caller's own
+				}
+				var err error
+				if buf, err = readSegment(p.key.path(broker, c.file.base, dataSuffix), buf); err != nil {
+					return err
+				}
+				if err := p.visit(&c, buf, visit); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// visit decodes the sound batches of a segment.
+func (p *partition) visit(c *checked, data []byte, visit func(*Record)) error {
+	s := segment{data: data}
+	batches := make([]batch, 0, c.batches)
+	if c.pieces != nil {
+		for _, piece := range c.pieces {
+			if piece.kind == whole {
+				batches = append(batches, piece.batch)
+			}
+		}
+	} else {
+		for pos := int64(0); pos < min(c.size, int64(len(data))); {
+			b, ok := s.sound(pos)
+			if !ok {
+				return fmt.Errorf("%s at byte %d: a batch cannot be read: the file changed meanwhile", p.relative(c.file.base), pos)
+			}
+			batches = append(batches, b)
+			pos += b.size
+		}
+	}
+	for i := range batches {
+		b := &batches[i]
+		raw := data[b.pos : b.pos+b.size]
+		if raw[posAttributes+1]&controlBatch != 0 {
+			continue
+		}
+		if _, _, lost := marked(raw); lost {
+			continue
+		}
+		err := eachRecord(raw, func(in *kmsg.Record) {
+			record := recordOf(b, in)
+			record.Topic, record.Partition = p.key.topic, int32(p.key.partition)
+			visit(&record)
+		})
+		if err != nil {
+			return fmt.Errorf("%s at byte %d: %w", p.relative(c.file.base), b.pos, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,345 @@
+package segments
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// PendingFile names what a repair has still to do; while it is there the broker does not start.
+const PendingFile = "REPAIR.json"
+
+// AsideDir is where repairs keep the files that they change, as they were.
+const AsideDir = "damaged"
+
+// Pending is a repair that has begun.
+type Pending struct {
+	// Damages of this repair and of those that were interrupted before.
+	Damages []Damage `json:"damages"`
+	// Aside is the folder with the old files.
+	Aside string `json:"aside"`
+}
+
+// ReadPending returns the repair that was interrupted; nil where there is none.
+func ReadPending(root string) (*Pending, error) {
+	raw, err := os.ReadFile(filepath.Join(root, PendingFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // none is not an error
+	}
+	p := new(Pending)
+	if err == nil {
+		err = json.Unmarshal(raw, p)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", PendingFile, err)
+	}
+	return p, nil
+}
+
+// Done forgets the repair: everything that follows from it is done.
+func (p *Pending) Done(root string) error {
+	if err := os.Remove(filepath.Join(root, PendingFile)); err != nil {
+		return fmt.Errorf("end the repair: %w", err)
+	}
+	return syncDir(root)
+}
+
+// repairer repairs one folder.
+type repairer struct {
+	root, broker, aside string
+	report              *Report
+	catalogue           []Topic
+}
+
+// Repair puts right what can be put right and replaces the rest by markers, so that every other record keeps its offset. What it changes it keeps aside
+// first. catalogue describes the topics for a list that nothing else remembers; it needs no IDs. It returns what readers of the log have to be told;
+// call Done when they are. It may be interrupted and called again, with a new report.
+func Repair(root string, r *Report, catalogue []Topic) (*Pending, error) {
+	pending, err := ReadPending(root)
+	if err != nil {
+		return nil, err
+	}
+	if pending == nil {
+		pending = &Pending{Aside: filepath.Join(AsideDir, time.Now().UTC().Format("20060102T150405Z"))}
+	}
+	for range rounds {
+		pending.Damages = append(pending.Damages, r.Damages...)
+		if err := pending.write(root); err != nil {
+			return nil, fmt.Errorf("repair: %w", err)
+		}
+		w := repairer{root: root, broker: filepath.Join(root, brokerDir), aside: filepath.Join(root, pending.Aside), report: r, catalogue: catalogue}
+		if err := w.run(); err != nil {
+			return nil, fmt.Errorf("repair: %w", err)
+		}
+		if r, err = Check(root); err != nil {
+			return nil, err
+		}
+		if len(r.Damages) == 0 {
+			if err := r.State().write(root); err != nil {
+				return nil, fmt.Errorf("repair: %w", err)
+			}
+			return pending, nil
+		}
+	}
+	return nil, fmt.Errorf("repair: still damaged: %s", r.Summary())
+}
+
+// rounds is how often damage is looked for: once the topics are known again, more can be told of their records.
+const rounds = 3
+
+func (p *Pending) write(root string) error {
+	raw, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err //nolint:wrapcheck // Repair wraps it
+	}
+	return replaceFile(filepath.Join(root, PendingFile), raw)
+}
+
+func (w *repairer) run() error {
+	for _, name := range []string{StateFile, filepath.Join(brokerDir, topicsFile)} {
+		if err := w.keep(name); err != nil {
+			return err
+		}
+	}
+	if err := w.topics(); err != nil {
+		return err
+	}
+	for _, p := range w.report.sorted() {
+		if len(p.damages) > 0 {
+			if err := w.partition(p); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.deleted(); err != nil {
+		return err
+	}
+	// What is there now is what is known.
+	if err := os.Remove(filepath.Join(w.root, StateFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err //nolint:wrapcheck // names the file
+	}
+	return w.dropSnapshots()
+}
+
+// dropSnapshots removes what would tell of ends that are given up; the start makes them anew.
+func (w *repairer) dropSnapshots() error {
+	for k := range w.report.partitions {
+		err := os.Remove(filepath.Join(w.broker, partitionsDir, k.dir(), snapshotFile))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err //nolint:wrapcheck // names the file
+		}
+	}
+	return nil
+}
+
+// keep copies a file of the data folder aside, once.
+func (w *repairer) keep(name string) error {
+	to := filepath.Join(w.aside, name)
+	if _, err := os.Stat(to); err == nil {
+		return nil // the first copy is of before any repair
+	}
+	from, err := os.Open(filepath.Join(w.root, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err //nolint:wrapcheck // names the file
+	}
+	defer func() { _ = from.Close() }()
+	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
+		return err //nolint:wrapcheck // names the folder
+	}
+	f, err := os.OpenFile(to+tmpSuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err //nolint:wrapcheck // names the file
+	}
+	_, err = io.Copy(f, from)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(to+tmpSuffix, to) //nolint:wrapcheck // names the file
+}
+
+// topics writes the list of topics where that is damaged, or names one that is deleted.
+func (w *repairer) topics() error {
+	r := w.report
+	listed := slices.ContainsFunc(r.Damages, func(d Damage) bool { return d.Kind == KindTopics })
+	topics := slices.Clone(r.topics)
+	if r.state != nil {
+		for _, d := range r.state.Deleted {
+			if topicNamed(topics, d.Topic.Name) == nil {
+				topics, listed = append(topics, d.Topic), true
+			}
+		}
+	}
+	if !listed {
+		return nil
+	}
+	for _, p := range r.sorted() { // what nothing remembers but its records
+		if topic := topicNamed(topics, p.key.topic); topic != nil {
+			topic.Partitions = max(topic.Partitions, p.key.partition+1)
+			continue
+		}
+		if len(p.segments) > 0 {
+			topics = append(topics, w.described(p.key.topic, p.key.partition+1))
+		}
+	}
+	sortTopics(topics)
+	raw, err := json.Marshal(topicsDocument{formatVersion, topics})
+	if err != nil {
+		return err //nolint:wrapcheck // Repair wraps it
+	}
+	r.topics = topics
+	return replaceFile(filepath.Join(w.broker, topicsFile), raw)
+}
+
+// described is a topic as the catalogue has it, else one whose records never expire.
+func (w *repairer) described(name string, partitions int) Topic {
+	topic := Topic{Name: name, Partitions: partitions, Replicas: 1, Configs: map[string]string{"retention.ms": "-1", "retention.bytes": "-1"}}
+	if known := topicNamed(w.catalogue, name); known != nil {
+		topic.Partitions, topic.Configs = max(partitions, known.Partitions), known.Configs
+	}
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	topic.ID = base64.StdEncoding.EncodeToString(id[:])
+	return topic
+}
+
+// partition repairs the segments of one partition.
+func (w *repairer) partition(p *partition) error {
+	for i := range p.segments {
+		if p.segments[i].pieces != nil {
+			if err := w.segment(p, &p.segments[i]); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range p.damages {
+		d := &p.damages[i]
+		// Where no segment's bytes are damaged, a segment of its own takes the markers.
+		if d.Loses() && (d.Kind == KindCut || d.Kind == KindMissing && d.Position == 0) {
+			if err := w.newSegment(p.key, d.From, markersOf(p.key.topic, p.key.partition, d.From, d.To, d.time())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// time is the time of a marker for what is lost: of the record before it, so that it expires no sooner than those behind it.
+func (d *Damage) time() int64 {
+	switch {
+	case !d.After.IsZero():
+		return d.After.UnixMilli()
+	case !d.Before.IsZero():
+		return d.Before.UnixMilli()
+	default:
+		return time.Now().UnixMilli()
+	}
+}
+
+// segment writes a segment anew: sound batches as they are, others put right or replaced.
+func (w *repairer) segment(p *partition, c *checked) error {
+	name := p.key.path(w.broker, c.file.base, dataSuffix)
+	relative, err := filepath.Rel(w.root, name)
+	if err != nil {
+		return err //nolint:wrapcheck // cannot be
+	}
+	if err := w.keep(relative); err != nil {
+		return err
+	}
+	data, err := readSegment(name, nil)
+	if err != nil {
+		return err
+	}
+	out := make([]byte, 0, len(data))
+	for i := range c.pieces {
+		piece := &c.pieces[i]
+		raw := data[piece.pos : piece.pos+piece.size]
+		switch piece.kind {
+		case whole:
+			out = append(out, raw...)
+		case header:
+			at := len(out)
+			out = append(out, raw...)
+			setHeader(out[at:], piece.batch.base, 0)
+		case flipped:
+			out = append(out, correct(raw, piece.batch.base)...)
+		case missing:
+			if piece.pos > 0 { // else a segment of its own
+				out = append(out, markersOf(p.key.topic, p.key.partition, piece.from, piece.to, p.timeAt(piece.from))...)
+			}
+		case lost:
+			out = append(out, markersOf(p.key.topic, p.key.partition, piece.from, piece.to, p.timeAt(piece.from))...)
+		case torn:
+		}
+	}
+	if err := os.Remove(p.key.path(w.broker, c.file.base, indexSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err //nolint:wrapcheck // names the file
+	}
+	return replaceFile(name, out)
+}
+
+// timeAt is the time of the marker for the damage whose first offset is from.
+func (p *partition) timeAt(from int64) int64 {
+	for i := range p.damages {
+		if p.damages[i].From == from && p.damages[i].Loses() {
+			return p.damages[i].time()
+		}
+	}
+	return time.Now().UnixMilli()
+}
+
+// newSegment writes a segment of markers, and takes away the index of the one that was there.
+func (w *repairer) newSegment(k key, base int64, data []byte) error {
+	name := k.path(w.broker, base, dataSuffix)
+	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+		return err //nolint:wrapcheck // names the folder
+	}
+	_, indexes, err := listPartition(w.broker, k)
+	if err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		if index < base {
+			continue
+		}
+		if _, err := os.Stat(k.path(w.broker, index, dataSuffix)); errors.Is(err, fs.ErrNotExist) || index == base {
+			if err := os.Remove(k.path(w.broker, index, indexSuffix)); err != nil {
+				return err //nolint:wrapcheck // names the file
+			}
+		}
+	}
+	return replaceFile(name, data)
+}
+
+// deleted gives deleted topics back, with markers instead of their records: their offsets are not given twice.
+func (w *repairer) deleted() error {
+	if w.report.state == nil {
+		return nil
+	}
+	for _, d := range w.report.state.Deleted {
+		if topic := topicNamed(w.report.topics, d.Topic.Name); topic == nil || topic.ID != d.Topic.ID {
+			continue // made anew meanwhile
+		}
+		for _, p := range d.Partitions {
+			if p.End <= p.Start {
+				continue
+			}
+			k := key{p.Topic, p.Partition}
+			if err := w.newSegment(k, p.Start, markersOf(p.Topic, p.Partition, p.Start, p.End-1, time.Now().UnixMilli())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package imageload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mintlake/mintlake/internal/blobs"
+	"github.com/mintlake/mintlake/internal/picture"
+	"github.com/mintlake/mintlake/internal/picture/svg"
+)
+
+// Variant is a form of a stored image, made and stored when it is asked for first. It is false when the image is not in the store, when it is one that today's
+// bounds refuse, or when ctx ends. Where a form cannot be made, the image itself is given; of a drawing only its clean form.
+func (l *Loader) Variant(ctx context.Context, key blobs.Key, variant picture.Variant) (*blobs.Blob, bool) {
+	if l.deps.Store == nil {
+		return nil, false
+	}
+	if variant != (picture.Variant{}) {
+		if blob, ok := l.deps.Store.Get(derivedKey(key, variant)); ok {
+			return blob, true
+		}
+	}
+	original, ok := l.deps.Store.Get(key)
+	switch {
+	case !ok:
+		return nil, false
+	case original.Type == picture.SVG:
+		return l.clean(ctx, key, original)
+	case !l.fit(key, original):
+		return nil, false
+	case variant == (picture.Variant{}):
+		return original, true
+	}
+	return l.made(ctx, derivedKey(key, variant), original, variant)
+}
+
+func derivedKey(key blobs.Key, variant picture.Variant) blobs.Key {
+	return key.Derived(fmt.Sprintf("%d %s", variant.Size, variant.Type))
+}
+
+// clean is the form of a drawing that is given. The drawing as it was fetched stays in the store for a later version of the cleaning.
+func (l *Loader) clean(ctx context.Context, key blobs.Key, original *blobs.Blob) (*blobs.Blob, bool) {
+	derived := key.Derived(fmt.Sprintf("svg %d", svg.Version))
+	if blob, ok := l.deps.Store.Get(derived); ok {
+		return blob, true
+	}
+	if good, known := l.judged.Get(key); known && !good {
+		return nil, false
+	}
+	blob, ok := l.made(ctx, derived, original, picture.Variant{})
+	if !ok || blob == original {
+		return nil, false
+	}
+	return blob, true
+}
+
+// fit says whether a stored picture may be given. It was checked before it was stored, but maybe by an older version with wider bounds, so its structure is
+// looked at again: once for as long as it is remembered.
+func (l *Loader) fit(key blobs.Key, original *blobs.Blob) bool {
+	good, known := l.judged.Get(key)
+	if !known {
+		_, err := picture.Survey(original.Body, l.cfg.Limits)
+		good = err == nil
+		l.judged.Add(key, good)
+	}
+	return good
+}
+
+// made makes a form of an image and stores it. One that cannot be decoded within its budget is not given in any form.
+func (l *Loader) made(ctx context.Context, derived blobs.Key, original *blobs.Blob, variant picture.Variant) (*blobs.Blob, bool) {
+	flight := l.flights.DoChan("variant "+derived.String(), func() (any, error) {
+		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Flight)
+		defer cancel()
+		body, kind, err := l.deps.Decoder.Make(whole, original.Body, original.Type, variant)
+		switch {
+		case err == nil:
+			return l.deps.Store.Put(derived, kind, body), nil
+		case errors.Is(err, picture.ErrBudget), errors.Is(err, picture.ErrBounds), errors.Is(err, picture.ErrBroken), errors.Is(err, picture.ErrNotImage):
+			l.judged.Add(blobs.KeyOf(original.Body), false)
+			return (*blobs.Blob)(nil), nil
+		}
+		return original, nil // the machine is too busy: the image itself is better than none
+	})
+	select {
+	case result := <-flight:
+		blob, _ := result.Val.(*blobs.Blob)
+		return blob, blob != nil
+	case <-ctx.Done():
+		return nil, false
+	}
+}

@@ -1,0 +1,278 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// ErrNotLeader is returned by Term.Await once another process may lead.
+var ErrNotLeader = errors.New("kafka: this process leads no longer")
+
+// CandidateConfig configures a Candidate.
+type CandidateConfig struct {
+	// Brokers are host:port addresses to begin with. Required.
+	Brokers []string
+	// ClientID is shown in the brokers' logs and in the list of the group's members. Default "mintlake".
+	ClientID string
+	// Group is the consumer group of all candidates. Required.
+	Group string
+	// Topic stands for the office: who is assigned its first partition leads. It must exist. Nothing is read from it, and no
+	// offset is committed. Required.
+	Topic string
+	// SessionTimeout is how long a silent leader stays in office. Default 6 s, the least that Apache Kafka allows by default.
+	SessionTimeout time.Duration
+	// HeartbeatInterval is the time between two heartbeats, and so how soon a leader that resigned is followed. Default 500 ms.
+	HeartbeatInterval time.Duration
+}
+
+// Candidate is a process among several of which one leads. The coordinator of a consumer group elects: its members are the candidates,
+// and the one that is assigned the partition leads. A leader stays in office while it lives, whoever joins.
+//
+// At most one candidate has a valid lease at a time, as far as clocks run alike. That is no lock: a process may stand still between a look
+// at its lease and what it does then. What a leader does must do no harm when two do it.
+type Candidate struct {
+	cfg    CandidateConfig
+	client *client
+	logger *slog.Logger
+	log    *sampler
+	member *membership
+
+	base    context.Context //nolint:containedctx // the candidate's own life
+	stop    context.CancelFunc
+	started sync.Once
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	term    *Term         // nil while another one leads
+	lease   time.Time     // until when the term's lease is valid
+	changed chan struct{} // closed and replaced when anything of this changes
+	err     error         // why the candidate ended
+}
+
+// Term is one time in office.
+type Term struct {
+	candidate *Candidate
+	done      chan struct{}
+}
+
+// NewCandidate checks the configuration; it joins the group with the first call of Lead.
+func NewCandidate(cfg CandidateConfig, deps Deps) (*Candidate, error) {
+	if cfg.Group == "" || cfg.Topic == "" {
+		return nil, errors.New("kafka: group and topic are required")
+	}
+	c, err := newClient(cfg.Brokers, cfg.ClientID, deps.Security)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.SessionTimeout <= 0 {
+		cfg.SessionTimeout = 6 * time.Second
+	}
+	if cfg.HeartbeatInterval <= 0 {
+		cfg.HeartbeatInterval = 500 * time.Millisecond
+	}
+	base, stop := context.WithCancel(context.Background())
+	candidate := &Candidate{
+		cfg: cfg, client: c, logger: deps.logger(), log: newSampler(deps.logger()), base: base, stop: stop, changed: make(chan struct{}),
+	}
+	candidate.member = &membership{
+		client:     c,
+		joinClient: &kafkago.Client{Addr: c.Addr, Transport: c.Transport, Timeout: 2*cfg.SessionTimeout + requestTimeout},
+		group:      cfg.Group, topics: []string{cfg.Topic}, session: cfg.SessionTimeout, rebalance: cfg.SessionTimeout,
+		strategy: stayStrategy(cfg.Topic), answered: candidate.renew,
+	}
+	return candidate, nil
+}
+
+// leads is what a member in office tells whoever assigns.
+const leads = "leads"
+
+// stayStrategy gives the topic's first partition to the member in office, and to the first by name when there is none.
+func stayStrategy(topic string) strategy {
+	return strategy{"mintlake-leader", func(members []kafkago.JoinGroupResponseMember, _ map[string]int) map[string]map[string][]int {
+		if len(members) == 0 {
+			return nil
+		}
+		rank := func(m kafkago.JoinGroupResponseMember) int {
+			if string(m.Metadata.UserData) == leads {
+				return 0
+			}
+			return 1
+		}
+		leader := slices.MinFunc(members, func(a, b kafkago.JoinGroupResponseMember) int {
+			if d := rank(a) - rank(b); d != 0 {
+				return d
+			}
+			return strings.Compare(a.ID, b.ID)
+		})
+		return map[string]map[string][]int{leader.ID: {topic: {0}}}
+	}}
+}
+
+// Lead waits until this process leads. Trouble with the broker is waited out. It returns ctx's error, ErrClosed, or a permanent error,
+// after which the candidate is of no more use.
+func (c *Candidate) Lead(ctx context.Context) (*Term, error) {
+	c.started.Do(func() { c.running.Go(c.run) })
+	for {
+		c.mu.Lock()
+		term, changed, err := c.term, c.changed, c.err
+		c.mu.Unlock()
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("lead %s: %w", c.cfg.Group, err)
+		case term != nil:
+			return term, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("lead %s: %w", c.cfg.Group, context.Cause(ctx))
+		}
+	}
+}
+
+// Close ends the term and leaves the group, so that the next one leads at once. Call it when what the leader does is done.
+func (c *Candidate) Close() {
+	c.end(ErrClosed)
+	c.running.Wait()
+	c.client.close()
+}
+
+// Done is closed when the term is over: another process leads, or may.
+func (t *Term) Done() <-chan struct{} { return t.done }
+
+// Await returns nil while the lease is valid. It waits while the coordinator has not answered for a session, as after this process stood
+// still or while the broker is away. Once the term is over it returns ErrNotLeader.
+func (t *Term) Await(ctx context.Context) error {
+	c := t.candidate
+	for {
+		c.mu.Lock()
+		over, valid, changed := c.term != t, time.Now().Before(c.lease), c.changed
+		c.mu.Unlock()
+		switch {
+		case over:
+			return ErrNotLeader
+		case valid:
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx) //nolint:wrapcheck // the caller's own context
+		}
+	}
+}
+
+// run is the member's life.
+func (c *Candidate) run() {
+	defer c.leave()
+	var b backoff
+	for c.base.Err() == nil {
+		c.member.userData = nil
+		if c.inOffice() {
+			c.member.userData = []byte(leads)
+			// Nobody else is elected while this one waits for the others to join. A lease that is in doubt stays so.
+			if now := time.Now(); c.validAt(now) {
+				c.extend(now.Add(c.member.rebalance + c.member.session))
+			}
+		}
+		gen, err := c.member.join(c.base)
+		if err == nil {
+			b.reset()
+			_, elected := gen.start[TopicPartition{Topic: c.cfg.Topic, Partition: 0}]
+			c.enter(elected)
+			err = c.member.stay(c.base, gen, c.cfg.HeartbeatInterval, nil, c.failed)
+		}
+		switch {
+		case c.base.Err() != nil:
+			return
+		case err == nil: // a rebalance
+		case !Retryable(err):
+			c.end(err)
+			return
+		default:
+			c.failed(err)
+			if isCode(err, kafkago.UnknownMemberId) || isCode(err, kafkago.IllegalGeneration) {
+				c.enter(false) // the coordinator went on without this member
+			}
+			if !mustRejoin(err) || b.next > 0 {
+				b.wait(c.base)
+			}
+		}
+	}
+}
+
+func (c *Candidate) failed(err error) {
+	c.log.trouble(err, "kafka leader election failed", "group", c.cfg.Group)
+}
+
+func (c *Candidate) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := c.member.leave(ctx); err != nil {
+		c.logger.Warn("kafka consumer group not left", "group", c.cfg.Group, "err", err)
+	}
+}
+
+func (c *Candidate) validAt(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return now.Before(c.lease)
+}
+
+func (c *Candidate) inOffice() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.term != nil
+}
+
+// enter begins a term, goes on with the present one, or ends it.
+func (c *Candidate) enter(elected bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case elected && c.term == nil:
+		c.term = &Term{candidate: c, done: make(chan struct{})}
+	case !elected && c.term != nil:
+		close(c.term.done)
+		c.term = nil
+	}
+	c.lease = time.Now().Add(c.cfg.SessionTimeout)
+	c.tell()
+}
+
+// renew prolongs the lease from when the heartbeat was sent that the coordinator answered.
+func (c *Candidate) renew(sent time.Time) { c.extend(sent.Add(c.cfg.SessionTimeout)) }
+
+func (c *Candidate) extend(until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if until.After(c.lease) {
+		c.lease = until
+		c.tell()
+	}
+}
+
+// end stops the candidate for the first reason given.
+func (c *Candidate) end(why error) {
+	c.mu.Lock()
+	if c.err == nil {
+		c.err = why
+	}
+	c.mu.Unlock()
+	c.enter(false)
+	c.stop()
+}
+
+// tell wakes those who wait. c.mu is held.
+func (c *Candidate) tell() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}

@@ -1,0 +1,179 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/tlsclient"
+)
+
+const (
+	connectTimeout = 3 * time.Second
+	// probeTimeout bounds the look at a port that hung up: does it want a login?
+	probeTimeout = 2 * time.Second
+)
+
+// SecurityError is a connection that cannot work before somebody changes a setting: the broker wants TLS, or does not speak
+// it, or its certificate is not trusted.
+type SecurityError struct {
+	// Addr is the broker, host:port.
+	Addr string
+	// Advice says what is wrong and what to do.
+	Advice string
+	// Err is what the connection ended with.
+	Err error
+}
+
+// Error implements error.
+func (e *SecurityError) Error() string {
+	return fmt.Sprintf("kafka at %s: %s (%v)", e.Addr, e.Advice, e.Err)
+}
+
+// Unwrap implements error.
+func (e *SecurityError) Unwrap() error { return e.Err }
+
+// dialer opens the connections of one client. kafka-go reports the end of a connection and loses the reason, so the dialer
+// keeps the first SecurityError and answers the next dial with it.
+type dialer struct {
+	tls *tls.Config
+	// login says that the client logs in. A broker that hangs up on one that does not is asked whether it wants that.
+	login bool
+	found atomic.Pointer[SecurityError]
+}
+
+// dial opens a connection to a broker, encrypted where the settings say so.
+func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if found := d.found.Load(); found != nil {
+		return nil, found
+	}
+	conn, err := d.open(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &watchedConn{Conn: conn, explain: d.explain(addr), found: &d.found}, nil
+}
+
+// open dials and, where the settings say so, shakes hands in TLS.
+func (d *dialer) open(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, network, addr)
+	if err != nil || d.tls == nil {
+		return conn, err //nolint:wrapcheck // names the address already
+	}
+	config := d.tls.Clone()
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	encrypted := tls.Client(conn, config)
+	if err := encrypted.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, explainHandshake(addr, err)
+	}
+	return encrypted, nil
+}
+
+// explain returns what tells of a connection's first bytes, or of the error in their place, which setting is wrong; nil: none. answered says that
+// the broker has answered before.
+func (d *dialer) explain(addr string) func(answered bool, first []byte, err error) *SecurityError {
+	return func(answered bool, first []byte, err error) *SecurityError {
+		switch {
+		case answered:
+			return d.explainHangup(addr, err)
+		case d.tls == nil:
+			return explainSilence(addr, first, err)
+		default: // a server of TLS 1.3 refuses a client's certificate only after the client's handshake is done
+			return explainAlert(addr, err)
+		}
+	}
+}
+
+// explainHandshake says what an operator can do about a handshake that failed. What may pass by itself stays as it is.
+func explainHandshake(addr string, err error) error {
+	var notTLS tls.RecordHeaderError
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &notTLS), hungUp(err):
+		return &SecurityError{addr, "this port seems to speak no TLS: name the brokers' TLS port, or turn kafka.tls.enabled off", err}
+	case errors.As(err, &untrusted):
+		return &SecurityError{addr, "the broker's certificate is not trusted: see kafka.tls.ca_file and kafka.tls.server_name", err}
+	}
+	if refused := explainAlert(addr, err); refused != nil {
+		return refused
+	}
+	return fmt.Errorf("tls handshake with kafka at %s: %w", addr, err)
+}
+
+// explainAlert returns nil for an error that is no refusal by the broker.
+func explainAlert(addr string, err error) *SecurityError {
+	if tlsclient.Refused(err) {
+		return &SecurityError{addr, "the broker refused this client: see kafka.tls.cert_file and kafka.tls.key_file", err}
+	}
+	return nil
+}
+
+// hungUp says whether the other side ended the connection.
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// watchedConn looks at how the broker begins: at its first answer, and at the one to the request behind that. Then reads pass through.
+type watchedConn struct {
+	net.Conn
+
+	// explain: see dialer.explain.
+	explain func(answered bool, first []byte, err error) *SecurityError
+	found   *atomic.Pointer[SecurityError]
+	// answered says that the broker has answered; asked, that it was asked something after that; settled, that it answered that too.
+	answered, asked, settled atomic.Bool
+}
+
+// Write implements net.Conn.
+func (c *watchedConn) Write(p []byte) (int, error) {
+	if !c.settled.Load() && c.answered.Load() {
+		c.asked.Store(true)
+	}
+	return c.Conn.Write(p) //nolint:wrapcheck // an io.Writer passes on errors as they are
+}
+
+// Read implements net.Conn.
+func (c *watchedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.settled.Load() {
+		return n, err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+	}
+	answered, asked := c.answered.Load(), c.asked.Load()
+	if !answered || asked && n == 0 {
+		if found := c.explain(answered, p[:n], err); found != nil {
+			c.found.CompareAndSwap(nil, found)
+			return 0, found
+		}
+	}
+	if n > 0 {
+		c.answered.Store(true)
+		c.settled.Store(asked)
+	}
+	return n, err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+}
+
+// tlsAlert and tlsMajor begin what a TLS server answers to bytes that are no handshake: a record of type alert, version 3.x.
+const tlsAlert, tlsMajor = 21, 3
+
+var errTLSAlert = errors.New("it answers with a TLS alert")
+
+// explainSilence says whether a port that was spoken to in plain text wants TLS. A broker that hangs up at once may have other
+// reasons, so the port is asked.
+func explainSilence(addr string, first []byte, err error) *SecurityError {
+	switch {
+	case len(first) >= 2 && first[0] == tlsAlert && first[1] == tlsMajor:
+		err = errTLSAlert
+	case len(first) > 0, !hungUp(err), !tlsclient.Speaks(addr):
+		return nil
+	}
+	return &SecurityError{addr, "this port seems to want TLS: set kafka.tls.enabled", err}
+}

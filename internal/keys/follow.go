@@ -1,0 +1,143 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+const (
+	// batchRecords and batchWait bound a fetch; waiting longer would only delay a revocation.
+	batchRecords = 2048
+	batchWait    = 5 * time.Millisecond
+	// quietCheck is how long a fetch waits before the positions are looked at again.
+	quietCheck = time.Second
+	// reopenPause is the time before the topic is opened again after it failed for good.
+	reopenPause = time.Second
+	// freshEvery is how often the end of the topic is compared with what was read; freshWithin bounds the question.
+	freshEvery  = 5 * time.Second
+	freshWithin = 3 * time.Second
+)
+
+var topics = []string{schemas.TopicGatewayKeys}
+
+// follower is where reading is.
+type follower struct {
+	live *Live
+	mu   sync.Mutex
+	at   map[kafka.TopicPartition]int64
+}
+
+// Run reads the topic until ctx ends. While Kafka is away at the start it waits, and logs so. Run may be called once.
+func (l *Live) Run(ctx context.Context) error {
+	f := &follower{live: l}
+	ends, err := l.ends(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // ctx ended
+	}
+	var fresh sync.WaitGroup
+	defer fresh.Wait()
+	fresh.Go(func() { f.watch(ctx) })
+	for ctx.Err() == nil {
+		err := f.tail(ctx, ends)
+		if ctx.Err() != nil {
+			break
+		}
+		l.metrics.restarts.Inc()
+		l.deps.Logger.Warn("the topic of API keys failed, opening it again", "topic", schemas.TopicGatewayKeys, "err", err)
+		_ = pause.For(ctx, reopenPause) // the loop ends with ctx
+	}
+	return nil
+}
+
+// ends asks where the topic ends, until somebody answers.
+func (l *Live) ends(ctx context.Context) (map[kafka.TopicPartition]int64, error) {
+	for {
+		ends, err := l.deps.Offsets.EndOffsets(ctx, topics)
+		if err == nil || ctx.Err() != nil {
+			return ends, errors.Join(err, ctx.Err())
+		}
+		l.deps.Logger.Warn("the topic of API keys cannot be read; nothing that needs keys is served until it is", "topic", schemas.TopicGatewayKeys, "err", err)
+		_ = pause.For(ctx, reopenPause) // the loop ends with ctx
+	}
+}
+
+// tail applies the topic from where it was left, or its beginning. It closes Loaded once everything below ends was applied.
+func (f *follower) tail(ctx context.Context, ends map[kafka.TopicPartition]int64) error {
+	tailer, err := f.live.deps.OpenTail(topics, f.positions())
+	if err != nil {
+		return err
+	}
+	defer tailer.Close()
+	for {
+		f.loaded(ends, tailer.Positions())
+		records, err := fetch(ctx, tailer)
+		if err != nil {
+			return err
+		}
+		if len(records) > 0 {
+			f.live.take(records)
+		}
+		f.mu.Lock()
+		f.at = tailer.Positions()
+		f.mu.Unlock()
+	}
+}
+
+// fetch returns no records when none came for a while.
+func fetch(ctx context.Context, tailer Tailer) ([]kafka.Record, error) {
+	within, cancel := context.WithTimeout(ctx, quietCheck)
+	defer cancel()
+	records, err := tailer.FetchBatch(within, batchRecords, batchWait)
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return nil, nil
+	}
+	return records, err
+}
+
+func (f *follower) positions() map[kafka.TopicPartition]int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.at)
+}
+
+// loaded closes Loaded, once, when everything below ends was read.
+func (f *follower) loaded(ends, at map[kafka.TopicPartition]int64) {
+	select {
+	case <-f.live.loaded:
+		return
+	default:
+	}
+	if covers(at, ends) {
+		f.live.freshAt.Store(time.Now().UnixMilli())
+		close(f.live.loaded)
+	}
+}
+
+// covers says that every partition was read up to its end.
+func covers(at, ends map[kafka.TopicPartition]int64) bool {
+	for partition, end := range ends {
+		if at[partition] < end {
+			return false
+		}
+	}
+	return true
+}
+
+// watch compares what was read with the end of the topic, so that a node which is cut off is seen.
+func (f *follower) watch(ctx context.Context) {
+	for pause.For(ctx, freshEvery) == nil {
+		within, cancel := context.WithTimeout(ctx, freshWithin)
+		ends, err := f.live.deps.Offsets.EndOffsets(within, topics)
+		cancel()
+		if err == nil && covers(f.positions(), ends) {
+			f.live.freshAt.Store(time.Now().UnixMilli())
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package keys
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+const (
+	// DefaultGrace is how long a rotated key's earlier secret works on.
+	DefaultGrace = 7 * 24 * time.Hour
+	// maxGrace bounds it.
+	maxGrace = 365 * 24 * time.Hour
+	// maxInGrace bounds the earlier secrets that work at the same time.
+	maxInGrace = 4
+	// changePatience is how long a change is tried, and waited for until this node has read it.
+	changePatience = 10 * time.Second
+	// maxActor and maxReason bound texts of the admin API's callers, in bytes.
+	maxActor, maxReason = 100, 300
+)
+
+// Errors of an Issuer. ErrUnknownOutcome may be an error of Kafka, or of this node's reading.
+var (
+	ErrInvalid        = errors.New("not valid")
+	ErrNoSuchKey      = errors.New("there is no such issued key")
+	ErrExists         = errors.New("the name is taken; names are never given twice, so that the log of changes stays clear")
+	ErrConfigured     = errors.New("the key is one of the configuration: change it there, on every node")
+	ErrRevoked        = errors.New("the key is revoked; that is for ever: create another one")
+	ErrTooManySecrets = errors.New("too many earlier secrets of the key still work: wait until a grace ends, or rotate with grace 0, which ends them all")
+	ErrUnknownOutcome = errors.New("it is unknown whether the change was made: look at the key before you try again")
+)
+
+// Producer writes to Kafka: *deadletter.Writer and *kafka.Producer.
+type Producer interface {
+	Produce(ctx context.Context, records ...kafka.Record) error
+}
+
+// Issuer changes issued keys: it writes the change to the topic and waits until this node has read it. Of two changes of one key at the same
+// time the first in the topic holds; the other gets ErrConflict.
+type Issuer struct {
+	live       *Live
+	configured map[Product]map[string]bool
+	producer   Producer
+	now        func() time.Time
+}
+
+// NewIssuer makes an issuer, and tells the store that keys can be issued here. configured are the keys of the configuration, whose names
+// cannot be taken; nil for none.
+func NewIssuer(live *Live, configured *Static, producer Producer) *Issuer {
+	i := &Issuer{live: live, producer: producer, now: time.Now, configured: map[Product]map[string]bool{}}
+	for _, product := range Products() {
+		i.configured[product] = map[string]bool{}
+		if configured != nil {
+			for _, entry := range configured.Keys(product) {
+				i.configured[product][entry.ID] = true
+			}
+		}
+	}
+	live.Issues()
+	return i
+}
+
+// Create makes a key. The key in clear is returned here and is nowhere else.
+func (i *Issuer) Create(ctx context.Context, by string, product Product, name, environment string, rules Rules) (string, *Key, error) {
+	if !validID(name) {
+		return "", nil, fmt.Errorf("%w: name %.100q: must be 1 to %d letters, digits, dots, dashes or underscores", ErrInvalid, name, maxID)
+	}
+	if environment != "" && !ValidEnvironment(environment) {
+		return "", nil, fmt.Errorf("%w: environment %.50q: must be 1 to 16 lower-case letters and digits, like live", ErrInvalid, environment)
+	}
+	if err := i.checkRules(rules); err != nil {
+		return "", nil, err
+	}
+	if i.configured[product][name] {
+		return "", nil, ErrConfigured
+	}
+	if _, known := i.live.Key(product, name); known {
+		return "", nil, ErrExists
+	}
+	secret, hash := GenerateFor(product, environment)
+	key, err := i.change(ctx, by, product, name, &eventspb.KeyChange{Version: 1, Change: &eventspb.KeyChange_Created{Created: &eventspb.KeyCreated{
+		Sha256: hash[:], Prefix: PrefixOf(secret), Environment: environment, Rules: rules.message(),
+	}}})
+	if errors.Is(err, ErrConflict) {
+		err = ErrExists
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	return secret, key, nil
+}
+
+func (i *Issuer) checkRules(rules Rules) error {
+	if err := rules.Check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if !rules.ExpiresAt.IsZero() && !rules.ExpiresAt.After(i.now()) {
+		return fmt.Errorf("%w: expires_at: %s: must be in the future; to end the key now, revoke it", ErrInvalid, rules.ExpiresAt.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Restrict changes the rules of a key: edit gets the present ones and returns the new ones, or an error.
+func (i *Issuer) Restrict(ctx context.Context, by string, product Product, name string, edit func(Rules) (Rules, error)) (*Key, error) {
+	key, err := i.changeable(product, name)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := edit(key.Rules)
+	if err == nil {
+		err = i.checkRules(rules)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return i.change(ctx, by, product, name, &eventspb.KeyChange{Version: key.Version + 1, Change: &eventspb.KeyChange_Restricted{
+		Restricted: &eventspb.KeyRestricted{Rules: rules.message()},
+	}})
+}
+
+// Rotate gives a key a new secret, which is returned here and is nowhere else. Its earlier secrets work for grace; 0 ends them now.
+func (i *Issuer) Rotate(ctx context.Context, by string, product Product, name string, grace time.Duration) (string, *Key, error) {
+	key, err := i.changeable(product, name)
+	if err != nil {
+		return "", nil, err
+	}
+	if grace < 0 || grace > maxGrace {
+		return "", nil, fmt.Errorf("%w: grace %s: must be 0 to %s", ErrInvalid, grace, maxGrace)
+	}
+	now := i.now()
+	if grace > 0 && key.inGrace(now) >= maxInGrace {
+		return "", nil, ErrTooManySecrets
+	}
+	secret, hash := GenerateFor(product, key.Environment)
+	key, err = i.change(ctx, by, product, name, &eventspb.KeyChange{Version: key.Version + 1, Change: &eventspb.KeyChange_Rotated{
+		Rotated: &eventspb.KeyRotated{Sha256: hash[:], Prefix: PrefixOf(secret), GraceEndsMs: now.Add(grace).UnixMilli()},
+	}})
+	if err != nil {
+		return "", nil, err
+	}
+	return secret, key, nil
+}
+
+// Revoke ends a key with all its secrets, a grace under way included, and its open streams. A key that is revoked already stays as it is.
+func (i *Issuer) Revoke(ctx context.Context, by string, product Product, name, reason string) (*Key, error) {
+	for {
+		key, err := i.changeable(product, name)
+		if errors.Is(err, ErrRevoked) {
+			return key, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		key, err = i.change(ctx, by, product, name, &eventspb.KeyChange{Version: key.Version + 1, Change: &eventspb.KeyChange_Revoked{
+			Revoked: &eventspb.KeyRevoked{Reason: printable(reason, maxReason)},
+		}})
+		// A revocation must not lose against a change of the rules at the same moment.
+		if !errors.Is(err, ErrConflict) {
+			return key, err
+		}
+	}
+}
+
+func (i *Issuer) changeable(product Product, name string) (*Key, error) {
+	key, known := i.live.Key(product, name)
+	switch {
+	case !known && i.configured[product][name]:
+		return nil, ErrConfigured
+	case !known:
+		return nil, ErrNoSuchKey
+	case key.revoked:
+		return key, ErrRevoked
+	}
+	return key, nil
+}
+
+// change writes a change and waits for what becomes of it.
+func (i *Issuer) change(ctx context.Context, by string, product Product, name string, change *eventspb.KeyChange) (*Key, error) {
+	ctx, cancel := context.WithTimeout(ctx, changePatience)
+	defer cancel()
+	change.Product, change.Name, change.ChangedBy = string(product), name, printable(by, maxActor)
+	change.ChangedAtMs, change.Id = i.now().UnixMilli(), make([]byte, 8)
+	rand.Read(change.Id) // never returns an error, by its contract
+	value, err := proto.Marshal(change)
+	if err != nil {
+		return nil, fmt.Errorf("encode key change: %w", err)
+	}
+	done := i.live.await(change.GetId())
+	defer i.live.forget(change.GetId())
+	err = i.producer.Produce(ctx, kafka.Record{Topic: schemas.TopicGatewayKeys, Key: []byte(subject(product, name)), Value: value, Headers: []kafka.Header{
+		{Key: schemas.HeaderType, Value: []byte(schemas.TypeKeyChange)}, {Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, ctx.Err())
+	}
+	if errors.Is(err, errVoid) {
+		return nil, ErrConflict
+	}
+	key, _ := i.live.Key(product, name)
+	return key, err
+}
+
+// printable makes a caller's text fit for a log.
+func printable(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	for len(text) > most {
+		text = text[:len(text)-1]
+	}
+	return strings.ToValidUTF8(text, "")
+}

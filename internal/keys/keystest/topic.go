@@ -1,0 +1,112 @@
+// Package keystest gives tests the topic of API keys without a Kafka.
+//
+// In: records. Out: what keys.Deps and keys.NewIssuer want. Guarantees: one partition in memory, read by any number of nodes; it can be
+// away, as a broker is. It does not import the package that it helps to test.
+package keystest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+var partition = kafka.TopicPartition{Topic: schemas.TopicGatewayKeys}
+
+// ErrAway is what everything returns while the topic is away.
+var ErrAway = errors.New("kafka is away")
+
+// Topic is the topic gateway.keys.v1.
+type Topic struct {
+	mu      sync.Mutex
+	records []kafka.Record
+	grown   chan struct{}
+	away    bool
+}
+
+// New makes an empty topic.
+func New() *Topic { return &Topic{grown: make(chan struct{})} }
+
+// SetAway takes the topic away, or gives it back.
+func (t *Topic) SetAway(away bool) {
+	t.mu.Lock()
+	t.away = away
+	t.mu.Unlock()
+}
+
+// Records returns all records.
+func (t *Topic) Records() []kafka.Record {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.records[:len(t.records):len(t.records)]
+}
+
+// EndOffsets is kafka.Admin's.
+func (t *Topic) EndOffsets(context.Context, []string) (map[kafka.TopicPartition]int64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.away {
+		return nil, ErrAway
+	}
+	return map[kafka.TopicPartition]int64{partition: int64(len(t.records))}, nil
+}
+
+// Produce is kafka.Producer's.
+func (t *Topic) Produce(_ context.Context, records ...kafka.Record) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.away {
+		return ErrAway
+	}
+	for _, r := range records {
+		r.Offset = int64(len(t.records))
+		t.records = append(t.records, r)
+	}
+	close(t.grown)
+	t.grown = make(chan struct{})
+	return nil
+}
+
+// Tail reads the topic from start on.
+func (t *Topic) Tail(start map[kafka.TopicPartition]int64) *Tail {
+	return &Tail{topic: t, at: start[partition]}
+}
+
+// Tail is kafka.Tailer's part that readers of the topic need.
+type Tail struct {
+	topic *Topic
+	at    int64
+}
+
+// Close is kafka.Tailer's.
+func (l *Tail) Close() {}
+
+// Positions is kafka.Tailer's.
+func (l *Tail) Positions() map[kafka.TopicPartition]int64 {
+	return map[kafka.TopicPartition]int64{partition: l.at}
+}
+
+// FetchBatch is kafka.Tailer's.
+func (l *Tail) FetchBatch(ctx context.Context, limit int, _ time.Duration) ([]kafka.Record, error) {
+	for {
+		l.topic.mu.Lock()
+		records, grown, away := l.topic.records[l.at:], l.topic.grown, l.topic.away
+		l.topic.mu.Unlock()
+		if away {
+			return nil, ErrAway
+		}
+		if len(records) > 0 {
+			records = records[:min(limit, len(records))]
+			l.at += int64(len(records))
+			return records, nil
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+)
+
+// Offsets tells where topics end: *kafka.Admin.
+type Offsets interface {
+	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
+}
+
+// Tailer reads a topic on: *kafka.Tailer.
+type Tailer interface {
+	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
+	Positions() map[kafka.TopicPartition]int64
+	Close()
+}
+
+// Deps are the collaborators of a Live store.
+type Deps struct {
+	// Offsets and OpenTail reach the topic. Required.
+	Offsets  Offsets
+	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (Tailer, error)
+	// Logger and Registerer may be nil.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Live is a Store of the issued keys. Each node has one: it reads the topic gateway.keys.v1 from its beginning and then follows it, so a
+// change holds on every node as soon as the node has read it.
+//
+// While Kafka is away the keys are what they were: a revocation waits, but it could not be written either. Expiry and the end of a
+// grace need no Kafka.
+type Live struct {
+	deps    Deps
+	metrics *metrics
+	loaded  chan struct{}
+	issues  atomic.Bool
+	// freshAt is when the node last knew that it had read everything, Unix milliseconds.
+	freshAt atomic.Int64
+
+	mu      sync.RWMutex
+	fold    *fold
+	changed chan struct{}
+	waiting map[string]chan error // by the id of a change
+}
+
+// NewLive checks the collaborators and registers the metrics; it does no I/O. Nothing is known until Loaded is closed.
+func NewLive(deps Deps) (*Live, error) {
+	if deps.Offsets == nil || deps.OpenTail == nil {
+		return nil, errors.New("keys: offsets and a tailer are required")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	l := &Live{deps: deps, loaded: make(chan struct{}), fold: newFold(), changed: make(chan struct{}), waiting: map[string]chan error{}}
+	var err error
+	if l.metrics, err = newMetrics(deps.Registerer, l); err != nil {
+		return nil, fmt.Errorf("keys: %w", err)
+	}
+	return l, nil
+}
+
+// Loaded is closed once the topic was read to where it ended at the start. No surface may open before: a key that is revoked must not work
+// for a moment.
+func (l *Live) Loaded() <-chan struct{} { return l.loaded }
+
+// Issues tells that this process can issue keys, so that a surface may wait for its first one.
+func (l *Live) Issues() { l.issues.Store(true) }
+
+// Find implements Store.
+func (l *Live) Find(hash Hash) (Found, bool) {
+	l.mu.RLock()
+	found, known := l.fold.byHash.find(&hash)
+	l.mu.RUnlock()
+	return found, known
+}
+
+// Has implements Store. A product that had an issued key has keys for ever: revoking the last one opens nothing.
+func (l *Live) Has(product Product) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.fold.has[product]
+}
+
+// Changed implements Store.
+func (l *Live) Changed() <-chan struct{} {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.changed
+}
+
+// Key returns a key by its name.
+func (l *Live) Key(product Product, name string) (*Key, bool) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	key, known := l.fold.keys[subject(product, name)]
+	return key, known
+}
+
+// Keys returns all issued keys by product and name, the revoked ones included.
+func (l *Live) Keys() []*Key {
+	l.mu.RLock()
+	list := make([]*Key, 0, len(l.fold.keys))
+	for _, key := range l.fold.keys {
+		list = append(list, key)
+	}
+	l.mu.RUnlock()
+	slices.SortFunc(list, func(a, b *Key) int {
+		return strings.Compare(subject(a.Product, a.ID), subject(b.Product, b.ID))
+	})
+	return list
+}
+
+// await returns a channel that gets what became of the change with this id.
+func (l *Live) await(id []byte) <-chan error {
+	done := make(chan error, 1)
+	l.mu.Lock()
+	l.waiting[string(id)] = done
+	l.mu.Unlock()
+	return done
+}
+
+func (l *Live) forget(id []byte) {
+	l.mu.Lock()
+	delete(l.waiting, string(id))
+	l.mu.Unlock()
+}
+
+// take applies records. A record that is no change is counted and left out.
+func (l *Live) take(records []kafka.Record) {
+	l.mu.Lock()
+	for i := range records {
+		change, err := parseChange(records[i].Value)
+		if err != nil {
+			l.metrics.badRecords.Inc()
+			l.deps.Logger.Error("a change of an API key cannot be read: look at each key (docs/keys.md)", "topic", records[i].Topic,
+				"partition", records[i].Partition, "offset", records[i].Offset, "err", err)
+			continue
+		}
+		err = l.fold.apply(change)
+		l.metrics.count(change, err)
+		if done := l.waiting[string(change.GetId())]; done != nil {
+			delete(l.waiting, string(change.GetId()))
+			done <- err
+		}
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+	l.mu.Unlock()
+}

@@ -1,0 +1,60 @@
+package keys
+
+import (
+	"math"
+	"sync"
+	"time"
+)
+
+// meter counts what a key does on this node: a token bucket of its requests, and its open streams. It is shared by all surfaces, and it
+// outlives changes of the key.
+type meter struct {
+	mu      sync.Mutex
+	tokens  float64
+	at      time.Time // when tokens was right
+	limit   int       // that tokens was counted under
+	streams int
+}
+
+// take takes n requests of a bucket that holds one second's worth. A batch that is larger than the bucket passes when the bucket is full,
+// and leaves a debt that later requests wait for: otherwise it could never pass.
+func (m *meter) take(n, limit int, now time.Time) (Budget, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.limit != limit { // the first request, or the limit was changed
+		m.tokens, m.at, m.limit = float64(limit), now, limit
+	}
+	if passed := now.Sub(m.at).Seconds(); passed > 0 {
+		m.tokens, m.at = min(float64(limit), m.tokens+passed*float64(limit)), now
+	}
+	needed := min(float64(n), float64(limit))
+	if m.tokens < needed {
+		return Budget{Limit: limit, Remaining: m.remaining(), Reset: m.until(needed)}, false
+	}
+	m.tokens -= float64(n)
+	return Budget{Limit: limit, Remaining: m.remaining(), Reset: m.until(float64(limit))}, true
+}
+
+func (m *meter) remaining() int { return int(math.Max(0, math.Floor(m.tokens))) }
+
+// until is the time until there are this many tokens.
+func (m *meter) until(tokens float64) time.Duration {
+	return time.Duration(max(0, tokens-m.tokens) / float64(m.limit) * float64(time.Second))
+}
+
+// open counts a stream, unless there are limit of them; 0 is no limit.
+func (m *meter) open(limit int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if limit > 0 && m.streams >= limit {
+		return false
+	}
+	m.streams++
+	return true
+}
+
+func (m *meter) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.streams--
+}

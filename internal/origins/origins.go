@@ -1,0 +1,140 @@
+// Package origins says which web pages may use a surface.
+//
+// In: the setting's list, and the Origin header of a request. Out: whether the page is allowed, and the headers of CORS
+// (https://fetch.spec.whatwg.org/#http-cors-protocol). Guarantees: scheme, host and port must all agree; nothing is resolved.
+package origins
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Any, as the only entry, allows every page; None, as the only entry, allows none.
+const (
+	Any  = "*"
+	None = "none"
+)
+
+// ThisMachine are the pages that a server on this machine serves, on any port: a front end under development.
+func ThisMachine() []string {
+	return []string{"http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"}
+}
+
+// Set is a list of allowed origins. The zero value and nil allow none.
+type Set struct {
+	any   bool
+	exact map[string]bool
+	// anyPort holds scheme://host of the entries that end in :*.
+	anyPort map[string]bool
+}
+
+// Parse reads a list of origins: https://app.example, http://localhost:3000, http://localhost:* for every port; "*" alone is any page, "none"
+// or nothing is no page.
+func Parse(list []string) (*Set, error) {
+	s := &Set{exact: map[string]bool{}, anyPort: map[string]bool{}}
+	if len(list) > 1 && (slices.Contains(list, Any) || slices.Contains(list, None)) {
+		return nil, errors.New("* and none stand alone")
+	}
+	for _, entry := range list {
+		if entry == Any || entry == None {
+			s.any = entry == Any
+			continue
+		}
+		base, wild := strings.CutSuffix(entry, ":*")
+		origin, err := normal(base)
+		if err != nil || wild && hasPort(base) {
+			return nil, fmt.Errorf("%.100q: must be an origin like https://app.example or http://localhost:3000, where the port may be *; or * or none", entry)
+		}
+		if wild {
+			s.anyPort[origin] = true
+		} else {
+			s.exact[origin] = true
+		}
+	}
+	return s, nil
+}
+
+// normal is an origin as browsers send it: lower case, without the scheme's own port.
+func normal(origin string) (string, error) {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return "", err
+	}
+	if u.Scheme == "" || u.Hostname() == "" || strings.Contains(u.Host, "*") || u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "" {
+		return "", errors.New("not an origin")
+	}
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); port == map[string]string{"http": "80", "https": "443"}[u.Scheme] {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return u.Scheme + "://" + host, nil
+}
+
+func hasPort(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Port() != ""
+}
+
+// Allows says whether pages of origin, the value of the header Origin, may use the surface.
+func (s *Set) Allows(origin string) bool {
+	switch {
+	case s == nil || origin == "":
+		return false
+	case s.any:
+		return true
+	}
+	origin, err := normal(origin)
+	if err != nil {
+		return false
+	}
+	if s.exact[origin] {
+		return true
+	}
+	base := origin
+	if u, err := url.Parse(origin); err == nil && u.Port() != "" {
+		base = strings.TrimSuffix(origin, ":"+u.Port())
+	}
+	return s.anyPort[base]
+}
+
+// AllowsRequest says whether the page behind a WebSocket's opening request may open it. Programs send no Origin, and a page of the surface's
+// own host is no stranger.
+func (s *Set) AllowsRequest(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" || s.Allows(origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+}
+
+// CORS are the headers of an answer to a request of method with this Origin. allowed are the request headers that pages may send besides
+// the simple ones, exposed the answer's headers that they may read.
+type CORS struct {
+	Methods, Allowed, Exposed string
+}
+
+// Headers calls set for each header of the answer. A page that is not allowed gets only Vary: its browser keeps the answer from it.
+func (s *Set) Headers(c CORS, method, origin string, set func(name, value string)) {
+	if s == nil || !s.any { // a shared cache must not give one page's answer to another
+		set("Vary", "Origin")
+	}
+	if !s.Allows(origin) {
+		return
+	}
+	if s.any {
+		origin = Any
+	}
+	set("Access-Control-Allow-Origin", origin)
+	if method == http.MethodOptions {
+		set("Access-Control-Allow-Methods", c.Methods)
+		set("Access-Control-Allow-Headers", c.Allowed)
+		set("Access-Control-Max-Age", "86400")
+	} else if c.Exposed != "" {
+		set("Access-Control-Expose-Headers", c.Exposed)
+	}
+}

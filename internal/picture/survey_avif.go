@@ -1,0 +1,85 @@
+package picture
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// containers are the boxes of an AVIF file that hold others, and how many bytes stand before those. ISO/IEC 14496-12; ISO/IEC 23008-12.
+var containers = map[string]int{
+	"meta": 4, "iprp": 0, "ipco": 0, "moov": 0, "trak": 0, "mdia": 0, "minf": 0, "stbl": 0,
+}
+
+// surveyAVIF looks for the sizes of all items, tiles of a grid among them, and counts items and samples. What is inside the coded frames it does not know: there
+// the decoder's budget holds.
+func surveyAVIF(body []byte, found *shape, limits Limits) error {
+	if err := surveyBoxes(body, found, limits, 0); err != nil {
+		return err
+	}
+	if found.frames > 0 && int64(found.frames)*int64(found.pixels()) > animationShare*int64(limits.Pixels) {
+		return fmt.Errorf("%w: %d frames of %d pixels", ErrBounds, found.frames, found.pixels())
+	}
+	return nil
+}
+
+func surveyBoxes(data []byte, found *shape, limits Limits, depth int) error {
+	for len(data) >= 8 {
+		size, head := uint64(binary.BigEndian.Uint32(data)), 8
+		name := string(data[4:8])
+		switch {
+		case size == 1 && len(data) >= 16:
+			size, head = binary.BigEndian.Uint64(data[8:]), 16
+		case size == 0: // to the end
+			size = uint64(len(data))
+		}
+		if size < uint64(head) || size > uint64(len(data)) {
+			return fmt.Errorf("%w: cut off", ErrBroken)
+		}
+		if err := found.part(); err != nil {
+			return err
+		}
+		inner := data[head:size]
+		if skip, ok := containers[name]; ok && depth < 8 && len(inner) >= skip {
+			if err := surveyBoxes(inner[skip:], found, limits, depth+1); err != nil {
+				return err
+			}
+		} else if err := surveyBox(name, inner, found, limits); err != nil {
+			return err
+		}
+		data = data[size:]
+	}
+	return nil
+}
+
+func surveyBox(name string, data []byte, found *shape, limits Limits) error {
+	switch {
+	case name == "ispe" && len(data) >= 12:
+		width, height := sizes32(data[4:]), sizes32(data[8:])
+		if err := limits.check(width, height); err != nil {
+			return err
+		}
+		if width*height > found.pixels() { // a grid is larger than its tiles, and may come after them
+			found.width, found.height = width, height
+		}
+	case name == "iinf" && len(data) >= 8:
+		items := uint32(binary.BigEndian.Uint16(data[4:]))
+		if data[0] > 0 {
+			items = binary.BigEndian.Uint32(data[4:])
+		}
+		if items > maxItems {
+			return fmt.Errorf("%w: %d items", ErrBounds, items)
+		}
+	case name == "stsz" && len(data) >= 12:
+		samples := binary.BigEndian.Uint32(data[8:])
+		if samples > maxFrames {
+			return fmt.Errorf("%w: %d frames", ErrBounds, samples)
+		}
+		found.frames = max(found.frames, int(samples))
+	case name == "tkhd" && len(data) >= 84:
+		tail := data[len(data)-8:]
+		if width, height := sizes32(tail)>>16, sizes32(tail[4:])>>16; width > 0 && height > 0 {
+			return limits.check(width, height)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package svg
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// embedded is the data URI of a picture, written anew from its bytes: its media type is what the bytes are. A drawing in a drawing is left out: it
+// would have to be cleaned as well. A picture that must not be decoded spoils the drawing, because a browser would decode it.
+func (p *parser) embedded(uri string) (string, error) {
+	head, data, ok := strings.Cut(uri, ",")
+	if !ok || p.cfg.Raster == nil {
+		return "", nil
+	}
+	if strings.HasPrefix(strings.ToLower(strings.TrimLeft(head, spaces)), "image/svg") {
+		return "", nil
+	}
+	if strings.Contains(data, "%") {
+		unescaped, err := url.PathUnescape(data)
+		if err != nil {
+			return "", nil //nolint:nilerr // no browser shows it either
+		}
+		data = unescaped
+	}
+	body := []byte(data)
+	if strings.HasSuffix(strings.ToLower(strings.TrimRight(head, spaces)), ";base64") {
+		decoded, err := decodeBase64(data)
+		if err != nil {
+			return "", nil //nolint:nilerr // as above
+		}
+		body = decoded
+	}
+	mediaType, pixels, err := p.cfg.Raster(body)
+	if err != nil {
+		return "", fmt.Errorf("%w: an embedded picture: %w", ErrBounds, err)
+	}
+	if mediaType == "" {
+		return "", nil
+	}
+	if p.pixels += pixels; p.pixels > p.cfg.Pixels {
+		return "", bounds("embedded pictures of more than %d pixels", p.cfg.Pixels)
+	}
+	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(body), nil
+}
+
+// decodeBase64 forgives white space, which drawing programs break lines with, and missing padding.
+func decodeBase64(data string) ([]byte, error) {
+	data = strings.Map(func(r rune) rune {
+		if strings.ContainsRune(spaces+"\f", r) {
+			return -1
+		}
+		return r
+	}, data)
+	return base64.RawStdEncoding.DecodeString(strings.TrimRight(data, "="))
+}

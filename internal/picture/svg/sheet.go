@@ -1,0 +1,226 @@
+package svg
+
+import (
+	"strings"
+
+	"github.com/tdewolff/parse/v2/css"
+)
+
+// sheet is a style element that is clean.
+type sheet struct {
+	text string
+	// rules that refer to parts of the document, by what an element must have for them: "#id", ".class", "tag" or "*".
+	rules map[string][]reference
+
+	counted struct{ rules, selectors, declarations int }
+}
+
+// cleanSheet keeps rules with simple selectors, @media and @keyframes. Of what it does not understand it keeps nothing.
+func cleanSheet(text string) (*sheet, error) {
+	if len(text) > maxSheetBytes {
+		return nil, bounds("a style sheet of %d bytes", len(text))
+	}
+	made := &sheet{rules: map[string][]reference{}}
+	list, ok := tokensOf(text)
+	if !ok {
+		// Rule by rule, so that one with an escape does not cost the others.
+		for _, part := range strings.SplitAfter(text, "}") {
+			if list, ok := tokensOf(part); ok {
+				if err := made.block(list, 0); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return made, nil
+	}
+	if err := made.block(list, 0); err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// block takes a list of rules.
+func (s *sheet) block(list []token, depth int) error {
+	for len(list) > 0 {
+		prelude, body, rest, closed := nextRule(list)
+		list = rest
+		prelude = trim(prelude)
+		if !closed || len(prelude) == 0 {
+			continue
+		}
+		if s.counted.rules++; s.counted.rules > maxRules {
+			return bounds("more than %d style rules", maxRules)
+		}
+		if err := s.rule(prelude, body, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sheet) rule(prelude, body []token, depth int) error {
+	if prelude[0].kind == css.AtKeywordToken {
+		return s.atRule(prelude, body, depth)
+	}
+	subjects, err := s.selectors(prelude)
+	if err != nil || subjects == nil {
+		return err
+	}
+	clean := declarationsOf(body)
+	if s.counted.declarations += strings.Count(clean.text, ";") + 1; s.counted.declarations > maxDeclarations {
+		return bounds("more than %d style declarations", maxDeclarations)
+	}
+	if clean.text == "" {
+		return nil
+	}
+	for _, subject := range subjects {
+		if s.rules[subject] = append(s.rules[subject], clean.references...); len(s.rules[subject]) > maxReferences {
+			return bounds("more than %d references in style rules of %.40s", maxReferences, subject)
+		}
+	}
+	s.text += textOf(prelude) + "{" + clean.text + "}"
+	return nil
+}
+
+// atRule keeps @media around rules, and @keyframes.
+func (s *sheet) atRule(prelude, body []token, depth int) error {
+	condition := trim(prelude[1:])
+	switch strings.ToLower(prelude[0].text) {
+	case "@media":
+		for _, t := range condition {
+			switch t.kind {
+			case css.IdentToken, css.WhitespaceToken, css.LeftParenthesisToken, css.RightParenthesisToken, css.ColonToken, css.CommaToken, css.NumberToken,
+				css.DimensionToken:
+			default:
+				return nil
+			}
+		}
+		if depth > 0 {
+			return nil
+		}
+		s.text += "@media " + textOf(condition) + "{"
+		err := s.block(body, depth+1)
+		s.text += "}"
+		return err
+	case "@keyframes":
+		if len(condition) != 1 || condition[0].kind != css.IdentToken {
+			return nil
+		}
+		s.text += "@keyframes " + condition[0].text + "{"
+		err := s.keyframes(body)
+		s.text += "}"
+		return err
+	}
+	return nil // @import, @font-face, @namespace and what else there is
+}
+
+func (s *sheet) keyframes(list []token) error {
+	for len(list) > 0 {
+		prelude, body, rest, closed := nextRule(list)
+		list = rest
+		if s.counted.rules++; s.counted.rules > maxRules {
+			return bounds("more than %d style rules", maxRules)
+		}
+		clean := declarationsOf(body)
+		if !closed || len(clean.references) > 0 || clean.text == "" || !isKeyframe(prelude) {
+			continue
+		}
+		s.text += textOf(trim(prelude)) + "{" + clean.text + "}"
+	}
+	return nil
+}
+
+func isKeyframe(prelude []token) bool {
+	for _, t := range prelude {
+		switch t.kind {
+		case css.PercentageToken, css.WhitespaceToken, css.CommaToken:
+		case css.IdentToken:
+			if word := strings.ToLower(t.text); word != "from" && word != "to" {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return len(trim(prelude)) > 0
+}
+
+// nextRule cuts the first rule off: what stands before its block, and its block. A statement without one, like @import, is a rule that is not closed.
+func nextRule(list []token) (prelude, body, rest []token, closed bool) {
+	depth, begin := 0, 0
+	for i, t := range list {
+		switch t.kind {
+		case css.SemicolonToken:
+			if depth == 0 {
+				return list[:i], nil, list[i+1:], false
+			}
+		case css.LeftBraceToken:
+			if depth++; depth == 1 {
+				begin = i
+			}
+		case css.RightBraceToken:
+			if depth--; depth < 0 {
+				return list[:i], nil, list[i+1:], false
+			}
+			if depth == 0 {
+				return list[:begin], list[begin+1 : i], list[i+1:], true
+			}
+		default:
+		}
+	}
+	return list, nil, nil, false
+}
+
+// pseudo are the classes of elements that a selector may ask for; none depends on who looks or where.
+var pseudo = setOf("root first-child last-child only-child first-of-type last-of-type hover")
+
+// selectors reads a rule's selectors, and gives for each what the element must have that it is for: of its last part the id, else a class, else the tag, else
+// "*". Nil when one is not understood.
+func (s *sheet) selectors(prelude []token) ([]string, error) {
+	var subjects []string
+	for _, one := range split(prelude, css.CommaToken) {
+		if s.counted.selectors++; s.counted.selectors > maxSelectors {
+			return nil, bounds("more than %d style selectors", maxSelectors)
+		}
+		subject, ok := subjectOf(trim(one))
+		if !ok {
+			return nil, nil
+		}
+		subjects = append(subjects, subject)
+	}
+	return subjects, nil
+}
+
+func subjectOf(one []token) (string, bool) {
+	tag, class, id, compounds := "", "", "", 1
+	for i := 0; i < len(one); i++ {
+		switch t := one[i]; {
+		case t.kind == css.WhitespaceToken, t.kind == css.DelimToken && (t.text == ">" || t.text == "+" || t.text == "~"):
+			compounds++
+			tag, class, id = "", "", ""
+		case t.kind == css.DelimToken && t.text == "*":
+		case t.kind == css.IdentToken:
+			tag = t.text
+		case t.kind == css.HashToken:
+			id = t.text
+		case t.kind == css.DelimToken && t.text == "." && i+1 < len(one) && one[i+1].kind == css.IdentToken:
+			i++
+			class = "." + one[i].text
+		case t.kind == css.ColonToken && i+1 < len(one) && one[i+1].kind == css.IdentToken && pseudo[strings.ToLower(one[i+1].text)]:
+			i++
+		default:
+			return "", false
+		}
+	}
+	switch {
+	case len(one) == 0 || compounds > maxCompounds:
+		return "", false
+	case id != "":
+		return id, true
+	case class != "":
+		return class, true
+	case tag != "":
+		return tag, true
+	}
+	return "*", true
+}

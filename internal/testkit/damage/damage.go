@@ -1,0 +1,153 @@
+// Package damage damages files as disks, people and crashes do: it flips a bit, cuts a file, deletes one.
+//
+// In: a folder and a source of random numbers. Out: one act, which says in words what it did. Guarantees: the same folder and the same seed give the
+// same act, so a test that prints its seed can be repeated.
+package damage
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Kind is what is done to a file.
+type Kind string
+
+// The kinds of acts.
+const (
+	// Flip changes one bit.
+	Flip Kind = "flip"
+	// Cut takes away the file's end.
+	Cut Kind = "cut"
+	// Delete takes away the file.
+	Delete Kind = "delete"
+	// Zero writes zeros over up to a page.
+	Zero Kind = "zero"
+)
+
+// Act is one act on one file.
+type Act struct {
+	Kind Kind
+	// File is relative to the folder.
+	File string
+	// Position is the byte that is changed first, or the size that is left.
+	Position int64
+	// Bit is the bit that is flipped, 0 to 7; Bytes how many are made zero.
+	Bit   uint8
+	Bytes int64
+}
+
+// pageBytes is how much Zero takes at most.
+const pageBytes = 4096
+
+// String says what was done, for the log of a test.
+func (a Act) String() string {
+	switch a.Kind {
+	case Flip:
+		return fmt.Sprintf("flip bit %d of byte %d of %s", a.Bit, a.Position, a.File)
+	case Cut:
+		return fmt.Sprintf("cut %s to %d bytes", a.File, a.Position)
+	case Zero:
+		return fmt.Sprintf("zero %d bytes at %d of %s", a.Bytes, a.Position, a.File)
+	case Delete:
+		return "delete " + a.File
+	}
+	return "nothing"
+}
+
+// ErrNothing is returned for a folder without a file that could be damaged.
+var ErrNothing = errors.New("no file to damage")
+
+// Random chooses an act on a file of the folder for which allowed says yes (nil: any). Half of the acts go to a file by its size, so that large
+// files get what they hold of all bytes, and half to any file, so that small ones get theirs.
+func Random(rng *rand.Rand, root string, allowed func(file string) bool) (Act, error) {
+	type sized struct {
+		name string
+		size int64
+	}
+	var files []sized
+	total := int64(0)
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err //nolint:wrapcheck // wrapped below
+		}
+		info, err := entry.Info()
+		if err != nil || allowed != nil && !allowed(name) {
+			return err //nolint:wrapcheck // wrapped below
+		}
+		files = append(files, sized{name, info.Size()})
+		total += info.Size()
+		return nil
+	})
+	if err != nil {
+		return Act{}, fmt.Errorf("look for files to damage: %w", err)
+	}
+	if len(files) == 0 {
+		return Act{}, ErrNothing
+	}
+	slices.SortFunc(files, func(a, b sized) int { return cmp.Compare(a.name, b.name) })
+	chosen := files[rng.IntN(len(files))]
+	if rng.IntN(2) == 0 && total > 0 {
+		at := rng.Int64N(total)
+		for _, f := range files {
+			if at < f.size {
+				chosen = f
+				break
+			}
+			at -= f.size
+		}
+	}
+	act := Act{Kind: []Kind{Flip, Flip, Cut, Zero, Delete}[rng.IntN(5)], File: chosen.name}
+	if chosen.size == 0 {
+		act.Kind = Delete
+	}
+	if act.Kind != Delete {
+		act.Position, act.Bit = rng.Int64N(chosen.size), uint8(rng.IntN(8))
+	}
+	if act.Kind == Zero {
+		act.Bytes = min(1+rng.Int64N(pageBytes), chosen.size-act.Position)
+	}
+	return act, nil
+}
+
+// Do does it.
+func (a Act) Do(root string) error {
+	name := filepath.Join(root, a.File)
+	if err := a.do(name); err != nil {
+		return fmt.Errorf("%s: %w", a, err)
+	}
+	return nil
+}
+
+func (a Act) do(name string) error {
+	switch a.Kind {
+	case Delete:
+		return os.Remove(name) //nolint:wrapcheck // Do wraps it
+	case Cut:
+		return os.Truncate(name, a.Position) //nolint:wrapcheck // Do wraps it
+	case Flip, Zero:
+	}
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err //nolint:wrapcheck // Do wraps it
+	}
+	defer func() { _ = f.Close() }()
+	data := make([]byte, max(a.Bytes, 1))
+	if a.Kind == Flip {
+		if _, err := f.ReadAt(data, a.Position); err != nil {
+			return err //nolint:wrapcheck // Do wraps it
+		}
+		data[0] ^= 1 << a.Bit
+	}
+	_, err = f.WriteAt(data, a.Position)
+	return errors.Join(err, f.Close())
+}

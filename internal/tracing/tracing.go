@@ -1,0 +1,228 @@
+// Package tracing makes OpenTelemetry spans and sends them to an OTLP collector over HTTP.
+//
+// In: what rooms do. Out: spans, and W3C traceparent texts for HTTP and Kafka headers. Guarantees: off unless an
+// endpoint is configured. A nil *Tracer and a nil *Span do nothing, allocate nothing and dial nothing, so no room asks
+// whether tracing is on. Spans wait in a bounded buffer: when the collector is away they are dropped, and nobody waits.
+package tracing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Header is the name of the HTTP and Kafka header that carries a span's identity (W3C Trace Context).
+const Header = "traceparent"
+
+const (
+	// defaultPath is where OTLP over HTTP takes traces, if the endpoint names no path.
+	defaultPath = "/v1/traces"
+	// maxLinks bounds the blocks that one batch is linked to.
+	maxLinks = 32
+	// complainEvery is the least time between two log lines about a collector that is away.
+	complainEvery = time.Minute
+)
+
+// Config says where spans go. Request headers, such as a key, come from OTEL_EXPORTER_OTLP_HEADERS.
+type Config struct {
+	// Endpoint is the collector's URL, as http://host:4318. Empty: tracing is off.
+	Endpoint string
+	// Ratio is the part of the traces that begin here and are kept, 0 to 1. A request that comes with a traceparent
+	// is kept if its caller kept it.
+	Ratio float64
+	// Version is service.version.
+	Version string
+}
+
+// Validate says what is wrong with the configuration.
+func (c *Config) Validate() error {
+	if c.Ratio < 0 || c.Ratio > 1 {
+		return fmt.Errorf("tracing.sample_ratio: %v: must be 0 to 1", c.Ratio)
+	}
+	if c.Endpoint == "" {
+		return nil
+	}
+	if u, err := url.Parse(c.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("tracing.endpoint: must be an http or https URL of an OTLP collector, as http://127.0.0.1:4318")
+	}
+	return nil
+}
+
+// Tracer makes spans. Nil makes none.
+type Tracer struct {
+	provider *sdktrace.TracerProvider
+	tracer   trace.Tracer
+}
+
+// New makes a Tracer, or nil without an endpoint. It connects with the first spans. Close sends what waits.
+func New(ctx context.Context, cfg Config, logger *slog.Logger) (*Tracer, error) {
+	if err := cfg.Validate(); err != nil || cfg.Endpoint == "" {
+		return nil, err
+	}
+	endpoint, err := url.Parse(cfg.Endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("tracing: %w", err)
+	}
+	if endpoint.Path == "" || endpoint.Path == "/" {
+		endpoint.Path = defaultPath
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint.String()))
+	if err != nil {
+		return nil, fmt.Errorf("tracing: %w", err)
+	}
+	about := resource.NewSchemaless(
+		attribute.String("service.name", "mintlake"), attribute.String("service.version", cfg.Version))
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(2*time.Second)),
+		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.Ratio))),
+		sdktrace.WithResource(about))
+	otel.SetErrorHandler(newComplainer(logger))
+	return &Tracer{provider: provider, tracer: provider.Tracer("github.com/mintlake/mintlake")}, nil
+}
+
+// Close sends the spans that wait, until ctx ends.
+func (t *Tracer) Close(ctx context.Context) error {
+	if t == nil {
+		return nil
+	}
+	return t.provider.Shutdown(ctx) //nolint:wrapcheck // says what failed
+}
+
+// Span is something that takes time. Nil does nothing.
+type Span struct{ span trace.Span }
+
+func sampled(span trace.Span) *Span {
+	if !span.IsRecording() {
+		return nil
+	}
+	return &Span{span}
+}
+
+// Start begins a trace.
+func (t *Tracer) Start(ctx context.Context, name string) (context.Context, *Span) {
+	if t == nil {
+		return ctx, nil
+	}
+	ctx, span := t.tracer.Start(ctx, name)
+	return ctx, sampled(span)
+}
+
+// Server begins the span of a request. traceparent is the request's header: the span belongs to that trace. Empty, or
+// no valid one, begins a new trace.
+func (t *Tracer) Server(ctx context.Context, name, traceparent string) (context.Context, *Span) {
+	if t == nil {
+		return ctx, nil
+	}
+	ctx, span := t.tracer.Start(withParent(ctx, traceparent), name, trace.WithSpanKind(trace.SpanKindServer))
+	return ctx, sampled(span)
+}
+
+// Linked begins a trace that was caused by others: the first 32 different ones are linked. It is kept if one of them
+// was, whatever the ratio says; without any there is no span.
+func (t *Tracer) Linked(ctx context.Context, name string, traceparents []string) (context.Context, *Span) {
+	if t == nil || len(traceparents) == 0 {
+		return ctx, nil
+	}
+	var links []trace.Link
+	known := map[string]bool{}
+	for _, text := range traceparents {
+		if known[text] || len(links) == maxLinks {
+			continue
+		}
+		known[text] = true
+		if parent := trace.SpanContextFromContext(withParent(context.Background(), text)); parent.IsSampled() {
+			links = append(links, trace.Link{SpanContext: parent})
+		}
+	}
+	if len(links) == 0 {
+		return ctx, nil
+	}
+	// The first link is the parent too: so the sampler keeps the span, and the trace shows the way of one block.
+	ctx = trace.ContextWithRemoteSpanContext(ctx, links[0].SpanContext)
+	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(links...))
+	return ctx, sampled(span)
+}
+
+// Child begins a span inside the one of ctx. Without one there is none.
+func Child(ctx context.Context, name string) (context.Context, *Span) {
+	return child(ctx, name, trace.SpanKindInternal)
+}
+
+// Client is Child for a request to another server.
+func Client(ctx context.Context, name string) (context.Context, *Span) {
+	return child(ctx, name, trace.SpanKindClient)
+}
+
+func child(ctx context.Context, name string, kind trace.SpanKind) (context.Context, *Span) {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
+		return ctx, nil
+	}
+	ctx, span := parent.TracerProvider().Tracer("github.com/mintlake/mintlake").Start(ctx, name, trace.WithSpanKind(kind))
+	return ctx, sampled(span)
+}
+
+// String says more about the span. Values must not be secrets.
+func (s *Span) String(key, value string) {
+	if s != nil {
+		s.span.SetAttributes(attribute.String(key, value))
+	}
+}
+
+// Int says more about the span.
+func (s *Span) Int(key string, value int) {
+	if s != nil {
+		s.span.SetAttributes(attribute.Int(key, value))
+	}
+}
+
+// Fail marks the span as failed. message must not hold a secret.
+func (s *Span) Fail(message string) {
+	if s != nil {
+		s.span.SetStatus(codes.Error, message)
+	}
+}
+
+// End ends the span.
+func (s *Span) End() {
+	if s != nil {
+		s.span.End()
+	}
+}
+
+// EndWith ends the span, as failed if err is not nil. The error's text is not sent: it may hold an address with a key.
+func (s *Span) EndWith(err error) {
+	if err != nil {
+		s.Fail("failed")
+	}
+	s.End()
+}
+
+// Traceparent is what Header is to carry to whoever goes on; empty for nil.
+func (s *Span) Traceparent() string {
+	if s == nil {
+		return ""
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(trace.ContextWithSpan(context.Background(), s.span), carrier)
+	return carrier.Get(Header)
+}
+
+func withParent(ctx context.Context, traceparent string) context.Context {
+	if traceparent == "" {
+		return ctx
+	}
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{Header: traceparent})
+}

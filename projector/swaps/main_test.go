@@ -1,0 +1,10 @@
+package swaps
+
+import (
+	"os"
+	"testing"
+
+	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }

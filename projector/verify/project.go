@@ -1,0 +1,114 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/projector/swaps"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Projection projects records of the log into tables of a database, as the projectors do.
+type Projection struct {
+	// Tables to fill; all of the group when empty.
+	Tables []string
+	// From and To bound the slots of the records that are taken, both included. To 0: there is no bound.
+	From, To uint64
+
+	conn     driver.Conn
+	database string
+	// Unreadable counts records that are no message of their topic; the projectors made dead letters of them.
+	Unreadable int
+}
+
+// NewProjection returns a projection into database.
+func NewProjection(conn driver.Conn, database string) *Projection {
+	return &Projection{conn: conn, database: database}
+}
+
+func (p *Projection) wants(tables ...string) bool {
+	return len(p.Tables) == 0 || slices.ContainsFunc(tables, func(t string) bool { return slices.Contains(p.Tables, t) })
+}
+
+// takes says whether a record's slot is within the bounds. A record without a position is always taken.
+func (p *Projection) takes(record *kafka.Record) bool {
+	if p.To == 0 {
+		return true
+	}
+	for i := range record.Headers {
+		if h := &record.Headers[i]; h.Key == schemas.HeaderPosition && len(h.Value) == 32 {
+			slot, err := strconv.ParseUint(string(h.Value[:16]), 16, 64)
+			return err != nil || slot >= p.From && slot <= p.To
+		}
+	}
+	return true
+}
+
+// Write projects a batch of records of one group.
+func (p *Projection) Write(ctx context.Context, group string, records []kafka.Record) error {
+	if group == schemas.GroupSwaps {
+		return p.writeSwaps(ctx, records)
+	}
+	batch := &projector.Batch{}
+	for i := range records {
+		if p.takes(&records[i]) && batch.Add(&records[i]) != nil {
+			p.Unreadable++
+		}
+	}
+	if !p.wants("token_events_raw") {
+		batch.TokenEvents = nil
+	}
+	if !p.wants("token_facts_raw", "token_fact_history_raw") {
+		batch.Statements = nil
+	}
+	if !p.wants("slots_raw") {
+		batch.Slots = nil
+	}
+	if !p.wants("logo_checks_raw") {
+		batch.LogoChecks = nil
+	}
+	if !p.wants("off_chain_documents_raw") {
+		batch.Documents = nil
+	}
+	return projector.NewClickHouse(p.conn, p.database).Insert(ctx, batch) //nolint:wrapcheck // it names the table
+}
+
+func (p *Projection) writeSwaps(ctx context.Context, records []kafka.Record) error {
+	batch := swaps.NewBatch()
+	for i := range records {
+		if p.takes(&records[i]) && batch.Add(&records[i]) != nil {
+			p.Unreadable++
+		}
+	}
+	return swaps.NewClickHouse(p.conn, p.database).Insert(ctx, batch) //nolint:wrapcheck // it names the table
+}
+
+// Finish makes what is made of the rows: those of tokens. revalue has every minute of the legs valued again: a leg that is made again
+// has lost its value in dollars.
+func (p *Projection) Finish(ctx context.Context, group string, revalue bool) error {
+	if group == schemas.GroupProjector && p.wants("tokens_raw", "token_facts_raw") {
+		return projector.NewClickHouse(p.conn, p.database).Fold(ctx, projector.Dirty{All: true}) //nolint:wrapcheck // it names the table
+	}
+	if group == schemas.GroupSwaps && revalue && p.wants("swaps_raw", "swap_minutes_raw") {
+		// The partition is none of the log's, so it moves no other's offsets.
+		err := p.conn.Exec(ctx, "INSERT INTO "+p.database+".swap_minutes_raw (minute, partition, touched) SELECT DISTINCT toStartOfMinute(block_time), -1, "+
+			"toUnixTimestamp64Milli(now64(3)) FROM "+p.database+".swaps_raw WHERE toUnixTimestamp(block_time) > 0"+p.slots())
+		if err != nil {
+			return fmt.Errorf("have minutes valued again: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p *Projection) slots() string {
+	if p.To == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" AND slot BETWEEN %d AND %d", p.From, p.To)
+}

@@ -1,0 +1,72 @@
+package verify
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/projector/swaps"
+)
+
+// spec says how the rows of a table are compared.
+type spec struct {
+	table string
+	// swaps: the projector of swaps fills it.
+	swaps bool
+	// key is the table's sorting key, as expressions.
+	key string
+	// slot is a row's slot; 0 in a table whose rows have none.
+	slot string
+	// order grows when a row is replaced by a later state of it; "0" where rows never change.
+	order string
+	// without are columns that are not compared: those that valuations and expiry change, and those that tell copies apart.
+	without []string
+	// as are columns that are compared in another form.
+	as map[string]string
+}
+
+const slotOfPosition = "toUInt64(bitShiftRight(%, 64))"
+
+func slotOf(position string) string { return strings.ReplaceAll(slotOfPosition, "%", position) }
+
+// specs lists every table that the projectors fill; a test holds it against what they write.
+func specs() []spec {
+	return []spec{
+		{table: "token_events_raw", key: "mint, slot, signature, instruction_index, inner_instruction_index, batch_index, kind", slot: "slot", order: "version"},
+		{table: "token_fact_history_raw", key: "mint, slot, signature, place, kind", slot: "slot", order: "0", as: map[string]string{"facts": "arraySort(facts)"}},
+		// The position of a first sighting counts backwards.
+		{table: "token_facts_raw", key: "mint, register, item", order: "fact", slot: "if(register = 21, bitNot(" + slotOf("fact.1") + "), " + slotOf("fact.1") + ")"},
+		{table: "slots_raw", key: "slot, blockhash", slot: "slot", order: "version", without: []string{"source"}},
+		{table: "logo_checks_raw", key: "mint, slot, check_number", slot: "slot", order: "0"},
+		{table: "off_chain_documents_raw", key: "mint, slot, uri", slot: "slot", order: "0"},
+		{table: "tokens_raw", key: "mint", slot: "toUInt64(0)", order: "row_version"},
+		{
+			table: "swaps_raw", swaps: true, key: "slot, signature_head, instruction_index, inner_instruction_index, batch_index", slot: "slot",
+			order: "bitShiftRight(version, 63)", without: []string{"version", "signature_rest"},
+		},
+		{table: "routes_raw", swaps: true, key: "slot, signature, instruction_index, inner_instruction_index", slot: "slot", order: "version"},
+		{table: "pools_raw", swaps: true, key: "pool, mint_a, mint_b", slot: slotOf("first.1"), order: "last"},
+		{table: "pool_reserves_raw", swaps: true, key: "minute, pool, mint_a, mint_b", slot: slotOf("last.1"), order: "last"},
+		{table: "last_trades_raw", swaps: true, key: "mint", slot: "toUInt64(0)", order: "last_trade_at"},
+		{table: "swap_minutes_raw", swaps: true, key: "minute, partition", slot: "toUInt64(0)", order: "touched"},
+	}
+}
+
+// hash is a row's checksum.
+func (s *spec) hash() string {
+	columns := projector.Columns()[s.table]
+	if s.swaps {
+		columns = swaps.Columns()[s.table]
+	}
+	list := make([]string, 0, len(columns))
+	for _, column := range columns {
+		if slices.Contains(s.without, column) {
+			continue
+		}
+		if as, ok := s.as[column]; ok {
+			column = as
+		}
+		list = append(list, column)
+	}
+	return "cityHash64(formatRowNoNewline('TSV', " + strings.Join(list, ", ") + "))"
+}

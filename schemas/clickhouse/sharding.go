@@ -1,0 +1,22 @@
+package clickhouse
+
+// everywhere is clickhouse.Everywhere of internal/clickhouse, which contracts do not import.
+const everywhere = "everywhere"
+
+// Sharding says for each table which shard of a cluster a row goes to. All rows that the table's engine folds into one, those of one sorting key, must
+// be on one shard: so an expression names columns of the sorting key only. All that is known of a mint is on one shard, and so are the legs of a
+// transaction, and what is known of a pool.
+func Sharding() map[string]string {
+	const byMint, byPool, bySlot = "cityHash64(mint)", "cityHash64(pool)", "cityHash64(slot)"
+	return map[string]string{
+		"token_events_raw": byMint, "token_facts_raw": byMint, "tokens_raw": byMint, "token_fact_history_raw": byMint,
+		"logo_checks_raw": byMint, "off_chain_documents_raw": byMint,
+		"last_trades_raw": byMint, "prices_1m_raw": byMint, "daily_volumes_raw": byMint,
+		"volume_1m_raw": byMint, "volume_1h_raw": byMint, "volume_1d_raw": byMint,
+		"slots_raw": bySlot, "swaps_raw": bySlot, "routes_raw": bySlot,
+		"pools_raw": byPool, "pool_reserves_raw": byPool, "pool_minutes_raw": byPool,
+		"pool_volume_1m_raw": byPool, "pool_volume_1h_raw": byPool, "pool_volume_1d_raw": byPool,
+		"swap_minutes_raw": "cityHash64(minute)",
+		"valuations":       everywhere,
+	}
+}

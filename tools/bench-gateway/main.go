@@ -1,0 +1,279 @@
+// Bench-gateway measures the stream: how long a block takes to reach its clients, and what an idle client holds.
+//
+//	bench-gateway --server bin/mintlake --base /path/to/another/mintlake --block 332254855.confirmedblock.pb
+//	bench-gateway --server bin/mintlake --only idle
+//
+// It starts an embedded Kafka and, in turns, `mintlake gateway` of each binary, opens real connections, writes a block's transactions to the
+// topic, and stops the clock when the last client has read its last byte. Clients, broker and server share the machine.
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mr-tron/base58"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// options are the flags.
+type options struct {
+	server, base, block string
+	rounds              int
+	clients             []int
+	idle                int
+	only                string
+}
+
+func main() {
+	var o options
+	pflag.StringVar(&o.server, "server", "bin/mintlake", "binary that is measured")
+	pflag.StringVar(&o.base, "base", "", "binary that it is compared with, if any")
+	pflag.StringVar(&o.block, "block", "../shared/data/blocks/332254855.confirmedblock.pb", "recorded block, as protobuf ConfirmedBlock")
+	pflag.IntVar(&o.rounds, "rounds", 5, "blocks that each server gets")
+	pflag.IntSliceVar(&o.clients, "clients", []int{1000, 10_000}, "clients; the first number is that of --base too")
+	pflag.IntVar(&o.idle, "idle", 10_000, "idle clients")
+	pflag.StringVar(&o.only, "only", "", "fanout or idle; both when empty")
+	pflag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-gateway:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	broker, err := startBroker(ctx)
+	if err != nil {
+		return err
+	}
+	defer broker.stop()
+	if o.only != "idle" {
+		if err := fanouts(ctx, o, broker); err != nil {
+			return err
+		}
+	}
+	if o.only == "fanout" {
+		return nil
+	}
+	for _, grpc := range []bool{false, true} {
+		if err := idle(ctx, o, broker, grpc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blockSize is how many transactions a block has: a full block of the chain.
+const blockSize = 1500
+
+// readBlock returns a recorded block's transactions; its first ones again, under other signatures, until it is full. Each has one account more,
+// which no other has: so it is known how many clients want it.
+func readBlock(path string) ([]*pb.SubscribeUpdateTransaction, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var recorded pb.ConfirmedBlock
+	if err := proto.Unmarshal(raw, &recorded); err != nil {
+		return nil, err
+	}
+	var list []*pb.SubscribeUpdateTransaction
+	for i := range blockSize {
+		x := recorded.Transactions[i%len(recorded.Transactions)]
+		signature := slices.Clone(x.Transaction.Signatures[0])
+		signature[0] ^= byte(i / len(recorded.Transactions))
+		meta := proto.CloneOf(x.Meta)
+		meta.LoadedReadonlyAddresses = append(meta.LoadedReadonlyAddresses, ownAccount(i))
+		list = append(list, &pb.SubscribeUpdateTransaction{Slot: 332254855, Transaction: &pb.SubscribeUpdateTransactionInfo{
+			Signature: signature, Transaction: x.Transaction, Meta: meta, Index: uint64(i)}})
+	}
+	return list, nil
+}
+
+// accountsOf are a transaction's accounts in base58.
+func accountsOf(x *pb.SubscribeUpdateTransaction) (list []string) {
+	info := x.Transaction
+	for _, keys := range [][][]byte{info.Transaction.Message.AccountKeys, info.Meta.LoadedWritableAddresses, info.Meta.LoadedReadonlyAddresses} {
+		for _, k := range keys {
+			list = append(list, base58.Encode(k))
+		}
+	}
+	return list
+}
+
+// addressesEach is how many addresses a client names.
+const addressesEach = 20
+
+// ownAccount is the account that transaction i has alone.
+func ownAccount(i int) []byte {
+	key := make([]byte, 32)
+	binary.BigEndian.PutUint64(key[20:], uint64(i)+1)
+	return key
+}
+
+// pick gives each client twenty addresses so that each of a block's transactions is wanted by two clients of a thousand: the own accounts of
+// some, and addresses that the block does not have. It returns how many deliveries a block makes.
+func pick(r *rand.Rand, block []*pb.SubscribeUpdateTransaction, clients int) (filters [][]string, deliveries int) {
+	filters = make([][]string, clients)
+	for range max(1, 2*clients/1000) {
+		for i := range block {
+			own := base58.Encode(ownAccount(i))
+			c := r.IntN(clients)
+			for len(filters[c]) >= addressesEach || slices.Contains(filters[c], own) {
+				c = r.IntN(clients)
+			}
+			filters[c] = append(filters[c], own)
+			deliveries++
+		}
+	}
+	for c := range filters {
+		for len(filters[c]) < addressesEach {
+			var key [32]byte
+			for i := range key {
+				key[i] = byte(r.Uint32())
+			}
+			filters[c] = append(filters[c], base58.Encode(key[:]))
+		}
+	}
+	return filters, deliveries
+}
+
+// records are a block's, as ingest writes them.
+func records(block []*pb.SubscribeUpdateTransaction) ([]kafka.Record, error) {
+	list := make([]kafka.Record, 0, len(block))
+	now := fmt.Append(nil, time.Now().UnixMilli())
+	for _, x := range block {
+		value, err := proto.Marshal(x)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, kafka.Record{Topic: schemas.TopicTransactions, Key: x.Transaction.Signature, Value: value,
+			Headers: []kafka.Header{{Key: schemas.HeaderReceivedAt, Value: now}}})
+	}
+	return list, nil
+}
+
+// fanouts prints how long a block takes.
+func fanouts(ctx context.Context, o options, broker *broker) error {
+	block, err := readBlock(o.block)
+	if err != nil {
+		return err
+	}
+	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same clients in each run
+	medians, cpus := map[string]time.Duration{}, map[string]time.Duration{}
+	report := func(what string, m measured) {
+		slices.Sort(m.took)
+		slices.Sort(m.cpu)
+		medians[what], cpus[what] = m.took[len(m.took)/2], m.cpu[len(m.cpu)/2]
+		fmt.Printf("%-60s median %8.1f ms, %6.0f ms of the server's processor time; all: %s\n", what, ms(medians[what]), ms(cpus[what]), list(m.took))
+	}
+	few := o.clients[0]
+	filters, deliveries := pick(r, block, few)
+	every := slices.Clone(filters)
+	common := accountsOf(block[0])[0]
+	five := sharing(block, common, 5)
+	for c := range every {
+		every[c] = append(slices.Clone(filters[c][:addressesEach-1]), common)
+	}
+	var ours, base, all measured
+	for range o.rounds { // in turns: the machine may be busy with other things
+		if o.base != "" {
+			took, err := fanout(ctx, broker, o.base, filters, block, deliveries, 2)
+			if err != nil {
+				return fmt.Errorf("base: %w", err)
+			}
+			base.add(took)
+		}
+		took, err := fanout(ctx, broker, o.server, filters, block, deliveries, 3)
+		if err != nil {
+			return err
+		}
+		ours.add(took)
+		if took, err = fanout(ctx, broker, o.server, every, five, 5*few, 3); err != nil {
+			return err
+		}
+		all.add(took)
+	}
+	name := fmt.Sprintf("%d transactions to %d clients, %d deliveries", blockSize, few, deliveries)
+	if o.base != "" {
+		report(name+", before", base)
+	}
+	report(name, ours)
+	report(fmt.Sprintf("5 transactions that all %d want", few), all)
+	if o.base != "" {
+		fmt.Printf("%-60s %.1f by the clock, %.1f of processor time (wanted: 20)\n", "before / now",
+			ratio(medians[name+", before"], medians[name]), ratio(cpus[name+", before"], cpus[name]))
+	}
+	fmt.Printf("%-60s %.2f (wanted: at most 2)\n", "5 that all want / block", ratio(medians[fmt.Sprintf("5 transactions that all %d want", few)], medians[name]))
+	for _, many := range o.clients[1:] {
+		filters, deliveries := pick(r, block, many)
+		took, err := fanout(ctx, broker, o.server, filters, block, deliveries, 5)
+		if err != nil {
+			return err
+		}
+		more := fmt.Sprintf("%d transactions to %d clients, %d deliveries", blockSize, many, deliveries)
+		report(more, took)
+		fmt.Printf("%-60s %.1f (wanted: at most %d)\n", fmt.Sprintf("%d clients / %d clients", many, few), ratio(medians[more], medians[name]), many/few)
+	}
+	return nil
+}
+
+// sharing returns n transactions that have an account; others get it.
+func sharing(block []*pb.SubscribeUpdateTransaction, account string, n int) (list []*pb.SubscribeUpdateTransaction) {
+	raw, err := base58.Decode(account)
+	if err != nil {
+		panic(err) // it was encoded above
+	}
+	for _, x := range block[:n] {
+		x = proto.CloneOf(x)
+		if !slices.Contains(accountsOf(x), account) {
+			x.Transaction.Meta.LoadedReadonlyAddresses = append(x.Transaction.Meta.LoadedReadonlyAddresses, raw)
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
+
+func list(took []time.Duration) string {
+	texts := make([]string, len(took))
+	for i, d := range took {
+		texts[i] = fmt.Sprintf("%.0f", ms(d))
+	}
+	return strings.Join(texts, " ")
+}
+
+var errEnd = errors.New("a client's connection ended")
+
+// quiet says whether an error only tells that the bench closed the connection.
+func quiet(err error) bool { return errors.Is(err, io.EOF) }
+
+// idleFilter is twenty addresses that no transaction has.
+func idleFilter(n int) (list []string) {
+	r := rand.New(rand.NewPCG(uint64(n), 3)) //nolint:gosec // the same clients in each run
+	for range addressesEach {
+		var key [32]byte
+		for i := range key {
+			key[i] = byte(r.Uint32())
+		}
+		list = append(list, base58.Encode(key[:]))
+	}
+	return list
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Measures the gateway's stream, each figure with its peer in the same run.
+#
+#   tools/bench-gateway/run.sh                 fan-out, idle memory, filter engine
+#   ONLY=fanout tools/bench-gateway/run.sh     fanout, idle or engine
+#   tools/bench-gateway/run.sh --rounds 9      flags of bench-gateway
+#
+# fan-out is compared with the binary of the commit before the stream had an index, built here in a worktree; the filter engine with the Rust
+# crate richat-filter (one matcher per client, as its server has), for which cargo is needed.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+go=${GO:-go}
+base=13cb3171e2ce9e8b # the commit before the index
+cache=${MINTLAKE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/mintlake}/bench-gateway
+block=${MINTLAKE_BENCH_BLOCK:-$root/../shared/data/blocks/332254855.confirmedblock.pb}
+only=${ONLY:-}
+mkdir -p "$cache"
+work=$(mktemp -d "${TMPDIR:-/tmp}/mintlake-bench.XXXXXX")
+trap 'git -C "$root" worktree remove --force "$work/base" 2>/dev/null || true; rm -rf "$work"' EXIT
+
+cd "$root"
+$go build -o bin/mintlake ./cmd/mintlake
+$go build -o bin/bench-gateway ./tools/bench-gateway
+
+if [[ -z $only || $only == fanout ]]; then
+  if [[ ! -x $cache/mintlake-$base ]]; then
+    git worktree add --quiet --detach "$work/base" "$base"
+    (cd "$work/base" && $go build -o "$cache/mintlake-$base" ./cmd/mintlake)
+  fi
+  echo "== fan-out"
+  bin/bench-gateway --server bin/mintlake --base "$cache/mintlake-$base" --block "$block" --only fanout "$@"
+fi
+if [[ -z $only || $only == idle ]]; then
+  echo "== idle clients"
+  bin/bench-gateway --server bin/mintlake --only idle "$@"
+fi
+if [[ -z $only || $only == engine ]]; then
+  echo "== filter engine: one block of 1,500 transactions, 1,000 clients of 20 addresses"
+  command -v cargo >/dev/null || { echo "bench-gateway: cargo is needed for the peer richat-filter" >&2; exit 1; }
+  (cd "$here/richat" && CARGO_TARGET_DIR=$cache/richat cargo build --release --quiet)
+  for _ in 1 2 3; do # in turns
+    MINTLAKE_BENCH_DIR=$work $go test -run '^$' -bench '^BenchmarkEngine$' -benchtime 3s ./gateway/stream |
+      tee -a "$work/engine" | grep -o '[0-9.]* median-µs/block' | cut -d' ' -f1 >>"$work/ours"
+    "$cache/richat/release/richat-bench" "$work/messages" "$work/filters" 6 >"$work/round"
+    grep -q '^updates 3000$' "$work/round" || { echo "bench-gateway: richat-filter selects something else: $(tail -n 1 "$work/round")" >&2; exit 1; }
+    grep -v updates "$work/round" >>"$work/theirs"
+  done
+  median() { sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+  awk -v ours="$(median "$work/ours")" -v theirs="$(median "$work/theirs")" 'BEGIN {
+    printf "ours %.2f ms, richat-filter 9.0.0 %.0f ms: %.0f times as fast (wanted: 50)\n", ours / 1000, theirs / 1000, theirs / ours }'
+fi

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"golang.org/x/sync/errgroup"
+
+	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// broker is an embedded Kafka with Mintlake's topics.
+type broker struct {
+	addr     string
+	producer *kafka.Producer
+	stop     func()
+}
+
+func startBroker(ctx context.Context) (*broker, error) {
+	dir, err := os.MkdirTemp("", "bench-gateway-")
+	if err != nil {
+		return nil, err
+	}
+	logger := slog.New(slog.DiscardHandler)
+	server, err := embedded.New(embedded.Config{DataDir: dir, Addr: "127.0.0.1:0"}, embedded.Deps{Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- server.Run(ctx) }()
+	if err := server.WaitReady(ctx); err != nil {
+		cancel()
+		return nil, err
+	}
+	deps := kafka.Deps{Logger: logger, Registerer: prometheus.NewRegistry()}
+	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: []string{server.Addr()}}, deps)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	defer admin.Close()
+	for _, topic := range schemas.Topics() {
+		if err := admin.EnsureTopics(ctx, []kafka.TopicSpec{{Name: topic.Name, Partitions: topic.Partitions, ReplicationFactor: 1, Config: topic.Config()}}); err != nil {
+			cancel()
+			return nil, err
+		}
+	}
+	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: []string{server.Addr()}}, deps)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return &broker{server.Addr(), producer, func() {
+		producer.Close()
+		cancel()
+		<-done //nolint:errcheck // the broker ends with the process
+		_ = os.RemoveAll(dir)
+	}}, nil
+}
+
+// server is a `mintlake gateway`.
+type server struct {
+	addr    string
+	process *exec.Cmd
+}
+
+// startServer runs a binary. Settings that the older one does not know are only given where they are needed.
+func startServer(ctx context.Context, broker *broker, binary string, clients int) (*server, error) {
+	dir, err := os.MkdirTemp("", "bench-gateway-")
+	if err != nil {
+		return nil, err
+	}
+	// The command is the operator's own.
+	process := exec.CommandContext(ctx, binary, "gateway", "--data-dir", dir, "--kafka-brokers", broker.addr, //nolint:gosec // as above
+		"--stream-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0")
+	process.Env = os.Environ()
+	if clients > 1000 {
+		process.Env = append(process.Env, "MINTLAKE_STREAM_MAX_SUBSCRIBERS="+strconv.Itoa(clients), "MINTLAKE_STREAM_MAX_CONNECTIONS="+strconv.Itoa(clients+100))
+	}
+	process.Stderr = io.Discard
+	if os.Getenv("BENCH_LOG") != "" {
+		process.Stderr = os.Stderr
+	}
+	out, err := process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), "addresses "); ok {
+			for _, pair := range strings.Fields(rest) {
+				if addr, ok := strings.CutPrefix(pair, "stream=http://"); ok {
+					go func() { _, _ = io.Copy(io.Discard, out) }()
+					return &server{addr, process}, nil
+				}
+			}
+		}
+	}
+	_ = process.Wait()
+	return nil, fmt.Errorf("%s told no stream address: set BENCH_LOG=1 to see its log", binary)
+}
+
+func (s *server) stop() {
+	_ = s.process.Process.Signal(os.Interrupt)
+	late := time.AfterFunc(30*time.Second, func() { _ = s.process.Process.Kill() })
+	_ = s.process.Wait()
+	late.Stop()
+}
+
+// resident is what the process holds of memory, in bytes.
+func (s *server) resident() (int, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(raw)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, err := strconv.Atoi(strings.Fields(rest)[0])
+			return kb << 10, err
+		}
+	}
+	return 0, fmt.Errorf("no VmRSS")
+}
+
+// cpu is the processor time that the process has taken.
+func (s *server) cpu() (time.Duration, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name may have spaces; after it come the state and then, as the 12th and 13th field, user and system time in hundredths of a second.
+	_, rest, _ := strings.Cut(string(raw), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, errors.New("/proc/PID/stat has another form")
+	}
+	var total time.Duration
+	for _, field := range fields[11:13] {
+		ticks, err := strconv.Atoi(field)
+		if err != nil {
+			return 0, err
+		}
+		total += time.Duration(ticks) * 10 * time.Millisecond
+	}
+	return total, nil
+}
+
+// measured is what rounds of one server took: by the clock, each, and of the server's processor time, on average.
+type measured struct {
+	took []time.Duration
+	cpu  []time.Duration
+}
+
+func (m *measured) add(other measured) {
+	m.took = append(m.took, other.took...)
+	m.cpu = append(m.cpu, other.cpu...)
+}
+
+// connect opens a client for each filter, half of them gRPC unless kind says which.
+func connect(addr string, filters [][]string, kind func(int) bool) ([]*client, error) {
+	clients := make([]*client, len(filters))
+	var group errgroup.Group
+	group.SetLimit(64)
+	for i := range filters {
+		group.Go(func() (err error) {
+			clients[i], err = dial(addr, kind(i), filters[i])
+			return err
+		})
+	}
+	return clients, group.Wait()
+}
+
+// patience is what a round may take.
+const patience = time.Minute
+
+// fanout starts a server, connects the clients, and writes the block `rounds` times after one that warms up.
+func fanout(ctx context.Context, broker *broker, binary string, filters [][]string, block []*pb.SubscribeUpdateTransaction, deliveries, rounds int) (m measured, err error) {
+	s, err := startServer(ctx, broker, binary, len(filters))
+	if err != nil {
+		return m, err
+	}
+	defer s.stop()
+	clients, err := connect(s.addr, filters, func(i int) bool { return i%2 == 0 })
+	if err != nil {
+		return m, err
+	}
+	var left atomic.Int64
+	var stopping atomic.Bool
+	done := make(chan struct{}, 1)
+	ended := make(chan error, len(clients))
+	var reading sync.WaitGroup
+	for _, c := range clients {
+		reading.Go(func() {
+			if err := c.count(&left, func() { done <- struct{}{} }); !stopping.Load() && !quiet(err) {
+				ended <- fmt.Errorf("%w: %w", errEnd, err)
+			}
+		})
+	}
+	defer func() {
+		stopping.Store(true)
+		for _, c := range clients {
+			_ = c.conn.Close()
+		}
+		reading.Wait()
+	}()
+	var before time.Duration
+	for round := range rounds + 1 {
+		list, err := records(block)
+		if err != nil {
+			return m, err
+		}
+		if round == 1 { // the first one warms up
+			if before, err = s.cpu(); err != nil {
+				return m, err
+			}
+		}
+		left.Store(int64(deliveries))
+		begin := time.Now()
+		if err := broker.producer.Produce(ctx, list...); err != nil {
+			return m, err
+		}
+		select {
+		case <-done:
+		case err := <-ended:
+			return m, err
+		case <-time.After(patience):
+			return m, fmt.Errorf("%d of %d deliveries did not come within %s", left.Load(), deliveries, patience)
+		}
+		if round > 0 {
+			m.took = append(m.took, time.Since(begin))
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	after, err := s.cpu()
+	m.cpu = append(m.cpu, (after-before)/time.Duration(rounds))
+	return m, err
+}
+
+// idle prints what a client holds that has one filter of twenty addresses and gets nothing.
+func idle(ctx context.Context, o options, broker *broker, grpc bool) error {
+	s, err := startServer(ctx, broker, o.server, o.idle+1)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	form, most := "WebSocket", 40
+	if grpc {
+		form, most = "gRPC", 80
+	}
+	time.Sleep(3 * time.Second)
+	before, err := s.resident()
+	if err != nil {
+		return err
+	}
+	filters := make([][]string, o.idle)
+	for i := range filters {
+		filters[i] = idleFilter(i)
+	}
+	clients, err := connect(s.addr, filters, func(int) bool { return grpc })
+	if err != nil {
+		return err
+	}
+	var left atomic.Int64
+	for _, c := range clients {
+		defer c.conn.Close() //nolint:errcheck // the run is over
+		go func() { _ = c.count(&left, func() {}) }()
+	}
+	// After a while the collector has seen the connections' beginnings go; pings flow meanwhile.
+	time.Sleep(40 * time.Second)
+	after, err := s.resident()
+	if err != nil {
+		return err
+	}
+	each := float64(after-before) / float64(o.idle) / 1024
+	fmt.Printf("%-60s %.1f KB each, %d MB in all (wanted: under %d KB)\n", fmt.Sprintf("%d idle clients, %s", o.idle, form), each, after>>20, most)
+	return nil
+}

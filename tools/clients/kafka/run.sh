@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Clients of Kafka against the embedded broker: librdkafka (confluent-kafka) and kafka-python, with their defaults. franz-go is a Go
+# test: internal/embedded/kafka/franz_test.go.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+python=$MINTLAKE_CLIENTS_CACHE/kafka/bin/python
+[[ -x $python ]] || python3 -m venv "$MINTLAKE_CLIENTS_CACHE/kafka"
+"$python" -m pip install --quiet --disable-pip-version-check --requirement "$here/requirements.txt"
+for client in confluent python; do
+  echo "$client: topics, records in every compression, a group, offsets"
+  "$python" "$here/${client}_client.py" "$MINTLAKE_KAFKA"
+done

@@ -1,0 +1,68 @@
+// @solana/kit, the successor of web3.js 1.x: its WebSocket address is given, and it confirms by block height too.
+import {
+  address, appendTransactionMessageInstruction, assertIsTransactionWithBlockhashLifetime, createSolanaRpc,
+  createSolanaRpcSubscriptions, createTransactionMessage, generateKeyPairSigner, getSignatureFromTransaction, lamports, pipe,
+  sendAndConfirmTransactionFactory, setTransactionMessageFeePayerSigner, setTransactionMessageLifetimeUsingBlockhash,
+  signTransactionMessageWithSigners, airdropFactory,
+} from '@solana/kit';
+import { assert, done, rpcURL, within } from './check.mjs';
+
+const rpc = createSolanaRpc(rpcURL);
+const sockets = new URL(rpcURL);
+sockets.protocol = 'ws:';
+const rpcSubscriptions = createSolanaRpcSubscriptions(sockets.href); // the RPC address itself serves WebSockets too
+const wallet = await generateKeyPairSigner();
+const other = await generateKeyPairSigner();
+
+const airdrop = airdropFactory({ rpc, rpcSubscriptions });
+await within(90, 'airdrop', airdrop({ commitment: 'confirmed', lamports: lamports(2_000_000_000n), recipientAddress: wallet.address }));
+
+function transfer(amount) {
+  const data = new Uint8Array(12);
+  data[0] = 2; // SystemInstruction::Transfer
+  new DataView(data.buffer).setBigUint64(4, amount, true);
+  return {
+    programAddress: address('11111111111111111111111111111111'), data,
+    accounts: [{ address: wallet.address, role: 3, signer: wallet }, { address: other.address, role: 1 }],
+  };
+}
+const sendAndConfirm = sendAndConfirmTransactionFactory({ rpc, rpcSubscriptions });
+for (const commitment of ['processed', 'confirmed', 'finalized']) {
+  const { value: latest } = await rpc.getLatestBlockhash({ commitment: 'confirmed' }).send();
+  const message = pipe(
+    createTransactionMessage({ version: 0 }),
+    (m) => setTransactionMessageFeePayerSigner(wallet, m),
+    (m) => setTransactionMessageLifetimeUsingBlockhash(latest, m),
+    (m) => appendTransactionMessageInstruction(transfer(1_000_000n), m),
+  );
+  const transaction = await signTransactionMessageWithSigners(message);
+  assertIsTransactionWithBlockhashLifetime(transaction);
+  await within(90, `transfer, ${commitment}`, sendAndConfirm(transaction, { commitment, preflightCommitment: 'processed' }));
+  const { value } = await rpc.getSignatureStatuses([getSignatureFromTransaction(transaction)]).send();
+  assert.equal(value[0].err, null);
+}
+assert.equal((await rpc.getBalance(other.address, { commitment: 'confirmed' }).send()).value, 3_000_000n);
+
+for (const name of ['slotNotifications', 'rootNotifications']) {
+  const abort = new AbortController();
+  await within(120, name, (async () => {
+    let seen = 0;
+    let last = 0n;
+    for await (const n of await rpcSubscriptions[name]().subscribe({ abortSignal: abort.signal })) {
+      const slot = name === 'slotNotifications' ? n.slot : n;
+      assert.ok(slot > last);
+      last = slot;
+      if (++seen === 3) break;
+    }
+  })());
+  abort.abort();
+}
+
+const usdc = address('EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v');
+const { value: largest } = await rpc.getTokenLargestAccounts(usdc).send();
+const { value: holder } = await rpc.getAccountInfo(largest[1].address, { encoding: 'jsonParsed' }).send();
+const { value: accounts } = await rpc.getTokenAccountsByOwner(holder.data.parsed.info.owner, { mint: usdc }, { encoding: 'jsonParsed' }).send();
+assert.ok(accounts.some((a) => a.pubkey === largest[1].address));
+assert.ok((await rpc.getEpochInfo().send()).transactionCount > 0n);
+await assert.rejects(rpcSubscriptions.accountNotifications(usdc).subscribe({ abortSignal: AbortSignal.timeout(60_000) }));
+done('kit');

@@ -1,0 +1,85 @@
+// @solana/web3.js 1.x with nothing but the RPC address: it opens its WebSocket at the port after it.
+import {
+  Connection, Keypair, LAMPORTS_PER_SOL, PublicKey, SystemProgram, Transaction, sendAndConfirmTransaction,
+} from '@solana/web3.js';
+import { TOKEN_PROGRAM_ID } from '@solana/spl-token';
+import { assert, done, rpcURL, until, within } from './check.mjs';
+
+const USDC = new PublicKey('EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v');
+const connection = new Connection(rpcURL);
+const wallet = Keypair.generate();
+const other = Keypair.generate().publicKey;
+const transfer = (lamports) =>
+  new Transaction().add(SystemProgram.transfer({ fromPubkey: wallet.publicKey, toPubkey: other, lamports }));
+
+// A newcomer's funds.
+const airdrop = await connection.requestAirdrop(wallet.publicKey, 5 * LAMPORTS_PER_SOL);
+const latest = await connection.getLatestBlockhash();
+assert.equal((await within(90, 'airdrop', connection.confirmTransaction({ signature: airdrop, ...latest }, 'confirmed'))).value.err, null);
+assert.equal(await connection.getBalance(wallet.publicKey, 'confirmed'), 5 * LAMPORTS_PER_SOL);
+
+// Sent and confirmed, at each commitment.
+for (const commitment of ['processed', 'confirmed', 'finalized']) {
+  const options = { commitment, preflightCommitment: 'processed' };
+  const signature = await within(90, `transfer, ${commitment}`, sendAndConfirmTransaction(connection, transfer(1_000_000), [wallet], options));
+  const { value } = await connection.getSignatureStatus(signature);
+  assert.equal(value.err, null);
+}
+assert.equal(await connection.getBalance(other, 'confirmed'), 3_000_000);
+
+// A transaction that lands and fails says so, soon.
+const options = { commitment: 'confirmed', skipPreflight: true };
+const failing = sendAndConfirmTransaction(connection, transfer(1_000 * LAMPORTS_PER_SOL), [wallet], options);
+await assert.rejects(within(90, 'a failing transfer', failing), /failed|"Custom":1/);
+
+// onSignature of something that has landed before.
+const early = await connection.sendTransaction(transfer(2_000_000), [wallet], { preflightCommitment: 'processed' });
+await until(90, 'the transfer', async () => (await connection.getSignatureStatus(early)).value?.confirmationStatus === 'confirmed');
+const result = await within(90, 'onSignature', new Promise((told) => connection.onSignature(early, (r, context) => told({ r, context }), 'confirmed')));
+assert.equal(result.r.err, null);
+assert.ok(result.context.slot > 0);
+// enableReceivedNotification: this client takes the first notification and listens no more.
+const first = await within(90, 'onSignatureWithOptions', new Promise((told) =>
+  connection.onSignatureWithOptions(early, (n) => told(n.type), { commitment: 'confirmed', enableReceivedNotification: true })));
+assert.equal(first, 'received');
+
+// Slots and roots rise.
+for (const [name, listen, unlisten, number] of [
+  ['onSlotChange', 'onSlotChange', 'removeSlotChangeListener', (s) => s.slot],
+  ['onRootChange', 'onRootChange', 'removeRootChangeListener', (r) => r],
+]) {
+  const seen = [];
+  const id = await within(120, name, new Promise((told) => {
+    const id = connection[listen]((n) => {
+      if (name === 'onSlotChange') assert.ok(n.parent < n.slot && n.root <= n.slot, JSON.stringify(n));
+      seen.push(number(n));
+      if (seen.length === 4) told(id);
+    });
+  }));
+  await connection[unlisten](id);
+  assert.deepEqual(seen, [...seen].sort((a, b) => a - b));
+}
+
+// What wallets and explorers ask.
+const largest = await connection.getTokenLargestAccounts(USDC, 'confirmed');
+assert.equal(largest.value.length, 20);
+assert.ok(BigInt(largest.value[0].amount) >= BigInt(largest.value[19].amount));
+const info = await connection.getParsedAccountInfo(largest.value[19].address, 'confirmed');
+const owner = new PublicKey(info.value.data.parsed.info.owner);
+for (const filter of [{ mint: USDC }, { programId: TOKEN_PROGRAM_ID }]) {
+  const raw = await connection.getTokenAccountsByOwner(owner, filter, 'confirmed');
+  const parsed = await connection.getParsedTokenAccountsByOwner(owner, filter, 'confirmed');
+  assert.ok(raw.value.length > 0);
+  assert.equal(parsed.value.length, raw.value.length);
+  assert.equal(raw.value[0].account.data.length, 165);
+  assert.equal(parsed.value[0].account.data.program, 'spl-token');
+  assert.equal(parsed.value[0].account.data.parsed.info.owner, owner.toBase58());
+}
+assert.ok((await connection.getParsedAccountInfo(USDC)).value.data.parsed.info.supply > '0');
+assert.ok((await connection.getRecentPrioritizationFees()).length > 0);
+const supply = await connection.getSupply();
+assert.equal(supply.value.total, supply.value.circulating + supply.value.nonCirculating);
+assert.ok((await connection.getEpochInfo('processed')).transactionCount > 0);
+assert.ok((await connection.getTransactionCount('processed')) > 0);
+await assert.rejects(connection.requestAirdrop(wallet.publicKey, 1e18), /at most/);
+done('web3.js');

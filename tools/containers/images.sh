@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# Builds images in the engine that DOCKER_HOST names.
+#
+#   tools/containers/images.sh mintlake        mintlake:dev of this checkout, for docker compose; official base images
+#   tools/containers/images.sh standins        the same on stand-ins for the base images, and stand-ins for every image of docker-compose.yml,
+#                                              tagged as the official ones: for machines without an image registry
+#
+# A tag that holds an image which is no stand-in is never overwritten.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export DOCKER_BUILDKIT=0 # Debian's engine comes without buildx
+GO=${GO:-go}
+cache=${MINTLAKE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/mintlake}
+work=$cache/containers/work
+here=tools/containers/standins
+
+say() { echo "containers: $* (${SECONDS} s)" >&2; }
+fail() {
+  echo "containers: $*" >&2
+  exit 1
+}
+build() { docker build -q "$@" >/dev/null || fail "docker build $*"; }
+# ours says whether a tag may be made: it is free, or holds a stand-in.
+ours() {
+  docker image inspect "$1" >/dev/null 2>&1 || return 0
+  [ -n "$(docker image inspect -f '{{index .Config.Labels "mintlake.standin"}}' "$1")" ] ||
+    fail "$1 is an image that is no stand-in, in the engine at ${DOCKER_HOST:-the default socket}: use the official images, or MINTLAKE_ENGINE=own"
+}
+has() { docker image inspect "$1" >/dev/null 2>&1; }
+# image prints the tag that docker-compose.yml has for an official image.
+image() { sed -n "s|^ *image: \($1:[^ ]*\).*|\1|p" docker-compose.yml | head -n 1; }
+
+version=$(git describe --tags --always --dirty 2>/dev/null || echo unknown)
+args=(--build-arg "VERSION=$version" --build-arg "COMMIT=$(git rev-parse HEAD 2>/dev/null)" --build-arg "DATE=$(git log -1 --format=%cI 2>/dev/null)")
+
+mintlake() {
+  build "${args[@]}" --target rooms -t mintlake:dev .
+  say "mintlake:dev is built"
+}
+
+# base makes debian:bookworm-slim from Debian's packages.
+base() {
+  ours debian:bookworm-slim
+  has debian:bookworm-slim && return
+  command -v debootstrap >/dev/null ||
+    (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debootstrap) >/dev/null 2>&1 ||
+    fail "debootstrap is not installed, and apt-get could not install it"
+  rm -rf "$work/root" && mkdir -p "$work/root"
+  debootstrap --variant=minbase bookworm "$work/root" >"$work/debootstrap.log" 2>&1 || fail "debootstrap: see $work/debootstrap.log"
+  rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/* "$work"/root/usr/share/doc/* "$work"/root/usr/share/locale/*
+  tar -C "$work/root" -c . | docker import -c 'LABEL mintlake.standin=debian' -c 'CMD ["bash"]' - debian:bookworm-slim >/dev/null
+  rm -rf "$work/root"
+  say "debian:bookworm-slim is made"
+}
+
+# golang and node take what this machine has fetched already, so that a build fetches nothing.
+golang() {
+  ours golang:1.26-bookworm
+  stamp=$({ $GO version && cat go.sum "$here/golang.Dockerfile"; } | sha256sum | cut -c1-16)
+  [ "$(docker image inspect -f '{{index .Config.Labels "mintlake.stamp"}}' golang:1.26-bookworm 2>/dev/null)" = "$stamp" ] && return
+  rm -rf "$work/go" && mkdir -p "$work/go/modules"
+  cp -rl "$($GO env GOROOT)" "$work/go/go" 2>/dev/null || cp -r "$($GO env GOROOT)" "$work/go/go"
+  rm -rf "$work/go/go/test" "$work/go/go/doc" "$work/go/go/api"
+  cp -L /etc/ssl/certs/ca-certificates.crt "$work/go/"
+  root=$($GO env GOMODCACHE)/cache/download
+  $GO mod download -json | sed -n 's/^\t"\(Info\|GoMod\|Zip\)": "\(.*\)",*$/\2/p' | while read -r file; do
+    target=$work/go/modules/${file#"$root"/}
+    mkdir -p "$(dirname "$target")"
+    ln "$file" "$target" 2>/dev/null || cp "$file" "$target"
+  done
+  build --label "mintlake.stamp=$stamp" -f "$here/golang.Dockerfile" -t golang:1.26-bookworm "$work/go"
+  rm -rf "$work/go"
+  say "golang:1.26-bookworm is made"
+}
+
+node() {
+  ours node:20-bookworm-slim
+  has node:20-bookworm-slim && return
+  library=$(tools/deps/libchdb.sh)
+  folder=$(dirname "$library")
+  rm -rf "$work/node" && mkdir -p "$work/node/libchdb"
+  cp -rl "$folder" "$work/node/libchdb/" 2>/dev/null || cp -r "$folder" "$work/node/libchdb/"
+  cp "$here/node.Dockerfile" "$work/node/Dockerfile"
+  build -t node:20-bookworm-slim "$work/node"
+  rm -rf "$work/node"
+  say "node:20-bookworm-slim is made"
+}
+
+serversbase() {
+  has mintlake-standin-base || build -t mintlake-standin-base - <"$here/base.Dockerfile"
+  say "the servers' base is made"
+}
+
+# servers makes the stand-ins for the servers that docker-compose.yml names.
+servers() {
+  serversbase
+  rm -rf "$work/kafka" && mkdir -p "$work/kafka"
+  cp -rl "$(tools/kafka/install.sh)" "$work/kafka/jars"
+  cp "$here"/kafka-*.sh "$work/kafka/"
+  cp "$here/kafka.Dockerfile" "$work/kafka/Dockerfile"
+  rm -rf "$work/small" && mkdir -p "$work/small"
+  CGO_ENABLED=0 $GO build -o "$work/small/grafana-standin" "./$here/grafana"
+  $GO build -o "$work/small/clickhouse-standin" "./$here/clickhouse"
+  for name in apache/kafka valkey/valkey prom/prometheus clickhouse/clickhouse-server grafana/grafana; do
+    tag=$(image "$name")
+    [ -n "$tag" ] || fail "docker-compose.yml has no image $name"
+    ours "$tag"
+    case $name in
+      apache/kafka) build -t "$tag" "$work/kafka" ;;
+      clickhouse/*) build -t "$tag" -f "$here/clickhouse.Dockerfile" "$work/small" ;;
+      *) build -t "$tag" -f "$here/${name%%/*}.Dockerfile" "$work/small" ;;
+    esac
+  done
+  rm -rf "$work/kafka" "$work/small"
+  say "the stand-ins for the servers are made"
+}
+
+# engineimage is the target with libchdb: the ClickHouse stand-in is made of it.
+engineimage() {
+  build "${args[@]}" -t mintlake:standin-engine .
+  say "the image with the embedded engine is built"
+}
+
+standins() {
+  mkdir -p "$work"
+  base
+  golang
+  node
+  mintlake
+  engineimage
+  servers
+}
+
+case "${1:-}" in
+  mintlake | standins) "$1" ;;
+  base | golang | node | engineimage | serversbase | servers) mkdir -p "$work" && "$1" ;; # a part of standins
+  *) fail "usage: images.sh mintlake|standins" ;;
+esac
