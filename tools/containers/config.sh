@@ -18,11 +18,13 @@ grep -q 'MINTLAKE_SOURCE: geyser+http://demo:10001' <<<"$demo" || fail "ingest d
 published=$(sed -n 's/^ *host_ip: //p' <<<"$demo" | sort -u)
 [ "$published" = 127.0.0.1 ] && [ "$(grep -c 'published:' <<<"$demo")" = "$(grep -c 'host_ip: 127.0.0.1' <<<"$demo")" ] ||
   fail "a port is published beyond this machine: $published"
-if grep -E '^ *image:' <<<"$demo" | grep -Ev ':[^:/]+$|mintlake:' | grep -q . || grep -qE '^ *image: .*:latest' <<<"$demo"; then
+images=$(grep -E '^ *image:' <<<"$demo")
+if grep -qE ':latest' <<<"$images" || [ -n "$(grep -Ev ':[^:/]+$|mintlake:' <<<"$images")" ]; then
   fail "an image has no tag, or latest"
 fi
 
-run .env.example config --services | grep -qx ingest-mainnet || fail ".env.example does not bring ingest-mainnet"
+services=$(run .env.example config --services)
+grep -qx ingest-mainnet <<<"$services" || fail ".env.example does not bring ingest-mainnet"
 mainnet=$(run .env.example config)
 grep -q 'MINTLAKE_SOURCE: geyser+https://your-provider:443' <<<"$mainnet" || fail "ingest-mainnet does not read the endpoint of .env"
 grep -q 'MINTLAKE_RPC_UPSTREAM: https://your-rpc' <<<"$mainnet" || fail "the rooms do not use the RPC server of .env"

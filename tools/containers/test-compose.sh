@@ -101,7 +101,7 @@ until [ "$(prom 'count(up{job="mintlake"} == 1)' | sed -n 's/.*,"\([0-9]*\)"\].*
   [ "$SECONDS" -lt "$((started + limit))" ] || fail "Prometheus does not reach every room: $(prom 'up')"
   sleep 2
 done
-curl -sS http://127.0.0.1:9090/api/v1/rules | grep -q MintlakeLag || fail "Prometheus has no alerts"
+grep -q MintlakeLag <<<"$(curl -sS http://127.0.0.1:9090/api/v1/rules)" || fail "Prometheus has no alerts"
 say "gateway, swap and Prometheus answer"
 
 if [ "$images" = standins ]; then
@@ -116,7 +116,7 @@ filled = sum(1 for r in results if r["Rows"])
 print(f"compose: Grafana-is-a-query-runner: {len(results)} queries, {filled} with data, {len(bad)} refused")
 sys.exit(1 if bad or filled * 2 < len(results) else 0)' || fail "dashboards have queries that are refused or empty"
 else
-  curl -sSf http://127.0.0.1:3000/api/search?type=dash-db | grep -q mintlake- || fail "Grafana has no dashboards"
+  grep -q mintlake- <<<"$(curl -sSf http://127.0.0.1:3000/api/search?type=dash-db)" || fail "Grafana has no dashboards"
 fi
 
 # The demo's node goes on with its chain after a restart, and ingest follows.

@@ -44,7 +44,7 @@ dpkg --root="$root" --force-depends --force-not-root --force-bad-path --log=/dev
 [ "$(stat -c %a "$root/etc/mintlake/mintlake.env")" = 640 ] || fail "mintlake.env can be read by everybody"
 for script in postinst prerm postrm; do dpkg-deb -I "$deb" "$script" | sh -n || fail "$script is no shell"; done
 
-"$root/usr/bin/mintlake" version | grep -q '^mintlake 1.2.3-test.1 (commit ' || fail "the binary tells another version"
+grep -q '^mintlake 1.2.3-test.1 (commit ' <<<"$("$root/usr/bin/mintlake" version)" || fail "the binary tells another version"
 
 # The service's command with the example's settings, ports of its own, and the engine that `mintlake deps` would fetch.
 set -a
@@ -62,7 +62,7 @@ for _ in $(seq 120); do
 done
 [ -n "$api" ] || fail "the demo did not start in two minutes: $(tail -3 "$work/err")"
 for _ in $(seq 60); do
-  curl -fsS "$api/tokens?limit=1" 2>/dev/null | grep -q '"mint"' && found=1 && break
+  grep -q '"mint"' <<<"$(curl -fsS "$api/tokens?limit=1" 2>/dev/null)" && found=1 && break
   sleep 1
 done
 [ "${found:-}" = 1 ] || fail "the demo serves no token: $(tail -3 "$work/err")"
