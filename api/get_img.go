@@ -128,14 +128,14 @@ func (s *Server) buildLogos() (err error) {
 	if err == nil {
 		s.evidence.CopiedLogo = s.logos.Copied
 	}
-	return err //nolint:wrapcheck // the caller wraps
+	return err
 }
 
 func (s *Server) runLogos(ctx context.Context) error {
 	if s.logos == nil {
 		return nil
 	}
-	return s.logos.Run(ctx) //nolint:wrapcheck // never fails
+	return s.logos.Run(ctx) // never fails
 }
 
 // SimilarLogos is how many tokens, this one included, show a logo that looks like the mint's; 0 when its logo is not known.

@@ -22,5 +22,5 @@ func (s *Server) getStatus(c *fiber.Ctx) error {
 // askClickHouse reads what history reads, where there is next to nothing to read.
 func (s *Server) askClickHouse(ctx context.Context) error {
 	_, _, err := s.deps.History.Window(ctx, schemas.MintWrappedSOL, 0, 1)
-	return err //nolint:wrapcheck // the collector logs it
+	return err
 }

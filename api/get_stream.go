@@ -193,9 +193,9 @@ func (s *stream) flush(w *bufio.Writer) error {
 	_, err := w.Write(s.room)
 	s.room = s.room[:0]
 	if err != nil {
-		return err //nolint:wrapcheck // the stream ends, whatever it was
+		return err // the stream ends, whatever it was
 	}
-	return w.Flush() //nolint:wrapcheck // as above
+	return w.Flush()
 }
 
 // end says why the stream ends. The client comes back with its last id.

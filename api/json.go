@@ -87,7 +87,7 @@ func encodeJSON(value any) ([]byte, error) {
 	case *registry.Token:
 		return encode.Token(make([]byte, 0, encode.TokenSize), v), nil
 	default:
-		return json.Marshal(value) //nolint:wrapcheck // fiber's contract
+		return json.Marshal(value)
 	}
 }
 

@@ -71,7 +71,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
 		if err != nil {
-			return nil, err //nolint:wrapcheck // the server looks at it
+			return nil, err
 		}
 		c := &connection{Conn: accepted, listener: l, jitter: rand.N(l.cfg.readTimeout/deadlineJitter + 1)} //nolint:gosec // no secret
 		c.since.Store(time.Now().UnixNano())
@@ -155,7 +155,7 @@ func refuse(c net.Conn, reason string) {
 func (l *listener) Close() error {
 	var err error
 	l.closing.Do(func() { err = l.Listener.Close() })
-	return err //nolint:wrapcheck // the server looks at it
+	return err
 }
 
 // closeQuiet closes the connections that have not sent anything.
@@ -216,14 +216,14 @@ func (c *connection) Read(p []byte) (int, error) {
 	if !c.spoke.Load() {
 		c.spoke.Store(true)
 	}
-	return n, err //nolint:wrapcheck // the server looks at it
+	return n, err
 }
 
 // Write implements net.Conn.
 func (c *connection) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.since.Store(time.Now().UnixNano())
-	return n, err //nolint:wrapcheck // the server looks at it
+	return n, err
 }
 
 // SetReadDeadline implements net.Conn. That the connection is closed already is no error here: the server would panic, which ends the process;
@@ -255,5 +255,5 @@ func (c *connection) Close() error {
 		_ = tcp.SetReadDeadline(time.Now().Add(lingerTime))
 		_, _ = io.CopyN(io.Discard, tcp, lingerBytes)
 	}
-	return c.Conn.Close() //nolint:wrapcheck // the server looks at it
+	return c.Conn.Close()
 }

@@ -19,7 +19,7 @@ func (s copyOf) Extensions(id uint32) []string   { return s.replica.Extensions(i
 // buildListeners makes what hears of changes.
 func (s *Server) buildListeners() (err error) {
 	if s.evidence, err = evidence.New(copyOf{s}); err != nil {
-		return err //nolint:wrapcheck // the caller wraps
+		return err
 	}
 	streams := s.cfg.Streams
 	s.feed, err = feed.New(
@@ -30,7 +30,7 @@ func (s *Server) buildListeners() (err error) {
 			OpenTail: func(topics []string, start feed.Offsets) (feed.Tailer, error) { return s.deps.OpenTail(topics, start) },
 			Logger:   s.deps.Logger, Registerer: s.deps.Registerer,
 		})
-	return err //nolint:wrapcheck // as above
+	return err
 }
 
 // failures tells the queue which mints enrichment has given up since the node started.

@@ -19,10 +19,10 @@ type taker interface {
 func (s *Server) buildLimits() (err error) {
 	cfg := &s.cfg.RateLimits
 	if s.proxies, err = limits.ParseProxies(s.cfg.TrustedProxies); err != nil || !cfg.Enabled {
-		return err //nolint:wrapcheck // the caller wraps
+		return err
 	}
 	if s.local, err = limits.New(cfg.rules(), cfg.MaxClients, cfg.networks()); err != nil {
-		return err //nolint:wrapcheck // the caller wraps
+		return err
 	}
 	s.limiter = s.local
 	if cfg.SharedURL == "" {
@@ -31,7 +31,7 @@ func (s *Server) buildLimits() (err error) {
 	s.shared, err = limits.NewShared(limits.SharedConfig{URL: cfg.SharedURL, CAFile: cfg.SharedCAFile, Timeout: cfg.SharedTimeout, Retry: cfg.SharedRetry},
 		limits.SharedDeps{Local: s.local, Logger: s.deps.Logger, Registerer: s.deps.Registerer})
 	s.limiter = s.shared
-	return err //nolint:wrapcheck // the caller wraps
+	return err
 }
 
 func (s *Server) newListener(bound net.Listener) *listener {
@@ -103,5 +103,5 @@ func (s *Server) share(ctx context.Context) error {
 	if s.shared == nil {
 		return nil
 	}
-	return s.shared.Run(ctx) //nolint:wrapcheck // the caller wraps
+	return s.shared.Run(ctx)
 }

@@ -219,7 +219,7 @@ func TestStreamsAreLimited(t *testing.T) {
 	// The node notices when it next has something to say.
 	require.Eventually(t, func() bool {
 		log.Token(40, 50, "X", time.Now().String(), time.Now())
-		answer, err := http.Get("http://" + n.Addr() + "/tokens/stream") //nolint:noctx // a test
+		answer, err := http.Get("http://" + n.Addr() + "/tokens/stream")
 		require.NoError(t, err)
 		defer func() { _ = answer.Body.Close() }()
 		return answer.StatusCode == http.StatusOK

@@ -55,7 +55,7 @@ func fileTimes(t *testing.T, dataDir string) map[string]string {
 		if err == nil {
 			found[path] = info.ModTime().String() + " " + info.Mode().String()
 		}
-		return err //nolint:wrapcheck // a test
+		return err
 	}))
 	return found
 }

@@ -203,7 +203,7 @@ func TestKeysLive(t *testing.T) {
 	}
 	require.NoError(t, filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
-			return nil //nolint:nilerr // files come and go while it runs
+			return nil // files come and go while it runs
 		}
 		if content, err := os.ReadFile(path); err == nil {
 			requireNoSecret(t, secrets, path, string(content))

@@ -74,7 +74,7 @@ scrape_configs:
     static_configs: [{targets: [%q]}]
 `, filepath.Join(testkit.Root(t), "deploy/alerts/mintlake.yml"), u.Host)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "prometheus.yml"), []byte(config), 0o600))
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // a free port
 	require.NoError(t, err)
 	addr := listener.Addr().String()
 	require.NoError(t, listener.Close())

@@ -73,7 +73,7 @@ func TestVolumesOfRealBlocks(t *testing.T) {
 		) AS own USING (minute) WHERE mint = '` + mintSOL + `' ORDER BY minute FORMAT JSONCompactEachRow`) {
 		var values []any
 		require.NoError(t, json.Unmarshal([]byte(row), &values))
-		price, implied := values[1].(float64), values[2].(float64) //nolint:forcetypeassert // the query's types
+		price, implied := values[1].(float64), values[2].(float64) // the query's types
 		require.InEpsilon(t, implied, price, 0.01, row)
 		t.Log(row, strconv.FormatFloat(price/implied-1, 'f', 6, 64))
 	}

@@ -136,7 +136,7 @@ func UnmarshalOffchain(value string) (document Offchain, err error) {
 	}
 	document = Offchain{}
 	err = json.Unmarshal([]byte(value), &document)
-	return document, err //nolint:wrapcheck // encoding/json's own, as if it had been called
+	return document, err // encoding/json's own, as if it had been called
 }
 
 // UnmarshalLogo reads the value of RegisterLogo.
@@ -160,5 +160,5 @@ func UnmarshalLogo(value string) (logo Logo, err error) {
 	}
 	logo = Logo{}
 	err = json.Unmarshal([]byte(value), &logo)
-	return logo, err //nolint:wrapcheck // encoding/json's own, as if it had been called
+	return logo, err // encoding/json's own, as if it had been called
 }

@@ -127,7 +127,7 @@ func (c *ClickHouse) Begin(ctx context.Context) (generation uint64, err error) {
 		return 0, fmt.Errorf("read valuations: %w", err)
 	}
 	err = c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s.valuations (generation, started_at) VALUES (%d, now())", c.database, generation))
-	return generation, err //nolint:wrapcheck // the caller wraps
+	return generation, err
 }
 
 // Dirty implements Store.
@@ -135,7 +135,7 @@ func (c *ClickHouse) Dirty(ctx context.Context) ([]Minute, error) {
 	rows, err := c.conn.Query(ctx, "SELECT minute, partition, max(touched) AS t, max(valued) AS v FROM "+c.database+
 		".swap_minutes_raw GROUP BY minute, partition HAVING t > v ORDER BY minute, partition")
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller wraps
+		return nil, err
 	}
 	defer rows.Close() //nolint:errcheck // Err tells what went wrong
 	var minutes []Minute
@@ -146,14 +146,14 @@ func (c *ClickHouse) Dirty(ctx context.Context) ([]Minute, error) {
 			touched, valued int64
 		)
 		if err := rows.Scan(&minute, &partition, &touched, &valued); err != nil {
-			return nil, err //nolint:wrapcheck // the caller wraps
+			return nil, err
 		}
 		if len(minutes) == 0 || !minutes[len(minutes)-1].Start.Equal(minute) {
 			minutes = append(minutes, Minute{minute, map[int32]int64{}})
 		}
 		minutes[len(minutes)-1].Touched[partition] = touched
 	}
-	return minutes, rows.Err() //nolint:wrapcheck // the caller wraps
+	return minutes, rows.Err()
 }
 
 // Minutes implements Store.
@@ -162,7 +162,7 @@ func (c *ClickHouse) Minutes(ctx context.Context, from, to time.Time) ([]time.Ti
 	query := "SELECT arraySort(groupArray(minute)) FROM (SELECT DISTINCT minute FROM " + c.database + ".swap_minutes_raw WHERE minute >= " +
 		moment(from) + " AND minute <= " + moment(to) + ")"
 	err := c.conn.QueryRow(ctx, query).Scan(&minutes)
-	return minutes, err //nolint:wrapcheck // the caller wraps
+	return minutes, err
 }
 
 // Done implements Store.
@@ -171,7 +171,7 @@ func (c *ClickHouse) Done(ctx context.Context, minutes []Minute) error {
 		for _, minute := range minutes {
 			for partition, offset := range minute.Touched {
 				if err := rows.Append(minute.Start, partition, offset, offset); err != nil {
-					return err //nolint:wrapcheck // Insert wraps
+					return err
 				}
 			}
 		}

@@ -133,7 +133,7 @@ func (l *Log) wait(ctx context.Context) error {
 		down, changed := l.down, l.changed
 		l.mu.Unlock()
 		if err := ctx.Err(); err != nil || !down {
-			return err //nolint:wrapcheck // a fake
+			return err
 		}
 		select {
 		case <-changed:

@@ -104,7 +104,7 @@ type Feed struct {
 	metrics *metrics
 	dirty   chan struct{}
 	replays chan struct{}
-	life    context.Context //nolint:containedctx // of Run
+	life    context.Context // of Run
 	end     context.CancelFunc
 
 	mu      sync.Mutex

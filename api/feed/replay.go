@@ -135,7 +135,7 @@ func (r *Reader) read(ctx context.Context, begin, end Offsets) error {
 	for behind(at, end) {
 		records, err := tail.FetchBatch(ctx, replayBatch, 0)
 		if err != nil {
-			return err //nolint:wrapcheck // the caller logs it
+			return err
 		}
 		for i := range records {
 			record := &records[i]

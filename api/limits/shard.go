@@ -70,10 +70,10 @@ func (s *shard) init(rules [maxScopes][]Rule, most int) error {
 func (t *table) init(rules []Rule, most int) (err error) {
 	t.rules, t.most = rules, most
 	if t.light, err = simplelru.NewLRU[string, *entry](most, nil); err != nil {
-		return err //nolint:wrapcheck // the caller wraps
+		return err
 	}
 	t.heavy, err = simplelru.NewLRU[string, *entry](most, nil)
-	return err //nolint:wrapcheck // the caller wraps
+	return err
 }
 
 func (t *table) peek(client string) *entry {

@@ -242,13 +242,13 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) follow(ctx context.Context) error {
 	tailer, err := s.deps.OpenTail()
 	if err != nil {
-		return err //nolint:wrapcheck // Run logs it
+		return err
 	}
 	defer tailer.Close()
 	for {
 		records, err := tailer.FetchBatch(ctx, 5_000, 20*time.Millisecond)
 		if err != nil {
-			return err //nolint:wrapcheck // as above
+			return err
 		}
 		for i := range records {
 			s.index.read(&records[i])

@@ -41,7 +41,7 @@ func (c *ClickHouse) read(ctx context.Context, each func(driver.Rows) error, que
 				return fmt.Errorf("read row: %w", err)
 			}
 		}
-		return rows.Err() //nolint:wrapcheck // nothing to add
+		return rows.Err()
 	})
 }
 
@@ -62,7 +62,7 @@ func (c *ClickHouse) Volumes(ctx context.Context, generation uint64, ranking Ran
 	err = c.read(ctx, func(rows driver.Rows) error {
 		var volume replica.Volume
 		if err := rows.Scan(&volume.Mint, &volume.DailyUSD, &volume.RankUSD, &volume.LastTradeAt); err != nil {
-			return err //nolint:wrapcheck // read wraps
+			return err
 		}
 		list = append(list, volume)
 		return nil
@@ -77,7 +77,7 @@ func (c *ClickHouse) Candles(ctx context.Context, mint string, interval Interval
 		var candle Candle
 		var at time.Time
 		if err := rows.Scan(&at, &candle.Open, &candle.High, &candle.Low, &candle.Close, &candle.VolumeUSD, &candle.Trades, &candle.Traders); err != nil {
-			return err //nolint:wrapcheck // read wraps
+			return err
 		}
 		candle.Time = at.Unix()
 		candles = append(candles, candle)
@@ -99,7 +99,7 @@ func (c *ClickHouse) Pools(ctx context.Context, mint string, limit int) ([]Pool,
 			created *time.Time
 		)
 		if err := rows.Scan(&pool.Pool, &pool.Venue, &pool.MintA, &pool.MintB, &a, &b, &created, &pool.DailyVolumeUSD, &pool.Trades); err != nil {
-			return err //nolint:wrapcheck // read wraps
+			return err
 		}
 		pool.ReserveA, pool.ReserveB = decimal(a), decimal(b)
 		if created != nil {

@@ -142,7 +142,7 @@ func (p *Poller) Run(ctx context.Context) error {
 func (p *Poller) poll(ctx context.Context, have uint64) (uint64, error) {
 	generation, err := p.Reader.Generation(ctx)
 	if err != nil || generation == have {
-		return have, err //nolint:wrapcheck // the reader says what
+		return have, err
 	}
 	list, err := p.Reader.Volumes(ctx, generation, p.Ranking, have == 0)
 	if err != nil {

@@ -62,7 +62,7 @@ func (c *ClickHouse) Load(ctx context.Context, each func(mint string, facts []re
 func (c *ClickHouse) read(ctx context.Context, conn driver.Conn, batches chan<- []string) error {
 	rows, err := conn.Query(ctx, fmt.Sprintf("SELECT formatRow('RowBinary', mint, facts) FROM `%s`.tokens_raw FINAL SETTINGS max_block_size = %d", c.database, rowsAtOnce))
 	if err != nil {
-		return err //nolint:wrapcheck // Load wraps
+		return err
 	}
 	defer func() { _ = rows.Close() }()
 	batch := make([]string, 0, rowsPerBatch)
@@ -72,13 +72,13 @@ func (c *ClickHouse) read(ctx context.Context, conn driver.Conn, batches chan<- 
 			batch = make([]string, 0, rowsPerBatch)
 			return nil
 		case <-ctx.Done():
-			return ctx.Err() //nolint:wrapcheck // the caller's own context
+			return ctx.Err()
 		}
 	}
 	for rows.Next() {
 		var row string
 		if err := rows.Scan(&row); err != nil {
-			return err //nolint:wrapcheck // Load wraps
+			return err
 		}
 		if batch = append(batch, row); len(batch) == rowsPerBatch {
 			if err := send(); err != nil {
@@ -87,7 +87,7 @@ func (c *ClickHouse) read(ctx context.Context, conn driver.Conn, batches chan<- 
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return err //nolint:wrapcheck // Load wraps
+		return err
 	}
 	return send()
 }

@@ -65,7 +65,7 @@ func (s *store) load(ctx context.Context, snapshot Snapshot) error {
 	close(told)
 	s.told = nil
 	<-done
-	return err //nolint:wrapcheck // the caller logs it
+	return err
 }
 
 func (l *loaders) add(mint string, facts []registry.Fact) {

@@ -155,7 +155,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	defer stop()
 	err := r.run(running, stop)
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // a clean stop
+		return nil // a clean stop
 	}
 	return err
 }
@@ -226,7 +226,7 @@ func (r *Replica) load(ctx context.Context) error {
 		return errors.New("replica: the topics do not begin at offset 0 and there is no snapshot")
 	}
 	if !r.loadSnapshot(ctx, whole) {
-		return ctx.Err() //nolint:wrapcheck // the caller's own context
+		return ctx.Err()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -320,11 +320,11 @@ func (r *Replica) View() View {
 func (r *Replica) slotsToRead(ctx context.Context) (map[kafka.TopicPartition]int64, error) {
 	ends, err := r.deps.Offsets.EndOffsets(ctx, []string{schemas.TopicSlots})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller wraps
+		return nil, err
 	}
 	starts, err := r.deps.Offsets.StartOffsets(ctx, []string{schemas.TopicSlots})
 	maps.DeleteFunc(ends, func(tp kafka.TopicPartition, end int64) bool { return end <= starts[tp] })
-	return ends, err //nolint:wrapcheck // the caller wraps
+	return ends, err
 }
 
 // caughtUpWithSlots needs the lock.
@@ -346,6 +346,5 @@ func (r *Replica) Applied() map[kafka.TopicPartition]int64 {
 
 // retry repeats do until it succeeds or ctx ends.
 func retry[T any](ctx context.Context, do func() (T, error)) (T, error) {
-	//nolint:wrapcheck // the callers wrap
 	return backoff.Retry(ctx, do, backoff.WithMaxElapsedTime(0))
 }

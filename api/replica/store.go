@@ -209,7 +209,7 @@ func (s *store) token(number uint32) *registry.Token {
 
 // tokenOf tells the kinds of the token's extensions too, if extensions is not nil.
 func (s *store) tokenOf(number uint32, key *packed.Key, extensions *[]string) (found *registry.Token) {
-	reader := s.readers.Get().(*packed.Reader) //nolint:forcetypeassert // the pool makes no other
+	reader := s.readers.Get().(*packed.Reader) // the pool makes no other
 	defer s.readers.Put(reader)
 	mint := key.String()
 	s.table.Read(number, func(value []byte, member bool) {
@@ -241,7 +241,7 @@ func (s *store) lend(number uint32, use func(token *registry.Token)) (member boo
 	if !ok {
 		return false
 	}
-	l := s.lenders.Get().(*lender) //nolint:forcetypeassert // the pool makes no other
+	l := s.lenders.Get().(*lender) // the pool makes no other
 	defer s.lenders.Put(l)
 	l.mint = key.Append(l.mint[:0])
 	mint := unsafe.String(unsafe.SliceData(l.mint), len(l.mint)) //nolint:gosec // lent
@@ -269,7 +269,7 @@ func (s *store) id(mint string) (uint32, bool) {
 }
 
 func (s *store) extensions(number uint32) (kinds []string) {
-	reader := s.readers.Get().(*packed.Reader) //nolint:forcetypeassert // the pool makes no other
+	reader := s.readers.Get().(*packed.Reader) // the pool makes no other
 	defer s.readers.Put(reader)
 	s.table.Read(number, func(value []byte, _ bool) {
 		state := registry.StateOf(reader.Facts("", value))

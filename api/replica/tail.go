@@ -29,7 +29,7 @@ func (r *Replica) tail(ctx context.Context, ends map[kafka.TopicPartition]int64,
 		asked := time.Now()
 		records, err := tailer.FetchBatch(ctx, r.cfg.BatchRecords, wait)
 		if err != nil {
-			return err //nolint:wrapcheck // run logs it
+			return err
 		}
 		wait = r.nextWait(len(records), time.Since(asked))
 		progress()

@@ -58,7 +58,7 @@ func (f *Failures) read(ctx context.Context, progress func()) error {
 	for {
 		records, err := tail.FetchBatch(ctx, letters, letterWait)
 		if err != nil {
-			return err //nolint:wrapcheck // Run logs it
+			return err
 		}
 		progress()
 		for i := range records {

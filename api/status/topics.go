@@ -57,7 +57,7 @@ func (w *topicWatch) look(ctx context.Context) (changed bool, err error) {
 	}
 	missing, err := w.topics.MissingTopics(ctx, names)
 	if err != nil {
-		return false, err //nolint:wrapcheck // says what failed
+		return false, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -28,7 +28,7 @@ type client struct {
 }
 
 func newClient(cfg Config) *client {
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // net/http's own
+	transport := http.DefaultTransport.(*http.Transport).Clone() // net/http's own
 	transport.MaxIdleConnsPerHost = cfg.Concurrency
 	transport.ResponseHeaderTimeout = cfg.FirstByteTimeout
 	c := &client{endpoints: cfg.Endpoints, idle: cfg.IdleTimeout, pace: pause.NewPacer(cfg.RequestsPerSecond), http: &http.Client{
@@ -193,5 +193,5 @@ func (w *watched) Read(p []byte) (int, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return n, w.explain(err)
 	}
-	return n, err //nolint:wrapcheck // nil or io.EOF, which readers compare
+	return n, err // nil or io.EOF, which readers compare
 }

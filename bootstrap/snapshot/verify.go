@@ -161,7 +161,7 @@ func (v *verifier) checkHash(ctx context.Context, file File) error {
 
 // cancellable ends a copy with its context.
 type cancellable struct {
-	ctx context.Context //nolint:containedctx // lives for one copy
+	ctx context.Context // lives for one copy
 	in  io.Reader
 }
 
@@ -169,5 +169,5 @@ func (c *cancellable) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return c.in.Read(p) //nolint:wrapcheck // io.EOF is compared
+	return c.in.Read(p) // io.EOF is compared
 }

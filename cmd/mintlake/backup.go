@@ -131,14 +131,14 @@ func (r *backupRun) run(ctx context.Context) (err error) {
 func newFolder(name string) (string, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {
-		return "", err //nolint:wrapcheck // names the folder
+		return "", err
 	}
 	if err := os.MkdirAll(path, 0o750); err != nil {
-		return "", err //nolint:wrapcheck // names the folder
+		return "", err
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return "", err //nolint:wrapcheck // names the folder
+		return "", err
 	}
 	if len(entries) > 0 {
 		return "", fmt.Errorf("%s is not empty: it holds %q; name a new folder", path, entries[0].Name())
@@ -150,7 +150,7 @@ func newFolder(name string) (string, error) {
 func outside(dataDir, folder string) error {
 	path, err := filepath.Abs(dataDir)
 	if err != nil {
-		return err //nolint:wrapcheck // names the folder
+		return err
 	}
 	if inside, err := filepath.Rel(path, folder); err == nil && inside != ".." && !strings.HasPrefix(inside, ".."+string(filepath.Separator)) {
 		return fmt.Errorf("%s lies in the data folder %s: name a folder elsewhere, best on another disk", folder, path)
@@ -231,7 +231,7 @@ func startEngine(ctx context.Context, cfg *Config, logger *slog.Logger, lc *life
 
 // copyOthers copies what is neither the log nor tables.
 func copyOthers(ctx context.Context, from, to string) error {
-	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error { //nolint:wrapcheck // names the file
+	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path != from { // replaced or removed meanwhile
 			return nil
 		}

@@ -52,7 +52,7 @@ func (r *restoreRun) run(ctx context.Context) error {
 	}
 	from, err := filepath.Abs(r.from)
 	if err != nil {
-		return err //nolint:wrapcheck // names the folder
+		return err
 	}
 	manifest, err := backup.Read(ctx, from)
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *restoreRun) run(ctx context.Context) error {
 		return err
 	}
 	if err := os.RemoveAll(work); err != nil { // of a restore that was interrupted
-		return err //nolint:wrapcheck // names the folder
+		return err
 	}
 	for _, file := range manifest.Files {
 		if err := ctx.Err(); err != nil {
@@ -105,7 +105,7 @@ func (r *restoreRun) empty() error {
 		return nil
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // names the folder
+		return err
 	}
 	unfinished := false
 	for _, entry := range entries {
@@ -151,14 +151,14 @@ func (r *restoreRun) tables(ctx context.Context, from, folder string) (err error
 func (r *restoreRun) moveIn(work string) error {
 	entries, err := os.ReadDir(work)
 	if err != nil {
-		return err //nolint:wrapcheck // names the folder
+		return err
 	}
 	move := func(name string) error {
 		to := filepath.Join(r.cfg.DataDir, name)
 		if err := os.RemoveAll(to); err != nil { // the marker; or of an interrupted restore
-			return err //nolint:wrapcheck // names the folder
+			return err
 		}
-		return os.Rename(filepath.Join(work, name), to) //nolint:wrapcheck // names both
+		return os.Rename(filepath.Join(work, name), to)
 	}
 	for _, entry := range entries {
 		if entry.Name() == kafkaFolder {
@@ -171,5 +171,5 @@ func (r *restoreRun) moveIn(work string) error {
 	if err := move(kafkaFolder); err != nil {
 		return err
 	}
-	return os.Remove(work) //nolint:wrapcheck // names the folder
+	return os.Remove(work)
 }

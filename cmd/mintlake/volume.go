@@ -15,7 +15,7 @@ import (
 func (s *system) startSwapProjector(ctx context.Context, conn driver.Conn) error {
 	store := swaps.NewClickHouse(conn, schema.Database)
 	if err := store.KeepSignatures(ctx, s.cfg.Swaps.SignatureDays, s.cfg.ClickHouse.Cluster); err != nil {
-		return err //nolint:wrapcheck // it says what
+		return err
 	}
 	consumer, err := s.groupConsumer(schemas.GroupSwaps, swaps.Topics())
 	if err != nil {

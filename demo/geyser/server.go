@@ -180,7 +180,7 @@ func receive(ctx context.Context, stream pb.Geyser_SubscribeServer, to chan<- in
 // run is the state of one Subscribe call.
 type run struct {
 	srv      *Server
-	ctx      context.Context //nolint:containedctx // lives exactly as long as the call
+	ctx      context.Context // lives exactly as long as the call
 	requests chan incoming
 	out      chan *pb.SubscribeUpdate
 	sendErr  chan error

@@ -26,7 +26,7 @@ func (m *Machine) work(ctx context.Context) error {
 	for {
 		j, release, err := m.queue.Pop(ctx)
 		if err != nil {
-			return err //nolint:wrapcheck // the caller's own context
+			return err
 		}
 		m.metrics.started(m.deps.Now().Sub(j.due))
 		err = m.check(ctx, j.mint)

@@ -193,7 +193,7 @@ func (m *Machine) ends(ctx context.Context) (map[kafka.TopicPartition]int64, err
 	for {
 		ends, err := m.deps.Offsets.EndOffsets(ctx, []string{schemas.TopicEnrichments})
 		if err == nil || ctx.Err() != nil {
-			return ends, err //nolint:wrapcheck // the caller's own context
+			return ends, err
 		}
 		m.deps.Logger.Warn("the end of the enrichments is not known yet", "err", err)
 		if err := pause.For(ctx, retryDelay); err != nil {
@@ -244,7 +244,7 @@ func (m *Machine) follow(ctx context.Context, ends map[kafka.TopicPartition]int6
 func (m *Machine) take(ctx context.Context, tailer Tailer, ends map[kafka.TopicPartition]int64) error {
 	records, err := tailer.FetchBatch(ctx, batchRecords, batchWait)
 	if err != nil {
-		return err //nolint:wrapcheck // follow logs it
+		return err
 	}
 	for i := range records {
 		record := &records[i]

@@ -58,7 +58,7 @@ const (
 type frames struct{ bytes []byte }
 
 func newFrames() *frames {
-	f := scratch.Get().(*frames) //nolint:forcetypeassert // the pool has nothing else
+	f := scratch.Get().(*frames) // the pool has nothing else
 	f.bytes = f.bytes[:0]
 	return f
 }
@@ -96,12 +96,12 @@ func (c *frameConn) sendWhole(timeout time.Duration, b []byte) error {
 		return net.ErrClosed
 	}
 	if err := c.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
-		return err //nolint:wrapcheck // it ends the session and is not told
+		return err // it ends the session and is not told
 	}
 	if _, err := c.Conn.Write(b); err != nil {
-		return err //nolint:wrapcheck // as above
+		return err
 	}
-	return c.SetWriteDeadline(time.Time{}) //nolint:wrapcheck // as above
+	return c.SetWriteDeadline(time.Time{})
 }
 
 // stop ends send; the library's frames may follow.
@@ -125,7 +125,7 @@ type upgrader struct {
 func (u *upgrader) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, both, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // the library adds what it was doing
+		return nil, nil, err // the library adds what it was doing
 	}
 	u.conn = &frameConn{Conn: conn}
 	reader := both.Reader

@@ -107,7 +107,7 @@ func TestClients(t *testing.T) {
 // line writes an event as one line, keys as the names they were made of.
 func line(t testing.TB, event *eventspb.TokenEvent) string {
 	t.Helper()
-	event = proto.Clone(event).(*eventspb.TokenEvent) //nolint:forcetypeassert // Clone keeps the type
+	event = proto.Clone(event).(*eventspb.TokenEvent) // Clone keeps the type
 	kind := schemas.KindOf(event)
 	event.Position, event.Signature, event.ProgramId, event.BlockTime = nil, nil, nil, 0
 	raw, err := protojson.Marshal(event)

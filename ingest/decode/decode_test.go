@@ -243,7 +243,7 @@ func TestEventsShareNoMemory(t *testing.T) {
 		events := decode.New(nil).Decode(tx, 1, 0)
 		before := make([]*eventspb.TokenEvent, len(events))
 		for i, event := range events {
-			before[i] = proto.Clone(event).(*eventspb.TokenEvent) //nolint:forcetypeassert // Clone keeps the type
+			before[i] = proto.Clone(event).(*eventspb.TokenEvent) // Clone keeps the type
 		}
 		clear(tx.Keys)
 		clear(tx.Signature[:])

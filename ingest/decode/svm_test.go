@@ -128,7 +128,7 @@ func (f *svmFixture) line(t testing.TB, event *eventspb.TokenEvent) string {
 		at += fmt.Sprintf(" batch %d", position.GetBatchIndex())
 	}
 	kind := schemas.KindOf(event)
-	event = proto.Clone(event).(*eventspb.TokenEvent) //nolint:forcetypeassert // Clone keeps the type
+	event = proto.Clone(event).(*eventspb.TokenEvent) // Clone keeps the type
 	event.Position, event.Signature, event.ProgramId, event.BlockTime = nil, nil, nil, 0
 	raw, err := protojson.Marshal(event)
 	require.NoError(t, err)

@@ -59,7 +59,7 @@ func (j *job) mark() {
 // records of several blocks are under way at once; commit, in order, writes the slot records.
 type pipeline struct {
 	runner *Runner
-	base   context.Context //nolint:containedctx // the life of the pipeline, which outlives the sources' context
+	base   context.Context // the life of the pipeline, which outlives the sources' context
 	cancel context.CancelCauseFunc
 
 	room    chan struct{} // one token for each job in flight

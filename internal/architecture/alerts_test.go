@@ -155,7 +155,7 @@ func metricsInCode(t *testing.T) func(string) bool {
 		}
 		tree, err := parser.ParseFile(token.NewFileSet(), path, source, 0)
 		if err != nil {
-			return nil //nolint:nilerr // the compiler will say so
+			return nil // the compiler will say so
 		}
 		var texts []string
 		ast.Inspect(tree, func(n ast.Node) bool {

@@ -123,17 +123,17 @@ func load(folder string) (*Manifest, error) {
 
 // walk visits the files of the folder but the list, in the order of their names.
 func walk(ctx context.Context, folder string, visit func(name string) error) error {
-	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error { //nolint:wrapcheck // names the file
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
-			return err //nolint:wrapcheck // the caller's own
+			return err
 		}
 		name, err := filepath.Rel(folder, path)
 		switch {
 		case err != nil:
-			return err //nolint:wrapcheck // cannot be
+			return err
 		case entry.IsDir(), name == Name, strings.HasPrefix(name, Name+"."):
 			return nil
 		case !entry.Type().IsRegular():
@@ -146,7 +146,7 @@ func walk(ctx context.Context, folder string, visit func(name string) error) err
 func describe(path string, sync bool) (File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return File{}, err //nolint:wrapcheck // names the file
+		return File{}, err
 	}
 	defer func() { _ = f.Close() }()
 	hash := sha256.New()
@@ -155,7 +155,7 @@ func describe(path string, sync bool) (File, error) {
 		err = f.Sync()
 	}
 	if err != nil {
-		return File{}, err //nolint:wrapcheck // names the file
+		return File{}, err
 	}
 	return File{Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
 }
@@ -181,23 +181,23 @@ func replaceFile(name string, data []byte) error {
 func CopyFile(from, to string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
-		return err //nolint:wrapcheck // names the file
+		return err
 	}
 	defer func() { _ = in.Close() }()
 	info, err := in.Stat()
 	if err != nil {
-		return err //nolint:wrapcheck // names the file
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
-		return err //nolint:wrapcheck // names the folder
+		return err
 	}
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err //nolint:wrapcheck // names the file
+		return err
 	}
 	_, err = io.Copy(out, in)
 	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return err
 	}
-	return os.Chtimes(to, info.ModTime(), info.ModTime()) //nolint:wrapcheck // names the file
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }

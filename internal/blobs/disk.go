@@ -63,11 +63,11 @@ func (d *disk) scan() error {
 		}
 		raw, err := hex.DecodeString(filepath.Base(filepath.Dir(path)) + entry.Name())
 		if err != nil || len(raw) != len(Key{}) {
-			return nil //nolint:nilerr // not a blob: the log of names, or somebody else's
+			return nil // not a blob: the log of names, or somebody else's
 		}
 		info, err := entry.Info()
 		if err != nil {
-			return nil //nolint:nilerr // it went while we looked
+			return nil // it went while we looked
 		}
 		found = append(found, &file{Key(raw), info.Size(), info.ModTime()})
 		return nil

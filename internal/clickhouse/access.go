@@ -84,7 +84,7 @@ func (a *Access) applyTLS(o *ch.Options) error {
 	}
 	config, err := files.Load("clickhouse.tls.")
 	if err != nil {
-		return err //nolint:wrapcheck // names the setting
+		return err
 	}
 	if config.ServerName == "" {
 		config.ServerName = o.TLS.ServerName // tls_server_name of the DSN

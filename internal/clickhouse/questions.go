@@ -51,7 +51,7 @@ func (q *Questions) Close() error {
 	}
 	conn := q.conn
 	q.conn = nil
-	return conn.Close() //nolint:wrapcheck // nothing to add
+	return conn.Close()
 }
 
 func (q *Questions) connection(ctx context.Context) (driver.Conn, error) {

@@ -46,12 +46,12 @@ func readSecrets(k *koanf.Koanf, list []key) error {
 func readSecret(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return "", err //nolint:wrapcheck // names the file; the caller names the key
+		return "", err
 	}
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, maxSecretBytes+1))
 	if err != nil {
-		return "", err //nolint:wrapcheck // names the file; the caller names the key
+		return "", err
 	}
 	if len(text) > maxSecretBytes {
 		return "", fmt.Errorf("%s holds more than %d bytes, must hold a secret", path, maxSecretBytes)

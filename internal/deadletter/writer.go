@@ -72,7 +72,7 @@ func (w *Writer) Produce(ctx context.Context, records ...kafka.Record) error {
 	if fitting != nil {
 		records = fitting
 	}
-	return w.producer.Produce(ctx, records...) //nolint:wrapcheck // the caller sees no difference to its producer
+	return w.producer.Produce(ctx, records...) // the caller sees no difference to its producer
 }
 
 func (w *Writer) oversized(record kafka.Record) kafka.Record {

@@ -185,7 +185,7 @@ func (p *Pool) do(ctx context.Context, asked *request, body []byte) (reply, []by
 func (p *Pool) budget(body []byte) (time.Duration, error) {
 	pixels, err := picture.Survey(body, p.cfg.Limits)
 	if err != nil {
-		return 0, err //nolint:wrapcheck // package picture's
+		return 0, err
 	}
 	return p.cfg.CPU + time.Duration(float64(p.cfg.CPUPerMegapixel)*float64(pixels)/1e6), nil
 }

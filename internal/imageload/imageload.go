@@ -150,7 +150,7 @@ func (l *Loader) Load(ctx context.Context, request Request) (*Image, error) {
 	select {
 	case result := <-flight:
 		image, _ := result.Val.(*Image)
-		return image, result.Err //nolint:wrapcheck // is ours
+		return image, result.Err
 	case <-ctx.Done():
 		return nil, &fetch.Error{Class: fetch.ClassOf(ctx.Err()), Err: ctx.Err()}
 	}
@@ -170,7 +170,7 @@ func (l *Loader) load(ctx context.Context, request Request) (*Image, error) {
 	})
 	switch {
 	case err != nil:
-		return nil, err //nolint:wrapcheck // has its class
+		return nil, err
 	case response.NotModified:
 		return &Image{NotModified: true}, nil
 	}

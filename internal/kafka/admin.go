@@ -41,7 +41,7 @@ func (a *Admin) Ping(ctx context.Context) error {
 	err := a.retry(ctx, func(ctx context.Context) error {
 		resp, err := a.client.ApiVersions(ctx, &kafkago.ApiVersionsRequest{})
 		if err != nil {
-			return err //nolint:wrapcheck // wrapped below
+			return err
 		}
 		return resp.Error
 	})
@@ -111,7 +111,7 @@ func (a *Admin) create(ctx context.Context, specs []TopicSpec) error {
 	}
 	resp, err := a.client.CreateTopics(ctx, req)
 	if err != nil {
-		return err //nolint:wrapcheck // EnsureTopics wraps it
+		return err
 	}
 	var errs []error
 	for topic, err := range resp.Errors {
@@ -125,7 +125,7 @@ func (a *Admin) create(ctx context.Context, specs []TopicSpec) error {
 func (a *Admin) existing(ctx context.Context) (map[string]bool, error) {
 	meta, err := a.client.Metadata(ctx, &kafkago.MetadataRequest{})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // EnsureTopics wraps it
+		return nil, err
 	}
 	names := make(map[string]bool, len(meta.Topics))
 	for _, topic := range meta.Topics {
@@ -200,7 +200,7 @@ func (a *Admin) configure(ctx context.Context, specs []TopicSpec) error {
 	}
 	resp, err := a.client.IncrementalAlterConfigs(ctx, req)
 	if err != nil {
-		return err //nolint:wrapcheck // EnsureTopics wraps it
+		return err
 	}
 	var errs []error
 	for _, resource := range resp.Resources {
@@ -223,7 +223,7 @@ func (a *Admin) settings(ctx context.Context, specs []TopicSpec) (map[string]map
 	}
 	resp, err := a.client.DescribeConfigs(ctx, req)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // EnsureTopics wraps it
+		return nil, err
 	}
 	out := make(map[string]map[string]string, len(specs))
 	for _, resource := range resp.Resources {

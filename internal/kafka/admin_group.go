@@ -22,7 +22,7 @@ func (a *Admin) ForgetGroup(ctx context.Context, group string) error {
 		err := a.retry(ctx, func(ctx context.Context) error {
 			response, err := a.client.DeleteGroups(ctx, &kafkago.DeleteGroupsRequest{GroupIDs: []string{group}})
 			if err != nil {
-				return err //nolint:wrapcheck // wrapped below
+				return err
 			}
 			if code = response.Errors[group]; isCode(code, kafkago.NonEmptyGroup) || isCode(code, kafkago.GroupIdNotFound) {
 				return nil

@@ -45,7 +45,7 @@ type Candidate struct {
 	log    *sampler
 	member *membership
 
-	base    context.Context //nolint:containedctx // the candidate's own life
+	base    context.Context // the candidate's own life
 	stop    context.CancelFunc
 	started sync.Once
 	running sync.WaitGroup
@@ -165,7 +165,7 @@ func (t *Term) Await(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return context.Cause(ctx) //nolint:wrapcheck // the caller's own context
+			return context.Cause(ctx)
 		}
 	}
 }

@@ -143,7 +143,7 @@ func retry(ctx context.Context, failed func(error), do func(context.Context) err
 func endedError(ctx context.Context, last error) error {
 	cause := context.Cause(ctx)
 	if last == nil || errors.Is(last, cause) {
-		return cause //nolint:wrapcheck // the caller's own context
+		return cause
 	}
 	return fmt.Errorf("%w (last error: %w)", cause, last)
 }

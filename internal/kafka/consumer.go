@@ -47,7 +47,7 @@ type GroupConsumer struct {
 	intake  intake
 	kick    chan struct{}
 
-	base    context.Context //nolint:containedctx // the consumer's own life
+	base    context.Context // the consumer's own life
 	stop    context.CancelFunc
 	started sync.Once
 	running sync.WaitGroup
@@ -261,7 +261,7 @@ func (c *GroupConsumer) generation(ctx context.Context) (*generation, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, context.Cause(ctx) //nolint:wrapcheck // the caller's own context
+			return nil, context.Cause(ctx)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 func (d *dialer) open(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, network, addr)
 	if err != nil || d.tls == nil {
-		return conn, err //nolint:wrapcheck // names the address already
+		return conn, err
 	}
 	config := d.tls.Clone()
 	if config.ServerName == "" {
@@ -138,14 +138,14 @@ func (c *watchedConn) Write(p []byte) (int, error) {
 	if !c.settled.Load() && c.answered.Load() {
 		c.asked.Store(true)
 	}
-	return c.Conn.Write(p) //nolint:wrapcheck // an io.Writer passes on errors as they are
+	return c.Conn.Write(p) // an io.Writer passes on errors as they are
 }
 
 // Read implements net.Conn.
 func (c *watchedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if c.settled.Load() {
-		return n, err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+		return n, err // an io.Reader passes on io.EOF as it is
 	}
 	answered, asked := c.answered.Load(), c.asked.Load()
 	if !answered || asked && n == 0 {
@@ -158,7 +158,7 @@ func (c *watchedConn) Read(p []byte) (int, error) {
 		c.answered.Store(true)
 		c.settled.Store(asked)
 	}
-	return n, err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+	return n, err // an io.Reader passes on io.EOF as it is
 }
 
 // tlsAlert and tlsMajor begin what a TLS server answers to bytes that are no handshake: a record of type alert, version 3.x.

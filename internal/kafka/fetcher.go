@@ -118,7 +118,7 @@ func (f *fetcher) fetch(ctx context.Context, tp TopicPartition, offset int64) (r
 		Topic: tp.Topic, Partition: tp.Partition, Offset: offset, MinBytes: 1, MaxBytes: f.maxBytes, MaxWait: fetchWait,
 	})
 	if err != nil {
-		return nil, offset, 0, err //nolint:wrapcheck // run wraps it once it gives up
+		return nil, offset, 0, err
 	}
 	if resp.Error != nil {
 		return nil, offset, 0, resp.Error

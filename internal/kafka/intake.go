@@ -46,7 +46,7 @@ func (in *intake) collect(ctx context.Context, limit int, wait time.Duration) ([
 			if len(batch) > 0 {
 				return batch, nil
 			}
-			return nil, context.Cause(ctx) //nolint:wrapcheck // the caller's own context
+			return nil, context.Cause(ctx)
 		case <-in.ended:
 			if len(batch) > 0 {
 				return batch, nil

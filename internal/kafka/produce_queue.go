@@ -13,7 +13,7 @@ import (
 
 // call is one Produce.
 type call struct {
-	ctx  context.Context //nolint:containedctx // the caller's, for as long as the call waits
+	ctx  context.Context // the caller's, for as long as the call waits
 	open atomic.Int64    // chunks without an answer
 	done chan struct{}   // closed when open is 0
 

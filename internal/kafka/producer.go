@@ -47,7 +47,7 @@ type Producer struct {
 	log     *sampler
 	spread  atomic.Uint32 // turns records without a key over the partitions
 
-	base context.Context //nolint:containedctx // ends the requests that outlive their callers
+	base context.Context // ends the requests that outlive their callers
 	stop context.CancelFunc
 
 	mu         sync.Mutex

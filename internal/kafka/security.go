@@ -63,7 +63,7 @@ func (t TLSConfig) load() (*tls.Config, error) {
 		if t != (TLSConfig{}) {
 			return nil, errors.New("kafka.tls: settings without kafka.tls.enabled: set it, or take the others away")
 		}
-		return nil, nil //nolint:nilnil // plain text needs no configuration
+		return nil, nil // plain text needs no configuration
 	}
 	return tlsclient.Files{CA: t.CAFile, Cert: t.CertFile, Key: t.KeyFile, ServerName: t.ServerName}.Load("kafka.tls.")
 }
@@ -73,7 +73,7 @@ func (s SASLConfig) load() (sasl.Mechanism, error) {
 		if s != (SASLConfig{}) {
 			return nil, errors.New("kafka.sasl: settings without kafka.sasl.mechanism: set it, or take the others away")
 		}
-		return nil, nil //nolint:nilnil // no login
+		return nil, nil // no login
 	}
 	mechanism := strings.ToLower(s.Mechanism)
 	if mechanism == MechanismAWSMSKIAM {

@@ -37,7 +37,7 @@ type Tailer struct {
 	log     *sampler
 	intake  intake
 
-	base    context.Context //nolint:containedctx // the tailer's own life
+	base    context.Context // the tailer's own life
 	stop    context.CancelFunc
 	started sync.Once
 	running sync.WaitGroup

@@ -39,7 +39,7 @@ func (l *Live) Run(ctx context.Context) error {
 	f := &follower{live: l}
 	ends, err := l.ends(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // ctx ended
+		return nil // ctx ended
 	}
 	var fresh sync.WaitGroup
 	defer fresh.Wait()

@@ -97,7 +97,7 @@ func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	return t.provider.Shutdown(ctx) //nolint:wrapcheck // says what failed
+	return t.provider.Shutdown(ctx)
 }
 
 // Span is something that takes time. Nil does nothing.

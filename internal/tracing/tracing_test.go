@@ -59,7 +59,7 @@ func TestRatio(t *testing.T) {
 
 // TestOffCostsNothing: no endpoint, no dial, no allocation, whatever the environment says.
 func TestOffCostsNothing(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+listener.Addr().String())

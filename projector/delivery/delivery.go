@@ -47,7 +47,7 @@ func Retry(ctx context.Context, retryable func(error) bool, failed func(err erro
 		}
 		return struct{}{}, err
 	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(0), backoff.WithNotify(failed))
-	return err //nolint:wrapcheck // it is do's own, which says what failed
+	return err
 }
 
 // Graceful returns a context that ends grace after ctx does, so that a stop loses no finished work.

@@ -19,7 +19,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{m.legs, m.routes, m.deadLetters, m.storeErrors, m.writeLimits} {
 		if err := registerer.Register(c); err != nil {
-			return nil, err //nolint:wrapcheck // the caller wraps
+			return nil, err
 		}
 	}
 	return m, nil

@@ -94,7 +94,7 @@ func (c *ClickHouse) Insert(ctx context.Context, batch *Batch) error {
 		tables.Go(func() error { return insert(beside, batch) })
 	}
 	if err := tables.Wait(); err != nil {
-		return err //nolint:wrapcheck // insert names the table
+		return err
 	}
 	return c.insertSwapMinutes(ctx, batch)
 }

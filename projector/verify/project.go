@@ -76,7 +76,7 @@ func (p *Projection) Write(ctx context.Context, group string, records []kafka.Re
 	if !p.wants("off_chain_documents_raw") {
 		batch.Documents = nil
 	}
-	return projector.NewClickHouse(p.conn, p.database).Insert(ctx, batch) //nolint:wrapcheck // it names the table
+	return projector.NewClickHouse(p.conn, p.database).Insert(ctx, batch)
 }
 
 func (p *Projection) writeSwaps(ctx context.Context, records []kafka.Record) error {
@@ -86,14 +86,14 @@ func (p *Projection) writeSwaps(ctx context.Context, records []kafka.Record) err
 			p.Unreadable++
 		}
 	}
-	return swaps.NewClickHouse(p.conn, p.database).Insert(ctx, batch) //nolint:wrapcheck // it names the table
+	return swaps.NewClickHouse(p.conn, p.database).Insert(ctx, batch)
 }
 
 // Finish makes what is made of the rows: those of tokens. revalue has every minute of the legs valued again: a leg that is made again
 // has lost its value in dollars.
 func (p *Projection) Finish(ctx context.Context, group string, revalue bool) error {
 	if group == schemas.GroupProjector && p.wants("tokens_raw", "token_facts_raw") {
-		return projector.NewClickHouse(p.conn, p.database).Fold(ctx, projector.Dirty{All: true}) //nolint:wrapcheck // it names the table
+		return projector.NewClickHouse(p.conn, p.database).Fold(ctx, projector.Dirty{All: true})
 	}
 	if group == schemas.GroupSwaps && revalue && p.wants("swaps_raw", "swap_minutes_raw") {
 		// The partition is none of the log's, so it moves no other's offsets.

@@ -174,7 +174,7 @@ func (v *Verifier) sums(ctx context.Context, database string, s *spec) (rows uin
 func (v *Verifier) rangeSums(ctx context.Context, database string, s *spec) (map[uint64]rangeSum, error) {
 	rows, err := v.conn.Query(ctx, fmt.Sprintf("SELECT intDiv(%s, %d) AS at, count(), groupBitXor(%s) FROM %s.%s FINAL GROUP BY at", s.slot, v.slots, s.hash(), database, s.table)+bounded)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller wraps
+		return nil, err
 	}
 	defer func() { _ = rows.Close() }() // its error is rows.Err's
 	sums := map[uint64]rangeSum{}
@@ -182,11 +182,11 @@ func (v *Verifier) rangeSums(ctx context.Context, database string, s *spec) (map
 		var at uint64
 		var sum rangeSum
 		if err := rows.Scan(&at, &sum.rows, &sum.sum); err != nil {
-			return nil, err //nolint:wrapcheck // the caller wraps
+			return nil, err
 		}
 		sums[at] = sum
 	}
-	return sums, rows.Err() //nolint:wrapcheck // the caller wraps
+	return sums, rows.Err()
 }
 
 // bounded keeps a comparison small beside everything else.
@@ -207,12 +207,12 @@ LEFT JOIN (SELECT (%[2]s) AS k, %[3]s AS o, %[4]s AS h, 1 AS there FROM %[7]s.%[
 WHERE there = 0 OR a.o < e.o OR a.o = e.o AND a.h != e.h GROUP BY at`,
 			v.slots, s.key, s.order, s.hash(), s.slot, v.expected, v.actual, s.table, in, list)+" SETTINGS max_threads = 2, max_block_size = 8192")
 		if err != nil {
-			return nil, err //nolint:wrapcheck // the caller wraps
+			return nil, err
 		}
 		for rows.Next() {
 			var at, count, from, to uint64
 			if err := rows.Scan(&at, &count, &from, &to); err != nil {
-				return nil, err //nolint:wrapcheck // the caller wraps
+				return nil, err
 			}
 			f := found[at]
 			if f == nil {
@@ -222,7 +222,7 @@ WHERE there = 0 OR a.o < e.o OR a.o = e.o AND a.h != e.h GROUP BY at`,
 			f.FromSlot, f.ToSlot, f.Found = min(f.FromSlot, from), max(f.ToSlot, to), f.Found-count
 		}
 		if err := rows.Err(); err != nil {
-			return nil, err //nolint:wrapcheck // the caller wraps
+			return nil, err
 		}
 		_ = rows.Close() // read to its end
 	}

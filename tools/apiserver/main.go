@@ -62,13 +62,13 @@ func run() error {
 		},
 	})
 	if err != nil {
-		return err //nolint:wrapcheck // says api
+		return err
 	}
 	if *metrics != "" {
 		go func() { _ = http.ListenAndServe(*metrics, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})) }() //nolint:gosec // a test's, on loopback
 	}
 	go announce(ctx, node)
-	return node.Run(ctx) //nolint:wrapcheck // says api
+	return node.Run(ctx)
 }
 
 // announce prints the address when the registry is loaded.

@@ -26,7 +26,7 @@ const (
 func dial(ctx context.Context, url string, i int) (net.Conn, error) {
 	from := net.IPv4(127, 0, 1, byte(1+i/perAddress))
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: from}, Timeout: 10 * time.Second}
-	return dialer.DialContext(ctx, "tcp", strings.TrimPrefix(url, "http://")) //nolint:wrapcheck // only counted
+	return dialer.DialContext(ctx, "tcp", strings.TrimPrefix(url, "http://"))
 }
 
 // loris sends requests a byte at a time and never ends them; a connection that the node closes is opened again.

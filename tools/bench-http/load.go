@@ -65,7 +65,7 @@ func ask(client *fasthttp.HostClient, base, path string, look func(*fasthttp.Res
 		prepare(request)
 	}
 	if err := client.DoTimeout(request, response, 10*time.Second); err != nil {
-		return err //nolint:wrapcheck // only counted
+		return err
 	}
 	if response.StatusCode() != fasthttp.StatusOK {
 		return fmt.Errorf("status %d", response.StatusCode())

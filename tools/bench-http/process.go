@@ -74,5 +74,5 @@ func serveConstant(size int) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	fmt.Println("http://" + listener.Addr().String())
-	return app.Listener(listener) //nolint:wrapcheck // told as it is
+	return app.Listener(listener)
 }

@@ -335,7 +335,7 @@ http { access_log off; sendfile on; tcp_nopush on; default_type image/png; keepa
 	stop := func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() }
 	url := fmt.Sprintf("http://127.0.0.1:%d", port)
 	for range 100 {
-		response, err := http.Get(url + "/img/" + mintOf(0)) //nolint:noctx // until it listens
+		response, err := http.Get(url + "/img/" + mintOf(0))
 		if err == nil {
 			_ = response.Body.Close()
 			if response.StatusCode == http.StatusOK {

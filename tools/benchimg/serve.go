@@ -84,7 +84,7 @@ func serveImages(folder string, images int) error {
 // warm asks until the image itself comes.
 func warm(url string, ended <-chan error) error {
 	for range 1000 {
-		response, err := http.Get(url) //nolint:noctx,gosec // our own node
+		response, err := http.Get(url) //nolint:gosec // our own node
 		if err == nil {
 			kind := response.Header.Get("Content-Type")
 			_ = response.Body.Close()

@@ -71,7 +71,7 @@ const (
 func (c *client) run(o *options) error {
 	lists, err := registrytest.ReadLists(o.lists)
 	if err != nil {
-		return err //nolint:wrapcheck // says what it read
+		return err
 	}
 	corpus := registrytest.NewCorpus(1, lists)
 	random := rand.New(rand.NewPCG(1, c.seed)) //nolint:gosec // a measurement's
@@ -106,7 +106,7 @@ func (c *client) run(o *options) error {
 	}
 	text, err := json.Marshal(f)
 	fmt.Println(string(text))
-	return err //nolint:wrapcheck // never
+	return err
 }
 
 // batch is the body of a question for many mints.

@@ -19,7 +19,7 @@ func runFirst(command *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	return command.Wait() //nolint:wrapcheck // the caller wraps
+	return command.Wait()
 }
 
 // startFirst has the program inherit a thread's scheduling.
@@ -32,11 +32,11 @@ func startFirst(command *exec.Cmd) error {
 	}
 	if err != nil {
 		told.Do(func() { fmt.Fprintln(os.Stderr, "the client waits for cores as any other process:", err) })
-		return command.Start() //nolint:wrapcheck // the caller wraps
+		return command.Start()
 	}
 	started := command.Start()
 	if err := unix.SchedSetAttr(0, usual, 0); err != nil {
 		return fmt.Errorf("give the thread its usual scheduling: %w", err)
 	}
-	return started //nolint:wrapcheck // the caller wraps
+	return started
 }

@@ -26,7 +26,7 @@ import (
 func (b *backends) prepare(ctx context.Context) error {
 	conn, err := clickhouse.Open(ctx, b.engine.DSN())
 	if err != nil {
-		return err //nolint:wrapcheck // says what it opened
+		return err
 	}
 	defer func() { _ = conn.Close() }()
 	files, err := fs.Sub(schema.Migrations, "migrations")
@@ -38,7 +38,7 @@ func (b *backends) prepare(ctx context.Context) error {
 	}
 	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: b.brokers()}, kafka.Deps{})
 	if err != nil {
-		return err //nolint:wrapcheck // says kafka
+		return err
 	}
 	defer admin.Close()
 	var specs []kafka.TopicSpec
@@ -57,7 +57,7 @@ func (b *backends) brokers() []string { return []string{b.broker.Addr()} }
 func (b *backends) project(ctx context.Context) error {
 	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: b.brokers()}, kafka.Deps{})
 	if err != nil {
-		return err //nolint:wrapcheck // says kafka
+		return err
 	}
 	defer producer.Close()
 	if err := producer.Produce(ctx, kafka.Record{Topic: schemas.TopicTokenEvents, Key: []byte("none")}); err != nil {
@@ -67,21 +67,21 @@ func (b *backends) project(ctx context.Context) error {
 		Brokers: b.brokers(), Group: schemas.GroupProjector, Topics: []string{schemas.TopicTokenEvents, schemas.TopicEnrichments},
 	}, kafka.Deps{})
 	if err != nil {
-		return err //nolint:wrapcheck // says kafka
+		return err
 	}
 	defer consumer.Close()
 	records, err := consumer.FetchBatch(ctx, 1, time.Second)
 	if err != nil {
 		return fmt.Errorf("fetch: %w", err)
 	}
-	return consumer.Commit(ctx, records) //nolint:wrapcheck // says kafka
+	return consumer.Commit(ctx, records)
 }
 
 // settle waits until ClickHouse has merged what was written: a node starts beside one that has been at rest for long.
 func (b *backends) settle(ctx context.Context) error {
 	conn, err := clickhouse.Open(ctx, b.engine.DSN())
 	if err != nil {
-		return err //nolint:wrapcheck // says what it opened
+		return err
 	}
 	defer func() { _ = conn.Close() }()
 	for idle := 0; idle < 3; {
@@ -94,7 +94,7 @@ func (b *backends) settle(ctx context.Context) error {
 			idle = 0
 		}
 		if err := pause.For(ctx, time.Second); err != nil {
-			return err //nolint:wrapcheck // interrupted
+			return err // interrupted
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func (b *backends) load(ctx context.Context, corpus *registrytest.Corpus, from, 
 			return b.insert(ctx, rows)
 		})
 	}
-	return group.Wait() //nolint:wrapcheck // ours
+	return group.Wait()
 }
 
 // appendRow appends mint, facts and row_version in ClickHouse's RowBinary.

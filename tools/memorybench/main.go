@@ -61,7 +61,7 @@ func main() {
 func run(ctx context.Context, o *options) (err error) {
 	listed, err := registrytest.ReadLists(o.lists)
 	if err != nil {
-		return err //nolint:wrapcheck // says what it read
+		return err
 	}
 	if o.folder, err = os.MkdirTemp(o.folder, "mintlake-memorybench-"); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
@@ -138,7 +138,7 @@ func startBackends(ctx context.Context, folder string) (*backends, error) {
 		select {
 		case <-ready:
 		case <-ctx.Done():
-			return nil, ctx.Err() //nolint:wrapcheck // interrupted
+			return nil, ctx.Err() // interrupted
 		}
 	}
 	return b, b.prepare(ctx)

@@ -55,7 +55,7 @@ func freeAddr(ctx context.Context) (string, error) {
 // awaitReady waits for /readyz. The node's end is its log, told.
 func (n *node) awaitReady(ctx context.Context) error {
 	for {
-		if response, err := http.Get(n.url + "/readyz"); err == nil { //nolint:noctx // on loopback, and short
+		if response, err := http.Get(n.url + "/readyz"); err == nil {
 			_ = response.Body.Close()
 			if response.StatusCode == http.StatusOK {
 				return nil
@@ -118,7 +118,7 @@ type status struct {
 }
 
 func (n *node) status() (s status, err error) {
-	response, err := http.Get(n.url + "/status") //nolint:noctx // on loopback, and short
+	response, err := http.Get(n.url + "/status")
 	if err != nil {
 		return s, fmt.Errorf("read status: %w", err)
 	}

@@ -45,7 +45,7 @@ func (b *backends) updates(length time.Duration, corpus *registrytest.Corpus, si
 func (b *backends) write(ctx context.Context, updates [][]kafka.Record) error {
 	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: b.brokers()}, kafka.Deps{})
 	if err != nil {
-		return err //nolint:wrapcheck // says kafka
+		return err
 	}
 	defer producer.Close()
 	tick := time.NewTicker(time.Second / ticks)

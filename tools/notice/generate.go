@@ -38,7 +38,7 @@ func generate(root string) ([]byte, error) {
 		return nil, err
 	}
 	doc := &document{texts: map[string][]string{}}
-	goroot, err := exec.Command("go", "env", "GOROOT").Output() //nolint:noctx // it is short
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go env GOROOT: %w", err)
 	}

@@ -76,7 +76,7 @@ func parseCosts(text string) (map[string]cost, error) {
 
 // number reads 1,566 or 12.5.
 func number(cell string) (float64, error) {
-	return strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(cell), ",", ""), 64) //nolint:wrapcheck // told by the caller
+	return strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(cell), ",", ""), 64)
 }
 
 func between(text, begin, end string) (string, error) {

@@ -241,7 +241,7 @@ func TestCurveHopsAreFoundByTheirMints(t *testing.T) {
 	mint, second := programKey(t, "8fFuHso3BTXoY1kNJBuVrz8fGhW24d7WNMxhMssWpump"), s.tx.Keys[s.at("2")]
 	curve := s.key(programKey(t, "B9wQJbZrLufWzWtK3VJUJ7mrqNM3uqzYHzYpd8QGGmXx"))
 	s.tx.Details = details{pre: make([]uint64, 16), post: make([]uint64, 16)}
-	s.tx.Details.(details).pre[curve], s.tx.Details.(details).post[curve] = 100, 150 //nolint:forcetypeassert // made above
+	s.tx.Details.(details).pre[curve], s.tx.Details.(details).post[curve] = 100, 150 // made above
 	s.tells(curveEvent(mint, chain.Key{}, chain.Key{1}, true, 50, 700, 4, 2, 1, 0))
 	s.tells(curveEvent(second, mint, chain.Key{1}, true, 0, 80, 0, 0, 0, 700))
 	legs := s.swaps().Legs

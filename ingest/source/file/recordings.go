@@ -140,7 +140,7 @@ type counter struct{ *Recordings }
 func (c counter) Write(p []byte) (int, error) {
 	n, err := c.file.Write(p)
 	c.written += int64(n)
-	return n, err //nolint:wrapcheck // passed through
+	return n, err
 }
 
 // end closes the present file.

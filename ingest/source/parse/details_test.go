@@ -25,7 +25,7 @@ func TestDetailsOfRealBlocks(t *testing.T) {
 			return false
 		})
 		require.Equal(t, 1, lines, "visit said stop")
-		lines = len(plain(tx.Details).(plainDetails).logs) //nolint:forcetypeassert // plain's own type
+		lines = len(plain(tx.Details).(plainDetails).logs) // plain's own type
 		require.Greater(t, lines, 1)
 		pre, post := tx.Details.Lamports(nil, nil)
 		require.Len(t, pre, len(tx.Keys))

@@ -30,7 +30,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{m.damaged, m.checkedParts, m.checkedBytes, m.failures} {
 		if err := registerer.Register(c); err != nil {
-			return nil, err //nolint:wrapcheck // the caller wraps
+			return nil, err
 		}
 	}
 	return m, nil

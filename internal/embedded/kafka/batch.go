@@ -143,7 +143,7 @@ func readBounded(r io.Reader) ([]byte, error) {
 	if len(out) > maxBatchBytes {
 		return nil, errBatchTooLong
 	}
-	return out, err //nolint:wrapcheck // decompress wraps it
+	return out, err
 }
 
 // xerialMagic begins snappy as Java clients write it: this, two versions of four bytes, then blocks with their lengths before them.
@@ -173,14 +173,14 @@ func unsnappy(b []byte) ([]byte, error) {
 func unsnappyBlock(out, block []byte) ([]byte, error) {
 	size, err := s2.DecodedLen(block)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // decompress wraps it
+		return nil, err
 	}
 	if size > maxBatchBytes-len(out) {
 		return nil, errBatchTooLong
 	}
 	decoded, err := s2.Decode(nil, block)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // decompress wraps it
+		return nil, err
 	}
 	return append(out, decoded...), nil
 }
@@ -196,7 +196,7 @@ func checkProduce(request *kmsg.ProduceRequest) (kmsg.Response, error) {
 		}
 	}
 	if reason == nil {
-		return nil, nil //nolint:nilnil // nothing to refuse
+		return nil, nil // nothing to refuse
 	}
 	response, _ := request.ResponseKind().(*kmsg.ProduceResponse)
 	for i := range request.Topics {

@@ -18,14 +18,14 @@ func CopyGroups(path, to string) error {
 	if pending, err := segments.ReadPending(path); err != nil || pending != nil {
 		return &StartError{Reason: ErrRepairPending, Where: path, Cause: err, Do: repairCommand(path)}
 	}
-	return segments.CopyGroups(path, to) //nolint:wrapcheck // says what and where
+	return segments.CopyGroups(path, to)
 }
 
 // CopyLog copies the records of a data folder, on which a broker may run, the topic first before the others. The copy is checked as a
 // broker's start checks it, and is ready for a broker.
 func CopyLog(ctx context.Context, path, to, first string) error {
 	if err := segments.Copy(ctx, path, to, first); err != nil {
-		return err //nolint:wrapcheck // says what and where
+		return err
 	}
 	report, err := segments.Check(to)
 	if err != nil {

@@ -209,7 +209,7 @@ func hashes(t *testing.T, root string) map[string]string {
 		raw, err := os.ReadFile(path)
 		info, _ := entry.Info()
 		all[path] = fmt.Sprint(info.ModTime(), string(raw))
-		return err //nolint:wrapcheck // a test
+		return err
 	}))
 	return all
 }

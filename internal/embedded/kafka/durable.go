@@ -67,7 +67,7 @@ func newSyncer(dir string) *syncer {
 func syncPath(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return err //nolint:wrapcheck // wrapped by the round
+		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
@@ -213,7 +213,7 @@ func (s *syncer) syncAll(written map[partition]bool) error {
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return err //nolint:wrapcheck // wrapped above
+		return err
 	}
 	for _, path := range changed {
 		s.marks[path] = found[path]

@@ -33,7 +33,7 @@ func (f *filler) put(timeout time.Duration) error {
 		records = append(records, kafka.Record{Topic: "full", Value: value})
 	}
 	if err := f.producer.Produce(ctx, records...); err != nil {
-		return err //nolint:wrapcheck // a test
+		return err
 	}
 	for _, r := range records {
 		f.acked[string(r.Value)] = true

@@ -134,7 +134,7 @@ func (c *guardConn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	c.body -= uint32(n)
-	return n, err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+	return n, err // an io.Reader passes on io.EOF as it is
 }
 
 // nextRequest reads the next head whole and checks it. A request that is answered here leaves nothing to read. A refused connection
@@ -162,16 +162,16 @@ func (c *guardConn) nextRequest() error {
 // readHead waits for a request and reads its head. A client may be silent between two requests, not inside one.
 func (c *guardConn) readHead() error {
 	if err := c.SetReadDeadline(time.Time{}); err != nil {
-		return err //nolint:wrapcheck // for the broker it is a read that failed
+		return err // for the broker it is a read that failed
 	}
 	if _, err := io.ReadFull(c.Conn, c.head[:1]); err != nil {
-		return err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+		return err // an io.Reader passes on io.EOF as it is
 	}
 	if err := c.SetReadDeadline(time.Now().Add(requestTimeout)); err != nil {
-		return err //nolint:wrapcheck // for the broker it is a read that failed
+		return err // for the broker it is a read that failed
 	}
 	_, err := io.ReadFull(c.Conn, c.head[1:])
-	return err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+	return err // an io.Reader passes on io.EOF as it is
 }
 
 // pass notes a request that the broker reads next and answers.
@@ -199,7 +199,7 @@ func (c *guardConn) nextProduce(head frameHead) error {
 	copy(whole, c.head[:])
 	rest := whole[len(c.head):]
 	if _, err := io.ReadFull(c.Conn, rest); err != nil {
-		return err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+		return err // an io.Reader passes on io.EOF as it is
 	}
 	request, _ := readRequest(head, rest[correlationBytes:]).(*kmsg.ProduceRequest)
 	if request == nil {
@@ -238,7 +238,7 @@ func (c *guardConn) rejected(reason error) { c.rules.rejected(reason, c.RemoteAd
 func (c *guardConn) answerUnsupported(head frameHead) error {
 	rest := make([]byte, head.length-4)
 	if _, err := io.ReadFull(c.Conn, rest); err != nil {
-		return err //nolint:wrapcheck // an io.Reader passes on io.EOF as it is
+		return err // an io.Reader passes on io.EOF as it is
 	}
 	if c.rules.unsupported != nil {
 		c.rules.unsupported(head.key, c.RemoteAddr())
@@ -261,7 +261,7 @@ func (c *guardConn) answer(payload []byte) error {
 	}
 	frame := binary.BigEndian.AppendUint32(make([]byte, 0, lengthBytes+len(payload)), uint32(len(payload)))
 	if _, err := c.Conn.Write(append(frame, payload...)); err != nil {
-		return err //nolint:wrapcheck // for the broker it is a read that failed
+		return err // for the broker it is a read that failed
 	}
 	return nil
 }
@@ -299,7 +299,7 @@ func (c *guardConn) Write(p []byte) (int, error) {
 	}
 	c.mu.Unlock()
 	c.changed.Broadcast()
-	return n, err //nolint:wrapcheck // it is the connection's
+	return n, err
 }
 
 // Close implements net.Conn.
@@ -311,5 +311,5 @@ func (c *guardConn) Close() error {
 	c.mu.Unlock()
 	c.settle(left...)
 	c.changed.Broadcast()
-	return c.Conn.Close() //nolint:wrapcheck // it is the connection's
+	return c.Conn.Close()
 }

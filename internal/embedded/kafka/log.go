@@ -91,7 +91,7 @@ func (b *Broker) told(gone []string, err error) error {
 		b.metrics.deleted.Inc()
 		b.logger.Error("a topic with records was deleted: the log is not whole any more", "topic", topic)
 	}
-	return err //nolint:wrapcheck // only told
+	return err
 }
 
 // control lets the rules look at requests that make or alter topics, and notes that the list of topics is about to change.
@@ -211,7 +211,7 @@ func RepairLog(path string, catalogue []segments.Topic) (pending *segments.Pendi
 		return nil, fmt.Errorf("embedded kafka: check the log: %w", err)
 	}
 	if len(report.Damages) == 0 {
-		return segments.ReadPending(path) //nolint:wrapcheck // says what and where
+		return segments.ReadPending(path)
 	}
-	return segments.Repair(path, report, catalogue) //nolint:wrapcheck // says what and where
+	return segments.Repair(path, report, catalogue)
 }

@@ -92,5 +92,5 @@ type testWriter struct{ t testing.TB }
 
 // Write implements io.Writer.
 func (w testWriter) Write(p []byte) (int, error) {
-	return io.WriteString(os.Stderr, w.t.Name()+": "+string(p)) //nolint:wrapcheck // passed through
+	return io.WriteString(os.Stderr, w.t.Name()+": "+string(p))
 }

@@ -20,7 +20,7 @@ func (p *parser) embedded(uri string) (string, error) {
 	if strings.Contains(data, "%") {
 		unescaped, err := url.PathUnescape(data)
 		if err != nil {
-			return "", nil //nolint:nilerr // no browser shows it either
+			return "", nil // no browser shows it either
 		}
 		data = unescaped
 	}
@@ -28,7 +28,7 @@ func (p *parser) embedded(uri string) (string, error) {
 	if strings.HasSuffix(strings.ToLower(strings.TrimRight(head, spaces)), ";base64") {
 		decoded, err := decodeBase64(data)
 		if err != nil {
-			return "", nil //nolint:nilerr // as above
+			return "", nil // no browser shows it either
 		}
 		body = decoded
 	}

@@ -78,11 +78,11 @@ func Random(rng *rand.Rand, root string, allowed func(file string) bool) (Act, e
 		}
 		name, err := filepath.Rel(root, path)
 		if err != nil {
-			return err //nolint:wrapcheck // wrapped below
+			return err
 		}
 		info, err := entry.Info()
 		if err != nil || allowed != nil && !allowed(name) {
-			return err //nolint:wrapcheck // wrapped below
+			return err
 		}
 		files = append(files, sized{name, info.Size()})
 		total += info.Size()
@@ -131,20 +131,20 @@ func (a Act) Do(root string) error {
 func (a Act) do(name string) error {
 	switch a.Kind {
 	case Delete:
-		return os.Remove(name) //nolint:wrapcheck // Do wraps it
+		return os.Remove(name)
 	case Cut:
-		return os.Truncate(name, a.Position) //nolint:wrapcheck // Do wraps it
+		return os.Truncate(name, a.Position)
 	case Flip, Zero:
 	}
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
-		return err //nolint:wrapcheck // Do wraps it
+		return err
 	}
 	defer func() { _ = f.Close() }()
 	data := make([]byte, max(a.Bytes, 1))
 	if a.Kind == Flip {
 		if _, err := f.ReadAt(data, a.Position); err != nil {
-			return err //nolint:wrapcheck // Do wraps it
+			return err
 		}
 		data[0] ^= 1 << a.Bit
 	}

@@ -13,7 +13,7 @@ import (
 	_ "pgregory.net/rapid" // its flags must be there before they are set
 )
 
-func init() { //nolint:gochecknoinits // the flag has to be set before the tests read it, in each of their packages
+func init() { // the flag has to be set before the tests read it, in each of their packages
 	seed := os.Getenv("MINTLAKE_TEST_SEED")
 	if seed == "" {
 		return

@@ -216,7 +216,7 @@ func (r *Report) checkPartitions(broker string, keys []key) error {
 			return nil
 		})
 	}
-	return group.Wait() //nolint:wrapcheck // p.check's own
+	return group.Wait()
 }
 
 // checkDeleted tells of topics that were deleted while the broker ran.

@@ -90,7 +90,7 @@ func openSegments(broker string, k key) ([]*os.File, []file, error) {
 					opened = nil
 					break
 				}
-				return nil, nil, err //nolint:wrapcheck // names the file
+				return nil, nil, err
 			}
 			opened = append(opened, segment)
 		}
@@ -113,11 +113,11 @@ func copyPartition(ctx context.Context, from, target string, k key) error {
 	}
 	defer closeAll(opened)
 	if err := os.MkdirAll(filepath.Join(target, partitionsDir, k.dir()), 0o750); err != nil {
-		return err //nolint:wrapcheck // names the folder
+		return err
 	}
 	for i, segment := range opened {
 		if err := ctx.Err(); err != nil {
-			return err //nolint:wrapcheck // the caller's own
+			return err
 		}
 		name := k.path(target, listed[i].base, dataSuffix)
 		if err := copySegment(segment, name, i == len(opened)-1); err != nil {
@@ -125,7 +125,7 @@ func copyPartition(ctx context.Context, from, target string, k key) error {
 		}
 		written := time.UnixMilli(listed[i].mtime) // records expire by it
 		if err := os.Chtimes(name, written, written); err != nil {
-			return err //nolint:wrapcheck // names the file
+			return err
 		}
 	}
 	return syncDir(filepath.Join(target, partitionsDir, k.dir()))
@@ -135,11 +135,11 @@ func copyPartition(ctx context.Context, from, target string, k key) error {
 func copySegment(segment *os.File, name string, last bool) (err error) {
 	info, err := segment.Stat()
 	if err != nil {
-		return err //nolint:wrapcheck // names the file
+		return err
 	}
 	out, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err //nolint:wrapcheck // names the file
+		return err
 	}
 	defer func() { err = errors.Join(err, out.Sync(), out.Close()) }()
 	var head [headerBytes]byte
@@ -154,7 +154,7 @@ func copySegment(segment *os.File, name string, last bool) (err error) {
 			return nil
 		}
 		if err != nil {
-			return err //nolint:wrapcheck // names the file
+			return err
 		}
 		if size == 0 {
 			return fmt.Errorf("%w: %s has no batch at byte %d", ErrCopyDamaged, segment.Name(), pos)
@@ -164,13 +164,13 @@ func copySegment(segment *os.File, name string, last bool) (err error) {
 		}
 		buf = buf[:size]
 		if _, err := segment.ReadAt(buf, pos); err != nil {
-			return err //nolint:wrapcheck // names the file
+			return err
 		}
 		if !sound(buf) {
 			return fmt.Errorf("%w: %s, the checksum of the batch at byte %d does not hold", ErrCopyDamaged, segment.Name(), pos)
 		}
 		if _, err := out.Write(buf); err != nil {
-			return err //nolint:wrapcheck // names the file
+			return err
 		}
 		pos += size
 	}

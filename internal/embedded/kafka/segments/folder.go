@@ -67,7 +67,7 @@ type topicsDocument struct {
 func readTopics(broker string) ([]Topic, error) {
 	raw, err := os.ReadFile(filepath.Join(broker, topicsFile))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the callers say what it means
+		return nil, err
 	}
 	var document topicsDocument
 	if err := json.Unmarshal(raw, &document); err != nil {
@@ -172,7 +172,7 @@ func replaceFile(name string, data []byte) error {
 	tmp := name + tmpSuffix
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err //nolint:wrapcheck // names the file
+		return err
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
@@ -180,7 +180,7 @@ func replaceFile(name string, data []byte) error {
 		return err
 	}
 	if err := os.Rename(tmp, name); err != nil {
-		return err //nolint:wrapcheck // names the file
+		return err
 	}
 	return syncDir(filepath.Dir(name))
 }
@@ -189,7 +189,7 @@ func replaceFile(name string, data []byte) error {
 func syncDir(name string) error {
 	d, err := os.Open(name)
 	if err != nil {
-		return err //nolint:wrapcheck // names the folder
+		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
 }

@@ -69,7 +69,7 @@ func (p *partition) prepare(broker string) error {
 	for _, c := range p.segments {
 		if c.size < c.file.size {
 			if err := os.Truncate(p.key.path(broker, c.file.base, dataSuffix), c.size); err != nil {
-				return err //nolint:wrapcheck // Prepare wraps it
+				return err
 			}
 		}
 		if c.index {
@@ -80,7 +80,7 @@ func (p *partition) prepare(broker string) error {
 	}
 	raw, err := json.Marshal(p.snapshot())
 	if err != nil {
-		return err //nolint:wrapcheck // Prepare wraps it
+		return err
 	}
 	return replaceUnsynced(filepath.Join(broker, partitionsDir, p.key.dir(), snapshotFile), raw)
 }
@@ -88,9 +88,9 @@ func (p *partition) prepare(broker string) error {
 // replaceUnsynced is for what the next start makes anew when the machine stops before it is on disk.
 func replaceUnsynced(name string, data []byte) error {
 	if err := os.WriteFile(name+tmpSuffix, data, 0o600); err != nil {
-		return err //nolint:wrapcheck // names the file
+		return err
 	}
-	return os.Rename(name+tmpSuffix, name) //nolint:wrapcheck // names the file
+	return os.Rename(name+tmpSuffix, name)
 }
 
 // State is what the report found, to compare a later check with.

@@ -39,7 +39,7 @@ func (r *Report) Read(ctx context.Context, root string, topics []string, visit f
 			}
 			for _, c := range p.segments {
 				if err := ctx.Err(); err != nil {
-					return err //nolint:wrapcheck // the caller's own
+					return err
 				}
 				var err error
 				if buf, err = readSegment(p.key.path(broker, c.file.base, dataSuffix), buf); err != nil {

@@ -32,7 +32,7 @@ type Pending struct {
 func ReadPending(root string) (*Pending, error) {
 	raw, err := os.ReadFile(filepath.Join(root, PendingFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // none is not an error
+		return nil, nil // none is not an error
 	}
 	p := new(Pending)
 	if err == nil {
@@ -98,7 +98,7 @@ const rounds = 3
 func (p *Pending) write(root string) error {
 	raw, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
-		return err //nolint:wrapcheck // Repair wraps it
+		return err
 	}
 	return replaceFile(filepath.Join(root, PendingFile), raw)
 }
@@ -124,7 +124,7 @@ func (w *repairer) run() error {
 	}
 	// What is there now is what is known.
 	if err := os.Remove(filepath.Join(w.root, StateFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err //nolint:wrapcheck // names the file
+		return err
 	}
 	return w.dropSnapshots()
 }
@@ -134,7 +134,7 @@ func (w *repairer) dropSnapshots() error {
 	for k := range w.report.partitions {
 		err := os.Remove(filepath.Join(w.broker, partitionsDir, k.dir(), snapshotFile))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err //nolint:wrapcheck // names the file
+			return err
 		}
 	}
 	return nil
@@ -151,21 +151,21 @@ func (w *repairer) keep(name string) error {
 		return nil
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // names the file
+		return err
 	}
 	defer func() { _ = from.Close() }()
 	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
-		return err //nolint:wrapcheck // names the folder
+		return err
 	}
 	f, err := os.OpenFile(to+tmpSuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err //nolint:wrapcheck // names the file
+		return err
 	}
 	_, err = io.Copy(f, from)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(to+tmpSuffix, to) //nolint:wrapcheck // names the file
+	return os.Rename(to+tmpSuffix, to)
 }
 
 // topics writes the list of topics where that is damaged, or names one that is deleted.
@@ -195,7 +195,7 @@ func (w *repairer) topics() error {
 	sortTopics(topics)
 	raw, err := json.Marshal(topicsDocument{formatVersion, topics})
 	if err != nil {
-		return err //nolint:wrapcheck // Repair wraps it
+		return err
 	}
 	r.topics = topics
 	return replaceFile(filepath.Join(w.broker, topicsFile), raw)
@@ -252,7 +252,7 @@ func (w *repairer) segment(p *partition, c *checked) error {
 	name := p.key.path(w.broker, c.file.base, dataSuffix)
 	relative, err := filepath.Rel(w.root, name)
 	if err != nil {
-		return err //nolint:wrapcheck // cannot be
+		return err
 	}
 	if err := w.keep(relative); err != nil {
 		return err
@@ -284,7 +284,7 @@ func (w *repairer) segment(p *partition, c *checked) error {
 		}
 	}
 	if err := os.Remove(p.key.path(w.broker, c.file.base, indexSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err //nolint:wrapcheck // names the file
+		return err
 	}
 	return replaceFile(name, out)
 }
@@ -303,7 +303,7 @@ func (p *partition) timeAt(from int64) int64 {
 func (w *repairer) newSegment(k key, base int64, data []byte) error {
 	name := k.path(w.broker, base, dataSuffix)
 	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
-		return err //nolint:wrapcheck // names the folder
+		return err
 	}
 	_, indexes, err := listPartition(w.broker, k)
 	if err != nil {
@@ -315,7 +315,7 @@ func (w *repairer) newSegment(k key, base int64, data []byte) error {
 		}
 		if _, err := os.Stat(k.path(w.broker, index, dataSuffix)); errors.Is(err, fs.ErrNotExist) || index == base {
 			if err := os.Remove(k.path(w.broker, index, indexSuffix)); err != nil {
-				return err //nolint:wrapcheck // names the file
+				return err
 			}
 		}
 	}

@@ -63,7 +63,7 @@ var errStateDamaged = errors.New("its checksum does not hold")
 func readState(root string) (*State, error) {
 	raw, err := os.ReadFile(filepath.Join(root, StateFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // none is not an error
+		return nil, nil // none is not an error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read state: %w", err)

@@ -157,7 +157,7 @@ func vanished(files []file, known *PartitionState) (gone []SegmentState) {
 func walk(name string, from int64) (end, size int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return 0, from, err //nolint:wrapcheck // names the file
+		return 0, from, err
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()

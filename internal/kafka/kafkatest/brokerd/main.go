@@ -30,7 +30,7 @@ func serve() error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	broker, err := embedded.New(embedded.Config{DataDir: os.Args[1], Addr: os.Args[2]}, embedded.Deps{Logger: logger})
 	if err != nil {
-		return err //nolint:wrapcheck // printed as it is
+		return err
 	}
-	return broker.Run(ctx) //nolint:wrapcheck // printed as it is
+	return broker.Run(ctx)
 }
