@@ -98,6 +98,7 @@ type Deps struct {
 
 // Server is the API.
 type Server struct {
+	*listen.Bound
 	cfg     Config
 	deps    Deps
 	gate    *keys.Gate
@@ -106,8 +107,6 @@ type Server struct {
 	slots   chan struct{}
 	origins *origins.Set
 	metrics *metrics
-	ready   chan struct{}
-	addr    string
 }
 
 // Limits of a request's head and body. A query with all parameters has some 250 bytes.
@@ -134,7 +133,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, deps: deps, gate: gate, slots: make(chan struct{}, cfg.MaxInFlight),
-		ready: make(chan struct{}),
+		Bound: listen.NewBound(),
 	}
 	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("swap: allowed origin %w", err)
@@ -160,19 +159,6 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// Addr is the address that it listens on; empty until Ready is closed.
-func (s *Server) Addr() string {
-	select {
-	case <-s.ready:
-		return s.addr
-	default:
-		return ""
-	}
-}
-
-// Ready is closed once it accepts connections.
-func (s *Server) Ready() <-chan struct{} { return s.ready }
-
 // Run listens and serves until ctx ends, then lets requests in flight finish for StopTimeout. A taken address is an error in one
 // line. Run may be called once.
 func (s *Server) Run(ctx context.Context) error {
@@ -180,9 +166,8 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("swap: %w", err)
 	}
-	s.addr = listener.Addr().String()
-	close(s.ready)
-	s.deps.Logger.Info("swap api listens", "addr", s.addr, "open", s.gate.Open())
+	s.Announce(listener.Addr())
+	s.deps.Logger.Info("swap api listens", "addr", s.Addr(), "open", s.gate.Open())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.serve(ctx, listener) })
 	return group.Wait()

@@ -60,6 +60,7 @@ type Deps struct {
 
 // Server is the API.
 type Server struct {
+	*listen.Bound
 	cfg   Config
 	deps  Deps
 	token [sha256.Size]byte
@@ -68,8 +69,6 @@ type Server struct {
 	reading chan struct{}
 	guard   *hosts.Guard
 	handler http.Handler
-	ready   chan struct{}
-	addr    string
 }
 
 // Bounds of requests.
@@ -101,25 +100,12 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		cfg.WrongTokenEvery = time.Second
 	}
 	s := &Server{
-		cfg: cfg, deps: deps, token: sha256.Sum256([]byte(cfg.Token)), ready: make(chan struct{}), reading: make(chan struct{}, 1),
+		cfg: cfg, deps: deps, token: sha256.Sum256([]byte(cfg.Token)), Bound: listen.NewBound(), reading: make(chan struct{}, 1),
 		wrong: &failures{most: float64(cfg.WrongTokens), left: float64(cfg.WrongTokens), every: cfg.WrongTokenEvery},
 	}
 	s.handler = s.routes()
 	return s, nil
 }
-
-// Addr is the address that it listens on; empty until Ready is closed.
-func (s *Server) Addr() string {
-	select {
-	case <-s.ready:
-		return s.addr
-	default:
-		return ""
-	}
-}
-
-// Ready is closed once it accepts connections.
-func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // Run listens and serves until ctx ends. A taken address is an error in one line. Run may be called once.
 func (s *Server) Run(ctx context.Context) error {
@@ -127,15 +113,14 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("admin API: %w", err)
 	}
-	s.addr = listener.Addr().String()
 	s.guard = hosts.New(listener.Addr(), s.cfg.Addr, s.cfg.AllowedHosts)
 	server := &http.Server{
 		Handler: framing.CloseAfterChunked(s.guard.Wrap(s.handler)), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug),
 	}
-	close(s.ready)
-	s.deps.Logger.Info("admin api listens", "addr", s.addr)
+	s.Announce(listener.Addr())
+	s.deps.Logger.Info("admin api listens", "addr", s.Addr())
 	stopped := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		defer close(stopped)

@@ -121,6 +121,7 @@ type Deps struct {
 
 // Gateway is the endpoint.
 type Gateway struct {
+	*listen.Bound
 	cfg     Config
 	gate    *keys.Gate
 	pool    *pool
@@ -130,8 +131,6 @@ type Gateway struct {
 	log     *slog.Logger
 	metrics *metrics
 	tracer  *tracing.Tracer
-	ready   chan struct{}
-	addr    net.Addr
 	// sockets serves WebSockets; socketsAt is their second address, empty for none. Known once ready is closed.
 	sockets   Subscriptions
 	socketsAt string
@@ -156,7 +155,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g := &Gateway{
 		cfg: cfg, gate: gate, pool: p, slots: make(chan struct{}, cfg.MaxConcurrent),
-		log: deps.Logger, ready: make(chan struct{}), sockets: deps.Subscriptions, tracer: deps.Tracer,
+		log: deps.Logger, Bound: listen.NewBound(), sockets: deps.Subscriptions, tracer: deps.Tracer,
 	}
 	if g.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("rpc gateway: allowed origin %w", err)
@@ -180,19 +179,6 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	return g, nil
 }
 
-// Addr is the address that it listens on; empty until Ready is closed.
-func (g *Gateway) Addr() string {
-	select {
-	case <-g.ready:
-		return g.addr.String()
-	default:
-		return ""
-	}
-}
-
-// Ready is closed once it accepts connections.
-func (g *Gateway) Ready() <-chan struct{} { return g.ready }
-
 // Run listens and serves until ctx ends, then lets requests in flight finish for StopTimeout. A taken address is an error in one
 // line. Run may be called once.
 func (g *Gateway) Run(ctx context.Context) error {
@@ -200,13 +186,12 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("rpc gateway: %w", err)
 	}
-	g.addr = listener.Addr()
-	second, err := g.listenWebSockets(ctx)
+	second, err := g.listenWebSockets(ctx, listener.Addr())
 	if err != nil {
 		_ = listener.Close()
 		return fmt.Errorf("rpc gateway: %w", err)
 	}
-	close(g.ready)
+	g.Announce(listener.Addr())
 	g.log.Info("rpc gateway listens", "addr", g.Addr(), "websockets", g.WebSocketAddr(), "upstreams", len(g.pool.upstreams), "open", g.gate.Open())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { g.probe(ctx); return nil })

@@ -24,8 +24,9 @@ func checkWebSocketAddr(cfg Config, deps Deps) error {
 	return nil
 }
 
-// listenWebSockets opens the second address, if there is to be one. Nil means none.
-func (g *Gateway) listenWebSockets(ctx context.Context) (net.Listener, error) {
+// listenWebSockets opens the address for WebSockets beside the first one, if there is to be one. Nil
+// means none.
+func (g *Gateway) listenWebSockets(ctx context.Context, first net.Addr) (net.Listener, error) {
 	addr, own := g.cfg.WebSocketAddr, true
 	if addr == "" {
 		addr, own = portAfter(g.cfg.Addr), false
@@ -40,7 +41,7 @@ func (g *Gateway) listenWebSockets(ctx context.Context) (net.Listener, error) {
 	case own:
 		return nil, err
 	default:
-		g.log.Warn("clients that look for WebSockets at the port after the RPC address find none there; name it in their wsEndpoint", "endpoint", "ws://"+g.addr.String(), "err", err)
+		g.log.Warn("clients that look for WebSockets at the port after the RPC address find none there; name it in their wsEndpoint", "endpoint", "ws://"+first.String(), "err", err)
 		listener = nil
 	}
 	return listener, nil
@@ -63,7 +64,7 @@ func portAfter(addr string) string {
 // WebSocketAddr is the second address, where only WebSockets are served; empty for none, and until Ready is closed.
 func (g *Gateway) WebSocketAddr() string {
 	select {
-	case <-g.ready:
+	case <-g.Ready():
 		return g.socketsAt
 	default:
 		return ""

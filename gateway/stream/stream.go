@@ -127,6 +127,7 @@ type Deps struct {
 
 // Server is the stream.
 type Server struct {
+	*listen.Bound
 	cfg     Config
 	deps    Deps
 	gate    *keys.Gate
@@ -135,8 +136,6 @@ type Server struct {
 	rank    int      // of cfg.Commitment
 	origins *origins.Set
 	metrics *metrics
-	ready   chan struct{}
-	addr    string
 	// fed is closed once the topic's end is known: what is written from then on is delivered.
 	fed     chan struct{}
 	fedOnce sync.Once
@@ -171,7 +170,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if !ok {
 		return nil, fmt.Errorf("stream: commitment %q: must be processed, confirmed or finalized", cfg.Commitment)
 	}
-	s := &Server{cfg: cfg, deps: deps, gate: gate, rank: rank, ready: make(chan struct{}), fed: make(chan struct{})}
+	s := &Server{cfg: cfg, deps: deps, gate: gate, rank: rank, Bound: listen.NewBound(), fed: make(chan struct{})}
 	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("stream: allowed origin %w", err)
 	}
@@ -183,28 +182,14 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// Addr is the address that it listens on; empty until Ready is closed.
-func (s *Server) Addr() string {
-	select {
-	case <-s.ready:
-		return s.addr
-	default:
-		return ""
-	}
-}
-
-// Ready is closed once it accepts connections.
-func (s *Server) Ready() <-chan struct{} { return s.ready }
-
 // Run listens, reads the topic and serves until ctx ends. A taken address is an error in one line. Run may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	listener, err := listen.TCP(ctx, s.cfg.Addr, "--stream-addr")
 	if err != nil {
 		return fmt.Errorf("stream: %w", err)
 	}
-	s.addr = listener.Addr().String()
-	close(s.ready)
-	s.deps.Logger.Info("stream listens", "addr", s.addr, "open", s.gate.Open())
+	s.Announce(listener.Addr())
+	s.deps.Logger.Info("stream listens", "addr", s.Addr(), "open", s.gate.Open())
 	parts := newSplitter(netutil.LimitListener(listener, s.cfg.MaxConnections))
 	rpc := s.newGRPC()
 	web := &http.Server{

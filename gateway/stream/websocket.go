@@ -17,6 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/wsclient"
 )
 
 // keyQuery carries the RPC key, from the specification.
@@ -178,26 +179,16 @@ func (c *session) sayGoodbye() {
 	if errors.Is(c.sub.why, errStops) {
 		code = websocket.StatusGoingAway
 	}
-	said := make(chan struct{})
-	go func() {
+	wsclient.CloseWithin(c.server.cfg.GoodbyeTimeout, func() error {
 		c.frames.stop()
-		_ = c.conn.Close(code, c.sub.why.Error()) // a client that does not read cannot be told
-		close(said)
-	}()
-	select {
-	case <-said:
-	case <-time.After(c.server.cfg.GoodbyeTimeout):
-	}
+		return c.conn.Close(code, c.sub.why.Error())
+	})
 }
 
 func (c *session) receive(ctx context.Context) {
 	for {
-		kind, message, err := c.conn.Read(ctx)
-		if err != nil {
-			return
-		}
-		if kind != websocket.MessageText {
-			_ = c.conn.Close(websocket.StatusUnsupportedData, "messages are JSON text")
+		message, ok := wsclient.ReadText(ctx, c.conn)
+		if !ok {
 			return
 		}
 		reply, refused := c.handle(message)

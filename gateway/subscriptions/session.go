@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/wsclient"
 )
 
 // maxMessageBytes bounds one message of a client; a signatureSubscribe has some 250 bytes.
@@ -126,25 +127,13 @@ func (c *session) sayGoodbye() {
 	if errors.Is(c.why, errStops) {
 		code = websocket.StatusGoingAway
 	}
-	said := make(chan struct{})
-	go func() {
-		_ = c.conn.Close(code, c.why.Error()) // a client that does not read cannot be told
-		close(said)
-	}()
-	select {
-	case <-said:
-	case <-time.After(c.server.cfg.GoodbyeTimeout):
-	}
+	wsclient.CloseWithin(c.server.cfg.GoodbyeTimeout, func() error { return c.conn.Close(code, c.why.Error()) })
 }
 
 func (c *session) receive(ctx context.Context) {
 	for {
-		kind, message, err := c.conn.Read(ctx)
-		if err != nil {
-			return
-		}
-		if kind != websocket.MessageText {
-			_ = c.conn.Close(websocket.StatusUnsupportedData, "messages are JSON text")
+		message, ok := wsclient.ReadText(ctx, c.conn)
+		if !ok {
 			return
 		}
 		if c.calls.Wait(ctx) != nil {
