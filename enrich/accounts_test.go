@@ -3,6 +3,7 @@ package enrich
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,38 +16,44 @@ import (
 )
 
 func TestRPCAwayLosesNothing(t *testing.T) {
-	w := newWorld()
-	w.cfg.Patience = 300 * time.Millisecond
-	for i := range 200 {
-		w.rpc.putMint(mintKey(i), "", "")
-		w.request(t, ask(mintKey(i), sighted, 1, ""))
-	}
-	w.rpc.fail = func([]solana.Key) error { return errAway }
-	w.start(t)
-	time.Sleep(w.cfg.Patience + 100*time.Millisecond)
-	require.Empty(t, w.deadLetters(t), "a backlog is not given up because the server is down")
-	require.Equal(t, 200, w.lag())
-	w.rpc.mu.Lock()
-	w.rpc.fail = nil
-	w.rpc.mu.Unlock()
-	w.drained(t)
-	require.Len(t, w.facts(t), 200)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.cfg.Patience = 300 * time.Millisecond
+		for i := range 200 {
+			w.rpc.putMint(mintKey(i), "", "")
+			w.request(t, ask(mintKey(i), sighted, 1, ""))
+		}
+		w.rpc.fail = func([]solana.Key) error { return errAway }
+		w.start(t)
+		time.Sleep(2 * w.cfg.Patience)
+		synctest.Wait()
+		require.Empty(t, w.deadLetters(t), "a backlog is not given up because the server is down")
+		require.Equal(t, 200, w.lag())
+		w.rpc.mu.Lock()
+		w.rpc.fail = nil
+		w.rpc.mu.Unlock()
+		w.drained(t)
+		require.Len(t, w.facts(t), 200)
+	})
 }
 
 func TestServerThatRefusesEveryoneIsAway(t *testing.T) {
-	w := newWorld()
-	w.rpc.putMint(mintKey(1), "", "")
-	w.request(t, ask(mintKey(1), sighted, 1, ""))
-	w.rpc.fail = func([]solana.Key) error { return errRefused }
-	w.start(t)
-	time.Sleep(100 * time.Millisecond)
-	require.Empty(t, w.deadLetters(t))
-	w.rpc.mu.Lock()
-	w.rpc.fail = nil
-	w.rpc.mu.Unlock()
-	w.drained(t)
-	require.Equal(t, []string{"mint_account"}, kinds(w.facts(t)))
-	require.Empty(t, w.deadLetters(t))
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.rpc.putMint(mintKey(1), "", "")
+		w.request(t, ask(mintKey(1), sighted, 1, ""))
+		w.rpc.fail = func([]solana.Key) error { return errRefused }
+		w.start(t)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Empty(t, w.deadLetters(t))
+		w.rpc.mu.Lock()
+		w.rpc.fail = nil
+		w.rpc.mu.Unlock()
+		w.drained(t)
+		require.Equal(t, []string{"mint_account"}, kinds(w.facts(t)))
+		require.Empty(t, w.deadLetters(t))
+	})
 }
 
 // A server that comes back between a read that failed and the look at its health has refused nobody.
@@ -101,18 +108,21 @@ func TestPoisonIsFoundInItsBatch(t *testing.T) {
 }
 
 func TestReadsWaitForTheSlotOfTheRequest(t *testing.T) {
-	w := newWorld()
-	mint := mintKey(1)
-	w.request(t, ask(mint, sighted, 1003, ""))
-	w.start(t)
-	time.Sleep(50 * time.Millisecond)
-	require.Empty(t, w.facts(t), "no account yet is not: no mint")
-	w.rpc.putMint(mint, "", "")
-	w.rpc.mu.Lock()
-	w.rpc.slot = 1003
-	w.rpc.mu.Unlock()
-	w.drained(t)
-	require.Equal(t, []string{"mint_account"}, kinds(w.facts(t)))
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		mint := mintKey(1)
+		w.request(t, ask(mint, sighted, 1003, ""))
+		w.start(t)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Empty(t, w.facts(t), "no account yet is not: no mint")
+		w.rpc.putMint(mint, "", "")
+		w.rpc.mu.Lock()
+		w.rpc.slot = 1003
+		w.rpc.mu.Unlock()
+		w.drained(t)
+		require.Equal(t, []string{"mint_account"}, kinds(w.facts(t)))
+	})
 }
 
 func TestServerThatStaysBehind(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -63,20 +64,23 @@ func TestTheAccountsURICountsNotTheRequests(t *testing.T) {
 
 // A request with a URI is one that would need no read, were its mint known: nothing may be fetched for nobody.
 func TestNothingIsFetchedBeforeTheMintIsKnown(t *testing.T) {
-	w := newWorld()
-	mint := mintKey(1)
-	w.rpc.putMint(mint, "Lake", "https://meta.test/1.json")
-	w.rpc.fail = func([]solana.Key) error { return errAway }
-	w.request(t, askAccount(metaplexOf(mint), 900, "https://meta.test/1.json"))
-	w.start(t)
-	time.Sleep(50 * time.Millisecond)
-	require.Zero(t, w.web.fetched("https://meta.test/1.json"))
-	require.Equal(t, 1, w.lag())
-	w.rpc.mu.Lock()
-	w.rpc.fail = nil
-	w.rpc.mu.Unlock()
-	w.drained(t)
-	require.Equal(t, []string{"mint_account", "metaplex_account", "offchain"}, kinds(w.facts(t)))
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		mint := mintKey(1)
+		w.rpc.putMint(mint, "Lake", "https://meta.test/1.json")
+		w.rpc.fail = func([]solana.Key) error { return errAway }
+		w.request(t, askAccount(metaplexOf(mint), 900, "https://meta.test/1.json"))
+		w.start(t)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Zero(t, w.web.fetched("https://meta.test/1.json"))
+		require.Equal(t, 1, w.lag())
+		w.rpc.mu.Lock()
+		w.rpc.fail = nil
+		w.rpc.mu.Unlock()
+		w.drained(t)
+		require.Equal(t, []string{"mint_account", "metaplex_account", "offchain"}, kinds(w.facts(t)))
+	})
 }
 
 func TestMetadataAccountsThatNameNoMint(t *testing.T) {
@@ -217,22 +221,25 @@ func TestCallsOfBothStagesAreBounded(t *testing.T) {
 }
 
 func TestAwayServerHoldsMetadataAccounts(t *testing.T) {
-	w := newWorld()
-	w.cfg.Patience = 300 * time.Millisecond
-	for i := range 120 {
-		w.rpc.putMint(mintKey(i), "Lake", "")
-		w.request(t, askAccount(metaplexOf(mintKey(i)), 1, ""))
-	}
-	w.rpc.fail = func([]solana.Key) error { return errAway }
-	w.start(t)
-	time.Sleep(w.cfg.Patience + 100*time.Millisecond)
-	require.Empty(t, w.deadLetters(t))
-	require.Equal(t, 120, w.lag())
-	w.rpc.mu.Lock()
-	w.rpc.fail = nil
-	w.rpc.mu.Unlock()
-	w.drained(t)
-	require.Len(t, w.facts(t), 240)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.cfg.Patience = 300 * time.Millisecond
+		for i := range 120 {
+			w.rpc.putMint(mintKey(i), "Lake", "")
+			w.request(t, askAccount(metaplexOf(mintKey(i)), 1, ""))
+		}
+		w.rpc.fail = func([]solana.Key) error { return errAway }
+		w.start(t)
+		time.Sleep(2 * w.cfg.Patience)
+		synctest.Wait()
+		require.Empty(t, w.deadLetters(t))
+		require.Equal(t, 120, w.lag())
+		w.rpc.mu.Lock()
+		w.rpc.fail = nil
+		w.rpc.mu.Unlock()
+		w.drained(t)
+		require.Len(t, w.facts(t), 240)
+	})
 }
 
 func TestPoisonAmongMetadataAccounts(t *testing.T) {
@@ -263,24 +270,27 @@ func TestPoisonAmongMetadataAccounts(t *testing.T) {
 func TestMetadataAccountsWaitForTheSlot(t *testing.T) {
 	for name, known := range map[string]bool{"account not there yet": false, "account as it was before": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			mint := mintKey(1)
-			if known {
-				w.rpc.putMint(mint, "Before", "")
-			}
-			w.request(t, askAccount(metaplexOf(mint), 1003, ""))
-			w.start(t)
-			time.Sleep(50 * time.Millisecond)
-			require.Empty(t, w.facts(t))
-			w.rpc.putMint(mint, "After", "")
-			w.rpc.mu.Lock()
-			w.rpc.slot = 1003
-			w.rpc.mu.Unlock()
-			w.drained(t)
-			facts := w.facts(t)
-			require.Equal(t, []string{"mint_account", "metaplex_account"}, kinds(facts))
-			require.Equal(t, "After\x00", string(facts[1].GetMetaplexAccount().GetMetadata().GetName()))
-			require.EqualValues(t, 1003, facts[1].GetSlot())
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				mint := mintKey(1)
+				if known {
+					w.rpc.putMint(mint, "Before", "")
+				}
+				w.request(t, askAccount(metaplexOf(mint), 1003, ""))
+				w.start(t)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				require.Empty(t, w.facts(t))
+				w.rpc.putMint(mint, "After", "")
+				w.rpc.mu.Lock()
+				w.rpc.slot = 1003
+				w.rpc.mu.Unlock()
+				w.drained(t)
+				facts := w.facts(t)
+				require.Equal(t, []string{"mint_account", "metaplex_account"}, kinds(facts))
+				require.Equal(t, "After\x00", string(facts[1].GetMetaplexAccount().GetMetadata().GetName()))
+				require.EqualValues(t, 1003, facts[1].GetSlot())
+			})
 		})
 	}
 }

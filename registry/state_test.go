@@ -31,6 +31,17 @@ func fold(messages []registrytest.Message) map[string]*registry.State {
 	return states
 }
 
+// foldOne is fold of messages that are all about one mint.
+func foldOne(t *testing.T, messages ...registrytest.Message) (mint string, state *registry.State) {
+	t.Helper()
+	states := fold(messages)
+	require.Len(t, states, 1, "the messages are about one mint")
+	for mint, state = range states {
+		break
+	}
+	return mint, state
+}
+
 func TestFoldForgetsOrderRepeatsAndSplits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		messages := registrytest.Messages(40).Draw(t, "messages")
@@ -120,14 +131,13 @@ func TestSupply(t *testing.T) {
 		{"beyond u64", []registrytest.Message{event(1, 0, initialize), event(1, 1, mintTo(1<<64-1)), event(1, 2, mintTo(1))}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for mint, state := range fold(c.messages) {
-				token, _ := state.Token(mint)
-				if c.want == nil {
-					require.Nil(t, token.Supply)
-				} else {
-					require.NotNil(t, token.Supply)
-					require.Equal(t, c.want, *token.Supply)
-				}
+			mint, state := foldOne(t, c.messages...)
+			token, _ := state.Token(mint)
+			if c.want == nil {
+				require.Nil(t, token.Supply)
+			} else {
+				require.NotNil(t, token.Supply)
+				require.Equal(t, c.want, *token.Supply)
 			}
 		})
 	}
@@ -137,11 +147,10 @@ func TestSupplyCountsOnceWhenTheIndexIsKnownToOneSourceOnly(t *testing.T) {
 	known := event(3, 8, mintTo(50))
 	unknown := event(3, 8, mintTo(50))
 	unknown.Event.Position.TransactionIndex = nil
-	states := fold([]registrytest.Message{event(1, 0, initialize), unknown, known})
-	for mint, state := range states {
-		token, _ := state.Token(mint)
-		require.Equal(t, "50", *token.Supply)
-	}
+	mint, state := foldOne(t, event(1, 0, initialize), unknown, known)
+	token, _ := state.Token(mint)
+	require.NotNil(t, token.Supply)
+	require.Equal(t, "50", *token.Supply)
 }
 
 func TestWrappedSOLHasNoSupply(t *testing.T) {
@@ -191,10 +200,9 @@ func TestMembership(t *testing.T) {
 		{"closed and created again", []registrytest.Message{event(1, 0, initialize), event(2, 1, closed), event(3, 0, initialize)}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for mint, state := range fold(c.messages) {
-				_, member := state.Token(mint)
-				require.Equal(t, c.want, member)
-			}
+			mint, state := foldOne(t, c.messages...)
+			_, member := state.Token(mint)
+			require.Equal(t, c.want, member)
 		})
 	}
 }
@@ -222,11 +230,9 @@ func TestMetadataPrecedence(t *testing.T) {
 		MintAccount: &eventspb.MintAccount{ProgramId: decodeKey(t, schemas.ProgramToken2022), MetadataPointer: registrytest.Mint(1)},
 	}}}
 	show := func(messages ...registrytest.Message) registry.Token {
-		for mint, state := range fold(messages) {
-			token, _ := state.Token(mint)
-			return token
-		}
-		return registry.Token{}
+		mint, state := foldOne(t, messages...)
+		token, _ := state.Token(mint)
+		return token
 	}
 
 	token := show(event(1, 0, metaplex))
@@ -283,15 +289,14 @@ func TestAReadPrunesTheDeltasItCovers(t *testing.T) {
 	messages := []registrytest.Message{event(1, 0, initialize), event(5, 1, mintTo(100)), event(7, 0, mintTo(1)), read(5, 1000)}
 	for range 2 { // whichever comes first
 		slices.Reverse(messages)
-		for _, state := range fold(messages) {
-			deltas := 0
-			for _, fact := range state.Facts() {
-				if fact.Register == registry.RegisterSupplyDelta {
-					deltas++
-				}
+		_, state := foldOne(t, messages...)
+		deltas := 0
+		for _, fact := range state.Facts() {
+			if fact.Register == registry.RegisterSupplyDelta {
+				deltas++
 			}
-			require.Equal(t, 1, deltas, "only the one behind the read")
 		}
+		require.Equal(t, 1, deltas, "only the one behind the read")
 	}
 }
 

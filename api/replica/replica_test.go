@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -146,19 +147,24 @@ func TestWaitsForClickHouseWhenTheTopicsAreNotWhole(t *testing.T) {
 }
 
 func TestReadyOnlyWhenCaughtUp(t *testing.T) {
-	log := apitest.NewLog()
-	log.Token(1, 10, "ONE", "The One", time.Now())
-	log.SetDown(true)
-	n := start(t, t.Context(), log, nil)
-	defer n.stop()
-	time.Sleep(30 * time.Millisecond)
-	require.False(t, n.Ready())
-	log.SetDown(false)
-	n.awaitReady(t)
-	require.Equal(t, 1, n.Tokens())
-	log.SetDown(true)
-	require.True(t, n.Ready(), "an outage later does not matter")
-	require.NotNil(t, n.Lookup(apitest.Address(apitest.Mint(1))))
+	synctest.Test(t, func(t *testing.T) {
+		log := apitest.NewLog()
+		log.Token(1, 10, "ONE", "The One", time.Now())
+		log.SetDown(true)
+		n := start(t, t.Context(), log, nil)
+		defer n.stop()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.False(t, n.Ready())
+		log.SetDown(false)
+		n.awaitReady(t)
+		require.Equal(t, 1, n.Tokens())
+		log.SetDown(true)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.True(t, n.Ready(), "an outage later does not matter")
+		require.NotNil(t, n.Lookup(apitest.Address(apitest.Mint(1))))
+	})
 }
 
 func TestBadRecordsAreSkipped(t *testing.T) {

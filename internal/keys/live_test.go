@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -168,30 +169,32 @@ func TestOneOfTwoChangesAtTheSameTimeHolds(t *testing.T) {
 }
 
 func TestNothingIsKnownBeforeTheTopicWasRead(t *testing.T) {
-	from := keystest.New()
-	first := node(t, from)
-	key, _, err := NewIssuer(first, nil, from).Create(t.Context(), "", RPC, "a", "", Rules{})
-	require.NoError(t, err)
-	from.SetAway(true)
-	second := begin(t, from)
-	select {
-	case <-second.Loaded():
-		t.Fatal("loaded without Kafka")
-	case <-time.After(50 * time.Millisecond):
-	}
-	// A node that has read the topic goes on without Kafka, and no change can be made.
-	require.Empty(t, ruleOf(gateOf(t, Join(first, &Static{})), Request{Key: key}))
-	_, err = NewIssuer(first, nil, from).Revoke(t.Context(), "", RPC, "a", "")
-	require.ErrorIs(t, err, ErrUnknownOutcome)
-	from.SetAway(false)
-	select {
-	case <-second.Loaded():
-	case <-time.After(patience):
-		t.Fatal("not loaded after Kafka came back")
-	}
-	require.Empty(t, ruleOf(gateOf(t, Join(second, &Static{})), Request{Key: key}))
-	_, err = NewIssuer(first, nil, from).Revoke(t.Context(), "", RPC, "a", "")
-	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		from := keystest.New()
+		first := node(t, from)
+		key, _, err := NewIssuer(first, nil, from).Create(t.Context(), "", RPC, "a", "", Rules{})
+		require.NoError(t, err)
+		from.SetAway(true)
+		second := begin(t, from)
+		select {
+		case <-second.Loaded():
+			t.Fatal("loaded without Kafka")
+		case <-time.After(time.Minute):
+		}
+		// A node that has read the topic goes on without Kafka, and no change can be made.
+		require.Empty(t, ruleOf(gateOf(t, Join(first, &Static{})), Request{Key: key}))
+		_, err = NewIssuer(first, nil, from).Revoke(t.Context(), "", RPC, "a", "")
+		require.ErrorIs(t, err, ErrUnknownOutcome)
+		from.SetAway(false)
+		select {
+		case <-second.Loaded():
+		case <-time.After(patience):
+			t.Fatal("not loaded after Kafka came back")
+		}
+		require.Empty(t, ruleOf(gateOf(t, Join(second, &Static{})), Request{Key: key}))
+		_, err = NewIssuer(first, nil, from).Revoke(t.Context(), "", RPC, "a", "")
+		require.NoError(t, err)
+	})
 }
 
 func TestWhatIsNoChangeIsLeftOut(t *testing.T) {

@@ -174,8 +174,12 @@ func TestBodyIsBoundedAfterDecompression(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
-		fmt.Fprintf(z, `{"jsonrpc":"2.0","id":1,"result":"%s"}`, strings.Repeat("a", 1<<20))
-		z.Close()
+		if _, err := fmt.Fprintf(z, `{"jsonrpc":"2.0","id":1,"result":"%s"}`, strings.Repeat("a", 1<<20)); err != nil {
+			return // the client stops reading an answer that is too long
+		}
+		if err := z.Close(); err != nil {
+			t.Logf("end of the compressed answer: %v", err)
+		}
 	}))
 	t.Cleanup(s.Close)
 	err := client(t, Config{Endpoints: []string{s.URL}, MaxBodyBytes: 1 << 16, MaxAttempts: 1}).Call(t.Context(), "getBlock", nil, nil)
@@ -185,25 +189,58 @@ func TestBodyIsBoundedAfterDecompression(t *testing.T) {
 	require.Len(t, got, 1<<20)
 }
 
-func TestConcurrencyAndRateAreBounded(t *testing.T) {
-	var now, peak atomic.Int64
-	s, _ := server(t, func(w http.ResponseWriter, _ string, _ int) {
-		if n := now.Add(1); n > peak.Load() {
-			peak.Store(n)
+// getSlots makes calls at the same time and returns how long they took together.
+func getSlots(t *testing.T, c *Client, calls int) time.Duration {
+	t.Helper()
+	began := time.Now()
+	errs := make(chan error, calls)
+	for range calls {
+		go func() {
+			slot, err := c.GetSlot(t.Context(), "")
+			if err == nil && slot != 7 {
+				err = fmt.Errorf("slot %d", slot)
+			}
+			errs <- err
+		}()
+	}
+	for range calls {
+		require.NoError(t, <-errs)
+	}
+	return time.Since(began)
+}
+
+func TestConcurrencyIsBounded(t *testing.T) {
+	var mu sync.Mutex
+	now, peak := 0, 0
+	both := make(chan struct{}) // closed when two calls are under way
+	s, calls := server(t, func(w http.ResponseWriter, _ string, _ int) {
+		mu.Lock()
+		now++
+		if peak = max(peak, now); peak == 2 && now == 2 {
+			select {
+			case <-both:
+			default:
+				close(both)
+			}
 		}
-		time.Sleep(5 * time.Millisecond)
-		now.Add(-1)
+		mu.Unlock()
+		<-both
+		time.Sleep(5 * time.Millisecond) // time for a third call to come, were there one
+		mu.Lock()
+		now--
+		mu.Unlock()
 		reply(w, `"result":7`)
 	})
-	c := client(t, Config{Endpoints: []string{s.URL}, MaxConcurrent: 2, RequestsPerSecond: 100})
-	began := time.Now()
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() { _, _ = c.GetSlot(t.Context(), "") })
-	}
-	wg.Wait()
-	require.LessOrEqual(t, peak.Load(), int64(2))
-	require.GreaterOrEqual(t, time.Since(began), 150*time.Millisecond)
+	getSlots(t, client(t, Config{Endpoints: []string{s.URL}, MaxConcurrent: 2}), 20)
+	require.EqualValues(t, 20, calls.Load())
+	require.Equal(t, 2, peak)
+}
+
+func TestRateIsBounded(t *testing.T) {
+	s, calls := server(t, func(w http.ResponseWriter, _ string, _ int) { reply(w, `"result":7`) })
+	took := getSlots(t, client(t, Config{Endpoints: []string{s.URL}, RequestsPerSecond: 100}), 20)
+	require.EqualValues(t, 20, calls.Load())
+	require.GreaterOrEqual(t, took, 190*time.Millisecond, "19 pauses of 10 ms")
 }
 
 func TestCanceledContextEndsTheCall(t *testing.T) {
@@ -238,6 +275,7 @@ func TestNullIsNeverASkippedSlot(t *testing.T) {
 	s, _ := server(t, func(w http.ResponseWriter, _ string, _ int) { reply(w, `"result":null`) })
 	c := client(t, Config{Endpoints: []string{s.URL}})
 	_, err := c.GetBlock(t.Context(), 1, BlockOptions{})
+	require.Error(t, err)
 	require.False(t, SkippedSlot(err))
 	require.True(t, Retryable(err))
 	_, err = c.GetTransaction(t.Context(), "sig", "")

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -271,19 +272,23 @@ func TestKnownBlocksCostOnlyAHeader(t *testing.T) {
 }
 
 func TestFullSinkBoundsTheBlocksHeld(t *testing.T) {
-	c := sourcetest.NewChain(1000, 40)
-	n := newNode(t, c)
-	from, to := ends(c)
-	ctx, cancel := context.WithCancel(t.Context())
-	sink := &sourcetest.Sink{OnBlock: func(ctx context.Context, _ *chain.Block) error { <-ctx.Done(); return ctx.Err() }}
-	done := make(chan error, 1)
-	s := open(t, Config{From: from, To: to, Parallel: 4}, n)
-	go func() { done <- s.Run(ctx, sourcetest.Ledger{}, sink) }()
-	time.Sleep(100 * time.Millisecond)
-	n.mu.Lock()
-	asked := len(n.order)
-	n.mu.Unlock()
-	require.LessOrEqual(t, asked, 4+2)
-	cancel()
-	require.NoError(t, <-done)
+	synctest.Test(t, func(t *testing.T) {
+		c := sourcetest.NewChain(1000, 40)
+		n := newNode(t, c)
+		from, to := ends(c)
+		ctx, cancel := context.WithCancel(t.Context())
+		sink := &sourcetest.Sink{OnBlock: func(ctx context.Context, _ *chain.Block) error { <-ctx.Done(); return ctx.Err() }}
+		done := make(chan error, 1)
+		s := open(t, Config{From: from, To: to, Parallel: 4}, n)
+		go func() { done <- s.Run(ctx, sourcetest.Ledger{}, sink) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		n.mu.Lock()
+		asked := len(n.order)
+		n.mu.Unlock()
+		require.Positive(t, asked)
+		require.LessOrEqual(t, asked, 4+2)
+		cancel()
+		require.NoError(t, <-done)
+	})
 }
