@@ -76,7 +76,7 @@ func (s *Server) logoOf(mint string) (url, status string, known bool) {
 	if !known {
 		return "", "", false
 	}
-	return s.rows.logo(id, s.replica.Lend)
+	return s.rows.logo(id, s.replica.WithToken)
 }
 
 func sendFallback(c *fiber.Ctx, status string, seconds int) error {

@@ -105,7 +105,7 @@ type stream struct {
 	reader    *feed.Reader
 	conn      net.Conn
 	patience  time.Duration
-	room      []byte
+	buf       []byte
 	// unknown: the cursor leads nowhere, and the stream begins now.
 	unknown bool
 }
@@ -118,7 +118,7 @@ const maxStreamCursor = 4096
 // run writes events until the client goes, is too slow, or the node stops.
 func (s *stream) run(w *bufio.Writer) {
 	defer s.reader.Close()
-	s.room = fmt.Appendf(s.room, "retry: %d\n\n", reconnectAfter)
+	s.buf = fmt.Appendf(s.buf, "retry: %d\n\n", reconnectAfter)
 	if s.flush(w) != nil {
 		return
 	}
@@ -154,9 +154,9 @@ func (s *stream) append(batch *feed.Batch) {
 	}
 	switch {
 	case batch.Cursor != "":
-		s.room = append(append(append(s.room, "id: "...), batch.Cursor...), "\n\n"...)
-	case len(s.room) == 0:
-		s.room = append(s.room, ": alive\n\n"...)
+		s.buf = append(append(append(s.buf, "id: "...), batch.Cursor...), "\n\n"...)
+	case len(s.buf) == 0:
+		s.buf = append(s.buf, ": alive\n\n"...)
 	}
 }
 
@@ -183,15 +183,15 @@ func (s *stream) change(change *feed.Change) {
 
 // event writes an event; data has no line ends, as JSON of ours never has.
 func (s *stream) event(name string, data []byte) {
-	s.room = append(append(append(s.room, "event: "...), name...), "\ndata: "...)
-	s.room = append(append(s.room, data...), "\n\n"...)
+	s.buf = append(append(append(s.buf, "event: "...), name...), "\ndata: "...)
+	s.buf = append(append(s.buf, data...), "\n\n"...)
 }
 
 // flush sends what is written. The connection's own deadline is that of one response and would end every stream.
 func (s *stream) flush(w *bufio.Writer) error {
 	_ = s.conn.SetWriteDeadline(time.Now().Add(s.patience))
-	_, err := w.Write(s.room)
-	s.room = s.room[:0]
+	_, err := w.Write(s.buf)
+	s.buf = s.buf[:0]
 	if err != nil {
 		return err // the stream ends, whatever it was
 	}

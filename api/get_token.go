@@ -33,14 +33,14 @@ func (s *Server) getToken(c *fiber.Ctx) error {
 	if asOf || provenance {
 		return s.getTokenOfHistory(c, mint, pastToken{slot: slot, asOf: asOf, provenance: provenance, shape: shape})
 	}
-	room := s.room()
-	found, member := s.memberRow(mint, &shape, &room.bytes)
+	buf := s.buf()
+	found, member := s.memberRow(mint, &shape, &buf.bytes)
 	if member && shape.plain() {
-		c.Context().SetUserValue(keyBody, room) // the body may lie there
+		c.Context().SetUserValue(keyBody, buf) // the body may lie there
 		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 		return c.Send(found.json)
 	}
-	defer room.free()
+	defer buf.free()
 	if !member {
 		return unknownMint(mint)
 	}
@@ -151,11 +151,11 @@ func mintKey(mint string) ([]byte, bool) {
 	return key, err == nil && len(key) == 32
 }
 
-// memberRow is the row of a mint. It may lie in the room.
-func (s *Server) memberRow(mint string, sh *shape, room *[]byte) (row, bool) {
+// memberRow is the row of a mint. It may lie in buf.
+func (s *Server) memberRow(mint string, sh *shape, buf *[]byte) (row, bool) {
 	id, member := s.replica.ID(mint)
 	if !member {
 		return row{}, false
 	}
-	return s.rowOf(id, sh, room)
+	return s.rowOf(id, sh, buf)
 }

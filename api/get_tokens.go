@@ -43,10 +43,10 @@ func (s *Server) getTokens(c *fiber.Ctx) error {
 		rows: make([]row, 0, len(result.Hits)), write: rowWriter{shape: shape, index: s.evidence},
 		page: page, limit: query.Limit, total: result.Total, walks: query.Sort == search.SortMint, next: result.Next,
 	}
-	room := s.room()
-	defer room.free()
+	buf := s.buf()
+	defer buf.free()
 	for _, hit := range result.Hits {
-		if found, member := s.rowOf(hit.ID, &shape, &room.bytes); member { // gone since: the page is shorter
+		if found, member := s.rowOf(hit.ID, &shape, &buf.bytes); member { // gone since: the page is shorter
 			found.hit = hit
 			response.rows = append(response.rows, found)
 		}

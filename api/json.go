@@ -46,8 +46,8 @@ const (
 	keyEncoded = "encoded body"
 )
 
-// room is an empty buffer for some rows.
-func (s *Server) room() *pooledBody { return takeBody(&s.rooms, 0) }
+// buf is an empty buffer for some rows.
+func (s *Server) buf() *pooledBody { return takeBody(&s.bufs, 0) }
 
 // body is an empty buffer of at least size bytes.
 func (s *Server) body(size int) *pooledBody { return takeBody(&s.bodies, size) }

@@ -53,9 +53,9 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 		return err
 	}
 	members := make([]member, len(request.mints))
-	var rooms rowRooms
-	defer rooms.free()
-	s.findRows(request.mints, members, &shape, &rooms)
+	var bufs rowBuffers
+	defer bufs.free()
+	s.findRows(request.mints, members, &shape, &bufs)
 	client, answers, pending := s.client(c), map[string]requests.Answer{}, []string(nil)
 	for i, mint := range request.mints {
 		if members[i].is {
@@ -73,7 +73,7 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 	}
 	if request.wait > 0 && len(pending) > 0 {
 		s.awaitMints(client, pending, request.wait, answers)
-		s.findRows(request.mints, members, &shape, &rooms)
+		s.findRows(request.mints, members, &shape, &bufs)
 	}
 	response := batchResponse{rows: make([]row, 0, len(request.mints)), write: rowWriter{shape: shape, index: s.evidence}, unknown: []string{}}
 	for i, mint := range request.mints {
@@ -97,13 +97,13 @@ type member struct {
 	row row
 }
 
-// rowRooms are where the rows of a batch lie: each part has its own, as several cores make them.
-type rowRooms [(maxBatch + rowsATime - 1) / rowsATime]*pooledBody
+// rowBuffers hold the rows of a batch. Each part has its own, as several goroutines fill them.
+type rowBuffers [(maxBatch + rowsATime - 1) / rowsATime]*pooledBody
 
-func (r *rowRooms) free() {
-	for _, room := range r {
-		if room != nil {
-			room.free()
+func (r *rowBuffers) free() {
+	for _, buf := range r {
+		if buf != nil {
+			buf.free()
 		}
 	}
 }
@@ -113,7 +113,7 @@ const rowsATime = 32
 
 // findRows finds the rows of the mints, on several cores where they are many. A core that comes late finds less left, or nothing: nobody waits for it.
 // A panic is the caller's, who answers for it.
-func (s *Server) findRows(mints []string, members []member, sh *shape, rooms *rowRooms) {
+func (s *Server) findRows(mints []string, members []member, sh *shape, bufs *rowBuffers) {
 	parts := (len(mints) + rowsATime - 1) / rowsATime
 	var taken atomic.Int64
 	var left sync.WaitGroup
@@ -122,10 +122,10 @@ func (s *Server) findRows(mints []string, members []member, sh *shape, rooms *ro
 	find := func() {
 		for part := int(taken.Add(1)) - 1; part < parts; part = int(taken.Add(1)) - 1 {
 			from, to := part*rowsATime, min(len(mints), (part+1)*rowsATime)
-			if rooms[part] == nil {
-				rooms[part] = s.room()
+			if bufs[part] == nil {
+				bufs[part] = s.buf()
 			}
-			if panicked := s.findSome(mints[from:to], members[from:to], sh, &rooms[part].bytes); panicked != "" {
+			if panicked := s.findSome(mints[from:to], members[from:to], sh, &bufs[part].bytes); panicked != "" {
 				failed.Store(&panicked)
 			}
 			left.Done()
@@ -142,7 +142,7 @@ func (s *Server) findRows(mints []string, members []member, sh *shape, rooms *ro
 }
 
 // findSome returns what it panicked with: in a goroutine of its own that would end the process.
-func (s *Server) findSome(mints []string, members []member, sh *shape, room *[]byte) (panicked string) {
+func (s *Server) findSome(mints []string, members []member, sh *shape, buf *[]byte) (panicked string) {
 	defer func() {
 		if p := recover(); p != nil {
 			panicked = fmt.Sprintf("%v\n%s", p, debug.Stack())
@@ -151,7 +151,7 @@ func (s *Server) findSome(mints []string, members []member, sh *shape, room *[]b
 	for i, mint := range mints {
 		members[i] = member{}
 		if id, ok := s.replica.ID(mint); ok {
-			members[i].row, members[i].is = s.rowOf(id, sh, room)
+			members[i].row, members[i].is = s.rowOf(id, sh, buf)
 		}
 	}
 	return ""

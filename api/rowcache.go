@@ -51,19 +51,19 @@ func (c *rowCache) Apply(changes []search.Change) {
 	}
 }
 
-// lend is replica.Lend.
-type lend func(id uint32, use func(token *registry.Token)) bool
+// withToken is replica.WithToken.
+type withToken func(id uint32, use func(token *registry.Token)) bool
 
-// row is the JSON of a member's row, false when it is none. It is read only; what is not kept is appended to the room, and lasts as long as that.
-func (c *rowCache) row(id uint32, lend lend, room *[]byte) (json []byte, ok bool) {
+// row is the JSON of a member's row, false when it is none. It is read only; what is not kept is appended to buf, and is valid as long as that.
+func (c *rowCache) row(id uint32, withToken withToken, buf *[]byte) (json []byte, ok bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {
 		return kept.json, true
 	}
-	ok = lend(id, func(t *registry.Token) {
-		from := len(*room)
-		*room = encode.Token(*room, t)
-		json = (*room)[from:len(*room):len(*room)]
+	ok = withToken(id, func(t *registry.Token) {
+		from := len(*buf)
+		*buf = encode.Token(*buf, t)
+		json = (*buf)[from:len(*buf):len(*buf)]
 		if c.slot(id).asked.Swap(id+1) == id+1 {
 			c.keep(id, changes, t, json)
 		}
@@ -72,12 +72,12 @@ func (c *rowCache) row(id uint32, lend lend, room *[]byte) (json []byte, ok bool
 }
 
 // logo is the URL, empty for none, and the status of a member's logo; false when it is no member.
-func (c *rowCache) logo(id uint32, lend lend) (url, status string, ok bool) {
+func (c *rowCache) logo(id uint32, withToken withToken) (url, status string, ok bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {
 		return kept.logoURL, kept.logoStatus, true
 	}
-	ok = lend(id, func(t *registry.Token) {
+	ok = withToken(id, func(t *registry.Token) {
 		if t.LogoURL != nil {
 			url = strings.Clone(*t.LogoURL)
 		}
@@ -111,12 +111,12 @@ func (c *rowCache) keep(id uint32, changes uint64, t *registry.Token, json []byt
 	c.slot(id).row.Store(kept)
 }
 
-// rowOf is the row of a member in a shape; false when it is none. It may lie in the room.
-func (s *Server) rowOf(id uint32, sh *shape, room *[]byte) (row, bool) {
+// rowOf is the row of a member in a shape; false when it is none. It may lie in buf.
+func (s *Server) rowOf(id uint32, sh *shape, buf *[]byte) (row, bool) {
 	if sh.evidence {
 		token := s.replica.Token(id)
 		return row{id: id, token: token}, token != nil
 	}
-	json, ok := s.rows.row(id, s.replica.Lend, room)
+	json, ok := s.rows.row(id, s.replica.WithToken, buf)
 	return row{id: id, json: json}, ok
 }

@@ -16,23 +16,23 @@ import (
 
 // textOf is a row as it is written; empty for no member.
 func textOf(c *rowCache, id uint32, make func(id uint32) *registry.Token) string {
-	var room []byte
-	json, _ := c.row(id, lent(make), &room)
+	var buf []byte
+	json, _ := c.row(id, lent(make), &buf)
 	return string(json)
 }
 
 // lent lends tokens, nil for no member, and clears their strings afterwards.
-func lent(make func(id uint32) *registry.Token) lend {
+func lent(make func(id uint32) *registry.Token) withToken {
 	return func(id uint32, use func(*registry.Token)) bool {
 		t := make(id)
 		if t == nil {
 			return false
 		}
-		own, rooms := *t, [][]byte{}
+		own, bufs := *t, [][]byte{}
 		borrow := func(text string) string {
-			room := []byte(text)
-			rooms = append(rooms, room)
-			return unsafe.String(unsafe.SliceData(room), len(room))
+			buf := []byte(text)
+			bufs = append(bufs, buf)
+			return unsafe.String(unsafe.SliceData(buf), len(buf))
 		}
 		own.Mint, own.Name, own.LogoStatus = borrow(t.Mint), borrow(t.Name), borrow(t.LogoStatus)
 		if t.LogoURL != nil {
@@ -40,8 +40,8 @@ func lent(make func(id uint32) *registry.Token) lend {
 			own.LogoURL = &url
 		}
 		use(&own)
-		for _, room := range rooms {
-			clear(room)
+		for _, buf := range bufs {
+			clear(buf)
 		}
 		return true
 	}

@@ -99,7 +99,7 @@ type rowResponse struct {
 type rowWriter struct {
 	shape
 	index *evidence.Index // nil: there is no evidence, as of the past
-	room  []byte
+	buf   []byte
 }
 
 // appendRow writes the token's fields, or those wanted, then match, then evidence.
@@ -111,8 +111,8 @@ func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 		dst = r.appendToken(dst)
 		dst = dst[:len(dst)-1]
 	} else {
-		w.room = r.appendToken(w.room[:0])
-		dst = appendMembers(append(dst, '{'), w.room, w.fields)
+		w.buf = r.appendToken(w.buf[:0])
+		dst = appendMembers(append(dst, '{'), w.buf, w.fields)
 	}
 	if w.explain {
 		dst = appendMatch(appendName(dst, fieldMatch), &r.hit)

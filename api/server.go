@@ -97,7 +97,7 @@ type Server struct {
 	codings  []*coding
 	rows     *rowCache
 	bodies   sync.Pool // of *pooledBody
-	rooms    sync.Pool // of *pooledBody, for rows
+	bufs     sync.Pool // of *pooledBody, for rows
 	draining atomic.Bool
 	listener atomic.Pointer[listener]
 

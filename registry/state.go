@@ -23,13 +23,14 @@ func (s *State) Apply(fact Fact) bool {
 	}
 	changed := s.hold(fact)
 	if changed && ends(&fact) {
-		s.bury()
+		s.dropDead()
 	}
 	return changed
 }
 
-// bury leaves out what has become dead. What makes others dead is itself not dead because of them, so once is enough.
-func (s *State) bury() {
+// dropDead leaves out the facts that have become dead. A fact that makes others dead is never dead
+// because of them, so one pass is enough.
+func (s *State) dropDead() {
 	if !slices.ContainsFunc(s.facts, func(held Fact) bool { return s.dead(&held) }) {
 		return
 	}

@@ -35,11 +35,12 @@ type Token struct {
 
 // Token shows the state of a mint. The second result says whether the mint is a member of the registry: its decimals and
 // program are known, it is not closed, and it is not known to be non-fungible.
-func (s *State) Token(mint string) (Token, bool) { return s.TokenIn(mint, &Room{}) }
+func (s *State) Token(mint string) (Token, bool) { return s.TokenIn(mint, &TokenBuffer{}) }
 
-// TokenIn is Token, what the token points to lying in a room. With the room's next token this one is gone.
-func (s *State) TokenIn(mint string, optional *Room) (Token, bool) {
-	optional.texts, optional.numbers = optional.texts[:0], optional.numbers[:0]
+// TokenIn is like Token, but stores what the token's pointers point to in buf. The token is valid
+// until the next call with the same buf.
+func (s *State) TokenIn(mint string, buf *TokenBuffer) (Token, bool) {
+	buf.texts, buf.numbers = buf.texts[:0], buf.numbers[:0]
 	name, symbol, uri, updateAuthority := s.onChainMetadata(mint)
 	document := s.describe(uri)
 	override := s.logoOverride()
@@ -54,17 +55,17 @@ func (s *State) TokenIn(mint string, optional *Room) (Token, bool) {
 		Name:                 firstOf(name, document.Name),
 		Symbol:               firstOf(symbol, document.Symbol),
 		IsToken22:            s.value(RegisterProgram) == schemas.ProgramToken2022,
-		FirstSeenAt:          optional.number(firstSeen, seen),
-		LastSeenAt:           optional.number(lastSeen, seenLast),
-		MintAuthority:        optional.text(s.value(RegisterMintAuthority)),
-		FreezeAuthority:      optional.text(s.value(RegisterFreezeAuthority)),
-		MetaplexURI:          optional.text(uriOrNone(uri)),
-		UpdateAuthority:      optional.text(updateAuthority),
-		SellerFeeBasisPoints: optional.number(s.integer(RegisterSellerFeeBasisPoints)),
-		TokenStandard:        optional.number(s.integer(RegisterTokenStandard)),
-		Description:          optional.text(document.Description),
-		ExternalURL:          optional.text(uriOrNone(document.ExternalURL)),
-		LogoURL:              optional.text(document.Image),
+		FirstSeenAt:          buf.number(firstSeen, seen),
+		LastSeenAt:           buf.number(lastSeen, seenLast),
+		MintAuthority:        buf.text(s.value(RegisterMintAuthority)),
+		FreezeAuthority:      buf.text(s.value(RegisterFreezeAuthority)),
+		MetaplexURI:          buf.text(uriOrNone(uri)),
+		UpdateAuthority:      buf.text(updateAuthority),
+		SellerFeeBasisPoints: buf.number(s.integer(RegisterSellerFeeBasisPoints)),
+		TokenStandard:        buf.number(s.integer(RegisterTokenStandard)),
+		Description:          buf.text(document.Description),
+		ExternalURL:          buf.text(uriOrNone(document.ExternalURL)),
+		LogoURL:              buf.text(document.Image),
 		LogoStatus:           s.logoStatus(document.Image, override.Purge),
 	}
 	token.Extensions = s.links(mint, document.Extensions)
@@ -72,7 +73,7 @@ func (s *State) TokenIn(mint string, optional *Room) (Token, bool) {
 		token.Tags = document.Tags
 	}
 	if mint != schemas.MintWrappedSOL {
-		token.Supply = optional.text(s.supplyText())
+		token.Supply = buf.text(s.supplyText())
 	}
 	decimals, _ := strconv.ParseUint(s.value(RegisterDecimals), 10, 8)
 	token.Decimals = uint8(decimals)
@@ -182,13 +183,14 @@ func (s *State) integer(register Register) (n int64, known bool) {
 	return n, err == nil
 }
 
-// Room is for what a token's pointers point to, in two pieces instead of up to twelve. The zero value is empty, and grows.
-type Room struct {
+// TokenBuffer holds what a token's pointers point to: two allocations instead of up to twelve. The
+// zero value is empty; it grows as needed.
+type TokenBuffer struct {
 	texts   []string
 	numbers []int64
 }
 
-func (o *Room) text(value string) *string {
+func (o *TokenBuffer) text(value string) *string {
 	if value == "" {
 		return nil
 	}
@@ -199,7 +201,7 @@ func (o *Room) text(value string) *string {
 	return &o.texts[len(o.texts)-1]
 }
 
-func (o *Room) number(value int64, known bool) *int64 {
+func (o *TokenBuffer) number(value int64, known bool) *int64 {
 	if !known {
 		return nil
 	}

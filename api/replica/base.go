@@ -49,7 +49,7 @@ func (s *store) makeBase(ctx context.Context) {
 	var (
 		tree   = root.NewTree(memory.NewArena().Take)
 		copied states
-		reader = packed.NewReader(s.book)
+		reader = packed.NewReader(s.shared)
 	)
 	for from := 0; from < end; from += copiedAtOnce {
 		if ctx.Err() != nil || !s.copyStates(&copied, rebased, from, min(from+copiedAtOnce, end)) {

@@ -81,7 +81,7 @@ func (l *loaders) take() *loader {
 	defer l.mu.Unlock()
 	last := len(l.idle) - 1
 	if last < 0 {
-		return &loader{store: l.store, writer: packed.NewWriter(l.store.book)}
+		return &loader{store: l.store, writer: packed.NewWriter(l.store.shared)}
 	}
 	each := l.idle[last]
 	l.idle = l.idle[:last]
@@ -122,7 +122,7 @@ func (l *loader) commit() {
 		number := s.table.Add(&item.key)
 		value := l.packed[item.from:item.to]
 		if s.table.Version(number) != 0 { // known from an attempt before
-			s.change(number, packed.NewReader(s.book).Facts(item.mint, value))
+			s.change(number, packed.NewReader(s.shared).Facts(item.mint, value))
 			continue
 		}
 		s.table.Put(number, value, item.token != nil)

@@ -273,9 +273,11 @@ func (r *Replica) Lookup(mint string) *registry.Token { return r.store.lookup(mi
 // Token returns a member of the registry by the number that changes and hits carry, or nil. Read only.
 func (r *Replica) Token(id uint32) *registry.Token { return r.store.token(id) }
 
-// Lend calls use with the token that Token returns, or not, and returns false, where that is nil. The token and its strings last until use returns:
-// whoever keeps any must clone it.
-func (r *Replica) Lend(id uint32, use func(token *registry.Token)) bool { return r.store.lend(id, use) }
+// WithToken calls use with the token of a row id. It returns false, and does not call use, if there is
+// none. The token and its strings are valid until use returns.
+func (r *Replica) WithToken(id uint32, use func(token *registry.Token)) bool {
+	return r.store.withToken(id, use)
+}
 
 // ID is the number of a member of the registry, and whether the mint is one. A mint keeps its number while the process lives.
 func (r *Replica) ID(mint string) (uint32, bool) { return r.store.id(mint) }

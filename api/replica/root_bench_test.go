@@ -56,7 +56,7 @@ func (c corpus) Load(_ context.Context, each func(mint string, facts []registry.
 func newLane(b *testing.B, seal uint64, tokens int) *lane {
 	s := newStore(heard{}, nil)
 	if seal > 0 {
-		s.tracker = root.NewTracker(s.book, root.Config{Every: seal, State: s.appendState})
+		s.tracker = root.NewTracker(s.shared, root.Config{Every: seal, State: s.appendState})
 	}
 	if tokens > 0 {
 		require.NoError(b, s.load(b.Context(), corpus(tokens)))

@@ -21,12 +21,12 @@ const loadingChanges = 4_096
 type store struct {
 	index     search.Index
 	listeners []Listener
-	book      *packed.Book
+	shared    *packed.Shared
 	// table holds the packed state of each mint, marked if it is a member. It is written under mu.
-	table   *memory.Table
-	readers sync.Pool // of *packed.Reader
-	lenders sync.Pool // of *lender
-	volumes volumes
+	table        *memory.Table
+	readers      sync.Pool // of *packed.Reader
+	tokenReaders sync.Pool // of *tokenReader
+	volumes      volumes
 
 	mu      sync.Mutex
 	fold    folder
@@ -43,13 +43,13 @@ type store struct {
 }
 
 func newStore(index search.Index, listeners []Listener) *store {
-	book := packed.NewBook()
+	shared := packed.NewShared()
 	s := &store{
-		index: index, listeners: listeners, book: book, table: memory.New(), fold: newFolder(book), base: make(chan struct{}, 1),
+		index: index, listeners: listeners, shared: shared, table: memory.New(), fold: newFolder(shared), base: make(chan struct{}, 1),
 	}
-	s.tracker = root.NewTracker(book, root.Config{Every: root.SealEvery, State: s.appendState})
-	s.readers.New = func() any { return packed.NewReader(book) }
-	s.lenders.New = func() any { return &lender{reader: packed.NewReader(book)} }
+	s.tracker = root.NewTracker(shared, root.Config{Every: root.SealEvery, State: s.appendState})
+	s.readers.New = func() any { return packed.NewReader(shared) }
+	s.tokenReaders.New = func() any { return &tokenReader{reader: packed.NewReader(shared)} }
 	return s
 }
 
@@ -62,8 +62,8 @@ type folder struct {
 	groups        groups
 }
 
-func newFolder(book *packed.Book) folder {
-	return folder{reader: packed.NewReader(book), writer: packed.NewWriter(book)}
+func newFolder(shared *packed.Shared) folder {
+	return folder{reader: packed.NewReader(shared), writer: packed.NewWriter(shared)}
 }
 
 // takeTurns says how long the fold may keep a core that requests want; 0: as long as it gets it.
@@ -226,28 +226,29 @@ func (s *store) tokenOf(number uint32, key *packed.Key, extensions *[]string) (f
 	return found
 }
 
-// lender makes tokens one after the other in the same memory.
-type lender struct {
+// tokenReader makes one token after the other in the same memory.
+type tokenReader struct {
 	reader *packed.Reader
 	mint   []byte
-	room   registry.Room
+	room   registry.TokenBuffer
 	token  registry.Token
 }
 
-// lend calls use with the token of that number; false when it is not a member (any more). The token and all its strings are gone when use returns: a
-// page of rows made of such tokens leaves nothing for the collector.
-func (s *store) lend(number uint32, use func(token *registry.Token)) (member bool) {
+// withToken calls use with the token of a row id. It returns false, and does not call use, if the mint
+// is not a member (any more). The token and its strings are valid until use returns: a page of rows
+// that is made this way leaves nothing for the garbage collector.
+func (s *store) withToken(number uint32, use func(token *registry.Token)) (member bool) {
 	key, ok := s.table.Key(number)
 	if !ok {
 		return false
 	}
-	l := s.lenders.Get().(*lender) // the pool makes no other
-	defer s.lenders.Put(l)
+	l := s.tokenReaders.Get().(*tokenReader) // the pool makes no other
+	defer s.tokenReaders.Put(l)
 	l.mint = key.Append(l.mint[:0])
-	mint := unsafe.String(unsafe.SliceData(l.mint), len(l.mint)) //nolint:gosec // lent
+	mint := unsafe.String(unsafe.SliceData(l.mint), len(l.mint)) //nolint:gosec // valid until use returns
 	s.table.Read(number, func(value []byte, marked bool) {
 		if member = marked; member {
-			state := registry.StateOf(l.reader.LentFacts(mint, value))
+			state := registry.StateOf(l.reader.ReusedFacts(mint, value))
 			l.token, _ = state.TokenIn(mint, &l.room)
 			s.volumes.show(number, &l.token)
 		}

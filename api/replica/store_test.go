@@ -134,10 +134,10 @@ func TestStoreIsAMapOfStates(t *testing.T) {
 			require.Equal(t, member, isMember)
 			if !member {
 				require.Nil(t, s.lookup(mint))
-				require.False(t, s.lend(id, func(*registry.Token) { t.Fatal("lends what is no member") }))
+				require.False(t, s.withToken(id, func(*registry.Token) { t.Fatal("has a token of no member") }))
 				continue
 			}
-			require.True(t, s.lend(id, func(lent *registry.Token) { require.Equal(t, &token, lent) }))
+			require.True(t, s.withToken(id, func(lent *registry.Token) { require.Equal(t, &token, lent) }))
 			members++
 			require.Equal(t, &token, s.lookup(mint))
 			require.Equal(t, &token, s.token(id))

@@ -151,7 +151,7 @@ type gramNumbers struct {
 	counts []uint16 // of the trigrams alone
 	sizes  []uint32 // how many texts have each number
 	all    int      // numbers
-	room   []gram
+	buf    []gram
 }
 
 // pieceNumbers are those of a piece, but where one text has more.
@@ -162,17 +162,17 @@ const usualGrams = 14
 
 // add is of the next text.
 func (l *gramNumbers) add(table *gramTable, text string) {
-	l.room = appendGrams(l.room[:0], text)
-	l.counts = append(l.counts, uint16(len(l.room)))
-	l.room = appendForks(appendMarks(l.room, text, 1), 0, text)
+	l.buf = appendGrams(l.buf[:0], text)
+	l.counts = append(l.counts, uint16(len(l.buf)))
+	l.buf = appendForks(appendMarks(l.buf, text, 1), 0, text)
 	last := len(l.pieces) - 1
-	if last < 0 || len(l.pieces[last])+len(l.room) > pieceNumbers {
+	if last < 0 || len(l.pieces[last])+len(l.buf) > pieceNumbers {
 		l.pieces = append(l.pieces, make([]uint32, 0, min(pieceNumbers, usualGrams*(cap(l.lists)-len(l.lists)))))
 		last++
 	}
 	piece := l.pieces[last]
 	from := len(piece)
-	for _, g := range l.room {
+	for _, g := range l.buf {
 		number := table.add(g)
 		if int(number) == len(l.sizes) {
 			l.sizes = append(l.sizes, 0)

@@ -26,21 +26,21 @@ func (s *searcher) count(version *version) {
 		s.counts = append(s.counts, viewCount{serial: v.serial, epoch: v.epoch})
 		s.uncounted = append(s.uncounted, v)
 	}
-	s.bare = !s.filter.slow
+	s.marksOnly = !s.filter.slow
 	views, counts := s.uncounted, make([]int, len(s.uncounted))
 	s.share(views, s.isLong(views), func(s *searcher, at int) {
 		before := s.total
 		s.enter(views[at])
 		s.match()
-		if s.bare {
-			s.countBare()
+		if s.marksOnly {
+			s.countMarks()
 		} else {
 			s.eachMatch(func(uint32) { s.total++ })
 		}
 		s.leave()
 		counts[at] = s.total - before
 	})
-	s.bare = false
+	s.marksOnly = false
 	if len(views) > 0 && !s.filter.slow && len(s.text) <= 128 {
 		for i := range s.counts {
 			if c := &s.counts[i]; len(views) > 0 && c.serial == views[0].serial {
@@ -54,26 +54,26 @@ func (s *searcher) count(version *version) {
 
 // collectMatches counts the tokens of the view at hand that match, and offers those that may be among the best.
 func (s *searcher) collectMatches() {
-	s.setBar()
+	s.setCutoff()
 	s.match()
 	switch {
 	case s.order != SortRelevance:
 		s.markPrefixes()
 		s.eachMatch(s.offerMatch)
 		return
-	case s.bare:
-		s.countBare()
+	case s.marksOnly:
+		s.countMarks()
 	default:
 		s.eachMatch(func(uint32) { s.total++ })
 	}
 	s.markPrefixes()
 	s.offerContaining()
 	s.offerSimilar()
-	if s.bar.holds(&s.top) {
+	if s.cutoff.holds(&s.top) {
 		return
 	}
 	s.leave()
-	s.bar.lower()
+	s.cutoff.lower()
 	s.match()
 	s.top.drop(s.view, TierSimilar)
 	s.offerSimilar()

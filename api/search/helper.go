@@ -10,11 +10,11 @@ import (
 // which most searches are over.
 
 const (
-	// attention is how long a helper listens for another search. It ends when the cores have searches of their own.
-	attention = 200 * time.Microsecond
-	// patience is how long a searcher looks whether its helpers are done before it sleeps: it would not be awake again sooner, and maybe on a core whose
+	// idleSpin is how long a helper listens for another search. It ends when the cores have searches of their own.
+	idleSpin = 200 * time.Microsecond
+	// mergeSpin is how long a searcher looks whether its helpers are done before it sleeps: it would not be awake again sooner, and maybe on a core whose
 	// caches know nothing of it.
-	patience = 100 * time.Microsecond
+	mergeSpin = 100 * time.Microsecond
 )
 
 // helper is a searcher that another one shares its views with.
@@ -34,23 +34,24 @@ type helpers struct {
 	// busy is how many searchers are at work; of more than there are cores none would be quicker.
 	busy  atomic.Int32
 	cores int32
-	// listening is how many wait for a search and are not promised one yet. What they are promised comes through next; nil if there is no core after all.
-	listening atomic.Int32
-	next      chan *helper
+	// idle is how many wait for a search and are not promised one yet. What they are promised comes through next; nil if there is no core after all.
+	idle atomic.Int32
+	next chan *helper
 }
 
 func newHelpers(cores int) helpers {
 	return helpers{cores: int32(cores), next: make(chan *helper, cores)}
 }
 
-// hire has somebody help a searcher, if there is a core: one who listens, or, for a long search, one who must be woken. It is nil when nobody does.
-func (x *helpers) hire(s *searcher, isLong bool, work func(s *searcher)) *helper {
-	listens := x.engage()
+// startHelper gives a part of the search to a helper: to an idle one, or, for a long search, to one
+// that must be woken. It returns nil if no core is free.
+func (x *helpers) startHelper(s *searcher, isLong bool, work func(s *searcher)) *helper {
+	listens := x.claimIdle()
 	if !listens && !isLong {
 		return nil
 	}
 	var h *helper
-	if x.enlist() {
+	if x.reserveCore() {
 		h = &helper{owner: s, work: work, done: make(chan struct{}, 1)}
 	}
 	switch {
@@ -63,8 +64,8 @@ func (x *helpers) hire(s *searcher, isLong bool, work func(s *searcher)) *helper
 	return h
 }
 
-// enlist counts one more who is busy; false when there is no core for it.
-func (x *helpers) enlist() bool {
+// reserveCore counts one more busy searcher. It returns false if there is no core for it.
+func (x *helpers) reserveCore() bool {
 	for n := x.busy.Load(); n < x.cores; n = x.busy.Load() {
 		if x.busy.CompareAndSwap(n, n+1) {
 			return true
@@ -73,46 +74,47 @@ func (x *helpers) enlist() bool {
 	return false
 }
 
-// engage takes one from those who listen: it is promised a search, or leaves. It is false when there is none.
-func (x *helpers) engage() bool {
-	for n := x.listening.Load(); n > 0; n = x.listening.Load() {
-		if x.listening.CompareAndSwap(n, n-1) {
+// claimIdle takes one helper from the idle ones. The caller then sends it a search, or it ends. It
+// returns false if none is idle.
+func (x *helpers) claimIdle() bool {
+	for n := x.idle.Load(); n > 0; n = x.idle.Load() {
+		if x.idle.CompareAndSwap(n, n-1) {
 			return true
 		}
 	}
 	return false
 }
 
-// help helps one after the other, as long as there is somebody to help.
+// help works on one search after the other, until awaitWork returns nil.
 func (x *helpers) help(h *helper) {
-	for ; h != nil; h = x.listen() {
+	for ; h != nil; h = x.awaitWork() {
 		if h.begun.CompareAndSwap(false, true) {
 			h.run()
 		}
 	}
 }
 
-// listen waits for a search to help with; nil when there is none for a while.
-func (x *helpers) listen() *helper {
-	x.listening.Add(1)
+// awaitWork waits for a search to help with. It returns nil if none comes within idleSpin.
+func (x *helpers) awaitWork() *helper {
+	x.idle.Add(1)
 	for began := time.Now(); ; {
 		select {
 		case h := <-x.next:
 			return h
 		default:
 		}
-		if (time.Since(began) > attention || x.busy.Load() >= x.cores) && x.engage() {
+		if (time.Since(began) > idleSpin || x.busy.Load() >= x.cores) && x.claimIdle() {
 			return nil
 		}
 		runtime.Gosched() // whoever else wants the core has it
 	}
 }
 
-// run does as the owner does.
+// run does the helper's part of the search.
 func (h *helper) run() {
 	x := h.owner.index
 	defer func() {
-		h.failed = recover() // it is the owner's to fail
+		h.failed = recover() // the owner panics with it
 		x.busy.Add(-1)
 		h.done <- struct{}{}
 	}()
@@ -121,15 +123,16 @@ func (h *helper) run() {
 	h.work(h.searcher)
 }
 
-// thank takes over what helpers did, or tells them that they come too late. What one of them panicked with is the searcher's to fail with.
-func (s *searcher) thank(hired []*helper) {
+// mergeHelpers merges the helpers' results, and cancels helpers that have not begun. A helper's panic
+// is raised again here.
+func (s *searcher) mergeHelpers(started []*helper) {
 	var failed any
-	for _, h := range hired {
+	for _, h := range started {
 		if h.begun.CompareAndSwap(false, true) {
 			s.index.busy.Add(-1)
 			continue
 		}
-		for began := time.Now(); len(h.done) == 0 && time.Since(began) < patience; {
+		for began := time.Now(); len(h.done) == 0 && time.Since(began) < mergeSpin; {
 		}
 		<-h.done
 		if h.failed != nil {
@@ -147,9 +150,9 @@ func (s *searcher) thank(hired []*helper) {
 	}
 }
 
-// join makes a searcher ready for a search that another one has begun. It has counted and found nothing yet.
+// join prepares a helper's searcher for the search of another one. It has counted and found nothing.
 func (s *searcher) join(other *searcher) {
 	s.plan, s.index = other.plan, other.index
-	s.collect, s.bare, s.taken, s.bound = other.collect, other.bare, other.taken, other.bound
+	s.collect, s.marksOnly, s.taken, s.bound = other.collect, other.marksOnly, other.taken, other.bound
 	s.total, s.top = 0, top{order: other.top.order, k: other.top.k, found: s.top.found[:0]}
 }

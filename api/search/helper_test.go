@@ -14,12 +14,12 @@ func TestListening(t *testing.T) {
 	x := s.index
 	var helped atomic.Int32
 	work := func(*searcher) { helped.Add(1) }
-	require.Nil(t, x.hire(s, false, work), "nobody is there yet")
+	require.Nil(t, x.startHelper(s, false, work), "nobody is there yet")
 	heard := false
 	for range 1000 { // on a busy machine whoever listens may have left
-		s.finish(t, x.hire(s, true, work))
+		s.finish(t, x.startHelper(s, true, work))
 		awaitListener(x)
-		h := x.hire(s, false, work)
+		h := x.startHelper(s, false, work)
 		if heard = h != nil; heard {
 			s.finish(t, h)
 			break
@@ -27,7 +27,7 @@ func TestListening(t *testing.T) {
 	}
 	require.True(t, heard)
 	require.Greater(t, helped.Load(), int32(1))
-	require.Eventually(t, func() bool { return x.listening.Load() == 0 }, 10*time.Second, time.Millisecond, "nobody listens for ever")
+	require.Eventually(t, func() bool { return x.idle.Load() == 0 }, 10*time.Second, time.Millisecond, "nobody listens for ever")
 }
 
 // TestListenerIsDismissed when the cores have searches of their own.
@@ -35,24 +35,24 @@ func TestListenerIsDismissed(t *testing.T) {
 	s, _ := sharedSearch(t, 2)
 	x := s.index
 	for range 1000 {
-		s.finish(t, x.hire(s, true, func(*searcher) {}))
+		s.finish(t, x.startHelper(s, true, func(*searcher) {}))
 		awaitListener(x)
 		x.busy.Add(1)
-		require.Nil(t, x.hire(s, true, func(*searcher) {}), "all cores have a search")
+		require.Nil(t, x.startHelper(s, true, func(*searcher) {}), "all cores have a search")
 		x.busy.Add(-1)
 	}
-	require.Eventually(t, func() bool { return x.listening.Load() == 0 && len(x.next) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return x.idle.Load() == 0 && len(x.next) == 0 }, 10*time.Second, time.Millisecond)
 }
 
 // finish waits for a helper.
 func (s *searcher) finish(t *testing.T, h *helper) {
 	require.NotNil(t, h)
 	require.Eventually(t, func() bool { return len(h.done) == 1 }, 10*time.Second, time.Microsecond)
-	s.thank([]*helper{h})
+	s.mergeHelpers([]*helper{h})
 }
 
 // awaitListener gives the helper a moment to listen, and no more than it would.
 func awaitListener(x *Inverted) {
-	for began := time.Now(); x.listening.Load() == 0 && time.Since(began) < attention; {
+	for began := time.Now(); x.idle.Load() == 0 && time.Since(began) < idleSpin; {
 	}
 }

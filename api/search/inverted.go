@@ -16,12 +16,12 @@ import (
 // becomes a small segment; small segments are merged into larger ones, the large merges by a goroutine beside. Each batch and each merge
 // publishes a new version by one store of a pointer; readers keep the version they began with, so they wait for nobody.
 type Inverted struct {
-	current atomic.Pointer[version]
-	pool    sync.Pool // of *searcher
-	cache   cache
-	sharing sharing
-	barRoom int // see bar
-	minSets int
+	current       atomic.Pointer[version]
+	pool          sync.Pool // of *searcher
+	cache         cache
+	sharing       sharing
+	cutoffReserve int // see cutoff
+	minSets       int
 	helpers
 
 	// What follows is the writer's.
@@ -41,7 +41,7 @@ var _ Index = (*Inverted)(nil)
 
 // NewInverted returns an empty index. It has no goroutine but while it merges, which ends by itself.
 func NewInverted() *Inverted {
-	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), most: maxSlots, sharing: usualSharing(), barRoom: barRoom, minSets: minSets, helpers: newHelpers(runtime.GOMAXPROCS(0))}
+	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), most: maxSlots, sharing: usualSharing(), cutoffReserve: cutoffReserve, minSets: minSets, helpers: newHelpers(runtime.GOMAXPROCS(0))}
 	x.cache.seed = maphash.MakeSeed()
 	x.pool.New = func() any { return newSearcher() }
 	nobody := newLeaders(nil, true)

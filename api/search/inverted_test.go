@@ -92,7 +92,7 @@ func TestInvertedEqualsScan(t *testing.T) {
 			index.sharing, index.cores = sharing{}, 3
 		}
 		index.minSets = rapid.SampledFrom([]int{0, 4, minSets}).Draw(t, "least for sets")
-		index.barRoom = rapid.IntRange(0, barRoom).Draw(t, "room above the bar") // with little it is often too high
+		index.cutoffReserve = rapid.IntRange(0, cutoffReserve).Draw(t, "reserve above the cutoff") // with little it is often too high
 		for range rapid.IntRange(0, 6).Draw(t, "fillings") {
 			changes := drawChanges(t, 20)
 			index.Fill(changes)

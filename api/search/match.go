@@ -16,16 +16,16 @@ func (s *searcher) match() {
 
 // fit makes room for the texts of the view at hand.
 func (s *searcher) fit() {
-	if s.bare {
+	if s.marksOnly {
 		s.marked.fit(s.view.words())
 	}
-	if texts := s.view.texts(); texts > len(s.flags) && (s.collect || !s.bare) {
+	if texts := s.view.texts(); texts > len(s.flags) && (s.collect || !s.marksOnly) {
 		s.flags = make([]flag, texts)
 	}
 }
 
 func (s *searcher) mark(t uint32, f flag) {
-	if s.bare {
+	if s.marksOnly {
 		s.marked.set(t, f)
 		if !s.collect {
 			return
@@ -37,9 +37,9 @@ func (s *searcher) mark(t uint32, f flag) {
 	s.flags[t] |= f
 }
 
-// markSimilar marks a text that shares so many of the query's trigrams. One below the bar is only counted.
+// markSimilar marks a text that shares so many of the query's trigrams. One below the cutoff is only counted.
 func (s *searcher) markSimilar(t uint32, shared int) {
-	if s.bare && (!s.collect || !s.bar.take(shared, len(s.grams)+int(s.view.gramCount[t])-shared)) {
+	if s.marksOnly && (!s.collect || !s.cutoff.take(shared, len(s.grams)+int(s.view.gramCount[t])-shared)) {
 		s.marked.set(t, flagSimilar)
 		return
 	}
@@ -48,7 +48,7 @@ func (s *searcher) markSimilar(t uint32, shared int) {
 
 // isMarked says that the tokens of a text are counted anyhow.
 func (s *searcher) isMarked(t uint32) bool {
-	if s.bare {
+	if s.marksOnly {
 		return s.marked.any[t/64]>>(t%64)&1 != 0
 	}
 	return s.flags[t]&flagAny != 0
@@ -60,7 +60,7 @@ func (s *searcher) leave() {
 		s.flags[t] = 0
 	}
 	s.matched = s.matched[:0]
-	if s.bare {
+	if s.marksOnly {
 		s.marked.clear()
 	}
 	s.related = s.related[:0]
@@ -114,7 +114,7 @@ func (s *searcher) containingDense(doubts []uint64) {
 		for i := range s.lists {
 			all &= s.lists[i].set[at]
 		}
-		if s.bare && !s.collect {
+		if s.marksOnly && !s.collect {
 			all = s.marked.addCertain(all, at, doubts)
 		}
 		for ; all != 0; all &= all - 1 {
@@ -231,7 +231,7 @@ func (s *searcher) editedSymbols() {
 
 // isEdited says that a symbol is marked as one edit away, or counted anyhow where it is only counted.
 func (s *searcher) isEdited(t uint32) bool {
-	if s.bare && !s.collect {
+	if s.marksOnly && !s.collect {
 		return (s.marked.any[t/64]|s.marked.edited[t/64])>>(t%64)&1 != 0
 	}
 	return s.flags[t]&flagEdit != 0 || !s.collect && s.flags[t]&flagAny != 0

@@ -17,9 +17,9 @@ type prefixed struct {
 func textOrder(count int, text func(at uint32) string) []uint32 {
 	list := make([]prefixed, count)
 	for i := range list {
-		var room [8]byte
-		copy(room[:], text(uint32(i)))
-		list[i] = prefixed{binary.BigEndian.Uint64(room[:]), uint32(i)}
+		var buf [8]byte
+		copy(buf[:], text(uint32(i)))
+		list[i] = prefixed{binary.BigEndian.Uint64(buf[:]), uint32(i)}
 	}
 	slices.SortFunc(list, func(a, b prefixed) int {
 		if a.prefix != b.prefix {

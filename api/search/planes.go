@@ -22,14 +22,14 @@ func (s *searcher) countPlanes(lists []list, from, to, need int) {
 		if left := to - at*64; left < 64 {
 			found &= 1<<left - 1
 		}
-		if s.bare {
+		if s.marksOnly {
 			s.marked.add(at, found)
 			if !s.collect || found == 0 {
 				continue
 			}
 			// The first of them has the fewest trigrams.
 			first := max(from, at*64)
-			if need := s.bar.need(len(s.grams) + int(s.view.gramCount[first])); need > maxPlaned {
+			if need := s.cutoff.need(len(s.grams) + int(s.view.gramCount[first])); need > maxPlaned {
 				continue
 			} else if need > 0 {
 				found &= atLeast(&count, need)

@@ -33,16 +33,16 @@ type searcher struct {
 	collect bool // tokens of the segment are offered one by one
 
 	// Of the segment at hand:
-	view    *view
-	bits    []uint64
-	flags   []flag
-	matched []uint32 // texts with flags
-	bare    bool     // texts have marks, and only those that may be among the best have flags
-	marked  marks
-	bar     bar
-	below   float64  // not less than the similarity of a text without a flag
-	related []uint64 // the texts that share a trigram with the query, where that was worth finding out
-	lists   []list   // of the required trigrams
+	view      *view
+	bits      []uint64
+	flags     []flag
+	matched   []uint32 // texts with flags
+	marksOnly bool     // texts have marks, and only those that may be among the best have flags
+	marked    marks
+	cutoff    cutoff
+	below     float64  // not less than the similarity of a text without a flag
+	related   []uint64 // the texts that share a trigram with the query, where that was worth finding out
+	lists     []list   // of the required trigrams
 	// gramLists are those of the query's trigrams, the shortest first; found are the same as the query has them, the empty ones too.
 	gramLists, found []list
 	parts            [][]uint32          // what is left of gramLists
@@ -119,7 +119,7 @@ func (s *searcher) search(query *Query, version *version) Result {
 
 // release puts a searcher back. What is pooled must not keep segments.
 func (x *Inverted) release(s *searcher) {
-	s.plan, s.view, s.bits, s.bare = nil, nil, nil, false
+	s.plan, s.view, s.bits, s.marksOnly = nil, nil, nil, false
 	clear(s.top.found)
 	clear(s.lists[:cap(s.lists)])
 	clear(s.gramLists[:cap(s.gramLists)])
@@ -272,7 +272,7 @@ func (s *searcher) matching(version *version) {
 		}
 		return
 	}
-	s.bare = s.order == SortRelevance && !s.filter.slow
+	s.marksOnly = s.order == SortRelevance && !s.filter.slow
 	s.share(version.views, s.isLong(version.views), func(s *searcher, at int) {
 		v := version.views[at]
 		s.enter(v)
@@ -313,7 +313,7 @@ func (s *searcher) offerMint(version *version) bool {
 
 // isMatch says that a token matches by its texts.
 func (s *searcher) isMatch(slot uint32) bool {
-	if s.bare {
+	if s.marksOnly {
 		return s.marked.isWanted(s.view.sym[slot], s.view.name[slot])
 	}
 	return s.tierOf(slot) != noMatch

@@ -78,11 +78,11 @@ type needle struct {
 
 func newNeedle(text string) needle {
 	n := needle{text: []byte(text), mask: math.MaxUint64}
-	var room [arenaSpare]byte
-	if length := copy(room[:], text); length < len(room) {
+	var buf [arenaSpare]byte
+	if length := copy(buf[:], text); length < len(buf) {
 		n.mask = 1<<(8*length) - 1
 	}
-	n.first = binary.LittleEndian.Uint64(room[:])
+	n.first = binary.LittleEndian.Uint64(buf[:])
 	return n
 }
 
@@ -118,9 +118,9 @@ const headStep = 8
 
 // headOf is the first eight bytes of a text as a number that compares as they do.
 func headOf(text []byte) uint64 {
-	var room [8]byte
-	copy(room[:], text)
-	return binary.BigEndian.Uint64(room[:])
+	var buf [8]byte
+	copy(buf[:], text)
+	return binary.BigEndian.Uint64(buf[:])
 }
 
 // fillHeads is for texts that are sorted.

@@ -31,21 +31,21 @@ func (s *searcher) share(views []*view, isLong bool, do func(s *searcher, at int
 			do(s, at)
 		}
 	}
-	var hired []*helper
+	var started []*helper
 	began, done := time.Now(), 0
 	for at := take(); at < len(views); at = take() {
-		for left := s.index.sharing.large(views[at+1:]); len(hired) < left; {
-			h := s.index.hire(s, isLong, work)
+		for left := s.index.sharing.large(views[at+1:]); len(started) < left; {
+			h := s.index.startHelper(s, isLong, work)
 			if h == nil {
 				break
 			}
-			hired = append(hired, h)
+			started = append(started, h)
 		}
 		do(s, at)
 		done++
 		isLong = isLong || time.Since(began)/time.Duration(done)*time.Duration(len(views)-at-1) >= s.index.sharing.left
 	}
-	s.thank(hired)
+	s.mergeHelpers(started)
 }
 
 // large is how many of the views are worth a helper.

@@ -15,7 +15,7 @@ func (s *searcher) offerContaining() {
 	if areMany && s.fillSets(s.gramLists) {
 		s.uniteSets()
 	}
-	s.below = s.bar.below()
+	s.below = s.cutoff.below()
 	for _, t := range s.matched {
 		switch f := s.flags[t]; {
 		case f&flagContains == 0:

@@ -23,16 +23,17 @@ const (
 )
 
 // heap is this process's.
-var heap tender
+var heap heapTuner
 
-// tender sets after each collection at what size of the heap the next one begins, unless GOGC is in the environment.
-type tender struct {
+// heapTuner sets, after each garbage collection, the heap size at which the next one begins. It does
+// nothing if GOGC is set in the environment.
+type heapTuner struct {
 	growth atomic.Int64 // per cent
 	set    int64        // per cent that was set last; only touched by one adjustment at a time
 }
 
-// tend begins; growBy may be called before and after.
-func (t *tender) tend() {
+// start begins to tune. growBy may be called before and after.
+func (t *heapTuner) start() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
@@ -42,18 +43,18 @@ func (t *tender) tend() {
 }
 
 // growBy says by how many per cent the heap may grow when it is larger than heapFloor anyway. It holds from the next collection on.
-func (t *tender) growBy(percent int64) { t.growth.Store(percent) }
+func (t *heapTuner) growBy(percent int64) { t.growth.Store(percent) }
 
-// afterCollection adjusts after each: a finalizer runs when its object was found dead.
-func (t *tender) afterCollection() {
-	type herald struct{ _ [16]byte } // of a size that is not shared with other objects
-	runtime.SetFinalizer(&herald{}, func(*herald) {
+// afterCollection calls adjust after each collection: the finalizer of an unreachable object runs then.
+func (t *heapTuner) afterCollection() {
+	type sentinel struct{ _ [16]byte } // of a size that is not shared with other objects
+	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
 		t.adjust()
 		t.afterCollection()
 	})
 }
 
-func (t *tender) adjust() {
+func (t *heapTuner) adjust() {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	percent := growthOf(sample[0].Value.Uint64(), t.growth.Load())

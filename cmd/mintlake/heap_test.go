@@ -22,9 +22,9 @@ func TestTheHeapIsTended(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
-	var tended tender
-	tended.growBy(apiGrowth)
-	tended.tend()
+	var tuned heapTuner
+	tuned.growBy(apiGrowth)
+	tuned.start()
 	kept := make([]byte, heapFloor+1<<20)
 	require.Eventually(t, func() bool {
 		runtime.GC()

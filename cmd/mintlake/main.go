@@ -21,7 +21,7 @@ import (
 func main() {
 	decoder.MaybeRunChild()
 	chengine.MaybeRunChild()
-	heap.tend()
+	heap.start()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if err := rootCommand().ExecuteContext(ctx); err != nil {

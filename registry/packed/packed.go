@@ -5,7 +5,7 @@
 // is for the memory of one process: the form may change with every version and is never stored.
 //
 // The form: the shape (for each fact its register, the kind of its value and which of the state's positions it has), the positions, then
-// items and values by their kinds. Shapes, authorities and names that many states share are numbers in the Book.
+// items and values by their kinds. Shapes, authorities and names that many states share are numbers in Shared.
 package packed
 
 import (
@@ -51,7 +51,7 @@ const (
 
 // Writer packs states, for one goroutine at a time.
 type Writer struct {
-	book      *Book
+	shared    *Shared
 	texts     textPacker
 	positions []schemas.Position
 	shape     []byte
@@ -68,8 +68,8 @@ type packedText struct {
 	packed []byte
 }
 
-// NewWriter returns a writer into book.
-func NewWriter(book *Book) *Writer { return &Writer{book: book} }
+// NewWriter returns a writer of states that can be read with shared only.
+func NewWriter(shared *Shared) *Writer { return &Writer{shared: shared} }
 
 // Append appends the packed facts of a mint's state, in their order. The mint itself is not part of it.
 func (w *Writer) Append(dst []byte, mint string, facts []registry.Fact) []byte {
@@ -98,7 +98,7 @@ func (w *Writer) pack(mint string, facts []registry.Fact, copied []packedText) {
 // append appends what was packed.
 func (w *Writer) append(dst []byte) []byte {
 	if len(w.shape) <= maxShape && len(w.shape) > 0 {
-		if n, ok := w.book.shapes.number(w.shape, nil); ok {
+		if n, ok := w.shared.shapes.number(w.shape, nil); ok {
 			dst = binary.AppendUvarint(dst, uint64(n)+1)
 			return append(w.appendPositions(dst), w.values...)
 		}
@@ -152,7 +152,7 @@ func (w *Writer) item(item string) {
 		w.values = append(append(w.values, itemInstruction), id[:]...)
 		return
 	}
-	if n, ok := w.book.strings.number([]byte(item), nil); ok {
+	if n, ok := w.shared.strings.number([]byte(item), nil); ok {
 		w.values = binary.AppendUvarint(append(w.values, itemKnown), uint64(n))
 		return
 	}
@@ -175,7 +175,7 @@ func (w *Writer) value(mint, value string) byte {
 		return kind
 	}
 	if key, ok := ParseKey(value); ok {
-		if n, ok := w.book.keys.number(key[:], key.String); ok {
+		if n, ok := w.shared.keys.number(key[:], key.String); ok {
 			w.values = binary.AppendUvarint(w.values, uint64(n))
 			return valueKnownKey
 		}

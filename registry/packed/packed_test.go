@@ -66,13 +66,13 @@ func comesBack(t *rapid.T, want, got []registry.Fact) {
 	}
 }
 
-// TestFactsComeBackAsTheyWere: any facts, in any order, with a book that knows little or much.
+// TestFactsComeBackAsTheyWere: any facts, in any order, with shared values that are few or many.
 func TestFactsComeBackAsTheyWere(t *testing.T) {
 	key := packed.Key{7, 31: 9}
 	mint := key.String()
 	rapid.Check(t, func(t *rapid.T) {
-		book := packed.NewBook()
-		writer, reader := packed.NewWriter(book), packed.NewReader(book)
+		shared := packed.NewShared()
+		writer, reader := packed.NewWriter(shared), packed.NewReader(shared)
 		type pack struct {
 			bytes []byte
 			facts []registry.Fact
@@ -80,14 +80,14 @@ func TestFactsComeBackAsTheyWere(t *testing.T) {
 		var packs []pack
 		for range rapid.IntRange(1, 4).Draw(t, "states") {
 			state := facts(t, mint)
-			for range rapid.IntRange(1, 3).Draw(t, "times") { // the second time the book knows it
+			for range rapid.IntRange(1, 3).Draw(t, "times") { // the second time what is shared knows it
 				packs = append(packs, pack{writer.Append([]byte("before"), mint, state), state})
 			}
 		}
 		for _, p := range packs {
 			require.Equal(t, "before", string(p.bytes[:6]))
 			comesBack(t, p.facts, reader.Facts(mint, p.bytes[6:]))
-			comesBack(t, p.facts, reader.LentFacts(mint, p.bytes[6:]))
+			comesBack(t, p.facts, reader.ReusedFacts(mint, p.bytes[6:]))
 		}
 	})
 }
@@ -97,8 +97,8 @@ func TestChangedFactsComeBack(t *testing.T) {
 	key := packed.Key{7, 31: 9}
 	mint := key.String()
 	rapid.Check(t, func(t *rapid.T) {
-		book := packed.NewBook()
-		writer, reader := packed.NewWriter(book), packed.NewReader(book)
+		shared := packed.NewShared()
+		writer, reader := packed.NewWriter(shared), packed.NewReader(shared)
 		before := writer.Append(nil, mint, facts(t, mint))
 		changed := slices.Clone(reader.Facts(mint, before))
 		for range rapid.IntRange(0, 3).Draw(t, "changes") {
@@ -108,7 +108,7 @@ func TestChangedFactsComeBack(t *testing.T) {
 		}
 		after := writer.AppendChanged([]byte("before"), mint, changed, reader)
 		require.Equal(t, "before", string(after[:6]))
-		comesBack(t, changed, packed.NewReader(book).Facts(mint, after[6:]))
+		comesBack(t, changed, packed.NewReader(shared).Facts(mint, after[6:]))
 	})
 }
 
@@ -123,8 +123,8 @@ func TestFoldedStatesComeBack(t *testing.T) {
 				states[fact.Mint].Apply(fact)
 			}
 		}
-		book := packed.NewBook()
-		writer, reader := packed.NewWriter(book), packed.NewReader(book)
+		shared := packed.NewShared()
+		writer, reader := packed.NewWriter(shared), packed.NewReader(shared)
 		for mint, state := range states {
 			for range 3 {
 				require.Equal(t, state.Facts(), reader.Facts(mint, writer.Append(nil, mint, state.Facts())))
@@ -140,8 +140,8 @@ func corpus(t testing.TB) *registrytest.Corpus {
 }
 
 func TestRealNamesComeBack(t *testing.T) {
-	c, book := corpus(t), packed.NewBook()
-	writer, reader := packed.NewWriter(book), packed.NewReader(book)
+	c, shared := corpus(t), packed.NewShared()
+	writer, reader := packed.NewWriter(shared), packed.NewReader(shared)
 	for token := range c.Tokens(16_000) {
 		state := c.AppendFacts(nil, &token)
 		if got := reader.Facts(token.Mint, writer.Append(nil, token.Mint, state)); !slices.Equal(state, got) {
@@ -151,8 +151,8 @@ func TestRealNamesComeBack(t *testing.T) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	c, book := corpus(b), packed.NewBook()
-	writer := packed.NewWriter(book)
+	c, shared := corpus(b), packed.NewShared()
+	writer := packed.NewWriter(shared)
 	const n = 100_000
 	var states [n][]registry.Fact
 	for i := range states {
@@ -170,8 +170,8 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	c, book := corpus(b), packed.NewBook()
-	writer, reader := packed.NewWriter(book), packed.NewReader(book)
+	c, shared := corpus(b), packed.NewShared()
+	writer, reader := packed.NewWriter(shared), packed.NewReader(shared)
 	const n = 100_000
 	var states [n][]byte
 	var mints [n]string
@@ -193,16 +193,16 @@ func BenchmarkToken(b *testing.B) {
 }
 
 func BenchmarkLentToken(b *testing.B) {
-	var room registry.Room
+	var room registry.TokenBuffer
 	benchmarkToken(b, func(mint string, reader *packed.Reader, state []byte) {
-		s := registry.StateOf(reader.LentFacts(mint, state))
+		s := registry.StateOf(reader.ReusedFacts(mint, state))
 		s.TokenIn(mint, &room)
 	})
 }
 
 func benchmarkToken(b *testing.B, read func(mint string, reader *packed.Reader, state []byte)) {
-	c, book := corpus(b), packed.NewBook()
-	writer, reader := packed.NewWriter(book), packed.NewReader(book)
+	c, shared := corpus(b), packed.NewShared()
+	writer, reader := packed.NewWriter(shared), packed.NewReader(shared)
 	const n = 100_000
 	var states [n][]byte
 	var mints [n]string

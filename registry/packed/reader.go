@@ -13,7 +13,7 @@ import (
 
 // Reader unpacks states, for one goroutine at a time.
 type Reader struct {
-	book      *Book
+	shared    *Shared
 	texts     textReader
 	positions []schemas.Position
 	facts     []registry.Fact
@@ -40,8 +40,8 @@ const (
 	partText // a value that is one of packedTexts
 )
 
-// NewReader returns a reader of what was packed with book.
-func NewReader(book *Book) *Reader { return &Reader{book: book} }
+// NewReader returns a reader of states that were packed with shared.
+func NewReader(shared *Shared) *Reader { return &Reader{shared: shared} }
 
 // Facts are the facts of a mint that Writer.Append packed, in their order. The slice is the reader's own, until the next call; the strings in it
 // are the caller's to keep and nothing in them is shared with packed.
@@ -55,8 +55,9 @@ func (r *Reader) FactsUpTo(mint string, packed []byte, last registry.Register) [
 	return r.withTexts(string(r.texts.out))
 }
 
-// LentFacts is Facts with strings that are the reader's own, too: they become others with the next call. It copies and allocates nothing.
-func (r *Reader) LentFacts(mint string, packed []byte) []registry.Fact {
+// ReusedFacts is like Facts, but the strings lie in the reader's memory too. They are valid until the
+// reader's next call. It allocates nothing.
+func (r *Reader) ReusedFacts(mint string, packed []byte) []registry.Fact {
 	r.read(mint, packed, registry.Register(math.MaxUint8))
 	return r.withTexts(unsafe.String(unsafe.SliceData(r.texts.out), len(r.texts.out))) //nolint:gosec // whoever calls knows how long they last
 }
@@ -106,7 +107,7 @@ func (r *Reader) byte() byte { return r.bytes(1)[0] }
 
 func (r *Reader) shape() string {
 	if n := r.uvarint(); n > 0 {
-		return r.book.shapes.of(n - 1).bytes
+		return r.shared.shapes.of(n - 1).bytes
 	}
 	return string(r.bytes(r.uvarint()))
 }
@@ -152,7 +153,7 @@ func (r *Reader) item(fact *registry.Fact) {
 	from := len(r.texts.out)
 	switch r.byte() {
 	case itemKnown:
-		fact.Item = r.book.strings.of(r.uvarint()).text
+		fact.Item = r.shared.strings.of(r.uvarint()).text
 		return
 	case itemInstruction:
 		r.texts.out = hex.AppendEncode(r.texts.out, r.bytes(16))
@@ -182,7 +183,7 @@ func (r *Reader) value(fact *registry.Fact, mint string, kind byte) {
 		fact.Value = mint
 		return
 	case valueKnownKey:
-		fact.Value = r.book.keys.of(r.uvarint()).text
+		fact.Value = r.shared.keys.of(r.uvarint()).text
 		return
 	case valueNumber:
 		n := r.uvarint()

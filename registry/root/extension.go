@@ -53,8 +53,8 @@ func appendExtensions(dst []byte, facts []registry.Fact) []byte {
 		item string
 		fact *registry.Fact
 	}
-	var room [24]shown
-	list := room[:0]
+	var buf [24]shown
+	list := buf[:0]
 	for i := range facts {
 		item, ok := extensionItem(facts[i].Item)
 		if !ok {

@@ -43,11 +43,11 @@ type node struct {
 }
 
 func newNode(every uint64) *node {
-	book := packed.NewBook()
+	shared := packed.NewShared()
 	n := &node{
-		reader: packed.NewReader(book), writer: packed.NewWriter(book), numbers: map[string]uint32{}, states: map[string][]byte{},
+		reader: packed.NewReader(shared), writer: packed.NewWriter(shared), numbers: map[string]uint32{}, states: map[string][]byte{},
 	}
-	n.tracker = root.NewTracker(book, root.Config{Every: every, State: func(dst []byte, number uint32) []byte {
+	n.tracker = root.NewTracker(shared, root.Config{Every: every, State: func(dst []byte, number uint32) []byte {
 		for mint, of := range n.numbers {
 			if of == number {
 				dst = append(dst, n.states[mint]...)

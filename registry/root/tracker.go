@@ -63,9 +63,9 @@ type Tracker struct {
 // maxDirty mints wait for a slot to be sealed at most, some 300 to 500 bytes each. Beyond, the root is made anew.
 const maxDirty = 1 << 19
 
-// NewTracker returns a tracker of an empty registry. States are packed with book.
-func NewTracker(book *packed.Book, cfg Config) *Tracker {
-	return &Tracker{cfg: cfg, reader: packed.NewReader(book), writer: packed.NewWriter(book), known: true}
+// NewTracker returns a tracker of an empty registry. States are packed with shared.
+func NewTracker(shared *packed.Shared, cfg Config) *Tracker {
+	return &Tracker{cfg: cfg, reader: packed.NewReader(shared), writer: packed.NewWriter(shared), known: true}
 }
 
 // Change hears of facts about a mint before they are folded in, state being the mint's packed state without them; it is copied where it is kept.

@@ -61,7 +61,7 @@ type Tree struct {
 	// waits are bits, one for each node; waiting is how many are set.
 	waits   [depth + 1][]uint64
 	waiting int
-	room    []byte
+	buf     []byte
 }
 
 // NewTree returns an empty tree. Its memory comes zeroed from take, which keeps it for as long as somebody holds take; nil means the heap.
@@ -139,16 +139,16 @@ func (t *Tree) Work(limit int) bool {
 func (t *Tree) rehash(level int, node uint32) {
 	digest := nothing
 	if level == 0 {
-		t.room = t.leaves.appendTo(append(t.room[:0], tagBucket), node)
-		if len(t.room) > 1 {
-			sortSums(t.room[1:])
-			digest = sha256.Sum256(t.room)
+		t.buf = t.leaves.appendTo(append(t.buf[:0], tagBucket), node)
+		if len(t.buf) > 1 {
+			sortSums(t.buf[1:])
+			digest = sha256.Sum256(t.buf)
 		}
 	} else {
 		children := t.digests(level-1, fanOut*node, fanOut)
 		if !bytes.Equal(children, nothings[:]) {
-			t.room = append(append(t.room[:0], tagNode), children...)
-			digest = sha256.Sum256(t.room)
+			t.buf = append(append(t.buf[:0], tagNode), children...)
+			digest = sha256.Sum256(t.buf)
 		}
 	}
 	held := t.digests(level, node, 1)
@@ -206,12 +206,12 @@ func sortSums(list []byte) {
 }
 
 // encoder makes leaves. It keeps its room, so that nothing is allocated.
-type encoder struct{ room []byte }
+type encoder struct{ buf []byte }
 
 // leaf is the digest of a state's element; false, and nothing, where there is none.
 func (e *encoder) leaf(mint string, state *registry.State) (Sum, bool) {
-	element, ok := AppendEncode(append(e.room[:0], tagLeaf), mint, state)
-	e.room = element
+	element, ok := AppendEncode(append(e.buf[:0], tagLeaf), mint, state)
+	e.buf = element
 	if !ok {
 		return nothing, false
 	}
@@ -220,7 +220,7 @@ func (e *encoder) leaf(mint string, state *registry.State) (Sum, bool) {
 
 // bucket is where a mint's leaf belongs. It is hashed, so that neither those who grind for pretty addresses nor counted test mints crowd in one.
 func (e *encoder) bucket(mint string) uint32 {
-	e.room = append(e.room[:0], mint...)
-	digest := sha256.Sum256(e.room)
+	e.buf = append(e.buf[:0], mint...)
+	digest := sha256.Sum256(e.buf)
 	return binary.BigEndian.Uint32(digest[:]) >> (32 - bucketBits)
 }

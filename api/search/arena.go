@@ -11,12 +11,12 @@ import (
 
 const (
 	hugePage = 2 << 20
-	// hugeRoom is how large a room must be to lie in huge pages: what they leave over is then little.
-	hugeRoom = 4 * hugePage
+	// hugeArena is how large an arena must be to lie in huge pages: what they leave over is then little.
+	hugeArena = 4 * hugePage
 )
 
-// room is memory to be divided. It is measured first, and then filled.
-type room struct {
+// arena is memory to be divided. It is measured first, and then filled.
+type arena struct {
 	memory []byte
 	used   int
 	large  [][]byte // columns that stay where they are
@@ -27,12 +27,12 @@ type number interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | gramEntry
 }
 
-// move copies a column into the room, and makes it the copy; a room without memory only measures. One that is large enough for huge pages of its own stays
+// move copies a column into the arena, and makes it the copy; an arena without memory only measures. One that is large enough for huge pages of its own stays
 // where it is: nothing takes more memory than moving does.
-func move[T number](r *room, column *[]T) {
+func move[T number](r *arena, column *[]T) {
 	const align = 16
 	size := len(*column) * int(unsafe.Sizeof(*new(T)))
-	if size >= hugeRoom {
+	if size >= hugeArena {
 		*column = slices.Clip(*column)
 		r.large = append(r.large, unsafe.Slice((*byte)(unsafe.Pointer(&(*column)[0])), size)) //nolint:gosec // as long as the column
 		return
@@ -45,14 +45,14 @@ func move[T number](r *room, column *[]T) {
 	r.used += (size + align - 1) / align * align
 }
 
-// gather moves the columns into one room, but for the largest.
+// gather moves the columns into one arena, but for the largest.
 func (s *segment) gather() {
-	var r room
+	var r arena
 	s.move(&r)
-	r = room{memory: newRoom(r.used)}
+	r = arena{memory: newArena(r.used)}
 	s.move(&r)
 	for _, memory := range append(r.large, r.memory) {
-		if len(memory) >= hugeRoom {
+		if len(memory) >= hugeArena {
 			seekHugePages(inHugePages(memory))
 		}
 	}
@@ -67,9 +67,9 @@ func inHugePages(memory []byte) []byte {
 	return memory[begin : begin+(len(memory)-begin)/hugePage*hugePage]
 }
 
-// newRoom is memory that begins where a huge page does, if it is to lie in such.
-func newRoom(size int) []byte {
-	if size < hugeRoom {
+// newArena is memory that begins where a huge page does, if it is to lie in such.
+func newArena(size int) []byte {
+	if size < hugeArena {
 		return make([]byte, size+1) // never none
 	}
 	memory := make([]byte, size+hugePage)
@@ -80,7 +80,7 @@ func newRoom(size int) []byte {
 }
 
 // move moves each column.
-func (s *segment) move(r *room) {
+func (s *segment) move(r *arena) {
 	move(r, &s.arena)
 	move(r, &s.offsets)
 	move(r, &s.gramCount)

@@ -76,10 +76,10 @@ func (m *marks) addCertain(all uint64, at int, doubts []uint64) (left uint64) {
 	return all & doubts[at]
 }
 
-// countBare counts the tokens of the texts marked: those of the names, and those of the symbols of which the name is not marked. Slots lie in
+// countMarks counts the tokens of the texts marked: those of the names, and those of the symbols of which the name is not marked. Slots lie in
 // the order of their symbols, so that those of like symbols are neighbours. What is left out by a filter or is gone is subtracted, or, where
 // that is more than what is marked, not counted in the first place.
-func (s *searcher) countBare() {
+func (s *searcher) countMarks() {
 	v, m := s.view, &s.marked
 	marked := 0
 	for at := range m.words() {

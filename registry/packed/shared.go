@@ -6,20 +6,21 @@ import (
 	"sync/atomic"
 )
 
-// Book holds what many states have in common, once: authorities, names of extensions, the shapes of states. What comes a second time soon
-// after the first is written into it and has a number from then on. It only grows, up to a bound; states packed before know nothing of
-// what came later. Any number of goroutines may write and read.
-type Book struct {
+// Shared holds the values that many states have in common once: authorities, names of extensions,
+// the shapes of states. A value that comes twice within a short time gets a number; states that are
+// packed later hold the number instead of the value. Shared only grows, up to a bound. It is safe for
+// use by several goroutines.
+type Shared struct {
 	strings, keys, shapes *interner
 }
 
-// NewBook returns an empty book. States packed with one book can be read with that one only.
-func NewBook() *Book {
-	return &Book{strings: newInterner(), keys: newInterner(), shapes: newInterner()}
+// NewShared returns an empty Shared. A state can be read only with the Shared it was packed with.
+func NewShared() *Shared {
+	return &Shared{strings: newInterner(), keys: newInterner(), shapes: newInterner()}
 }
 
 const (
-	// maxInterned bounds each part of a book: 2^18 keys are some 25 MB.
+	// maxInterned bounds each part of it: 2^18 keys are some 25 MB.
 	maxInterned = 1 << 18
 	internChunk = 1 << 10
 	// candidates is how many strings are remembered as seen once.

@@ -11,7 +11,7 @@ import (
 
 // TestColumnsMoveIntoOneRoom: a room that is measured holds all columns, and they stay what they were, in small rooms and in huge pages. The largest do not move.
 func TestColumnsMoveIntoOneRoom(t *testing.T) {
-	for _, size := range []int{0, 1, 1000, hugeRoom/8 - 1, hugeRoom / 8} {
+	for _, size := range []int{0, 1, 1000, hugeArena/8 - 1, hugeArena / 8} {
 		bytes, words, entries := make([]byte, size), make([]uint64, size), make([]gramEntry, size/100)
 		for i := range size {
 			bytes[i], words[i] = byte(i+1), uint64(i)*0x9E3779B97F4A7C15
@@ -20,20 +20,20 @@ func TestColumnsMoveIntoOneRoom(t *testing.T) {
 			entries[i] = gramEntry{uint64(i), uint32(i), 7}
 		}
 		wantBytes, wantWords, wantEntries := slices.Clone(bytes), slices.Clone(words), slices.Clone(entries)
-		all := func(r *room) {
+		all := func(r *arena) {
 			move(r, &bytes)
 			move(r, &words)
 			move(r, &entries)
 		}
-		var r room
+		var r arena
 		all(&r)
-		r = room{memory: newRoom(r.used)}
-		room, isLarge := r.memory, 8*size >= hugeRoom
+		r = arena{memory: newArena(r.used)}
+		arena, isLarge := r.memory, 8*size >= hugeArena
 		before := unsafe.SliceData(words)
 		all(&r)
 		require.Equal(t, isLarge, len(r.large) == 1, "only numbers of eight bytes are that large here")
 		require.Equal(t, isLarge || size == 0, before == unsafe.SliceData(words))
-		for _, memory := range append(r.large, room) {
+		for _, memory := range append(r.large, arena) {
 			whole := inHugePages(memory)
 			require.Zero(t, len(whole)%hugePage)
 			if len(whole) > 0 {
@@ -42,14 +42,14 @@ func TestColumnsMoveIntoOneRoom(t *testing.T) {
 			}
 			seekHugePages(whole)
 		}
-		require.LessOrEqual(t, r.used, len(room))
-		if r.used >= hugeRoom {
-			require.Zero(t, uintptr(unsafe.Pointer(&room[0]))%hugePage)
+		require.LessOrEqual(t, r.used, len(arena))
+		if r.used >= hugeArena {
+			require.Zero(t, uintptr(unsafe.Pointer(&arena[0]))%hugePage)
 		}
 		if size > 0 {
-			room[0] = 0
+			arena[0] = 0
 			require.Zero(t, bytes[0], "it lies in the room")
-			room[0] = wantBytes[0]
+			arena[0] = wantBytes[0]
 		}
 		require.Equal(t, wantBytes, bytes)
 		require.Equal(t, wantWords, words)
