@@ -30,6 +30,7 @@ func TestDamagedPartsAreSeenAndMadeAgain(t *testing.T) {
 		return paths[0]
 	}
 	gone, flipped := folder("token_events_raw"), folder("swaps_raw")
+	figures := []string{folder("volume_1m_raw"), folder("volume_1h_raw"), folder("prices_1m_raw")}
 	require.Eventually(t, func() bool { return strings.Contains(manifest(t, dir), filepath.Base(strings.TrimSuffix(gone, "/"))) }, time.Minute, 100*time.Millisecond)
 	require.Zero(t, up.stop())
 
@@ -47,6 +48,9 @@ func TestDamagedPartsAreSeenAndMadeAgain(t *testing.T) {
 	require.Zero(t, code, out)
 
 	require.NoError(t, os.RemoveAll(gone))
+	for _, part := range figures {
+		require.NoError(t, os.RemoveAll(part))
+	}
 	data, err := filepath.Glob(filepath.Join(flipped, "*.bin"))
 	require.NoError(t, err)
 	text, err := os.ReadFile(data[0])
@@ -67,6 +71,10 @@ func TestDamagedPartsAreSeenAndMadeAgain(t *testing.T) {
 	require.Equal(t, 1, code, out)
 	require.Regexp(t, `token_events_raw, slots \d+ to \d+: expected \d+ rows, found \d+`, out)
 	require.Contains(t, out, "swaps_raw                DIFFERS")
+	for _, table := range []string{"volume_1m_raw", "volume_1h_raw", "prices_1m_raw"} {
+		require.Regexp(t, table+`, \S+Z to \S+Z: expected \d+ rows, found \d+\n +mintlake rebuild --tables `+table+` --from-slot \d+ --to-slot \d+`, out)
+	}
+	require.Contains(t, out, "pool_volume_1d_raw       equal")
 	for _, match := range rebuildLine.FindAllStringSubmatch(out, -1) {
 		code, out := mintlake(strings.Fields(match[1])...)
 		require.Zero(t, code, "%s: %s", match[1], out)
@@ -83,6 +91,9 @@ func TestDamagedPartsAreSeenAndMadeAgain(t *testing.T) {
 	}, 2*time.Minute, 100*time.Millisecond, "nothing is damaged any more")
 	requireEqualDumps(t, want, up.dump())
 	require.Zero(t, up.stop())
+	code, out = mintlake("verify")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "volume_1m_raw            equal")
 }
 
 func manifest(t *testing.T, dir string) string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
 	"github.com/mintlake/mintlake/projector/verify"
+	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
@@ -31,7 +32,7 @@ func rebuildCommand() *cobra.Command {
 first record again and makes the same rows. "up" (or the projector) must not run.
 
 With --tables: put broken parts of these tables aside and make their rows once more from the log, into the tables as they are. Rows that are there already fall
-together with their copies, and rows that the log no longer has stay. "mintlake verify" prints the command. A running node, or servers of your own, are named
+together with their copies, and rows that the log no longer has stay. Prices and volumes are made of the legs in swaps_raw, at the next start. "mintlake verify" prints the command. A running node, or servers of your own, are named
 with --kafka-brokers and --clickhouse-dsn.`,
 		Example: `  mintlake rebuild
   mintlake rebuild --tables token_events_raw --from-slot 361774000 --to-slot 361774999`,
@@ -99,6 +100,13 @@ func (r *rebuildRun) tablesAgain(ctx context.Context, cfg *Config, logger *slog.
 				return fmt.Errorf("rebuild: %w", err)
 			}
 		}
+		if slices.ContainsFunc(r.tables, func(t string) bool { return slices.Contains(verify.FigureTables(), t) }) {
+			projection := verify.NewProjection(conn, schema.Database)
+			projection.From, projection.To = r.from, r.to
+			if err := projection.Finish(ctx, schemas.GroupSwaps, true); err != nil {
+				return fmt.Errorf("rebuild: %w", err)
+			}
+		}
 		return r.forgetDamage(ctx, s, conn)
 	})
 }
@@ -106,7 +114,7 @@ func (r *rebuildRun) tablesAgain(ctx context.Context, cfg *Config, logger *slog.
 // putBrokenAside detaches the parts whose files differ from their checksums: reads of the table fail while they are in use.
 func putBrokenAside(ctx context.Context, s *system, conn driver.Conn, table string) error {
 	name := schema.Database + "." + table
-	broken, err := parts.CheckTable(ctx, conn, name)
+	broken, err := parts.CheckTable(ctx, conn, schema.Database, table)
 	if err != nil {
 		return fmt.Errorf("check %s: %w", table, err)
 	}

@@ -17,7 +17,9 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/projector/verify"
+	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/volume"
 )
 
 // verifyDatabase holds what is expected while verify runs.
@@ -59,7 +61,7 @@ func verifyCommand() *cobra.Command {
 		Long: `Compare ClickHouse's tables with the log that they are made of: counts and a checksum per table and range of slots, and the checksums of every part's files.
 
 The log is projected once more, up to where the projectors have committed, into a database of its own (` + verifyDatabase + `), which takes as much disk as the tables
-do and is dropped at the end. The tables themselves are only read. Without flags the data of a stopped "up" under --data-dir is compared; a running one, or
+do and is dropped at the end. Prices and volumes are made there of its legs, and compared for the times of which the log has all legs. The tables themselves are only read. Without flags the data of a stopped "up" under --data-dir is compared; a running one, or
 servers of your own, are named with --kafka-brokers and --clickhouse-dsn. What a running node writes meanwhile is no difference.
 
 The exit code is 0 when all is equal, 1 when rows are missing or wrong or a part is broken, 2 when that could not be told.`,
@@ -104,7 +106,7 @@ func (r *verifyRun) run(ctx context.Context, cfg *Config, logger *slog.Logger) e
 // knownTables refuses what is no projected table.
 func knownTables(tables []string) error {
 	for _, table := range tables {
-		if !slices.ContainsFunc(verify.Groups(), func(g verify.Group) bool { return slices.Contains(g.Tables, table) }) {
+		if !slices.Contains(verify.FigureTables(), table) && !slices.ContainsFunc(verify.Groups(), func(g verify.Group) bool { return slices.Contains(g.Tables, table) }) {
 			return fmt.Errorf("--tables: %s is no projected table", table)
 		}
 	}
@@ -147,7 +149,8 @@ func (r *verifyRun) compare(ctx context.Context, s *system, conn driver.Conn) ([
 		if len(r.tables) > 0 {
 			tables = slices.DeleteFunc(slices.Clone(tables), func(t string) bool { return !slices.Contains(r.tables, t) })
 		}
-		if len(tables) == 0 {
+		figures := r.figures(group)
+		if len(tables)+len(figures) == 0 {
 			continue
 		}
 		if err := r.project(ctx, s, conn, group); err != nil {
@@ -163,11 +166,44 @@ func (r *verifyRun) compare(ctx context.Context, s *system, conn driver.Conn) ([
 			s.logger.Info("table compared", "table", table, "rows", report.Rows, "took", time.Since(began))
 			reports = append(reports, report)
 		}
+		if len(figures) > 0 {
+			if err := s.valueAll(ctx, conn, verifyDatabase); err != nil {
+				return nil, err
+			}
+			more, err := verifier.Figures(ctx, figures)
+			if err != nil {
+				return nil, err
+			}
+			reports = append(reports, more...)
+		}
 		if err := dropVerifyDatabase(context.WithoutCancel(ctx), s, conn); err != nil {
 			return nil, err
 		}
 	}
 	return reports, nil
+}
+
+// figures are the tables of prices and volumes to compare with a group's.
+func (r *verifyRun) figures(group verify.Group) []string {
+	if group.Name != schemas.GroupSwaps {
+		return nil
+	}
+	return slices.DeleteFunc(verify.FigureTables(), func(t string) bool { return len(r.tables) > 0 && !slices.Contains(r.tables, t) })
+}
+
+// valueAll makes the prices and volumes of all legs in a database, as the volume room does.
+func (s *system) valueAll(ctx context.Context, conn driver.Conn, database string) error {
+	began := time.Now()
+	room, err := volume.New(s.cfg.Volume, volume.Deps{Store: volume.NewClickHouse(conn, database, s.cfg.Volume), Logger: s.logger})
+	if err != nil {
+		return err
+	}
+	minutes, err := room.Once(ctx)
+	if err != nil {
+		return fmt.Errorf("value the legs of the log: %w", err)
+	}
+	s.logger.Info("legs valued", "minutes", minutes, "took", time.Since(began))
+	return nil
 }
 
 func dropVerifyDatabase(ctx context.Context, s *system, conn driver.Conn) error {
@@ -264,6 +300,8 @@ func (r *verifyRun) printText(reports []*verify.TableReport) {
 			switch {
 			case f.Unreadable != "":
 				fmt.Fprintf(r.out, "  %s: cannot be read: %s\n    %s\n", f.Table, f.Unreadable, f.Rebuild)
+			case f.From != nil:
+				fmt.Fprintf(r.out, "  %s, %s to %s: expected %d rows, found %d\n    %s\n", f.Table, f.From.Format(time.RFC3339), f.To.Format(time.RFC3339), f.Expected, f.Found, f.Rebuild)
 			case f.ToSlot == 0:
 				fmt.Fprintf(r.out, "  %s: expected %d rows, found %d\n    %s\n", f.Table, f.Expected, f.Found, f.Rebuild)
 			default:

@@ -23,6 +23,26 @@ type spec struct {
 	without []string
 	// as are columns that are compared in another form.
 	as map[string]string
+	// buckets is set for a table that a valuation makes of swap legs: see figures.go.
+	buckets *buckets
+	// columns are the compared ones where that is not what a projector writes.
+	columns []string
+}
+
+// where is the condition for the rows that are compared, a whole clause.
+func (s *spec) where(database string) string {
+	if s.buckets == nil || !s.buckets.newest {
+		return ""
+	}
+	return " WHERE generation = (SELECT max(generation) FROM " + database + "." + s.table + ")"
+}
+
+// perRange is how many slots, or seconds of a bucket, are compared as one.
+func (s *spec) perRange(slots uint64) uint64 {
+	if s.buckets == nil {
+		return slots
+	}
+	return uint64(s.buckets.length.Seconds())
 }
 
 const slotOfPosition = "toUInt64(bitShiftRight(%, 64))"
@@ -54,7 +74,10 @@ func specs() []spec {
 
 // hash is a row's checksum.
 func (s *spec) hash() string {
-	columns := projector.Columns()[s.table]
+	columns := s.columns
+	if columns == nil {
+		columns = projector.Columns()[s.table]
+	}
 	if s.swaps {
 		columns = swaps.Columns()[s.table]
 	}

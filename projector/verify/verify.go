@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -49,13 +50,16 @@ func names(ofSwaps bool) (list []string) {
 // Finding is a range of slots in which a table differs from the log.
 type Finding struct {
 	Table string `json:"table"`
-	// FromSlot and ToSlot are those of the rows concerned; both 0 in a table whose rows have no slot.
+	// FromSlot and ToSlot are those of the rows concerned, or of the legs that they are made of; both 0 in a table whose rows have no slot.
 	FromSlot uint64 `json:"from_slot"`
 	ToSlot   uint64 `json:"to_slot"`
+	// From and To are the first and the last bucket concerned, in a table of prices or volumes.
+	From *time.Time `json:"from,omitempty"`
+	To   *time.Time `json:"to,omitempty"`
 	// Expected rows of the range, and how many of them are there as they should be.
 	Expected uint64 `json:"expected"`
 	Found    uint64 `json:"found"`
-	// Unreadable is ClickHouse's error when the table's rows could not be read; then the figures are those of the whole table.
+	// Unreadable says why the table's rows were not read; then the figures are those of the whole table.
 	Unreadable string `json:"unreadable,omitempty"`
 	// Rebuild is the command that makes the rows again.
 	Rebuild string `json:"rebuild"`
@@ -101,10 +105,14 @@ func (v *Verifier) Table(ctx context.Context, name string) (*TableReport, error)
 	if i < 0 {
 		return nil, fmt.Errorf("verify: %s is no projected table", name)
 	}
-	s := specs()[i]
+	return v.compare(ctx, specs()[i])
+}
+
+func (v *Verifier) compare(ctx context.Context, s spec) (*TableReport, error) {
+	name, per := s.table, s.perRange(v.slots)
 	report := &TableReport{Table: name, Findings: []Finding{}}
 	var err error
-	if report.BrokenParts, err = parts.CheckTable(ctx, v.conn, v.actual+"."+name); err != nil {
+	if report.BrokenParts, err = parts.CheckTable(ctx, v.conn, v.actual, name); err != nil {
 		return nil, fmt.Errorf("verify %s: %w", name, err)
 	}
 	var ranges []uint64
@@ -115,16 +123,17 @@ func (v *Verifier) Table(ctx context.Context, name string) (*TableReport, error)
 	if err != nil {
 		return nil, fmt.Errorf("verify %s: read what is expected: %w", name, err)
 	}
-	var actual map[uint64]rangeSum
-	if report.Rows, report.Checksum, _, err = v.sums(ctx, v.actual, &s); err == nil {
-		actual, err = v.rangeSums(ctx, v.actual, &s)
-	}
-	if err != nil {
-		if ctx.Err() != nil || len(report.BrokenParts) == 0 {
-			return nil, fmt.Errorf("verify %s: %w", name, err)
-		}
-		report.Findings = append(report.Findings, Finding{Table: name, Expected: report.Expected, Unreadable: err.Error(), Rebuild: command(name, 0, 0)})
+	if len(report.BrokenParts) > 0 { // a query that reads one fails, or does not end: see parts
+		reason := fmt.Sprintf("%d of its parts are broken", len(report.BrokenParts))
+		report.Findings = append(report.Findings, Finding{Table: name, Expected: report.Expected, Unreadable: reason, Rebuild: command(name, 0, 0)})
 		return report, nil
+	}
+	if report.Rows, report.Checksum, _, err = v.sums(ctx, v.actual, &s); err != nil {
+		return nil, fmt.Errorf("verify %s: %w", name, err)
+	}
+	actual, err := v.rangeSums(ctx, v.actual, &s)
+	if err != nil {
+		return nil, fmt.Errorf("verify %s: %w", name, err)
 	}
 	for at, sum := range expected {
 		if actual[at] != sum {
@@ -137,11 +146,8 @@ func (v *Verifier) Table(ctx context.Context, name string) (*TableReport, error)
 			return nil, fmt.Errorf("verify %s: look for what is missing: %w", name, err)
 		}
 		for i := range report.Findings {
-			report.Findings[i].Expected = expected[report.Findings[i].FromSlot/v.slots].rows
+			report.Findings[i].Expected = expected[report.Findings[i].FromSlot/per].rows
 			report.Findings[i].Found += report.Findings[i].Expected
-			if len(report.BrokenParts) > 0 { // they go aside, with rows of other ranges
-				report.Findings[i].Rebuild = command(name, 0, 0)
-			}
 		}
 	}
 	there := report.Expected
@@ -172,7 +178,7 @@ func (v *Verifier) sums(ctx context.Context, database string, s *spec) (rows uin
 
 // rangeSums does so by range of slots.
 func (v *Verifier) rangeSums(ctx context.Context, database string, s *spec) (map[uint64]rangeSum, error) {
-	rows, err := v.conn.Query(ctx, fmt.Sprintf("SELECT intDiv(%s, %d) AS at, count(), groupBitXor(%s) FROM %s.%s FINAL GROUP BY at", s.slot, v.slots, s.hash(), database, s.table)+bounded)
+	rows, err := v.conn.Query(ctx, fmt.Sprintf("SELECT intDiv(%s, %d) AS at, count(), groupBitXor(%s) FROM %s.%s FINAL%s GROUP BY at", s.slot, s.perRange(v.slots), s.hash(), database, s.table, s.where(database))+bounded)
 	if err != nil {
 		return nil, err
 	}
@@ -192,20 +198,28 @@ func (v *Verifier) rangeSums(ctx context.Context, database string, s *spec) (map
 // bounded keeps a comparison small beside everything else.
 const bounded = " SETTINGS max_threads = 2, max_block_size = 8192, max_bytes_before_external_group_by = 500000000"
 
+// among is the condition that a number is one of these; sorted. A long list would not fit in a query: then it is between the first and the last.
+func among(numbers []uint64) string {
+	if len(numbers) > 1000 {
+		return fmt.Sprintf("BETWEEN %d AND %d", numbers[0], numbers[len(numbers)-1])
+	}
+	return "IN (" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(numbers)), ","), "[]") + ")"
+}
+
 // missing lists, for the ranges that differ, the rows expected and neither there nor in a later state; Found holds minus their number. Rows are
 // looked at in shards by their keys, some 500,000 at a time: what one statement holds in memory.
 func (v *Verifier) missing(ctx context.Context, s *spec, expected uint64, ranges []uint64) ([]Finding, error) {
 	const shardRows = 500_000
 	shards := expected/shardRows + 1
-	list := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ranges)), ","), "[]")
 	found := map[uint64]*Finding{}
 	for shard := range shards {
 		in := fmt.Sprintf("cityHash64(%s) %% %d = %d", s.key, shards, shard)
 		rows, err := v.conn.Query(ctx, fmt.Sprintf(`SELECT intDiv(slot_of_row, %d) AS at, count(), min(slot_of_row), max(slot_of_row)
-FROM (SELECT (%[2]s) AS k, %[3]s AS o, %[4]s AS h, toUInt64(%[5]s) AS slot_of_row FROM %[6]s.%[8]s FINAL WHERE %[9]s AND intDiv(%[5]s, %[1]d) IN (%[10]s)) AS e
-LEFT JOIN (SELECT (%[2]s) AS k, %[3]s AS o, %[4]s AS h, 1 AS there FROM %[7]s.%[8]s FINAL WHERE %[9]s) AS a ON e.k = a.k
+FROM (SELECT (%[2]s) AS k, %[3]s AS o, %[4]s AS h, toUInt64(%[5]s) AS slot_of_row FROM (SELECT * FROM %[6]s.%[8]s FINAL%[11]s) WHERE %[9]s AND intDiv(%[5]s, %[1]d) %[10]s) AS e
+LEFT JOIN (SELECT (%[2]s) AS k, %[3]s AS o, %[4]s AS h, 1 AS there FROM (SELECT * FROM %[7]s.%[8]s FINAL%[12]s) WHERE %[9]s) AS a ON e.k = a.k
 WHERE there = 0 OR a.o < e.o OR a.o = e.o AND a.h != e.h GROUP BY at`,
-			v.slots, s.key, s.order, s.hash(), s.slot, v.expected, v.actual, s.table, in, list)+" SETTINGS max_threads = 2, max_block_size = 8192")
+			s.perRange(v.slots), s.key, s.order, s.hash(), s.slot, v.expected, v.actual, s.table, in, among(ranges), s.where(v.expected), s.where(v.actual))+
+			" SETTINGS max_threads = 2, max_block_size = 8192")
 		if err != nil {
 			return nil, err
 		}

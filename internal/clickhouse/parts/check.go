@@ -2,61 +2,96 @@ package parts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Check reads all files of a part of table, which is database.table, and compares them with their checksums. message is ClickHouse's own
-// when they differ.
-func Check(ctx context.Context, conn driver.Conn, table, name string) (passed bool, message string, err error) {
-	results, err := checks(ctx, conn, "CHECK TABLE "+table+" PART '"+strings.ReplaceAll(name, "'", "")+"' SETTINGS check_query_single_value_result = 0")
-	for _, r := range results {
-		if r.Passed == 0 {
-			return false, r.Message, err
-		}
-	}
-	return err == nil, "", err
-}
+// errGone says that a part is not in use any more, as after a merge.
+var errGone = errors.New("the part is not in use any more")
 
-// CheckTable does so with all parts of a table; broken holds the message of each part that differs, by name.
-func CheckTable(ctx context.Context, conn driver.Conn, table string) (broken map[string]string, err error) {
-	results, err := checks(ctx, conn, "CHECK TABLE "+table+" SETTINGS check_query_single_value_result = 0")
-	broken = map[string]string{}
-	for _, r := range results {
-		if r.Passed == 0 {
-			broken[r.Part] = r.Message
-		}
-	}
-	return broken, err
-}
+// codeNoSuchPart is ClickHouse's NO_SUCH_DATA_PART.
+const codeNoSuchPart = 232
 
-type checkResult struct {
-	Part    string `ch:"part_path"`
-	Passed  uint8  `ch:"is_passed"`
-	Message string `ch:"message"`
-}
+// folderOfPart is, for a row of system.parts, the folder of the part where that is one of a plain file system; empty where files lie
+// encrypted or in an object store.
+const folderOfPart = "if(disk_name IN (SELECT name FROM system.disks WHERE type = 'Local' AND NOT is_encrypted), path, '')"
 
-func checks(ctx context.Context, conn driver.Conn, query string) (results []checkResult, err error) {
-	rows, err := conn.Query(ctx, query)
+// CheckTable compares the files of all parts of a table with their checksums; broken holds what is wrong with each part that differs, by name.
+func CheckTable(ctx context.Context, conn driver.Conn, database, table string) (broken map[string]string, err error) {
+	var all []part
+	err = conn.Select(ctx, &all, "SELECT table, name, "+folderOfPart+" AS folder FROM system.parts WHERE database = $1 AND table = $2 AND active ORDER BY name", database, table)
 	if err != nil {
-		return nil, fmt.Errorf("check: %w", err)
+		return nil, fmt.Errorf("check %s.%s: read system.parts: %w", database, table, err)
+	}
+	broken = map[string]string{}
+	for i := range all {
+		passed, message, err := checkPart(ctx, conn, database, &all[i])
+		switch {
+		case errors.Is(err, errGone):
+		case err != nil:
+			return nil, fmt.Errorf("check part %s of %s.%s: %w", all[i].Name, database, table, err)
+		case !passed:
+			broken[all[i].Name] = message
+		}
+	}
+	return broken, nil
+}
+
+// checkPart compares the files of a part with their checksums: by itself where the files are on this machine, else it has ClickHouse do it.
+// message says what is wrong.
+func checkPart(ctx context.Context, conn driver.Conn, database string, p *part) (passed bool, message string, err error) {
+	err = errNotHere
+	if p.Folder != "" {
+		message, err = checkFiles(ctx, p.Folder)
+	}
+	switch {
+	case errors.Is(err, errNotHere):
+		return checkByClickHouse(ctx, conn, database, p)
+	case err != nil:
+		return false, "", err
+	case message == "":
+		return true, "", nil
+	}
+	var used uint64 // a merge may have taken the files away meanwhile
+	err = conn.QueryRow(ctx, "SELECT count() FROM system.parts WHERE database = $1 AND table = $2 AND name = $3 AND active", database, p.Table, p.Name).Scan(&used)
+	if err == nil && used == 0 {
+		err = errGone
+	}
+	return false, message, err
+}
+
+// checkByClickHouse has ClickHouse read the part. A damaged block may keep it busy for minutes: see checkFiles.
+func checkByClickHouse(ctx context.Context, conn driver.Conn, database string, p *part) (passed bool, message string, err error) {
+	rows, err := conn.Query(ctx, "CHECK TABLE "+database+"."+p.Table+" PART '"+strings.ReplaceAll(p.Name, "'", "")+"' SETTINGS check_query_single_value_result = 0")
+	if err != nil {
+		return false, "", goneOr(err)
 	}
 	defer func() { _ = rows.Close() }() // its error is rows.Err's
+	passed = true
 	for rows.Next() {
-		var r checkResult
-		var passed bool
-		if err := rows.Scan(&r.Part, &passed, &r.Message); err != nil {
-			return nil, fmt.Errorf("check: %w", err)
+		var name, text string
+		var ok bool
+		if err := rows.Scan(&name, &ok, &text); err != nil {
+			return false, "", fmt.Errorf("read the answer of CHECK TABLE: %w", err)
 		}
-		if passed {
-			r.Passed = 1
+		if !ok {
+			passed, message = false, text
 		}
-		results = append(results, r)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("check: %w", err)
+	if err := rows.Err(); err != nil && passed {
+		return false, "", goneOr(err)
 	}
-	return results, nil
+	return passed, message, nil
+}
+
+func goneOr(err error) error {
+	var exception *ch.Exception
+	if errors.As(err, &exception) && exception.Code == codeNoSuchPart {
+		return errGone
+	}
+	return fmt.Errorf("check table: %w", err)
 }

@@ -10,7 +10,7 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		damaged: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mintlake_clickhouse_damaged_parts", Help: "Parts of ClickHouse's tables that are lost, detached or broken, by kind of damage.",
+			Name: "mintlake_clickhouse_damaged_parts", Help: "Parts of ClickHouse's tables that are lost, detached or broken, or that cannot be checked, by kind of damage.",
 		}, []string{"damage"}),
 		checkedParts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_clickhouse_checked_parts_total", Help: "Parts of ClickHouse's tables whose files were compared with their checksums.",
@@ -19,7 +19,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "mintlake_clickhouse_checked_bytes_total", Help: "Their bytes on disk.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "mintlake_clickhouse_check_failures_total", Help: "Looks at parts and checks that ClickHouse did not answer.",
+			Name: "mintlake_clickhouse_check_failures_total", Help: "Looks at parts and checks that did not come to their end.",
 		}),
 	}
 	for _, kind := range kinds() {

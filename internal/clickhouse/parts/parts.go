@@ -1,9 +1,10 @@
 // Package parts looks after the parts of ClickHouse's tables: a part is a folder of rows, and ClickHouse itself is silent when one is gone.
 //
-// In: system.parts, system.detached_parts, CHECK TABLE; a manifest file of the parts that were there. Out: the list of what is damaged,
-// log lines and metrics. Guarantees: it only reads; a part that the manifest names and no active part covers is lost, also when it went
-// while nothing ran; every active part is read and compared with its checksums once a day, at a bounded rate. What was inserted less than
-// Config.Every before a part went is not in the manifest: `mintlake verify` compares with the log.
+// In: system.parts, system.detached_parts, the files of parts or CHECK TABLE; a manifest file of the parts that were there. Out: the list of
+// what is damaged, log lines and metrics. Guarantees: it only reads; a part that the manifest names and no active part covers is lost, also
+// when it went while nothing ran; every active part is read and compared with its checksums once a day, at a bounded rate; a part that cannot
+// be checked in time is told too, and holds up no check of another. What was inserted less than Config.Every before a part went is not in the
+// manifest: `mintlake verify` compares with the log.
 package parts
 
 import (
@@ -29,17 +30,19 @@ const (
 	Detached = "detached"
 	// Broken: the part is in use, and its files differ from their checksums. Reads of it fail.
 	Broken = "broken"
+	// Unchecked: the check did not end in time, or failed twice while ClickHouse answered otherwise. The part may be damaged.
+	Unchecked = "unchecked"
 )
 
-func kinds() []string { return []string{Lost, Detached, Broken} }
+func kinds() []string { return []string{Lost, Detached, Broken, Unchecked} }
 
 // Damage is one damaged part.
 type Damage struct {
 	Table string `json:"table"`
 	Part  string `json:"part"`
-	// Kind is Lost, Detached or Broken.
+	// Kind is Lost, Detached, Broken or Unchecked.
 	Kind string `json:"kind"`
-	// Reason is ClickHouse's own word; empty for what is lost.
+	// Reason says what is wrong with it; empty for what is lost.
 	Reason string `json:"reason,omitempty"`
 	// Rows of the part; nil where they are not known.
 	Rows *uint64 `json:"rows"`
@@ -58,6 +61,8 @@ type Config struct {
 	CheckEvery time.Duration
 	// CheckBytesPerSecond bounds what the checks read. Default 8 MiB.
 	CheckBytesPerSecond int64
+	// CheckLimit is how long the check of one part may take, besides the time for its bytes at that rate. Default 1 minute.
+	CheckLimit time.Duration
 }
 
 // Deps are the collaborators; Registerer may be nil.
@@ -76,10 +81,13 @@ type Watch struct {
 	mu       sync.Mutex
 	manifest *manifest
 	active   []part
-	broken   map[partKey]string // what a check found, with its message
+	found    map[partKey]finding // what the checks found
 	damage   []Damage
 	known    bool
 }
+
+// finding is what a check found of a part: Broken or Unchecked.
+type finding struct{ kind, reason string }
 
 // New makes a watch that does nothing until Run.
 func New(cfg Config, deps Deps) (*Watch, error) {
@@ -95,11 +103,14 @@ func New(cfg Config, deps Deps) (*Watch, error) {
 	if cfg.CheckBytesPerSecond <= 0 {
 		cfg.CheckBytesPerSecond = 8 << 20
 	}
+	if cfg.CheckLimit <= 0 {
+		cfg.CheckLimit = time.Minute
+	}
 	m, err := newMetrics(deps.Registerer)
 	if err != nil {
 		return nil, fmt.Errorf("parts: register metrics: %w", err)
 	}
-	return &Watch{cfg: cfg, deps: deps, metrics: m, broken: map[partKey]string{}}, nil
+	return &Watch{cfg: cfg, deps: deps, metrics: m, found: map[partKey]finding{}}, nil
 }
 
 // Damage lists what is damaged, sorted; known is false before the first look.
@@ -166,21 +177,21 @@ func (w *Watch) Look(ctx context.Context) error {
 			}
 		}
 	}
-	w.tell(append(found, w.brokenParts(active)...))
+	w.tell(append(found, w.foundParts(active)...))
 	return nil
 }
 
-// brokenParts are what the checks found of the parts that are still in use.
-func (w *Watch) brokenParts(active []part) (found []Damage) {
-	still := map[partKey]string{}
+// foundParts are what the checks found of the parts that are still in use.
+func (w *Watch) foundParts(active []part) (list []Damage) {
+	still := map[partKey]finding{}
 	for _, p := range active {
-		if message, ok := w.broken[p.key()]; ok {
-			still[p.key()] = message
-			found = append(found, Damage{Table: p.Table, Part: p.Name, Kind: Broken, Reason: message, Rows: &p.Rows})
+		if f, ok := w.found[p.key()]; ok {
+			still[p.key()] = f
+			list = append(list, Damage{Table: p.Table, Part: p.Name, Kind: f.kind, Reason: f.reason, Rows: &p.Rows})
 		}
 	}
-	w.broken = still
-	return found
+	w.found = still
+	return list
 }
 
 // tell takes over the list of damage: what is new is logged once.
@@ -202,8 +213,12 @@ func (w *Watch) tell(found []Damage) {
 		if d.Rows != nil {
 			rows = int64(*d.Rows)
 		}
-		w.deps.Logger.Error("a part of a clickhouse table is damaged: answers lack its rows; `mintlake verify` says what to rebuild",
-			"table", d.Table, "part", d.Part, "damage", d.Kind, "rows", rows, "reason", d.Reason)
+		log := w.deps.Logger.With("table", d.Table, "part", d.Part, "damage", d.Kind, "rows", rows, "reason", d.Reason)
+		if d.Kind == Unchecked {
+			log.Error("a part of a clickhouse table cannot be checked: it may be damaged, and queries that read it may not end; `mintlake verify` says what to rebuild")
+		} else {
+			log.Error("a part of a clickhouse table is damaged: answers lack its rows; `mintlake verify` says what to rebuild")
+		}
 	}
 	if len(found) == 0 && len(w.damage) > 0 {
 		w.deps.Logger.Info("no part of a clickhouse table is damaged any more")

@@ -2,11 +2,7 @@ package parts
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
-
-	ch "github.com/ClickHouse/clickhouse-go/v2"
 )
 
 // part is a row of system.parts.
@@ -19,6 +15,8 @@ type part struct {
 	Max   int64  `ch:"max_block_number" json:"max"`
 	Rows  uint64 `ch:"rows" json:"rows"`
 	Bytes uint64 `ch:"bytes_on_disk" json:"-"`
+	// Folder is where ClickHouse has the files, when it has them as they are.
+	Folder string `ch:"folder" json:"-"`
 }
 
 type partKey struct{ table, name string }
@@ -48,8 +46,8 @@ func (w *Watch) tables(ctx context.Context) (list []table, err error) {
 
 func (w *Watch) activeParts(ctx context.Context, tables []table) (list []part, err error) {
 	var all []part
-	err = w.deps.Conn.Select(quiet(ctx), &all, "SELECT table, partition_id, name, min_block_number, max_block_number, rows, bytes_on_disk "+
-		"FROM system.parts WHERE database = $1 AND active ORDER BY table, partition_id, min_block_number", w.cfg.Database)
+	err = w.deps.Conn.Select(quiet(ctx), &all, "SELECT table, partition_id, name, min_block_number, max_block_number, rows, bytes_on_disk, "+folderOfPart+
+		" AS folder FROM system.parts WHERE database = $1 AND active ORDER BY table, partition_id, min_block_number", w.cfg.Database)
 	if err != nil {
 		return nil, fmt.Errorf("read system.parts: %w", err)
 	}
@@ -80,71 +78,4 @@ func (w *Watch) detachedParts(ctx context.Context) ([]Damage, error) {
 		list[i] = Damage{Table: row.Table, Part: row.Name, Kind: Detached, Reason: row.Reason}
 	}
 	return list, nil
-}
-
-// checkAll reads every active part once in CheckEvery, at CheckBytesPerSecond, until ctx ends.
-func (w *Watch) checkAll(ctx context.Context) {
-	checked := map[partKey]time.Time{}
-	for {
-		next, ok := w.dueForCheck(checked)
-		wait := w.cfg.Every
-		if ok {
-			switch err := w.check(ctx, &next); {
-			case err == nil:
-				checked[next.key()] = time.Now()
-				wait = time.Duration(float64(next.Bytes) / float64(w.cfg.CheckBytesPerSecond) * float64(time.Second))
-			case ctx.Err() == nil:
-				w.metrics.failures.Inc()
-				w.deps.Logger.Warn("a part of clickhouse cannot be checked: it may be damaged", "table", next.Table, "part", next.Name, "err", err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
-	}
-}
-
-// dueForCheck is a part that was not checked for CheckEvery. Parts that are gone are forgotten.
-func (w *Watch) dueForCheck(checked map[partKey]time.Time) (next part, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	there := map[partKey]bool{}
-	for _, p := range w.active {
-		there[p.key()] = true
-		if at, known := checked[p.key()]; !ok && (!known || time.Since(at) >= w.cfg.CheckEvery) {
-			next, ok = p, true
-		}
-	}
-	for key := range checked {
-		if !there[key] {
-			delete(checked, key)
-		}
-	}
-	return next, ok
-}
-
-// codeNoSuchPart is ClickHouse's NO_SUCH_DATA_PART.
-const codeNoSuchPart = 232
-
-// check has ClickHouse compare the files of a part with their checksums.
-func (w *Watch) check(ctx context.Context, p *part) error {
-	passed, message, err := Check(quiet(ctx), w.deps.Conn, w.cfg.Database+"."+p.Table, p.Name)
-	var exception *ch.Exception
-	if errors.As(err, &exception) && exception.Code == codeNoSuchPart {
-		return nil // merged meanwhile
-	}
-	if err != nil {
-		return err
-	}
-	w.metrics.checkedParts.Inc()
-	w.metrics.checkedBytes.Add(float64(p.Bytes))
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.broken, p.key())
-	if !passed {
-		w.broken[p.key()] = message
-	}
-	return nil
 }

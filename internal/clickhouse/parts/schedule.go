@@ -1,0 +1,126 @@
+package parts
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+const (
+	// firstRetry is the time until a check that failed is tried again. It doubles with each failure, up to Config.CheckEvery: ClickHouse may
+	// search a damaged block for minutes, and nothing can end that.
+	firstRetry = time.Minute
+	// failuresTold is how many failed checks in a row make a part Unchecked; running into the limit does so at once.
+	failuresTold = 2
+)
+
+// schedule says when each part is checked next. A part that it does not have is due now.
+type schedule map[partKey]dueCheck
+
+type dueCheck struct {
+	next     time.Time
+	failures int
+}
+
+// due is the first part whose time has come. Parts that are gone are forgotten.
+func (s schedule) due(active []part, now time.Time) (next part, ok bool) {
+	there := map[partKey]bool{}
+	for _, p := range active {
+		there[p.key()] = true
+		if !ok && !now.Before(s[p.key()].next) {
+			next, ok = p, true
+		}
+	}
+	for key := range s {
+		if !there[key] {
+			delete(s, key)
+		}
+	}
+	return next, ok
+}
+
+// passed notes a check that came to its end, whatever it found.
+func (s schedule) passed(p *part, next time.Time) { s[p.key()] = dueCheck{next: next} }
+
+// failed notes a check that did not, and returns how many in a row that makes.
+func (s schedule) failed(p *part, now time.Time, every time.Duration) (failures int) {
+	failures = s[p.key()].failures + 1
+	wait := min(every, firstRetry<<min(failures-1, 20))
+	s[p.key()] = dueCheck{now.Add(wait), failures}
+	return failures
+}
+
+// checkAll reads every active part once in CheckEvery, at CheckBytesPerSecond, until ctx ends.
+func (w *Watch) checkAll(ctx context.Context) {
+	checks := schedule{}
+	for {
+		w.mu.Lock()
+		next, ok := checks.due(w.active, time.Now())
+		w.mu.Unlock()
+		wait := w.cfg.Every
+		if ok {
+			wait = w.checkOne(ctx, checks, &next)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// checkOne checks a part and returns the time until the next check.
+func (w *Watch) checkOne(ctx context.Context, checks schedule, p *part) (wait time.Duration) {
+	atRate := time.Duration(float64(p.Bytes) / float64(w.cfg.CheckBytesPerSecond) * float64(time.Second))
+	within, cancel := context.WithTimeout(ctx, w.cfg.CheckLimit+atRate)
+	defer cancel()
+	err := w.check(within, p)
+	if err == nil {
+		checks.passed(p, time.Now().Add(w.cfg.CheckEvery))
+		return atRate
+	}
+	if ctx.Err() != nil {
+		return 0
+	}
+	w.metrics.failures.Inc()
+	w.deps.Logger.Warn("a part of clickhouse cannot be checked", "table", p.Table, "part", p.Name, "err", err)
+	// A ClickHouse that is away says nothing of the part. One that searches a damaged block answers others.
+	late := errors.Is(within.Err(), context.DeadlineExceeded)
+	if !late && w.deps.Conn.Ping(ctx) != nil {
+		return w.cfg.Every
+	}
+	if failures := checks.failed(p, time.Now(), w.cfg.CheckEvery); late || failures >= failuresTold {
+		w.note(p, finding{Unchecked, "the check did not end: " + err.Error()})
+	}
+	return w.cfg.Every
+}
+
+// check compares the files of a part with their checksums.
+func (w *Watch) check(ctx context.Context, p *part) error {
+	passed, message, err := checkPart(quiet(ctx), w.deps.Conn, w.cfg.Database, p)
+	if errors.Is(err, errGone) {
+		return nil // merged meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	w.metrics.checkedParts.Inc()
+	w.metrics.checkedBytes.Add(float64(p.Bytes))
+	if passed {
+		w.note(p, finding{})
+	} else {
+		w.note(p, finding{Broken, message})
+	}
+	return nil
+}
+
+// note keeps what a check found of a part; the next look tells it.
+func (w *Watch) note(p *part, f finding) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f.kind == "" {
+		delete(w.found, p.key())
+	} else {
+		w.found[p.key()] = f
+	}
+}

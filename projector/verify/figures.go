@@ -1,0 +1,164 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/clickhouse/parts"
+)
+
+// buckets is what sets tables of prices and volumes apart: their rows are made of all legs of a time, and not of a record.
+type buckets struct {
+	// length of a bucket.
+	length time.Duration
+	// reach is how old a leg may be that counts in a bucket, from the bucket's start.
+	reach time.Duration
+	// newest: only the rows of the last valuation hold.
+	newest bool
+}
+
+// priceReach is how far a price looks back for a trade: volume's lookBack.
+const priceReach = time.Hour
+
+// figureSpecs lists the tables that a valuation makes of legs. Their columns are read from the table.
+func figureSpecs() []spec {
+	of := func(table, key, column string, length time.Duration) spec {
+		return spec{
+			table: table, key: key, slot: "toUInt64(toUnixTimestamp(" + column + "))", order: "0",
+			without: []string{"generation", "trader_set"}, buckets: &buckets{length: length, reach: priceReach},
+		}
+	}
+	const ofMint, ofPool = "bucket, mint", "bucket, pool, mint_a, mint_b"
+	day := 24 * time.Hour
+	list := []spec{
+		of("pool_minutes_raw", "minute, pool, mint_a, mint_b", "minute", time.Minute),
+		of("prices_1m_raw", "mint, minute", "minute", time.Minute),
+		of("volume_1m_raw", ofMint, "bucket", time.Minute),
+		of("pool_volume_1m_raw", ofPool, "bucket", time.Minute),
+		of("volume_1h_raw", ofMint, "bucket", time.Hour),
+		of("pool_volume_1h_raw", ofPool, "bucket", time.Hour),
+		of("volume_1d_raw", ofMint, "bucket", day),
+		of("pool_volume_1d_raw", ofPool, "bucket", day),
+		of("daily_volumes_raw", "mint", "until", time.Minute),
+	}
+	list[len(list)-1].buckets = &buckets{length: time.Minute, reach: day + 2*time.Hour, newest: true}
+	return list
+}
+
+// FigureTables lists the tables of prices and volumes.
+func FigureTables() (list []string) {
+	for _, s := range figureSpecs() {
+		list = append(list, s.table)
+	}
+	return list
+}
+
+// Figures compares tables of prices and volumes. The database of what is expected holds the legs of the log, valued. A bucket is compared where the log
+// has every leg that counts in it: legs expire from the log after 30 days, and a running node stores and values new ones.
+func (v *Verifier) Figures(ctx context.Context, tables []string) (reports []*TableReport, err error) {
+	for _, s := range figureSpecs() {
+		if !slices.Contains(tables, s.table) {
+			continue
+		}
+		if s.columns, err = v.columns(ctx, s.table); err != nil {
+			return nil, err
+		}
+		report, err := v.compare(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, report)
+	}
+	if !slices.ContainsFunc(reports, func(r *TableReport) bool { return len(r.Findings) > 0 && r.Findings[0].Unreadable == "" }) {
+		return reports, nil
+	}
+	// After the comparison: what was stored meanwhile is among them.
+	open, err := v.openMinutes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, report := range reports {
+		i := slices.IndexFunc(figureSpecs(), func(s spec) bool { return s.table == report.Table })
+		if report.Findings, err = v.byDay(ctx, report.Findings, figureSpecs()[i].buckets, open); err != nil {
+			return nil, err
+		}
+	}
+	return reports, nil
+}
+
+func (v *Verifier) columns(ctx context.Context, table string) (names []string, err error) {
+	query := "SELECT groupArray(name) FROM (SELECT name FROM system.columns WHERE database = $1 AND table = $2 AND default_kind != 'ALIAS' ORDER BY position)"
+	if err = v.conn.QueryRow(ctx, query, v.expected, table).Scan(&names); err != nil {
+		return nil, fmt.Errorf("verify %s: read its columns: %w", table, err)
+	}
+	return names, nil
+}
+
+// openMinutes are the minutes, in Unix seconds, sorted, whose figures may differ without a fault: with more legs than the log has, or with legs that
+// were not valued yet. Where legs cannot be read, the book of minutes says which ones have later legs, or none in the log.
+func (v *Verifier) openMinutes(ctx context.Context) (minutes []uint64, err error) {
+	broken, err := parts.CheckTable(ctx, v.conn, v.actual, "swaps_raw")
+	if err != nil {
+		return nil, fmt.Errorf("verify prices and volumes: %w", err)
+	}
+	more := func(rows string) string {
+		return "SELECT a.minute AS minute FROM (" + fmt.Sprintf(rows, v.actual) + ") AS a LEFT JOIN (" + fmt.Sprintf(rows, v.expected) +
+			") AS e ON a.minute = e.minute AND a.partition = e.partition WHERE a.n > e.n"
+	}
+	later := more("SELECT toStartOfMinute(block_time) AS minute, 0 AS partition, count() AS n FROM %s.swaps_raw FINAL GROUP BY minute")
+	if len(broken) > 0 {
+		later = more("SELECT minute, partition, max(touched) AS n FROM %s.swap_minutes_raw WHERE partition >= 0 GROUP BY minute, partition")
+	}
+	query := "SELECT arraySort(groupUniqArray(toUInt64(toUnixTimestamp(minute)))) FROM (" + later +
+		" UNION ALL SELECT minute FROM (SELECT minute FROM " + v.actual + ".swap_minutes_raw GROUP BY minute, partition HAVING max(touched) > max(valued)))"
+	if err = v.conn.QueryRow(ctx, query+bounded).Scan(&minutes); err != nil {
+		return nil, fmt.Errorf("verify prices and volumes: which minutes have legs that the log has not: %w", err)
+	}
+	return minutes, nil
+}
+
+// touches says whether one of the minutes counts in the bucket.
+func (b *buckets) touches(start uint64, minutes []uint64) bool {
+	reach := uint64(b.reach.Seconds())
+	i, _ := slices.BinarySearch(minutes, start+1-min(start+1, reach))
+	return i < len(minutes) && minutes[i] < start+uint64(b.length.Seconds())
+}
+
+// byDay drops the findings of open buckets, puts the others together by day, and names the slots of their legs.
+func (v *Verifier) byDay(ctx context.Context, all []Finding, b *buckets, open []uint64) ([]Finding, error) {
+	days := []Finding{}
+	for _, f := range all {
+		switch {
+		case f.Unreadable != "":
+			days = append(days, f)
+			continue
+		case b.touches(f.FromSlot, open):
+			continue
+		}
+		from, to := time.Unix(int64(f.FromSlot), 0).UTC(), time.Unix(int64(f.ToSlot), 0).UTC()
+		if last := len(days) - 1; last >= 0 && days[last].To != nil && days[last].To.Truncate(24*time.Hour).Equal(from.Truncate(24*time.Hour)) {
+			days[last].To = &to
+			days[last].Expected, days[last].Found = days[last].Expected+f.Expected, days[last].Found+f.Found
+			continue
+		}
+		f.From, f.To = &from, &to
+		days = append(days, f)
+	}
+	for i := range days {
+		f := &days[i]
+		if f.From == nil {
+			continue
+		}
+		query := fmt.Sprintf("SELECT min(slot), max(slot) FROM %s.swaps_raw WHERE block_time >= toDateTime(%d, 'UTC') AND block_time < toDateTime(%d, 'UTC')",
+			v.expected, f.From.Unix(), f.To.Add(b.length).Unix())
+		if err := v.conn.QueryRow(ctx, query).Scan(&f.FromSlot, &f.ToSlot); err != nil {
+			return nil, fmt.Errorf("verify %s: read the slots of its legs: %w", f.Table, err)
+		}
+		f.Rebuild = command(f.Table, f.FromSlot, f.ToSlot)
+	}
+	slices.SortFunc(days, func(a, b Finding) int { return cmp.Compare(a.FromSlot, b.FromSlot) })
+	return days, nil
+}
