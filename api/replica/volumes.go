@@ -76,10 +76,10 @@ func (v *volumes) of(number uint32) figures {
 	return (*current)[number]
 }
 
-// show puts the figures into a token.
+// show puts the figures into a token. A trade says nothing of when the mint was first seen, and neither time is shown without the other.
 func (v *volumes) show(number uint32, token *registry.Token) {
 	token.DailyVolumeUSD = v.of(number).daily
-	if at := v.lastTrade(number); at != 0 && (token.LastSeenAt == nil || *token.LastSeenAt < at) {
+	if at := v.lastTrade(number); at != 0 && token.FirstSeenAt != nil && (token.LastSeenAt == nil || *token.LastSeenAt < at) {
 		token.LastSeenAt = &at
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/api/replica"
 	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/schemas"
 )
 
 // TestVolumes: figures come and go, for members and for mints that become one, and the index orders by what it was told to.
@@ -45,4 +46,20 @@ func TestVolumes(t *testing.T) {
 	require.Nil(t, n.Lookup(a).DailyVolumeUSD)
 	require.EqualValues(t, int64(4e12), *n.Lookup(b).LastSeenAt, "a last trade stays")
 	require.Equal(t, b, top()[0])
+}
+
+// TestNeitherTimeIsShownWithoutTheOther: the trade of a mint whose first block said no time.
+func TestNeitherTimeIsShownWithoutTheOther(t *testing.T) {
+	log := apitest.NewLog()
+	created := apitest.Created(apitest.Mint(1), 10)
+	created.BlockTime = 0
+	mint := apitest.Address(apitest.Mint(1))
+	log.Message(schemas.TopicTokenEvents, mint, created, time.Now())
+	n := start(t, t.Context(), log, nil)
+	defer n.stop()
+	n.awaitReady(t)
+	require.NotNil(t, n.Lookup(mint))
+	n.SetVolumes([]replica.Volume{{Mint: mint, LastTradeAt: time.UnixMilli(4e12)}})
+	require.Nil(t, n.Lookup(mint).FirstSeenAt)
+	require.Nil(t, n.Lookup(mint).LastSeenAt)
 }

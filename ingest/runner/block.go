@@ -13,6 +13,7 @@ import (
 // output is what one block states.
 type output struct {
 	slot         uint64
+	timed        bool // the block says its time
 	transactions int
 	events       int
 	legs         int
@@ -68,7 +69,7 @@ func (m *mentions) add(mint chain.Key, how how, sighting func() *eventspb.TokenE
 // decodeBlock decodes all transactions of the job's block. It is pure but for the metrics.
 func (r *Runner) decodeBlock(j *job) (output, error) {
 	block := j.block
-	out := output{slot: block.Slot, transactions: len(block.Transactions)}
+	out := output{slot: block.Slot, timed: block.BlockTime > 0, transactions: len(block.Transactions)}
 	found := mentions{at: make(map[chain.Key]int)}
 	asked := make(map[string]struct{})
 	for i := range block.Transactions {
@@ -149,12 +150,13 @@ func metadataRequest(event *eventspb.TokenEvent, asked map[string]struct{}) *eve
 // introduce adds what depends on earlier blocks: a sighting and an enrichment request for each mint that no block before introduced, and a
 // request for a mint that this block only speaks of.
 func (r *Runner) introduce(j *job) error {
+	at := seenAt(j.out.slot, j.out.timed)
 	for _, m := range j.out.mints {
 		switch {
 		case m.how == initialized:
-			r.seen.add(m.mint, j.out.slot)
+			r.seen.add(m.mint, at)
 			continue
-		case m.how == sighted && !r.seen.add(m.mint, j.out.slot), m.how == spokenOf && r.seen.has(m.mint):
+		case m.how == sighted && !r.seen.add(m.mint, at), m.how == spokenOf && r.seen.has(m.mint):
 			continue
 		}
 		if m.sighting != nil {

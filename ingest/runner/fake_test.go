@@ -72,7 +72,7 @@ func (l *log) ReadSlots(_ context.Context, visit func(*eventspb.SlotRecord)) err
 	return nil
 }
 
-func (l *log) ReadMints(_ context.Context, visit func(chain.Key, uint64)) error {
+func (l *log) ReadMints(_ context.Context, visit func(chain.Key, uint64, bool)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.records {
@@ -82,7 +82,7 @@ func (l *log) ReadMints(_ context.Context, visit func(chain.Key, uint64)) error 
 			if err := proto.Unmarshal(r.Value, &event); err != nil {
 				return err
 			}
-			visit(chain.Key(event.GetMint()), event.GetPosition().GetSlot())
+			visit(chain.Key(event.GetMint()), event.GetPosition().GetSlot(), event.GetBlockTime() > 0)
 		}
 	}
 	return nil

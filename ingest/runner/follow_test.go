@@ -55,7 +55,7 @@ func (d *dripping) ReadSlots(ctx context.Context, visit func(*eventspb.SlotRecor
 	return fresh.ReadSlots(ctx, visit)
 }
 
-func (d *dripping) ReadMints(ctx context.Context, visit func(chain.Key, uint64)) error {
+func (d *dripping) ReadMints(ctx context.Context, visit func(chain.Key, uint64, bool)) error {
 	d.mu.Lock()
 	fresh := log{records: d.records[d.mints:]}
 	d.mints = len(d.records)

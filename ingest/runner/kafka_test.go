@@ -58,7 +58,7 @@ func TestOnABroker(t *testing.T) {
 func read(ctx context.Context, t *testing.T, mints *runner.MintLog) map[chain.Key]uint64 {
 	t.Helper()
 	all := make(map[chain.Key]uint64)
-	require.NoError(t, mints.ReadMints(ctx, func(mint chain.Key, slot uint64) { all[mint] = slot }))
+	require.NoError(t, mints.ReadMints(ctx, func(mint chain.Key, slot uint64, _ bool) { all[mint] = slot }))
 	return all
 }
 

@@ -41,14 +41,14 @@ func (r *Runner) load(ctx context.Context) error {
 	if r.deps.Mints == nil {
 		return nil
 	}
-	err := r.deps.Mints.ReadMints(ctx, func(mint chain.Key, slot uint64) {
+	err := r.deps.Mints.ReadMints(ctx, func(mint chain.Key, slot uint64, timed bool) {
 		// A mint of a block without a slot record does not count: that block is ingested anew, with its sightings and requests. The record
 		// may still come while another run is followed.
 		if r.ingested(slot) {
-			r.seen.add(mint, slot)
+			r.seen.add(mint, seenAt(slot, timed))
 			return
 		}
-		r.introduced[slot] = append(r.introduced[slot], mint)
+		r.introduced[slot] = append(r.introduced[slot], introduced{mint, timed})
 	})
 	if err != nil {
 		return fmt.Errorf("ingest: read known mints: %w", err)
@@ -63,7 +63,7 @@ func (r *Runner) admit() {
 		switch {
 		case r.ingested(slot):
 			for _, mint := range mints {
-				r.seen.add(mint, slot)
+				r.seen.add(mint.key, seenAt(slot, mint.timed))
 			}
 			delete(r.introduced, slot)
 		case slot+ledger.DefaultReach < highest:

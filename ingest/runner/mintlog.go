@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/mr-tron/base58"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
 // MintLogConfig configures a MintLog.
@@ -44,7 +46,7 @@ func NewMintLog(cfg MintLogConfig, deps kafka.Deps) (*MintLog, error) {
 
 // ReadMints visits the mints of sighting and initialize_mint events, from where the last call stopped, up to the end that the topic had when
 // this one began.
-func (l *MintLog) ReadMints(ctx context.Context, visit func(mint chain.Key, slot uint64)) error {
+func (l *MintLog) ReadMints(ctx context.Context, visit func(mint chain.Key, slot uint64, timed bool)) error {
 	starts, ends, err := l.bounds(ctx)
 	if err != nil {
 		return fmt.Errorf("read mints of the log: %w", err)
@@ -66,7 +68,8 @@ func (l *MintLog) ReadMints(ctx context.Context, visit func(mint chain.Key, slot
 		}
 		for i := range records {
 			if mint, slot, ok := introduction(&records[i]); ok {
-				visit(mint, slot)
+				var event eventspb.TokenEvent
+				visit(mint, slot, proto.Unmarshal(records[i].Value, &event) == nil && event.GetBlockTime() > 0)
 			}
 		}
 		for partition, position := range tailer.Positions() {

@@ -44,7 +44,7 @@ type LedgerReader interface {
 // event. It may leave some out; then a mint is sighted once more, which changes no token. A reader that is asked again may leave out what
 // it has read.
 type MintReader interface {
-	ReadMints(ctx context.Context, visit func(mint chain.Key, slot uint64)) error
+	ReadMints(ctx context.Context, visit func(mint chain.Key, slot uint64, timed bool)) error
 }
 
 // Config configures a Runner. The zero value of each field takes its default.
@@ -125,7 +125,7 @@ type Runner struct {
 	guessed atomic.Bool
 	links   links
 	// introduced are mints that the log introduces, by the slots whose records were not read yet. See load.
-	introduced map[uint64][]chain.Key
+	introduced map[uint64][]introduced
 }
 
 // New checks the configuration and registers the metrics; it does no I/O.
@@ -152,7 +152,7 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	r := &Runner{
 		cfg: cfg, deps: deps, log: deps.Logger, metrics: m, decoder: decode.New(m),
 		ledger: ledger.New(cfg.ResumeReach), seen: newSeenMints(cfg.MaxSeenMints), pools: newSeenMints(cfg.MaxSeenMints), status: newStatus(deps.Clock),
-		introduced: make(map[uint64][]chain.Key),
+		introduced: make(map[uint64][]introduced),
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)

@@ -1,6 +1,25 @@
 package runner
 
-import "github.com/mintlake/mintlake/ingest/chain"
+import (
+	"math"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+)
+
+// introduced is a mint that the log introduces; timed says whether with a block's time.
+type introduced struct {
+	key   chain.Key
+	timed bool
+}
+
+// seenAt is the slot to remember of a mint that a block shows. A block without a time does not say when the mint was first seen: a mint that only
+// such blocks have shown counts as seen at the highest slot there can be, so that the next block with a time introduces it once more.
+func seenAt(slot uint64, timed bool) uint64 {
+	if !timed {
+		return math.MaxUint64
+	}
+	return slot
+}
 
 // seenMints remembers mints and the lowest slot each was seen at, up to a bound. It holds two generations: when the younger one has half the bound, it becomes the older one
 // and the older one is forgotten; a mint that is asked for moves to the younger. So what is in use stays, without a list to keep.

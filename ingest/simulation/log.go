@@ -97,12 +97,12 @@ func (l *Log) ReadSlots(_ context.Context, visit func(*eventspb.SlotRecord)) err
 }
 
 // ReadMints gives the mints that the log introduces.
-func (l *Log) ReadMints(_ context.Context, visit func(chain.Key, uint64)) error {
+func (l *Log) ReadMints(_ context.Context, visit func(chain.Key, uint64, bool)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.Events {
 		if e.GetSighting() != nil || e.GetInitializeMint() != nil {
-			visit(chain.Key(e.GetMint()), e.GetPosition().GetSlot())
+			visit(chain.Key(e.GetMint()), e.GetPosition().GetSlot(), e.GetBlockTime() > 0)
 		}
 	}
 	return nil
