@@ -37,7 +37,7 @@ check: ## Check formatting and lint, and run the tests that need no engine
 	$(GO) test -short ./...
 
 .PHONY: test-hostile
-test-hostile: deps ## Attack a running system through every port, and damage 200 places of its data; make test runs a bounded form
+test-hostile: deps ## Attack a running system through every port, and damage 200 places of its data (MINTLAKE_TEST_HOSTILE_RANGE=40-80: these only); make test runs a bounded form
 	MINTLAKE_TEST_HOSTILE=full $(GO) test -count=1 -timeout 3h -v -run '^TestHostile' ./e2e
 
 .PHONY: test-kafka
