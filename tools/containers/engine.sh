@@ -56,6 +56,10 @@ start() {
 
 stop() {
   [ -f "$dir/docker.pid" ] || return 0
+  if [ -n "$(DOCKER_HOST=unix://$socket timeout 20 docker ps -q 2>/dev/null)" ]; then
+    echo "containers: the engine at $socket has running containers, so it is left running" >&2
+    return 0
+  fi
   pid=$(cat "$dir/docker.pid")
   kill "$pid" 2>/dev/null || return 0
   for _ in $(seq 60); do

@@ -4,6 +4,7 @@
 #   tools/containers/images.sh mintlake        mintlake:dev of this checkout, for docker compose; official base images
 #   tools/containers/images.sh standins        the same on stand-ins for the base images, and stand-ins for every image of docker-compose.yml,
 #                                              tagged as the official ones: for machines without an image registry
+#   tools/containers/images.sh suites          stand-ins for the servers of the suites only: Kafka, ClickHouse and Valkey
 #
 # A tag that holds an image which is no stand-in is never overwritten.
 set -euo pipefail
@@ -53,21 +54,23 @@ base() {
   say "debian:bookworm-slim is made"
 }
 
-# golang and node take what this machine has fetched already, so that a build fetches nothing.
+# golang and node take what this machine has fetched already, so that a build fetches nothing. golang holds the modules compiled, too.
 golang() {
   ours golang:1.26-bookworm
-  stamp=$({ $GO version && cat go.sum "$here/golang.Dockerfile"; } | sha256sum | cut -c1-16)
+  stamp=$({ $GO version && cat go.sum "$here/golang.Dockerfile" tools/containers/images.sh; } | sha256sum | cut -c1-16)
   [ "$(docker image inspect -f '{{index .Config.Labels "mintlake.stamp"}}' golang:1.26-bookworm 2>/dev/null)" = "$stamp" ] && return
-  rm -rf "$work/go" && mkdir -p "$work/go/modules"
+  rm -rf "$work/go" "$work/modcache" && mkdir -p "$work/go"
   cp -rl "$($GO env GOROOT)" "$work/go/go" 2>/dev/null || cp -r "$($GO env GOROOT)" "$work/go/go"
   rm -rf "$work/go/go/test" "$work/go/go/doc" "$work/go/go/api"
   cp -L /etc/ssl/certs/ca-certificates.crt "$work/go/"
-  root=$($GO env GOMODCACHE)/cache/download
-  $GO mod download -json | sed -n 's/^\t"\(Info\|GoMod\|Zip\)": "\(.*\)",*$/\2/p' | while read -r file; do
-    target=$work/go/modules/${file#"$root"/}
-    mkdir -p "$(dirname "$target")"
-    ln "$file" "$target" 2>/dev/null || cp "$file" "$target"
-  done
+  # Into a cache of its own, as the build in the image does it: that reads go.mod files, too, of modules that it does not download.
+  GOMODCACHE=$work/modcache GOFLAGS=-modcacherw GOPROXY="file://$($GO env GOMODCACHE)/cache/download,$($GO env GOPROXY)" $GO mod download ||
+    fail "go mod download"
+  mv "$work/modcache/cache/download" "$work/go/modules"
+  rm -rf "$work/modcache" "$work/go/modules/sumdb"
+  mkdir "$work/go/compile"
+  cp go.mod go.sum "$work/go/compile/"
+  $GO list -deps -f '{{if .Module}}{{if not .Module.Main}}{{.ImportPath}}{{end}}{{end}}' ./cmd/mintlake | sed '/^$/d' >"$work/go/compile/packages"
   build --label "mintlake.stamp=$stamp" -f "$here/golang.Dockerfile" -t golang:1.26-bookworm "$work/go"
   rm -rf "$work/go"
   say "golang:1.26-bookworm is made"
@@ -91,7 +94,7 @@ serversbase() {
   say "the servers' base is made"
 }
 
-# servers makes the stand-ins for the servers that docker-compose.yml names.
+# servers makes stand-ins for servers that docker-compose.yml names: all, or the given ones.
 servers() {
   serversbase
   rm -rf "$work/kafka" && mkdir -p "$work/kafka"
@@ -101,7 +104,8 @@ servers() {
   rm -rf "$work/small" && mkdir -p "$work/small"
   CGO_ENABLED=0 $GO build -o "$work/small/grafana-standin" "./$here/grafana"
   $GO build -o "$work/small/clickhouse-standin" "./$here/clickhouse"
-  for name in apache/kafka valkey/valkey prom/prometheus clickhouse/clickhouse-server grafana/grafana; do
+  [ $# -gt 0 ] || set -- apache/kafka valkey/valkey prom/prometheus clickhouse/clickhouse-server grafana/grafana
+  for name in "$@"; do
     tag=$(image "$name")
     [ -n "$tag" ] || fail "docker-compose.yml has no image $name"
     ours "$tag"
@@ -115,7 +119,7 @@ servers() {
   say "the stand-ins for the servers are made"
 }
 
-# engineimage is the target with libchdb: the ClickHouse stand-in is made of it.
+# engineimage is the Dockerfile's default target, with libchdb.
 engineimage() {
   build "${args[@]}" -t mintlake:standin-engine .
   say "the image with the embedded engine is built"
@@ -131,8 +135,15 @@ standins() {
   servers
 }
 
+suites() {
+  mkdir -p "$work"
+  base
+  node
+  servers apache/kafka valkey/valkey clickhouse/clickhouse-server
+}
+
 case "${1:-}" in
-  mintlake | standins) "$1" ;;
+  mintlake | standins | suites) "$1" ;;
   base | golang | node | engineimage | serversbase | servers) mkdir -p "$work" && "$1" ;; # a part of standins
-  *) fail "usage: images.sh mintlake|standins" ;;
+  *) fail "usage: images.sh mintlake|standins|suites" ;;
 esac
