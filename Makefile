@@ -51,6 +51,10 @@ test-observe: deps ## Fire each alert, and run every query of the dashboards and
 	$(GO) test -count=1 -timeout 10m -run '^TestAlerts' ./internal/architecture
 	$(GO) test -count=1 -timeout 20m -run '^TestObserve$$' ./e2e
 
+.PHONY: drill-disk-full
+drill-disk-full: deps ## Fill the disk of a running node, make room, and compare its tables with its log; takes a minute, and root for a mount
+	$(GO) test -count=1 -timeout 10m -tags drill -v -run '^TestDrillDiskFull$$' ./e2e
+
 .PHONY: test-scaleout
 test-scaleout: deps ## Kill, freeze, stop and add members of every room under load, 25 times, over Apache Kafka (needs Java and Maven)
 	tools/kafka/install.sh

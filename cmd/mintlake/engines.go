@@ -61,8 +61,12 @@ func startBackends(ctx context.Context, cfg *Config, lc *lifecycle, logger *slog
 		if err != nil {
 			return nil, err
 		}
+		_, reserve, _, err := diskSpace(folder)
+		if err != nil {
+			return nil, err
+		}
 		engine, err := chengine.New(chengine.Config{
-			DataDir: folder, Addr: cfg.ClickHouse.Addr, AllowedHosts: cfg.AllowedHosts,
+			DataDir: folder, Addr: cfg.ClickHouse.Addr, AllowedHosts: cfg.AllowedHosts, KeepFree: reserve,
 			MaxMemoryBytes: cfg.ClickHouse.MemoryBytes, Threads: cfg.ClickHouse.Threads,
 		}, chengine.Deps{Logger: logger, Registerer: registerer})
 		if err != nil {

@@ -70,6 +70,9 @@ func (s *system) startAll(ctx context.Context) error {
 	if err := s.connect(); err != nil {
 		return err
 	}
+	if len(s.cfg.Kafka.Brokers) == 0 || s.cfg.ClickHouse.DSN == "" {
+		s.needDisk()
+	}
 	if err := ensureTopics(ctx, s.cfg, s.admin); err != nil {
 		return err
 	}

@@ -103,6 +103,7 @@ func retryableCode(code int32) (name string, ok bool) {
 		{242, "TABLE_IS_READ_ONLY"},
 		{243, "NOT_ENOUGH_SPACE"},
 		{244, "UNEXPECTED_ZOOKEEPER_ERROR"},
+		{246, "CORRUPTED_DATA"}, // a part that a full disk left without rows: the next start of the engine puts it aside
 		{252, "TOO_MANY_PARTS"},
 		{254, "NO_ACTIVE_REPLICAS"},
 		{279, "ALL_CONNECTION_TRIES_FAILED"},

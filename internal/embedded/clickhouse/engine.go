@@ -38,6 +38,9 @@ type Config struct {
 	MaxMemoryBytes int64
 	// Threads caps the threads of one query. Default the number of cores.
 	Threads int
+	// KeepFree is how many bytes of the file system stay free: with less the engine refuses writes with code 243 and begins no merge. 0: it writes
+	// until the disk is full, and a merge that meets that can leave a part without rows.
+	KeepFree uint64
 	// Connections is how many queries run at once; others wait. Default 8.
 	Connections int
 	// MaxInsertBytes caps the data of one INSERT. Default 256 MiB.

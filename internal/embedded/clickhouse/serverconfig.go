@@ -60,6 +60,9 @@ func writeServerConfig(d *dataDir, cfg Config) (string, error) {
 	for _, s := range cfg.serverSettings() {
 		fmt.Fprintf(&text, "    <%[1]s>%[2]s</%[1]s>\n", s[0], s[1])
 	}
+	if cfg.KeepFree > 0 {
+		fmt.Fprintf(&text, "    <storage_configuration><disks><default><keep_free_space_bytes>%d</keep_free_space_bytes></default></disks></storage_configuration>\n", cfg.KeepFree)
+	}
 	// BACKUP and RESTORE may name any folder: SQL here has the rights of the process anyway (docs/embedded-clickhouse.md, "Security").
 	text.WriteString("    <backups><allowed_path>/</allowed_path></backups>\n")
 	text.WriteString("    <merge_tree>\n")

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -161,7 +163,7 @@ func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started
 func (e *Engine) untilEnd(ctx context.Context, p *process) error {
 	ticker := time.NewTicker(e.pingEvery)
 	defer ticker.Stop()
-	missed := 0
+	missed, full := 0, false
 	for {
 		select {
 		case <-p.exited:
@@ -170,6 +172,15 @@ func (e *Engine) untilEnd(ctx context.Context, p *process) error {
 			p.stop(e.cfg.StopTimeout + 2*time.Second)
 			return ctx.Err()
 		case <-ticker.C:
+			switch was := full; {
+			case e.diskIsFull():
+				full = true
+			case was:
+				// A merge that met the full disk can have left a part without rows, and what it merged beside it. A start puts such a part aside and
+				// takes what it merged; until then queries fail with code 246.
+				p.stop(e.cfg.StopTimeout)
+				return errDiskWasFull
+			}
 			if e.ping(ctx, p) == nil {
 				missed = 0
 			} else if missed++; missed >= pingMisses && ctx.Err() == nil {
@@ -178,6 +189,18 @@ func (e *Engine) untilEnd(ctx context.Context, p *process) error {
 			}
 		}
 	}
+}
+
+// errDiskWasFull says why a child that is well is replaced.
+var errDiskWasFull = errors.New("the disk was full and has room again: a new start puts aside what could not be written whole")
+
+// diskIsFull says whether less is free than must be.
+func (e *Engine) diskIsFull() bool {
+	var stat unix.Statfs_t
+	if e.cfg.KeepFree == 0 || unix.Statfs(e.cfg.DataDir, &stat) != nil {
+		return false
+	}
+	return stat.Bavail*uint64(stat.Bsize) < e.cfg.KeepFree
 }
 
 // ping asks p whether it answers. It ends with p: a connection that a child did not take before its end waits for the next one, which is not

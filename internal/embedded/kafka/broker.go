@@ -58,6 +58,12 @@ type Broker struct {
 	ran  bool
 	addr string
 	err  error
+
+	warn struct {
+		sync.Mutex
+		last   time.Time // of the last warning in the log
+		unsaid int       // since then
+	}
 }
 
 // offsetsRetentionMinutes keeps committed offsets for ten years. Apache Kafka's seven days would make a machine that was switched off for
@@ -287,5 +293,16 @@ func (l kfakeLogger) Logf(level kfake.LogLevel, format string, args ...any) {
 		return
 	}
 	l.b.metrics.warnings.Inc()
-	l.b.logger.Warn("embedded kafka warns", "err", fmt.Sprintf(format, args...))
+	// On a full disk there is a warning for each write, some dozens a second, and the log may be on that disk.
+	l.b.warn.Lock()
+	defer l.b.warn.Unlock()
+	if time.Since(l.b.warn.last) < warnEvery {
+		l.b.warn.unsaid++
+		return
+	}
+	l.b.logger.Warn("embedded kafka warns", "err", fmt.Sprintf(format, args...), "suppressed", l.b.warn.unsaid)
+	l.b.warn.last, l.b.warn.unsaid = time.Now(), 0
 }
+
+// warnEvery is how often the log gets a warning of the broker; the metric counts all.
+const warnEvery = 10 * time.Second
