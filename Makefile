@@ -118,6 +118,10 @@ bench-swaps: deps ## Store swap legs from blocks and by way of Kafka, value them
 	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkSwapsFromBlocks' -benchtime 1x -timeout 30m ./e2e
 	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkSwap' -benchtime 1x -timeout 30m -v ./volume
 
+.PHONY: bench-analytics
+bench-analytics: deps ## Ask the questions of docs/analytics.md of 2 to 8 million legs, and say what they would read of a billion (ARGS='-analytics-legs 5,10,20,40')
+	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkAnalytics$$' -benchtime 1x -timeout 2h ./volume $(if $(ARGS),-args $(ARGS))
+
 .PHONY: bench-sizing
 bench-sizing: deps ## Print bytes by topic and table, and bytes a day at mainnet's rates (ARGS='-legs 1157 -transactions 1566')
 	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkSizing$$' -benchtime 1x -timeout 30m ./e2e $(if $(ARGS),-args $(ARGS))

@@ -53,7 +53,7 @@ const (
 var grows = map[string]unit{
 	schemas.TopicTokenEvents: perEvent, schemas.TopicSwaps: perLeg, schemas.TopicPools: perPool, schemas.TopicSlots: perSlot,
 	schemas.TopicTransactions: perTransaction, schemas.TopicEnrichmentRequests: perMint,
-	"token_events_raw": perEvent, "token_fact_history_raw": perEvent, "token_facts_raw": perMint, "tokens_raw": perMint, "slots_raw": perSlot,
+	"token_events_raw": perEvent, "created_mints_raw": perMint, "token_fact_history_raw": perEvent, "token_facts_raw": perMint, "tokens_raw": perMint, "slots_raw": perSlot,
 	"swaps_raw": perLeg, "routes_raw": perLeg, "pools_raw": perPool, "last_trades_raw": perMint, "daily_volumes_raw": perMint,
 	"pool_reserves_raw": perPoolMinute, "pool_minutes_raw": perPoolMinute, "pool_volume_1m_raw": perPoolMinute, "pool_volume_1h_raw": perPoolHour,
 	"pool_volume_1d_raw": perPoolDay, "prices_1m_raw": perMintMinute, "volume_1m_raw": perMintMinute, "volume_1h_raw": perMintHour, "volume_1d_raw": perMintDay,

@@ -40,6 +40,7 @@ func (i *instance) dumpSwaps() map[string][]string {
 		"swaps": "position", "routes": "slot, signature, instruction_index", "pools": "pool, mint_a", "prices_1m": "mint, minute", "daily_volumes": "mint",
 		"volume_1m": "mint, bucket", "volume_1h": "mint, bucket", "volume_1d": "mint, bucket",
 		"pool_volume_1m": "pool, mint_a, bucket", "pool_volume_1h": "pool, mint_a, bucket", "pool_volume_1d": "pool, mint_a, bucket",
+		"venue_volume_1m": "bucket, venue, aggregator", "trade_pools_1m": "bucket, aggregator, pools",
 	} {
 		tables[view] = i.query("SELECT * FROM mintlake." + view + " ORDER BY " + order + " FORMAT TSV")
 	}

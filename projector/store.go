@@ -48,6 +48,7 @@ func (c *ClickHouse) Insert(ctx context.Context, batch *Batch) error {
 	inserts, ctx := errgroup.WithContext(ctx)
 	for table, insert := range map[string]func() error{
 		tableTokenEvents:       func() error { return c.insertTokenEvents(ctx, batch.TokenEvents) },
+		tableCreatedMints:      func() error { return c.insertCreatedMints(ctx, batch.TokenEvents) },
 		tableSlots:             func() error { return c.insertSlots(ctx, batch.Slots) },
 		tableTokenFactHistory:  func() error { return c.insertTokenFactHistory(ctx, batch.Statements) },
 		tableTokenFacts:        func() error { return c.insertTokenFacts(ctx, batch.Statements) },
@@ -102,6 +103,7 @@ func Columns() map[string][]string {
 func tables() []table {
 	return []table{
 		{tableTokenEvents, tokenEventColumns()},
+		{tableCreatedMints, createdMintColumns()},
 		{tableTokenFactHistory, tokenFactHistoryColumns()},
 		{tableTokenFacts, tokenFactColumns()},
 		{tableTokens, tokenColumns()},

@@ -45,7 +45,7 @@ func migrated(t *testing.T) (driver.Conn, *projector.ClickHouse) {
 }
 
 func truncate(t require.TestingT, conn driver.Conn) {
-	for _, table := range []string{"token_events_raw", "token_facts_raw", "token_fact_history_raw", "tokens_raw", "slots_raw"} {
+	for _, table := range []string{"token_events_raw", "created_mints_raw", "token_facts_raw", "token_fact_history_raw", "tokens_raw", "slots_raw"} {
 		require.NoError(t, conn.Exec(context.Background(), "TRUNCATE TABLE mintlake."+table))
 	}
 }

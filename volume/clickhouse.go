@@ -91,8 +91,30 @@ func (c *ClickHouse) Value(ctx context.Context, generation uint64, minutes []tim
 			return err
 		}
 	}
-	return c.exec(ctx, "8_pool_volume", generation, minutes, time.Minute,
+	err := c.exec(ctx, "8_pool_volume", generation, minutes, time.Minute,
 		"{interval}", "1m", "{start}", "toStartOfMinute", "{set_column}", "", "{set}", "")
+	if err != nil {
+		return err
+	}
+	return c.Venues(ctx, generation, minutes)
+}
+
+// Venues implements Store.
+func (c *ClickHouse) Venues(ctx context.Context, generation uint64, minutes []time.Time) error {
+	if err := c.exec(ctx, "11_trade_pools_1m", generation, minutes, time.Minute); err != nil {
+		return err
+	}
+	return c.exec(ctx, "10_venue_volume_1m", generation, minutes, time.Minute)
+}
+
+// WithoutVenues implements Store.
+func (c *ClickHouse) WithoutVenues(ctx context.Context, before time.Time, limit int) ([]time.Time, error) {
+	var minutes []time.Time
+	query := "SELECT arraySort(groupArray(minute)) FROM (SELECT minute FROM " + c.database + ".swap_minutes_raw WHERE minute < " + moment(before) +
+		" AND minute NOT IN (SELECT bucket FROM " + c.database + ".venue_volume_1m_raw) GROUP BY minute HAVING max(valued) > 0 ORDER BY minute DESC LIMIT " +
+		strconv.Itoa(limit) + ")"
+	err := c.conn.QueryRow(ctx, query).Scan(&minutes)
+	return minutes, err //nolint:wrapcheck // the caller wraps
 }
 
 // Hours implements Store.

@@ -59,7 +59,7 @@ func TestHowLongSignaturesAreKept(t *testing.T) {
 		return s.rows(t, "SELECT extract(create_table_query, 'signature_rest[^,]*?(TTL [^,]*)') FROM system.tables WHERE database = 'mintlake' AND name = 'swaps_raw'")
 	}
 	changes := func() []string {
-		return s.rows(t, "SELECT count() FROM system.mutations WHERE database = 'mintlake' AND table = 'swaps_raw'")
+		return s.rows(t, "SELECT count() FROM system.mutations WHERE database = 'mintlake' AND table = 'swaps_raw' AND command NOT LIKE '%INDEX%'")
 	}
 	require.NoError(t, s.swaps.KeepSignatures(t.Context(), swaps.DefaultSignatureDays, ""))
 	require.Equal(t, []string{"0"}, changes(), "the migration has the default")

@@ -1,7 +1,7 @@
 // Package volume values swap legs and keeps the figures made of them.
 //
 // In: swaps_raw and what the projector of swaps writes beside it. Out: usd_value of the legs, prices_1m, pool_minutes, volume_1m/1h/1d and
-// pool_volume_1m/1h/1d, daily_volumes. Guarantees: every figure is a function of the set of legs alone: no clock, no order of arrival, no
+// pool_volume_1m/1h/1d, venue_volume_1m, trade_pools_1m, daily_volumes. Guarantees: every figure is a function of the set of legs alone: no clock, no order of arrival, no
 // sum that a repeat could reach; sums of dollars are integers. A kill at any moment leaves minutes that are valued again at the next start.
 //
 // A minute is dirty when the projector stored legs of it that no valuation has seen. Its prices reach into the hour behind it, so the
@@ -48,6 +48,10 @@ type Store interface {
 	PoolMinutes(ctx context.Context, generation uint64, minutes []time.Time) error
 	// Value makes prices of the minutes, values their legs, and makes the figures by minute.
 	Value(ctx context.Context, generation uint64, minutes []time.Time) error
+	// Venues makes the figures of venues and of trades' pools by minute; Value does it too.
+	Venues(ctx context.Context, generation uint64, minutes []time.Time) error
+	// WithoutVenues lists the latest minutes before a time that were valued and have none of these figures, sorted, at most limit.
+	WithoutVenues(ctx context.Context, before time.Time, limit int) ([]time.Time, error)
 	Hours(ctx context.Context, generation uint64, hours []time.Time) error
 	Days(ctx context.Context, generation uint64, days []time.Time) error
 	// Daily makes the rolling figures that end with the highest block time.
@@ -70,7 +74,12 @@ type Volume struct {
 	cfg     Config
 	deps    Deps
 	metrics *metrics
+	// incomplete is the time before which minutes may lack figures of venues; zero when none does.
+	incomplete time.Time
 }
+
+// endOfTime is after every block time that ClickHouse's DateTime can hold.
+var endOfTime = time.Unix(1<<32-1, 0)
 
 // New checks the configuration and registers the metrics. It does no I/O.
 func New(cfg Config, deps Deps) (*Volume, error) {
@@ -84,7 +93,7 @@ func New(cfg Config, deps Deps) (*Volume, error) {
 	if err != nil {
 		return nil, fmt.Errorf("volume: register metrics: %w", err)
 	}
-	return &Volume{cfg: cfg, deps: deps, metrics: metrics}, nil
+	return &Volume{cfg: cfg, deps: deps, metrics: metrics, incomplete: endOfTime}, nil
 }
 
 // Run values what is new until ctx ends; then it returns nil. Trouble with ClickHouse is waited out, unless it needs an operator.
@@ -125,6 +134,9 @@ func (v *Volume) Once(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("read dirty minutes: %w", err)
 	}
 	v.metrics.waiting.Set(float64(len(dirty)))
+	if err := v.completeVenues(ctx); err != nil {
+		return 0, fmt.Errorf("make figures of venues of minutes valued earlier: %w", err)
+	}
 	if len(dirty) == 0 {
 		return 0, nil
 	}
@@ -167,6 +179,31 @@ func (v *Volume) Once(ctx context.Context) (int, error) {
 	v.metrics.minutes.Add(float64(len(reached)))
 	v.metrics.seconds.Observe(time.Since(begin).Seconds())
 	return len(dirty), nil
+}
+
+// completeVenues makes the figures of venues of an hour's worth of minutes that an earlier version valued without them, the latest first. So a
+// long history is complete after a while, and what is new does not wait for it. A minute whose legs were dropped stays without.
+func (v *Volume) completeVenues(ctx context.Context) error {
+	if v.incomplete.IsZero() {
+		return nil
+	}
+	minutes, err := v.deps.Store.WithoutVenues(ctx, v.incomplete, chunkMinutes)
+	if err != nil {
+		return err //nolint:wrapcheck // the caller wraps
+	}
+	if len(minutes) == 0 {
+		v.incomplete = time.Time{}
+		return nil
+	}
+	generation, err := v.deps.Store.Begin(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // the caller wraps
+	}
+	if err := inChunks(minutes, chunkMinutes, func(part []time.Time) error { return v.deps.Store.Venues(ctx, generation, part) }); err != nil {
+		return err
+	}
+	v.incomplete = minutes[0]
+	return nil
 }
 
 // reached are the minutes with legs whose prices the dirty ones may change: themselves and the hour behind each.

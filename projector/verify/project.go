@@ -61,7 +61,7 @@ func (p *Projection) Write(ctx context.Context, group string, records []kafka.Re
 			p.Unreadable++
 		}
 	}
-	if !p.wants("token_events_raw") {
+	if !p.wants("token_events_raw", "created_mints_raw") {
 		batch.TokenEvents = nil
 	}
 	if !p.wants("token_facts_raw", "token_fact_history_raw") {

@@ -53,6 +53,7 @@ func slotOf(position string) string { return strings.ReplaceAll(slotOfPosition, 
 func specs() []spec {
 	return []spec{
 		{table: "token_events_raw", key: "mint, slot, signature, instruction_index, inner_instruction_index, batch_index, kind", slot: "slot", order: "version"},
+		{table: "created_mints_raw", key: "slot, mint, signature, instruction_index, inner_instruction_index, batch_index", slot: "slot", order: "version"},
 		{table: "token_fact_history_raw", key: "mint, slot, signature, place, kind", slot: "slot", order: "0", as: map[string]string{"facts": "arraySort(facts)"}},
 		// The position of a first sighting counts backwards.
 		{table: "token_facts_raw", key: "mint, register, item", order: "fact", slot: "if(register = 21, bitNot(" + slotOf("fact.1") + "), " + slotOf("fact.1") + ")"},

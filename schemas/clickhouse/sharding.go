@@ -9,14 +9,14 @@ const everywhere = "everywhere"
 func Sharding() map[string]string {
 	const byMint, byPool, bySlot = "cityHash64(mint)", "cityHash64(pool)", "cityHash64(slot)"
 	return map[string]string{
-		"token_events_raw": byMint, "token_facts_raw": byMint, "tokens_raw": byMint, "token_fact_history_raw": byMint,
+		"token_events_raw": byMint, "created_mints_raw": byMint, "token_facts_raw": byMint, "tokens_raw": byMint, "token_fact_history_raw": byMint,
 		"logo_checks_raw": byMint, "off_chain_documents_raw": byMint,
 		"last_trades_raw": byMint, "prices_1m_raw": byMint, "daily_volumes_raw": byMint,
 		"volume_1m_raw": byMint, "volume_1h_raw": byMint, "volume_1d_raw": byMint,
 		"slots_raw": bySlot, "swaps_raw": bySlot, "routes_raw": bySlot,
 		"pools_raw": byPool, "pool_reserves_raw": byPool, "pool_minutes_raw": byPool,
 		"pool_volume_1m_raw": byPool, "pool_volume_1h_raw": byPool, "pool_volume_1d_raw": byPool,
-		"swap_minutes_raw": "cityHash64(minute)",
+		"swap_minutes_raw": "cityHash64(minute)", "venue_volume_1m_raw": "cityHash64(bucket)", "trade_pools_1m_raw": "cityHash64(bucket)",
 		"valuations":       everywhere,
 	}
 }
