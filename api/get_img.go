@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/mintlake/mintlake/api/logos"
+	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/picture"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
@@ -117,7 +118,7 @@ func (s *Server) buildLogos() (err error) {
 	}
 	s.logos, err = logos.New(logos.Config{}, logos.Deps{
 		Loader: s.deps.Images, Store: s.deps.ImageStore, Logger: s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now,
-		OpenTail: func() (logos.Tailer, error) {
+		OpenTail: func() (kafka.TailReader, error) {
 			tailer, err := s.deps.OpenTail([]string{schemas.TopicEnrichments}, nil)
 			if err != nil {
 				return nil, err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mintlake/mintlake/api"
 	"github.com/mintlake/mintlake/api/apitest"
-	"github.com/mintlake/mintlake/api/replica"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 	"github.com/mintlake/mintlake/schemas"
@@ -54,7 +53,7 @@ func TestOnARealBroker(t *testing.T) {
 	cfg.RateLimits.Enabled = false
 	server, err := api.New(cfg, api.Deps{
 		Offsets: admin, Producer: producer,
-		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (replica.Tailer, error) {
+		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 			return kafka.NewTailer(kafka.TailerConfig{Brokers: brokers, Topics: topics, Start: start}, kafka.Deps{})
 		},
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/mintlake/mintlake/api/evidence"
 	"github.com/mintlake/mintlake/api/feed"
 	"github.com/mintlake/mintlake/api/requests"
+	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry"
 )
 
@@ -26,9 +27,11 @@ func (s *Server) buildListeners() (err error) {
 		feed.Config{MaxStreams: streams.Max, MaxPerClient: streams.PerClient, MaxReplay: int64(streams.MaxReplay), Networks: s.cfg.RateLimits.networks()},
 		feed.Deps{
 			Applied: func() feed.Offsets { return s.replica.Applied() }, Ready: func() bool { return s.replica.Ready() },
-			Log:      s.deps.Offsets,
-			OpenTail: func(topics []string, start feed.Offsets) (feed.Tailer, error) { return s.deps.OpenTail(topics, start) },
-			Logger:   s.deps.Logger, Registerer: s.deps.Registerer,
+			Log: s.deps.Offsets,
+			OpenTail: func(topics []string, start feed.Offsets) (kafka.TailReader, error) {
+				return s.deps.OpenTail(topics, start)
+			},
+			Logger: s.deps.Logger, Registerer: s.deps.Registerer,
 		})
 	return err
 }
@@ -37,7 +40,7 @@ func (s *Server) buildListeners() (err error) {
 func (s *Server) failures() *requests.Failures {
 	return &requests.Failures{
 		Logger: s.deps.Logger, Failed: s.requests.Failed,
-		Open: func(ctx context.Context, topics []string) (requests.Tailer, error) {
+		Open: func(ctx context.Context, topics []string) (kafka.TailReader, error) {
 			ends, err := s.deps.Offsets.EndOffsets(ctx, topics)
 			if err != nil {
 				return nil, fmt.Errorf("read end offsets: %w", err)

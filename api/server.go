@@ -48,9 +48,9 @@ type Deps struct {
 	// Offsets is *kafka.Admin.
 	Offsets replica.Offsets
 	// OpenTail makes a *kafka.Tailer.
-	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (replica.Tailer, error)
+	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	// Producer is *kafka.Producer.
-	Producer requests.Producer
+	Producer kafka.RecordProducer
 	// Snapshot is replica.NewClickHouse, or nil: then the registry is folded from the topics.
 	Snapshot replica.Snapshot
 	// History is history.NewClickHouse, or nil: then whatever asks for history is answered 503.

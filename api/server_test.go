@@ -20,7 +20,6 @@ import (
 
 	"github.com/mintlake/mintlake/api"
 	"github.com/mintlake/mintlake/api/apitest"
-	"github.com/mintlake/mintlake/api/replica"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -59,7 +58,7 @@ func startNodeWith(t testing.TB, log *apitest.Log, supply func(*api.Deps), confi
 	var err error
 	deps := api.Deps{
 		Offsets: log, Producer: log, Registerer: n.registry,
-		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (replica.Tailer, error) {
+		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 			return log.Tail(topics, start), nil
 		},
 		Now: func() time.Time {
@@ -321,7 +320,7 @@ func TestTakenPortSaysWhatToDo(t *testing.T) {
 	cfg := api.DefaultConfig()
 	cfg.Addr = listener.Addr().String()
 	log := apitest.NewLog()
-	s, err := api.New(cfg, api.Deps{Offsets: log, Producer: log, OpenTail: func([]string, map[kafka.TopicPartition]int64) (replica.Tailer, error) { return nil, io.EOF }})
+	s, err := api.New(cfg, api.Deps{Offsets: log, Producer: log, OpenTail: func([]string, map[kafka.TopicPartition]int64) (kafka.TailReader, error) { return nil, io.EOF }})
 	require.NoError(t, err)
 	err = s.Run(t.Context())
 	require.ErrorContains(t, err, "is taken: stop what listens there, or choose another with --api-addr")

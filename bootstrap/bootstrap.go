@@ -19,11 +19,6 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Producer makes records durable: nil means that they are.
-type Producer interface {
-	Produce(ctx context.Context, records ...kafka.Record) error
-}
-
 // Progress is how far a run is. The unit of Done and Total is the run's own (shards, tokens, rows); Total 0 = not known.
 type Progress struct {
 	Done  int64
@@ -80,7 +75,7 @@ func kindOf(enrichment *eventspb.Enrichment) string {
 
 // Batch gathers records and writes them a batch at a time. It is for one goroutine.
 type Batch struct {
-	producer Producer
+	producer kafka.RecordProducer
 	records  []kafka.Record
 	bytes    int
 	written  func(records int)
@@ -94,7 +89,7 @@ const (
 )
 
 // NewBatch returns an empty batch; written hears of every acknowledged write and may be nil.
-func NewBatch(producer Producer, written func(records int)) *Batch {
+func NewBatch(producer kafka.RecordProducer, written func(records int)) *Batch {
 	return &Batch{producer: producer, written: written}
 }
 

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -160,18 +161,10 @@ func (c *Config) sourceFields() map[string]func(string) error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.StartSlot == 0 {
-		c.StartSlot = max(400_000_000, c.GenesisSlot)
-	}
-	if c.GenesisSlot == 0 {
-		c.GenesisSlot = c.StartSlot
-	}
-	if c.GeyserAddr == "" {
-		c.GeyserAddr = "127.0.0.1:0"
-	}
-	if c.HTTPAddr == "" {
-		c.HTTPAddr = "127.0.0.1:0"
-	}
+	c.StartSlot = cmp.Or(c.StartSlot, max(400_000_000, c.GenesisSlot))
+	c.GenesisSlot = cmp.Or(c.GenesisSlot, c.StartSlot)
+	c.GeyserAddr = cmp.Or(c.GeyserAddr, "127.0.0.1:0")
+	c.HTTPAddr = cmp.Or(c.HTTPAddr, "127.0.0.1:0")
 	return c
 }
 

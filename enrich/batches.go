@@ -160,12 +160,10 @@ func (b *batches) delays() *backoff.ExponentialBackOff {
 
 // call makes one call when fewer than RPCConcurrency are under way, those of the other stage counted.
 func (b *batches) call(ctx context.Context, keys []solana.Key, length uint64) (uint64, []*solana.Account, error) {
-	select {
-	case b.e.rpcCalls <- struct{}{}:
-		defer func() { <-b.e.rpcCalls }()
-	case <-ctx.Done():
-		return 0, nil, ctx.Err()
+	if err := b.e.rpcCalls.Acquire(ctx, 1); err != nil {
+		return 0, nil, err
 	}
+	defer b.e.rpcCalls.Release(1)
 	slot, accounts, err := b.e.rpc.GetMultipleAccounts(ctx, keys, solana.AccountOptions{
 		Commitment: b.e.cfg.Commitment, DataSlice: &solana.DataSlice{Length: length},
 	})

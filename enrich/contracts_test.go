@@ -8,8 +8,8 @@ import (
 
 // The real collaborators are what the room declares.
 var (
-	_ Consumer = (*kafka.GroupConsumer)(nil)
-	_ Producer = (*kafka.Producer)(nil)
-	_ RPC      = (*solana.Client)(nil)
-	_ Fetcher  = (*fetch.Fetcher)(nil)
+	_ Consumer             = (*kafka.GroupConsumer)(nil)
+	_ kafka.RecordProducer = (*kafka.Producer)(nil)
+	_ RPC                  = (*solana.Client)(nil)
+	_ Fetcher              = (*fetch.Fetcher)(nil)
 )

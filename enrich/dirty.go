@@ -1,6 +1,7 @@
 package enrich
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,18 +53,18 @@ type RereadConfig struct {
 }
 
 func (c RereadConfig) withDefaults() RereadConfig {
-	setDefault(&c.Quiet, 10*time.Second)
-	setDefault(&c.MaxWait, time.Minute)
-	setDefault(&c.MaxDeltas, 1000)
-	setDefault(&c.MaxMints, 100_000)
-	setDefault(&c.MaxAge, time.Hour)
-	setDefault(&c.BatchMints, maxBatchMints)
-	setDefault(&c.BatchWait, time.Second)
-	setDefault(&c.CallsPerSecond, 5)
-	setDefault(&c.MaxRetryDelay, 30*time.Second)
-	setDefault(&c.Commitment, solana.Confirmed)
-	setDefault(&c.CommitInterval, time.Second)
-	setDefault(&c.Grace, 5*time.Second)
+	c.Quiet = cmp.Or(c.Quiet, 10*time.Second)
+	c.MaxWait = cmp.Or(c.MaxWait, time.Minute)
+	c.MaxDeltas = cmp.Or(c.MaxDeltas, 1000)
+	c.MaxMints = cmp.Or(c.MaxMints, 100_000)
+	c.MaxAge = cmp.Or(c.MaxAge, time.Hour)
+	c.BatchMints = cmp.Or(c.BatchMints, maxBatchMints)
+	c.BatchWait = cmp.Or(c.BatchWait, time.Second)
+	c.CallsPerSecond = cmp.Or(c.CallsPerSecond, 5)
+	c.MaxRetryDelay = cmp.Or(c.MaxRetryDelay, 30*time.Second)
+	c.Commitment = cmp.Or(c.Commitment, solana.Confirmed)
+	c.CommitInterval = cmp.Or(c.CommitInterval, time.Second)
+	c.Grace = cmp.Or(c.Grace, 5*time.Second)
 	return c
 }
 
@@ -91,7 +92,7 @@ func (c RereadConfig) problems() error {
 type RereadDeps struct {
 	// Consumer reads token events as a member of schemas.GroupRereads.
 	Consumer Consumer
-	Producer Producer
+	Producer kafka.RecordProducer
 	RPC      RPC
 	// Logger may be nil: then nothing is logged.
 	Logger *slog.Logger
@@ -109,7 +110,7 @@ type RereadDeps struct {
 type Rereader struct {
 	cfg      RereadConfig
 	consumer Consumer
-	producer Producer
+	producer kafka.RecordProducer
 	rpc      RPC
 	logger   *slog.Logger
 	now      func() time.Time

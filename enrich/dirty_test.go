@@ -1,6 +1,7 @@
 package enrich
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -97,12 +98,12 @@ func startRereads(t *testing.T, cfg RereadConfig) (*rereadWorld, *Rereader, func
 func startRereadsBy(t *testing.T, cfg RereadConfig, clock func() time.Time) (*rereadWorld, *Rereader, func() error) {
 	t.Helper()
 	w := &rereadWorld{events: &events{}, out: newBroker(), rpc: newLedger()}
-	setDefault(&cfg.Quiet, 20*time.Millisecond)
-	setDefault(&cfg.BatchWait, 5*time.Millisecond)
-	setDefault(&cfg.CallsPerSecond, 1000)
-	setDefault(&cfg.MaxRetryDelay, 5*time.Millisecond)
-	setDefault(&cfg.CommitInterval, time.Millisecond)
-	setDefault(&cfg.Grace, hang)
+	cfg.Quiet = cmp.Or(cfg.Quiet, 20*time.Millisecond)
+	cfg.BatchWait = cmp.Or(cfg.BatchWait, 5*time.Millisecond)
+	cfg.CallsPerSecond = cmp.Or(cfg.CallsPerSecond, 1000)
+	cfg.MaxRetryDelay = cmp.Or(cfg.MaxRetryDelay, 5*time.Millisecond)
+	cfg.CommitInterval = cmp.Or(cfg.CommitInterval, time.Millisecond)
+	cfg.Grace = cmp.Or(cfg.Grace, hang)
 	r, err := NewRereader(cfg, RereadDeps{Consumer: w.events, Producer: w.out, RPC: w.rpc, Registerer: prometheus.NewRegistry(), Clock: clock})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

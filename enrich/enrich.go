@@ -9,6 +9,7 @@
 package enrich
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/kafka"
@@ -27,12 +29,6 @@ import (
 type Consumer interface {
 	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
 	Commit(ctx context.Context, records []kafka.Record) error
-}
-
-// Producer writes records; nil means that all of them are durable. It retries what passes by itself, so that an error other than the
-// context's is final. *kafka.Producer is one.
-type Producer interface {
-	Produce(ctx context.Context, records ...kafka.Record) error
 }
 
 // RPC reads accounts. *solana.Client is one.
@@ -98,32 +94,25 @@ func DefaultConfig() Config {
 }
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.Commitment, solana.Confirmed)
-	setDefault(&c.BatchWindow, 20*time.Millisecond)
-	setDefault(&c.BatchMints, maxBatchMints)
-	setDefault(&c.RPCConcurrency, 4)
-	setDefault(&c.Attempts, 3)
-	setDefault(&c.Patience, 30*time.Second)
-	setDefault(&c.RetryDelay, time.Second)
-	setDefault(&c.MaxRetryDelay, 10*time.Second)
-	setDefault(&c.OffchainWorkers, 64)
-	setDefault(&c.PerHost, 4)
-	setDefault(&c.PerGateway, 16)
-	setDefault(&c.AccountTTL, 10*time.Minute)
-	setDefault(&c.OffchainTTL, 6*time.Hour)
-	setDefault(&c.NegativeTTL, 10*time.Minute)
-	setDefault(&c.CacheSize, 200_000)
-	setDefault(&c.MaxInFlight, 100_000)
-	setDefault(&c.CommitInterval, 100*time.Millisecond)
-	setDefault(&c.Grace, 5*time.Second)
+	c.Commitment = cmp.Or(c.Commitment, solana.Confirmed)
+	c.BatchWindow = cmp.Or(c.BatchWindow, 20*time.Millisecond)
+	c.BatchMints = cmp.Or(c.BatchMints, maxBatchMints)
+	c.RPCConcurrency = cmp.Or(c.RPCConcurrency, 4)
+	c.Attempts = cmp.Or(c.Attempts, 3)
+	c.Patience = cmp.Or(c.Patience, 30*time.Second)
+	c.RetryDelay = cmp.Or(c.RetryDelay, time.Second)
+	c.MaxRetryDelay = cmp.Or(c.MaxRetryDelay, 10*time.Second)
+	c.OffchainWorkers = cmp.Or(c.OffchainWorkers, 64)
+	c.PerHost = cmp.Or(c.PerHost, 4)
+	c.PerGateway = cmp.Or(c.PerGateway, 16)
+	c.AccountTTL = cmp.Or(c.AccountTTL, 10*time.Minute)
+	c.OffchainTTL = cmp.Or(c.OffchainTTL, 6*time.Hour)
+	c.NegativeTTL = cmp.Or(c.NegativeTTL, 10*time.Minute)
+	c.CacheSize = cmp.Or(c.CacheSize, 200_000)
+	c.MaxInFlight = cmp.Or(c.MaxInFlight, 100_000)
+	c.CommitInterval = cmp.Or(c.CommitInterval, 100*time.Millisecond)
+	c.Grace = cmp.Or(c.Grace, 5*time.Second)
 	return c
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 func (c Config) problems() error {
@@ -152,7 +141,7 @@ func (c Config) problems() error {
 // Deps are the collaborators of an Enricher.
 type Deps struct {
 	Consumer Consumer
-	Producer Producer
+	Producer kafka.RecordProducer
 	// RPC may be nil: no upstream is configured. Account reads are then skipped, and counted.
 	RPC RPC
 	// Fetcher may be nil when OffchainEnabled is false.
@@ -169,16 +158,17 @@ type Deps struct {
 type Enricher struct {
 	cfg      Config
 	consumer Consumer
-	producer Producer
+	producer kafka.RecordProducer
 	rpc      RPC
 	fetcher  Fetcher
 	logger   *slog.Logger
 	now      func() time.Time
 	metrics  *metrics
 	tracker  *tracker
-	places   chan struct{}
-	// rpcCalls holds a token for each call under way, of both stages that read accounts.
-	rpcCalls chan struct{}
+	// jobs bounds the requests that are under way.
+	jobs *semaphore.Weighted
+	// rpcCalls bounds the calls under way, of both stages that read accounts.
+	rpcCalls *semaphore.Weighted
 	resolver *resolverStage
 	accounts *accountStage
 	offchain *offchainStage
@@ -207,8 +197,8 @@ func New(cfg Config, deps Deps) (*Enricher, error) {
 	}
 	e := &Enricher{
 		cfg: cfg, consumer: deps.Consumer, producer: deps.Producer, rpc: deps.RPC, fetcher: deps.Fetcher,
-		logger: deps.Logger, now: deps.Clock, tracker: newTracker(), places: make(chan struct{}, cfg.MaxInFlight),
-		rpcCalls:    make(chan struct{}, cfg.RPCConcurrency),
+		logger: deps.Logger, now: deps.Clock, tracker: newTracker(), jobs: semaphore.NewWeighted(int64(cfg.MaxInFlight)),
+		rpcCalls:    semaphore.NewWeighted(int64(cfg.RPCConcurrency)),
 		uncommitted: map[kafka.TopicPartition]kafka.Record{},
 	}
 	var err error
@@ -253,5 +243,5 @@ func (e *Enricher) Run(ctx context.Context) error {
 func (e *Enricher) complete(j *job) {
 	e.tracker.complete(j.entry)
 	e.metrics.inFlight.Dec()
-	<-e.places
+	e.jobs.Release(1)
 }

@@ -47,7 +47,7 @@ type job struct {
 // byAccount says that the request names a metadata account and no mint.
 func (j *job) byAccount() bool { return !j.account.IsZero() }
 
-// intake reads requests and hands them to the stages, as many at once as there are places.
+// intake reads requests and hands them to the stages, at most MaxInFlight at once.
 func (e *Enricher) intake(ctx context.Context) error {
 	for {
 		records, err := e.consumer.FetchBatch(ctx, intakeBatch, intakeWait)
@@ -58,10 +58,8 @@ func (e *Enricher) intake(ctx context.Context) error {
 			return fmt.Errorf("read enrichment requests: %w", err)
 		}
 		for i := range records {
-			select {
-			case e.places <- struct{}{}:
-			case <-ctx.Done():
-				return ctx.Err()
+			if err := e.jobs.Acquire(ctx, 1); err != nil {
+				return err
 			}
 			e.metrics.inFlight.Inc()
 			if err := e.begin(ctx, &records[i]); err != nil {

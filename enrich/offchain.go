@@ -10,6 +10,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/hostqueue"
@@ -25,7 +26,7 @@ type offchainStage struct {
 	fetched *lru.Cache[tokenaccount.Key, fetchMark]
 	failed  *lru.Cache[tokenaccount.Key, fetchMark]
 	// parsing bounds the documents parsed at once: a hostile one takes many times its size in memory.
-	parsing chan struct{}
+	parsing *semaphore.Weighted
 }
 
 // fetchMark remembers the last document of a mint.
@@ -46,7 +47,7 @@ func digestOf(uri string) uriDigest {
 var gatewayHosts = map[string]bool{"ipfs": true, "ar": true}
 
 func newOffchainStage(e *Enricher) (*offchainStage, error) {
-	s := &offchainStage{e: e, turns: newKeyed(byMint), parsing: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	s := &offchainStage{e: e, turns: newKeyed(byMint), parsing: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))}
 	s.queues = hostqueue.New[*job](func(host string) int {
 		if gatewayHosts[host] {
 			return e.cfg.PerGateway
@@ -134,8 +135,10 @@ func (s *offchainStage) fetch(ctx context.Context, uri string) (*eventspb.Offcha
 	if err != nil {
 		return nil, err
 	}
-	s.parsing <- struct{}{}
-	defer func() { <-s.parsing }()
+	if err := s.parsing.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer s.parsing.Release(1)
 	document, err := normalise(uri, response.Body)
 	if err != nil {
 		return nil, err

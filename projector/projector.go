@@ -91,7 +91,7 @@ type Store interface {
 // Deps are a projector's collaborators.
 type Deps struct {
 	Consumer delivery.Consumer
-	Producer delivery.Producer
+	Producer kafka.RecordProducer
 	Store    Store
 	// Offsets may be nil: then every batch is folded as it comes, however long the log is.
 	Offsets    Offsets

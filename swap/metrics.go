@@ -13,9 +13,10 @@ type metrics struct {
 	requests       *prometheus.CounterVec
 	requestSeconds *prometheus.HistogramVec
 	quotes         *prometheus.CounterVec
+	inFlight       prometheus.Gauge
 }
 
-func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mintlake_swap_requests_total", Help: "HTTP requests to the swap API.",
@@ -26,6 +27,9 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 		quotes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mintlake_swap_quotes_total", Help: "Quotes given, by the venue that gave the most.",
 		}, []string{"venue"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "mintlake_swap_in_flight", Help: "Quotes being made.",
+		}),
 	}
 	routes := []string{routeQuote, routeSwap, routeProbe, routeOther}
 	counters.Preset(m.requests, routes[:2], []string{"200", "400", "401", "403", "404", "422", "429", "500", "502", "503", "504"})
@@ -36,10 +40,7 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 	if registerer == nil {
 		return m, nil
 	}
-	inFlight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "mintlake_swap_in_flight", Help: "Quotes being made.",
-	}, func() float64 { return float64(len(s.slots)) })
-	for _, c := range []prometheus.Collector{m.requests, m.requestSeconds, m.quotes, inFlight} {
+	for _, c := range []prometheus.Collector{m.requests, m.requestSeconds, m.quotes, m.inFlight} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

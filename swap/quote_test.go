@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/swap/cpmm"
@@ -119,7 +120,7 @@ func TestRequestsForOnePairShareARead(t *testing.T) {
 		}
 		wg.Go(func() { f.quoteOK(t, path) })
 	}
-	require.Eventually(t, func() bool { return len(f.slots) == 20 }, hang, time.Millisecond)
+	require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.inFlight) == 20 }, hang, time.Millisecond)
 	release()
 	wg.Wait()
 	require.Equal(t, 1, c.Calls("getProgramAccounts"))
@@ -132,7 +133,7 @@ func TestInFlightIsBounded(t *testing.T) {
 	release := c.Hold()
 	var wg sync.WaitGroup
 	wg.Go(func() { f.do(t, http.MethodGet, query(coin, taxed, "1000"), "") })
-	require.Eventually(t, func() bool { return len(f.slots) == 1 }, hang, time.Millisecond)
+	require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.inFlight) == 1 }, hang, time.Millisecond)
 	f.refused(t, http.MethodGet, query(coin, taxed, "1000"), "", http.StatusServiceUnavailable, "in flight")
 	release()
 	wg.Wait()

@@ -105,12 +105,12 @@ func (s *Server) keyed(handle func(ctx context.Context, c *fiber.Ctx) error) fib
 		if err := s.admit(c); err != nil {
 			return err
 		}
-		select {
-		case s.slots <- struct{}{}:
-			defer func() { <-s.slots }()
-		default:
+		if !s.quotes.TryAcquire(1) {
 			return newError(fiber.StatusServiceUnavailable, "too many requests in flight: try again")
 		}
+		defer s.quotes.Release(1)
+		s.metrics.inFlight.Inc()
+		defer s.metrics.inFlight.Dec()
 		ctx, cancel := context.WithTimeout(c.UserContext(), s.cfg.Timeout)
 		defer cancel()
 		return handle(ctx, c)

@@ -9,6 +9,7 @@
 package swap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/listen"
@@ -54,24 +56,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.UnitPrice == 0 {
-		c.UnitPrice = 10_000
-	}
-	if c.MaxPools <= 0 {
-		c.MaxPools = 64
-	}
-	if c.MaxInFlight <= 0 {
-		c.MaxInFlight = 256
-	}
-	if c.Timeout <= 0 {
-		c.Timeout = 10 * time.Second
-	}
-	if c.StopTimeout <= 0 {
-		c.StopTimeout = 10 * time.Second
-	}
-	if c.Market.Commitment == "" {
-		c.Market.Commitment = solana.Processed
-	}
+	c.UnitPrice = cmp.Or(c.UnitPrice, 10_000)
+	c.MaxPools = cmp.Or(max(c.MaxPools, 0), 64)
+	c.MaxInFlight = cmp.Or(max(c.MaxInFlight, 0), 256)
+	c.Timeout = cmp.Or(max(c.Timeout, 0), 10*time.Second)
+	c.StopTimeout = cmp.Or(max(c.StopTimeout, 0), 10*time.Second)
+	c.Market.Commitment = cmp.Or(c.Market.Commitment, solana.Processed)
 	return c
 }
 
@@ -104,7 +94,7 @@ type Server struct {
 	gate    *keys.Gate
 	market  *market.Market // nil without RPC
 	app     *fiber.App
-	slots   chan struct{}
+	quotes  *semaphore.Weighted
 	origins *origins.Set
 	metrics *metrics
 }
@@ -132,13 +122,13 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
 	s := &Server{
-		cfg: cfg, deps: deps, gate: gate, slots: make(chan struct{}, cfg.MaxInFlight),
+		cfg: cfg, deps: deps, gate: gate, quotes: semaphore.NewWeighted(int64(cfg.MaxInFlight)),
 		Bound: listen.NewBound(),
 	}
 	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("swap: allowed origin %w", err)
 	}
-	if s.metrics, err = newMetrics(deps.Registerer, s); err != nil {
+	if s.metrics, err = newMetrics(deps.Registerer); err != nil {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
 	if deps.RPC != nil {

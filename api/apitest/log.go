@@ -142,7 +142,7 @@ func (l *Log) wait(ctx context.Context) error {
 	}
 }
 
-// Produce implements requests.Producer.
+// Produce implements kafka.RecordProducer.
 func (l *Log) Produce(ctx context.Context, records ...kafka.Record) error {
 	if err := l.wait(ctx); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (l *Log) Tail(topics []string, start map[kafka.TopicPartition]int64) *Tail 
 	return &Tail{log: l, at: at, started: maps.Clone(at)}
 }
 
-// Tail implements replica.Tailer.
+// Tail implements kafka.TailReader.
 type Tail struct {
 	log     *Log
 	at      map[kafka.TopicPartition]int64
@@ -245,7 +245,7 @@ func (t *Tail) Started() map[kafka.TopicPartition]int64 { return t.started }
 // Close does nothing.
 func (t *Tail) Close() {}
 
-// FetchBatch implements replica.Tailer.
+// FetchBatch implements kafka.TailReader.
 func (t *Tail) FetchBatch(ctx context.Context, limit int, _ time.Duration) ([]kafka.Record, error) {
 	for {
 		if err := t.log.wait(ctx); err != nil {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/api/search"
@@ -54,12 +55,6 @@ type Log interface {
 	EndOffsets(ctx context.Context, topics []string) (Offsets, error)
 }
 
-// Tailer reads topics on and on.
-type Tailer interface {
-	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
-	Close()
-}
-
 // Config of a Feed. Zero values mean the defaults.
 type Config struct {
 	// Ring is how many changes are kept for readers. Default 131,072, 3 MiB.
@@ -81,7 +76,7 @@ type Deps struct {
 	Ready   func() bool
 	Log     Log
 	// OpenTail reads topics from the given offsets on.
-	OpenTail   func(topics []string, start Offsets) (Tailer, error)
+	OpenTail   func(topics []string, start Offsets) (kafka.TailReader, error)
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -103,7 +98,7 @@ type Feed struct {
 	deps    Deps
 	metrics *metrics
 	dirty   chan struct{}
-	replays chan struct{}
+	replays *semaphore.Weighted
 	life    context.Context // of Run
 	end     context.CancelFunc
 
@@ -147,7 +142,7 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 		deps.Logger = slog.New(slog.DiscardHandler)
 	}
 	f := &Feed{
-		cfg: cfg, deps: deps, dirty: make(chan struct{}, 1), replays: make(chan struct{}, replays),
+		cfg: cfg, deps: deps, dirty: make(chan struct{}, 1), replays: semaphore.NewWeighted(replays),
 		ring: make([]Change, cfg.Ring), changed: make(chan struct{}), clients: limits.NewCrowd(cfg.MaxPerClient, cfg.Networks),
 	}
 	f.life, f.end = context.WithCancel(context.Background())

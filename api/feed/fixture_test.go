@@ -34,7 +34,7 @@ func newNode(t require.TestingT, log *apitest.Log, cfg Config) *node {
 	maps.Copy(n.applied, starts)
 	n.Feed, err = New(cfg, Deps{
 		Applied: func() Offsets { return maps.Clone(n.applied) }, Ready: func() bool { return n.ready }, Log: log,
-		OpenTail: func(topics []string, start Offsets) (Tailer, error) { return log.Tail(topics, start), nil },
+		OpenTail: func(topics []string, start Offsets) (kafka.TailReader, error) { return log.Tail(topics, start), nil },
 	})
 	require.NoError(t, err)
 	return n

@@ -89,12 +89,10 @@ func (r *Reader) replay(from, to *vector) (Reset, error) {
 	f := r.feed
 	ctx, cancel := context.WithTimeout(f.life, f.cfg.ReplayTimeout)
 	defer cancel()
-	select {
-	case f.replays <- struct{}{}:
-		defer func() { <-f.replays }()
-	case <-ctx.Done():
-		return "", fmt.Errorf("wait for a replay: %w", ctx.Err())
+	if err := f.replays.Acquire(ctx, 1); err != nil {
+		return "", fmt.Errorf("wait for a replay: %w", err)
 	}
+	defer f.replays.Release(1)
 	starts, err := f.deps.Log.StartOffsets(ctx, topics[:])
 	if err != nil {
 		return "", fmt.Errorf("read start offsets: %w", err)

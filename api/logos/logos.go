@@ -13,6 +13,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/internal/blobs"
 	"github.com/mintlake/mintlake/internal/fetch"
@@ -36,12 +37,6 @@ type Store interface {
 	Lookup(name string) (blobs.Name, bool)
 }
 
-// Tailer reads a topic on and on.
-type Tailer interface {
-	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
-	Close()
-}
-
 // Config of a Service. Zero values take the default.
 type Config struct {
 	// Wait is how long a request waits for an image that the node has not. Default 200 ms.
@@ -57,7 +52,7 @@ type Deps struct {
 	Loader Loader
 	Store  Store
 	// OpenTail reads schemas.TopicEnrichments from its first record.
-	OpenTail func() (Tailer, error)
+	OpenTail func() (kafka.TailReader, error)
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -74,7 +69,7 @@ type Service struct {
 	deps    Deps
 	metrics *metrics
 	index   *index
-	fetches chan struct{}
+	fetches *semaphore.Weighted
 	failed  *lru.Cache[string, time.Time] // until when a URL is left alone
 }
 
@@ -99,7 +94,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		deps.Now = time.Now
 	}
 	failed, _ := lru.New[string, time.Time](failedURLs) // fails only for a size below 1
-	s := &Service{cfg: cfg, deps: deps, index: newIndex(), fetches: make(chan struct{}, cfg.Fetches), failed: failed}
+	s := &Service{cfg: cfg, deps: deps, index: newIndex(), fetches: semaphore.NewWeighted(int64(cfg.Fetches)), failed: failed}
 	var err error
 	s.metrics, err = newMetrics(deps.Registerer, s.index)
 	return s, err
@@ -180,15 +175,13 @@ func (s *Service) have(ctx context.Context, request *Request, known logo) *blobs
 
 // fetch brings the image, and says whether it came in time. It goes on when the request does not wait any longer.
 func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool {
-	select {
-	case s.fetches <- struct{}{}:
-	default:
+	if !s.fetches.TryAcquire(1) {
 		return false
 	}
 	url, now := request.URL, s.deps.Now
 	done := make(chan bool, 1)
 	go func() {
-		defer func() { <-s.fetches }()
+		defer s.fetches.Release(1)
 		_, err := s.deps.Loader.Load(context.WithoutCancel(ctx), imageload.Request{URL: url, Anew: known.purge > 0})
 		if err != nil {
 			wait := s.cfg.RetryAfter

@@ -46,12 +46,6 @@ type Offsets interface {
 	CommittedOffsets(ctx context.Context, group string, topics []string) (map[kafka.TopicPartition]int64, error)
 }
 
-// Tailer reads topics on and on.
-type Tailer interface {
-	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
-	Close()
-}
-
 // Listener hears of every change after the index has it, one batch at a time, in the order of the fold. While the copy loads, a batch may be large.
 type Listener interface {
 	Apply(changes []search.Change)
@@ -79,7 +73,7 @@ type Deps struct {
 	Snapshot Snapshot
 	Offsets  Offsets
 	// OpenTail starts reading at the given offsets; partitions that are missing there from their first.
-	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (Tailer, error)
+	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	Index    search.Index
 	// Listeners may be empty.
 	Listeners []Listener

@@ -20,7 +20,7 @@ type steps struct {
 	step chan struct{}
 }
 
-// FetchBatch implements replica.Tailer.
+// FetchBatch implements kafka.TailReader.
 func (s steps) FetchBatch(ctx context.Context, _ int, wait time.Duration) ([]kafka.Record, error) {
 	select {
 	case <-s.step:
@@ -37,7 +37,7 @@ func TestAnEarlierRunsReportIsNotShown(t *testing.T) {
 	log.Source(&eventspb.SourceStatus{Kind: "demo"})
 	step := make(chan struct{})
 	n := start(t, t.Context(), log, nil, func(_ *replica.Config, deps *replica.Deps) {
-		deps.OpenTail = func(topics []string, start map[kafka.TopicPartition]int64) (replica.Tailer, error) {
+		deps.OpenTail = func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 			return steps{log.Tail(topics, start), step}, nil
 		}
 	})

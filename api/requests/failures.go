@@ -16,16 +16,10 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Tailer reads a topic on and on.
-type Tailer interface {
-	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
-	Close()
-}
-
 // Failures hears from the dead letters which mints enrichment has given up. There is no event that says so: a failure is no fact about a mint.
 type Failures struct {
 	// Open reads the topics from their ends on.
-	Open   func(ctx context.Context, topics []string) (Tailer, error)
+	Open   func(ctx context.Context, topics []string) (kafka.TailReader, error)
 	Failed func(mint string)
 	Logger *slog.Logger
 }

@@ -7,6 +7,7 @@
 package requests
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,11 +25,6 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
-
-// Producer writes records durably. It returns nil only when all of them are.
-type Producer interface {
-	Produce(ctx context.Context, records ...kafka.Record) error
-}
 
 // Config of a Queue. Zero values mean the defaults.
 type Config struct {
@@ -50,7 +46,7 @@ type Config struct {
 
 // Deps are the collaborators.
 type Deps struct {
-	Producer   Producer
+	Producer   kafka.RecordProducer
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 	// Now is the wall clock. Default time.Now.
@@ -152,24 +148,12 @@ func New(cfg Config, deps Deps) (*Queue, error) {
 }
 
 func (c Config) withDefaults() Config {
-	if c.QueueSize <= 0 {
-		c.QueueSize = 20_000
-	}
-	if c.DedupTTL <= 0 {
-		c.DedupTTL = 10 * time.Minute
-	}
-	if c.NegativeTTL <= 0 {
-		c.NegativeTTL = time.Hour
-	}
-	if c.Remembered <= 0 {
-		c.Remembered = 200_000
-	}
-	if c.PerClient <= 0 {
-		c.PerClient = 2_000
-	}
-	if c.PerClientWindow <= 0 {
-		c.PerClientWindow = 10 * time.Minute
-	}
+	c.QueueSize = cmp.Or(max(c.QueueSize, 0), 20_000)
+	c.DedupTTL = cmp.Or(max(c.DedupTTL, 0), 10*time.Minute)
+	c.NegativeTTL = cmp.Or(max(c.NegativeTTL, 0), time.Hour)
+	c.Remembered = cmp.Or(max(c.Remembered, 0), 200_000)
+	c.PerClient = cmp.Or(max(c.PerClient, 0), 2_000)
+	c.PerClientWindow = cmp.Or(max(c.PerClientWindow, 0), 10*time.Minute)
 	return c
 }
 

@@ -48,7 +48,7 @@ func (p *fakeProducer) mints() []string {
 	return mints
 }
 
-func newQueue(t *testing.T, cfg Config, producer Producer, now *time.Time) *Queue {
+func newQueue(t *testing.T, cfg Config, producer kafka.RecordProducer, now *time.Time) *Queue {
 	t.Helper()
 	q, err := New(cfg, Deps{Producer: producer, Registerer: prometheus.NewRegistry(), Now: func() time.Time { return *now }})
 	require.NoError(t, err)

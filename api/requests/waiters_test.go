@@ -122,7 +122,7 @@ func TestOnlyEnrichmentsLettersAreFailures(t *testing.T) {
 		{Value: []byte("\xff")}, letter(schemas.TopicEnrichmentRequests, request),
 	}}
 	var failed []string
-	f := &Failures{Failed: func(mint string) { failed = append(failed, mint) }, Open: func(context.Context, []string) (Tailer, error) { return tail, nil }}
+	f := &Failures{Failed: func(mint string) { failed = append(failed, mint) }, Open: func(context.Context, []string) (kafka.TailReader, error) { return tail, nil }}
 	require.Error(t, f.read(t.Context(), func() {}))
 	require.Equal(t, []string{"11111111111111111111111111111111"}, failed)
 }

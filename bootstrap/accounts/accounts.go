@@ -8,6 +8,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/bootstrap"
+	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 )
@@ -52,22 +54,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	positive := func(n *int, v int) {
-		if *n <= 0 {
-			*n = v
-		}
-	}
-	positive(&c.PageLimit, 10_000)
-	positive(&c.Concurrency, 4)
-	positive(&c.Attempts, 8)
-	duration := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	duration(&c.FirstPause, 500*time.Millisecond)
-	duration(&c.FirstByteTimeout, 10*time.Minute)
-	duration(&c.IdleTimeout, time.Minute)
+	c.PageLimit = cmp.Or(max(c.PageLimit, 0), 10_000)
+	c.Concurrency = cmp.Or(max(c.Concurrency, 0), 4)
+	c.Attempts = cmp.Or(max(c.Attempts, 0), 8)
+	c.FirstPause = cmp.Or(max(c.FirstPause, 0), 500*time.Millisecond)
+	c.FirstByteTimeout = cmp.Or(max(c.FirstByteTimeout, 0), 10*time.Minute)
+	c.IdleTimeout = cmp.Or(max(c.IdleTimeout, 0), time.Minute)
 	if len(c.Kinds) == 0 {
 		c.Kinds = AllKinds()
 	}
@@ -106,7 +98,7 @@ func (c *Config) validate() error {
 
 // Deps are a reader's collaborators.
 type Deps struct {
-	Producer bootstrap.Producer
+	Producer kafka.RecordProducer
 	Logger   *slog.Logger
 }
 

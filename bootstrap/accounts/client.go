@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 )
@@ -24,14 +26,14 @@ type client struct {
 	http      *http.Client
 	endpoints []string
 	idle      time.Duration
-	pace      *pause.Pacer
+	pace      *rate.Limiter
 }
 
 func newClient(cfg Config) *client {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // net/http's own
 	transport.MaxIdleConnsPerHost = cfg.Concurrency
 	transport.ResponseHeaderTimeout = cfg.FirstByteTimeout
-	c := &client{endpoints: cfg.Endpoints, idle: cfg.IdleTimeout, pace: pause.NewPacer(cfg.RequestsPerSecond), http: &http.Client{
+	c := &client{endpoints: cfg.Endpoints, idle: cfg.IdleTimeout, pace: pause.Evenly(cfg.RequestsPerSecond), http: &http.Client{
 		Transport: transport,
 		// A redirect would carry a keyed request to wherever the answer says.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -96,7 +98,7 @@ func (c *client) do(ctx context.Context, turn int, r *request, each func(slot ui
 	if err != nil {
 		return page{}, err
 	}
-	if err := c.pace.Wait(ctx); err != nil {
+	if err := pause.Await(ctx, c.pace); err != nil {
 		return page{}, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -7,6 +7,7 @@
 package documents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,18 +42,10 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Page <= 0 {
-		c.Page = 5000
-	}
-	if c.MaxWaiting <= 0 {
-		c.MaxWaiting = 100
-	}
-	if c.Rest <= 0 {
-		c.Rest = 12 * time.Hour
-	}
-	if c.RestShort <= 0 {
-		c.RestShort = 5 * time.Minute
-	}
+	c.Page = cmp.Or(max(c.Page, 0), 5000)
+	c.MaxWaiting = cmp.Or(max(c.MaxWaiting, 0), 100)
+	c.Rest = cmp.Or(max(c.Rest, 0), 12*time.Hour)
+	c.RestShort = cmp.Or(max(c.RestShort, 0), 5*time.Minute)
 	return c
 }
 
@@ -76,15 +69,10 @@ type Source interface {
 	Wanted(ctx context.Context, after Cursor, limit int) ([]Wanted, error)
 }
 
-// Producer writes records durably.
-type Producer interface {
-	Produce(ctx context.Context, records ...kafka.Record) error
-}
-
 // Deps are the collaborators. Registerer may be nil.
 type Deps struct {
 	Source   Source
-	Producer Producer
+	Producer kafka.RecordProducer
 	// Waiting is how many requests enrichment has before it.
 	Waiting    func(ctx context.Context) (int64, error)
 	Logger     *slog.Logger

@@ -11,6 +11,7 @@ import (
 	"github.com/mr-tron/base58"
 
 	"github.com/mintlake/mintlake/bootstrap"
+	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -45,7 +46,7 @@ type importState struct {
 // Importer reads one snapshot.
 type Importer struct {
 	cfg      ImportConfig
-	producer bootstrap.Producer
+	producer kafka.RecordProducer
 	state    *bootstrap.StateFile
 	note     atomic.Value
 	done     atomic.Int64
@@ -54,7 +55,7 @@ type Importer struct {
 }
 
 // NewImporter checks the configuration; it does no I/O.
-func NewImporter(cfg ImportConfig, producer bootstrap.Producer) (*Importer, error) {
+func NewImporter(cfg ImportConfig, producer kafka.RecordProducer) (*Importer, error) {
 	if cfg.Folder == "" || cfg.StateFile == "" || producer == nil {
 		return nil, errors.New("import: folder, state file and producer are required")
 	}

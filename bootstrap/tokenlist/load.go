@@ -7,11 +7,12 @@ import (
 	"sync/atomic"
 
 	"github.com/mintlake/mintlake/bootstrap"
+	"github.com/mintlake/mintlake/internal/kafka"
 )
 
 // Loader writes lists to Kafka.
 type Loader struct {
-	producer bootstrap.Producer
+	producer kafka.RecordProducer
 	lists    []*List
 	total    int64
 	done     atomic.Int64
@@ -19,7 +20,7 @@ type Loader struct {
 }
 
 // NewLoader makes a loader of lists. Two lists of one name and version are refused: which of them says what would be chance.
-func NewLoader(producer bootstrap.Producer, lists []*List) (*Loader, error) {
+func NewLoader(producer kafka.RecordProducer, lists []*List) (*Loader, error) {
 	if producer == nil {
 		return nil, errors.New("token lists: producer is required")
 	}

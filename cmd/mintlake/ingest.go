@@ -13,13 +13,14 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/geyser"
 	"github.com/mintlake/mintlake/ingest/source/rpc"
 	"github.com/mintlake/mintlake/ingest/transactions"
+	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
 // ingestRoom is ingest with what runs beside it.
 type ingestRoom struct {
 	s          *system
-	producer   runner.Producer
+	producer   kafka.RecordProducer
 	registerer prometheus.Registerer
 
 	runner     *runner.Runner
@@ -29,7 +30,7 @@ type ingestRoom struct {
 }
 
 // newIngestRoom makes the room. It writes nothing.
-func (s *system) newIngestRoom(producer runner.Producer, registerer prometheus.Registerer) (*ingestRoom, error) {
+func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometheus.Registerer) (*ingestRoom, error) {
 	r := &ingestRoom{s: s, producer: producer, registerer: registerer}
 	sources, err := r.sources()
 	if err != nil {

@@ -116,7 +116,7 @@ func (s *system) startLogos(together bool) error {
 	machine, err := logos.New(logos.Config{Workers: cfg.Workers, PerHost: cfg.PerHost, Retry: cfg.Retry, MaxRetry: max(cfg.Retry, 7*24*time.Hour), Recheck: cfg.Recheck},
 		logos.Deps{
 			Offsets: s.admin, Producer: s.writers.For("enrich"), Loader: made.loader, Host: made.fetcher.Host, Logger: s.logger, Registerer: s.registerer,
-			OpenTail: func() (logos.Tailer, error) { return s.openEnrichments("logos") },
+			OpenTail: func() (kafka.TailReader, error) { return s.openEnrichments("logos") },
 		})
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (s *system) startLogos(together bool) error {
 	return nil
 }
 
-func (s *system) openEnrichments(name string) (logos.Tailer, error) {
+func (s *system) openEnrichments(name string) (kafka.TailReader, error) {
 	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: []string{schemas.TopicEnrichments}, Name: name},
 		s.kafka)
 	if err != nil {

@@ -41,11 +41,11 @@ func TestTheLogoDashboardNamesMetricsThatExist(t *testing.T) {
 	require.NoError(t, err)
 	_, err = logos.New(logos.Config{}, logos.Deps{
 		Offsets: nothing{}, Producer: nothing{}, Loader: loader, Host: fetcher.Host, Registerer: registry,
-		OpenTail: func() (logos.Tailer, error) { return nil, nil },
+		OpenTail: func() (kafka.TailReader, error) { return nil, nil },
 	})
 	require.NoError(t, err)
 	_, err = apilogos.New(apilogos.Config{}, apilogos.Deps{
-		Loader: loader, Store: store, Registerer: registry, OpenTail: func() (apilogos.Tailer, error) { return nil, nil },
+		Loader: loader, Store: store, Registerer: registry, OpenTail: func() (kafka.TailReader, error) { return nil, nil },
 	})
 	require.NoError(t, err)
 	families, err := registry.Gather()

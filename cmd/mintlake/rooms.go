@@ -148,7 +148,7 @@ func (s *system) startAPI(ctx context.Context) error {
 	s.closers = append(s.closers, func() { _, _ = past.Close(), trade.Close() })
 	deps := api.Deps{
 		Offsets: s.admin,
-		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (replica.Tailer, error) {
+		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 			return kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: topics, Start: start},
 				s.kafka)
 		},

@@ -182,11 +182,11 @@ func (r *ingestRoom) run(ctx context.Context) error {
 
 // leaseWriter writes while the lease of its term is valid.
 type leaseWriter struct {
-	producer runner.Producer
+	producer kafka.RecordProducer
 	term     *kafka.Term // set before the first write
 }
 
-// Produce implements runner.Producer.
+// Produce implements kafka.RecordProducer.
 func (w *leaseWriter) Produce(ctx context.Context, records ...kafka.Record) error {
 	if err := w.term.Await(ctx); err != nil {
 		return err

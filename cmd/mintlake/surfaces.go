@@ -53,7 +53,7 @@ const (
 func (s *system) startSubscriptions() (*subscriptions.Server, error) {
 	deps := subscriptions.Deps{
 		Offsets: s.admin, Logger: s.logger, Registerer: s.registerer,
-		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (subscriptions.Tailer, error) {
+		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 			return kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: topics, Start: start, Name: "subscriptions"},
 				s.kafka)
 		},
@@ -85,7 +85,7 @@ func (s *system) startStream(ctx context.Context) error {
 		AllowedOrigins: s.cfg.Stream.AllowedOrigins, TrustedProxies: s.keys.proxies,
 		MaxSubscribers: s.cfg.Stream.MaxSubscribers, MaxConnections: s.cfg.Stream.MaxConnections}, stream.Deps{
 		Keys: store, Offsets: s.admin, Logger: s.logger, Registerer: s.registerer,
-		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (stream.Tailer, error) {
+		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 			return kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: topics, Start: start, Name: "stream"},
 				s.kafka)
 		},

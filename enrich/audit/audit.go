@@ -7,12 +7,15 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
@@ -67,21 +70,11 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Commitment == "" {
-		c.Commitment = solana.Confirmed
-	}
-	if c.Settle == 0 {
-		c.Settle = time.Second
-	}
-	if c.Rounds == 0 {
-		c.Rounds = 4
-	}
-	if c.CallsPerSecond == 0 {
-		c.CallsPerSecond = 10
-	}
-	if c.MaxDifferences == 0 {
-		c.MaxDifferences = 100
-	}
+	c.Commitment = cmp.Or(c.Commitment, solana.Confirmed)
+	c.Settle = cmp.Or(c.Settle, time.Second)
+	c.Rounds = cmp.Or(c.Rounds, 4)
+	c.CallsPerSecond = cmp.Or(c.CallsPerSecond, 10)
+	c.MaxDifferences = cmp.Or(c.MaxDifferences, 100)
 	return c
 }
 
@@ -115,7 +108,7 @@ type Auditor struct {
 	registry Registry
 	rpc      RPC
 	logger   *slog.Logger
-	calls    *pause.Pacer
+	calls    *rate.Limiter
 }
 
 // New checks the configuration; it tells all problems at once.
@@ -131,7 +124,7 @@ func New(cfg Config, deps Deps) (*Auditor, error) {
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Auditor{cfg: cfg, registry: deps.Registry, rpc: deps.RPC, logger: deps.Logger, calls: pause.NewPacer(cfg.CallsPerSecond)}, nil
+	return &Auditor{cfg: cfg, registry: deps.Registry, rpc: deps.RPC, logger: deps.Logger, calls: pause.Evenly(cfg.CallsPerSecond)}, nil
 }
 
 // ErrBehind says that the registry did not pass the slot of a read within Config.Wait.
@@ -228,7 +221,7 @@ func (a *Auditor) read(ctx context.Context, mints []string) ([]account, error) {
 		accounts[i] = account{mint: mint, key: key}
 		keys = append(keys, solana.Key(key), solana.Key(metaplex))
 	}
-	if err := a.calls.Wait(ctx); err != nil {
+	if err := pause.Await(ctx, a.calls); err != nil {
 		return nil, err
 	}
 	slot, found, err := a.rpc.GetMultipleAccounts(ctx, keys, solana.AccountOptions{

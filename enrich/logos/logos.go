@@ -10,6 +10,7 @@
 package logos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,20 +30,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Tailer reads the topic on and on. *kafka.Tailer is one.
-type Tailer interface {
-	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
-	Close()
-}
-
 // Offsets tells where the topic ends. *kafka.Admin is one.
 type Offsets interface {
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
-}
-
-// Producer writes records; nil means that all of them are durable. An error other than the context's is final. *kafka.Producer is one.
-type Producer interface {
-	Produce(ctx context.Context, records ...kafka.Record) error
 }
 
 // Loader fetches and judges images; its errors have a fetch.Class. *imageload.Loader is one.
@@ -70,31 +60,24 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.Workers, 64)
-	setDefault(&c.PerHost, 4)
-	setDefault(&c.PerGateway, 16)
-	setDefault(&c.Attempts, 3)
-	setDefault(&c.AttemptDelay, 2*time.Second)
-	setDefault(&c.DownPatience, 30*time.Second)
-	setDefault(&c.Retry, 10*time.Minute)
-	setDefault(&c.MaxRetry, 7*24*time.Hour)
-	setDefault(&c.Recheck, 7*24*time.Hour)
+	c.Workers = cmp.Or(c.Workers, 64)
+	c.PerHost = cmp.Or(c.PerHost, 4)
+	c.PerGateway = cmp.Or(c.PerGateway, 16)
+	c.Attempts = cmp.Or(c.Attempts, 3)
+	c.AttemptDelay = cmp.Or(c.AttemptDelay, 2*time.Second)
+	c.DownPatience = cmp.Or(c.DownPatience, 30*time.Second)
+	c.Retry = cmp.Or(c.Retry, 10*time.Minute)
+	c.MaxRetry = cmp.Or(c.MaxRetry, 7*24*time.Hour)
+	c.Recheck = cmp.Or(c.Recheck, 7*24*time.Hour)
 	return c
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Deps are the collaborators of a Machine.
 type Deps struct {
 	Offsets Offsets
 	// OpenTail starts to read schemas.TopicEnrichments at its first record.
-	OpenTail func() (Tailer, error)
-	Producer Producer
+	OpenTail func() (kafka.TailReader, error)
+	Producer kafka.RecordProducer
 	Loader   Loader
 	// Host names what a URL is fetched from; URLs of one host share its limit. It is (*fetch.Fetcher).Host.
 	Host func(url string) string
@@ -241,7 +224,7 @@ func (m *Machine) follow(ctx context.Context, ends map[kafka.TopicPartition]int6
 	}
 }
 
-func (m *Machine) take(ctx context.Context, tailer Tailer, ends map[kafka.TopicPartition]int64) error {
+func (m *Machine) take(ctx context.Context, tailer kafka.TailReader, ends map[kafka.TopicPartition]int64) error {
 	records, err := tailer.FetchBatch(ctx, batchRecords, batchWait)
 	if err != nil {
 		return err

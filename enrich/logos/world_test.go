@@ -116,7 +116,7 @@ func (w *world) override(t testing.TB, name string, decision *eventspb.LogoOverr
 func (w *world) start(t testing.TB) (stop func() error) {
 	t.Helper()
 	m, err := New(w.cfg, Deps{
-		Offsets: w.topic, OpenTail: func() (Tailer, error) { return &reader{t: w.topic}, nil }, Producer: w.topic, Loader: w,
+		Offsets: w.topic, OpenTail: func() (kafka.TailReader, error) { return &reader{t: w.topic}, nil }, Producer: w.topic, Loader: w,
 		Host: hostOf, Registerer: prometheus.NewRegistry(), Now: w.now,
 	})
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/hosts"
@@ -66,7 +67,7 @@ type Server struct {
 	token [sha256.Size]byte
 	wrong *failures
 	// reading bounds the readings of the whole log of changes to one at a time.
-	reading chan struct{}
+	reading *semaphore.Weighted
 	guard   *hosts.Guard
 	handler http.Handler
 }
@@ -100,7 +101,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		cfg.WrongTokenEvery = time.Second
 	}
 	s := &Server{
-		cfg: cfg, deps: deps, token: sha256.Sum256([]byte(cfg.Token)), Bound: listen.NewBound(), reading: make(chan struct{}, 1),
+		cfg: cfg, deps: deps, token: sha256.Sum256([]byte(cfg.Token)), Bound: listen.NewBound(), reading: semaphore.NewWeighted(1),
 		wrong: &failures{most: float64(cfg.WrongTokens), left: float64(cfg.WrongTokens), every: cfg.WrongTokenEvery},
 	}
 	s.handler = s.routes()

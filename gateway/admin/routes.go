@@ -254,12 +254,10 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), historyPatience)
 	defer cancel()
-	select {
-	case s.reading <- struct{}{}:
-		defer func() { <-s.reading }()
-	case <-ctx.Done():
+	if err := s.reading.Acquire(ctx, 1); err != nil {
 		return &badRequest{http.StatusServiceUnavailable, "another reading of the log of changes is under way: try again"}
 	}
+	defer s.reading.Release(1)
 	product, name := r.URL.Query().Get("product"), r.URL.Query().Get("name")
 	newest := make([]keys.Change, 0, limit)
 	at := 0

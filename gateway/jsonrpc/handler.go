@@ -192,13 +192,13 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	if len(g.pool.upstreams) == 0 {
 		return &refusal{http.StatusServiceUnavailable, "no_upstream", codeUpstreamAway, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL", id, nil}
 	}
-	select {
-	case g.slots <- struct{}{}:
-		defer func() { <-g.slots }()
-	default:
+	if !g.calls.TryAcquire(1) {
 		w.Header().Set("Retry-After", "1")
 		return &refusal{http.StatusServiceUnavailable, "busy", codeUpstreamAway, "too many requests in flight: try again", id, nil}
 	}
+	defer g.calls.Release(1)
+	g.metrics.inFlight.Inc()
+	defer g.metrics.inFlight.Dec()
 	ctx, cancel := context.WithTimeout(r.Context(), g.cfg.Timeout)
 	defer cancel()
 	body, err := req.encode()

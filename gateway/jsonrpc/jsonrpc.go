@@ -14,6 +14,7 @@
 package jsonrpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/keys"
@@ -69,29 +71,15 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	duration := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	duration(&c.AttemptTimeout, 15*time.Second)
-	duration(&c.Timeout, 60*time.Second)
-	duration(&c.ProbeInterval, 5*time.Second)
-	duration(&c.StopTimeout, 10*time.Second)
-	number := func(n *int, v int) {
-		if *n <= 0 {
-			*n = v
-		}
-	}
-	number(&c.MaxBatch, 100)
-	number(&c.MaxConcurrent, 512)
-	number(&c.MaxConnections, 4096)
-	if c.MaxBodyBytes <= 0 {
-		c.MaxBodyBytes = 256 << 10
-	}
-	if c.MaxAnswerBytes <= 0 {
-		c.MaxAnswerBytes = 1 << 30
-	}
+	c.AttemptTimeout = cmp.Or(max(c.AttemptTimeout, 0), 15*time.Second)
+	c.Timeout = cmp.Or(max(c.Timeout, 0), 60*time.Second)
+	c.ProbeInterval = cmp.Or(max(c.ProbeInterval, 0), 5*time.Second)
+	c.StopTimeout = cmp.Or(max(c.StopTimeout, 0), 10*time.Second)
+	c.MaxBatch = cmp.Or(max(c.MaxBatch, 0), 100)
+	c.MaxConcurrent = cmp.Or(max(c.MaxConcurrent, 0), 512)
+	c.MaxConnections = cmp.Or(max(c.MaxConnections, 0), 4096)
+	c.MaxBodyBytes = cmp.Or(max(c.MaxBodyBytes, 0), 256<<10)
+	c.MaxAnswerBytes = cmp.Or(max(c.MaxAnswerBytes, 0), 1<<30)
 	return c
 }
 
@@ -126,7 +114,7 @@ type Gateway struct {
 	gate    *keys.Gate
 	pool    *pool
 	client  http.Client
-	slots   chan struct{}
+	calls   *semaphore.Weighted
 	origins *origins.Set
 	log     *slog.Logger
 	metrics *metrics
@@ -154,7 +142,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		return nil, fmt.Errorf("rpc gateway: %w", err)
 	}
 	g := &Gateway{
-		cfg: cfg, gate: gate, pool: p, slots: make(chan struct{}, cfg.MaxConcurrent),
+		cfg: cfg, gate: gate, pool: p, calls: semaphore.NewWeighted(int64(cfg.MaxConcurrent)),
 		log: deps.Logger, Bound: listen.NewBound(), sockets: deps.Subscriptions, tracer: deps.Tracer,
 	}
 	if g.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {

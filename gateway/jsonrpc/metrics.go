@@ -29,6 +29,7 @@ type metrics struct {
 	attempts       *prometheus.CounterVec
 	attemptSeconds *prometheus.HistogramVec
 	answerBytes    prometheus.Counter
+	inFlight       prometheus.Gauge
 }
 
 var secondsBuckets = []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
@@ -54,6 +55,9 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 		answerBytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_gateway_rpc_answer_bytes_total", Help: "Bytes of upstream answers passed on.",
 		}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "mintlake_gateway_rpc_in_flight", Help: "Requests that wait for an upstream or are being answered.",
+		}),
 	}
 	for _, name := range strings.Fields(methods) {
 		m.known[name] = true
@@ -62,13 +66,10 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 	if registerer == nil {
 		return m, nil
 	}
-	inFlight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "mintlake_gateway_rpc_in_flight", Help: "Requests that wait for an upstream or are being answered.",
-	}, func() float64 { return float64(len(g.slots)) })
 	well := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_gateway_rpc_upstreams_well", Help: "Upstreams that answered when last asked.",
 	}, func() float64 { return float64(g.pool.wellCount()) })
-	for _, c := range []prometheus.Collector{m.requests, m.requestSeconds, m.calls, m.attempts, m.attemptSeconds, m.answerBytes, inFlight, well} {
+	for _, c := range []prometheus.Collector{m.requests, m.requestSeconds, m.calls, m.attempts, m.attemptSeconds, m.answerBytes, m.inFlight, well} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

@@ -42,7 +42,7 @@ func (t *topic) EndOffsets(_ context.Context, topics []string) (map[kafka.TopicP
 	return map[kafka.TopicPartition]int64{end: 7}, nil
 }
 
-func (t *topic) open(_ []string, start map[kafka.TopicPartition]int64) (Tailer, error) {
+func (t *topic) open(_ []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 	t.opened <- start
 	return t, nil
 }

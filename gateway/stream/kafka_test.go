@@ -33,7 +33,7 @@ func TestFromKafka(t *testing.T) {
 	require.NoError(t, producer.Produce(t.Context(), tx{number: 1}.record()))
 
 	s, err := New(Config{Addr: "127.0.0.1:0"}, Deps{Keys: &keys.Static{}, Offsets: admin, Logger: kafkatest.Logger(t), Registerer: prometheus.NewRegistry(),
-		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (Tailer, error) {
+		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 			return kafka.NewTailer(kafka.TailerConfig{Brokers: brokers, Topics: topics, Start: start, Name: "stream"}, deps)
 		}})
 	require.NoError(t, err)

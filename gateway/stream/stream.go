@@ -10,6 +10,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,36 +70,19 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	duration := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	number := func(n *int, v int) {
-		if *n <= 0 {
-			*n = v
-		}
-	}
-	text := func(s *string, v string) {
-		if *s == "" {
-			*s = v
-		}
-	}
-	if c.RefusalsPerSecond <= 0 {
-		c.RefusalsPerSecond = 1
-	}
-	duration(&c.PingInterval, 15*time.Second)
-	duration(&c.WriteTimeout, 10*time.Second)
-	duration(&c.GoodbyeTimeout, time.Second)
-	duration(&c.StopTimeout, 5*time.Second)
-	number(&c.Buffer, 4096)
-	number(&c.MaxSubscribers, 1000)
-	number(&c.MaxFilters, 16)
-	number(&c.MaxAddresses, 50_000)
-	number(&c.MaxAllAddresses, 5_000_000)
-	number(&c.MaxConnections, 4096)
-	text(&c.Commitment, "confirmed")
-	text(&c.Version, "dev")
+	c.RefusalsPerSecond = cmp.Or(max(c.RefusalsPerSecond, 0), 1)
+	c.PingInterval = cmp.Or(max(c.PingInterval, 0), 15*time.Second)
+	c.WriteTimeout = cmp.Or(max(c.WriteTimeout, 0), 10*time.Second)
+	c.GoodbyeTimeout = cmp.Or(max(c.GoodbyeTimeout, 0), time.Second)
+	c.StopTimeout = cmp.Or(max(c.StopTimeout, 0), 5*time.Second)
+	c.Buffer = cmp.Or(max(c.Buffer, 0), 4096)
+	c.MaxSubscribers = cmp.Or(max(c.MaxSubscribers, 0), 1000)
+	c.MaxFilters = cmp.Or(max(c.MaxFilters, 0), 16)
+	c.MaxAddresses = cmp.Or(max(c.MaxAddresses, 0), 50_000)
+	c.MaxAllAddresses = cmp.Or(max(c.MaxAllAddresses, 0), 5_000_000)
+	c.MaxConnections = cmp.Or(max(c.MaxConnections, 0), 4096)
+	c.Commitment = cmp.Or(c.Commitment, "confirmed")
+	c.Version = cmp.Or(c.Version, "dev")
 	return c
 }
 
@@ -107,19 +91,13 @@ type Offsets interface {
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 }
 
-// Tailer reads a topic on: *kafka.Tailer.
-type Tailer interface {
-	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
-	Close()
-}
-
 // Deps are the collaborators.
 type Deps struct {
 	// Keys are the valid keys; product rpc counts. Required; an empty store opens the stream on loopback (see keys.NewGate).
 	Keys keys.Store
 	// Offsets and OpenTail reach the topic. Required.
 	Offsets  Offsets
-	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (Tailer, error)
+	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer

@@ -43,7 +43,7 @@ func (b *broker) EndOffsets(_ context.Context, topics []string) (map[kafka.Topic
 	return map[kafka.TopicPartition]int64{{Topic: topics[0]}: 7}, nil
 }
 
-func (b *broker) open(topics []string, start map[kafka.TopicPartition]int64) (Tailer, error) {
+func (b *broker) open(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 	if start[kafka.TopicPartition{Topic: topics[0]}] != 7 {
 		return nil, errors.New("not from the end")
 	}

@@ -12,6 +12,7 @@
 package subscriptions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,45 +56,25 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	duration := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	number := func(n *int, v int) {
-		if *n <= 0 {
-			*n = v
-		}
-	}
-	if c.Commitment == "" {
-		c.Commitment = string(solana.Confirmed)
-	}
-	if c.RefusalsPerSecond <= 0 {
-		c.RefusalsPerSecond = 1
-	}
-	number(&c.MaxConnections, 1000)
-	number(&c.MaxConnectionsPerClient, 100)
-	number(&c.MaxSubscriptions, 1000)
-	number(&c.MaxSubscriptionsTotal, 20_000)
-	number(&c.Buffer, 2048)
-	duration(&c.PollInterval, 500*time.Millisecond)
-	duration(&c.FeedPatience, 3*time.Second)
-	duration(&c.PingInterval, 15*time.Second)
-	duration(&c.WriteTimeout, 10*time.Second)
-	duration(&c.GoodbyeTimeout, time.Second)
-	duration(&c.StopTimeout, 5*time.Second)
+	c.Commitment = cmp.Or(c.Commitment, string(solana.Confirmed))
+	c.RefusalsPerSecond = cmp.Or(max(c.RefusalsPerSecond, 0), 1)
+	c.MaxConnections = cmp.Or(max(c.MaxConnections, 0), 1000)
+	c.MaxConnectionsPerClient = cmp.Or(max(c.MaxConnectionsPerClient, 0), 100)
+	c.MaxSubscriptions = cmp.Or(max(c.MaxSubscriptions, 0), 1000)
+	c.MaxSubscriptionsTotal = cmp.Or(max(c.MaxSubscriptionsTotal, 0), 20_000)
+	c.Buffer = cmp.Or(max(c.Buffer, 0), 2048)
+	c.PollInterval = cmp.Or(max(c.PollInterval, 0), 500*time.Millisecond)
+	c.FeedPatience = cmp.Or(max(c.FeedPatience, 0), 3*time.Second)
+	c.PingInterval = cmp.Or(max(c.PingInterval, 0), 15*time.Second)
+	c.WriteTimeout = cmp.Or(max(c.WriteTimeout, 0), 10*time.Second)
+	c.GoodbyeTimeout = cmp.Or(max(c.GoodbyeTimeout, 0), time.Second)
+	c.StopTimeout = cmp.Or(max(c.StopTimeout, 0), 5*time.Second)
 	return c
 }
 
 // Offsets tells where topics end: *kafka.Admin.
 type Offsets interface {
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
-}
-
-// Tailer reads a topic on: *kafka.Tailer.
-type Tailer interface {
-	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
-	Close()
 }
 
 // RPC asks the upstream: *solana.Client.
@@ -105,7 +86,7 @@ type RPC interface {
 type Deps struct {
 	// Offsets and OpenTail reach the topics. Required.
 	Offsets  Offsets
-	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (Tailer, error)
+	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	// RPC is the upstream. Nil: subscriptions that only an upstream can answer are refused.
 	RPC RPC
 	// Logger and Registerer may be nil.

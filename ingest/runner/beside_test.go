@@ -143,7 +143,7 @@ func TestBackfillBesideTheLiveStream(t *testing.T) {
 	past, hole, live := c[:100], c[120:130], append(slices.Clone(c[100:120]), c[130:]...) // the stream lost c[120:130]
 	from, to := past[0].Slot, hole[len(hole)-1].Slot
 
-	counting := &statusCounter{Producer: producer}
+	counting := &statusCounter{RecordProducer: producer}
 	stream := liveOf(t, live, 10*time.Millisecond)
 	stream.do = append(stream.do, func(ctx context.Context, _ source.Sink) error { // as long as it takes to say how far it is
 		for ; counting.statuses.Load() < 4; time.Sleep(time.Millisecond) {
@@ -203,12 +203,12 @@ func TestBackfillBesideTheLiveStream(t *testing.T) {
 
 // statusCounter counts the statuses that were written.
 type statusCounter struct {
-	runner.Producer
+	kafka.RecordProducer
 	statuses atomic.Int64
 }
 
 func (c *statusCounter) Produce(ctx context.Context, records ...kafka.Record) error {
-	err := c.Producer.Produce(ctx, records...)
+	err := c.RecordProducer.Produce(ctx, records...)
 	if err == nil && header(records[0], schemas.HeaderType) == schemas.TypeSourceStatus {
 		c.statuses.Add(1)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/file"
 	"github.com/mintlake/mintlake/ingest/source/sourcetest"
+	"github.com/mintlake/mintlake/internal/kafka"
 )
 
 // longRecording writes a recording of at least so many transactions: the recorded mainnet blocks without their votes, over and over.
@@ -56,7 +57,7 @@ func BenchmarkIngestRecording(b *testing.B) {
 }
 
 // ingestRecording returns transactions per second.
-func ingestRecording(t testing.TB, path string, producer runner.Producer, blocks, transactions int) float64 {
+func ingestRecording(t testing.TB, path string, producer kafka.RecordProducer, blocks, transactions int) float64 {
 	t.Helper()
 	files, err := file.New(file.Config{Paths: []string{path}}, file.Deps{})
 	require.NoError(t, err)

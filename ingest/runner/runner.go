@@ -8,6 +8,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,12 +28,6 @@ import (
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
-
-// Producer writes records; it returns nil only when all of them are acknowledged, and retries by itself what can be retried: its error
-// ends the run.
-type Producer interface {
-	Produce(ctx context.Context, records ...kafka.Record) error
-}
 
 // LedgerReader reads the slot records of earlier runs, in the order of the log, up to its present end. A reader that is asked again may
 // leave out what it has read.
@@ -73,29 +68,18 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	defaults := func(value *int, fallback int) {
-		if *value == 0 {
-			*value = fallback
-		}
-	}
-	defaults(&c.Workers, 2)
-	defaults(&c.MaxInFlight, 32)
-	defaults(&c.MaxSeenMints, 2_000_000)
-	if c.StatusInterval == 0 {
-		c.StatusInterval = time.Second
-	}
-	if c.Grace == 0 {
-		c.Grace = 5 * time.Second
-	}
-	if c.FollowInterval == 0 {
-		c.FollowInterval = 2 * time.Second
-	}
+	c.Workers = cmp.Or(c.Workers, 2)
+	c.MaxInFlight = cmp.Or(c.MaxInFlight, 32)
+	c.MaxSeenMints = cmp.Or(c.MaxSeenMints, 2_000_000)
+	c.StatusInterval = cmp.Or(c.StatusInterval, time.Second)
+	c.Grace = cmp.Or(c.Grace, 5*time.Second)
+	c.FollowInterval = cmp.Or(c.FollowInterval, 2*time.Second)
 	return c
 }
 
 // Deps are the runner's collaborators. Producer is required.
 type Deps struct {
-	Producer Producer
+	Producer kafka.RecordProducer
 	// Ledger may be nil: then nothing was ingested before.
 	Ledger LedgerReader
 	// Mints may be nil: then every mint is sighted anew in each run.

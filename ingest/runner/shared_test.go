@@ -18,6 +18,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/file"
 	"github.com/mintlake/mintlake/ingest/source/sourcetest"
+	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -134,7 +135,7 @@ func BenchmarkRunner(b *testing.B) {
 	})
 }
 
-func benchmark(b *testing.B, producer runner.Producer) {
+func benchmark(b *testing.B, producer kafka.RecordProducer) {
 	var read sourcetest.Sink
 	require.NoError(b, sharedFiles(b).Run(context.Background(), sourcetest.Ledger{}, &read))
 	blocks := slices.DeleteFunc(read.Blocks(), func(block *chain.Block) bool { return !block.Whole })

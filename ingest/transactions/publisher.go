@@ -33,14 +33,9 @@ const (
 	fieldBlock       = protowire.Number(5)
 )
 
-// Producer writes records; nil means that all are acknowledged.
-type Producer interface {
-	Produce(ctx context.Context, records ...kafka.Record) error
-}
-
 // Deps are the publisher's collaborators. Producer is required; Logger and Registerer may be nil.
 type Deps struct {
-	Producer   Producer
+	Producer   kafka.RecordProducer
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }

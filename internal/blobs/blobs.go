@@ -6,6 +6,7 @@
 package blobs
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -56,15 +57,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.DiskBytes == 0 {
-		c.DiskBytes = 2 << 30
-	}
-	if c.MemoryBytes == 0 {
-		c.MemoryBytes = 64 << 20
-	}
-	if c.Names == 0 {
-		c.Names = 1_000_000
-	}
+	c.DiskBytes = cmp.Or(c.DiskBytes, 2<<30)
+	c.MemoryBytes = cmp.Or(c.MemoryBytes, 64<<20)
+	c.Names = cmp.Or(c.Names, 1_000_000)
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/semaphore"
 )
 
 // ErrUnavailable says that ClickHouse is away, or was asked for more than the bounds allow.
@@ -31,7 +32,7 @@ type Bounds struct {
 type Questions struct {
 	open   func(ctx context.Context) (driver.Conn, error)
 	bounds Bounds
-	turns  chan struct{}
+	turns  *semaphore.Weighted
 
 	mu   sync.Mutex
 	conn driver.Conn
@@ -39,7 +40,7 @@ type Questions struct {
 
 // NewQuestions does no I/O.
 func NewQuestions(open func(ctx context.Context) (driver.Conn, error), bounds Bounds) *Questions {
-	return &Questions{open: open, bounds: bounds, turns: make(chan struct{}, bounds.Concurrent)}
+	return &Questions{open: open, bounds: bounds, turns: semaphore.NewWeighted(int64(bounds.Concurrent))}
 }
 
 // Close closes the connection, if there is one.
@@ -69,12 +70,10 @@ func (q *Questions) connection(ctx context.Context) (driver.Conn, error) {
 
 // Ask takes a turn; the queries of read must use the context that it is given. ErrUnavailable tells that asking again later may help.
 func (q *Questions) Ask(ctx context.Context, read func(ctx context.Context, conn driver.Conn) error) error {
-	select {
-	case q.turns <- struct{}{}:
-		defer func() { <-q.turns }()
-	case <-ctx.Done():
+	if q.turns.Acquire(ctx, 1) != nil {
 		return fmt.Errorf("%w: all %d turns are taken", ErrUnavailable, q.bounds.Concurrent)
 	}
+	defer q.turns.Release(1)
 	conn, err := q.connection(ctx)
 	if err == nil {
 		err = read(ch.Context(ctx, ch.WithSettings(ch.Settings{

@@ -13,7 +13,7 @@ import (
 
 // Producer writes records; nil means that all are acknowledged.
 type Producer interface {
-	Produce(ctx context.Context, records ...kafka.Record) error
+	kafka.RecordProducer
 	// Fits says whether a record is small enough.
 	Fits(record *kafka.Record) bool
 }

@@ -9,6 +9,7 @@
 package decoder
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -21,6 +22,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/internal/picture"
 )
@@ -55,22 +57,13 @@ const (
 const refusedPictures = 100_000
 
 func (c Config) withDefaults() Config {
-	if c.Processes <= 0 {
-		c.Processes = runtime.GOMAXPROCS(0) + 1
-	}
-	setDefault(&c.CPU, 2*time.Second)
-	setDefault(&c.CPUPerMegapixel, 500*time.Millisecond)
-	setDefault(&c.Wall, 2*time.Minute)
-	setDefault(&c.MemoryBytes, 1<<30)
-	setDefault(&c.Idle, 2*time.Minute)
+	c.Processes = cmp.Or(max(c.Processes, 0), runtime.GOMAXPROCS(0)+1)
+	c.CPU = cmp.Or(c.CPU, 2*time.Second)
+	c.CPUPerMegapixel = cmp.Or(c.CPUPerMegapixel, 500*time.Millisecond)
+	c.Wall = cmp.Or(c.Wall, 2*time.Minute)
+	c.MemoryBytes = cmp.Or(c.MemoryBytes, 1<<30)
+	c.Idle = cmp.Or(c.Idle, 2*time.Minute)
 	return c
-}
-
-func setDefault[T comparable](value *T, fallback T) {
-	var zero T
-	if *value == zero {
-		*value = fallback
-	}
 }
 
 // Deps are the collaborators; all may be nil.
@@ -84,7 +77,7 @@ type Pool struct {
 	cfg     Config
 	log     *slog.Logger
 	metrics *metrics
-	slots   chan struct{}
+	running *semaphore.Weighted
 	refused *lru.Cache[[sha256.Size]byte, string]
 
 	mu     sync.Mutex
@@ -105,7 +98,7 @@ func New(cfg Config, deps Deps) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
-	p := &Pool{cfg: cfg, log: deps.Logger, slots: make(chan struct{}, cfg.Processes), refused: refused}
+	p := &Pool{cfg: cfg, log: deps.Logger, running: semaphore.NewWeighted(int64(cfg.Processes)), refused: refused}
 	p.metrics, err = newMetrics(deps.Registerer)
 	return p, err
 }
@@ -151,12 +144,10 @@ func (p *Pool) do(ctx context.Context, asked *request, body []byte) (reply, []by
 		p.metrics.pictures.WithLabelValues(outcomeRefused).Inc()
 		return reply{}, nil, fmt.Errorf("%w: %s", picture.ErrBudget, reason)
 	}
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return reply{}, nil, ctx.Err()
+	if err := p.running.Acquire(ctx, 1); err != nil {
+		return reply{}, nil, err
 	}
+	defer p.running.Release(1)
 	given, made, err := p.attempts(asked, body, budget)
 	if err != nil {
 		if errors.Is(err, picture.ErrBudget) {

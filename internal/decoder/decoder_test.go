@@ -143,7 +143,7 @@ func TestADecoderThatIsKilledIsReplaced(t *testing.T) {
 
 func TestWaitingForADecoderEnds(t *testing.T) {
 	pool := newPool(t, Config{Processes: 1})
-	pool.slots <- struct{}{}
+	require.NoError(t, pool.running.Acquire(t.Context(), 1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := pool.Inspect(ctx, pngOf(16))

@@ -9,6 +9,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,16 +110,16 @@ type Fetcher struct {
 }
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.Purpose, "metadata")
-	setDefault(&c.Timeout, 15*time.Second)
-	setDefault(&c.TryTimeout, 8*time.Second)
-	setDefault(&c.ConnectTimeout, 4*time.Second)
-	setDefault(&c.MaxBytes, 1<<20)
-	setDefault(&c.MaxRedirects, 5)
-	setDefault(&c.PerHost, 4)
-	setDefault(&c.PerGateway, 16)
-	setDefault(&c.HedgeDelay, 1500*time.Millisecond)
-	setDefault(&c.UserAgent, "Mintlake/1 (+https://github.com/mintlake/mintlake)")
+	c.Purpose = cmp.Or(c.Purpose, "metadata")
+	c.Timeout = cmp.Or(c.Timeout, 15*time.Second)
+	c.TryTimeout = cmp.Or(c.TryTimeout, 8*time.Second)
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 4*time.Second)
+	c.MaxBytes = cmp.Or(c.MaxBytes, 1<<20)
+	c.MaxRedirects = cmp.Or(c.MaxRedirects, 5)
+	c.PerHost = cmp.Or(c.PerHost, 4)
+	c.PerGateway = cmp.Or(c.PerGateway, 16)
+	c.HedgeDelay = cmp.Or(c.HedgeDelay, 1500*time.Millisecond)
+	c.UserAgent = cmp.Or(c.UserAgent, "Mintlake/1 (+https://github.com/mintlake/mintlake)")
 	if c.IPFSGateways == nil {
 		c.IPFSGateways = []string{"https://ipfs.io/ipfs/", "https://dweb.link/ipfs/", "https://gateway.pinata.cloud/ipfs/"}
 	}
@@ -126,13 +127,6 @@ func (c Config) withDefaults() Config {
 		c.ArweaveGateways = []string{"https://arweave.net/", "https://permagate.io/"}
 	}
 	return c
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // New checks the configuration and registers the metrics. It tells all problems at once.

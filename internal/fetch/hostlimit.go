@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // hostLimit bounds how many requests are under way to one host:port, redirects included: a request holds its place until its body
@@ -14,16 +16,16 @@ type hostLimit struct {
 	limit func(host string) int
 
 	mu    sync.Mutex
-	hosts map[string]*hostPlaces
+	hosts map[string]*hostEntry
 }
 
-type hostPlaces struct {
-	places chan struct{}
-	users  int
+type hostEntry struct {
+	requests *semaphore.Weighted
+	users    int
 }
 
 func newHostLimit(next http.RoundTripper, limit func(host string) int) *hostLimit {
-	return &hostLimit{next: next, limit: limit, hosts: map[string]*hostPlaces{}}
+	return &hostLimit{next: next, limit: limit, hosts: map[string]*hostEntry{}}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -45,7 +47,7 @@ func (h *hostLimit) acquire(ctx context.Context, host string) (release func(), e
 	h.mu.Lock()
 	entry := h.hosts[host]
 	if entry == nil {
-		entry = &hostPlaces{places: make(chan struct{}, h.limit(host))}
+		entry = &hostEntry{requests: semaphore.NewWeighted(int64(h.limit(host)))}
 		h.hosts[host] = entry
 	}
 	entry.users++
@@ -58,13 +60,11 @@ func (h *hostLimit) acquire(ctx context.Context, host string) (release func(), e
 			delete(h.hosts, host)
 		}
 	}
-	select {
-	case entry.places <- struct{}{}:
-		return sync.OnceFunc(func() { <-entry.places; leave() }), nil
-	case <-ctx.Done():
+	if err := entry.requests.Acquire(ctx, 1); err != nil {
 		leave()
-		return nil, ctx.Err()
+		return nil, err
 	}
+	return sync.OnceFunc(func() { entry.requests.Release(1); leave() }), nil
 }
 
 type releasingBody struct {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/mintlake/mintlake/internal/blobs"
@@ -90,7 +91,7 @@ type Loader struct {
 	cfg     Config
 	deps    Deps
 	flights singleflight.Group
-	checks  chan struct{}
+	checks  *semaphore.Weighted
 	recent  *lru.Cache[string, found]
 	judged  *lru.Cache[blobs.Key, bool] // whether a stored image may be given
 }
@@ -126,7 +127,7 @@ func New(cfg Config, deps Deps) (*Loader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("imageload: %w", err)
 	}
-	return &Loader{cfg: cfg, deps: deps, checks: make(chan struct{}, cfg.Checks), recent: recent, judged: judged}, nil
+	return &Loader{cfg: cfg, deps: deps, checks: semaphore.NewWeighted(int64(cfg.Checks)), recent: recent, judged: judged}, nil
 }
 
 // Load fetches, checks and stores the image under a URL. Errors are *fetch.Error. When ctx ends first, the load goes on for those who ask next.
@@ -192,12 +193,10 @@ func (l *Loader) inspect(ctx context.Context, body []byte) (picture.Info, error)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Flight)
 	defer cancel()
-	select {
-	case l.checks <- struct{}{}:
-		defer func() { <-l.checks }()
-	case <-ctx.Done():
-		return picture.Info{}, &fetch.Error{Class: fetch.ClassDecoder, Err: ctx.Err()}
+	if err := l.checks.Acquire(ctx, 1); err != nil {
+		return picture.Info{}, &fetch.Error{Class: fetch.ClassDecoder, Err: err}
 	}
+	defer l.checks.Release(1)
 	info, err := l.deps.Decoder.Inspect(ctx, body)
 	if err != nil {
 		return info, &fetch.Error{Class: classOf(err), Err: err}

@@ -40,23 +40,18 @@ var (
 	ErrUnknownOutcome = errors.New("it is unknown whether the change was made: look at the key before you try again")
 )
 
-// Producer writes to Kafka: *deadletter.Writer and *kafka.Producer.
-type Producer interface {
-	Produce(ctx context.Context, records ...kafka.Record) error
-}
-
 // Issuer changes issued keys: it writes the change to the topic and waits until this node has read it. Of two changes of one key at the same
 // time the first in the topic holds; the other gets ErrConflict.
 type Issuer struct {
 	live       *Live
 	configured map[Product]map[string]bool
-	producer   Producer
+	producer   kafka.RecordProducer
 	now        func() time.Time
 }
 
 // NewIssuer makes an issuer, and tells the store that keys can be issued here. configured are the keys of the configuration, whose names
 // cannot be taken; nil for none.
-func NewIssuer(live *Live, configured *Static, producer Producer) *Issuer {
+func NewIssuer(live *Live, configured *Static, producer kafka.RecordProducer) *Issuer {
 	i := &Issuer{live: live, producer: producer, now: time.Now, configured: map[Product]map[string]bool{}}
 	for _, product := range Products() {
 		i.configured[product] = map[string]bool{}

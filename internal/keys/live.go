@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -23,9 +22,8 @@ type Offsets interface {
 
 // Tailer reads a topic on: *kafka.Tailer.
 type Tailer interface {
-	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
+	kafka.TailReader
 	Positions() map[kafka.TopicPartition]int64
-	Close()
 }
 
 // Deps are the collaborators of a Live store.

@@ -5,8 +5,9 @@ package pause
 
 import (
 	"context"
-	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // For returns after d, or with ctx's error when that ends first. A d that is not positive is over at once.
@@ -24,35 +25,16 @@ func For(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Pacer spaces calls evenly: it saves nothing up for a burst. The zero value lets all pass; any number of goroutines may use it.
-type Pacer struct {
-	every time.Duration
-
-	mu   sync.Mutex
-	next time.Time
+// Evenly returns a limiter that lets perSecond calls pass a second, evenly spaced: it saves nothing up for a burst. Zero or less lets all pass.
+func Evenly(perSecond float64) *rate.Limiter {
+	if perSecond <= 0 {
+		return rate.NewLimiter(rate.Inf, 1)
+	}
+	return rate.NewLimiter(rate.Limit(perSecond), 1)
 }
 
-// NewPacer lets perSecond calls pass a second; zero or less lets all pass.
-func NewPacer(perSecond float64) *Pacer {
-	p := &Pacer{}
-	if perSecond > 0 {
-		p.every = time.Duration(float64(time.Second) / perSecond)
-	}
-	return p
-}
-
-// Wait returns when it is the caller's turn, or with ctx's error when that ends first.
-func (p *Pacer) Wait(ctx context.Context) error {
-	if p.every <= 0 {
-		return ctx.Err()
-	}
-	p.mu.Lock()
-	now := time.Now()
-	at := p.next
-	if at.Before(now) {
-		at = now
-	}
-	p.next = at.Add(p.every)
-	p.mu.Unlock()
-	return For(ctx, at.Sub(now))
+// Await returns when it is the caller's turn, or with ctx's error when that ends first.
+// The limiter's own Wait fails at once, with another error, where the turn comes after ctx's deadline.
+func Await(ctx context.Context, limiter *rate.Limiter) error {
+	return For(ctx, limiter.Reserve().Delay())
 }

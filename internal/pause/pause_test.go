@@ -26,21 +26,21 @@ func TestFor(t *testing.T) {
 	})
 }
 
-func TestPacerSpacesEvenly(t *testing.T) {
+func TestTurnsAreEvenlySpaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begin, p := time.Now(), pause.NewPacer(4)
+		begin, p := time.Now(), pause.Evenly(4)
 		for i := range 8 {
-			require.NoError(t, p.Wait(t.Context()))
+			require.NoError(t, pause.Await(t.Context(), p))
 			require.Equal(t, time.Duration(i)*250*time.Millisecond, time.Since(begin))
 		}
 		time.Sleep(time.Hour)
 		begin = time.Now()
 		for i := range 3 {
-			require.NoError(t, p.Wait(t.Context()))
+			require.NoError(t, pause.Await(t.Context(), p))
 			require.Equal(t, time.Duration(i)*250*time.Millisecond, time.Since(begin), "nothing was saved up")
 		}
 		for range 1000 {
-			require.NoError(t, pause.NewPacer(0).Wait(t.Context()))
+			require.NoError(t, pause.Await(t.Context(), pause.Evenly(0)))
 		}
 	})
 }

@@ -7,6 +7,7 @@ package solana
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/tracing"
@@ -46,23 +49,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&c.Timeout, 30*time.Second)
-	set(&c.MaxElapsed, 2*time.Minute)
-	set(&c.FirstPause, 200*time.Millisecond)
-	if c.MaxConcurrent <= 0 {
-		c.MaxConcurrent = 16
-	}
-	if c.MaxAttempts <= 0 {
-		c.MaxAttempts = 8
-	}
-	if c.MaxBodyBytes <= 0 {
-		c.MaxBodyBytes = 256 << 20
-	}
+	c.Timeout = cmp.Or(max(c.Timeout, 0), 30*time.Second)
+	c.MaxElapsed = cmp.Or(max(c.MaxElapsed, 0), 2*time.Minute)
+	c.FirstPause = cmp.Or(max(c.FirstPause, 0), 200*time.Millisecond)
+	c.MaxConcurrent = cmp.Or(max(c.MaxConcurrent, 0), 16)
+	c.MaxAttempts = cmp.Or(max(c.MaxAttempts, 0), 8)
+	c.MaxBodyBytes = cmp.Or(max(c.MaxBodyBytes, 0), 256<<20)
 	return c
 }
 
@@ -79,8 +71,8 @@ type Client struct {
 	http    http.Client
 	log     *slog.Logger
 	pool    *pool
-	pacer   *pause.Pacer
-	slots   chan struct{}
+	turns   *rate.Limiter
+	calls   *semaphore.Weighted
 	metrics *metrics
 }
 
@@ -95,7 +87,7 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new solana client: %w", err)
 	}
-	c := &Client{cfg: cfg, log: deps.Logger, pool: p, pacer: pause.NewPacer(cfg.RequestsPerSecond), slots: make(chan struct{}, cfg.MaxConcurrent), metrics: m}
+	c := &Client{cfg: cfg, log: deps.Logger, pool: p, turns: pause.Evenly(cfg.RequestsPerSecond), calls: semaphore.NewWeighted(int64(cfg.MaxConcurrent)), metrics: m}
 	if deps.HTTPClient != nil {
 		c.http = *deps.HTTPClient
 	} else if base, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -125,12 +117,10 @@ func (c *Client) Call(ctx context.Context, method string, params []any, result a
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", method, err)
 	}
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := c.calls.Acquire(ctx, 1); err != nil {
+		return err
 	}
+	defer c.calls.Release(1)
 	raw, err := c.retry(ctx, method, body)
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
@@ -155,7 +145,7 @@ func (c *Client) retry(ctx context.Context, method string, body []byte) (json.Ra
 	var last error
 	attempt := func() (json.RawMessage, error) {
 		for {
-			if err := c.pacer.Wait(ctx); err != nil {
+			if err := pause.Await(ctx, c.turns); err != nil {
 				return nil, backoff.Permanent(err)
 			}
 			e := c.pool.pick(time.Now(), tried)

@@ -22,11 +22,6 @@ type Consumer interface {
 	Commit(ctx context.Context, records []kafka.Record) error
 }
 
-// Producer writes dead letters.
-type Producer interface {
-	Produce(ctx context.Context, records ...kafka.Record) error
-}
-
 // Pauses between two tries of a write: the first, and the longest.
 const (
 	firstPause   = 50 * time.Millisecond

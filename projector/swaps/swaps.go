@@ -43,7 +43,7 @@ type Store interface {
 // Deps are a projector's collaborators; all are required but Tracer.
 type Deps struct {
 	Consumer   delivery.Consumer
-	Producer   delivery.Producer
+	Producer   kafka.RecordProducer
 	Store      Store
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer

@@ -8,6 +8,7 @@ package market
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -53,21 +54,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&c.PoolsTTL, 30*time.Second)
-	set(&c.NoPoolsTTL, 2*time.Second)
-	set(&c.StateTTL, 400*time.Millisecond)
-	set(&c.Timeout, 8*time.Second)
-	if c.MaxPairs <= 0 {
-		c.MaxPairs = 2048
-	}
-	if c.Commitment == "" {
-		c.Commitment = solana.Processed
-	}
+	c.PoolsTTL = cmp.Or(max(c.PoolsTTL, 0), 30*time.Second)
+	c.NoPoolsTTL = cmp.Or(max(c.NoPoolsTTL, 0), 2*time.Second)
+	c.StateTTL = cmp.Or(max(c.StateTTL, 0), 400*time.Millisecond)
+	c.Timeout = cmp.Or(max(c.Timeout, 0), 8*time.Second)
+	c.MaxPairs = cmp.Or(max(c.MaxPairs, 0), 2048)
+	c.Commitment = cmp.Or(c.Commitment, solana.Processed)
 	return c
 }
 

@@ -22,7 +22,6 @@ import (
 
 	"github.com/mintlake/mintlake/api"
 	"github.com/mintlake/mintlake/api/apitest"
-	"github.com/mintlake/mintlake/api/replica"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -57,7 +56,7 @@ func run() error {
 	node, err := api.New(cfg, api.Deps{
 		Offsets: log, Producer: log, History: history, Market: noTrades{}, Registerer: registry,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (replica.Tailer, error) {
+		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 			return log.Tail(topics, start), nil
 		},
 	})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mintlake/mintlake/api"
 	"github.com/mintlake/mintlake/api/apitest"
-	"github.com/mintlake/mintlake/api/replica"
 	"github.com/mintlake/mintlake/internal/blobs"
 	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/fetch"
@@ -61,7 +60,7 @@ func serveImages(folder string, images int) error {
 	cfg.Addr, cfg.RateLimits.Enabled, cfg.MaxConnectionsPerClient = "127.0.0.1:0", false, 0
 	node, err := api.New(cfg, api.Deps{
 		Offsets: log, Producer: log, Images: loader, ImageStore: store,
-		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (replica.Tailer, error) {
+		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 			return log.Tail(topics, start), nil
 		},
 	})

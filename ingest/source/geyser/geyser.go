@@ -7,6 +7,7 @@
 package geyser
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -62,32 +63,17 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&c.Silence, 30*time.Second)
-	set(&c.PingEvery, 10*time.Second)
-	set(&c.FirstPause, 250*time.Millisecond)
-	set(&c.MaxPause, 30*time.Second)
-	set(&c.MaxWait, 2*time.Second)
-	set(&c.RepairEvery, 10*time.Second)
-	if c.RepairReach == 0 {
-		c.RepairReach = repair.DefaultReach
-	}
-	if c.MaxMessageBytes <= 0 {
-		c.MaxMessageBytes = 128 << 20
-	}
-	if c.MaxWaiting <= 0 {
-		c.MaxWaiting = 64
-	}
-	if c.Kind == "" {
-		c.Kind = source.KindGeyser
-	}
-	if c.Commitment == "" {
-		c.Commitment = "confirmed"
-	}
+	c.Silence = cmp.Or(max(c.Silence, 0), 30*time.Second)
+	c.PingEvery = cmp.Or(max(c.PingEvery, 0), 10*time.Second)
+	c.FirstPause = cmp.Or(max(c.FirstPause, 0), 250*time.Millisecond)
+	c.MaxPause = cmp.Or(max(c.MaxPause, 0), 30*time.Second)
+	c.MaxWait = cmp.Or(max(c.MaxWait, 0), 2*time.Second)
+	c.RepairEvery = cmp.Or(max(c.RepairEvery, 0), 10*time.Second)
+	c.RepairReach = cmp.Or(c.RepairReach, repair.DefaultReach)
+	c.MaxMessageBytes = cmp.Or(max(c.MaxMessageBytes, 0), 128<<20)
+	c.MaxWaiting = cmp.Or(max(c.MaxWaiting, 0), 64)
+	c.Kind = cmp.Or(c.Kind, source.KindGeyser)
+	c.Commitment = cmp.Or(c.Commitment, "confirmed")
 	if len(c.Accounts) == 0 {
 		c.Accounts = []string{schemas.ProgramToken, schemas.ProgramToken2022, schemas.ProgramMetaplex}
 	}

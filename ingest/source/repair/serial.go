@@ -3,6 +3,8 @@ package repair
 import (
 	"context"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/order"
@@ -10,7 +12,7 @@ import (
 
 // Serial lets the stream and the filler share a sink, one call at a time. Whoever waits for his turn stops waiting when his context ends.
 type Serial struct {
-	turn    chan struct{} // holds one value while nobody is inside
+	turn    *semaphore.Weighted // of one
 	sink    source.Sink
 	metrics *source.Metrics
 	witness order.Witness
@@ -18,18 +20,14 @@ type Serial struct {
 
 // NewSerial makes one; metrics count the slots that turn out dead.
 func NewSerial(sink source.Sink, metrics *source.Metrics) *Serial {
-	s := &Serial{turn: make(chan struct{}, 1), sink: sink, metrics: metrics}
-	s.turn <- struct{}{}
-	return s
+	return &Serial{turn: semaphore.NewWeighted(1), sink: sink, metrics: metrics}
 }
 
 func (s *Serial) call(ctx context.Context, do func() error) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.turn:
+	if err := s.turn.Acquire(ctx, 1); err != nil {
+		return err
 	}
-	defer func() { s.turn <- struct{}{} }()
+	defer s.turn.Release(1)
 	return do()
 }
 

@@ -6,6 +6,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,27 +56,14 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&c.Poll, 400*time.Millisecond)
-	set(&c.Patience, 2*time.Minute)
-	set(&c.FirstPause, 500*time.Millisecond)
-	set(&c.RepairEvery, 10*time.Second)
-	if c.RepairReach == 0 {
-		c.RepairReach = repair.DefaultReach
-	}
-	if c.Kind == "" {
-		c.Kind = source.KindRPC
-	}
-	if c.Commitment == "" {
-		c.Commitment = solana.Confirmed
-	}
-	if c.Parallel <= 0 {
-		c.Parallel = 8
-	}
+	c.Poll = cmp.Or(max(c.Poll, 0), 400*time.Millisecond)
+	c.Patience = cmp.Or(max(c.Patience, 0), 2*time.Minute)
+	c.FirstPause = cmp.Or(max(c.FirstPause, 0), 500*time.Millisecond)
+	c.RepairEvery = cmp.Or(max(c.RepairEvery, 0), 10*time.Second)
+	c.RepairReach = cmp.Or(c.RepairReach, repair.DefaultReach)
+	c.Kind = cmp.Or(c.Kind, source.KindRPC)
+	c.Commitment = cmp.Or(c.Commitment, solana.Confirmed)
+	c.Parallel = cmp.Or(max(c.Parallel, 0), 8)
 	return c
 }
 
