@@ -147,6 +147,7 @@ gen: ## Regenerate generated files
 	$(GO) run ./tools/protogen proto mintlake/events/v1/events.proto
 	tools/deps/libchdb.sh --pin >internal/embedded/clickhouse/libchdb.pin
 	$(GO) run ./tools/notice
+	$(GO) run ./cmd/mintlake config --page >docs/configuration.md
 	cd tools/svm-fixtures && npm ci --silent && npm run --silent gen
 
 .PHONY: notice

@@ -91,13 +91,17 @@ func newLogger(cfg *Config) *slog.Logger {
 }
 
 func configCommand() *cobra.Command {
-	var dump bool
+	var dump, page bool
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Check the settings, or list them all with their values",
 		Long:  "Check the settings from file, environment and flags; with --dump list every key with its value, secrets hidden.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if page {
+				_, err := fmt.Fprint(cmd.OutOrStdout(), config.Page(defaults()))
+				return err
+			}
 			cfg, err := loadConfig(cmd)
 			if err != nil {
 				return err
@@ -116,6 +120,8 @@ func configCommand() *cobra.Command {
 	}
 	config.AddFlags(cmd.Flags(), defaults())
 	cmd.Flags().BoolVar(&dump, "dump", false, "list every key with its value")
+	cmd.Flags().BoolVar(&page, "page", false, "write docs/configuration.md")
+	_ = cmd.Flags().MarkHidden("page") // for make gen; fails only for a flag that does not exist
 	cmd.Flags().Bool("check", true, "check only; the default")
 	return cmd
 }
