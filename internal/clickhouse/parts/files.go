@@ -90,7 +90,7 @@ func readChecksums(path string) (sums []fileSum, err error) {
 	list := proto.NewReader(compress.NewReader(file))
 	count, err := list.UVarInt()
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller names the file
+		return nil, err
 	}
 	if count > maxListed {
 		return nil, fmt.Errorf("it lists %d files", count)
@@ -108,7 +108,7 @@ func readChecksums(path string) (sums []fileSum, err error) {
 // readSum reads an entry: name, size, hash, and for a compressed file size and hash of what it holds, which are skipped.
 func readSum(list *proto.Reader) (sum fileSum, err error) {
 	if sum.name, err = list.Str(); err != nil {
-		return sum, err //nolint:wrapcheck // the caller names the file
+		return sum, err
 	}
 	if sum.size, sum.hash, err = readSizeAndHash(list); err != nil {
 		return sum, err
@@ -129,14 +129,14 @@ func readSizeAndHash(list *proto.Reader) (size uint64, hash city.U128, err error
 		sum, err = list.UInt128()
 		hash = city.U128{Low: sum.Low, High: sum.High}
 	}
-	return size, hash, err //nolint:wrapcheck // the caller names the file
+	return size, hash, err
 }
 
 // hashFile is ClickHouse's hash of a file: CityHash128 of blocks, each seeded with the hash so far. The buffer holds some whole blocks.
 func hashFile(ctx context.Context, path string, buffer []byte) (size uint64, hash city.U128, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return 0, hash, err //nolint:wrapcheck // the caller names the file
+		return 0, hash, err
 	}
 	defer func() { _ = file.Close() }() // read only
 	for ctx.Err() == nil {
@@ -150,7 +150,7 @@ func hashFile(ctx context.Context, path string, buffer []byte) (size uint64, has
 			return size, hash, nil
 		}
 		if err != nil {
-			return size, hash, err //nolint:wrapcheck // the caller names the file
+			return size, hash, err
 		}
 	}
 	return size, hash, ctx.Err()
