@@ -114,7 +114,7 @@ func (c *ClickHouse) WithoutVenues(ctx context.Context, before time.Time, limit 
 		" AND minute NOT IN (SELECT bucket FROM " + c.database + ".venue_volume_1m_raw) GROUP BY minute HAVING max(valued) > 0 ORDER BY minute DESC LIMIT " +
 		strconv.Itoa(limit) + ")"
 	err := c.conn.QueryRow(ctx, query).Scan(&minutes)
-	return minutes, err //nolint:wrapcheck // the caller wraps
+	return minutes, err
 }
 
 // Hours implements Store.

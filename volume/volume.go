@@ -189,7 +189,7 @@ func (v *Volume) completeVenues(ctx context.Context) error {
 	}
 	minutes, err := v.deps.Store.WithoutVenues(ctx, v.incomplete, chunkMinutes)
 	if err != nil {
-		return err //nolint:wrapcheck // the caller wraps
+		return err
 	}
 	if len(minutes) == 0 {
 		v.incomplete = time.Time{}
@@ -197,7 +197,7 @@ func (v *Volume) completeVenues(ctx context.Context) error {
 	}
 	generation, err := v.deps.Store.Begin(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // the caller wraps
+		return err
 	}
 	if err := inChunks(minutes, chunkMinutes, func(part []time.Time) error { return v.deps.Store.Venues(ctx, generation, part) }); err != nil {
 		return err
