@@ -42,6 +42,8 @@ func figureSpecs() []spec {
 		of("pool_volume_1h_raw", ofPool, "bucket", time.Hour),
 		of("volume_1d_raw", ofMint, "bucket", day),
 		of("pool_volume_1d_raw", ofPool, "bucket", day),
+		of("venue_volume_1m_raw", "bucket", "bucket", time.Minute),
+		of("trade_pools_1m_raw", "bucket", "bucket", time.Minute),
 		of("daily_volumes_raw", "mint", "until", time.Minute),
 	}
 	list[len(list)-1].buckets = &buckets{length: time.Minute, reach: day + 2*time.Hour, newest: true}

@@ -2,7 +2,11 @@ package verify
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +27,25 @@ func TestEveryProjectedTableIsCompared(t *testing.T) {
 	for _, s := range specs() {
 		require.Contains(t, s.hash(), ", ", "%s has columns to compare", s.table)
 	}
+}
+
+// TestEveryTableOfAValuationIsCompared: a statement of the volume room that fills a table more fails here until the table is compared too.
+func TestEveryTableOfAValuationIsCompared(t *testing.T) {
+	files, err := filepath.Glob("../../volume/sql/*.sql")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	written := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, match := range regexp.MustCompile(`INSERT INTO \{database\}\.(\S+)`).FindAllStringSubmatch(string(text), -1) {
+			for _, interval := range []string{"1m", "1h"} {
+				written[strings.ReplaceAll(match[1], "{interval}", interval)] = true
+			}
+		}
+	}
+	delete(written, "swaps_raw") // its values are in every volume
+	require.ElementsMatch(t, slices.Collect(maps.Keys(written)), FigureTables())
 }
 
 // TestABucketIsComparedWhereAllItsLegsAreThere: an open minute leaves out its own buckets and those whose prices look back at it.
