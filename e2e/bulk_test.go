@@ -60,7 +60,7 @@ func (i *instance) registry() map[string][]string {
 // awaitProjected waits until the projector has nothing before it.
 func (i *instance) awaitProjected(limit time.Duration) {
 	i.t.Helper()
-	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: []string{i.addresses["kafka"]}}, kafka.Deps{})
+	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: i.brokers()}, kafka.Deps{})
 	require.NoError(i.t, err)
 	defer admin.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

@@ -19,12 +19,15 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 )
 
-// cluster is rooms as processes of their own over one Kafka and one ClickHouse: the embedded one of a process that values, besides.
+// cluster is rooms as processes of their own over one Kafka and one ClickHouse: the embedded one of a process that values, besides, or the
+// server that MINTLAKE_TEST_CLICKHOUSE names (make test-containers).
 type cluster struct {
 	t       testing.TB
 	node    *demo.Node
 	brokers string
-	engine  *instance
+	// settings are every room's.
+	settings []string
+	engine   *instance
 
 	mu    sync.Mutex
 	rooms map[string][]*instance
@@ -46,9 +49,24 @@ func (c *cluster) set(room string, members []*instance) {
 // startCluster starts the backends. The demo chain is served by the test.
 func startCluster(t testing.TB, node *demo.Node) *cluster {
 	t.Helper()
-	c := &cluster{t: t, node: node, brokers: strings.Join(kafkatest.Start(t), ","), rooms: map[string][]*instance{}}
-	c.engine = launch(t, t.TempDir(), "--source", "none", "--rooms", "volume", "--kafka-brokers", c.brokers)
+	return startClusterOver(t, node, kafkatest.Start(t))
+}
+
+// startClusterOver starts ClickHouse. Every room gets the given settings.
+func startClusterOver(t testing.TB, node *demo.Node, brokers []string, settings ...string) *cluster {
+	t.Helper()
+	c := &cluster{t: t, node: node, brokers: strings.Join(brokers, ","), settings: settings, rooms: map[string][]*instance{}}
+	args := append([]string{"--source", "none", "--rooms", "volume", "--kafka-brokers", c.brokers}, settings...)
+	server := os.Getenv("MINTLAKE_TEST_CLICKHOUSE")
+	if server != "" {
+		(&instance{t: t, addresses: map[string]string{"clickhouse": server}}).query("DROP DATABASE IF EXISTS mintlake SYNC")
+		args = append(args, "--clickhouse-dsn", server)
+	}
+	c.engine = launch(t, t.TempDir(), args...)
 	c.engine.addresses["kafka"] = c.brokers
+	if server != "" {
+		c.engine.addresses["clickhouse"] = server
+	}
 	return c
 }
 
@@ -71,7 +89,7 @@ func (c *cluster) begin(room string, more ...string) *instance {
 	if room == "ingest" {
 		args = append(args, "--source", "geyser+http://"+c.node.GeyserAddr(), "--ingest-session", c.session().String())
 	}
-	return beginCommand(c.t, room, c.t.TempDir(), append(args, more...)...)
+	return beginCommand(c.t, room, c.t.TempDir(), append(append(args, c.settings...), more...)...)
 }
 
 // launch starts a room and waits until it serves.

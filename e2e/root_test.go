@@ -29,7 +29,7 @@ func (i *instance) recordsOf(topics ...string) []kafka.Record {
 	i.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
-	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: []string{i.addresses["kafka"]}, Topics: topics}, kafka.Deps{})
+	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: i.brokers(), Topics: topics}, kafka.Deps{})
 	require.NoError(i.t, err)
 	defer tailer.Close()
 	var all []kafka.Record
@@ -50,7 +50,7 @@ func (i *instance) recordsOf(topics ...string) []kafka.Record {
 // produce writes records as they are.
 func (i *instance) produce(records ...kafka.Record) {
 	i.t.Helper()
-	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: []string{i.addresses["kafka"]}}, kafka.Deps{})
+	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: i.brokers()}, kafka.Deps{})
 	require.NoError(i.t, err)
 	defer producer.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), hang)

@@ -52,7 +52,8 @@ func TestSecurityOfApacheKafka(t *testing.T) {
 	onlyPlain := append([]string{}, login...)
 	onlyPlain[1] = "PLAIN"
 	plain, at := kafkatest.StartSecure(t, kafkatest.Secure{
-		Scram: []string{"SCRAM-SHA-256=[name=mint,password=" + secret + "]", "SCRAM-SHA-512=[name=mint,password=" + secret + "]"},
+		Users: map[string]string{"mint": secret},
+		Files: []string{valid, expired, ca.File},
 		Listeners: []kafkatest.Listener{
 			{Name: "encrypted", Protocol: "SSL", Settings: encryption(valid)},
 			{Name: "expired", Protocol: "SSL", Settings: encryption(expired)},

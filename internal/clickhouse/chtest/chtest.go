@@ -1,4 +1,5 @@
-// Package chtest gives tests a real ClickHouse: the embedded engine in a temporary folder.
+// Package chtest gives tests a real ClickHouse: the embedded engine in a temporary folder, or the server that MINTLAKE_TEST_CLICKHOUSE names
+// as http://HOST:PORT (make test-containers).
 //
 // In: a test whose package's TestMain is `func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }`.
 // Out: a connection to an empty database of the test's own.
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -55,16 +57,17 @@ func Main(m *testing.M) int {
 // to see the engine's log.
 func Start(t testing.TB) (conn driver.Conn, dsn string) {
 	t.Helper()
-	e := Engine(t)
-	database := fmt.Sprintf("test_%d", shared.databases.Add(1))
-	admin, err := clickhouse.Open(context.Background(), e.DSN())
+	server := "http://" + Addr(t)
+	// Test binaries share a server that is not theirs.
+	database := fmt.Sprintf("test_%d_%d", os.Getpid(), shared.databases.Add(1))
+	admin, err := clickhouse.Open(context.Background(), server)
 	if err != nil {
 		t.Fatalf("chtest: %v", err)
 	}
 	if err := admin.Exec(context.Background(), "CREATE DATABASE "+database+" ENGINE = Atomic"); err != nil {
 		t.Fatalf("chtest: create database: %v", err)
 	}
-	dsn = "http://" + e.Addr() + "/" + database
+	dsn = server + "/" + database
 	conn, err = clickhouse.Open(context.Background(), dsn)
 	if err != nil {
 		t.Fatalf("chtest: %v", err)
@@ -76,6 +79,16 @@ func Start(t testing.TB) (conn driver.Conn, dsn string) {
 		_ = admin.Close()
 	})
 	return conn, dsn
+}
+
+// Addr is the host and port of the HTTP interface: of the engine that all tests of this binary share, or of the server that the environment
+// names.
+func Addr(t testing.TB) string {
+	t.Helper()
+	if server, ok := strings.CutPrefix(os.Getenv("MINTLAKE_TEST_CLICKHOUSE"), "http://"); ok {
+		return server
+	}
+	return Engine(t).Addr()
 }
 
 // Engine returns the engine that all tests of this binary share, ready to use.

@@ -186,9 +186,9 @@ func TestErrorsAreTyped(t *testing.T) {
 
 // TestErrorMidStream: an error after the first rows were sent must reach the client as an error.
 func TestErrorMidStream(t *testing.T) {
-	e := chtest.Engine(t)
+	addr := chtest.Addr(t)
 	for _, compression := range []ch.CompressionMethod{ch.CompressionNone, ch.CompressionLZ4, ch.CompressionZSTD} {
-		conn := openWith(t, e.Addr(), compression)
+		conn := openWith(t, addr, compression)
 		rows, err := conn.Query(t.Context(), "SELECT throwIf(number = 2000000, 'as planned'), toString(number) FROM numbers(3000000) SETTINGS max_threads = 1")
 		require.NoError(t, err)
 		n := 0
@@ -214,11 +214,11 @@ func openWith(t *testing.T, addr string, method ch.CompressionMethod) driver.Con
 // TestCompression sends and fetches a large table in each way that clickhouse-go can.
 func TestCompression(t *testing.T) {
 	_, dsn := chtest.Start(t)
-	e := chtest.Engine(t)
+	addr := chtest.Addr(t)
 	database := dsn[strings.LastIndex(dsn, "/")+1:]
 	for _, method := range []ch.CompressionMethod{ch.CompressionNone, ch.CompressionLZ4, ch.CompressionZSTD, ch.CompressionGZIP} {
 		t.Run(method.String(), func(t *testing.T) {
-			conn := openWith(t, e.Addr(), method)
+			conn := openWith(t, addr, method)
 			table := database + ".c_" + method.String()
 			run(t, conn, "CREATE TABLE "+table+" (n UInt64, s String) ENGINE = MergeTree ORDER BY n")
 			batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO "+table)
@@ -272,7 +272,7 @@ func TestAsyncInsert(t *testing.T) {
 
 // TestSettingsStayWithTheirRequest: connections are reused, settings must not be.
 func TestSettingsStayWithTheirRequest(t *testing.T) {
-	addr := chtest.Engine(t).Addr()
+	addr := chtest.Addr(t)
 	value := "SELECT value, changed FROM system.settings WHERE name = 'max_block_size'"
 	want := curl(t, addr, value, "").body
 	for range 20 { // more than there are connections

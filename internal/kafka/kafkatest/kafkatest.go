@@ -1,7 +1,7 @@
 // Package kafkatest gives tests a Kafka broker.
 //
 // In: a test, and MINTLAKE_TEST_KAFKA: unset or "embedded" for the embedded broker, "apache" for Apache Kafka (jars from
-// tools/kafka/install.sh, a Java of 17 or later).
+// tools/kafka/install.sh, a Java of 17 or later), "container" for Apache Kafka in containers (make test-containers).
 // Out: the addresses of a broker that has no topics yet and belongs to this test alone.
 // Guarantees: everything is gone when the test ends, also when the test binary is killed. A broker that does not start fails the test
 // with its log; nothing is skipped.
@@ -17,12 +17,13 @@ import (
 
 	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/testkit/containers"
 )
 
 // startTimeout is generous: a Java virtual machine on a busy machine.
 const startTimeout = 5 * time.Minute
 
-// Apache reports whether tests run against Apache Kafka.
+// Apache reports whether tests run against Apache Kafka, in a process or in a container.
 func Apache(t testing.TB) bool {
 	t.Helper()
 	switch kind := os.Getenv("MINTLAKE_TEST_KAFKA"); kind {
@@ -30,8 +31,13 @@ func Apache(t testing.TB) bool {
 		return false
 	case "apache":
 		return true
+	case "container":
+		if !containers.Enabled() {
+			t.Fatalf("MINTLAKE_TEST_KAFKA is %q without %s: run make test-containers", kind, containers.Env)
+		}
+		return true
 	default:
-		t.Fatalf("MINTLAKE_TEST_KAFKA is %q, must be embedded or apache", kind)
+		t.Fatalf("MINTLAKE_TEST_KAFKA is %q, must be embedded, apache or container", kind)
 		return false
 	}
 }

@@ -15,15 +15,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/mintlake/mintlake/internal/testkit"
 )
 
-// Broker is a broker in a process of its own, which a test can stop, kill and start again with the same data and address.
-type Broker struct {
+// process is a broker in a process of its own.
+type process struct {
 	t       testing.TB
 	dir     string
-	addr    string
 	command []string
 
 	cmd   *exec.Cmd
@@ -37,90 +34,75 @@ const supervise = `exec 3<&0; "$@" </dev/null >&2 3<&- & pid=$!; echo "$pid"
 { cat <&3; kill -9 $pid; } >/dev/null 2>&1 &
 exec 3<&- </dev/null >/dev/null; wait $pid`
 
-// StartBroker runs a broker in a process of its own until the test ends.
-func StartBroker(t testing.TB) *Broker {
+// newProcess starts a process that ends with the test.
+func newProcess(t testing.TB, dir string, command []string) *process {
 	t.Helper()
-	b := &Broker{t: t, dir: t.TempDir(), addr: freeAddr(t)}
-	if Apache(t) {
-		b.command = apacheCommand(t, b.dir, b.addr, Secure{})
-	} else {
-		binary := filepath.Join(b.dir, "brokerd")
-		run(t, testkit.Root(t), "go", "build", "-o", binary, "./internal/kafka/kafkatest/brokerd")
-		b.command = []string{binary, filepath.Join(b.dir, "data"), b.addr}
-	}
-	b.killAtEnd()
-	b.Start()
-	return b
-}
-
-func (b *Broker) killAtEnd() {
-	b.t.Cleanup(func() {
-		b.Kill()
-		if b.t.Failed() {
-			b.printLog()
+	p := &process{t: t, dir: dir, command: command}
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			p.printLog()
 		}
 	})
+	p.Start()
+	return p
 }
 
-// Brokers are the addresses to connect to; they stay over restarts.
-func (b *Broker) Brokers() []string { return []string{b.addr} }
-
-// Start runs a stopped or killed broker again and returns when it answers.
-func (b *Broker) Start() {
-	b.t.Helper()
-	if b.cmd != nil {
-		b.t.Fatal("start kafka: it runs already")
+// Start implements runner.
+func (p *process) Start() {
+	p.t.Helper()
+	if p.cmd != nil {
+		p.t.Fatal("start kafka: it runs already")
 	}
-	logFile, err := os.OpenFile(b.logName(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	logFile, err := os.OpenFile(p.logName(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		b.t.Fatalf("start kafka: %v", err)
+		p.t.Fatalf("start kafka: %v", err)
 	}
 	defer func() { _ = logFile.Close() }()
-	cmd := exec.Command("sh", append([]string{"-c", supervise, "sh"}, b.command...)...) //nolint:gosec // our own command
+	cmd := exec.Command("sh", append([]string{"-c", supervise, "sh"}, p.command...)...) //nolint:gosec // our own command
 	cmd.Stderr = logFile
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		b.t.Fatalf("start kafka: %v", err)
+		p.t.Fatalf("start kafka: %v", err)
 	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		b.t.Fatalf("start kafka: %v", err)
+		p.t.Fatalf("start kafka: %v", err)
 	}
 	if err := cmd.Start(); err != nil {
-		b.t.Fatalf("start kafka: %v", err)
+		p.t.Fatalf("start kafka: %v", err)
 	}
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
-		b.t.Fatalf("start kafka: read process id: %v", err)
+		p.t.Fatalf("start kafka: read process id: %v", err)
 	}
-	b.cmd, b.stdin = cmd, stdin
-	if b.pid, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
-		b.t.Fatalf("start kafka: %v", err)
+	p.cmd, p.stdin = cmd, stdin
+	if p.pid, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
+		p.t.Fatalf("start kafka: %v", err)
 	}
-	waitAnswer(b.t, b.addr)
 }
 
-// Kill ends the broker as kill -9 does.
-func (b *Broker) Kill() { b.end(syscall.SIGKILL) }
+// Kill implements runner.
+func (p *process) Kill() { p.end(syscall.SIGKILL) }
 
-// Stop ends the broker in its orderly way.
-func (b *Broker) Stop() { b.end(syscall.SIGTERM) }
+// Stop implements runner.
+func (p *process) Stop() { p.end(syscall.SIGTERM) }
 
-// Pause freezes the broker, so that it accepts connections and says nothing, until Resume.
-func (b *Broker) Pause() {
-	b.t.Helper()
-	_ = syscall.Kill(b.pid, syscall.SIGSTOP)
+// Pause implements runner.
+func (p *process) Pause() {
+	p.t.Helper()
+	_ = syscall.Kill(p.pid, syscall.SIGSTOP)
 	// The signal is on its way when Kill returns: wait until the kernel shows every thread stopped.
-	for deadline := time.Now().Add(2 * time.Minute); !b.stopped(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !p.stopped(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			b.t.Fatal("pause kafka: it runs on")
+			p.t.Fatal("pause kafka: it runs on")
 		}
 	}
 }
 
 // stopped reports whether no thread of the broker runs; so it does where there is no /proc to ask.
-func (b *Broker) stopped() bool {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", b.pid))
+func (p *process) stopped() bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.pid))
 	if err != nil {
 		return true
 	}
@@ -132,23 +114,23 @@ func (b *Broker) stopped() bool {
 	return true
 }
 
-// Resume ends a Pause.
-func (b *Broker) Resume() { _ = syscall.Kill(b.pid, syscall.SIGCONT) }
+// Resume implements runner.
+func (p *process) Resume() { _ = syscall.Kill(p.pid, syscall.SIGCONT) }
 
-func (b *Broker) end(signal syscall.Signal) {
-	if b.cmd == nil {
+func (p *process) end(signal syscall.Signal) {
+	if p.cmd == nil {
 		return
 	}
-	_ = syscall.Kill(b.pid, signal)
-	_ = b.cmd.Wait() // a signal is no failure
-	_ = b.stdin.Close()
-	b.cmd = nil
+	_ = syscall.Kill(p.pid, signal)
+	_ = p.cmd.Wait() // a signal is no failure
+	_ = p.stdin.Close()
+	p.cmd = nil
 }
 
-func (b *Broker) logName() string { return filepath.Join(b.dir, "broker.log") }
+func (p *process) logName() string { return filepath.Join(p.dir, "broker.log") }
 
-func (b *Broker) printLog() {
-	text, err := os.ReadFile(b.logName())
+func (p *process) printLog() {
+	text, err := os.ReadFile(p.logName())
 	if err != nil {
 		return
 	}
@@ -156,7 +138,7 @@ func (b *Broker) printLog() {
 	if len(text) > most {
 		text = text[len(text)-most:]
 	}
-	b.t.Logf("end of the broker's log:\n%s", text)
+	p.t.Logf("end of the broker's log:\n%s", text)
 }
 
 // freeAddr keeps a port for the test. A broker must come back on the address it had, so port 0 does not do: while the broker is away,

@@ -1,0 +1,79 @@
+package kafkatest
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/mintlake/mintlake/internal/testkit"
+)
+
+// runner is how a broker runs outside the test binary: in a process or in a container.
+type runner interface {
+	Start()
+	Stop()
+	Kill()
+	Pause()
+	Resume()
+}
+
+// Broker is a broker outside the test binary, which a test can stop, kill and start again with the same data and address.
+type Broker struct {
+	t      testing.TB
+	addr   string
+	runner runner
+}
+
+// StartBroker runs a broker in a process or container of its own until the test ends.
+func StartBroker(t testing.TB) *Broker {
+	t.Helper()
+	b := &Broker{t: t, addr: freeAddr(t)}
+	if Apache(t) {
+		b.runner = runApache(t, apacheNode{id: 1, addr: b.addr})
+	} else {
+		dir := t.TempDir()
+		binary := filepath.Join(dir, "brokerd")
+		run(t, testkit.Root(t), "go", "build", "-o", binary, "./internal/kafka/kafkatest/brokerd")
+		b.runner = newProcess(t, dir, []string{binary, filepath.Join(dir, "data"), b.addr})
+	}
+	waitAnswer(t, b.addr)
+	return b
+}
+
+// StartBrokers runs a cluster of Apache Kafka until the test ends: so many nodes, each of them broker and controller.
+func StartBrokers(t testing.TB, count int) []*Broker {
+	t.Helper()
+	if !Apache(t) {
+		t.Fatal("the embedded broker has no clusters")
+	}
+	nodes := apacheCluster(t, count)
+	brokers := make([]*Broker, count)
+	for i, node := range nodes {
+		brokers[i] = &Broker{t: t, addr: node.addr, runner: runApache(t, node)}
+	}
+	for _, b := range brokers {
+		waitAnswer(t, b.addr)
+	}
+	return brokers
+}
+
+// Brokers are the addresses to connect to; they stay over restarts.
+func (b *Broker) Brokers() []string { return []string{b.addr} }
+
+// Start runs a stopped or killed broker again and returns when it answers.
+func (b *Broker) Start() {
+	b.t.Helper()
+	b.runner.Start()
+	waitAnswer(b.t, b.addr)
+}
+
+// Kill ends the broker as kill -9 does.
+func (b *Broker) Kill() { b.runner.Kill() }
+
+// Stop ends the broker in its orderly way.
+func (b *Broker) Stop() { b.runner.Stop() }
+
+// Pause freezes the broker, so that it accepts connections and says nothing, until Resume.
+func (b *Broker) Pause() { b.runner.Pause() }
+
+// Resume ends a Pause.
+func (b *Broker) Resume() { b.runner.Resume() }
