@@ -76,6 +76,10 @@ compose-config: ## Hold docker-compose.yml and .env.example to Docker Compose's 
 test-compose: deps ## Bring the whole system up by docker-compose.yml, ask what the README asks, take it down (IMAGES=standins|official); exit 2 without an engine
 	@GO="$(GO)" tools/containers/test-compose.sh
 
+.PHONY: test-containers
+test-containers: deps ## Run the Kafka, ClickHouse and Redis suites and the rooms end to end against containers (ARGS='-run TestKafka'); exit 2 without an engine
+	@GO="$(GO)" tools/containers/test-containers.sh $(ARGS)
+
 .PHONY: lint
 lint: ## Check style and common mistakes
 	$(GO) vet ./...

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/mintlake/mintlake/internal/testkit/containers"
 )
 
 // patient is a node that waits long for Redis: what is proved is not how fast the machine is.
@@ -199,17 +202,20 @@ func TestSharedRefusesNonsense(t *testing.T) {
 	require.Error(t, err)
 }
 
-// redisServer is a server in a process of its own.
+// redisServer is a server in a process of its own, or in a container.
 type redisServer struct {
-	t       *testing.T
-	port    string
-	args    []string
-	dir     string
-	command *exec.Cmd
+	t    *testing.T
+	port string
+	args []string
+	dir  string
+
+	command   *exec.Cmd
+	container *containers.Container
 }
 
 // startRedis runs redis-server, or valkey-server, until the test ends. Without one in the PATH the test is skipped, unless MINTLAKE_REQUIRE_REDIS=1.
-// What begins with no dash is a configuration file.
+// MINTLAKE_TEST_REDIS=container runs the image of docker-compose.yml instead (make test-containers). What begins with no dash is a configuration
+// file.
 func startRedis(t *testing.T, port string, args ...string) *redisServer {
 	t.Helper()
 	s := &redisServer{t: t, port: port, dir: t.TempDir()}
@@ -228,6 +234,31 @@ func startRedis(t *testing.T, port string, args ...string) *redisServer {
 
 func (s *redisServer) start() {
 	s.t.Helper()
+	switch {
+	case os.Getenv("MINTLAKE_TEST_REDIS") != "container":
+		s.startProcess()
+	case s.container != nil:
+		s.container.Start()
+	default:
+		// Servers of a cluster and Sentinels tell each other their addresses, so they share this machine's network. All files of a test lie below
+		// one folder.
+		s.container = containers.Run(s.t, containers.Spec{
+			Image: "valkey/valkey", Entrypoint: []string{"valkey-server"}, Command: s.args, HostNetwork: true,
+			User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), Folders: []string{filepath.Dir(s.dir)},
+		})
+	}
+	require.Eventually(s.t, func() bool {
+		c, err := net.Dial("tcp", "127.0.0.1:"+s.listenPort())
+		if err != nil {
+			return false
+		}
+		_ = c.Close()
+		return true
+	}, 30*time.Second, 5*time.Millisecond)
+}
+
+func (s *redisServer) startProcess() {
+	s.t.Helper()
 	var path string
 	for _, name := range []string{"redis-server", "valkey-server"} {
 		if found, err := exec.LookPath(name); err == nil {
@@ -244,14 +275,6 @@ func (s *redisServer) start() {
 	s.command = exec.Command(path, s.args...)
 	require.NoError(s.t, s.command.Start())
 	s.t.Cleanup(s.kill)
-	require.Eventually(s.t, func() bool {
-		c, err := net.Dial("tcp", "127.0.0.1:"+s.listenPort())
-		if err != nil {
-			return false
-		}
-		_ = c.Close()
-		return true
-	}, 30*time.Second, 5*time.Millisecond)
 }
 
 // listenPort is the port of TLS where there is one.
@@ -269,15 +292,38 @@ func (s *redisServer) option(name, otherwise string) string {
 
 // kill ends the server as kill -9 does.
 func (s *redisServer) kill() {
+	if s.container != nil {
+		s.container.Kill()
+		return
+	}
 	_ = s.command.Process.Kill()
 	_ = s.command.Wait()
 }
 
+// freeze lets the server take connections and answer nothing, until thaw.
+func (s *redisServer) freeze() {
+	s.t.Helper()
+	if s.container != nil {
+		s.container.Pause()
+		return
+	}
+	require.NoError(s.t, s.command.Process.Signal(syscall.SIGSTOP))
+}
+
+func (s *redisServer) thaw() {
+	s.t.Helper()
+	if s.container != nil {
+		s.container.Resume()
+		return
+	}
+	require.NoError(s.t, s.command.Process.Signal(syscall.SIGCONT))
+}
+
 // realRedis starts a server of its own.
-func realRedis(t *testing.T) (url string, process *os.Process) {
+func realRedis(t *testing.T) (url string, server *redisServer) {
 	t.Helper()
 	s := startRedis(t, freePort(t))
-	return "redis://127.0.0.1:" + s.port, s.command.Process
+	return "redis://127.0.0.1:" + s.port, s
 }
 
 // TestRedisItselfEqualsModel: by the times that Redis gave the requests, each decision is the model's.
@@ -313,7 +359,7 @@ func TestRedisItselfEqualsModel(t *testing.T) {
 
 // TestRedisItselfSharesBetweenNodes: of many requests at once at three nodes exactly the limit passes.
 func TestRedisItselfSharesBetweenNodes(t *testing.T) {
-	url, process := realRedis(t)
+	url, server := realRedis(t)
 	rules := []Rule{{100, time.Hour}, {150, time.Hour}}
 	var passed atomic.Int64
 	var group sync.WaitGroup
@@ -339,9 +385,9 @@ func TestRedisItselfSharesBetweenNodes(t *testing.T) {
 	hasty := newShared(t, SharedConfig{URL: url, Timeout: 20 * time.Millisecond, Retry: time.Millisecond}, rules, SharedDeps{})
 	run(t, hasty)
 	await(t, hasty, true)
-	require.NoError(t, process.Signal(syscall.SIGSTOP)) // it takes connections and answers nothing
+	server.freeze()
 	require.Eventually(t, func() bool { return hasty.Take("b", time.Now(), 1).Allowed && !hasty.Up() }, 30*time.Second, time.Millisecond,
 		"a slow Redis is as good as none")
-	require.NoError(t, process.Signal(syscall.SIGCONT))
+	server.thaw()
 	await(t, hasty, true)
 }
