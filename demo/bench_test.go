@@ -11,7 +11,7 @@ import (
 func BenchmarkNodeToSubscriber(b *testing.B) {
 	cfg := testConfig()
 	cfg.TPS, cfg.Wallets, cfg.ForkRate, cfg.SkipRate = 20_000, 512, 0, 0
-	cfg.Ledger.Transactions = 50_000
+	cfg.ledger.Transactions = 50_000
 	n := start(b, cfg)
 	st, err := dial(b, n).Subscribe(b.Context())
 	require.NoError(b, err)

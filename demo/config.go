@@ -22,8 +22,8 @@ type Config struct {
 	TPS int
 	// Tokens is how many tokens are created in the first blocks, besides the 24 that exist at genesis.
 	Tokens int
-	// MaxTokens ends creations when so many exist; default 1,000,000.
-	MaxTokens int
+	// maxTokens ends creations when so many exist; default 1,000,000.
+	maxTokens int
 	// Wallets is how many wallets trade; default 512.
 	Wallets int
 	// SlotTime is the time of a slot; default 400 ms.
@@ -35,8 +35,8 @@ type Config struct {
 	StartSlot uint64
 	// ParentSlot is the parent of the block at GenesisSlot; default GenesisSlot-1.
 	ParentSlot uint64
-	// GenesisTime is the block time of GenesisSlot. Default: in real time, such that StartSlot happens now; else 2026-01-01 00:00 UTC.
-	GenesisTime time.Time
+	// genesisTime is the block time of GenesisSlot. Default: in real time, such that StartSlot happens now; else 2026-01-01 00:00 UTC.
+	genesisTime time.Time
 	// GenesisHash is what getGenesisHash answers; zero: a function of Seed. A chain that goes on under other settings keeps it.
 	GenesisHash chain.Hash
 	// Anchors are what Anchors() returned in the last run of this chain. With them a restart gives the slots of that run the block times that
@@ -44,24 +44,24 @@ type Config struct {
 	Anchors []chain.Anchor
 	// ForkRate and SkipRate are the shares of slots that die on a fork and that have no block; defaults 0.
 	ForkRate, SkipRate float64
-	// MaxSlots ends production after that many slots; 0 is endless.
-	MaxSlots uint64
+	// maxSlots ends production after that many slots; 0 is endless.
+	maxSlots uint64
 	// RealTime makes a slot every SlotTime; otherwise slots are made as fast as they can be.
 	RealTime bool
 	// Manual makes slots only when Step is called.
 	Manual bool
 	// GeyserAddr and HTTPAddr are listen addresses; default 127.0.0.1:0.
 	GeyserAddr, HTTPAddr string
-	// PublicBaseURL is where metadata and logos are reached from outside; default the HTTP address.
-	PublicBaseURL string
-	// Token is the x-token that Geyser clients must send; empty asks for none.
-	Token string
-	// Ledger bounds the history and sets the commitment lags.
-	Ledger ledger.Config
-	// GeyserBuffer is the unread events after which a subscriber is cut off; default 4,096.
-	GeyserBuffer int
-	// PingInterval is the time between Geyser pings; default 10 s.
-	PingInterval time.Duration
+	// publicBaseURL is where metadata and logos are reached from outside; default the HTTP address.
+	publicBaseURL string
+	// token is the x-token that Geyser clients must send; empty asks for none.
+	token string
+	// ledger bounds the history and sets the commitment lags.
+	ledger ledger.Config
+	// geyserBuffer is the unread events after which a subscriber is cut off; default 4,096.
+	geyserBuffer int
+	// pingInterval is the time between Geyser pings; default 10 s.
+	pingInterval time.Duration
 }
 
 const defaultTokens = 300
@@ -140,15 +140,15 @@ func (c *Config) sourceFields() map[string]func(string) error {
 		}
 	}
 	return map[string]func(string) error{
-		"seed": number(&c.Seed), "tps": whole(&c.TPS), "tokens": whole(&c.Tokens), "max_tokens": whole(&c.MaxTokens), "wallets": whole(&c.Wallets),
+		"seed": number(&c.Seed), "tps": whole(&c.TPS), "tokens": whole(&c.Tokens), "max_tokens": whole(&c.maxTokens), "wallets": whole(&c.Wallets),
 		"start_slot": number(&c.StartSlot), "genesis_slot": number(&c.GenesisSlot), "parent_slot": number(&c.ParentSlot),
-		"max_slots": number(&c.MaxSlots), "fork_rate": rate(&c.ForkRate), "skip_rate": rate(&c.SkipRate), "history": whole(&c.Ledger.Blocks), "history_txs": whole(&c.Ledger.Transactions),
+		"max_slots": number(&c.maxSlots), "fork_rate": rate(&c.ForkRate), "skip_rate": rate(&c.SkipRate), "history": whole(&c.ledger.Blocks), "history_txs": whole(&c.ledger.Transactions),
 		"base_url": func(s string) error {
 			u, err := url.Parse(s)
 			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 				return errors.New("must be an http or https URL")
 			}
-			c.PublicBaseURL = strings.TrimRight(s, "/")
+			c.publicBaseURL = strings.TrimRight(s, "/")
 			return nil
 		},
 		"slot_time": func(s string) (err error) {
@@ -170,10 +170,10 @@ func (c Config) withDefaults() Config {
 
 // chain is the part of the configuration that decides the chain's bytes.
 func (c Config) chain(baseURL string, now time.Time) chain.Config {
-	out := chain.Config{Seed: c.Seed, TPS: c.TPS, Tokens: c.Tokens, MaxTokens: c.MaxTokens, Wallets: c.Wallets, SlotTime: c.SlotTime,
-		GenesisSlot: c.GenesisSlot, ParentSlot: c.ParentSlot, GenesisTime: c.GenesisTime, ForkRate: c.ForkRate, SkipRate: c.SkipRate,
+	out := chain.Config{Seed: c.Seed, TPS: c.TPS, Tokens: c.Tokens, MaxTokens: c.maxTokens, Wallets: c.Wallets, SlotTime: c.SlotTime,
+		GenesisSlot: c.GenesisSlot, ParentSlot: c.ParentSlot, GenesisTime: c.genesisTime, ForkRate: c.ForkRate, SkipRate: c.SkipRate,
 		BaseURL: baseURL, Anchors: c.Anchors}.WithDefaults()
-	if !c.RealTime || !c.GenesisTime.IsZero() {
+	if !c.RealTime || !c.genesisTime.IsZero() {
 		return out
 	}
 	if len(c.Anchors) == 0 {
@@ -194,15 +194,15 @@ const resumeMargin = 8
 
 func (c Config) validate() error {
 	c = c.withDefaults()
-	errs := []error{c.chain(c.PublicBaseURL, time.Unix(0, 0)).Validate()}
+	errs := []error{c.chain(c.publicBaseURL, time.Unix(0, 0)).Validate()}
 	if c.StartSlot < c.GenesisSlot {
 		errs = append(errs, fmt.Errorf("start_slot %d: must not be below genesis_slot %d", c.StartSlot, c.GenesisSlot))
 	}
-	if c.Ledger.Blocks < 0 || c.Ledger.Blocks > 0 && c.Ledger.Blocks < 100 || c.Ledger.Blocks > 1_000_000 {
-		errs = append(errs, fmt.Errorf("history %d: must be 100 to 1000000 blocks", c.Ledger.Blocks))
+	if c.ledger.Blocks < 0 || c.ledger.Blocks > 0 && c.ledger.Blocks < 100 || c.ledger.Blocks > 1_000_000 {
+		errs = append(errs, fmt.Errorf("history %d: must be 100 to 1000000 blocks", c.ledger.Blocks))
 	}
-	if c.Ledger.Transactions < 0 {
-		errs = append(errs, fmt.Errorf("history_txs %d: must be 0 or more", c.Ledger.Transactions))
+	if c.ledger.Transactions < 0 {
+		errs = append(errs, fmt.Errorf("history_txs %d: must be 0 or more", c.ledger.Transactions))
 	}
 	return errors.Join(errs...)
 }

@@ -17,8 +17,8 @@ func TestParseSource(t *testing.T) {
 	}
 	c, err := ParseSource("demo:?tps=2000&tokens=50000&seed=9&slot_time=100ms&fork_rate=0&skip_rate=0.1&max_slots=7&start_slot=500&parent_slot=480&base_url=http://x.test/")
 	require.NoError(t, err)
-	require.Equal(t, Config{Seed: 9, TPS: 2000, Tokens: 50000, SlotTime: 100 * time.Millisecond, SkipRate: 0.1, MaxSlots: 7, StartSlot: 500, ParentSlot: 480,
-		PublicBaseURL: "http://x.test", RealTime: true}, c)
+	require.Equal(t, Config{Seed: 9, TPS: 2000, Tokens: 50000, SlotTime: 100 * time.Millisecond, SkipRate: 0.1, maxSlots: 7, StartSlot: 500, ParentSlot: 480,
+		publicBaseURL: "http://x.test", RealTime: true}, c)
 }
 
 func TestParseSourceTellsEveryProblem(t *testing.T) {
@@ -57,7 +57,7 @@ func longHost(n int) string {
 // A node that starts later in the same history serves the same blocks and accounts as one that ran all along.
 func TestRestartGoesOnWithTheSameChain(t *testing.T) {
 	cfg := testConfig()
-	cfg.PublicBaseURL = "http://127.0.0.1:9"
+	cfg.publicBaseURL = "http://127.0.0.1:9"
 	whole := start(t, cfg)
 	require.NoError(t, whole.Step(80))
 	later := cfg

@@ -163,7 +163,7 @@ func TestAccountFilterByOwnerMatchesRPC(t *testing.T) {
 
 func TestReplayBeyondHistoryIsRefused(t *testing.T) {
 	cfg := testConfig()
-	cfg.Ledger.Blocks = 100
+	cfg.ledger.Blocks = 100
 	n := start(t, cfg)
 	require.NoError(t, n.Step(250))
 	from := uint64(1000)
@@ -178,7 +178,7 @@ func TestReplayBeyondHistoryIsRefused(t *testing.T) {
 
 func TestPingPongAndFilterChange(t *testing.T) {
 	cfg := testConfig()
-	cfg.PingInterval = 50 * time.Millisecond
+	cfg.pingInterval = 50 * time.Millisecond
 	n := start(t, cfg)
 	st := subscribe(t, n, &pb.SubscribeRequest{Ping: &pb.SubscribeRequestPing{Id: 7}})
 	pong, ping := false, false
@@ -219,7 +219,7 @@ func TestBadFilterIsRefused(t *testing.T) {
 
 func TestTokenIsRequired(t *testing.T) {
 	cfg := testConfig()
-	cfg.Token = "secret"
+	cfg.token = "secret"
 	n := start(t, cfg)
 	require.NoError(t, n.Step(2))
 	c := dial(t, n)
@@ -252,7 +252,7 @@ func TestTokenIsRequired(t *testing.T) {
 // A client that stops reading is cut off; the node goes on, and the client can come back with from_slot.
 func TestSlowClientIsCutOff(t *testing.T) {
 	cfg := testConfig()
-	cfg.TPS, cfg.GeyserBuffer = 500, 64
+	cfg.TPS, cfg.geyserBuffer = 500, 64
 	n := start(t, cfg)
 	st := subscribe(t, n, &pb.SubscribeRequest{Blocks: map[string]*pb.SubscribeRequestFilterBlocks{"all": {}}})
 	require.Eventually(t, func() bool { // until the subscription has taken effect

@@ -55,7 +55,7 @@ func TestMetadataHost(t *testing.T) {
 
 func TestWriteBlocksWritesWhatGetBlockGives(t *testing.T) {
 	cfg := testConfig()
-	cfg.PublicBaseURL = "http://127.0.0.1:9"
+	cfg.publicBaseURL = "http://127.0.0.1:9"
 	dir := t.TempDir()
 	slots, err := WriteBlocks(dir, cfg, 1002, 1012)
 	require.NoError(t, err)

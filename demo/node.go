@@ -83,7 +83,7 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	gs, err := geyser.New(geyser.Config{Token: n.cfg.Token, Buffer: n.cfg.GeyserBuffer, PingInterval: n.cfg.PingInterval},
+	gs, err := geyser.New(geyser.Config{Token: n.cfg.token, Buffer: n.cfg.geyserBuffer, PingInterval: n.cfg.pingInterval},
 		geyser.Deps{Ledger: n.ledger, Logger: n.deps.Logger, Registerer: n.deps.Registerer})
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (n *Node) listen() (err error) {
 		n.geyser.Close() //nolint:errcheck // nothing was served
 		return fmt.Errorf("demo http: %w", err)
 	}
-	base := n.cfg.PublicBaseURL
+	base := n.cfg.publicBaseURL
 	if base == "" {
 		base = "http://" + n.http.Addr().String()
 	}
@@ -126,7 +126,7 @@ func (n *Node) build(ctx context.Context) error {
 		return err
 	}
 	n.gen = gen
-	n.ledger = ledger.New(n.cfg.Ledger, gen.Config().GenesisSlot, gen.Genesis())
+	n.ledger = ledger.New(n.cfg.ledger, gen.Config().GenesisSlot, gen.Genesis())
 	for gen.NextSlot() < n.cfg.StartSlot {
 		if ctx.Err() != nil {
 			return ctx.Err()

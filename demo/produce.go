@@ -59,7 +59,7 @@ func (n *Node) produce(ctx context.Context) error {
 	}
 	start := time.Now()
 	slotTime := n.gen.Config().SlotTime
-	for made := uint64(0); n.cfg.MaxSlots == 0 || made < n.cfg.MaxSlots; made++ {
+	for made := uint64(0); n.cfg.maxSlots == 0 || made < n.cfg.maxSlots; made++ {
 		if n.cfg.RealTime {
 			due := start.Add(time.Duration(made) * slotTime)
 			if err := pause.For(ctx, time.Until(due)); err != nil {

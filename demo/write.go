@@ -19,7 +19,7 @@ func WriteBlocks(dir string, cfg Config, from, to uint64) ([]uint64, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("demo config: %w", err)
 	}
-	gen, err := chain.New(cfg.chain(cfg.PublicBaseURL, time.Unix(0, 0)))
+	gen, err := chain.New(cfg.chain(cfg.publicBaseURL, time.Unix(0, 0)))
 	if err != nil {
 		return nil, err
 	}

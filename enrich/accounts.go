@@ -36,13 +36,13 @@ type readMark struct {
 func newAccountStage(e *Enricher) (*accountStage, error) {
 	s := &accountStage{}
 	var err error
-	if s.batches, err = newBatches(e, s, e.cfg.BatchMints, byMint); err != nil {
+	if s.batches, err = newBatches(e, s, e.cfg.batchMints, byMint); err != nil {
 		return nil, err
 	}
-	if s.read, err = lru.New[tokenaccount.Key, readMark](e.cfg.CacheSize); err != nil {
+	if s.read, err = lru.New[tokenaccount.Key, readMark](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of reads: %w", err)
 	}
-	if s.absent, err = lru.New[tokenaccount.Key, readMark](e.cfg.CacheSize); err != nil {
+	if s.absent, err = lru.New[tokenaccount.Key, readMark](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of addresses without a mint: %w", err)
 	}
 	return s, nil
@@ -66,14 +66,14 @@ func (s *accountStage) of(r reading, i int) (mint, metaplex *solana.Account) {
 // answered ends j's turn when an earlier read answers it.
 func (s *accountStage) answered(j *job) bool {
 	now := s.e.now()
-	if mark, ok := s.absent.Get(j.mint); ok && mark.slot >= j.request.GetSlot() && now.Sub(mark.at) < s.e.cfg.NegativeTTL {
+	if mark, ok := s.absent.Get(j.mint); ok && mark.slot >= j.request.GetSlot() && now.Sub(mark.at) < s.e.cfg.negativeTTL {
 		s.e.metrics.dedup.WithLabelValues(dedupNotAMint).Inc()
 		s.e.complete(j)
 		s.finish(j)
 		return true
 	}
 	mark, ok := s.read.Get(j.mint)
-	if !ok || mark.slot < j.request.GetSlot() || now.Sub(mark.at) >= s.e.cfg.AccountTTL {
+	if !ok || mark.slot < j.request.GetSlot() || now.Sub(mark.at) >= s.e.cfg.accountTTL {
 		return false
 	}
 	s.e.metrics.dedup.WithLabelValues(dedupAccounts).Inc()

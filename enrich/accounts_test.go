@@ -18,14 +18,14 @@ import (
 func TestRPCAwayLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		w.cfg.Patience = 300 * time.Millisecond
+		w.cfg.patience = 300 * time.Millisecond
 		for i := range 200 {
 			w.rpc.putMint(mintKey(i), "", "")
 			w.request(t, ask(mintKey(i), sighted, 1, ""))
 		}
 		w.rpc.fail = func([]solana.Key) error { return errAway }
 		w.start(t)
-		time.Sleep(2 * w.cfg.Patience)
+		time.Sleep(2 * w.cfg.patience)
 		synctest.Wait()
 		require.Empty(t, w.deadLetters(t), "a backlog is not given up because the server is down")
 		require.Equal(t, 200, w.lag())
@@ -63,7 +63,7 @@ func TestServerThatComesBackJustThen(t *testing.T) {
 	w.request(t, ask(mintKey(1), sighted, 1, ""))
 	calls := 0
 	w.rpc.fail = func([]solana.Key) error {
-		if calls++; calls <= w.cfg.withDefaults().Attempts {
+		if calls++; calls <= w.cfg.withDefaults().attempts {
 			return errRefused
 		}
 		return nil
@@ -78,7 +78,7 @@ func TestPoisonIsFoundInItsBatch(t *testing.T) {
 	for name, cause := range map[string]error{"refused": errRefused, "always fails": errAway} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.cfg.Patience = 20 * time.Millisecond
+			w.cfg.patience = 20 * time.Millisecond
 			poison := solana.Key(mintKey(13))
 			for i := range 40 {
 				w.rpc.putMint(mintKey(i), "", "")
@@ -127,7 +127,7 @@ func TestReadsWaitForTheSlotOfTheRequest(t *testing.T) {
 
 func TestServerThatStaysBehind(t *testing.T) {
 	w := newWorld()
-	w.cfg.Patience = 30 * time.Millisecond
+	w.cfg.patience = 30 * time.Millisecond
 	w.rpc.putMint(mintKey(1), "", "")
 	w.request(t, ask(mintKey(1), sighted, 5000, ""))
 	w.request(t, ask(mintKey(2), sighted, 5000, ""))
@@ -168,7 +168,7 @@ func TestLargeMintIsReadWhole(t *testing.T) {
 
 func TestReadsAreBatched(t *testing.T) {
 	w := newWorld()
-	w.cfg.BatchWindow = hang // nothing is left over that would wait for it
+	w.cfg.batchWindow = hang // nothing is left over that would wait for it
 	for i := range 150 {
 		w.rpc.putMint(mintKey(i), "", "")
 		w.request(t, ask(mintKey(i), sighted, 1, ""))

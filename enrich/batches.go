@@ -59,7 +59,7 @@ func newBatches(e *Enricher, s stage, size int, turn func(*job) tokenaccount.Key
 		return nil, fmt.Errorf("enrich: wrapped SOL: %w", err)
 	}
 	return &batches{
-		e: e, stage: s, size: size, turns: newKeyed(turn), pending: make(chan *job, e.cfg.MaxInFlight), probe: solana.Key(probe),
+		e: e, stage: s, size: size, turns: newKeyed(turn), pending: make(chan *job, e.cfg.maxInFlight), probe: solana.Key(probe),
 	}, nil
 }
 
@@ -81,7 +81,7 @@ func (b *batches) finish(j *job) {
 func (b *batches) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	// One more than the readers, for the gatherer itself.
-	group.SetLimit(b.e.cfg.RPCConcurrency + 1)
+	group.SetLimit(b.e.cfg.rpcConcurrency + 1)
 	group.Go(func() error {
 		for {
 			batch := b.gather(ctx)
@@ -113,7 +113,7 @@ func (b *batches) gather(ctx context.Context) []*job {
 			}
 			batch = append(batch, j)
 			if window == nil {
-				window = time.After(b.e.cfg.BatchWindow)
+				window = time.After(b.e.cfg.batchWindow)
 			}
 		}
 	}
@@ -137,11 +137,11 @@ func (b *batches) readBatch(ctx context.Context, batch []*job, length uint64) er
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		tired := attempt >= b.e.cfg.Attempts && (!solana.Retryable(err) || time.Since(started) >= b.e.cfg.Patience)
+		tired := attempt >= b.e.cfg.attempts && (!solana.Retryable(err) || time.Since(started) >= b.e.cfg.patience)
 		if tired && b.healthy(ctx) {
 			return b.isolate(ctx, batch, length)
 		}
-		if attempt == b.e.cfg.Attempts {
+		if attempt == b.e.cfg.attempts {
 			b.e.logger.Warn("account reads fail, still trying", "err", err)
 		}
 		if err := pause.For(ctx, delays.NextBackOff()); err != nil {
@@ -152,9 +152,9 @@ func (b *batches) readBatch(ctx context.Context, batch []*job, length uint64) er
 
 func (b *batches) delays() *backoff.ExponentialBackOff {
 	delays := backoff.NewExponentialBackOff()
-	delays.InitialInterval = min(b.e.cfg.RetryDelay, b.e.cfg.MaxRetryDelay)
+	delays.InitialInterval = min(b.e.cfg.retryDelay, b.e.cfg.maxRetryDelay)
 	delays.Multiplier = 2
-	delays.MaxInterval = b.e.cfg.MaxRetryDelay
+	delays.MaxInterval = b.e.cfg.maxRetryDelay
 	return delays
 }
 
@@ -165,7 +165,7 @@ func (b *batches) call(ctx context.Context, keys []solana.Key, length uint64) (u
 	}
 	defer b.e.rpcCalls.Release(1)
 	slot, accounts, err := b.e.rpc.GetMultipleAccounts(ctx, keys, solana.AccountOptions{
-		Commitment: b.e.cfg.Commitment, DataSlice: &solana.DataSlice{Length: length},
+		Commitment: b.e.cfg.commitment, DataSlice: &solana.DataSlice{Length: length},
 	})
 	if err == nil && len(accounts) != len(keys) {
 		err = fmt.Errorf("%w: %d accounts for %d keys", solana.ErrMalformed, len(accounts), len(keys))
@@ -234,9 +234,9 @@ func (b *batches) waitForSlot(j *job) bool {
 	if j.behindSince.IsZero() {
 		j.behindSince = now
 	}
-	if now.Sub(j.behindSince) >= b.e.cfg.Patience {
+	if now.Sub(j.behindSince) >= b.e.cfg.patience {
 		return false
 	}
-	time.AfterFunc(min(behindDelay, b.e.cfg.Patience), func() { b.pending <- j })
+	time.AfterFunc(min(behindDelay, b.e.cfg.patience), func() { b.pending <- j })
 	return true
 }

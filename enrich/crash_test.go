@@ -21,7 +21,7 @@ func TestKilledAtRandomEveryRequestIsAnswered(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			w := newWorld()
-			w.cfg.RetryDelay = time.Millisecond
+			w.cfg.retryDelay = time.Millisecond
 			const mints = 150
 			for i := range mints {
 				switch i % 5 {

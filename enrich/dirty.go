@@ -28,43 +28,43 @@ type RereadConfig struct {
 	Quiet time.Duration
 	// MaxWait is how long a mint that keeps changing waits for its read. Default 60 s.
 	MaxWait time.Duration
-	// MaxDeltas is how many changes of supply since the last read make it due at once: each is kept in the registry's state until a read covers
+	// maxDeltas is how many changes of supply since the last read make it due at once: each is kept in the registry's state until a read covers
 	// it. Default 1,000.
-	MaxDeltas int
-	// MaxMints bounds the mints that wait, about 150 bytes each. What does not fit is read after its next change. Default 100,000.
-	MaxMints int
-	// MaxAge is how long ago an event may have been written to be worth a read: so that a new consumer group, which begins with the oldest event,
+	maxDeltas int
+	// maxMints bounds the mints that wait, about 150 bytes each. What does not fit is read after its next change. Default 100,000.
+	maxMints int
+	// maxAge is how long ago an event may have been written to be worth a read: so that a new consumer group, which begins with the oldest event,
 	// does not read the whole registry. Default 1 h.
-	MaxAge time.Duration
-	// BatchMints is how many mints one RPC call reads, two accounts each. Default and most 50.
-	BatchMints int
-	// BatchWait is how long a due mint waits for others to share its call. Default 1 s.
-	BatchWait time.Duration
+	maxAge time.Duration
+	// batchMints is how many mints one RPC call reads, two accounts each. Default and most 50.
+	batchMints int
+	// batchWait is how long a due mint waits for others to share its call. Default 1 s.
+	batchWait time.Duration
 	// CallsPerSecond bounds the RPC calls; one at a time is under way. Default 5.
 	CallsPerSecond float64
-	// MaxRetryDelay bounds the delay between attempts to reach an RPC server that is away; the first is 1 s. Default 30 s.
-	MaxRetryDelay time.Duration
-	// Commitment of the reads. Default confirmed.
-	Commitment solana.Commitment
-	// CommitInterval between commits of offsets. Default 1 s.
-	CommitInterval time.Duration
-	// Grace is how long a stop may take to commit. Default 5 s.
-	Grace time.Duration
+	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away; the first is 1 s. Default 30 s.
+	maxRetryDelay time.Duration
+	// commitment of the reads. Default confirmed.
+	commitment solana.Commitment
+	// commitInterval between commits of offsets. Default 1 s.
+	commitInterval time.Duration
+	// grace is how long a stop may take to commit. Default 5 s.
+	grace time.Duration
 }
 
 func (c RereadConfig) withDefaults() RereadConfig {
 	c.Quiet = cmp.Or(c.Quiet, 10*time.Second)
 	c.MaxWait = cmp.Or(c.MaxWait, time.Minute)
-	c.MaxDeltas = cmp.Or(c.MaxDeltas, 1000)
-	c.MaxMints = cmp.Or(c.MaxMints, 100_000)
-	c.MaxAge = cmp.Or(c.MaxAge, time.Hour)
-	c.BatchMints = cmp.Or(c.BatchMints, maxBatchMints)
-	c.BatchWait = cmp.Or(c.BatchWait, time.Second)
+	c.maxDeltas = cmp.Or(c.maxDeltas, 1000)
+	c.maxMints = cmp.Or(c.maxMints, 100_000)
+	c.maxAge = cmp.Or(c.maxAge, time.Hour)
+	c.batchMints = cmp.Or(c.batchMints, maxBatchMints)
+	c.batchWait = cmp.Or(c.batchWait, time.Second)
 	c.CallsPerSecond = cmp.Or(c.CallsPerSecond, 5)
-	c.MaxRetryDelay = cmp.Or(c.MaxRetryDelay, 30*time.Second)
-	c.Commitment = cmp.Or(c.Commitment, solana.Confirmed)
-	c.CommitInterval = cmp.Or(c.CommitInterval, time.Second)
-	c.Grace = cmp.Or(c.Grace, 5*time.Second)
+	c.maxRetryDelay = cmp.Or(c.maxRetryDelay, 30*time.Second)
+	c.commitment = cmp.Or(c.commitment, solana.Confirmed)
+	c.commitInterval = cmp.Or(c.commitInterval, time.Second)
+	c.grace = cmp.Or(c.grace, 5*time.Second)
 	return c
 }
 
@@ -74,16 +74,16 @@ func (c RereadConfig) problems() error {
 		key string
 		ok  bool
 	}{
-		{"quiet", c.Quiet > 0}, {"max_wait", c.MaxWait > 0}, {"max_deltas", c.MaxDeltas > 0}, {"max_mints", c.MaxMints > 0},
-		{"max_age", c.MaxAge > 0}, {"batch_wait", c.BatchWait > 0}, {"calls_per_second", c.CallsPerSecond > 0},
-		{"max_retry_delay", c.MaxRetryDelay > 0}, {"commit_interval", c.CommitInterval > 0}, {"grace", c.Grace > 0},
+		{"quiet", c.Quiet > 0}, {"max_wait", c.MaxWait > 0}, {"max_deltas", c.maxDeltas > 0}, {"max_mints", c.maxMints > 0},
+		{"max_age", c.maxAge > 0}, {"batch_wait", c.batchWait > 0}, {"calls_per_second", c.CallsPerSecond > 0},
+		{"max_retry_delay", c.maxRetryDelay > 0}, {"commit_interval", c.commitInterval > 0}, {"grace", c.grace > 0},
 	} {
 		if !rule.ok {
 			problems = append(problems, fmt.Errorf("enrich: reread %s must be positive", rule.key))
 		}
 	}
-	if c.BatchMints < 1 || c.BatchMints > maxBatchMints {
-		problems = append(problems, fmt.Errorf("enrich: reread batch_mints %d: want 1 to %d", c.BatchMints, maxBatchMints))
+	if c.batchMints < 1 || c.batchMints > maxBatchMints {
+		problems = append(problems, fmt.Errorf("enrich: reread batch_mints %d: want 1 to %d", c.batchMints, maxBatchMints))
 	}
 	return errors.Join(problems...)
 }
@@ -154,7 +154,7 @@ func (r *Rereader) Run(ctx context.Context) error {
 	group.Go(func() error { return r.committer(running) })
 	err := group.Wait()
 
-	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Grace)
+	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.grace)
 	defer cancel()
 	if flushErr := r.commit(final); err == nil && flushErr != nil {
 		err = flushErr
@@ -208,7 +208,7 @@ func (r *Rereader) notice(record *kafka.Record) {
 	switch {
 	case kind == schemas.KindCloseMint:
 		r.dirty.forget(mint)
-	case !record.Time.IsZero() && now.Sub(record.Time) > r.cfg.MaxAge:
+	case !record.Time.IsZero() && now.Sub(record.Time) > r.cfg.maxAge:
 		r.metrics.skipped.WithLabelValues(rereadOld).Inc()
 	case !r.dirty.mark(mint, event.GetPosition().GetSlot(), kind == schemas.KindMintTo || kind == schemas.KindBurn, now):
 		r.metrics.skipped.WithLabelValues(rereadFull).Inc()
@@ -237,7 +237,7 @@ func mayChangeAccounts(record *kafka.Record) bool {
 const typeTokenEvent = "token_event."
 
 func (r *Rereader) committer(ctx context.Context) error {
-	ticker := time.NewTicker(r.cfg.CommitInterval)
+	ticker := time.NewTicker(r.cfg.commitInterval)
 	defer ticker.Stop()
 	for {
 		select {

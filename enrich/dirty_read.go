@@ -41,14 +41,14 @@ func (r *Rereader) reader(ctx context.Context) error {
 	ticker := time.NewTicker(time.Duration(float64(time.Second) / r.cfg.CallsPerSecond))
 	defer ticker.Stop()
 	delays := backoff.NewExponentialBackOff()
-	delays.InitialInterval, delays.MaxInterval = min(time.Second, r.cfg.MaxRetryDelay), r.cfg.MaxRetryDelay
+	delays.InitialInterval, delays.MaxInterval = min(time.Second, r.cfg.maxRetryDelay), r.cfg.maxRetryDelay
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-ticker.C:
 		}
-		batch := r.dirty.take(r.cfg.BatchMints, r.cfg.BatchWait, r.now())
+		batch := r.dirty.take(r.cfg.batchMints, r.cfg.batchWait, r.now())
 		if len(batch) == 0 {
 			continue
 		}
@@ -145,7 +145,7 @@ func (r *Rereader) call(ctx context.Context, batch []*dirtyMint, length uint64) 
 		keys = append(keys, solana.Key(d.mint), solana.Key(metaplex))
 	}
 	slot, accounts, err := r.rpc.GetMultipleAccounts(ctx, keys, solana.AccountOptions{
-		Commitment: r.cfg.Commitment, DataSlice: &solana.DataSlice{Length: length},
+		Commitment: r.cfg.commitment, DataSlice: &solana.DataSlice{Length: length},
 	})
 	if err == nil && len(accounts) != len(keys) {
 		err = fmt.Errorf("%w: %d accounts for %d keys", solana.ErrMalformed, len(accounts), len(keys))

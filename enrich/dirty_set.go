@@ -45,7 +45,7 @@ type dirtySet struct {
 
 func newDirtySet(cfg RereadConfig) *dirtySet {
 	return &dirtySet{
-		quiet: cfg.Quiet, maxWait: cfg.MaxWait, maxDeltas: cfg.MaxDeltas, limit: cfg.MaxMints, mints: map[tokenaccount.Key]*dirtyMint{},
+		quiet: cfg.Quiet, maxWait: cfg.MaxWait, maxDeltas: cfg.maxDeltas, limit: cfg.maxMints, mints: map[tokenaccount.Key]*dirtyMint{},
 	}
 }
 

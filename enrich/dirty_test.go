@@ -99,11 +99,11 @@ func startRereadsBy(t *testing.T, cfg RereadConfig, clock func() time.Time) (*re
 	t.Helper()
 	w := &rereadWorld{events: &events{}, out: newBroker(), rpc: newLedger()}
 	cfg.Quiet = cmp.Or(cfg.Quiet, 20*time.Millisecond)
-	cfg.BatchWait = cmp.Or(cfg.BatchWait, 5*time.Millisecond)
+	cfg.batchWait = cmp.Or(cfg.batchWait, 5*time.Millisecond)
 	cfg.CallsPerSecond = cmp.Or(cfg.CallsPerSecond, 1000)
-	cfg.MaxRetryDelay = cmp.Or(cfg.MaxRetryDelay, 5*time.Millisecond)
-	cfg.CommitInterval = cmp.Or(cfg.CommitInterval, time.Millisecond)
-	cfg.Grace = cmp.Or(cfg.Grace, hang)
+	cfg.maxRetryDelay = cmp.Or(cfg.maxRetryDelay, 5*time.Millisecond)
+	cfg.commitInterval = cmp.Or(cfg.commitInterval, time.Millisecond)
+	cfg.grace = cmp.Or(cfg.grace, hang)
 	r, err := NewRereader(cfg, RereadDeps{Consumer: w.events, Producer: w.out, RPC: w.rpc, Registerer: prometheus.NewRegistry(), Clock: clock})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -211,7 +211,7 @@ func TestARefusalIsCountedAndNothingElse(t *testing.T) {
 
 // When a mint becomes due, by a clock of the test's own.
 func TestWhenAMintIsDue(t *testing.T) {
-	cfg := RereadConfig{MaxDeltas: 10, MaxMints: 3}.withDefaults()
+	cfg := RereadConfig{maxDeltas: 10, maxMints: 3}.withDefaults()
 	s := newDirtySet(cfg)
 	start := time.Unix(1000, 0)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
@@ -252,7 +252,7 @@ func TestWhenAMintIsDue(t *testing.T) {
 }
 
 func TestWrongRereadSettingsAreRefused(t *testing.T) {
-	_, err := NewRereader(RereadConfig{Quiet: -1, BatchMints: 51}, RereadDeps{})
+	_, err := NewRereader(RereadConfig{Quiet: -1, batchMints: 51}, RereadDeps{})
 	for _, text := range []string{"quiet", "batch_mints", "a consumer, a producer and an RPC client"} {
 		require.ErrorContains(t, err, text)
 	}

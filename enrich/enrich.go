@@ -48,44 +48,44 @@ type Fetcher interface {
 type Config struct {
 	// OffchainEnabled turns the fetching of off-chain metadata on. DefaultConfig has it on.
 	OffchainEnabled bool
-	// Commitment of account reads. Default confirmed.
-	Commitment solana.Commitment
-	// BatchWindow is how long the first request of a batch waits for others. Default 20 ms.
-	BatchWindow time.Duration
-	// BatchMints is how many mints one RPC call reads, two accounts each, or half as many as it reads lone metadata accounts. Default and
+	// commitment of account reads. Default confirmed.
+	commitment solana.Commitment
+	// batchWindow is how long the first request of a batch waits for others. Default 20 ms.
+	batchWindow time.Duration
+	// batchMints is how many mints one RPC call reads, two accounts each, or half as many as it reads lone metadata accounts. Default and
 	// most 50.
-	BatchMints int
-	// RPCConcurrency is how many RPC calls may be under way. Default 4.
-	RPCConcurrency int
-	// Attempts to fetch one document, or to make an RPC call that the server answers with a refusal, before it is given up. Default 3.
-	Attempts int
-	// Patience bounds all attempts at one document, and how long an account read waits for the RPC server to reach the slot of the
+	batchMints int
+	// rpcConcurrency is how many RPC calls may be under way. Default 4.
+	rpcConcurrency int
+	// attempts to fetch one document, or to make an RPC call that the server answers with a refusal, before it is given up. Default 3.
+	attempts int
+	// patience bounds all attempts at one document, and how long an account read waits for the RPC server to reach the slot of the
 	// request. Default 30 s.
-	Patience time.Duration
-	// RetryDelay before the second attempt; it doubles from there. Default 1 s.
-	RetryDelay time.Duration
-	// MaxRetryDelay bounds the delay between attempts to reach an RPC server that is away. Default 10 s.
-	MaxRetryDelay time.Duration
-	// OffchainWorkers is how many documents are fetched at once. Default 64.
-	OffchainWorkers int
-	// PerHost is how many of them from one host. Default 4.
-	PerHost int
-	// PerGateway is how many of them from IPFS, and as many from Arweave. Default 16.
-	PerGateway int
-	// AccountTTL is how long a read of a mint's accounts answers further requests for it. Default 10 min.
-	AccountTTL time.Duration
-	// OffchainTTL is how long a fetched document answers further requests for it. Default 6 h.
-	OffchainTTL time.Duration
-	// NegativeTTL is how long "not a mint" and a failed document answer further requests. Default 10 min.
-	NegativeTTL time.Duration
-	// CacheSize bounds each of the memories of what was done, in mints. Default 200,000.
-	CacheSize int
-	// MaxInFlight bounds the requests that are read and not yet answered. Default 100,000.
-	MaxInFlight int
-	// CommitInterval between commits of offsets. Default 100 ms.
-	CommitInterval time.Duration
-	// Grace is how long a stop may take to commit what was done. Default 5 s.
-	Grace time.Duration
+	patience time.Duration
+	// retryDelay before the second attempt; it doubles from there. Default 1 s.
+	retryDelay time.Duration
+	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away. Default 10 s.
+	maxRetryDelay time.Duration
+	// offchainWorkers is how many documents are fetched at once. Default 64.
+	offchainWorkers int
+	// perHost is how many of them from one host. Default 4.
+	perHost int
+	// perGateway is how many of them from IPFS, and as many from Arweave. Default 16.
+	perGateway int
+	// accountTTL is how long a read of a mint's accounts answers further requests for it. Default 10 min.
+	accountTTL time.Duration
+	// offchainTTL is how long a fetched document answers further requests for it. Default 6 h.
+	offchainTTL time.Duration
+	// negativeTTL is how long "not a mint" and a failed document answer further requests. Default 10 min.
+	negativeTTL time.Duration
+	// cacheSize bounds each of the memories of what was done, in mints. Default 200,000.
+	cacheSize int
+	// maxInFlight bounds the requests that are read and not yet answered. Default 100,000.
+	maxInFlight int
+	// commitInterval between commits of offsets. Default 100 ms.
+	commitInterval time.Duration
+	// grace is how long a stop may take to commit what was done. Default 5 s.
+	grace time.Duration
 }
 
 // DefaultConfig is the configuration that needs no thought.
@@ -94,24 +94,24 @@ func DefaultConfig() Config {
 }
 
 func (c Config) withDefaults() Config {
-	c.Commitment = cmp.Or(c.Commitment, solana.Confirmed)
-	c.BatchWindow = cmp.Or(c.BatchWindow, 20*time.Millisecond)
-	c.BatchMints = cmp.Or(c.BatchMints, maxBatchMints)
-	c.RPCConcurrency = cmp.Or(c.RPCConcurrency, 4)
-	c.Attempts = cmp.Or(c.Attempts, 3)
-	c.Patience = cmp.Or(c.Patience, 30*time.Second)
-	c.RetryDelay = cmp.Or(c.RetryDelay, time.Second)
-	c.MaxRetryDelay = cmp.Or(c.MaxRetryDelay, 10*time.Second)
-	c.OffchainWorkers = cmp.Or(c.OffchainWorkers, 64)
-	c.PerHost = cmp.Or(c.PerHost, 4)
-	c.PerGateway = cmp.Or(c.PerGateway, 16)
-	c.AccountTTL = cmp.Or(c.AccountTTL, 10*time.Minute)
-	c.OffchainTTL = cmp.Or(c.OffchainTTL, 6*time.Hour)
-	c.NegativeTTL = cmp.Or(c.NegativeTTL, 10*time.Minute)
-	c.CacheSize = cmp.Or(c.CacheSize, 200_000)
-	c.MaxInFlight = cmp.Or(c.MaxInFlight, 100_000)
-	c.CommitInterval = cmp.Or(c.CommitInterval, 100*time.Millisecond)
-	c.Grace = cmp.Or(c.Grace, 5*time.Second)
+	c.commitment = cmp.Or(c.commitment, solana.Confirmed)
+	c.batchWindow = cmp.Or(c.batchWindow, 20*time.Millisecond)
+	c.batchMints = cmp.Or(c.batchMints, maxBatchMints)
+	c.rpcConcurrency = cmp.Or(c.rpcConcurrency, 4)
+	c.attempts = cmp.Or(c.attempts, 3)
+	c.patience = cmp.Or(c.patience, 30*time.Second)
+	c.retryDelay = cmp.Or(c.retryDelay, time.Second)
+	c.maxRetryDelay = cmp.Or(c.maxRetryDelay, 10*time.Second)
+	c.offchainWorkers = cmp.Or(c.offchainWorkers, 64)
+	c.perHost = cmp.Or(c.perHost, 4)
+	c.perGateway = cmp.Or(c.perGateway, 16)
+	c.accountTTL = cmp.Or(c.accountTTL, 10*time.Minute)
+	c.offchainTTL = cmp.Or(c.offchainTTL, 6*time.Hour)
+	c.negativeTTL = cmp.Or(c.negativeTTL, 10*time.Minute)
+	c.cacheSize = cmp.Or(c.cacheSize, 200_000)
+	c.maxInFlight = cmp.Or(c.maxInFlight, 100_000)
+	c.commitInterval = cmp.Or(c.commitInterval, 100*time.Millisecond)
+	c.grace = cmp.Or(c.grace, 5*time.Second)
 	return c
 }
 
@@ -121,19 +121,19 @@ func (c Config) problems() error {
 		key string
 		ok  bool
 	}{
-		{"batch_window", c.BatchWindow > 0}, {"rpc_concurrency", c.RPCConcurrency > 0}, {"attempts", c.Attempts > 0},
-		{"patience", c.Patience > 0}, {"retry_delay", c.RetryDelay > 0}, {"max_retry_delay", c.MaxRetryDelay > 0},
-		{"offchain_workers", c.OffchainWorkers > 0}, {"per_host", c.PerHost > 0}, {"per_gateway", c.PerGateway > 0},
-		{"account_ttl", c.AccountTTL > 0}, {"offchain_ttl", c.OffchainTTL > 0}, {"negative_ttl", c.NegativeTTL > 0},
-		{"cache_size", c.CacheSize > 0}, {"max_in_flight", c.MaxInFlight > 0}, {"commit_interval", c.CommitInterval > 0},
-		{"grace", c.Grace > 0},
+		{"batch_window", c.batchWindow > 0}, {"rpc_concurrency", c.rpcConcurrency > 0}, {"attempts", c.attempts > 0},
+		{"patience", c.patience > 0}, {"retry_delay", c.retryDelay > 0}, {"max_retry_delay", c.maxRetryDelay > 0},
+		{"offchain_workers", c.offchainWorkers > 0}, {"per_host", c.perHost > 0}, {"per_gateway", c.perGateway > 0},
+		{"account_ttl", c.accountTTL > 0}, {"offchain_ttl", c.offchainTTL > 0}, {"negative_ttl", c.negativeTTL > 0},
+		{"cache_size", c.cacheSize > 0}, {"max_in_flight", c.maxInFlight > 0}, {"commit_interval", c.commitInterval > 0},
+		{"grace", c.grace > 0},
 	} {
 		if !rule.ok {
 			problems = append(problems, fmt.Errorf("enrich: %s must be positive", rule.key))
 		}
 	}
-	if c.BatchMints < 1 || c.BatchMints > maxBatchMints {
-		problems = append(problems, fmt.Errorf("enrich: batch_mints %d: want 1 to %d", c.BatchMints, maxBatchMints))
+	if c.batchMints < 1 || c.batchMints > maxBatchMints {
+		problems = append(problems, fmt.Errorf("enrich: batch_mints %d: want 1 to %d", c.batchMints, maxBatchMints))
 	}
 	return errors.Join(problems...)
 }
@@ -197,8 +197,8 @@ func New(cfg Config, deps Deps) (*Enricher, error) {
 	}
 	e := &Enricher{
 		cfg: cfg, consumer: deps.Consumer, producer: deps.Producer, rpc: deps.RPC, fetcher: deps.Fetcher,
-		logger: deps.Logger, now: deps.Clock, tracker: newTracker(), jobs: semaphore.NewWeighted(int64(cfg.MaxInFlight)),
-		rpcCalls:    semaphore.NewWeighted(int64(cfg.RPCConcurrency)),
+		logger: deps.Logger, now: deps.Clock, tracker: newTracker(), jobs: semaphore.NewWeighted(int64(cfg.maxInFlight)),
+		rpcCalls:    semaphore.NewWeighted(int64(cfg.rpcConcurrency)),
 		uncommitted: map[kafka.TopicPartition]kafka.Record{},
 	}
 	var err error
@@ -228,7 +228,7 @@ func (e *Enricher) Run(ctx context.Context) error {
 	group.Go(func() error { return e.committer(running) })
 	err := group.Wait()
 
-	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.Grace)
+	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.grace)
 	defer cancel()
 	if flushErr := e.commit(final); err == nil && flushErr != nil {
 		err = flushErr

@@ -170,7 +170,7 @@ func TestBrokerThatRefusesStopsTheRoom(t *testing.T) {
 
 func TestStopCommitsWhatIsAnswered(t *testing.T) {
 	w := newWorld()
-	w.cfg.CommitInterval = time.Hour
+	w.cfg.commitInterval = time.Hour
 	for i := range 20 {
 		w.request(t, ask(mintKey(i), metadataSet, 1, "https://meta.test/1"))
 	}
@@ -232,7 +232,7 @@ func TestReplayGivesEqualFacts(t *testing.T) {
 }
 
 func TestNewTellsAllProblems(t *testing.T) {
-	_, err := New(Config{OffchainEnabled: true, BatchMints: 51, Patience: -1}, Deps{})
+	_, err := New(Config{OffchainEnabled: true, batchMints: 51, patience: -1}, Deps{})
 	for _, part := range []string{"batch_mints", "patience", "consumer", "fetcher"} {
 		require.ErrorContains(t, err, part)
 	}

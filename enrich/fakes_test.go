@@ -299,8 +299,8 @@ const hang = 3 * time.Minute
 // a while.
 func fastConfig() Config {
 	return Config{
-		OffchainEnabled: true, BatchWindow: 2 * time.Millisecond, Patience: 2 * hang, RetryDelay: 2 * time.Millisecond, Grace: hang,
-		MaxRetryDelay: 10 * time.Millisecond, CommitInterval: time.Millisecond, OffchainWorkers: 8, PerHost: 2,
+		OffchainEnabled: true, batchWindow: 2 * time.Millisecond, patience: 2 * hang, retryDelay: 2 * time.Millisecond, grace: hang,
+		maxRetryDelay: 10 * time.Millisecond, commitInterval: time.Millisecond, offchainWorkers: 8, perHost: 2,
 	}
 }
 

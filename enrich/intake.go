@@ -129,7 +129,7 @@ func (e *Enricher) continueOffchain(j *job) {
 
 // committer commits in intervals what is answered without a gap.
 func (e *Enricher) committer(ctx context.Context) error {
-	ticker := time.NewTicker(e.cfg.CommitInterval)
+	ticker := time.NewTicker(e.cfg.commitInterval)
 	defer ticker.Stop()
 	for {
 		select {

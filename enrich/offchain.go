@@ -50,15 +50,15 @@ func newOffchainStage(e *Enricher) (*offchainStage, error) {
 	s := &offchainStage{e: e, turns: newKeyed(byMint), parsing: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))}
 	s.queues = hostqueue.New[*job](func(host string) int {
 		if gatewayHosts[host] {
-			return e.cfg.PerGateway
+			return e.cfg.perGateway
 		}
-		return e.cfg.PerHost
+		return e.cfg.perHost
 	})
 	var err error
-	if s.fetched, err = lru.New[tokenaccount.Key, fetchMark](e.cfg.CacheSize); err != nil {
+	if s.fetched, err = lru.New[tokenaccount.Key, fetchMark](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of documents: %w", err)
 	}
-	if s.failed, err = lru.New[tokenaccount.Key, fetchMark](e.cfg.CacheSize); err != nil {
+	if s.failed, err = lru.New[tokenaccount.Key, fetchMark](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of failed documents: %w", err)
 	}
 	return s, nil
@@ -81,7 +81,7 @@ func (s *offchainStage) finish(j *job) {
 
 func (s *offchainStage) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for range s.e.cfg.OffchainWorkers {
+	for range s.e.cfg.offchainWorkers {
 		group.Go(func() error {
 			for {
 				j, release, err := s.queues.Pop(ctx)
@@ -108,7 +108,7 @@ func (s *offchainStage) work(ctx context.Context, j *job) error {
 	if j.attempts++; j.attempts == 1 {
 		j.firstAttempt = time.Now()
 	}
-	bounded, cancel := context.WithDeadline(ctx, j.firstAttempt.Add(s.e.cfg.Patience))
+	bounded, cancel := context.WithDeadline(ctx, j.firstAttempt.Add(s.e.cfg.patience))
 	defer cancel()
 	document, err := s.fetch(bounded, j.uri)
 	if ctx.Err() != nil {
@@ -149,15 +149,15 @@ func (s *offchainStage) fetch(ctx context.Context, uri string) (*eventspb.Offcha
 
 // nextAttempt says when to try again, if at all: few times, each wait twice as long, all within the job's patience.
 func (s *offchainStage) nextAttempt(j *job, err error) (time.Duration, bool) {
-	if !fetch.Retryable(err) || j.attempts >= s.e.cfg.Attempts {
+	if !fetch.Retryable(err) || j.attempts >= s.e.cfg.attempts {
 		return 0, false
 	}
-	delay := s.e.cfg.RetryDelay << (j.attempts - 1)
+	delay := s.e.cfg.retryDelay << (j.attempts - 1)
 	var failed *fetch.Error
 	if errors.As(err, &failed) {
 		delay = max(delay, failed.RetryAfter)
 	}
-	return delay, time.Since(j.firstAttempt)+delay < s.e.cfg.Patience
+	return delay, time.Since(j.firstAttempt)+delay < s.e.cfg.patience
 }
 
 func (s *offchainStage) succeed(ctx context.Context, j *job, document *eventspb.OffchainMetadata) error {
@@ -185,11 +185,11 @@ func (s *offchainStage) mark(j *job) fetchMark {
 // later one: another URI may have been the current one in between, and its fact would hold.
 func (s *offchainStage) answered(j *job) bool {
 	now, digest := s.e.now(), digestOf(j.uri)
-	if mark, ok := s.fetched.Get(j.mint); ok && mark.uri == digest && mark.slot >= j.slot && now.Sub(mark.at) < s.e.cfg.OffchainTTL {
+	if mark, ok := s.fetched.Get(j.mint); ok && mark.uri == digest && mark.slot >= j.slot && now.Sub(mark.at) < s.e.cfg.offchainTTL {
 		s.e.metrics.dedup.WithLabelValues(dedupOffchain).Inc()
 		return true
 	}
-	if mark, ok := s.failed.Get(j.mint); ok && mark.uri == digest && now.Sub(mark.at) < s.e.cfg.NegativeTTL {
+	if mark, ok := s.failed.Get(j.mint); ok && mark.uri == digest && now.Sub(mark.at) < s.e.cfg.negativeTTL {
 		s.e.metrics.dedup.WithLabelValues(dedupOffchainFailures).Inc()
 		return true
 	}

@@ -47,14 +47,14 @@ func outcomes() []string {
 func newResolverStage(e *Enricher) (*resolverStage, error) {
 	s := &resolverStage{}
 	var err error
-	size := e.cfg.BatchMints * solana.MaxAccountsPerCall / maxBatchMints
+	size := e.cfg.batchMints * solana.MaxAccountsPerCall / maxBatchMints
 	if s.batches, err = newBatches(e, s, size, func(j *job) tokenaccount.Key { return j.account }); err != nil {
 		return nil, err
 	}
-	if s.mints, err = lru.New[tokenaccount.Key, tokenaccount.Key](e.cfg.CacheSize); err != nil {
+	if s.mints, err = lru.New[tokenaccount.Key, tokenaccount.Key](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of metadata accounts: %w", err)
 	}
-	if s.unresolved, err = lru.New[tokenaccount.Key, readMark](e.cfg.CacheSize); err != nil {
+	if s.unresolved, err = lru.New[tokenaccount.Key, readMark](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of accounts without a mint: %w", err)
 	}
 	return s, nil
@@ -73,7 +73,7 @@ func (s *resolverStage) answered(j *job) bool {
 		return true
 	}
 	mark, ok := s.unresolved.Get(j.account)
-	if !ok || mark.slot < j.request.GetSlot() || s.e.now().Sub(mark.at) >= s.e.cfg.NegativeTTL {
+	if !ok || mark.slot < j.request.GetSlot() || s.e.now().Sub(mark.at) >= s.e.cfg.negativeTTL {
 		return false
 	}
 	s.e.metrics.dedup.WithLabelValues(dedupUnresolved).Inc()

@@ -178,7 +178,7 @@ func TestReadMintsNeedNoResolution(t *testing.T) {
 
 func TestMetadataAccountsAreBatched(t *testing.T) {
 	w := newWorld()
-	w.cfg.BatchWindow = hang // nothing is left over that would wait for it
+	w.cfg.batchWindow = hang // nothing is left over that would wait for it
 	for i := range 300 {
 		w.rpc.putMint(mintKey(i), "Lake", "")
 		w.request(t, askAccount(metaplexOf(mintKey(i)), 1, ""))
@@ -194,7 +194,7 @@ func TestMetadataAccountsAreBatched(t *testing.T) {
 
 func TestCallsOfBothStagesAreBounded(t *testing.T) {
 	w := newWorld()
-	w.cfg.RPCConcurrency, w.cfg.BatchMints = 2, 1
+	w.cfg.rpcConcurrency, w.cfg.batchMints = 2, 1
 	var mu sync.Mutex
 	under, most := 0, 0
 	w.deps.RPC = rpcFunc(func(call func()) {
@@ -223,14 +223,14 @@ func TestCallsOfBothStagesAreBounded(t *testing.T) {
 func TestAwayServerHoldsMetadataAccounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		w.cfg.Patience = 300 * time.Millisecond
+		w.cfg.patience = 300 * time.Millisecond
 		for i := range 120 {
 			w.rpc.putMint(mintKey(i), "Lake", "")
 			w.request(t, askAccount(metaplexOf(mintKey(i)), 1, ""))
 		}
 		w.rpc.fail = func([]solana.Key) error { return errAway }
 		w.start(t)
-		time.Sleep(2 * w.cfg.Patience)
+		time.Sleep(2 * w.cfg.patience)
 		synctest.Wait()
 		require.Empty(t, w.deadLetters(t))
 		require.Equal(t, 120, w.lag())
@@ -244,7 +244,7 @@ func TestAwayServerHoldsMetadataAccounts(t *testing.T) {
 
 func TestPoisonAmongMetadataAccounts(t *testing.T) {
 	w := newWorld()
-	w.cfg.Patience = 20 * time.Millisecond
+	w.cfg.patience = 20 * time.Millisecond
 	poison := solana.Key(metaplexOf(mintKey(13)))
 	for i := range 40 {
 		w.rpc.putMint(mintKey(i), "Lake", "")
@@ -298,7 +298,7 @@ func TestMetadataAccountsWaitForTheSlot(t *testing.T) {
 // The update would be lost if an account as it was before the update counted as an answer.
 func TestServerThatStaysBehindAnUpdate(t *testing.T) {
 	w := newWorld()
-	w.cfg.Patience = 30 * time.Millisecond
+	w.cfg.patience = 30 * time.Millisecond
 	w.rpc.putMint(mintKey(1), "Before", "https://meta.test/1")
 	for i := range 2 {
 		w.request(t, askAccount(metaplexOf(mintKey(i+1)), 5000, "https://meta.test/2"))
@@ -388,7 +388,7 @@ func TestResolverCommitsNothingThatIsNotDurable(t *testing.T) {
 	for name, prepare := range map[string]func(w *world){
 		"facts":       func(*world) {},
 		"dead letter": func(w *world) { w.rpc.accounts[solana.Key(metaplexOf(mintKey(1)))].Data[40] ^= 1 },
-		"behind":      func(w *world) { w.rpc.slot = 2; w.cfg.Patience = 10 * time.Millisecond },
+		"behind":      func(w *world) { w.rpc.slot = 2; w.cfg.patience = 10 * time.Millisecond },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()

@@ -103,7 +103,7 @@ func TestWiredToKafkaAndHTTP(t *testing.T) {
 		require.NoError(t, err)
 		defer consumer.Close()
 		cfg := DefaultConfig()
-		cfg.Patience, cfg.Grace = 2*hang, hang
+		cfg.patience, cfg.grace = 2*hang, hang
 		e, err := New(cfg, Deps{Consumer: consumer, Producer: producer, RPC: rpc, Fetcher: fetcher})
 		require.NoError(t, err)
 		running, stop := context.WithCancel(ctx)

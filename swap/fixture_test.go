@@ -72,13 +72,13 @@ func start(t *testing.T, cfg Config, c *swaptest.Chain) *fixture {
 	require.NoError(t, err)
 	cfg.Addr = "127.0.0.1:0"
 	// No time is short unless the test says so: a machine may stand still for a while.
-	for _, limit := range []*time.Duration{&cfg.Timeout, &cfg.StopTimeout} {
+	for _, limit := range []*time.Duration{&cfg.timeout, &cfg.stopTimeout} {
 		if *limit == 0 {
 			*limit = hang
 		}
 	}
-	if cfg.Market.StateTTL == 0 {
-		cfg.Market.StateTTL, cfg.Market.PoolsTTL, cfg.Market.NoPoolsTTL = 1, 1, 1
+	if cfg.market.StateTTL == 0 {
+		cfg.market.StateTTL, cfg.market.PoolsTTL, cfg.market.NoPoolsTTL = 1, 1, 1
 	}
 	log := &lockedBuffer{}
 	deps := Deps{Keys: store, Registerer: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil))}

@@ -162,7 +162,7 @@ func (c *choice) response(r *request, minOut uint64) *Response {
 func (s *Server) transaction(ctx context.Context, r *request, best *choice, minOut uint64) (*Transaction, error) {
 	side := func(key venue.Key) txn.Side { return txn.Side{Mint: key, Program: best.snapshot.Mints[key].Program} }
 	build := txn.Request{
-		User: *r.user, In: side(r.source), Out: side(r.target), AmountIn: r.amount, SwapUnits: best.quote.ComputeUnits, UnitPrice: s.cfg.UnitPrice,
+		User: *r.user, In: side(r.source), Out: side(r.target), AmountIn: r.amount, SwapUnits: best.quote.ComputeUnits, UnitPrice: s.cfg.unitPrice,
 		Swap: func(user venue.UserAccounts) venue.Instruction {
 			return best.pool.Instruction(r.source, r.amount, minOut, user)
 		},
@@ -216,7 +216,7 @@ func (s *Server) hasWrapped(ctx context.Context, user venue.Key) (bool, error) {
 		return false, err
 	}
 	_, accounts, err := s.deps.RPC.GetMultipleAccounts(ctx, []venue.Key{account},
-		solana.AccountOptions{Commitment: s.cfg.Market.Commitment, DataSlice: &solana.DataSlice{}})
+		solana.AccountOptions{Commitment: s.cfg.market.Commitment, DataSlice: &solana.DataSlice{}})
 	if err != nil {
 		return false, err
 	}

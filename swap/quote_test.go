@@ -101,7 +101,7 @@ func TestNodeAway(t *testing.T) {
 	f.refused(t, http.MethodGet, query(coin, taxed, "1000"), "", http.StatusServiceUnavailable, "--rpc-upstream")
 	f.refused(t, http.MethodGet, "/readyz", "", http.StatusServiceUnavailable, "--rpc-upstream")
 
-	f = start(t, Config{Timeout: 50 * time.Millisecond}, c)
+	f = start(t, Config{timeout: 50 * time.Millisecond}, c)
 	release := c.Hold()
 	f.refused(t, http.MethodGet, query(coin, taxed, "1000"), "", http.StatusServiceUnavailable, "in time")
 	release()
@@ -110,7 +110,7 @@ func TestNodeAway(t *testing.T) {
 func TestRequestsForOnePairShareARead(t *testing.T) {
 	c := chain()
 	c.CPMM(swaptest.Pool{Name: "p", Mints: [2]venue.Key{taxed, coin}, Amounts: [2]uint64{1_000_000, 1_000_000}, TradeRate: 2500})
-	f := start(t, Config{Market: market.Config{StateTTL: time.Hour, PoolsTTL: time.Hour}}, c)
+	f := start(t, Config{market: market.Config{StateTTL: time.Hour, PoolsTTL: time.Hour}}, c)
 	release := c.Hold()
 	var wg sync.WaitGroup
 	for i := range 20 {
@@ -129,7 +129,7 @@ func TestRequestsForOnePairShareARead(t *testing.T) {
 
 func TestInFlightIsBounded(t *testing.T) {
 	c := chain()
-	f := start(t, Config{MaxInFlight: 1}, c)
+	f := start(t, Config{maxInFlight: 1}, c)
 	release := c.Hold()
 	var wg sync.WaitGroup
 	wg.Go(func() { f.do(t, http.MethodGet, query(coin, taxed, "1000"), "") })

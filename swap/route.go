@@ -111,7 +111,7 @@ func (s *Server) keyed(handle func(ctx context.Context, c *fiber.Ctx) error) fib
 		defer s.quotes.Release(1)
 		s.metrics.inFlight.Inc()
 		defer s.metrics.inFlight.Dec()
-		ctx, cancel := context.WithTimeout(c.UserContext(), s.cfg.Timeout)
+		ctx, cancel := context.WithTimeout(c.UserContext(), s.cfg.timeout)
 		defer cancel()
 		return handle(ctx, c)
 	}

@@ -40,28 +40,28 @@ type Config struct {
 	AllowedOrigins []string
 	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are for certain addresses. Default none.
 	TrustedProxies proxies.List
-	// UnitPrice is the priority fee of built transactions, in millionths of a lamport per compute unit. Default 10,000: about 0.0000015 SOL
+	// unitPrice is the priority fee of built transactions, in millionths of a lamport per compute unit. Default 10,000: about 0.0000015 SOL
 	// a swap.
-	UnitPrice uint64
-	// MaxPools bounds the pools of one venue that are read for a pair. Default 64.
-	MaxPools int
-	// MaxInFlight bounds the quotes being made; one more is refused with 503. Default 256.
-	MaxInFlight int
-	// Timeout bounds one request. Default 10 s.
-	Timeout time.Duration
-	// StopTimeout is how long requests in flight may take once the API is told to stop. Default 10 s.
-	StopTimeout time.Duration
-	// Market bounds caches and reads.
-	Market market.Config
+	unitPrice uint64
+	// maxPools bounds the pools of one venue that are read for a pair. Default 64.
+	maxPools int
+	// maxInFlight bounds the quotes being made; one more is refused with 503. Default 256.
+	maxInFlight int
+	// timeout bounds one request. Default 10 s.
+	timeout time.Duration
+	// stopTimeout is how long requests in flight may take once the API is told to stop. Default 10 s.
+	stopTimeout time.Duration
+	// market bounds caches and reads.
+	market market.Config
 }
 
 func (c Config) withDefaults() Config {
-	c.UnitPrice = cmp.Or(c.UnitPrice, 10_000)
-	c.MaxPools = cmp.Or(max(c.MaxPools, 0), 64)
-	c.MaxInFlight = cmp.Or(max(c.MaxInFlight, 0), 256)
-	c.Timeout = cmp.Or(max(c.Timeout, 0), 10*time.Second)
-	c.StopTimeout = cmp.Or(max(c.StopTimeout, 0), 10*time.Second)
-	c.Market.Commitment = cmp.Or(c.Market.Commitment, solana.Processed)
+	c.unitPrice = cmp.Or(c.unitPrice, 10_000)
+	c.maxPools = cmp.Or(max(c.maxPools, 0), 64)
+	c.maxInFlight = cmp.Or(max(c.maxInFlight, 0), 256)
+	c.timeout = cmp.Or(max(c.timeout, 0), 10*time.Second)
+	c.stopTimeout = cmp.Or(max(c.stopTimeout, 0), 10*time.Second)
+	c.market.Commitment = cmp.Or(c.market.Commitment, solana.Processed)
 	return c
 }
 
@@ -122,7 +122,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
 	s := &Server{
-		cfg: cfg, deps: deps, gate: gate, quotes: semaphore.NewWeighted(int64(cfg.MaxInFlight)),
+		cfg: cfg, deps: deps, gate: gate, quotes: semaphore.NewWeighted(int64(cfg.maxInFlight)),
 		Bound: listen.NewBound(),
 	}
 	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
@@ -132,8 +132,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
 	if deps.RPC != nil {
-		if s.market, err = market.New(cfg.Market, market.Deps{
-			Reader: deps.RPC, Venues: []market.Venue{cpmm.New(deps.RPC, cfg.Market.Commitment, cfg.MaxPools)},
+		if s.market, err = market.New(cfg.market, market.Deps{
+			Reader: deps.RPC, Venues: []market.Venue{cpmm.New(deps.RPC, cfg.market.Commitment, cfg.maxPools)},
 			Logger: deps.Logger, Registerer: deps.Registerer, Now: deps.Now,
 		}); err != nil {
 			return nil, fmt.Errorf("swap: %w", err)
@@ -141,8 +141,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName: "mintlake-swap", DisableStartupMessage: true, Immutable: true, CaseSensitive: true, StrictRouting: true,
-		BodyLimit: bodyLimit, ReadBufferSize: readBuffer, Concurrency: 16 * cfg.MaxInFlight,
-		ReadTimeout: 10 * time.Second, WriteTimeout: cfg.Timeout + 10*time.Second, IdleTimeout: 75 * time.Second,
+		BodyLimit: bodyLimit, ReadBufferSize: readBuffer, Concurrency: 16 * cfg.maxInFlight,
+		ReadTimeout: 10 * time.Second, WriteTimeout: cfg.timeout + 10*time.Second, IdleTimeout: 75 * time.Second,
 		ErrorHandler: func(c *fiber.Ctx, err error) error { s.writeError(c, routeOther, err); return nil },
 	})
 	s.addRoutes()
@@ -171,7 +171,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 		return fmt.Errorf("swap: serve: %w", err)
 	case <-ctx.Done():
 	}
-	if err := s.app.ShutdownWithTimeout(s.cfg.StopTimeout); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if err := s.app.ShutdownWithTimeout(s.cfg.stopTimeout); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		s.deps.Logger.Warn("swap api did not stop cleanly", "err", err)
 	}
 	_ = listener.Close() // a shutdown before the first accept leaves it open

@@ -16,7 +16,7 @@ import (
 func TestCursorHoldsAfterRestartAndOnOtherNodes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		log := apitest.NewLog()
-		cfg := Config{Ring: rapid.SampledFrom([]int{4, 1_000}).Draw(rt, "ring")}
+		cfg := Config{ring: rapid.SampledFrom([]int{4, 1_000}).Draw(rt, "ring")}
 		nodes := []*node{newNode(rt, log, cfg), newNode(rt, log, cfg)}
 		for _, n := range nodes {
 			n.catchUp(rt)

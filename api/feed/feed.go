@@ -57,12 +57,12 @@ type Log interface {
 
 // Config of a Feed. Zero values mean the defaults.
 type Config struct {
-	// Ring is how many changes are kept for readers. Default 131,072, 3 MiB.
-	Ring int
+	// ring is how many changes are kept for readers. Default 131,072, 3 MiB.
+	ring int
 	// MaxReplay bounds the records that one reader's old cursor makes the node read. Default 100,000.
 	MaxReplay int64
-	// ReplayTimeout bounds the reading. Default 30 s.
-	ReplayTimeout time.Duration
+	// replayTimeout bounds the reading. Default 30 s.
+	replayTimeout time.Duration
 	// MaxStreams and MaxPerClient bound the readers at once. Defaults 1,000 and 8.
 	MaxStreams, MaxPerClient int
 	// Networks bounds the readers of one IPv6 network together.
@@ -123,14 +123,14 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 	if deps.Applied == nil || deps.Ready == nil || deps.Log == nil || deps.OpenTail == nil {
 		return nil, errors.New("feed: applied, ready, log and tail are required")
 	}
-	if cfg.Ring <= 0 {
-		cfg.Ring = 131_072
+	if cfg.ring <= 0 {
+		cfg.ring = 131_072
 	}
 	if cfg.MaxReplay <= 0 {
 		cfg.MaxReplay = 100_000
 	}
-	if cfg.ReplayTimeout <= 0 {
-		cfg.ReplayTimeout = 30 * time.Second
+	if cfg.replayTimeout <= 0 {
+		cfg.replayTimeout = 30 * time.Second
 	}
 	if cfg.MaxStreams <= 0 {
 		cfg.MaxStreams = 1_000
@@ -143,7 +143,7 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 	}
 	f := &Feed{
 		cfg: cfg, deps: deps, dirty: make(chan struct{}, 1), replays: semaphore.NewWeighted(replays),
-		ring: make([]Change, cfg.Ring), changed: make(chan struct{}), clients: limits.NewCrowd(cfg.MaxPerClient, cfg.Networks),
+		ring: make([]Change, cfg.ring), changed: make(chan struct{}), clients: limits.NewCrowd(cfg.MaxPerClient, cfg.Networks),
 	}
 	f.life, f.end = context.WithCancel(context.Background())
 	var err error

@@ -66,7 +66,7 @@ func TestReaderIsWoken(t *testing.T) {
 
 func TestSlowReaderIsToldSo(t *testing.T) {
 	log := apitest.NewLog()
-	n := newNode(t, log, Config{Ring: 10})
+	n := newNode(t, log, Config{ring: 10})
 	n.catchUp(t)
 	slow := n.open(t, "").drain(t)
 	for i := range 11 {
@@ -99,7 +99,7 @@ func TestStreamsAreCounted(t *testing.T) {
 
 func TestMarksAreBounded(t *testing.T) {
 	log := apitest.NewLog()
-	n := newNode(t, log, Config{Ring: 4})
+	n := newNode(t, log, Config{ring: 4})
 	for i := range 100 {
 		write(log, schemas.TopicTokenEvents, fmt.Sprint(i), "x.y")
 		n.catchUp(t)

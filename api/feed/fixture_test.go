@@ -25,8 +25,8 @@ type node struct {
 }
 
 func newNode(t require.TestingT, log *apitest.Log, cfg Config) *node {
-	if cfg.ReplayTimeout == 0 {
-		cfg.ReplayTimeout = 5 * time.Minute // a machine may stand still for a while
+	if cfg.replayTimeout == 0 {
+		cfg.replayTimeout = 5 * time.Minute // a machine may stand still for a while
 	}
 	n := &node{log: log, applied: Offsets{}, ids: map[string]uint32{}}
 	starts, err := log.StartOffsets(context.Background(), topics[:])

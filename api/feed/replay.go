@@ -69,7 +69,7 @@ func (r *Reader) awaitMark() error {
 
 // foreign says that a cursor lies behind the topics' ends: it is of other topics. While they cannot be asked it is believed.
 func (f *Feed) foreign(from *vector) Reset {
-	ctx, cancel := context.WithTimeout(f.life, f.cfg.ReplayTimeout)
+	ctx, cancel := context.WithTimeout(f.life, f.cfg.replayTimeout)
 	defer cancel()
 	f.mu.Lock()
 	ahead := len(f.marks) > 0 && !f.marks[len(f.marks)-1].at.reaches(from)
@@ -87,7 +87,7 @@ func (f *Feed) foreign(from *vector) Reset {
 // replay queues the mints that records between two places name.
 func (r *Reader) replay(from, to *vector) (Reset, error) {
 	f := r.feed
-	ctx, cancel := context.WithTimeout(f.life, f.cfg.ReplayTimeout)
+	ctx, cancel := context.WithTimeout(f.life, f.cfg.replayTimeout)
 	defer cancel()
 	if err := f.replays.Acquire(ctx, 1); err != nil {
 		return "", fmt.Errorf("wait for a replay: %w", err)

@@ -59,7 +59,7 @@ func TestOutageOfTheTopicsEndsOnlyWhoNeedsThem(t *testing.T) {
 	first.catchUp(t)
 	begin := first.open(t, "").drain(t).cursor
 	write(log, schemas.TopicTokenEvents, "a", "x.y")
-	n := newNode(t, log, Config{ReplayTimeout: 20 * time.Millisecond})
+	n := newNode(t, log, Config{replayTimeout: 20 * time.Millisecond})
 	n.catchUp(t)
 	log.SetDown(true)
 	_, err := n.open(t, begin).Next(0)
@@ -69,7 +69,7 @@ func TestOutageOfTheTopicsEndsOnlyWhoNeedsThem(t *testing.T) {
 	n.mark()
 	require.Contains(t, now.drain(t).seen, "b")
 	log.SetDown(false)
-	n.cfg.ReplayTimeout = 5 * time.Minute
+	n.cfg.replayTimeout = 5 * time.Minute
 	batch, err := n.open(t, begin).Next(0)
 	require.NoError(t, err)
 	require.NotEmpty(t, batch.Changes)

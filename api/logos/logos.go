@@ -39,12 +39,12 @@ type Store interface {
 
 // Config of a Service. Zero values take the default.
 type Config struct {
-	// Wait is how long a request waits for an image that the node has not. Default 200 ms.
-	Wait time.Duration
-	// Fetches is how many such images are fetched at once; beyond, the fallback is given without. Default 64.
-	Fetches int
-	// RetryAfter is how long a URL that failed is left alone when the failure may pass, six times as long when not. Default 30 s.
-	RetryAfter time.Duration
+	// wait is how long a request waits for an image that the node has not. Default 200 ms.
+	wait time.Duration
+	// fetches is how many such images are fetched at once; beyond, the fallback is given without. Default 64.
+	fetches int
+	// retryAfter is how long a URL that failed is left alone when the failure may pass, six times as long when not. Default 30 s.
+	retryAfter time.Duration
 }
 
 // Deps are the collaborators.
@@ -78,14 +78,14 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if deps.Loader == nil || deps.Store == nil || deps.OpenTail == nil {
 		return nil, errors.New("logos: a loader, a store and a tail are required")
 	}
-	if cfg.Wait <= 0 {
-		cfg.Wait = 200 * time.Millisecond
+	if cfg.wait <= 0 {
+		cfg.wait = 200 * time.Millisecond
 	}
-	if cfg.Fetches <= 0 {
-		cfg.Fetches = 64
+	if cfg.fetches <= 0 {
+		cfg.fetches = 64
 	}
-	if cfg.RetryAfter <= 0 {
-		cfg.RetryAfter = 30 * time.Second
+	if cfg.retryAfter <= 0 {
+		cfg.retryAfter = 30 * time.Second
 	}
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)
@@ -94,7 +94,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		deps.Now = time.Now
 	}
 	failed, _ := lru.New[string, time.Time](failedURLs) // fails only for a size below 1
-	s := &Service{cfg: cfg, deps: deps, index: newIndex(), fetches: semaphore.NewWeighted(int64(cfg.Fetches)), failed: failed}
+	s := &Service{cfg: cfg, deps: deps, index: newIndex(), fetches: semaphore.NewWeighted(int64(cfg.fetches)), failed: failed}
 	var err error
 	s.metrics, err = newMetrics(deps.Registerer, s.index)
 	return s, err
@@ -184,7 +184,7 @@ func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool 
 		defer s.fetches.Release(1)
 		_, err := s.deps.Loader.Load(context.WithoutCancel(ctx), imageload.Request{URL: url, Anew: known.purge > 0})
 		if err != nil {
-			wait := s.cfg.RetryAfter
+			wait := s.cfg.retryAfter
 			switch {
 			case fetch.ClassOf(err).Final():
 				wait *= 240 // two hours: the bytes were refused, and will be
@@ -197,7 +197,7 @@ func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool 
 		}
 		done <- err == nil
 	}()
-	timer := time.NewTimer(s.cfg.Wait)
+	timer := time.NewTimer(s.cfg.wait)
 	defer timer.Stop()
 	select {
 	case ok := <-done:

@@ -61,11 +61,11 @@ type Filler interface {
 type Config struct {
 	// SnapshotPatience is how long ClickHouse may be away at start before everything is folded from the topics. Default 30 s.
 	SnapshotPatience time.Duration
-	// BatchRecords bounds the records folded at once. Default 5,000.
-	BatchRecords int
-	// BatchWait is how long a batch gathers once it has a record, and three times as long while thousands come a second. It delays every change by that
+	// batchRecords bounds the records folded at once. Default 5,000.
+	batchRecords int
+	// batchWait is how long a batch gathers once it has a record, and three times as long while thousands come a second. It delays every change by that
 	// much. Default 20 ms.
-	BatchWait time.Duration
+	batchWait time.Duration
 }
 
 // Deps are the collaborators. Snapshot may be nil: then everything comes from the topics.
@@ -118,11 +118,11 @@ func New(cfg Config, deps Deps) (*Replica, error) {
 	if cfg.SnapshotPatience <= 0 {
 		cfg.SnapshotPatience = 30 * time.Second
 	}
-	if cfg.BatchRecords <= 0 {
-		cfg.BatchRecords = 5_000
+	if cfg.batchRecords <= 0 {
+		cfg.batchRecords = 5_000
 	}
-	if cfg.BatchWait <= 0 {
-		cfg.BatchWait = 20 * time.Millisecond
+	if cfg.batchWait <= 0 {
+		cfg.batchWait = 20 * time.Millisecond
 	}
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)

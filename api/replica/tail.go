@@ -25,9 +25,9 @@ func (r *Replica) tail(ctx context.Context, ends map[kafka.TopicPartition]int64,
 		return fmt.Errorf("open tail: %w", err)
 	}
 	defer tailer.Close()
-	for wait := r.cfg.BatchWait; ; {
+	for wait := r.cfg.batchWait; ; {
 		asked := time.Now()
-		records, err := tailer.FetchBatch(ctx, r.cfg.BatchRecords, wait)
+		records, err := tailer.FetchBatch(ctx, r.cfg.batchRecords, wait)
 		if err != nil {
 			return err
 		}
@@ -49,9 +49,9 @@ const (
 // it; where many records come fewer batches leave more of the cores to requests.
 func (r *Replica) nextWait(records int, took time.Duration) time.Duration {
 	if float64(records) > busyRate*took.Seconds() {
-		return busyWaits * r.cfg.BatchWait
+		return busyWaits * r.cfg.batchWait
 	}
-	return r.cfg.BatchWait
+	return r.cfg.batchWait
 }
 
 func (r *Replica) becomeReady(ends map[kafka.TopicPartition]int64, begin time.Time) {

@@ -26,7 +26,7 @@ func TestTurns(t *testing.T) {
 
 // TestBatchesGatherLonger where many records come, and only then: a token that comes alone is not held up.
 func TestBatchesGatherLonger(t *testing.T) {
-	r := &Replica{cfg: Config{BatchWait: 20 * time.Millisecond}}
+	r := &Replica{cfg: Config{batchWait: 20 * time.Millisecond}}
 	require.Equal(t, 20*time.Millisecond, r.nextWait(1, 10*time.Second))
 	require.Equal(t, 20*time.Millisecond, r.nextWait(busyRate/10, 100*time.Millisecond))
 	require.Equal(t, 60*time.Millisecond, r.nextWait(busyRate/10+1, 100*time.Millisecond))

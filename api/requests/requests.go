@@ -34,8 +34,8 @@ type Config struct {
 	DedupTTL time.Duration
 	// NegativeTTL is how long an address that holds no mint is not asked for again. Default 1 hour.
 	NegativeTTL time.Duration
-	// Remembered bounds the mints remembered for each of the two. Default 200,000.
-	Remembered int
+	// remembered bounds the mints remembered for each of the two. Default 200,000.
+	remembered int
 	// PerClient bounds the requests that one client causes in any span of PerClientWindow. Default 2,000 in 10 minutes: four full batches,
 	// twenty RPC calls.
 	PerClient       int
@@ -137,10 +137,10 @@ func New(cfg Config, deps Deps) (*Queue, error) {
 	}
 	q := &Queue{cfg: cfg, deps: deps, waiting: make(chan request, cfg.QueueSize), waiters: newWaiters(cfg.Networks)}
 	var errs [4]error
-	q.recent, errs[0] = simplelru.NewLRU[string, time.Time](cfg.Remembered, nil)
-	q.negative, errs[1] = simplelru.NewLRU[string, time.Time](cfg.Remembered, nil)
+	q.recent, errs[0] = simplelru.NewLRU[string, time.Time](cfg.remembered, nil)
+	q.negative, errs[1] = simplelru.NewLRU[string, time.Time](cfg.remembered, nil)
 	q.clients, errs[2] = simplelru.NewLRU[string, *allowance](clientsTracked, nil)
-	q.failures, errs[3] = simplelru.NewLRU[string, time.Time](cfg.Remembered, nil)
+	q.failures, errs[3] = simplelru.NewLRU[string, time.Time](cfg.remembered, nil)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("enrichment requests: %w", err)
 	}
@@ -151,7 +151,7 @@ func (c Config) withDefaults() Config {
 	c.QueueSize = cmp.Or(max(c.QueueSize, 0), 20_000)
 	c.DedupTTL = cmp.Or(max(c.DedupTTL, 0), 10*time.Minute)
 	c.NegativeTTL = cmp.Or(max(c.NegativeTTL, 0), time.Hour)
-	c.Remembered = cmp.Or(max(c.Remembered, 0), 200_000)
+	c.remembered = cmp.Or(max(c.remembered, 0), 200_000)
 	c.PerClient = cmp.Or(max(c.PerClient, 0), 2_000)
 	c.PerClientWindow = cmp.Or(max(c.PerClientWindow, 0), 10*time.Minute)
 	return c

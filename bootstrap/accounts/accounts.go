@@ -45,8 +45,8 @@ type Config struct {
 	Attempts int
 	// FirstPause is the pause before the second try; it doubles up to 30 s. Default 500 ms.
 	FirstPause time.Duration
-	// FirstByteTimeout is how long a server may scan before it answers. Default 10 min.
-	FirstByteTimeout time.Duration
+	// firstByteTimeout is how long a server may scan before it answers. Default 10 min.
+	firstByteTimeout time.Duration
 	// IdleTimeout is how long a server may be silent inside an answer. Default 1 min.
 	IdleTimeout time.Duration
 	// StateFile is where progress is kept; its folder must exist.
@@ -58,7 +58,7 @@ func (c Config) withDefaults() Config {
 	c.Concurrency = cmp.Or(max(c.Concurrency, 0), 4)
 	c.Attempts = cmp.Or(max(c.Attempts, 0), 8)
 	c.FirstPause = cmp.Or(max(c.FirstPause, 0), 500*time.Millisecond)
-	c.FirstByteTimeout = cmp.Or(max(c.FirstByteTimeout, 0), 10*time.Minute)
+	c.firstByteTimeout = cmp.Or(max(c.firstByteTimeout, 0), 10*time.Minute)
 	c.IdleTimeout = cmp.Or(max(c.IdleTimeout, 0), time.Minute)
 	if len(c.Kinds) == 0 {
 		c.Kinds = AllKinds()

@@ -32,7 +32,7 @@ type client struct {
 func newClient(cfg Config) *client {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // net/http's own
 	transport.MaxIdleConnsPerHost = cfg.Concurrency
-	transport.ResponseHeaderTimeout = cfg.FirstByteTimeout
+	transport.ResponseHeaderTimeout = cfg.firstByteTimeout
 	c := &client{endpoints: cfg.Endpoints, idle: cfg.IdleTimeout, pace: pause.Evenly(cfg.RequestsPerSecond), http: &http.Client{
 		Transport: transport,
 		// A redirect would carry a keyed request to wherever the answer says.

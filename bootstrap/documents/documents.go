@@ -33,19 +33,19 @@ type Config struct {
 	StateFile string
 	// Page is how many tokens are looked up at once; each look reads the whole table. Default 5,000.
 	Page int
-	// MaxWaiting is how many requests may be before enrichment. Default 100.
-	MaxWaiting int64
+	// maxWaiting is how many requests may be before enrichment. Default 100.
+	maxWaiting int64
 	// Rest is the time between the end of a walk and the next one: what was asked for in vain is asked for again. Default 12 hours.
 	Rest time.Duration
-	// RestShort is that time after a walk that found nothing to ask for, and after an error. Default 5 minutes.
-	RestShort time.Duration
+	// restShort is that time after a walk that found nothing to ask for, and after an error. Default 5 minutes.
+	restShort time.Duration
 }
 
 func (c Config) withDefaults() Config {
 	c.Page = cmp.Or(max(c.Page, 0), 5000)
-	c.MaxWaiting = cmp.Or(max(c.MaxWaiting, 0), 100)
+	c.maxWaiting = cmp.Or(max(c.maxWaiting, 0), 100)
 	c.Rest = cmp.Or(max(c.Rest, 0), 12*time.Hour)
-	c.RestShort = cmp.Or(max(c.RestShort, 0), 5*time.Minute)
+	c.restShort = cmp.Or(max(c.restShort, 0), 5*time.Minute)
 	return c
 }
 
@@ -120,9 +120,9 @@ func (a *Asker) Run(ctx context.Context) error {
 			return nil
 		case err != nil:
 			a.deps.Logger.Warn("documents were not asked for", "err", err)
-			rest = a.config.RestShort
+			rest = a.config.restShort
 		case done && a.cursor == Cursor{}:
-			rest = a.config.RestShort
+			rest = a.config.restShort
 		case done:
 			a.cursor, rest = Cursor{}, a.config.Rest
 		}
@@ -168,7 +168,7 @@ func (a *Asker) awaitTurn(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("look what waits for enrichment: %w", err)
 		}
-		if waiting <= a.config.MaxWaiting {
+		if waiting <= a.config.maxWaiting {
 			return nil
 		}
 	}

@@ -30,8 +30,8 @@ type Config struct {
 	// Blocks and Transactions bound the blocks kept; the older ones go first. Defaults 10,000 and 100,000: a transaction takes about 5 KB
 	// with its metas and account versions, so that is about 0.5 GB, or a quarter of an hour at 100 a second. 64 blocks are kept always.
 	Blocks, Transactions int
-	// ConfirmLag and FinalizeLag are the slots after which a slot is confirmed and finalized; defaults 1 and 31.
-	ConfirmLag, FinalizeLag uint64
+	// confirmLag and FinalizeLag are the slots after which a slot is confirmed and finalized; defaults 1 and 31.
+	confirmLag, finalizeLag uint64
 }
 
 // ErrLagged ends a subscription whose reader was too slow.
@@ -112,11 +112,11 @@ func New(cfg Config, genesisSlot uint64, genesis []chain.Write) *Ledger {
 	if cfg.Transactions == 0 {
 		cfg.Transactions = 100_000
 	}
-	if cfg.ConfirmLag == 0 {
-		cfg.ConfirmLag = 1
+	if cfg.confirmLag == 0 {
+		cfg.confirmLag = 1
 	}
-	if cfg.FinalizeLag == 0 {
-		cfg.FinalizeLag = 31
+	if cfg.finalizeLag == 0 {
+		cfg.finalizeLag = 31
 	}
 	l := &Ledger{cfg: cfg, slots: map[uint64]*Entry{}, signatures: map[uint64]txRef{}, hashes: map[chain.Hash]uint64{},
 		base: make(map[chain.Key]*chain.Account, len(genesis)), subs: map[*Subscription]struct{}{}, genesisSlot: genesisSlot}
@@ -176,7 +176,7 @@ func (l *Ledger) Forward(s chain.Slot) {
 func (l *Ledger) Settle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.advance(l.last + l.cfg.ConfirmLag + l.cfg.FinalizeLag)
+	l.advance(l.last + l.cfg.confirmLag + l.cfg.finalizeLag)
 }
 
 func (l *Ledger) store(e *Entry) {
@@ -208,12 +208,12 @@ func (l *Ledger) store(e *Entry) {
 // advance confirms and finalizes what is old enough at slot now.
 func (l *Ledger) advance(now uint64) {
 	for _, e := range l.unrooted {
-		if e.level < Confirmed && e.Block.Slot+l.cfg.ConfirmLag <= now {
+		if e.level < Confirmed && e.Block.Slot+l.cfg.confirmLag <= now {
 			e.level, l.tips[Confirmed] = Confirmed, e
 			l.publish(Event{Kind: SlotConfirmed, Slot: e.Block.Slot, Entry: e})
 		}
 	}
-	for len(l.unrooted) > 0 && l.unrooted[0].Block.Slot+l.cfg.FinalizeLag <= now {
+	for len(l.unrooted) > 0 && l.unrooted[0].Block.Slot+l.cfg.finalizeLag <= now {
 		e := l.unrooted[0]
 		l.unrooted = l.unrooted[1:]
 		for k, a := range e.overlay {

@@ -59,8 +59,8 @@ type Config struct {
 	// Wait is how long the registry may take to pass the slot of a read; 0 = do not wait, which compares a registry that stands still with a
 	// chain that went on.
 	Wait time.Duration
-	// Settle is how long, after the registry has passed the slot, rows may take to follow. Default 1 s.
-	Settle time.Duration
+	// settle is how long, after the registry has passed the slot, rows may take to follow. Default 1 s.
+	settle time.Duration
 	// Rounds is how often a mint is compared, the first time included, until nothing differs or moves. Default 4.
 	Rounds int
 	// CallsPerSecond bounds the calls of getMultipleAccounts, 50 mints each. Default 10.
@@ -71,7 +71,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.Commitment = cmp.Or(c.Commitment, solana.Confirmed)
-	c.Settle = cmp.Or(c.Settle, time.Second)
+	c.settle = cmp.Or(c.settle, time.Second)
 	c.Rounds = cmp.Or(c.Rounds, 4)
 	c.CallsPerSecond = cmp.Or(c.CallsPerSecond, 10)
 	c.MaxDifferences = cmp.Or(c.MaxDifferences, 100)
@@ -84,7 +84,7 @@ func (c Config) problems() error {
 		key string
 		ok  bool
 	}{
-		{"sample", c.Sample >= 0}, {"wait", c.Wait >= 0}, {"settle", c.Settle > 0}, {"rounds", c.Rounds > 0},
+		{"sample", c.Sample >= 0}, {"wait", c.Wait >= 0}, {"settle", c.settle > 0}, {"rounds", c.Rounds > 0},
 		{"calls_per_second", c.CallsPerSecond > 0}, {"max_differences", c.MaxDifferences > 0},
 	} {
 		if !rule.ok {
@@ -250,7 +250,7 @@ func (a *Auditor) await(ctx context.Context, slot uint64) (uint64, error) {
 		}
 		switch {
 		case at >= slot:
-			return at, pause.For(ctx, a.cfg.Settle)
+			return at, pause.For(ctx, a.cfg.settle)
 		case a.cfg.Wait == 0:
 			return at, nil
 		case time.Now().After(deadline):

@@ -147,7 +147,7 @@ func metaplexAccount(mint tokenaccount.Key, name string) *solana.Account {
 
 func run(t *testing.T, cfg Config, c *chain, b *book) *Report {
 	t.Helper()
-	cfg.CallsPerSecond, cfg.Settle = 1e6, time.Microsecond
+	cfg.CallsPerSecond, cfg.settle = 1e6, time.Microsecond
 	auditor, err := New(cfg, Deps{Registry: b, RPC: c})
 	require.NoError(t, err)
 	report, err := auditor.Run(t.Context())

@@ -89,19 +89,19 @@ func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 		return 0, false
 	case failed.Class == fetch.ClassHostPaused:
 		return jitter(max(failed.RetryAfter, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
-	case failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.DownPatience:
+	case failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.downPatience:
 		// A short outage, the host's or ours, must not make broken logos of all that wait for the host. When patience ends, something can
 		// be said, however long the host is left alone.
-		wait := min(failed.RetryAfter, m.cfg.DownPatience-failed.DownFor)
+		wait := min(failed.RetryAfter, m.cfg.downPatience-failed.DownFor)
 		return jitter(max(wait, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
-	case failed.RetryAfter > 0 && failed.Class == fetch.ClassHTTPStatus && e.attempts+1 < 4*m.cfg.Attempts:
+	case failed.RetryAfter > 0 && failed.Class == fetch.ClassHTTPStatus && e.attempts+1 < 4*m.cfg.attempts:
 		// Asked to wait: that is no sign of a broken logo, up to a point.
 		return jitter(failed.RetryAfter, e.mint, uint64(e.attempts), 0, 0.5), true
-	case e.attempts+1 >= m.cfg.Attempts:
+	case e.attempts+1 >= m.cfg.attempts:
 		return 0, false
 	}
 	// Also of a host that is down for longer: the attempt costs no request then, and a dead host's tokens are told to be broken soon.
-	delay := m.cfg.AttemptDelay << (2 * e.attempts)
+	delay := m.cfg.attemptDelay << (2 * e.attempts)
 	return jitter(delay, e.mint, uint64(e.attempts), 0, 0.5), true
 }
 
@@ -109,7 +109,7 @@ func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 func (m *Machine) free(err error) bool {
 	var failed *fetch.Error
 	return errors.As(err, &failed) &&
-		(failed.Class == fetch.ClassHostPaused || failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.DownPatience)
+		(failed.Class == fetch.ClassHostPaused || failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.downPatience)
 }
 
 // conclude makes the fact of a check.

@@ -45,13 +45,13 @@ type Config struct {
 	// Workers is how many images are fetched at once. Default 64.
 	Workers int
 	// PerHost and PerGateway are how many of them from one host, and from IPFS and Arweave each. Default 4 and 16.
-	PerHost, PerGateway int
-	// Attempts before a logo is broken, when the failure may pass. Default 3.
-	Attempts int
-	// AttemptDelay before the second attempt; four times as long before each next one. Default 2 s.
-	AttemptDelay time.Duration
-	// DownPatience is how long a host may be down before that costs its logos attempts. Default 30 s.
-	DownPatience time.Duration
+	PerHost, perGateway int
+	// attempts before a logo is broken, when the failure may pass. Default 3.
+	attempts int
+	// attemptDelay before the second attempt; four times as long before each next one. Default 2 s.
+	attemptDelay time.Duration
+	// downPatience is how long a host may be down before that costs its logos attempts. Default 30 s.
+	downPatience time.Duration
 	// Retry is when a broken logo is checked again; twice as long after each further failure, up to MaxRetry. Failures that do not pass by
 	// themselves begin at six times as long. Default 10 min and 7 days.
 	Retry, MaxRetry time.Duration
@@ -62,10 +62,10 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Workers = cmp.Or(c.Workers, 64)
 	c.PerHost = cmp.Or(c.PerHost, 4)
-	c.PerGateway = cmp.Or(c.PerGateway, 16)
-	c.Attempts = cmp.Or(c.Attempts, 3)
-	c.AttemptDelay = cmp.Or(c.AttemptDelay, 2*time.Second)
-	c.DownPatience = cmp.Or(c.DownPatience, 30*time.Second)
+	c.perGateway = cmp.Or(c.perGateway, 16)
+	c.attempts = cmp.Or(c.attempts, 3)
+	c.attemptDelay = cmp.Or(c.attemptDelay, 2*time.Second)
+	c.downPatience = cmp.Or(c.downPatience, 30*time.Second)
 	c.Retry = cmp.Or(c.Retry, 10*time.Minute)
 	c.MaxRetry = cmp.Or(c.MaxRetry, 7*24*time.Hour)
 	c.Recheck = cmp.Or(c.Recheck, 7*24*time.Hour)
@@ -112,8 +112,8 @@ func New(cfg Config, deps Deps) (*Machine, error) {
 		return nil, errors.New("logos: offsets, tail, producer, loader and host are required")
 	}
 	for key, ok := range map[string]bool{
-		"workers": cfg.Workers > 0, "per_host": cfg.PerHost > 0, "per_gateway": cfg.PerGateway > 0, "attempts": cfg.Attempts > 0,
-		"attempt_delay": cfg.AttemptDelay > 0, "retry": cfg.Retry > 0, "max_retry": cfg.MaxRetry >= cfg.Retry, "recheck": cfg.Recheck > 0,
+		"workers": cfg.Workers > 0, "per_host": cfg.PerHost > 0, "per_gateway": cfg.perGateway > 0, "attempts": cfg.attempts > 0,
+		"attempt_delay": cfg.attemptDelay > 0, "retry": cfg.Retry > 0, "max_retry": cfg.MaxRetry >= cfg.Retry, "recheck": cfg.Recheck > 0,
 	} {
 		if !ok {
 			return nil, fmt.Errorf("logos: %s must be positive, and max_retry no less than retry", key)
@@ -128,7 +128,7 @@ func New(cfg Config, deps Deps) (*Machine, error) {
 	m := &Machine{cfg: cfg, deps: deps, table: newTable(), wake: make(chan struct{}, 1)}
 	m.queue = hostqueue.New[job](func(host string) int {
 		if host == "ipfs" || host == "ar" {
-			return cfg.PerGateway
+			return cfg.perGateway
 		}
 		return cfg.PerHost
 	})

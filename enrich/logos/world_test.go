@@ -38,7 +38,7 @@ type world struct {
 func newWorld() *world {
 	return &world{
 		topic: newTopic(), at: time.UnixMilli(1_700_000_000_000), loads: map[string]int{}, mints: map[string]mintKey{},
-		cfg:   Config{AttemptDelay: time.Millisecond, Workers: 8},
+		cfg:   Config{attemptDelay: time.Millisecond, Workers: 8},
 		serve: func(imageload.Request) (*imageload.Image, error) { return good("x"), nil },
 	}
 }

@@ -36,9 +36,9 @@ type Config struct {
 	Token string
 	// AllowedHosts are names besides localhost that may be asked for: see internal/hosts. A proxy that keeps the Host header needs it.
 	AllowedHosts []string
-	// WrongTokens is how many wrong tokens are answered at once; later ones wait for WrongTokenEvery each. Defaults 10 and 1 s.
-	WrongTokens     int
-	WrongTokenEvery time.Duration
+	// wrongTokens is how many wrong tokens are answered at once; later ones wait for WrongTokenEvery each. Defaults 10 and 1 s.
+	wrongTokens     int
+	wrongTokenEvery time.Duration
 }
 
 // Issuer changes keys: *keys.Issuer.
@@ -94,15 +94,15 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if len(cfg.Token) < MinToken {
 		return nil, fmt.Errorf("admin API: the token must have at least %d characters", MinToken)
 	}
-	if cfg.WrongTokens <= 0 {
-		cfg.WrongTokens = 10
+	if cfg.wrongTokens <= 0 {
+		cfg.wrongTokens = 10
 	}
-	if cfg.WrongTokenEvery <= 0 {
-		cfg.WrongTokenEvery = time.Second
+	if cfg.wrongTokenEvery <= 0 {
+		cfg.wrongTokenEvery = time.Second
 	}
 	s := &Server{
 		cfg: cfg, deps: deps, token: sha256.Sum256([]byte(cfg.Token)), Bound: listen.NewBound(), reading: semaphore.NewWeighted(1),
-		wrong: &failures{most: float64(cfg.WrongTokens), left: float64(cfg.WrongTokens), every: cfg.WrongTokenEvery},
+		wrong: &failures{most: float64(cfg.wrongTokens), left: float64(cfg.wrongTokens), every: cfg.wrongTokenEvery},
 	}
 	s.handler = s.routes()
 	return s, nil

@@ -188,7 +188,7 @@ func TestTheListHasPages(t *testing.T) {
 }
 
 func TestWhatIsRefused(t *testing.T) {
-	f := start(t, Config{WrongTokens: 1000})
+	f := start(t, Config{wrongTokens: 1000})
 	status, _ := f.do("POST", "/v1/keys", `{"product":"rpc","name":"taken"}`)
 	require.Equal(t, 201, status)
 	for _, c := range []struct {
@@ -229,7 +229,7 @@ func TestWhatIsRefused(t *testing.T) {
 
 // After some wrong tokens, tokens are not looked at for a while, so that a guesser learns nothing; then the right one works again.
 func TestWrongTokensAreThrottled(t *testing.T) {
-	f := start(t, Config{WrongTokens: 3, WrongTokenEvery: time.Hour})
+	f := start(t, Config{wrongTokens: 3, wrongTokenEvery: time.Hour})
 	for range 20 {
 		status, _ := f.do("GET", "/v1/keys", "")
 		require.Equal(t, 200, status, "right tokens cost nothing")

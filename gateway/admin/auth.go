@@ -52,7 +52,7 @@ func (s *Server) authorized(next http.Handler) http.Handler {
 			return
 		}
 		if !s.wrong.take(time.Now()) {
-			w.Header().Set("Retry-After", strconv.Itoa(max(1, int(s.cfg.WrongTokenEvery.Seconds()))))
+			w.Header().Set("Retry-After", strconv.Itoa(max(1, int(s.cfg.wrongTokenEvery.Seconds()))))
 			writeError(w, http.StatusTooManyRequests, "too many wrong admin tokens: try again later")
 			return
 		}

@@ -110,7 +110,7 @@ func startWith(t *testing.T, cfg Config, store keys.Store) *fixture {
 func startThrough(t *testing.T, cfg Config, store keys.Store, transport http.RoundTripper) *fixture {
 	t.Helper()
 	cfg.Addr = "127.0.0.1:0"
-	for _, limit := range []*time.Duration{&cfg.AttemptTimeout, &cfg.Timeout, &cfg.StopTimeout} {
+	for _, limit := range []*time.Duration{&cfg.attemptTimeout, &cfg.timeout, &cfg.stopTimeout} {
 		if *limit == 0 {
 			*limit = 5 * time.Minute
 		}

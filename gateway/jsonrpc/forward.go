@@ -107,7 +107,7 @@ func (g *Gateway) attempt(ctx context.Context, u *upstream, body []byte) (*answe
 func (g *Gateway) post(parent context.Context, u *upstream, body []byte, traceparent string) (*answer, error) {
 	ctx, cancel := context.WithCancel(parent)
 	// The limit is for the beginning of the answer: a long one that flows is fine until the request's own time is up.
-	late := time.AfterFunc(g.cfg.AttemptTimeout, cancel)
+	late := time.AfterFunc(g.cfg.attemptTimeout, cancel)
 	defer late.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.url, bytes.NewReader(body))
 	if err != nil {

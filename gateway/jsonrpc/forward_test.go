@@ -79,7 +79,7 @@ func TestLargeAnswersFlowThrough(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, strings.HasSuffix(string(rest), `a"}`))
 
-	f = start(t, Config{Upstreams: []string{n.URL}, MaxAnswerBytes: 100 << 10})
+	f = start(t, Config{Upstreams: []string{n.URL}, maxAnswerBytes: 100 << 10})
 	req, _ = http.NewRequestWithContext(t.Context(), http.MethodPost, f.url, strings.NewReader(getSlot(1)))
 	req.Header = http.Header{"Content-Type": {"application/json"}, "X-Api-Key": {f.key}}
 	resp, err = http.DefaultClient.Do(req)
@@ -135,14 +135,14 @@ func hangingNode(t *testing.T) (*node, <-chan struct{}) {
 
 func TestTimeoutIsBounded(t *testing.T) {
 	n, _ := hangingNode(t)
-	f := start(t, Config{Upstreams: []string{n.URL}, Timeout: 200 * time.Millisecond})
+	f := start(t, Config{Upstreams: []string{n.URL}, timeout: 200 * time.Millisecond})
 	status, _ := f.post(t, getSlot(1))
 	require.Equal(t, http.StatusGatewayTimeout, status)
 }
 
 func TestConcurrencyIsBounded(t *testing.T) {
 	n, taken := hangingNode(t)
-	f := start(t, Config{Upstreams: []string{n.URL}, MaxConcurrent: 1})
+	f := start(t, Config{Upstreams: []string{n.URL}, maxConcurrent: 1})
 	ctx, leave := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/?apiKey="+f.key, strings.NewReader(getSlot(1)))
 	require.NoError(t, err)

@@ -165,16 +165,16 @@ func (g *Gateway) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, &refusal{http.StatusUnsupportedMediaType, "content_type", codeInvalidRequest, "Content-Type must be application/json", nil, nil}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.cfg.MaxBodyBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.cfg.maxBodyBytes))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, &refusal{http.StatusRequestEntityTooLarge, "body_too_large", codeInvalidRequest,
-			"the body is over " + strconv.FormatInt(g.cfg.MaxBodyBytes, 10) + " bytes", nil, nil}
+			"the body is over " + strconv.FormatInt(g.cfg.maxBodyBytes, 10) + " bytes", nil, nil}
 	case err != nil:
 		return nil, &refusal{http.StatusBadRequest, "body", codeParse, "the body could not be read", nil, nil}
 	}
-	req, err := parseRequest(body, g.cfg.MaxBatch)
+	req, err := parseRequest(body, g.cfg.maxBatch)
 	var invalid *requestError
 	if errors.As(err, &invalid) {
 		return nil, &refusal{http.StatusBadRequest, "invalid", invalid.code, invalid.message, nil, nil}
@@ -199,7 +199,7 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	defer g.calls.Release(1)
 	g.metrics.inFlight.Inc()
 	defer g.metrics.inFlight.Dec()
-	ctx, cancel := context.WithTimeout(r.Context(), g.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(r.Context(), g.cfg.timeout)
 	defer cancel()
 	body, err := req.encode()
 	if err != nil {
@@ -211,7 +211,7 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	case r.Context().Err() != nil:
 		return &refusal{499, "client_gone", codeUpstreamAway, "the client went away", id, nil}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &refusal{http.StatusGatewayTimeout, "timeout", codeUpstreamAway, "no upstream answered within " + g.cfg.Timeout.String(), id, nil}
+		return &refusal{http.StatusGatewayTimeout, "timeout", codeUpstreamAway, "no upstream answered within " + g.cfg.timeout.String(), id, nil}
 	default:
 		return &refusal{http.StatusBadGateway, "upstream_away", codeUpstreamAway, "no upstream is available: " + itoa(len(g.pool.upstreams)) + " configured, none answered; try again", id, nil}
 	}
@@ -237,8 +237,8 @@ func (g *Gateway) relay(w http.ResponseWriter, req *request, got *answer) {
 	n, err := w.Write(got.head) //nolint:gosec // the upstream's JSON, served as application/json with nosniff
 	if err == nil && got.rest != nil {
 		var m int64
-		m, err = io.Copy(w, io.LimitReader(got.rest, g.cfg.MaxAnswerBytes))
-		if m == g.cfg.MaxAnswerBytes {
+		m, err = io.Copy(w, io.LimitReader(got.rest, g.cfg.maxAnswerBytes))
+		if m == g.cfg.maxAnswerBytes {
 			err = errors.New("answer too large")
 		}
 		n += int(m)

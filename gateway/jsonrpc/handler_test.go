@@ -36,7 +36,7 @@ func TestKeyInHeaderOrQuery(t *testing.T) {
 
 func TestWhatIsRefusedNeverGoesUpstream(t *testing.T) {
 	n := newNode(t, says(slot7))
-	f := start(t, Config{Upstreams: []string{n.URL}, MaxBatch: 2, MaxBodyBytes: 200})
+	f := start(t, Config{Upstreams: []string{n.URL}, maxBatch: 2, maxBodyBytes: 200})
 	for body, want := range map[string]struct {
 		status, code int
 		message      string

@@ -50,36 +50,36 @@ type Config struct {
 	AllowedOrigins []string
 	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are for certain addresses. Default none.
 	TrustedProxies proxies.List
-	// MaxBodyBytes bounds a request body. Default 256 KiB.
-	MaxBodyBytes int64
-	// MaxBatch bounds the calls of one batch. Default 100.
-	MaxBatch int
-	// MaxConcurrent bounds the requests in flight; one more is refused with 503. Default 512.
-	MaxConcurrent int
-	// MaxConnections bounds open client connections; one more waits. Default 4096.
-	MaxConnections int
-	// MaxAnswerBytes bounds an upstream's answer. Default 1 GiB.
-	MaxAnswerBytes int64
-	// AttemptTimeout is how long one upstream may take to begin its answer. Default 15 s.
-	AttemptTimeout time.Duration
-	// Timeout bounds a request as a whole, the answer's transfer included. Default 60 s.
-	Timeout time.Duration
-	// ProbeInterval is how often an upstream in trouble is asked whether it is well again. Default 5 s.
-	ProbeInterval time.Duration
-	// StopTimeout is how long requests in flight may take once the endpoint is told to stop. Default 10 s.
-	StopTimeout time.Duration
+	// maxBodyBytes bounds a request body. Default 256 KiB.
+	maxBodyBytes int64
+	// maxBatch bounds the calls of one batch. Default 100.
+	maxBatch int
+	// maxConcurrent bounds the requests in flight; one more is refused with 503. Default 512.
+	maxConcurrent int
+	// maxConnections bounds open client connections; one more waits. Default 4096.
+	maxConnections int
+	// maxAnswerBytes bounds an upstream's answer. Default 1 GiB.
+	maxAnswerBytes int64
+	// attemptTimeout is how long one upstream may take to begin its answer. Default 15 s.
+	attemptTimeout time.Duration
+	// timeout bounds a request as a whole, the answer's transfer included. Default 60 s.
+	timeout time.Duration
+	// probeInterval is how often an upstream in trouble is asked whether it is well again. Default 5 s.
+	probeInterval time.Duration
+	// stopTimeout is how long requests in flight may take once the endpoint is told to stop. Default 10 s.
+	stopTimeout time.Duration
 }
 
 func (c Config) withDefaults() Config {
-	c.AttemptTimeout = cmp.Or(max(c.AttemptTimeout, 0), 15*time.Second)
-	c.Timeout = cmp.Or(max(c.Timeout, 0), 60*time.Second)
-	c.ProbeInterval = cmp.Or(max(c.ProbeInterval, 0), 5*time.Second)
-	c.StopTimeout = cmp.Or(max(c.StopTimeout, 0), 10*time.Second)
-	c.MaxBatch = cmp.Or(max(c.MaxBatch, 0), 100)
-	c.MaxConcurrent = cmp.Or(max(c.MaxConcurrent, 0), 512)
-	c.MaxConnections = cmp.Or(max(c.MaxConnections, 0), 4096)
-	c.MaxBodyBytes = cmp.Or(max(c.MaxBodyBytes, 0), 256<<10)
-	c.MaxAnswerBytes = cmp.Or(max(c.MaxAnswerBytes, 0), 1<<30)
+	c.attemptTimeout = cmp.Or(max(c.attemptTimeout, 0), 15*time.Second)
+	c.timeout = cmp.Or(max(c.timeout, 0), 60*time.Second)
+	c.probeInterval = cmp.Or(max(c.probeInterval, 0), 5*time.Second)
+	c.stopTimeout = cmp.Or(max(c.stopTimeout, 0), 10*time.Second)
+	c.maxBatch = cmp.Or(max(c.maxBatch, 0), 100)
+	c.maxConcurrent = cmp.Or(max(c.maxConcurrent, 0), 512)
+	c.maxConnections = cmp.Or(max(c.maxConnections, 0), 4096)
+	c.maxBodyBytes = cmp.Or(max(c.maxBodyBytes, 0), 256<<10)
+	c.maxAnswerBytes = cmp.Or(max(c.maxAnswerBytes, 0), 1<<30)
 	return c
 }
 
@@ -142,7 +142,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		return nil, fmt.Errorf("rpc gateway: %w", err)
 	}
 	g := &Gateway{
-		cfg: cfg, gate: gate, pool: p, calls: semaphore.NewWeighted(int64(cfg.MaxConcurrent)),
+		cfg: cfg, gate: gate, pool: p, calls: semaphore.NewWeighted(int64(cfg.maxConcurrent)),
 		log: deps.Logger, Bound: listen.NewBound(), sockets: deps.Subscriptions, tracer: deps.Tracer,
 	}
 	if g.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
@@ -158,7 +158,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	if deps.Transport == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
-		transport.MaxIdleConnsPerHost, transport.MaxIdleConns = cfg.MaxConcurrent, 0
+		transport.MaxIdleConnsPerHost, transport.MaxIdleConns = cfg.maxConcurrent, 0
 		g.client.Transport = transport
 	}
 	if g.metrics, err = newMetrics(deps.Registerer, g); err != nil {
@@ -197,18 +197,18 @@ func (g *Gateway) Run(ctx context.Context) error {
 func (g *Gateway) serveOn(ctx context.Context, group *errgroup.Group, listener net.Listener, handler http.Handler) {
 	server := &http.Server{
 		Handler: framing.CloseAfterChunked(handler), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,
-		WriteTimeout: g.cfg.Timeout + 20*time.Second, MaxHeaderBytes: 16 << 10,
+		WriteTimeout: g.cfg.timeout + 20*time.Second, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 	group.Go(func() error {
-		if err := server.Serve(netutil.LimitListener(listener, g.cfg.MaxConnections)); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(netutil.LimitListener(listener, g.cfg.maxConnections)); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("rpc gateway: serve: %w", err)
 		}
 		return nil
 	})
 	group.Go(func() error {
 		<-ctx.Done()
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.StopTimeout)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.stopTimeout)
 		defer cancel()
 		if err := server.Shutdown(grace); err != nil {
 			_ = server.Close()

@@ -83,7 +83,7 @@ func (p *pool) wellCount() int {
 
 // probe asks all upstreams once at the start and later those in trouble, so that no client's call is the one that finds out.
 func (g *Gateway) probe(ctx context.Context) {
-	ticker := time.NewTicker(g.cfg.ProbeInterval)
+	ticker := time.NewTicker(g.cfg.probeInterval)
 	defer ticker.Stop()
 	for first := true; ; first = false {
 		for _, u := range g.pool.upstreams {
@@ -103,7 +103,7 @@ func (g *Gateway) probe(ctx context.Context) {
 const probeBody = `{"jsonrpc":"2.0","id":1,"method":"getHealth"}`
 
 func (g *Gateway) probeOne(parent context.Context, u *upstream) {
-	ctx, cancel := context.WithTimeout(parent, g.cfg.AttemptTimeout)
+	ctx, cancel := context.WithTimeout(parent, g.cfg.attemptTimeout)
 	defer cancel()
 	began := time.Now()
 	answer, err := g.attempt(ctx, u, []byte(probeBody))

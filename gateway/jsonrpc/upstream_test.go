@@ -45,9 +45,9 @@ func TestFailsOverAndPrefersTheFirst(t *testing.T) {
 			})
 			second := newNode(t, says(`{"jsonrpc":"2.0","result":8,"id":1}`))
 			t.Cleanup(recovers)
-			cfg := Config{Upstreams: []string{first.URL, second.URL}, ProbeInterval: 20 * time.Millisecond}
+			cfg := Config{Upstreams: []string{first.URL, second.URL}, probeInterval: 20 * time.Millisecond}
 			if name == slowToAnswer {
-				cfg.AttemptTimeout = 100 * time.Millisecond
+				cfg.attemptTimeout = 100 * time.Millisecond
 			}
 			key, store := oneKey(t)
 			f := startThrough(t, cfg, store, &patient{hangs: func(host string) bool { return !healthy.Load() && first.URL == "http://"+host }})

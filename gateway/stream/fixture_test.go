@@ -137,13 +137,13 @@ func start(t *testing.T, cfg Config) *fixture {
 	require.NoError(t, err)
 	cfg.Addr = "127.0.0.1:0"
 	// No time is short unless the test says so: a machine may stand still for a while.
-	for _, limit := range []*time.Duration{&cfg.PingInterval, &cfg.WriteTimeout, &cfg.GoodbyeTimeout, &cfg.StopTimeout} {
+	for _, limit := range []*time.Duration{&cfg.pingInterval, &cfg.writeTimeout, &cfg.goodbyeTimeout, &cfg.stopTimeout} {
 		if *limit == 0 {
 			*limit = patience
 		}
 	}
-	if cfg.RefusalsPerSecond == 0 {
-		cfg.RefusalsPerSecond = 1000
+	if cfg.refusalsPerSecond == 0 {
+		cfg.refusalsPerSecond = 1000
 	}
 	feed := newTopic()
 	s, err := New(cfg, Deps{Keys: store, Offsets: feed, OpenTail: feed.open, Registerer: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler)})

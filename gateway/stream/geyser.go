@@ -63,7 +63,7 @@ func (g *geyser) Ping(_ context.Context, in *pb.PingRequest) (*pb.PongResponse, 
 
 // Subscribe implements geyser.Geyser. Each request replaces the filters; one with a ping is answered with a pong and changes nothing.
 func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate]) error {
-	sub, err := g.hub.add(g.cfg.Buffer)
+	sub, err := g.hub.add(g.cfg.buffer)
 	if err != nil {
 		g.metrics.refused.WithLabelValues(formGRPC, "full").Inc()
 		return endStatus(err)
@@ -129,7 +129,7 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 
 // filtersOf reads a request. What this stream does not offer is refused, never ignored: a client would wait for ever.
 func (g *geyser) filtersOf(in *pb.SubscribeRequest) ([]namedFilter, error) {
-	filters, err := readFilters(in.Transactions, limits{g.cfg.MaxFilters, g.cfg.MaxAddresses})
+	filters, err := readFilters(in.Transactions, limits{g.cfg.maxFilters, g.cfg.maxAddresses})
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (g *geyser) filtersOf(in *pb.SubscribeRequest) ([]namedFilter, error) {
 }
 
 func (g *geyser) send(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate], sub *subscriber, pongs <-chan int32) error {
-	ping := time.NewTicker(g.cfg.PingInterval)
+	ping := time.NewTicker(g.cfg.pingInterval)
 	defer ping.Stop()
 	ctx := stream.Context()
 	for {

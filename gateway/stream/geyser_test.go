@@ -100,7 +100,7 @@ func TestUnaryCalls(t *testing.T) {
 }
 
 func TestWhatIsNotOfferedIsRefused(t *testing.T) {
-	f := start(t, Config{MaxFilters: 2, MaxAddresses: 3})
+	f := start(t, Config{maxFilters: 2, maxAddresses: 3})
 	finalized, confirmed := pb.CommitmentLevel_FINALIZED, pb.CommitmentLevel_CONFIRMED
 	from := uint64(1)
 	bad := "x"
@@ -176,7 +176,7 @@ func (f *fixture) oneListens() bool {
 }
 
 func TestServerPings(t *testing.T) {
-	f := start(t, Config{PingInterval: 20 * time.Millisecond})
+	f := start(t, Config{pingInterval: 20 * time.Millisecond})
 	stream := f.subscribe(t, nil)
 	for {
 		update, err := stream.Recv()

@@ -45,41 +45,41 @@ type Config struct {
 	// Commitment of the transactions on the topic: processed, confirmed or finalized. Default confirmed. A subscriber who asks for more is
 	// refused.
 	Commitment string
-	// Buffer is how many transactions a subscriber may be behind. Default 4,096.
-	Buffer int
+	// buffer is how many transactions a subscriber may be behind. Default 4,096.
+	buffer int
 	// MaxSubscribers bounds the open subscriptions of all clients. Default 1,000.
 	MaxSubscribers int
-	// MaxFilters bounds the filters of one subscriber; default 16. MaxAddresses bounds the addresses in all of them; default 50,000.
-	MaxFilters, MaxAddresses int
-	// MaxAllAddresses bounds the addresses in the filters of all subscribers: about 130 bytes of memory each. Default 5,000,000.
-	MaxAllAddresses int
+	// maxFilters bounds the filters of one subscriber; default 16. MaxAddresses bounds the addresses in all of them; default 50,000.
+	maxFilters, maxAddresses int
+	// maxAllAddresses bounds the addresses in the filters of all subscribers: about 130 bytes of memory each. Default 5,000,000.
+	maxAllAddresses int
 	// MaxConnections bounds open client connections; one more waits. Default 4,096.
 	MaxConnections int
-	// RefusalsPerSecond is how often one WebSocket gets an error answer. The first 10 are free; later ones wait. Default 1.
-	RefusalsPerSecond float64
-	// PingInterval is the time between pings to clients. Default 15 s.
-	PingInterval time.Duration
-	// WriteTimeout is how long a WebSocket client may take to accept a message. Default 10 s.
-	WriteTimeout time.Duration
-	// GoodbyeTimeout is how long a WebSocket client may take to accept the reason why its session ends. Default 1 s.
-	GoodbyeTimeout time.Duration
-	// StopTimeout is how long clients may take to go once the stream is told to stop. Default 5 s.
-	StopTimeout time.Duration
+	// refusalsPerSecond is how often one WebSocket gets an error answer. The first 10 are free; later ones wait. Default 1.
+	refusalsPerSecond float64
+	// pingInterval is the time between pings to clients. Default 15 s.
+	pingInterval time.Duration
+	// writeTimeout is how long a WebSocket client may take to accept a message. Default 10 s.
+	writeTimeout time.Duration
+	// goodbyeTimeout is how long a WebSocket client may take to accept the reason why its session ends. Default 1 s.
+	goodbyeTimeout time.Duration
+	// stopTimeout is how long clients may take to go once the stream is told to stop. Default 5 s.
+	stopTimeout time.Duration
 	// Version is told by GetVersion. Default "dev".
 	Version string
 }
 
 func (c Config) withDefaults() Config {
-	c.RefusalsPerSecond = cmp.Or(max(c.RefusalsPerSecond, 0), 1)
-	c.PingInterval = cmp.Or(max(c.PingInterval, 0), 15*time.Second)
-	c.WriteTimeout = cmp.Or(max(c.WriteTimeout, 0), 10*time.Second)
-	c.GoodbyeTimeout = cmp.Or(max(c.GoodbyeTimeout, 0), time.Second)
-	c.StopTimeout = cmp.Or(max(c.StopTimeout, 0), 5*time.Second)
-	c.Buffer = cmp.Or(max(c.Buffer, 0), 4096)
+	c.refusalsPerSecond = cmp.Or(max(c.refusalsPerSecond, 0), 1)
+	c.pingInterval = cmp.Or(max(c.pingInterval, 0), 15*time.Second)
+	c.writeTimeout = cmp.Or(max(c.writeTimeout, 0), 10*time.Second)
+	c.goodbyeTimeout = cmp.Or(max(c.goodbyeTimeout, 0), time.Second)
+	c.stopTimeout = cmp.Or(max(c.stopTimeout, 0), 5*time.Second)
+	c.buffer = cmp.Or(max(c.buffer, 0), 4096)
 	c.MaxSubscribers = cmp.Or(max(c.MaxSubscribers, 0), 1000)
-	c.MaxFilters = cmp.Or(max(c.MaxFilters, 0), 16)
-	c.MaxAddresses = cmp.Or(max(c.MaxAddresses, 0), 50_000)
-	c.MaxAllAddresses = cmp.Or(max(c.MaxAllAddresses, 0), 5_000_000)
+	c.maxFilters = cmp.Or(max(c.maxFilters, 0), 16)
+	c.maxAddresses = cmp.Or(max(c.maxAddresses, 0), 50_000)
+	c.maxAllAddresses = cmp.Or(max(c.maxAllAddresses, 0), 5_000_000)
 	c.MaxConnections = cmp.Or(max(c.MaxConnections, 0), 4096)
 	c.Commitment = cmp.Or(c.Commitment, "confirmed")
 	c.Version = cmp.Or(c.Version, "dev")
@@ -152,7 +152,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("stream: allowed origin %w", err)
 	}
-	s.hub, s.repeats = newHub(cfg.MaxSubscribers, cfg.MaxAllAddresses), newRepeats()
+	s.hub, s.repeats = newHub(cfg.MaxSubscribers, cfg.maxAllAddresses), newRepeats()
 	s.hub.finished = s.published
 	if s.metrics, err = newMetrics(deps.Registerer, s.hub); err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
@@ -205,7 +205,7 @@ func (s *Server) Run(ctx context.Context) error {
 // stop tells all subscribers, waits for them to go, then ends what is left.
 func (s *Server) stop(ctx context.Context, parts *splitter, rpc *grpc.Server, web *http.Server) {
 	s.hub.close()
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.StopTimeout)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.stopTimeout)
 	defer cancel()
 	gone := make(chan struct{})
 	go func() {

@@ -44,7 +44,7 @@ func TestKeysAreRequired(t *testing.T) {
 }
 
 func TestASlowClientIsCutOffAndHoldsNobodyUp(t *testing.T) {
-	f := start(t, Config{Buffer: 50, GoodbyeTimeout: time.Second})
+	f := start(t, Config{buffer: 50, goodbyeTimeout: time.Second})
 	slow := f.subscribe(t, filters{"all": {}})
 	conn := f.dial(t)
 	f.call(t, conn, `{"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{}]}`)

@@ -170,15 +170,15 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	if err := c.checkOptions(options); err != nil {
 		return nil, err
 	}
-	if len(c.filters) >= c.server.cfg.MaxFilters {
-		return nil, &wsError{codeInvalidParams, fmt.Sprintf("at most %d subscriptions on a connection", c.server.cfg.MaxFilters)}
+	if len(c.filters) >= c.server.cfg.maxFilters {
+		return nil, &wsError{codeInvalidParams, fmt.Sprintf("at most %d subscriptions on a connection", c.server.cfg.maxFilters)}
 	}
 	read, err := readFilters(map[string]*pb.SubscribeRequestFilterTransactions{"transactions": {
 		Vote: want.Vote, Failed: want.Failed, Signature: want.Signature,
 		AccountInclude:  append(want.AccountInclude, want.AccountInclude2...),
 		AccountExclude:  append(want.AccountExclude, want.AccountExclude2...),
 		AccountRequired: append(want.AccountRequired, want.AccountRequired2...),
-	}}, limits{1, c.server.cfg.MaxAddresses - c.addresses()})
+	}}, limits{1, c.server.cfg.maxAddresses - c.addresses()})
 	if err != nil {
 		return nil, &wsError{codeInvalidParams, err.Error()}
 	}

@@ -92,7 +92,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 		s.refuseKey(w, refused)
 		return
 	}
-	sub, err := s.hub.add(s.cfg.Buffer)
+	sub, err := s.hub.add(s.cfg.buffer)
 	if err != nil {
 		lease.Close()
 		w.Header().Set("Retry-After", "5")
@@ -142,7 +142,7 @@ const refusalsFree = 10
 func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
 	return &session{
 		server: s, sub: sub, lease: lease, replies: make(chan []byte, 4), filters: map[uint64]*filter{},
-		refusals: rate.NewLimiter(rate.Limit(s.cfg.RefusalsPerSecond), refusalsFree),
+		refusals: rate.NewLimiter(rate.Limit(s.cfg.refusalsPerSecond), refusalsFree),
 	}
 }
 
@@ -179,7 +179,7 @@ func (c *session) sayGoodbye() {
 	if errors.Is(c.sub.why, errStops) {
 		code = websocket.StatusGoingAway
 	}
-	wsclient.CloseWithin(c.server.cfg.GoodbyeTimeout, func() error {
+	wsclient.CloseWithin(c.server.cfg.goodbyeTimeout, func() error {
 		c.frames.stop()
 		return c.conn.Close(code, c.sub.why.Error())
 	})
@@ -204,7 +204,7 @@ func (c *session) receive(ctx context.Context) {
 }
 
 func (c *session) send(ctx context.Context) {
-	ping := time.NewTicker(c.server.cfg.PingInterval)
+	ping := time.NewTicker(c.server.cfg.pingInterval)
 	defer ping.Stop()
 	for {
 		var err error
@@ -225,7 +225,7 @@ func (c *session) send(ctx context.Context) {
 }
 
 func (c *session) write(kind byte, parts ...[]byte) error {
-	return c.frames.send(c.server.cfg.WriteTimeout, kind, parts...)
+	return c.frames.send(c.server.cfg.writeTimeout, kind, parts...)
 }
 
 var errNoPong = errors.New("no pong came")
@@ -237,7 +237,7 @@ func (c *session) ping() error {
 	case at == 0:
 		c.pinged.Store(now)
 		return c.write(framePing)
-	case now-at > int64(c.server.cfg.WriteTimeout):
+	case now-at > int64(c.server.cfg.writeTimeout):
 		return errNoPong
 	}
 	return nil
@@ -261,7 +261,7 @@ func (c *session) notifyAll() error {
 			if len(out.bytes) < framesSent {
 				continue
 			}
-			if err := c.frames.sendWhole(c.server.cfg.WriteTimeout, out.bytes); err != nil {
+			if err := c.frames.sendWhole(c.server.cfg.writeTimeout, out.bytes); err != nil {
 				return err
 			}
 			out.bytes = out.bytes[:0]
@@ -270,7 +270,7 @@ func (c *session) notifyAll() error {
 	if len(out.bytes) == 0 {
 		return nil
 	}
-	return c.frames.sendWhole(c.server.cfg.WriteTimeout, out.bytes)
+	return c.frames.sendWhole(c.server.cfg.writeTimeout, out.bytes)
 }
 
 // What stands around a subscription's number and a transaction's JSON in a notification.

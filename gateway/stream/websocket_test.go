@@ -35,7 +35,7 @@ func (f *fixture) call(t *testing.T, conn *websocket.Conn, message string) strin
 }
 
 func TestWebSocket(t *testing.T) {
-	f := start(t, Config{MaxFilters: 2, PingInterval: 10 * time.Millisecond})
+	f := start(t, Config{maxFilters: 2, pingInterval: 10 * time.Millisecond})
 	conn := f.dial(t)
 	subscribe := `{"jsonrpc":"2.0","id":"a","method":"transactionSubscribe","params":[{"failed":true,"accountInclude":["` + text(1) + `"]},{"commitment":"confirmed","encoding":"base64"}]}`
 	require.JSONEq(t, `{"jsonrpc":"2.0","result":1,"id":"a"}`, f.call(t, conn, subscribe))
@@ -97,7 +97,7 @@ func TestWebSocket(t *testing.T) {
 
 // A client whose wsEndpoint is the stream learns where to look, and repeats its call once a second instead of as fast as it can.
 func TestSubscriptionsOfTheRPCAddressAreRefusedSlowly(t *testing.T) {
-	f := start(t, Config{RefusalsPerSecond: 1 / patience.Seconds()})
+	f := start(t, Config{refusalsPerSecond: 1 / patience.Seconds()})
 	conn := f.dial(t)
 	const message = `{"jsonrpc":"2.0","id":1,"method":"signatureSubscribe","params":["x"]}`
 	for range refusalsFree {

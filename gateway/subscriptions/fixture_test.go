@@ -141,16 +141,16 @@ type fixture struct {
 func start(t *testing.T, cfg Config, rpc *upstream) *fixture {
 	t.Helper()
 	// No time is short unless the test says so: a machine may stand still for a while.
-	for _, limit := range []*time.Duration{&cfg.PingInterval, &cfg.WriteTimeout, &cfg.GoodbyeTimeout, &cfg.StopTimeout, &cfg.FeedPatience} {
+	for _, limit := range []*time.Duration{&cfg.pingInterval, &cfg.writeTimeout, &cfg.goodbyeTimeout, &cfg.stopTimeout, &cfg.feedPatience} {
 		if *limit == 0 {
 			*limit = patience
 		}
 	}
-	if cfg.PollInterval == 0 {
-		cfg.PollInterval = 5 * time.Millisecond
+	if cfg.pollInterval == 0 {
+		cfg.pollInterval = 5 * time.Millisecond
 	}
-	if cfg.RefusalsPerSecond == 0 {
-		cfg.RefusalsPerSecond = 1000
+	if cfg.refusalsPerSecond == 0 {
+		cfg.refusalsPerSecond = 1000
 	}
 	b := newBroker()
 	deps := Deps{Offsets: b, OpenTail: b.open, Registerer: prometheus.NewRegistry()}

@@ -118,9 +118,9 @@ func (h *hub) addSession(s *session) error {
 	switch {
 	case h.closed:
 		return errStops
-	case len(h.sessions) >= h.cfg.MaxConnections:
+	case len(h.sessions) >= h.cfg.maxConnections:
 		return errFull
-	case h.clients[s.client] >= h.cfg.MaxConnectionsPerClient:
+	case h.clients[s.client] >= h.cfg.maxConnectionsPerClient:
 		return errClientFull
 	}
 	h.sessions[s] = struct{}{}
@@ -149,9 +149,9 @@ func (h *hub) subscribe(sub *subscription, reply func(id uint64) []byte) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case len(sub.owner.subscriptions) >= h.cfg.MaxSubscriptions:
+	case len(sub.owner.subscriptions) >= h.cfg.maxSubscriptions:
 		return errTooMany
-	case h.total >= h.cfg.MaxSubscriptionsTotal:
+	case h.total >= h.cfg.maxSubscriptionsTotal:
 		return errTooManyInAll
 	}
 	h.lastID++

@@ -27,11 +27,11 @@ const (
 func (s *Server) askAgain(waited time.Duration) time.Duration {
 	switch {
 	case waited < 30*time.Second:
-		return s.cfg.PollInterval
+		return s.cfg.pollInterval
 	case waited < 2*time.Minute:
-		return 4 * s.cfg.PollInterval
+		return 4 * s.cfg.pollInterval
 	}
-	return 20 * s.cfg.PollInterval
+	return 20 * s.cfg.pollInterval
 }
 
 // dueSignatures returns up to most signatures that the upstream is to be asked for now, and when the next ones are due.
@@ -55,7 +55,7 @@ func (s *Server) dueSignatures(now time.Time, most int) []string {
 
 // pollSignatures asks the upstream for signatures until ctx ends.
 func (s *Server) pollSignatures(ctx context.Context) {
-	ticker := time.NewTicker(max(s.cfg.PollInterval/4, time.Millisecond))
+	ticker := time.NewTicker(max(s.cfg.pollInterval/4, time.Millisecond))
 	defer ticker.Stop()
 	var complained time.Time
 	for {
@@ -136,7 +136,7 @@ func (s *Server) askStatuses(ctx context.Context, signatures []string) error {
 
 // pollSlots asks the upstream for roots, and for slots while ingest brings none, as long as somebody follows them.
 func (s *Server) pollSlots(ctx context.Context) {
-	ticker := time.NewTicker(s.cfg.PollInterval)
+	ticker := time.NewTicker(s.cfg.pollInterval)
 	defer ticker.Stop()
 	var last, complained time.Time
 	for {
@@ -158,7 +158,7 @@ func (s *Server) pollSlots(ctx context.Context) {
 func (s *Server) askSlots(ctx context.Context, fresh bool) error {
 	h := s.hub
 	h.mu.Lock()
-	slot, root, stale := h.slot, h.root, time.Since(h.fedAt) > s.cfg.FeedPatience
+	slot, root, stale := h.slot, h.root, time.Since(h.fedAt) > s.cfg.feedPatience
 	h.mu.Unlock()
 	rooted, err := s.askBlocks(ctx, solana.Finalized, root, fresh)
 	if err != nil {

@@ -47,8 +47,8 @@ type session struct {
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, client string, lease *keys.Lease) {
 	c := &session{
-		server: s, client: client, lease: lease, out: make(chan []byte, s.cfg.Buffer), ended: make(chan struct{}), subscriptions: map[uint64]*subscription{},
-		calls: rate.NewLimiter(callsPerSecond, callsFree), refusals: rate.NewLimiter(rate.Limit(s.cfg.RefusalsPerSecond), refusalsFree),
+		server: s, client: client, lease: lease, out: make(chan []byte, s.cfg.buffer), ended: make(chan struct{}), subscriptions: map[uint64]*subscription{},
+		calls: rate.NewLimiter(callsPerSecond, callsFree), refusals: rate.NewLimiter(rate.Limit(s.cfg.refusalsPerSecond), refusalsFree),
 	}
 	if err := s.hub.addSession(c); err != nil {
 		s.metrics.refused.WithLabelValues("full").Inc()
@@ -127,7 +127,7 @@ func (c *session) sayGoodbye() {
 	if errors.Is(c.why, errStops) {
 		code = websocket.StatusGoingAway
 	}
-	wsclient.CloseWithin(c.server.cfg.GoodbyeTimeout, func() error { return c.conn.Close(code, c.why.Error()) })
+	wsclient.CloseWithin(c.server.cfg.goodbyeTimeout, func() error { return c.conn.Close(code, c.why.Error()) })
 }
 
 func (c *session) receive(ctx context.Context) {
@@ -150,7 +150,7 @@ func (c *session) receive(ctx context.Context) {
 }
 
 func (c *session) send(ctx context.Context) {
-	ping := time.NewTicker(c.server.cfg.PingInterval)
+	ping := time.NewTicker(c.server.cfg.pingInterval)
 	defer ping.Stop()
 	for {
 		var err error
@@ -169,7 +169,7 @@ func (c *session) send(ctx context.Context) {
 }
 
 func (c *session) within(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, c.server.cfg.WriteTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.server.cfg.writeTimeout)
 	defer cancel()
 	return do(ctx)
 }

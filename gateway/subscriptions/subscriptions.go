@@ -32,43 +32,43 @@ import (
 type Config struct {
 	// Commitment of the blocks that ingest reads: confirmed or finalized. Default confirmed.
 	Commitment string
-	// MaxConnections bounds all connections; default 1,000. MaxConnectionsPerClient bounds those of one key, or of one address where no
+	// maxConnections bounds all connections; default 1,000. MaxConnectionsPerClient bounds those of one key, or of one address where no
 	// key is needed; default 100.
-	MaxConnections, MaxConnectionsPerClient int
-	// MaxSubscriptions bounds the subscriptions of one connection; default 1,000. MaxSubscriptionsTotal bounds those of all; default 20,000.
-	MaxSubscriptions, MaxSubscriptionsTotal int
-	// Buffer is how many messages a client may be behind. Default 2,048.
-	Buffer int
-	// PollInterval is the time between two questions to the upstream about the same thing. Default 500 ms.
-	PollInterval time.Duration
-	// FeedPatience is how long ingest may bring no new slot before the upstream is asked for slots. Default 3 s.
-	FeedPatience time.Duration
-	// RefusalsPerSecond is how often one connection gets an error answer. The first 10 are free; later ones wait. Default 1.
-	RefusalsPerSecond float64
-	// PingInterval is the time between pings to clients. Default 15 s.
-	PingInterval time.Duration
-	// WriteTimeout is how long a client may take to accept a message. Default 10 s.
-	WriteTimeout time.Duration
-	// GoodbyeTimeout is how long a client may take to accept the reason why its connection ends. Default 1 s.
-	GoodbyeTimeout time.Duration
-	// StopTimeout is how long all clients together may take to go once the server is told to stop. Default 5 s.
-	StopTimeout time.Duration
+	maxConnections, maxConnectionsPerClient int
+	// maxSubscriptions bounds the subscriptions of one connection; default 1,000. MaxSubscriptionsTotal bounds those of all; default 20,000.
+	maxSubscriptions, maxSubscriptionsTotal int
+	// buffer is how many messages a client may be behind. Default 2,048.
+	buffer int
+	// pollInterval is the time between two questions to the upstream about the same thing. Default 500 ms.
+	pollInterval time.Duration
+	// feedPatience is how long ingest may bring no new slot before the upstream is asked for slots. Default 3 s.
+	feedPatience time.Duration
+	// refusalsPerSecond is how often one connection gets an error answer. The first 10 are free; later ones wait. Default 1.
+	refusalsPerSecond float64
+	// pingInterval is the time between pings to clients. Default 15 s.
+	pingInterval time.Duration
+	// writeTimeout is how long a client may take to accept a message. Default 10 s.
+	writeTimeout time.Duration
+	// goodbyeTimeout is how long a client may take to accept the reason why its connection ends. Default 1 s.
+	goodbyeTimeout time.Duration
+	// stopTimeout is how long all clients together may take to go once the server is told to stop. Default 5 s.
+	stopTimeout time.Duration
 }
 
 func (c Config) withDefaults() Config {
 	c.Commitment = cmp.Or(c.Commitment, string(solana.Confirmed))
-	c.RefusalsPerSecond = cmp.Or(max(c.RefusalsPerSecond, 0), 1)
-	c.MaxConnections = cmp.Or(max(c.MaxConnections, 0), 1000)
-	c.MaxConnectionsPerClient = cmp.Or(max(c.MaxConnectionsPerClient, 0), 100)
-	c.MaxSubscriptions = cmp.Or(max(c.MaxSubscriptions, 0), 1000)
-	c.MaxSubscriptionsTotal = cmp.Or(max(c.MaxSubscriptionsTotal, 0), 20_000)
-	c.Buffer = cmp.Or(max(c.Buffer, 0), 2048)
-	c.PollInterval = cmp.Or(max(c.PollInterval, 0), 500*time.Millisecond)
-	c.FeedPatience = cmp.Or(max(c.FeedPatience, 0), 3*time.Second)
-	c.PingInterval = cmp.Or(max(c.PingInterval, 0), 15*time.Second)
-	c.WriteTimeout = cmp.Or(max(c.WriteTimeout, 0), 10*time.Second)
-	c.GoodbyeTimeout = cmp.Or(max(c.GoodbyeTimeout, 0), time.Second)
-	c.StopTimeout = cmp.Or(max(c.StopTimeout, 0), 5*time.Second)
+	c.refusalsPerSecond = cmp.Or(max(c.refusalsPerSecond, 0), 1)
+	c.maxConnections = cmp.Or(max(c.maxConnections, 0), 1000)
+	c.maxConnectionsPerClient = cmp.Or(max(c.maxConnectionsPerClient, 0), 100)
+	c.maxSubscriptions = cmp.Or(max(c.maxSubscriptions, 0), 1000)
+	c.maxSubscriptionsTotal = cmp.Or(max(c.maxSubscriptionsTotal, 0), 20_000)
+	c.buffer = cmp.Or(max(c.buffer, 0), 2048)
+	c.pollInterval = cmp.Or(max(c.pollInterval, 0), 500*time.Millisecond)
+	c.feedPatience = cmp.Or(max(c.feedPatience, 0), 3*time.Second)
+	c.pingInterval = cmp.Or(max(c.pingInterval, 0), 15*time.Second)
+	c.writeTimeout = cmp.Or(max(c.writeTimeout, 0), 10*time.Second)
+	c.goodbyeTimeout = cmp.Or(max(c.goodbyeTimeout, 0), time.Second)
+	c.stopTimeout = cmp.Or(max(c.stopTimeout, 0), 5*time.Second)
 	return c
 }
 
@@ -147,7 +147,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}()
 		select {
 		case <-gone:
-		case <-time.After(s.cfg.StopTimeout):
+		case <-time.After(s.cfg.stopTimeout):
 		}
 		return nil
 	})

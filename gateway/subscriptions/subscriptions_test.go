@@ -25,7 +25,7 @@ func TestASignatureThatLandedBeforeIsToldAtOnce(t *testing.T) {
 	u := newUpstream()
 	u.statuses[signature(1)] = landedStatus(50, "null", "finalized")
 	u.statuses[signature(2)] = landedStatus(51, `{"InstructionError":[0,{"Custom":1}]}`, "confirmed")
-	f := start(t, Config{PollInterval: time.Hour}, u)
+	f := start(t, Config{pollInterval: time.Hour}, u)
 	c := f.dial(t)
 	id := c.subscribe("signatureSubscribe", `["`+signature(1)+`"]`)
 	require.JSONEq(t, notification("signatureNotification", `{"context":{"slot":50},"value":{"err":null}}`, id), c.read())
@@ -107,7 +107,7 @@ func TestSlotsFromIngestAndRootsFromTheUpstream(t *testing.T) {
 func TestSlotsFromTheUpstream(t *testing.T) {
 	u := newUpstream()
 	u.tips["finalized"], u.tips["confirmed"] = 70, 100
-	f := start(t, Config{FeedPatience: time.Nanosecond}, u)
+	f := start(t, Config{feedPatience: time.Nanosecond}, u)
 	c := f.dial(t)
 	slot := c.subscribe("slotSubscribe", "[]")
 	require.JSONEq(t, notification("slotNotification", `{"slot":100,"parent":99,"root":70}`, slot), c.read())
@@ -161,7 +161,7 @@ func TestWhatIsNotUnderstoodIsAnswered(t *testing.T) {
 
 // A client that repeats at once what is refused gets its errors slowly.
 func TestRefusalsAreThrottled(t *testing.T) {
-	f := start(t, Config{RefusalsPerSecond: 1.0 / patience.Seconds()}, newUpstream())
+	f := start(t, Config{refusalsPerSecond: 1.0 / patience.Seconds()}, newUpstream())
 	c := f.dial(t)
 	for range refusalsFree {
 		require.Contains(t, c.call("accountSubscribe", "[]"), "-32601")
@@ -178,7 +178,7 @@ func TestRefusalsAreThrottled(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	f := start(t, Config{MaxConnections: 3, MaxConnectionsPerClient: 2, MaxSubscriptions: 2, MaxSubscriptionsTotal: 3}, newUpstream())
+	f := start(t, Config{maxConnections: 3, maxConnectionsPerClient: 2, maxSubscriptions: 2, maxSubscriptionsTotal: 3}, newUpstream())
 	one, two := f.dial(t), f.dial(t)
 	dial := func(client string) int {
 		conn, resp, err := websocket.Dial(t.Context(), f.url+"/?client="+client, nil)
@@ -206,7 +206,7 @@ func TestBounds(t *testing.T) {
 }
 
 func TestASlowClientIsCutOffWithAReason(t *testing.T) {
-	f := start(t, Config{Buffer: 4}, newUpstream())
+	f := start(t, Config{buffer: 4}, newUpstream())
 	c := f.dial(t)
 	c.subscribe("slotSubscribe", "[]")
 	c.subscribe("slotSubscribe", "[]")

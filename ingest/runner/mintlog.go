@@ -20,8 +20,8 @@ import (
 type MintLogConfig struct {
 	// Brokers are host:port addresses. Required.
 	Brokers []string
-	// MaxRecords bounds what is read of each partition, from its end backwards. Default 250,000: about a second each.
-	MaxRecords int64
+	// maxRecords bounds what is read of each partition, from its end backwards. Default 250,000: about a second each.
+	maxRecords int64
 }
 
 // MintLog reads from chain.token-events.v1 which mints it introduces: a MintReader for a start that goes on exactly where the
@@ -35,11 +35,11 @@ type MintLog struct {
 
 // NewMintLog checks the configuration; it does no I/O.
 func NewMintLog(cfg MintLogConfig, deps kafka.Deps) (*MintLog, error) {
-	if len(cfg.Brokers) == 0 || cfg.MaxRecords < 0 {
+	if len(cfg.Brokers) == 0 || cfg.maxRecords < 0 {
 		return nil, errors.New("new mint log: brokers are required, and no negative bound")
 	}
-	if cfg.MaxRecords == 0 {
-		cfg.MaxRecords = 250_000
+	if cfg.maxRecords == 0 {
+		cfg.maxRecords = 250_000
 	}
 	return &MintLog{cfg: cfg, deps: deps}, nil
 }
@@ -95,7 +95,7 @@ func (l *MintLog) bounds(ctx context.Context) (starts, ends map[kafka.TopicParti
 		return nil, nil, err
 	}
 	for partition, end := range ends {
-		starts[partition] = max(starts[partition], end-l.cfg.MaxRecords, l.read[partition])
+		starts[partition] = max(starts[partition], end-l.cfg.maxRecords, l.read[partition])
 	}
 	return starts, ends, nil
 }

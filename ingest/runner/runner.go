@@ -50,11 +50,11 @@ type Config struct {
 	Workers int
 	// MaxInFlight bounds the blocks (and lone transactions) between source and acknowledgement. Default 32.
 	MaxInFlight int
-	// MaxSeenMints bounds the memory of mints already sighted, about 40 bytes each. Beyond it the longest unseen are forgotten and
+	// maxSeenMints bounds the memory of mints already sighted, about 40 bytes each. Beyond it the longest unseen are forgotten and
 	// sighted again; pools likewise. Default 2,000,000.
-	MaxSeenMints int
+	maxSeenMints int
 	// ResumeReach: see ledger.New. Default ledger.DefaultReach.
-	ResumeReach uint64
+	resumeReach uint64
 	// CheckLinks ends the run with an error when a source's blocks do not continue the chain in the ledger.
 	CheckLinks bool
 	// Beside says that this run works beside another one, whose status is the one to show: it writes no status records.
@@ -70,7 +70,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Workers = cmp.Or(c.Workers, 2)
 	c.MaxInFlight = cmp.Or(c.MaxInFlight, 32)
-	c.MaxSeenMints = cmp.Or(c.MaxSeenMints, 2_000_000)
+	c.maxSeenMints = cmp.Or(c.maxSeenMints, 2_000_000)
 	c.StatusInterval = cmp.Or(c.StatusInterval, time.Second)
 	c.Grace = cmp.Or(c.Grace, 5*time.Second)
 	c.FollowInterval = cmp.Or(c.FollowInterval, 2*time.Second)
@@ -117,7 +117,7 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	if deps.Producer == nil {
 		return nil, errors.New("new ingest runner: no producer")
 	}
-	if cfg.Workers < 0 || cfg.MaxInFlight < 0 || cfg.MaxSeenMints < 0 || cfg.StatusInterval < 0 || cfg.Grace < 0 || cfg.FollowInterval < 0 {
+	if cfg.Workers < 0 || cfg.MaxInFlight < 0 || cfg.maxSeenMints < 0 || cfg.StatusInterval < 0 || cfg.Grace < 0 || cfg.FollowInterval < 0 {
 		return nil, errors.New("new ingest runner: negative setting")
 	}
 	for i, s := range cfg.Sources {
@@ -135,7 +135,7 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	}
 	r := &Runner{
 		cfg: cfg, deps: deps, log: deps.Logger, metrics: m, decoder: decode.New(m),
-		ledger: ledger.New(cfg.ResumeReach), seen: newSeenMints(cfg.MaxSeenMints), pools: newSeenMints(cfg.MaxSeenMints), status: newStatus(deps.Clock),
+		ledger: ledger.New(cfg.resumeReach), seen: newSeenMints(cfg.maxSeenMints), pools: newSeenMints(cfg.maxSeenMints), status: newStatus(deps.Clock),
 		introduced: make(map[uint64][]introduced),
 	}
 	if r.log == nil {

@@ -52,14 +52,14 @@ type Config struct {
 	DiskBytes int64
 	// MemoryBytes bounds what is kept in memory too. Default 64 MiB.
 	MemoryBytes int64
-	// Names bounds the names that point to blobs (see Name). Default 1,000,000, about 120 bytes of memory each.
-	Names int
+	// names bounds the names that point to blobs (see Name). Default 1,000,000, about 120 bytes of memory each.
+	names int
 }
 
 func (c Config) withDefaults() Config {
 	c.DiskBytes = cmp.Or(c.DiskBytes, 2<<30)
 	c.MemoryBytes = cmp.Or(c.MemoryBytes, 64<<20)
-	c.Names = cmp.Or(c.Names, 1_000_000)
+	c.names = cmp.Or(c.names, 1_000_000)
 	return c
 }
 
@@ -87,14 +87,14 @@ func New(cfg Config, deps Deps) (*Store, error) {
 	if cfg.Dir == "" {
 		return nil, errors.New("blobs: a folder is required")
 	}
-	if cfg.DiskBytes < 1<<20 || cfg.MemoryBytes < 0 || cfg.Names < 1 {
+	if cfg.DiskBytes < 1<<20 || cfg.MemoryBytes < 0 || cfg.names < 1 {
 		return nil, errors.New("blobs: disk_bytes must be at least 1 MiB, memory_bytes not negative, names at least 1")
 	}
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{cfg: cfg, logger: deps.Logger, memory: newMemory(cfg.MemoryBytes), disk: newDisk(cfg.Dir, cfg.DiskBytes)}
-	s.names = newNames(filepath.Join(cfg.Dir, "names.log"), cfg.Names)
+	s.names = newNames(filepath.Join(cfg.Dir, "names.log"), cfg.names)
 	var err error
 	s.metrics, err = newMetrics(deps.Registerer, s)
 	return s, err

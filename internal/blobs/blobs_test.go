@@ -164,7 +164,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 func TestConfigProblems(t *testing.T) {
-	for _, cfg := range []Config{{}, {Dir: "x", DiskBytes: 5}, {Dir: "x", MemoryBytes: -1}, {Dir: "x", Names: -1}} {
+	for _, cfg := range []Config{{}, {Dir: "x", DiskBytes: 5}, {Dir: "x", MemoryBytes: -1}, {Dir: "x", names: -1}} {
 		_, err := New(cfg, Deps{})
 		require.Error(t, err)
 	}

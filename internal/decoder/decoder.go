@@ -39,10 +39,10 @@ type Config struct {
 	CPU, CPUPerMegapixel time.Duration
 	// Wall is the longest that a picture may take on a busy machine. Default 2 min.
 	Wall time.Duration
-	// MemoryBytes of one decoder, beside its program. Default 1 GiB: a picture of 16,777,216 pixels at 16 bits a channel needs half of it.
-	MemoryBytes uint64
-	// Idle is how long a decoder waits for the next picture. Default 2 min.
-	Idle time.Duration
+	// memoryBytes of one decoder, beside its program. Default 1 GiB: a picture of 16,777,216 pixels at 16 bits a channel needs half of it.
+	memoryBytes uint64
+	// idle is how long a decoder waits for the next picture. Default 2 min.
+	idle time.Duration
 	// Limits of pictures.
 	Limits picture.Limits
 }
@@ -61,8 +61,8 @@ func (c Config) withDefaults() Config {
 	c.CPU = cmp.Or(c.CPU, 2*time.Second)
 	c.CPUPerMegapixel = cmp.Or(c.CPUPerMegapixel, 500*time.Millisecond)
 	c.Wall = cmp.Or(c.Wall, 2*time.Minute)
-	c.MemoryBytes = cmp.Or(c.MemoryBytes, 1<<30)
-	c.Idle = cmp.Or(c.Idle, 2*time.Minute)
+	c.memoryBytes = cmp.Or(c.memoryBytes, 1<<30)
+	c.idle = cmp.Or(c.idle, 2*time.Minute)
 	return c
 }
 
@@ -225,7 +225,7 @@ func (p *Pool) take() (*process, error) {
 		}
 		p.end(child, endDied)
 	}
-	child, err := startProcess(childSpec{Parent: os.Getpid(), MemoryBytes: p.cfg.MemoryBytes})
+	child, err := startProcess(childSpec{Parent: os.Getpid(), MemoryBytes: p.cfg.memoryBytes})
 	if err == nil {
 		p.metrics.processes.Inc()
 	}
@@ -244,7 +244,7 @@ func (p *Pool) put(child *process) {
 		go p.end(child, endClosed)
 		return
 	}
-	child.idle = time.AfterFunc(p.cfg.Idle, func() { p.expire(child) })
+	child.idle = time.AfterFunc(p.cfg.idle, func() { p.expire(child) })
 	p.idle = append(p.idle, child)
 }
 

@@ -116,7 +116,7 @@ func TestAPictureThatTakesTooLongIsEnded(t *testing.T) {
 }
 
 func TestAPictureThatTakesTooMuchMemoryIsEnded(t *testing.T) {
-	pool, ctx := newPool(t, Config{MemoryBytes: 48 << 20}), t.Context()
+	pool, ctx := newPool(t, Config{memoryBytes: 48 << 20}), t.Context()
 	_, err := pool.Inspect(ctx, slow()) // 64 MiB of coefficients, which grow
 	require.ErrorIs(t, err, picture.ErrBudget)
 	require.Equal(t, 2, pool.endsFor(endDied), "once more, in case that it was the machine")
@@ -151,7 +151,7 @@ func TestWaitingForADecoderEnds(t *testing.T) {
 }
 
 func TestIdleDecodersEnd(t *testing.T) {
-	pool := newPool(t, Config{Idle: time.Millisecond})
+	pool := newPool(t, Config{idle: time.Millisecond})
 	_, err := pool.Inspect(t.Context(), pngOf(16))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return pool.endsFor(endIdle) == 1 }, time.Minute, time.Millisecond)

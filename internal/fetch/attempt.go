@@ -82,7 +82,7 @@ func (f *Fetcher) race(ctx context.Context, found *target, request *Request) (*R
 		}()
 	}
 	begin()
-	hedge := time.NewTimer(f.cfg.HedgeDelay)
+	hedge := time.NewTimer(f.cfg.hedgeDelay)
 	defer hedge.Stop()
 	var worst *Error
 	for {
@@ -90,7 +90,7 @@ func (f *Fetcher) race(ctx context.Context, found *target, request *Request) (*R
 		case <-hedge.C:
 			if next < len(urls) {
 				begin()
-				hedge.Reset(f.cfg.HedgeDelay)
+				hedge.Reset(f.cfg.hedgeDelay)
 			}
 		case out := <-results:
 			if running--; out.failed == nil {
@@ -103,7 +103,7 @@ func (f *Fetcher) race(ctx context.Context, found *target, request *Request) (*R
 			switch {
 			case next < len(urls) && ctx.Err() == nil:
 				begin()
-				hedge.Reset(f.cfg.HedgeDelay)
+				hedge.Reset(f.cfg.hedgeDelay)
 			case running == 0:
 				return nil, worst
 			}
@@ -135,7 +135,7 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, found *target, request *R
 	if err != nil {
 		return nil, failure(ClassBadURL, "not a URL")
 	}
-	outgoing.Header.Set("User-Agent", f.cfg.UserAgent)
+	outgoing.Header.Set("User-Agent", f.cfg.userAgent)
 	outgoing.Header.Set("Accept", request.Accept)
 	if request.ETag != "" {
 		outgoing.Header.Set("If-None-Match", request.ETag)

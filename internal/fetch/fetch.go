@@ -31,18 +31,18 @@ type Config struct {
 	Timeout time.Duration
 	// TryTimeout bounds one URL of it where there are several gateways. Default 8 s.
 	TryTimeout time.Duration
-	// ConnectTimeout bounds one connection and one TLS handshake. Default 4 s.
-	ConnectTimeout time.Duration
+	// connectTimeout bounds one connection and one TLS handshake. Default 4 s.
+	connectTimeout time.Duration
 	// MaxBytes bounds the body after decompression. Default 1 MiB.
 	MaxBytes int64
-	// MaxRedirects followed for one URL. Default 5.
-	MaxRedirects int
+	// maxRedirects followed for one URL. Default 5.
+	maxRedirects int
 	// PerHost is how many requests may be under way to one host:port. Default 4.
 	PerHost int
-	// HedgeDelay is how long one gateway may take before the next one is asked too. Default 1.5 s.
-	HedgeDelay time.Duration
-	// PerGateway is the same for the hosts of the configured gateways, which serve most tokens. Default 16.
-	PerGateway int
+	// hedgeDelay is how long one gateway may take before the next one is asked too. Default 1.5 s.
+	hedgeDelay time.Duration
+	// perGateway is the same for the hosts of the configured gateways, which serve most tokens. Default 16.
+	perGateway int
 	// IPFSGateways are URLs that a CID is appended to, in the order to try while all are healthy. Default https://ipfs.io/ipfs/,
 	// https://dweb.link/ipfs/, https://gateway.pinata.cloud/ipfs/.
 	IPFSGateways []string
@@ -51,8 +51,8 @@ type Config struct {
 	// AllowPrivate lists the exact host:port pairs, as URLs name them, that may be on private addresses: the demo's and the tests' servers.
 	// Default none.
 	AllowPrivate []string
-	// UserAgent of every request. Default "Mintlake/1 (+https://github.com/mintlake/mintlake)".
-	UserAgent string
+	// userAgent of every request. Default "Mintlake/1 (+https://github.com/mintlake/mintlake)".
+	userAgent string
 }
 
 // Deps are the collaborators of a Fetcher.
@@ -113,13 +113,13 @@ func (c Config) withDefaults() Config {
 	c.Purpose = cmp.Or(c.Purpose, "metadata")
 	c.Timeout = cmp.Or(c.Timeout, 15*time.Second)
 	c.TryTimeout = cmp.Or(c.TryTimeout, 8*time.Second)
-	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 4*time.Second)
+	c.connectTimeout = cmp.Or(c.connectTimeout, 4*time.Second)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 1<<20)
-	c.MaxRedirects = cmp.Or(c.MaxRedirects, 5)
+	c.maxRedirects = cmp.Or(c.maxRedirects, 5)
 	c.PerHost = cmp.Or(c.PerHost, 4)
-	c.PerGateway = cmp.Or(c.PerGateway, 16)
-	c.HedgeDelay = cmp.Or(c.HedgeDelay, 1500*time.Millisecond)
-	c.UserAgent = cmp.Or(c.UserAgent, "Mintlake/1 (+https://github.com/mintlake/mintlake)")
+	c.perGateway = cmp.Or(c.perGateway, 16)
+	c.hedgeDelay = cmp.Or(c.hedgeDelay, 1500*time.Millisecond)
+	c.userAgent = cmp.Or(c.userAgent, "Mintlake/1 (+https://github.com/mintlake/mintlake)")
 	if c.IPFSGateways == nil {
 		c.IPFSGateways = []string{"https://ipfs.io/ipfs/", "https://dweb.link/ipfs/", "https://gateway.pinata.cloud/ipfs/"}
 	}
@@ -134,8 +134,8 @@ func New(cfg Config, deps Deps) (*Fetcher, error) {
 	cfg = cfg.withDefaults()
 	f := &Fetcher{cfg: cfg, allowed: map[string]bool{}}
 	var problems []error
-	if cfg.Timeout < 0 || cfg.TryTimeout < 0 || cfg.ConnectTimeout < 0 || cfg.MaxBytes < 0 || cfg.MaxRedirects < 0 || cfg.PerHost < 0 ||
-		cfg.PerGateway < 0 || cfg.HedgeDelay < 0 {
+	if cfg.Timeout < 0 || cfg.TryTimeout < 0 || cfg.connectTimeout < 0 || cfg.MaxBytes < 0 || cfg.maxRedirects < 0 || cfg.PerHost < 0 ||
+		cfg.perGateway < 0 || cfg.hedgeDelay < 0 {
 		problems = append(problems, errors.New("fetch: limits must be positive"))
 	}
 	for _, pair := range cfg.AllowPrivate {
@@ -162,7 +162,7 @@ func New(cfg Config, deps Deps) (*Fetcher, error) {
 	if f.metrics, err = newMetrics(cfg.Purpose, deps.Registerer); err != nil {
 		return nil, err
 	}
-	f.dialer = newDialer(deps.Resolver, f.allowed, cfg.ConnectTimeout)
+	f.dialer = newDialer(deps.Resolver, f.allowed, cfg.connectTimeout)
 	if deps.Connect != nil {
 		f.dialer.connect = func(ctx context.Context, address netip.Addr, port string, _ bool) (net.Conn, error) {
 			return deps.Connect(ctx, address, port)
@@ -182,7 +182,7 @@ func (f *Fetcher) limitOf(host string) int {
 	for _, gateways := range [][]*url.URL{f.ipfs, f.arweave} {
 		for _, gateway := range gateways {
 			if hostPort(gateway) == host {
-				return f.cfg.PerGateway
+				return f.cfg.perGateway
 			}
 		}
 	}
@@ -208,8 +208,8 @@ func parseGateways(key string, texts []string, problems *[]error) (gateways []*u
 func (f *Fetcher) Close() { f.transport.CloseIdleConnections() }
 
 func (f *Fetcher) checkRedirect(request *http.Request, via []*http.Request) error {
-	if len(via) > f.cfg.MaxRedirects {
-		return failure(ClassRedirects, "more than %d redirects", f.cfg.MaxRedirects)
+	if len(via) > f.cfg.maxRedirects {
+		return failure(ClassRedirects, "more than %d redirects", f.cfg.maxRedirects)
 	}
 	request.Header.Del("Referer")
 	return f.checkURL(request.URL)

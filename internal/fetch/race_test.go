@@ -33,7 +33,7 @@ func (c *clock) add(d time.Duration) {
 // A gateway that hangs costs the hedge's delay and not its time-out.
 func TestASlowGatewayIsOvertaken(t *testing.T) {
 	hung := make(chan struct{})
-	w := newWeb(t, Config{HedgeDelay: 10 * time.Millisecond, TryTimeout: time.Hour, Timeout: time.Hour}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	w := newWeb(t, Config{hedgeDelay: 10 * time.Millisecond, TryTimeout: time.Hour, Timeout: time.Hour}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Host == "good.test" {
 			close(hung) // it is asked once
 			<-r.Context().Done()

@@ -124,7 +124,7 @@ func newHostileWeb(t *testing.T, s *servers, patience time.Duration) *hostileWeb
 	w.store, err = blobs.New(blobs.Config{Dir: t.TempDir()}, blobs.Deps{})
 	require.NoError(t, err)
 	require.NoError(t, w.store.Open())
-	w.Loader, err = New(Config{Limits: picture.Limits{Pixels: 1 << 20}, Flight: 10 * time.Minute}, Deps{Fetcher: fetcher, Decoder: s.decoder, Store: w.store})
+	w.Loader, err = New(Config{limits: picture.Limits{Pixels: 1 << 20}, flight: 10 * time.Minute}, Deps{Fetcher: fetcher, Decoder: s.decoder, Store: w.store})
 	require.NoError(t, err)
 	return w
 }

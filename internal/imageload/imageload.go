@@ -35,15 +35,15 @@ type Decoder interface {
 
 // Config of a Loader. Zero values take the default.
 type Config struct {
-	// Limits of images.
-	Limits picture.Limits
-	// Checks is how many images are decoded at once to check them: fewer than there are decoders, so that images that are slow to check do not keep
+	// limits of images.
+	limits picture.Limits
+	// checks is how many images are decoded at once to check them: fewer than there are decoders, so that images that are slow to check do not keep
 	// those waiting that somebody wants to see. Default one a core.
-	Checks int
-	// Recent is how long what was found answers for the same URL again: many tokens share one image. Default 2 min.
-	Recent time.Duration
-	// Flight bounds one load, also when nobody waits for it any more. Default 1 min.
-	Flight time.Duration
+	checks int
+	// recent is how long what was found answers for the same URL again: many tokens share one image. Default 2 min.
+	recent time.Duration
+	// flight bounds one load, also when nobody waits for it any more. Default 1 min.
+	flight time.Duration
 }
 
 const (
@@ -107,14 +107,14 @@ func New(cfg Config, deps Deps) (*Loader, error) {
 	if deps.Fetcher == nil || deps.Decoder == nil {
 		return nil, errors.New("imageload: a fetcher and a decoder are required")
 	}
-	if cfg.Checks <= 0 {
-		cfg.Checks = runtime.GOMAXPROCS(0)
+	if cfg.checks <= 0 {
+		cfg.checks = runtime.GOMAXPROCS(0)
 	}
-	if cfg.Recent <= 0 {
-		cfg.Recent = 2 * time.Minute
+	if cfg.recent <= 0 {
+		cfg.recent = 2 * time.Minute
 	}
-	if cfg.Flight <= 0 {
-		cfg.Flight = time.Minute
+	if cfg.flight <= 0 {
+		cfg.flight = time.Minute
 	}
 	if deps.Now == nil {
 		deps.Now = time.Now
@@ -127,20 +127,20 @@ func New(cfg Config, deps Deps) (*Loader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("imageload: %w", err)
 	}
-	return &Loader{cfg: cfg, deps: deps, checks: semaphore.NewWeighted(int64(cfg.Checks)), recent: recent, judged: judged}, nil
+	return &Loader{cfg: cfg, deps: deps, checks: semaphore.NewWeighted(int64(cfg.checks)), recent: recent, judged: judged}, nil
 }
 
 // Load fetches, checks and stores the image under a URL. Errors are *fetch.Error. When ctx ends first, the load goes on for those who ask next.
 func (l *Loader) Load(ctx context.Context, request Request) (*Image, error) {
 	key := request.URL + "\x00" + request.ETag + "\x00" + request.LastModified
-	if last, ok := l.recent.Get(key); ok && !request.Anew && l.deps.Now().Sub(last.at) < l.cfg.Recent {
+	if last, ok := l.recent.Get(key); ok && !request.Anew && l.deps.Now().Sub(last.at) < l.cfg.recent {
 		return last.image, last.err
 	}
 	if request.Anew {
 		key += "\x00anew"
 	}
 	flight := l.flights.DoChan(key, func() (any, error) {
-		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Flight)
+		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.flight)
 		defer cancel()
 		image, err := l.load(whole, request)
 		if !fetch.Retryable(err) && fetch.ClassOf(err) != fetch.ClassCanceled { // what passes is tried again by whoever asks next
@@ -191,7 +191,7 @@ func (l *Loader) inspect(ctx context.Context, body []byte) (picture.Info, error)
 	if picture.Sniff(body) == "" {
 		return picture.Info{}, &fetch.Error{Class: fetch.ClassNotImage, Err: picture.ErrNotImage}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Flight)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.flight)
 	defer cancel()
 	if err := l.checks.Acquire(ctx, 1); err != nil {
 		return picture.Info{}, &fetch.Error{Class: fetch.ClassDecoder, Err: err}

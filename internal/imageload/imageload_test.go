@@ -55,7 +55,7 @@ func newLoader(t *testing.T, w *web, now func() time.Time) (*Loader, *blobs.Stor
 	store, err := blobs.New(blobs.Config{Dir: t.TempDir()}, blobs.Deps{})
 	require.NoError(t, err)
 	require.NoError(t, store.Open())
-	loader, err := New(Config{Recent: time.Minute}, Deps{Fetcher: w, Decoder: newDecoder(t, decoder.Config{}), Store: store, Now: now})
+	loader, err := New(Config{recent: time.Minute}, Deps{Fetcher: w, Decoder: newDecoder(t, decoder.Config{}), Store: store, Now: now})
 	require.NoError(t, err)
 	return loader, store
 }

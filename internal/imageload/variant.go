@@ -60,7 +60,7 @@ func (l *Loader) clean(ctx context.Context, key blobs.Key, original *blobs.Blob)
 func (l *Loader) fit(key blobs.Key, original *blobs.Blob) bool {
 	good, known := l.judged.Get(key)
 	if !known {
-		_, err := picture.Survey(original.Body, l.cfg.Limits)
+		_, err := picture.Survey(original.Body, l.cfg.limits)
 		good = err == nil
 		l.judged.Add(key, good)
 	}
@@ -70,7 +70,7 @@ func (l *Loader) fit(key blobs.Key, original *blobs.Blob) bool {
 // made makes a form of an image and stores it. One that cannot be decoded within its budget is not given in any form.
 func (l *Loader) made(ctx context.Context, derived blobs.Key, original *blobs.Blob, variant picture.Variant) (*blobs.Blob, bool) {
 	flight := l.flights.DoChan("variant "+derived.String(), func() (any, error) {
-		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Flight)
+		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.flight)
 		defer cancel()
 		body, kind, err := l.deps.Decoder.Make(whole, original.Body, original.Type, variant)
 		switch {

@@ -14,8 +14,8 @@ import (
 type AdminConfig struct {
 	// Brokers are host:port addresses to begin with. Required.
 	Brokers []string
-	// ClientID is shown in the brokers' logs. Default "mintlake".
-	ClientID string
+	// clientID is shown in the brokers' logs. Default "mintlake".
+	clientID string
 }
 
 // Admin makes topics and reads offsets. Safe for many goroutines. All methods retry errors that pass until ctx ends.
@@ -26,7 +26,7 @@ type Admin struct {
 
 // NewAdmin checks the configuration; it connects on the first call.
 func NewAdmin(cfg AdminConfig, deps Deps) (*Admin, error) {
-	c, err := newClient(cfg.Brokers, cfg.ClientID, deps.Security)
+	c, err := newClient(cfg.Brokers, cfg.clientID, deps.Security)
 	if err != nil {
 		return nil, err
 	}

@@ -17,8 +17,8 @@ import (
 type GroupConsumerConfig struct {
 	// Brokers are host:port addresses to begin with. Required.
 	Brokers []string
-	// ClientID is shown in the brokers' logs. Default "mintlake".
-	ClientID string
+	// clientID is shown in the brokers' logs. Default "mintlake".
+	clientID string
 	// Group is the consumer group. Required.
 	Group string
 	// Topics to read, at least one. They must exist; until they do, FetchBatch waits.
@@ -29,10 +29,10 @@ type GroupConsumerConfig struct {
 	// SessionTimeout is how long the coordinator waits for a silent member before others get its partitions. Default 10 s; Apache
 	// Kafka refuses less than 6 s, the embedded broker less than 1 s.
 	SessionTimeout time.Duration
-	// HeartbeatInterval is the time between two heartbeats, and so how soon a rebalance or a restarted coordinator is noticed. Default 500 ms.
-	HeartbeatInterval time.Duration
-	// MaxFetchBytes bounds one fetch of one partition. Default DefaultMaxFetchBytes.
-	MaxFetchBytes int64
+	// heartbeatInterval is the time between two heartbeats, and so how soon a rebalance or a restarted coordinator is noticed. Default 500 ms.
+	heartbeatInterval time.Duration
+	// maxFetchBytes bounds one fetch of one partition. Default DefaultMaxFetchBytes.
+	maxFetchBytes int64
 }
 
 // GroupConsumer reads topics as a member of a consumer group. A new group begins at the first offset. FetchBatch and Commit are for one
@@ -64,18 +64,18 @@ func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error
 	if cfg.Group == "" || len(cfg.Topics) == 0 {
 		return nil, errors.New("kafka: group and topics are required")
 	}
-	c, err := newClient(cfg.Brokers, cfg.ClientID, deps.Security)
+	c, err := newClient(cfg.Brokers, cfg.clientID, deps.Security)
 	if err != nil {
 		return nil, err
 	}
 	if cfg.SessionTimeout <= 0 {
 		cfg.SessionTimeout = 10 * time.Second
 	}
-	if cfg.HeartbeatInterval <= 0 {
-		cfg.HeartbeatInterval = 500 * time.Millisecond
+	if cfg.heartbeatInterval <= 0 {
+		cfg.heartbeatInterval = 500 * time.Millisecond
 	}
-	if cfg.MaxFetchBytes <= 0 {
-		cfg.MaxFetchBytes = DefaultMaxFetchBytes
+	if cfg.maxFetchBytes <= 0 {
+		cfg.maxFetchBytes = DefaultMaxFetchBytes
 	}
 	m, err := newMetrics(deps.Registerer)
 	if err != nil {
@@ -176,12 +176,12 @@ func (c *GroupConsumer) serve(gen *generation) {
 	ctx, cancel := context.WithCancel(c.base)
 	defer cancel()
 	fetchers, fetchCtx := errgroup.WithContext(ctx)
-	f := &fetcher{client: c.client, metrics: c.metrics, log: c.log, consumer: c.cfg.Group, maxBytes: c.cfg.MaxFetchBytes, out: c.intake.ch}
+	f := &fetcher{client: c.client, metrics: c.metrics, log: c.log, consumer: c.cfg.Group, maxBytes: c.cfg.maxFetchBytes, out: c.intake.ch}
 	for tp, offset := range gen.start {
 		fetchers.Go(func() error { return f.run(fetchCtx, gen.id, tp, offset) })
 	}
 	context.AfterFunc(fetchCtx, cancel)
-	if err := c.member.stay(ctx, gen, c.cfg.HeartbeatInterval, c.kick, c.groupFailed); err != nil && c.base.Err() == nil {
+	if err := c.member.stay(ctx, gen, c.cfg.heartbeatInterval, c.kick, c.groupFailed); err != nil && c.base.Err() == nil {
 		c.groupFailed(err)
 		if !Retryable(err) { // such as another process with this InstanceID: joining again would throw that one out
 			c.end(fmt.Errorf("stay in group %s: %w", c.cfg.Group, err))

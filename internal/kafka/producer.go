@@ -27,8 +27,8 @@ const (
 type ProducerConfig struct {
 	// Brokers are host:port addresses to begin with. Required.
 	Brokers []string
-	// ClientID is shown in the brokers' logs. Default "mintlake".
-	ClientID string
+	// clientID is shown in the brokers' logs. Default "mintlake".
+	clientID string
 	// MaxRecordBytes bounds one record (key, value, headers; bytes) and one request. Default DefaultMaxRecordBytes.
 	MaxRecordBytes int
 	// Topics are those whose counters exist from the start; others are written to as well.
@@ -59,7 +59,7 @@ type Producer struct {
 
 // NewProducer checks the configuration and registers the metrics; it connects on the first Produce.
 func NewProducer(cfg ProducerConfig, deps Deps) (*Producer, error) {
-	c, err := newClient(cfg.Brokers, cfg.ClientID, deps.Security)
+	c, err := newClient(cfg.Brokers, cfg.clientID, deps.Security)
 	if err != nil {
 		return nil, err
 	}

@@ -16,16 +16,16 @@ import (
 type TailerConfig struct {
 	// Brokers are host:port addresses to begin with. Required.
 	Brokers []string
-	// ClientID is shown in the brokers' logs. Default "mintlake".
-	ClientID string
+	// clientID is shown in the brokers' logs. Default "mintlake".
+	clientID string
 	// Name is the tailer's label in metrics. Default "tailer".
 	Name string
 	// Topics to read, all partitions of each, at least one. They must exist; until they do, FetchBatch waits.
 	Topics []string
 	// Start is the first offset wanted of each partition; a partition that is missing here is read from its first offset.
 	Start map[TopicPartition]int64
-	// MaxFetchBytes bounds one fetch of one partition. Default DefaultMaxFetchBytes.
-	MaxFetchBytes int64
+	// maxFetchBytes bounds one fetch of one partition. Default DefaultMaxFetchBytes.
+	maxFetchBytes int64
 }
 
 // Tailer reads all partitions of its topics, without a group: every tailer sees every record, and the caller keeps the offsets.
@@ -53,15 +53,15 @@ func NewTailer(cfg TailerConfig, deps Deps) (*Tailer, error) {
 	if len(cfg.Topics) == 0 {
 		return nil, errors.New("kafka: topics are required")
 	}
-	c, err := newClient(cfg.Brokers, cfg.ClientID, deps.Security)
+	c, err := newClient(cfg.Brokers, cfg.clientID, deps.Security)
 	if err != nil {
 		return nil, err
 	}
 	if cfg.Name == "" {
 		cfg.Name = "tailer"
 	}
-	if cfg.MaxFetchBytes <= 0 {
-		cfg.MaxFetchBytes = DefaultMaxFetchBytes
+	if cfg.maxFetchBytes <= 0 {
+		cfg.maxFetchBytes = DefaultMaxFetchBytes
 	}
 	m, err := newMetrics(deps.Registerer)
 	if err != nil {
@@ -136,7 +136,7 @@ func (t *Tailer) run() {
 	t.mu.Unlock()
 	fetchers, ctx := errgroup.WithContext(t.base)
 	f := &fetcher{
-		client: t.client, metrics: t.metrics, log: t.log, consumer: t.cfg.Name, maxBytes: t.cfg.MaxFetchBytes,
+		client: t.client, metrics: t.metrics, log: t.log, consumer: t.cfg.Name, maxBytes: t.cfg.maxFetchBytes,
 		out: t.intake.ch, onFetch: t.onFetch,
 	}
 	for _, tp := range tps {

@@ -45,10 +45,10 @@ type Config struct {
 	PoolsTTL, NoPoolsTTL time.Duration
 	// StateTTL is how long a snapshot is used; default 400 ms, a slot.
 	StateTTL time.Duration
-	// Timeout bounds one reading of a pair; default 8 s.
-	Timeout time.Duration
-	// MaxPairs bounds the pairs remembered; default 2,048.
-	MaxPairs int
+	// timeout bounds one reading of a pair; default 8 s.
+	timeout time.Duration
+	// maxPairs bounds the pairs remembered; default 2,048.
+	maxPairs int
 	// Commitment of what is read; default processed: an older price is a worse price.
 	Commitment solana.Commitment
 }
@@ -57,8 +57,8 @@ func (c Config) withDefaults() Config {
 	c.PoolsTTL = cmp.Or(max(c.PoolsTTL, 0), 30*time.Second)
 	c.NoPoolsTTL = cmp.Or(max(c.NoPoolsTTL, 0), 2*time.Second)
 	c.StateTTL = cmp.Or(max(c.StateTTL, 0), 400*time.Millisecond)
-	c.Timeout = cmp.Or(max(c.Timeout, 0), 8*time.Second)
-	c.MaxPairs = cmp.Or(max(c.MaxPairs, 0), 2048)
+	c.timeout = cmp.Or(max(c.timeout, 0), 8*time.Second)
+	c.maxPairs = cmp.Or(max(c.maxPairs, 0), 2048)
 	c.Commitment = cmp.Or(c.Commitment, solana.Processed)
 	return c
 }
@@ -131,8 +131,8 @@ func New(cfg Config, deps Deps) (*Market, error) {
 	}
 	m := &Market{cfg: cfg.withDefaults(), deps: deps}
 	var errs [3]error
-	m.pools, errs[0] = lru.New[pair, known](m.cfg.MaxPairs)
-	m.states, errs[1] = lru.New[pair, remembered](m.cfg.MaxPairs)
+	m.pools, errs[0] = lru.New[pair, known](m.cfg.maxPairs)
+	m.states, errs[1] = lru.New[pair, remembered](m.cfg.maxPairs)
 	venues := make([]string, len(deps.Venues))
 	for i, v := range deps.Venues {
 		venues[i] = v.Name()
@@ -158,7 +158,7 @@ func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error
 	// The reading belongs to all who wait for it, so it does not end when the one who began it leaves.
 	detached := context.WithoutCancel(ctx)
 	result := m.flight.DoChan(string(p.a[:])+string(p.b[:]), func() (any, error) {
-		ctx, cancel := context.WithTimeout(detached, m.cfg.Timeout)
+		ctx, cancel := context.WithTimeout(detached, m.cfg.timeout)
 		defer cancel()
 		began := time.Now()
 		snapshot, err := m.read(ctx, p)

@@ -25,10 +25,10 @@ import (
 type Config struct {
 	// Paths are files or folders; at least one.
 	Paths []string
-	// MaxFileBytes bounds a block or transaction file, before and after decompression. Default 1 GiB.
-	MaxFileBytes int64
-	// MaxMessageBytes bounds one message of a recording. Default 256 MiB.
-	MaxMessageBytes int64
+	// maxFileBytes bounds a block or transaction file, before and after decompression. Default 1 GiB.
+	maxFileBytes int64
+	// maxMessageBytes bounds one message of a recording. Default 256 MiB.
+	maxMessageBytes int64
 	// Speed holds the replay back to so many times the speed at which things happened, by the recording's clock or else by block time;
 	// pauses of more than 30 s are shortened to that. 0 = as fast as it can.
 	Speed float64
@@ -57,11 +57,11 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if cfg.Speed < 0 {
 		return nil, errors.New("new file source: negative speed")
 	}
-	if cfg.MaxFileBytes <= 0 {
-		cfg.MaxFileBytes = 1 << 30
+	if cfg.maxFileBytes <= 0 {
+		cfg.maxFileBytes = 1 << 30
 	}
-	if cfg.MaxMessageBytes <= 0 {
-		cfg.MaxMessageBytes = 256 << 20
+	if cfg.maxMessageBytes <= 0 {
+		cfg.maxMessageBytes = 256 << 20
 	}
 	m, err := source.NewMetrics(source.KindFile, deps.Registerer)
 	if err != nil {

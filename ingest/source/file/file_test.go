@@ -85,7 +85,7 @@ func TestBrokenFilesAreRefusedWithTheirReason(t *testing.T) {
 		write(t, dir, name, data)
 	}
 	sink := &sourcetest.Sink{}
-	require.NoError(t, open(t, Config{Paths: []string{dir}, MaxFileBytes: 1 << 19}).Run(t.Context(), sourcetest.Ledger{}, sink))
+	require.NoError(t, open(t, Config{Paths: []string{dir}, maxFileBytes: 1 << 19}).Run(t.Context(), sourcetest.Ledger{}, sink))
 	require.Equal(t, []uint64{1000}, sink.Slots())
 	refused := sink.RefusedInputs()
 	for name := range bad {

@@ -178,8 +178,8 @@ func (s *Source) slurp(in input) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	if in.size > s.cfg.MaxFileBytes {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", errTooLarge, in.size, s.cfg.MaxFileBytes)
+	if in.size > s.cfg.maxFileBytes {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", errTooLarge, in.size, s.cfg.maxFileBytes)
 	}
 	var r io.Reader = f
 	guess := in.size + 512
@@ -189,15 +189,15 @@ func (s *Source) slurp(in input) ([]byte, error) {
 			return nil, fmt.Errorf("decompress: %w", err)
 		}
 		defer func() { _ = z.Close() }()
-		r, guess = z, min(in.size*6, s.cfg.MaxFileBytes)
+		r, guess = z, min(in.size*6, s.cfg.maxFileBytes)
 	}
 	buf := make([]byte, 0, guess+512)
 	for {
 		n, err := r.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
-		case int64(len(buf)) > s.cfg.MaxFileBytes:
-			return nil, fmt.Errorf("%w: over %d bytes once decompressed", errTooLarge, s.cfg.MaxFileBytes)
+		case int64(len(buf)) > s.cfg.maxFileBytes:
+			return nil, fmt.Errorf("%w: over %d bytes once decompressed", errTooLarge, s.cfg.maxFileBytes)
 		case err == io.EOF:
 			return buf, nil
 		case err != nil:

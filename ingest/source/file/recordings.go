@@ -18,8 +18,8 @@ import (
 type RecordingsConfig struct {
 	// Dir is the folder; made when it is not there. Required.
 	Dir string
-	// File is the name of the one file in Dir, which must not be there yet; empty = files are named by the time of their beginning.
-	File string
+	// file is the name of the one file in Dir, which must not be there yet; empty = files are named by the time of their beginning.
+	file string
 	// MaxBytes and MaxAge end a file and begin the next. Defaults 1 GiB on disk and one hour.
 	MaxBytes int64
 	MaxAge   time.Duration
@@ -50,7 +50,7 @@ func NewRecordings(cfg RecordingsConfig) (*Recordings, error) {
 	if cfg.Dir == "" || cfg.MaxBytes < 0 || cfg.MaxAge < 0 || cfg.SyncEvery < 0 {
 		return nil, errors.New("new recordings: a folder is required, and no negative bound")
 	}
-	if cfg.File != "" { // never another
+	if cfg.file != "" { // never another
 		cfg.MaxBytes, cfg.MaxAge = math.MaxInt64, math.MaxInt64
 	}
 	if cfg.MaxBytes == 0 {
@@ -68,7 +68,7 @@ func NewRecordings(cfg RecordingsConfig) (*Recordings, error) {
 // RecordingsAt is where path says: one file where it is named *.geyser.zst, else a folder of files.
 func RecordingsAt(path string) RecordingsConfig {
 	if strings.HasSuffix(path, recordingSuffix) {
-		return RecordingsConfig{Dir: filepath.Dir(path), File: filepath.Base(path)}
+		return RecordingsConfig{Dir: filepath.Dir(path), file: filepath.Base(path)}
 	}
 	return RecordingsConfig{Dir: path}
 }
@@ -118,7 +118,7 @@ func (r *Recordings) begin(now time.Time) error {
 	if err := os.MkdirAll(r.cfg.Dir, 0o755); err != nil { //nolint:gosec // recordings are public chain data
 		return fmt.Errorf("record: %w", err)
 	}
-	name := r.cfg.File
+	name := r.cfg.file
 	if name == "" {
 		name = fmt.Sprintf("%s-%04d"+recordingSuffix, now.UTC().Format("20060102T150405.000Z"), r.files)
 	}

@@ -64,7 +64,7 @@ func (s *Source) dial() (*grpc.ClientConn, error) {
 		grpc.WithTransportCredentials(creds),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(2 * window),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.cfg.MaxMessageBytes), grpc.ForceCodecV2(rawCodec{})),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.cfg.maxMessageBytes), grpc.ForceCodecV2(rawCodec{})),
 	}
 	if s.deps.Dial != nil {
 		scheme, options = "passthrough:///", append(options, grpc.WithContextDialer(s.deps.Dial))
@@ -95,7 +95,7 @@ func (s *Source) request(from *uint64, accounts bool) *pb.SubscribeRequest {
 	level, _ := commitmentLevel(s.cfg.Commitment) // checked by New
 	yes, no := true, false
 	request := &pb.SubscribeRequest{
-		Blocks:     map[string]*pb.SubscribeRequestFilterBlocks{"mintlake": {AccountInclude: s.cfg.Accounts, IncludeTransactions: &yes, IncludeAccounts: &no, IncludeEntries: &no}},
+		Blocks:     map[string]*pb.SubscribeRequestFilterBlocks{"mintlake": {AccountInclude: s.cfg.accounts, IncludeTransactions: &yes, IncludeAccounts: &no, IncludeEntries: &no}},
 		Slots:      map[string]*pb.SubscribeRequestFilterSlots{"mintlake": {FilterByCommitment: &no, InterslotUpdates: &yes}},
 		Commitment: &level,
 		FromSlot:   from,

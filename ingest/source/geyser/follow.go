@@ -63,7 +63,7 @@ type follower struct {
 // follow opens session after session until ctx ends.
 func (f *follower) follow(ctx context.Context) error {
 	delays := backoff.NewExponentialBackOff()
-	delays.InitialInterval, delays.MaxInterval = f.cfg.FirstPause, f.cfg.MaxPause
+	delays.InitialInterval, delays.MaxInterval = f.cfg.firstPause, f.cfg.MaxPause
 	f.tip = f.line.Tip()
 	for {
 		before := f.line.Tip()
@@ -154,7 +154,7 @@ func (f *follower) fromSlot(ctx context.Context, conn grpc.ClientConnInterface) 
 func (f *follower) consume(ctx context.Context, in *intake, pings chan<- struct{}) error {
 	silence := time.NewTimer(f.cfg.Silence)
 	defer silence.Stop()
-	tick := time.NewTicker(max(f.cfg.MaxWait/4, time.Millisecond))
+	tick := time.NewTicker(max(f.cfg.maxWait/4, time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
@@ -277,7 +277,7 @@ func (f *follower) undecodable(ctx context.Context, err error) error {
 // unstick acts when blocks wait for a parent that does not come: the server is asked to replay, and when that was in vain the
 // missing slots become a gap.
 func (f *follower) unstick(ctx context.Context, now time.Time) error {
-	if f.progress.IsZero() || now.Sub(f.progress) <= f.cfg.MaxWait || !f.line.Stuck(now) {
+	if f.progress.IsZero() || now.Sub(f.progress) <= f.cfg.maxWait || !f.line.Stuck(now) {
 		return nil
 	}
 	if f.replays < maxReplays && now.After(f.noReplay) {

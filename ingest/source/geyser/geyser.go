@@ -37,45 +37,45 @@ type Config struct {
 	Token string
 	// Commitment is confirmed (default) or finalized.
 	Commitment string
-	// Accounts are the programs of which at least one must be among a transaction's accounts. Default: Token, Token-2022 and
+	// accounts are the programs of which at least one must be among a transaction's accounts. Default: Token, Token-2022 and
 	// Metaplex Token Metadata.
-	Accounts []string
+	accounts []string
 	// NoAccountUpdates leaves out the subscription to mint and metadata accounts. The server may refuse it; then the stream goes on without.
 	NoAccountUpdates bool
 	// BlocksMeta subscribes to block headers too, which a recording keeps for others; the source itself does not need them.
 	BlocksMeta bool
 	// Silence is how long no message at all, pings included, makes the connection be given up. Default 30 s; servers ping every 10 to 15 s.
 	Silence time.Duration
-	// PingEvery is the pause between our own pings, which servers answer. Default 10 s.
-	PingEvery time.Duration
-	// FirstPause is the pause after a first failure; it doubles, jittered, up to MaxPause. Defaults 250 ms and 30 s.
-	FirstPause, MaxPause time.Duration
-	// MaxMessageBytes bounds one message, after decompression. Default 128 MiB.
-	MaxMessageBytes int
-	// MaxWaiting and MaxWait bound how many blocks wait for a parent that has not come, and how long. Defaults 64 and 2 s.
-	MaxWaiting int
-	MaxWait    time.Duration
-	// RepairEvery is the pause between looks at the ledger for gaps to fill, growing to 10 min while a gap cannot be closed. Default 10 s.
-	RepairEvery time.Duration
-	// RepairReach is how many slots behind the tip gaps are filled by themselves; older ones are for a backfill. Default 216,000, a day of
+	// pingEvery is the pause between our own pings, which servers answer. Default 10 s.
+	pingEvery time.Duration
+	// firstPause is the pause after a first failure; it doubles, jittered, up to MaxPause. Defaults 250 ms and 30 s.
+	firstPause, MaxPause time.Duration
+	// maxMessageBytes bounds one message, after decompression. Default 128 MiB.
+	maxMessageBytes int
+	// maxWaiting and MaxWait bound how many blocks wait for a parent that has not come, and how long. Defaults 64 and 2 s.
+	maxWaiting int
+	maxWait    time.Duration
+	// repairEvery is the pause between looks at the ledger for gaps to fill, growing to 10 min while a gap cannot be closed. Default 10 s.
+	repairEvery time.Duration
+	// repairReach is how many slots behind the tip gaps are filled by themselves; older ones are for a backfill. Default 216,000, a day of
 	// 400 ms slots.
-	RepairReach uint64
+	repairReach uint64
 }
 
 func (c Config) withDefaults() Config {
 	c.Silence = cmp.Or(max(c.Silence, 0), 30*time.Second)
-	c.PingEvery = cmp.Or(max(c.PingEvery, 0), 10*time.Second)
-	c.FirstPause = cmp.Or(max(c.FirstPause, 0), 250*time.Millisecond)
+	c.pingEvery = cmp.Or(max(c.pingEvery, 0), 10*time.Second)
+	c.firstPause = cmp.Or(max(c.firstPause, 0), 250*time.Millisecond)
 	c.MaxPause = cmp.Or(max(c.MaxPause, 0), 30*time.Second)
-	c.MaxWait = cmp.Or(max(c.MaxWait, 0), 2*time.Second)
-	c.RepairEvery = cmp.Or(max(c.RepairEvery, 0), 10*time.Second)
-	c.RepairReach = cmp.Or(c.RepairReach, repair.DefaultReach)
-	c.MaxMessageBytes = cmp.Or(max(c.MaxMessageBytes, 0), 128<<20)
-	c.MaxWaiting = cmp.Or(max(c.MaxWaiting, 0), 64)
+	c.maxWait = cmp.Or(max(c.maxWait, 0), 2*time.Second)
+	c.repairEvery = cmp.Or(max(c.repairEvery, 0), 10*time.Second)
+	c.repairReach = cmp.Or(c.repairReach, repair.DefaultReach)
+	c.maxMessageBytes = cmp.Or(max(c.maxMessageBytes, 0), 128<<20)
+	c.maxWaiting = cmp.Or(max(c.maxWaiting, 0), 64)
 	c.Kind = cmp.Or(c.Kind, source.KindGeyser)
 	c.Commitment = cmp.Or(c.Commitment, "confirmed")
-	if len(c.Accounts) == 0 {
-		c.Accounts = []string{schemas.ProgramToken, schemas.ProgramToken2022, schemas.ProgramMetaplex}
+	if len(c.accounts) == 0 {
+		c.accounts = []string{schemas.ProgramToken, schemas.ProgramToken2022, schemas.ProgramMetaplex}
 	}
 	return c
 }
@@ -139,10 +139,10 @@ func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink
 	buffer := accounts.NewBuffer(s.metrics)
 	one := repair.NewSerial(accounts.Sink{Sink: sink, Buffer: buffer}, s.metrics)
 	resume := ledger.Resume()
-	repairer := repair.New(repair.Config{Every: s.cfg.RepairEvery, Reach: s.cfg.RepairReach, Resume: resume},
+	repairer := repair.New(repair.Config{Every: s.cfg.repairEvery, Reach: s.cfg.repairReach, Resume: resume},
 		repair.Deps{Ledger: ledger, Sink: &repair.Once{Sink: one}, Filler: s.deps.Filler, Metrics: s.metrics, Logger: s.log})
 	f := &follower{Source: s, sink: one, buffer: buffer, repairer: repairer,
-		line: order.New(order.Config{MaxBlocks: s.cfg.MaxWaiting, MaxWait: s.cfg.MaxWait, Skips: true}, resume)}
+		line: order.New(order.Config{MaxBlocks: s.cfg.maxWaiting, MaxWait: s.cfg.maxWait, Skips: true}, resume)}
 	f.carrier = order.Carrier{Ledger: ledger, Sink: one, Metrics: s.metrics, OnGap: repairer.OnGap}
 	group.Go(func() error { return f.follow(inner) })
 	group.Go(func() error { return repairer.Run(inner) })

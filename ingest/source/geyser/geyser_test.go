@@ -29,8 +29,8 @@ import (
 
 func open(t testing.TB, addr string, change func(*Config, *Deps)) *Source {
 	t.Helper()
-	cfg := Config{Endpoint: "http://" + addr, FirstPause: time.Millisecond, MaxPause: 20 * time.Millisecond, MaxWait: 60 * time.Millisecond,
-		Silence: 2 * time.Minute, PingEvery: 20 * time.Millisecond}
+	cfg := Config{Endpoint: "http://" + addr, firstPause: time.Millisecond, MaxPause: 20 * time.Millisecond, maxWait: 60 * time.Millisecond,
+		Silence: 2 * time.Minute, pingEvery: 20 * time.Millisecond}
 	deps := Deps{}
 	if change != nil {
 		change(&cfg, &deps)
@@ -143,7 +143,7 @@ func TestWhateverTheServerDoesNothingIsLost(t *testing.T) {
 		{name: "jumps far ahead", fake: &fake{script: []func(*sub) error{says(nonsense(func(b *pb.SubscribeUpdateBlock) {
 			b.Slot, b.ParentSlot, b.Blockhash = 1<<50, 1<<50-1, b.ParentBlockhash
 		}))}}},
-		{name: "sends a message of absurd size", fake: &fake{script: []func(*sub) error{says(raw(make([]byte, 200_000)))}}, change: func(c *Config, _ *Deps) { c.MaxMessageBytes = 100_000 }},
+		{name: "sends a message of absurd size", fake: &fake{script: []func(*sub) error{says(raw(make([]byte, 200_000)))}}, change: func(c *Config, _ *Deps) { c.maxMessageBytes = 100_000 }},
 		{name: "repeats", fake: &fake{every: func(i int) []any {
 			return []any{c[i].Update(), c[max(i-3, 0)].Update(), c[i].Update()}
 		}}},

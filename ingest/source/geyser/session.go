@@ -113,7 +113,7 @@ func (in *intake) receive(ctx context.Context, stream grpc.ClientStream, from *u
 
 // ping sends our own pings and answers the server's.
 func (f *follower) ping(ctx context.Context, stream grpc.ClientStream, asked <-chan struct{}) {
-	tick := time.NewTicker(f.cfg.PingEvery)
+	tick := time.NewTicker(f.cfg.pingEvery)
 	defer tick.Stop()
 	for id := int32(1); ; id++ {
 		select {

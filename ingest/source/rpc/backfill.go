@@ -21,7 +21,7 @@ func NewBackfill(cfg Config, deps Deps) (Backfill, error) {
 	if cfg.From == nil || cfg.To == nil {
 		return Backfill{}, errors.New("new backfill: from and to are required")
 	}
-	cfg.Kind = source.KindBackfill
+	cfg.kind = source.KindBackfill
 	s, err := New(cfg, deps)
 	return Backfill{s}, err
 }
@@ -68,7 +68,7 @@ func NewGaps(cfg Config, deps Deps) (Gaps, error) {
 	if cfg.From != nil || cfg.To != nil {
 		return Gaps{}, errors.New("new backfill of gaps: the ledger says from where to where")
 	}
-	cfg.Kind = source.KindBackfill
+	cfg.kind = source.KindBackfill
 	s, err := New(cfg, deps)
 	return Gaps{s}, err
 }

@@ -169,7 +169,7 @@ func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, err
 			return out, nil
 		case ctx.Err() != nil:
 			return out, ctx.Err()
-		case !solana.Retryable(err), errors.As(err, &rpc) && time.Since(began) > s.cfg.Patience:
+		case !solana.Retryable(err), errors.As(err, &rpc) && time.Since(began) > s.cfg.patience:
 			return out, err
 		}
 		s.metrics.Reconnect("rpc_error")

@@ -32,8 +32,8 @@ type Client interface {
 
 // Config says which slots to read. Zero values take the defaults named at each field.
 type Config struct {
-	// Kind is the source's kind in metrics and the ledger: source.KindRPC (default) or source.KindBackfill.
-	Kind string
+	// kind is the source's kind in metrics and the ledger: source.KindRPC (default) or source.KindBackfill.
+	kind string
 	// From is the first slot; nil = behind what the ledger holds, else at the tip.
 	From *uint64
 	// To is the last slot; nil = follow the tip for ever.
@@ -44,24 +44,24 @@ type Config struct {
 	Parallel int
 	// Poll is the pause between looks at the tip. Default 400 ms, a slot's length.
 	Poll time.Duration
-	// Patience is how long a block that the server does not have yet is asked for. Default 2 min. A server that cannot be reached
+	// patience is how long a block that the server does not have yet is asked for. Default 2 min. A server that cannot be reached
 	// at all is asked for ever.
-	Patience time.Duration
-	// RepairEvery and RepairReach say how often and how far back gaps are looked for while the tip is followed. Defaults 10 s and
+	patience time.Duration
+	// repairEvery and RepairReach say how often and how far back gaps are looked for while the tip is followed. Defaults 10 s and
 	// repair.DefaultReach.
-	RepairEvery time.Duration
-	RepairReach uint64
+	repairEvery time.Duration
+	repairReach uint64
 	// FirstPause is the pause after a first failure; it doubles up to 15 s. Default 500 ms.
 	FirstPause time.Duration
 }
 
 func (c Config) withDefaults() Config {
 	c.Poll = cmp.Or(max(c.Poll, 0), 400*time.Millisecond)
-	c.Patience = cmp.Or(max(c.Patience, 0), 2*time.Minute)
+	c.patience = cmp.Or(max(c.patience, 0), 2*time.Minute)
 	c.FirstPause = cmp.Or(max(c.FirstPause, 0), 500*time.Millisecond)
-	c.RepairEvery = cmp.Or(max(c.RepairEvery, 0), 10*time.Second)
-	c.RepairReach = cmp.Or(c.RepairReach, repair.DefaultReach)
-	c.Kind = cmp.Or(c.Kind, source.KindRPC)
+	c.repairEvery = cmp.Or(max(c.repairEvery, 0), 10*time.Second)
+	c.repairReach = cmp.Or(c.repairReach, repair.DefaultReach)
+	c.kind = cmp.Or(c.kind, source.KindRPC)
 	c.Commitment = cmp.Or(c.Commitment, solana.Confirmed)
 	c.Parallel = cmp.Or(max(c.Parallel, 0), 8)
 	return c
@@ -95,7 +95,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	case cfg.To != nil && (cfg.From == nil || *cfg.From > *cfg.To):
 		return nil, errors.New("new rpc source: to needs a from that is not behind it")
 	}
-	m, err := source.NewMetrics(cfg.Kind, deps.Registerer)
+	m, err := source.NewMetrics(cfg.kind, deps.Registerer)
 	if err != nil {
 		return nil, fmt.Errorf("new rpc source: %w", err)
 	}
@@ -108,7 +108,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 }
 
 // Kind returns Config.Kind.
-func (s *Source) Kind() string { return s.cfg.Kind }
+func (s *Source) Kind() string { return s.cfg.kind }
 
 // Run reads the range and returns nil, also when ctx ends; without To it returns only then. An error is the sink's, or the server's
 // refusal of every call (wrong key, method not offered). Progress counts slots, of an unknown total when the tip is followed.
@@ -122,7 +122,7 @@ func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink
 // follow reads behind the tip for ever, and closes beside that what the server did not have when it was asked.
 func (s *Source) follow(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	one := &repair.Once{Sink: repair.NewSerial(sink, s.metrics)}
-	repairer := repair.New(repair.Config{Every: s.cfg.RepairEvery, Reach: s.cfg.RepairReach, Resume: ledger.Resume()},
+	repairer := repair.New(repair.Config{Every: s.cfg.repairEvery, Reach: s.cfg.repairReach, Resume: ledger.Resume()},
 		repair.Deps{Ledger: ledger, Sink: one, Filler: s, Metrics: s.metrics, Logger: s.log})
 	group, inner := errgroup.WithContext(ctx)
 	group.Go(func() error {

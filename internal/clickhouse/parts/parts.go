@@ -55,14 +55,14 @@ type Config struct {
 	// Manifest is the file that remembers the parts between two runs. Empty: none is kept and nothing is known to be lost, as on a
 	// cluster, where each query may meet another replica.
 	Manifest string
-	// Every is the time between two looks. Default 10 s.
-	Every time.Duration
-	// CheckEvery is the time between two checks of one part's checksums. Default 24 h.
-	CheckEvery time.Duration
-	// CheckBytesPerSecond bounds what the checks read. Default 8 MiB.
-	CheckBytesPerSecond int64
-	// CheckLimit is how long the check of one part may take, besides the time for its bytes at that rate. Default 1 minute.
-	CheckLimit time.Duration
+	// every is the time between two looks. Default 10 s.
+	every time.Duration
+	// checkEvery is the time between two checks of one part's checksums. Default 24 h.
+	checkEvery time.Duration
+	// checkBytesPerSecond bounds what the checks read. Default 8 MiB.
+	checkBytesPerSecond int64
+	// checkLimit is how long the check of one part may take, besides the time for its bytes at that rate. Default 1 minute.
+	checkLimit time.Duration
 }
 
 // Deps are the collaborators; Registerer may be nil.
@@ -94,17 +94,17 @@ func New(cfg Config, deps Deps) (*Watch, error) {
 	if deps.Conn == nil || deps.Logger == nil || cfg.Database == "" {
 		return nil, errors.New("parts: connection, logger and database are required")
 	}
-	if cfg.Every <= 0 {
-		cfg.Every = 10 * time.Second
+	if cfg.every <= 0 {
+		cfg.every = 10 * time.Second
 	}
-	if cfg.CheckEvery <= 0 {
-		cfg.CheckEvery = 24 * time.Hour
+	if cfg.checkEvery <= 0 {
+		cfg.checkEvery = 24 * time.Hour
 	}
-	if cfg.CheckBytesPerSecond <= 0 {
-		cfg.CheckBytesPerSecond = 8 << 20
+	if cfg.checkBytesPerSecond <= 0 {
+		cfg.checkBytesPerSecond = 8 << 20
 	}
-	if cfg.CheckLimit <= 0 {
-		cfg.CheckLimit = time.Minute
+	if cfg.checkLimit <= 0 {
+		cfg.checkLimit = time.Minute
 	}
 	m, err := newMetrics(deps.Registerer)
 	if err != nil {
@@ -135,7 +135,7 @@ func (w *Watch) Run(ctx context.Context) error {
 		w.checkAll(ctx)
 	}()
 	defer func() { <-checks }()
-	ticker := time.NewTicker(w.cfg.Every)
+	ticker := time.NewTicker(w.cfg.every)
 	defer ticker.Stop()
 	for {
 		if err := w.Look(ctx); err != nil && ctx.Err() == nil {

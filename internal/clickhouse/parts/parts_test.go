@@ -70,7 +70,7 @@ func (n *node) parts() (names []string) {
 // watched looks at the parts, and checks them all, as a process does after its start.
 func (n *node) watched(log *bytes.Buffer) ([]Damage, *prometheus.Registry) {
 	registry := prometheus.NewRegistry()
-	w, err := New(Config{Database: "mintlake", Manifest: filepath.Join(n.dir, "parts.json"), Every: 10 * time.Millisecond, CheckBytesPerSecond: 1 << 30},
+	w, err := New(Config{Database: "mintlake", Manifest: filepath.Join(n.dir, "parts.json"), every: 10 * time.Millisecond, checkBytesPerSecond: 1 << 30},
 		Deps{Conn: n.conn, Logger: slog.New(slog.NewTextHandler(log, nil)), Registerer: registry})
 	require.NoError(n.t, err)
 	ctx, cancel := context.WithCancel(n.t.Context())

@@ -57,7 +57,7 @@ func (w *Watch) checkAll(ctx context.Context) {
 		w.mu.Lock()
 		next, ok := checks.due(w.active, time.Now())
 		w.mu.Unlock()
-		wait := w.cfg.Every
+		wait := w.cfg.every
 		if ok {
 			wait = w.checkOne(ctx, checks, &next)
 		}
@@ -71,12 +71,12 @@ func (w *Watch) checkAll(ctx context.Context) {
 
 // checkOne checks a part and returns the time until the next check.
 func (w *Watch) checkOne(ctx context.Context, checks schedule, p *part) (wait time.Duration) {
-	atRate := time.Duration(float64(p.Bytes) / float64(w.cfg.CheckBytesPerSecond) * float64(time.Second))
-	within, cancel := context.WithTimeout(ctx, w.cfg.CheckLimit+atRate)
+	atRate := time.Duration(float64(p.Bytes) / float64(w.cfg.checkBytesPerSecond) * float64(time.Second))
+	within, cancel := context.WithTimeout(ctx, w.cfg.checkLimit+atRate)
 	defer cancel()
 	err := w.check(within, p)
 	if err == nil {
-		checks.passed(p, time.Now().Add(w.cfg.CheckEvery))
+		checks.passed(p, time.Now().Add(w.cfg.checkEvery))
 		return atRate
 	}
 	if ctx.Err() != nil {
@@ -87,12 +87,12 @@ func (w *Watch) checkOne(ctx context.Context, checks schedule, p *part) (wait ti
 	// A ClickHouse that is away says nothing of the part. One that searches a damaged block answers others.
 	late := errors.Is(within.Err(), context.DeadlineExceeded)
 	if !late && w.deps.Conn.Ping(ctx) != nil {
-		return w.cfg.Every
+		return w.cfg.every
 	}
-	if failures := checks.failed(p, time.Now(), w.cfg.CheckEvery); late || failures >= failuresTold {
+	if failures := checks.failed(p, time.Now(), w.cfg.checkEvery); late || failures >= failuresTold {
 		w.note(p, finding{Unchecked, "the check did not end: " + err.Error()})
 	}
-	return w.cfg.Every
+	return w.cfg.every
 }
 
 // check compares the files of a part with their checksums.

@@ -51,7 +51,7 @@ func (noRows) Close() error { return nil }
 
 func watchOf(t *testing.T, conn *remote, log *bytes.Buffer) *Watch {
 	t.Helper()
-	w, err := New(Config{Database: "d", Every: time.Millisecond, CheckLimit: 20 * time.Millisecond},
+	w, err := New(Config{Database: "d", every: time.Millisecond, checkLimit: 20 * time.Millisecond},
 		Deps{Conn: conn, Logger: slog.New(slog.NewTextHandler(log, nil)), Registerer: prometheus.NewRegistry()})
 	require.NoError(t, err)
 	require.NoError(t, w.Look(t.Context()))

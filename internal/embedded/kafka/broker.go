@@ -23,8 +23,8 @@ type Config struct {
 	// Addr is host:port to listen on. The host must be a loopback address or "localhost"; port 0 takes a free one.
 	// Default "127.0.0.1:9092".
 	Addr string
-	// MaxFrameBytes bounds one request, in bytes. Default DefaultMaxFrameBytes.
-	MaxFrameBytes uint32
+	// maxFrameBytes bounds one request, in bytes. Default DefaultMaxFrameBytes.
+	maxFrameBytes uint32
 	// RetentionInterval is the time between two rounds of deleting expired records. Default five minutes, as Apache Kafka's
 	// log.retention.check.interval.ms.
 	RetentionInterval time.Duration
@@ -79,8 +79,8 @@ func New(cfg Config, deps Deps) (*Broker, error) {
 	if cfg.Addr == "" {
 		cfg.Addr = "127.0.0.1:9092"
 	}
-	if cfg.MaxFrameBytes == 0 {
-		cfg.MaxFrameBytes = DefaultMaxFrameBytes
+	if cfg.maxFrameBytes == 0 {
+		cfg.maxFrameBytes = DefaultMaxFrameBytes
 	}
 	if cfg.RetentionInterval <= 0 {
 		cfg.RetentionInterval = 5 * time.Minute
@@ -213,7 +213,7 @@ func (b *Broker) listen(ctx context.Context, durable *syncer) (*guardListener, e
 		return nil, fmt.Errorf("embedded kafka: listen: %w", err)
 	}
 	return newGuardListener(inner, guardRules{
-		maxFrame: b.cfg.MaxFrameBytes, rejected: b.reject, unsupported: b.unsupported, durable: durable,
+		maxFrame: b.cfg.maxFrameBytes, rejected: b.reject, unsupported: b.unsupported, durable: durable,
 	}), nil
 }
 
