@@ -192,7 +192,7 @@ func (k *kit) clickhouse(t *testing.T) string {
 }
 
 func answers(url string) bool {
-	response, err := http.Get(url) //nolint:noctx // asked again and again
+	response, err := http.Get(url)
 	if err != nil {
 		return false
 	}
