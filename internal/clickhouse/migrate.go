@@ -26,7 +26,8 @@ var (
 //
 // A migration is recorded after its last statement. A run that is killed midway repeats that migration from its beginning, so each CREATE,
 // DROP and ALTER must allow for it; Migrate refuses those that visibly do not. Two runs at once are harmless for the same reason.
-// Errors: ErrChangedMigration, ErrNewerDatabase, and the server's.
+// A view that was made before and is missing is made again, and told among the names; a missing table is an error.
+// Errors: ErrChangedMigration, ErrNewerDatabase, ErrMissingTable, and the server's.
 func Migrate(ctx context.Context, conn driver.Conn, files fs.FS, opt Options) (applied []string, err error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
@@ -51,6 +52,9 @@ func Migrate(ctx context.Context, conn driver.Conn, files fs.FS, opt Options) (a
 	}
 	if err := compare(all, done, opt.Database); err != nil {
 		return nil, err
+	}
+	if applied, err = mend(ctx, conn, all[:len(done)], rendered[:len(done)], opt); err != nil {
+		return applied, err
 	}
 	for i, m := range all[len(done):] {
 		for n, statement := range rendered[len(done)+i] {

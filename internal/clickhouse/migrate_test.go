@@ -214,3 +214,31 @@ func TestMigrateInACluster(t *testing.T) {
 	_, err = clickhouse.Migrate(t.Context(), r, files("0001_tokens.sql", first), opt)
 	require.ErrorContains(t, err, "tokens has no sharding key")
 }
+
+// TestWhatIsMissingIsMadeAgainOrTold: ClickHouse starts in silence without a view or a table whose definition is gone from the disk.
+func TestWhatIsMissingIsMadeAgainOrTold(t *testing.T) {
+	conn, opt := newDatabase(t)
+	all := files("0001_tokens.sql", first, "0002_symbol.sql", second, "0003_comment.sql",
+		"ALTER TABLE {{.Database}}.tokens_now {{onCluster}} MODIFY COMMENT 'One row a token';\n\n"+
+			"CREATE OR REPLACE VIEW {{.Database}}.former {{onCluster}} AS SELECT 1;\n\nDROP VIEW IF EXISTS {{.Database}}.former {{onCluster}};\n")
+	_, err := clickhouse.Migrate(t.Context(), conn, all, opt)
+	require.NoError(t, err)
+	comment := func() (text string) {
+		require.NoError(t, conn.QueryRow(t.Context(), "SELECT comment FROM system.tables WHERE database = $1 AND name = 'tokens_now'", opt.Database).Scan(&text))
+		return text
+	}
+	require.Equal(t, "One row a token", comment())
+	require.NoError(t, conn.Exec(t.Context(), "DROP VIEW "+opt.Database+".tokens_now SYNC"))
+	applied, err := clickhouse.Migrate(t.Context(), conn, all, opt)
+	require.NoError(t, err)
+	require.Equal(t, []string{"tokens_now, which was missing"}, applied)
+	require.Equal(t, "One row a token", comment())
+	applied, err = clickhouse.Migrate(t.Context(), conn, all, opt)
+	require.NoError(t, err)
+	require.Empty(t, applied)
+
+	require.NoError(t, conn.Exec(t.Context(), "DROP TABLE "+opt.Database+".tokens SYNC"))
+	_, err = clickhouse.Migrate(t.Context(), conn, all, opt)
+	require.ErrorIs(t, err, clickhouse.ErrMissingTable)
+	require.ErrorContains(t, err, opt.Database+".tokens of migration 0001_tokens.sql")
+}
