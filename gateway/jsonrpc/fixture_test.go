@@ -27,12 +27,15 @@ type node struct {
 	seen   []*http.Request
 }
 
+// isPoll says whether the pool asks, and not a client.
+func isPoll(body string) bool { return strings.Contains(body, `"poll-`) }
+
 func newNode(t *testing.T, h func(w http.ResponseWriter, body string)) *node {
 	t.Helper()
 	n := &node{}
 	n.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if string(body) != probeBody {
+		if !isPoll(string(body)) {
 			n.mu.Lock()
 			n.bodies, n.seen = append(n.bodies, string(body)), append(n.seen, r)
 			n.mu.Unlock()
@@ -110,7 +113,7 @@ func startWith(t *testing.T, cfg Config, store keys.Store) *fixture {
 func startThrough(t *testing.T, cfg Config, store keys.Store, transport http.RoundTripper) *fixture {
 	t.Helper()
 	cfg.Addr = "127.0.0.1:0"
-	for _, limit := range []*time.Duration{&cfg.attemptTimeout, &cfg.timeout, &cfg.stopTimeout} {
+	for _, limit := range []*time.Duration{&cfg.attemptTimeout, &cfg.timeout, &cfg.stopTimeout, &cfg.pollTimeout} {
 		if *limit == 0 {
 			*limit = 5 * time.Minute
 		}

@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,8 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
+func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
+
 // Headers and the query parameter of the key, from the specification.
 const (
 	keyHeader = "X-API-KEY"
@@ -32,6 +35,12 @@ type refusal struct {
 	message string
 	id      json.RawMessage
 	headers func(set func(name, value string)) // may be nil
+	data    any                                // may be nil
+}
+
+// refusing is a refusal without headers and data.
+func refusing(status int, outcome string, code int, message string, id json.RawMessage) *refusal {
+	return &refusal{status: status, outcome: outcome, code: code, message: message, id: id}
 }
 
 // refusedBy is the answer to a request that its key, or the lack of one, does not allow.
@@ -44,7 +53,7 @@ func refusedBy(r *keys.Refusal, id json.RawMessage) *refusal {
 	if r.Rule == keys.RuleMissing {
 		message += ": header " + keyHeader + " or query parameter " + keyQuery
 	}
-	return &refusal{r.Status, outcome, r.RPCCode(), message, id, r.Headers}
+	return &refusal{status: r.Status, outcome: outcome, code: r.RPCCode(), message: message, id: id, headers: r.Headers}
 }
 
 // ServeHTTP implements http.Handler.
@@ -54,7 +63,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.origins.Headers(cors, r.Method, r.Header.Get("Origin"), w.Header().Set)
 	switch {
 	case !g.gate.AdmitHost(r.Host):
-		g.refuse(w, &refusal{http.StatusForbidden, "host", codeForbidden, "this endpoint runs without keys and answers to loopback host names only: configure a key (--rpc-keys) to publish it", nil, nil})
+		g.refuse(w, refusing(http.StatusForbidden, "host", codeForbidden, "this endpoint runs without keys and answers to loopback host names only: configure a key (--rpc-keys) to publish it", nil))
 	case r.Method == http.MethodGet && r.URL.Path == "/healthz":
 		g.health(w, http.StatusOK)
 	case r.Method == http.MethodGet && r.URL.Path == "/readyz":
@@ -64,7 +73,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		g.health(w, status)
 	case r.URL.Path != "/":
-		g.refuse(w, &refusal{http.StatusNotFound, "path", codeNotFound, "no such path: POST JSON-RPC 2.0 calls to /", nil, nil})
+		g.refuse(w, refusing(http.StatusNotFound, "path", codeNotFound, "no such path: POST JSON-RPC 2.0 calls to /", nil))
 	case isWebSocket(r):
 		g.serveWebSocket(w, r)
 	case r.Method == http.MethodPost:
@@ -80,16 +89,19 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 	default:
 		w.Header().Set("Allow", "POST, GET, OPTIONS")
-		g.refuse(w, &refusal{http.StatusMethodNotAllowed, "http_method", codeInvalidRequest, "use POST", nil, nil})
+		g.refuse(w, refusing(http.StatusMethodNotAllowed, "http_method", codeInvalidRequest, "use POST", nil))
 	}
 }
 
 // cors is what pages of allowed origins may do. solana-client is sent by @solana/web3.js.
-var cors = origins.CORS{Methods: "POST, GET, OPTIONS", Allowed: "Content-Type, " + keyHeader + ", Solana-Client", Exposed: "Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"}
+var cors = origins.CORS{Methods: "POST, GET, OPTIONS", Allowed: "Content-Type, " + keyHeader + ", Solana-Client, " + SessionHeader, Exposed: "Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"}
 
 func (g *Gateway) health(w http.ResponseWriter, status int) {
-	writeJSON(w, status, map[string]any{"status": map[bool]string{true: "ok", false: "unavailable"}[status == http.StatusOK],
-		"upstreams": len(g.pool.upstreams), "upstreams_well": g.pool.wellCount()})
+	body := map[string]any{"status": "ok", "upstreams": len(g.pool.upstreams), "upstreams_well": g.pool.wellCount()}
+	if status != http.StatusOK {
+		body["status"], body["reason"] = "unavailable", "no upstream well"
+	}
+	writeJSON(w, status, body)
 }
 
 func (g *Gateway) servePost(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +152,7 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (*request, *refu
 	req, refused := g.readRequest(w, r)
 	calls := 1
 	if req != nil {
-		calls = len(req.calls) + len(req.refused)
+		calls = len(req.items)
 	}
 	budget, limited := pass.Take(calls)
 	if limited != nil {
@@ -153,9 +165,12 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (*request, *refu
 	if refused := req.keepAllowed(&pass); refused != nil {
 		return nil, refusedBy(refused, req.id())
 	}
-	for i := range req.calls {
-		g.metrics.countCall(req.calls[i].Method)
+	for _, it := range req.items {
+		if it.call != nil {
+			g.metrics.countCall(it.call.Method)
+		}
 	}
+	req.client = pass.ID()
 	return req, nil
 }
 
@@ -163,115 +178,148 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (*request, *refu
 func (g *Gateway) readRequest(w http.ResponseWriter, r *http.Request) (*request, *refusal) {
 	// A page of any origin may post text/plain to a loopback endpoint without asking; application/json makes the browser ask.
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, &refusal{http.StatusUnsupportedMediaType, "content_type", codeInvalidRequest, "Content-Type must be application/json", nil, nil}
+		return nil, refusing(http.StatusUnsupportedMediaType, "content_type", codeInvalidRequest, "Content-Type must be application/json", nil)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.cfg.maxBodyBytes))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, &refusal{http.StatusRequestEntityTooLarge, "body_too_large", codeInvalidRequest,
-			"the body is over " + strconv.FormatInt(g.cfg.maxBodyBytes, 10) + " bytes", nil, nil}
+		return nil, refusing(http.StatusRequestEntityTooLarge, "body_too_large", codeInvalidRequest,
+			"the body is over "+strconv.FormatInt(g.cfg.maxBodyBytes, 10)+" bytes", nil)
 	case err != nil:
-		return nil, &refusal{http.StatusBadRequest, "body", codeParse, "the body could not be read", nil, nil}
+		return nil, refusing(http.StatusBadRequest, "body", codeParse, "the body could not be read", nil)
 	}
 	req, err := parseRequest(body, g.cfg.maxBatch)
 	var invalid *requestError
 	if errors.As(err, &invalid) {
-		return nil, &refusal{http.StatusBadRequest, "invalid", invalid.code, invalid.message, nil, nil}
+		return nil, refusing(http.StatusBadRequest, "invalid", invalid.code, invalid.message, nil)
 	}
 	return req, nil
 }
 
 // answer forwards what is valid and writes the answers.
 func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *refusal {
-	if len(req.calls) == 0 {
-		writeJSON(w, http.StatusOK, req.refused)
-		return nil
-	}
 	id := req.id()
-	if len(g.pool.upstreams) == 0 {
-		return &refusal{http.StatusServiceUnavailable, "no_upstream", codeUpstreamAway, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL", id, nil}
+	name := r.Header.Get(SessionHeader)
+	switch {
+	case len(name) > maxSessionName:
+		return refusing(http.StatusBadRequest, "invalid", codeInvalidRequest, SessionHeader+" is over "+itoa(maxSessionName)+" bytes", id)
+	case req.calls() == 0:
+		g.answerBatch(r.Context(), w, req, nil)
+		return nil
+	case len(g.pool.upstreams) == 0:
+		return refusing(http.StatusServiceUnavailable, "no_upstream", codeUpstreamAway, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL", id)
 	}
 	if !g.calls.TryAcquire(1) {
 		w.Header().Set("Retry-After", "1")
-		return &refusal{http.StatusServiceUnavailable, "busy", codeUpstreamAway, "too many requests in flight: try again", id, nil}
+		return refusing(http.StatusServiceUnavailable, "busy", codeUpstreamAway, "too many requests in flight: try again", id)
+	}
+	g.lastCall.Store(time.Now().UnixNano())
+	var s *session
+	if name != "" {
+		s = g.sessions.find(req.client, name)
 	}
 	defer g.calls.Release(1)
 	g.metrics.inFlight.Inc()
 	defer g.metrics.inFlight.Dec()
 	ctx, cancel := context.WithTimeout(r.Context(), g.cfg.timeout)
 	defer cancel()
-	body, err := req.encode()
-	if err != nil {
-		return &refusal{http.StatusBadRequest, "invalid", codeInvalidRequest, "the call cannot be encoded", id, nil}
+	if req.batch {
+		g.answerBatch(ctx, w, req, s)
+		return nil
 	}
-	got, err := g.forward(ctx, body, req.repeatable())
-	switch {
-	case err == nil:
-	case r.Context().Err() != nil:
-		return &refusal{499, "client_gone", codeUpstreamAway, "the client went away", id, nil}
-	case errors.Is(err, context.DeadlineExceeded):
-		return &refusal{http.StatusGatewayTimeout, "timeout", codeUpstreamAway, "no upstream answered within " + g.cfg.timeout.String(), id, nil}
-	default:
-		return &refusal{http.StatusBadGateway, "upstream_away", codeUpstreamAway, "no upstream is available: " + itoa(len(g.pool.upstreams)) + " configured, none answered; try again", id, nil}
+	c := req.items[0].call
+	got, err := g.perform(ctx, c, s)
+	if err != nil {
+		return g.refusalOf(r.Context(), err, id)
 	}
 	defer got.close()
-	g.relay(w, req, got)
+	g.relay(w, c, got)
 	return nil
 }
 
-// relay writes the upstream's answer. Once it has begun, trouble can only be shown by breaking the connection.
-func (g *Gateway) relay(w http.ResponseWriter, req *request, got *answer) {
-	if req.notifications() {
-		w.WriteHeader(http.StatusNoContent)
-		return
+// perform makes a call as its method allows.
+func (g *Gateway) perform(ctx context.Context, c *call, s *session) (*answer, error) {
+	t, err := newTask(c, s)
+	if err != nil {
+		return nil, err
 	}
-	if len(req.refused) > 0 {
-		g.relayMerged(w, req, got)
+	switch t.method.effect {
+	case send:
+		return g.forwardSend(ctx, t)
+	case once:
+		return g.forwardOnce(ctx, t)
+	case read:
+	}
+	return g.read(ctx, t)
+}
+
+// refusalOf is the answer to a call for which perform had an error.
+func (g *Gateway) refusalOf(client context.Context, err error, id json.RawMessage) *refusal {
+	var unreached *behindError
+	var unknown *unknownError
+	switch {
+	case client.Err() != nil:
+		return refusing(499, "client_gone", codeUpstreamAway, "the client went away", id)
+	case errors.As(err, &unreached):
+		return &refusal{status: http.StatusOK, outcome: "behind", code: codeMinContextSlot, message: unreached.Error(), id: id,
+			data: map[string]uint64{"contextSlot": unreached.highest, "minContextSlot": unreached.wanted}}
+	case errors.As(err, &unknown):
+		return &refusal{status: http.StatusGatewayTimeout, outcome: "unknown", code: codeUnknown, message: unknown.Error(), id: id, data: unknown.data()}
+	case errors.Is(err, context.DeadlineExceeded):
+		return refusing(http.StatusGatewayTimeout, "timeout", codeUpstreamAway, "no upstream answered within "+g.cfg.timeout.String(), id)
+	}
+	return refusing(http.StatusBadGateway, "upstream_away", codeUpstreamAway, "no upstream is available: "+itoa(len(g.pool.upstreams))+" configured, none answered; try again", id)
+}
+
+// relay writes the answer to a single call. Once it has begun, trouble can only be shown by breaking the connection.
+func (g *Gateway) relay(w http.ResponseWriter, c *call, got *answer) {
+	if c.notification() {
+		w.WriteHeader(http.StatusNoContent)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if got.rest == nil {
 		w.Header().Set("Content-Length", itoa(len(got.head)))
 	}
-	n, err := w.Write(got.head) //nolint:gosec // the upstream's JSON, served as application/json with nosniff
-	if err == nil && got.rest != nil {
-		var m int64
-		m, err = io.Copy(w, io.LimitReader(got.rest, g.cfg.maxAnswerBytes))
-		if m == g.cfg.maxAnswerBytes {
-			err = errors.New("answer too large")
-		}
-		n += int(m)
-	}
-	g.metrics.answerBytes.Add(float64(n))
-	if err != nil {
+	if g.copyAnswer(w, got) != nil {
 		g.metrics.requests.WithLabelValues("broken_off").Inc()
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// relayMerged adds the refusals of single calls to the upstream's answers. This is the one case that holds an answer in memory, and batches with
-// invalid calls are rare and, by the limit, small.
-func (g *Gateway) relayMerged(w http.ResponseWriter, req *request, got *answer) {
-	const most = 32 << 20
-	body := got.head
-	if got.rest != nil {
-		tail, err := io.ReadAll(io.LimitReader(got.rest, most))
-		if err != nil || len(tail) == most {
-			panic(http.ErrAbortHandler)
+// copyAnswer writes an answer, which may be long. An error means that the client has only a part of it.
+func (g *Gateway) copyAnswer(w io.Writer, got *answer) error {
+	n, err := w.Write(got.head) // the upstream's JSON, served as application/json with nosniff
+	if err == nil && got.rest != nil {
+		var m int64
+		end := &lastByte{reader: got.rest, last: '}'}
+		m, err = io.Copy(w, io.LimitReader(end, g.cfg.maxAnswerBytes))
+		switch {
+		case err != nil:
+		case m == g.cfg.maxAnswerBytes:
+			err = errors.New("answer too large")
+		case end.last != '}':
+			err = errors.New("the answer was cut off")
 		}
-		body = append(body, tail...)
+		n += int(m)
 	}
-	answers := req.refused
-	var theirs []json.RawMessage
-	switch {
-	case len(body) == 0: // there were notifications only
-	case json.Unmarshal(body, &theirs) != nil:
-		answers = append([]json.RawMessage{body}, answers...) // one error for the whole batch
-	default:
-		answers = append(theirs, answers...)
+	g.metrics.answerBytes.Add(float64(n))
+	return err
+}
+
+// lastByte remembers the last byte that is no white space: an upstream that cuts an answer off may still end it as HTTP wants.
+type lastByte struct {
+	reader io.Reader
+	last   byte
+}
+
+func (l *lastByte) Read(p []byte) (int, error) {
+	n, err := l.reader.Read(p)
+	if trimmed := bytes.TrimRight(p[:n], " \t\r\n"); len(trimmed) > 0 {
+		l.last = trimmed[len(trimmed)-1]
 	}
-	writeJSON(w, http.StatusOK, answers)
+	return n, err
 }
 
 func (g *Gateway) refuse(w http.ResponseWriter, r *refusal) {
@@ -279,7 +327,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *refusal) {
 	if r.headers != nil {
 		r.headers(w.Header().Set)
 	}
-	writeJSON(w, r.status, errorBody(r.id, r.code, r.message))
+	writeJSON(w, r.status, errorBody(r.id, r.code, r.message, r.data))
 }
 
 func writeJSON(w http.ResponseWriter, status int, value any) {

@@ -6,7 +6,8 @@
 // are given to Deps.Subscriptions.
 // Guarantees: what goes upstream is made anew from what was checked, so neither a key nor any header or unknown member of the
 // client's request travels on. Bodies, batches, time, connections and calls in flight are bounded. A call that fails at one upstream is tried at
-// the others, but for methods where twice is not the same as once. Neither keys nor upstream URLs are logged or told.
+// the others, but for methods where twice is not the same as once: of these an answer that was lost is told as unknown, never as failed. Within
+// a session no answer is from before an earlier one, whichever upstream it comes from. Neither keys nor upstream URLs are logged or told.
 //
 // It is made on net/http and not on fiber, the project's HTTP library, for two reasons: an answer can be hundreds of megabytes
 // (getProgramAccounts), and is to flow through without being held; and a client that hangs up must end the call at the upstream, for which
@@ -21,6 +22,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -64,8 +66,22 @@ type Config struct {
 	attemptTimeout time.Duration
 	// timeout bounds a request as a whole, the answer's transfer included. Default 60 s.
 	timeout time.Duration
-	// probeInterval is how often an upstream in trouble is asked whether it is well again. Default 5 s.
+	// probeInterval is how often an upstream in trouble is asked whether it is well again, and each upstream while there are no calls. Default 5 s.
 	probeInterval time.Duration
+	// PollInterval is how often each upstream is asked for its health and slots while there are calls. Default 400 ms, a slot.
+	PollInterval time.Duration
+	// pollTimeout is how long an upstream may take for that. Default 2 s.
+	pollTimeout time.Duration
+	// MaxLagSlots is how far below the upstreams' median slot one may be and still be chosen. Default 25, about ten seconds.
+	MaxLagSlots int
+	// HedgeShare bounds the reads that are also given to a second upstream because the first is slow, as a part of all reads. 0 makes none.
+	HedgeShare float64
+	// SendUpstreams is how many upstreams get a transaction at once. Default 1.
+	SendUpstreams int
+	// ShareReads lets identical reads that are on their way at one time share an upstream's answer.
+	ShareReads bool
+	// CacheBytes bounds what is kept of answers that cannot change. 0 keeps none.
+	CacheBytes int
 	// stopTimeout is how long requests in flight may take once the endpoint is told to stop. Default 10 s.
 	stopTimeout time.Duration
 }
@@ -80,6 +96,10 @@ func (c Config) withDefaults() Config {
 	c.maxConnections = cmp.Or(max(c.maxConnections, 0), 4096)
 	c.maxBodyBytes = cmp.Or(max(c.maxBodyBytes, 0), 256<<10)
 	c.maxAnswerBytes = cmp.Or(max(c.maxAnswerBytes, 0), 1<<30)
+	c.PollInterval = cmp.Or(max(c.PollInterval, 0), 400*time.Millisecond)
+	c.pollTimeout = cmp.Or(max(c.pollTimeout, 0), 2*time.Second)
+	c.MaxLagSlots = cmp.Or(max(c.MaxLagSlots, 0), 25)
+	c.SendUpstreams = cmp.Or(max(c.SendUpstreams, 0), 1)
 	return c
 }
 
@@ -122,6 +142,20 @@ type Gateway struct {
 	// sockets serves WebSockets; socketsAt is their second address, empty for none. Known once ready is closed.
 	sockets   Subscriptions
 	socketsAt string
+
+	// afterwards bounds what goes on of transactions that another upstream has taken.
+	afterwards *semaphore.Weighted
+	// lastCall is when the last request came, in nanoseconds since 1970.
+	lastCall atomic.Int64
+	sessions *sessions
+	hedges   budget
+	// latencies are those of reads by method, "other" for unknown ones.
+	latencies map[string]*window
+	flights   flights
+	cache     *cache // nil without one
+	// stopped ends when Run does.
+	stopped context.Context //nolint:containedctx // polls are shared by requests, and end with none of them
+	stop    context.CancelFunc
 }
 
 // New checks the configuration and registers the metrics; it does no I/O.
@@ -137,19 +171,23 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err := checkWebSocketAddr(cfg, deps); err != nil {
 		return nil, fmt.Errorf("rpc gateway: %w", err)
 	}
-	p, err := newPool(cfg.Upstreams)
-	if err != nil {
-		return nil, fmt.Errorf("rpc gateway: %w", err)
-	}
 	g := &Gateway{
-		cfg: cfg, gate: gate, pool: p, calls: semaphore.NewWeighted(int64(cfg.maxConcurrent)),
-		log: deps.Logger, Bound: listen.NewBound(), sockets: deps.Subscriptions, tracer: deps.Tracer,
-	}
-	if g.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
-		return nil, fmt.Errorf("rpc gateway: allowed origin %w", err)
+		cfg: cfg, gate: gate, log: deps.Logger, Bound: listen.NewBound(), sockets: deps.Subscriptions, tracer: deps.Tracer,
+		calls: semaphore.NewWeighted(int64(cfg.maxConcurrent)), afterwards: semaphore.NewWeighted(int64(cfg.maxConcurrent)),
+		sessions: newSessions(), hedges: budget{share: cfg.HedgeShare}, latencies: newLatencies(), flights: flights{all: map[string]*flight{}},
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
+	}
+	g.stopped, g.stop = context.WithCancel(context.Background())
+	if cfg.CacheBytes > 0 {
+		g.cache = newCache(cfg.CacheBytes)
+	}
+	if g.pool, err = newPool(cfg.Upstreams, cfg.probeInterval, uint64(cfg.MaxLagSlots), g.log); err != nil {
+		return nil, fmt.Errorf("rpc gateway: %w", err)
+	}
+	if g.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
+		return nil, fmt.Errorf("rpc gateway: allowed origin %w", err)
 	}
 	g.client = http.Client{
 		Transport: deps.Transport,
@@ -167,7 +205,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	return g, nil
 }
 
-// Run listens and serves until ctx ends, then lets requests in flight finish for StopTimeout. A taken address is an error in one
+// Run listens and serves until ctx ends, then lets requests in flight finish for stopTimeout. A taken address is an error in one
 // line. Run may be called once.
 func (g *Gateway) Run(ctx context.Context) error {
 	listener, err := listen.TCP(ctx, g.cfg.Addr, "--rpc-addr")
@@ -182,18 +220,19 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.Announce(listener.Addr())
 	g.log.Info("rpc gateway listens", "addr", g.Addr(), "websockets", g.WebSocketAddr(), "upstreams", len(g.pool.upstreams), "open", g.gate.Open())
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { g.probe(ctx); return nil })
+	group.Go(func() error { g.poll(ctx); return nil })
 	group.Go(func() error { g.gate.Run(ctx); return nil })
 	g.serveOn(ctx, group, listener, g)
 	if second != nil {
 		g.serveOn(ctx, group, second, http.HandlerFunc(g.serveWebSocketsOnly))
 	}
 	err = group.Wait()
+	g.stop()
 	g.client.CloseIdleConnections()
 	return err
 }
 
-// serveOn serves one listener until ctx ends, then lets its requests finish for StopTimeout.
+// serveOn serves one listener until ctx ends, then lets its requests finish for stopTimeout.
 func (g *Gateway) serveOn(ctx context.Context, group *errgroup.Group, listener net.Listener, handler http.Handler) {
 	server := &http.Server{
 		Handler: framing.CloseAfterChunked(handler), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,

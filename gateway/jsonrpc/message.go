@@ -17,6 +17,8 @@ const (
 	codeNotFound       = -32601
 	codeUpstreamAway   = -32005
 	codeForbidden      = -32403
+	// codeUnknown is the endpoint's own: a call that must not be made twice went out, and its answer was lost.
+	codeUnknown = -32504
 )
 
 // maxMethod bounds a method's name in bytes; the longest of a Solana node has 34.
@@ -33,12 +35,29 @@ type call struct {
 // notification reports a call that wants no answer.
 func (c *call) notification() bool { return c.ID == nil }
 
+// item is an element of a body: a valid call, or the answer to one that is refused, which occurs in batches only.
+type item struct {
+	call    *call
+	refused json.RawMessage
+}
+
 // request is a parsed body.
 type request struct {
 	batch bool
-	// calls are the valid ones; refused are the answers to the others, which occur in batches only.
-	calls   []call
-	refused []json.RawMessage
+	items []item
+	// client names the key, for its sessions.
+	client string
+}
+
+// calls is the number of calls that are valid.
+func (r *request) calls() int {
+	n := 0
+	for _, it := range r.items {
+		if it.call != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // requestError is a body that is refused as a whole.
@@ -60,7 +79,7 @@ func parseRequest(body []byte, maxBatch int) (*request, error) {
 		if err != nil {
 			return nil, &requestError{codeInvalidRequest, err.Error()}
 		}
-		return &request{calls: []call{c}}, nil
+		return &request{items: []item{{call: &c}}}, nil
 	}
 	var items []json.RawMessage
 	if err := json.Unmarshal(body, &items); err != nil {
@@ -73,13 +92,13 @@ func parseRequest(body []byte, maxBatch int) (*request, error) {
 		return nil, &requestError{codeInvalidRequest, "the batch has " + itoa(len(items)) + " calls: at most " + itoa(maxBatch)}
 	}
 	r := &request{batch: true}
-	for _, item := range items {
-		c, err := parseCall(item)
+	for _, raw := range items {
+		c, err := parseCall(raw)
 		if err != nil {
-			r.refused = append(r.refused, errorBody(c.ID, codeInvalidRequest, err.Error()))
+			r.items = append(r.items, item{refused: errorBody(c.ID, codeInvalidRequest, err.Error(), nil)})
 			continue
 		}
-		r.calls = append(r.calls, c)
+		r.items = append(r.items, item{call: &c})
 	}
 	return r, nil
 }
@@ -118,69 +137,40 @@ func parseCall(raw json.RawMessage) (call, error) {
 
 // id is the id of the only call; nil for a batch, and for a body that could not be read.
 func (r *request) id() json.RawMessage {
-	if r == nil || r.batch || len(r.calls) == 0 {
+	if r == nil || r.batch || len(r.items) == 0 {
 		return nil
 	}
-	return r.calls[0].ID
+	return r.items[0].call.ID
 }
 
 // keepAllowed answers the calls that the key is not for with an error of their own. When none is left, the request is refused as a whole.
 func (r *request) keepAllowed(pass *keys.Pass) (refused *keys.Refusal) {
-	if len(r.calls) == 0 {
-		return nil
-	}
-	kept := make([]call, 0, len(r.calls))
-	for _, c := range r.calls {
-		no := pass.Method(c.Method)
-		if no == nil {
-			kept = append(kept, c)
+	kept, left := make([]item, 0, len(r.items)), 0
+	for _, it := range r.items {
+		if it.call == nil {
+			kept = append(kept, it)
 			continue
 		}
-		refused = no
-		if !c.notification() {
-			r.refused = append(r.refused, errorBody(c.ID, no.RPCCode(), no.Error()))
+		no := pass.Method(it.call.Method)
+		switch {
+		case no == nil:
+			kept = append(kept, it)
+			left++
+			continue
+		case !it.call.notification():
+			kept = append(kept, item{refused: errorBody(it.call.ID, no.RPCCode(), no.Error(), nil)})
 		}
+		refused = no
 	}
-	if len(kept) == 0 {
+	if left == 0 && refused != nil {
 		return refused
 	}
-	r.calls = kept
+	r.items = kept
 	return nil
 }
 
-// notifications says that nobody wants an answer.
-func (r *request) notifications() bool {
-	for i := range r.calls {
-		if !r.calls[i].notification() {
-			return false
-		}
-	}
-	return len(r.refused) == 0
-}
-
-// repeatable says that trying the same calls at another upstream does no harm.
-//
-// That holds for reads, and for sendTransaction too: a transaction is known by its signature, and the chain executes a signature at
-// most once, so a second upstream only helps it along. requestAirdrop makes a new transaction each time.
-func (r *request) repeatable() bool {
-	for i := range r.calls {
-		if r.calls[i].Method == "requestAirdrop" {
-			return false
-		}
-	}
-	return true
-}
-
-// encode makes the body that goes upstream.
-func (r *request) encode() ([]byte, error) {
-	if r.batch {
-		return json.Marshal(r.calls)
-	}
-	return json.Marshal(&r.calls[0])
-}
-
-// errorBody is a JSON-RPC error answer; a nil id becomes null.
-func errorBody(id json.RawMessage, code int, message string) json.RawMessage {
+// errorBody is a JSON-RPC error answer; a nil id becomes null, and nil data is left out.
+func errorBody(id json.RawMessage, code int, message string, data any) json.RawMessage {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
@@ -188,7 +178,7 @@ func errorBody(id json.RawMessage, code int, message string) json.RawMessage {
 		Version string          `json:"jsonrpc"`
 		Error   rpcError        `json:"error"`
 		ID      json.RawMessage `json:"id"`
-	}{"2.0", rpcError{code, message}, id})
+	}{"2.0", rpcError{code, message, data}, id})
 	if err != nil { // ids come out of valid JSON
 		return json.RawMessage(`{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"},"id":null}`)
 	}
@@ -198,4 +188,5 @@ func errorBody(id json.RawMessage, code int, message string) json.RawMessage {
 type rpcError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
 }

@@ -30,7 +30,16 @@ type metrics struct {
 	attemptSeconds *prometheus.HistogramVec
 	answerBytes    prometheus.Counter
 	inFlight       prometheus.Gauge
+	polls          *prometheus.CounterVec
+	stale          *prometheus.CounterVec
+	hedges         *prometheus.CounterVec
+	sends          *prometheus.CounterVec
+	cache          *prometheus.CounterVec
+	shared         prometheus.Counter
 }
+
+// other stands for methods that are not known.
+const other = "other"
 
 var secondsBuckets = []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
@@ -59,6 +68,24 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 			Name: "mintlake_gateway_rpc_in_flight", Help: "Requests that wait for an upstream or are being answered.",
 		}),
 	}
+	m.polls = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_gateway_rpc_upstream_polls_total", Help: "Questions for an upstream's health and slots, by outcome.",
+	}, []string{"upstream", "outcome"})
+	m.stale = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_gateway_rpc_stale_answers_total", Help: "Answers from before the slot that the call or its session wants, not passed on.",
+	}, []string{"upstream"})
+	m.hedges = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_gateway_rpc_hedges_total", Help: "Reads given to a second upstream because the first was slow: won or lost, or not made for lack of budget.",
+	}, []string{"outcome"})
+	m.sends = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_gateway_rpc_sends_total", Help: "Transactions whose answer is not an upstream's own: already_processed told as success, or unknown.",
+	}, []string{"outcome"})
+	m.cache = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_gateway_rpc_cache_total", Help: "Calls whose answer cannot change, by whether it was in the cache.",
+	}, []string{"outcome"})
+	m.shared = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "mintlake_gateway_rpc_shared_reads_total", Help: "Reads answered with the answer to an identical one that was on its way.",
+	})
 	for _, name := range strings.Fields(methods) {
 		m.known[name] = true
 	}
@@ -67,9 +94,23 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 		return m, nil
 	}
 	well := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "mintlake_gateway_rpc_upstreams_well", Help: "Upstreams that answered when last asked.",
+		Name: "mintlake_gateway_rpc_upstreams_well", Help: "Upstreams in the choice: they answer, and their slots are not behind or ahead of all others.",
 	}, func() float64 { return float64(g.pool.wellCount()) })
-	for _, c := range []prometheus.Collector{m.requests, m.requestSeconds, m.calls, m.attempts, m.attemptSeconds, m.answerBytes, m.inFlight, well} {
+	sessions := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_gateway_rpc_sessions", Help: "Sessions that are remembered.",
+	}, func() float64 { return float64(g.sessions.size()) })
+	cached := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_gateway_rpc_cache_bytes", Help: "Bytes of the answers that are kept.",
+	}, func() float64 {
+		if g.cache == nil {
+			return 0
+		}
+		return float64(g.cache.bytes())
+	})
+	for _, c := range []prometheus.Collector{
+		m.requests, m.requestSeconds, m.calls, m.attempts, m.attemptSeconds, m.answerBytes, m.inFlight, well,
+		m.polls, m.stale, m.hedges, m.sends, m.cache, m.shared, sessions, cached, &poolMetrics{g.pool},
+	} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
@@ -79,10 +120,10 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 
 // outcomes are those of requests: ok, websocket, broken_off, and why one was refused.
 const outcomes = `ok websocket broken_off host path origin http_method content_type body body_too_large invalid
-no_upstream busy client_gone timeout upstream_away`
+no_upstream busy client_gone timeout upstream_away behind unknown`
 
 // attemptOutcomes are those of attempts at an upstream.
-const attemptOutcomes = `ok request connection timeout status malformed unhealthy canceled other`
+const attemptOutcomes = `ok request connection timeout status malformed unhealthy limited behind canceled other`
 
 func (m *metrics) preset(g *Gateway) {
 	upstreams := make([]string, len(g.pool.upstreams))
@@ -90,8 +131,13 @@ func (m *metrics) preset(g *Gateway) {
 		upstreams[i] = u.name
 	}
 	counters.Preset(m.requests, append(strings.Fields(outcomes), keys.RefusedLabels()...))
-	counters.Preset(m.calls, append(strings.Fields(methods), "other"))
+	counters.Preset(m.calls, append(strings.Fields(methods), other))
 	counters.Preset(m.attempts, upstreams, strings.Fields(attemptOutcomes))
+	counters.Preset(m.polls, upstreams, strings.Fields(attemptOutcomes))
+	counters.Preset(m.stale, upstreams)
+	counters.Preset(m.hedges, []string{"won", "lost", "no_budget"})
+	counters.Preset(m.sends, []string{"already_processed", "unknown"})
+	counters.Preset(m.cache, []string{"hit", "miss"})
 	counters.PresetHistogram(m.attemptSeconds, upstreams)
 }
 
@@ -100,15 +146,15 @@ func (m *metrics) countCall(method string) { m.calls.WithLabelValues(m.label(met
 // label is the method, or other: what clients invent makes no label.
 func (m *metrics) label(method string) string {
 	if !m.known[method] {
-		return "other"
+		return other
 	}
 	return method
 }
 
 // spanMethod is what a span says of a request.
 func (m *metrics) spanMethod(r *request) string {
-	if r.batch || len(r.calls) == 0 {
+	if r.batch || len(r.items) == 0 {
 		return "batch"
 	}
-	return m.label(r.calls[0].Method)
+	return m.label(r.items[0].call.Method)
 }

@@ -2,127 +2,146 @@ package jsonrpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/sony/gobreaker/v2"
+	"golang.org/x/sync/singleflight"
+
 	"github.com/mintlake/mintlake/internal/solana"
+)
+
+const (
+	// breakerFailures in a row open the breaker of an upstream.
+	breakerFailures = 2
+	// breakerWindow, breakerBucket, breakerLeast and breakerShare: so does this share of failures, of at least so many attempts in the window.
+	breakerWindow = 10 * time.Second
+	breakerBucket = time.Second
+	breakerLeast  = 10
+	breakerShare  = 0.5
 )
 
 // upstream is one JSON-RPC server.
 type upstream struct {
 	url string
 	// name is the URL without its secrets; it is the metric label and what the log shows.
-	name string
+	name    string
+	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+	slots   sightings
+	window  window
+	// single is set when the server serves no batches: then it is polled call by call.
+	single atomic.Bool
+	// asking shares one poll among those who want to know the slot now.
+	asking singleflight.Group
 
-	mu   sync.Mutex
-	well bool
-	// since is when well last changed.
-	since time.Time
+	mu sync.Mutex
+	// trouble is the last failure, for the log.
+	trouble error
 }
 
-func (u *upstream) isWell() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.well
-}
+// broken says that the breaker is open, or waits for the poll that closes it.
+func (u *upstream) broken() bool { return u.breaker.State() != gobreaker.StateClosed }
 
-// set tells how an attempt that began at began found the upstream; changed says whether that is news. What began before the last change says nothing
-// of the time after it: a slow answer of before must not make an upstream in trouble look well.
-func (u *upstream) set(well bool, began time.Time) (changed bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	changed = u.well != well && !began.Before(u.since)
-	if changed {
-		u.well, u.since = well, time.Now()
+// allow asks the breaker for an attempt. The result tells it how the attempt ended; it does nothing for an attempt that is made although the
+// breaker is open.
+func (u *upstream) allow() (allowed bool, done func(error)) {
+	report, err := u.breaker.Allow()
+	if err != nil {
+		return false, func(error) {}
 	}
-	return changed
+	return true, func(err error) {
+		if err != nil {
+			u.mu.Lock()
+			u.trouble = err
+			u.mu.Unlock()
+		}
+		report(err)
+	}
+}
+
+func (u *upstream) lastTrouble() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.trouble
 }
 
 // pool is the list of upstreams in the operator's order.
-type pool struct{ upstreams []*upstream }
+type pool struct {
+	upstreams []*upstream
+	maxLag    uint64
+}
 
-func newPool(urls []string) (*pool, error) {
-	p := &pool{}
+func newPool(urls []string, probe time.Duration, maxLag uint64, log *slog.Logger) (*pool, error) {
+	p := &pool{maxLag: maxLag}
 	for i, raw := range urls {
-		u, err := url.Parse(raw)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		parsed, err := url.Parse(raw)
+		if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
 			return nil, fmt.Errorf("upstream %d (%s): want http(s)://host (--rpc-upstream)", i+1, solana.Redact(raw))
 		}
-		p.upstreams = append(p.upstreams, &upstream{url: raw, name: solana.Redact(raw), well: true, since: time.Now()})
+		u := &upstream{url: raw, name: solana.Redact(raw)}
+		u.breaker = newBreaker(u, probe, log)
+		p.upstreams = append(p.upstreams, u)
 	}
 	return p, nil
 }
 
-// order returns the upstreams to try: the well ones as configured, then the others as configured, since a wrong opinion of
-// health must not refuse what would have worked. Always the first that is well, and no turns: a client that reads a blockhash and
-// then sends a transaction should meet the same server.
-func (p *pool) order() []*upstream {
-	list := make([]*upstream, 0, len(p.upstreams))
-	var troubled []*upstream
-	for _, u := range p.upstreams {
-		if u.isWell() {
-			list = append(list, u)
-		} else {
-			troubled = append(troubled, u)
-		}
-	}
-	return append(list, troubled...)
+// newBreaker is open for a bit less than probe, so that a poll after that time finds it ready. Only polls close it again, so that no client's
+// call is the one that finds out.
+func newBreaker(u *upstream, probe time.Duration, log *slog.Logger) *gobreaker.TwoStepCircuitBreaker[struct{}] {
+	return gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		Name: u.name, MaxRequests: 1, Timeout: probe * 9 / 10, Interval: breakerWindow, BucketPeriod: breakerBucket,
+		ReadyToTrip: func(c gobreaker.Counts) bool {
+			ended := c.TotalSuccesses + c.TotalFailures
+			return c.ConsecutiveFailures >= breakerFailures || ended >= breakerLeast && float64(c.TotalFailures) >= breakerShare*float64(ended)
+		},
+		IsExcluded: func(err error) bool { return errors.Is(err, context.Canceled) },
+		OnStateChange: func(_ string, from, to gobreaker.State) {
+			switch {
+			case to == gobreaker.StateOpen && from == gobreaker.StateClosed:
+				log.Warn("rpc upstream in trouble", "upstream", u.name, "err", u.lastTrouble())
+			case to == gobreaker.StateClosed:
+				log.Info("rpc upstream is well again", "upstream", u.name)
+			}
+		},
+	})
 }
 
+// choose returns the upstreams to try for a call at commitment c that wants slot least or a later one: those in the choice as configured, first the ones
+// known to have the slot. Then those behind, in trouble and ahead of all, since a wrong opinion must not refuse what would have worked. Always
+// the first that will do, and no turns: a client that reads a blockhash and then sends a transaction should meet the same server.
+func (p *pool) choose(c commitment, least uint64) []*upstream {
+	if len(p.upstreams) < 2 {
+		return p.upstreams
+	}
+	const late = 1 // after the rank of a condition: it has not been seen at the slot
+	var ranks [2 * conditions][]*upstream
+	for i, condition := range p.judge(time.Now()) {
+		u := p.upstreams[i]
+		rank := 2 * condition
+		if slot, known := u.slots.known(c); known && slot < least {
+			rank += late
+		}
+		ranks[rank] = append(ranks[rank], u)
+	}
+	list := make([]*upstream, 0, len(p.upstreams))
+	for _, rank := range ranks {
+		list = append(list, rank...)
+	}
+	return list
+}
+
+// wellCount is the number of upstreams in the choice.
 func (p *pool) wellCount() int {
 	n := 0
-	for _, u := range p.upstreams {
-		if u.isWell() {
+	for _, condition := range p.judge(time.Now()) {
+		if condition == well {
 			n++
 		}
 	}
 	return n
-}
-
-// probe asks all upstreams once at the start and later those in trouble, so that no client's call is the one that finds out.
-func (g *Gateway) probe(ctx context.Context) {
-	ticker := time.NewTicker(g.cfg.probeInterval)
-	defer ticker.Stop()
-	for first := true; ; first = false {
-		for _, u := range g.pool.upstreams {
-			if first || !u.isWell() {
-				g.probeOne(ctx, u)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-// probeBody asks for getHealth. Any JSON-RPC answer but "unhealthy" will do: a server that lacks the method is there all the same.
-const probeBody = `{"jsonrpc":"2.0","id":1,"method":"getHealth"}`
-
-func (g *Gateway) probeOne(parent context.Context, u *upstream) {
-	ctx, cancel := context.WithTimeout(parent, g.cfg.attemptTimeout)
-	defer cancel()
-	began := time.Now()
-	answer, err := g.attempt(ctx, u, []byte(probeBody))
-	if answer != nil {
-		answer.close()
-	}
-	if parent.Err() == nil || err == nil { // one that does not answer in time is in trouble; a stop says nothing
-		g.note(u, began, err)
-	}
-}
-
-// note keeps the health that an attempt showed, and tells the log when it changed.
-func (g *Gateway) note(u *upstream, began time.Time, err error) {
-	if !u.set(err == nil, began) {
-		return
-	}
-	if err != nil {
-		g.log.Warn("rpc upstream in trouble", "upstream", u.name, "err", err)
-		return
-	}
-	g.log.Info("rpc upstream is well again", "upstream", u.name)
 }

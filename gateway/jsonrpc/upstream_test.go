@@ -3,6 +3,8 @@ package jsonrpc
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -55,12 +57,12 @@ func TestFailsOverAndPrefersTheFirst(t *testing.T) {
 			_, body := f.post(t, getSlot(1))
 			require.Contains(t, body, "7")
 			healthy.Store(false)
-			for range 3 {
+			for range 5 {
 				status, body := f.post(t, getSlot(1))
 				require.Equal(t, http.StatusOK, status)
 				require.Contains(t, body, "8")
 			}
-			require.LessOrEqual(t, first.calls(), 2, "a server in trouble is asked by the probe only")
+			require.LessOrEqual(t, first.calls(), 1+breakerFailures, "a server in trouble is asked by polls only")
 			recovers()
 			require.Eventually(t, func() bool {
 				_, body := f.post(t, getSlot(1))
@@ -83,17 +85,21 @@ func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestAnOldAnswerSaysNothingOfNow: a probe whose answer was on its way when a call failed does not make the upstream look well.
+// TestAnOldAnswerSaysNothingOfNow: a call whose answer was on its way when the breaker opened does not make the upstream look well.
 func TestAnOldAnswerSaysNothingOfNow(t *testing.T) {
-	p, err := newPool([]string{"http://127.0.0.1:1"})
+	p, err := newPool([]string{"http://127.0.0.1:1"}, time.Hour, 25, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	u := p.upstreams[0]
-	old := time.Now()
-	require.True(t, u.set(false, time.Now()))
-	require.False(t, u.set(true, old.Add(-time.Second)))
-	require.False(t, u.isWell())
-	require.True(t, u.set(true, time.Now()))
-	require.True(t, u.isWell())
+	_, old := u.allow()
+	for range breakerFailures {
+		allowed, done := u.allow()
+		require.True(t, allowed)
+		done(errUnhealthy)
+	}
+	require.True(t, u.broken())
+	old(nil)
+	require.True(t, u.broken())
+	require.Zero(t, p.wellCount())
 }
 
 func TestErrorsOfTheCallAreAnswers(t *testing.T) {
@@ -117,13 +123,16 @@ func TestAllUpstreamsAway(t *testing.T) {
 	status, body := f.post(t, getSlot(4))
 	require.Equal(t, http.StatusBadGateway, status)
 	require.JSONEq(t, `{"jsonrpc":"2.0","error":{"code":-32005,"message":"no upstream is available: 2 configured, none answered; try again"},"id":4}`, body)
+	require.Eventually(t, func() bool {
+		resp, err := http.Get(f.url + "/readyz")
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode == http.StatusServiceUnavailable && strings.Contains(string(body), `"reason":"no upstream well"`)
+	}, time.Minute, 20*time.Millisecond)
 	require.Contains(t, f.log.String(), "in trouble")
 	require.NotContains(t, f.log.String(), "S3CRET")
-
-	resp, err := http.Get(f.url + "/readyz")
-	require.NoError(t, err)
-	resp.Body.Close()
-	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
 
 	f = start(t, Config{})
 	status, body = f.post(t, getSlot(4))
@@ -142,7 +151,7 @@ func TestTheNodesOwnWordsWhenAllAreUnhealthy(t *testing.T) {
 func TestAirdropsAreNotRepeatedTransactionsAre(t *testing.T) {
 	for method, want := range map[string]int{"requestAirdrop": 0, "sendTransaction": 1} {
 		first := newNode(t, func(w http.ResponseWriter, body string) {
-			if body == probeBody {
+			if isPoll(body) {
 				fmt.Fprint(w, slot7)
 				return
 			}

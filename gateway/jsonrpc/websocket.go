@@ -83,7 +83,7 @@ func (g *Gateway) serveWebSocketsOnly(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Upgrade", "websocket")
-	g.refuse(w, &refusal{http.StatusUpgradeRequired, "path", codeInvalidRequest, "only WebSockets are served here: POST JSON-RPC calls to port " + g.port(), nil, nil})
+	g.refuse(w, refusing(http.StatusUpgradeRequired, "path", codeInvalidRequest, "only WebSockets are served here: POST JSON-RPC calls to port "+g.port(), nil))
 }
 
 func (g *Gateway) port() string {
@@ -97,13 +97,13 @@ func (g *Gateway) port() string {
 // serveWebSocket checks origin and key, and gives the connection away.
 func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	if g.sockets == nil {
-		g.refuse(w, &refusal{http.StatusNotFound, "path", codeNotFound, "no WebSockets are served here", nil, nil})
+		g.refuse(w, refusing(http.StatusNotFound, "path", codeNotFound, "no WebSockets are served here", nil))
 		return
 	}
 	// A browser asks nobody before it opens a WebSocket, so the rule cannot be left to CORS. Programs send no Origin.
 	if !g.origins.AllowsRequest(r) {
-		g.refuse(w, &refusal{http.StatusForbidden, "origin", codeForbidden,
-			fmt.Sprintf("pages of %.100q may not open WebSockets here: the operator allows origins with --rpc-allowed-origins", r.Header.Get("Origin")), nil, nil})
+		g.refuse(w, refusing(http.StatusForbidden, "origin", codeForbidden,
+			fmt.Sprintf("pages of %.100q may not open WebSockets here: the operator allows origins with --rpc-allowed-origins", r.Header.Get("Origin")), nil))
 		return
 	}
 	pass, refused := g.admitKey(r)

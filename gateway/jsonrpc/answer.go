@@ -1,0 +1,251 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mintlake/mintlake/internal/solana"
+)
+
+// peekBytes is how much of an answer is read before the decision to pass it on. Errors are far smaller, so each is seen in time.
+const peekBytes = 64 << 10
+
+// answer is what an upstream said: head is its beginning, rest what follows (nil when head is all).
+type answer struct {
+	head   []byte
+	rest   io.ReadCloser
+	cancel context.CancelFunc
+	// result and failure are the members of a whole answer; one of them is nil. Both are nil while there is a rest.
+	result, failure json.RawMessage
+	told            told
+}
+
+// told is what an answer says of the slot that it was made at.
+type told struct {
+	slot, height       uint64
+	hasSlot, hasHeight bool
+}
+
+func (a *answer) close() {
+	if a.rest != nil {
+		_ = a.rest.Close()
+	}
+	if a.cancel != nil {
+		a.cancel()
+	}
+}
+
+// upstreamError says why an upstream gave no answer. Its text holds no URL.
+type upstreamError struct {
+	outcome string // metric label
+	err     error
+	// refused says that the upstream cannot have done what it was asked for.
+	refused bool
+}
+
+func (e *upstreamError) Error() string { return e.err.Error() }
+func (e *upstreamError) Unwrap() error { return e.err }
+
+var (
+	// errUnhealthy is a node that says so of itself.
+	errUnhealthy = errors.New("the node says that it is unhealthy")
+	// errLimited is a server whose limits are reached, told in JSON.
+	errLimited = errors.New("the server says that its limit is reached")
+	// errBehind is an answer from before the slot that is wanted. It is no trouble of the upstream.
+	errBehind = errors.New("the node has not reached the slot")
+	// errAhead is an answer from a slot that no other upstream comes near.
+	errAhead = errors.New("the answer's slot is far above those of all other upstreams")
+)
+
+// codes of errors that are about the server and not the call.
+const (
+	codeMinContextSlot = -32016
+	codeLimited        = 429
+	codeTooMany        = -32429
+)
+
+// expected says what kind of answer an attempt wants.
+type expected int
+
+const (
+	oneAnswer expected = iota
+	// noAnswer is for notifications.
+	noAnswer
+	// poll is a batch whose answer is judged elsewhere.
+	poll
+)
+
+// peek reads the beginning and decides whether this is an answer to pass on.
+func (a *answer) peek(status int, want expected, m *method) error {
+	// 400 and 413 with JSON in it are opinions about the call, not trouble of the server.
+	if status != http.StatusOK && status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge && status != http.StatusNoContent {
+		return &upstreamError{"status", fmt.Errorf("http status %d", status), status < http.StatusInternalServerError}
+	}
+	head, err := io.ReadAll(io.LimitReader(a.rest, peekBytes))
+	a.head = head
+	if err != nil {
+		return connectionError(err)
+	}
+	if len(head) < peekBytes {
+		_ = a.rest.Close()
+		a.rest = nil
+		return a.readWhole(want, m)
+	}
+	if trimmed := bytes.TrimLeft(head, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
+		return malformed()
+	}
+	a.told = toldBy(m, contextOf(json.NewDecoder(bytes.NewReader(head)), "result"))
+	return nil
+}
+
+func malformed() error {
+	return &upstreamError{outcome: "malformed", err: errors.New("the answer is no JSON-RPC answer")}
+}
+
+// readWhole judges an answer that is there as a whole.
+func (a *answer) readWhole(want expected, m *method) error {
+	switch {
+	case want == poll:
+		return nil
+	case want == noAnswer && len(a.head) == 0:
+		return nil
+	}
+	var parsed struct {
+		Result json.RawMessage `json:"result"`
+		Error  json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(a.head, &parsed) != nil || parsed.Result == nil && parsed.Error == nil {
+		return malformed()
+	}
+	if parsed.Error == nil || string(parsed.Error) == "null" {
+		a.result = parsed.Result
+		a.told = toldByWhole(m, a.result)
+		return nil
+	}
+	a.failure = parsed.Error
+	var failure struct {
+		Code int `json:"code"`
+		Data struct {
+			ContextSlot uint64 `json:"contextSlot"`
+		} `json:"data"`
+	}
+	_ = json.Unmarshal(a.failure, &failure) // an error of another shape has code 0
+	switch failure.Code {
+	case solana.CodeNodeUnhealthy:
+		return &upstreamError{"unhealthy", errUnhealthy, true}
+	case codeLimited, codeTooMany:
+		return &upstreamError{"limited", errLimited, true}
+	case codeMinContextSlot:
+		a.told = told{slot: failure.Data.ContextSlot}
+		return &upstreamError{"behind", errBehind, true}
+	}
+	return nil
+}
+
+// toldByWhole reads the slot out of a result.
+func toldByWhole(m *method, result json.RawMessage) told {
+	if m == nil {
+		return told{}
+	}
+	switch m.name {
+	case "getSlot":
+		var slot uint64
+		err := json.Unmarshal(result, &slot)
+		return told{slot: slot, hasSlot: err == nil}
+	case "getBlockHeight":
+		var height uint64
+		err := json.Unmarshal(result, &height)
+		return told{height: height, hasHeight: err == nil}
+	case "getEpochInfo":
+		var info struct {
+			Slot   *uint64 `json:"absoluteSlot"`
+			Height *uint64 `json:"blockHeight"`
+		}
+		var t told
+		if json.Unmarshal(result, &info) == nil {
+			if t.hasSlot = info.Slot != nil; t.hasSlot {
+				t.slot = *info.Slot
+			}
+			if t.hasHeight = info.Height != nil; t.hasHeight {
+				t.height = *info.Height
+			}
+		}
+		return t
+	}
+	return toldBy(m, contextOf(json.NewDecoder(bytes.NewReader(result))))
+}
+
+func toldBy(m *method, slot *uint64) told {
+	if m == nil || !m.tells || slot == nil {
+		return told{}
+	}
+	return told{slot: *slot, hasSlot: true}
+}
+
+// contextOf looks for the member context in the object that the decoder is at, or in the one that the members of path lead to. It stops
+// where the text ends, so it finds a context that comes early in an answer of any length.
+func contextOf(decoder *json.Decoder, path ...string) *uint64 {
+	wanted := "context"
+	if len(path) > 0 {
+		wanted = path[0]
+	}
+	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
+		return nil
+	}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return nil
+		}
+		switch {
+		case name != wanted:
+			var skipped json.RawMessage
+			if decoder.Decode(&skipped) != nil {
+				return nil
+			}
+		case len(path) > 0:
+			return contextOf(decoder, path[1:]...)
+		default:
+			var context struct {
+				Slot *uint64 `json:"slot"`
+			}
+			if decoder.Decode(&context) != nil {
+				return nil
+			}
+			return context.Slot
+		}
+	}
+	return nil
+}
+
+// resultAnswer and failureAnswer are answers to a call of the given id. A long result is not copied.
+func resultAnswer(id, result json.RawMessage) *answer {
+	if len(result) > peekBytes {
+		return &answer{head: []byte(resultBegins), rest: io.NopCloser(io.MultiReader(bytes.NewReader(result), strings.NewReader(ending(id))))}
+	}
+	return &answer{head: slices.Concat([]byte(resultBegins), result, []byte(ending(id))), result: result}
+}
+
+func failureAnswer(id, failure json.RawMessage) *answer {
+	return &answer{head: slices.Concat([]byte(failureBegins), failure, []byte(ending(id))), failure: failure}
+}
+
+// How answers begin; ending is how they end.
+const (
+	resultBegins  = `{"jsonrpc":"2.0","result":`
+	failureBegins = `{"jsonrpc":"2.0","error":`
+)
+
+func ending(id json.RawMessage) string {
+	if id == nil {
+		return `,"id":null}`
+	}
+	return `,"id":` + string(id) + `}`
+}

@@ -1,0 +1,143 @@
+package jsonrpc
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+)
+
+const (
+	// batchAtOnce bounds the calls of one batch that are on their way.
+	batchAtOnce = 16
+	// batchHeld is how many bytes of answers may wait for those before them. Above that an answer keeps its place among batchAtOnce until it is
+	// written, so a batch holds at most this and batchAtOnce times peekBytes.
+	batchHeld = 1 << 20
+)
+
+// part is the answer to one element of a batch. Without got and body there is none: it was a notification.
+type part struct {
+	got  *answer
+	body []byte
+	done func()
+}
+
+// answerBatch makes the calls of a batch apart, so that a slow one does not hold the others, and writes the answers in the order of the calls.
+func (g *Gateway) answerBatch(parent context.Context, w http.ResponseWriter, req *request, s *session) {
+	ctx, cancel := context.WithCancel(parent)
+	defer cancel()
+	parts := make([]chan part, len(req.items))
+	for i := range parts {
+		parts[i] = make(chan part, 1)
+	}
+	go g.performAll(ctx, parent, req.items, s, parts)
+	begun := false
+	for i := range parts {
+		p := <-parts[i]
+		err := g.writePart(w, p, &begun)
+		p.close()
+		if err != nil {
+			go closeAll(parts[i+1:])
+			g.metrics.requests.WithLabelValues("broken_off").Inc()
+			cancel()
+			panic(http.ErrAbortHandler)
+		}
+	}
+	if !begun {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	_, _ = w.Write([]byte("]")) // a client that left has nothing to be told
+}
+
+// performAll makes the calls in their order, batchAtOnce at a time. Each part is filled once.
+func (g *Gateway) performAll(ctx, client context.Context, items []item, s *session, parts []chan part) {
+	places := make(chan struct{}, batchAtOnce)
+	var held atomic.Int64
+	for i, it := range items {
+		if it.call == nil {
+			parts[i] <- part{body: it.refused}
+			continue
+		}
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done(): // perform will say so
+			places = make(chan struct{}, len(items))
+			places <- struct{}{}
+		}
+		leave := func(places chan struct{}) func() { return func() { <-places } }(places)
+		go func() {
+			p := g.performOne(ctx, client, it.call, s)
+			size := int64(p.size())
+			p.done = func() { held.Add(-size) }
+			if total := held.Add(size); total > batchHeld || p.got != nil && p.got.rest != nil {
+				p.done = func() {
+					held.Add(-size)
+					leave()
+				}
+			} else {
+				leave()
+			}
+			parts[i] <- p
+		}()
+	}
+}
+
+func (g *Gateway) performOne(ctx, client context.Context, c *call, s *session) part {
+	got, err := g.perform(ctx, c, s)
+	switch {
+	case c.notification():
+		if got != nil {
+			got.close()
+		}
+		return part{}
+	case err != nil:
+		no := g.refusalOf(client, err, c.ID)
+		return part{body: errorBody(c.ID, no.code, no.message, no.data)}
+	}
+	return part{got: got}
+}
+
+func (p *part) size() int {
+	if p.got != nil {
+		return len(p.got.head)
+	}
+	return len(p.body)
+}
+
+func (p *part) close() {
+	if p.got != nil {
+		p.got.close()
+	}
+	if p.done != nil {
+		p.done()
+	}
+}
+
+// writePart writes an answer and what separates it from the one before.
+func (g *Gateway) writePart(w http.ResponseWriter, p part, begun *bool) error {
+	if p.got == nil && p.body == nil {
+		return nil
+	}
+	separator := ","
+	if !*begun {
+		*begun = true
+		separator = "["
+		w.Header().Set("Content-Type", "application/json")
+	}
+	if _, err := w.Write([]byte(separator)); err != nil {
+		return err
+	}
+	if p.got != nil {
+		return g.copyAnswer(w, p.got)
+	}
+	_, err := w.Write(p.body)
+	return err
+}
+
+// closeAll gives up parts that nobody will read.
+func closeAll(parts []chan part) {
+	for _, c := range parts {
+		p := <-c
+		p.close()
+	}
+}

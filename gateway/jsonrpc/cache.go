@@ -1,0 +1,155 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// cacheShare is the largest part of the cache that one answer may take.
+const cacheShare = 8
+
+// cache holds results that cannot change, by the call that they answer. It is an LRU bounded in bytes.
+type cache struct {
+	most int
+	mu   sync.Mutex
+	lru  *simplelru.LRU[string, json.RawMessage]
+	held int
+	// reading is what is set aside for answers that are still being read; it counts for the bound.
+	reading int
+}
+
+func newCache(most int) *cache {
+	c := &cache{most: most}
+	// Each entry is longer than a byte, so the bound of entries is never the one that counts.
+	lru, err := simplelru.NewLRU(most, func(key string, result json.RawMessage) { c.held -= len(key) + len(result) })
+	if err != nil {
+		panic(err) // the size is positive
+	}
+	c.lru = lru
+	return c
+}
+
+func (c *cache) get(key string) json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	result, _ := c.lru.Get(key)
+	return result
+}
+
+func (c *cache) bytes() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held + c.reading
+}
+
+// put keeps a result. What may still be filled in is left out: null, and blocks and transactions without their time.
+func (c *cache) put(key string, result json.RawMessage) {
+	size := len(key) + len(result)
+	if result == nil || string(result) == "null" || bytes.Contains(result, []byte(`"blockTime":null`)) || size > c.most/cacheShare {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lru.Remove(key)
+	c.held += size
+	c.lru.Add(key, bytes.Clone(result))
+	c.shrink()
+}
+
+func (c *cache) shrink() {
+	for c.held+c.reading > c.most {
+		if _, _, ok := c.lru.RemoveOldest(); !ok {
+			return
+		}
+	}
+}
+
+// reserve sets n more bytes aside, if the cache has room for that.
+func (c *cache) reserve(n int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reading+n > c.most/2 {
+		return false
+	}
+	c.reading += n
+	c.shrink()
+	return true
+}
+
+func (c *cache) release(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reading -= n
+}
+
+// keep puts an answer into the cache, at once or when it has been read to its end.
+func (c *cache) keep(key string, got *answer) {
+	if got.rest == nil {
+		c.put(key, got.result)
+		return
+	}
+	copied := &copying{ReadCloser: got.rest, cache: c, key: key}
+	copied.add(got.head)
+	got.rest = copied
+}
+
+// copying keeps a copy of what is read, as long as the cache has room.
+type copying struct {
+	io.ReadCloser
+	cache    *cache
+	key      string
+	copied   []byte
+	reserved int
+	given    bool // no copy is made any more
+}
+
+func (r *copying) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	r.add(p[:n])
+	if err == io.EOF && !r.given {
+		r.end()
+	}
+	return n, err
+}
+
+func (r *copying) add(p []byte) {
+	if r.given || len(p) == 0 {
+		return
+	}
+	if need := len(r.copied) + len(p); need > r.reserved {
+		grown := max(need, 2*r.reserved)
+		if need > r.cache.most/cacheShare || !r.cache.reserve(grown-r.reserved) {
+			r.giveUp()
+			return
+		}
+		r.reserved = grown
+	}
+	r.copied = append(r.copied, p...)
+}
+
+// end keeps the result of a whole answer.
+func (r *copying) end() {
+	var parsed struct {
+		Result json.RawMessage `json:"result"`
+	}
+	if json.Unmarshal(r.copied, &parsed) == nil {
+		r.cache.put(r.key, parsed.Result)
+	}
+	r.giveUp()
+}
+
+func (r *copying) giveUp() {
+	r.cache.release(r.reserved)
+	r.given, r.copied, r.reserved = true, nil, 0
+}
+
+func (r *copying) Close() error {
+	if !r.given {
+		r.giveUp()
+	}
+	return r.ReadCloser.Close()
+}

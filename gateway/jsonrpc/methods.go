@@ -1,0 +1,80 @@
+package jsonrpc
+
+import "strings"
+
+// effect is what a call does, and so whether it may be made twice.
+type effect int
+
+const (
+	// read changes nothing: it may be repeated and made twice at once.
+	read effect = iota
+	// send passes on a signed transaction. The chain executes a signature at most once.
+	send
+	// once makes something new each time: it is never repeated.
+	once
+)
+
+// method is what the pool knows of a JSON-RPC method.
+type method struct {
+	name   string
+	effect effect
+	// level is the commitment of a call that names none.
+	level commitment
+	// config is the place of the parameter that takes minContextSlot; -1 where none does.
+	config int
+	// tells says that answers name their slot, at least where the call asks for it.
+	tells bool
+	// lasting says that an answer at the commitment finalized never changes.
+	lasting bool
+	// timeless says that an answer is of no slot: a session has nothing to compare.
+	timeless bool
+}
+
+// table is made from solana.com/docs/rpc/http and agave's rpc/src/rpc.rs.
+var table = func() map[string]*method {
+	all := map[string]*method{}
+	for _, name := range strings.Fields(methods) {
+		all[name] = &method{name: name, level: finalized, config: -1}
+	}
+	for name, config := range map[string]int{
+		"getSlot": 0, "getBlockHeight": 0, "getEpochInfo": 0, "getLatestBlockhash": 0, "getTransactionCount": 0, "getSlotLeader": 0,
+		"getAccountInfo": 1, "getBalance": 1, "getFeeForMessage": 1, "getInflationReward": 1, "getMultipleAccounts": 1, "getProgramAccounts": 1,
+		"getSignaturesForAddress": 1, "isBlockhashValid": 1, "simulateTransaction": 1, "getTokenAccountsByDelegate": 2, "getTokenAccountsByOwner": 2,
+	} {
+		all[name].config = config
+	}
+	for _, name := range []string{
+		"getSlot", "getEpochInfo", "getLatestBlockhash", "getAccountInfo", "getBalance", "getFeeForMessage", "getMultipleAccounts", "getProgramAccounts",
+		"isBlockhashValid", "simulateTransaction", "getTokenAccountsByDelegate", "getTokenAccountsByOwner", "getBlockProduction", "getLargestAccounts",
+		"getSignatureStatuses", "getStakeMinimumDelegation", "getSupply", "getTokenAccountBalance", "getTokenLargestAccounts", "getTokenSupply",
+	} {
+		all[name].tells = true
+	}
+	for _, name := range []string{"getBlock", "getTransaction", "getGenesisHash"} {
+		all[name].lasting = true
+	}
+	for _, name := range []string{
+		"getVersion", "getHealth", "getIdentity", "getGenesisHash", "getEpochSchedule", "getMinimumBalanceForRentExemption", "getFirstAvailableBlock",
+		"minimumLedgerSlot", "getClusterNodes", "getMaxRetransmitSlot", "getMaxShredInsertSlot", "getHighestSnapshotSlot",
+		"getRecentPerformanceSamples", "getRecentPrioritizationFees",
+	} {
+		all[name].timeless = true
+	}
+	all["getSignatureStatuses"].level = processed
+	all["sendTransaction"].effect, all["requestAirdrop"].effect = send, once
+	return all
+}()
+
+// methodOf finds a method. Unknown ones, of which providers have many, are reads if their names say so.
+func methodOf(name string) *method {
+	if known, ok := table[name]; ok {
+		return known
+	}
+	m := &method{name: name, effect: once, level: finalized, config: -1}
+	for _, prefix := range []string{"get", "is", "search", "simulate"} {
+		if strings.HasPrefix(name, prefix) {
+			m.effect = read
+		}
+	}
+	return m
+}

@@ -1,0 +1,168 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/solana"
+)
+
+const (
+	// idleAfter is the time without a call after which upstreams are polled each probeInterval only: nobody needs their slots.
+	idleAfter = time.Minute
+	// pollHealth and pollSlot are the ids of a poll's calls, the latter with a commitment behind it.
+	pollHealth = `"poll-health"`
+	pollSlot   = `"poll-slot-`
+)
+
+// pollCalls are the calls of one poll: is the node well, and its slot at each commitment.
+var pollCalls = func() []call {
+	calls := []call{{Version: "2.0", ID: json.RawMessage(pollHealth), Method: "getHealth"}}
+	for c := range commitments {
+		calls = append(calls, call{Version: "2.0", ID: json.RawMessage(pollSlot + c.String() + `"`), Method: "getSlot",
+			Params: json.RawMessage(`[{"commitment":"` + c.String() + `"}]`)})
+	}
+	return calls
+}()
+
+// poll asks each upstream for its health and slots until ctx ends. Upstreams do not wait for one another.
+func (g *Gateway) poll(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, u := range g.pool.upstreams {
+		all.Go(func() {
+			for {
+				g.refresh(ctx, u)
+				wait := g.cfg.PollInterval
+				if time.Since(time.Unix(0, g.lastCall.Load())) > idleAfter {
+					wait = max(g.cfg.probeInterval, wait)
+				}
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(wait):
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// refresh polls one upstream now. Those who ask at the same time share a poll. While the breaker is open it does nothing.
+func (g *Gateway) refresh(ctx context.Context, u *upstream) {
+	done := u.asking.DoChan("", func() (any, error) {
+		// The poll is not bound to who began it, as others may wait for it.
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.pollTimeout)
+		defer cancel()
+		stop := context.AfterFunc(g.stopped, cancel)
+		defer stop()
+		allowed, done := u.allow()
+		if !allowed {
+			return nil, nil //nolint:nilnil // nothing is returned, only learned
+		}
+		err := g.pollOnce(asking, u)
+		if g.stopped.Err() != nil {
+			err = context.Canceled // a stop says nothing of the upstream
+		}
+		done(err)
+		return nil, err
+	})
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// pollOnce asks in one batch, or call by call where the server serves no batches.
+func (g *Gateway) pollOnce(ctx context.Context, u *upstream) error {
+	asked := time.Now()
+	if !u.single.Load() {
+		body, err := json.Marshal(pollCalls)
+		if err != nil {
+			return err
+		}
+		answers, isBatch, err := g.pollWith(ctx, u, body)
+		if err != nil {
+			return err
+		}
+		if isBatch {
+			return u.learnPoll(answers, asked)
+		}
+		u.single.Store(true)
+	}
+	var answers []polled
+	for i := range pollCalls {
+		body, err := json.Marshal(&pollCalls[i])
+		if err != nil {
+			return err
+		}
+		one, _, err := g.pollWith(ctx, u, body)
+		if err != nil {
+			return err
+		}
+		one[0].ID = pollCalls[i].ID
+		answers = append(answers, one[0])
+	}
+	return u.learnPoll(answers, asked)
+}
+
+// polled is the answer to a call of a poll.
+type polled struct {
+	ID     json.RawMessage `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code int `json:"code"`
+	} `json:"error"`
+}
+
+// pollWith posts a poll. isBatch says that the answer was a list.
+func (g *Gateway) pollWith(ctx context.Context, u *upstream, body []byte) (answers []polled, isBatch bool, err error) {
+	got, err := g.attempt(ctx, u, body, poll)
+	if err != nil {
+		if got != nil {
+			got.close()
+		}
+		return nil, false, err
+	}
+	defer got.close()
+	if got.rest != nil {
+		return nil, false, &upstreamError{outcome: "malformed", err: errors.New("the answer to a poll is over 64 KB")}
+	}
+	head := bytes.TrimSpace(got.head)
+	if len(head) > 0 && head[0] == '[' {
+		if err := json.Unmarshal(head, &answers); err != nil {
+			return nil, false, &upstreamError{outcome: "malformed", err: errors.New("the answer to a poll is no list of JSON-RPC answers")}
+		}
+		return answers, true, nil
+	}
+	var one polled
+	if err := json.Unmarshal(head, &one); err != nil {
+		return nil, false, &upstreamError{outcome: "malformed", err: errors.New("the answer to a poll is no JSON-RPC answer")}
+	}
+	return []polled{one}, false, nil
+}
+
+// learnPoll keeps the slots. Any answer but "unhealthy" will do: a server that lacks a method is there all the same.
+func (u *upstream) learnPoll(answers []polled, asked time.Time) error {
+	var slots [commitments]*uint64
+	for _, a := range answers {
+		if a.Error != nil && a.Error.Code == solana.CodeNodeUnhealthy {
+			return &upstreamError{"unhealthy", errUnhealthy, true}
+		}
+		for c := range commitments {
+			var slot uint64
+			if string(a.ID) == pollSlot+c.String()+`"` && a.Error == nil && json.Unmarshal(a.Result, &slot) == nil {
+				slots[c] = &slot
+			}
+		}
+	}
+	for c, slot := range slots {
+		if slot != nil {
+			u.slots.learn(commitment(c), *slot, asked)
+		}
+	}
+	return nil
+}

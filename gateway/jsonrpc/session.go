@@ -1,0 +1,120 @@
+package jsonrpc
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+const (
+	// SessionHeader names a session: any text that the client picks. Within one of the same key no answer is from before an earlier one.
+	SessionHeader = "X-Mintlake-Session"
+	// maxSessionName bounds the name in bytes.
+	maxSessionName = 128
+	// sessionsPerKey and maxSessions bound the sessions of a key, and of all. The one unused for longest is forgotten.
+	sessionsPerKey = 2_000
+	maxSessions    = 100_000
+	// sessionAge is how long a session is remembered without use.
+	sessionAge = 10 * time.Minute
+)
+
+// session is the highest slot and block height that a client has seen, by commitment.
+type session struct {
+	mu            sync.Mutex
+	slots, height [commitments]uint64
+	used          time.Time // guarded by sessions.mu
+}
+
+func (s *session) slot(c commitment) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.slots[c]
+}
+
+// admit says whether an answer at commitment c may be shown, and remembers its slot. known is the slot that the upstream was known to have before
+// it was asked; it counts for an answer that names none.
+func (s *session) admit(c commitment, t told, known uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case t.hasSlot && t.slot < s.slots[c]:
+		return false
+	case t.hasHeight && t.height < s.height[c]:
+		return false
+	case !t.hasSlot && known < s.slots[c]:
+		return false
+	}
+	if t.hasSlot {
+		s.slots[c] = t.slot
+	}
+	if t.hasHeight {
+		s.height[c] = t.height
+	}
+	return true
+}
+
+// sessions are those of all keys, in LRU order of keys and, for each, of its sessions.
+type sessions struct {
+	mu    sync.Mutex
+	keys  *simplelru.LRU[string, *simplelru.LRU[string, *session]]
+	count int
+}
+
+func newSessions() *sessions {
+	s := &sessions{}
+	keys, err := simplelru.NewLRU[string, *simplelru.LRU[string, *session]](maxSessions, nil)
+	if err != nil {
+		panic(err) // the size is positive
+	}
+	s.keys = keys
+	return s
+}
+
+// find returns a key's session of that name, a new one when there is none or it was unused for too long.
+func (s *sessions) find(key, name string) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own, ok := s.keys.Get(key)
+	if !ok {
+		made, err := simplelru.NewLRU(sessionsPerKey, func(string, *session) { s.count-- })
+		if err != nil {
+			panic(err) // the size is positive
+		}
+		own = made
+		s.keys.Add(key, own)
+	}
+	now := time.Now()
+	found, ok := own.Get(name)
+	if !ok || now.Sub(found.used) > sessionAge {
+		if ok {
+			own.Remove(name)
+		}
+		found = &session{}
+		s.count++
+		own.Add(name, found)
+		s.shrink()
+	}
+	found.used = now
+	return found
+}
+
+// shrink keeps the bound of all sessions: the key unused for longest loses its oldest ones.
+func (s *sessions) shrink() {
+	for s.count > maxSessions {
+		key, own, ok := s.keys.GetOldest()
+		if !ok {
+			return
+		}
+		own.RemoveOldest()
+		if own.Len() == 0 {
+			s.keys.Remove(key)
+		}
+	}
+}
+
+func (s *sessions) size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.count
+}

@@ -1,0 +1,144 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// task is a call on its way.
+type task struct {
+	call   *call
+	method *method
+	// level is the commitment asked for, least the lowest slot that will do, of the call and of its session.
+	level commitment
+	least uint64
+	// session is nil for a call without one.
+	session *session
+	// key is what goes upstream but for the id: calls with the same key want the same.
+	key []byte
+	// body goes upstream.
+	body []byte
+}
+
+// newTask reads what a call wants of the upstream that answers it.
+func newTask(c *call, s *session) (*task, error) {
+	t := &task{call: c, method: methodOf(c.Method), session: s}
+	t.level, t.least = wants(t.method, c.Params)
+	sent := *c
+	if t.method.timeless {
+		t.session = nil
+	}
+	if t.session != nil {
+		if slot := s.slot(t.level); slot > t.least {
+			t.least = slot
+			sent.Params = withMinContextSlot(t.method, c.Params, slot)
+		}
+	}
+	sent.ID = nil
+	key, err := json.Marshal(&sent)
+	t.key, t.body = key, key
+	if !c.notification() {
+		t.body = withID(key, c.ID)
+	}
+	return t, err
+}
+
+// callBegins is how an encoded call begins.
+const callBegins = `{"jsonrpc":"2.0",`
+
+// withID puts an id into an encoded call that has none.
+func withID(encoded []byte, id json.RawMessage) []byte {
+	body := make([]byte, 0, len(encoded)+len(id)+len(`"id":,`))
+	body = append(body, callBegins...)
+	body = append(body, `"id":`...)
+	body = append(body, id...)
+	body = append(body, ',')
+	return append(body, encoded[len(callBegins):]...)
+}
+
+// options are the members of a call's configuration that say which slot it wants.
+type options struct {
+	Commitment          *string `json:"commitment"`
+	PreflightCommitment *string `json:"preflightCommitment"`
+	MinContextSlot      *uint64 `json:"minContextSlot"`
+}
+
+// wants reads commitment and minContextSlot out of params. What is not valid is the upstream's to refuse.
+func wants(m *method, params json.RawMessage) (level commitment, least uint64) {
+	level = m.level
+	if !bytes.Contains(params, []byte("ommitment")) && !bytes.Contains(params, []byte("minContextSlot")) {
+		return level, 0
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(params, &list) != nil {
+		return level, 0
+	}
+	for _, param := range list {
+		var o options
+		if param[0] != '{' || json.Unmarshal(param, &o) != nil {
+			continue
+		}
+		if m.effect == send {
+			o.Commitment = o.PreflightCommitment
+		}
+		if o.Commitment != nil {
+			if named, ok := parseCommitment(*o.Commitment); ok && m.name != "getSignatureStatuses" {
+				level = named
+			}
+		}
+		if o.MinContextSlot != nil {
+			least = max(least, *o.MinContextSlot)
+		}
+	}
+	return level, least
+}
+
+// withMinContextSlot asks the node itself to refuse a call that it would answer from before slot. Params that have no place for that are
+// returned as they are.
+func withMinContextSlot(m *method, params json.RawMessage, slot uint64) json.RawMessage {
+	if m.config < 0 || m.effect != read {
+		return params
+	}
+	var list []json.RawMessage
+	if params != nil && json.Unmarshal(params, &list) != nil || len(list) < m.config {
+		return params
+	}
+	config := map[string]json.RawMessage{}
+	if len(list) == m.config {
+		list = append(list, nil)
+	} else if json.Unmarshal(list[m.config], &config) != nil {
+		return params
+	}
+	if config == nil { // the parameter was null
+		config = map[string]json.RawMessage{}
+	}
+	config["minContextSlot"] = json.RawMessage(utoa(slot))
+	made, err := json.Marshal(config)
+	if err != nil {
+		return params
+	}
+	list[m.config] = made
+	if made, err = json.Marshal(list); err != nil {
+		return params
+	}
+	return made
+}
+
+// admits says whether an answer may be shown. known is the slot that the upstream was known to have before it was asked.
+func (t *task) admits(got *answer, known uint64) bool {
+	switch {
+	case got.failure != nil || t.call.notification():
+		return true
+	case got.told.hasSlot && got.told.slot < t.least:
+		return false
+	}
+	return t.session == nil || t.session.admit(t.level, got.told, known)
+}
+
+// wanted is the slot that an answer must have.
+func (t *task) wanted() uint64 {
+	if t.session != nil {
+		return max(t.least, t.session.slot(t.level))
+	}
+	return t.least
+}
