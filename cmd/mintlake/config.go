@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/api"
-	"github.com/mintlake/mintlake/gateway/jsonrpc"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/hosts"
@@ -42,11 +41,17 @@ type Config struct {
 		AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may call the swap API: https://app.example, http://localhost:* for every port, * for any page, none"`
 	} `koanf:"swap"`
 	RPC struct {
-		Addr           string   `koanf:"addr" usage:"JSON-RPC gateway; WebSocket subscriptions are served there too"`
-		WSAddr         string   `koanf:"ws_addr" usage:"second address for WebSocket subscriptions; empty = the port after rpc.addr, where clients look; off = none"`
-		Upstream       []string `koanf:"upstream" usage:"JSON-RPC servers for enrichment, backfill and the gateway"`
-		Keys           []string `koanf:"keys" usage:"accepted keys of the gateway and the stream as NAME:SHA256 (mintlake keys new rpc NAME)"`
-		AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may call the JSON-RPC gateway, as swap.allowed_origins"`
+		Addr           string        `koanf:"addr" usage:"JSON-RPC gateway; WebSocket subscriptions are served there too"`
+		WSAddr         string        `koanf:"ws_addr" usage:"second address for WebSocket subscriptions; empty = the port after rpc.addr, where clients look; off = none"`
+		Upstream       []string      `koanf:"upstream" usage:"JSON-RPC servers for enrichment, backfill and the gateway"`
+		Keys           []string      `koanf:"keys" usage:"accepted keys of the gateway and the stream as NAME:SHA256 (mintlake keys new rpc NAME)"`
+		AllowedOrigins []string      `koanf:"allowed_origins" usage:"web origins whose pages may call the JSON-RPC gateway, as swap.allowed_origins"`
+		PollInterval   time.Duration `koanf:"poll_interval" usage:"how often the gateway asks each upstream for health and slots while there are calls; each 5s while there are none"`
+		MaxLag         int           `koanf:"max_lag" usage:"slots that an upstream may be below the upstreams' median and still be chosen"`
+		SendUpstreams  int           `koanf:"send_upstreams" usage:"upstreams that get a transaction of sendTransaction at once"`
+		HedgeShare     float64       `koanf:"hedge_share" usage:"most reads that also go to a second upstream because the first takes longer than 95 % of the method's answers, as a part of all reads; 0 = none"`
+		ShareReads     bool          `koanf:"share_reads" usage:"identical reads that are on their way at one time share an upstream's answer"`
+		CacheBytes     int           `koanf:"cache_bytes" usage:"memory for answers that cannot change: finalized blocks and transactions, the genesis hash; 0 = none"`
 	} `koanf:"rpc"`
 	Stream struct {
 		Addr           string   `koanf:"addr" usage:"gRPC and WebSocket stream"`
@@ -127,6 +132,8 @@ func defaults() *Config {
 	c.Swaps, c.Volume = swaps.DefaultConfig(), volume.DefaultConfig()
 	c.Swap.Addr = "127.0.0.1:8081"
 	c.RPC.Addr = "127.0.0.1:8899"
+	c.RPC.PollInterval, c.RPC.MaxLag, c.RPC.SendUpstreams = 400*time.Millisecond, 25, 1
+	c.RPC.HedgeShare, c.RPC.ShareReads, c.RPC.CacheBytes = 0.05, true, 64<<20
 	c.Stream.Addr, c.Stream.Publish = "127.0.0.1:10000", true
 	c.Stream.MaxSubscribers, c.Stream.MaxConnections = 1000, 4096
 	// A key works from any program, so pages of this machine need no permission beyond theirs; others are the operator's to name.
@@ -167,21 +174,12 @@ func (c *Config) validate() error {
 			bad(key, addr, "must be host:port")
 		}
 	}
-	if ws := c.RPC.WSAddr; ws != "" && ws != jsonrpc.WebSocketsOff {
-		if _, _, err := net.SplitHostPort(ws); err != nil {
-			bad("rpc.ws_addr", ws, "must be host:port, off, or empty")
-		}
-	}
 	for key, n := range map[string]int{"stream.max_subscribers": c.Stream.MaxSubscribers, "stream.max_connections": c.Stream.MaxConnections} {
 		if n < 1 {
 			bad(key, n, "must be at least 1")
 		}
 	}
-	for _, upstream := range c.RPC.Upstream {
-		if u, err := url.Parse(upstream); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			bad("rpc.upstream", redactURL(upstream), "must be an http or https URL")
-		}
-	}
+	c.validateRPC(bad)
 	for key, list := range map[string][]string{
 		"swap.allowed_origins": c.Swap.AllowedOrigins, "rpc.allowed_origins": c.RPC.AllowedOrigins, "stream.allowed_origins": c.Stream.AllowedOrigins,
 	} {

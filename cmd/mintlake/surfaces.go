@@ -25,6 +25,8 @@ func (s *system) startGateway(ctx context.Context) error {
 	room, err := jsonrpc.New(jsonrpc.Config{
 		Addr: s.cfg.RPC.Addr, WebSocketAddr: s.cfg.RPC.WSAddr, Upstreams: s.cfg.RPC.Upstream, AllowedOrigins: s.cfg.RPC.AllowedOrigins,
 		TrustedProxies: s.keys.proxies,
+		PollInterval:   s.cfg.RPC.PollInterval, MaxLagSlots: s.cfg.RPC.MaxLag, SendUpstreams: s.cfg.RPC.SendUpstreams,
+		HedgeShare: s.cfg.RPC.HedgeShare, ShareReads: s.cfg.RPC.ShareReads, CacheBytes: s.cfg.RPC.CacheBytes,
 	}, jsonrpc.Deps{Keys: store, Subscriptions: subscribed, Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer})
 	if err != nil {
 		return err
