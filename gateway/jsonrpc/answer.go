@@ -24,7 +24,9 @@ type answer struct {
 	cancel context.CancelFunc
 	// result and failure are the members of a whole answer; one of them is nil. Both are nil while there is a rest.
 	result, failure json.RawMessage
-	told            told
+	// id is the id of a whole answer.
+	id   json.RawMessage
+	told told
 }
 
 // told is what an answer says of the slot that it was made at.
@@ -120,10 +122,12 @@ func (a *answer) readWhole(want expected, m *method) error {
 	var parsed struct {
 		Result json.RawMessage `json:"result"`
 		Error  json.RawMessage `json:"error"`
+		ID     json.RawMessage `json:"id"`
 	}
 	if json.Unmarshal(a.head, &parsed) != nil || parsed.Result == nil && parsed.Error == nil {
 		return malformed()
 	}
+	a.id = parsed.ID
 	if parsed.Error == nil || string(parsed.Error) == "null" {
 		a.result = parsed.Result
 		a.told = toldByWhole(m, a.result)
@@ -230,11 +234,24 @@ func resultAnswer(id, result json.RawMessage) *answer {
 	if len(result) > peekBytes {
 		return &answer{head: []byte(resultBegins), rest: io.NopCloser(io.MultiReader(bytes.NewReader(result), strings.NewReader(ending(id))))}
 	}
-	return &answer{head: slices.Concat([]byte(resultBegins), result, []byte(ending(id))), result: result}
+	return &answer{head: slices.Concat([]byte(resultBegins), result, []byte(ending(id))), result: result, id: id}
 }
 
 func failureAnswer(id, failure json.RawMessage) *answer {
-	return &answer{head: slices.Concat([]byte(failureBegins), failure, []byte(ending(id))), failure: failure}
+	return &answer{head: slices.Concat([]byte(failureBegins), failure, []byte(ending(id))), failure: failure, id: id}
+}
+
+// withID is the answer with the call's id, by which a client tells the answers of a batch apart. Some servers forget it in errors.
+func (a *answer) withID(id json.RawMessage) *answer {
+	switch {
+	case a.rest != nil || bytes.Equal(a.id, id):
+		return a
+	case a.failure != nil:
+		return failureAnswer(id, a.failure)
+	case a.result != nil:
+		return resultAnswer(id, a.result)
+	}
+	return a
 }
 
 // How answers begin; ending is how they end.

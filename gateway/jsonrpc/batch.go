@@ -94,7 +94,7 @@ func (g *Gateway) performOne(ctx, client context.Context, c *call, s *session) p
 		no := g.refusalOf(client, err, c.ID)
 		return part{body: errorBody(c.ID, no.code, no.message, no.data)}
 	}
-	return part{got: got}
+	return part{got: got.withID(c.ID)}
 }
 
 func (p *part) size() int {

@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -19,6 +21,9 @@ var documented = map[int]bool{codeUpstreamAway: true, codeMinContextSlot: true, 
 // goes back within a session; no transaction that landed is told as failed, and no airdrop is made twice.
 func TestClientsSeeOnlyWhatIsDocumented(t *testing.T) {
 	answered, asked := 0, 0
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		require.NoError(t, checks.Value.Set("30")) // each has minutes of schedule; -rapid.checks=1000 looks longer
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		cfg := Config{
 			attemptTimeout: 3 * time.Second, timeout: 8 * time.Second,

@@ -290,5 +290,8 @@ func TestASlowCallDoesNotHoldItsBatch(t *testing.T) {
 		require.Less(t, time.Since(began), 100*time.Millisecond, "16 at a time, 5 ms each")
 		got = w.post(`[{"jsonrpc":"2.0","id":1,"method":"getBalance"},{"jsonrpc":"2.0","method":"getIdentity"}]`)
 		require.Equal(t, 1, strings.Count(got.body, "jsonrpc"), "a notification has no answer")
+		w.upstreams["a"].behave(0, phase{0, sick}) // it answers every call with id 1
+		got = w.post(`[{"jsonrpc":"2.0","id":"x","method":"getBalance"}]`)
+		require.True(t, strings.HasSuffix(got.body, `"id":"x"}]`), got.body)
 	})
 }

@@ -140,23 +140,23 @@ func (c *simulatedChain) RoundTrip(r *http.Request) (*http.Response, error) {
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
-	switch m {
-	case limiting:
+	switch {
+	case m == limiting:
 		return respond(http.StatusTooManyRequests, "slow down", nil), nil
-	case sick:
+	case m == sick:
 		return respond(http.StatusOK, `{"jsonrpc":"2.0","error":{"code":-32005,"message":"Node is behind","data":{"numSlotsBehind":200}},"id":1}`, nil), nil
 	}
 	text := s.answer(body, m)
-	switch m {
-	case failing:
+	switch {
+	case m == failing:
 		return respond(http.StatusServiceUnavailable, "no server is available", nil), nil
-	case losing:
+	case m == losing:
 		return nil, io.EOF
-	case truncating:
+	case m == truncating:
 		return respond(http.StatusOK, text[:len(text)/2], io.ErrUnexpectedEOF), nil
-	case halving:
+	case m == halving:
 		return respond(http.StatusOK, text[:len(text)/2], nil), nil
-	case dying:
+	case m == dying:
 		if len(text) > peekBytes {
 			return respond(http.StatusOK, text[:peekBytes+(len(text)-peekBytes)/2], io.ErrUnexpectedEOF), nil
 		}
@@ -202,10 +202,10 @@ func (s *simulated) one(c *call, m mood) string {
 	level, least := wants(methodOf(c.Method), c.Params)
 	_, _, lag := s.now()
 	slot := s.chain.slot(level, lag)
-	switch m {
-	case frozen:
+	switch {
+	case m == frozen:
 		slot = firstSlot - 100 - uint64(level)
-	case boasting:
+	case m == boasting:
 		slot += 10_000_000
 	}
 	if slot < least && m != frozen && m != boasting { // liars ignore it
