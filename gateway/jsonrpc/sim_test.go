@@ -140,26 +140,31 @@ func (c *simulatedChain) RoundTrip(r *http.Request) (*http.Response, error) {
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
-	switch {
-	case m == limiting:
+	if m == limiting {
 		return respond(http.StatusTooManyRequests, "slow down", nil), nil
-	case m == sick:
+	}
+	if m == sick {
 		return respond(http.StatusOK, `{"jsonrpc":"2.0","error":{"code":-32005,"message":"Node is behind","data":{"numSlotsBehind":200}},"id":1}`, nil), nil
 	}
-	text := s.answer(body, m)
-	switch {
-	case m == failing:
+	return s.spoil(s.answer(body, m), m)
+}
+
+// spoil does to an answer what the mood makes of it.
+func (s *simulated) spoil(text string, m mood) (*http.Response, error) {
+	if m == failing {
 		return respond(http.StatusServiceUnavailable, "no server is available", nil), nil
-	case m == losing:
+	}
+	if m == losing {
 		return nil, io.EOF
-	case m == truncating:
+	}
+	if m == truncating {
 		return respond(http.StatusOK, text[:len(text)/2], io.ErrUnexpectedEOF), nil
-	case m == halving:
+	}
+	if m == halving {
 		return respond(http.StatusOK, text[:len(text)/2], nil), nil
-	case m == dying:
-		if len(text) > peekBytes {
-			return respond(http.StatusOK, text[:peekBytes+(len(text)-peekBytes)/2], io.ErrUnexpectedEOF), nil
-		}
+	}
+	if m == dying && len(text) > peekBytes {
+		return respond(http.StatusOK, text[:peekBytes+(len(text)-peekBytes)/2], io.ErrUnexpectedEOF), nil
 	}
 	return respond(http.StatusOK, text, nil), nil
 }
@@ -202,10 +207,10 @@ func (s *simulated) one(c *call, m mood) string {
 	level, least := wants(methodOf(c.Method), c.Params)
 	_, _, lag := s.now()
 	slot := s.chain.slot(level, lag)
-	switch {
-	case m == frozen:
+	if m == frozen {
 		slot = firstSlot - 100 - uint64(level)
-	case m == boasting:
+	}
+	if m == boasting {
 		slot += 10_000_000
 	}
 	if slot < least && m != frozen && m != boasting { // liars ignore it
@@ -285,7 +290,11 @@ func simulate(t *testing.T, cfg Config, upstreams int, run func(t *testing.T, w 
 		w.Gateway = g
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { g.poll(ctx); close(done) }()
+		go func() {
+			time.Sleep(time.Millisecond) // the test says first how the upstreams are
+			g.poll(ctx)
+			close(done)
+		}()
 		defer func() {
 			cancel()
 			g.stop()
