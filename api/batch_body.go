@@ -21,7 +21,8 @@ type batchRequest struct {
 	wait   time.Duration
 }
 
-// parseBatch reads {"mints": [string, …], "states": true, "wait_ms": 2000}. Other fields are ignored, and so is the content type: what is not JSON fails anyway.
+// parseBatch reads {"mints": [string, …], "states": true, "wait_ms": 2000}. Other fields are
+// ignored, and so is the content type: what is not JSON fails anyway.
 func parseBatch(body []byte) (batchRequest, error) {
 	request, ok := parsePlainBatch(string(body))
 	if !ok {

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAPanicAmongManyRowsIsTheCallers: a request's handler answers for it, where a goroutine of its own would end the process.
+// TestAPanicAmongManyRowsIsTheCallers: a request's handler answers for it, where a goroutine of its
+// own would end the process.
 func TestAPanicAmongManyRowsIsTheCallers(t *testing.T) {
 	s := &Server{} // without a copy of the registry every look-up panics
 	require.Panics(t, func() {

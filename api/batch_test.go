@@ -159,7 +159,8 @@ func TestWaitingRequestsDoNotHoldTheNodeUp(t *testing.T) {
 	}
 }
 
-// TestFiveHundredUnknownMintsAskOnce: what the public asks for is asked for once, whoever and however often.
+// TestFiveHundredUnknownMintsAskOnce: what the public asks for is asked for once, whoever and
+// however often.
 func TestFiveHundredUnknownMintsAskOnce(t *testing.T) {
 	log, _ := threeTokens()
 	n := startNode(t, log, func(cfg *api.Config) { cfg.TrustedProxies = []string{"127.0.0.1"} }).awaitReady()
@@ -176,7 +177,8 @@ func TestFiveHundredUnknownMintsAskOnce(t *testing.T) {
 	require.Len(t, log.Records(schemas.TopicEnrichmentRequests), 500)
 }
 
-// TestALongBatchKeepsItsOrder: as many rows as are made on several cores come as they were asked for, with what is unknown between them.
+// TestALongBatchKeepsItsOrder: as many rows as are made on several cores come as they were asked
+// for, with what is unknown between them.
 func TestALongBatchKeepsItsOrder(t *testing.T) {
 	log := apitest.NewLog()
 	var asked []string

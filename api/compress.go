@@ -13,10 +13,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressFrom is the smallest body that is compressed: a smaller one fits one packet, and a packet is what sending costs.
+// compressFrom is the smallest body that is compressed: a smaller one fits one packet, and a packet
+// is what sending costs.
 const compressFrom = 1400
 
-// coding is a way to compress a body. Levels are the fast ones: rows shrink to a sixth at any level, and a node has better to do.
+// coding is a way to compress a body. Levels are the fast ones: rows shrink to a sixth at any
+// level, and a node has better to do.
 type coding struct {
 	name    string
 	writers sync.Pool // of resetWriter
@@ -31,9 +33,11 @@ type resetWriter interface {
 func newCodings() []*coding {
 	return []*coding{
 		{name: "zstd", writers: sync.Pool{New: func() any {
-			// The window is what a browser must hold, 8 MiB at most by RFC 9659; one goroutine, since requests are the parallelism.
+			// The window is what a browser must hold, 8 MiB at most by RFC 9659; one goroutine,
+			// since requests are the parallelism.
 			w, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-				zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true)) // cannot fail with these
+				// cannot fail with these
+				zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
 			return w
 		}}},
 		{name: "br", writers: sync.Pool{New: func() any { return brotli.NewWriterLevel(nil, 1) }}},
@@ -89,7 +93,8 @@ func compressible(contentType []byte) bool {
 	}
 }
 
-// choose reads Accept-Encoding (RFC 9110, 12.5.3): the highest q wins, on equality the order of codings; nil is identity.
+// choose reads Accept-Encoding (RFC 9110, 12.5.3): the highest q wins, on equality the order of
+// codings; nil is identity.
 func choose(accepted string, codings []*coding) *coding {
 	var best *coding
 	bestQ := 0.0
@@ -114,7 +119,8 @@ func mentioned(accepted, name string) bool {
 	return false
 }
 
-// quality is q of a coding; 0 when it is refused or not named, by itself or by *. A q that is no number refuses.
+// quality is q of a coding; 0 when it is refused or not named, by itself or by *. A q that is no
+// number refuses.
 func quality(accepted, name string) float64 {
 	q := 0.0
 	for entry := range strings.SplitSeq(accepted, ",") {

@@ -30,7 +30,8 @@ type Config struct {
 	Ranking          string        `koanf:"ranking" usage:"what tokens are ordered by: volume, user_volume or organic_volume"`
 	TrustedProxies   []string      `koanf:"trusted_proxies" usage:"addresses or CIDR prefixes whose X-Forwarded-For is believed"`
 	SnapshotPatience time.Duration `koanf:"snapshot_patience" usage:"how long ClickHouse may be away at start before the registry is folded from the topics"`
-	// AllowedHosts are names besides localhost that a loopback Addr answers to: see internal/hosts. They are a setting of all addresses.
+	// AllowedHosts are names besides localhost that a loopback Addr answers to: see internal/hosts.
+	// They are a setting of all addresses.
 	AllowedHosts []string `koanf:"-"`
 	// RateLimits are a section of their own, beside api.
 	RateLimits RateLimits `koanf:"-"`
@@ -55,7 +56,8 @@ type RateLimits struct {
 	Batch   int  `koanf:"batch" usage:"POST /tokens/batch a minute and client"`
 	Image   int  `koanf:"image" usage:"GET /img/{mint} a minute and client"`
 	Global  int  `koanf:"global" usage:"requests a minute and client to routes without a limit of their own"`
-	// GlobalCountsAll makes the global window count the limited routes too; then their limits above it cannot be reached.
+	// GlobalCountsAll makes the global window count the limited routes too; then their limits above
+	// it cannot be reached.
 	GlobalCountsAll bool `koanf:"global_counts_all" usage:"let the global limit count requests to every route"`
 	IPv6Factor56    int  `koanf:"ipv6_56_factor" usage:"how many times one client's bounds (rates, connections, streams, enrichment requests) the clients of an IPv6 /56 have together; 0 = no bound"`
 	IPv6Factor48    int  `koanf:"ipv6_48_factor" usage:"the same for an IPv6 /48"`
@@ -80,7 +82,8 @@ type Enrichment struct {
 func DefaultConfig() Config {
 	return Config{
 		Addr: "127.0.0.1:8080", Ranking: string(market.RankingVolume),
-		// 500 mints of 44 characters, quoted and indented, are some 30 KB; beyond is room to say "too many mints" instead of "too large".
+		// 500 mints of 44 characters, quoted and indented, are some 30 KB; beyond is room to say
+		// "too many mints" instead of "too large".
 		BodyLimit:   128 << 10,
 		ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, ShutdownGrace: 5 * time.Second,
 		MaxConnections: 16_384, MaxConnectionsPerClient: 512,

@@ -25,7 +25,8 @@ func (n *node) awaitHealth(backend string, ok bool) {
 	require.Eventually(n.t, func() bool { return n.health(backend) == ok }, hang, 20*time.Millisecond)
 }
 
-// TestReadsGoOnWithoutBackends: both away, a user of the API sees the same answers, and where to look; both back, everything catches up alone.
+// TestReadsGoOnWithoutBackends: both away, a user of the API sees the same answers, and where to
+// look; both back, everything catches up alone.
 func TestReadsGoOnWithoutBackends(t *testing.T) {
 	log, a := threeTokens()
 	past := &apitest.History{}
@@ -66,7 +67,8 @@ func TestReadsGoOnWithoutBackends(t *testing.T) {
 	n.awaitHealth("clickhouse", true)
 }
 
-// TestVanishedTopicsShow: /readyz says no and why when the registry's source is deleted, and names another topic beside its yes.
+// TestVanishedTopicsShow: /readyz says no and why when the registry's source is deleted, and names
+// another topic beside its yes.
 func TestVanishedTopicsShow(t *testing.T) {
 	log, _ := threeTokens()
 	n := startNode(t, log).awaitReady()

@@ -10,7 +10,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Error is what a client is told: the body of every response that is not a success. Inner errors are logged, never told.
+// Error is what a client is told: the body of every response that is not a success. Inner errors
+// are logged, never told.
 type Error struct {
 	StatusCode int    `json:"statusCode"`
 	Name       string `json:"error"`
@@ -22,7 +23,8 @@ type Error struct {
 // Error makes Error an error.
 func (e *Error) Error() string { return e.Message }
 
-// raw is the error as a whole HTTP response that ends its connection, for where there is no request yet.
+// raw is the error as a whole HTTP response that ends its connection, for where there is no request
+// yet.
 func (e *Error) raw() []byte {
 	body, _ := json.Marshal(e) // two strings and a number
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nRetry-After: 1\r\nAccess-Control-Allow-Origin: *\r\n"+
@@ -51,7 +53,8 @@ func clip(value string) string {
 // quoted is a client's string as it appears in a message.
 func quoted(value string) string { return fmt.Sprintf("%q", clip(value)) }
 
-// public makes an Error of any error: fiber's own by their status, everything else is a 500 that tells nothing.
+// public makes an Error of any error: fiber's own by their status, everything else is a 500 that
+// tells nothing.
 func (s *Server) public(c *fiber.Ctx, err error) *Error {
 	var own *Error
 	if errors.As(err, &own) {
@@ -89,14 +92,16 @@ func (s *Server) writeError(c *fiber.Ctx, err error) {
 	}
 }
 
-// refuseFraming answers a request whose end is ambiguous, and closes its connection: what comes next may be a part of it.
+// refuseFraming answers a request whose end is ambiguous, and closes its connection: what comes
+// next may be a part of it.
 func (s *Server) refuseFraming(c *fiber.Ctx, why error) error {
 	linger(c)
 	c.Context().SetConnectionClose()
 	return newError(fiber.StatusBadRequest, "the request's length is ambiguous: %s", why)
 }
 
-// handleServerError answers what never reached a route: broken HTTP, bodies that are too large, time-outs.
+// handleServerError answers what never reached a route: broken HTTP, bodies that are too large,
+// time-outs.
 func (s *Server) handleServerError(c *fiber.Ctx, err error) error {
 	linger(c)
 	s.writeError(c, err)

@@ -57,7 +57,8 @@ func queryProgram(c *fiber.Ctx) (search.Program, error) {
 	return program, nil
 }
 
-// extensionKinds are what ext and not_ext take: the kinds of Token-2022 extensions by their published order.
+// extensionKinds are what ext and not_ext take: the kinds of Token-2022 extensions by their
+// published order.
 func extensionKinds() []string {
 	var kinds []string
 	for number := uint16(1); ; number++ {
@@ -126,8 +127,9 @@ var sorts = map[string]search.Sort{
 	"relevance": search.SortRelevance, "volume": search.SortVolume, "newest": search.SortNewest, "oldest": search.SortOldest, "mint": search.SortMint,
 }
 
-// queryOrder reads sort, cursor and page, which belong together: a walk goes by cursors, everything else by pages. A parameter that is valid by itself
-// is never refused for another: OpenAPI cannot say so, and a client that knows the document could not know.
+// queryOrder reads sort, cursor and page, which belong together: a walk goes by cursors, everything
+// else by pages. A parameter that is valid by itself is never refused for another: OpenAPI cannot
+// say so, and a client that knows the document could not know.
 func queryOrder(c *fiber.Ctx, query *search.Query) (page int64, err error) {
 	if page, err = queryInteger(c, "page", 1, math.MaxInt64); err != nil {
 		return 0, err

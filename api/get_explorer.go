@@ -5,7 +5,8 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
 )
 
-// addExplorer serves the pages for people, where the node has some: / and what lies under /explorer/.
+// addExplorer serves the pages for people, where the node has some: / and what lies under
+// /explorer/.
 func (s *Server) addExplorer() {
 	if s.deps.Explorer == nil {
 		return

@@ -12,8 +12,9 @@ import (
 // historyRetryAfter is how many seconds a client should wait when ClickHouse does not answer.
 const historyRetryAfter = "5"
 
-// getHistory is GET /tokens/{mint}/history: the events of a mint, newest first, with what each changed. It is the one thing besides as_of_slot
-// and provenance that is not in memory: it needs ClickHouse.
+// getHistory is GET /tokens/{mint}/history: the events of a mint, newest first, with what each
+// changed. It is the one thing besides as_of_slot and provenance that is not in memory: it needs
+// ClickHouse.
 func (s *Server) getHistory(c *fiber.Ctx) error {
 	limit, err := queryInteger(c, "limit", defaultLimit, maxLimit)
 	if err != nil {

@@ -20,24 +20,28 @@ import (
 //go:embed unknown.svg
 var unknownSVG []byte
 
-// imagePolicy keeps an image that is opened as a page from doing anything: no script runs, nothing is loaded that is not in it.
+// imagePolicy keeps an image that is opened as a page from doing anything: no script runs, nothing
+// is loaded that is not in it.
 const imagePolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox"
 
-// imageHeaders are the same on every answer. Their names are canonical, which spares fasthttp to look at each letter.
+// imageHeaders are the same on every answer. Their names are canonical, which spares fasthttp to
+// look at each letter.
 var imageHeaders = [...][2][]byte{
 	{[]byte(fiber.HeaderContentSecurityPolicy), []byte(imagePolicy)},
 	{[]byte("Cross-Origin-Resource-Policy"), []byte("cross-origin")},
 	{[]byte(fiber.HeaderAccessControlExposeHeaders), []byte(exposedHeaders + ", " + headerLogoStatus)},
 }
 
-// headerLogoStatus tells a page why it sees what it sees: ok, unchecked, broken, missing, or unknown for a mint that the registry has not.
+// headerLogoStatus tells a page why it sees what it sees: ok, unchecked, broken, missing, or
+// unknown for a mint that the registry has not.
 const headerLogoStatus = "X-Logo-Status"
 
 // Ages of the fallback where the registry says nothing of a logo.
 const ageUnknown = 60
 
-// getImage is GET /img/{mint}. It always answers with an image: the logo as it was fetched, or a variant of it, or the fallback. A mint that the
-// registry does not know is queued for enrichment. `size` and `format` that are no use are passed over: an <img> cannot show an error.
+// getImage is GET /img/{mint}. It always answers with an image: the logo as it was fetched, or a
+// variant of it, or the fallback. A mint that the registry does not know is queued for enrichment.
+// `size` and `format` that are no use are passed over: an <img> cannot show an error.
 func (s *Server) getImage(c *fiber.Ctx) error {
 	header := &c.Response().Header
 	for i := range imageHeaders {
@@ -70,8 +74,8 @@ func (s *Server) getImage(c *fiber.Ctx) error {
 	return nil
 }
 
-// logoOf is the URL and the status of a token's logo; false for a mint that the registry has not. Pictures are asked for again and again, so they
-// come from the cache of rows.
+// logoOf is the URL and the status of a token's logo; false for a mint that the registry has not.
+// Pictures are asked for again and again, so they come from the cache of rows.
 func (s *Server) logoOf(mint string) (url, status string, known bool) {
 	id, known := s.replica.ID(mint)
 	if !known {
@@ -96,7 +100,8 @@ func setImageAge(c *fiber.Ctx, status string, seconds int) {
 	c.Response().Header.Set(headerLogoStatus, status)
 }
 
-// variantOf reads ?size= (raised to the next of the sizes there are, 32 to 512) and ?format=webp|png.
+// variantOf reads ?size= (raised to the next of the sizes there are, 32 to 512) and
+// ?format=webp|png.
 func variantOf(c *fiber.Ctx) (variant picture.Variant) {
 	arguments := c.Context().QueryArgs()
 	if size, err := strconv.Atoi(string(arguments.Peek("size"))); err == nil {
@@ -139,7 +144,8 @@ func (s *Server) runLogos(ctx context.Context) error {
 	return s.logos.Run(ctx) // never fails
 }
 
-// SimilarLogos is how many tokens, this one included, show a logo that looks like the mint's; 0 when its logo is not known.
+// SimilarLogos is how many tokens, this one included, show a logo that looks like the mint's; 0
+// when its logo is not known.
 func (s *Server) SimilarLogos(mint string) int {
 	if s.logos == nil {
 		return 0

@@ -25,7 +25,8 @@ type candlesResponse struct {
 	Candles  []market.Candle `json:"candles"`
 }
 
-// getCandles is GET /tokens/{mint}/ohlcv: prices and volumes by minute, hour or day of block time. It is ClickHouse's.
+// getCandles is GET /tokens/{mint}/ohlcv: prices and volumes by minute, hour or day of block time.
+// It is ClickHouse's.
 func (s *Server) getCandles(c *fiber.Ctx) error {
 	text, given, err := queryOnce(c, "interval")
 	if err != nil {
@@ -61,7 +62,8 @@ func (s *Server) getCandles(c *fiber.Ctx) error {
 	return c.JSON(candlesResponse{mint, interval, candles})
 }
 
-// marketMint is the mint that a question about swaps is about: one of the registry, on a node that can ask ClickHouse.
+// marketMint is the mint that a question about swaps is about: one of the registry, on a node that
+// can ask ClickHouse.
 func (s *Server) marketMint(c *fiber.Ctx) (string, error) {
 	mint := pathMint(c)
 	if s.replica.Lookup(mint) == nil {

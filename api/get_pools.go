@@ -14,7 +14,8 @@ type poolsResponse struct {
 	Pools []market.Pool `json:"pools"`
 }
 
-// getPools is GET /tokens/{mint}/pools: the pools that hold a mint, those that trade most first. It is ClickHouse's.
+// getPools is GET /tokens/{mint}/pools: the pools that hold a mint, those that trade most first. It
+// is ClickHouse's.
 func (s *Server) getPools(c *fiber.Ctx) error {
 	limit, err := queryInteger(c, "limit", defaultLimit, maxLimit)
 	if err != nil {

@@ -17,13 +17,15 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// heartbeat is how often a stream without events says that it is alive; proxies close what is silent for half a minute.
+// heartbeat is how often a stream without events says that it is alive; proxies close what is
+// silent for half a minute.
 const heartbeat = 15 * time.Second
 
 // reconnectAfter is what clients are told to wait before they come back, in milliseconds.
 const reconnectAfter = 2000
 
-// getStream is GET /tokens/stream: new and changed tokens as Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+// getStream is GET /tokens/stream: new and changed tokens as Server-Sent Events
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 func (s *Server) getStream(c *fiber.Ctx) error {
 	stream, err := s.queryStream(c)
 	if err != nil {
@@ -35,12 +37,14 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 	if c.Method() == fiber.MethodHead {
 		return nil
 	}
-	cursor := string(c.Request().Header.Peek("Last-Event-ID")) // a browser that comes back has a newer one than its URL
+	// a browser that comes back has a newer one than its URL
+	cursor := string(c.Request().Header.Peek("Last-Event-ID"))
 	if cursor == "" {
 		cursor = c.Query("cursor")
 	}
 	stream.reader, err = s.feed.Open(s.client(c), cursor)
-	if errors.Is(err, feed.ErrCursor) && len(cursor) <= maxStreamCursor && cursorForm.MatchString(cursor) { // as good as another installation's
+	// as good as another installation's
+	if errors.Is(err, feed.ErrCursor) && len(cursor) <= maxStreamCursor && cursorForm.MatchString(cursor) {
 		stream.unknown = true
 		stream.reader, err = s.feed.Open(s.client(c), "")
 	}
@@ -110,7 +114,8 @@ type stream struct {
 	unknown bool
 }
 
-// cursorForm is what a cursor of the stream looks like; maxStreamCursor is how long it may be, what a thousand partitions need at most.
+// cursorForm is what a cursor of the stream looks like; maxStreamCursor is how long it may be, what
+// a thousand partitions need at most.
 var cursorForm = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
 
 const maxStreamCursor = 4096
@@ -143,7 +148,8 @@ func (s *stream) run(w *bufio.Writer) {
 	}
 }
 
-// append writes a batch. The id comes last, and on an event of its own without data: a client that is cut off in the middle reads the whole batch again.
+// append writes a batch. The id comes last, and on an event of its own without data: a client that
+// is cut off in the middle reads the whole batch again.
 func (s *stream) append(batch *feed.Batch) {
 	if batch.Reset != "" {
 		s.event("reset", fmt.Appendf(nil, `{"reason":%q,"message":%q}`, batch.Reset,
@@ -187,7 +193,8 @@ func (s *stream) event(name string, data []byte) {
 	s.buf = append(append(s.buf, data...), "\n\n"...)
 }
 
-// flush sends what is written. The connection's own deadline is that of one response and would end every stream.
+// flush sends what is written. The connection's own deadline is that of one response and would end
+// every stream.
 func (s *stream) flush(w *bufio.Writer) error {
 	_ = s.conn.SetWriteDeadline(time.Now().Add(s.patience))
 	_, err := w.Write(s.buf)

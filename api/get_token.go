@@ -15,7 +15,8 @@ import (
 	"github.com/mintlake/mintlake/api/history"
 )
 
-// getToken is GET /tokens/{mint}: one row of the registry, from memory; with as_of_slot or provenance from the history.
+// getToken is GET /tokens/{mint}: one row of the registry, from memory; with as_of_slot or
+// provenance from the history.
 func (s *Server) getToken(c *fiber.Ctx) error {
 	slot, asOf, err := querySlot(c, "as_of_slot")
 	if err != nil {
@@ -55,8 +56,9 @@ type pastToken struct {
 	shape            shape
 }
 
-// getTokenOfHistory answers from one fold in ClickHouse, fields and origins alike, so that they fit together. What is no part of that fold and is known of the
-// present only, the figures of trading and the evidence, comes from memory; there is none of the past.
+// getTokenOfHistory answers from one fold in ClickHouse, fields and origins alike, so that they fit
+// together. What is no part of that fold and is known of the present only, the figures of trading
+// and the evidence, comes from memory; there is none of the past.
 func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) error {
 	if _, ok := mintKey(mint); !ok || !asked.asOf && s.replica.Lookup(mint) == nil {
 		return unknownMint(mint)
@@ -105,7 +107,8 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) e
 	return c.Send(body)
 }
 
-// present adds what memory alone knows: the volume of a day, and the last trade, of which no message is the origin. It is false where the mint is no member any more.
+// present adds what memory alone knows: the volume of a day, and the last trade, of which no
+// message is the origin. It is false where the mint is no member any more.
 func (s *Server) present(mint string, found *row, origins map[string]history.Origin) bool {
 	id, member := s.replica.ID(mint)
 	now := s.replica.Lookup(mint)

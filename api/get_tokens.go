@@ -28,7 +28,8 @@ type searchResponse struct {
 	next  string
 }
 
-// getTokens is GET /tokens: search the registry, or the top tokens by volume; with a cursor, walk through it.
+// getTokens is GET /tokens: search the registry, or the top tokens by volume; with a cursor, walk
+// through it.
 func (s *Server) getTokens(c *fiber.Ctx) error {
 	query, page, err := querySearch(c)
 	if err != nil {
@@ -46,7 +47,8 @@ func (s *Server) getTokens(c *fiber.Ctx) error {
 	buf := s.buf()
 	defer buf.free()
 	for _, hit := range result.Hits {
-		if found, member := s.rowOf(hit.ID, &shape, &buf.bytes); member { // gone since: the page is shorter
+		// gone since: the page is shorter
+		if found, member := s.rowOf(hit.ID, &shape, &buf.bytes); member {
 			found.hit = hit
 			response.rows = append(response.rows, found)
 		}

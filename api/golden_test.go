@@ -20,7 +20,8 @@ import (
 
 const golden = "testdata/golden-queries/"
 
-// goldenTokens are the tokens of the lists with what is assumed about them, see testdata/golden-queries/README.md.
+// goldenTokens are the tokens of the lists with what is assumed about them, see
+// testdata/golden-queries/README.md.
 func goldenTokens(t *testing.T) []*registry.Token {
 	t.Helper()
 	listed, err := registrytest.ReadLists(filepath.Dir(testkit.Shared(t, "data/tokenlists/verified_tokens.json")))
@@ -68,7 +69,8 @@ func goldenTokens(t *testing.T) []*registry.Token {
 // tierOf names a tier as `match.tier` does.
 var tierOf = []string{"all", "exact_mint", "exact_symbol", "symbol_prefix", "name_prefix", "substring", "similar"}
 
-// short is a token as the corpus names it: what of the symbol can be seen, and the beginning of the mint.
+// short is a token as the corpus names it: what of the symbol can be seen, and the beginning of the
+// mint.
 func short(token *registry.Token) string {
 	symbol := strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.Is(unicode.C, r) {

@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/api/apitest"
 )
 
-// TestHostsOfALoopbackAddress: a web page whose own name was pointed at 127.0.0.1 must not read the node.
+// TestHostsOfALoopbackAddress: a web page whose own name was pointed at 127.0.0.1 must not read the
+// node.
 func TestHostsOfALoopbackAddress(t *testing.T) {
 	n := startNode(t, apitest.NewLog(), func(c *api.Config) { c.AllowedHosts = []string{"registry.example"} })
 	for host, want := range map[string]int{"": 200, "localhost:1": 200, "registry.example": 200, "evil.example": 403, "127.0.0.1.evil.example": 403} {

@@ -107,7 +107,8 @@ func TestCompression(t *testing.T) {
 	require.Equal(t, "zstd", n.do(http.MethodGet, "/docs", "", "Accept-Encoding", "zstd").Header.Get("Content-Encoding"))
 }
 
-// TestCompressedBodiesAreNobodyElses: buffers are used again and again, and each answer is its own, whole, while others are sent.
+// TestCompressedBodiesAreNobodyElses: buffers are used again and again, and each answer is its own,
+// whole, while others are sent.
 func TestCompressedBodiesAreNobodyElses(t *testing.T) {
 	log := apitest.NewLog()
 	for i := range 1_000 {
@@ -160,7 +161,8 @@ func TestHeadSaysTheLength(t *testing.T) {
 	for _, path := range []string{"/tokens", "/tokens/" + mint, "/tokens/x", "/img/" + mint, "/healthz", "/readyz", "/openapi.json", "/docs"} {
 		get, head := n.get(path), n.do(http.MethodHead, path, "")
 		for _, name := range []string{"Content-Length", "Content-Type", "ETag", "Cache-Control", "Vary", "Content-Encoding"} {
-			if name == "Content-Length" && get.Uncompressed { // Go's client has taken the coding off
+			// Go's client has taken the coding off
+			if name == "Content-Length" && get.Uncompressed {
 				continue
 			}
 			require.Equal(t, get.Header.Get(name), head.Header.Get(name), "%s %s", path, name)

@@ -16,7 +16,8 @@ import (
 	"github.com/mintlake/mintlake/api/apitest"
 )
 
-// chromium finds a browser; without one the test is skipped, or fails where MINTLAKE_REQUIRE_CHROMIUM=1.
+// chromium finds a browser; without one the test is skipped, or fails where
+// MINTLAKE_REQUIRE_CHROMIUM=1.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
@@ -31,7 +32,8 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// domOf opens a page in a headless browser and returns its document after scripts have had their time.
+// domOf opens a page in a headless browser and returns its document after scripts have had their
+// time.
 func domOf(t *testing.T, browser, url string) string {
 	t.Helper()
 	var out []byte

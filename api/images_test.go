@@ -48,7 +48,8 @@ type gallery struct {
 	pages  map[string][]byte // nil: 404
 	counts map[string]int
 	hold   chan struct{} // not nil: answers wait for it
-	// shut ends the store that was supplied last, as the end of a process does: what it holds is on disk then.
+	// shut ends the store that was supplied last, as the end of a process does: what it holds is on
+	// disk then.
 	shut func()
 }
 
@@ -145,7 +146,8 @@ func (n *node) awaitStatus(mint, status string) response {
 	return last
 }
 
-// awaitPicture asks until the picture came in the time that a request waits for it, which a busy machine may exceed.
+// awaitPicture asks until the picture came in the time that a request waits for it, which a busy
+// machine may exceed.
 func (n *node) awaitPicture(path string) response {
 	n.t.Helper()
 	var last response
@@ -199,7 +201,8 @@ func TestImageOfAToken(t *testing.T) {
 	require.Equal(t, 1, g.count("/a.png"))
 }
 
-// What takes long is not waited for: the fallback comes while the server still holds its answer back.
+// What takes long is not waited for: the fallback comes while the server still holds its answer
+// back.
 func TestASlowImageIsNotWaitedFor(t *testing.T) {
 	g, log := newGallery(t), apitest.NewLog()
 	g.hold = make(chan struct{})

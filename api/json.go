@@ -11,7 +11,8 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// jsonAppender is a body that writes itself: the same bytes as encoding/json, in a fraction of the time.
+// jsonAppender is a body that writes itself: the same bytes as encoding/json, in a fraction of the
+// time.
 type jsonAppender interface {
 	appendJSON(dst []byte) []byte
 	// sizeHint guesses the number of bytes.
@@ -21,8 +22,9 @@ type jsonAppender interface {
 // maxPooledBody is the largest buffer that is kept.
 const maxPooledBody = 1 << 20
 
-// pooledBody is the buffer of a body. A page of rows is tens of kilobytes: allocated anew for each, they were half of what a search cost. fasthttp
-// closes it when its request is over: it closes the user values that can be.
+// pooledBody is the buffer of a body. A page of rows is tens of kilobytes: allocated anew for each,
+// they were half of what a search cost. fasthttp closes it when its request is over: it closes the
+// user values that can be.
 type pooledBody struct {
 	pool  *sync.Pool
 	bytes []byte
@@ -40,7 +42,8 @@ func (b *pooledBody) free() {
 	}
 }
 
-// keyBody and keyEncoded are the user values that hold the body's buffers: as it was made, and compressed.
+// keyBody and keyEncoded are the user values that hold the body's buffers: as it was made, and
+// compressed.
 const (
 	keyBody    = "body"
 	keyEncoded = "encoded body"

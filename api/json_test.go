@@ -43,7 +43,8 @@ func TestBodiesEqualEncodingJSON(t *testing.T) {
 	}
 }
 
-// TestFieldsAreThoseOfTheRow: picking every field is the whole row, and each alone is what it is in there.
+// TestFieldsAreThoseOfTheRow: picking every field is the whole row, and each alone is what it is in
+// there.
 func TestFieldsAreThoseOfTheRow(t *testing.T) {
 	text, number, volume := `a "\\{[,]}" <b>`, int64(7), 1e-7
 	token := &registry.Token{

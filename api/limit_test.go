@@ -13,7 +13,8 @@ import (
 
 func limited(c *api.Config) { c.RateLimits.Enabled = true }
 
-// TestDocumentedLimits: each route passes exactly as many requests a minute as the specification says, on its own.
+// TestDocumentedLimits: each route passes exactly as many requests a minute as the specification
+// says, on its own.
 func TestDocumentedLimits(t *testing.T) {
 	log, a := threeTokens()
 	n := startNode(t, log, limited).awaitReady()

@@ -14,18 +14,20 @@ import (
 	"github.com/mintlake/mintlake/api/limits"
 )
 
-// A refused request that is still being sent is read on for this long and this far before its connection is closed: closing with
-// unread bytes makes TCP throw away the response that says why.
+// A refused request that is still being sent is read on for this long and this far before its
+// connection is closed: closing with unread bytes makes TCP throw away the response that says why.
 const (
 	lingerTime  = 2 * time.Second
 	lingerBytes = 8 << 20
 )
 
-// deadlineJitter is the part of the read time-out by which a connection's deadlines may come later: one in so many. A thousand clients that began to dawdle
-// at once do not end at once then, which would hold up others for a tenth of a second.
+// deadlineJitter is the part of the read time-out by which a connection's deadlines may come later:
+// one in so many. A thousand clients that began to dawdle at once do not end at once then, which
+// would hold up others for a tenth of a second.
 const deadlineJitter = 8
 
-// evictShare is the part of the connections that is closed at once when there is no room: finding them costs a look at all.
+// evictShare is the part of the connections that is closed at once when there is no room: finding
+// them costs a look at all.
 const evictShare = 64
 
 // Reasons for which a connection is refused, as labels.
@@ -47,11 +49,13 @@ type listenerConfig struct {
 	evicted func(count int)
 }
 
-// listener bounds the connections. When there is no room, those that have waited longest for a request are closed: idle ones and slow-loris
-// clients alike, since bytes of a request that is not whole are no end of waiting. A connection whose request is being answered is never closed.
+// listener bounds the connections. When there is no room, those that have waited longest for a
+// request are closed: idle ones and slow-loris clients alike, since bytes of a request that is not
+// whole are no end of waiting. A connection whose request is being answered is never closed.
 //
-// It also knows the connections that have not sent anything yet. A server that stops would wait five seconds for them (browsers
-// and HTTP clients open connections in advance), so they are closed at once.
+// It also knows the connections that have not sent anything yet. A server that stops would wait
+// five seconds for them (browsers and HTTP clients open connections in advance), so they are closed
+// at once.
 type listener struct {
 	net.Listener
 
@@ -195,7 +199,8 @@ func (l *listener) remove(c *connection) {
 	l.clients.Remove(c.client)
 }
 
-// connection knows whether and since when its next request is waited for. Read, Write and Close may come from several goroutines.
+// connection knows whether and since when its next request is waited for. Read, Write and Close may
+// come from several goroutines.
 type connection struct {
 	net.Conn
 
@@ -226,8 +231,8 @@ func (c *connection) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// SetReadDeadline implements net.Conn. That the connection is closed already is no error here: the server would panic, which ends the process;
-// its next read or write fails anyway.
+// SetReadDeadline implements net.Conn. That the connection is closed already is no error here: the
+// server would panic, which ends the process; its next read or write fails anyway.
 func (c *connection) SetReadDeadline(t time.Time) error {
 	if !t.IsZero() {
 		t = t.Add(c.jitter)

@@ -68,7 +68,8 @@ func (n *node) metric(name string) float64 {
 // patient closes no connection because the machine stood still for a while.
 func patient(c *api.Config) { c.ReadTimeout, c.WriteTimeout, c.IdleTimeout = hang, hang, hang }
 
-// TestIdleConnectionsGiveWay: a node that is full closes those that have waited longest, idle, silent or slow, and answers who asks.
+// TestIdleConnectionsGiveWay: a node that is full closes those that have waited longest, idle,
+// silent or slow, and answers who asks.
 func TestIdleConnectionsGiveWay(t *testing.T) {
 	log, _ := threeTokens()
 	n := startNode(t, log, patient, func(c *api.Config) { c.MaxConnections, c.MaxConnectionsPerClient = 8, 0 }).awaitReady()
@@ -84,7 +85,8 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 200, status)
 	for i := range 100 {
-		_, _ = loris.Write([]byte("b")) // it is sending all the time, and waited for all the same; the node may have closed it
+		// it is sending all the time, and waited for all the same; the node may have closed it
+		_, _ = loris.Write([]byte("b"))
 		c := dial(t, n, "127.0.0.1")
 		status, err := ask(t, c, "/healthz")
 		require.NoError(t, err, "connection %d", i)
@@ -98,7 +100,8 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	require.EqualValues(t, 103-8, n.metric("mintlake_api_connections_evicted_total"))
 }
 
-// TestOneClientHasItsShareOfConnections: a client with too many is told so, another is not; trusted proxies may have any number.
+// TestOneClientHasItsShareOfConnections: a client with too many is told so, another is not; trusted
+// proxies may have any number.
 func TestOneClientHasItsShareOfConnections(t *testing.T) {
 	log, _ := threeTokens()
 	n := startNode(t, log, patient, func(c *api.Config) { c.MaxConnectionsPerClient, c.TrustedProxies = 3, []string{"127.0.0.9"} }).awaitReady()
@@ -133,7 +136,8 @@ func TestOneClientHasItsShareOfConnections(t *testing.T) {
 	}, hang, 10*time.Millisecond, "room again")
 }
 
-// TestARequestMustArriveWhole: one deadline holds for line, headers and body together, however often bytes come.
+// TestARequestMustArriveWhole: one deadline holds for line, headers and body together, however
+// often bytes come.
 func TestARequestMustArriveWhole(t *testing.T) {
 	log, _ := threeTokens()
 	n := startNode(t, log, func(c *api.Config) { c.ReadTimeout = 300 * time.Millisecond }).awaitReady()

@@ -6,8 +6,10 @@ import (
 	"time"
 )
 
-// plainBody reads JSON as clients write it: strings of ASCII without escapes, whole numbers. encoding/json looks at a body of 500 mints three times, which
-// took as long as finding all of them. What is not plain is left to encoding/json, which has the same result: a fuzz test holds them equal.
+// plainBody reads JSON as clients write it: strings of ASCII without escapes, whole numbers.
+// encoding/json looks at a body of 500 mints three times, which took as long as finding all of
+// them. What is not plain is left to encoding/json, which has the same result: a fuzz test holds
+// them equal.
 type plainBody struct {
 	rest string
 }
@@ -73,7 +75,8 @@ func (b *plainBody) word() string {
 	return word
 }
 
-// parsePlainBatch is parseAnyBatch for plain bodies with each name once and no other; false for all others. The mints are parts of the body.
+// parsePlainBatch is parseAnyBatch for plain bodies with each name once and no other; false for all
+// others. The mints are parts of the body.
 func parsePlainBatch(body string) (request batchRequest, ok bool) {
 	b := plainBody{body}
 	var states, wait bool

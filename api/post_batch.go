@@ -41,8 +41,9 @@ const (
 	stateFailed   = "failed"
 )
 
-// postBatch is POST /tokens/batch: resolve up to 500 mints in the order asked, each once. Unknown mints are queued for enrichment, except
-// for strings that cannot be one; with wait_ms the answer waits for them.
+// postBatch is POST /tokens/batch: resolve up to 500 mints in the order asked, each once. Unknown
+// mints are queued for enrichment, except for strings that cannot be one; with wait_ms the answer
+// waits for them.
 func (s *Server) postBatch(c *fiber.Ctx) error {
 	shape, err := queryShape(c, false)
 	if err != nil {
@@ -108,11 +109,13 @@ func (r *rowBuffers) free() {
 	}
 }
 
-// rowsATime are as many rows as a core takes at a time: making one takes some five microseconds, and waking a core up to two hundred.
+// rowsATime are as many rows as a core takes at a time: making one takes some five microseconds,
+// and waking a core up to two hundred.
 const rowsATime = 32
 
-// findRows finds the rows of the mints, on several cores where they are many. A core that comes late finds less left, or nothing: nobody waits for it.
-// A panic is the caller's, who answers for it.
+// findRows finds the rows of the mints, on several cores where they are many. A core that comes
+// late finds less left, or nothing: nobody waits for it. A panic is the caller's, who answers for
+// it.
 func (s *Server) findRows(mints []string, members []member, sh *shape, bufs *rowBuffers) {
 	parts := (len(mints) + rowsATime - 1) / rowsATime
 	var taken atomic.Int64
@@ -157,7 +160,8 @@ func (s *Server) findSome(mints []string, members []member, sh *shape, buf *[]by
 	return ""
 }
 
-// awaitMints waits until the copy has the mints, or it is known that it never will, and renews what is known of them.
+// awaitMints waits until the copy has the mints, or it is known that it never will, and renews what
+// is known of them.
 func (s *Server) awaitMints(client string, mints []string, wait time.Duration, answers map[string]requests.Answer) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()

@@ -9,8 +9,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Values of Cache-Control. Answers from the registry may be kept but must be asked about again before each use: they are never stale, and
-// asking costs a 304. What the binary is built with holds for minutes.
+// Values of Cache-Control. Answers from the registry may be kept but must be asked about again
+// before each use: they are never stale, and asking costs a 304. What the binary is built with
+// holds for minutes.
 const (
 	cacheNever      = "no-store"
 	cacheRevalidate = "public, no-cache"
@@ -23,7 +24,8 @@ const headerRequestID = fiber.HeaderXRequestID
 // exposedHeaders are those that a page from another origin may read.
 const exposedHeaders = "ETag, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-Request-ID"
 
-// setCommonHeaders opens the response to any origin, keeps browsers from guessing its type and names the request.
+// setCommonHeaders opens the response to any origin, keeps browsers from guessing its type and
+// names the request.
 func setCommonHeaders(c *fiber.Ctx) {
 	header := &c.Response().Header
 	header.Set(fiber.HeaderAccessControlAllowOrigin, "*")
@@ -37,7 +39,8 @@ func setCommonHeaders(c *fiber.Ctx) {
 // maxRequestID bounds a client's own request id.
 const maxRequestID = 128
 
-// requestIDFor takes the client's id when it is one (letters, digits and ._:/+=@- only, so that it does no harm in a log), else makes one of 128 bits.
+// requestIDFor takes the client's id when it is one (letters, digits and ._:/+=@- only, so that it
+// does no harm in a log), else makes one of 128 bits.
 func requestIDFor(sent []byte) []byte {
 	if len(sent) > 0 && len(sent) <= maxRequestID && !bytes.ContainsFunc(sent, notInRequestID) {
 		return sent
@@ -61,8 +64,9 @@ func notInRequestID(r rune) bool {
 // requestID is the request's name, once the common headers are set.
 func requestID(c *fiber.Ctx) string { return string(c.Response().Header.Peek(headerRequestID)) }
 
-// finish is the last step of every response: who may keep it, whether the client has it already, how it is compressed. Handlers that know better
-// (the image route its age, a stream its length) have set their headers, which stay.
+// finish is the last step of every response: who may keep it, whether the client has it already,
+// how it is compressed. Handlers that know better (the image route its age, a stream its length)
+// have set their headers, which stay.
 func (s *Server) finish(c *fiber.Ctx) {
 	response := c.Response()
 	if s.draining.Load() {
@@ -85,8 +89,9 @@ func (s *Server) finish(c *fiber.Ctx) {
 	s.compress(c)
 }
 
-// unchanged answers 304 when the client names the body that it would get. The tag is a hash of the body, so that all nodes agree and no version
-// must be kept; weak, since one tag stands for all codings of it.
+// unchanged answers 304 when the client names the body that it would get. The tag is a hash of the
+// body, so that all nodes agree and no version must be kept; weak, since one tag stands for all
+// codings of it.
 func (s *Server) unchanged(c *fiber.Ctx) bool {
 	response := c.Response()
 	if string(response.Header.Peek(fiber.HeaderCacheControl)) == cacheNever {

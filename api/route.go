@@ -24,8 +24,8 @@ import (
 // limitWindow is the length of all rate limit windows.
 const limitWindow = time.Minute
 
-// Windows of the limiter. windowNone marks routes that are never limited: an operator's probes and dashboards must see an API
-// node under load.
+// Windows of the limiter. windowNone marks routes that are never limited: an operator's probes and
+// dashboards must see an API node under load.
 const (
 	windowNone   = -1
 	windowSearch = iota - 1
@@ -61,7 +61,8 @@ func (s *Server) addRoutes() {
 	s.routes = []*route{
 		{fiber.MethodGet, "/tokens", windowSearch, true, s.getTokens},
 		{fiber.MethodPost, "/tokens/batch", windowBatch, true, s.postBatch},
-		{fiber.MethodGet, "/tokens/stream", windowGlobal, true, s.getStream}, // before the next line, which it would match too
+		// before the next line, which it would match too
+		{fiber.MethodGet, "/tokens/stream", windowGlobal, true, s.getStream},
 		{fiber.MethodGet, "/tokens/:mint", windowLookup, true, s.getToken},
 		{fiber.MethodGet, "/tokens/:mint/history", windowLookup, true, s.getHistory},
 		{fiber.MethodGet, "/tokens/:mint/ohlcv", windowLookup, true, s.getCandles},
@@ -81,7 +82,8 @@ func (s *Server) addRoutes() {
 			s.app.Get(r.path, handler) // HEAD too
 		} else {
 			s.app.Add(r.method, r.path, handler)
-			// No pattern further on may take the path's other methods: GET /tokens/batch asks for no mint.
+			// No pattern further on may take the path's other methods: GET /tokens/batch asks for
+			// no mint.
 			s.app.All(r.path, func(c *fiber.Ctx) error { return s.run(c, other) })
 		}
 	}
@@ -89,7 +91,8 @@ func (s *Server) addRoutes() {
 	s.answerUnknownMethods(other)
 }
 
-// answerUnknownMethods answers methods that fiber has no name for like any other wrong method; fiber alone would send plain text.
+// answerUnknownMethods answers methods that fiber has no name for like any other wrong method;
+// fiber alone would send plain text.
 func (s *Server) answerUnknownMethods(other *route) {
 	server := s.app.Server()
 	next := server.Handler
@@ -117,7 +120,8 @@ func (s *Server) run(c *fiber.Ctx, r *route) error {
 	}
 	s.finish(c)
 	if len(c.Request().Body()) > 0 {
-		c.Request().SwapBody(nil) // an idle connection would keep the room for as large a body again
+		// an idle connection would keep the room for as large a body again
+		c.Request().SwapBody(nil)
 	}
 	s.metrics.seconds.WithLabelValues(r.path).Observe(time.Since(begin).Seconds())
 	s.metrics.requests.WithLabelValues(r.path, strconv.Itoa(c.Response().StatusCode())).Inc()
@@ -220,7 +224,8 @@ func (s *Server) client(c *fiber.Ctx) string {
 	return s.proxies.Client(peer, strings.Join(forwarded, ","))
 }
 
-// allowed lists the methods of a path, none when no route has it. As in OpenAPI, a path that a route names wins over one with parameters.
+// allowed lists the methods of a path, none when no route has it. As in OpenAPI, a path that a
+// route names wins over one with parameters.
 func (s *Server) allowed(path string) []string {
 	var methods []string
 	named := slices.ContainsFunc(s.routes, func(r *route) bool { return r.path == strings.TrimSuffix(path, "/") })
@@ -240,8 +245,8 @@ func (s *Server) allowed(path string) []string {
 	return slices.Compact(methods)
 }
 
-// matches says whether path has the pattern's segments, as fiber's router does: a trailing slash is no difference, a parameter
-// is not empty.
+// matches says whether path has the pattern's segments, as fiber's router does: a trailing slash is
+// no difference, a parameter is not empty.
 func matches(pattern, path string) bool {
 	want, got := strings.Split(pattern, "/"), strings.Split(strings.TrimSuffix(path, "/"), "/")
 	return slices.EqualFunc(want, got, func(want, got string) bool {
@@ -249,7 +254,8 @@ func matches(pattern, path string) bool {
 	})
 }
 
-// preflight answers a browser's question before a request from another origin. It is not counted: the request that follows is.
+// preflight answers a browser's question before a request from another origin. It is not counted:
+// the request that follows is.
 func (s *Server) preflight(c *fiber.Ctx) error {
 	methods := s.allowed(c.Path())
 	if methods == nil {

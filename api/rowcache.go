@@ -16,12 +16,15 @@ const (
 	cachedRowMax = 2 << 10
 )
 
-// rowCache keeps the JSON of rows that are asked for: making a row of the packed copy takes microseconds, and the same tokens are asked for again and
-// again. A number has one slot, which it shares with others; nobody waits for anybody. A row is kept when it is asked for a second time in turn: most of
-// a large registry are not, and keeping them would cost as much as making them, and memory for the collector to look through.
+// rowCache keeps the JSON of rows that are asked for: making a row of the packed copy takes
+// microseconds, and the same tokens are asked for again and again. A number has one slot, which it
+// shares with others; nobody waits for anybody. A row is kept when it is asked for a second time in
+// turn: most of a large registry are not, and keeping them would cost as much as making them, and
+// memory for the collector to look through.
 //
-// It is never staler than the index: the copy changes a row first and then tells the listeners. A slot counts the changes of its rows, and a row
-// is kept with the count from before it was read, so one that was read before a change and kept after it is never used.
+// It is never staler than the index: the copy changes a row first and then tells the listeners. A
+// slot counts the changes of its rows, and a row is kept with the count from before it was read, so
+// one that was read before a change and kept after it is never used.
 type rowCache struct {
 	slots []rowSlot
 }
@@ -54,7 +57,8 @@ func (c *rowCache) Apply(changes []search.Change) {
 // withToken is replica.WithToken.
 type withToken func(id uint32, use func(token *registry.Token)) bool
 
-// row is the JSON of a member's row, false when it is none. It is read only; what is not kept is appended to buf, and is valid as long as that.
+// row is the JSON of a member's row, false when it is none. It is read only; what is not kept is
+// appended to buf, and is valid as long as that.
 func (c *rowCache) row(id uint32, withToken withToken, buf *[]byte) (json []byte, ok bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {

@@ -80,7 +80,8 @@ func TestRowsAreKeptUntilTheyChange(t *testing.T) {
 	require.Equal(t, before+4, made, "what is large is not kept")
 }
 
-// TestLogosComeFromKeptRows: asking for the logo and asking for the row keep one row for both, and a change ends it.
+// TestLogosComeFromKeptRows: asking for the logo and asking for the row keep one row for both, and
+// a change ends it.
 func TestLogosComeFromKeptRows(t *testing.T) {
 	c := newRowCache()
 	made, url := 0, "https://example.org/a.png"
@@ -112,7 +113,8 @@ func TestLogosComeFromKeptRows(t *testing.T) {
 
 func make8k() []byte { return append([]byte{}, make([]byte, 8<<10)...) }
 
-// TestNoRowIsOlderThanWhatWasTold: whoever asks after a change was told sees it, while others ask at the same time.
+// TestNoRowIsOlderThanWhatWasTold: whoever asks after a change was told sees it, while others ask
+// at the same time.
 func TestNoRowIsOlderThanWhatWasTold(t *testing.T) {
 	c := newRowCache()
 	var version atomic.Int64

@@ -22,7 +22,8 @@ const (
 	fieldEvidence = "evidence"
 )
 
-// rowFields are the names that `fields` takes: those of registry.Token in their order, match and evidence.
+// rowFields are the names that `fields` takes: those of registry.Token in their order, match and
+// evidence.
 func rowFields() []string {
 	token := reflect.TypeFor[registry.Token]()
 	names := make([]string, 0, token.NumField()+2)
@@ -146,7 +147,8 @@ func appendName(dst []byte, name string) []byte {
 	return append(encode.String(dst, name), ':')
 }
 
-// appendMembers copies the wanted members of an object that we wrote ourselves: no white space, no escapes in the names.
+// appendMembers copies the wanted members of an object that we wrote ourselves: no white space, no
+// escapes in the names.
 func appendMembers(dst, object []byte, wanted []string) []byte {
 	for at := 1; at < len(object)-1; {
 		end := memberEnd(object, at)
@@ -162,7 +164,8 @@ func appendMembers(dst, object []byte, wanted []string) []byte {
 	return dst
 }
 
-// memberEnd is where the member that begins at at ends: at a comma or brace that is in no string, list or object.
+// memberEnd is where the member that begins at at ends: at a comma or brace that is in no string,
+// list or object.
 func memberEnd(object []byte, at int) int {
 	depth, quoted := 0, false
 	for ; at < len(object); at++ {

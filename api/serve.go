@@ -45,8 +45,9 @@ func (s *Server) newListener(bound net.Listener) *listener {
 	return l
 }
 
-// serve answers requests until ctx ends. Then /readyz says no for DrainTime while everything is still answered, so that load balancers turn away
-// first; then no connection is taken any more and requests under way get their grace. It ends early when failed does.
+// serve answers requests until ctx ends. Then /readyz says no for DrainTime while everything is
+// still answered, so that load balancers turn away first; then no connection is taken any more and
+// requests under way get their grace. It ends early when failed does.
 func (s *Server) serve(ctx, failed context.Context, l *listener) error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.app.Listener(l) }()

@@ -1,8 +1,11 @@
-// Package api is the public token API: search, lookup, batch and images, and what operators ask an API node.
+// Package api is the public token API: search, lookup, batch and images, and what operators ask an
+// API node.
 //
-// In: HTTP requests; the registry through package replica. Out: the responses of schemas/openapi/openapi.yaml; requests for enrichment.
-// Guarantees: answers come from memory, so neither ClickHouse nor Kafka being away stops them; history alone is ClickHouse's. Every response that is no success has the
-// body {statusCode, error, message}. Any number of nodes run side by side.
+// In: HTTP requests; the registry through package replica. Out: the responses of
+// schemas/openapi/openapi.yaml; requests for enrichment.
+// Guarantees: answers come from memory, so neither ClickHouse nor Kafka being away stops them;
+// history alone is ClickHouse's. Every response that is no success has the body {statusCode, error,
+// message}. Any number of nodes run side by side.
 //
 // One file is one route. route.go runs what all routes share: recovery, CORS, rate limits, metrics.
 package api
@@ -55,12 +58,14 @@ type Deps struct {
 	Snapshot replica.Snapshot
 	// History is history.NewClickHouse, or nil: then whatever asks for history is answered 503.
 	History history.Reader
-	// Damage lists the damaged parts of ClickHouse's tables once they are known; nil: nobody looks after them here.
+	// Damage lists the damaged parts of ClickHouse's tables once they are known; nil: nobody looks
+	// after them here.
 	Damage func() (damage []parts.Damage, known bool)
 	// Images fetches logos into ImageStore; both nil: every logo is the fallback.
 	Images     logos.Loader
 	ImageStore logos.Store
-	// Market is market.NewClickHouse, or nil: then there are no daily volumes, and candles and pools are answered 503.
+	// Market is market.NewClickHouse, or nil: then there are no daily volumes, and candles and
+	// pools are answered 503.
 	Market market.Reader
 	// Explorer serves the pages for people at / and under /explorer/; nil: there are none.
 	Explorer http.Handler
@@ -125,8 +130,10 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName: "mintlake", DisableStartupMessage: true, Immutable: true, CaseSensitive: true,
-		JSONEncoder: encodeJSON, DisablePreParseMultipartForm: true, // nothing takes forms; parsing them writes files
-		BodyLimit: cfg.BodyLimit, Concurrency: cfg.MaxConnections + cfg.MaxConnections/8 + 1024, // those that the listener has closed take a moment to end
+		// nothing takes forms; parsing them writes files
+		JSONEncoder: encodeJSON, DisablePreParseMultipartForm: true,
+		// those that the listener has closed take a moment to end
+		BodyLimit: cfg.BodyLimit, Concurrency: cfg.MaxConnections + cfg.MaxConnections/8 + 1024,
 		ReadBufferSize: readBufferSize,
 		ReadTimeout:    cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout,
 		ErrorHandler: s.handleServerError,
@@ -174,7 +181,8 @@ func (s *Server) build() (err error) {
 	return err
 }
 
-// Run listens, loads the registry and serves until ctx ends; then it returns nil. A taken port is a one-line error.
+// Run listens, loads the registry and serves until ctx ends; then it returns nil. A taken port is a
+// one-line error.
 func (s *Server) Run(ctx context.Context) error {
 	bound, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -35,8 +35,9 @@ type node struct {
 	t        testing.TB
 	log      *apitest.Log
 	registry *prometheus.Registry
-	clock    atomic.Int64 // nanoseconds ahead of the real clock, or since the start where requests are limited
-	stop     func()
+	// nanoseconds ahead of the real clock, or since the start where requests are limited
+	clock atomic.Int64
+	stop  func()
 }
 
 func startNode(t testing.TB, log *apitest.Log, configure ...func(*api.Config)) *node {
@@ -63,7 +64,8 @@ func startNodeWith(t testing.TB, log *apitest.Log, supply func(*api.Deps), confi
 		},
 		Now: func() time.Time {
 			passed := time.Since(began)
-			if cfg.RateLimits.Enabled { // where requests of a window are counted, time passes by n.clock alone
+			// where requests of a window are counted, time passes by n.clock alone
+			if cfg.RateLimits.Enabled {
 				passed = 0
 			}
 			return began.Add(passed + time.Duration(n.clock.Load()))
@@ -195,7 +197,8 @@ func TestBrokenHTTPIsAnsweredInShape(t *testing.T) {
 	require.Contains(t, string(answer), `{"statusCode":400,"error":"Bad Request","message":"the request is no valid HTTP"}`)
 }
 
-// TestAmbiguousLengthsAreRefused: what a proxy could take for a part of the body is not answered as another request.
+// TestAmbiguousLengthsAreRefused: what a proxy could take for a part of the body is not answered as
+// another request.
 func TestAmbiguousLengthsAreRefused(t *testing.T) {
 	log, _ := threeTokens()
 	n := startNode(t, log).awaitReady()
@@ -351,7 +354,8 @@ func TestConfigTellsAllProblems(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
-// ownAddress is of a node that must be gone in the end: what else listens on this machine is on another address.
+// ownAddress is of a node that must be gone in the end: what else listens on this machine is on
+// another address.
 func ownAddress(c *api.Config) { c.Addr = "127.0.0.77:0" }
 
 func TestStopsCleanlyWithOpenConnections(t *testing.T) {

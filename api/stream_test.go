@@ -166,7 +166,8 @@ func TestStreamFiltersAndShapes(t *testing.T) {
 	}
 }
 
-// TestStreamGoesOnElsewhere: an id of one node leads on at another, and at one that has started since.
+// TestStreamGoesOnElsewhere: an id of one node leads on at another, and at one that has started
+// since.
 func TestStreamGoesOnElsewhere(t *testing.T) {
 	log, a := threeTokens()
 	first := startNode(t, log).awaitReady()
@@ -194,7 +195,8 @@ func TestStreamGoesOnElsewhere(t *testing.T) {
 		require.True(t, more)
 		told = append(told, e.data)
 	}
-	// What the id came with may be told twice: a place is noted between a change and the offset behind it, too.
+	// What the id came with may be told twice: a place is noted between a change and the offset
+	// behind it, too.
 	again := `{"mint":"` + address(31) + `","symbol":"AWAY"}`
 	require.Empty(t, slices.DeleteFunc(told[:len(told)-1], func(row string) bool { return row == again }), "read from the topics, and nothing else")
 	require.NotEmpty(t, c.awaitID())
@@ -243,7 +245,8 @@ func TestOldStreamIsReset(t *testing.T) {
 	c.await("new", "NOW")
 }
 
-// TestStreamOutlivesTheWriteTimeout: the time to write a response is for each piece of a stream, not for the whole.
+// TestStreamOutlivesTheWriteTimeout: the time to write a response is for each piece of a stream,
+// not for the whole.
 func TestStreamOutlivesTheWriteTimeout(t *testing.T) {
 	log, _ := threeTokens()
 	n := startNode(t, log, func(cfg *api.Config) { cfg.WriteTimeout = 2 * time.Second }).awaitReady()

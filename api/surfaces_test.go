@@ -17,7 +17,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// TestEverySurfaceSaysTheSame: a token's row is one and the same however it is asked for, its figures of trading included.
+// TestEverySurfaceSaysTheSame: a token's row is one and the same however it is asked for, its
+// figures of trading included.
 func TestEverySurfaceSaysTheSame(t *testing.T) {
 	log, h, mint := apitest.NewLog(), &apitest.History{}, apitest.Address(apitest.Mint(1))
 	key := apitest.Mint(1)

@@ -1,10 +1,12 @@
-// Package bootstrap holds what the ways to fill an empty registry share: how a fact becomes a record, how progress is kept across
-// a kill, and how it is told.
+// Package bootstrap holds what the ways to fill an empty registry share: how a fact becomes a
+// record, how progress is kept across a kill, and how it is told.
 //
-// In: facts from elsewhere: accounts read over RPC (accounts), token lists (tokenlist), another node's snapshot (snapshot).
+// In: facts from elsewhere: accounts read over RPC (accounts), token lists (tokenlist), another
+// node's snapshot (snapshot).
 // Out: records of registry.enrichments.v1, so that Kafka stays the source of truth.
-// Guarantees: progress is written after the records that it speaks of are acknowledged. A kill at any moment costs at most the part
-// in hand, which is read again; a record that comes twice changes nothing.
+// Guarantees: progress is written after the records that it speaks of are acknowledged. A kill at
+// any moment costs at most the part in hand, which is read again; a record that comes twice changes
+// nothing.
 package bootstrap
 
 import (
@@ -19,11 +21,13 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Progress is how far a run is. The unit of Done and Total is the run's own (shards, tokens, rows); Total 0 = not known.
+// Progress is how far a run is. The unit of Done and Total is the run's own (shards, tokens, rows);
+// Total 0 = not known.
 type Progress struct {
 	Done  int64
 	Total int64
-	// Items are what was read: accounts, entries, facts. Records are what was acknowledged by Kafka.
+	// Items are what was read: accounts, entries, facts. Records are what was acknowledged by
+	// Kafka.
 	Items   int64
 	Records int64
 	// Retries counts requests that failed and were made again.
@@ -32,8 +36,9 @@ type Progress struct {
 	Note string
 }
 
-// Record makes the record of an enrichment. Its value is deterministic: equal facts give equal bytes. It carries no received-at:
-// what was not received from the chain as it happened must not count for freshness.
+// Record makes the record of an enrichment. Its value is deterministic: equal facts give equal
+// bytes. It carries no received-at: what was not received from the chain as it happened must not
+// count for freshness.
 func Record(enrichment *eventspb.Enrichment) (kafka.Record, error) {
 	return keyed(enrichment, base58.Encode(enrichment.GetMint()))
 }
@@ -81,8 +86,8 @@ type Batch struct {
 	written  func(records int)
 }
 
-// A batch is written when it has this many records or bytes: large enough that one request a partition carries thousands, small enough that
-// several batches in hand weigh little.
+// A batch is written when it has this many records or bytes: large enough that one request a
+// partition carries thousands, small enough that several batches in hand weigh little.
 const (
 	batchRecords = 8_000
 	batchBytes   = 8 << 20

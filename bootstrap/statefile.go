@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 )
 
-// StateFile is a small JSON file that survives a kill: whoever reads it finds what was saved last, whole.
+// StateFile is a small JSON file that survives a kill: whoever reads it finds what was saved last,
+// whole.
 type StateFile struct{ path string }
 
 // NewStateFile names a file; its folder must exist by the time of Save.

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkNodeToSubscriber is the whole way: generate, execute, sign, keep, convert, marshal, receive and unmarshal.
+// BenchmarkNodeToSubscriber is the whole way: generate, execute, sign, keep, convert, marshal,
+// receive and unmarshal.
 func BenchmarkNodeToSubscriber(b *testing.B) {
 	cfg := testConfig()
 	cfg.TPS, cfg.Wallets, cfg.ForkRate, cfg.SkipRate = 20_000, 512, 0, 0

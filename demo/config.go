@@ -20,7 +20,8 @@ type Config struct {
 	Seed uint64
 	// TPS is the transactions a second; default 100.
 	TPS int
-	// Tokens is how many tokens are created in the first blocks, besides the 24 that exist at genesis.
+	// Tokens is how many tokens are created in the first blocks, besides the 24 that exist at
+	// genesis.
 	Tokens int
 	// maxTokens ends creations when so many exist; default 1,000,000.
 	maxTokens int
@@ -30,19 +31,24 @@ type Config struct {
 	SlotTime time.Duration
 	// GenesisSlot is where the history begins; default StartSlot.
 	GenesisSlot uint64
-	// StartSlot is the first slot that is served; default 400,000,000. Above GenesisSlot, the slots between are generated without being
-	// served (about 70,000 transactions a second), so that a restart goes on with the same accounts.
+	// StartSlot is the first slot that is served; default 400,000,000. Above GenesisSlot, the slots
+	// between are generated without being served (about 70,000 transactions a second), so that a
+	// restart goes on with the same accounts.
 	StartSlot uint64
 	// ParentSlot is the parent of the block at GenesisSlot; default GenesisSlot-1.
 	ParentSlot uint64
-	// genesisTime is the block time of GenesisSlot. Default: in real time, such that StartSlot happens now; else 2026-01-01 00:00 UTC.
+	// genesisTime is the block time of GenesisSlot. Default: in real time, such that StartSlot
+	// happens now; else 2026-01-01 00:00 UTC.
 	genesisTime time.Time
-	// GenesisHash is what getGenesisHash answers; zero: a function of Seed. A chain that goes on under other settings keeps it.
+	// GenesisHash is what getGenesisHash answers; zero: a function of Seed. A chain that goes on
+	// under other settings keeps it.
 	GenesisHash chain.Hash
-	// Anchors are what Anchors() returned in the last run of this chain. With them a restart gives the slots of that run the block times that
-	// they had, and the slots from a little after StartSlot on the time of day. Without them a real-time node begins its own.
+	// Anchors are what Anchors() returned in the last run of this chain. With them a restart gives
+	// the slots of that run the block times that they had, and the slots from a little after
+	// StartSlot on the time of day. Without them a real-time node begins its own.
 	Anchors []chain.Anchor
-	// ForkRate and SkipRate are the shares of slots that die on a fork and that have no block; defaults 0.
+	// ForkRate and SkipRate are the shares of slots that die on a fork and that have no block;
+	// defaults 0.
 	ForkRate, SkipRate float64
 	// maxSlots ends production after that many slots; 0 is endless.
 	maxSlots uint64
@@ -66,9 +72,10 @@ type Config struct {
 
 const defaultTokens = 300
 
-// ParseSource reads a source text: `demo:` or `demo:?key=value&…`. The keys are seed, tps, tokens, max_tokens, wallets, slot_time, start_slot,
-// genesis_slot, parent_slot, fork_rate, skip_rate, max_slots, history, history_txs and base_url. Every problem is told at once.
-// The defaults are those of `make run`: real time, 300 tokens, 2 % forks, 3 % skipped slots.
+// ParseSource reads a source text: `demo:` or `demo:?key=value&…`. The keys are seed, tps, tokens,
+// max_tokens, wallets, slot_time, start_slot, genesis_slot, parent_slot, fork_rate, skip_rate,
+// max_slots, history, history_txs and base_url. Every problem is told at once. The defaults are
+// those of `make run`: real time, 300 tokens, 2 % forks, 3 % skipped slots.
 func ParseSource(source string) (Config, error) {
 	c := Config{TPS: 100, Tokens: defaultTokens, ForkRate: 0.02, SkipRate: 0.03, RealTime: true}
 	rest, ok := strings.CutPrefix(source, "demo:")
@@ -188,8 +195,9 @@ func (c Config) chain(baseURL string, now time.Time) chain.Config {
 	return out
 }
 
-// resumeMargin is the slots after StartSlot that still keep the old clock: a node that was killed may have served a few slots more than
-// whoever restarts it knows of, and those must come out the same.
+// resumeMargin is the slots after StartSlot that still keep the old clock: a node that was killed
+// may have served a few slots more than whoever restarts it knows of, and those must come out the
+// same.
 const resumeMargin = 8
 
 func (c Config) validate() error {

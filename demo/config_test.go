@@ -54,7 +54,8 @@ func longHost(n int) string {
 	return string(b)
 }
 
-// A node that starts later in the same history serves the same blocks and accounts as one that ran all along.
+// A node that starts later in the same history serves the same blocks and accounts as one that ran
+// all along.
 func TestRestartGoesOnWithTheSameChain(t *testing.T) {
 	cfg := testConfig()
 	cfg.publicBaseURL = "http://127.0.0.1:9"

@@ -249,7 +249,8 @@ func TestTokenIsRequired(t *testing.T) {
 	require.Contains(t, v.GetVersion(), "mintlake-demo")
 }
 
-// A client that stops reading is cut off; the node goes on, and the client can come back with from_slot.
+// A client that stops reading is cut off; the node goes on, and the client can come back with
+// from_slot.
 func TestSlowClientIsCutOff(t *testing.T) {
 	cfg := testConfig()
 	cfg.TPS, cfg.geyserBuffer = 500, 64

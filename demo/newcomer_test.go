@@ -127,7 +127,8 @@ func TestTokenAccountsByOwner(t *testing.T) {
 	require.Equal(t, -32016, code(call(t, n, nil, "getTokenAccountsByOwner", owner, byMint, opt("minContextSlot", 1<<40))))
 }
 
-// Every mint and token account of either program has a jsonParsed form, with its extensions by name.
+// Every mint and token account of either program has a jsonParsed form, with its extensions by
+// name.
 func TestParsedAccounts(t *testing.T) {
 	n := steady(t, 60)
 	extensions := map[string]int{}

@@ -2,8 +2,9 @@
 //
 // In: a Config, transactions by sendTransaction.
 // Out: Yellowstone gRPC on one address; JSON-RPC, token metadata and logos over HTTP on another.
-// Guarantees: the chain's bytes are a function of Config and of the transactions submitted; see package chain. Memory is bounded by the
-// history kept and by Config.MaxTokens. It speaks for no real cluster and holds no real keys.
+// Guarantees: the chain's bytes are a function of Config and of the transactions submitted; see
+// package chain. Memory is bounded by the history kept and by Config.MaxTokens. It speaks for no
+// real cluster and holds no real keys.
 package demo
 
 import (
@@ -37,7 +38,8 @@ type Deps struct {
 	Registerer prometheus.Registerer
 }
 
-// Node is the simulated node. Make it with New, then Run it; the addresses are known when WaitReady returns.
+// Node is the simulated node. Make it with New, then Run it; the addresses are known when WaitReady
+// returns.
 type Node struct {
 	cfg     Config
 	deps    Deps
@@ -70,7 +72,8 @@ func New(cfg Config, deps Deps) (*Node, error) {
 	return &Node{cfg: cfg, deps: deps, metrics: m, ready: make(chan struct{}), done: make(chan struct{}), queued: map[chain.Signature]struct{}{}}, nil
 }
 
-// Run listens, makes the chain and serves until ctx ends. A clean stop returns nil. It may be called once.
+// Run listens, makes the chain and serves until ctx ends. A clean stop returns nil. It may be
+// called once.
 func (n *Node) Run(ctx context.Context) error {
 	if err := n.listen(); err != nil {
 		return err
@@ -146,7 +149,8 @@ func (n *Node) build(ctx context.Context) error {
 	return nil
 }
 
-// keptSlots is how many slots before StartSlot can be read and replayed. Signing them is what starting costs, so it is not the whole history.
+// keptSlots is how many slots before StartSlot can be read and replayed. Signing them is what
+// starting costs, so it is not the whole history.
 const keptSlots = 1000
 
 func (n *Node) serve(ctx context.Context, g *errgroup.Group, gs *grpc.Server, rs http.Handler) {
@@ -201,7 +205,8 @@ func (n *Node) RPCURL() string { return "http://" + n.RPCAddr() + "/" }
 // BaseURL is where metadata and logos are reached, without a trailing slash.
 func (n *Node) BaseURL() string { return n.base.Load().(string) }
 
-// Anchors are the clock of this chain so far: give them back in Config.Anchors when the chain is to go on. Known after WaitReady.
+// Anchors are the clock of this chain so far: give them back in Config.Anchors when the chain is to
+// go on. Known after WaitReady.
 func (n *Node) Anchors() []chain.Anchor { return n.gen.Config().Anchors }
 
 // GenesisHash names the chain. Known after WaitReady.

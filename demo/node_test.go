@@ -68,7 +68,8 @@ func dial(t testing.TB, n *Node) pb.GeyserClient {
 	return pb.NewGeyserClient(conn)
 }
 
-// call posts one JSON-RPC request and decodes its result into out; it returns the error object, if any.
+// call posts one JSON-RPC request and decodes its result into out; it returns the error object, if
+// any.
 func call(t testing.TB, n *Node, out any, method string, params ...any) map[string]any {
 	t.Helper()
 	if params == nil {

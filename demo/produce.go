@@ -51,7 +51,8 @@ func kindName(k chain.Kind) string {
 	return "unknown"
 }
 
-// produce makes slots, on the clock or as fast as it can, until ctx ends. After MaxSlots it settles the ledger and waits.
+// produce makes slots, on the clock or as fast as it can, until ctx ends. After MaxSlots it settles
+// the ledger and waits.
 func (n *Node) produce(ctx context.Context) error {
 	if n.cfg.Manual {
 		<-ctx.Done()

@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/demo/chain"
 )
 
-// A swap quoted from accounts read over RPC pays exactly what was quoted when it lands: what a wallet with a quoter does.
+// A swap quoted from accounts read over RPC pays exactly what was quoted when it lands: what a
+// wallet with a quoter does.
 func TestQuotedSwapLandsExactly(t *testing.T) {
 	cfg := testConfig()
 	cfg.SkipRate, cfg.ForkRate = 0, 0

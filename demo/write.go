@@ -12,8 +12,9 @@ import (
 	"github.com/mintlake/mintlake/demo/rpc"
 )
 
-// WriteBlocks generates the chain of cfg and writes the live blocks of the slots from..to (both included) into dir as SLOT.json.gz, each the
-// result of getBlock with base64 transactions. It returns the slots written. Slots before `from` are generated but not written.
+// WriteBlocks generates the chain of cfg and writes the live blocks of the slots from..to (both
+// included) into dir as SLOT.json.gz, each the result of getBlock with base64 transactions. It
+// returns the slots written. Slots before `from` are generated but not written.
 func WriteBlocks(dir string, cfg Config, from, to uint64) ([]uint64, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {

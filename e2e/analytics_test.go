@@ -71,7 +71,8 @@ func (i *instance) number(sql string) float64 {
 	return rows[0].number(i.t, "n")
 }
 
-// analyticsQueries are the queries of docs/analytics.md by the line that asks for them, up to its first colon or question mark.
+// analyticsQueries are the queries of docs/analytics.md by the line that asks for them, up to its
+// first colon or question mark.
 func analyticsQueries(t testing.TB) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs/analytics.md"))
@@ -93,12 +94,12 @@ func analyticsQueries(t testing.TB) map[string]string {
 	return queries
 }
 
-// demoPrice is what the demo chain's first pool says that SOL costs: 30,000,000 USDC for 200,000 SOL (demo/chain/genesis.go).
-// Trades move it by some percent.
+// demoPrice is what the demo chain's first pool says that SOL costs: 30,000,000 USDC for 200,000
+// SOL (demo/chain/genesis.go). Trades move it by some percent.
 const demoPrice = 150.0
 
-// TestAnalyticsQueriesAnswer holds every query of docs/analytics.md to what is known of the demo from elsewhere: the API, other
-// tables, the demo's own prices. A query without a check here fails.
+// TestAnalyticsQueriesAnswer holds every query of docs/analytics.md to what is known of the demo
+// from elsewhere: the API, other tables, the demo's own prices. A query without a check here fails.
 func TestAnalyticsQueriesAnswer(t *testing.T) {
 	dir := t.TempDir()
 	live := launch(t, dir, append(kafkaFlags(t), "--source", "demo:?tps=100&tokens=300&seed=3")...)
@@ -289,7 +290,8 @@ func analyticsChecks(up *instance) map[string]func(t *testing.T, rows []row) {
 		"Where the holes are": func(t *testing.T, rows []row) { require.Empty(t, rows) },
 		"How many days of trading did each token have this month": func(t *testing.T, rows []row) {
 			require.Len(t, rows, 20)
-			require.Contains(t, []float64{1, 2}, find(t, rows, "mint", mintSOL).number(t, "days")) // two when midnight came in between
+			// two when midnight came in between
+			require.Contains(t, []float64{1, 2}, find(t, rows, "mint", mintSOL).number(t, "days"))
 			require.Greater(t, find(t, rows, "mint", mintSOL).number(t, "trader_days"), 10.0)
 		},
 		"Which legs had a transaction": func(t *testing.T, rows []row) {
@@ -308,7 +310,8 @@ func analyticsChecks(up *instance) map[string]func(t *testing.T, rows []row) {
 	}
 }
 
-// requireAPIVolume waits until daily_volume_usd of GET /tokens/MINT is want: it follows the valuation within ten seconds.
+// requireAPIVolume waits until daily_volume_usd of GET /tokens/MINT is want: it follows the
+// valuation within ten seconds.
 func (i *instance) requireAPIVolume(t *testing.T, mint string, want float64) {
 	t.Helper()
 	var token struct {

@@ -24,8 +24,9 @@ func command(t *testing.T, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// TestBackupUnderLoad takes a backup of a node that ingests, restores it elsewhere, and compares: with the node it was taken of at one slot,
-// and with tables that are made from the restored log alone.
+// TestBackupUnderLoad takes a backup of a node that ingests, restores it elsewhere, and compares:
+// with the node it was taken of at one slot, and with tables that are made from the restored log
+// alone.
 func TestBackupUnderLoad(t *testing.T) {
 	if kafkatest.Apache(t) {
 		t.Skip("a backup is of the embedded engines")
@@ -51,7 +52,8 @@ func TestBackupUnderLoad(t *testing.T) {
 	out, code = command(t, "restore", "--from", to, "--data-dir", restored)
 	require.Zero(t, code, out)
 
-	// Nothing that was there when the backup began is missing. Twenty slots back, reads of accounts are on the log too.
+	// Nothing that was there when the backup began is missing. Twenty slots back, reads of accounts
+	// are on the log too.
 	at := strconv.FormatUint(before-20, 10)
 	want, code := command(t, "root", "--data-dir", dir, "--at-slot", at)
 	require.Zero(t, code, want)
@@ -75,7 +77,8 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 	require.Zero(t, old.stop())
 
-	// The tables came half from the backup and half from the log behind it. All from the log they are the same.
+	// The tables came half from the backup and half from the log behind it. All from the log they
+	// are the same.
 	dump := back.dump()
 	require.NotEmpty(t, dump["daily_volumes"])
 	require.Zero(t, back.stop())
@@ -100,8 +103,9 @@ func TestBackupUnderLoad(t *testing.T) {
 	require.Less(t, strings.Count(strings.TrimSpace(out), "\n"), 1, "one line: %s", out)
 }
 
-// TestBackupOfAStoppedNode needs no address, and with --log-only the tables are made anew. Then the log's folder goes: the next start says so,
-// and what the tables know of tokens comes back from them by the commands that docs/operations.md names.
+// TestBackupOfAStoppedNode needs no address, and with --log-only the tables are made anew. Then the
+// log's folder goes: the next start says so, and what the tables know of tokens comes back from
+// them by the commands that docs/operations.md names.
 func TestBackupOfAStoppedNode(t *testing.T) {
 	if kafkatest.Apache(t) {
 		t.Skip("a backup is of the embedded engines")

@@ -25,7 +25,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// nodeEnv makes the test binary a simulated node with so many mints, so that its memory is not the registry's.
+// nodeEnv makes the test binary a simulated node with so many mints, so that its memory is not the
+// registry's.
 const nodeEnv = "MINTLAKE_TEST_NODE_MINTS"
 
 // serveNode never returns in a process that is a simulated node. It prints its address.
@@ -129,9 +130,10 @@ func (m *meter) peakMiB() float64 {
 	return float64(m.peak) / (1 << 20)
 }
 
-// BenchmarkBootstrap is the whole way of a registry that starts empty: from a simulated node over Kafka into the rows of tokens, then out by a
-// snapshot and into a second registry, which must be equal. MINTLAKE_TEST_BOOTSTRAP_MINTS sets the mints, 2,000,000 unless set. Peaks are
-// of all processes together: up with its broker, ClickHouse, and the command beside it.
+// BenchmarkBootstrap is the whole way of a registry that starts empty: from a simulated node over
+// Kafka into the rows of tokens, then out by a snapshot and into a second registry, which must be
+// equal. MINTLAKE_TEST_BOOTSTRAP_MINTS sets the mints, 2,000,000 unless set. Peaks are of all
+// processes together: up with its broker, ClickHouse, and the command beside it.
 func BenchmarkBootstrap(b *testing.B) {
 	mints := 2_000_000
 	if text := os.Getenv("MINTLAKE_TEST_BOOTSTRAP_MINTS"); text != "" {
@@ -162,8 +164,8 @@ func BenchmarkBootstrap(b *testing.B) {
 	}
 }
 
-// watchLive creates a token every other second, as live ingestion would, and looks for its row. The function it returns ends that and tells
-// how long the slowest took, and how many there were.
+// watchLive creates a token every other second, as live ingestion would, and looks for its row. The
+// function it returns ends that and tells how long the slowest took, and how many there were.
 func watchLive(b *testing.B, up *instance) (end func() (time.Duration, int)) {
 	b.Helper()
 	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: []string{up.addresses["kafka"]}}, kafka.Deps{})

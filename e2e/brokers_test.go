@@ -12,8 +12,9 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// TestRoomsOverThreeBrokers kills the broker that leads a partition of the token events while rooms write and read, and starts it again, twice.
-// Rows and root are those of one process that read the same blocks: nothing is lost and nothing is there double.
+// TestRoomsOverThreeBrokers kills the broker that leads a partition of the token events while rooms
+// write and read, and starts it again, twice. Rows and root are those of one process that read the
+// same blocks: nothing is lost and nothing is there double.
 func TestRoomsOverThreeBrokers(t *testing.T) {
 	if !kafkatest.Apache(t) {
 		t.Skip("the embedded broker has no clusters: make test-kafka and make test-containers run this")
@@ -54,7 +55,8 @@ func TestRoomsOverThreeBrokers(t *testing.T) {
 	written()
 	last := enough()
 	c.awaitSlot(last)
-	for _, i := range []*instance{ingest, rooms[2]} { // what they still wrote is the projectors' to finish
+	// what they still wrote is the projectors' to finish
+	for _, i := range []*instance{ingest, rooms[2]} {
 		require.Zero(t, i.stop(), i.log())
 	}
 	c.engine.awaitProjected(hang)

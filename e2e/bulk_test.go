@@ -22,10 +22,12 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// bulkMints is the chain of the tests below: small, so the projector is told to take a small log for a long one.
+// bulkMints is the chain of the tests below: small, so the projector is told to take a small log
+// for a long one.
 const bulkMints = 6000
 
-// bulkFlags start the projector alone, which puts folds off early and for a short time, so that kills hit every phase.
+// bulkFlags start the projector alone, which puts folds off early and for a short time, so that
+// kills hit every phase.
 func bulkFlags(more []string) []string {
 	return append([]string{"--source", "none", "--rooms", "projector", "--projector-bulk-lag", "300", "--projector-fold-every", "1s", "--log-level", "debug"}, more...)
 }
@@ -51,7 +53,8 @@ func (i *instance) registry() map[string][]string {
 	i.awaitProjected(hang)
 	return map[string][]string{
 		"root": {i.rootOfLog()},
-		// What swaps say of a token comes by other topics and is no part of the registry's facts: dumpSwaps has it.
+		// What swaps say of a token comes by other topics and is no part of the registry's facts:
+		// dumpSwaps has it.
 		"tokens": i.query("SELECT * EXCEPT (daily_volume_usd, last_seen_at) FROM mintlake.tokens ORDER BY mint FORMAT TSV"),
 		"facts":  i.query("SELECT mint, facts, row_version FROM mintlake.tokens_raw FINAL ORDER BY mint FORMAT TSV"),
 	}
@@ -102,7 +105,8 @@ func mustRun(t testing.TB, cmd *exec.Cmd) {
 	require.NoError(t, err, string(out))
 }
 
-// killed runs the command again and again and kills it so many times, at any moment of its work; one that got to its end is begun anew.
+// killed runs the command again and again and kills it so many times, at any moment of its work;
+// one that got to its end is begun anew.
 func killed(t *testing.T, kills int, atMost time.Duration, command func(again bool) *exec.Cmd) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -139,8 +143,8 @@ func filled(t *testing.T, url string, flags []string) string {
 	return dir
 }
 
-// TestKillsOfABulkLoadChangeNothing kills, one after another: bootstrap, up while it loads, and import. Each time the registry is the
-// undisturbed one's, row for row.
+// TestKillsOfABulkLoadChangeNothing kills, one after another: bootstrap, up while it loads, and
+// import. Each time the registry is the undisturbed one's, row for row.
 func TestKillsOfABulkLoadChangeNothing(t *testing.T) {
 	url, slow := simulatedNode(t, bulkMints)
 	flags := kafkaFlags(t)

@@ -19,8 +19,9 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 )
 
-// cluster is rooms as processes of their own over one Kafka and one ClickHouse: the embedded one of a process that values, besides, or the
-// server that MINTLAKE_TEST_CLICKHOUSE names (make test-containers).
+// cluster is rooms as processes of their own over one Kafka and one ClickHouse: the embedded one of
+// a process that values, besides, or the server that MINTLAKE_TEST_CLICKHOUSE names (make
+// test-containers).
 type cluster struct {
 	t       testing.TB
 	node    *demo.Node
@@ -164,7 +165,8 @@ func (i *instance) thaw() {
 	require.NoError(i.t, i.cmd.Process.Signal(syscall.SIGCONT))
 }
 
-// written is every row that does not depend on when and by which way the chain was read, and the root of the events.
+// written is every row that does not depend on when and by which way the chain was read, and the
+// root of the events.
 func (i *instance) written(t testing.TB, last uint64) map[string][]string {
 	t.Helper()
 	tables := i.dumpSwaps()
@@ -186,7 +188,8 @@ func alone(t testing.TB, node *demo.Node, first, last uint64) map[string][]strin
 	return rows
 }
 
-// awaitSlot waits until the ledger in ClickHouse has reached the slot and nothing is before the projectors.
+// awaitSlot waits until the ledger in ClickHouse has reached the slot and nothing is before the
+// projectors.
 func (c *cluster) awaitSlot(slot uint64) {
 	c.t.Helper()
 	for deadline := time.Now().Add(hang); ; time.Sleep(200 * time.Millisecond) {

@@ -60,8 +60,9 @@ func fileTimes(t *testing.T, dataDir string) map[string]string {
 	return found
 }
 
-// TestDamagedLog: a log that is damaged on disk stops the start, with words that say what to do; reading commands do not touch it; after the repair
-// the source brings back what was lost, and every row and root is what it was.
+// TestDamagedLog: a log that is damaged on disk stops the start, with words that say what to do;
+// reading commands do not touch it; after the repair the source brings back what was lost, and
+// every row and root is what it was.
 func TestDamagedLog(t *testing.T) {
 	if kafkatest.Apache(t) {
 		t.Skip("this is about the embedded broker")
@@ -125,7 +126,8 @@ func TestDamagedLog(t *testing.T) {
 	require.Equal(t, wantRoot, brought(t, dir, sources, want, coverage.Gaps))
 }
 
-// brought repairs a folder whose topic of token events was deleted, lets the source read again, and returns the log's root.
+// brought repairs a folder whose topic of token events was deleted, lets the source read again, and
+// returns the log's root.
 func brought(t *testing.T, dir string, sources []string, want map[string][]string, gaps []any) string {
 	t.Helper()
 	refused := begin(t, dir, sources...)

@@ -17,7 +17,8 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 )
 
-// searching asks over and over until stop; it returns how many answers came and which were no success.
+// searching asks over and over until stop; it returns how many answers came and which were no
+// success.
 func (i *instance) searching() (stop func() (answers int64, failed []string)) {
 	var count atomic.Int64
 	ended, done := make(chan struct{}), make(chan []string, 1)
@@ -86,8 +87,8 @@ func (i *instance) awaitMore(tokens int) {
 	}
 }
 
-// TestSearchGoesOnWithoutBackends kills Kafka and ClickHouse under a searching user: every answer is a success, /status says what is away, and what
-// happened meanwhile is there afterwards.
+// TestSearchGoesOnWithoutBackends kills Kafka and ClickHouse under a searching user: every answer
+// is a success, /status says what is away, and what happened meanwhile is there afterwards.
 func TestSearchGoesOnWithoutBackends(t *testing.T) {
 	broker := kafkatest.StartBroker(t)
 	up := launch(t, t.TempDir(), "--kafka-brokers", strings.Join(broker.Brokers(), ","), "--source", "demo:?tps=50&tokens=200&seed=5", "--rate-limits-enabled=false")

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDemoIsFreshAndSearchable runs what `make run` runs: tokens that the demo chain creates are found by their name a moment later.
+// TestDemoIsFreshAndSearchable runs what `make run` runs: tokens that the demo chain creates are
+// found by their name a moment later.
 func TestDemoIsFreshAndSearchable(t *testing.T) {
 	up := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "demo:?tps=100&tokens=300&seed=3")...)
 	deadline := time.Now().Add(hang)
@@ -28,7 +29,8 @@ func TestDemoIsFreshAndSearchable(t *testing.T) {
 	for _, line := range created {
 		var row [2]string
 		require.NoError(t, json.Unmarshal([]byte(line), &row))
-		// ClickHouse may have a row some milliseconds before the API. The pause stays below the rate limit of searches.
+		// ClickHouse may have a row some milliseconds before the API. The pause stays below the
+		// rate limit of searches.
 		for deadline := time.Now().Add(hang); ; time.Sleep(2 * time.Second) {
 			code, body := up.get("/tokens?limit=200&q=" + url.QueryEscape(row[1]))
 			require.Equal(t, http.StatusOK, code, string(body))
@@ -46,7 +48,8 @@ func TestDemoIsFreshAndSearchable(t *testing.T) {
 	}
 	require.Equal(t, "demo", s.Source.Kind)
 	t.Logf("fresh after %s ms (p50), %s ms (p99), %d events", number(s.Freshness.P50), number(s.Freshness.P99), s.Freshness.Count)
-	// Half of all facts within a second holds on any machine; the 99th percentile depends on what else the machine does, so it is told above.
+	// Half of all facts within a second holds on any machine; the 99th percentile depends on what
+	// else the machine does, so it is told above.
 	require.NotNil(t, s.Freshness.P50)
 	require.Less(t, *s.Freshness.P50, 1000.0, "from ingest to visible")
 	require.Zero(t, up.stop(), up.log())
@@ -59,7 +62,8 @@ func number(n *float64) string {
 	return fmt.Sprintf("%.0f", *n)
 }
 
-// TestARestartGoesOn stops the demo with Ctrl-C, and with kill -9, and starts it again on the same data.
+// TestARestartGoesOn stops the demo with Ctrl-C, and with kill -9, and starts it again on the same
+// data.
 func TestARestartGoesOn(t *testing.T) {
 	dir, flags := t.TempDir(), append(kafkaFlags(t), "--source", "demo:?tps=100&tokens=50&seed=4")
 	tokens := 0

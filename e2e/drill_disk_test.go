@@ -38,8 +38,9 @@ func fillUp(t *testing.T, name string) {
 	require.ErrorIs(t, err, unix.ENOSPC)
 }
 
-// TestDrillDiskFull fills the disk under a running node, twice, and makes room again. The node says so on /readyz and in the log, goes on serving, and
-// goes on by itself with the same log and tables that agree with it.
+// TestDrillDiskFull fills the disk under a running node, twice, and makes room again. The node says
+// so on /readyz and in the log, goes on serving, and goes on by itself with the same log and tables
+// that agree with it.
 func TestDrillDiskFull(t *testing.T) {
 	disk := t.TempDir()
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=600m"); err != nil {

@@ -11,12 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// covered counts changes of supply that the table still holds although a later read of the account covers them.
+// covered counts changes of supply that the table still holds although a later read of the account
+// covers them.
 const covered = `SELECT count() FROM mintlake.token_facts_raw AS delta FINAL INNER JOIN (
 	SELECT mint, fact.1 AS read FROM mintlake.token_facts_raw FINAL WHERE register = 3) AS supply USING mint
 	WHERE register = 4 AND delta.fact.1 <= read FORMAT TSV`
 
-// TestExportOfALiveDemo exports while the demo chain runs, after accounts were read again, and imports what it got: both have the same root.
+// TestExportOfALiveDemo exports while the demo chain runs, after accounts were read again, and
+// imports what it got: both have the same root.
 func TestExportOfALiveDemo(t *testing.T) {
 	demo := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "demo:?tps=200&tokens=60&seed=9")...)
 	for deadline := time.Now().Add(hang); demo.query(covered)[0] == "0"; time.Sleep(200 * time.Millisecond) {

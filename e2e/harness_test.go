@@ -1,6 +1,8 @@
-// Package e2e runs the real binary as an operator would and looks at what users see: the API, ClickHouse, the terminal.
+// Package e2e runs the real binary as an operator would and looks at what users see: the API,
+// ClickHouse, the terminal.
 //
-// By default against the embedded engines; MINTLAKE_TEST_KAFKA=apache puts Apache Kafka in the embedded broker's place.
+// By default against the embedded engines; MINTLAKE_TEST_KAFKA=apache puts Apache Kafka in the
+// embedded broker's place.
 package e2e
 
 import (
@@ -57,7 +59,8 @@ func buildAndRun(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// hang is what anything may take before it counts as hanging: a machine may be slow, or stand still for a while.
+// hang is what anything may take before it counts as hanging: a machine may be slow, or stand still
+// for a while.
 const hang = 5 * time.Minute
 
 // instance is a running `mintlake up`.
@@ -114,7 +117,8 @@ func beginCommand(t testing.TB, command, dataDir string, args ...string) *instan
 	t.Helper()
 	all := append([]string{command, "--data-dir", dataDir}, freePorts()...)
 	i := &instance{t: t, cmd: exec.Command(binary, append(all, args...)...), up: make(chan struct{}), exited: make(chan struct{}), addresses: map[string]string{}}
-	i.cmd.Env = append(os.Environ(), "MINTLAKE_ENRICH_OFFCHAIN=false", "MINTLAKE_VOLUME_INTERVAL=1s") // tests reach nothing outside
+	// tests reach nothing outside
+	i.cmd.Env = append(os.Environ(), "MINTLAKE_ENRICH_OFFCHAIN=false", "MINTLAKE_VOLUME_INTERVAL=1s")
 	i.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdout, err := i.cmd.StdoutPipe()
 	require.NoError(t, err)

@@ -32,7 +32,8 @@ var hostileClient = &http.Client{
 	Transport: &http.Transport{DialContext: (&net.Dialer{LocalAddr: attackers}).DialContext, MaxIdleConnsPerHost: 32},
 }
 
-// jsonBombs are bodies that are small on the wire and large, deep or endless to who reads them without bounds.
+// jsonBombs are bodies that are small on the wire and large, deep or endless to who reads them
+// without bounds.
 func jsonBombs() map[string]string {
 	const size = 100 << 10 // below the body limits, so that the parsers see them
 	return map[string]string{
@@ -52,7 +53,8 @@ func jsonBombs() map[string]string {
 	}
 }
 
-// TestHostileBodies sends bombs of JSON to every port that reads bodies, many at once. Each gets a clear answer.
+// TestHostileBodies sends bombs of JSON to every port that reads bodies, many at once. Each gets a
+// clear answer.
 func TestHostileBodies(t *testing.T) {
 	up := underAttack(t, 3000)
 	targets := map[string]bombTarget{
@@ -72,13 +74,15 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// bombTarget is where bodies are sent, and how many bytes of one the server surely reads before it may hang up.
+// bombTarget is where bodies are sent, and how many bytes of one the server surely reads before it
+// may hang up.
 type bombTarget struct {
 	url   string
 	reads int
 }
 
-// sendBomb posts a body. The answer is an error in JSON, or the end of the connection where the body is larger than a server reads.
+// sendBomb posts a body. The answer is an error in JSON, or the end of the connection where the
+// body is larger than a server reads.
 func sendBomb(t *testing.T, target bombTarget, body string) {
 	response, err := hostileClient.Post(target.url, "application/json", strings.NewReader(body))
 	if err != nil {
@@ -134,7 +138,8 @@ func TestHostileQueries(t *testing.T) {
 			if head == "" {
 				path += strings.Repeat("a", 4<<20)
 			}
-			_, _ = io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\n"+head+"\r\n") // the server may hang up before it has all
+			// the server may hang up before it has all
+			_, _ = io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\n"+head+"\r\n")
 			answer, _ := io.ReadAll(conn)
 			require.NotContains(t, firstLine(string(answer)), " 200 ", "%s reads %s of megabytes", surface, name)
 		}

@@ -22,16 +22,19 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/damage"
 )
 
-// TestHostileDamage flips, cuts and deletes random places of a data folder. Each start after it ends in one of two ways:
-// every row equals that of the undamaged folder, or a message names what is damaged. Never is a difference silent.
+// TestHostileDamage flips, cuts and deletes random places of a data folder. Each start after it
+// ends in one of two ways: every row equals that of the undamaged folder, or a message names what
+// is damaged. Never is a difference silent.
 //
-// MINTLAKE_TEST_SEED repeats a run, MINTLAKE_TEST_HOSTILE_RANGE=40-80 does the damages 40 to 79 of it only. Two run side by side.
+// MINTLAKE_TEST_SEED repeats a run, MINTLAKE_TEST_HOSTILE_RANGE=40-80 does the damages 40 to 79 of
+// it only. Two run side by side.
 func TestHostileDamage(t *testing.T) {
 	first, last := damageRange(t)
 	sources := []string{"--source", "file:" + demoBlocks(t)}
 	whole := t.TempDir()
 	up := launch(t, whole, sources...)
-	tellOfURLs(t, up.brokers(), []string{"http://127.0.0.1/logo.png"}) // facts that no source can tell again
+	// facts that no source can tell again
+	tellOfURLs(t, up.brokers(), []string{"http://127.0.0.1/logo.png"})
 	up.awaitDone()
 	want := up.dump()
 	require.NotEmpty(t, want["token_events"])
@@ -89,8 +92,9 @@ func damageSeed() uint64 {
 	return uint64(time.Now().UnixNano())
 }
 
-// startDamaged starts a system over a damaged folder and says how that ended. What ends otherwise fails the test. `mintlake verify` is asked where
-// nothing else tells: it takes as long as all the rest.
+// startDamaged starts a system over a damaged folder and says how that ended. What ends otherwise
+// fails the test. `mintlake verify` is asked where nothing else tells: it takes as long as all the
+// rest.
 func startDamaged(t *testing.T, dir string, sources []string, want map[string][]string, act damage.Act) string {
 	t.Helper()
 	up := begin(t, dir, sources...)
@@ -138,7 +142,8 @@ func (i *instance) endOfDamaged(want map[string][]string, act damage.Act) string
 	return ""
 }
 
-// awaitDoneOrTold waits until everything is visible. It ends early when the node says that it is damaged, or ends.
+// awaitDoneOrTold waits until everything is visible. It ends early when the node says that it is
+// damaged, or ends.
 func (i *instance) awaitDoneOrTold(act damage.Act) (told string, done bool) {
 	i.t.Helper()
 	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
@@ -217,7 +222,8 @@ func requireNamed(t testing.TB, text string, act damage.Act) {
 	require.True(t, names(text, act), "after %q the message names nothing that is damaged:\n%s", act, text)
 }
 
-// names says whether a line speaks of damage and names the file, its folder, or what it holds: the table or the topic.
+// names says whether a line speaks of damage and names the file, its folder, or what it holds: the
+// table or the topic.
 func names(text string, act damage.Act) bool {
 	topic := filepath.Base(filepath.Dir(act.File))
 	for line := range bytes.Lines([]byte(text)) {

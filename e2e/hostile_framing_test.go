@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// smuggled is a second request inside the first one's body, for servers that see the end elsewhere than a proxy before them.
+// smuggled is a second request inside the first one's body, for servers that see the end elsewhere
+// than a proxy before them.
 const smuggled = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 // framings are heads after which two servers may see the end of the body at different places.
@@ -26,7 +27,8 @@ var framings = map[string]string{
 	"a hex length":         "Content-Length: 0x0\r\n",
 }
 
-// TestHostileFraming: of a request whose length is ambiguous no port answers a second request that lies in its body.
+// TestHostileFraming: of a request whose length is ambiguous no port answers a second request that
+// lies in its body.
 func TestHostileFraming(t *testing.T) {
 	up := underAttack(t, 3000)
 	for _, surface := range []string{"api", "swap", "rpc", "stream", "metrics", "clickhouse"} {

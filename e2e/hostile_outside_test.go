@@ -30,7 +30,8 @@ func canary(t *testing.T) (server *httptest.Server, reached *atomic.Int64) {
 	server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"name":"secret"}`)
 	}))
-	server.Listener = &countingListener{Listener: server.Listener, count: reached} // a connection alone tells an attacker what is open
+	// a connection alone tells an attacker what is open
+	server.Listener = &countingListener{Listener: server.Listener, count: reached}
 	server.Start()
 	t.Cleanup(server.Close)
 	return server, reached
@@ -50,7 +51,8 @@ func (l *countingListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// innerURLs name the canary and other addresses inside in every way that a URL can, and by way of redirects of a host outside.
+// innerURLs name the canary and other addresses inside in every way that a URL can, and by way of
+// redirects of a host outside.
 func innerURLs(port, outside string) []string {
 	hosts := []string{
 		"127.0.0.1", "localhost", "LOCALHOST.", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "017700000001",
@@ -76,7 +78,8 @@ func innerURLs(port, outside string) []string {
 	return append(urls, outside+"/refresh", outside+"/twice")
 }
 
-// TestHostileURLs: no URI of a token makes Mintlake connect to an address inside, neither as a document nor as a logo.
+// TestHostileURLs: no URI of a token makes Mintlake connect to an address inside, neither as a
+// document nor as a logo.
 func TestHostileURLs(t *testing.T) {
 	inside, reached := canary(t)
 	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -109,7 +112,8 @@ func TestHostileURLs(t *testing.T) {
 	require.Equal(t, []string{"0"}, up.query("SELECT count() FROM mintlake.tokens WHERE name = 'secret'"))
 }
 
-// tellOfURLs writes, for each URL, a token whose logo it is, and a request for the document that it would be.
+// tellOfURLs writes, for each URL, a token whose logo it is, and a request for the document that it
+// would be.
 func tellOfURLs(t *testing.T, brokers, urls []string) (mints []solana.PublicKey) {
 	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: brokers}, kafka.Deps{})
 	require.NoError(t, err)
@@ -155,7 +159,8 @@ func (i *instance) awaitLogo(mint solana.PublicKey, want, of string) {
 	}
 }
 
-// hostileAnswers are what a metadata host may answer with; each is bounded, and none may be taken for a document or an image.
+// hostileAnswers are what a metadata host may answer with; each is bounded, and none may be taken
+// for a document or an image.
 func hostileAnswers(t *testing.T) http.Handler {
 	bomb := gzipBomb(t, 1<<30)
 	deep := strings.Repeat(`{"a":`, 1<<20)
@@ -200,7 +205,8 @@ func hostileAnswers(t *testing.T) http.Handler {
 	return mux
 }
 
-// TestHostileHosts: a metadata host that answers with bombs, or never, costs bounded memory, and tokens of other hosts get their logos.
+// TestHostileHosts: a metadata host that answers with bombs, or never, costs bounded memory, and
+// tokens of other hosts get their logos.
 func TestHostileHosts(t *testing.T) {
 	hostile := httptest.NewServer(hostileAnswers(t))
 	t.Cleanup(hostile.Close)

@@ -13,8 +13,8 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/hostileimages"
 )
 
-// TestHostilePictures: logos that want to do harm are refused, or served without the harm, in every form; good ones are
-// served meanwhile.
+// TestHostilePictures: logos that want to do harm are refused, or served without the harm, in every
+// form; good ones are served meanwhile.
 func TestHostilePictures(t *testing.T) {
 	cases := hostileimages.All()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -46,7 +46,8 @@ func slowRequests(surface string) []slowRequest {
 // slowPatience is how long a server may wait for the rest of a request that has begun.
 const slowPatience = 90 * time.Second
 
-// TestHostileSlowClients: clients that send a byte now and then hold no port. Each is turned away, and others are served meanwhile.
+// TestHostileSlowClients: clients that send a byte now and then hold no port. Each is turned away,
+// and others are served meanwhile.
 func TestHostileSlowClients(t *testing.T) {
 	up := underAttack(t, 3000)
 	perKind := most(200, 25)
@@ -72,7 +73,8 @@ func TestHostileSlowClients(t *testing.T) {
 	all.Wait()
 }
 
-// drip sends a byte each second until the connection ends, so that a server that waits anew after each byte is found out.
+// drip sends a byte each second until the connection ends, so that a server that waits anew after
+// each byte is found out.
 func drip(conn net.Conn) {
 	go func() {
 		for {

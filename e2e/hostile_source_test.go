@@ -47,7 +47,8 @@ func updates() [][]byte {
 	}
 }
 
-// hostileGeyser answers every subscription with hostile messages. Each reconnection gets the next one.
+// hostileGeyser answers every subscription with hostile messages. Each reconnection gets the next
+// one.
 func hostileGeyser(t *testing.T) (address string, subscriptions *atomic.Int64) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -70,7 +71,8 @@ func hostileGeyser(t *testing.T) (address string, subscriptions *atomic.Int64) {
 	return listener.Addr().String(), subscriptions
 }
 
-// TestHostileGeyser: whatever a Geyser server sends, the system goes on, says that the source is broken, and stores nothing of it.
+// TestHostileGeyser: whatever a Geyser server sends, the system goes on, says that the source is
+// broken, and stores nothing of it.
 func TestHostileGeyser(t *testing.T) {
 	address, subscriptions := hostileGeyser(t)
 	up := launch(t, t.TempDir(), "--source", "geyser+http://"+address)
@@ -87,7 +89,8 @@ func TestHostileGeyser(t *testing.T) {
 	require.Zero(t, up.stop(), up.log())
 }
 
-// TestHostileUpstream: an RPC server that answers with bombs ends no room; the gateway says that it is away.
+// TestHostileUpstream: an RPC server that answers with bombs ends no room; the gateway says that it
+// is away.
 func TestHostileUpstream(t *testing.T) {
 	bomb := gzipBomb(t, 1<<30)
 	deep := []byte(`{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat(`{"a":`, 1<<20))
@@ -115,7 +118,8 @@ func TestHostileUpstream(t *testing.T) {
 	}
 }
 
-// TestHostileFiles: files of a source that are broken, deep, or expand to gigabytes are refused by name, and the others are read.
+// TestHostileFiles: files of a source that are broken, deep, or expand to gigabytes are refused by
+// name, and the others are read.
 func TestHostileFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) {

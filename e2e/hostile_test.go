@@ -14,8 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests whose names begin with TestHostile are the attack suite (`make test-hostile`). Each attacks a running
-// system as an outsider can, while another user goes on searching. A bounded form runs with the other tests.
+// The tests whose names begin with TestHostile are the attack suite (`make test-hostile`). Each
+// attacks a running system as an outsider can, while another user goes on searching. A bounded form
+// runs with the other tests.
 
 // hostileFull says whether the whole suite runs, which takes some minutes, or the bounded form.
 func hostileFull() bool { return os.Getenv("MINTLAKE_TEST_HOSTILE") == "full" }
@@ -28,7 +29,8 @@ func most(n, few int) int {
 	return few
 }
 
-// attackers have an address of their own on loopback, so that bounds per client do not hit the other users.
+// attackers have an address of their own on loopback, so that bounds per client do not hit the
+// other users.
 var attackers = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}
 
 // attack opens a connection to a surface. Everything on it ends after patience.
@@ -77,8 +79,9 @@ func (i *instance) descriptors() int {
 	return len(entries)
 }
 
-// underAttack starts a system with a live demo chain, and a user who searches it. The user must not notice what the
-// test does: at its end every search was answered, the process is the same, and its memory stayed below limit MiB.
+// underAttack starts a system with a live demo chain, and a user who searches it. The user must not
+// notice what the test does: at its end every search was answered, the process is the same, and its
+// memory stayed below limit MiB.
 func underAttack(t *testing.T, limit int, flags ...string) *instance {
 	t.Helper()
 	up := launch(t, t.TempDir(), append([]string{"--source", "demo:?tps=50&tokens=100&seed=8", "--rate-limits-enabled=false"}, flags...)...)

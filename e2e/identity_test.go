@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// genesisNode answers getGenesisHash with the number's hash, or, for 0, that it does not know the method.
+// genesisNode answers getGenesisHash with the number's hash, or, for 0, that it does not know the
+// method.
 func genesisNode(t *testing.T, number *atomic.Int32) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,8 +34,9 @@ func genesisNode(t *testing.T, number *atomic.Int32) string {
 	return server.URL
 }
 
-// TestAnotherClusterIsNotJoined: an upstream of another chain than the data's, also one that was reset at the same URL, ends the start with both
-// hashes. One that does not tell is used, with a warning.
+// TestAnotherClusterIsNotJoined: an upstream of another chain than the data's, also one that was
+// reset at the same URL, ends the start with both hashes. One that does not tell is used, with a
+// warning.
 func TestAnotherClusterIsNotJoined(t *testing.T) {
 	var number atomic.Int32
 	url := genesisNode(t, &number)

@@ -39,7 +39,8 @@ func keysCLI(t *testing.T, node *instance, args ...string) map[string]any {
 	return answer
 }
 
-// keyStatus is what a node's JSON-RPC answers to a key. 503 says that the key is good, as there is no upstream.
+// keyStatus is what a node's JSON-RPC answers to a key. 503 says that the key is good, as there is
+// no upstream.
 func keyStatus(t *testing.T, node *instance, key string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, node.addresses["rpc"], strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"getSlot"}`))
@@ -91,7 +92,8 @@ func openStreams(t *testing.T, node *instance, key string) (ends []chan string) 
 	return append(ends, end)
 }
 
-// revokeAll revokes a key that both nodes serve, with streams open on both, and returns how long it took until nothing worked any more.
+// revokeAll revokes a key that both nodes serve, with streams open on both, and returns how long it
+// took until nothing worked any more.
 func revokeAll(t *testing.T, name string, first, second *instance) time.Duration {
 	t.Helper()
 	key := keysCLI(t, first, "create", "rpc", name)["key"].(string)
@@ -117,8 +119,8 @@ func revokeAll(t *testing.T, name string, first, second *instance) time.Duration
 	return time.Since(begin)
 }
 
-// TestKeysLive: what is done to keys on one node holds on the other one and in open streams within two seconds, survives kill -9 of the node with
-// the broker, and leaves no key in clear anywhere.
+// TestKeysLive: what is done to keys on one node holds on the other one and in open streams within
+// two seconds, survives kill -9 of the node with the broker, and leaves no key in clear anywhere.
 func TestKeysLive(t *testing.T) {
 	if kafkatest.Apache(t) {
 		t.Skip("the test kills the embedded broker")
@@ -156,7 +158,8 @@ func TestKeysLive(t *testing.T) {
 	requireKeys()
 
 	var took time.Duration
-	for _, name := range []string{"a", "b", "c"} { // a machine that stands still for a moment is no fault of the keys
+	// a machine that stands still for a moment is no fault of the keys
+	for _, name := range []string{"a", "b", "c"} {
 		if took = revokeAll(t, name, first, second); took < 2*time.Second {
 			break
 		}

@@ -22,8 +22,9 @@ func (i *instance) dump() map[string][]string {
 	return tables
 }
 
-// TestKillsChangeNothing kills `up` at twenty random moments of its ingestion and compares with an undisturbed run, row for row. Against Apache Kafka
-// it is ten: that broker lets each killed member's partitions wait, and the moments are the same.
+// TestKillsChangeNothing kills `up` at twenty random moments of its ingestion and compares with an
+// undisturbed run, row for row. Against Apache Kafka it is ten: that broker lets each killed
+// member's partitions wait, and the moments are the same.
 func TestKillsChangeNothing(t *testing.T) {
 	sources := append(sharedSources(t), "--source", "file:"+demoBlocks(t))
 
@@ -50,7 +51,8 @@ func TestKillsChangeNothing(t *testing.T) {
 			time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
 		} else {
 			up.awaitUp()
-			// The first lives are short, so that some end in the middle also where the machine is far quicker now than it was for the undisturbed run.
+			// The first lives are short, so that some end in the middle also where the machine is
+			// far quicker now than it was for the undisturbed run.
 			lives++
 			time.Sleep(time.Duration(random.Int64N(int64(took/8)*int64(lives)/int64(2*kills/3) + 1)))
 			if s := up.status(); !s.Source.Done || s.Pipeline.LagRecords == nil || *s.Pipeline.LagRecords > 0 {

@@ -27,7 +27,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// logoMints is how many mints the test has; MINTLAKE_TEST_LOGO_MINTS=100000 is the full run (MINTLAKE_TEST_LOGO_MINTS=100000 go test -timeout 60m -run TestLogosOfManyMints ./e2e).
+// logoMints is how many mints the test has; MINTLAKE_TEST_LOGO_MINTS=100000 is the full run
+// (MINTLAKE_TEST_LOGO_MINTS=100000 go test -timeout 60m -run TestLogosOfManyMints ./e2e).
 func logoMints() int {
 	if n, err := strconv.Atoi(os.Getenv("MINTLAKE_TEST_LOGO_MINTS")); err == nil {
 		return n
@@ -49,7 +50,8 @@ type imageHost struct {
 	impatient atomic.Int64
 }
 
-// hosts of the test: most serve as the demo chain's does; one fails each first request, one asks for time, one is gone.
+// hosts of the test: most serve as the demo chain's does; one fails each first request, one asks
+// for time, one is gone.
 func imageHosts(t *testing.T) []*imageHost {
 	var hosts []*imageHost
 	for _, name := range []string{"plain", "plain", "plain", "flaky", "limited", "dead"} {
@@ -58,7 +60,8 @@ func imageHosts(t *testing.T) []*imageHost {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			fate := fateOf(r)
 			if fate == assets.LogoSlow {
-				pages.ServeHTTP(w, r) // not counted below: a server learns late that its client has given up
+				// not counted below: a server learns late that its client has given up
+				pages.ServeHTTP(w, r)
 				return
 			}
 			n := h.now.Add(1)
@@ -89,7 +92,8 @@ func imageHosts(t *testing.T) []*imageHost {
 	return hosts
 }
 
-// breaksOff takes most of the slow logos' place: a server that hangs up costs the test no time-out, and is as little of an answer. A few stay slow.
+// breaksOff takes most of the slow logos' place: a server that hangs up costs the test no time-out,
+// and is as little of an answer. A few stay slow.
 const breaksOff = assets.Fate(255)
 
 func fateOf(r *http.Request) assets.Fate {
@@ -114,7 +118,8 @@ func hangUp(w http.ResponseWriter) {
 const (
 	// patientFor is a little less than the second that the limited host asks for.
 	patientFor = 900 * time.Millisecond
-	// clientReads is how long a client on a busy machine may take to read that: its other requests go on meanwhile.
+	// clientReads is how long a client on a busy machine may take to read that: its other requests
+	// go on meanwhile.
 	clientReads = 300 * time.Millisecond
 )
 
@@ -145,7 +150,8 @@ func (h *imageHost) refuses(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// forgive ends the time that the host asked for: the process that was told is killed, and its successor cannot know.
+// forgive ends the time that the host asked for: the process that was told is killed, and its
+// successor cannot know.
 func (h *imageHost) forgive() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -192,8 +198,8 @@ func tellOfLogos(t *testing.T, brokers []string, hosts []*imageHost, count int) 
 	}
 }
 
-// TestLogosOfManyMints: hosts good and bad, a kill -9 in the middle; in the end every status is the model's, and no host was asked more than
-// it may be.
+// TestLogosOfManyMints: hosts good and bad, a kill -9 in the middle; in the end every status is the
+// model's, and no host was asked more than it may be.
 func TestLogosOfManyMints(t *testing.T) {
 	count, hosts := logoMints(), imageHosts(t)
 	flags := []string{
@@ -251,7 +257,8 @@ func TestLogosOfManyMints(t *testing.T) {
 	require.Zero(t, wrong, "statuses that are not the model's")
 	for _, host := range hosts {
 		require.LessOrEqual(t, host.most.Load(), int64(logosPerHost), host.name)
-		// Requests that were on their way when the host asked for time are no fault: at most logosPerHost each time.
+		// Requests that were on their way when the host asked for time are no fault: at most
+		// logosPerHost each time.
 		t.Logf("%s: %d requests, %d of them in the time that the host had asked for", host.name, host.requests.Load(), host.impatient.Load())
 		require.LessOrEqual(t, host.impatient.Load(), host.requests.Load()/200*logosPerHost+logosPerHost, host.name)
 	}

@@ -22,8 +22,9 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 
-// TestObserve runs a demo that Prometheus scrapes: every metric that an alert or a dashboard names is exposed, every query
-// of every dashboard is answered, no alert fires while all is well, and every command of the runbooks works.
+// TestObserve runs a demo that Prometheus scrapes: every metric that an alert or a dashboard names
+// is exposed, every query of every dashboard is answered, no alert fires while all is well, and
+// every command of the runbooks works.
 func TestObserve(t *testing.T) {
 	prometheus := program(t, "prometheus")
 	folder := t.TempDir()
@@ -206,8 +207,8 @@ var quiet = map[string]string{
 	"Alerts firing": "all is well",
 }
 
-// dashboardsAnswer runs every query of every dashboard. The demo has data for each of them but the quiet ones; some comes late,
-// so each is asked again for a while.
+// dashboardsAnswer runs every query of every dashboard. The demo has data for each of them but the
+// quiet ones; some comes late, so each is asked again for a while.
 func dashboardsAnswer(t *testing.T, i *instance, p *server) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(testkit.Root(t), "deploy", "grafana", "*.json"))
@@ -297,8 +298,8 @@ func rulesAreWell(t *testing.T, p *server) {
 	require.Greater(t, rules, 30)
 }
 
-// runCommands runs the blocks of docs/runbooks.md with this mark, as written but for the addresses, in the folder that holds
-// .mintlake.
+// runCommands runs the blocks of docs/runbooks.md with this mark, as written but for the addresses,
+// in the folder that holds .mintlake.
 func runCommands(t *testing.T, i *instance, folder, mark string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "runbooks.md"))

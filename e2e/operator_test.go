@@ -22,10 +22,12 @@ import (
 	"github.com/mintlake/mintlake/demo/ledger"
 )
 
-// historySlots are those of the chain before anybody listens, liveSlots the least that come after; forks and skipped slots are among them.
+// historySlots are those of the chain before anybody listens, liveSlots the least that come after;
+// forks and skipped slots are among them.
 const historySlots, liveSlots, slotTime = 60, 180, 40 * time.Millisecond
 
-// startChain serves a chain whose slots are made as the test goes on: it does not end before those are there who are to follow it.
+// startChain serves a chain whose slots are made as the test goes on: it does not end before those
+// are there who are to follow it.
 func startChain(t testing.TB) *demo.Node {
 	t.Helper()
 	return startDemo(t, demo.Config{Seed: 11, TPS: 400, Tokens: 60, SlotTime: slotTime, StartSlot: 400_000_000, ForkRate: 0.05, SkipRate: 0.05})
@@ -49,8 +51,8 @@ func startDemo(t testing.TB, cfg demo.Config) *demo.Node {
 	return node
 }
 
-// goOn makes slots, one every slotTime, until enough is called and liveSlots are made. The function returned waits for the end and tells the last
-// slot that is confirmed.
+// goOn makes slots, one every slotTime, until enough is called and liveSlots are made. The function
+// returned waits for the end and tells the last slot that is confirmed.
 func goOn(t testing.TB, node *demo.Node) (enough func() uint64) {
 	t.Helper()
 	return goOnEvery(t, node, slotTime)
@@ -88,8 +90,9 @@ func goOnEvery(t testing.TB, node *demo.Node, slotTime time.Duration) (enough fu
 	return enough
 }
 
-// TestThreeWaysToOneRegistry: what was ingested live, with a backfill beside it of what came before, what a recording of the stream replays and
-// what a backfill alone reads have one root; and the audit finds nothing wrong with the live one.
+// TestThreeWaysToOneRegistry: what was ingested live, with a backfill beside it of what came
+// before, what a recording of the stream replays and what a backfill alone reads have one root; and
+// the audit finds nothing wrong with the live one.
 func TestThreeWaysToOneRegistry(t *testing.T) {
 	node := startChain(t)
 	geyser, upstream := "geyser+http://"+node.GeyserAddr(), []string{"--rpc-upstream", node.RPCURL()}
@@ -169,8 +172,9 @@ func (p *progress) slot() uint64 {
 	return slot
 }
 
-// awaitStill waits until the source has reached least and its slot has not moved for two seconds, everything is visible and no gap is open, and returns that slot. A gap may
-// be open for a moment where the backfill meets the live stream: its repair closes it.
+// awaitStill waits until the source has reached least and its slot has not moved for two seconds,
+// everything is visible and no gap is open, and returns that slot. A gap may be open for a moment
+// where the backfill meets the live stream: its repair closes it.
 func (i *instance) awaitStill(least uint64) uint64 {
 	i.t.Helper()
 	still, since, deadline := uint64(0), time.Now(), time.Now().Add(hang)

@@ -63,7 +63,8 @@ onload = () => {
 }
 </script><body>`
 
-// TestPagesInABrowser: a real page of an allowed origin reads all three surfaces, one of another origin none.
+// TestPagesInABrowser: a real page of an allowed origin reads all three surfaces, one of another
+// origin none.
 func TestPagesInABrowser(t *testing.T) {
 	browser, err := exec.LookPath("chromium")
 	if err != nil {

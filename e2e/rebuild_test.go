@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheTablesComeBackFromTheLog loses ClickHouse's data in two ways; the log alone brings every row back.
+// TestTheTablesComeBackFromTheLog loses ClickHouse's data in two ways; the log alone brings every
+// row back.
 func TestTheTablesComeBackFromTheLog(t *testing.T) {
 	dir, kafka := t.TempDir(), kafkaFlags(t)
 	up := launch(t, dir, append(sharedSources(t), kafka...)...)

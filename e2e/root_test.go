@@ -62,8 +62,9 @@ func (i *instance) produce(records ...kafka.Record) {
 	}
 }
 
-// TestOneRootWhateverTheWay: the node that ingested, one that was given the same records in another order and some of them twice, and one that
-// imported the first one's snapshot have the same root and the same rows. Changing one field of one token changes the root. (Kills and a rebuild keep it
+// TestOneRootWhateverTheWay: the node that ingested, one that was given the same records in another
+// order and some of them twice, and one that imported the first one's snapshot have the same root
+// and the same rows. Changing one field of one token changes the root. (Kills and a rebuild keep it
 // too: TestKillsChangeNothing, TestTheTablesComeBackFromTheLog.)
 func TestOneRootWhateverTheWay(t *testing.T) {
 	first := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "file:"+demoBlocks(t))...)

@@ -20,8 +20,9 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// BenchmarkScaleOut fills the topics from recorded blocks of the demo chain, lets an API node follow, and then one, two and three projectors catch
-// up with the whole log, each time into an empty ClickHouse. It prints tables for docs/benchmarks.md.
+// BenchmarkScaleOut fills the topics from recorded blocks of the demo chain, lets an API node
+// follow, and then one, two and three projectors catch up with the whole log, each time into an
+// empty ClickHouse. It prints tables for docs/benchmarks.md.
 func BenchmarkScaleOut(b *testing.B) {
 	for range b.N {
 		fmt.Printf("\n%s, %s, %d cores\n\n", machine(), time.Now().Format(time.DateOnly), runtime.NumCPU())
@@ -42,7 +43,8 @@ func machine() string {
 	return name
 }
 
-// processorSeconds of a process and of its descendants that run now: the embedded ClickHouse is one.
+// processorSeconds of a process and of its descendants that run now: the embedded ClickHouse is
+// one.
 func (i *instance) processorSeconds() float64 {
 	i.t.Helper()
 	all, err := procfs.AllProcs()

@@ -32,11 +32,13 @@ import (
 // members are the processes of the scale-out test, by room.
 var members = map[string]int{"ingest": 2, "projector": 3, "enrich": 2, "api": 3, "gateway": 2, "swap": 2}
 
-// scaleSlot is the time of a slot. Two busy cores keep up with it, so that lag comes from what happens to members.
+// scaleSlot is the time of a slot. Two busy cores keep up with it, so that lag comes from what
+// happens to members.
 const scaleSlot = 250 * time.Millisecond
 
-// TestScaleOut runs every room as several processes over one Kafka and one ClickHouse, and kills, freezes, stops and adds members while the
-// chain goes on and clients ask. Then rows and root are those of one process that read the same blocks, and all API nodes answer alike.
+// TestScaleOut runs every room as several processes over one Kafka and one ClickHouse, and kills,
+// freezes, stops and adds members while the chain goes on and clients ask. Then rows and root are
+// those of one process that read the same blocks, and all API nodes answer alike.
 // MINTLAKE_TEST_SCALEOUT=full makes 25 such events instead of one for each room.
 func TestScaleOut(t *testing.T) {
 	if !kafkatest.Apache(t) {
@@ -181,7 +183,8 @@ func (i *instance) share(group string) int {
 	return n
 }
 
-// awaitShares waits until the members have so many partitions together, each of them some, and tells how many each has.
+// awaitShares waits until the members have so many partitions together, each of them some, and
+// tells how many each has.
 func awaitShares(t testing.TB, members []*instance, group string, partitions int) (shares []int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -214,7 +217,8 @@ type clients struct {
 	answers map[string]*atomic.Int64
 }
 
-// ask lets a client of each room ask its members in turn, as a load balancer would: one of them must answer.
+// ask lets a client of each room ask its members in turn, as a load balancer would: one of them
+// must answer.
 func (c *cluster) ask() *clients {
 	key, _, err := ed25519.GenerateKey(nil)
 	require.NoError(c.t, err)
@@ -288,7 +292,8 @@ func answered(url, body string) error {
 	return err
 }
 
-// alike waits until all API nodes give the same answers: pages, rows of tokens, searches and the root.
+// alike waits until all API nodes give the same answers: pages, rows of tokens, searches and the
+// root.
 func (c *cluster) alike(nodes []*instance, last uint64) {
 	c.t.Helper()
 	mints := c.engine.query("SELECT mint FROM mintlake.tokens ORDER BY cityHash64(mint) LIMIT 20 FORMAT TSV")

@@ -34,7 +34,8 @@ var (
 	newPools     = flag.Float64("new-pools", 30_000, "new pools a day")
 )
 
-// What other benchmarks measure better: BenchmarkCompression of internal/kafka, and BenchmarkSwapBytes of volume with its many pools and wallets.
+// What other benchmarks measure better: BenchmarkCompression of internal/kafka, and
+// BenchmarkSwapBytes of volume with its many pools and wallets.
 const (
 	transactionBytes = 1_098
 	legBytes         = 91.4
@@ -49,7 +50,8 @@ const (
 	perMintMinute, perMintHour, perMintDay                      unit = "mint and minute", "mint and hour", "mint and day"
 )
 
-// grows says with what each topic and table grows. What is absent is small, or depends on users: keys, use, dead letters, enrichment.
+// grows says with what each topic and table grows. What is absent is small, or depends on users:
+// keys, use, dead letters, enrichment.
 var grows = map[string]unit{
 	schemas.TopicTokenEvents: perEvent, schemas.TopicSwaps: perLeg, schemas.TopicPools: perPool, schemas.TopicSlots: perSlot,
 	schemas.TopicTransactions: perTransaction, schemas.TopicEnrichmentRequests: perMint,
@@ -76,8 +78,9 @@ type sizes struct {
 	units          map[unit]float64
 }
 
-// BenchmarkSizing prints what each topic and table takes, by record and by what it grows with, and bytes a day at mainnet's rates: docs/sizing.md.
-// Topics are measured of each recorded block by itself, as a live batch holds about a block; tables of a minute of the demo chain, because their
+// BenchmarkSizing prints what each topic and table takes, by record and by what it grows with, and
+// bytes a day at mainnet's rates: docs/sizing.md. Topics are measured of each recorded block by
+// itself, as a live batch holds about a block; tables of a minute of the demo chain, because their
 // merged parts hold many rows, and keys that recur as in a repeated block would compress too well.
 func BenchmarkSizing(b *testing.B) {
 	for b.Loop() {
@@ -198,8 +201,9 @@ func aDay(blocks sizes) map[unit]float64 {
 	return day
 }
 
-// ofTopic are a topic's bytes for one of what it grows with: a record's bytes in batches of a block, times the records. How many records that are
-// says the demo chain, because every mint and pool of a block by itself is new; it has no routes, so that of swaps is the blocks' own.
+// ofTopic are a topic's bytes for one of what it grows with: a record's bytes in batches of a
+// block, times the records. How many records that are says the demo chain, because every mint and
+// pool of a block by itself is new; it has no routes, so that of swaps is the blocks' own.
 func ofTopic(name string, blocks, many sizes) float64 {
 	if name == schemas.TopicTransactions {
 		return transactionBytes
@@ -217,7 +221,9 @@ func ofTable(name string, alone []sizes, many sizes) float64 {
 	switch name {
 	case "swaps_raw":
 		return legBytes
-	case "routes_raw": // The demo chain has none. What the block with most has more than the one with fewest is free of a part's own bytes.
+	case "routes_raw":
+		// The demo chain has none. What the block with most has more than the one with fewest is
+		// free of a part's own bytes.
 		less := func(a, b sizes) int { return int(a.tables[name].count - b.tables[name].count) }
 		least, most, all := slices.MinFunc(alone, less).tables[name], slices.MaxFunc(alone, less).tables[name], sum(alone)
 		return (most.bytes - least.bytes) / (most.count - least.count) * all.tables[name].count / all.units[perLeg]

@@ -12,7 +12,8 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 )
 
-// kafkaFlags puts Apache Kafka in the embedded broker's place when the tests run against it; every call is a broker without topics.
+// kafkaFlags puts Apache Kafka in the embedded broker's place when the tests run against it; every
+// call is a broker without topics.
 func kafkaFlags(t testing.TB) []string {
 	t.Helper()
 	if !kafkatest.Apache(t) {

@@ -14,10 +14,11 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 )
 
-// BenchmarkSwapsFromBlocks is `mintlake up` at work on a recording as dense with swaps as mainnet is, with embedded engines: blocks are decompressed,
-// parsed and decoded, their events and legs go to Kafka, and from there into ClickHouse; with every room, enrichment, search, prices and volumes take
-// their share of the same cores. It prints legs a second from the first block to the last leg stored (with every room: valued), and how many times
-// mainnet's 100 million a day that is.
+// BenchmarkSwapsFromBlocks is `mintlake up` at work on a recording as dense with swaps as mainnet
+// is, with embedded engines: blocks are decompressed, parsed and decoded, their events and legs go
+// to Kafka, and from there into ClickHouse; with every room, enrichment, search, prices and volumes
+// take their share of the same cores. It prints legs a second from the first block to the last leg
+// stored (with every room: valued), and how many times mainnet's 100 million a day that is.
 func BenchmarkSwapsFromBlocks(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "dense.geyser.zst")
 	f, err := os.Create(path)

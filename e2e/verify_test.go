@@ -15,8 +15,8 @@ import (
 
 var rebuildLine = regexp.MustCompile(`(?m)^ +mintlake (rebuild --tables .*)$`)
 
-// TestDamagedPartsAreSeenAndMadeAgain damages ClickHouse's files while nothing runs. The next start says so, `verify` names the rows, and the
-// commands that it prints bring each of them back.
+// TestDamagedPartsAreSeenAndMadeAgain damages ClickHouse's files while nothing runs. The next start
+// says so, `verify` names the rows, and the commands that it prints bring each of them back.
 func TestDamagedPartsAreSeenAndMadeAgain(t *testing.T) {
 	dir, kafka := t.TempDir(), kafkaFlags(t)
 	up := launch(t, dir, append(sharedSources(t), kafka...)...)

@@ -47,7 +47,8 @@ func (i *instance) dumpSwaps() map[string][]string {
 	return tables
 }
 
-// TestVolumesOfRealBlocks: SOL and USDC lead, and the price of SOL is the one that the block's own SOL/USDC swaps imply.
+// TestVolumesOfRealBlocks: SOL and USDC lead, and the price of SOL is the one that the block's own
+// SOL/USDC swaps imply.
 func TestVolumesOfRealBlocks(t *testing.T) {
 	up := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "file:"+testkit.Shared(t, "data/blocks"))...)
 	up.awaitDone()

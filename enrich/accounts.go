@@ -50,7 +50,8 @@ func newAccountStage(e *Enricher) (*accountStage, error) {
 
 // keys are the mint and its Metaplex account.
 func (s *accountStage) keys(j *job) []solana.Key {
-	// Without an address off the curve (once in 2^256) the second key repeats the first and is no metadata account.
+	// Without an address off the curve (once in 2^256) the second key repeats the first and is no
+	// metadata account.
 	metaplex, ok := tokenaccount.MetaplexAddress(j.mint)
 	if !ok {
 		metaplex = j.mint
@@ -103,7 +104,8 @@ func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) erro
 		switch {
 		case behind && s.waitForSlot(j):
 		case behind && (mint == nil || j.byAccount()):
-			// Older accounts are an answer to "what is this mint", but none to "what does the update at that slot say".
+			// Older accounts are an answer to "what is this mint", but none to "what does the
+			// update at that slot say".
 			if err := s.giveUpBehind(ctx, j, r.slot); err != nil {
 				return err
 			}
@@ -138,8 +140,9 @@ func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) erro
 	return nil
 }
 
-// adopt sets what to fetch: the URI in the accounts, since it is newer, else the one that came with the request. A request by account is
-// answered only by a newer read, so that its own URI never counts.
+// adopt sets what to fetch: the URI in the accounts, since it is newer, else the one that came with
+// the request. A request by account is answered only by a newer read, so that its own URI never
+// counts.
 func (s *accountStage) adopt(j *job, slot uint64, found findings) {
 	j.notAMint = found.notAMint
 	if j.byAccount() || found.uri != "" && (slot >= j.request.GetSlot() || j.uri == "") {

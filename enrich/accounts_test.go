@@ -56,7 +56,8 @@ func TestServerThatRefusesEveryoneIsAway(t *testing.T) {
 	})
 }
 
-// A server that comes back between a read that failed and the look at its health has refused nobody.
+// A server that comes back between a read that failed and the look at its health has refused
+// nobody.
 func TestServerThatComesBackJustThen(t *testing.T) {
 	w := newWorld()
 	w.rpc.putMint(mintKey(1), "", "")

@@ -15,12 +15,15 @@ import (
 )
 
 const (
-	// firstRead is how much of every account the batch asks for. Anyone may name any address, so a batch of whole accounts could be
-	// 1 GB; a mint or a metadata account is seldom over 2 KB, and the few that reach firstRead are read again, alone.
+	// firstRead is how much of every account the batch asks for. Anyone may name any address, so a
+	// batch of whole accounts could be 1 GB; a mint or a metadata account is seldom over 2 KB, and
+	// the few that reach firstRead are read again, alone.
 	firstRead = 4096
-	// wholeRead bounds what is read of such an account: a Token-2022 extension has at most 64 KiB, and only one of a mint's can be that large.
+	// wholeRead bounds what is read of such an account: a Token-2022 extension has at most 64 KiB,
+	// and only one of a mint's can be that large.
 	wholeRead = 256 << 10
-	// behindDelay is the time between two looks at an RPC server that has not reached the slot of a request: about a block.
+	// behindDelay is the time between two looks at an RPC server that has not reached the slot of a
+	// request: about a block.
 	behindDelay = 400 * time.Millisecond
 )
 
@@ -37,11 +40,13 @@ type stage interface {
 	keys(j *job) []solana.Key
 	// answered ends j's turn when an earlier read answers it.
 	answered(j *job) bool
-	// answer takes what was read for a batch, makes it durable and ends the turns of its jobs, but for those that it puts off.
+	// answer takes what was read for a batch, makes it durable and ends the turns of its jobs, but
+	// for those that it puts off.
 	answer(ctx context.Context, batch []*job, r reading) error
 }
 
-// batches reads the accounts of many jobs in one call, and knows what to do when the server does not answer.
+// batches reads the accounts of many jobs in one call, and knows what to do when the server does
+// not answer.
 type batches struct {
 	e     *Enricher
 	stage stage
@@ -52,7 +57,8 @@ type batches struct {
 	probe   solana.Key
 }
 
-// newBatches makes the batches of a stage, size jobs each. Of the jobs with one turn key one at a time is in the stage.
+// newBatches makes the batches of a stage, size jobs each. Of the jobs with one turn key one at a
+// time is in the stage.
 func newBatches(e *Enricher, s stage, size int, turn func(*job) tokenaccount.Key) (*batches, error) {
 	probe, err := tokenaccount.ParseKey(schemas.MintWrappedSOL)
 	if err != nil {
@@ -63,7 +69,8 @@ func newBatches(e *Enricher, s stage, size int, turn func(*job) tokenaccount.Key
 	}, nil
 }
 
-// submit never blocks: every job in the stage holds one of the MaxInFlight places, and is at most once in pending.
+// submit never blocks: every job in the stage holds one of the MaxInFlight places, and is at most
+// once in pending.
 func (b *batches) submit(j *job) {
 	if b.turns.enter(j) {
 		b.pending <- j
@@ -96,8 +103,8 @@ func (b *batches) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// gather waits for a job and then for others until the batch is full or its window is over. Jobs that an earlier read answers go on
-// without one.
+// gather waits for a job and then for others until the batch is full or its window is over. Jobs
+// that an earlier read answers go on without one.
 func (b *batches) gather(ctx context.Context) []*job {
 	var batch []*job
 	var window <-chan time.Time
@@ -120,8 +127,8 @@ func (b *batches) gather(ctx context.Context) []*job {
 	return batch
 }
 
-// readBatch reads the batch's accounts until it has an answer. While the server is away it waits, however long: a backlog is not given up
-// because the one who should answer it is down.
+// readBatch reads the batch's accounts until it has an answer. While the server is away it waits,
+// however long: a backlog is not given up because the one who should answer it is down.
 func (b *batches) readBatch(ctx context.Context, batch []*job, length uint64) error {
 	keys := make([]solana.Key, 0, 2*len(batch))
 	for _, j := range batch {
@@ -158,7 +165,8 @@ func (b *batches) delays() *backoff.ExponentialBackOff {
 	return delays
 }
 
-// call makes one call when fewer than RPCConcurrency are under way, those of the other stage counted.
+// call makes one call when fewer than RPCConcurrency are under way, those of the other stage
+// counted.
 func (b *batches) call(ctx context.Context, keys []solana.Key, length uint64) (uint64, []*solana.Account, error) {
 	if err := b.e.rpcCalls.Acquire(ctx, 1); err != nil {
 		return 0, nil, err
@@ -181,7 +189,8 @@ func (b *batches) call(ctx context.Context, keys []solana.Key, length uint64) (u
 	return slot, accounts, err
 }
 
-// healthy says whether the server answers for an account that always exists: then what it refuses is the request, not everyone.
+// healthy says whether the server answers for an account that always exists: then what it refuses
+// is the request, not everyone.
 func (b *batches) healthy(ctx context.Context) bool {
 	_, _, err := b.call(ctx, []solana.Key{b.probe}, firstRead)
 	return err == nil
@@ -199,8 +208,9 @@ func (b *batches) isolate(ctx context.Context, batch []*job, length uint64) erro
 	return b.readBatch(ctx, batch[half:], length)
 }
 
-// lastRead reads once more for a job that is alone, since the server may have come back between the read that failed and the look at its health: a
-// request is given up only when a read fails after the server was seen to answer.
+// lastRead reads once more for a job that is alone, since the server may have come back between the
+// read that failed and the look at its health: a request is given up only when a read fails after
+// the server was seen to answer.
 func (b *batches) lastRead(ctx context.Context, alone []*job, length uint64) error {
 	slot, accounts, err := b.call(ctx, b.stage.keys(alone[0]), length)
 	switch {
@@ -227,8 +237,8 @@ func (b *batches) giveUpBehind(ctx context.Context, j *job, slot uint64) error {
 	return b.giveUp(ctx, j, reasonRPCBehind, fmt.Sprintf("server is at slot %d, the request at %d", slot, j.request.GetSlot()))
 }
 
-// waitForSlot puts a job off whose slot the server has not reached: what it would answer is older than what the asker saw. False
-// when the job's patience is over.
+// waitForSlot puts a job off whose slot the server has not reached: what it would answer is older
+// than what the asker saw. False when the job's patience is over.
 func (b *batches) waitForSlot(j *job) bool {
 	now := time.Now()
 	if j.behindSince.IsZero() {

@@ -15,7 +15,8 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
-// Lives end at random moments, every call fails at random, and in the end each request is answered: by its facts, or by a dead letter.
+// Lives end at random moments, every call fails at random, and in the end each request is answered:
+// by its facts, or by a dead letter.
 func TestKilledAtRandomEveryRequestIsAnswered(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -62,8 +63,9 @@ func TestKilledAtRandomEveryRequestIsAnswered(t *testing.T) {
 			lives := 0
 			for w.lag() > 0 {
 				lives++
-				// A kill: after some writes and commits nothing arrives any more, also of what the stop would still write. In every
-				// other life commits still do: then an offset that is ahead of its facts would show.
+				// A kill: after some writes and commits nothing arrives any more, also of what the
+				// stop would still write. In every other life commits still do: then an offset that
+				// is ahead of its facts would show.
 				var killed atomic.Bool
 				calls := r.IntN(100)
 				w.mu.Lock()

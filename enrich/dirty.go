@@ -24,17 +24,20 @@ import (
 
 // RereadConfig of a Rereader. Zero values take the default.
 type RereadConfig struct {
-	// Quiet is how long a changed mint must have had no further change before it is read. Default 10 s.
+	// Quiet is how long a changed mint must have had no further change before it is read. Default
+	// 10 s.
 	Quiet time.Duration
 	// MaxWait is how long a mint that keeps changing waits for its read. Default 60 s.
 	MaxWait time.Duration
-	// maxDeltas is how many changes of supply since the last read make it due at once: each is kept in the registry's state until a read covers
-	// it. Default 1,000.
+	// maxDeltas is how many changes of supply since the last read make it due at once: each is kept
+	// in the registry's state until a read covers it. Default 1,000.
 	maxDeltas int
-	// maxMints bounds the mints that wait, about 150 bytes each. What does not fit is read after its next change. Default 100,000.
+	// maxMints bounds the mints that wait, about 150 bytes each. What does not fit is read after
+	// its next change. Default 100,000.
 	maxMints int
-	// maxAge is how long ago an event may have been written to be worth a read: so that a new consumer group, which begins with the oldest event,
-	// does not read the whole registry. Default 1 h.
+	// maxAge is how long ago an event may have been written to be worth a read: so that a new
+	// consumer group, which begins with the oldest event, does not read the whole registry. Default
+	// 1 h.
 	maxAge time.Duration
 	// batchMints is how many mints one RPC call reads, two accounts each. Default and most 50.
 	batchMints int
@@ -42,7 +45,8 @@ type RereadConfig struct {
 	batchWait time.Duration
 	// CallsPerSecond bounds the RPC calls; one at a time is under way. Default 5.
 	CallsPerSecond float64
-	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away; the first is 1 s. Default 30 s.
+	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away; the
+	// first is 1 s. Default 30 s.
 	maxRetryDelay time.Duration
 	// commitment of the reads. Default confirmed.
 	commitment solana.Commitment
@@ -102,11 +106,13 @@ type RereadDeps struct {
 	Clock func() time.Time
 }
 
-// Rereader reads the accounts of mints that events changed, some time after the change. The read's facts stand at its slot: they bring what only
-// the accounts hold, mend what no event told, and cover the supply's changes up to there, which the fold then forgets.
+// Rereader reads the accounts of mints that events changed, some time after the change. The read's
+// facts stand at its slot: they bring what only the accounts hold, mend what no event told, and
+// cover the supply's changes up to there, which the fold then forgets.
 //
-// An offset is committed once its mint is remembered in memory, which a crash may lose without harm: a re-read says nothing about the slots
-// before it that the events have not said, and the mint's next change brings it back.
+// An offset is committed once its mint is remembered in memory, which a crash may lose without
+// harm: a re-read says nothing about the slots before it that the events have not said, and the
+// mint's next change brings it back.
 type Rereader struct {
 	cfg      RereadConfig
 	consumer Consumer
@@ -146,7 +152,8 @@ func NewRereader(cfg RereadConfig, deps RereadDeps) (*Rereader, error) {
 	return r, err
 }
 
-// Run reads until ctx ends and returns nil, or an error when Kafka refuses for good to be read or written.
+// Run reads until ctx ends and returns nil, or an error when Kafka refuses for good to be read or
+// written.
 func (r *Rereader) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.intake(running) })
@@ -193,8 +200,8 @@ func (r *Rereader) seen(records []kafka.Record) {
 	}
 }
 
-// notice remembers the mint of an event that changed what its accounts say. One that does not parse became a dead letter in the projector; one
-// that names no mint is asked for by ingest.
+// notice remembers the mint of an event that changed what its accounts say. One that does not parse
+// became a dead letter in the projector; one that names no mint is asked for by ingest.
 func (r *Rereader) notice(record *kafka.Record) {
 	if !mayChangeAccounts(record) {
 		return
@@ -215,8 +222,8 @@ func (r *Rereader) notice(record *kafka.Record) {
 	}
 }
 
-// mayChangeAccounts goes by the record's type, so that most records need not be decoded. An instruction that nobody can decode may have
-// changed anything.
+// mayChangeAccounts goes by the record's type, so that most records need not be decoded. An
+// instruction that nobody can decode may have changed anything.
 func mayChangeAccounts(record *kafka.Record) bool {
 	for _, header := range record.Headers {
 		if header.Key != schemas.HeaderType {

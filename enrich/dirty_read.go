@@ -18,7 +18,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// maxBehind is how many reads older than a mint's last change are too many: the server is stuck, or another chain's.
+// maxBehind is how many reads older than a mint's last change are too many: the server is stuck, or
+// another chain's.
 const maxBehind = 5
 
 // What came of a mint's re-read: metric labels.
@@ -69,8 +70,8 @@ func (r *Rereader) reader(ctx context.Context) error {
 	}
 }
 
-// readBatch reads the batch and makes its facts durable in one call. When the server is away it puts the batch back and says so. Its
-// errors are the context's and Kafka's.
+// readBatch reads the batch and makes its facts durable in one call. When the server is away it
+// puts the batch back and says so. Its errors are the context's and Kafka's.
 func (r *Rereader) readBatch(ctx context.Context, batch []*dirtyMint) (away bool, err error) {
 	slot, accounts, err := r.call(ctx, batch, firstRead)
 	if err != nil {
@@ -120,7 +121,8 @@ func (r *Rereader) found(d *dirtyMint, read reading) []*eventspb.Enrichment {
 	return found.facts
 }
 
-// failed says that the server is away. A refusal is none: the mints are read after their next change.
+// failed says that the server is away. A refusal is none: the mints are read after their next
+// change.
 func (r *Rereader) failed(batch []*dirtyMint, err error) (away bool) {
 	r.logger.Warn("re-reads of changed mints fail", "mints", len(batch), "err", err)
 	for _, d := range batch {
@@ -137,7 +139,8 @@ func (r *Rereader) failed(batch []*dirtyMint, err error) (away bool) {
 func (r *Rereader) call(ctx context.Context, batch []*dirtyMint, length uint64) (uint64, []*solana.Account, error) {
 	keys := make([]solana.Key, 0, 2*len(batch))
 	for _, d := range batch {
-		// Without an address off the curve (once in 2^256) the second key repeats the first and is no metadata account.
+		// Without an address off the curve (once in 2^256) the second key repeats the first and is
+		// no metadata account.
 		metaplex, ok := tokenaccount.MetaplexAddress(d.mint)
 		if !ok {
 			metaplex = d.mint

@@ -32,8 +32,9 @@ type dirtyMint struct {
 	due     time.Time
 }
 
-// dirtySet remembers which mints to read and when. It lives in memory only: what it forgets, at a crash or because it is full, is read after the
-// mint's next change, and until then the registry has what the events say.
+// dirtySet remembers which mints to read and when. It lives in memory only: what it forgets, at a
+// crash or because it is full, is read after the mint's next change, and until then the registry
+// has what the events say.
 type dirtySet struct {
 	quiet, maxWait time.Duration
 	maxDeltas      int
@@ -75,7 +76,8 @@ func (s *dirtySet) forget(mint tokenaccount.Key) {
 	delete(s.mints, mint)
 }
 
-// putBack remembers a taken mint again, as if it had changed now; what came since it was taken counts too.
+// putBack remembers a taken mint again, as if it had changed now; what came since it was taken
+// counts too.
 func (s *dirtySet) putBack(d *dirtyMint, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,8 +95,9 @@ func (s *dirtySet) size() int {
 	return len(s.mints)
 }
 
-// take removes up to limit mints that are due, the longest due first. Fewer than limit are taken only when one of them has been due for
-// patience, or has too many deltas to wait: so that mints share a call.
+// take removes up to limit mints that are due, the longest due first. Fewer than limit are taken
+// only when one of them has been due for patience, or has too many deltas to wait: so that mints
+// share a call.
 func (s *dirtySet) take(limit int, patience time.Duration, now time.Time) []*dirtyMint {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -164,7 +164,8 @@ func TestChangedMintsAreReadAndCoverTheirDeltas(t *testing.T) {
 }
 
 func TestWhatChangesNoAccountIsNotRead(t *testing.T) {
-	w, r, _ := startRereads(t, RereadConfig{Quiet: time.Hour}) // a mint is closed long before it is due
+	// a mint is closed long before it is due
+	w, r, _ := startRereads(t, RereadConfig{Quiet: time.Hour})
 	w.add(t, mintKey(1), 990, schemas.KindSighting, time.Now())
 	w.add(t, mintKey(2), 990, schemas.KindMintTo, time.Now().Add(-2*time.Hour)) // long ago
 	w.add(t, mintKey(3), 990, schemas.KindMintTo, time.Now())
@@ -174,7 +175,8 @@ func TestWhatChangesNoAccountIsNotRead(t *testing.T) {
 	require.Equal(t, 1, counted(t, r.metrics.skipped.WithLabelValues(rereadOld)))
 }
 
-// A server that is away delays, a server that is behind is asked again, and a mint that is gone says nothing.
+// A server that is away delays, a server that is behind is asked again, and a mint that is gone
+// says nothing.
 func TestTroubleOfTheServerLosesNothing(t *testing.T) {
 	w, r, _ := startRereads(t, RereadConfig{})
 	failures := 3
@@ -183,7 +185,8 @@ func TestTroubleOfTheServerLosesNothing(t *testing.T) {
 			return errAway
 		}
 		for _, key := range keys {
-			if key == solana.Key(mintKey(1)) { // whether the other mint is read in the same call or not
+			// whether the other mint is read in the same call or not
+			if key == solana.Key(mintKey(1)) {
 				w.rpc.slot += 4
 			}
 		}

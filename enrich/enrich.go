@@ -1,11 +1,14 @@
 // Package enrich turns "this mint needs facts" into facts.
 //
-// In: EnrichmentRequest records, which name a mint or a metadata account; accounts over JSON-RPC; off-chain JSON from wherever a token's URI points.
-// Out: Enrichment records (mint account, Metaplex account, off-chain metadata, not a mint), dead letters.
-// Guarantees: every request is answered at least once, with facts or with a dead letter, whenever the process is killed: an offset
-// is committed only when everything up to it is durable. An RPC server that is away delays and loses nothing. A slow, dead or hostile
-// metadata host delays only the tokens that name it, and never an account fact. The same request gives an equal fact while the
-// world stays the same.
+// In: EnrichmentRequest records, which name a mint or a metadata account; accounts over JSON-RPC;
+// off-chain JSON from wherever a token's URI points.
+// Out: Enrichment records (mint account, Metaplex account, off-chain metadata, not a mint), dead
+// letters.
+// Guarantees: every request is answered at least once, with facts or with a dead letter, whenever
+// the process is killed: an offset is committed only when everything up to it is durable. An RPC
+// server that is away delays and loses nothing. A slow, dead or hostile metadata host delays only
+// the tokens that name it, and never an account fact. The same request gives an equal fact while
+// the world stays the same.
 package enrich
 
 import (
@@ -52,19 +55,21 @@ type Config struct {
 	commitment solana.Commitment
 	// batchWindow is how long the first request of a batch waits for others. Default 20 ms.
 	batchWindow time.Duration
-	// batchMints is how many mints one RPC call reads, two accounts each, or half as many as it reads lone metadata accounts. Default and
-	// most 50.
+	// batchMints is how many mints one RPC call reads, two accounts each, or half as many as it
+	// reads lone metadata accounts. Default and most 50.
 	batchMints int
 	// rpcConcurrency is how many RPC calls may be under way. Default 4.
 	rpcConcurrency int
-	// attempts to fetch one document, or to make an RPC call that the server answers with a refusal, before it is given up. Default 3.
+	// attempts to fetch one document, or to make an RPC call that the server answers with a
+	// refusal, before it is given up. Default 3.
 	attempts int
-	// patience bounds all attempts at one document, and how long an account read waits for the RPC server to reach the slot of the
-	// request. Default 30 s.
+	// patience bounds all attempts at one document, and how long an account read waits for the RPC
+	// server to reach the slot of the request. Default 30 s.
 	patience time.Duration
 	// retryDelay before the second attempt; it doubles from there. Default 1 s.
 	retryDelay time.Duration
-	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away. Default 10 s.
+	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away. Default
+	// 10 s.
 	maxRetryDelay time.Duration
 	// offchainWorkers is how many documents are fetched at once. Default 64.
 	offchainWorkers int
@@ -72,11 +77,13 @@ type Config struct {
 	perHost int
 	// perGateway is how many of them from IPFS, and as many from Arweave. Default 16.
 	perGateway int
-	// accountTTL is how long a read of a mint's accounts answers further requests for it. Default 10 min.
+	// accountTTL is how long a read of a mint's accounts answers further requests for it. Default
+	// 10 min.
 	accountTTL time.Duration
 	// offchainTTL is how long a fetched document answers further requests for it. Default 6 h.
 	offchainTTL time.Duration
-	// negativeTTL is how long "not a mint" and a failed document answer further requests. Default 10 min.
+	// negativeTTL is how long "not a mint" and a failed document answer further requests. Default
+	// 10 min.
 	negativeTTL time.Duration
 	// cacheSize bounds each of the memories of what was done, in mints. Default 200,000.
 	cacheSize int
@@ -150,7 +157,8 @@ type Deps struct {
 	Logger *slog.Logger
 	// Registerer may be nil: then the metrics go nowhere.
 	Registerer prometheus.Registerer
-	// Clock may be nil: then it is time.Now. It measures ages and TTLs, and writes received-at; it decides no fact.
+	// Clock may be nil: then it is time.Now. It measures ages and TTLs, and writes received-at; it
+	// decides no fact.
 	Clock func() time.Time
 }
 
@@ -217,8 +225,9 @@ func New(cfg Config, deps Deps) (*Enricher, error) {
 	return e, nil
 }
 
-// Run answers requests until ctx ends, then commits what was answered and returns nil. It returns an error when Kafka refuses for good
-// to be read or written; nothing that was not durable is committed then.
+// Run answers requests until ctx ends, then commits what was answered and returns nil. It returns
+// an error when Kafka refuses for good to be read or written; nothing that was not durable is
+// committed then.
 func (e *Enricher) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.intake(running) })

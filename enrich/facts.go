@@ -52,7 +52,8 @@ func (f *findings) refuse(mint tokenaccount.Key, slot uint64, reason string) {
 	})
 }
 
-// metaplex adds the Metaplex account's fact. The account of another kind (a closed one has key 0) says nothing.
+// metaplex adds the Metaplex account's fact. The account of another kind (a closed one has key 0)
+// says nothing.
 func (f *findings) metaplex(mint tokenaccount.Key, slot uint64, data []byte) {
 	metadata, err := tokenaccount.ParseMetaplex(data)
 	switch {

@@ -295,8 +295,8 @@ func mintKey(i int) tokenaccount.Key {
 // hang is what anything may take before it counts as hanging.
 const hang = 3 * time.Minute
 
-// fastConfig has the defaults' shape with a hundredth of their times, but for those after which something is given up: a machine may stand still for
-// a while.
+// fastConfig has the defaults' shape with a hundredth of their times, but for those after which
+// something is given up: a machine may stand still for a while.
 func fastConfig() Config {
 	return Config{
 		OffchainEnabled: true, batchWindow: 2 * time.Millisecond, patience: 2 * hang, retryDelay: 2 * time.Millisecond, grace: hang,

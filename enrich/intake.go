@@ -108,13 +108,15 @@ func (j *job) name() bool {
 	}
 }
 
-// needsNoRead: ingest saw the instruction that set the URI, so the accounts would only repeat what the events say. An event that
-// names no mint says nothing to the registry: then the accounts are what tells it.
+// needsNoRead: ingest saw the instruction that set the URI, so the accounts would only repeat what
+// the events say. An event that names no mint says nothing to the registry: then the accounts are
+// what tells it.
 func needsNoRead(j *job) bool {
 	return !j.byAccount() && j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_METADATA_SET && j.uri != ""
 }
 
-// continueOffchain hands the job to the off-chain stage, or ends it when there is nothing to fetch or nobody to fetch it for.
+// continueOffchain hands the job to the off-chain stage, or ends it when there is nothing to fetch
+// or nobody to fetch it for.
 func (e *Enricher) continueOffchain(j *job) {
 	switch {
 	case j.uri == "", j.mint.IsZero():
@@ -143,8 +145,9 @@ func (e *Enricher) committer(ctx context.Context) error {
 	}
 }
 
-// commit is for one goroutine at a time: the committer, and after it Run's end. What could not be committed is kept for the next call, or
-// a stop in the middle of a commit would forget what is answered.
+// commit is for one goroutine at a time: the committer, and after it Run's end. What could not be
+// committed is kept for the next call, or a stop in the middle of a commit would forget what is
+// answered.
 func (e *Enricher) commit(ctx context.Context) error {
 	for _, record := range e.tracker.take() {
 		e.uncommitted[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] = record

@@ -6,8 +6,9 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 )
 
-// keyed lets one job of each key (a mint, say) into a stage at a time; the others wait in order. The one that follows finds what the first did in the
-// memory of the stage, and most often has nothing left to do.
+// keyed lets one job of each key (a mint, say) into a stage at a time; the others wait in order.
+// The one that follows finds what the first did in the memory of the stage, and most often has
+// nothing left to do.
 type keyed struct {
 	key func(*job) tokenaccount.Key
 

@@ -114,7 +114,8 @@ func newMetrics(registerer prometheus.Registerer, queueAge func() float64) (*met
 	return m, nil
 }
 
-// request counts by the enumeration's short name; numbers of a newer writer count as unknown, so that labels stay few.
+// request counts by the enumeration's short name; numbers of a newer writer count as unknown, so
+// that labels stay few.
 func (m *metrics) request(reason eventspb.RequestReason) {
 	name, known := eventspb.RequestReason_name[int32(reason)]
 	if !known {

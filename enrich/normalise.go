@@ -14,7 +14,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Bounds of what is kept of a document, in bytes. Longer text is cut at a rune, a longer URL is dropped: half of one is none.
+// Bounds of what is kept of a document, in bytes. Longer text is cut at a rune, a longer URL is
+// dropped: half of one is none.
 const (
 	maxName        = 256
 	maxSymbol      = 64
@@ -33,9 +34,9 @@ const (
 // topLevelLinks are links that launchpads write beside the name instead of under extensions.
 var topLevelLinks = []string{"website", "twitter", "telegram", "discord", "medium", "github", "coingeckoId"}
 
-// normalise reads an off-chain metadata document as it is found in the wild: any member may be missing or of another type, and is
-// then left out; nothing makes the whole document fail but not being an object. It is pure. Errors are *fetch.Error of
-// fetch.ClassNotJSON.
+// normalise reads an off-chain metadata document as it is found in the wild: any member may be
+// missing or of another type, and is then left out; nothing makes the whole document fail but not
+// being an object. It is pure. Errors are *fetch.Error of fetch.ClassNotJSON.
 func normalise(uri string, body []byte) (*eventspb.OffchainMetadata, error) {
 	document, ok := decodeObject(body)
 	if !ok {
@@ -59,7 +60,8 @@ func (notAnObjectError) Error() string { return "no JSON object" }
 
 var errNotAnObject = notAnObjectError{}
 
-// decodeObject takes an object, or a list that begins with one. Numbers stay text: nothing is lost to floating point.
+// decodeObject takes an object, or a list that begins with one. Numbers stay text: nothing is lost
+// to floating point.
 func decodeObject(body []byte) (map[string]any, bool) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -94,7 +96,8 @@ func firstString(object map[string]any, names ...string) string {
 	return ""
 }
 
-// imageOf is the logo's URL: image, one of its other names, or the first image among properties.files.
+// imageOf is the logo's URL: image, one of its other names, or the first image among
+// properties.files.
 func imageOf(document map[string]any) string {
 	if image := imageURL(firstString(document, "image", "image_url", "imageUrl", "logo", "logoURI", "icon")); image != "" {
 		return image
@@ -125,8 +128,8 @@ func imageOf(document map[string]any) string {
 	return ""
 }
 
-// imageURL keeps what a fetcher can make something of: a URL, a content identifier, a data URI of an image. Whether it can be fetched
-// is for the fetcher to find out.
+// imageURL keeps what a fetcher can make something of: a URL, a content identifier, a data URI of
+// an image. Whether it can be fetched is for the fetcher to find out.
 func imageURL(text string) string {
 	text = cleanURL(text)
 	lower := strings.ToLower(text[:min(len(text), 16)])
@@ -142,7 +145,8 @@ func imageURL(text string) string {
 	return registry.EncodeURI(fetch.WithScheme(text))
 }
 
-// webURL keeps absolute http and https URLs, which is what a link in a page may be. What may not stand in a URI is percent-encoded.
+// webURL keeps absolute http and https URLs, which is what a link in a page may be. What may not
+// stand in a URI is percent-encoded.
 func webURL(text string) string {
 	text = cleanURL(text)
 	if len(text) > maxURL {
@@ -177,8 +181,9 @@ func hasActiveScheme(lower string) bool {
 	return false
 }
 
-// extensionsOf gathers links: the members of extensions that are strings, then the links at the top level that it does not name. Of
-// too many the first by name are kept, the well-known ones before all others.
+// extensionsOf gathers links: the members of extensions that are strings, then the links at the top
+// level that it does not name. Of too many the first by name are kept, the well-known ones before
+// all others.
 func extensionsOf(document map[string]any) map[string]string {
 	links := map[string]string{}
 	for _, name := range topLevelLinks {
@@ -253,10 +258,12 @@ func tagsOf(value any) []string {
 	return tags
 }
 
-// validText makes text fit to store: valid UTF-8, no control characters but line breaks and tabs, trimmed, at most limit bytes.
+// validText makes text fit to store: valid UTF-8, no control characters but line breaks and tabs,
+// trimmed, at most limit bytes.
 func validText(text string, limit int) string {
 	if len(text) > 4*limit {
-		text = text[:4*limit] // the rest could not be kept; a rune cut here is replaced and then cut below
+		// the rest could not be kept; a rune cut here is replaced and then cut below
+		text = text[:4*limit]
 	}
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -275,7 +282,8 @@ func validText(text string, limit int) string {
 	return text
 }
 
-// keepRaw keeps the document as it came beside what was made of it: for analysts, and for rules that are yet to be written.
+// keepRaw keeps the document as it came beside what was made of it: for analysts, and for rules
+// that are yet to be written.
 func keepRaw(document *eventspb.OffchainMetadata, response *fetch.Response) {
 	raw := bytes.ToValidUTF8(response.Body, []byte("\uFFFD"))
 	cut := min(len(raw), maxRaw)

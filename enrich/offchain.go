@@ -25,7 +25,8 @@ type offchainStage struct {
 	queues  *hostqueue.Queue[*job]
 	fetched *lru.Cache[tokenaccount.Key, fetchMark]
 	failed  *lru.Cache[tokenaccount.Key, fetchMark]
-	// parsing bounds the documents parsed at once: a hostile one takes many times its size in memory.
+	// parsing bounds the documents parsed at once: a hostile one takes many times its size in
+	// memory.
 	parsing *semaphore.Weighted
 }
 
@@ -99,7 +100,8 @@ func (s *offchainStage) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// work makes one attempt at a document. It ends the job, or puts it off until the next attempt; it holds the worker for no longer.
+// work makes one attempt at a document. It ends the job, or puts it off until the next attempt; it
+// holds the worker for no longer.
 func (s *offchainStage) work(ctx context.Context, j *job) error {
 	if s.answered(j) {
 		s.finish(j)
@@ -147,7 +149,8 @@ func (s *offchainStage) fetch(ctx context.Context, uri string) (*eventspb.Offcha
 	return document, nil
 }
 
-// nextAttempt says when to try again, if at all: few times, each wait twice as long, all within the job's patience.
+// nextAttempt says when to try again, if at all: few times, each wait twice as long, all within the
+// job's patience.
 func (s *offchainStage) nextAttempt(j *job, err error) (time.Duration, bool) {
 	if !fetch.Retryable(err) || j.attempts >= s.e.cfg.attempts {
 		return 0, false
@@ -181,8 +184,9 @@ func (s *offchainStage) mark(j *job) fetchMark {
 	return fetchMark{uri: digestOf(j.uri), slot: j.slot, at: s.e.now()}
 }
 
-// answered says whether the document was just fetched, or just failed. A document fetched at an earlier slot does not answer for a
-// later one: another URI may have been the current one in between, and its fact would hold.
+// answered says whether the document was just fetched, or just failed. A document fetched at an
+// earlier slot does not answer for a later one: another URI may have been the current one in
+// between, and its fact would hold.
 func (s *offchainStage) answered(j *job) bool {
 	now, digest := s.e.now(), digestOf(j.uri)
 	if mark, ok := s.fetched.Get(j.mint); ok && mark.uri == digest && mark.slot >= j.slot && now.Sub(mark.at) < s.e.cfg.offchainTTL {

@@ -12,8 +12,9 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 )
 
-// resolverStage finds the mint of requests that name only a Metaplex metadata account, and hands them to the account stage. It decides no
-// fact: the account stage reads mint and metadata again, at one slot that is not before the request's.
+// resolverStage finds the mint of requests that name only a Metaplex metadata account, and hands
+// them to the account stage. It decides no fact: the account stage reads mint and metadata again,
+// at one slot that is not before the request's.
 type resolverStage struct {
 	*batches
 	// mints of accounts, for good: the account's address is derived from the mint.
@@ -28,7 +29,8 @@ const (
 	resolvedMint resolution = "mint"
 	// resolvedClosed: there is no account, or what closing leaves behind. Nothing is left to tell.
 	resolvedClosed resolution = "closed"
-	// resolvedOtherOwner and resolvedOtherKind: no metadata account. Whatever it is, it says nothing about a mint.
+	// resolvedOtherOwner and resolvedOtherKind: no metadata account. Whatever it is, it says
+	// nothing about a mint.
 	resolvedOtherOwner resolution = "other_owner"
 	resolvedOtherKind  resolution = "other_kind"
 	// resolvedMalformed: it says that it is a metadata account and does not read as one.
@@ -65,7 +67,8 @@ func (s *resolverStage) remember(account, mint tokenaccount.Key) { s.mints.Add(a
 
 func (s *resolverStage) keys(j *job) []solana.Key { return []solana.Key{solana.Key(j.account)} }
 
-// answered ends j's turn when the mint is known, or when an earlier read found none and is not older than the request.
+// answered ends j's turn when the mint is known, or when an earlier read found none and is not
+// older than the request.
 func (s *resolverStage) answered(j *job) bool {
 	if mint, ok := s.mints.Get(j.account); ok {
 		s.e.metrics.dedup.WithLabelValues(dedupMetadataAccount).Inc()
@@ -82,8 +85,8 @@ func (s *resolverStage) answered(j *job) bool {
 	return true
 }
 
-// answer hands on what is resolved. A mint is right however old the read, since the account can belong to no other; its absence is
-// believed only of a server that has reached the request's slot.
+// answer hands on what is resolved. A mint is right however old the read, since the account can
+// belong to no other; its absence is believed only of a server that has reached the request's slot.
 func (s *resolverStage) answer(ctx context.Context, batch []*job, r reading) error {
 	for i, j := range batch {
 		mint, found := resolve(j.account, r.accounts[i])
@@ -112,14 +115,15 @@ func (s *resolverStage) answer(ctx context.Context, batch []*job, r reading) err
 
 func (s *resolverStage) handOn(j *job, mint tokenaccount.Key) {
 	j.mint = mint
-	// The account stage's read may come from another server, which has its own time to reach the slot.
+	// The account stage's read may come from another server, which has its own time to reach the
+	// slot.
 	j.behindSince = time.Time{}
 	s.e.accounts.submit(j)
 	s.finish(j)
 }
 
-// end answers a request whose account names no mint: silently where such things happen on the chain, with a dead letter where
-// only a program or a server that does wrong explains it.
+// end answers a request whose account names no mint: silently where such things happen on the
+// chain, with a dead letter where only a program or a server that does wrong explains it.
 func (s *resolverStage) end(ctx context.Context, j *job, slot uint64, found resolution) error {
 	if found == resolvedMalformed || found == resolvedForeign {
 		if err := s.e.bury(ctx, j, reasonMetaplex, fmt.Sprintf("account at slot %d is %s", slot, found)); err != nil {
@@ -132,8 +136,9 @@ func (s *resolverStage) end(ctx context.Context, j *job, slot uint64, found reso
 	return nil
 }
 
-// resolve says which mint a metadata account is about; found is nil where there is no account. The data is the chain's and so anyone's:
-// the mint counts only when the address derived from it is the account's own. It is pure.
+// resolve says which mint a metadata account is about; found is nil where there is no account. The
+// data is the chain's and so anyone's: the mint counts only when the address derived from it is the
+// account's own. It is pure.
 func resolve(account tokenaccount.Key, found *solana.Account) (tokenaccount.Key, resolution) {
 	switch {
 	case found == nil:
@@ -144,7 +149,8 @@ func resolve(account tokenaccount.Key, found *solana.Account) (tokenaccount.Key,
 	case tokenaccount.Key(found.Owner) != tokenaccount.ProgramMetaplex:
 		return tokenaccount.Key{}, resolvedOtherOwner
 	case len(found.Data) == 0 || found.Data[0] == 0:
-		// Key::Uninitialized: what the program leaves of an account that it closes and that still holds fees.
+		// Key::Uninitialized: what the program leaves of an account that it closes and that still
+		// holds fees.
 		return tokenaccount.Key{}, resolvedClosed
 	}
 	metadata, err := tokenaccount.ParseMetaplex(found.Data)

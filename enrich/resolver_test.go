@@ -62,7 +62,8 @@ func TestTheAccountsURICountsNotTheRequests(t *testing.T) {
 	require.Zero(t, w.web.fetched("https://meta.test/gone"))
 }
 
-// A request with a URI is one that would need no read, were its mint known: nothing may be fetched for nobody.
+// A request with a URI is one that would need no read, were its mint known: nothing may be fetched
+// for nobody.
 func TestNothingIsFetchedBeforeTheMintIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -361,7 +362,8 @@ func TestTheMintCountsWhereBothAreNamed(t *testing.T) {
 	}
 }
 
-// Whatever an account holds, it resolves to a mint only when the account's address is derived from that mint.
+// Whatever an account holds, it resolves to a mint only when the account's address is derived from
+// that mint.
 func TestNoAccountSpeaksForAnotherMint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		claimed := mintKey(rapid.IntRange(0, 3).Draw(t, "claimed"))

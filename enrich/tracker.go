@@ -7,8 +7,8 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// tracker knows which records of each partition are answered, and so how far each partition may be committed: records end in any
-// order, offsets are committed in theirs.
+// tracker knows which records of each partition are answered, and so how far each partition may be
+// committed: records end in any order, offsets are committed in theirs.
 type tracker struct {
 	mu         sync.Mutex
 	partitions map[kafka.TopicPartition]*partitionLog
@@ -28,8 +28,9 @@ func newTracker() *tracker {
 	return &tracker{partitions: map[kafka.TopicPartition]*partitionLog{}}
 }
 
-// add begins a record. An offset that was seen before means that the partition went away and came back, and that reading began again at
-// what was committed: what was pending then is pending again, and its earlier entries no longer count.
+// add begins a record. An offset that was seen before means that the partition went away and came
+// back, and that reading began again at what was committed: what was pending then is pending again,
+// and its earlier entries no longer count.
 func (t *tracker) add(record *kafka.Record) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,7 +52,8 @@ func (t *tracker) complete(e *entry) {
 	e.done = true
 }
 
-// take removes what is answered without a gap from the front of every partition, and returns the last such record of each.
+// take removes what is answered without a gap from the front of every partition, and returns the
+// last such record of each.
 func (t *tracker) take() []kafka.Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()

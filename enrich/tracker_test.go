@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// Whatever order records end in, what take returns is the end of the longest answered run from the front, never beyond.
+// Whatever order records end in, what take returns is the end of the longest answered run from the
+// front, never beyond.
 func TestTrackerCommitsInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tr := newTracker()

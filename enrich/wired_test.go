@@ -60,8 +60,8 @@ func serveRPC(t *testing.T, l *ledger) string {
 	return server.URL
 }
 
-// The room with its real collaborators: a Kafka broker, the JSON-RPC client, the fetcher. Two lives, and nothing is answered twice
-// that was committed in the first.
+// The room with its real collaborators: a Kafka broker, the JSON-RPC client, the fetcher. Two
+// lives, and nothing is answered twice that was committed in the first.
 func TestWiredToKafkaAndHTTP(t *testing.T) {
 	brokers := kafkatest.Start(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*hang)

@@ -11,18 +11,19 @@ import (
 
 // Dirty are mints whose rows are older than their facts.
 type Dirty struct {
-	// All says that they are too many to be listed: any mint may be one of them. Mints is empty then.
+	// All says that they are too many to be listed: any mint may be one of them. Mints is empty
+	// then.
 	All bool
 	// Mints are sorted, each once.
 	Mints []string
 }
 
-// maxDirtyMints bounds the mints that are remembered by name, some 20 MB. Beyond it folding all mints in the table's own order costs no more
-// than looking for these among them.
+// maxDirtyMints bounds the mints that are remembered by name, some 20 MB. Beyond it folding all
+// mints in the table's own order costs no more than looking for these among them.
 const maxDirtyMints = 200_000
 
-// backlog is what is stored and not folded yet, with the offsets that wait for it. Nothing of it has to survive a kill: the offsets are
-// committed after the fold only, so the records come again.
+// backlog is what is stored and not folded yet, with the offsets that wait for it. Nothing of it
+// has to survive a kill: the offsets are committed after the fold only, so the records come again.
 type backlog struct {
 	mu    sync.Mutex
 	mints map[string]struct{}
@@ -66,8 +67,9 @@ func (b *backlog) positions() map[kafka.TopicPartition]int64 {
 	return next
 }
 
-// sort takes over which partitions are behind, and returns a copy of it. lag knows every partition that matters. A partition
-// falls behind at enter records and has caught up below leave: without the distance it would go to and fro.
+// sort takes over which partitions are behind, and returns a copy of it. lag knows every partition
+// that matters. A partition falls behind at enter records and has caught up below leave: without
+// the distance it would go to and fro.
 func (b *backlog) sort(lag map[kafka.TopicPartition]int64, enter, leave int64) map[kafka.TopicPartition]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,15 +83,17 @@ func (b *backlog) sort(lag map[kafka.TopicPartition]int64, enter, leave int64) m
 	return maps.Clone(behind)
 }
 
-// add takes over what was stored of one batch: late are the mints that are not folded yet, now those that were, last is the last record of each
-// partition. It returns the records to commit at once.
+// add takes over what was stored of one batch: late are the mints that are not folded yet, now
+// those that were, last is the last record of each partition. It returns the records to commit at
+// once.
 func (b *backlog) add(late, now []string, last map[kafka.TopicPartition]kafka.Record, at time.Time) []kafka.Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	free := make([]kafka.Record, 0, len(last))
 	for partition, record := range last {
 		_, waits := b.held[partition]
-		// What is folded while a fold runs is folded once more behind it: that one read older facts and may write later.
+		// What is folded while a fold runs is folded once more behind it: that one read older facts
+		// and may write later.
 		if waits || b.behind[partition] || b.folding {
 			if len(b.held) == 0 {
 				b.since = at
@@ -127,7 +131,8 @@ func (b *backlog) wake() {
 	}
 }
 
-// due says how long the backlog may still wait to be folded: nothing once no partition is behind. ok is false when there is nothing to fold.
+// due says how long the backlog may still wait to be folded: nothing once no partition is behind.
+// ok is false when there is nothing to fold.
 func (b *backlog) due(at time.Time) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

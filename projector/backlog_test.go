@@ -20,12 +20,14 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// bulk is a log with a long enrichments topic beside a short topic of token events, and a store that only keeps account.
+// bulk is a log with a long enrichments topic beside a short topic of token events, and a store
+// that only keeps account.
 type bulk struct {
 	mu   sync.Mutex
 	ends map[kafka.TopicPartition]int64
 	next map[kafka.TopicPartition]int64
-	// stored and folded are the highest offset + 1 of each partition whose mints are; a fold takes foldTime.
+	// stored and folded are the highest offset + 1 of each partition whose mints are; a fold takes
+	// foldTime.
 	stored, folded, committed map[kafka.TopicPartition]int64
 	byMint                    map[string]kafka.TopicPartition
 	foldTime                  time.Duration
@@ -197,7 +199,8 @@ func TestAShortLogIsFoldedAsItComes(t *testing.T) {
 	require.Len(t, b.folds, 5)
 }
 
-// TestLiveEventsDoNotWaitForALongLog: what comes on another partition is folded with its batch, also while a large fold runs.
+// TestLiveEventsDoNotWaitForALongLog: what comes on another partition is folded with its batch,
+// also while a large fold runs.
 func TestLiveEventsDoNotWaitForALongLog(t *testing.T) {
 	b := newBulk(40_000)
 	b.foldTime = 30 * time.Second
@@ -228,7 +231,8 @@ func TestLiveEventsDoNotWaitForALongLog(t *testing.T) {
 	require.Less(t, large, 10)
 }
 
-// TestAKillLosesNoFold: whatever was folded or not when the process died, the next one begins where nothing is missing.
+// TestAKillLosesNoFold: whatever was folded or not when the process died, the next one begins where
+// nothing is missing.
 func TestAKillLosesNoFold(t *testing.T) {
 	for _, kill := range []time.Duration{1500 * time.Millisecond, 9500 * time.Millisecond, 65500 * time.Millisecond, 80500 * time.Millisecond} {
 		b := newBulk(20_000)

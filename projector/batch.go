@@ -16,7 +16,8 @@ type Batch struct {
 	TokenEvents []*eventspb.TokenEvent
 	Statements  []Statement
 	Slots       []*eventspb.SlotRecord
-	// LogoChecks and Documents are the enrichments that hold a check of a logo, and an off-chain document as it came.
+	// LogoChecks and Documents are the enrichments that hold a check of a logo, and an off-chain
+	// document as it came.
 	LogoChecks, Documents []*eventspb.Enrichment
 }
 

@@ -27,8 +27,9 @@ func createdMintColumns() []clickhouse.Column {
 	}
 }
 
-// insertCreatedMints stores those of the events that create a mint once more, in the order of the chain: of a hundred events one or
-// less is such, and token_events_raw has them in the order of mints.
+// insertCreatedMints stores those of the events that create a mint once more, in the order of the
+// chain: of a hundred events one or less is such, and token_events_raw has them in the order of
+// mints.
 func (c *ClickHouse) insertCreatedMints(ctx context.Context, events []*eventspb.TokenEvent) error {
 	var created []*eventspb.TokenEvent
 	for _, event := range events {

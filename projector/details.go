@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// details is what a row keeps under names. It is written in the order of the names: a Go map has none, and a replay must write the
-// same bytes. It is a column.OrderedMap of clickhouse-go.
+// details is what a row keeps under names. It is written in the order of the names: a Go map has
+// none, and a replay must write the same bytes. It is a column.OrderedMap of clickhouse-go.
 type details map[string]string
 
 // Get returns the value of a key.

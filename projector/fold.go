@@ -10,8 +10,8 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// foldPauseFactor is how many times as long as the last fold of a backlog took the next one waits: folding takes at most a fifth of the
-// time that the backlog takes.
+// foldPauseFactor is how many times as long as the last fold of a backlog took the next one waits:
+// folding takes at most a fifth of the time that the backlog takes.
 const foldPauseFactor = 4
 
 // foldBacklog folds what was put off whenever it is due, and commits it.
@@ -49,8 +49,9 @@ func (p *Projector) awaitBacklog(ctx context.Context) error {
 	}
 }
 
-// foldOnce folds the backlog as it stands and commits what waited for it. A short fold keeps batches from being folded meanwhile, so that
-// not every batch of a busy chain has to be folded a second time; a long one lets them, and they are (see backlog.add).
+// foldOnce folds the backlog as it stands and commits what waited for it. A short fold keeps
+// batches from being folded meanwhile, so that not every batch of a busy chain has to be folded a
+// second time; a long one lets them, and they are (see backlog.add).
 func (p *Projector) foldOnce(ctx context.Context) error {
 	p.folding <- struct{}{}
 	leave := sync.OnceFunc(func() { <-p.folding })
@@ -78,8 +79,8 @@ func (p *Projector) foldOnce(ctx context.Context) error {
 // shortFold is the most mints whose fold a batch waits for.
 const shortFold = foldChunk
 
-// lookAhead says which partitions are so far behind that folding batch by batch would be slow. It asks for the log's ends only when there is
-// reason to: a full batch, or something that waits.
+// lookAhead says which partitions are so far behind that folding batch by batch would be slow. It
+// asks for the log's ends only when there is reason to: a full batch, or something that waits.
 func (p *Projector) lookAhead(ctx context.Context, records []kafka.Record, last map[kafka.TopicPartition]kafka.Record) map[kafka.TopicPartition]bool {
 	if p.deps.Offsets == nil || len(records) < p.config.BatchRecords && !p.backlog.pending() {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// TestLogosAndDocuments: repeats and any order leave the last check of each mint, who copied whom, and the documents as they came.
+// TestLogosAndDocuments: repeats and any order leave the last check of each mint, who copied whom,
+// and the documents as they came.
 func TestLogosAndDocuments(t *testing.T) {
 	conn, store := migrated(t)
 	look := uint64(0xfeedfacecafebeef)

@@ -1,10 +1,11 @@
 // Package projector turns the event log into ClickHouse rows.
 //
-// In: records of the token-event, enrichment and slot topics. Out: rows of token_events_raw, token_facts_raw,
-// token_fact_history_raw, tokens_raw and slots_raw; dead letters for what is no message. Guarantees: an offset is committed only
-// after the rows are stored, those of tokens too; storing a record twice, or in another order, leaves the same rows. While a partition
-// is far behind, its rows of tokens are made in large folds instead of batch by batch (docs/bootstrap.md says how late that is); other
-// partitions do not wait for it.
+// In: records of the token-event, enrichment and slot topics. Out: rows of token_events_raw,
+// token_facts_raw, token_fact_history_raw, tokens_raw and slots_raw; dead letters for what is no
+// message. Guarantees: an offset is committed only after the rows are stored, those of tokens too;
+// storing a record twice, or in another order, leaves the same rows. While a partition is far
+// behind, its rows of tokens are made in large folds instead of batch by batch (docs/bootstrap.md
+// says how late that is); other partitions do not wait for it.
 package projector
 
 import (
@@ -31,16 +32,18 @@ const longestBatchWait = time.Second
 type Config struct {
 	// BatchRecords is the most records of one batch. Default 10,000.
 	BatchRecords int
-	// BatchWait is how long a batch may wait for more after its first record. Default 100 ms; longer where a batch takes long, up to a second.
+	// BatchWait is how long a batch may wait for more after its first record. Default 100 ms;
+	// longer where a batch takes long, up to a second.
 	BatchWait time.Duration
-	// BulkRecords is the most records of one batch while a partition is far behind. Default 20,000: some 120,000 facts, 200 MB while they
-	// are sent.
+	// BulkRecords is the most records of one batch while a partition is far behind. Default 20,000:
+	// some 120,000 facts, 200 MB while they are sent.
 	BulkRecords int
-	// BulkLag is how many records a partition must be behind for its rows to be made in large folds. Default 30,000. No batch takes more at
-	// once while nothing is put off: a full batch is what makes the projector look how much is left.
+	// BulkLag is how many records a partition must be behind for its rows to be made in large
+	// folds. Default 30,000. No batch takes more at once while nothing is put off: a full batch is
+	// what makes the projector look how much is left.
 	BulkLag int64
-	// FoldEvery is how long such rows wait at least, while there is more to come. Default 1 minute; a fold that takes long
-	// makes it longer.
+	// FoldEvery is how long such rows wait at least, while there is more to come. Default 1 minute;
+	// a fold that takes long makes it longer.
 	FoldEvery time.Duration
 	// FlushTimeout bounds the work on one batch after a stop was asked for. Default 5 s.
 	FlushTimeout time.Duration
@@ -124,8 +127,9 @@ func New(config Config, deps Deps) (*Projector, error) {
 	return &Projector{config: config, deps: deps, metrics: metrics, backlog: newBacklog(config.FoldEvery), folding: make(chan struct{}, 1)}, nil
 }
 
-// Run projects until ctx ends, then finishes the batch in hand and returns nil. An error is one that needs an operator: the tables
-// refuse what this binary writes, or dead letters cannot be written.
+// Run projects until ctx ends, then finishes the batch in hand and returns nil. An error is one
+// that needs an operator: the tables refuse what this binary writes, or dead letters cannot be
+// written.
 func (p *Projector) Run(ctx context.Context) error {
 	rooms, ctx := errgroup.WithContext(ctx)
 	rooms.Go(func() error { return p.foldBacklog(ctx) })
@@ -159,14 +163,15 @@ func (p *Projector) projectAll(ctx context.Context) error {
 	}
 }
 
-// waitAfter is how long the next batch may gather when the last one took so long. Inserts and folds cost their time however few the records are, so a
-// machine that is busy with other things is left two thirds of its time, and gets larger parts to merge.
+// waitAfter is how long the next batch may gather when the last one took so long. Inserts and folds
+// cost their time however few the records are, so a machine that is busy with other things is left
+// two thirds of its time, and gets larger parts to merge.
 func (c *Config) waitAfter(took time.Duration) time.Duration {
 	return max(c.BatchWait, min(2*took, longestBatchWait))
 }
 
-// project stores one batch and commits it, but for what waits to be folded. It outlives ctx by FlushTimeout, so that a stop loses no
-// finished work.
+// project stores one batch and commits it, but for what waits to be folded. It outlives ctx by
+// FlushTimeout, so that a stop loses no finished work.
 func (p *Projector) project(ctx context.Context, records []kafka.Record) (err error) {
 	ctx, cancel := delivery.Graceful(ctx, p.config.FlushTimeout)
 	defer cancel()
@@ -216,7 +221,8 @@ func (p *Projector) foldNow(ctx context.Context, late, now []string, last map[ka
 	return p.backlog.add(late, now, last, time.Now()), nil
 }
 
-// read sorts records into a batch and its mints into those whose partition is behind and the others. What is no message becomes a dead letter.
+// read sorts records into a batch and its mints into those whose partition is behind and the
+// others. What is no message becomes a dead letter.
 func (p *Projector) read(ctx context.Context, records []kafka.Record, behind map[kafka.TopicPartition]bool) (batch *Batch, late, now []string, err error) {
 	batch = &Batch{}
 	var letters []kafka.Record

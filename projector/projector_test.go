@@ -168,7 +168,8 @@ func TestAPoisonRecordBecomesADeadLetterAndTheRestGoesOn(t *testing.T) {
 	}
 }
 
-// TestALargePoisonRecordDoesNotStopTheProjector: the broker takes a record of 1,040,000 bytes, and its dead letter must be smaller.
+// TestALargePoisonRecordDoesNotStopTheProjector: the broker takes a record of 1,040,000 bytes, and
+// its dead letter must be smaller.
 func TestALargePoisonRecordDoesNotStopTheProjector(t *testing.T) {
 	for _, poison := range []kafka.Record{
 		{Topic: schemas.TopicTokenEvents, Offset: 3, Key: []byte("k"), Value: bytes.Repeat([]byte{0xff}, 1_040_000)},

@@ -8,13 +8,15 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Statement is what one message says about one mint, with where it came from: a row of token_fact_history. The registry's facts carry no
-// origin, because the fold needs none.
+// Statement is what one message says about one mint, with where it came from: a row of
+// token_fact_history. The registry's facts carry no origin, because the fold needs none.
 type Statement struct {
 	Mint string
-	// Position is where all Facts stand; a fact of which the earliest holds (first_seen) has the reverse of it.
+	// Position is where all Facts stand; a fact of which the earliest holds (first_seen) has the
+	// reverse of it.
 	Position schemas.Position
-	// Place tells the messages of one slot and signature apart: schemas.PackPlace for an instruction, Position.Order for a read.
+	// Place tells the messages of one slot and signature apart: schemas.PackPlace for an
+	// instruction, Position.Order for a read.
 	Place uint64
 	Kind  string
 	// Source is the sort of message: SourceInstruction …
@@ -25,7 +27,8 @@ type Statement struct {
 	TransactionIndex int32
 	// BlockTime is in Unix seconds, 0 when the source does not say, and for reads.
 	BlockTime int64
-	// Facts may be none: an instruction can be about a mint and change nothing that the registry holds.
+	// Facts may be none: an instruction can be about a mint and change nothing that the registry
+	// holds.
 	Facts []registry.Fact
 }
 

@@ -23,7 +23,8 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database, foldRange: defaultFoldRange}
 }
 
-// Check compares the tables with the columns that this binary writes; one error names all that is missing or of another type.
+// Check compares the tables with the columns that this binary writes; one error names all that is
+// missing or of another type.
 func (c *ClickHouse) Check(ctx context.Context) error {
 	for _, table := range tables() {
 		if err := clickhouse.CheckColumns(ctx, c.conn, c.database, table.name, table.columns); err != nil {
@@ -33,8 +34,8 @@ func (c *ClickHouse) Check(ctx context.Context) error {
 	return nil
 }
 
-// Write makes the batch durable, in an order that a kill at any point leaves mendable by writing the batch again: rows of tokens
-// come last, since they are made from the facts.
+// Write makes the batch durable, in an order that a kill at any point leaves mendable by writing
+// the batch again: rows of tokens come last, since they are made from the facts.
 func (c *ClickHouse) Write(ctx context.Context, batch *Batch) error {
 	if err := c.Insert(ctx, batch); err != nil {
 		return err
@@ -42,8 +43,8 @@ func (c *ClickHouse) Write(ctx context.Context, batch *Batch) error {
 	return c.Fold(ctx, Dirty{Mints: batch.Mints()})
 }
 
-// Insert stores all that a batch says but rows of tokens. The tables do not depend on each other, so they are written at the same time:
-// while one insert waits for the disk, another sorts.
+// Insert stores all that a batch says but rows of tokens. The tables do not depend on each other,
+// so they are written at the same time: while one insert waits for the disk, another sorts.
 func (c *ClickHouse) Insert(ctx context.Context, batch *Batch) error {
 	inserts, ctx := errgroup.WithContext(ctx)
 	for table, insert := range map[string]func() error{

@@ -63,8 +63,9 @@ func batchOf(messages []registrytest.Message) *projector.Batch {
 	return batch
 }
 
-// TestClickHouseFoldsLikeGo feeds the same messages, shuffled, repeated and cut into batches, to both folds; batches are folded as they come,
-// or put off and folded by their names or all in ranges.
+// TestClickHouseFoldsLikeGo feeds the same messages, shuffled, repeated and cut into batches, to
+// both folds; batches are folded as they come, or put off and folded by their names or all in
+// ranges.
 func TestClickHouseFoldsLikeGo(t *testing.T) {
 	conn, store := migrated(t)
 	store.FoldInRangesOf(40)
@@ -205,7 +206,8 @@ func millis(t *time.Time) *int64 {
 	return &ms
 }
 
-// TestMembersAndURIsAreThoseOfTheFold, for what random messages make rarely: edition accounts at every bump that counts and beside them, texts that are nearly URIs.
+// TestMembersAndURIsAreThoseOfTheFold, for what random messages make rarely: edition accounts at
+// every bump that counts and beside them, texts that are nearly URIs.
 func TestMembersAndURIsAreThoseOfTheFold(t *testing.T) {
 	conn, store := migrated(t)
 	truncate(t, conn)
@@ -364,7 +366,8 @@ func history(messages []registrytest.Message) []string {
 	return slices.Compact(list)
 }
 
-// TestHistoryCompletesAnInstruction: of two copies one knows the place in the block, the other the time; they are one row.
+// TestHistoryCompletesAnInstruction: of two copies one knows the place in the block, the other the
+// time; they are one row.
 func TestHistoryCompletesAnInstruction(t *testing.T) {
 	conn, store := migrated(t)
 	inner, index := uint32(3), uint32(7)

@@ -9,7 +9,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// payload is the part of a token_events row that depends on the kind of the event. Nil and empty mean: the instruction does not say.
+// payload is the part of a token_events row that depends on the kind of the event. Nil and empty
+// mean: the instruction does not say.
 type payload struct {
 	decimals             *uint8
 	amount               *uint64

@@ -15,12 +15,13 @@ import (
 
 const tableTokens = "tokens_raw"
 
-// foldChunk bounds the mints of one statement: the list is part of the query, and ClickHouse bounds a query's text to 256 KiB. A statement
-// costs a tenth of a second before it reads its first row, so few large ones it is.
+// foldChunk bounds the mints of one statement: the list is part of the query, and ClickHouse bounds
+// a query's text to 256 KiB. A statement costs a tenth of a second before it reads its first row,
+// so few large ones it is.
 const foldChunk = 5000
 
-// tokensSQL makes rows of tokens_raw from token_facts_raw. It says in SQL what registry.State.Token says in Go; a property test
-// proves them equal.
+// tokensSQL makes rows of tokens_raw from token_facts_raw. It says in SQL what registry.State.Token
+// says in Go; a property test proves them equal.
 //
 //go:embed tokens.sql
 var tokensSQL string
@@ -66,8 +67,8 @@ func (c *ClickHouse) foldTokens(ctx context.Context, mints []string) error {
 	return nil
 }
 
-// foldsAll says whether folding all mints is cheaper than looking for these. Measured over 200,000 mints, one of many costs an eighth of one
-// that is looked for.
+// foldsAll says whether folding all mints is cheaper than looking for these. Measured over 200,000
+// mints, one of many costs an eighth of one that is looked for.
 func (c *ClickHouse) foldsAll(ctx context.Context, dirty Dirty) (bool, error) {
 	if dirty.All || len(dirty.Mints) < minFoldAll {
 		return dirty.All, nil
@@ -79,14 +80,17 @@ func (c *ClickHouse) foldsAll(ctx context.Context, dirty Dirty) (bool, error) {
 	return uint64(len(dirty.Mints)) > rows/8, nil
 }
 
-// minFoldAll is the least mints for which foldsAll asks: below it either way is a matter of a second.
+// minFoldAll is the least mints for which foldsAll asks: below it either way is a matter of a
+// second.
 const minFoldAll = 10_000
 
-// defaultFoldRange is about how many facts one statement of foldAllTokens reads: a few seconds of work.
+// defaultFoldRange is about how many facts one statement of foldAllTokens reads: a few seconds of
+// work.
 const defaultFoldRange = 2_000_000
 
-// foldAllTokens makes the rows of all mints, range by range. The table is in the order of the mints, so a range is read once, in order, and
-// grouped as it comes: its size decides how long a statement takes and not how much memory it needs.
+// foldAllTokens makes the rows of all mints, range by range. The table is in the order of the
+// mints, so a range is read once, in order, and grouped as it comes: its size decides how long a
+// statement takes and not how much memory it needs.
 func (c *ClickHouse) foldAllTokens(ctx context.Context) error {
 	bounds, err := c.ranges(ctx)
 	if err != nil {
@@ -106,7 +110,8 @@ func (c *ClickHouse) foldAllTokens(ctx context.Context) error {
 	return nil
 }
 
-// foldAllSettings bound the memory of one statement: groups end with their mint, and rows are written in blocks of some 30 MB.
+// foldAllSettings bound the memory of one statement: groups end with their mint, and rows are
+// written in blocks of some 30 MB.
 const foldAllSettings = " SETTINGS optimize_aggregation_in_order = 1, max_insert_threads = 1, max_block_size = 8192," +
 	" min_insert_block_size_rows = 65536, min_insert_block_size_bytes = 67108864"
 

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBatchesGatherWhereTheyTakeLong: an idle machine shows rows soon, a busy one spends a third of its time on them at most.
+// TestBatchesGatherWhereTheyTakeLong: an idle machine shows rows soon, a busy one spends a third of
+// its time on them at most.
 func TestBatchesGatherWhereTheyTakeLong(t *testing.T) {
 	config := Config{}.withDefaults()
 	for took, want := range map[time.Duration]time.Duration{

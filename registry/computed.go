@@ -1,10 +1,12 @@
 package registry
 
-// computed are the attributes that an instruction changes and does not state, because the program computes them from the account, the clock or the epoch. What was
-// known of them does not hold behind the instruction: they are unknown (empty) until the account is read. By instruction, after the program's
-// processors (spl-token-2022 src/extension/*/processor.rs).
+// computed are the attributes that an instruction changes and does not state, because the program
+// computes them from the account, the clock or the epoch. What was known of them does not hold
+// behind the instruction: they are unknown (empty) until the account is read. By instruction, after
+// the program's processors (spl-token-2022 src/extension/*/processor.rs).
 var computed = map[string][]string{
-	// The newer fee becomes the older one only if its epoch has come; the new one holds from two epochs later.
+	// The newer fee becomes the older one only if its epoch has come; the new one holds from two
+	// epochs later.
 	"SetTransferFee": {
 		"transfer_fee_config.older_transfer_fee_epoch", "transfer_fee_config.older_transfer_fee_basis_points",
 		"transfer_fee_config.older_transfer_fee_maximum_fee", "transfer_fee_config.newer_transfer_fee_epoch",
@@ -24,8 +26,8 @@ var computed = map[string][]string{
 	"ApplyPendingBurn":             {"confidential_mint_burn.confidential_supply"},
 }
 
-// itemGroupSize is how many members a group has. Instructions state it once, as 0, and each new member, whose event is about the member's mint, adds one: only an
-// account's word counts.
+// itemGroupSize is how many members a group has. Instructions state it once, as 0, and each new
+// member, whose event is about the member's mint, adds one: only an account's word counts.
 const itemGroupSize = "token_group.size"
 
 // forget empties what the instruction changed without saying to what.

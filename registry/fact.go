@@ -1,12 +1,14 @@
 // Package registry is the fold: what a token is, and how events make it.
 //
-// In: token events and enrichments. Out: facts, the state of a token, and the token as users see it. Guarantees: pure; no clock, no
-// randomness, no map order. Applying facts in any order, any number of times, gives the same state.
+// In: token events and enrichments. Out: facts, the state of a token, and the token as users see
+// it. Guarantees: pure; no clock, no randomness, no map order. Applying facts in any order, any
+// number of times, gives the same state.
 //
-// A token's state is a set of registers. A fact proposes a value for one register at a position on the chain; of all facts
-// about a register the one with the highest (position, value) holds. Values are compared bytewise, so that two reads of one
-// slot that disagree still fold alike everywhere. ClickHouse keeps the same facts in token_facts_raw with the same rule
-// (max over the tuple), and a property test proves both folds equal.
+// A token's state is a set of registers. A fact proposes a value for one register at a position on
+// the chain; of all facts about a register the one with the highest (position, value) holds. Values
+// are compared bytewise, so that two reads of one slot that disagree still fold alike everywhere.
+// ClickHouse keeps the same facts in token_facts_raw with the same rule (max over the tuple), and a
+// property test proves both folds equal.
 package registry
 
 import (
@@ -18,7 +20,8 @@ import (
 // Register names one thing that is known about a token.
 type Register uint8
 
-// Registers. The numbers are stored in ClickHouse: only append. The comment says what the value holds.
+// Registers. The numbers are stored in ClickHouse: only append. The comment says what the value
+// holds.
 const (
 	// RegisterProgram: the owning token program, base58.
 	RegisterProgram Register = 1
@@ -43,31 +46,39 @@ const (
 	RegisterToken2022Symbol          Register = 14
 	RegisterToken2022URI             Register = 15
 	RegisterToken2022UpdateAuthority Register = 16
-	// RegisterMetadataPointer: the account that the metadata pointer extension names, base58, empty = none.
+	// RegisterMetadataPointer: the account that the metadata pointer extension names, base58, empty
+	// = none.
 	RegisterMetadataPointer Register = 17
-	// RegisterExtension: item = the extension's name, or name.attribute; value = the attribute's, empty for the name alone.
+	// RegisterExtension: item = the extension's name, or name.attribute; value = the attribute's,
+	// empty for the name alone.
 	RegisterExtension Register = 18
 	// RegisterOffchain: a JSON object, see Offchain.
 	RegisterOffchain Register = 19
 	// RegisterLogo: status and URL, see Logo. Its position is the slot and the number of the check.
 	RegisterLogo Register = 20
-	// RegisterFirstSeen and RegisterLastSeen: block time, Unix milliseconds. FirstSeen's position is reversed: the earliest holds.
+	// RegisterFirstSeen and RegisterLastSeen: block time, Unix milliseconds. FirstSeen's position
+	// is reversed: the earliest holds.
 	RegisterFirstSeen Register = 21
 	RegisterLastSeen  Register = 22
-	// RegisterClosed: "true" once the mint account was closed, "false" when it is initialised (again). The items ItemClosed and
-	// ItemInitialized hold where that last happened; their values are empty.
+	// RegisterClosed: "true" once the mint account was closed, "false" when it is initialised
+	// (again). The items ItemClosed and ItemInitialized hold where that last happened; their values
+	// are empty.
 	RegisterClosed Register = 23
-	// RegisterTokenList: a JSON object, see ListEntry; item = the list's name. Its position is the list's timestamp at slot 0: before
-	// everything on the chain, and the newer version of a list holds.
+	// RegisterTokenList: a JSON object, see ListEntry; item = the list's name. Its position is the
+	// list's timestamp at slot 0: before everything on the chain, and the newer version of a list
+	// holds.
 	RegisterTokenList Register = 24
-	// RegisterToken2022Field: an additional field of the Token-2022 metadata extension; item = "." and its key, value = its trimmed text,
-	// empty once it was removed. The empty item holds where all fields were last stated at once: older ones are gone.
+	// RegisterToken2022Field: an additional field of the Token-2022 metadata extension; item = "."
+	// and its key, value = its trimmed text, empty once it was removed. The empty item holds where
+	// all fields were last stated at once: older ones are gone.
 	RegisterToken2022Field Register = 25
-	// RegisterLogoOverride: a JSON object, see LogoOverride. Its position is the decision's version at slot 0: the later decision holds.
+	// RegisterLogoOverride: a JSON object, see LogoOverride. Its position is the decision's version
+	// at slot 0: the later decision holds.
 	RegisterLogoOverride Register = 26
 )
 
-// Fact proposes Value for one register of one mint. Item tells several values of one register apart and is empty for most.
+// Fact proposes Value for one register of one mint. Item tells several values of one register apart
+// and is empty for most.
 type Fact struct {
 	Mint     string
 	Register Register

@@ -11,8 +11,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Offchain is the value of RegisterOffchain: the document behind a token's metadata URI. It counts only while URI is the
-// token's current one. The JSON field names are read by ClickHouse too.
+// Offchain is the value of RegisterOffchain: the document behind a token's metadata URI. It counts
+// only while URI is the token's current one. The JSON field names are read by ClickHouse too.
 type Offchain struct {
 	URI         string            `json:"uri"`
 	Name        string            `json:"name,omitempty"`
@@ -24,15 +24,17 @@ type Offchain struct {
 	Tags        []string          `json:"tags,omitempty"`
 }
 
-// Logo is the value of RegisterLogo: what came of fetching a logo. It counts only while URL is the token's current one, and not after a
-// purge that it does not know of. The details of a check (hash, size, schedule) stay in the event: every API node holds the registers.
+// Logo is the value of RegisterLogo: what came of fetching a logo. It counts only while URL is the
+// token's current one, and not after a purge that it does not know of. The details of a check
+// (hash, size, schedule) stay in the event: every API node holds the registers.
 type Logo struct {
 	URL    string `json:"url"`
 	Status string `json:"status"`
 	Purge  uint64 `json:"purge,omitempty"`
 }
 
-// LogoOverride is the value of RegisterLogoOverride: an operator's decision. Purge is the version of the last decision to purge.
+// LogoOverride is the value of RegisterLogoOverride: an operator's decision. Purge is the version
+// of the last decision to purge.
 type LogoOverride struct {
 	URL   string `json:"url,omitempty"`
 	None  bool   `json:"none,omitempty"`
@@ -58,8 +60,8 @@ const (
 	LogoMissing   = "missing"
 )
 
-// FactsOfEnrichment translates a read fact. A read at slot S stands behind every instruction of S; an account that a stream showed stands
-// behind the transaction that wrote it. A message without a
+// FactsOfEnrichment translates a read fact. A read at slot S stands behind every instruction of S;
+// an account that a stream showed stands behind the transaction that wrote it. A message without a
 // 32-byte mint states nothing; so does a fact that this binary does not know.
 func FactsOfEnrichment(enrichment *eventspb.Enrichment) []Fact {
 	if len(enrichment.GetMint()) != 32 {
@@ -151,7 +153,8 @@ func (l *factList) logoOverride(override *eventspb.LogoOverride) {
 	l.set(RegisterLogoOverride, string(value))
 }
 
-// ListEntry is the value of RegisterTokenList: what one token list says. The JSON field names are read by ClickHouse too.
+// ListEntry is the value of RegisterTokenList: what one token list says. The JSON field names are
+// read by ClickHouse too.
 type ListEntry struct {
 	Name       string            `json:"name,omitempty"`
 	Symbol     string            `json:"symbol,omitempty"`
@@ -177,7 +180,8 @@ func (l *factList) tokenList(entry *eventspb.TokenListEntry) {
 	l.setItem(RegisterTokenList, entry.GetList(), string(value))
 }
 
-// imported takes facts as they are: a register that this binary does not know is kept for one that does.
+// imported takes facts as they are: a register that this binary does not know is kept for one that
+// does.
 func (l *factList) imported(facts *eventspb.Facts) {
 	for _, fact := range facts.GetFacts() {
 		if fact.GetRegister() == 0 || fact.GetRegister() > math.MaxUint8 {

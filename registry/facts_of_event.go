@@ -44,8 +44,9 @@ func keyText(key []byte) string {
 	return base58.Encode(key)
 }
 
-// FactsOfEvent translates a token event into what it states about its mint. An event without a 32-byte mint or without a
-// position states nothing; so does a payload that this binary does not know.
+// FactsOfEvent translates a token event into what it states about its mint. An event without a
+// 32-byte mint or without a position states nothing; so does a payload that this binary does not
+// know.
 func FactsOfEvent(event *eventspb.TokenEvent) []Fact { return AppendFactsOfEvent(nil, event) }
 
 // AppendFactsOfEvent appends FactsOfEvent to others.
@@ -117,7 +118,8 @@ func (l *factList) setAuthority(payload *eventspb.SetAuthority) {
 	}
 }
 
-// authorityItems are the items of RegisterExtension that SetAuthority changes, by its authority type.
+// authorityItems are the items of RegisterExtension that SetAuthority changes, by its authority
+// type.
 var authorityItems = map[string]string{
 	"close_mint":                       "mint_close_authority.close_authority",
 	"transfer_fee_config":              "transfer_fee_config.transfer_fee_config_authority",
@@ -135,7 +137,8 @@ var authorityItems = map[string]string{
 	"permissioned_burn":                "permissioned_burn.authority",
 }
 
-// Values of SetAuthority.authority_type that the registry reads; the others are kept in token_events only.
+// Values of SetAuthority.authority_type that the registry reads; the others are kept in
+// token_events only.
 const (
 	AuthorityMintTokens    = "mint_tokens"
 	AuthorityFreezeAccount = "freeze_account"
@@ -144,7 +147,8 @@ const (
 // ExtensionTokenMetadata is the extension that holds a mint's own metadata.
 const ExtensionTokenMetadata = "token_metadata"
 
-// ExtensionMetadataPointer is the extension whose attribute AttributeMetadataAddress says where a mint's metadata is.
+// ExtensionMetadataPointer is the extension whose attribute AttributeMetadataAddress says where a
+// mint's metadata is.
 const (
 	ExtensionMetadataPointer = "metadata_pointer"
 	AttributeMetadataAddress = "metadata_address"
@@ -184,7 +188,8 @@ func (l *factList) token2022Metadata(payload *eventspb.MetadataSet) {
 		l.set(RegisterToken2022Field, "") // none yet
 	}
 	if len(payload.GetAdditionalFields()) > 0 {
-		l.setItem(RegisterExtension, ExtensionTokenMetadata+".additional_fields", "") // their number, which only the account says
+		// their number, which only the account says
+		l.setItem(RegisterExtension, ExtensionTokenMetadata+".additional_fields", "")
 	}
 	for _, field := range payload.GetAdditionalFields() {
 		value := Text(field.GetValue())
@@ -195,8 +200,9 @@ func (l *factList) token2022Metadata(payload *eventspb.MetadataSet) {
 	}
 }
 
-// extension sets attribute by attribute: an instruction that changes one leaves the others as they were, but for those that it changes without saying to what
-// (forget). read is true for what an account says.
+// extension sets attribute by attribute: an instruction that changes one leaves the others as they
+// were, but for those that it changes without saying to what (forget). read is true for what an
+// account says.
 func (l *factList) extension(payload *eventspb.ExtensionSet, read bool) {
 	l.setItem(RegisterExtension, payload.GetExtension(), "")
 	for _, attribute := range payload.GetAttributes() {
@@ -210,7 +216,8 @@ func (l *factList) extension(payload *eventspb.ExtensionSet, read bool) {
 	}
 }
 
-// seen: something happened to the mint in a block of this time, Unix seconds; 0 where it is not known.
+// seen: something happened to the mint in a block of this time, Unix seconds; 0 where it is not
+// known.
 func (l *factList) seen(blockTime int64) {
 	l.firstSeen(blockTime)
 	l.lastSeen(blockTime)

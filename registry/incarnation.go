@@ -4,8 +4,9 @@ import (
 	"strings"
 )
 
-// Items of RegisterClosed. A Token-2022 mint can be closed and made again at its address, as another token: what was said of it before
-// is no longer so. These two say where one incarnation ended and where the next began.
+// Items of RegisterClosed. A Token-2022 mint can be closed and made again at its address, as
+// another token: what was said of it before is no longer so. These two say where one incarnation
+// ended and where the next began.
 const (
 	// ItemClosed: the last CloseAccount of the mint.
 	ItemClosed = "closed"
@@ -16,16 +17,19 @@ const (
 // fieldItem is the item of an additional field's key.
 func fieldItem(key []byte) string { return "." + strings.ToValidUTF8(string(key), "\uFFFD") }
 
-// dead says that a fact is about what is gone: an earlier incarnation of the mint, an earlier set of additional fields, or a change of supply
-// that a read covers. It compares positions only, and a fact that is beaten lies before the one that beats it; so leaving out what is dead
-// before or after taking the last facts gives the same, in any order. (So no rule may look at more than the position: one that spared some
-// of the facts before a place would depend on which of them was beaten first.) projector/tokens.sql says the same in SQL.
+// dead says that a fact is about what is gone: an earlier incarnation of the mint, an earlier set
+// of additional fields, or a change of supply that a read covers. It compares positions only, and a
+// fact that is beaten lies before the one that beats it; so leaving out what is dead before or
+// after taking the last facts gives the same, in any order. (So no rule may look at more than the
+// position: one that spared some of the facts before a place would depend on which of them was
+// beaten first.) projector/tokens.sql says the same in SQL.
 func (s *State) dead(fact *Fact) bool {
 	switch fact.Register {
 	case RegisterProgram, RegisterDecimals, RegisterSupply, RegisterMintAuthority, RegisterFreezeAuthority:
 		return s.gone(fact) // an initialisation states all of them
 	case RegisterMetadataPointer, RegisterExtension:
-		return s.gone(fact) // extensions are initialised before the mint is, perhaps in an earlier transaction
+		// extensions are initialised before the mint is, perhaps in an earlier transaction
+		return s.gone(fact)
 	case RegisterSupplyDelta:
 		return s.gone(fact) || s.reaches(RegisterSupply, "", fact)
 	case RegisterToken2022Name, RegisterToken2022Symbol, RegisterToken2022URI, RegisterToken2022UpdateAuthority:
@@ -33,7 +37,8 @@ func (s *State) dead(fact *Fact) bool {
 	case RegisterToken2022Field:
 		return s.gone(fact) || s.before(fact, RegisterClosed, ItemInitialized) || s.before(fact, RegisterToken2022Field, "")
 	default:
-		// The Metaplex account is another one, which stays when the mint is closed. The others are not the mint account's.
+		// The Metaplex account is another one, which stays when the mint is closed. The others are
+		// not the mint account's.
 		return false
 	}
 }

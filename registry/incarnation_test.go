@@ -71,7 +71,8 @@ func TestAMintMadeAgainBeginsAnew(t *testing.T) {
 		read(3, 100),
 		event(4, 0, burn(100)),
 		event(5, 0, closeMint),
-		event(5, 1, extension("transfer_hook", "program_id", "hook")), // before the mint is initialised, as the program wants it
+		// before the mint is initialised, as the program wants it
+		event(5, 1, extension("transfer_hook", "program_id", "hook")),
 		event(6, 0, initialize),
 		event(6, 1, mintTo(7)),
 	}, func(state *registry.State, token registry.Token) {
@@ -87,7 +88,8 @@ func TestAMintMadeAgainBeginsAnew(t *testing.T) {
 	})
 }
 
-// Where the closing was not seen, the initialisation still ends what only an initialised mint can hold.
+// Where the closing was not seen, the initialisation still ends what only an initialised mint can
+// hold.
 func TestAnInitialisationEndsTheMetadataBeforeIt(t *testing.T) {
 	inAnyOrder(t, []registrytest.Message{
 		event(1, 1, pointsToItself),
@@ -150,7 +152,8 @@ func TestAdditionalFieldsAreTheTokensLinks(t *testing.T) {
 	})
 }
 
-// An account that a stream showed stands behind the transaction that wrote it, and before the next one.
+// An account that a stream showed stands behind the transaction that wrote it, and before the next
+// one.
 func TestAStreamedAccountCoversItsTransaction(t *testing.T) {
 	order := schemas.EndOfTransaction(5, 1).Order
 	account := read(5, 1000)
@@ -159,7 +162,8 @@ func TestAStreamedAccountCoversItsTransaction(t *testing.T) {
 		func(_ *registry.State, token registry.Token) { require.Equal(t, "1101", *token.Supply) })
 }
 
-// The same instruction from a single transaction's file and from its block is one fact, at the place that the block says.
+// The same instruction from a single transaction's file and from its block is one fact, at the
+// place that the block says.
 func TestAKnownPlaceWins(t *testing.T) {
 	authority := func(n int) func(*eventspb.TokenEvent) {
 		return func(e *eventspb.TokenEvent) {

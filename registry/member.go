@@ -10,15 +10,17 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Membership is all that decides whether a mint is in the registry. Member is the one rule: the fold, the root and, in SQL, the projector's rows follow it,
-// whether a node heard of the mint from its instructions or read its accounts.
+// Membership is all that decides whether a mint is in the registry. Member is the one rule: the
+// fold, the root and, in SQL, the projector's rows follow it, whether a node heard of the mint from
+// its instructions or read its accounts.
 type Membership struct {
 	// Mint is base58.
 	Mint string
 	// Program is empty while no source said which token program the mint belongs to.
 	Program string
 	Closed  bool
-	// Decimals, TokenStandard, MintAuthority and Supply count only where they are known. An authority that is known and empty is none.
+	// Decimals, TokenStandard, MintAuthority and Supply count only where they are known. An
+	// authority that is known and empty is none.
 	DecimalsKnown, StandardKnown, AuthorityKnown, SupplyKnown bool
 
 	Decimals      uint8
@@ -28,13 +30,15 @@ type Membership struct {
 	Supply uint64
 }
 
-// Member says whether the mint is in the registry: the program and the decimals are known, the mint is not closed, and it is not known to be non-fungible.
+// Member says whether the mint is in the registry: the program and the decimals are known, the mint
+// is not closed, and it is not known to be non-fungible.
 func (m *Membership) Member() bool {
 	return m.DecimalsKnown && m.Program != "" && !m.Closed && !m.nonFungible()
 }
 
-// nonFungible: the metadata program says so, or there is at most one indivisible unit that nobody can mint more of. TokenStandard: 0 NonFungible,
-// 1 FungibleAsset, 2 Fungible, 3 NonFungibleEdition, 4 ProgrammableNonFungible, 5 ProgrammableNonFungibleEdition.
+// nonFungible: the metadata program says so, or there is at most one indivisible unit that nobody
+// can mint more of. TokenStandard: 0 NonFungible, 1 FungibleAsset, 2 Fungible, 3
+// NonFungibleEdition, 4 ProgrammableNonFungible, 5 ProgrammableNonFungibleEdition.
 func (m *Membership) nonFungible() bool {
 	if m.StandardKnown && (m.TokenStandard == 0 || m.TokenStandard >= 3 && m.TokenStandard <= 5) {
 		return true
@@ -42,15 +46,18 @@ func (m *Membership) nonFungible() bool {
 	return m.Decimals == 0 && m.SupplyKnown && m.Supply <= 1 && m.AuthorityKnown && (m.MintAuthority == "" || IsEdition(m.Mint, m.MintAuthority))
 }
 
-// Bumps of an edition account's address that IsEdition tries. An address begins at bump 255 and goes down one for each hash that is a point of the curve,
-// which is one of two: 32 of them do for all but one of four billion mints.
+// Bumps of an edition account's address that IsEdition tries. An address begins at bump 255 and
+// goes down one for each hash that is a point of the curve, which is one of two: 32 of them do for
+// all but one of four billion mints.
 const (
 	EditionBumpFrom = 224
 	EditionBumpTo   = 255
 )
 
-// IsEdition says whether an address is the Metaplex edition account of a mint. The metadata program makes it the mint authority of a non-fungible token and never
-// mints more. That stays so when the token is burned and its metadata account, which says the token standard, is gone. Texts that are no keys are none.
+// IsEdition says whether an address is the Metaplex edition account of a mint. The metadata program
+// makes it the mint authority of a non-fungible token and never mints more. That stays so when the
+// token is burned and its metadata account, which says the token standard, is gone. Texts that are
+// no keys are none.
 func IsEdition(mint, address string) bool {
 	key, err := base58.Decode(mint)
 	want, wantErr := base58.Decode(address)

@@ -32,8 +32,9 @@ func TestIsEdition(t *testing.T) {
 	}
 }
 
-// TestABurnedNonFungibleIsNoToken, whichever way a node knows of it: burning takes away the metadata account, which said the token standard, and leaves a mint
-// without supply whose authority is the edition account.
+// TestABurnedNonFungibleIsNoToken, whichever way a node knows of it: burning takes away the
+// metadata account, which said the token standard, and leaves a mint without supply whose authority
+// is the edition account.
 func TestABurnedNonFungibleIsNoToken(t *testing.T) {
 	mint := solana.PublicKey{7}
 	account := func(decimals uint32, supply uint64, authority solana.PublicKey) *eventspb.Enrichment {

@@ -1,6 +1,7 @@
 package registry
 
-// registerNames are the names under which views show the registers, by number; there is no register 0.
+// registerNames are the names under which views show the registers, by number; there is no register
+// 0.
 var registerNames = [...]string{ //nolint:gosec // the names of authorities are no credentials
 	RegisterProgram: "program", RegisterDecimals: "decimals", RegisterSupply: "supply", RegisterSupplyDelta: "supply_delta",
 	RegisterMintAuthority: "mint_authority", RegisterFreezeAuthority: "freeze_authority",

@@ -12,7 +12,8 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// TestEveryRegisterHasAName, and one of its own: the constants are counted in the source, so a new one cannot be forgotten.
+// TestEveryRegisterHasAName, and one of its own: the constants are counted in the source, so a new
+// one cannot be forgotten.
 func TestEveryRegisterHasAName(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "fact.go", nil, 0)
 	require.NoError(t, err)

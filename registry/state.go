@@ -7,16 +7,19 @@ import (
 	"strings"
 )
 
-// State is everything known about one mint: the facts that hold, sorted by register and item. The zero value knows nothing.
+// State is everything known about one mint: the facts that hold, sorted by register and item. The
+// zero value knows nothing.
 type State struct {
 	facts []Fact
 }
 
-// StateOf is the state that holds these facts and no others. They must be what Facts of a state gave, in that order; the slice becomes the state's own.
+// StateOf is the state that holds these facts and no others. They must be what Facts of a state
+// gave, in that order; the slice becomes the state's own.
 func StateOf(facts []Fact) State { return State{facts: facts} }
 
-// Apply folds a fact in and says whether the state changed. What is dead is no part of the state, whichever came first: so a busy mint's state
-// stays small as long as its account is read now and then, and a mint made anew begins anew.
+// Apply folds a fact in and says whether the state changed. What is dead is no part of the state,
+// whichever came first: so a busy mint's state stays small as long as its account is read now and
+// then, and a mint made anew begins anew.
 func (s *State) Apply(fact Fact) bool {
 	if s.dead(&fact) {
 		return false
@@ -57,8 +60,8 @@ func (s *State) hold(fact Fact) bool {
 	return true
 }
 
-// find is where the fact held of register and item is, or belongs, and whether there is one. It is the inner loop of the fold and of every lookup,
-// so it is written out.
+// find is where the fact held of register and item is, or belongs, and whether there is one. It is
+// the inner loop of the fold and of every lookup, so it is written out.
 func (s *State) find(register Register, item string) (int, bool) {
 	from, to := 0, len(s.facts)
 	if to > 0 { // a state that is read comes in order
@@ -78,7 +81,8 @@ func (s *State) find(register Register, item string) (int, bool) {
 	return from, from < len(s.facts) && s.facts[from].Register == register && s.facts[from].Item == item
 }
 
-// Facts are the facts that hold, sorted by register and item. The slice is the state's own: read only.
+// Facts are the facts that hold, sorted by register and item. The slice is the state's own: read
+// only.
 func (s *State) Facts() []Fact {
 	return s.facts
 }
@@ -124,8 +128,9 @@ func (s *State) supplyText() string {
 	return ""
 }
 
-// supply is the amount at the highest read plus every mint_to and minus every burn behind it. False when nothing was read and
-// the creation was not seen, or when the sum is no u64 (facts are still missing).
+// supply is the amount at the highest read plus every mint_to and minus every burn behind it. False
+// when nothing was read and the creation was not seen, or when the sum is no u64 (facts are still
+// missing).
 func (s *State) supply() (uint64, bool) {
 	base, ok := s.fact(RegisterSupply)
 	if !ok {

@@ -300,7 +300,8 @@ func TestAReadPrunesTheDeltasItCovers(t *testing.T) {
 	}
 }
 
-// TestASightingIsTheLastThingSeenToo: a balance is no event of the mint, so last_seen_at had nothing to say where first_seen_at had.
+// TestASightingIsTheLastThingSeenToo: a balance is no event of the mint, so last_seen_at had
+// nothing to say where first_seen_at had.
 func TestASightingIsTheLastThingSeenToo(t *testing.T) {
 	program := registrytest.Mint(0)
 	at := func(slot uint64) *eventspb.TokenEvent {

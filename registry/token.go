@@ -7,8 +7,9 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Token is one row of the registry as users see it: the API's body and the columns of ClickHouse's tokens. A nil pointer is null. LogoURL, MetaplexURI and
-// ExternalURL are URIs: a text that cannot be one is a fact and is not shown, and a logo named by such a text is missing.
+// Token is one row of the registry as users see it: the API's body and the columns of ClickHouse's
+// tokens. A nil pointer is null. LogoURL, MetaplexURI and ExternalURL are URIs: a text that cannot
+// be one is a fact and is not shown, and a logo named by such a text is missing.
 type Token struct {
 	Mint                 string            `json:"mint"`
 	Symbol               string            `json:"symbol"`
@@ -33,8 +34,9 @@ type Token struct {
 	Tags                 []string          `json:"tags"`
 }
 
-// Token shows the state of a mint. The second result says whether the mint is a member of the registry: its decimals and
-// program are known, it is not closed, and it is not known to be non-fungible.
+// Token shows the state of a mint. The second result says whether the mint is a member of the
+// registry: its decimals and program are known, it is not closed, and it is not known to be
+// non-fungible.
 func (s *State) Token(mint string) (Token, bool) { return s.TokenIn(mint, &TokenBuffer{}) }
 
 // TokenIn is like Token, but stores what the token's pointers point to in buf. The token is valid
@@ -47,7 +49,8 @@ func (s *State) TokenIn(mint string, buf *TokenBuffer) (Token, bool) {
 	document.Image = uriOrNone(override.Apply(document.Image))
 	firstSeen, seen := s.integer(RegisterFirstSeen)
 	lastSeen, seenLast := s.integer(RegisterLastSeen)
-	if seen && (!seenLast || lastSeen < firstSeen) { // a sighting is no event of the mint and says only when it was first seen
+	// a sighting is no event of the mint and says only when it was first seen
+	if seen && (!seenLast || lastSeen < firstSeen) {
 		lastSeen, seenLast = firstSeen, true
 	}
 	token := Token{
@@ -80,7 +83,8 @@ func (s *State) TokenIn(mint string, buf *TokenBuffer) (Token, bool) {
 	return token, s.Member(mint)
 }
 
-// onChainMetadata prefers Metaplex field by field; the Token-2022 extension counts only when the mint's pointer points to itself.
+// onChainMetadata prefers Metaplex field by field; the Token-2022 extension counts only when the
+// mint's pointer points to itself.
 func (s *State) onChainMetadata(mint string) (name, symbol, uri, updateAuthority string) {
 	name, symbol = s.value(RegisterMetaplexName), s.value(RegisterMetaplexSymbol)
 	uri, updateAuthority = s.value(RegisterMetaplexURI), s.value(RegisterMetaplexUpdateAuthority)
@@ -91,8 +95,8 @@ func (s *State) onChainMetadata(mint string) (name, symbol, uri, updateAuthority
 		firstOf(uri, s.value(RegisterToken2022URI)), firstOf(updateAuthority, s.value(RegisterToken2022UpdateAuthority))
 }
 
-// links are what the document links to and the additional fields that the mint holds in itself, which are the chain's word and go before the
-// document's; nil for none.
+// links are what the document links to and the additional fields that the mint holds in itself,
+// which are the chain's word and go before the document's; nil for none.
 func (s *State) links(mint string, document map[string]string) map[string]string {
 	var fields map[string]string
 	if s.value(RegisterMetadataPointer) == mint {
@@ -118,7 +122,8 @@ func (s *State) MetadataURI(mint string) string {
 	return uri
 }
 
-// offchainOf returns the document fetched from uri, or an empty one: what another URI said does not count.
+// offchainOf returns the document fetched from uri, or an empty one: what another URI said does not
+// count.
 func (s *State) offchainOf(uri string) Offchain {
 	value := s.value(RegisterOffchain)
 	if value == "" {
@@ -131,7 +136,8 @@ func (s *State) offchainOf(uri string) Offchain {
 	return document
 }
 
-// describe is the document fetched from uri, and where it says nothing, the token lists in the order of their names.
+// describe is the document fetched from uri, and where it says nothing, the token lists in the
+// order of their names.
 func (s *State) describe(uri string) Offchain {
 	document := s.offchainOf(uri)
 	first, _ := s.find(RegisterTokenList, "")

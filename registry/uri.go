@@ -2,11 +2,14 @@ package registry
 
 import "strings"
 
-// URIPattern is IsURI as an RE2 expression: the projector's SQL says by it what IsURI says here, and a property test holds the two equal.
+// URIPattern is IsURI as an RE2 expression: the projector's SQL says by it what IsURI says here,
+// and a property test holds the two equal.
 const URIPattern = `^[A-Za-z][A-Za-z0-9+.-]*:(//\[[0-9A-Fa-f:.]+\])?([A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(#([A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?$`
 
-// IsURI says whether text can be a URI of RFC 3986: a scheme, and only characters that may stand there. It asks for no particular scheme and not whether
-// anybody answers. What the chain or a document says is kept as a fact in any case; a field that is a URI by the specification shows nothing else.
+// IsURI says whether text can be a URI of RFC 3986: a scheme, and only characters that may stand
+// there. It asks for no particular scheme and not whether anybody answers. What the chain or a
+// document says is kept as a fact in any case; a field that is a URI by the specification shows
+// nothing else.
 func IsURI(text string) bool {
 	colon := strings.IndexByte(text, ':')
 	if colon < 1 || !isLetter(text[0]) {
@@ -51,8 +54,9 @@ func afterAddress(text string) string {
 	return rest
 }
 
-// EncodeURI percent-encodes what may not stand in a URI, as browsers do with what they are given: spaces, quotes, letters beyond ASCII. A percent sign
-// stays where two hexadecimal digits follow. What has no scheme is none after this either.
+// EncodeURI percent-encodes what may not stand in a URI, as browsers do with what they are given:
+// spaces, quotes, letters beyond ASCII. A percent sign stays where two hexadecimal digits follow.
+// What has no scheme is none after this either.
 func EncodeURI(text string) string {
 	if IsURI(text) {
 		return text

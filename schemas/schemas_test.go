@@ -120,7 +120,8 @@ func TestInstructionIDForgetsTheTransactionIndex(t *testing.T) {
 	})
 }
 
-// TestAPlaceComesBackFromItsNumber: also from a position's Order and from an InstructionID, whether or not the transaction's index is known.
+// TestAPlaceComesBackFromItsNumber: also from a position's Order and from an InstructionID, whether
+// or not the transaction's index is known.
 func TestAPlaceComesBackFromItsNumber(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := place(t)

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Topic names. The number is the schema's major version: a change that old readers cannot read makes a new topic.
+// Topic names. The number is the schema's major version: a change that old readers cannot read
+// makes a new topic.
 const (
 	TopicTokenEvents        = "chain.token-events.v1"
 	TopicSwaps              = "chain.swaps.v1"
@@ -26,10 +27,11 @@ const (
 	GroupEnrich    = "mintlake-enrich"
 	// GroupSwaps writes swaps and pools into ClickHouse.
 	GroupSwaps = "mintlake-swaps"
-	// GroupRereads learns from token events which mints to read again. Nobody waits for it: it is no part of the pipeline's lag.
+	// GroupRereads learns from token events which mints to read again. Nobody waits for it: it is
+	// no part of the pipeline's lag.
 	GroupRereads = "mintlake-rereads"
-	// GroupIngest elects the ingest process that writes: the member that is assigned TopicSlots' partition. It reads nothing and commits
-	// nothing.
+	// GroupIngest elects the ingest process that writes: the member that is assigned TopicSlots'
+	// partition. It reads nothing and commits nothing.
 	GroupIngest = "mintlake-ingest"
 )
 
@@ -41,7 +43,8 @@ const (
 	HeaderSchemaVersion = "schema-version"
 	// HeaderPosition is the position as 32 hexadecimal digits, where the record has one.
 	HeaderPosition = "position"
-	// HeaderReceivedAt is when the fact reached Mintlake, Unix milliseconds. It measures freshness and decides nothing.
+	// HeaderReceivedAt is when the fact reached Mintlake, Unix milliseconds. It measures freshness
+	// and decides nothing.
 	HeaderReceivedAt = "received-at"
 
 	// SchemaVersion is the minor version of all topics' records: grows when fields are added.
@@ -55,10 +58,11 @@ const (
 	TypeSourceStatus = "source_status"
 	// TypeChainIdentity is a ChainIdentity on TopicIdentity.
 	TypeChainIdentity = "chain_identity"
-	// TypeSwapLegIn is the record of a leg under the key of the mint that came in: the leg's primary record. Who reads these alone
-	// has each leg once.
+	// TypeSwapLegIn is the record of a leg under the key of the mint that came in: the leg's
+	// primary record. Who reads these alone has each leg once.
 	TypeSwapLegIn = "swap_leg.in"
-	// TypeSwapLegOut is the same leg under the key of the mint that went out, for readers that gather by mint.
+	// TypeSwapLegOut is the same leg under the key of the mint that went out, for readers that
+	// gather by mint.
 	TypeSwapLegOut = "swap_leg.out"
 	// TypeRoute is an aggregator's Route on TopicSwaps: never volume.
 	TypeRoute = "route"
@@ -104,8 +108,8 @@ func Topics() []Topic {
 	}
 }
 
-// Config is the topic's configuration in Kafka's terms. Retention by time and by size are always both explicit: brokers'
-// defaults delete what must stay.
+// Config is the topic's configuration in Kafka's terms. Retention by time and by size are always
+// both explicit: brokers' defaults delete what must stay.
 func (t Topic) Config() map[string]string {
 	retention := int64(-1)
 	if t.Retention > 0 {

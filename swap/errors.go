@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/swap/txn"
 )
 
-// Error is what a client is told: the body of every response that is not a success. Inner errors are logged, never told.
+// Error is what a client is told: the body of every response that is not a success. Inner errors
+// are logged, never told.
 type Error struct {
 	StatusCode int    `json:"statusCode"`
 	Name       string `json:"error"`

@@ -18,25 +18,30 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Response is the body of a quote. Amounts are raw units in decimal strings: they may exceed what JavaScript holds exactly.
+// Response is the body of a quote. Amounts are raw units in decimal strings: they may exceed what
+// JavaScript holds exactly.
 type Response struct {
 	SourceMint string `json:"src_mint"`
 	TargetMint string `json:"dst_mint"`
 	// AmountIn leaves the user's account.
 	AmountIn string `json:"amount_in"`
-	// AmountOut is what the user receives at the state of Slot, fees of pools and of Token-2022 transfers taken off.
+	// AmountOut is what the user receives at the state of Slot, fees of pools and of Token-2022
+	// transfers taken off.
 	AmountOut string `json:"amount_out"`
-	// MinAmountOut is AmountOut less the slippage, rounded down. The chain refuses the transaction when less would arrive.
+	// MinAmountOut is AmountOut less the slippage, rounded down. The chain refuses the transaction
+	// when less would arrive.
 	MinAmountOut string `json:"min_amount_out"`
 	SlippageBps  uint64 `json:"slippage_bps"`
-	// PriceImpactBps is how much worse than the price before the trade it executes, fees aside; rounded up.
+	// PriceImpactBps is how much worse than the price before the trade it executes, fees aside;
+	// rounded up.
 	PriceImpactBps uint64 `json:"price_impact_bps"`
 	// Fees are counted in the amounts already.
 	Fees []Fee `json:"fees"`
 	// Slot that the pool's state is of.
 	Slot  uint64 `json:"slot"`
 	Route []Leg  `json:"route"`
-	// Warnings name what a mint's owner can do to its holders, as "dst_mint: permanent_delegate". Empty, and never null, for none.
+	// Warnings name what a mint's owner can do to its holders, as "dst_mint: permanent_delegate".
+	// Empty, and never null, for none.
 	Warnings []string `json:"warnings"`
 	*Transaction
 }
@@ -65,8 +70,8 @@ type Transaction struct {
 	// LastValidBlockHeight is the block height after which it is void.
 	LastValidBlockHeight uint64 `json:"last_valid_block_height"`
 	ComputeUnits         uint32 `json:"compute_units"`
-	// Unwraps says that bought SOL arrives as SOL. False for other tokens, and when the user has an account for wrapped SOL, where it then
-	// stays.
+	// Unwraps says that bought SOL arrives as SOL. False for other tokens, and when the user has an
+	// account for wrapped SOL, where it then stays.
 	Unwraps bool `json:"unwraps_sol"`
 }
 
@@ -100,7 +105,8 @@ func (s *Server) quote(ctx context.Context, r *request) (*Response, error) {
 	return out, nil
 }
 
-// choose takes the pool that gives most; of equal ones the first address, so that two identical requests get one answer.
+// choose takes the pool that gives most; of equal ones the first address, so that two identical
+// requests get one answer.
 func choose(snapshot *market.Snapshot, r *request) (*choice, error) {
 	if len(snapshot.Pools) == 0 {
 		return nil, noRoute("no pool trades %s for %s on the venues that are covered", venue.Text(r.source), venue.Text(r.target))
@@ -158,7 +164,8 @@ func (c *choice) response(r *request, minOut uint64) *Response {
 	return out
 }
 
-// transaction builds what the user signs. It needs a blockhash, and to know whether the user has an account for wrapped SOL.
+// transaction builds what the user signs. It needs a blockhash, and to know whether the user has an
+// account for wrapped SOL.
 func (s *Server) transaction(ctx context.Context, r *request, best *choice, minOut uint64) (*Transaction, error) {
 	side := func(key venue.Key) txn.Side { return txn.Side{Mint: key, Program: best.snapshot.Mints[key].Program} }
 	build := txn.Request{

@@ -41,8 +41,9 @@ const (
 	ruleSlippage = "must be a whole number from 0 to 10000"
 )
 
-// parseRequest reads the parameters. get returns a parameter's text, empty when it is absent: an empty one is as good as none. Errors are 400s that name field,
-// value, or that it is missing, and rule.
+// parseRequest reads the parameters. get returns a parameter's text, empty when it is absent: an
+// empty one is as good as none. Errors are 400s that name field, value, or that it is missing, and
+// rule.
 func parseRequest(get func(field string) string, needUser bool) (*request, error) {
 	r := &request{}
 	var err error
@@ -97,7 +98,8 @@ func parseKey(field, text string) (venue.Key, error) {
 	return venue.Key(key), nil
 }
 
-// bodyFields reads a JSON object whose values are strings or numbers. Numbers keep their digits: an amount may exceed what a double holds.
+// bodyFields reads a JSON object whose values are strings or numbers. Numbers keep their digits: an
+// amount may exceed what a double holds.
 func bodyFields(body []byte) (map[string]string, error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()

@@ -154,9 +154,9 @@ func (s *Server) getQuote(ctx context.Context, c *fiber.Ctx) error {
 	return s.answer(ctx, c, r)
 }
 
-// postSwap is POST /api/v2/swap: the parameters of a quote as JSON, and the same answer, always with the transaction. The
-// specification names the path alone; a second request shape for the same thing is what a client that builds bodies expects, and nothing is
-// executed here either.
+// postSwap is POST /api/v2/swap: the parameters of a quote as JSON, and the same answer, always
+// with the transaction. The specification names the path alone; a second request shape for the same
+// thing is what a client that builds bodies expects, and nothing is executed here either.
 func (s *Server) postSwap(ctx context.Context, c *fiber.Ctx) error {
 	fields, err := bodyFields(c.Body())
 	if err != nil {

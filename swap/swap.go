@@ -1,11 +1,14 @@
-// Package swap is the swap quote API: what one token gives for another, and the transaction that makes the exchange.
+// Package swap is the swap quote API: what one token gives for another, and the transaction that
+// makes the exchange.
 //
-// In: HTTP requests with a key; the chain's accounts over JSON-RPC. Out: quotes, and transactions that a wallet signs.
-// Guarantees: a quote is the venue's own integer arithmetic on state of one slot, which the answer names; nothing is signed or sent; every
-// response that is no success has the body {statusCode, error, message}. Keys are neither logged nor told.
+// In: HTTP requests with a key; the chain's accounts over JSON-RPC. Out: quotes, and transactions
+// that a wallet signs.
+// Guarantees: a quote is the venue's own integer arithmetic on state of one slot, which the answer
+// names; nothing is signed or sent; every response that is no success has the body {statusCode,
+// error, message}. Keys are neither logged nor told.
 //
-// venue holds the words, cpmm knows a venue, market finds and reads pools, txn builds transactions; this package chooses and answers. It
-// needs no Kafka and no ClickHouse.
+// venue holds the words, cpmm knows a venue, market finds and reads pools, txn builds transactions;
+// this package chooses and answers. It needs no Kafka and no ClickHouse.
 package swap
 
 import (
@@ -36,12 +39,14 @@ import (
 type Config struct {
 	// Addr to listen on, host:port; port 0 takes a free one. Required.
 	Addr string
-	// AllowedOrigins are the web origins whose pages may call: see origins.Parse. Default none: keys belong on servers.
+	// AllowedOrigins are the web origins whose pages may call: see origins.Parse. Default none:
+	// keys belong on servers.
 	AllowedOrigins []string
-	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are for certain addresses. Default none.
+	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are
+	// for certain addresses. Default none.
 	TrustedProxies proxies.List
-	// unitPrice is the priority fee of built transactions, in millionths of a lamport per compute unit. Default 10,000: about 0.0000015 SOL
-	// a swap.
+	// unitPrice is the priority fee of built transactions, in millionths of a lamport per compute
+	// unit. Default 10,000: about 0.0000015 SOL a swap.
 	unitPrice uint64
 	// maxPools bounds the pools of one venue that are read for a pair. Default 64.
 	maxPools int
@@ -49,7 +54,8 @@ type Config struct {
 	maxInFlight int
 	// timeout bounds one request. Default 10 s.
 	timeout time.Duration
-	// stopTimeout is how long requests in flight may take once the API is told to stop. Default 10 s.
+	// stopTimeout is how long requests in flight may take once the API is told to stop. Default 10
+	// s.
 	stopTimeout time.Duration
 	// market bounds caches and reads.
 	market market.Config
@@ -73,10 +79,12 @@ type RPC interface {
 
 // Deps are the collaborators.
 type Deps struct {
-	// Keys are the valid keys; product swap counts. Required; an empty store opens the API on loopback (see keys.NewGate).
+	// Keys are the valid keys; product swap counts. Required; an empty store opens the API on
+	// loopback (see keys.NewGate).
 	Keys keys.Store
-	// RPC may be nil: then every quote is answered with 503 and what to set. Give it a client that soon gives up (some seconds): a late
-	// quote is worth nothing. It must be a true nil and not a nil pointer in the interface.
+	// RPC may be nil: then every quote is answered with 503 and what to set. Give it a client that
+	// soon gives up (some seconds): a late quote is worth nothing. It must be a true nil and not a
+	// nil pointer in the interface.
 	RPC RPC
 	// Logger and Registerer may be nil. Now is the wall clock; default time.Now.
 	Logger     *slog.Logger
@@ -149,8 +157,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// Run listens and serves until ctx ends, then lets requests in flight finish for StopTimeout. A taken address is an error in one
-// line. Run may be called once.
+// Run listens and serves until ctx ends, then lets requests in flight finish for StopTimeout. A
+// taken address is an error in one line. Run may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	listener, err := listen.TCP(ctx, s.cfg.Addr, "--swap-addr")
 	if err != nil {

@@ -23,8 +23,9 @@ func TestInvalidRequestsNameFieldValueAndRule(t *testing.T) {
 	f := start(t, Config{}, chain())
 	ok := query(coin, taxed, "1")
 	for path, want := range map[string]string{
-		"/api/v2/quote":                                                 `src_mint is missing: must be a base58`,
-		ok + "&src_mint=x":                                              "", // the first of two counts
+		"/api/v2/quote": `src_mint is missing: must be a base58`,
+		// the first of two counts
+		ok + "&src_mint=x":                                              "",
 		query(coin, coin, "1"):                                          "must differ from src_mint",
 		query(coin, taxed, ""):                                          `amount_in is missing: must be`,
 		query(coin, taxed, "0"):                                         `amount_in is "0": must be`,
@@ -57,7 +58,8 @@ func TestInvalidRequestsNameFieldValueAndRule(t *testing.T) {
 	require.Zero(t, f.chain.Calls("getProgramAccounts"))
 }
 
-// TestARequiredParameterThatIsMissingIsNamed, absent or empty, in the URL and in a body, with its rule.
+// TestARequiredParameterThatIsMissingIsNamed, absent or empty, in the URL and in a body, with its
+// rule.
 func TestARequiredParameterThatIsMissingIsNamed(t *testing.T) {
 	f := start(t, Config{}, chain())
 	all := map[string]string{

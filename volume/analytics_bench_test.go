@@ -33,11 +33,14 @@ const (
 	benchDays = 10
 )
 
-// marketSQL fills the tables with one more share of the market: benchStep legs of ten days, on pools and mints of their own. So every table grows as
-// on mainnet when more of the market is looked at, and what a query reads grows with the share. The rates are those of docs/sizing.md.
+// marketSQL fills the tables with one more share of the market: benchStep legs of ten days, on
+// pools and mints of their own. So every table grows as on mainnet when more of the market is
+// looked at, and what a query reads grows with the share. The rates are those of docs/sizing.md.
 //
-//   - A minute's pools: half of them trade in every minute, the others are drawn from those of the hour, those from those of the day.
-//   - A quarter of the legs is by 300 bots, the rest by 4 million wallets with a long tail. A transaction has one leg and a half.
+//   - A minute's pools: half of them trade in every minute, the others are drawn from those of the
+//     hour, those from those of the day.
+//   - A quarter of the legs is by 300 bots, the rest by 4 million wallets with a long tail. A
+//     transaction has one leg and a half.
 //   - {share} is the number of the share, {n} are its legs.
 var marketSQL = []string{
 	`INSERT INTO mintlake.swaps_raw (slot, block_time, transaction_index, instruction_index, inner_instruction_index, batch_index, signature_head, signature_rest,
@@ -93,7 +96,8 @@ var marketSQL = []string{
 	SELECT mint, upper(substring(mint, 1, 3)), substring(mint, 1, 12), if(mint = '{sol}', 9, 6), 'ok', false, now64(3), now64(3), 1, if(startsWith(mint, 'EPj') OR cityHash64(mint) % 5 = 0, mint, NULL), true, 1
 	FROM (SELECT lower(hex(sipHash128(number, {share}, 'q'))) || 'mintmintmint' AS mint FROM numbers(intDiv({n}, 500)) UNION ALL SELECT mint FROM mintlake.volume_1d_raw WHERE generation = {share} GROUP BY mint)`,
 	`INSERT INTO mintlake.swap_minutes_raw (minute, partition, touched, valued) SELECT DISTINCT toStartOfMinute(block_time), 0, 1, 1 FROM mintlake.swaps_raw WHERE version = {share}`,
-	// 53 events on a thousand legs; of a hundred events one is of USDC, and 6 of a thousand create a mint.
+	// 53 events on a thousand legs; of a hundred events one is of USDC, and 6 of a thousand create
+	// a mint.
 	`INSERT INTO mintlake.token_events_raw (slot, block_time, transaction_index, instruction_index, inner_instruction_index, batch_index, position, signature, program_id, kind, instruction, mint,
 		decimals, amount, token_account, authority, version)
 	WITH cityHash64(number, {share}, 'e') AS h, number % 167 = 0 AS creates, intDiv(number * 216000 * {days}, {events}) AS after
@@ -117,7 +121,8 @@ var marketSQL = []string{
 const slotsSQL = `INSERT INTO mintlake.slots_raw (slot, blockhash, parent_slot, block_time, status, transactions, version)
 	SELECT 400000000 + number, lower(hex(sipHash128(number))), 399999999 + number, toDateTime('2026-11-01 00:00:00', 'UTC') + intDiv(number * 2, 5), 'ingested', 600, 2 FROM numbers(2160000)`
 
-// formerQueries are queries of docs/analytics.md as they are without the tables of migration 0010, by their question.
+// formerQueries are queries of docs/analytics.md as they are without the tables of migration 0010,
+// by their question.
 var formerQueries = map[string]string{
 	"Which share of the volume came through aggregators": `SELECT if(aggregator = '', 'direct', aggregator) AS through, sum(usd_value) AS usd, round(toFloat64(usd) / sum(toFloat64(usd)) OVER (), 4) AS share, count() AS legs
 		FROM mintlake.swaps WHERE block_time >= toStartOfDay((SELECT max(until) FROM mintlake.daily_volumes)) GROUP BY through ORDER BY usd DESC`,
@@ -139,13 +144,15 @@ type cost struct {
 // speed is bytes a second.
 func (c cost) speed() float64 { return c.bytes / c.seconds }
 
-// measurable: the query takes long enough, and its bytes grow enough, for its speed to say something.
+// measurable: the query takes long enough, and its bytes grow enough, for its speed to say
+// something.
 func measurable(costs []cost) bool {
 	last := costs[len(costs)-1]
 	return last.seconds >= 0.1 && last.bytes >= 10e6 && last.bytes >= 2*costs[0].bytes
 }
 
-// question is a query of the page, and how it is asked without what migration 0010 added: empty when that changes nothing.
+// question is a query of the page, and how it is asked without what migration 0010 added: empty
+// when that changes nothing.
 type question struct {
 	name, query, former string
 }
@@ -227,7 +234,8 @@ func number(b *testing.B, text string) float64 {
 	return n
 }
 
-// fill adds shares of the market until there are so many legs, makes the figures of the minutes by the valuation's own statements, and merges.
+// fill adds shares of the market until there are so many legs, makes the figures of the minutes by
+// the valuation's own statements, and merges.
 func (s *tables) fill(b *testing.B, from, to int) {
 	b.Helper()
 	const share = float64(benchStep) / billion
@@ -269,9 +277,11 @@ func (s *tables) exec(b *testing.B, statement string) {
 	}, statement)
 }
 
-// BenchmarkAnalytics asks the questions of docs/analytics.md at several sizes, and says what they would read of a billion legs: a straight line
-// through the sizes (least squares) of rows and bytes read. Seconds are those of the largest size, and those of the bytes that come on top: at the
-// query's own speed if it takes a tenth of a second and its bytes grow, else at the slowest speed of all such queries.
+// BenchmarkAnalytics asks the questions of docs/analytics.md at several sizes, and says what they
+// would read of a billion legs: a straight line through the sizes (least squares) of rows and bytes
+// read. Seconds are those of the largest size, and those of the bytes that come on top: at the
+// query's own speed if it takes a tenth of a second and its bytes grow, else at the slowest speed
+// of all such queries.
 func BenchmarkAnalytics(b *testing.B) {
 	for b.Loop() {
 		s := migrated(b)
@@ -314,7 +324,8 @@ func BenchmarkAnalytics(b *testing.B) {
 	}
 }
 
-// printInsertCost stores a share of the market with and without the indexes of migration 0010, in turns, and prints the medians.
+// printInsertCost stores a share of the market with and without the indexes of migration 0010, in
+// turns, and prints the medians.
 func (s *tables) printInsertCost(b *testing.B) {
 	b.Helper()
 	for _, table := range []string{"cost_with", "cost_without"} {
@@ -363,7 +374,8 @@ func printCosts(name, which string, sizes []float64, costs []cost, slowest float
 	fmt.Printf(" %s, %s, %s |\n", strings.TrimSpace(short(manyRows)), short(manyBytes)+"B", duration(last.seconds+(manyBytes-last.bytes)/speed))
 }
 
-// line is the value at x of the straight line that is nearest to the points, at least that of the last point.
+// line is the value at x of the straight line that is nearest to the points, at least that of the
+// last point.
 func line(xs, ys []float64, x float64) float64 {
 	var sx, sy, sxx, sxy float64
 	n := float64(len(xs))

@@ -15,7 +15,8 @@ import (
 
 var sqlBlock = regexp.MustCompile("(?s)```sql\n(.*?)```")
 
-// TestAnalyticsQueriesRun runs what docs/analytics.md shows; TestAnalyticsQueriesAnswer in e2e looks at the answers.
+// TestAnalyticsQueriesRun runs what docs/analytics.md shows; TestAnalyticsQueriesAnswer in e2e
+// looks at the answers.
 func TestAnalyticsQueriesRun(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs/analytics.md"))
 	require.NoError(t, err)
@@ -24,7 +25,8 @@ func TestAnalyticsQueriesRun(t *testing.T) {
 		leg{n: 1, at: noon.Add(time.Minute), pool: "sol-usdc", in: usdc, out: sol, paid: 20_000 * whole, got: 99e9, reserveIn: 1_000_000 * whole, reserveOut: 5_000e9, trader: "ann"}.record(t),
 		leg{n: 2, at: noon.Add(time.Minute), pool: "cat-dog", in: address("cat"), out: address("dog"), paid: 1, got: 1, trader: "bob"}.record(t))
 	s.value(t)
-	// These were stored after the valuation: not valued yet, in a minute that was valued and in one that was not.
+	// These were stored after the valuation: not valued yet, in a minute that was valued and in one
+	// that was not.
 	s.insert(t, leg{n: 3, at: noon, pool: "sol-usdc", in: sol, out: usdc, paid: 1e9, got: 200 * whole, trader: "ann"}.record(t),
 		leg{n: 4, at: noon.Add(2 * time.Minute), pool: "sol-usdc", in: sol, out: usdc, paid: 1e9, got: 200 * whole, trader: "ann"}.record(t))
 	require.Equal(t, []string{"3"}, s.rows(t, "SELECT count() FROM mintlake.swaps WHERE usd_value IS NULL"))

@@ -32,15 +32,18 @@ const (
 	benchDense = 760_000
 )
 
-// blockHops says how many of a hundred transactions with legs have one leg, two and so on, as our decoders find them in the three whole mainnet
-// blocks that tests read: 165 transactions, 243 legs, 1.47 a transaction (by block 1.19, 1.33 and 2.15). routeHops has more arbitrage: 1.85.
+// blockHops says how many of a hundred transactions with legs have one leg, two and so on, as our
+// decoders find them in the three whole mainnet blocks that tests read: 165 transactions, 243 legs,
+// 1.47 a transaction (by block 1.19, 1.33 and 2.15). routeHops has more arbitrage: 1.85.
 var (
 	blockHops = []int{78, 10, 6, 1, 3, 2}
 	routeHops = []int{50, 25, 15, 10}
 )
 
-// market makes legs as mainnet's look to a compressor: random signatures and amounts; of the transactions a quarter by few bots (a block of 95 swaps
-// has 70 wallets, the first of them nine times), the rest by very many wallets; pools and mints with a long tail; what one leg gave, the next one takes.
+// market makes legs as mainnet's look to a compressor: random signatures and amounts; of the
+// transactions a quarter by few bots (a block of 95 swaps has 70 wallets, the first of them nine
+// times), the rest by very many wallets; pools and mints with a long tail; what one leg gave, the
+// next one takes.
 type market struct {
 	random *rand.Rand
 	pools  *rand.Zipf
@@ -82,7 +85,8 @@ func (m *market) amount() uint64 {
 	return 1 + uint64(math.Exp2(29+4*m.random.NormFloat64()))
 }
 
-// pool is a pool with its mint: the popular ones, and with all set, every second time one that nobody has traded yet while there are such.
+// pool is a pool with its mint: the popular ones, and with all set, every second time one that
+// nobody has traded yet while there are such.
 func (m *market) pool() uint64 {
 	if m.all && m.next < benchMints && m.random.IntN(2) == 0 {
 		m.next++
@@ -129,7 +133,8 @@ func (m *market) transaction(at time.Time) []*eventspb.SwapLeg {
 	return legs
 }
 
-// records are about n legs over a length of time as ingest writes them: each twice, under the mint that went in and the one that went out.
+// records are about n legs over a length of time as ingest writes them: each twice, under the mint
+// that went in and the one that went out.
 func (m *market) records(b *testing.B, from time.Time, length time.Duration, n int) []kafka.Record {
 	b.Helper()
 	records := make([]kafka.Record, 0, 2*n+16)
@@ -174,7 +179,8 @@ func broker(b *testing.B) (*kafka.Producer, *kafka.GroupConsumer) {
 	return producer, consumer
 }
 
-// throughKafka writes the records to the log and lets the projector store them, both at once; it returns when every leg is stored.
+// throughKafka writes the records to the log and lets the projector store them, both at once; it
+// returns when every leg is stored.
 func (s *tables) throughKafka(b *testing.B, records []kafka.Record) {
 	b.Helper()
 	producer, consumer := broker(b)
@@ -196,8 +202,9 @@ func (s *tables) throughKafka(b *testing.B, records []kafka.Record) {
 	require.NoError(b, <-done)
 }
 
-// BenchmarkSwaps stores legs of 100,000 mints, spread over a day, by way of the log, and values them: legs a second into ClickHouse, legs a second
-// valued (all minutes of a day at once), and the time of one refresh of the daily volumes.
+// BenchmarkSwaps stores legs of 100,000 mints, spread over a day, by way of the log, and values
+// them: legs a second into ClickHouse, legs a second valued (all minutes of a day at once), and the
+// time of one refresh of the daily volumes.
 func BenchmarkSwaps(b *testing.B) {
 	for b.Loop() {
 		s, m := migrated(b), newMarket(blockHops)
@@ -221,12 +228,15 @@ func BenchmarkSwaps(b *testing.B) {
 	}
 }
 
-// BenchmarkSwapBytes says what a leg takes on disk after all merges, when legs come as densely as on mainnet: about 1150 a second, 460 a slot.
-// It prints three figures: with its signature; without, as it is after swaps.signature_days; and what a year of legs takes in the mean, of which
-// the last swaps.signature_days have theirs. All files of the table are counted, indexes too; pools and minutes are other tables.
+// BenchmarkSwapBytes says what a leg takes on disk after all merges, when legs come as densely as
+// on mainnet: about 1150 a second, 460 a slot. It prints three figures: with its signature;
+// without, as it is after swaps.signature_days; and what a year of legs takes in the mean, of which
+// the last swaps.signature_days have theirs. All files of the table are counted, indexes too; pools
+// and minutes are other tables.
 //
-// What makes it honest about a year: codecs see at most 16 MiB of a column at once, 380,000 legs or five minutes and a half, so that more legs
-// than a few such blocks change nothing but the share of the last, smaller one. What does matter is how many keys come back within them.
+// What makes it honest about a year: codecs see at most 16 MiB of a column at once, 380,000 legs or
+// five minutes and a half, so that more legs than a few such blocks change nothing but the share of
+// the last, smaller one. What does matter is how many keys come back within them.
 func BenchmarkSwapBytes(b *testing.B) {
 	for _, mix := range []struct {
 		name string
@@ -257,7 +267,8 @@ func BenchmarkSwapBytes(b *testing.B) {
 	}
 }
 
-// bytesPerLeg merges swaps_raw to its end, as often as its rows' age asks for, and says what a leg takes.
+// bytesPerLeg merges swaps_raw to its end, as often as its rows' age asks for, and says what a leg
+// takes.
 func (s *tables) bytesPerLeg(b *testing.B) (bytes float64, legs, transactions uint64) {
 	b.Helper()
 	for range 2 {

@@ -13,9 +13,11 @@ import (
 // Config of the volume room. DefaultConfig has the defaults.
 type Config struct {
 	Interval time.Duration `koanf:"interval" usage:"time between two valuations of new legs"`
-	// Stables anchor all prices: each is worth a dollar by decree, so an operator who doubts one takes it out.
+	// Stables anchor all prices: each is worth a dollar by decree, so an operator who doubts one
+	// takes it out.
 	Stables []string `koanf:"stables" usage:"mints that are worth one US dollar, as MINT:DECIMALS"`
-	// SOLFloorUSD and FloorUSD are the least a pool must hold on its anchor side for its trades to make a price.
+	// SOLFloorUSD and FloorUSD are the least a pool must hold on its anchor side for its trades to
+	// make a price.
 	SOLFloorUSD int `koanf:"sol_floor_usd" usage:"US dollars that a SOL pool must hold in a stable to count for the price of SOL"`
 	FloorUSD    int `koanf:"floor_usd" usage:"US dollars that a pool must hold in SOL or a stable to count for a token's price"`
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// TestPositionsAreThoseOfEvents: swaps_raw computes what schemas.PositionOf packs, known place or not, up to the limits of its bits.
+// TestPositionsAreThoseOfEvents: swaps_raw computes what schemas.PositionOf packs, known place or
+// not, up to the limits of its bits.
 func TestPositionsAreThoseOfEvents(t *testing.T) {
 	s := migrated(t)
 	random := rand.New(rand.NewPCG(3, 4))
@@ -51,7 +52,8 @@ func TestPositionsAreThoseOfEvents(t *testing.T) {
 	require.ElementsMatch(t, want, s.rows(t, "SELECT signature, toUInt64(bitShiftRight(position, 64)) AS slot_, toUInt64(bitAnd(position, 18446744073709551615)) AS order_ FROM mintlake.swaps"))
 }
 
-// TestEveryColumnHasAComment, in views and in tables, and so has every view, table and dictionary itself.
+// TestEveryColumnHasAComment, in views and in tables, and so has every view, table and dictionary
+// itself.
 func TestEveryColumnHasAComment(t *testing.T) {
 	s := migrated(t)
 	require.Empty(t, s.rows(t, "SELECT name FROM system.tables WHERE comment = '' AND database = 'mintlake'"))
@@ -62,7 +64,8 @@ func TestEveryColumnHasAComment(t *testing.T) {
 	require.Equal(t, []string{"token_names"}, s.rows(t, "SELECT name FROM system.dictionaries WHERE database = 'mintlake'"))
 }
 
-// TestTheSwapDashboardAsksWhatExists runs each query of the dashboard, with Grafana's macros filled in.
+// TestTheSwapDashboardAsksWhatExists runs each query of the dashboard, with Grafana's macros filled
+// in.
 func TestTheSwapDashboardAsksWhatExists(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "deploy/grafana/swaps.json"))
 	require.NoError(t, err)

@@ -23,8 +23,9 @@ func withoutPlace(t *testing.T, record kafka.Record) kafka.Record {
 	return record
 }
 
-// TestRepeatsFallTogetherAfterTheirSignaturesWent: the last of the signature goes when its days are over and nothing else does; the legs
-// told again then, in whole and without the place of their transaction, are the ones that are stored.
+// TestRepeatsFallTogetherAfterTheirSignaturesWent: the last of the signature goes when its days are
+// over and nothing else does; the legs told again then, in whole and without the place of their
+// transaction, are the ones that are stored.
 func TestRepeatsFallTogetherAfterTheirSignaturesWent(t *testing.T) {
 	s := migrated(t)
 	records := make([]kafka.Record, 20)

@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/volume"
 )
 
-// inner is the leg as a record, at a place of its own in its transaction, with an aggregator, and at an offset of the log.
+// inner is the leg as a record, at a place of its own in its transaction, with an aggregator, and
+// at an offset of the log.
 func (l leg) inner(t *testing.T, place uint32, aggregator string, offset int64) kafka.Record {
 	t.Helper()
 	record, message := l.record(t), new(eventspb.SwapLeg)
@@ -30,7 +31,8 @@ const (
 	poolRows  = "SELECT aggregator, pools, trades FROM mintlake.trade_pools_1m"
 )
 
-// TestVenuesOfAMinuteAreReplacedAtOnce: a valuation between two legs of one transaction leaves nothing behind of a trade through one pool.
+// TestVenuesOfAMinuteAreReplacedAtOnce: a valuation between two legs of one transaction leaves
+// nothing behind of a trade through one pool.
 func TestVenuesOfAMinuteAreReplacedAtOnce(t *testing.T) {
 	s := migrated(t)
 	first := leg{at: noon, pool: "sol-usdc", in: usdc, out: sol, paid: 100 * whole, got: 1e9, reserveIn: 1_000_000 * whole, reserveOut: 5_000e9, trader: "ann"}
@@ -40,7 +42,8 @@ func TestVenuesOfAMinuteAreReplacedAtOnce(t *testing.T) {
 	require.Equal(t, []string{"\t1\t1"}, s.rows(t, poolRows))
 	require.Equal(t, []string{"2026-11-20 12:00:00\traydium_cpmm\t\t100\t1\t0\t1\t0"}, s.rows(t, venueRows))
 
-	for offset := int64(1); offset < 5; offset += 2 { // the second time everything is delivered again
+	// the second time everything is delivered again
+	for offset := int64(1); offset < 5; offset += 2 {
 		s.insert(t, first.inner(t, 0, "", offset), second.inner(t, 1, "jupiter_v6", offset+1))
 		s.value(t)
 		require.Equal(t, []string{"jupiter_v6\t2\t1"}, s.rows(t, poolRows))
@@ -50,8 +53,8 @@ func TestVenuesOfAMinuteAreReplacedAtOnce(t *testing.T) {
 	}
 }
 
-// TestVenuesOfEarlierMinutesAreMade: minutes that an earlier version valued get their figures, an hour's worth at a time, and those whose legs are gone
-// do not stop it.
+// TestVenuesOfEarlierMinutesAreMade: minutes that an earlier version valued get their figures, an
+// hour's worth at a time, and those whose legs are gone do not stop it.
 func TestVenuesOfEarlierMinutesAreMade(t *testing.T) {
 	s := migrated(t)
 	var legs []kafka.Record

@@ -1,11 +1,14 @@
 // Package volume values swap legs and keeps the figures made of them.
 //
-// In: swaps_raw and what the projector of swaps writes beside it. Out: usd_value of the legs, prices_1m, pool_minutes, volume_1m/1h/1d and
-// pool_volume_1m/1h/1d, venue_volume_1m, trade_pools_1m, daily_volumes. Guarantees: every figure is a function of the set of legs alone: no clock, no order of arrival, no
-// sum that a repeat could reach; sums of dollars are integers. A kill at any moment leaves minutes that are valued again at the next start.
+// In: swaps_raw and what the projector of swaps writes beside it. Out: usd_value of the legs,
+// prices_1m, pool_minutes, volume_1m/1h/1d and pool_volume_1m/1h/1d, venue_volume_1m,
+// trade_pools_1m, daily_volumes. Guarantees: every figure is a function of the set of legs alone:
+// no clock, no order of arrival, no sum that a repeat could reach; sums of dollars are integers. A
+// kill at any moment leaves minutes that are valued again at the next start.
 //
-// A minute is dirty when the projector stored legs of it that no valuation has seen. Its prices reach into the hour behind it, so the
-// minutes of that hour are valued again too, then the hours and days that hold them. docs/volume.md has the formulas; sql/ are they.
+// A minute is dirty when the projector stored legs of it that no valuation has seen. Its prices
+// reach into the hour behind it, so the minutes of that hour are valued again too, then the hours
+// and days that hold them. docs/volume.md has the formulas; sql/ are they.
 //
 // One instance runs at a time: two would do the same work twice, and end with the same figures.
 package volume
@@ -50,7 +53,8 @@ type Store interface {
 	Value(ctx context.Context, generation uint64, minutes []time.Time) error
 	// Venues makes the figures of venues and of trades' pools by minute; Value does it too.
 	Venues(ctx context.Context, generation uint64, minutes []time.Time) error
-	// WithoutVenues lists the latest minutes before a time that were valued and have none of these figures, sorted, at most limit.
+	// WithoutVenues lists the latest minutes before a time that were valued and have none of these
+	// figures, sorted, at most limit.
 	WithoutVenues(ctx context.Context, before time.Time, limit int) ([]time.Time, error)
 	Hours(ctx context.Context, generation uint64, hours []time.Time) error
 	Days(ctx context.Context, generation uint64, days []time.Time) error
@@ -96,7 +100,8 @@ func New(cfg Config, deps Deps) (*Volume, error) {
 	return &Volume{cfg: cfg, deps: deps, metrics: metrics, incomplete: endOfTime}, nil
 }
 
-// Run values what is new until ctx ends; then it returns nil. Trouble with ClickHouse is waited out, unless it needs an operator.
+// Run values what is new until ctx ends; then it returns nil. Trouble with ClickHouse is waited
+// out, unless it needs an operator.
 func (v *Volume) Run(ctx context.Context) error {
 	ticker := time.NewTicker(v.cfg.Interval)
 	defer ticker.Stop()
@@ -181,8 +186,9 @@ func (v *Volume) Once(ctx context.Context) (int, error) {
 	return len(dirty), nil
 }
 
-// completeVenues makes the figures of venues of an hour's worth of minutes that an earlier version valued without them, the latest first. So a
-// long history is complete after a while, and what is new does not wait for it. A minute whose legs were dropped stays without.
+// completeVenues makes the figures of venues of an hour's worth of minutes that an earlier version
+// valued without them, the latest first. So a long history is complete after a while, and what is
+// new does not wait for it. A minute whose legs were dropped stays without.
 func (v *Volume) completeVenues(ctx context.Context) error {
 	if v.incomplete.IsZero() {
 		return nil
@@ -206,7 +212,8 @@ func (v *Volume) completeVenues(ctx context.Context) error {
 	return nil
 }
 
-// reached are the minutes with legs whose prices the dirty ones may change: themselves and the hour behind each.
+// reached are the minutes with legs whose prices the dirty ones may change: themselves and the hour
+// behind each.
 func (v *Volume) reached(ctx context.Context, dirty []time.Time) ([]time.Time, error) {
 	all, err := v.deps.Store.Minutes(ctx, dirty[0], dirty[len(dirty)-1].Add(lookBack))
 	if err != nil {
@@ -232,7 +239,8 @@ func truncated(minutes []time.Time, size time.Duration) []time.Time {
 	return buckets
 }
 
-// inChunks hands over up to size buckets at a time, none further than an hour behind the first but for size 1.
+// inChunks hands over up to size buckets at a time, none further than an hour behind the first but
+// for size 1.
 func inChunks(buckets []time.Time, size int, do func([]time.Time) error) error {
 	for len(buckets) > 0 {
 		n := 1

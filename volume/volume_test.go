@@ -156,7 +156,8 @@ const whole = 1_000_000 // raw units of a token with 6 decimals
 func TestWorkedExample(t *testing.T) {
 	s := migrated(t)
 	for i, l := range []leg{
-		// A deep SOL pool: 10 SOL for 2,000 USDC, and 5 SOL for 1,010 USDT in another. A shallow pool says 500 and counts for nothing.
+		// A deep SOL pool: 10 SOL for 2,000 USDC, and 5 SOL for 1,010 USDT in another. A shallow
+		// pool says 500 and counts for nothing.
 		{at: noon, pool: "sol-usdc", in: sol, out: usdc, paid: 10e9, got: 2000 * whole, reserveIn: 5_000e9, reserveOut: 1_000_000 * whole, trader: "ann"},
 		{at: noon, pool: "sol-usdt", in: usdt, out: sol, paid: 1010 * whole, got: 5e9, reserveIn: 500_000 * whole, reserveOut: 2_500e9, trader: "bob"},
 		{at: noon, pool: "shallow", in: sol, out: usdc, paid: 1e9, got: 500 * whole, reserveIn: 1e9, reserveOut: 500 * whole, trader: "eve"},
@@ -198,8 +199,8 @@ func (s *tables) everything(t require.TestingT) map[string][]string {
 	return all
 }
 
-// TestAnyDeliveryGivesTheSameFigures: legs in any order, repeated, in any batches, with valuations between them, against one delivery in
-// order and one valuation.
+// TestAnyDeliveryGivesTheSameFigures: legs in any order, repeated, in any batches, with valuations
+// between them, against one delivery in order and one valuation.
 func TestAnyDeliveryGivesTheSameFigures(t *testing.T) {
 	s := migrated(t)
 	for range 4 {
@@ -235,7 +236,8 @@ func TestAnyDeliveryGivesTheSameFigures(t *testing.T) {
 	}
 }
 
-// randomLeg is a trade of one of a few traders on one of a few pools, within some hours of two days.
+// randomLeg is a trade of one of a few traders on one of a few pools, within some hours of two
+// days.
 func randomLeg(random *rand.Rand, n uint32) leg {
 	pools := [][2]string{{sol, usdc}, {usdt, sol}, {sol, "cat"}, {"cat", "dog"}, {usdc, usdt}, {"dog", sol}, {"cat", usdc}}
 	pool := random.IntN(len(pools))

@@ -1,7 +1,8 @@
 // Package web holds the pages that people look at: the token explorer.
 //
-// In: nothing; the pages call the token API of the address they were loaded from. Out: an http.Handler. Guarantees: no resource
-// comes from another host, and the content security policy holds the pages to that.
+// In: nothing; the pages call the token API of the address they were loaded from. Out: an
+// http.Handler. Guarantees: no resource comes from another host, and the content security policy
+// holds the pages to that.
 package web
 
 import (

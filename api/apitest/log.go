@@ -1,7 +1,8 @@
 // Package apitest stands in for Kafka and ClickHouse in the API's tests.
 //
-// In: records and outages as a test wants them. Out: what internal/kafka's Admin, Tailer and Producer give. Guarantees: everything is in memory;
-// a call made while the log is down fails when its context ends, as internal/kafka's do.
+// In: records and outages as a test wants them. Out: what internal/kafka's Admin, Tailer and
+// Producer give. Guarantees: everything is in memory; a call made while the log is down fails when
+// its context ends, as internal/kafka's do.
 package apitest
 
 import (

@@ -1,10 +1,12 @@
 // Package encode writes rows of the registry as JSON.
 //
-// In: rows. Out: the bytes that encoding/json makes of them, appended to a buffer. Guarantees: byte for byte what json.Marshal writes, which a
-// property test holds it to; only a volume that is no number is null, where json.Marshal fails. Nothing is allocated but what the buffer grows by.
+// In: rows. Out: the bytes that encoding/json makes of them, appended to a buffer. Guarantees: byte
+// for byte what json.Marshal writes, which a property test holds it to; only a volume that is no
+// number is null, where json.Marshal fails. Nothing is allocated but what the buffer grows by.
 //
-// Rows are most of what the API sends: encoding/json spent four fifths of a search on them. A general fast library would do too; one
-// file that a test compares with encoding/json is less to trust.
+// Rows are most of what the API sends: encoding/json spent four fifths of a search on them. A
+// general fast library would do too; one file that a test compares with encoding/json is less to
+// trust.
 package encode
 
 import (
@@ -122,7 +124,8 @@ func links(dst []byte, values map[string]string) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// String appends a JSON string. Like encoding/json it escapes what HTML could take for markup, and replaces what is no UTF-8.
+// String appends a JSON string. Like encoding/json it escapes what HTML could take for markup, and
+// replaces what is no UTF-8.
 func String(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0

@@ -1,8 +1,10 @@
 // Package evidence says what can be known about whether a token is who it seems to be.
 //
-// In: every change of the registry; a token. Out: how many tokens share its symbol as the eye reads it, where it stands among them, which of them comes
-// first, and signals, each of which anybody can check. Guarantees: the rules are public (docs/evidence.md) and the same for all: there is no list of tokens
-// in here, nothing to buy and no judgement. Reading costs a few microseconds and waits for one change at most.
+// In: every change of the registry; a token. Out: how many tokens share its symbol as the eye reads
+// it, where it stands among them, which of them comes first, and signals, each of which anybody can
+// check. Guarantees: the rules are public (docs/evidence.md) and the same for all: there is no list
+// of tokens in here, nothing to buy and no judgement. Reading costs a few microseconds and waits
+// for one change at most.
 //
 // Memory is 32 bytes a number of the copy, and the groups: some 45 bytes a token in all.
 package evidence
@@ -26,11 +28,13 @@ type Rows interface {
 
 // Evidence is what is known. It is part of the API's responses.
 type Evidence struct {
-	// Skeleton of the symbol, see Skeletons; empty when the token has no symbol, and then all but Signals is zero.
+	// Skeleton of the symbol, see Skeletons; empty when the token has no symbol, and then all but
+	// Signals is zero.
 	Skeleton string `json:"skeleton"`
 	// Sharing counts the tokens whose symbols have this skeleton, this one included.
 	Sharing int `json:"sharing"`
-	// RankByVolume is the token's place among them, from 1: volume descending (unknown last), then first_seen_at ascending (unknown last), then mint.
+	// RankByVolume is the token's place among them, from 1: volume descending (unknown last), then
+	// first_seen_at ascending (unknown last), then mint.
 	RankByVolume int `json:"rank_by_volume"`
 	// RankByAge is the same by first_seen_at (unknown last), then mint.
 	RankByAge int `json:"rank_by_age"`
@@ -40,7 +44,8 @@ type Evidence struct {
 	Signals []Signal `json:"signals"`
 }
 
-// fact is what an index keeps of a token, by its number. A zero symbol is no member, or one without a symbol.
+// fact is what an index keeps of a token, by its number. A zero symbol is no member, or one without
+// a symbol.
 type fact struct {
 	symbol uint64 // hash of the symbol's skeleton
 	mint   uint64 // the mint's first ten characters, in the order of the text
@@ -81,7 +86,8 @@ func New(rows Rows) (*Index, error) {
 	return &Index{rows: rows, skeletons: skeletons, seed: maphash.MakeSeed(), groups: newGroups()}, nil
 }
 
-// Apply implements replica.Listener. Readers wait for one change at most. It does not call Rows: whoever calls may hold its locks.
+// Apply implements replica.Listener. Readers wait for one change at most. It does not call Rows:
+// whoever calls may hold its locks.
 func (x *Index) Apply(changes []search.Change) {
 	x.Filled()
 	x.each(changes)
@@ -98,7 +104,8 @@ func (x *Index) each(changes []search.Change) {
 		if change.Token != nil {
 			next = x.factOf(change.Token)
 		}
-		if next == x.fact(change.ID) { // the reader's view needs no lock: only this goroutine writes
+		// the reader's view needs no lock: only this goroutine writes
+		if next == x.fact(change.ID) {
 			continue
 		}
 		x.set(change.ID, next)
@@ -154,8 +161,9 @@ func (x *Index) factOf(token *registry.Token) fact {
 	return f
 }
 
-// mintOrder packs as many characters as fit into 58 to the power of ten: base58's digits ascend as ASCII does, so the numbers sort as the texts. Two mints
-// that share ten characters, a symbol, a volume and a second are in the order of their numbers.
+// mintOrder packs as many characters as fit into 58 to the power of ten: base58's digits ascend as
+// ASCII does, so the numbers sort as the texts. Two mints that share ten characters, a symbol, a
+// volume and a second are in the order of their numbers.
 func mintOrder(mint string) uint64 {
 	const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 	order := uint64(0)

@@ -77,7 +77,8 @@ func expected(s *Skeletons, rows fakeRows, id uint32) Evidence {
 	return e
 }
 
-// TestEvidenceIsWhatLookingAtEveryTokenSays: whatever comes, goes and changes, in groups small and large.
+// TestEvidenceIsWhatLookingAtEveryTokenSays: whatever comes, goes and changes, in groups small and
+// large.
 func TestEvidenceIsWhatLookingAtEveryTokenSays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rows := fakeRows{}

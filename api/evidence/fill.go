@@ -9,9 +9,11 @@ import (
 	"github.com/mintlake/mintlake/api/search"
 )
 
-// A registry that is loaded whole has its groups made at the end, of sorted tokens: one after the other, each token moves those behind it in its group.
+// A registry that is loaded whole has its groups made at the end, of sorted tokens: one after the
+// other, each token moves those behind it in its group.
 
-// Fill implements replica.Filler: it is Apply while the registry loads. Until Filled each token that came by it stands for itself.
+// Fill implements replica.Filler: it is Apply while the registry loads. Until Filled each token
+// that came by it stands for itself.
 func (x *Index) Fill(changes []search.Change) {
 	x.mu.Lock()
 	x.filling = x.filling || len(x.groups.of) == 0
@@ -93,7 +95,8 @@ func (g *groups) put(x *Index, tokens []grouped) {
 	g.of[symbol] = manyBit | g.add(members)
 }
 
-// take is room for so many numbers, cut off a larger piece: groups are a hundred thousand, of which the garbage collector would have to visit each.
+// take is room for so many numbers, cut off a larger piece: groups are a hundred thousand, of which
+// the garbage collector would have to visit each.
 func (g *groups) take(count int) []uint32 {
 	const piece = 1 << 14
 	if count > len(g.room) {

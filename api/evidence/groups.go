@@ -5,8 +5,9 @@ import (
 	"sort"
 )
 
-// Most symbols are one token's alone, some have tens of thousands. So a group is a number for one token; a slice in the order of volume for more; and
-// with more than smallGroup a second slice in the order of age and the first token of each name, so that a rank is a binary search.
+// Most symbols are one token's alone, some have tens of thousands. So a group is a number for one
+// token; a slice in the order of volume for more; and with more than smallGroup a second slice in
+// the order of age and the first token of each name, so that a rank is a binary search.
 const smallGroup = 32
 
 // groups are the tokens by their symbols' hashes.
@@ -31,7 +32,8 @@ type large struct {
 	names map[uint32]sharers // by the name's hash
 }
 
-// sharers are the tokens of a group that have one name: how many, and the first in the order of volume.
+// sharers are the tokens of a group that have one name: how many, and the first in the order of
+// volume.
 type sharers struct{ count, first uint32 }
 
 // place is where a token stands in its group.

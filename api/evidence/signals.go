@@ -12,10 +12,12 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// Signal is a fact about a token that a user may want to look at. None is proof of anything: stablecoins have freeze authorities too.
+// Signal is a fact about a token that a user may want to look at. None is proof of anything:
+// stablecoins have freeze authorities too.
 type Signal string
 
-// Signals. The first six are about what the eye sees, the others about who can do what; docs/evidence.md has the rules.
+// Signals. The first six are about what the eye sees, the others about who can do what;
+// docs/evidence.md has the rules.
 const (
 	SignalHomoglyph   Signal = "homoglyph"
 	SignalCopiedName  Signal = "copied_name"
@@ -39,7 +41,8 @@ const (
 	SignalBurnPermission  Signal = "permissioned_burn"
 )
 
-// extensionSignals are the Token-2022 extensions that change what holding a token means, by their kind, in the order of the answer.
+// extensionSignals are the Token-2022 extensions that change what holding a token means, by their
+// kind, in the order of the answer.
 var extensionSignals = []struct {
 	kind   string
 	signal Signal
@@ -94,12 +97,14 @@ func (x *Index) homoglyph(l *look) bool {
 	return plain(l.token.Name) != plain(l.canonical.Name) && x.skeletons.Text(l.token.Name) == x.skeletons.Text(l.canonical.Name)
 }
 
-// plain is a text without what nobody would call a difference: case, compatibility forms, white space, a leading $ or #.
+// plain is a text without what nobody would call a difference: case, compatibility forms, white
+// space, a leading $ or #.
 func plain(text string) string {
 	return blanks(strings.TrimLeft(search.Normalise(text), "$#"))
 }
 
-// hasURL: the text names a place on the web: a scheme, or a word with a dot that ends in a domain of the Public Suffix List's ICANN part.
+// hasURL: the text names a place on the web: a scheme, or a word with a dot that ends in a domain
+// of the Public Suffix List's ICANN part.
 func hasURL(text string) bool {
 	if !strings.ContainsAny(text, ".:。．｡") {
 		return false
@@ -124,7 +129,8 @@ func isDomain(word string) bool {
 	return icann && suffix != word && len(suffix) >= 2
 }
 
-// scripts that a text may mix with each other: those of Chinese, Japanese and Korean, with Latin letters. UTS #39, section 5.1.
+// scripts that a text may mix with each other: those of Chinese, Japanese and Korean, with Latin
+// letters. UTS #39, section 5.1.
 var scripts = []struct {
 	table *unicode.RangeTable
 	with  int
@@ -142,7 +148,8 @@ const (
 	scriptOther     = 1 << 30
 )
 
-// mixesScripts: one word has letters of two scripts that no writing system mixes. Words of different scripts beside each other are common.
+// mixesScripts: one word has letters of two scripts that no writing system mixes. Words of
+// different scripts beside each other are common.
 func mixesScripts(text string) bool {
 	if isASCII(text) {
 		return false
@@ -168,8 +175,8 @@ func scriptOf(r rune) int {
 	return scriptOther
 }
 
-// hasInvisible: the text has characters that show nothing or turn its direction. Joiners and variation selectors behind an emoji or a letter that needs them
-// are how those are written.
+// hasInvisible: the text has characters that show nothing or turn its direction. Joiners and
+// variation selectors behind an emoji or a letter that needs them are how those are written.
 func hasInvisible(text string) bool {
 	if isASCII(text) {
 		return false

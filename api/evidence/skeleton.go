@@ -51,14 +51,16 @@ func NewSkeletons() (*Skeletons, error) {
 	return s, nil
 }
 
-// Symbol is the skeleton of a symbol: that of its text without a leading $ or #, which some write and some do not.
+// Symbol is the skeleton of a symbol: that of its text without a leading $ or #, which some write
+// and some do not.
 func (s *Skeletons) Symbol(text string) string {
 	return s.Text(strings.TrimLeft(strings.TrimSpace(text), "$#"))
 }
 
-// Text is the skeleton of a text, for comparison and not for people: UTS #39's (NFD, default ignorables removed, each character replaced by its
-// prototype, NFD) of the text in capitals. Tokens are told apart without regard to case, and capitals are what symbols are written in. Four steps
-// come before, since casing would hide what the eye sees:
+// Text is the skeleton of a text, for comparison and not for people: UTS #39's (NFD, default
+// ignorables removed, each character replaced by its prototype, NFD) of the text in capitals.
+// Tokens are told apart without regard to case, and capitals are what symbols are written in. Four
+// steps come before, since casing would hide what the eye sees:
 //
 //	NFKC; white space around is cut, and inside is one blank
 //	a character whose prototype is ASCII becomes it as it stands: Greek small nu is a v, capital nu an N
@@ -146,8 +148,8 @@ func isASCII(text string) bool {
 	return true
 }
 
-// ignorable says that a character has Unicode's property Default_Ignorable_Code_Point: it shows nothing.
-// https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point
+// ignorable says that a character has Unicode's property Default_Ignorable_Code_Point: it shows
+// nothing. https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point
 func ignorable(r rune) bool {
 	switch {
 	case r < 0xAD:

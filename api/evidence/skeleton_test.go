@@ -49,7 +49,8 @@ func TestTextsThatDifferHaveTwo(t *testing.T) {
 	require.Empty(t, s.Symbol(" \u200b\u2060 "))
 }
 
-// TestPrototypesAreFinal: UTS #39 says that a prototype maps to itself, else one pass would not be enough.
+// TestPrototypesAreFinal: UTS #39 says that a prototype maps to itself, else one pass would not be
+// enough.
 func TestPrototypesAreFinal(t *testing.T) {
 	s := skeletons(t)
 	require.Greater(t, len(s.prototypes), 6_000)

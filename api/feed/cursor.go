@@ -46,7 +46,8 @@ func (v *vector) offsets() Offsets {
 	return offsets
 }
 
-// reaches says that everything before w is before v too. A partition that v does not know stands at its beginning there.
+// reaches says that everything before w is before v too. A partition that v does not know stands at
+// its beginning there.
 func (v *vector) reaches(w *vector) bool {
 	for i := range w {
 		for p, offset := range w[i] {
@@ -73,7 +74,8 @@ const (
 	maxPartitions = 1024
 )
 
-// String is the cursor: version, for each topic the number of partitions and their offsets, a checksum; in the web's base64.
+// String is the cursor: version, for each topic the number of partitions and their offsets, a
+// checksum; in the web's base64.
 func (v *vector) String() string {
 	b := []byte{cursorVersion}
 	for i := range v {
@@ -86,7 +88,8 @@ func (v *vector) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseCursor reads what String wrote. The checksum finds what was cut or mistyped; it is no secret.
+// parseCursor reads what String wrote. The checksum finds what was cut or mistyped; it is no
+// secret.
 func parseCursor(text string) (v vector, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) < 5 || b[0] != cursorVersion {

@@ -12,7 +12,8 @@ import (
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 )
 
-// TestCursorHoldsAfterRestartAndOnOtherNodes: whatever a client does between, it has seen every mint since its first place.
+// TestCursorHoldsAfterRestartAndOnOtherNodes: whatever a client does between, it has seen every
+// mint since its first place.
 func TestCursorHoldsAfterRestartAndOnOtherNodes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		log := apitest.NewLog()
@@ -91,7 +92,8 @@ func (r *reader) follow(t require.TestingT, seen, written map[string]int) {
 	}
 }
 
-// unread says that the log has a record of the mint that the node has not read: what it tells of the mint may be of before.
+// unread says that the log has a record of the mint that the node has not read: what it tells of
+// the mint may be of before.
 func unread(t require.TestingT, n *node, mint string) bool {
 	for _, topic := range topics {
 		for _, record := range n.log.Records(topic) {

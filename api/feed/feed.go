@@ -1,12 +1,13 @@
 // Package feed tells what changes in the registry as it changes, and from any point before on.
 //
-// In: the changes of the API's copy; how far the copy is in the topics. Out: changes in order, with cursors. Guarantees: who reads on from a cursor
-// misses no change behind it and may see some twice. A cursor is a place in the topics, not in this process: it survives a restart and means the
-// same on every node. Memory is bounded whatever readers do: they all read one ring, and who is too slow for it is told so. Applying a change
-// waits for no reader.
+// In: the changes of the API's copy; how far the copy is in the topics. Out: changes in order, with
+// cursors. Guarantees: who reads on from a cursor misses no change behind it and may see some
+// twice. A cursor is a place in the topics, not in this process: it survives a restart and means
+// the same on every node. Memory is bounded whatever readers do: they all read one ring, and who is
+// too slow for it is told so. Applying a change waits for no reader.
 //
-// A cursor that the ring still holds costs nothing. An older one is read from the topics, up to MaxReplay records; beyond, or when the topics have expired, the
-// reader is told to begin anew.
+// A cursor that the ring still holds costs nothing. An older one is read from the topics, up to
+// MaxReplay records; beyond, or when the topics have expired, the reader is told to begin anew.
 package feed
 
 import (
@@ -43,7 +44,8 @@ const (
 // Change is what happened to a mint. What its row is now the copy knows.
 type Change struct {
 	Kind Kind
-	// ID is the mint's number in the copy. It is not set on what was read from the topics; then Mint is.
+	// ID is the mint's number in the copy. It is not set on what was read from the topics; then
+	// Mint is.
 	ID uint32
 	// Mint is set when Kind is KindRemoved, and on what was read from the topics.
 	Mint string
@@ -59,7 +61,8 @@ type Log interface {
 type Config struct {
 	// ring is how many changes are kept for readers. Default 131,072, 3 MiB.
 	ring int
-	// MaxReplay bounds the records that one reader's old cursor makes the node read. Default 100,000.
+	// MaxReplay bounds the records that one reader's old cursor makes the node read. Default
+	// 100,000.
 	MaxReplay int64
 	// replayTimeout bounds the reading. Default 30 s.
 	replayTimeout time.Duration
@@ -71,7 +74,8 @@ type Config struct {
 
 // Deps are the collaborators.
 type Deps struct {
-	// Applied is how far the copy is; every change of the records before was given to Apply. Ready says that the copy is loaded.
+	// Applied is how far the copy is; every change of the records before was given to Apply. Ready
+	// says that the copy is loaded.
 	Applied func() Offsets
 	Ready   func() bool
 	Log     Log
@@ -82,7 +86,8 @@ type Deps struct {
 }
 
 const (
-	// pace is how long changes gather before readers are woken: a thousand of them must not run for each record.
+	// pace is how long changes gather before readers are woken: a thousand of them must not run for
+	// each record.
 	pace = 20 * time.Millisecond
 	// markEvery is how often a new place in the topics is noted though nothing changes.
 	markEvery = time.Second
@@ -217,7 +222,8 @@ func (f *Feed) Run(ctx context.Context) error {
 	}
 }
 
-// mark notes how far the copy is and wakes the readers. The place is read before the lock: changes that come in between are behind it.
+// mark notes how far the copy is and wakes the readers. The place is read before the lock: changes
+// that come in between are behind it.
 func (f *Feed) mark() {
 	if !f.deps.Ready() {
 		return

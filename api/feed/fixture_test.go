@@ -40,7 +40,8 @@ func newNode(t require.TestingT, log *apitest.Log, cfg Config) *node {
 	return n
 }
 
-// step applies at most limit records, in batches as the copy does: first the changes, then how far it is.
+// step applies at most limit records, in batches as the copy does: first the changes, then how far
+// it is.
 func (n *node) step(t require.TestingT, limit int) {
 	ends, err := n.log.EndOffsets(context.Background(), topics[:])
 	require.NoError(t, err)

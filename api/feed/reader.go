@@ -20,7 +20,8 @@ type Batch struct {
 	Changes []Change
 	// Cursor leads on behind the batch; empty when no new place is known yet.
 	Cursor string
-	// Reset is set when the changes since the reader's cursor cannot be told, with the reason: what follows begins now.
+	// Reset is set when the changes since the reader's cursor cannot be told, with the reason: what
+	// follows begins now.
 	Reset Reset
 }
 
@@ -29,9 +30,11 @@ type Reset string
 
 // Reasons of a reset.
 const (
-	// ResetTooOld: the topics do not hold what follows the cursor any more, or it is more than a node reads.
+	// ResetTooOld: the topics do not hold what follows the cursor any more, or it is more than a
+	// node reads.
 	ResetTooOld Reset = "cursor_too_old"
-	// ResetUnknown: the cursor is from another installation's topics, or from before these were made anew.
+	// ResetUnknown: the cursor is from another installation's topics, or from before these were
+	// made anew.
 	ResetUnknown Reset = "cursor_unknown"
 )
 
@@ -51,7 +54,8 @@ type Reader struct {
 	queued string // the cursor behind the queue
 }
 
-// Open begins a stream behind a cursor, or now when it is empty. It fails with ErrCursor, ErrTooMany, ErrTooManyClient or ErrClosed.
+// Open begins a stream behind a cursor, or now when it is empty. It fails with ErrCursor,
+// ErrTooMany, ErrTooManyClient or ErrClosed.
 func (f *Feed) Open(client, cursor string) (*Reader, error) {
 	r := &Reader{feed: f, client: client}
 	if cursor != "" {
@@ -89,8 +93,8 @@ func (r *Reader) Close() {
 	})
 }
 
-// Next waits for changes, or a new cursor, for as long as patience; then it returns an empty batch. It fails with ErrLagged and ErrClosed, and with
-// what the topics failed with.
+// Next waits for changes, or a new cursor, for as long as patience; then it returns an empty batch.
+// It fails with ErrLagged and ErrClosed, and with what the topics failed with.
 func (r *Reader) Next(patience time.Duration) (Batch, error) {
 	batch, err := r.next(patience)
 	switch {
@@ -164,7 +168,8 @@ func (r *Reader) take() (Batch, <-chan struct{}, error) {
 	return batch, f.changed, nil
 }
 
-// markBefore is the last mark that a reader who has seen everything below seq has passed. It needs the lock.
+// markBefore is the last mark that a reader who has seen everything below seq has passed. It needs
+// the lock.
 func (f *Feed) markBefore(seq uint64) *mark {
 	passed := sort.Search(len(f.marks), func(i int) bool { return f.marks[i].seq > seq })
 	if passed == 0 {

@@ -11,7 +11,8 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// resume places the reader behind a cursor: in the ring when it holds what follows, else behind what is then read from the topics.
+// resume places the reader behind a cursor: in the ring when it holds what follows, else behind
+// what is then read from the topics.
 func (r *Reader) resume(from *vector) (Reset, error) {
 	f := r.feed
 	f.mark() // as late a place as can be: the later, the less is in the ring behind it
@@ -67,7 +68,8 @@ func (r *Reader) awaitMark() error {
 	}
 }
 
-// foreign says that a cursor lies behind the topics' ends: it is of other topics. While they cannot be asked it is believed.
+// foreign says that a cursor lies behind the topics' ends: it is of other topics. While they cannot
+// be asked it is believed.
 func (f *Feed) foreign(from *vector) Reset {
 	ctx, cancel := context.WithTimeout(f.life, f.cfg.replayTimeout)
 	defer cancel()

@@ -11,8 +11,9 @@ import (
 	"github.com/mintlake/mintlake/api/history"
 )
 
-// BenchmarkActiveMint asks about mints that were minted and burnt very often, in a table of a million rows about others. copies says how often
-// each message was delivered; the last 100,000 rows are a part of their own, as between merges.
+// BenchmarkActiveMint asks about mints that were minted and burnt very often, in a table of a
+// million rows about others. copies says how often each message was delivered; the last 100,000
+// rows are a part of their own, as between merges.
 func BenchmarkActiveMint(b *testing.B) {
 	for _, c := range []struct{ events, copies int }{{1_000, 1}, {100_000, 1}, {100_000, 3}, {1_000_000, 1}} {
 		db := start(b)

@@ -16,11 +16,13 @@ import (
 
 // Bounds of what the public can make ClickHouse do.
 const (
-	// questionTime bounds a whole question: a page is up to six queries, and each may wait for a turn.
+	// questionTime bounds a whole question: a page is up to six queries, and each may wait for a
+	// turn.
 	questionTime = 10 * time.Second
 	// concurrent reads; further ones wait. The projector shares the server.
 	concurrent = 4
-	// queryMemory is what one query may use. From a quarter of it on the sum of the supply deltas goes through the disk.
+	// queryMemory is what one query may use. From a quarter of it on the sum of the supply deltas
+	// goes through the disk.
 	queryMemory = 256 << 20
 	// queryThreads bounds the processors of one query.
 	queryThreads = 2
@@ -29,7 +31,8 @@ const (
 // ErrUnavailable says that ClickHouse is away, or was asked for more than the bounds allow.
 var ErrUnavailable = clickhouse.ErrUnavailable
 
-// ClickHouse is the Reader of token_fact_history_raw. All its queries are ranges of the sorting key.
+// ClickHouse is the Reader of token_fact_history_raw. All its queries are ranges of the sorting
+// key.
 type ClickHouse struct {
 	*clickhouse.Questions
 	table string
@@ -37,7 +40,8 @@ type ClickHouse struct {
 
 var _ Reader = (*ClickHouse)(nil)
 
-// NewClickHouse reads from the given database. See clickhouse.Questions for when the connection is opened.
+// NewClickHouse reads from the given database. See clickhouse.Questions for when the connection is
+// opened.
 func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database string) *ClickHouse {
 	return &ClickHouse{
 		Questions: clickhouse.NewQuestions(open, clickhouse.Bounds{Time: questionTime, Concurrent: concurrent, Memory: queryMemory, Threads: queryThreads}),
@@ -90,8 +94,9 @@ func (c *ClickHouse) Held(ctx context.Context, mint string, to uint64, apart []s
 	return held, err
 }
 
-// holding returns the slots that the facts which hold are from, and where the supply was last read. It reads all of a mint's rows up to a slot, so it
-// reads no more than two subcolumns, and copies unmerged: they change no highest position.
+// holding returns the slots that the facts which hold are from, and where the supply was last read.
+// It reads all of a mint's rows up to a slot, so it reads no more than two subcolumns, and copies
+// unmerged: they change no highest position.
 func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint string, to uint64) (slots []uint64, base schemas.Position, based bool, err error) {
 	rows, err := conn.Query(ctx, "SELECT register, toUInt64(bitShiftRight(p, 64)), toUInt64(bitAnd(p, toUInt128(18446744073709551615))) FROM ("+
 		"SELECT register, item, if(register = 21, min(position), max(position)) AS p FROM "+c.table+
@@ -119,8 +124,8 @@ func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint string,
 	return slots, base, based, nil
 }
 
-// deltas adds up the supply deltas behind base. Copies of one delta count once, by the fold's rule. Items are told apart by their hashes: a million
-// of them must fit.
+// deltas adds up the supply deltas behind base. Copies of one delta count once, by the fold's rule.
+// Items are told apart by their hashes: a million of them must fit.
 func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint string, base schemas.Position, to uint64, apart []string) ([]registry.Fact, error) {
 	rows, err := conn.Query(ctx, "SELECT if(n = 0, '', {apart:Array(String)}[n]) AS key,"+
 		" toUInt64(bitShiftRight(max(last), 64)), toUInt64(bitAnd(max(last), toUInt128(18446744073709551615))), toString(sum(amount)) FROM ("+
@@ -130,7 +135,8 @@ func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint string, 
 		" WHERE mint = {mint:String} AND slot BETWEEN {from:UInt64} AND {to:UInt64} AND register = 4"+
 		" AND position > bitOr(bitShiftLeft(toUInt128({from:UInt64}), 64), toUInt128({order:UInt64}))"+
 		" GROUP BY id, position) GROUP BY id) GROUP BY n ORDER BY key",
-		named("mint", mint), named("from", base.Slot), named("order", base.Order), named("to", to), named("apart", append([]string{""}, apart...))) // never empty: transform wants one
+		// never empty: transform wants one
+		named("mint", mint), named("from", base.Slot), named("order", base.Order), named("to", to), named("apart", append([]string{""}, apart...)))
 	if err != nil {
 		return nil, fmt.Errorf("supply deltas: %w", err)
 	}
@@ -149,7 +155,8 @@ func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint string, 
 	return deltas, nil
 }
 
-// heldOf folds rows, among which are all that hold, and gives each fact its origin. The deltas are given; their origin is the row at their place.
+// heldOf folds rows, among which are all that hold, and gives each fact its origin. The deltas are
+// given; their origin is the row at their place.
 func heldOf(rows []Row, deltas []registry.Fact) []Held {
 	rows = entries(rows) // an instruction's word goes before the same word imported
 	state, origins, supply := registry.State{}, map[string]Origin{}, map[schemas.Position]Origin{}
@@ -173,8 +180,9 @@ func heldOf(rows []Row, deltas []registry.Fact) []Held {
 	return held
 }
 
-// rows reads whole rows, copies merged. The tuples come as arrays of plain columns, positions as two halves, because the driver decodes
-// those without reflection; not as facts.register and so on: FINAL merges columns, and subcolumns would be those of any one copy.
+// rows reads whole rows, copies merged. The tuples come as arrays of plain columns, positions as
+// two halves, because the driver decodes those without reflection; not as facts.register and so on:
+// FINAL merges columns, and subcolumns would be those of any one copy.
 func (c *ClickHouse) rows(ctx context.Context, conn driver.Conn, mint, where string, args ...any) ([]Row, error) {
 	rows, err := conn.Query(ctx, "SELECT slot, signature, place, kind, source, instruction,"+
 		" toUInt64(bitAnd(position, toUInt128(18446744073709551615))) AS order, transaction_index, toInt64(ifNull(toUnixTimestamp(block_time), 0)) AS time,"+

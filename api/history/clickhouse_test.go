@@ -20,7 +20,8 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
-	"github.com/mintlake/mintlake/projector" // the rooms meet in ClickHouse; only here one test looks at both sides
+	// the rooms meet in ClickHouse; only here one test looks at both sides
+	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/registrytest"
 	tables "github.com/mintlake/mintlake/schemas/clickhouse"
@@ -94,12 +95,14 @@ func fields(t require.TestingT, token registry.Token) map[string]any {
 	return all
 }
 
-// TestHistoryIsTheFold: for generated messages, shuffled and repeated, the pages of any size hold each entry once, newest first; their changes follow
-// on each other and add up to the fold of everything up to each slot; as_of_slot is that fold too.
+// TestHistoryIsTheFold: for generated messages, shuffled and repeated, the pages of any size hold
+// each entry once, newest first; their changes follow on each other and add up to the fold of
+// everything up to each slot; as_of_slot is that fold too.
 func TestHistoryIsTheFold(t *testing.T) {
 	db := start(t)
 	rapid.Check(t, func(t *rapid.T) {
-		for _, table := range []string{"token_fact_history_raw", "token_facts_raw"} { // what may stay behind would not be asked for
+		// what may stay behind would not be asked for
+		for _, table := range []string{"token_fact_history_raw", "token_facts_raw"} {
 			require.NoError(t, db.conn.Exec(context.Background(), "TRUNCATE TABLE "+table))
 		}
 		messages := withCopies(t, registrytest.Messages(30).Draw(t, "messages"))
@@ -174,7 +177,8 @@ func checkPages(t *rapid.T, h *history.History, messages []registrytest.Message,
 	view := map[string]any{"symbol": "", "name": "", "logo_status": "missing"}
 	seen := map[string]bool{}
 	for i, entry := range entries {
-		if entry.Signature != nil && entry.InstructionIndex != nil { // a sighting does not show its place
+		// a sighting does not show its place
+		if entry.Signature != nil && entry.InstructionIndex != nil {
 			identity, err := json.Marshal([]any{entry.Signature, entry.Kind, entry.InstructionIndex, entry.InnerInstructionIndex})
 			require.NoError(t, err)
 			require.False(t, seen[string(identity)], "listed twice: %s", identity)
@@ -252,7 +256,8 @@ func whereOf(p *eventspb.Position) where {
 	return w
 }
 
-// TestTheViewSaysThePlaceToo: the indices of token_fact_history, which SQL unpacks, are those of schemas.PackPlace.
+// TestTheViewSaysThePlaceToo: the indices of token_fact_history, which SQL unpacks, are those of
+// schemas.PackPlace.
 func TestTheViewSaysThePlaceToo(t *testing.T) {
 	db := start(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -312,7 +317,8 @@ func checkProvenance(t *rapid.T, snapshot *history.Snapshot, token registry.Toke
 	}
 }
 
-// TestUnavailable: an engine that is away, or slower than a question may take, is told apart from a mistake.
+// TestUnavailable: an engine that is away, or slower than a question may take, is told apart from a
+// mistake.
 func TestUnavailable(t *testing.T) {
 	db := start(t)
 	away := history.New(history.NewClickHouse(func(ctx context.Context) (driver.Conn, error) {
@@ -330,7 +336,8 @@ func TestUnavailable(t *testing.T) {
 	require.NotErrorIs(t, err, history.ErrUnavailable, "a table that is missing does not come by waiting")
 }
 
-// TestASupplyDeltaOfALeftForkCountsOnce: the same transaction in two slots, as when a fork was left; the later holds, in the page of either.
+// TestASupplyDeltaOfALeftForkCountsOnce: the same transaction in two slots, as when a fork was
+// left; the later holds, in the page of either.
 func TestASupplyDeltaOfALeftForkCountsOnce(t *testing.T) {
 	db := start(t)
 	index := uint32(1)

@@ -9,12 +9,14 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// fold is registry.State for facts that come in the order of their positions. There a supply delta that lies behind the supply's last read
-// only adds up, so the state stays as small as the token is, however often it was minted and burnt.
+// fold is registry.State for facts that come in the order of their positions. There a supply delta
+// that lies behind the supply's last read only adds up, so the state stays as small as the token
+// is, however often it was minted and burnt.
 type fold struct {
 	mint  string
 	state registry.State
-	// base is where the supply was last read; deltas are those behind it, by item, and sum is their sum.
+	// base is where the supply was last read; deltas are those behind it, by item, and sum is their
+	// sum.
 	base   schemas.Position
 	based  bool
 	deltas map[string]delta
@@ -74,7 +76,8 @@ func (f *fold) rebase(position schemas.Position) {
 	}
 }
 
-// count adds a delta. One that nothing was read before is covered by whatever is read later, since facts come in order.
+// count adds a delta. One that nothing was read before is covered by whatever is read later, since
+// facts come in order.
 func (f *fold) count(fact registry.Fact) {
 	if !f.based || fact.Position.Compare(f.base) <= 0 {
 		return
@@ -112,7 +115,8 @@ func (f *fold) whole() *registry.State {
 
 func (f *fold) token() (registry.Token, bool) { return f.whole().Token(f.mint) }
 
-// view is the token with what is known of the fields that the API shows as 0 and false when nothing is.
+// view is the token with what is known of the fields that the API shows as 0 and false when nothing
+// is.
 type view struct {
 	token                   registry.Token
 	hasDecimals, hasProgram bool

@@ -1,10 +1,12 @@
-// Package history answers what was: the events of a mint with what each changed, the registry as it stood at a slot, and where each
-// field of a token came from.
+// Package history answers what was: the events of a mint with what each changed, the registry as it
+// stood at a slot, and where each field of a token came from.
 //
-// In: token_fact_history, which the projector writes: every message that stated facts about a mint. Out: pages of entries, tokens as of a
-// slot, origins. Guarantees: the fold is registry.State's, so the last page's after-values are the token that a lookup shows, once
-// ClickHouse has everything. A page reads the rows it shows; of everything before them it reads only what holds, computed in ClickHouse, so a mint
-// with a million events costs little memory. An instruction that several sources delivered is one entry.
+// In: token_fact_history, which the projector writes: every message that stated facts about a mint.
+// Out: pages of entries, tokens as of a slot, origins. Guarantees: the fold is registry.State's, so
+// the last page's after-values are the token that a lookup shows, once ClickHouse has everything. A
+// page reads the rows it shows; of everything before them it reads only what holds, computed in
+// ClickHouse, so a mint with a million events costs little memory. An instruction that several
+// sources delivered is one entry.
 package history
 
 import (
@@ -53,10 +55,11 @@ type Held struct {
 
 // Reader reads the rows of one mint.
 type Reader interface {
-	// Window returns every row of the slots from..to, where from is as high as atLeast rows allow, copies counted; 0 when there are no more.
+	// Window returns every row of the slots from..to, where from is as high as atLeast rows allow,
+	// copies counted; 0 when there are no more.
 	Window(ctx context.Context, mint string, to uint64, atLeast int) (rows []Row, from uint64, err error)
-	// Held returns what holds of all rows up to a slot, its supply deltas added up: those whose items are in apart one by one, and only those behind
-	// the supply's last read.
+	// Held returns what holds of all rows up to a slot, its supply deltas added up: those whose
+	// items are in apart one by one, and only those behind the supply's last read.
 	Held(ctx context.Context, mint string, to uint64, apart []string) ([]Held, error)
 }
 
@@ -103,11 +106,12 @@ type Change struct {
 	After  any    `json:"after"`
 }
 
-// windowGrowth is how much wider the next window is when copies or merged rows left too few entries in one.
+// windowGrowth is how much wider the next window is when copies or merged rows left too few entries
+// in one.
 const windowGrowth = 4
 
-// Page returns the entries before a cursor, newest first, limit at most. The zero cursor stands behind everything. Errors: ErrUnknownMint, and
-// the reader's.
+// Page returns the entries before a cursor, newest first, limit at most. The zero cursor stands
+// behind everything. Errors: ErrUnknownMint, and the reader's.
 func (h *History) Page(ctx context.Context, mint string, before Cursor, limit int) (Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
@@ -200,8 +204,8 @@ func optional(text string) *string {
 	return &text
 }
 
-// entries sorts rows as the fold has them and makes one of those that are one: an imported fact at the place of an instruction that is
-// known anyway belongs to that.
+// entries sorts rows as the fold has them and makes one of those that are one: an imported fact at
+// the place of an instruction that is known anyway belongs to that.
 func entries(rows []Row) []Row {
 	slices.SortFunc(rows, func(a, b Row) int { return cursorOf(&a).compare(cursorOf(&b)) })
 	out := rows[:0]
@@ -217,11 +221,12 @@ func entries(rows []Row) []Row {
 	return out
 }
 
-// mostItems bounds the items that one query names: the question travels in a URL. A slot that holds more instructions of one mint than that
-// was not made by any chain.
+// mostItems bounds the items that one query names: the question travels in a URL. A slot that holds
+// more instructions of one mint than that was not made by any chain.
 const mostItems = 5_000
 
-// supplyItems are the items of the rows' supply deltas: those may be known from a slot before, on a fork that was left, and the later one holds.
+// supplyItems are the items of the rows' supply deltas: those may be known from a slot before, on a
+// fork that was left, and the later one holds.
 func supplyItems(rows []Row) []string {
 	var items []string
 	for i := range rows {
@@ -243,7 +248,8 @@ type Snapshot struct {
 	held map[string]Held
 }
 
-// AsOf folds everything of the slots up to slot, reads included. Errors: ErrUnknownMint when there is nothing, and the reader's.
+// AsOf folds everything of the slots up to slot, reads included. Errors: ErrUnknownMint when there
+// is nothing, and the reader's.
 func (h *History) AsOf(ctx context.Context, mint string, slot uint64) (*Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()

@@ -37,8 +37,9 @@ var fieldRegisters = []struct {
 	{"token_standard", registry.RegisterTokenStandard},
 }
 
-// Provenance says for each field that is not null whose word it is: that of the fact that holds, so of the last message that stated it, changed
-// or not. The supply's is the last mint_to or burn behind the last read, else that read. It follows registry.State.Token rule by rule; a property
+// Provenance says for each field that is not null whose word it is: that of the fact that holds, so
+// of the last message that stated it, changed or not. The supply's is the last mint_to or burn
+// behind the last read, else that read. It follows registry.State.Token rule by rule; a property
 // test holds the two together.
 func (s *Snapshot) Provenance() map[string]Origin {
 	token, _ := s.Token()
@@ -104,7 +105,8 @@ func (p *provenance) supply() {
 	p.origins["supply"] = newest.Origin
 }
 
-// lastSeen: where no event of the mint came after it was first seen, that is also when it was last seen.
+// lastSeen: where no event of the mint came after it was first seen, that is also when it was last
+// seen.
 func (p *provenance) lastSeen(shown *int64) {
 	last := p.snapshot.value(registry.RegisterLastSeen)
 	if shown != nil && strconv.FormatInt(*shown, 10) != last {
@@ -112,7 +114,8 @@ func (p *provenance) lastSeen(shown *int64) {
 	}
 }
 
-// onChain: Metaplex first; the Token-2022 extension counts only when the mint's pointer points to itself.
+// onChain: Metaplex first; the Token-2022 extension counts only when the mint's pointer points to
+// itself.
 func (p *provenance) onChain(field string, metaplex, own registry.Register) bool {
 	registers := []registry.Register{metaplex}
 	if p.snapshot.value(registry.RegisterMetadataPointer) == p.snapshot.mint {
@@ -152,7 +155,8 @@ func (p *provenance) described(field string, inDocument func(registry.Offchain) 
 	}
 }
 
-// fields: the mint's own additional fields go before the document's links, and the one stated last is the origin.
+// fields: the mint's own additional fields go before the document's links, and the one stated last
+// is the origin.
 func (p *provenance) fields() {
 	if p.snapshot.value(registry.RegisterMetadataPointer) != p.snapshot.mint {
 		return
@@ -172,7 +176,8 @@ func (p *provenance) fields() {
 	}
 }
 
-// logoOverride: an operator's URL goes before what the token names; of a logo that is not there nobody is the origin.
+// logoOverride: an operator's URL goes before what the token names; of a logo that is not there
+// nobody is the origin.
 func (p *provenance) logoOverride(shown bool) {
 	var override registry.LogoOverride
 	h, ok := p.snapshot.register(registry.RegisterLogoOverride)
@@ -185,7 +190,8 @@ func (p *provenance) logoOverride(shown bool) {
 	}
 }
 
-// logoStatus: what was fetched, or who named a logo that nobody has fetched yet; nobody says that there is none.
+// logoStatus: what was fetched, or who named a logo that nobody has fetched yet; nobody says that
+// there is none.
 func (p *provenance) logoStatus(status string) {
 	switch status {
 	case registry.LogoMissing:

@@ -15,7 +15,8 @@ func ParseProxies(texts []string) (Proxies, error) {
 	return Proxies{list}, err
 }
 
-// Client names who is limited: see proxies.List. An IPv6 client is its /64: one subscriber gets at least that many addresses.
+// Client names who is limited: see proxies.List. An IPv6 client is its /64: one subscriber gets at
+// least that many addresses.
 func (p Proxies) Client(peer netip.Addr, forwarded string) string {
 	client := p.List.Client(peer, forwarded)
 	if client.Is6() {

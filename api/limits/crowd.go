@@ -1,6 +1,7 @@
 package limits
 
-// Crowd counts what clients hold at one time: connections, streams. Its methods need the owner's lock. Make it with NewCrowd.
+// Crowd counts what clients hold at one time: connections, streams. Its methods need the owner's
+// lock. Make it with NewCrowd.
 type Crowd struct {
 	networks Networks
 	most     int

@@ -1,15 +1,18 @@
 // Package limits counts requests per client in exact sliding windows.
 //
-// In: a client, a route's window, the time. Out: a decision with what the rate limit headers need. Guarantees: in any span of one
-// Window at most Limit requests of a client pass, and a request is refused only when that many passed in the window that ends
-// with it. Refused requests are not counted. Memory is bounded by MaxClients and by the requests that passed in the last window.
+// In: a client, a route's window, the time. Out: a decision with what the rate limit headers need.
+// Guarantees: in any span of one Window at most Limit requests of a client pass, and a request is
+// refused only when that many passed in the window that ends with it. Refused requests are not
+// counted. Memory is bounded by MaxClients and by the requests that passed in the last window.
 //
-// When more than MaxClients clients are active (a flood of addresses), those with less than a quarter of every limit counted give way to new ones,
-// the one not heard of for longest first: what a flood can make the limiter forget is less than a quarter of a limit. A client that has
-// used more keeps its windows until they empty; when there are only such clients, new ones are refused. So a flood frees nobody who is refused.
+// When more than MaxClients clients are active (a flood of addresses), those with less than a
+// quarter of every limit counted give way to new ones, the one not heard of for longest first: what
+// a flood can make the limiter forget is less than a quarter of a limit. A client that has used
+// more keeps its windows until they empty; when there are only such clients, new ones are refused.
+// So a flood frees nobody who is refused.
 //
-// A request of an IPv6 client also counts in windows of the networks around it (Networks), of which as many are remembered as of clients; it
-// passes when all have room.
+// A request of an IPv6 client also counts in windows of the networks around it (Networks), of which
+// as many are remembered as of clients; it passes when all have room.
 //
 // Limiter is one node's. Shared puts the same windows into Redis, for several nodes.
 package limits
@@ -46,11 +49,13 @@ type Decision struct {
 	Reset time.Duration
 	// RetryAfter is when a request would pass; 0 when this one did.
 	RetryAfter time.Duration
-	// Network is the length of the prefix whose window that is, 48 or 56; 0 when it is the client's own.
+	// Network is the length of the prefix whose window that is, 48 or 56; 0 when it is the client's
+	// own.
 	Network int
 }
 
-// Limiter holds the windows of all clients. Its methods may be called at any time by any number of goroutines.
+// Limiter holds the windows of all clients. Its methods may be called at any time by any number of
+// goroutines.
 type Limiter struct {
 	networks Networks
 	// rules by level: of clients, of their /56 and of their /48.
@@ -91,8 +96,8 @@ func (l *Limiter) shard(widest string) *shard {
 	return &l.shards[maphash.String(l.seed, widest)%shardCount]
 }
 
-// Take counts a request in all the named windows if each of them has room, else in none. Times of one client should not go backwards;
-// one that does is taken as the latest time seen.
+// Take counts a request in all the named windows if each of them has room, else in none. Times of
+// one client should not go backwards; one that does is taken as the latest time seen.
 func (l *Limiter) Take(client string, now time.Time, windows ...int) Decision {
 	scopes, count := l.networks.Scopes(client)
 	s := l.shard(scopes[count-1].Key)
@@ -138,7 +143,8 @@ func (l *Limiter) crowded(windows []int) Decision {
 	return decision
 }
 
-// refused says, without counting, that a request would be refused, by what this limiter counted or by what bar told it.
+// refused says, without counting, that a request would be refused, by what this limiter counted or
+// by what bar told it.
 func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision, bool) {
 	scopes, count := l.networks.Scopes(client)
 	s := l.shard(scopes[count-1].Key)
@@ -168,7 +174,8 @@ func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision
 	return decision, !allowed
 }
 
-// bar remembers that a window of a scope is full until a time, whoever filled it. widest is the widest network around the scope.
+// bar remembers that a window of a scope is full until a time, whoever filled it. widest is the
+// widest network around the scope.
 func (l *Limiter) bar(scope Scope, widest string, now time.Time, window int, until time.Time) {
 	s := l.shard(widest)
 	s.mu.Lock()
@@ -189,7 +196,8 @@ type windowState struct {
 	reset time.Duration
 }
 
-// tighten merges one window into the decision: the one with the fewest requests left speaks, on equality the one that resets last.
+// tighten merges one window into the decision: the one with the fewest requests left speaks, on
+// equality the one that resets last.
 func (d *Decision) tighten(scope Scope, rule Rule, w windowState) {
 	remaining := rule.Limit - w.count
 	if remaining == 0 && !d.Allowed {
@@ -201,7 +209,8 @@ func (d *Decision) tighten(scope Scope, rule Rule, w windowState) {
 	d.Limit, d.Remaining, d.Reset, d.Network = rule.Limit, remaining, w.reset, scope.Bits
 }
 
-// Sweep forgets clients without a counted request. Call it every window or so; it holds one shard at a time.
+// Sweep forgets clients without a counted request. Call it every window or so; it holds one shard
+// at a time.
 func (l *Limiter) Sweep(now time.Time) {
 	for i := range l.shards {
 		l.shards[i].sweep(now.UnixNano())
@@ -212,7 +221,8 @@ func (l *Limiter) Sweep(now time.Time) {
 type Stats struct {
 	// Clients is how many are remembered.
 	Clients int
-	// Forgotten clients gave way to new ones while they had requests counted; TurnedAway ones found no room. Both since the start.
+	// Forgotten clients gave way to new ones while they had requests counted; TurnedAway ones found
+	// no room. Both since the start.
 	Forgotten, TurnedAway uint64
 }
 

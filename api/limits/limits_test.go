@@ -123,10 +123,12 @@ func TestClient(t *testing.T) {
 	require.NoError(t, err)
 	cases := []struct{ peer, forwarded, want string }{
 		{"198.51.100.1", "", "198.51.100.1"},
-		{"198.51.100.1", "203.0.113.9", "198.51.100.1"},                // not a trusted peer: not believed
-		{"10.1.2.3", "203.0.113.9", "203.0.113.9"},                     // one proxy
-		{"10.1.2.3", "1.1.1.1, 203.0.113.9, 192.0.2.7", "203.0.113.9"}, // what the client made up is left of the truth
-		{"10.1.2.3", "10.9.9.9", "10.9.9.9"},                           // all trusted: the farthest
+		// not a trusted peer: not believed
+		{"198.51.100.1", "203.0.113.9", "198.51.100.1"},
+		{"10.1.2.3", "203.0.113.9", "203.0.113.9"}, // one proxy
+		// what the client made up is left of the truth
+		{"10.1.2.3", "1.1.1.1, 203.0.113.9, 192.0.2.7", "203.0.113.9"},
+		{"10.1.2.3", "10.9.9.9", "10.9.9.9"}, // all trusted: the farthest
 		{"10.1.2.3", "nonsense", "10.1.2.3"},
 		{"10.1.2.3", "1.1.1.1,nonsense", "10.1.2.3"},
 		{"10.1.2.3", "203.0.113.9:5555", "203.0.113.9"},
@@ -135,7 +137,8 @@ func TestClient(t *testing.T) {
 		{"2001:db8:1:2:3:4:5:6", "", "2001:db8:1:2::/64"},
 		{"2001:db8:ffff::1", "2001:db8:1:2:aaaa::1", "2001:db8:1:2::/64"},
 		{"fe80::1%eth0", "", "fe80::/64"},
-		// What hostile clients put to the left of the truth, or send as the whole of it past no proxy at all.
+		// What hostile clients put to the left of the truth, or send as the whole of it past no
+		// proxy at all.
 		{"10.1.2.3", ",,,,203.0.113.9", "203.0.113.9"},
 		{"10.1.2.3", "203.0.113.9,", "10.1.2.3"},
 		{"10.1.2.3", "203.0.113.9,,", "10.1.2.3"},
@@ -179,7 +182,8 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// TestAFloodFreesNobody: addresses without end cannot make the limiter forget a client that has used its limit, nor one that used a quarter.
+// TestAFloodFreesNobody: addresses without end cannot make the limiter forget a client that has
+// used its limit, nor one that used a quarter.
 func TestAFloodFreesNobody(t *testing.T) {
 	limiter, err := New([]Rule{{60, time.Minute}, {20, time.Minute}}, 64*16, Networks{})
 	require.NoError(t, err)
@@ -202,8 +206,8 @@ func TestAFloodFreesNobody(t *testing.T) {
 	require.True(t, limiter.Take("full", later.Add(1), 0).Allowed)
 }
 
-// TestAFullHouseTurnsAway: when all who are remembered have used a quarter or more, new clients are refused rather than old ones freed, and
-// let in as soon as the old ones' windows empty.
+// TestAFullHouseTurnsAway: when all who are remembered have used a quarter or more, new clients are
+// refused rather than old ones freed, and let in as soon as the old ones' windows empty.
 func TestAFullHouseTurnsAway(t *testing.T) {
 	limiter, err := New([]Rule{{4, time.Minute}}, 64*4, Networks{})
 	require.NoError(t, err)
@@ -223,7 +227,8 @@ func TestAFullHouseTurnsAway(t *testing.T) {
 	require.Zero(t, limiter.Stats().Clients)
 }
 
-// TestLightClientsBecomeHeavyAndLightAgain: what a client asks decides whether it can be forgotten, at any time.
+// TestLightClientsBecomeHeavyAndLightAgain: what a client asks decides whether it can be forgotten,
+// at any time.
 func TestLightClientsBecomeHeavyAndLightAgain(t *testing.T) {
 	limiter, err := New([]Rule{{8, time.Minute}}, 64, Networks{})
 	require.NoError(t, err)

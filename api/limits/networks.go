@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Networks bounds what the clients of one IPv6 network take together. A client is a /64, but a home often has a /56 and an organisation a
-// /48: 65,536 clients. Each factor says how many times one client's limit the whole network may take; 0 is no bound.
+// Networks bounds what the clients of one IPv6 network take together. A client is a /64, but a home
+// often has a /56 and an organisation a /48: 65,536 clients. Each factor says how many times one
+// client's limit the whole network may take; 0 is no bound.
 type Networks struct {
 	Factor56, Factor48 int
 }
@@ -26,7 +27,8 @@ type Scope struct {
 	level int
 }
 
-// Scopes returns the client, as Proxies.Client names it, and the networks around it, the widest last. count is how many there are.
+// Scopes returns the client, as Proxies.Client names it, and the networks around it, the widest
+// last. count is how many there are.
 func (n Networks) Scopes(client string) (scopes [maxScopes]Scope, count int) {
 	scopes[0] = Scope{Key: client, Factor: 1}
 	count = 1

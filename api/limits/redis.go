@@ -15,7 +15,8 @@ import (
 	"github.com/mintlake/mintlake/internal/tlsclient"
 )
 
-// Redis is where limits are shared: one server, a master that Sentinels name, or a cluster. One of the three is set.
+// Redis is where limits are shared: one server, a master that Sentinels name, or a cluster. One of
+// the three is set.
 type Redis struct {
 	single   *redis.Options
 	failover *redis.FailoverOptions
@@ -32,8 +33,8 @@ var errRedisURL = errors.New("must be redis://[user:password@]host:port[/db], or
 //	redis://[user:password@]sentinel:port[/db]?master_name=NAME&addr=sentinel:port   Sentinels; addr may be repeated
 //	redis://[user:password@]node:port?cluster=true&addr=node:port                    a cluster; addr may be repeated
 //
-// rediss:// speaks TLS, with the system's authorities or those of caFile. User and password are those of the servers that hold the data;
-// Sentinels have sentinel_username and sentinel_password.
+// rediss:// speaks TLS, with the system's authorities or those of caFile. User and password are
+// those of the servers that hold the data; Sentinels have sentinel_username and sentinel_password.
 func ParseRedis(raw, caFile string) (*Redis, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -102,8 +103,9 @@ func setCA(config **tls.Config, caFile string) error {
 	return nil
 }
 
-// open makes the client; it does no I/O. Nothing is tried twice: the local limiter is the second attempt. The handshake of RESP 3 and
-// what it turns on cost commands that Valkey and old servers do not know.
+// open makes the client; it does no I/O. Nothing is tried twice: the local limiter is the second
+// attempt. The handshake of RESP 3 and what it turns on cost commands that Valkey and old servers
+// do not know.
 func (r *Redis) open(timeout time.Duration) redis.UniversalClient {
 	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	switch {
@@ -125,7 +127,8 @@ func (r *Redis) open(timeout time.Duration) redis.UniversalClient {
 	}
 }
 
-// everyShard asks each master of a cluster: while one is away, its clients would turn sharing off as soon as it is on again.
+// everyShard asks each master of a cluster: while one is away, its clients would turn sharing off
+// as soon as it is on again.
 func everyShard(ctx context.Context, client redis.UniversalClient) error {
 	cluster, ok := client.(*redis.ClusterClient)
 	if !ok {

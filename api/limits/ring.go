@@ -2,8 +2,8 @@ package limits
 
 import "time"
 
-// ring holds the times of the counted requests of one window, oldest first, in Unix nanoseconds. It grows to the window's limit
-// and no further.
+// ring holds the times of the counted requests of one window, oldest first, in Unix nanoseconds. It
+// grows to the window's limit and no further.
 type ring struct {
 	times []int64
 	head  int

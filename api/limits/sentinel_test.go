@@ -36,7 +36,8 @@ func admin(t *testing.T, port string, password ...string) *redis.Client {
 	return client
 }
 
-// TestSentinelsFailOver kills a master: its replica becomes master, limits are shared again, and what was counted still counts.
+// TestSentinelsFailOver kills a master: its replica becomes master, limits are shared again, and
+// what was counted still counts.
 func TestSentinelsFailOver(t *testing.T) {
 	login := []string{"--requirepass", "hunter2", "--masterauth", "hunter2"}
 	master, replica := startRedis(t, freePort(t), login...), startRedis(t, freePort(t), login...)
@@ -78,7 +79,8 @@ func TestSentinelsFailOver(t *testing.T) {
 	require.False(t, other.Take("a", now, 0).Allowed)
 }
 
-// TestCluster: the windows of a client and its networks are on one server of three, so that one script sees them; many clients are on all of them.
+// TestCluster: the windows of a client and its networks are on one server of three, so that one
+// script sees them; many clients are on all of them.
 func TestCluster(t *testing.T) {
 	var servers []*redisServer
 	for i := range 3 {
@@ -126,7 +128,8 @@ func TestCluster(t *testing.T) {
 	}
 	require.Zero(t, log.count("not shared"), "every request was decided by Redis")
 
-	// A cluster without one of its servers: the nodes count alone and say so once, until it is back.
+	// A cluster without one of its servers: the nodes count alone and say so once, until it is
+	// back.
 	servers[2].kill()
 	for i := range 300 {
 		require.True(t, nodes[0].Take(fmt.Sprintf("198.51.100.%d", i), now, 0).Allowed)

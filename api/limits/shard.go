@@ -17,7 +17,8 @@ type entry struct {
 	heavy  bool
 }
 
-// ask forgets what has left the windows and says whether each has room. The time is not before the latest one counted.
+// ask forgets what has left the windows and says whether each has room. The time is not before the
+// latest one counted.
 func (e *entry) ask(rules []Rule, at int64, windows []int) (int64, bool) {
 	for _, w := range windows {
 		at = max(at, e.rings[w].newest())
@@ -30,7 +31,8 @@ func (e *entry) ask(rules []Rule, at int64, windows []int) (int64, bool) {
 	return at, allowed
 }
 
-// load forgets what has left all windows; idle is a client with nothing counted, heavy one with a quarter of a limit or more.
+// load forgets what has left all windows; idle is a client with nothing counted, heavy one with a
+// quarter of a limit or more.
 func (e *entry) load(rules []Rule, at int64) (idle, heavy bool) {
 	idle = true
 	for w := range e.rings {
@@ -50,7 +52,8 @@ type shard struct {
 	tables [maxScopes]table
 }
 
-// table is clients, or networks of one size. Light ones give way to new ones, heavy ones do not. Its methods need the shard's lock.
+// table is clients, or networks of one size. Light ones give way to new ones, heavy ones do not.
+// Its methods need the shard's lock.
 type table struct {
 	rules []Rule
 	most  int
@@ -84,8 +87,8 @@ func (t *table) peek(client string) *entry {
 	return e
 }
 
-// find returns the client's entry, a new one if need be; nil when there is no room. displaced says that another client with requests counted was
-// forgotten for it.
+// find returns the client's entry, a new one if need be; nil when there is no room. displaced says
+// that another client with requests counted was forgotten for it.
 func (t *table) find(client string, at int64) (e *entry, displaced bool) {
 	if e = t.peek(client); e != nil {
 		return e, false
@@ -101,8 +104,9 @@ func (t *table) find(client string, at int64) (e *entry, displaced bool) {
 	return e, displaced
 }
 
-// makeRoom forgets the light client that was not heard of for longest. Without one it looks whether the heavy client not heard of for longest is
-// still heavy: within a window's length of its last request it will not be.
+// makeRoom forgets the light client that was not heard of for longest. Without one it looks whether
+// the heavy client not heard of for longest is still heavy: within a window's length of its last
+// request it will not be.
 func (t *table) makeRoom(at int64) (ok, counted bool) {
 	if _, e, any := t.light.RemoveOldest(); any {
 		idle, _ := e.load(t.rules, at)

@@ -27,7 +27,8 @@ const probeMax = 10 * time.Second
 type SharedConfig struct {
 	// URL is as ParseRedis reads it. Valkey speaks the same.
 	URL string
-	// CAFile is a PEM file of the authorities that sign the servers' certificates; empty: those of the system. Only for rediss://.
+	// CAFile is a PEM file of the authorities that sign the servers' certificates; empty: those of
+	// the system. Only for rediss://.
 	CAFile string
 	// Timeout bounds what asking Redis adds to a request. Beyond it Redis counts as away.
 	Timeout time.Duration
@@ -37,17 +38,20 @@ type SharedConfig struct {
 
 // SharedDeps are the collaborators. Logger and Registerer may be nil.
 type SharedDeps struct {
-	// Local decides while Redis is away, and is told of every request that passed, so that it knows this node's part when it must.
+	// Local decides while Redis is away, and is told of every request that passed, so that it knows
+	// this node's part when it must.
 	Local      *Limiter
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
 
-// Shared holds the windows of all clients in Redis, for all nodes that name the same one. The windows are as exact as Limiter's, by Redis's clock.
+// Shared holds the windows of all clients in Redis, for all nodes that name the same one. The
+// windows are as exact as Limiter's, by Redis's clock.
 //
-// Redis is asked once a request, unless this node knows already that a window is full: by its own count, which is part of Redis's, or because
-// Redis said until when. So a client that is refused costs Redis nothing. When Redis fails or is slower than Timeout, Local decides at once, and
-// Run tries Redis until it answers again. In between, and for one window after, limits hold per node.
+// Redis is asked once a request, unless this node knows already that a window is full: by its own
+// count, which is part of Redis's, or because Redis said until when. So a client that is refused
+// costs Redis nothing. When Redis fails or is slower than Timeout, Local decides at once, and Run
+// tries Redis until it answers again. In between, and for one window after, limits hold per node.
 type Shared struct {
 	cfg    SharedConfig
 	deps   SharedDeps
@@ -68,7 +72,8 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 var silenceOnce sync.Once
 
-// NewShared checks configuration and registers metrics. It does no I/O: until Run has reached Redis, Local decides.
+// NewShared checks configuration and registers metrics. It does no I/O: until Run has reached
+// Redis, Local decides.
 func NewShared(cfg SharedConfig, deps SharedDeps) (*Shared, error) {
 	target, err := ParseRedis(cfg.URL, cfg.CAFile)
 	if err != nil {
@@ -153,7 +158,8 @@ func (s *Shared) ask(scopes []Scope, windows []int) (reply, error) {
 	var keys []string
 	var rules []Rule
 	for _, scope := range scopes {
-		// The braces put all windows of a client and of its networks on one node of a Redis cluster.
+		// The braces put all windows of a client and of its networks on one node of a Redis
+		// cluster.
 		prefix := "mintlake:limits:{" + scopes[len(scopes)-1].Key + "}:"
 		if len(scopes) > 1 {
 			prefix += scope.Key + ":"
@@ -202,7 +208,8 @@ func (s *Shared) lost(err error) {
 	}
 }
 
-// Run reaches Redis, and again whenever it went away, until ctx ends; then it returns nil and closes the connections.
+// Run reaches Redis, and again whenever it went away, until ctx ends; then it returns nil and
+// closes the connections.
 func (s *Shared) Run(ctx context.Context) error {
 	defer func() { _ = s.client.Close() }()
 	for first := true; ctx.Err() == nil; first = false {

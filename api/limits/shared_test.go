@@ -46,7 +46,8 @@ func newShared(t tester, cfg SharedConfig, rules []Rule, deps SharedDeps) *Share
 	return s
 }
 
-// TestSharedEqualsModel: two nodes on one Redis decide together what the brute-force model decides alone.
+// TestSharedEqualsModel: two nodes on one Redis decide together what the brute-force model decides
+// alone.
 func TestSharedEqualsModel(t *testing.T) {
 	server := miniredis.RunT(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -89,7 +90,8 @@ func TestSharedEqualsModel(t *testing.T) {
 	})
 }
 
-// TestRefusedClientsCostRedisNothing: once a window is known to be full, Redis is not asked about it.
+// TestRefusedClientsCostRedisNothing: once a window is known to be full, Redis is not asked about
+// it.
 func TestRefusedClientsCostRedisNothing(t *testing.T) {
 	server := miniredis.RunT(t)
 	now := time.Unix(1_000, 0)
@@ -162,7 +164,8 @@ func await(t *testing.T, s *Shared, up bool) {
 	require.Eventually(t, func() bool { return s.Up() == up }, 30*time.Second, time.Millisecond)
 }
 
-// TestAnOutageIsWaitedOut: with Redis away the node decides alone, by what it knows; back, Redis decides again. One line each.
+// TestAnOutageIsWaitedOut: with Redis away the node decides alone, by what it knows; back, Redis
+// decides again. One line each.
 func TestAnOutageIsWaitedOut(t *testing.T) {
 	server := miniredis.RunT(t)
 	var log buffer
@@ -213,8 +216,9 @@ type redisServer struct {
 	container *containers.Container
 }
 
-// startRedis runs redis-server, or valkey-server, until the test ends. Without one in the PATH the test is skipped, unless MINTLAKE_REQUIRE_REDIS=1.
-// MINTLAKE_TEST_REDIS=container runs the image of docker-compose.yml instead (make test-containers). What begins with no dash is a configuration
+// startRedis runs redis-server, or valkey-server, until the test ends. Without one in the PATH the
+// test is skipped, unless MINTLAKE_REQUIRE_REDIS=1. MINTLAKE_TEST_REDIS=container runs the image of
+// docker-compose.yml instead (make test-containers). What begins with no dash is a configuration
 // file.
 func startRedis(t *testing.T, port string, args ...string) *redisServer {
 	t.Helper()
@@ -240,8 +244,8 @@ func (s *redisServer) start() {
 	case s.container != nil:
 		s.container.Start()
 	default:
-		// Servers of a cluster and Sentinels tell each other their addresses, so they share this machine's network. All files of a test lie below
-		// one folder.
+		// Servers of a cluster and Sentinels tell each other their addresses, so they share this
+		// machine's network. All files of a test lie below one folder.
 		s.container = containers.Run(s.t, containers.Spec{
 			Image: "valkey/valkey", Entrypoint: []string{"valkey-server"}, Command: s.args, HostNetwork: true,
 			User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), Folders: []string{filepath.Dir(s.dir)},
@@ -326,7 +330,8 @@ func realRedis(t *testing.T) (url string, server *redisServer) {
 	return "redis://127.0.0.1:" + s.port, s
 }
 
-// TestRedisItselfEqualsModel: by the times that Redis gave the requests, each decision is the model's.
+// TestRedisItselfEqualsModel: by the times that Redis gave the requests, each decision is the
+// model's.
 func TestRedisItselfEqualsModel(t *testing.T) {
 	url, _ := realRedis(t)
 	rules := []Rule{{20, 30 * time.Millisecond}, {45, 100 * time.Millisecond}}
@@ -357,7 +362,8 @@ func TestRedisItselfEqualsModel(t *testing.T) {
 	require.Positive(t, refused)
 }
 
-// TestRedisItselfSharesBetweenNodes: of many requests at once at three nodes exactly the limit passes.
+// TestRedisItselfSharesBetweenNodes: of many requests at once at three nodes exactly the limit
+// passes.
 func TestRedisItselfSharesBetweenNodes(t *testing.T) {
 	url, server := realRedis(t)
 	rules := []Rule{{100, time.Hour}, {150, time.Hour}}

@@ -14,8 +14,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// digest stands for a mint or a URL: 64 of its hash's bits. Two of some million meet with a chance of one in a million, and then one token shows
-// another's picture.
+// digest stands for a mint or a URL: 64 of its hash's bits. Two of some million meet with a chance
+// of one in a million, and then one token shows another's picture.
 type digest uint64
 
 func digestOf(text string) digest {
@@ -28,7 +28,8 @@ type logo struct {
 	// content that was last found good, the zero key for none, and the URL it was found under.
 	content blobs.Key
 	url     digest
-	// look is the difference hash, or for pictures without one the beginning of the content's; 0 = unknown.
+	// look is the difference hash, or for pictures without one the beginning of the content's; 0 =
+	// unknown.
 	look uint64
 	// Of the last check: where it stands, and the purge it knew of.
 	slot, check, checkPurge uint64
@@ -135,7 +136,8 @@ func lookOf(check *eventspb.Logo) uint64 {
 		return check.GetPerceptualHash() | 1 // one bit of 64 for having a zero
 	}
 	if check.GetContentType() == "image/svg+xml" {
-		return binary.LittleEndian.Uint64(check.GetContentHash()) &^ 1 // apart from all difference hashes
+		// apart from all difference hashes
+		return binary.LittleEndian.Uint64(check.GetContentHash()) &^ 1
 	}
 	return 0 // one colour: nobody's picture
 }
@@ -169,7 +171,8 @@ func (x *index) leave(mint digest, known *logo) {
 	x.looks[known.look] = shown
 }
 
-// recount looks for the first of those who stay. It goes through all logos, which takes long and is rare: the first has changed its logo.
+// recount looks for the first of those who stay. It goes through all logos, which takes long and is
+// rare: the first has changed its logo.
 func (x *index) recount(without digest, picture uint64) (shown look) {
 	for mint := range x.logos {
 		known := x.logos[mint]
@@ -184,5 +187,6 @@ func (x *index) recount(without digest, picture uint64) (shown look) {
 	return shown
 }
 
-// StatusUnknown is what X-Logo-Status says of a mint that the registry has not; else it has the values of registry.Token.LogoStatus.
+// StatusUnknown is what X-Logo-Status says of a mint that the registry has not; else it has the
+// values of registry.Token.LogoStatus.
 const StatusUnknown = "unknown"

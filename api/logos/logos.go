@@ -1,8 +1,10 @@
 // Package logos answers with the picture of a token: from memory, from disk, or fetched now.
 //
-// In: what the registry says of a token's logo; the topic registry.enrichments.v1, for the content of each logo and what operators decided; the web.
-// Out: bytes that were proved to be an image, or nothing; whose logo looks like whose. Guarantees: an answer never waits longer than Config.Wait for
-// the web; what was good once is given as long as the node has it, whatever became of its URL; a node decides nothing about a logo's status.
+// In: what the registry says of a token's logo; the topic registry.enrichments.v1, for the content
+// of each logo and what operators decided; the web.
+// Out: bytes that were proved to be an image, or nothing; whose logo looks like whose. Guarantees:
+// an answer never waits longer than Config.Wait for the web; what was good once is given as long as
+// the node has it, whatever became of its URL; a node decides nothing about a logo's status.
 package logos
 
 import (
@@ -41,9 +43,11 @@ type Store interface {
 type Config struct {
 	// wait is how long a request waits for an image that the node has not. Default 200 ms.
 	wait time.Duration
-	// fetches is how many such images are fetched at once; beyond, the fallback is given without. Default 64.
+	// fetches is how many such images are fetched at once; beyond, the fallback is given without.
+	// Default 64.
 	fetches int
-	// retryAfter is how long a URL that failed is left alone when the failure may pass, six times as long when not. Default 30 s.
+	// retryAfter is how long a URL that failed is left alone when the failure may pass, six times
+	// as long when not. Default 30 s.
 	retryAfter time.Duration
 }
 
@@ -155,8 +159,8 @@ func (s *Service) Get(ctx context.Context, request Request) Answer {
 	return Answer{MaxAge: agePending}
 }
 
-// have is the image when the node has it: the content that was found good, else what it last got from the URL itself. What was fetched before a
-// purge does not count.
+// have is the image when the node has it: the content that was found good, else what it last got
+// from the URL itself. What was fetched before a purge does not count.
 func (s *Service) have(ctx context.Context, request *Request, known logo) *blobs.Blob {
 	if known.content != (blobs.Key{}) && known.isOf(request.URL) && known.checkPurge >= known.purge {
 		if blob, ok := s.deps.Loader.Variant(ctx, known.content, request.Variant); ok {
@@ -173,7 +177,8 @@ func (s *Service) have(ctx context.Context, request *Request, known logo) *blobs
 	return nil
 }
 
-// fetch brings the image, and says whether it came in time. It goes on when the request does not wait any longer.
+// fetch brings the image, and says whether it came in time. It goes on when the request does not
+// wait any longer.
 func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool {
 	if !s.fetches.TryAcquire(1) {
 		return false
@@ -208,8 +213,8 @@ func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool 
 	return false
 }
 
-// Similar is how many tokens, this one included, show a logo that looks like the mint's: the same difference hash, or the same bytes for SVG.
-// 0 when its logo is not known.
+// Similar is how many tokens, this one included, show a logo that looks like the mint's: the same
+// difference hash, or the same bytes for SVG. 0 when its logo is not known.
 func (s *Service) Similar(mint string) int { return s.index.similar(mint) }
 
 // Copied says that a token shows the logo that another one showed before it.

@@ -23,7 +23,8 @@ type ClickHouse struct {
 
 var _ Reader = (*ClickHouse)(nil)
 
-// NewClickHouse reads from the given database. See clickhouse.Questions for when the connection is opened.
+// NewClickHouse reads from the given database. See clickhouse.Questions for when the connection is
+// opened.
 func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database string) *ClickHouse {
 	return &ClickHouse{clickhouse.NewQuestions(open, bounds), database}
 }

@@ -1,7 +1,8 @@
-// Package market reads what swaps say of tokens: daily volumes for the copy of the registry, candles and pools for whoever asks.
+// Package market reads what swaps say of tokens: daily volumes for the copy of the registry,
+// candles and pools for whoever asks.
 //
-// In: ClickHouse, where package volume keeps the figures. Out: Volumes, Candle, Pool. Guarantees: reads only, within bounds; that ClickHouse is
-// away keeps the volumes as they were.
+// In: ClickHouse, where package volume keeps the figures. Out: Volumes, Candle, Pool. Guarantees:
+// reads only, within bounds; that ClickHouse is away keeps the volumes as they were.
 package market
 
 import (
@@ -30,7 +31,8 @@ const (
 // Rankings lists them all.
 func Rankings() []Ranking { return []Ranking{RankingVolume, RankingUser, RankingOrganic} }
 
-// Candle is what was traded of a mint in one bucket of block time. Prices are null where none of its legs has one.
+// Candle is what was traded of a mint in one bucket of block time. Prices are null where none of
+// its legs has one.
 type Candle struct {
 	Time      int64    `json:"time"` // start, Unix seconds
 	Open      *float64 `json:"open"`
@@ -51,7 +53,8 @@ type Pool struct {
 	ReserveA  *string `json:"reserve_a"` // raw amounts as decimal strings
 	ReserveB  *string `json:"reserve_b"`
 	CreatedAt *int64  `json:"created_at"` // Unix milliseconds
-	// DailyVolumeUSD is of the 24 hour buckets that end with the latest one known; null when it did not trade.
+	// DailyVolumeUSD is of the 24 hour buckets that end with the latest one known; null when it did
+	// not trade.
 	DailyVolumeUSD *float64 `json:"daily_volume_usd"`
 	Trades         uint64   `json:"trades"`
 }
@@ -60,9 +63,11 @@ type Pool struct {
 type Reader interface {
 	// Generation is the number of the latest daily volumes; 0: none yet.
 	Generation(ctx context.Context) (uint64, error)
-	// Volumes are those of a generation; with all also the last trades of mints that have no daily figures any more.
+	// Volumes are those of a generation; with all also the last trades of mints that have no daily
+	// figures any more.
 	Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) ([]replica.Volume, error)
-	// Candles are those of the buckets that begin in [from, to), the newest limit of them, oldest first.
+	// Candles are those of the buckets that begin in [from, to), the newest limit of them, oldest
+	// first.
 	Candles(ctx context.Context, mint string, interval Interval, from, to time.Time, limit int) ([]Candle, error)
 	// Pools are those of a mint, by daily volume.
 	Pools(ctx context.Context, mint string, limit int) ([]Pool, error)
@@ -100,7 +105,8 @@ func ParseInterval(text string) (Interval, error) {
 	}
 }
 
-// pollEvery is how often new daily volumes are looked for: they are made each ten seconds as a rule, and must be seen within a minute.
+// pollEvery is how often new daily volumes are looked for: they are made each ten seconds as a
+// rule, and must be seen within a minute.
 const pollEvery = 10 * time.Second
 
 // Poller hands daily volumes to the copy of the registry.

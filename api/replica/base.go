@@ -25,8 +25,9 @@ func (s *store) wantBase() {
 	}
 }
 
-// keepBase makes the root of all there is when that is asked for, while the fold goes on: hashing millions of tokens takes seconds, and nobody
-// shall wait for that to search them. It returns when ctx ends.
+// keepBase makes the root of all there is when that is asked for, while the fold goes on: hashing
+// millions of tokens takes seconds, and nobody shall wait for that to search them. It returns when
+// ctx ends.
 func (s *store) keepBase(ctx context.Context) {
 	for {
 		select {
@@ -38,7 +39,8 @@ func (s *store) keepBase(ctx context.Context) {
 	}
 }
 
-// makeBase makes the tree of all mints as they were when the tracker was rebased: those that have changed since are the tracker's to tell.
+// makeBase makes the tree of all mints as they were when the tracker was rebased: those that have
+// changed since are the tracker's to tell.
 func (s *store) makeBase(ctx context.Context) {
 	s.mu.Lock()
 	known, rebased, end := s.tracker.Known(), s.tracker.Rebased(), s.table.Len()
@@ -78,7 +80,8 @@ type states struct {
 	ends    []int
 }
 
-// copyStates copies the states of numbers from up to end as they were at the given rebase; false if there was another since.
+// copyStates copies the states of numbers from up to end as they were at the given rebase; false if
+// there was another since.
 func (s *store) copyStates(to *states, rebased, from, end int) bool {
 	to.numbers, to.bytes, to.ends = to.numbers[:0], to.bytes[:0], append(to.ends[:0], 0)
 	s.mu.Lock()
@@ -100,7 +103,8 @@ func (s *store) copyStates(to *states, rebased, from, end int) bool {
 	return true
 }
 
-// seal moves the root to a slot of which every fact is applied, or with done to the highest slot applied.
+// seal moves the root to a slot of which every fact is applied, or with done to the highest slot
+// applied.
 func (s *store) seal(slot uint64, done bool) {
 	s.mu.Lock()
 	if done {
@@ -127,8 +131,8 @@ func (s *store) settle() {
 	}
 }
 
-// work does a part of what is left to do for the root, so that the fold waits for no more than that. When all is done it returns the root, and
-// whether it is known.
+// work does a part of what is left to do for the root, so that the fold waits for no more than
+// that. When all is done it returns the root, and whether it is known.
 func (s *store) work() (current root.Root, known, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

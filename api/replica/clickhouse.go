@@ -22,21 +22,23 @@ type ClickHouse struct {
 
 var _ Snapshot = (*ClickHouse)(nil)
 
-// NewClickHouse reads from the given database. The connection is opened for each load and closed behind it: an API node needs
-// ClickHouse only then.
+// NewClickHouse reads from the given database. The connection is opened for each load and closed
+// behind it: an API node needs ClickHouse only then.
 func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database string) *ClickHouse {
 	return &ClickHouse{open: open, database: database}
 }
 
 const (
-	// rowsAtOnce is how many rows the driver has in memory at a time, twice or three times: about a kilobyte each.
+	// rowsAtOnce is how many rows the driver has in memory at a time, twice or three times: about a
+	// kilobyte each.
 	rowsAtOnce = 4096
 	// rowsPerBatch are parsed by one core in one go.
 	rowsPerBatch = 256
 )
 
-// Load reads all mints, members of the registry or not, and calls each on every core. A row comes as one string, written by ClickHouse in its
-// RowBinary format: the driver would make a slice for each column of each row, which takes most of the time of a load.
+// Load reads all mints, members of the registry or not, and calls each on every core. A row comes
+// as one string, written by ClickHouse in its RowBinary format: the driver would make a slice for
+// each column of each row, which takes most of the time of a load.
 func (c *ClickHouse) Load(ctx context.Context, each func(mint string, facts []registry.Fact)) error {
 	conn, err := c.open(ctx)
 	if err != nil {

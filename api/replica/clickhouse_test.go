@@ -20,7 +20,8 @@ import (
 	tables "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-// TestSnapshotFromTheRealEngine: facts come back as they were stored, of the newest row of each mint, the widest positions too.
+// TestSnapshotFromTheRealEngine: facts come back as they were stored, of the newest row of each
+// mint, the widest positions too.
 func TestSnapshotFromTheRealEngine(t *testing.T) {
 	conn, dsn := chtest.Start(t)
 	database, err := clickhouse.Database(dsn)

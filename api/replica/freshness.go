@@ -15,15 +15,16 @@ const (
 	freshnessCells = (32 - subBucketBits) * subBuckets
 )
 
-// Freshness says how long facts took from reaching Mintlake to being visible here, over the last five minutes. The quantiles are nil
-// when Count is 0.
+// Freshness says how long facts took from reaching Mintlake to being visible here, over the last
+// five minutes. The quantiles are nil when Count is 0.
 type Freshness struct {
 	P50   *int64 `json:"p50_ms"`
 	P99   *int64 `json:"p99_ms"`
 	Count uint64 `json:"count"`
 }
 
-// freshness counts ages in slices of time, so that old ones fall out and memory stays the same at any rate.
+// freshness counts ages in slices of time, so that old ones fall out and memory stays the same at
+// any rate.
 type freshness struct {
 	mu     sync.Mutex
 	epoch  time.Time
@@ -83,7 +84,8 @@ func quantile(counts *[freshnessCells]uint64, total uint64, q float64) int64 {
 	return upperEnd(freshnessCells - 1)
 }
 
-// cellOf is exact below 64 ms; above, each power of two has 64 cells. Ages are cut at 2^31 ms, some 25 days.
+// cellOf is exact below 64 ms; above, each power of two has 64 cells. Ages are cut at 2^31 ms, some
+// 25 days.
 func cellOf(ms int64) int {
 	ms = min(max(ms, 0), 1<<31-1)
 	if ms < subBuckets {

@@ -2,13 +2,15 @@ package replica
 
 import "github.com/mintlake/mintlake/registry"
 
-// groups sorts facts by their mints, so that a state is unpacked and packed once for all that a batch says of it. It keeps its memory.
+// groups sorts facts by their mints, so that a state is unpacked and packed once for all that a
+// batch says of it. It keeps its memory.
 type groups struct {
 	numbers map[string]int
 	lists   [][]registry.Fact
 }
 
-// of returns the facts of each mint in their order, mints in the order in which they come first. What it returns holds until the next call.
+// of returns the facts of each mint in their order, mints in the order in which they come first.
+// What it returns holds until the next call.
 func (g *groups) of(facts []registry.Fact) [][]registry.Fact {
 	if g.numbers == nil {
 		g.numbers = map[string]int{}

@@ -10,10 +10,12 @@ import (
 	"github.com/mintlake/mintlake/registry/root"
 )
 
-// loadedAtOnce mints are packed by one core before they go into the table, for which there is a lock.
+// loadedAtOnce mints are packed by one core before they go into the table, for which there is a
+// lock.
 const loadedAtOnce = 512
 
-// loaders take a snapshot in, on as many cores as the snapshot comes from. What is expensive, making tokens and packing states, needs no lock.
+// loaders take a snapshot in, on as many cores as the snapshot comes from. What is expensive,
+// making tokens and packing states, needs no lock.
 type loaders struct {
 	store *store
 	mu    sync.Mutex
@@ -39,10 +41,12 @@ type loaded struct {
 	extensions []string
 }
 
-// load reads a snapshot. Facts about mints that are known already are folded in, so that a load which was cut short can be repeated.
+// load reads a snapshot. Facts about mints that are known already are folded in, so that a load
+// which was cut short can be repeated.
 func (s *store) load(ctx context.Context, snapshot Snapshot) error {
 	l := &loaders{store: s}
-	// The index and the listeners are told by a goroutine of their own, so that packing goes on meanwhile; in order, and never far behind.
+	// The index and the listeners are told by a goroutine of their own, so that packing goes on
+	// meanwhile; in order, and never far behind.
 	told := make(chan []search.Change, 1)
 	done := make(chan struct{})
 	go func() {

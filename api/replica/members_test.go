@@ -12,7 +12,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// TestMembersHaveNumbers: a member is found by its number, and the number by the mint; what is no member has none.
+// TestMembersHaveNumbers: a member is found by its number, and the number by the mint; what is no
+// member has none.
 func TestMembersHaveNumbers(t *testing.T) {
 	log := apitest.NewLog()
 	mint := log.Token(1, 10, "ONE", "The One", time.Now())

@@ -1,13 +1,17 @@
 // Package replica is an API node's own copy of the registry, in memory.
 //
-// In: a snapshot of the registry from ClickHouse, then the topics chain.token-events.v1 and registry.enrichments.v1 from before that
-// snapshot on, and chain.slots.v1 wholly. Out: tokens by mint, search, what the source says of itself, coverage, freshness.
-// Guarantees: the fold forgives repeats and any order, so the overlap of snapshot and topics is harmless. Once ready it stays
-// ready: neither ClickHouse nor Kafka is needed to read. Readers never wait for the fold, only for the exchange of pointers.
+// In: a snapshot of the registry from ClickHouse, then the topics chain.token-events.v1 and
+// registry.enrichments.v1 from before that snapshot on, and chain.slots.v1 wholly. Out: tokens by
+// mint, search, what the source says of itself, coverage, freshness.
+// Guarantees: the fold forgives repeats and any order, so the overlap of snapshot and topics is
+// harmless. Once ready it stays ready: neither ClickHouse nor Kafka is needed to read. Readers
+// never wait for the fold, only for the exchange of pointers.
 //
-// Start: (1) remember the projector's committed offsets, below which everything is durable in ClickHouse; (2) load the snapshot;
-// (3) tail from (1). When ClickHouse does not answer within SnapshotPatience, and the topics still begin at offset 0, everything is
-// folded from the topics instead: they are kept for ever, it only takes longer. The same when the projector has committed nothing.
+// Start: (1) remember the projector's committed offsets, below which everything is durable in
+// ClickHouse; (2) load the snapshot; (3) tail from (1). When ClickHouse does not answer within
+// SnapshotPatience, and the topics still begin at offset 0, everything is folded from the topics
+// instead: they are kept for ever, it only takes longer. The same when the projector has committed
+// nothing.
 package replica
 
 import (
@@ -35,23 +39,27 @@ import (
 
 // Snapshot reads the registry's facts from where the projector has made them durable.
 type Snapshot interface {
-	// Load calls each once per mint, possibly on several goroutines at a time. The strings are the callee's to keep, the slice is not.
+	// Load calls each once per mint, possibly on several goroutines at a time. The strings are the
+	// callee's to keep, the slice is not.
 	Load(ctx context.Context, each func(mint string, facts []registry.Fact)) error
 }
 
-// Offsets tells where the topics begin and end and how far a consumer group is. A partition without a committed offset is missing.
+// Offsets tells where the topics begin and end and how far a consumer group is. A partition without
+// a committed offset is missing.
 type Offsets interface {
 	StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 	CommittedOffsets(ctx context.Context, group string, topics []string) (map[kafka.TopicPartition]int64, error)
 }
 
-// Listener hears of every change after the index has it, one batch at a time, in the order of the fold. While the copy loads, a batch may be large.
+// Listener hears of every change after the index has it, one batch at a time, in the order of the
+// fold. While the copy loads, a batch may be large.
 type Listener interface {
 	Apply(changes []search.Change)
 }
 
-// Filler is a Listener that takes what is there when the copy loads sooner by another way: Fill is Apply until Filled.
+// Filler is a Listener that takes what is there when the copy loads sooner by another way: Fill is
+// Apply until Filled.
 type Filler interface {
 	Fill(changes []search.Change)
 	Filled()
@@ -59,12 +67,13 @@ type Filler interface {
 
 // Config of a Replica. Zero values mean the defaults.
 type Config struct {
-	// SnapshotPatience is how long ClickHouse may be away at start before everything is folded from the topics. Default 30 s.
+	// SnapshotPatience is how long ClickHouse may be away at start before everything is folded from
+	// the topics. Default 30 s.
 	SnapshotPatience time.Duration
 	// batchRecords bounds the records folded at once. Default 5,000.
 	batchRecords int
-	// batchWait is how long a batch gathers once it has a record, and three times as long while thousands come a second. It delays every change by that
-	// much. Default 20 ms.
+	// batchWait is how long a batch gathers once it has a record, and three times as long while
+	// thousands come a second. It delays every change by that much. Default 20 ms.
 	batchWait time.Duration
 }
 
@@ -72,7 +81,8 @@ type Config struct {
 type Deps struct {
 	Snapshot Snapshot
 	Offsets  Offsets
-	// OpenTail starts reading at the given offsets; partitions that are missing there from their first.
+	// OpenTail starts reading at the given offsets; partitions that are missing there from their
+	// first.
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	Index    search.Index
 	// Listeners may be empty.
@@ -100,11 +110,13 @@ type Replica struct {
 	applied map[kafka.TopicPartition]int64 // the offset after the last record applied
 	source  *eventspb.SourceStatus
 	slots   *slotView
-	// slotEnds is where the slot ledger ended when the node started. Until it is read that far, a report in it may be an earlier run's.
+	// slotEnds is where the slot ledger ended when the node started. Until it is read that far, a
+	// report in it may be an earlier run's.
 	slotEnds map[kafka.TopicPartition]int64
 }
 
-// registryTopics make the copy; the slot ledger only tells about it, so being ready does not wait for them.
+// registryTopics make the copy; the slot ledger only tells about it, so being ready does not wait
+// for them.
 var (
 	registryTopics = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments}
 	allTopics      = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
@@ -143,7 +155,8 @@ func New(cfg Config, deps Deps) (*Replica, error) {
 	return r, err
 }
 
-// Run loads and tails until ctx ends; then it returns nil. Trouble with ClickHouse or Kafka is waited out.
+// Run loads and tails until ctx ends; then it returns nil. Trouble with ClickHouse or Kafka is
+// waited out.
 func (r *Replica) Run(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -230,7 +243,8 @@ func (r *Replica) load(ctx context.Context) error {
 	return nil
 }
 
-// loadSnapshot says whether the snapshot was loaded. It gives up when ctx ends, or after SnapshotPatience if that is allowed.
+// loadSnapshot says whether the snapshot was loaded. It gives up when ctx ends, or after
+// SnapshotPatience if that is allowed.
 func (r *Replica) loadSnapshot(ctx context.Context, mayGiveUp bool) bool {
 	begin, backOff := time.Now(), backoff.NewExponentialBackOff()
 	backOff.MaxInterval = 5 * time.Second
@@ -255,7 +269,8 @@ func (r *Replica) loadSnapshot(ctx context.Context, mayGiveUp bool) bool {
 	return false
 }
 
-// Seal moves the registry's root to a slot of which everything was applied; with done to the highest slot applied.
+// Seal moves the registry's root to a slot of which everything was applied; with done to the
+// highest slot applied.
 func (r *Replica) Seal(slot uint64, done bool) { r.store.seal(slot, done) }
 
 // Root is the registry's root at the slot sealed last; false until the copy is loaded.
@@ -264,28 +279,33 @@ func (r *Replica) Root() (root.Root, bool) { return r.store.root() }
 // Lookup returns a member of the registry, or nil. Read only.
 func (r *Replica) Lookup(mint string) *registry.Token { return r.store.lookup(mint) }
 
-// Token returns a member of the registry by the number that changes and hits carry, or nil. Read only.
+// Token returns a member of the registry by the number that changes and hits carry, or nil. Read
+// only.
 func (r *Replica) Token(id uint32) *registry.Token { return r.store.token(id) }
 
-// WithToken calls use with the token of a row id. It returns false, and does not call use, if there is
-// none. The token and its strings are valid until use returns.
+// WithToken calls use with the token of a row id. It returns false, and does not call use, if there
+// is none. The token and its strings are valid until use returns.
 func (r *Replica) WithToken(id uint32, use func(token *registry.Token)) bool {
 	return r.store.withToken(id, use)
 }
 
-// ID is the number of a member of the registry, and whether the mint is one. A mint keeps its number while the process lives.
+// ID is the number of a member of the registry, and whether the mint is one. A mint keeps its
+// number while the process lives.
 func (r *Replica) ID(mint string) (uint32, bool) { return r.store.id(mint) }
 
-// Extensions are the kinds of a mint's Token-2022 extensions, sorted; none for a number that was given to no mint. Read only.
+// Extensions are the kinds of a mint's Token-2022 extensions, sorted; none for a number that was
+// given to no mint. Read only.
 func (r *Replica) Extensions(id uint32) []string { return r.store.extensions(id) }
 
-// Search ranks the members of the registry. See package search. A row may be younger than the hit, and gone.
+// Search ranks the members of the registry. See package search. A row may be younger than the hit,
+// and gone.
 func (r *Replica) Search(query search.Query) search.Result { return r.deps.Index.Search(query) }
 
 // Tokens is the number of members of the registry.
 func (r *Replica) Tokens() int { return r.store.table.Marked() }
 
-// Ready says that the copy is loaded and was as far as the topics when the node started. It never goes back.
+// Ready says that the copy is loaded and was as far as the topics when the node started. It never
+// goes back.
 func (r *Replica) Ready() bool { return r.ready.Load() }
 
 // Freshness summarises the last five minutes.
@@ -293,11 +313,12 @@ func (r *Replica) Freshness() Freshness { return r.freshness.summary(r.deps.Now(
 
 // View is what the slot ledger said, and how far every topic is applied, at one moment.
 type View struct {
-	// Source is nil until the source has reported, and until the ledger is read as far as it was when the node started: what an earlier run
-	// said of itself is not this one's word. Read only.
+	// Source is nil until the source has reported, and until the ledger is read as far as it was
+	// when the node started: what an earlier run said of itself is not this one's word. Read only.
 	Source   *eventspb.SourceStatus
 	Coverage coverage.Coverage
-	// Applied is the offset after the last record applied. A partition that nothing was read of may be missing.
+	// Applied is the offset after the last record applied. A partition that nothing was read of may
+	// be missing.
 	Applied map[kafka.TopicPartition]int64
 }
 
@@ -312,7 +333,8 @@ func (r *Replica) View() View {
 	return view
 }
 
-// slotsToRead are the ends of the slot ledger's partitions that hold something; expired records will never be read.
+// slotsToRead are the ends of the slot ledger's partitions that hold something; expired records
+// will never be read.
 func (r *Replica) slotsToRead(ctx context.Context) (map[kafka.TopicPartition]int64, error) {
 	ends, err := r.deps.Offsets.EndOffsets(ctx, []string{schemas.TopicSlots})
 	if err != nil {

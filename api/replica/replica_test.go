@@ -193,8 +193,8 @@ func TestNotAMintIsPassedOn(t *testing.T) {
 	require.Nil(t, n.Lookup(apitest.Address(mint)))
 }
 
-// TestFreshnessCountsLiveEventsOnly has a clock that stands still, so the live event arrives in the very millisecond of the start: the header
-// that says when is cut to milliseconds.
+// TestFreshnessCountsLiveEventsOnly has a clock that stands still, so the live event arrives in the
+// very millisecond of the start: the header that says when is cut to milliseconds.
 func TestFreshnessCountsLiveEventsOnly(t *testing.T) {
 	log, now := apitest.NewLog(), time.UnixMilli(1_700_000_000_000).Add(999*time.Microsecond)
 	log.Token(1, 10, "OLD", "History", now.Add(-time.Hour))
@@ -208,7 +208,8 @@ func TestFreshnessCountsLiveEventsOnly(t *testing.T) {
 	require.Zero(t, *n.Freshness().P99)
 }
 
-// TestAnySplitGivesTheSameCopy: whatever part of the events the snapshot holds, in whatever order and however often they come.
+// TestAnySplitGivesTheSameCopy: whatever part of the events the snapshot holds, in whatever order
+// and however often they come.
 func TestAnySplitGivesTheSameCopy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var events []*eventspb.TokenEvent

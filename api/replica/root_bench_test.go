@@ -18,8 +18,9 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// cpu is the processor time of this thread in nanoseconds: unlike the clock, it does not count what other processes take. Nor does it count the
-// collector's own threads, which work for the one copy and the other at no time that could be told; the fold makes nearly all of their work.
+// cpu is the processor time of this thread in nanoseconds: unlike the clock, it does not count what
+// other processes take. Nor does it count the collector's own threads, which work for the one copy
+// and the other at no time that could be told; the fold makes nearly all of their work.
 func cpu() float64 {
 	var spent unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &spent); err != nil {
@@ -28,7 +29,8 @@ func cpu() float64 {
 	return float64(spent.Nano())
 }
 
-// behind is how many slots a slot is sealed late: a node waits until all partitions are read as far.
+// behind is how many slots a slot is sealed late: a node waits until all partitions are read as
+// far.
 const behind = 8
 
 // lane is a copy that records are fed to, and the processor time that it took, in nanoseconds.
@@ -52,7 +54,8 @@ func (c corpus) Load(_ context.Context, each func(mint string, facts []registry.
 	return nil
 }
 
-// newLane seals the root as a node's status does: at every so many slots, asking for it each time. With seal 0 no root is kept.
+// newLane seals the root as a node's status does: at every so many slots, asking for it each time.
+// With seal 0 no root is kept.
 func newLane(b *testing.B, seal uint64, tokens int) *lane {
 	s := newStore(heard{}, nil)
 	if seal > 0 {
@@ -83,9 +86,9 @@ func (l *lane) feed(b *testing.B, records []kafka.Record, last bool) {
 	l.took += cpu() - begin
 }
 
-// follow feeds records to a copy without a root and to one with, as their tails do, and returns the processor time of each record in
-// nanoseconds. Each batch goes to both, one right after the other, in turn the one and the other first: so both have the same machine,
-// however busy it is.
+// follow feeds records to a copy without a root and to one with, as their tails do, and returns the
+// processor time of each record in nanoseconds. Each batch goes to both, one right after the other,
+// in turn the one and the other first: so both have the same machine, however busy it is.
 func follow(b *testing.B, records []kafka.Record, size int, seal uint64, tokens int) (without, with float64) {
 	lanes := []*lane{newLane(b, 0, tokens), newLane(b, seal, tokens)}
 	peer, rooted := lanes[0], lanes[1]
@@ -102,9 +105,11 @@ func follow(b *testing.B, records []kafka.Record, size int, seal uint64, tokens 
 	return peer.took / float64(len(records)), rooted.took / float64(len(records))
 }
 
-// BenchmarkFoldWithRoot prints what keeping the root costs in per cent of the fold: decoding, folding, packing and making the tokens that change,
-// without Kafka and the search index, which would only make the root's share smaller. A batch of 50 is what a live node sees at a time, one
-// of 5,000 what it takes to catch up. MINTLAKE_BENCH_TOKENS says how many tokens are there before, 2,000,000 for instance; else none.
+// BenchmarkFoldWithRoot prints what keeping the root costs in per cent of the fold: decoding,
+// folding, packing and making the tokens that change, without Kafka and the search index, which
+// would only make the root's share smaller. A batch of 50 is what a live node sees at a time, one
+// of 5,000 what it takes to catch up. MINTLAKE_BENCH_TOKENS says how many tokens are there before,
+// 2,000,000 for instance; else none.
 func BenchmarkFoldWithRoot(b *testing.B) {
 	tokens, _ := strconv.Atoi(os.Getenv("MINTLAKE_BENCH_TOKENS"))
 	history := registrytest.History(300_000)

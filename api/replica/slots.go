@@ -6,8 +6,9 @@ import (
 	"github.com/mintlake/mintlake/registry/coverage"
 )
 
-// coverageShare is the part of the time, as a divisor, that may go into computing coverage: a ledger of months of slots that arrive out
-// of order needs a tenth of a second for it, and the tail waits meanwhile.
+// coverageShare is the part of the time, as a divisor, that may go into computing coverage: a
+// ledger of months of slots that arrive out of order needs a tenth of a second for it, and the tail
+// waits meanwhile.
 const coverageShare = 20
 
 // slotView is the slot ledger with its latest coverage.

@@ -30,7 +30,8 @@ func (s steps) FetchBatch(ctx context.Context, _ int, wait time.Duration) ([]kaf
 	}
 }
 
-// TestAnEarlierRunsReportIsNotShown: the ledger ends with this run's announcement; what stands before it is not shown meanwhile.
+// TestAnEarlierRunsReportIsNotShown: the ledger ends with this run's announcement; what stands
+// before it is not shown meanwhile.
 func TestAnEarlierRunsReportIsNotShown(t *testing.T) {
 	log := apitest.NewLog()
 	log.Source(&eventspb.SourceStatus{Kind: "file", Done: true, Slot: 99})

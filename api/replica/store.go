@@ -13,11 +13,13 @@ import (
 	"github.com/mintlake/mintlake/registry/root"
 )
 
-// loadingChanges are gathered before they go to the index and the listeners while loading. Every change holds a token.
+// loadingChanges are gathered before they go to the index and the listeners while loading. Every
+// change holds a token.
 const loadingChanges = 4_096
 
-// store folds facts and publishes tokens. It keeps states only, packed; tokens are made of them when somebody asks. Folding is one
-// goroutine's at a time; lookups go on meanwhile and take no lock.
+// store folds facts and publishes tokens. It keeps states only, packed; tokens are made of them
+// when somebody asks. Folding is one goroutine's at a time; lookups go on meanwhile and take no
+// lock.
 type store struct {
 	index     search.Index
 	listeners []Listener
@@ -35,8 +37,9 @@ type store struct {
 	// rootless leaves the root out: benchmarks tell what it costs.
 	rootless bool
 	pending  []search.Change
-	turn     pause.Turn             // of the fold, see takeTurns
-	told     chan<- []search.Change // to who makes pending changes visible while a snapshot loads; else nil
+	turn     pause.Turn // of the fold, see takeTurns
+	// to who makes pending changes visible while a snapshot loads; else nil
+	told chan<- []search.Change
 
 	// base says that the root needs one.
 	base chan struct{}
@@ -234,9 +237,9 @@ type tokenReader struct {
 	token  registry.Token
 }
 
-// withToken calls use with the token of a row id. It returns false, and does not call use, if the mint
-// is not a member (any more). The token and its strings are valid until use returns: a page of rows
-// that is made this way leaves nothing for the garbage collector.
+// withToken calls use with the token of a row id. It returns false, and does not call use, if the
+// mint is not a member (any more). The token and its strings are valid until use returns: a page of
+// rows that is made this way leaves nothing for the garbage collector.
 func (s *store) withToken(number uint32, use func(token *registry.Token)) (member bool) {
 	key, ok := s.table.Key(number)
 	if !ok {

@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/registry/root"
 )
 
-// heard is an index that only remembers: of each mint the last change that says what it is, marked if a later one says that it is the same.
+// heard is an index that only remembers: of each mint the last change that says what it is, marked
+// if a later one says that it is the same.
 type heard map[uint32]search.Change
 
 func (h heard) Apply(changes []search.Change) {
@@ -84,8 +85,9 @@ func said(t *rapid.T, s *store, told heard) {
 	}
 }
 
-// TestStoreIsAMapOfStates: whatever comes by snapshot (once or twice) and whatever as facts, in batches of any size, before and after the
-// copy is live, the packed store says what registry.State says, the index was told so, and the root is that of the replay.
+// TestStoreIsAMapOfStates: whatever comes by snapshot (once or twice) and whatever as facts, in
+// batches of any size, before and after the copy is live, the packed store says what registry.State
+// says, the index was told so, and the root is that of the replay.
 func TestStoreIsAMapOfStates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var facts []registry.Fact

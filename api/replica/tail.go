@@ -45,8 +45,9 @@ const (
 	busyWaits = 3
 )
 
-// nextWait is how long the next batch gathers, after one that has brought so many records in so much time. Each batch copies parts of the index, whatever is in
-// it; where many records come fewer batches leave more of the cores to requests.
+// nextWait is how long the next batch gathers, after one that has brought so many records in so
+// much time. Each batch copies parts of the index, whatever is in it; where many records come fewer
+// batches leave more of the cores to requests.
 func (r *Replica) nextWait(records int, took time.Duration) time.Duration {
 	if float64(records) > busyRate*took.Seconds() {
 		return busyWaits * r.cfg.batchWait
@@ -73,7 +74,8 @@ func (r *Replica) becomeReady(ends map[kafka.TopicPartition]int64, begin time.Ti
 	r.deps.Logger.Info("copy of the registry is ready", "tokens", r.Tokens(), "seconds", seconds)
 }
 
-// applyBatch makes the records visible and then says so: whoever reads Applied finds at least that much in the copy.
+// applyBatch makes the records visible and then says so: whoever reads Applied finds at least that
+// much in the copy.
 func (r *Replica) applyBatch(records []kafka.Record) {
 	batch := &r.batch
 	batch.reset()
@@ -82,7 +84,8 @@ func (r *Replica) applyBatch(records []kafka.Record) {
 	for i := range records {
 		record := &records[i]
 		if err := batch.add(record); err != nil {
-			// The projector writes the dead letter; here it is skipped, counted and told once per batch at most.
+			// The projector writes the dead letter; here it is skipped, counted and told once per
+			// batch at most.
 			if batch.bad == 0 {
 				r.deps.Logger.Warn("record skipped", "topic", record.Topic, "partition", record.Partition, "offset", record.Offset, "err", err)
 			}
@@ -111,13 +114,16 @@ func (r *Replica) applyBatch(records []kafka.Record) {
 }
 
 const (
-	// foldTurn is how long a fold that is in time keeps a core while requests wait: less than most of them take.
+	// foldTurn is how long a fold that is in time keeps a core while requests wait: less than most
+	// of them take.
 	foldTurn = 300 * time.Microsecond
-	// lateAfter is the age of a record from which on the fold is late, and takes what it gets of the cores: requests must not hold it up for ever.
+	// lateAfter is the age of a record from which on the fold is late, and takes what it gets of
+	// the cores: requests must not hold it up for ever.
 	lateAfter = 250 * time.Millisecond
 )
 
-// turns are those of a fold of these records. Of a batch the first is about the oldest. What does not say when it was received, or was long before, is history.
+// turns are those of a fold of these records. Of a batch the first is about the oldest. What does
+// not say when it was received, or was long before, is history.
 func (r *Replica) turns(records []kafka.Record) time.Duration {
 	for i := range records {
 		if received, ok := receivedAt(&records[i]); ok {
@@ -130,7 +136,8 @@ func (r *Replica) turns(records []kafka.Record) time.Duration {
 	return 0
 }
 
-// observe measures how long the facts of this process's lifetime took to become visible. Older ones are history being read again.
+// observe measures how long the facts of this process's lifetime took to become visible. Older ones
+// are history being read again.
 func (r *Replica) observe(records []kafka.Record) {
 	now := r.deps.Now()
 	for i := range records {

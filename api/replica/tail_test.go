@@ -24,7 +24,8 @@ func TestTurns(t *testing.T) {
 	require.Zero(t, r.turns([]kafka.Record{record(lateAfter), record(0)}), "the first is the oldest")
 }
 
-// TestBatchesGatherLonger where many records come, and only then: a token that comes alone is not held up.
+// TestBatchesGatherLonger where many records come, and only then: a token that comes alone is not
+// held up.
 func TestBatchesGatherLonger(t *testing.T) {
 	r := &Replica{cfg: Config{batchWait: 20 * time.Millisecond}}
 	require.Equal(t, 20*time.Millisecond, r.nextWait(1, 10*time.Second))

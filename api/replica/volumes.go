@@ -12,10 +12,12 @@ import (
 	"github.com/mintlake/mintlake/registry/packed"
 )
 
-// volumesAtOnce bounds how long lookups of what changed and folding wait for each other while figures are exchanged.
+// volumesAtOnce bounds how long lookups of what changed and folding wait for each other while
+// figures are exchanged.
 const volumesAtOnce = 4_096
 
-// Volume is what swaps say of a mint. It is no fact of the fold: figures come whole, many at a time, and the next ones take their place.
+// Volume is what swaps say of a mint. It is no fact of the fold: figures come whole, many at a
+// time, and the next ones take their place.
 type Volume struct {
 	Mint string
 	// DailyUSD is the token's daily_volume_usd; nil: none.
@@ -76,7 +78,8 @@ func (v *volumes) of(number uint32) figures {
 	return (*current)[number]
 }
 
-// show puts the figures into a token. A trade says nothing of when the mint was first seen, and neither time is shown without the other.
+// show puts the figures into a token. A trade says nothing of when the mint was first seen, and
+// neither time is shown without the other.
 func (v *volumes) show(number uint32, token *registry.Token) {
 	token.DailyVolumeUSD = v.of(number).daily
 	if at := v.lastTrade(number); at != 0 && token.FirstSeenAt != nil && (token.LastSeenAt == nil || *token.LastSeenAt < at) {
@@ -107,8 +110,9 @@ func (v *volumes) ranked(changes []search.Change) []search.Change {
 
 func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// SetVolumes exchanges the figures of all mints: what is not in the list has none any more, but for its last trade. Tokens whose figures change are told to the index
-// and the listeners. Of a mint that is no member the figures wait until it becomes one.
+// SetVolumes exchanges the figures of all mints: what is not in the list has none any more, but for
+// its last trade. Tokens whose figures change are told to the index and the listeners. Of a mint
+// that is no member the figures wait until it becomes one.
 func (r *Replica) SetVolumes(list []Volume) { r.store.setVolumes(list) }
 
 func (s *store) setVolumes(list []Volume) {

@@ -12,7 +12,8 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// TestVolumes: figures come and go, for members and for mints that become one, and the index orders by what it was told to.
+// TestVolumes: figures come and go, for members and for mints that become one, and the index orders
+// by what it was told to.
 func TestVolumes(t *testing.T) {
 	log := apitest.NewLog()
 	a := log.Token(1, 10, "AAA", "The first", time.Now())

@@ -16,7 +16,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Failures hears from the dead letters which mints enrichment has given up. There is no event that says so: a failure is no fact about a mint.
+// Failures hears from the dead letters which mints enrichment has given up. There is no event that
+// says so: a failure is no fact about a mint.
 type Failures struct {
 	// Open reads the topics from their ends on.
 	Open   func(ctx context.Context, topics []string) (kafka.TailReader, error)

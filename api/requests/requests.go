@@ -1,9 +1,10 @@
 // Package requests asks for facts about mints that users named and the registry does not know.
 //
-// In: mints, with the client that named them. Out: records on registry.enrichment-requests.v1. Guarantees: Ask never blocks and never does
-// I/O, so a Kafka outage delays no response. A mint is asked for once in DedupTTL, one that is known to be no mint not at all
-// in NegativeTTL, and one that enrichment gave up not in DedupTTL; a client causes at most PerClient requests in PerClientWindow. Memory is bounded. A
-// request that is dropped may be asked again at once.
+// In: mints, with the client that named them. Out: records on registry.enrichment-requests.v1.
+// Guarantees: Ask never blocks and never does I/O, so a Kafka outage delays no response. A mint is
+// asked for once in DedupTTL, one that is known to be no mint not at all in NegativeTTL, and one
+// that enrichment gave up not in DedupTTL; a client causes at most PerClient requests in
+// PerClientWindow. Memory is bounded. A request that is dropped may be asked again at once.
 package requests
 
 import (
@@ -28,7 +29,8 @@ import (
 
 // Config of a Queue. Zero values mean the defaults.
 type Config struct {
-	// QueueSize bounds the requests that wait for Kafka; what comes beyond is dropped. Default 20,000.
+	// QueueSize bounds the requests that wait for Kafka; what comes beyond is dropped. Default
+	// 20,000.
 	QueueSize int
 	// DedupTTL is how long a mint that was asked for is not asked for again. Default 10 minutes.
 	DedupTTL time.Duration
@@ -36,8 +38,8 @@ type Config struct {
 	NegativeTTL time.Duration
 	// remembered bounds the mints remembered for each of the two. Default 200,000.
 	remembered int
-	// PerClient bounds the requests that one client causes in any span of PerClientWindow. Default 2,000 in 10 minutes: four full batches,
-	// twenty RPC calls.
+	// PerClient bounds the requests that one client causes in any span of PerClientWindow. Default
+	// 2,000 in 10 minutes: four full batches, twenty RPC calls.
 	PerClient       int
 	PerClientWindow time.Duration
 	// Networks bounds what the clients of one IPv6 network cause together.
@@ -96,8 +98,9 @@ type request struct {
 	at     time.Time
 }
 
-// slots divide PerClientWindow. A request counts until its slot has left the window whole, so for up to a slot longer: then no span of one
-// window, wherever it begins, holds more than the bound. Windows that begin with a client's first request would let twice as many pass about their ends.
+// slots divide PerClientWindow. A request counts until its slot has left the window whole, so for
+// up to a slot longer: then no span of one window, wherever it begins, holds more than the bound.
+// Windows that begin with a client's first request would let twice as many pass about their ends.
 const slots = 10
 
 // allowance is what a client has used of late.

@@ -124,7 +124,8 @@ func TestNetworksAreCapped(t *testing.T) {
 	require.Equal(t, Queued, q.Ask("2001:db8:2::/64", "x", nil, batch).Outcome)
 }
 
-// TestClientIsCappedWhereverTheWindowBegins: no ten minutes hold more than the bound, also when they begin in the middle.
+// TestClientIsCappedWhereverTheWindowBegins: no ten minutes hold more than the bound, also when
+// they begin in the middle.
 func TestClientIsCappedWhereverTheWindowBegins(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		now := time.Unix(1_000, 0)

@@ -29,8 +29,9 @@ func newWaiters(networks limits.Networks) waiters {
 	return waiters{byMint: map[string][]chan struct{}{}, clients: limits.NewCrowd(maxWaitingPerClient, networks), closed: make(chan struct{}), once: &sync.Once{}}
 }
 
-// Wait returns when none of the mints is pending any more, when ctx ends, or after EndWaits. It returns at once, and false, when too many
-// wait already, on the node or of this client. Pending is asked again whenever one of the mints has changed.
+// Wait returns when none of the mints is pending any more, when ctx ends, or after EndWaits. It
+// returns at once, and false, when too many wait already, on the node or of this client. Pending is
+// asked again whenever one of the mints has changed.
 func (q *Queue) Wait(ctx context.Context, client string, mints []string, pending func(mint string) bool) bool {
 	wake, admitted := q.waiters.enter(client, mints)
 	if !admitted {

@@ -5,13 +5,15 @@ import (
 	"unsafe"
 )
 
-// A segment's columns lie in large pieces of memory: the smaller ones side by side in one, the largest where they were made. A search looks into them at
-// thousands of places far apart, and finding out where a page of 4 KiB lies takes a core longer than reading it; so they are asked for in huge pages (see
-// hugepages_linux.go).
+// A segment's columns lie in large pieces of memory: the smaller ones side by side in one, the
+// largest where they were made. A search looks into them at thousands of places far apart, and
+// finding out where a page of 4 KiB lies takes a core longer than reading it; so they are asked for
+// in huge pages (see hugepages_linux.go).
 
 const (
 	hugePage = 2 << 20
-	// hugeArena is how large an arena must be to lie in huge pages: what they leave over is then little.
+	// hugeArena is how large an arena must be to lie in huge pages: what they leave over is then
+	// little.
 	hugeArena = 4 * hugePage
 )
 
@@ -27,8 +29,9 @@ type number interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | gramEntry
 }
 
-// move copies a column into the arena, and makes it the copy; an arena without memory only measures. One that is large enough for huge pages of its own stays
-// where it is: nothing takes more memory than moving does.
+// move copies a column into the arena, and makes it the copy; an arena without memory only
+// measures. One that is large enough for huge pages of its own stays where it is: nothing takes
+// more memory than moving does.
 func move[T number](r *arena, column *[]T) {
 	const align = 16
 	size := len(*column) * int(unsafe.Sizeof(*new(T)))

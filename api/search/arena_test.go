@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestColumnsMoveIntoOneRoom: a room that is measured holds all columns, and they stay what they were, in small rooms and in huge pages. The largest do not move.
+// TestColumnsMoveIntoOneRoom: a room that is measured holds all columns, and they stay what they
+// were, in small rooms and in huge pages. The largest do not move.
 func TestColumnsMoveIntoOneRoom(t *testing.T) {
 	for _, size := range []int{0, 1, 1000, hugeArena/8 - 1, hugeArena / 8} {
 		bytes, words, entries := make([]byte, size), make([]uint64, size), make([]gramEntry, size/100)

@@ -11,7 +11,8 @@ type attributes struct {
 	extensions, tags []string
 }
 
-// attributeTable numbers combinations. It is the writer's; readers see the list up to the length that their version has.
+// attributeTable numbers combinations. It is the writer's; readers see the list up to the length
+// that their version has.
 type attributeTable struct {
 	numbers map[string]uint32
 	list    []attributes

@@ -26,7 +26,8 @@ const (
 	turnRows = 16
 )
 
-// builder makes one segment of rows that come in the order of their symbols. Columns are filled as they come: a large segment has many of them.
+// builder makes one segment of rows that come in the order of their symbols. Columns are filled as
+// they come: a large segment has many of them.
 type builder struct {
 	segment *segment
 	keys    []uint64
@@ -91,8 +92,8 @@ func (b *builder) finish(serial uint32) *view {
 	return b.view(s)
 }
 
-// numberTexts gives the texts their numbers, by trigrams, and fills all that hangs on texts alone. It returns the final
-// numbers of the provisional ones.
+// numberTexts gives the texts their numbers, by trigrams, and fills all that hangs on texts alone.
+// It returns the final numbers of the provisional ones.
 func (b *builder) numberTexts(s *segment) []uint32 {
 	b.texts.table = nil // room for what follows
 	n := b.texts.len()
@@ -143,8 +144,9 @@ func (b *builder) numberTexts(s *segment) []uint32 {
 	return final
 }
 
-// gramNumbers are what texts are listed by: the numbers of their trigrams, marks and forks, text after text. They lie in pieces: one list of all would be
-// there twice each time it grows, when a node needs the most room anyway.
+// gramNumbers are what texts are listed by: the numbers of their trigrams, marks and forks, text
+// after text. They lie in pieces: one list of all would be there twice each time it grows, when a
+// node needs the most room anyway.
 type gramNumbers struct {
 	pieces [][]uint32
 	lists  []span   // of each text, places in all pieces; none lies in two
@@ -286,7 +288,8 @@ func (s *segment) fillHalves() {
 
 func (s *segment) fillBlocks() {
 	var entries []bucketEntry[uint16]
-	// seen is the last block, from 1, that has such a hash. A byte makes two entries at most, so there will not be more buckets.
+	// seen is the last block, from 1, that has such a hash. A byte makes two entries at most, so
+	// there will not be more buckets.
 	seen := make([]uint16, bucketsFor(2*len(s.arena)))
 	for t := range s.texts() {
 		block := t / blockSize

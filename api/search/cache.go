@@ -8,15 +8,17 @@ import (
 )
 
 const (
-	// cacheSlots is how many pages, and how many counts, are remembered at most. Some 15 MB of the usual size.
+	// cacheSlots is how many pages, and how many counts, are remembered at most. Some 15 MB of the
+	// usual size.
 	cacheSlots = 8192
 	// cachedHits is the longest page that is remembered.
 	cachedHits = 100
 )
 
-// cache remembers pages, and how many tokens of each segment match. A page holds for the very version it was made of, a count for
-// the segment's texts and live tokens: so nothing that is remembered is ever out of date. Its places are found by hash, and whoever comes
-// last takes the place: no lock, and no more room for those who ask for what nobody else does.
+// cache remembers pages, and how many tokens of each segment match. A page holds for the very
+// version it was made of, a count for the segment's texts and live tokens: so nothing that is
+// remembered is ever out of date. Its places are found by hash, and whoever comes last takes the
+// place: no lock, and no more room for those who ask for what nobody else does.
 type cache struct {
 	seed   maphash.Seed
 	pages  [cacheSlots]atomic.Pointer[cachedPage]
@@ -61,7 +63,8 @@ func (x *Inverted) Forget() {
 	}
 }
 
-// pageKeyOf is false for what is not remembered: filters are seldom asked for twice, and walks never.
+// pageKeyOf is false for what is not remembered: filters are seldom asked for twice, and walks
+// never.
 func pageKeyOf(query *Query) (pageKey, bool) {
 	f := &query.Filter
 	plain := f.Extensions == nil && f.NotExtensions == nil && f.Tag == "" && f.MinVolume == nil && f.CreatedAfter == nil

@@ -2,7 +2,8 @@ package search
 
 import "slices"
 
-// count counts what matches, view by view; what was counted before and has not changed since is remembered.
+// count counts what matches, view by view; what was counted before and has not changed since is
+// remembered.
 func (s *searcher) count(version *version) {
 	if s.countShort(version) {
 		return
@@ -52,7 +53,8 @@ func (s *searcher) count(version *version) {
 	}
 }
 
-// collectMatches counts the tokens of the view at hand that match, and offers those that may be among the best.
+// collectMatches counts the tokens of the view at hand that match, and offers those that may be
+// among the best.
 func (s *searcher) collectMatches() {
 	s.setCutoff()
 	s.match()
@@ -130,7 +132,8 @@ func (s *searcher) offerMatch(slot uint32) {
 	s.top.offer(&f)
 }
 
-// offerSimilar offers the tokens of the last tier, each at the turn of its better text; the symbol's when they are alike.
+// offerSimilar offers the tokens of the last tier, each at the turn of its better text; the
+// symbol's when they are alike.
 func (s *searcher) offerSimilar() {
 	if !s.top.mayTake(TierSimilar, 1, 0) {
 		return
@@ -251,9 +254,10 @@ func (s *searcher) takenMatches(version *version) bool {
 	return false
 }
 
-// countShort counts what matches one or two characters: what contains them was counted when it came. Where both are letters or digits
-// what is similar contains them, as two of two trigrams, or two of three, cannot be shared otherwise; where none is, nothing is
-// similar. What is left are the symbols one edit away.
+// countShort counts what matches one or two characters: what contains them was counted when it
+// came. Where both are letters or digits what is similar contains them, as two of two trigrams, or
+// two of three, cannot be shared otherwise; where none is, nothing is similar. What is left are the
+// symbols one edit away.
 func (s *searcher) countShort(version *version) bool {
 	key, ok := shortKey(s.text)
 	if !ok || s.filter.slow || len(s.grams) > 0 && len(s.grams) != len(s.text)+1 {

@@ -2,13 +2,17 @@ package search
 
 import "math"
 
-// Hundreds of thousands of texts can be similar to a query, of which a page shows a few tokens. So most are only counted, with bits: a text whose similarity
-// is below the cutoff is not written down. The cutoff rises as soon as there are several times as many texts above it as tokens are wanted.
+// Hundreds of thousands of texts can be similar to a query, of which a page shows a few tokens. So
+// most are only counted, with bits: a text whose similarity is below the cutoff is not written
+// down. The cutoff rises as soon as there are several times as many texts above it as tokens are
+// wanted.
 
 const (
-	// cutoffSteps are those of the cutoff from 0 to 1. A similarity is compared with a step in whole numbers, and so exactly.
+	// cutoffSteps are those of the cutoff from 0 to 1. A similarity is compared with a step in
+	// whole numbers, and so exactly.
 	cutoffSteps = 256
-	// cutoffReserve is how many times as many texts as tokens must be above the cutoff: some have no live token, others those of better tiers.
+	// cutoffReserve is how many times as many texts as tokens must be above the cutoff: some have
+	// no live token, others those of better tiers.
 	cutoffReserve = 4
 )
 
@@ -28,8 +32,8 @@ func (s *searcher) setCutoff() {
 	}
 }
 
-// take reports whether a text reaches the cutoff, and counts it. shared is how many trigrams the text
-// shares with the query, all how many different ones both have.
+// take reports whether a text reaches the cutoff, and counts it. shared is how many trigrams the
+// text shares with the query, all how many different ones both have.
 func (b *cutoff) take(shared, all int) bool {
 	if shared*cutoffSteps < b.level*all {
 		return false

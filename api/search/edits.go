@@ -5,11 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// One edit changes only one half of a symbol. So the texts one edit away from a query begin with the first half of what the query begins with, or
-// end as it ends, where the halves are those of the symbol: for each of the three lengths that a symbol may have, two look-ups find all.
+// One edit changes only one half of a symbol. So the texts one edit away from a query begin with
+// the first half of what the query begins with, or end as it ends, where the halves are those of
+// the symbol: for each of the three lengths that a symbol may have, two look-ups find all.
 
-// edited is a symbol in the index of halves: its number, and in the upper half its sketch. Half of a symbol is shared by many that are more than an
-// edit away, which the sketch tells of most of them without reading them.
+// edited is a symbol in the index of halves: its number, and in the upper half its sketch. Half of
+// a symbol is shared by many that are more than an edit away, which the sketch tells of most of
+// them without reading them.
 type edited uint64
 
 func newEdited(t, sketch uint32) edited { return edited(sketch)<<32 | edited(t) }
@@ -27,7 +29,8 @@ func sketchOf(text []byte) (sketch uint32) {
 	return sketch
 }
 
-// maybeEdit is false when one edit, which takes a rune away and adds another at most, surely does not make one text of the other.
+// maybeEdit is false when one edit, which takes a rune away and adds another at most, surely does
+// not make one text of the other.
 func maybeEdit(a, b uint32) bool { return bits.OnesCount32(a^b) <= 2 }
 
 // hashHalf is the hash of the first or last half of a symbol of so many runes.
@@ -57,8 +60,8 @@ func editKeys(text string, runes int) []uint32 {
 	return keys
 }
 
-// isEdit says that text is one edit away from the plan's: what is left of both without what they begin and end with alike is one rune, or
-// none in one of them.
+// isEdit says that text is one edit away from the plan's: what is left of both without what they
+// begin and end with alike is one rune, or none in one of them.
 func (p *plan) isEdit(text []byte) bool {
 	query := p.text
 	// A rune is one to four bytes.

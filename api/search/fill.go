@@ -9,8 +9,9 @@ import (
 	"sync"
 )
 
-// A registry that is loaded whole is gathered first, and its segments are built at the end: each token once, where merging builds it several times, and
-// tokens of one symbol in one segment, so that fewer texts are searched later.
+// A registry that is loaded whole is gathered first, and its segments are built at the end: each
+// token once, where merging builds it several times, and tokens of one symbol in one segment, so
+// that fewer texts are searched later.
 
 const (
 	// fillBuckets divide what is gathered by symbols. Some of them make a segment.
@@ -79,8 +80,8 @@ func (b *fillBucket) row(g *gathered) row {
 	}
 }
 
-// Fill is Apply while nobody searches yet: what it is told is found after Filled, or the next Apply. A registry that is loaded by it takes less time
-// and room, and is searched faster.
+// Fill is Apply while nobody searches yet: what it is told is found after Filled, or the next
+// Apply. A registry that is loaded by it takes less time and room, and is searched faster.
 func (x *Inverted) Fill(changes []Change) {
 	x.writer.Lock()
 	defer x.writer.Unlock()
@@ -153,8 +154,9 @@ func (x *Inverted) endFilling() {
 	}
 }
 
-// groups are buckets whose tokens make a segment together: as few groups as can be, with equally many texts, which are what a search goes through.
-// So one may have some more tokens than a segment has otherwise; of far more buildGroup makes several.
+// groups are buckets whose tokens make a segment together: as few groups as can be, with equally
+// many texts, which are what a search goes through. So one may have some more tokens than a segment
+// has otherwise; of far more buildGroup makes several.
 func (f *filling) groups(most int) [][]fillBucket {
 	buckets := slices.DeleteFunc(f.buckets[:], func(b fillBucket) bool { return b.rows == 0 })
 	slices.SortFunc(buckets, func(a, b fillBucket) int { return b.texts.len() - a.texts.len() })

@@ -2,11 +2,13 @@ package search
 
 import "slices"
 
-// A text that has each three runes of a query that stand side by side need not contain the query: they may lie apart. But take the place of the
-// last three. Where the text has one rune only in front of the first two of them, wherever those stand side by side, the three before lie
-// there, and so on to the first. So a text in which none of the query's inner pairs is a fork, and that has all of its threes, contains it.
-// Lists of the texts in which a pair is a fork are kept beside those of the trigrams. Pairs with a blank have none: queries of several words
-// are read in the texts.
+// A text that has each three runes of a query that stand side by side need not contain the query:
+// they may lie apart. But take the place of the last three. Where the text has one rune only in
+// front of the first two of them, wherever those stand side by side, the three before lie there,
+// and so on to the first. So a text in which none of the query's inner pairs is a fork, and that
+// has all of its threes, contains it. Lists of the texts in which a pair is a fork are kept beside
+// those of the trigrams. Pairs with a blank have none: queries of several words are read in the
+// texts.
 
 // minDoubts is how many texts must be at hand to make a set of those to read.
 const minDoubts = 64
@@ -18,10 +20,12 @@ const (
 	pairMask = gram(1)<<42 - 1
 )
 
-// forkOf is what the texts are listed by in which two runes side by side, neither a blank, have different runes in front.
+// forkOf is what the texts are listed by in which two runes side by side, neither a blank, have
+// different runes in front.
 func forkOf(first, second rune) gram { return forkBit | markRune(first)<<21 | markRune(second) }
 
-// appendForks appends the set of the forks of the text whose trigrams are those from there on. The start of a text counts as a blank.
+// appendForks appends the set of the forks of the text whose trigrams are those from there on. The
+// start of a text counts as a blank.
 func appendForks(set []gram, from int, text string) []gram {
 	end := len(set)
 	if hasMark(text) {
@@ -48,7 +52,8 @@ func appendForks(set []gram, from int, text string) []gram {
 	return set[:end+kept]
 }
 
-// appendFronts appends each two runes of the text of which none is a blank, and what is in front of them.
+// appendFronts appends each two runes of the text of which none is a blank, and what is in front of
+// them.
 func appendFronts(set []gram, text string) []gram {
 	before, previous := ' ', ' '
 	for _, r := range text {
@@ -60,8 +65,9 @@ func appendFronts(set []gram, text string) []gram {
 	return set
 }
 
-// innerPairs are those that must not be forks in a text so that having all that the query requires is containing it; false when that does not
-// prove it: when the query has a blank, or is one or two letters, which require nothing.
+// innerPairs are those that must not be forks in a text so that having all that the query requires
+// is containing it; false when that does not prove it: when the query has a blank, or is one or two
+// letters, which require nothing.
 func innerPairs(text string) (pairs []gram, isProven bool) {
 	runes := []rune(text)
 	if len(runes) < 3 && !hasMark(text) || slices.Contains(runes, ' ') {
@@ -73,8 +79,8 @@ func innerPairs(text string) (pairs []gram, isProven bool) {
 	return pairs, true
 }
 
-// doubts makes the set of the texts that must be read though they have all that the query requires, or returns nil when all must. The lists
-// are those of what is required, the shortest first.
+// doubts makes the set of the texts that must be read though they have all that the query requires,
+// or returns nil when all must. The lists are those of what is required, the shortest first.
 func (s *searcher) doubts(lists []list) []uint64 {
 	if !s.isProven || len(lists[0].texts) < minDoubts && len(lists) > 1 {
 		return nil

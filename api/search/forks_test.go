@@ -19,7 +19,8 @@ func keysOf(text string) []gram {
 	return appendForks(appendMarks(grams(text), text, 1), 0, text)
 }
 
-// TestForksProveThatAQueryIsContained: with few letters and marks most texts have the threes of the query in several places.
+// TestForksProveThatAQueryIsContained: with few letters and marks most texts have the threes of the
+// query in several places.
 func TestForksProveThatAQueryIsContained(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		query := strings.TrimSpace(rapid.OneOf(rapid.StringMatching(`[ab1]{3,7}`), rapid.StringMatching(`[ab(-]{1,6}`), rapid.StringMatching(`[ab( ]{1,6}`)).Draw(t, "query"))
@@ -93,7 +94,8 @@ func TestMarks(t *testing.T) {
 	require.ElementsMatch(t, []gram{key(0), key(0, '-'), key('-')}, appendMarks(nil, "\x00-", 1))
 }
 
-// TestForksEqualScan has names of few letters, so that the trigrams' lists have bitmaps and most texts need not be read.
+// TestForksEqualScan has names of few letters, so that the trigrams' lists have bitmaps and most
+// texts need not be read.
 func TestForksEqualScan(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
 	draw := func(least, most int) string {

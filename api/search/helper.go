@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Whoever helped with a search stays awake for a moment, as the next one may come at once: a core that sleeps takes 60 to 200 microseconds to wake, in
-// which most searches are over.
+// Whoever helped with a search stays awake for a moment, as the next one may come at once: a core
+// that sleeps takes 60 to 200 microseconds to wake, in which most searches are over.
 
 const (
-	// idleSpin is how long a helper listens for another search. It ends when the cores have searches of their own.
+	// idleSpin is how long a helper listens for another search. It ends when the cores have
+	// searches of their own.
 	idleSpin = 200 * time.Microsecond
-	// mergeSpin is how long a searcher looks whether its helpers are done before it sleeps: it would not be awake again sooner, and maybe on a core whose
-	// caches know nothing of it.
+	// mergeSpin is how long a searcher looks whether its helpers are done before it sleeps: it
+	// would not be awake again sooner, and maybe on a core whose caches know nothing of it.
 	mergeSpin = 100 * time.Microsecond
 )
 
@@ -34,7 +35,8 @@ type helpers struct {
 	// busy is how many searchers are at work; of more than there are cores none would be quicker.
 	busy  atomic.Int32
 	cores int32
-	// idle is how many wait for a search and are not promised one yet. What they are promised comes through next; nil if there is no core after all.
+	// idle is how many wait for a search and are not promised one yet. What they are promised comes
+	// through next; nil if there is no core after all.
 	idle atomic.Int32
 	next chan *helper
 }
@@ -59,7 +61,8 @@ func (x *helpers) startHelper(s *searcher, isLong bool, work func(s *searcher)) 
 		x.next <- h
 	case h != nil:
 		go x.help(h)
-		go func() {}() // idle cores take the youngest goroutine last, after a nap: let it be this one
+		// idle cores take the youngest goroutine last, after a nap: let it be this one
+		go func() {}()
 	}
 	return h
 }
@@ -123,8 +126,8 @@ func (h *helper) run() {
 	h.work(h.searcher)
 }
 
-// mergeHelpers merges the helpers' results, and cancels helpers that have not begun. A helper's panic
-// is raised again here.
+// mergeHelpers merges the helpers' results, and cancels helpers that have not begun. A helper's
+// panic is raised again here.
 func (s *searcher) mergeHelpers(started []*helper) {
 	var failed any
 	for _, h := range started {
@@ -150,7 +153,8 @@ func (s *searcher) mergeHelpers(started []*helper) {
 	}
 }
 
-// join prepares a helper's searcher for the search of another one. It has counted and found nothing.
+// join prepares a helper's searcher for the search of another one. It has counted and found
+// nothing.
 func (s *searcher) join(other *searcher) {
 	s.plan, s.index = other.plan, other.index
 	s.collect, s.marksOnly, s.taken, s.bound = other.collect, other.marksOnly, other.taken, other.bound

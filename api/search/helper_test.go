@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestListening: who helped helps the next one, too, though nobody would be woken for it; who is not asked again leaves.
+// TestListening: who helped helps the next one, too, though nobody would be woken for it; who is
+// not asked again leaves.
 func TestListening(t *testing.T) {
 	s, _ := sharedSearch(t, 2)
 	x := s.index

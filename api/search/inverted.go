@@ -10,11 +10,14 @@ import (
 	"sync/atomic"
 )
 
-// Inverted is an Index for millions of tokens: columns, and inverted lists over their distinct texts.
+// Inverted is an Index for millions of tokens: columns, and inverted lists over their distinct
+// texts.
 //
-// Tokens live in immutable segments of at most maxSlots; what changes beside them (volumes, removals) is in pages that the writer copies. A batch
-// becomes a small segment; small segments are merged into larger ones, the large merges by a goroutine beside. Each batch and each merge
-// publishes a new version by one store of a pointer; readers keep the version they began with, so they wait for nobody.
+// Tokens live in immutable segments of at most maxSlots; what changes beside them (volumes,
+// removals) is in pages that the writer copies. A batch becomes a small segment; small segments are
+// merged into larger ones, the large merges by a goroutine beside. Each batch and each merge
+// publishes a new version by one store of a pointer; readers keep the version they began with, so
+// they wait for nobody.
 type Inverted struct {
 	current       atomic.Pointer[version]
 	pool          sync.Pool // of *searcher
@@ -39,7 +42,8 @@ type Inverted struct {
 
 var _ Index = (*Inverted)(nil)
 
-// NewInverted returns an empty index. It has no goroutine but while it merges, which ends by itself.
+// NewInverted returns an empty index. It has no goroutine but while it merges, which ends by
+// itself.
 func NewInverted() *Inverted {
 	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), most: maxSlots, sharing: usualSharing(), cutoffReserve: cutoffReserve, minSets: minSets, helpers: newHelpers(runtime.GOMAXPROCS(0))}
 	x.cache.seed = maphash.MakeSeed()
@@ -52,7 +56,8 @@ func NewInverted() *Inverted {
 // Len is the number of tokens.
 func (x *Inverted) Len() int { return x.current.Load().live }
 
-// Apply publishes all changes at once. Of two changes of one mint the later holds. A mint that is none (see Change) is left out.
+// Apply publishes all changes at once. Of two changes of one mint the later holds. A mint that is
+// none (see Change) is left out.
 func (x *Inverted) Apply(changes []Change) {
 	if len(changes) == 0 {
 		return
@@ -156,7 +161,8 @@ func (x *Inverted) placeOf(id uint32) place {
 	return x.where[id]
 }
 
-// rowOf is what the index keeps of a token; false for none, or no mint. Its texts may lie in somebody else's.
+// rowOf is what the index keeps of a token; false for none, or no mint. Its texts may lie in
+// somebody else's.
 func (x *Inverted) rowOf(change *Change) (row, bool) {
 	token := change.Token
 	mint, ok := packMint(change.Mint)
@@ -243,7 +249,8 @@ func inOrder(order []uint32, at func(i uint32) *row) func() *row {
 	}
 }
 
-// build makes segments of at most so many rows, which next gives in the order of their symbols until it gives nil.
+// build makes segments of at most so many rows, which next gives in the order of their symbols
+// until it gives nil.
 func (x *Inverted) build(count, most int, next func() *row) []fresh {
 	var built []fresh
 	for r := next(); r != nil; {

@@ -92,7 +92,8 @@ func TestInvertedEqualsScan(t *testing.T) {
 			index.sharing, index.cores = sharing{}, 3
 		}
 		index.minSets = rapid.SampledFrom([]int{0, 4, minSets}).Draw(t, "least for sets")
-		index.cutoffReserve = rapid.IntRange(0, cutoffReserve).Draw(t, "reserve above the cutoff") // with little it is often too high
+		// with little it is often too high
+		index.cutoffReserve = rapid.IntRange(0, cutoffReserve).Draw(t, "reserve above the cutoff")
 		for range rapid.IntRange(0, 6).Draw(t, "fillings") {
 			changes := drawChanges(t, 20)
 			index.Fill(changes)
@@ -151,7 +152,8 @@ func TestMintKeysSortAsMints(t *testing.T) {
 	}
 }
 
-// TestReadersOfInvertedSeeWholeBatches: as TestReadersSeeWholeBatches, with merges among the batches.
+// TestReadersOfInvertedSeeWholeBatches: as TestReadersSeeWholeBatches, with merges among the
+// batches.
 func TestReadersOfInvertedSeeWholeBatches(t *testing.T) {
 	index := NewInverted()
 	index.Apply(corpus(2_000))

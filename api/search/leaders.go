@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// maxLeaders are kept in order: the first pages of what is asked for most, the tokens with the most volume.
+	// maxLeaders are kept in order: the first pages of what is asked for most, the tokens with the
+	// most volume.
 	maxLeaders = 1024
 	// minLeaders are few enough to look for more.
 	minLeaders = 256
@@ -28,7 +29,8 @@ func compareLeaders(a, b leader) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.seen, b.seen), bytes.Compare(a.mint[:], b.mint[:]))
 }
 
-// leaders are the first tokens of a version when there is no text, as a page to hand out. They are immutable.
+// leaders are the first tokens of a version when there is no text, as a page to hand out. They are
+// immutable.
 type leaders struct {
 	list  []leader
 	hits  []Hit
@@ -51,7 +53,8 @@ func (l *leaders) worst() uint64 {
 	return l.list[len(l.list)-1].key
 }
 
-// updated is what the leaders are when tokens changed, of which there are so many now. It is nil when that cannot be told from the leaders alone.
+// updated is what the leaders are when tokens changed, of which there are so many now. It is nil
+// when that cannot be told from the leaders alone.
 func (l *leaders) updated(changed map[uint32]leader, live int) *leaders {
 	next := slices.DeleteFunc(slices.Clone(l.list), func(t leader) bool { _, ok := changed[t.id]; return ok })
 	for _, t := range changed {
@@ -68,7 +71,8 @@ func (l *leaders) updated(changed map[uint32]leader, live int) *leaders {
 	return newLeaders(next, len(next) == live)
 }
 
-// lead notes a change of a token that was, or is now, among the leaders. A key that it had not is the greatest.
+// lead notes a change of a token that was, or is now, among the leaders. A key that it had not is
+// the greatest.
 func (b *batch) lead(t leader, isClassic bool, wasKey uint64, wasClassic bool) {
 	for class, l := range b.next.leaders {
 		was, is := wasKey, t.key
@@ -128,7 +132,8 @@ func (x *Inverted) findLeaders(v *version, isClassic bool, live int) *leaders {
 	return newLeaders(list, len(list) == live)
 }
 
-// leading answers a search for nothing in particular from the leaders; false when they are not enough, or it is another search.
+// leading answers a search for nothing in particular from the leaders; false when they are not
+// enough, or it is another search.
 func (v *version) leading(query *Query) (Result, bool) {
 	f := &query.Filter
 	isPlain := (query.Sort == SortRelevance || query.Sort == SortVolume) && f.Program != ProgramToken2022 && f.Tag == "" && f.MinVolume == nil &&

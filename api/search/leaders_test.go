@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// TestLeadersEqualScan: tokens among the first, and others, gain and lose volume, go and come back, more of them than there are spare leaders for.
+// TestLeadersEqualScan: tokens among the first, and others, gain and lose volume, go and come back,
+// more of them than there are spare leaders for.
 func TestLeadersEqualScan(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 16))
 	const tokens = 3_000

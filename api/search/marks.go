@@ -5,9 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// The trigrams of pg_trgm do not tell which characters stand between words: "coin(" and "coin," have the same. So texts are also listed by their
-// marks, which is what is neither letter, digit nor blank: by each mark, and by each two and three runes side by side with a mark among them. Few
-// names have any, so these lists are short. Their keys are trigrams that pg_trgm does not make: those have three runes, none a mark.
+// The trigrams of pg_trgm do not tell which characters stand between words: "coin(" and "coin,"
+// have the same. So texts are also listed by their marks, which is what is neither letter, digit
+// nor blank: by each mark, and by each two and three runes side by side with a mark among them. Few
+// names have any, so these lists are short. Their keys are trigrams that pg_trgm does not make:
+// those have three runes, none a mark.
 
 // isMark says that a rune is neither part of a word nor a blank.
 func isMark(r rune) bool { return r != ' ' && !isWordRune(r) }
@@ -30,7 +32,8 @@ func markRune(r rune) gram {
 	return gram(r)
 }
 
-// appendMarks appends the set of the keys of the text's marks, sorted. Those of fewer runes than least are left out.
+// appendMarks appends the set of the keys of the text's marks, sorted. Those of fewer runes than
+// least are left out.
 func appendMarks(set []gram, text string, least int) []gram {
 	from := len(set)
 	var before, previous rune

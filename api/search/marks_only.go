@@ -5,14 +5,16 @@ import (
 	"math/bits"
 )
 
-// Where tokens are only counted it is enough to know of each text whether it matches: a bit. Sets of 64 texts are then added at once.
+// Where tokens are only counted it is enough to know of each text whether it matches: a bit. Sets
+// of 64 texts are then added at once.
 
 // marks are the texts of a view that match.
 type marks struct {
 	any []uint64
 	// edited are one edit away, which counts for symbols only.
 	edited []uint64
-	// touched are the words of both that are not 0: most queries match few texts, and must not look at all.
+	// touched are the words of both that are not 0: most queries match few texts, and must not look
+	// at all.
 	touched []uint64
 }
 
@@ -66,7 +68,8 @@ func (m *marks) isWanted(symbol, name uint32) bool {
 	return (m.any[symbol/64]|m.edited[symbol/64])>>(symbol%64)&1 != 0 || m.any[name/64]>>(name%64)&1 != 0
 }
 
-// addCertain adds those of 64 texts that have all that is required and no doubt; what is left is to be read.
+// addCertain adds those of 64 texts that have all that is required and no doubt; what is left is to
+// be read.
 func (m *marks) addCertain(all uint64, at int, doubts []uint64) (left uint64) {
 	all &^= m.any[at]
 	if doubts == nil {
@@ -76,9 +79,10 @@ func (m *marks) addCertain(all uint64, at int, doubts []uint64) (left uint64) {
 	return all & doubts[at]
 }
 
-// countMarks counts the tokens of the texts marked: those of the names, and those of the symbols of which the name is not marked. Slots lie in
-// the order of their symbols, so that those of like symbols are neighbours. What is left out by a filter or is gone is subtracted, or, where
-// that is more than what is marked, not counted in the first place.
+// countMarks counts the tokens of the texts marked: those of the names, and those of the symbols of
+// which the name is not marked. Slots lie in the order of their symbols, so that those of like
+// symbols are neighbours. What is left out by a filter or is gone is subtracted, or, where that is
+// more than what is marked, not counted in the first place.
 func (s *searcher) countMarks() {
 	v, m := s.view, &s.marked
 	marked := 0
@@ -96,8 +100,8 @@ func (s *searcher) countMarks() {
 	}
 }
 
-// countMarked counts all slots with marked texts. What of them lies anywhere in memory is gathered first and looked up then, so that a core waits
-// for many at a time.
+// countMarked counts all slots with marked texts. What of them lies anywhere in memory is gathered
+// first and looked up then, so that a core waits for many at a time.
 func (s *searcher) countMarked() (total int) {
 	v, m := s.view, &s.marked
 	s.texts, s.spans = s.texts[:0], s.spans[:0]

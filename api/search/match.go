@@ -37,7 +37,8 @@ func (s *searcher) mark(t uint32, f flag) {
 	s.flags[t] |= f
 }
 
-// markSimilar marks a text that shares so many of the query's trigrams. One below the cutoff is only counted.
+// markSimilar marks a text that shares so many of the query's trigrams. One below the cutoff is
+// only counted.
 func (s *searcher) markSimilar(t uint32, shared int) {
 	if s.marksOnly && (!s.collect || !s.cutoff.take(shared, len(s.grams)+int(s.view.gramCount[t])-shared)) {
 		s.marked.set(t, flagSimilar)
@@ -67,7 +68,8 @@ func (s *searcher) leave() {
 	s.emptySets()
 }
 
-// containingTexts marks the texts that contain the query. Where tokens are only counted it is enough to mark what is not marked yet.
+// containingTexts marks the texts that contain the query. Where tokens are only counted it is
+// enough to mark what is not marked yet.
 func (s *searcher) containingTexts() {
 	if len(s.required) == 0 {
 		s.scanBlocks([]byte(s.text))
@@ -145,7 +147,8 @@ func (s *searcher) markContaining(doubts []uint64) {
 	}
 }
 
-// locate says where s.texts lie, all of which are to be read: a core waits for many at a time when it has nothing else to do with them yet.
+// locate says where s.texts lie, all of which are to be read: a core waits for many at a time when
+// it has nothing else to do with them yet.
 func (s *searcher) locate() []span {
 	v := s.view
 	s.spans = s.spans[:0]
@@ -182,7 +185,8 @@ func lowerBound(list []uint32, t uint32) int {
 	return from
 }
 
-// scanBlocks finds what trigrams cannot: it reads the texts in the blocks that have the query's first two runes.
+// scanBlocks finds what trigrams cannot: it reads the texts in the blocks that have the query's
+// first two runes.
 func (s *searcher) scanBlocks(text []byte) {
 	v := s.view
 	for _, block := range v.blocks.list(s.short) {
@@ -229,7 +233,8 @@ func (s *searcher) editedSymbols() {
 	}
 }
 
-// isEdited says that a symbol is marked as one edit away, or counted anyhow where it is only counted.
+// isEdited says that a symbol is marked as one edit away, or counted anyhow where it is only
+// counted.
 func (s *searcher) isEdited(t uint32) bool {
 	if s.marksOnly && !s.collect {
 		return (s.marked.any[t/64]|s.marked.edited[t/64])>>(t%64)&1 != 0
@@ -237,11 +242,13 @@ func (s *searcher) isEdited(t uint32) bool {
 	return s.flags[t]&flagEdit != 0 || !s.collect && s.flags[t]&flagAny != 0
 }
 
-// similarTexts marks the texts whose similarity suffices, and, where tokens are collected, writes down what they share.
+// similarTexts marks the texts whose similarity suffices, and, where tokens are collected, writes
+// down what they share.
 //
-// Texts lie in the order of the number of their trigrams, so those that need to share equally many are neighbours. A text that shares
-// so many must be found after leaving out any but one of as many lists; so the longest ones are left out, and what is found in the others is
-// looked up in their bitmaps.
+// Texts lie in the order of the number of their trigrams, so those that need to share equally many
+// are neighbours. A text that shares so many must be found after leaving out any but one of as many
+// lists; so the longest ones are left out, and what is found in the others is looked up in their
+// bitmaps.
 func (s *searcher) similarTexts() {
 	v := s.view
 	s.found, s.gramLists = s.found[:0], s.gramLists[:0]
@@ -269,8 +276,8 @@ func (s *searcher) similarTexts() {
 	}
 }
 
-// countShared looks at the texts from, to (exclusive). So many of the longest lists are left out, and looked up in; from band to band they become
-// more. Of the others what is before to is cut off.
+// countShared looks at the texts from, to (exclusive). So many of the longest lists are left out,
+// and looked up in; from band to band they become more. Of the others what is before to is cut off.
 func (s *searcher) countShared(from, to, need, left int) {
 	short, long := len(s.gramLists)-left, s.gramLists[len(s.gramLists)-left:]
 	entries := 0
@@ -278,7 +285,8 @@ func (s *searcher) countShared(from, to, need, left int) {
 		s.parts[i] = cutBefore(s.parts[i], uint32(from))
 		entries += len(s.parts[i])
 	}
-	// What is behind to is not worth a look: of the entries as many are taken to be before it as of the texts.
+	// What is behind to is not worth a look: of the entries as many are taken to be before it as of
+	// the texts.
 	entries = entries * (to - from) / (s.view.texts() - from)
 	if s.isPlaned(entries, (to-from)/64) {
 		s.countPlanes(s.gramLists, from, to, need)
@@ -319,8 +327,9 @@ const (
 	maxCount = 1 << 17
 )
 
-// countWindow counts in how many of the parts the texts from the first on are, as far as a window reaches and before to, cuts them off, and lists
-// those that are in enough. It is false when so few parts are left that none can be. What is counted is what a place of the window is above
+// countWindow counts in how many of the parts the texts from the first on are, as far as a window
+// reaches and before to, cuts them off, and lists those that are in enough. It is false when so few
+// parts are left that none can be. What is counted is what a place of the window is above
 // s.counted: so nothing has to be taken away again.
 func (s *searcher) countWindow(parts [][]uint32, to, enough uint32) (first uint32, more bool) {
 	s.counted += maxCount
@@ -358,8 +367,9 @@ func (s *searcher) countWindow(parts [][]uint32, to, enough uint32) (first uint3
 	return first, left >= enough
 }
 
-// isPlaned says that counting by planes is quicker than so many entries of lists are, and gets it ready: an entry is looked at twice, and a
-// word of 64 texts costs about one for each list; an entry of a list without a bitmap must be written into one first.
+// isPlaned says that counting by planes is quicker than so many entries of lists are, and gets it
+// ready: an entry is looked at twice, and a word of 64 texts costs about one for each list; an
+// entry of a list without a bitmap must be written into one first.
 func (s *searcher) isPlaned(entries, words int) bool {
 	lists := s.gramLists
 	return len(lists) <= maxPlaned && 2*entries > words*len(lists)+lacking(lists) && s.fillSets(lists)

@@ -11,7 +11,8 @@ const (
 	mostlyGone = 3 // the tier of segments of which most tokens are elsewhere by now
 )
 
-// usualTiers are the most tokens of the segments of a tier. The first is merged at once, which takes some 10 ms; the others beside.
+// usualTiers are the most tokens of the segments of a tier. The first is merged at once, which
+// takes some 10 ms; the others beside.
 func usualTiers() [mostlyGone]int { return [...]int{1 << 10, 1 << 13, 1 << 16} }
 
 // tierOf is how large a segment is; -1 is what is large enough to be left alone.
@@ -43,7 +44,8 @@ func (x *Inverted) due(views []*view) (tier int, inputs []*view) {
 	return 0, nil
 }
 
-// mergeSome merges what is tiny at once, and what is larger in a goroutine of which there is one. The writer holds the lock.
+// mergeSome merges what is tiny at once, and what is larger in a goroutine of which there is one.
+// The writer holds the lock.
 func (x *Inverted) mergeSome() {
 	for {
 		tier, inputs := x.due(x.current.Load().views)
@@ -69,10 +71,12 @@ func (x *Inverted) mergeSome() {
 	}
 }
 
-// Wait returns when no merge is under way: for measurements, which it would disturb. It is not to be called while Apply may be.
+// Wait returns when no merge is under way: for measurements, which it would disturb. It is not to
+// be called while Apply may be.
 func (x *Inverted) Wait() { x.merges.Wait() }
 
-// install puts merged segments in the place of their inputs. What changed since the inputs were read is carried over.
+// install puts merged segments in the place of their inputs. What changed since the inputs were
+// read is carried over.
 func (x *Inverted) install(inputs []*view, merged []fresh) {
 	next := *x.current.Load()
 	next.number++
@@ -92,7 +96,8 @@ func (x *Inverted) install(inputs []*view, merged []fresh) {
 		d := newDraft(f.view)
 		for slot, from := range f.from {
 			source := now[from.serial]
-			if source == nil || !source.isAlive(from.slot) { // no live token was left in a view that is gone
+			// no live token was left in a view that is gone
+			if source == nil || !source.isAlive(from.slot) {
 				d.kill(uint32(slot))
 				continue
 			}

@@ -5,8 +5,9 @@ import "math/bits"
 // mintKeyLength is what 44 characters of six bits need.
 const mintKeyLength = 33
 
-// mintKey is a mint packed so that keys compare as the texts do: a digit or letter is a number from 1 in the order of ASCII, and what is
-// behind the end is 0. It is half the size of a string and holds no pointer.
+// mintKey is a mint packed so that keys compare as the texts do: a digit or letter is a number from
+// 1 in the order of ASCII, and what is behind the end is 0. It is half the size of a string and
+// holds no pointer.
 type mintKey [mintKeyLength]byte
 
 // mintCodes are the numbers of the characters; 0 is none of a mint's.

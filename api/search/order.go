@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// prefixed is a text to sort: most differ in their first eight bytes, which are compared as one number.
+// prefixed is a text to sort: most differ in their first eight bytes, which are compared as one
+// number.
 type prefixed struct {
 	prefix uint64
 	at     uint32

@@ -10,15 +10,16 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// TestPagesOfFewSymbols: where a symbol has many pages of tokens most of them are not looked at, and the first are still the best. Volumes are unknown, alike
-// or change, and tokens go.
+// TestPagesOfFewSymbols: where a symbol has many pages of tokens most of them are not looked at,
+// and the first are still the best. Volumes are unknown, alike or change, and tokens go.
 func TestPagesOfFewSymbols(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 8))
 	index, scan := NewInverted(), NewScan()
 	change := func(id int) Change {
 		token := &registry.Token{Mint: fmt.Sprintf("Mint%dxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", id), Symbol: []string{"COIN", "COINS", "COI"}[id%3], Name: "Name", IsToken22: id%7 == 0}
 		if random.IntN(3) > 0 {
-			volume := float64(random.IntN(200) + id%3/2*1000) // of COI the most: it shares a page with COIN
+			// of COI the most: it shares a page with COIN
+			volume := float64(random.IntN(200) + id%3/2*1000)
 			token.DailyVolumeUSD = &volume
 		}
 		seen := int64(random.IntN(50))

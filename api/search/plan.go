@@ -17,7 +17,8 @@ type plan struct {
 	ascii  bool
 	grams  []gram
 	bands  []band
-	// required are keys of every text that contains the query; requiredAt is where they are among grams, or -1.
+	// required are keys of every text that contains the query; requiredAt is where they are among
+	// grams, or -1.
 	required   []gram
 	requiredAt []int
 	needle     needle
@@ -63,8 +64,9 @@ func newPlan(query *Query, v *version) *plan {
 	return p
 }
 
-// requiredGrams are the trigrams that lie inside the text's words, and at those ends of words that the text itself shows, and the keys of its
-// marks; each three runes of a text without blanks are among them.
+// requiredGrams are the trigrams that lie inside the text's words, and at those ends of words that
+// the text itself shows, and the keys of its marks; each three runes of a text without blanks are
+// among them.
 func requiredGrams(text string) []gram {
 	var required []gram
 	runes := []rune(text)
@@ -95,10 +97,12 @@ func requiredGrams(text string) []gram {
 	return slices.Compact(required)
 }
 
-// band is the texts with from to to (exclusive) trigrams: to be similar they must share need of the query's.
+// band is the texts with from to to (exclusive) trigrams: to be similar they must share need of the
+// query's.
 type band struct{ from, to, need int }
 
-// bandsOf are all texts in the order of their trigrams. In those where need is more than the query has none is similar.
+// bandsOf are all texts in the order of their trigrams. In those where need is more than the query
+// has none is similar.
 func bandsOf(n int) []band {
 	if n == 0 {
 		return nil
@@ -116,7 +120,8 @@ func bandsOf(n int) []band {
 	return bands
 }
 
-// threshold is how many of the query's n trigrams a text of m must share to be similar; more than n when it cannot.
+// threshold is how many of the query's n trigrams a text of m must share to be similar; more than n
+// when it cannot.
 func threshold(n, m int) int {
 	least := max(1, int(math.Floor(MinSimilarity*float64(n+m)/(1+MinSimilarity)))-1)
 	for shared := least; shared <= min(n, m); shared++ {

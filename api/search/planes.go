@@ -2,8 +2,8 @@ package search
 
 import "math/bits"
 
-// Where many texts have trigrams of the query, one by one is slow: 64 texts at once are counted with bitmaps, the counts of all of them
-// lying in planes, one for each binary digit.
+// Where many texts have trigrams of the query, one by one is slow: 64 texts at once are counted
+// with bitmaps, the counts of all of them lying in planes, one for each binary digit.
 
 const (
 	planes = 5
@@ -11,7 +11,8 @@ const (
 	maxPlaned = 1<<planes - 1
 )
 
-// countPlanes marks the texts from, to (exclusive) that are in at least need of the lists. All have bitmaps.
+// countPlanes marks the texts from, to (exclusive) that are in at least need of the lists. All have
+// bitmaps.
 func (s *searcher) countPlanes(lists []list, from, to, need int) {
 	for at := from / 64; at*64 < to; at++ {
 		count := addPlanes(lists, at)

@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 )
 
-// Sizes of TestInvertedEqualsScanOnRealNames; tools/bench-api -check does the same with ten times as many of both.
+// Sizes of TestInvertedEqualsScanOnRealNames; tools/bench-api -check does the same with ten times
+// as many of both.
 const (
 	realTokens  = 10_000
 	realQueries = 1_000
@@ -33,8 +34,8 @@ func change(token *registrytest.Token, id int) search.Change {
 	return c
 }
 
-// TestInvertedEqualsScanOnRealNames asks both indexes for names, parts and typos of them, in all orders and with all filters, while tokens
-// come, go, and change name and volume.
+// TestInvertedEqualsScanOnRealNames asks both indexes for names, parts and typos of them, in all
+// orders and with all filters, while tokens come, go, and change name and volume.
 func TestInvertedEqualsScanOnRealNames(t *testing.T) {
 	lists, err := registrytest.ReadLists(testkit.Shared(t, "data/tokenlists"))
 	require.NoError(t, err)
@@ -159,7 +160,8 @@ func aroundMark(random *rand.Rand, text []rune) string {
 	return string(text[max(0, at-random.IntN(4)):min(len(text), at+1+random.IntN(4))])
 }
 
-// TestWalkMeetsEachTokenOnce: other tokens come and go, and all volumes change, between the pages of a walk.
+// TestWalkMeetsEachTokenOnce: other tokens come and go, and all volumes change, between the pages
+// of a walk.
 func TestWalkMeetsEachTokenOnce(t *testing.T) {
 	corpus := registrytest.NewCorpus(5, nil)
 	random := rand.New(rand.NewPCG(9, 10))
@@ -217,7 +219,8 @@ func TestInvertedMergesWhatIsLarge(t *testing.T) {
 			changes = append(changes, change(&token, id))
 		}
 		index.Apply(changes)
-		index.Apply([]search.Change{{ID: uint32(batch), Mint: corpus.Token(batch).Mint}}) // a removal while merging
+		// a removal while merging
+		index.Apply([]search.Change{{ID: uint32(batch), Mint: corpus.Token(batch).Mint}})
 	}
 	index.Wait()
 	require.Equal(t, batches*size-batches, index.Len())

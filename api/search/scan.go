@@ -13,8 +13,8 @@ import (
 // segmentCount divides the tokens so that a change copies a small part of them.
 const segmentCount = 256
 
-// Scan is an Index that looks at every token: right for some hundred thousand of them. Writers publish a new version of the
-// segments they touch, readers keep the version they began with.
+// Scan is an Index that looks at every token: right for some hundred thousand of them. Writers
+// publish a new version of the segments they touch, readers keep the version they began with.
 type Scan struct {
 	seed    maphash.Seed
 	writer  sync.Mutex
@@ -185,7 +185,8 @@ func (m *matcher) similarity(d *document) (Field, float64) {
 	return FieldSymbol, symbol
 }
 
-// maySimilar is a quick test that never denies a similarity of MinSimilarity: shared >= s(|a|+|b|-shared) means shared >= s/(1+s) (|a|+|b|).
+// maySimilar is a quick test that never denies a similarity of MinSimilarity: shared >=
+// s(|a|+|b|-shared) means shared >= s/(1+s) (|a|+|b|).
 func (m *matcher) maySimilar(d *document) bool {
 	possible := 0
 	for _, g := range m.grams {
@@ -196,13 +197,15 @@ func (m *matcher) maySimilar(d *document) bool {
 	return float64(possible)*(1+MinSimilarity)+0.001 >= MinSimilarity*float64(len(m.grams)+d.fewestAnyGram)
 }
 
-// isTypo says that the symbol is one edit away. An absent symbol is none: it would match every query of one letter.
+// isTypo says that the symbol is one edit away. An absent symbol is none: it would match every
+// query of one letter.
 func (m *matcher) isTypo(d *document) bool {
 	difference := d.symbolRunes - m.runes
 	return d.symbol != "" && difference >= -1 && difference <= 1 && oneEdit(m.text, d.symbol)
 }
 
-// first returns the n best matches in order. For a small n it keeps the n best in a heap instead of sorting all.
+// first returns the n best matches in order. For a small n it keeps the n best in a heap instead of
+// sorting all.
 func first(sort Sort, matches []match, n int) []match {
 	compare := func(a, b match) int { return compareMatches(sort, &a, &b) }
 	if n*4 >= len(matches) {

@@ -237,7 +237,8 @@ func TestOneEditIsLevenshteinOne(t *testing.T) {
 	})
 }
 
-// TestReadersSeeWholeBatches: a batch swaps the symbols of two tokens; a search must never see both or neither under one symbol.
+// TestReadersSeeWholeBatches: a batch swaps the symbols of two tokens; a search must never see both
+// or neither under one symbol.
 func TestReadersSeeWholeBatches(t *testing.T) {
 	index := NewScan()
 	pair := func(i int) []Change {

@@ -1,13 +1,15 @@
 // Package search ranks tokens for a query.
 //
-// In: changes of the registry, one token at a time. Out: pages of tokens in a total order, with the exact number of matches.
-// Guarantees: a search sees one consistent state and never waits for a writer; two identical searches of one state give
-// identical pages; every token is in its best tier only.
+// In: changes of the registry, one token at a time. Out: pages of tokens in a total order, with the
+// exact number of matches.
+// Guarantees: a search sees one consistent state and never waits for a writer; two identical
+// searches of one state give identical pages; every token is in its best tier only.
 //
-// The order is the contract (docs/api.md repeats it for users). Tiers, best first: exact mint, exact symbol, symbol prefix, name
-// prefix, fuzzy by substring, fuzzy by similarity. Text is compared as Normalise makes it; the mint is compared as it is. Within a
-// tier: daily volume descending (unknown last), first_seen_at ascending (unknown last), mint ascending. Within the fuzzy tiers
-// the score comes before that, descending.
+// The order is the contract (docs/api.md repeats it for users). Tiers, best first: exact mint,
+// exact symbol, symbol prefix, name prefix, fuzzy by substring, fuzzy by similarity. Text is
+// compared as Normalise makes it; the mint is compared as it is. Within a tier: daily volume
+// descending (unknown last), first_seen_at ascending (unknown last), mint ascending. Within the
+// fuzzy tiers the score comes before that, descending.
 package search
 
 import "github.com/mintlake/mintlake/registry"
@@ -40,7 +42,8 @@ const (
 	FieldName
 )
 
-// MinSimilarity is the least trigram similarity of a fuzzy match; it is PostgreSQL's default of pg_trgm.similarity_threshold.
+// MinSimilarity is the least trigram similarity of a fuzzy match; it is PostgreSQL's default of
+// pg_trgm.similarity_threshold.
 const MinSimilarity = 0.3
 
 // Query asks for the tokens at [Offset, Offset+Limit) of the ranking.
@@ -54,7 +57,8 @@ type Query struct {
 	Sort   Sort
 	// Offset and Limit are not negative. Offset is ignored with SortMint.
 	Offset, Limit int
-	// Cursor is the Next of the page before (see ValidCursor); empty begins a walk. It is ignored unless Sort is SortMint.
+	// Cursor is the Next of the page before (see ValidCursor); empty begins a walk. It is ignored
+	// unless Sort is SortMint.
 	Cursor string
 }
 
@@ -71,13 +75,16 @@ const (
 // Filter says what a token must be, all of it at once. The zero value lets every token through.
 type Filter struct {
 	Program Program
-	// Extensions are kinds of Token-2022 extensions that the mint must all have; NotExtensions such that it must not have any of.
+	// Extensions are kinds of Token-2022 extensions that the mint must all have; NotExtensions such
+	// that it must not have any of.
 	Extensions, NotExtensions []string
 	// Tag is one of the token's tags, as it is written; empty asks for none.
 	Tag string
-	// MinVolume is the least daily volume in USD. An unknown volume is less than every MinVolume. Nil asks for none.
+	// MinVolume is the least daily volume in USD. An unknown volume is less than every MinVolume.
+	// Nil asks for none.
 	MinVolume *float64
-	// CreatedAfter, in milliseconds, is less than the token's first_seen_at, which must be known. Nil asks for none.
+	// CreatedAfter, in milliseconds, is less than the token's first_seen_at, which must be known.
+	// Nil asks for none.
 	CreatedAfter *int64
 }
 
@@ -88,20 +95,24 @@ type Sort uint8
 const (
 	// SortRelevance is the ranking of the package comment.
 	SortRelevance Sort = iota
-	// SortVolume is daily volume descending (unknown last), then first_seen_at ascending (unknown last), whatever the tier.
+	// SortVolume is daily volume descending (unknown last), then first_seen_at ascending (unknown
+	// last), whatever the tier.
 	SortVolume
-	// SortNewest and SortOldest are by first_seen_at, descending and ascending; unknown last in both.
+	// SortNewest and SortOldest are by first_seen_at, descending and ascending; unknown last in
+	// both.
 	SortNewest
 	SortOldest
-	// SortMint is for walks through everything that matches, page by page with Result.Next as the next Cursor. A mint never changes its
-	// place in it, so a walk meets each token that matches throughout exactly once, whatever else changes meanwhile.
+	// SortMint is for walks through everything that matches, page by page with Result.Next as the
+	// next Cursor. A mint never changes its place in it, so a walk meets each token that matches
+	// throughout exactly once, whatever else changes meanwhile.
 	SortMint
 )
 
 // maxMintLength is the most characters that 32 bytes have in base58.
 const maxMintLength = 44
 
-// ValidCursor says whether a Result could have had this Next. Without a state of its own a cursor holds on every node and after a restart.
+// ValidCursor says whether a Result could have had this Next. Without a state of its own a cursor
+// holds on every node and after a restart.
 func ValidCursor(cursor string) bool {
 	_, ok := packMint(cursor)
 	return ok
@@ -123,13 +134,16 @@ type Result struct {
 	Hits []Hit
 	// Total counts all matches, on a walk also those that the pages before held.
 	Total int
-	// Next is the Cursor of the page after this one; empty at the end, and always unless Sort is SortMint.
+	// Next is the Cursor of the page after this one; empty at the end, and always unless Sort is
+	// SortMint.
 	Next string
 }
 
-// Change says what a mint is now. Whoever hears of it copies what it keeps: what the pointers lead to is not its own.
+// Change says what a mint is now. Whoever hears of it copies what it keeps: what the pointers lead
+// to is not its own.
 type Change struct {
-	// ID is dense, from 0 on, never changes and is never given to another mint while the process lives.
+	// ID is dense, from 0 on, never changes and is never given to another mint while the process
+	// lives.
 	ID uint32
 	// Mint is 1 to 44 letters and digits, as base58 of 32 bytes is.
 	Mint string
@@ -137,18 +151,21 @@ type Change struct {
 	Token *registry.Token
 	// Extensions are the kinds of the mint's Token-2022 extensions, sorted.
 	Extensions []string
-	// Same says that since the last change of the mint nothing changed that tokens are searched or compared by: text, program, extensions, tags, volume and
-	// first_seen_at; nor that it is in the registry. Most changes are of the supply alone.
+	// Same says that since the last change of the mint nothing changed that tokens are searched or
+	// compared by: text, program, extensions, tags, volume and first_seen_at; nor that it is in the
+	// registry. Most changes are of the supply alone.
 	Same bool
 }
 
 // Gone says that the mint is not in the registry any more.
 func (c *Change) Gone() bool { return c.Token == nil && !c.Same }
 
-// Index is what the API searches. Apply, Fill and Filled are called by one goroutine at a time; Search by any number, at any time.
+// Index is what the API searches. Apply, Fill and Filled are called by one goroutine at a time;
+// Search by any number, at any time.
 type Index interface {
 	Apply(changes []Change)
-	// Fill is Apply while nobody searches yet: what it is told is found after Filled or the next Apply at the latest, and takes less time and room.
+	// Fill is Apply while nobody searches yet: what it is told is found after Filled or the next
+	// Apply at the latest, and takes less time and room.
 	Fill(changes []Change)
 	Filled()
 	Search(query Query) Result

@@ -7,7 +7,8 @@ import (
 	"math/bits"
 )
 
-// flag says how a text matches, and, if by similarity, in the upper bits how many trigrams it shares with the query.
+// flag says how a text matches, and, if by similarity, in the upper bits how many trigrams it
+// shares with the query.
 type flag uint32
 
 const (
@@ -40,32 +41,36 @@ type searcher struct {
 	marksOnly bool     // texts have marks, and only those that may be among the best have flags
 	marked    marks
 	cutoff    cutoff
-	below     float64  // not less than the similarity of a text without a flag
-	related   []uint64 // the texts that share a trigram with the query, where that was worth finding out
-	lists     []list   // of the required trigrams
-	// gramLists are those of the query's trigrams, the shortest first; found are the same as the query has them, the empty ones too.
+	below     float64 // not less than the similarity of a text without a flag
+	// the texts that share a trigram with the query, where that was worth finding out
+	related []uint64
+	lists   []list // of the required trigrams
+	// gramLists are those of the query's trigrams, the shortest first; found are the same as the
+	// query has them, the empty ones too.
 	gramLists, found []list
-	parts            [][]uint32          // what is left of gramLists
-	window           [windowTexts]uint32 // how many of the lists have each of some neighbouring texts, above counted
-	counted          uint32
-	taken            place  // the token whose mint the query is
-	bound            uint64 // no token with a greater key is wanted
-	bests            keyHeap
-	ranges, longer   []span // of slots, one for each view
-	index            *Inverted
-	counts           []viewCount
-	uncounted        []*view
-	texts            []uint32   // room
-	spans            []span     // room
-	touched          byte       // see locate
-	spare            [][]uint64 // empty bitmaps, the first of which are lent to lists of
-	lent             [][]uint32 // these texts
-	doubted          []uint64   // see doubts
+	parts            [][]uint32 // what is left of gramLists
+	// how many of the lists have each of some neighbouring texts, above counted
+	window         [windowTexts]uint32
+	counted        uint32
+	taken          place  // the token whose mint the query is
+	bound          uint64 // no token with a greater key is wanted
+	bests          keyHeap
+	ranges, longer []span // of slots, one for each view
+	index          *Inverted
+	counts         []viewCount
+	uncounted      []*view
+	texts          []uint32   // room
+	spans          []span     // room
+	touched        byte       // see locate
+	spare          [][]uint64 // empty bitmaps, the first of which are lent to lists of
+	lent           [][]uint32 // these texts
+	doubted        []uint64   // see doubts
 }
 
 func newSearcher() *searcher { return &searcher{} }
 
-// Search answers from one version. It allocates little beside the page, and for the first pages of all tokens nothing.
+// Search answers from one version. It allocates little beside the page, and for the first pages of
+// all tokens nothing.
 func (x *Inverted) Search(query Query) Result {
 	version := x.current.Load()
 	if result, ok := version.leading(&query); ok {
@@ -162,7 +167,8 @@ func (s *searcher) everything(version *version) {
 	}
 }
 
-// setBound finds a key that the best k tokens of s.ranges, which are slots of each view, do not exceed: each whole page's best token is one.
+// setBound finds a key that the best k tokens of s.ranges, which are slots of each view, do not
+// exceed: each whole page's best token is one.
 func (s *searcher) setBound(version *version) {
 	s.bound = math.MaxUint64
 	if s.filter.slow || s.filter.classicOnly || s.order == SortNewest || s.order == SortOldest || s.top.k > 1<<10 {
@@ -226,7 +232,8 @@ func (s *searcher) eachSlot(from, to uint32, do func(slot uint32)) {
 	}
 }
 
-// eachPromising is eachSlot without the pages of which no token of that tier and score is good enough.
+// eachPromising is eachSlot without the pages of which no token of that tier and score is good
+// enough.
 func (s *searcher) eachPromising(from, to uint32, tier Tier, score float64, do func(slot uint32)) {
 	for from < to {
 		end := min(to, (from/pageSize+1)*pageSize)
@@ -237,7 +244,8 @@ func (s *searcher) eachPromising(from, to uint32, tier Tier, score float64, do f
 	}
 }
 
-// offerRange offers the slots from, to (exclusive), which are all of one tier, leaving out pages that hold nothing good enough.
+// offerRange offers the slots from, to (exclusive), which are all of one tier, leaving out pages
+// that hold nothing good enough.
 func (s *searcher) offerRange(from, to uint32, tier Tier, field Field) {
 	byKey := s.order == SortRelevance || s.order == SortVolume
 	f := found{view: s.view, tier: tier, field: field}
@@ -364,7 +372,8 @@ func (s *searcher) offerRanges(version *version, tier Tier) {
 	}
 }
 
-// offerName offers the tokens of a name that begins with the query, but for those whose symbols do, too.
+// offerName offers the tokens of a name that begins with the query, but for those whose symbols do,
+// too.
 func (s *searcher) offerName(t uint32, prefix []byte) {
 	v := s.view
 	f := found{view: v, tier: TierNamePrefix, field: FieldName}

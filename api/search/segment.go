@@ -9,22 +9,27 @@ import (
 )
 
 const (
-	// maxSlots bounds the tokens of a segment, so that merging one takes little time and room. A query is looked up in each segment anew, mostly in
-	// memory that no cache holds: the fewer there are, the quicker it is, and two million tokens are to make two, which two cores share evenly. Building
-	// them takes the most room that a node ever needs.
+	// maxSlots bounds the tokens of a segment, so that merging one takes little time and room. A
+	// query is looked up in each segment anew, mostly in memory that no cache holds: the fewer
+	// there are, the quicker it is, and two million tokens are to make two, which two cores share
+	// evenly. Building them takes the most room that a node ever needs.
 	maxSlots = 1_100_000
 	none     = math.MaxUint32
-	// blockSize is how many texts share one entry of the index of short strings. Their number has 16 bits.
+	// blockSize is how many texts share one entry of the index of short strings. Their number has
+	// 16 bits.
 	blockSize = 64
-	// A list of more than one in denseShare of the texts, and of minDense, has a bitmap, too: looking up in it is quick, and it is then little.
+	// A list of more than one in denseShare of the texts, and of minDense, has a bitmap, too:
+	// looking up in it is quick, and it is then little.
 	denseShare = 64
 	minDense   = 256
-	// arenaSpare bytes follow the last text, so that eight bytes can be read at once from where any text begins.
+	// arenaSpare bytes follow the last text, so that eight bytes can be read at once from where any
+	// text begins.
 	arenaSpare = 8
 )
 
-// segment is an immutable part of the tokens: everything but what volumes and removals change. A slot is a token, in the order of the
-// symbols; a text is a distinct normalised symbol or name, in the order of the number of its trigrams.
+// segment is an immutable part of the tokens: everything but what volumes and removals change. A
+// slot is a token, in the order of the symbols; a text is a distinct normalised symbol or name, in
+// the order of the number of its trigrams.
 type segment struct {
 	serial uint32
 	// full says that there were more tokens than room: merging it again would gain nothing.
@@ -41,13 +46,15 @@ type segment struct {
 	gramCount []uint16
 	gramFirst []uint32 // the first text with at least so many trigrams
 	symRank   []uint32 // the place among symText, or none
-	// isSymbol are the texts that are symbols; nameOnce those that are the name of one slot, nameMore of several.
+	// isSymbol are the texts that are symbols; nameOnce those that are the name of one slot,
+	// nameMore of several.
 	isSymbol, nameOnce, nameMore []uint64
 
 	nameFirst []uint32 // where the slots of a name begin in nameSlots
 	nameSlots []uint32
 	nameSyms  []uint32 // the symbols of nameSlots
-	// symText and nameText are the texts that are symbols, or names, sorted; symFirst is the first slot of a symbol.
+	// symText and nameText are the texts that are symbols, or names, sorted; symFirst is the first
+	// slot of a symbol.
 	symText, nameText sorted
 	symFirst          []uint32
 
@@ -56,7 +63,8 @@ type segment struct {
 	dense     []uint64        // bitmaps of the longest lists
 	denseFrom []uint32        // where those lists begin
 	halves    buckets[edited] // symbols by the hashes of their halves: see edits.go
-	blocks    buckets[uint16] // blocks of texts by the hashes of the one and two runes that occur in them
+	// blocks of texts by the hashes of the one and two runes that occur in them
+	blocks buckets[uint16]
 }
 
 func (s *segment) slots() int { return len(s.ids) }
@@ -86,8 +94,8 @@ func newNeedle(text string) needle {
 	return n
 }
 
-// contains says whether the text there has the needle in it. Most texts are so short that a search made for long ones would take several times
-// as long.
+// contains says whether the text there has the needle in it. Most texts are so short that a search
+// made for long ones would take several times as long.
 func (s *segment) contains(text span, n *needle) bool {
 	to := int(text.to) - len(n.text)
 	for at := int(text.from); at <= to; at++ {
@@ -149,7 +157,8 @@ func (s *segment) prefixRange(l *sorted, prefix []byte) (from, to int) {
 	from = s.find(l, prefix)
 	step := 1
 	to = from
-	for to < len(l.texts) && bytes.HasPrefix(s.text(l.texts[to]), prefix) { // gallop: most ranges are short
+	// gallop: most ranges are short
+	for to < len(l.texts) && bytes.HasPrefix(s.text(l.texts[to]), prefix) {
 		to += step
 		step *= 2
 	}
@@ -197,7 +206,8 @@ func (l *list) has(t uint32) bool {
 	return at < len(l.texts) && l.texts[at] == t
 }
 
-// gramTable finds the postings of trigrams by open addressing. While it is built it gives trigrams numbers.
+// gramTable finds the postings of trigrams by open addressing. While it is built it gives trigrams
+// numbers.
 type gramTable struct {
 	entries []gramEntry
 	count   int
@@ -262,7 +272,8 @@ func (t *gramTable) locate(first []uint32) {
 
 func hashGram(g gram) uint32 { return uint32(uint64(g) * 0x9E3779B97F4A7C15 >> 32) }
 
-// buckets are lists by hash, without the keys: what is looked up is among what is found, which is to be verified.
+// buckets are lists by hash, without the keys: what is looked up is among what is found, which is
+// to be verified.
 type buckets[T uint16 | edited] struct {
 	mask  uint32
 	first []uint32

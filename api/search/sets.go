@@ -1,9 +1,11 @@
 package search
 
-// maxSpare bitmaps are kept at most by a searcher. They are as long as the largest segment at hand so far.
+// maxSpare bitmaps are kept at most by a searcher. They are as long as the largest segment at hand
+// so far.
 const maxSpare = 64
 
-// fillSets gives the lists the bitmaps that they lack; leave takes them back. It is false when there are not enough of them.
+// fillSets gives the lists the bitmaps that they lack; leave takes them back. It is false when
+// there are not enough of them.
 func (s *searcher) fillSets(lists []list) bool {
 	for i := range lists {
 		l := &lists[i]

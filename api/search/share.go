@@ -5,15 +5,18 @@ import (
 	"time"
 )
 
-// A search is shared with cores that have nothing to do: whoever is free takes the next view. Where all cores are busy with searches none is shared.
+// A search is shared with cores that have nothing to do: whoever is free takes the next view. Where
+// all cores are busy with searches none is shared.
 
 // sharing says which searches are shared.
 type sharing struct {
 	// slots are the fewest of a view that is worth a helper.
 	slots int
-	// entries of the lists of a view are the fewest of a search for which a core is woken from the beginning; see isLong.
+	// entries of the lists of a view are the fewest of a search for which a core is woken from the
+	// beginning; see isLong.
 	entries int
-	// left is how long a search that goes on alone must last from now on, by what it took until now, for a core to be woken after all.
+	// left is how long a search that goes on alone must last from now on, by what it took until
+	// now, for a core to be woken after all.
 	left time.Duration
 }
 
@@ -21,8 +24,9 @@ func usualSharing() sharing {
 	return sharing{slots: 1 << 15, entries: 30_000, left: 400 * time.Microsecond}
 }
 
-// share calls do for the place of each view, once, in no certain order: with the searcher itself, and with others that help it. What those have found and
-// counted is its own in the end. For a search that is long a core is woken from the beginning.
+// share calls do for the place of each view, once, in no certain order: with the searcher itself,
+// and with others that help it. What those have found and counted is its own in the end. For a
+// search that is long a core is woken from the beginning.
 func (s *searcher) share(views []*view, isLong bool, do func(s *searcher, at int)) {
 	var next atomic.Int32
 	take := func() int { return int(next.Add(1)) - 1 }
@@ -58,7 +62,8 @@ func (o *sharing) large(views []*view) (count int) {
 	return count
 }
 
-// isLong guesses by the lists of the first view: all are counted, and of those with what is required the texts of the shortest are read, or marked.
+// isLong guesses by the lists of the first view: all are counted, and of those with what is
+// required the texts of the shortest are read, or marked.
 func (s *searcher) isLong(views []*view) bool {
 	if len(views) == 0 {
 		return false

@@ -8,8 +8,9 @@ const (
 	shortKeys = shortRunes * (1 + shortRunes)
 )
 
-// shortCounts say how many tokens have one or two printable ASCII characters somewhere in symbol or name: so much of the registry matches such a
-// query that counting it anew would take long. The first number counts all tokens, the second those of the classic program.
+// shortCounts say how many tokens have one or two printable ASCII characters somewhere in symbol or
+// name: so much of the registry matches such a query that counting it anew would take long. The
+// first number counts all tokens, the second those of the classic program.
 type shortCounts [shortKeys][2]uint32
 
 // shortKey is false for what is not counted.

@@ -1,11 +1,13 @@
 package search
 
-// minSets is how many matching texts make it worth while to give each list of the query's trigrams a bitmap.
+// minSets is how many matching texts make it worth while to give each list of the query's trigrams
+// a bitmap.
 const minSets = 256
 
-// offerContaining offers the tokens of which symbol or name contains the query, each once: where both do at the symbol's turn, else at the name's turn, or,
-// where there are many, at the turn of the more similar one, so that texts of little similarity can be passed over. Tokens of the tiers above have been
-// offered before.
+// offerContaining offers the tokens of which symbol or name contains the query, each once: where
+// both do at the symbol's turn, else at the name's turn, or, where there are many, at the turn of
+// the more similar one, so that texts of little similarity can be passed over. Tokens of the tiers
+// above have been offered before.
 func (s *searcher) offerContaining() {
 	containing := 0
 	for _, t := range s.matched {
@@ -29,7 +31,8 @@ func (s *searcher) offerContaining() {
 	}
 }
 
-// offerSymbolContaining offers the tokens that have the text as a symbol. Their names may be the more similar.
+// offerSymbolContaining offers the tokens that have the text as a symbol. Their names may be the
+// more similar.
 func (s *searcher) offerSymbolContaining(t uint32) {
 	v := s.view
 	rank := v.symRank[t]
@@ -53,7 +56,8 @@ func (s *searcher) offerSymbolContaining(t uint32) {
 	})
 }
 
-// offerSymbolBeside offers the tokens that have the text, which is similar, as a symbol, and a name that contains the query and is less similar.
+// offerSymbolBeside offers the tokens that have the text, which is similar, as a symbol, and a name
+// that contains the query and is less similar.
 func (s *searcher) offerSymbolBeside(t uint32) {
 	v := s.view
 	rank := v.symRank[t]
@@ -75,8 +79,8 @@ func (s *searcher) offerSymbolBeside(t uint32) {
 	})
 }
 
-// offerNameContaining offers the tokens that have the text as a name, and a symbol that does not contain the query; with lessOnly none with one that is
-// written down as similar, and as much.
+// offerNameContaining offers the tokens that have the text as a name, and a symbol that does not
+// contain the query; with lessOnly none with one that is written down as similar, and as much.
 func (s *searcher) offerNameContaining(t uint32, lessOnly bool) {
 	v := s.view
 	from, to := v.nameFirst[t], v.nameFirst[int(t)+1]
@@ -113,7 +117,8 @@ func (s *searcher) anySimilarity(t uint32) float64 {
 	return s.countSimilarity(t)
 }
 
-// similarityAbove is the similarity of any text, or any lesser number when it is surely less than another.
+// similarityAbove is the similarity of any text, or any lesser number when it is surely less than
+// another.
 func (s *searcher) similarityAbove(t uint32, other float64) float64 {
 	if s.flags[t]&flagSimilar == 0 && s.below < other {
 		return 0

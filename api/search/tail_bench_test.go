@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 )
 
-// BenchmarkTail asks what takes longest, each time as if for the first: frequent words, punctuation, and parts of words.
+// BenchmarkTail asks what takes longest, each time as if for the first: frequent words,
+// punctuation, and parts of words.
 func BenchmarkTail(b *testing.B) {
 	const tokens, batch = 200_000, 50_000
 	lists, err := registrytest.ReadLists(testkit.Shared(b, "data/tokenlists"))

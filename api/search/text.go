@@ -10,9 +10,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Normalise makes texts comparable: NFKC, full case folding, without code points that Unicode calls default ignorable (zero-width
-// characters, bidirectional controls, variation selectors, fillers: nobody sees or types them, and "U\u200bSDC" must not hide from who searches
-// USDC), and no white space around. It is Unicode's NFKC_Casefold, trimmed. Folding can leave NFKC (U+0345 folds to a
+// Normalise makes texts comparable: NFKC, full case folding, without code points that Unicode calls
+// default ignorable (zero-width characters, bidirectional controls, variation selectors, fillers:
+// nobody sees or types them, and "U\u200bSDC" must not hide from who searches USDC), and no white
+// space around. It is Unicode's NFKC_Casefold, trimmed. Folding can leave NFKC (U+0345 folds to a
 // letter that recomposes) and so can removing, hence the second pass.
 func Normalise(text string) string {
 	if isASCII(text) {
@@ -36,14 +37,16 @@ func isIgnorable(r rune) bool {
 	switch {
 	case unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
 		return true
-	case r >= 0xFFF9 && r <= 0xFFFB, r >= 0x13430 && r <= 0x13440: // interlinear annotation, Egyptian format controls
+	case r >= 0xFFF9 && r <= 0xFFFB, r >= 0x13430 && r <= 0x13440:
+		// interlinear annotation, Egyptian format controls
 		return false
 	}
 	return unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// foldCherokee maps small Cherokee letters to capital ones, as Unicode's CaseFolding.txt does and no other script: golang.org/x/text
-// exchanges the two, so that a letter would not match itself in the other case.
+// foldCherokee maps small Cherokee letters to capital ones, as Unicode's CaseFolding.txt does and
+// no other script: golang.org/x/text exchanges the two, so that a letter would not match itself in
+// the other case.
 func foldCherokee(r rune) rune {
 	switch {
 	case r >= 0xAB70 && r <= 0xABBF:
@@ -66,8 +69,8 @@ func isASCII(text string) bool {
 // gram is three runes, 21 bits each.
 type gram uint64
 
-// grams is the sorted set of trigrams as PostgreSQL's pg_trgm forms it: each run of letters and digits is a word, padded with two blanks in
-// front and one behind.
+// grams is the sorted set of trigrams as PostgreSQL's pg_trgm forms it: each run of letters and
+// digits is a word, padded with two blanks in front and one behind.
 // https://www.postgresql.org/docs/15/pgtrgm.html#PGTRGM-CONCEPTS
 func grams(text string) []gram { return slices.Clip(appendGrams(nil, text)) }
 

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// textSet numbers texts in the order in which they come, each once. There are millions of them while a registry loads, so the collector finds no
-// pointer to each.
+// textSet numbers texts in the order in which they come, each once. There are millions of them
+// while a registry loads, so the collector finds no pointer to each.
 type textSet struct {
 	seed  maphash.Seed
 	arena []byte

@@ -24,8 +24,8 @@ type top struct {
 	found []found // when full a heap with the worst at its root
 }
 
-// classOf is a number that orders tiers, and within a tier scores, which are from 0 to 1: the bits of such numbers ascend as they do, and are fewer than
-// 62. Only the last two tiers have scores.
+// classOf is a number that orders tiers, and within a tier scores, which are from 0 to 1: the bits
+// of such numbers ascend as they do, and are fewer than 62. Only the last two tiers have scores.
 func (t *top) classOf(tier Tier, score float64) uint64 {
 	if t.order != SortRelevance {
 		return 0
@@ -49,7 +49,8 @@ func (t *top) isBefore(a, b *found) bool {
 
 func (t *top) full() bool { return len(t.found) >= t.k }
 
-// mayTake is false when a token of this place in the order, or a worse one, is surely not among the best.
+// mayTake is false when a token of this place in the order, or a worse one, is surely not among the
+// best.
 func (t *top) mayTake(tier Tier, score float64, key uint64) bool {
 	if t.k == 0 || !t.full() {
 		return t.k > 0
@@ -78,7 +79,8 @@ func (t *top) drop(v *view, tier Tier) {
 	t.found = slices.DeleteFunc(t.found, func(f found) bool { return f.view == v && f.tier == tier })
 }
 
-// heap makes one. It is written out here, as is sink: a page of 50 takes a third of the time that container/heap takes.
+// heap makes one. It is written out here, as is sink: a page of 50 takes a third of the time that
+// container/heap takes.
 func (t *top) heap() {
 	for at := len(t.found)/2 - 1; at >= 0; at-- {
 		t.sink(at, len(t.found))

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestClassOf: a class is less exactly where the tier is better, or the score within one of the last two.
+// TestClassOf: a class is less exactly where the tier is better, or the score within one of the
+// last two.
 func TestClassOf(t *testing.T) {
 	drawn := rapid.Custom(func(t *rapid.T) found {
 		f := found{tier: rapid.SampledFrom([]Tier{TierAll, TierMint, TierSymbol, TierSymbolPrefix, TierNamePrefix, TierSubstring, TierSimilar}).Draw(t, "tier")}

@@ -16,8 +16,9 @@ const (
 	noVolume = 1 << 63
 )
 
-// orderKey is a number that sorts tokens by volume descending (unknown last), then, where no volume is known, by first_seen_at
-// ascending. Tokens with equal keys and a volume are still to be sorted by first_seen_at; with equal keys and times by mint.
+// orderKey is a number that sorts tokens by volume descending (unknown last), then, where no volume
+// is known, by first_seen_at ascending. Tokens with equal keys and a volume are still to be sorted
+// by first_seen_at; with equal keys and times by mint.
 func orderKey(volume float64, known bool, seen int64) uint64 {
 	if known {
 		return math.MaxInt64 - math.Float64bits(volume)
@@ -25,7 +26,8 @@ func orderKey(volume float64, known bool, seen int64) uint64 {
 	return noVolume | uint64(max(seen, 0))
 }
 
-// view is a segment in one state of the index. Views are immutable; the writer makes new ones that share what did not change.
+// view is a segment in one state of the index. Views are immutable; the writer makes new ones that
+// share what did not change.
 type view struct {
 	*segment
 	alive   []uint64 // a bit for each slot whose token is (still) to be found here
@@ -146,7 +148,8 @@ func (d *draft) rekey(slot uint32, key uint64, seen int64) {
 	}
 }
 
-// finish makes the bounds of the changed pages tight again. The version is the one that the view is for.
+// finish makes the bounds of the changed pages tight again. The version is the one that the view is
+// for.
 func (d *draft) finish(version uint64) *view {
 	if d.ownBits {
 		d.epoch = version

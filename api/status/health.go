@@ -21,7 +21,8 @@ type Health struct {
 // ClickHouse is its Health with the parts of its tables that are damaged.
 type ClickHouse struct {
 	Health
-	// DamagedParts are at most maxDamaged; nil where nobody looks: on a node that runs the API alone, and before the first look.
+	// DamagedParts are at most maxDamaged; nil where nobody looks: on a node that runs the API
+	// alone, and before the first look.
 	DamagedParts []DamagedPart `json:"damaged_parts"`
 	// DamageCount counts all of them.
 	DamageCount *int `json:"damage_count"`
@@ -56,7 +57,8 @@ func (h Health) WithDamage(look func() ([]parts.Damage, bool)) *ClickHouse {
 	return all
 }
 
-// see notes what was seen. Values are replaced and never written to: documents that were given away hold them.
+// see notes what was seen. Values are replaced and never written to: documents that were given away
+// hold them.
 func (h *Health) see(now time.Time, ok bool, why *string) {
 	if h.OK == nil || *h.OK != ok {
 		ms := now.UnixMilli()
@@ -77,7 +79,8 @@ type probe struct {
 	at     time.Time
 }
 
-// ClickHouse is whether ClickHouse answers ask, as of two seconds ago at most, or as of the last time while it is being asked.
+// ClickHouse is whether ClickHouse answers ask, as of two seconds ago at most, or as of the last
+// time while it is being asked.
 func (c *Collector) ClickHouse(ctx context.Context, ask func(ctx context.Context) error) Health {
 	p := &c.clickhouse
 	if health, fresh := p.peek(c.now()); fresh || !p.asking.TryLock() {

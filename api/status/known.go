@@ -2,8 +2,8 @@ package status
 
 import "time"
 
-// unknownFor is how long the lag is unknown before the log says so. On a busy machine single questions go unanswered, and a line for each would
-// say nothing.
+// unknownFor is how long the lag is unknown before the log says so. On a busy machine single
+// questions go unanswered, and a line for each would say nothing.
 const unknownFor = 30 * time.Second
 
 // knownLag remembers the last lag that was known, and whether the log has said that it is not.
@@ -26,8 +26,8 @@ func (k *knownLag) see(now time.Time, p *Pipeline) {
 	}
 }
 
-// changed says whether the log has something to tell: that the lag has been unknown for unknownFor, or that it is known again after that
-// was told.
+// changed says whether the log has something to tell: that the lag has been unknown for unknownFor,
+// or that it is known again after that was told.
 func (k *knownLag) changed(now time.Time, known bool) bool {
 	switch {
 	case known:

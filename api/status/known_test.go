@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheLogTellsAChangeOfTheLagOnce: 74 short times without an answer are no line, a long one is one, and one when it is over.
+// TestTheLogTellsAChangeOfTheLagOnce: 74 short times without an answer are no line, a long one is
+// one, and one when it is over.
 func TestTheLogTellsAChangeOfTheLagOnce(t *testing.T) {
 	now, lines := time.Unix(0, 0), 0
 	var k knownLag

@@ -6,14 +6,16 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// seal is a slot whose root is due as soon as the copy has applied what the topics held when the slot was known to be complete.
+// seal is a slot whose root is due as soon as the copy has applied what the topics held when the
+// slot was known to be complete.
 type seal struct {
 	slot uint64
 	done bool
 	ends offsets
 }
 
-// advanceRoot moves the copy's root on. The ends must have been read after the view: then every fact of the view's slots lies below them.
+// advanceRoot moves the copy's root on. The ends must have been read after the view: then every
+// fact of the view's slots lies below them.
 func (c *Collector) advanceRoot(view replica.View, ends offsets) {
 	if c.due != nil && reached(c.copy.Applied(), c.due.ends) {
 		c.copy.Seal(c.due.slot, c.due.done)

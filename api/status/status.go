@@ -1,8 +1,9 @@
 // Package status says how far the whole pipeline is.
 //
-// In: the API's copy, consumer groups' offsets, topics' ends. Out: the document of GET /status. Guarantees: a document is one
-// consistent unit: what the source says of itself is read before the lags, in the order in which records travel, so that
-// `done: true` with `lag_records: 0` means that everything the source has is visible in ClickHouse and in this API node.
+// In: the API's copy, consumer groups' offsets, topics' ends. Out: the document of GET /status.
+// Guarantees: a document is one consistent unit: what the source says of itself is read before the
+// lags, in the order in which records travel, so that `done: true` with `lag_records: 0` means that
+// everything the source has is visible in ClickHouse and in this API node.
 package status
 
 import (
@@ -29,7 +30,8 @@ const (
 	maxAge = 2 * interval
 	// timeout bounds the making of one: Kafka may be away.
 	timeout = time.Second
-	// startsMaxAge is how long the topics' first offsets are taken as they were: they move only by retention.
+	// startsMaxAge is how long the topics' first offsets are taken as they were: they move only by
+	// retention.
 	startsMaxAge = 10 * time.Second
 )
 
@@ -40,7 +42,8 @@ type Copy interface {
 	Freshness() replica.Freshness
 	Tokens() int
 	Ready() bool
-	// Seal moves the root to a slot of which everything is applied; done: to the highest slot applied.
+	// Seal moves the root to a slot of which everything is applied; done: to the highest slot
+	// applied.
 	Seal(slot uint64, done bool)
 	// Root is false until there is one.
 	Root() (root.Root, bool)
@@ -60,7 +63,8 @@ type Document struct {
 	Coverage  Coverage          `json:"coverage"`
 	Freshness replica.Freshness `json:"freshness"`
 	Root      Root              `json:"root"`
-	// Kafka and ClickHouse say whether what the node reads from is there; searches, lookups and batches go on without. ClickHouse is nil on a node that has none.
+	// Kafka and ClickHouse say whether what the node reads from is there; searches, lookups and
+	// batches go on without. ClickHouse is nil on a node that has none.
 	Kafka      Health      `json:"kafka"`
 	ClickHouse *ClickHouse `json:"clickhouse"`
 }
@@ -80,10 +84,12 @@ type Source struct {
 	ReportedAtMS int64    `json:"reported_at_ms"`
 }
 
-// Pipeline counts the records that some reader has yet to finish. The lags are nil, and Error says why, when they cannot be known.
+// Pipeline counts the records that some reader has yet to finish. The lags are nil, and Error says
+// why, when they cannot be known.
 type Pipeline struct {
-	// LagRecords is 0 only when everything ingested is visible in ClickHouse and in this API node, and no enrichment request waits. A record that
-	// several readers have yet to finish counts once.
+	// LagRecords is 0 only when everything ingested is visible in ClickHouse and in this API node,
+	// and no enrichment request waits. A record that several readers have yet to finish counts
+	// once.
 	LagRecords   *int64           `json:"lag_records"`
 	ProjectorLag *int64           `json:"projector_lag"`
 	EnrichLag    *int64           `json:"enrich_lag"`
@@ -91,12 +97,14 @@ type Pipeline struct {
 	Topics       map[string]Topic `json:"topics"`
 	Error        *string          `json:"error"`
 	MeasuredAtMS int64            `json:"measured_at_ms"`
-	// LastKnownLag is LagRecords when it could last be known, and LastKnownAgeMS how long ago that was, in milliseconds. Nil until it once was.
+	// LastKnownLag is LagRecords when it could last be known, and LastKnownAgeMS how long ago that
+	// was, in milliseconds. Nil until it once was.
 	LastKnownLag   *int64 `json:"last_known_lag_records"`
 	LastKnownAgeMS *int64 `json:"last_known_age_ms"`
 }
 
-// Topic is the share of one topic in the pipeline's figures. A reader that does not read the topic has lag 0.
+// Topic is the share of one topic in the pipeline's figures. A reader that does not read the topic
+// has lag 0.
 type Topic struct {
 	Records      int64 `json:"records"`
 	LagRecords   int64 `json:"lag_records"`
@@ -156,7 +164,8 @@ type Collector struct {
 	watch      *topicWatch // nil where nothing tells of topics
 }
 
-// New registers the metrics. Logger and registerer may be nil. Where offsets are Topics too, vanished topics are noticed.
+// New registers the metrics. Logger and registerer may be nil. Where offsets are Topics too,
+// vanished topics are noticed.
 func New(c Copy, offsets Offsets, logger *slog.Logger, registerer prometheus.Registerer) (*Collector, error) {
 	if c == nil || offsets == nil {
 		return nil, errors.New("status: copy and offsets are required")
@@ -210,8 +219,9 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 }
 
-// Get returns the latest document, waiting for a new one, about a second at most, when it is older than half a second. Its Ready and Reasons are
-// those of this moment, so that it says what /readyz says.
+// Get returns the latest document, waiting for a new one, about a second at most, when it is older
+// than half a second. Its Ready and Reasons are those of this moment, so that it says what /readyz
+// says.
 func (c *Collector) Get(ctx context.Context) Document {
 	document := c.recent(ctx)
 	reasons, lost := c.Reasons()

@@ -105,7 +105,8 @@ func TestExpiredRecordsAreNoLag(t *testing.T) {
 	require.Zero(t, *collector(t, c, log).Get(t.Context()).Pipeline.LagRecords)
 }
 
-// TestANewReportIsNotHidden: the source starts anew between the first look and the lags. Then the old report's done must not stand beside lag 0.
+// TestANewReportIsNotHidden: the source starts anew between the first look and the lags. Then the
+// old report's done must not stand beside lag 0.
 func TestANewReportIsNotHidden(t *testing.T) {
 	log, c := filled()
 	log.CommitAll(schemas.GroupEnrich, schemas.TopicEnrichmentRequests)
@@ -160,7 +161,8 @@ func TestRunKeepsTheDocumentFresh(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// TestTheRootMovesOnlyToWhatIsApplied: a slot is sealed when everything the topics held behind it has been applied, and not before.
+// TestTheRootMovesOnlyToWhatIsApplied: a slot is sealed when everything the topics held behind it
+// has been applied, and not before.
 func TestTheRootMovesOnlyToWhatIsApplied(t *testing.T) {
 	log, c := filled()
 	c.view.Source = &eventspb.SourceStatus{Kind: "geyser", Slot: 9020}

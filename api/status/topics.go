@@ -19,10 +19,12 @@ type Topics interface {
 	MissingTopics(ctx context.Context, topics []string) ([]string, error)
 }
 
-// topicsEvery is the time between two looks at the topics. One that is missing twice in a row is gone: a broker that starts may not know all at once.
+// topicsEvery is the time between two looks at the topics. One that is missing twice in a row is
+// gone: a broker that starts may not know all at once.
 const topicsEvery = 2 * time.Second
 
-// truthTopics make the registry: without one of them this node's answers grow old and another node has nothing to start from.
+// truthTopics make the registry: without one of them this node's answers grow old and another node
+// has nothing to start from.
 func truthTopics() []string {
 	return []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
 }
@@ -108,7 +110,8 @@ func (c *Collector) lookAtTopics(ctx context.Context) {
 // errTopics is why the pipeline cannot be measured.
 var errTopics = errors.New("topics are missing")
 
-// Reasons says in words what is lost, and whether the registry is made of it: then the node must not be taken for ready. Empty while all is well.
+// Reasons says in words what is lost, and whether the registry is made of it: then the node must
+// not be taken for ready. Empty while all is well.
 func (c *Collector) Reasons() (reasons []string, truth bool) {
 	reasons = []string{}
 	if c.watch == nil {

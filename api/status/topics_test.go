@@ -8,7 +8,8 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// TestVanishedTopics: a topic that is missing twice in a row is gone, whichever it is; one of those that make the registry takes readiness away.
+// TestVanishedTopics: a topic that is missing twice in a row is gone, whichever it is; one of those
+// that make the registry takes readiness away.
 func TestVanishedTopics(t *testing.T) {
 	log, c := filled()
 	s := collector(t, c, log)

@@ -1,10 +1,12 @@
 // Package accounts fills a registry from the accounts of the token programs, read over JSON-RPC.
 //
-// In: getProgramAccounts of a Solana node, cut into shards by the first bytes of a field, or getProgramAccountsV2 where a provider has it.
+// In: getProgramAccounts of a Solana node, cut into shards by the first bytes of a field, or
+// getProgramAccountsV2 where a provider has it.
 // Out: one enrichment a mint and a metadata account, at the slot of the answer that held it.
-// Guarantees: an answer is read as it arrives, in memory that one account bounds, however long it is. A shard is done when its facts are
-// acknowledged; a kill at any moment is taken up at the shards (or pages) that were in hand. Every account of the program is in
-// exactly one shard. Requests that fail are made again; a shard that is too large for the server is cut further.
+// Guarantees: an answer is read as it arrives, in memory that one account bounds, however long it
+// is. A shard is done when its facts are acknowledged; a kill at any moment is taken up at the
+// shards (or pages) that were in hand. Every account of the program is in exactly one shard.
+// Requests that fail are made again; a shard that is too large for the server is cut further.
 package accounts
 
 import (
@@ -27,11 +29,13 @@ import (
 
 // Config says what to read and how hard to ask. Zero values take the defaults named at each field.
 type Config struct {
-	// Endpoints are http(s) URLs of JSON-RPC servers that serve getProgramAccounts of the token programs; at least one.
+	// Endpoints are http(s) URLs of JSON-RPC servers that serve getProgramAccounts of the token
+	// programs; at least one.
 	Endpoints []string
 	// Kinds of accounts; default all.
 	Kinds []string
-	// Cuts is how many bytes cut the shards at the start: 0 one request a kind, 1 (the default) 256, 2 65,536. Unused with Paged.
+	// Cuts is how many bytes cut the shards at the start: 0 one request a kind, 1 (the default)
+	// 256, 2 65,536. Unused with Paged.
 	Cuts *int
 	// Paged asks for pages with getProgramAccountsV2.
 	Paged bool
@@ -41,7 +45,8 @@ type Config struct {
 	Concurrency int
 	// RequestsPerSecond bounds the requests' rate; 0 = unbounded.
 	RequestsPerSecond float64
-	// Attempts bounds the tries of one request before a shard is cut, or before the run gives up. Default 8.
+	// Attempts bounds the tries of one request before a shard is cut, or before the run gives up.
+	// Default 8.
 	Attempts int
 	// FirstPause is the pause before the second try; it doubles up to 30 s. Default 500 ms.
 	FirstPause time.Duration
@@ -104,7 +109,8 @@ type Deps struct {
 
 // Summary is what a run, with the runs that it took up, has done.
 type Summary struct {
-	// Accounts read and Records written, those of earlier runs included, those read twice after a kill counted once.
+	// Accounts read and Records written, those of earlier runs included, those read twice after a
+	// kill counted once.
 	Accounts int64
 	Records  int64
 	// FirstSlot and LastSlot bound the slots of the answers.
@@ -142,7 +148,8 @@ func New(cfg Config, deps Deps) (*Reader, error) {
 	return &Reader{cfg: cfg, deps: deps, client: newClient(cfg), skipped: map[string]int64{}}, nil
 }
 
-// Run reads what the progress file does not call done, until all is or ctx ends. An error leaves the progress for the next run.
+// Run reads what the progress file does not call done, until all is or ctx ends. An error leaves
+// the progress for the next run.
 func (r *Reader) Run(ctx context.Context) (Summary, error) {
 	plan, err := loadPlan(r.cfg, bootstrap.NewStateFile(r.cfg.StateFile))
 	if err != nil {
@@ -188,7 +195,8 @@ func (r *Reader) summary() Summary {
 // lookAgain is how long a worker without a shard waits for another's to be cut.
 const lookAgain = 50 * time.Millisecond
 
-// work reads shards until all are done. One that is being read may still be cut, so a worker without a shard stays.
+// work reads shards until all are done. One that is being read may still be cut, so a worker
+// without a shard stays.
 func (r *Reader) work(ctx context.Context, plan *plan, worker int) error {
 	for {
 		s, more := plan.next()

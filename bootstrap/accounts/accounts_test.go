@@ -205,7 +205,8 @@ func TestSilentServerIsLeft(t *testing.T) {
 	}
 	cfg := configOf(t, serve(t, fake))
 	t.Cleanup(func() { close(release) })
-	// Short, but what is sent may be late too: an answer that is given up for that is only asked for again.
+	// Short, but what is sent may be late too: an answer that is given up for that is only asked
+	// for again.
 	cfg.IdleTimeout, cfg.Attempts = 500*time.Millisecond, 1000
 	none := 0
 	cfg.Cuts = &none

@@ -163,8 +163,8 @@ func TestKilledAtAnyMomentEndsWithTheSameRegistry(t *testing.T) {
 	require.Equal(t, want(t, c), states)
 }
 
-// BenchmarkBootstrap fills the log of a broker of its own from a simulated server in this process. MINTLAKE_BOOTSTRAP_MINTS sets
-// the mints, 200,000 unless set.
+// BenchmarkBootstrap fills the log of a broker of its own from a simulated server in this process.
+// MINTLAKE_BOOTSTRAP_MINTS sets the mints, 200,000 unless set.
 func BenchmarkBootstrap(b *testing.B) {
 	if testing.Short() {
 		b.Skip("takes minutes")

@@ -20,8 +20,8 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
-// client makes one streaming request at a time and place. internal/solana's client reads whole answers, which is right everywhere but
-// here: one answer of getProgramAccounts can be gigabytes.
+// client makes one streaming request at a time and place. internal/solana's client reads whole
+// answers, which is right everywhere but here: one answer of getProgramAccounts can be gigabytes.
 type client struct {
 	http      *http.Client
 	endpoints []string
@@ -91,8 +91,9 @@ func (r *request) body() ([]byte, error) {
 	return body, nil
 }
 
-// do makes the request at the endpoint of this turn and calls each for every account, as they arrive. Errors are *solana.HTTPError,
-// *solana.RPCError, those of each, the context's, or wrap errConnection, errMalformed or errNoContext. None holds the URL: it may have a key.
+// do makes the request at the endpoint of this turn and calls each for every account, as they
+// arrive. Errors are *solana.HTTPError, *solana.RPCError, those of each, the context's, or wrap
+// errConnection, errMalformed or errNoContext. None holds the URL: it may have a key.
 func (c *client) do(ctx context.Context, turn int, r *request, each func(slot uint64, a *account) error) (page, error) {
 	body, err := r.body()
 	if err != nil {
@@ -128,7 +129,8 @@ func (c *client) do(ctx context.Context, turn int, r *request, each func(slot ui
 // readBuffer makes reads from the connection few.
 const readBuffer = 256 << 10
 
-// cutOffError is an answer that ended inside its accounts: the connection failed, or the server does not send answers of that size.
+// cutOffError is an answer that ended inside its accounts: the connection failed, or the server
+// does not send answers of that size.
 type cutOffError struct{ err error }
 
 func (e *cutOffError) Error() string { return "answer cut off: " + e.err.Error() }
@@ -179,8 +181,8 @@ func timedOut(err error) bool {
 // errSilent is a server that sent nothing for the idle time.
 var errSilent = fmt.Errorf("%w: silent for too long", errConnection)
 
-// watched ends the request when one read takes longer than idle. The time between reads, when what was read is written to Kafka, does
-// not count.
+// watched ends the request when one read takes longer than idle. The time between reads, when what
+// was read is written to Kafka, does not count.
 type watched struct {
 	body    io.Reader
 	idle    time.Duration

@@ -25,8 +25,8 @@ func factOf(program tokenaccount.Key, slot uint64, a *account) (fact *eventspb.E
 		if err != nil {
 			return nil, whySkipped(err)
 		}
-		// The program writes a mint's metadata at the mint's own address only, so the address need not be derived again: that would cost a
-		// curve check for each of millions.
+		// The program writes a mint's metadata at the mint's own address only, so the address need
+		// not be derived again: that would cost a curve check for each of millions.
 		return &eventspb.Enrichment{
 			Mint: metadata.Mint[:], Slot: slot,
 			Fact: &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: metadata.Fact(a.pubkey)},

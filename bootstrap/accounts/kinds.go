@@ -15,13 +15,15 @@ const (
 	KindToken = "spl-token"
 	// KindToken2022 are the mints of Token-2022 with extensions.
 	KindToken2022 = "token-2022"
-	// KindToken2022Plain are the mints of Token-2022 without extensions: they carry no account type and need a request of their own.
+	// KindToken2022Plain are the mints of Token-2022 without extensions: they carry no account type
+	// and need a request of their own.
 	KindToken2022Plain = "token-2022-plain"
 	// KindMetaplex are the Metaplex metadata accounts.
 	KindMetaplex = "metaplex"
 )
 
-// AllKinds is every kind in the order in which they are read: mints first, since they make the members of the registry.
+// AllKinds is every kind in the order in which they are read: mints first, since they make the
+// members of the registry.
 func AllKinds() []string {
 	return []string{KindToken, KindToken2022, KindToken2022Plain, KindMetaplex}
 }
@@ -30,10 +32,12 @@ func AllKinds() []string {
 type kind struct {
 	name    string
 	program string
-	// filters are the request's constant part. A node takes at most four filters; the shard adds at most two.
+	// filters are the request's constant part. A node takes at most four filters; the shard adds at
+	// most two.
 	filters []filter
 	slice   *dataSlice
-	// steps are the bytes by which a shard is cut, in this order, 256 ways at each. Neighbours in one field make one memcmp.
+	// steps are the bytes by which a shard is cut, in this order, 256 ways at each. Neighbours in
+	// one field make one memcmp.
 	steps []step
 }
 
@@ -62,7 +66,8 @@ func equals(offset int, value ...byte) filter {
 	return filter{Memcmp: &memcmp{Offset: offset, Bytes: base58.Encode(value)}}
 }
 
-// Layouts of the accounts (spl-token-2022-interface state.rs, mpl-token-metadata state/metadata.rs).
+// Layouts of the accounts (spl-token-2022-interface state.rs, mpl-token-metadata
+// state/metadata.rs).
 const (
 	mintLength         = 82
 	mintAuthorityField = 4
@@ -73,14 +78,17 @@ const (
 	metaplexKey        = 0
 	metaplexKeyV1      = 4
 	metaplexMintField  = 33
-	// metaplexLength is what a metadata account can hold (MAX_METADATA_LEN of version 1.14): older accounts have 72 more bytes, all padding.
+	// metaplexLength is what a metadata account can hold (MAX_METADATA_LEN of version 1.14): older
+	// accounts have 72 more bytes, all padding.
 	metaplexLength = 607
-	// extendedLength bounds what is read of a Token-2022 mint: one extension of up to 64 KiB and all the others of fixed size.
+	// extendedLength bounds what is read of a Token-2022 mint: one extension of up to 64 KiB and
+	// all the others of fixed size.
 	extendedLength = 256 << 10
 )
 
-// mintSteps cut mints by mint authority and supply. A revoked authority leaves its bytes behind the empty tag, so the first byte
-// spreads well; but platforms mint millions of tokens under one authority, and those only differ in their supply.
+// mintSteps cut mints by mint authority and supply. A revoked authority leaves its bytes behind the
+// empty tag, so the first byte spreads well; but platforms mint millions of tokens under one
+// authority, and those only differ in their supply.
 func mintSteps() []step {
 	return []step{{mintAuthorityField, 0}, {mintSupplyField, 0}, {mintAuthorityField, 1}, {mintSupplyField, 1}, {mintSupplyField, 2}}
 }

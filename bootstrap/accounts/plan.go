@@ -17,8 +17,8 @@ const planFormat = 1
 // errComplete is a run whose every shard was read before.
 var errComplete = errors.New("the bootstrap is complete: --restart begins anew")
 
-// saveEvery bounds how often progress goes to disk: with many small shards it would be most of the work. A kill costs the shards
-// that were finished since, which are read again.
+// saveEvery bounds how often progress goes to disk: with many small shards it would be most of the
+// work. A kill costs the shards that were finished since, which are read again.
 const saveEvery = 300 * time.Millisecond
 
 // saved is the progress file.
@@ -47,7 +47,8 @@ type plan struct {
 	savedAt    time.Time
 }
 
-// loadPlan takes up the plan of the last run, or makes one. A plan of other settings is refused: what its shards mean would change.
+// loadPlan takes up the plan of the last run, or makes one. A plan of other settings is refused:
+// what its shards mean would change.
 func loadPlan(cfg Config, file *bootstrap.StateFile) (*plan, error) {
 	p := &plan{file: file}
 	found, err := file.Load(&p.state)
@@ -106,7 +107,8 @@ func newState(cfg Config) saved {
 	return state
 }
 
-// next returns a shard that nobody works on, or nil when there is none; more is false when all are done.
+// next returns a shard that nobody works on, or nil when there is none; more is false when all are
+// done.
 func (p *plan) next() (s *shard, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +199,8 @@ func (p *plan) counts() (done, total int64, state saved) {
 	return state.Finished, total, state
 }
 
-// Written is how many records the progress file says are in the log; 0 without one. A log that holds fewer is another log.
+// Written is how many records the progress file says are in the log; 0 without one. A log that
+// holds fewer is another log.
 func Written(stateFile string) (int64, error) {
 	var state saved
 	if _, err := bootstrap.NewStateFile(stateFile).Load(&state); err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
-// Codes of a node's refusals that concern getProgramAccounts (agave's rpc-client-types/src/custom_error.rs, JSON-RPC 2.0).
+// Codes of a node's refusals that concern getProgramAccounts (agave's
+// rpc-client-types/src/custom_error.rs, JSON-RPC 2.0).
 const (
 	// codeScanError is a scan over more than the node's limit.
 	codeScanError = -32012
@@ -20,7 +21,8 @@ const (
 	codeInvalidRequest = -32600
 )
 
-// writeError is an error of Kafka: the server has nothing to do with it. The producer has retried what can be.
+// writeError is an error of Kafka: the server has nothing to do with it. The producer has retried
+// what can be.
 type writeError struct{ err error }
 
 func (e *writeError) Error() string { return e.err.Error() }
@@ -40,7 +42,8 @@ func tooLarge(err error) bool {
 	return errors.As(err, &cutOff) || timedOut(err)
 }
 
-// largeAttempts bounds the tries of an answer that seems too large for the server: each may cost it minutes.
+// largeAttempts bounds the tries of an answer that seems too large for the server: each may cost it
+// minutes.
 const largeAttempts = 3
 
 // hopeless says that the same request will never be answered, by any server of this kind.
@@ -60,8 +63,9 @@ func hopeless(err error) bool {
 	return false // the connection, or an answer cut off
 }
 
-// persist fetches until it succeeds, each time from the next endpoint. It gives up after the configured attempts, or as soon as an error
-// is hopeless at every endpoint. A server that sends 429 is waited for longer: it is well, and says when.
+// persist fetches until it succeeds, each time from the next endpoint. It gives up after the
+// configured attempts, or as soon as an error is hopeless at every endpoint. A server that sends
+// 429 is waited for longer: it is well, and says when.
 func (r *Reader) persist(ctx context.Context, req *request, turn int) (progress, error) {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = r.cfg.FirstPause, 30*time.Second

@@ -13,13 +13,15 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 )
 
-// maxElementBytes bounds one element of an answer: the largest account asked for (extendedLength in base64) with room.
+// maxElementBytes bounds one element of an answer: the largest account asked for (extendedLength in
+// base64) with room.
 const maxElementBytes = 1 << 20
 
 var (
 	// errMalformed is an answer that is no answer to the request, or was cut off.
 	errMalformed = errors.New("malformed answer")
-	// errNoContext is an answer without a slot before its accounts: facts have no place without one.
+	// errNoContext is an answer without a slot before its accounts: facts have no place without
+	// one.
 	errNoContext = errors.New("the answer does not say its slot before its accounts: the server ignores withContext")
 )
 
@@ -37,8 +39,9 @@ type page struct {
 	cursor   string // empty: the last page, or not the paged form
 }
 
-// decoder reads an answer of getProgramAccounts, or of its paged form, in one pass and in memory that one account bounds. It knows
-// result: {context, value: [...]} and result: {context, value: {accounts: [...], paginationKey}}.
+// decoder reads an answer of getProgramAccounts, or of its paged form, in one pass and in memory
+// that one account bounds. It knows result: {context, value: [...]} and result: {context, value:
+// {accounts: [...], paginationKey}}.
 type decoder struct {
 	json  *json.Decoder
 	input *boundedReader
@@ -59,8 +62,9 @@ type wireElement struct {
 	} `json:"account"`
 }
 
-// decodeAnswer calls each for every account of the answer. An error of each ends it and is returned as it is; *solana.RPCError is the
-// server's own; all others wrap errMalformed, errNoContext or an error of input.
+// decodeAnswer calls each for every account of the answer. An error of each ends it and is returned
+// as it is; *solana.RPCError is the server's own; all others wrap errMalformed, errNoContext or an
+// error of input.
 func decodeAnswer(input io.Reader, each func(slot uint64, a *account) error) (page, error) {
 	d := &decoder{input: &boundedReader{input: input, left: maxElementBytes}, each: each}
 	d.json = json.NewDecoder(d.input)
@@ -204,7 +208,8 @@ func (d *decoder) account() (account, error) {
 	return a, nil
 }
 
-// maxKeyText is the length of the longest 32-byte key in base58: decoding takes quadratic time, so longer text is not tried.
+// maxKeyText is the length of the longest 32-byte key in base58: decoding takes quadratic time, so
+// longer text is not tried.
 const maxKeyText = 44
 
 func decodeKey(key *tokenaccount.Key, text string) bool {
@@ -295,7 +300,8 @@ func (d *decoder) explain(err error) error {
 	}
 }
 
-// boundedReader fails when more than left bytes are read before left is set anew, and remembers the input's error.
+// boundedReader fails when more than left bytes are read before left is set anew, and remembers the
+// input's error.
 type boundedReader struct {
 	input io.Reader
 	left  int

@@ -47,7 +47,8 @@ func TestDecodeAnswer(t *testing.T) {
 	}
 }
 
-// FuzzDecodeAnswer: whatever a server sends, the decoder ends with an answer or an error of its own kinds, and calls back with a slot only.
+// FuzzDecodeAnswer: whatever a server sends, the decoder ends with an answer or an error of its own
+// kinds, and calls back with a slot only.
 func FuzzDecodeAnswer(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","result":{"context":{"slot":7},"value":[` + element + `]},"id":1}`))
 	f.Add([]byte(`{"result":{"context":{"slot":7},"value":{"accounts":[` + element + `],"paginationKey":"abc"}}}`))

@@ -1,9 +1,10 @@
-// Package documents asks for the off-chain documents of tokens whose metadata was read rather than seen being set: a bootstrap knows
-// millions of URIs, and nobody asks for them one by one.
+// Package documents asks for the off-chain documents of tokens whose metadata was read rather than
+// seen being set: a bootstrap knows millions of URIs, and nobody asks for them one by one.
 //
-// In: the registry's rows. Out: enrichment requests, a few a minute. Guarantees: never faster than configured, and not at all while
-// enrichment has more than a handful of requests before it, so whoever asks for a token now does not wait behind these; tokens that are used
-// come first; a kill asks for some tokens twice, which does no harm.
+// In: the registry's rows. Out: enrichment requests, a few a minute. Guarantees: never faster than
+// configured, and not at all while enrichment has more than a handful of requests before it, so
+// whoever asks for a token now does not wait behind these; tokens that are used come first; a kill
+// asks for some tokens twice, which does no harm.
 package documents
 
 import (
@@ -31,13 +32,16 @@ type Config struct {
 	PerMinute int
 	// StateFile keeps how far the walk has come. Required.
 	StateFile string
-	// Page is how many tokens are looked up at once; each look reads the whole table. Default 5,000.
+	// Page is how many tokens are looked up at once; each look reads the whole table. Default
+	// 5,000.
 	Page int
 	// maxWaiting is how many requests may be before enrichment. Default 100.
 	maxWaiting int64
-	// Rest is the time between the end of a walk and the next one: what was asked for in vain is asked for again. Default 12 hours.
+	// Rest is the time between the end of a walk and the next one: what was asked for in vain is
+	// asked for again. Default 12 hours.
 	Rest time.Duration
-	// restShort is that time after a walk that found nothing to ask for, and after an error. Default 5 minutes.
+	// restShort is that time after a walk that found nothing to ask for, and after an error.
+	// Default 5 minutes.
 	restShort time.Duration
 }
 
@@ -51,7 +55,8 @@ func (c Config) withDefaults() Config {
 
 // Cursor is a place in the walk: tokens go by class, then by mint.
 type Cursor struct {
-	// Class is 0 for tokens with a known volume, 1 for those that something happened to, 2 for the others.
+	// Class is 0 for tokens with a known volume, 1 for those that something happened to, 2 for the
+	// others.
 	Class uint8  `json:"class"`
 	Mint  string `json:"mint"`
 }

@@ -157,7 +157,8 @@ func TestGoesOnAfterAnError(t *testing.T) {
 	})
 }
 
-// TestWhatIsWanted: members with a URI and without a document, those that something happened to before the others.
+// TestWhatIsWanted: members with a URI and without a document, those that something happened to
+// before the others.
 func TestWhatIsWanted(t *testing.T) {
 	conn, _ := chtest.Start(t)
 	files, err := fs.Sub(schema.Migrations, "migrations")

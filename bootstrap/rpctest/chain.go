@@ -1,7 +1,8 @@
 // Package rpctest is a simulated Solana node for tests and benchmarks of bootstraps.
 //
-// In: a number of mints. Out: an HTTP handler that answers getProgramAccounts and getProgramAccountsV2 for both token programs and
-// Metaplex, and what a registry must hold after reading it. Guarantees: the same number gives the same accounts.
+// In: a number of mints. Out: an HTTP handler that answers getProgramAccounts and
+// getProgramAccountsV2 for both token programs and Metaplex, and what a registry must hold after
+// reading it. Guarantees: the same number gives the same accounts.
 package rpctest
 
 import (
@@ -14,7 +15,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Chain is a deterministic set of mints and their metadata: the n-th account is made when it is asked for.
+// Chain is a deterministic set of mints and their metadata: the n-th account is made when it is
+// asked for.
 type Chain struct {
 	// Mints is how many there are, Slot where everything is read.
 	Mints int
@@ -119,7 +121,8 @@ func padded(text string, length int) string {
 	return text + string(make([]byte, length-len(text)))
 }
 
-// metadataData is the Metaplex account of the n-th mint, in the 679 bytes of most accounts on the chain.
+// metadataData is the Metaplex account of the n-th mint, in the 679 bytes of most accounts on the
+// chain.
 func metadataData(n uint32, out []byte) []byte {
 	authority, mint := hash("update", n), hash("mint", n)
 	out = append(out, 4)
@@ -133,7 +136,8 @@ func metadataData(n uint32, out []byte) []byte {
 	return append(out, make([]byte, 679-len(out))...)
 }
 
-// metadataAddress stands for the derived address, whose derivation would be most of the fake's work.
+// metadataAddress stands for the derived address, whose derivation would be most of the fake's
+// work.
 func metadataAddress(n uint32) tokenaccount.Key { return hash("metadata", n) }
 
 // Enrichments are what a reader of the whole chain must write, in no order.

@@ -29,7 +29,8 @@ type ImportConfig struct {
 	Trust  Trust
 	// StateFile is where progress is kept; its folder must exist.
 	StateFile string
-	// CheckChain refuses a snapshot of another chain, by the manifest's genesis hash; nil takes any. It is called before anything is written.
+	// CheckChain refuses a snapshot of another chain, by the manifest's genesis hash; nil takes
+	// any. It is called before anything is written.
 	CheckChain func(ctx context.Context, genesisHash string) error
 }
 
@@ -81,8 +82,8 @@ func ImportWritten(stateFile string) (int64, error) {
 	return state.Records, nil
 }
 
-// Run verifies the whole snapshot, then writes what no earlier run has written. Errors wrap ErrManifest, ErrSignature or ErrContent when
-// the snapshot is at fault; then nothing was written.
+// Run verifies the whole snapshot, then writes what no earlier run has written. Errors wrap
+// ErrManifest, ErrSignature or ErrContent when the snapshot is at fault; then nothing was written.
 func (i *Importer) Run(ctx context.Context) (*Manifest, error) {
 	manifest, err := i.run(ctx)
 	if err != nil {
@@ -139,7 +140,8 @@ func (i *Importer) skip(files []File, state *importState) {
 	i.records.Store(state.Records)
 }
 
-// writeFile writes a file's facts from state.Row on, a record a mint, and keeps state at what is durable.
+// writeFile writes a file's facts from state.Row on, a record a mint, and keeps state at what is
+// durable.
 func (i *Importer) writeFile(ctx context.Context, manifest *Manifest, file File, state *importState) error {
 	batch := bootstrap.NewBatch(i.producer, func(records int) {
 		i.records.Add(int64(records))
@@ -206,7 +208,8 @@ func (g *factGroup) add(fact registry.Fact) {
 	g.bytes += len(fact.Item) + len(fact.Value) + 32
 }
 
-// take is the record of what was gathered; nil when there is nothing. slot is the snapshot's: the facts have their own.
+// take is the record of what was gathered; nil when there is nothing. slot is the snapshot's: the
+// facts have their own.
 func (g *factGroup) take(slot uint64) (*eventspb.Enrichment, error) {
 	if len(g.facts) == 0 {
 		return nil, nil

@@ -12,7 +12,8 @@ import (
 
 const pemType = "PRIVATE KEY"
 
-// NewKey makes a signing key and writes it to path, PKCS #8 in PEM as openssl reads it, for its owner only. A file that exists is refused.
+// NewKey makes a signing key and writes it to path, PKCS #8 in PEM as openssl reads it, for its
+// owner only. A file that exists is refused.
 func NewKey(path string) (ed25519.PublicKey, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

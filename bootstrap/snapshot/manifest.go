@@ -1,9 +1,13 @@
-// Package snapshot writes a registry to Parquet files under a signed manifest, and reads such files into another registry.
+// Package snapshot writes a registry to Parquet files under a signed manifest, and reads such files
+// into another registry.
 //
-// In: the facts in ClickHouse, or a folder with a snapshot, which is hostile until its signature and hashes are checked.
-// Out: facts-NNNN.parquet, tokens.parquet, manifest.json, manifest.json.sig; or records of registry.enrichments.v1.
-// Guarantees: a snapshot holds every fact at its own position, so an import gives the same registry, whatever it knew before and however
-// often it runs. Nothing is written to Kafka before all that will be is verified. The manifest comes last: a folder without one is no snapshot.
+// In: the facts in ClickHouse, or a folder with a snapshot, which is hostile until its signature
+// and hashes are checked.
+// Out: facts-NNNN.parquet, tokens.parquet, manifest.json, manifest.json.sig; or records of
+// registry.enrichments.v1.
+// Guarantees: a snapshot holds every fact at its own position, so an import gives the same
+// registry, whatever it knew before and however often it runs. Nothing is written to Kafka before
+// all that will be is verified. The manifest comes last: a folder without one is no snapshot.
 package snapshot
 
 import (
@@ -27,7 +31,8 @@ const (
 	SignatureName = ManifestName + ".sig"
 )
 
-// Format is the version of the manifest and of the files' rows. A reader refuses one that it does not know.
+// Format is the version of the manifest and of the files' rows. A reader refuses one that it does
+// not know.
 const Format = 1
 
 // Kinds of files.
@@ -48,7 +53,8 @@ type Manifest struct {
 	CreatedAt string `json:"created_at"`
 	// Slot is the highest slot of any fact.
 	Slot uint64 `json:"slot"`
-	// GenesisHash names the chain that the registry is of, base58; empty where the exporter did not know.
+	// GenesisHash names the chain that the registry is of, base58; empty where the exporter did not
+	// know.
 	GenesisHash string `json:"genesis_hash,omitempty"`
 	// Root is the registry's root over the facts of the files: docs/registry-root.md.
 	Root   Root   `json:"root"`

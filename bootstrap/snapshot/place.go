@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// workFolder is where an export writes until all is durable. Its name is always the same: what a killed export left there, the next one removes.
+// workFolder is where an export writes until all is durable. Its name is always the same: what a
+// killed export left there, the next one removes.
 const workFolder = ".export-unfinished"
 
 // place is where a snapshot is made.
@@ -24,7 +25,8 @@ type place struct {
 	published []string
 }
 
-// openPlace makes folder and an empty work folder inside it. A folder that holds a snapshot, or files that look like parts of one, is refused.
+// openPlace makes folder and an empty work folder inside it. A folder that holds a snapshot, or
+// files that look like parts of one, is refused.
 func openPlace(folder string) (*place, error) {
 	p := &place{folder: folder, work: filepath.Join(folder, workFolder)}
 	_, err := os.Stat(folder)
@@ -63,7 +65,8 @@ func (p *place) clear() error {
 	return err
 }
 
-// publish moves the named files to the snapshot's folder, in this order, and takes the work folder away.
+// publish moves the named files to the snapshot's folder, in this order, and takes the work folder
+// away.
 func (p *place) publish(names []string) error {
 	for _, name := range names {
 		if err := os.Rename(filepath.Join(p.work, name), filepath.Join(p.folder, name)); err != nil {

@@ -19,8 +19,9 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// factRow is a row of facts-NNNN.parquet, sorted by mint, register and item over all files. Slot and order are the two halves of the
-// fact's position; the numbers of register are registry.Register's.
+// factRow is a row of facts-NNNN.parquet, sorted by mint, register and item over all files. Slot
+// and order are the two halves of the fact's position; the numbers of register are
+// registry.Register's.
 type factRow struct {
 	Mint     string `parquet:"mint,dict"`
 	Register uint32 `parquet:"register,dict"`
@@ -48,7 +49,8 @@ func (r *factRow) fact() (registry.Fact, error) {
 	}, nil
 }
 
-// tokenRow is a row of tokens.parquet: the registry's members for analysts, with the API's field names. An import does not read it.
+// tokenRow is a row of tokens.parquet: the registry's members for analysts, with the API's field
+// names. An import does not read it.
 type tokenRow struct {
 	Mint                 string  `parquet:"mint"`
 	Symbol               string  `parquet:"symbol"`
@@ -68,7 +70,8 @@ type tokenRow struct {
 	TokenStandard        *int64  `parquet:"token_standard,optional"`
 	Description          *string `parquet:"description,optional"`
 	ExternalURL          *string `parquet:"external_url,optional"`
-	// Extensions is a list sorted by key and not a map: the library writes a Go map in any order, and equal registries must give equal files.
+	// Extensions is a list sorted by key and not a map: the library writes a Go map in any order,
+	// and equal registries must give equal files.
 	Extensions []pair   `parquet:"extensions,list"`
 	Tags       []string `parquet:"tags,list"`
 }
@@ -164,8 +167,9 @@ func (f *file[Row]) close(kind string) (File, error) {
 	return File{Name: f.name, Kind: kind, Rows: f.rows, Bytes: size, SHA256: hex.EncodeToString(f.hash.Sum(nil))}, nil
 }
 
-// readRows calls each for the rows of a Parquet file from the given one on. Errors of each end it and are returned as they are; what is
-// wrong with the file wraps ErrContent, also where the library would panic.
+// readRows calls each for the rows of a Parquet file from the given one on. Errors of each end it
+// and are returned as they are; what is wrong with the file wraps ErrContent, also where the
+// library would panic.
 func readRows[Row any](path string, from int64, each func(row *Row) error) (err error) {
 	in, err := os.Open(path)
 	if err != nil {

@@ -86,8 +86,8 @@ func (s states) Facts(_ context.Context, each func(registry.Fact) error) error {
 	return nil
 }
 
-// table is what token_facts_raw holds of messages that came in any order: of each register and item the last fact, also those that are dead because of
-// another. It is a Source.
+// table is what token_facts_raw holds of messages that came in any order: of each register and item
+// the last fact, also those that are dead because of another. It is a Source.
 type table []registry.Fact
 
 // tableOf also returns the states that the messages make.
@@ -123,8 +123,9 @@ func (t table) Facts(_ context.Context, each func(registry.Fact) error) error {
 	return nil
 }
 
-// TestExportOfATableThatKeepsWhatIsDead: the table keeps changes of supply that a later read covers, and facts of a mint that was closed. Whatever the
-// messages were, what is exported and imported is the registry.
+// TestExportOfATableThatKeepsWhatIsDead: the table keeps changes of supply that a later read
+// covers, and facts of a mint that was closed. Whatever the messages were, what is exported and
+// imported is the registry.
 func TestExportOfATableThatKeepsWhatIsDead(t *testing.T) {
 	dead := 0
 	for seed := range 60 {
@@ -199,8 +200,9 @@ func TestAnExportThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestExportAfterAKilledOne: what a killed export left behind neither stops the next one nor gets into its snapshot. Files that look like parts of a snapshot
-// but are not ours to remove are named before anything is read.
+// TestExportAfterAKilledOne: what a killed export left behind neither stops the next one nor gets
+// into its snapshot. Files that look like parts of a snapshot but are not ours to remove are named
+// before anything is read.
 func TestExportAfterAKilledOne(t *testing.T) {
 	folder := t.TempDir()
 	left := filepath.Join(folder, ".export-unfinished")

@@ -37,7 +37,8 @@ func (c *ClickHouse) Count(ctx context.Context) (int64, error) {
 	return int64(rows), nil
 }
 
-// Facts reads the table in its own order, which takes no sort and so little memory however large it is.
+// Facts reads the table in its own order, which takes no sort and so little memory however large it
+// is.
 func (c *ClickHouse) Facts(ctx context.Context, each func(fact registry.Fact) error) error {
 	rows, err := c.conn.Query(ctx, `SELECT mint, register, item, toUInt64(bitShiftRight(fact.1, 64)), toUInt64(fact.1), fact.2
 		FROM `+c.database+`.token_facts_raw FINAL ORDER BY mint, register, item`)

@@ -131,7 +131,8 @@ var csvColumns = map[string]string{
 	"logouri": "logo", "logourl": "logo", "logo": "logo", "image": "logo", "tags": "tags", "chainid": "chain",
 }
 
-// csv reads a table with a header; further columns are ignored. Tags are separated by semicolons or bars.
+// csv reads a table with a header; further columns are ignored. Tags are separated by semicolons or
+// bars.
 func (c *collector) csv(raw []byte) error {
 	reader := csv.NewReader(bytes.NewReader(raw))
 	reader.FieldsPerRecord = -1

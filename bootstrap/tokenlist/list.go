@@ -1,10 +1,11 @@
 // Package tokenlist fills a registry from curated lists of tokens.
 //
-// In: files of the Solana token-list JSON schema, bare JSON lists of such tokens, or CSV, all hostile.
-// Out: one enrichment a token, of the lowest rank: it fills what neither the chain nor the document behind the metadata's URI says, and
-// makes no mint a member of the registry.
-// Guarantees: a token that is malformed is refused alone, with its reason and place; every text is bounded; the same file gives the
-// same records.
+// In: files of the Solana token-list JSON schema, bare JSON lists of such tokens, or CSV, all
+// hostile.
+// Out: one enrichment a token, of the lowest rank: it fills what neither the chain nor the document
+// behind the metadata's URI says, and makes no mint a member of the registry.
+// Guarantees: a token that is malformed is refused alone, with its reason and place; every text is
+// bounded; the same file gives the same records.
 package tokenlist
 
 import (
@@ -53,7 +54,8 @@ type List struct {
 	// Version is the list's timestamp, Unix seconds.
 	Version uint64
 	Entries []Entry
-	// OtherChains counts tokens of test networks, Duplicates further tokens with an address that was there before; the first counts.
+	// OtherChains counts tokens of test networks, Duplicates further tokens with an address that
+	// was there before; the first counts.
 	OtherChains int
 	Duplicates  int
 	// Refused are the tokens that could not be read.
@@ -71,7 +73,8 @@ type Entry struct {
 	Extensions map[string]string
 }
 
-// Parse reads a file: CSV unless its first character is a brace or a bracket. The error says why nothing of it can be read.
+// Parse reads a file: CSV unless its first character is a brace or a bracket. The error says why
+// nothing of it can be read.
 func Parse(input io.Reader, options Options) (*List, error) {
 	raw, err := io.ReadAll(io.LimitReader(input, MaxBytes+1))
 	if err != nil {

@@ -19,7 +19,8 @@ type Loader struct {
 	records  atomic.Int64
 }
 
-// NewLoader makes a loader of lists. Two lists of one name and version are refused: which of them says what would be chance.
+// NewLoader makes a loader of lists. Two lists of one name and version are refused: which of them
+// says what would be chance.
 func NewLoader(producer kafka.RecordProducer, lists []*List) (*Loader, error) {
 	if producer == nil {
 		return nil, errors.New("token lists: producer is required")
@@ -37,7 +38,8 @@ func NewLoader(producer kafka.RecordProducer, lists []*List) (*Loader, error) {
 	return l, nil
 }
 
-// Run writes every entry; nil means that all are durable. Run again after an error: what was written before changes nothing.
+// Run writes every entry; nil means that all are durable. Run again after an error: what was
+// written before changes nothing.
 func (l *Loader) Run(ctx context.Context) error {
 	batch := bootstrap.NewBatch(l.producer, func(records int) { l.records.Add(int64(records)) })
 	for _, list := range l.lists {

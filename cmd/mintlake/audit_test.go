@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(chtest.Main(m))
 }
 
-// serveMints is a JSON-RPC server on which every second account asked for is a mint of 6 decimals and the given supply; the others, its
-// metadata, do not exist.
+// serveMints is a JSON-RPC server on which every second account asked for is a mint of 6 decimals
+// and the given supply; the others, its metadata, do not exist.
 func serveMints(t *testing.T, slot uint64, supply byte) string {
 	t.Helper()
 	data := make([]byte, 82)

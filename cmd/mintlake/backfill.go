@@ -106,8 +106,9 @@ func backfill(ctx context.Context, cfg *Config, logger *slog.Logger, o backfillO
 	return runBackfill(ctx, room, o)
 }
 
-// backfillRoom is an ingest room of its own. It sights every mint anew, and does not look which ones the log introduces already: a mint that
-// the live stream saw first has to be seen at its earlier place too.
+// backfillRoom is an ingest room of its own. It sights every mint anew, and does not look which
+// ones the log introduces already: a mint that the live stream saw first has to be seen at its
+// earlier place too.
 func (s *system) backfillRoom(o backfillOptions) (*runner.Runner, error) {
 	blocks, err := s.backfillSource(o)
 	if err != nil {

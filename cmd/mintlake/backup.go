@@ -23,8 +23,8 @@ import (
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-// Folders of a data folder that a backup treats in their own ways; everything else in it is copied as it is. Recordings are large and
-// belong to whoever made them.
+// Folders of a data folder that a backup treats in their own ways; everything else in it is copied
+// as it is. Recordings are large and belong to whoever made them.
 const (
 	kafkaFolder      = "kafka"
 	clickhouseFolder = "clickhouse"
@@ -35,9 +35,10 @@ const (
 // backupReadTimeout is how long ClickHouse may work on one BACKUP or RESTORE.
 const backupReadTimeout = 24 * time.Hour
 
-// backupStep is one BACKUP statement. Their order is what makes a backup of running tables sound: the book of minutes is older than the
-// figures that it speaks of, so a minute whose valuation is only half in the backup is valued again; the valuations' numbers are younger
-// than all rows that carry them.
+// backupStep is one BACKUP statement. Their order is what makes a backup of running tables sound:
+// the book of minutes is older than the figures that it speaks of, so a minute whose valuation is
+// only half in the backup is valued again; the valuations' numbers are younger than all rows that
+// carry them.
 type backupStep struct{ folder, what string }
 
 func backupSteps() []backupStep {
@@ -107,7 +108,8 @@ func (r *backupRun) run(ctx context.Context) (err error) {
 		}
 		r.say("tables: done after %s", time.Since(begin).Round(time.Millisecond))
 	}
-	// The slot ledger first: a slot's line says that all its events are in the log, so what it speaks of is in what is copied after it.
+	// The slot ledger first: a slot's line says that all its events are in the log, so what it
+	// speaks of is in what is copied after it.
 	if err := kafkabroker.CopyLog(ctx, logFrom, logTo, schemas.TopicSlots); err != nil {
 		return err
 	}

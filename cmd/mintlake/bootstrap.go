@@ -207,12 +207,14 @@ func readList(path, name string, asOf time.Time) (*tokenlist.List, error) {
 	return tokenlist.Parse(file, tokenlist.Options{Name: name, Fallback: filepath.Base(path), AsOf: asOf})
 }
 
-// withLog runs work with a producer on the configured Kafka, or on the embedded broker, which then runs for as long as work does.
+// withLog runs work with a producer on the configured Kafka, or on the embedded broker, which then
+// runs for as long as work does.
 func withLog(ctx context.Context, cfg *Config, logger *slog.Logger, work func(ctx context.Context, s *system) error) (err error) {
 	s := newSystem(cfg, logger)
 	defer func() { err = errors.Join(err, s.stop()) }()
 	kafkaOnly := *cfg
-	kafkaOnly.ClickHouse.DSN = "none" // a named ClickHouse is not started, and nothing here asks for one
+	// a named ClickHouse is not started, and nothing here asks for one
+	kafkaOnly.ClickHouse.DSN = "none"
 	if s.backends, err = startBackends(ctx, &kafkaOnly, s.lifecycle, logger, s.registerer); err != nil {
 		return fmt.Errorf("%w (while mintlake up runs on this folder, name its broker: --kafka-brokers %s)", err, cfg.Kafka.Addr)
 	}

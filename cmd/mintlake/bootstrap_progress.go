@@ -12,8 +12,8 @@ import (
 	"github.com/mintlake/mintlake/bootstrap"
 )
 
-// showBootstrap tells how far a run is, with rate and time left: as a bar on a terminal, as lines elsewhere. The function that it returns
-// tells the end and waits until nothing more is printed.
+// showBootstrap tells how far a run is, with rate and time left: as a bar on a terminal, as lines
+// elsewhere. The function that it returns tells the end and waits until nothing more is printed.
 func showBootstrap(progress func() bootstrap.Progress, unit string) (stop func()) {
 	ended, printed := make(chan struct{}), sync.WaitGroup{}
 	started := time.Now()

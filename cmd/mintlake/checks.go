@@ -15,8 +15,8 @@ func (s *system) needKafka() {
 	s.readiness.add("kafka", true, s.admin.Ping)
 }
 
-// needGroup: a room that reads as a member of a group does nothing before it has joined. A member without partitions is
-// ready too: it stands by.
+// needGroup: a room that reads as a member of a group does nothing before it has joined. A member
+// without partitions is ready too: it stands by.
 func (s *system) needGroup(group string, consumer *kafka.GroupConsumer) {
 	s.readiness.add("group "+group, true, func(context.Context) error {
 		if !consumer.Joined() {
@@ -26,7 +26,8 @@ func (s *system) needGroup(group string, consumer *kafka.GroupConsumer) {
 	})
 }
 
-// needClickHouse asks over a connection of its own. It is vital for who writes; the API serves on without.
+// needClickHouse asks over a connection of its own. It is vital for who writes; the API serves on
+// without.
 func (s *system) needClickHouse(vital bool) {
 	var mu sync.Mutex
 	var conn driver.Conn

@@ -12,7 +12,8 @@ func (c *Config) clickhouseAccess() clickhouse.AccessConfig {
 	return clickhouse.AccessConfig{Username: c.ClickHouse.Username, Password: c.ClickHouse.Password, TLS: c.ClickHouse.TLS}
 }
 
-// validateClickHouse checks how a ClickHouse that is not embedded is reached. Commands that want none name it "none".
+// validateClickHouse checks how a ClickHouse that is not embedded is reached. Commands that want
+// none name it "none".
 func (c *Config) validateClickHouse() []error {
 	access := c.clickhouseAccess()
 	switch {

@@ -20,7 +20,8 @@ import (
 	"github.com/mintlake/mintlake/volume"
 )
 
-// Config is every setting of Mintlake. Each key is also an environment variable and a flag: see internal/config.
+// Config is every setting of Mintlake. Each key is also an environment variable and a flag: see
+// internal/config.
 type Config struct {
 	DataDir string   `koanf:"data_dir" usage:"folder of the embedded engines' data"`
 	Source  []string `koanf:"source" usage:"where the chain comes from: geyser+https://…, rpc+https://…?from=&to=, file:PATH, demo:?tps=&tokens=&seed=, none; repeat for more files"`
@@ -136,7 +137,8 @@ func defaults() *Config {
 	c.RPC.HedgeShare, c.RPC.ShareReads, c.RPC.CacheBytes = 0.05, true, 64<<20
 	c.Stream.Addr, c.Stream.Publish = "127.0.0.1:10000", true
 	c.Stream.MaxSubscribers, c.Stream.MaxConnections = 1000, 4096
-	// A key works from any program, so pages of this machine need no permission beyond theirs; others are the operator's to name.
+	// A key works from any program, so pages of this machine need no permission beyond theirs;
+	// others are the operator's to name.
 	c.Swap.AllowedOrigins, c.RPC.AllowedOrigins, c.Stream.AllowedOrigins = origins.ThisMachine(), origins.ThisMachine(), origins.ThisMachine()
 	c.Admin.Addr = "127.0.0.1:8090"
 	c.Metrics.Addr = "127.0.0.1:9600"

@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/internal/datadir"
 )
 
-// dataPath is name in the data folder, which it claims first: every command that writes there asks here, so that none of them writes into
-// somebody else's folder.
+// dataPath is name in the data folder, which it claims first: every command that writes there asks
+// here, so that none of them writes into somebody else's folder.
 func (c *Config) dataPath(name string) (string, error) {
 	if err := datadir.Claim(c.DataDir); err != nil {
 		return "", err

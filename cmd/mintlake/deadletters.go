@@ -91,7 +91,8 @@ func (s *system) listDeadLetters(ctx context.Context, out io.Writer, last int64)
 	return nil
 }
 
-// deadLetterLine is one dead letter. Reason and key come from outside, so they are quoted: no terminal obeys them.
+// deadLetterLine is one dead letter. Reason and key come from outside, so they are quoted: no
+// terminal obeys them.
 func deadLetterLine(record *kafka.Record) string {
 	at := record.Time.UTC().Format(time.RFC3339)
 	var letter eventspb.DeadLetter

@@ -18,11 +18,12 @@ import (
 	"github.com/mintlake/mintlake/demo/chain"
 )
 
-// maxFastForward bounds the slots that a restarted demo chain makes anew before it goes on: about a minute of work at 100
-// transactions a second. A longer history begins again behind the last slot.
+// maxFastForward bounds the slots that a restarted demo chain makes anew before it goes on: about a
+// minute of work at 100 transactions a second. A longer history begins again behind the last slot.
 const maxFastForward = 50_000
 
-// demoFirstSlot is where a demo chain begins unless its source says otherwise: about where mainnet was when 2026 began.
+// demoFirstSlot is where a demo chain begins unless its source says otherwise: about where mainnet
+// was when 2026 began.
 const demoFirstSlot = 400_000_000
 
 // demoState is what a restart must know to go on with the same chain. It lies in the data folder.
@@ -32,13 +33,15 @@ type demoState struct {
 	ParentSlot  uint64 `json:"parent_slot"`
 	Slot        uint64 `json:"slot"`
 	HTTPAddr    string `json:"http_addr"`
-	// GenesisHash names the chain, also once its settings have changed. Zero in the files of earlier versions.
+	// GenesisHash names the chain, also once its settings have changed. Zero in the files of
+	// earlier versions.
 	GenesisHash chain.Hash `json:"genesis_hash"`
 	// Anchors are the chain's clock, so that slots made again have the block times they had.
 	Anchors []chain.Anchor `json:"anchors"`
 }
 
-// startDemo runs the demo chain when it is the source, and makes it the upstream unless another is configured.
+// startDemo runs the demo chain when it is the source, and makes it the upstream unless another is
+// configured.
 func (s *system) startDemo(ctx context.Context) error {
 	if len(s.cfg.Source) != 1 || !isDemo(s.cfg.Source[0]) {
 		return nil
@@ -89,7 +92,8 @@ func (s *system) runDemo(ctx context.Context, node *demo.Node) error {
 
 func isDemo(source string) bool { return source == "demo" || strings.HasPrefix(source, "demo:") }
 
-// resumeDemo lets cfg go on where the chain of the data folder stopped. Its addresses stay too: they are part of the tokens' URIs.
+// resumeDemo lets cfg go on where the chain of the data folder stopped. Its addresses stay too:
+// they are part of the tokens' URIs.
 func resumeDemo(path, source string, cfg *demo.Config) (demoState, error) {
 	if cfg.StartSlot == 0 {
 		cfg.StartSlot = max(demoFirstSlot, cfg.GenesisSlot)
@@ -111,7 +115,8 @@ func resumeDemo(path, source string, cfg *demo.Config) (demoState, error) {
 	return nextDemo(last, source, cfg), nil
 }
 
-// nextDemo goes on with the same chain, or begins another one behind it when that would take too long or the settings changed.
+// nextDemo goes on with the same chain, or begins another one behind it when that would take too
+// long or the settings changed.
 func nextDemo(last demoState, source string, cfg *demo.Config) demoState {
 	cfg.StartSlot = last.Slot + 1
 	cfg.HTTPAddr, cfg.GenesisHash = last.HTTPAddr, last.GenesisHash
@@ -124,7 +129,8 @@ func nextDemo(last demoState, source string, cfg *demo.Config) demoState {
 	return demoState{Source: source, GenesisSlot: cfg.StartSlot, ParentSlot: last.Slot, HTTPAddr: last.HTTPAddr, GenesisHash: last.GenesisHash}
 }
 
-// rememberDemo writes the state every second. After a kill it is a second behind: those slots are made again, byte for byte.
+// rememberDemo writes the state every second. After a kill it is a second behind: those slots are
+// made again, byte for byte.
 func rememberDemo(ctx context.Context, path string, state demoState, slot func() uint64, logger *slog.Logger) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()

@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/demo"
 )
 
-// TestServedDemoRemembersItsChain: a node of its own goes on behind the last slot of its last run, on the address it is given.
+// TestServedDemoRemembersItsChain: a node of its own goes on behind the last slot of its last run,
+// on the address it is given.
 func TestServedDemoRemembersItsChain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "demo.json")
 	const source = "demo:?tps=10&tokens=5&wallets=16&slot_time=20ms&base_url=http://demo.test"

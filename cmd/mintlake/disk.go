@@ -8,7 +8,8 @@ import (
 	"github.com/mintlake/mintlake/internal/datadir"
 )
 
-// diskSpace is what is free on the file system of the data folder, what must stay free, and its size, in bytes.
+// diskSpace is what is free on the file system of the data folder, what must stay free, and its
+// size, in bytes.
 func diskSpace(folder string) (free, reserve, size uint64, err error) {
 	stat, err := fileSystemOf(folder)
 	if err != nil {
@@ -18,8 +19,8 @@ func diskSpace(folder string) (free, reserve, size uint64, err error) {
 	return stat.Bavail * uint64(stat.Bsize), datadir.Reserve(size), size, nil
 }
 
-// needDisk: a process with an embedded engine stores nothing on a full disk, although Kafka and ClickHouse answer. The log says it once when
-// the disk is full, and once when there is room again.
+// needDisk: a process with an embedded engine stores nothing on a full disk, although Kafka and
+// ClickHouse answer. The log says it once when the disk is full, and once when there is room again.
 func (s *system) needDisk() {
 	var mu sync.Mutex
 	full := false

@@ -94,7 +94,8 @@ func ensureTopics(ctx context.Context, cfg *Config, admin *kafka.Admin) error {
 	return nil
 }
 
-// topicSpecs are the catalogue's topics. Those with an order over everything keep their one partition.
+// topicSpecs are the catalogue's topics. Those with an order over everything keep their one
+// partition.
 func topicSpecs(partitions, replicas int) []kafka.TopicSpec {
 	topics := schemas.Topics()
 	specs := make([]kafka.TopicSpec, 0, len(topics))
@@ -109,8 +110,9 @@ func topicSpecs(partitions, replicas int) []kafka.TopicSpec {
 	return specs
 }
 
-// migrate brings the tables to the newest version and checks that this binary can write to them. Where the tables are new, what was
-// projected before is not in them: the projector is made to begin at the first record.
+// migrate brings the tables to the newest version and checks that this binary can write to them.
+// Where the tables are new, what was projected before is not in them: the projector is made to
+// begin at the first record.
 func (s *system) migrate(ctx context.Context, conn driver.Conn) error {
 	cfg, logger := s.cfg, s.logger
 	files, err := fs.Sub(schema.Migrations, "migrations")
@@ -122,7 +124,8 @@ func (s *system) migrate(ctx context.Context, conn driver.Conn) error {
 		return err
 	}
 	if !existed {
-		within, cancel := context.WithTimeout(ctx, time.Minute) // longer than the session of a member that was killed
+		// longer than the session of a member that was killed
+		within, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		for _, group := range []string{schemas.GroupProjector, schemas.GroupSwaps} {
 			if err := s.admin.ForgetGroup(within, group); err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// TestPartitions: topics whose order is one for all keep one partition, whatever is configured; the others get what is configured.
+// TestPartitions: topics whose order is one for all keep one partition, whatever is configured; the
+// others get what is configured.
 func TestPartitions(t *testing.T) {
 	got := map[string]int{}
 	for _, spec := range topicSpecs(12, 3) {

@@ -10,13 +10,16 @@ import (
 )
 
 const (
-	// heapFloor is what a heap may grow to before it is collected, in bytes. Ingest makes hundreds of megabytes of garbage a second and keeps few:
-	// collected whenever they have doubled, as Go does, it spends a fifth of its time collecting.
+	// heapFloor is what a heap may grow to before it is collected, in bytes. Ingest makes hundreds
+	// of megabytes of garbage a second and keeps few: collected whenever they have doubled, as Go
+	// does, it spends a fifth of its time collecting.
 	heapFloor = 256 << 20
 	// usualGrowth is by how many per cent a heap that needs more may grow: as Go has it.
 	usualGrowth = 100
-	// apiGrowth is that of a process with the token API. The search index is hundreds of megabytes that live for ever and are soon looked
-	// through, as there is hardly a pointer in them: so collecting some six times as often costs little, and waiting would double what the node takes.
+	// apiGrowth is that of a process with the token API. The search index is hundreds of megabytes
+	// that live for ever and are soon looked through, as there is hardly a pointer in them: so
+	// collecting some six times as often costs little, and waiting would double what the node
+	// takes.
 	apiGrowth = 15
 	// smallestHeap is about what Go takes for the least that lives.
 	smallestHeap = 4 << 20
@@ -25,8 +28,8 @@ const (
 // heap is this process's.
 var heap heapTuner
 
-// heapTuner sets, after each garbage collection, the heap size at which the next one begins. It does
-// nothing if GOGC is set in the environment.
+// heapTuner sets, after each garbage collection, the heap size at which the next one begins. It
+// does nothing if GOGC is set in the environment.
 type heapTuner struct {
 	growth atomic.Int64 // per cent
 	set    int64        // per cent that was set last; only touched by one adjustment at a time
@@ -42,10 +45,12 @@ func (t *heapTuner) start() {
 	t.afterCollection()
 }
 
-// growBy says by how many per cent the heap may grow when it is larger than heapFloor anyway. It holds from the next collection on.
+// growBy says by how many per cent the heap may grow when it is larger than heapFloor anyway. It
+// holds from the next collection on.
 func (t *heapTuner) growBy(percent int64) { t.growth.Store(percent) }
 
-// afterCollection calls adjust after each collection: the finalizer of an unreachable object runs then.
+// afterCollection calls adjust after each collection: the finalizer of an unreachable object runs
+// then.
 func (t *heapTuner) afterCollection() {
 	type sentinel struct{ _ [16]byte } // of a size that is not shared with other objects
 	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
@@ -65,7 +70,8 @@ func (t *heapTuner) adjust() {
 	}
 }
 
-// growthOf is by how many per cent a heap with so many live bytes may grow: to heapFloor, or by least.
+// growthOf is by how many per cent a heap with so many live bytes may grow: to heapFloor, or by
+// least.
 func growthOf(live uint64, least int64) int64 {
 	room := heapFloor - int64(min(live, heapFloor))
 	return max(least, 100*room/int64(max(live, smallestHeap)))

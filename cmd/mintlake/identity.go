@@ -22,7 +22,8 @@ import (
 const (
 	// identityPatience is how long a start waits for one server's genesis hash.
 	identityPatience = 5 * time.Second
-	// identityEvery is the pause between two questions: a development chain may be reset while it is followed.
+	// identityEvery is the pause between two questions: a development chain may be reset while it
+	// is followed.
 	identityEvery = 30 * time.Second
 )
 
@@ -66,9 +67,9 @@ func (s *system) chainChecker() *chainid.Checker {
 	})
 }
 
-// checkChain asks every JSON-RPC server that is configured, the source first, whether it serves the chain of this data. One that is of another
-// chain is an error; those that are away are asked on, and end everything when they turn out to be of another chain. So does a chain
-// that is reset.
+// checkChain asks every JSON-RPC server that is configured, the source first, whether it serves the
+// chain of this data. One that is of another chain is an error; those that are away are asked on,
+// and end everything when they turn out to be of another chain. So does a chain that is reset.
 func (s *system) checkChain(ctx context.Context) error {
 	servers, err := s.chainServers()
 	if err != nil || len(servers) == 0 {
@@ -121,7 +122,8 @@ func hostOf(endpoint string) string {
 	return u.Host
 }
 
-// checkManifest compares the chain that a snapshot says it is of. Snapshots of earlier versions do not say.
+// checkManifest compares the chain that a snapshot says it is of. Snapshots of earlier versions do
+// not say.
 func (s *system) checkManifest(ctx context.Context, genesis, folder string) error {
 	if genesis == "" {
 		return nil
@@ -133,8 +135,9 @@ func (s *system) checkManifest(ctx context.Context, genesis, folder string) erro
 	return s.chainChecker().Check(ctx, chainid.Told{Hash: chainid.Hash(raw), By: "the snapshot " + folder})
 }
 
-// genesisForExport asks the named Kafka, or the embedded broker of a running up, which chain the data is of. Empty, with a warning, when nobody
-// says: a snapshot without it is good, but an importer cannot tell its chain.
+// genesisForExport asks the named Kafka, or the embedded broker of a running up, which chain the
+// data is of. Empty, with a warning, when nobody says: a snapshot without it is good, but an
+// importer cannot tell its chain.
 func genesisForExport(ctx context.Context, cfg *Config, logger *slog.Logger) string {
 	s := newSystem(cfg, logger)
 	defer func() { _ = s.stop() }()

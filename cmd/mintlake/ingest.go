@@ -47,7 +47,8 @@ func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometh
 	return r, err
 }
 
-// prepareIngest makes the room and lets it announce itself. It comes before the API, which would show an earlier run's status.
+// prepareIngest makes the room and lets it announce itself. It comes before the API, which would
+// show an earlier run's status.
 func (s *system) prepareIngest(ctx context.Context) error {
 	var err error
 	if s.ingest, err = s.newIngestRoom(s.writers.For("ingest"), s.registerer); err != nil {
@@ -84,7 +85,8 @@ func (s *system) startIngest(ctx context.Context) error {
 	return nil
 }
 
-// sources makes the sources that the configuration names. All files are one source; anything else stands alone.
+// sources makes the sources that the configuration names. All files are one source; anything else
+// stands alone.
 func (r *ingestRoom) sources() ([]source.Source, error) {
 	var specs []source.Spec
 	var paths []string
@@ -146,7 +148,8 @@ func (r *ingestRoom) rpcSource(spec source.Spec) (source.Source, error) {
 		rpc.Deps{Client: client, Logger: r.s.logger, Registerer: r.registerer})
 }
 
-// geyserSource follows a Yellowstone server; what it can no longer replay is fetched from the upstream, when there is one.
+// geyserSource follows a Yellowstone server; what it can no longer replay is fetched from the
+// upstream, when there is one.
 func (r *ingestRoom) geyserSource(spec source.Spec, kind string) (source.Source, error) {
 	commitment := spec.Commitment
 	if commitment == "" {

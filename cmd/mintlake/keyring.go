@@ -15,8 +15,9 @@ type keyring struct {
 	proxies    proxies.List
 }
 
-// keyStore returns the store of all keys. The first call reads the issued ones, and returns when they are known: a surface that opens sooner
-// could let a revoked key in. It waits for as long as Kafka is away.
+// keyStore returns the store of all keys. The first call reads the issued ones, and returns when
+// they are known: a surface that opens sooner could let a revoked key in. It waits for as long as
+// Kafka is away.
 func (s *system) keyStore(ctx context.Context) (keys.Store, error) {
 	if s.keys == nil {
 		if err := s.startKeys(ctx); err != nil {

@@ -57,7 +57,8 @@ func actor() string {
 const (
 	// adminPatience is how long a request may take.
 	adminPatience = time.Minute
-	// adminTries is how often a throttled request is tried, and adminAnswer bounds an answer in bytes.
+	// adminTries is how often a throttled request is tried, and adminAnswer bounds an answer in
+	// bytes.
 	adminTries  = 5
 	adminAnswer = 64 << 20
 )

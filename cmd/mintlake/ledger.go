@@ -22,13 +22,14 @@ func (s *system) newSlotLog() *slotLog {
 	return &slotLog{topicLog{brokers: s.backends.brokers, admin: s.admin, deps: s.kafka, name: "ledger", goOn: true}}
 }
 
-// ReadSlots visits the slot records from where the last call stopped, at first from the topic's first, to the one that was last when this call
-// began.
+// ReadSlots visits the slot records from where the last call stopped, at first from the topic's
+// first, to the one that was last when this call began.
 func (l *slotLog) ReadSlots(ctx context.Context, visit func(*eventspb.SlotRecord)) error {
 	return readSlots(ctx, &l.topic, visit)
 }
 
-// recordLog is topics that can be read from their beginning to their end. A record is the visitor's for the call only.
+// recordLog is topics that can be read from their beginning to their end. A record is the visitor's
+// for the call only.
 type recordLog interface {
 	read(ctx context.Context, topics []string, visit func(*kafka.Record)) error
 }
@@ -40,7 +41,8 @@ func readSlots(ctx context.Context, log recordLog, visit func(*eventspb.SlotReco
 			return
 		}
 		slot := new(eventspb.SlotRecord)
-		if proto.Unmarshal(record.Value, slot) == nil { // what is none became a dead letter in the projector
+		// what is none became a dead letter in the projector
+		if proto.Unmarshal(record.Value, slot) == nil {
 			visit(slot)
 		}
 	})
@@ -62,7 +64,8 @@ type topicLog struct {
 	reached map[kafka.TopicPartition]int64
 }
 
-// read visits the records, those of one partition in order. A record is the visitor's for the call only.
+// read visits the records, those of one partition in order. A record is the visitor's for the call
+// only.
 func (l *topicLog) read(ctx context.Context, topics []string, visit func(*kafka.Record)) error {
 	ends, err := l.admin.EndOffsets(ctx, topics)
 	if err != nil {
@@ -140,7 +143,8 @@ func covers(reached, ends map[kafka.TopicPartition]int64) bool {
 	return true
 }
 
-// folderLog reads the topics of an embedded broker that does not run, from its files. It writes nothing.
+// folderLog reads the topics of an embedded broker that does not run, from its files. It writes
+// nothing.
 type folderLog struct{ log *kafkabroker.Log }
 
 func (l *folderLog) read(ctx context.Context, topics []string, visit func(*kafka.Record)) error {

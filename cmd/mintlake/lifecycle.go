@@ -16,8 +16,8 @@ type component struct {
 	err    error
 }
 
-// lifecycle starts components one after another and stops them in the opposite order, each fully before the next: what
-// produces stops before what stores.
+// lifecycle starts components one after another and stops them in the opposite order, each fully
+// before the next: what produces stops before what stores.
 type lifecycle struct {
 	logger  *slog.Logger
 	timeout time.Duration
@@ -29,7 +29,8 @@ func newLifecycle(logger *slog.Logger, timeout time.Duration) *lifecycle {
 	return &lifecycle{logger: logger, timeout: timeout, failed: make(chan *component, 32)}
 }
 
-// start runs a component. One that returns nil by itself is finished, one that returns an error ends everything.
+// start runs a component. One that returns nil by itself is finished, one that returns an error
+// ends everything.
 func (l *lifecycle) start(name string, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &component{name: name, cancel: cancel, done: make(chan struct{})}
@@ -63,7 +64,8 @@ func (l *lifecycle) wait(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the components in the opposite order of their start. A component that takes too long is left behind and named.
+// stop ends the components in the opposite order of their start. A component that takes too long is
+// left behind and named.
 func (l *lifecycle) stop() error {
 	var problems []error
 	for i := len(l.running) - 1; i >= 0; i-- {

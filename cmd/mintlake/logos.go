@@ -87,7 +87,8 @@ func checkLogoURL(cfg *Config, url string) error {
 	if fetcher.Host(url) != "" {
 		return nil // whether it is there is for the check to find out
 	}
-	response, err := fetcher.Fetch(context.Background(), url) // nothing but a data URI gets this far without a host: nothing is connected to
+	// nothing but a data URI gets this far without a host: nothing is connected to
+	response, err := fetcher.Fetch(context.Background(), url)
 	if err != nil {
 		return fmt.Errorf("logos set: %w", err)
 	}
@@ -152,7 +153,8 @@ func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, 
 
 const typeLogoOverride = "enrichment.logo_override"
 
-// lastDecision reads the topic to its end: a decision holds whole, so one part of it is changed by writing all of it again.
+// lastDecision reads the topic to its end: a decision holds whole, so one part of it is changed by
+// writing all of it again.
 func lastDecision(ctx context.Context, brokers []string, deps kafka.Deps, mint tokenaccount.Key) (*eventspb.LogoOverride, error) {
 	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: brokers}, deps)
 	if err != nil {

@@ -52,7 +52,8 @@ func (c *LogoConfig) validate(bad func(key string, value any, rule string)) {
 	}
 }
 
-// images is what fetches images in this process: the machine that checks and the API share it, and so each host's limit.
+// images is what fetches images in this process: the machine that checks and the API share it, and
+// so each host's limit.
 type images struct {
 	fetcher *fetch.Fetcher
 	loader  *imageload.Loader

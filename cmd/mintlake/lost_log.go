@@ -10,9 +10,10 @@ import (
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-// checkLogIsThere refuses an embedded log without facts beside tables that hold some: somebody lost it. Going on would serve an empty registry
-// from the API, which reads the log, beside full tables. Topics of facts never expire; that of slots is no proof, since a start writes to it.
-// In a cluster an empty topic may be a new one, so nothing is refused there.
+// checkLogIsThere refuses an embedded log without facts beside tables that hold some: somebody lost
+// it. Going on would serve an empty registry from the API, which reads the log, beside full tables.
+// Topics of facts never expire; that of slots is no proof, since a start writes to it. In a cluster
+// an empty topic may be a new one, so nothing is refused there.
 func (s *system) checkLogIsThere(ctx context.Context, conn driver.Conn) error {
 	if len(s.cfg.Kafka.Brokers) > 0 {
 		return nil

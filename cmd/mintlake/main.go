@@ -1,6 +1,8 @@
-// Command mintlake is the whole of Mintlake in one binary: one subcommand per room, and `up` for all of them in one process.
+// Command mintlake is the whole of Mintlake in one binary: one subcommand per room, and `up` for
+// all of them in one process.
 //
-// Only wiring lives here: clients are opened, rooms are given their collaborators, run, and stopped in order.
+// Only wiring lives here: clients are opened, rooms are given their collaborators, run, and stopped
+// in order.
 package main
 
 import (
@@ -49,7 +51,8 @@ func rootCommand() *cobra.Command {
 	return root
 }
 
-// withConfig adds the flags of every setting to a command and hands it the loaded, valid configuration.
+// withConfig adds the flags of every setting to a command and hands it the loaded, valid
+// configuration.
 func withConfig(cmd *cobra.Command, run func(ctx context.Context, cfg *Config, logger *slog.Logger) error) *cobra.Command {
 	config.AddFlags(cmd.Flags(), defaults())
 	cmd.Args = cobra.NoArgs

@@ -19,14 +19,15 @@ import (
 	"github.com/mintlake/mintlake/internal/listen"
 )
 
-// startMetrics serves Prometheus metrics, probes, and profiles where they are wanted. It comes first and ends last, so that
-// a start that takes long can be watched.
+// startMetrics serves Prometheus metrics, probes, and profiles where they are wanted. It comes
+// first and ends last, so that a start that takes long can be watched.
 func (s *system) startMetrics(ctx context.Context) error {
 	listener, err := listen.TCP(ctx, s.cfg.Metrics.Addr, "--metrics-addr")
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
-	// A page whose own name was pointed at this machine must not read the metrics. Nobody sends a body here, so a slow one has no time.
+	// A page whose own name was pointed at this machine must not read the metrics. Nobody sends a
+	// body here, so a slow one has no time.
 	guard := hosts.New(listener.Addr(), s.cfg.Metrics.Addr, s.cfg.AllowedHosts)
 	server := &http.Server{
 		Handler: framing.CloseAfterChunked(guard.Wrap(s.metricsRoutes())), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,

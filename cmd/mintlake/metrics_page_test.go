@@ -20,8 +20,9 @@ const (
 	tableEnds   = "<!-- end: metrics -->\n"
 )
 
-// holdMetricsPage compares the table of docs/metrics.md with what the registry exposes: a metric without its line, and a
-// line without its metric, fail. `go test ./cmd/mintlake -run TestObservability -update-metrics` writes it anew.
+// holdMetricsPage compares the table of docs/metrics.md with what the registry exposes: a metric
+// without its line, and a line without its metric, fail. `go test ./cmd/mintlake -run
+// TestObservability -update-metrics` writes it anew.
 func holdMetricsPage(t *testing.T, registry *prometheus.Registry) {
 	t.Helper()
 	path := filepath.Join(testkit.Root(t), "docs", "metrics.md")

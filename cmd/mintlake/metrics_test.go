@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMetricsHosts: web pages cannot read the metrics by a name of their own; whoever scrapes another address can use any.
+// TestMetricsHosts: web pages cannot read the metrics by a name of their own; whoever scrapes
+// another address can use any.
 func TestMetricsHosts(t *testing.T) {
 	for addr, want := range map[string]map[string]int{
 		"127.0.0.1:0": {"": 200, "localhost:9600": 200, "[::1]:9600": 200, "listed.example": 200, "evil.example": 403},

@@ -24,7 +24,8 @@ func migrateCommand() *cobra.Command {
 	})
 }
 
-// withStores gives work to do on Kafka and ClickHouse, embedded or not, while no room runs. The topics are there.
+// withStores gives work to do on Kafka and ClickHouse, embedded or not, while no room runs. The
+// topics are there.
 func withStores(ctx context.Context, cfg *Config, logger *slog.Logger, work func(*system, driver.Conn) error) (err error) {
 	s := newSystem(cfg, logger)
 	defer func() {

@@ -21,13 +21,14 @@ import (
 	"github.com/mintlake/mintlake/internal/tracing/tracetest"
 )
 
-// TestObservability runs the demo in this process: counters exist before the first event, probes tell the truth, spans reach
-// a collector and batches link to blocks.
+// TestObservability runs the demo in this process: counters exist before the first event, probes
+// tell the truth, spans reach a collector and batches link to blocks.
 func TestObservability(t *testing.T) {
 	collector := tracetest.Start(t)
 	cfg := demoConfig(t)
 	cfg.Tracing.Endpoint, cfg.Tracing.SampleRatio, cfg.Metrics.PProf = collector.URL, 1, true
-	cfg.Rooms = []string{roomProjector, roomVolume, roomEnrich, roomAPI, roomGateway, roomSwap} // ingest begins below
+	// ingest begins below
+	cfg.Rooms = []string{roomProjector, roomVolume, roomEnrich, roomAPI, roomGateway, roomSwap}
 	s := newSystem(cfg, slog.New(slog.DiscardHandler))
 	stopped := false
 	defer func() {

@@ -161,7 +161,8 @@ var (
 	word       = regexp.MustCompile(`^[a-z][a-z-]*$`)
 	flagAlone  = regexp.MustCompile(`^--([a-z][a-z0-9-]*)`)
 	quotedText = regexp.MustCompile(`'[^']*'|"[^"]*"`)
-	// The first line of a signed manifest (mintlake snapshot v1), and of a message (mintlake has migration …).
+	// The first line of a signed manifest (mintlake snapshot v1), and of a message (mintlake has
+	// migration …).
 	noCommands = []string{"snapshot", "has"}
 )
 
@@ -179,8 +180,10 @@ func TestPagesNameCommandsThatExist(t *testing.T) {
 			continue
 		}
 		for _, match := range call.FindAllStringSubmatch(quotedText.ReplaceAllString(p.text, "QUOTED"), -1) {
-			typed, _, _ := strings.Cut(match[1], "   ")                     // what follows explains it
-			words := strings.Fields(strings.TrimPrefix(typed, "mintlake ")) // sudo -u mintlake mintlake …
+			// what follows explains it
+			typed, _, _ := strings.Cut(match[1], "   ")
+			// sudo -u mintlake mintlake …
+			words := strings.Fields(strings.TrimPrefix(typed, "mintlake "))
 			if !word.MatchString(words[0]) || slices.Contains(noCommands, words[0]) {
 				continue
 			}
@@ -208,7 +211,8 @@ func eachCommand(cmd *cobra.Command, do func(*cobra.Command)) {
 	}
 }
 
-// problemOf says what is wrong with a call of mintlake, empty for nothing. Only a whole call has all its arguments.
+// problemOf says what is wrong with a call of mintlake, empty for nothing. Only a whole call has
+// all its arguments.
 func problemOf(cmd *cobra.Command, words []string, whole bool) string {
 	var arguments []string
 	for i := 0; i < len(words); i++ {
@@ -265,7 +269,8 @@ var (
 	sharedOnly = []string{"mintlake_api_shared_limits_up", "mintlake_api_shared_limits_errors_total", "mintlake_api_shared_limits_seconds"}
 )
 
-// The table of docs/metrics.md is held to the code by TestObservability; the pages are held to the table.
+// The table of docs/metrics.md is held to the code by TestObservability; the pages are held to the
+// table.
 func TestPagesNameMetricsThatExist(t *testing.T) {
 	root := testkit.Root(t)
 	text, err := os.ReadFile(filepath.Join(root, "docs", "metrics.md"))

@@ -18,7 +18,8 @@ import (
 // probeAnswer bounds what is read of an answer: it becomes part of an error message.
 const probeAnswer = 512
 
-// probeCommand is for health checks in images without a shell or curl: Dockerfile and docker-compose.yml call it.
+// probeCommand is for health checks in images without a shell or curl: Dockerfile and
+// docker-compose.yml call it.
 func probeCommand() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// lookEvery is how often the checks are made, so a probe costs nothing and learns of trouble within two seconds.
+	// lookEvery is how often the checks are made, so a probe costs nothing and learns of trouble
+	// within two seconds.
 	lookEvery = 2 * time.Second
 	// lookTimeout bounds one check.
 	lookTimeout = 3 * time.Second
@@ -23,15 +24,16 @@ const (
 // check is something that the rooms of this process need.
 type check struct {
 	name string
-	// vital: without it this process is not ready. The others only show, as what a room can do without for a while.
+	// vital: without it this process is not ready. The others only show, as what a room can do
+	// without for a while.
 	vital bool
 	probe func(ctx context.Context) error
 	err   error // of the last look
 }
 
-// readiness says whether the rooms of this process can do their work: GET /readyz on the metrics address, and
-// mintlake_check_up. The API, the gateway and the swap API have a /readyz of their own besides, on the address that they
-// serve: load balancers ask that one.
+// readiness says whether the rooms of this process can do their work: GET /readyz on the metrics
+// address, and mintlake_check_up. The API, the gateway and the swap API have a /readyz of their own
+// besides, on the address that they serve: load balancers ask that one.
 type readiness struct {
 	up *prometheus.GaugeVec
 
@@ -48,7 +50,8 @@ func newReadiness(registerer prometheus.Registerer) *readiness {
 	return r
 }
 
-// add adds a check. One of the same name is there already when two rooms need the same: it is vital if one says so.
+// add adds a check. One of the same name is there already when two rooms need the same: it is vital
+// if one says so.
 func (r *readiness) add(name string, vital bool, probe func(ctx context.Context) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -111,7 +111,8 @@ func (r *rebuildRun) tablesAgain(ctx context.Context, cfg *Config, logger *slog.
 	})
 }
 
-// putBrokenAside detaches the parts whose files differ from their checksums: reads of the table fail while they are in use.
+// putBrokenAside detaches the parts whose files differ from their checksums: reads of the table
+// fail while they are in use.
 func putBrokenAside(ctx context.Context, s *system, conn driver.Conn, table string) error {
 	name := schema.Database + "." + table
 	broken, err := parts.CheckTable(ctx, conn, schema.Database, table)
@@ -127,7 +128,8 @@ func putBrokenAside(ctx context.Context, s *system, conn driver.Conn, table stri
 	return nil
 }
 
-// forgetDamage drops the parts that were put aside, whose rows are there again, and takes lost ones off the list of damage.
+// forgetDamage drops the parts that were put aside, whose rows are there again, and takes lost ones
+// off the list of damage.
 func (r *rebuildRun) forgetDamage(ctx context.Context, s *system, conn driver.Conn) error {
 	var detached []struct {
 		Table string `ch:"table"`

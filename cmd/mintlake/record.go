@@ -111,7 +111,8 @@ func runRecording(ctx context.Context, stream source.Source, recordings *file.Re
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// fromSlot is the ledger of a recording: nothing was ingested, and the stream begins where it was asked to.
+// fromSlot is the ledger of a recording: nothing was ingested, and the stream begins where it was
+// asked to.
 type fromSlot struct{ slot uint64 }
 
 func (f fromSlot) Ingested(uint64, chain.Key) bool       { return false }

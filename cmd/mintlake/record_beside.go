@@ -21,7 +21,8 @@ func (r *ingestRoom) recordBeside(next func([]byte)) (func([]byte), error) {
 	}, nil
 }
 
-// keepRecording keeps the recording until ctx ends. A full disk ends the recording, and not what it is made beside.
+// keepRecording keeps the recording until ctx ends. A full disk ends the recording, and not what it
+// is made beside.
 func (r *ingestRoom) keepRecording(ctx context.Context) error {
 	err := r.recordings.Run(ctx)
 	messages, files, bytes := r.recordings.Recorded()

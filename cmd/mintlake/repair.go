@@ -120,7 +120,8 @@ func catalogue() []segments.Topic {
 	return known
 }
 
-// fromBlocks says that the topic's records are made of blocks, and are made again when these are read again.
+// fromBlocks says that the topic's records are made of blocks, and are made again when these are
+// read again.
 func fromBlocks(topic string) bool {
 	switch topic {
 	case schemas.TopicTokenEvents, schemas.TopicSwaps, schemas.TopicPools:

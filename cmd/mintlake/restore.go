@@ -147,7 +147,8 @@ func (r *restoreRun) tables(ctx context.Context, from, folder string) (err error
 	return nil
 }
 
-// moveIn makes the restored folders the data folder's own. Until it is done, no other command uses the data folder.
+// moveIn makes the restored folders the data folder's own. Until it is done, no other command uses
+// the data folder.
 func (r *restoreRun) moveIn(work string) error {
 	entries, err := os.ReadDir(work)
 	if err != nil {

@@ -49,7 +49,8 @@ func (s *system) startProjector(ctx context.Context) error {
 	return s.startDocuments(conn)
 }
 
-// openTables brings the tables up to date and connects to ClickHouse, for as long as the system runs. A migration may take longer than a write.
+// openTables brings the tables up to date and connects to ClickHouse, for as long as the system
+// runs. A migration may take longer than a write.
 func (s *system) openTables(ctx context.Context) (driver.Conn, error) {
 	s.needClickHouse(true)
 	migrating, err := s.openClickHouse(ctx)

@@ -73,14 +73,15 @@ func (q *rootQuery) run(ctx context.Context, cfg *Config, logger *slog.Logger) e
 		return fmt.Errorf("read the log: %w", err)
 	}
 	if q.atSlot == root.EverySlot {
-		found.Slot = max(found.Slot, covered.ToSlot) // the last blocks may have said nothing of any token
+		// the last blocks may have said nothing of any token
+		found.Slot = max(found.Slot, covered.ToSlot)
 	}
 	_, err = fmt.Fprintf(q.out, "slot=%d tokens=%d root=%s\n", found.Slot, found.Tokens, found.Hash)
 	return err
 }
 
-// openLog opens the log of the configured brokers, or of the data folder of an `up` that does not run. That is read from its files: a broker would
-// write to them.
+// openLog opens the log of the configured brokers, or of the data folder of an `up` that does not
+// run. That is read from its files: a broker would write to them.
 func openLog(cfg *Config, logger *slog.Logger, name string) (log recordLog, done func(), err error) {
 	if len(cfg.Kafka.Brokers) > 0 {
 		deps, err := kafkaDeps(cfg, logger, nil)
@@ -116,7 +117,8 @@ func (q *rootQuery) coverage(ctx context.Context) (coverage.Coverage, error) {
 	return ledger.Coverage(), nil
 }
 
-// warnOfGaps tells when the root will not be that of a registry which has seen everything up to the slot.
+// warnOfGaps tells when the root will not be that of a registry which has seen everything up to the
+// slot.
 func (q *rootQuery) warnOfGaps(covered coverage.Coverage) {
 	if q.atSlot != root.EverySlot && q.atSlot > covered.ToSlot {
 		q.logger.Warn("the log does not reach the slot yet", "slot", q.atSlot, "ingested_to", covered.ToSlot)

@@ -21,7 +21,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// writeLog fills a data folder as a run of ingest and enrich does, and calls while the broker still runs.
+// writeLog fills a data folder as a run of ingest and enrich does, and calls while the broker still
+// runs.
 func writeLog(t *testing.T, dataDir string, records []kafka.Record, while func(broker string)) {
 	t.Helper()
 	logger, registerer := slog.New(slog.DiscardHandler), prometheus.NewRegistry()

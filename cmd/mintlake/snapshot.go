@@ -157,12 +157,14 @@ func snapshotKeyCommand() *cobra.Command {
 	}
 }
 
-// withTables runs work on the configured ClickHouse, or on the embedded one, which then runs for as long as work does.
+// withTables runs work on the configured ClickHouse, or on the embedded one, which then runs for as
+// long as work does.
 func withTables(ctx context.Context, cfg *Config, logger *slog.Logger, work func(ctx context.Context, conn driver.Conn) error) (err error) {
 	s := newSystem(cfg, logger)
 	defer func() { err = errors.Join(err, s.stop()) }()
 	tablesOnly := *cfg
-	tablesOnly.Kafka.Brokers = []string{"none"} // a named broker is not started, and nothing here asks for one
+	// a named broker is not started, and nothing here asks for one
+	tablesOnly.Kafka.Brokers = []string{"none"}
 	if s.backends, err = startBackends(ctx, &tablesOnly, s.lifecycle, logger, s.registerer); err != nil {
 		return fmt.Errorf("%w (while mintlake up runs on this folder, name its ClickHouse: --clickhouse-dsn http://%s)", err, cfg.ClickHouse.Addr)
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// startIngestAlone reads the configured source in a process of its own. Of several that follow a stream one leads, see
-// docs/decisions/0015-one-ingest-leads.md. Files are read by whoever is told to.
+// startIngestAlone reads the configured source in a process of its own. Of several that follow a
+// stream one leads, see docs/decisions/0015-one-ingest-leads.md. Files are read by whoever is told
+// to.
 func (s *system) startIngestAlone(ctx context.Context) error {
 	endless, err := s.followsStream()
 	if err != nil {
@@ -89,7 +90,8 @@ func (e *electedIngest) run(ctx context.Context) error {
 	}
 }
 
-// term stands by until this process leads, and leads until another one does. again says that another one does.
+// term stands by until this process leads, and leads until another one does. again says that
+// another one does.
 func (e *electedIngest) term(ctx context.Context) (again bool, err error) {
 	metrics := &termMetrics{Registerer: e.s.registerer}
 	defer metrics.release()
@@ -123,7 +125,8 @@ func (e *electedIngest) term(ctx context.Context) (again bool, err error) {
 	return false, err
 }
 
-// standBy follows what the leader writes until this process leads. It runs for the office once it has read what is there.
+// standBy follows what the leader writes until this process leads. It runs for the office once it
+// has read what is there.
 func (e *electedIngest) standBy(ctx context.Context, room *runner.Runner) (*kafka.Term, error) {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
@@ -154,7 +157,8 @@ func (e *electedIngest) standBy(ctx context.Context, room *runner.Runner) (*kafk
 func (r *ingestRoom) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	beside, stop := context.WithCancel(context.WithoutCancel(ctx)) // what runs beside ingest ends after it
+	// what runs beside ingest ends after it
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var group errgroup.Group
 	run := func(component func(context.Context) error) {
@@ -216,8 +220,8 @@ func (m *termMetrics) release() {
 	}
 }
 
-// candidateName is this machine's name, by which the group's list of members shows who leads. Under Docker and Kubernetes it is the
-// container's.
+// candidateName is this machine's name, by which the group's list of members shows who leads. Under
+// Docker and Kubernetes it is the container's.
 func candidateName() string {
 	host, err := os.Hostname()
 	if err != nil {

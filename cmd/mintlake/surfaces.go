@@ -43,7 +43,8 @@ func (s *system) startGateway(ctx context.Context) error {
 }
 
 const (
-	// statusPatience is how long a question about a signature is tried: the next one comes soon anyway.
+	// statusPatience is how long a question about a signature is tried: the next one comes soon
+	// anyway.
 	statusPatience = 3 * time.Second
 	// statusCalls bounds the questions a second; 256 signatures fit into one.
 	statusCalls = 20
@@ -51,7 +52,8 @@ const (
 	statusAnswer = 4 << 20
 )
 
-// startSubscriptions follows what ingest sees and what the upstream says, for the WebSockets of the RPC address.
+// startSubscriptions follows what ingest sees and what the upstream says, for the WebSockets of the
+// RPC address.
 func (s *system) startSubscriptions() (*subscriptions.Server, error) {
 	deps := subscriptions.Deps{
 		Offsets: s.admin, Logger: s.logger, Registerer: s.registerer,

@@ -37,10 +37,11 @@ type system struct {
 	keys       *keyring // nil until a surface needs it
 	// administers says that this process serves the admin API: up and the gateway.
 	administers bool
-	ingest      *ingestRoom                   // nil where no room ingests, and where a leader is elected
-	images      *images                       // nil until somebody needs them
-	together    bool                          // the API runs in this process too
-	damage      func() ([]parts.Damage, bool) // nil where nobody looks after ClickHouse's tables
+	// nil where no room ingests, and where a leader is elected
+	ingest   *ingestRoom
+	images   *images                       // nil until somebody needs them
+	together bool                          // the API runs in this process too
+	damage   func() ([]parts.Damage, bool) // nil where nobody looks after ClickHouse's tables
 }
 
 // addresses are what `up` prints, in this order.

@@ -17,7 +17,8 @@ import (
 
 var variable = regexp.MustCompile(`^#?(?:Environment=)?(MINTLAKE_\w+)=(.*)$`)
 
-// variablesOf are the settings that a unit or an environment file names, also those that are commented out.
+// variablesOf are the settings that a unit or an environment file names, also those that are
+// commented out.
 func variablesOf(t *testing.T, name string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(testkit.Root(t), "deploy/systemd", name))
@@ -32,7 +33,8 @@ func variablesOf(t *testing.T, name string) []string {
 	return variables
 }
 
-// TestSystemdSettingsExist: every variable of the unit and of the example is a setting with a value that its rule takes.
+// TestSystemdSettingsExist: every variable of the unit and of the example is a setting with a value
+// that its rule takes.
 func TestSystemdSettingsExist(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(secret, []byte("clickhouse://127.0.0.1:9000\n"), 0o600))
@@ -49,7 +51,8 @@ func TestSystemdSettingsExist(t *testing.T) {
 	}
 }
 
-// TestSystemdUnit holds the unit to systemd's own checks: that it is understood, and that it is shut in.
+// TestSystemdUnit holds the unit to systemd's own checks: that it is understood, and that it is
+// shut in.
 func TestSystemdUnit(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("systemd-analyze is not installed (Debian: apt-get install systemd)")

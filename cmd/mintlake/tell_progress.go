@@ -9,7 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// tellProgress writes line to stderr until ctx ends: on a terminal over the line before, elsewhere seldom and below it.
+// tellProgress writes line to stderr until ctx ends: on a terminal over the line before, elsewhere
+// seldom and below it.
 func tellProgress(ctx context.Context, line func(now time.Time) string) {
 	live := term.IsTerminal(int(os.Stderr.Fd()))
 	every := progressTell

@@ -54,7 +54,8 @@ func (s *system) startObserving(ctx context.Context) error {
 	return s.startMetrics(ctx)
 }
 
-// startAll starts what stores before what produces, so that the stop, in the opposite order, loses nothing.
+// startAll starts what stores before what produces, so that the stop, in the opposite order, loses
+// nothing.
 func (s *system) startAll(ctx context.Context) error {
 	if err := s.startObserving(ctx); err != nil {
 		return err

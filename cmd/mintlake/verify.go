@@ -113,7 +113,8 @@ func knownTables(tables []string) error {
 	return nil
 }
 
-// withLogAndTables gives work to do on Kafka and ClickHouse, those of --data-dir or others, and changes neither's topics or tables.
+// withLogAndTables gives work to do on Kafka and ClickHouse, those of --data-dir or others, and
+// changes neither's topics or tables.
 func withLogAndTables(ctx context.Context, cfg *Config, logger *slog.Logger, work func(*system, driver.Conn) error) (err error) {
 	s := newSystem(cfg, logger)
 	defer func() {
@@ -121,7 +122,8 @@ func withLogAndTables(ctx context.Context, cfg *Config, logger *slog.Logger, wor
 			err = stopErr
 		}
 	}()
-	cfg.Kafka.Addr, cfg.ClickHouse.Addr = "127.0.0.1:0", "127.0.0.1:0" // the configured ones may serve another folder's `up`
+	// the configured ones may serve another folder's `up`
+	cfg.Kafka.Addr, cfg.ClickHouse.Addr = "127.0.0.1:0", "127.0.0.1:0"
 	if s.backends, err = startBackends(ctx, cfg, s.lifecycle, logger, s.registerer); err != nil {
 		return fmt.Errorf("%w (a running node is named with --kafka-brokers and --clickhouse-dsn, by the addresses that it printed)", err)
 	}
@@ -141,7 +143,8 @@ func withLogAndTables(ctx context.Context, cfg *Config, logger *slog.Logger, wor
 	return work(s, conn)
 }
 
-// compare looks at one group of tables after the other, so that the disk holds one group's rows twice at most.
+// compare looks at one group of tables after the other, so that the disk holds one group's rows
+// twice at most.
 func (r *verifyRun) compare(ctx context.Context, s *system, conn driver.Conn) ([]*verify.TableReport, error) {
 	var reports []*verify.TableReport
 	for _, group := range verify.Groups() {
@@ -239,7 +242,8 @@ func (r *verifyRun) project(ctx context.Context, s *system, conn driver.Conn, gr
 // projectBatch is how many records are projected at once.
 const projectBatch = 20_000
 
-// projectCommitted projects what the group has committed: from the topics' first records to where the projector goes on.
+// projectCommitted projects what the group has committed: from the topics' first records to where
+// the projector goes on.
 func (s *system) projectCommitted(ctx context.Context, group verify.Group, projection *verify.Projection) error {
 	log := topicLog{brokers: s.backends.brokers, admin: s.admin, deps: kafka.Deps{Logger: s.logger, Registerer: s.registerer}, name: "verify"}
 	ends, err := s.admin.CommittedOffsets(ctx, group.Name, group.Topics)

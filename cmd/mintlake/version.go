@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A release sets these by -ldflags '-X main.version=1.2.3 -X main.commit=… -X main.date=…'. A build without them says what Go
-// knows of its checkout.
+// A release sets these by -ldflags '-X main.version=1.2.3 -X main.commit=… -X main.date=…'. A build
+// without them says what Go knows of its checkout.
 var (
 	version string // without the v of the tag
 	commit  string // of the source, in full

@@ -1,9 +1,13 @@
 // Package assets serves the demo tokens' off-chain JSON and logos over HTTP.
 //
-// In: GET /metadata/MINT.json, /logo/MINT.png and /logo/MINT.svg, and a lookup of what the chain says about a mint.
-// Out: metadata in the Metaplex fungible shape; small pictures drawn from the mint's bytes, and drawings for the tokens of genesis.
-// Guarantees: equal mints give equal bytes, at any time and on any node. About one logo in seven is broken on purpose (missing, HTML instead
-// of an image, slow, cut off) and some JSON is too, decided by the mint alone: enrichment has to live with that. Those of the tokens of genesis are good.
+// In: GET /metadata/MINT.json, /logo/MINT.png and /logo/MINT.svg, and a lookup of what the chain
+// says about a mint.
+// Out: metadata in the Metaplex fungible shape; small pictures drawn from the mint's bytes, and
+// drawings for the tokens of genesis.
+// Guarantees: equal mints give equal bytes, at any time and on any node. About one logo in seven is
+// broken on purpose (missing, HTML instead of an image, slow, cut off) and some JSON is too,
+// decided by the mint alone: enrichment has to live with that. Those of the tokens of genesis are
+// good.
 package assets
 
 import (
@@ -23,8 +27,9 @@ import (
 	"github.com/mintlake/mintlake/demo/chain"
 )
 
-// Token is what the chain says about a mint. Major is set for the tokens of genesis, whose document and logo are always good: the symbol
-// that it had then. A copy of one has its name and symbol, and is none.
+// Token is what the chain says about a mint. Major is set for the tokens of genesis, whose document
+// and logo are always good: the symbol that it had then. A copy of one has its name and symbol, and
+// is none.
 type Token struct{ Name, Symbol, Major string }
 
 // Lookup finds a mint; ok is false for one that does not exist.

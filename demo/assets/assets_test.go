@@ -91,7 +91,8 @@ func TestMetadataNamesTheToken(t *testing.T) {
 	}
 }
 
-// The logos of the tokens of genesis are drawings that pass every check of logos, and no two are equal: equal ones would count as copies.
+// The logos of the tokens of genesis are drawings that pass every check of logos, and no two are
+// equal: equal ones would count as copies.
 func TestMajorsHaveDrawings(t *testing.T) {
 	h := Handler(func() string { return "http://demo.test" }, func(k chain.Key) (Token, bool) {
 		t := Token{Name: "Renamed", Symbol: "NEW"}

@@ -2,13 +2,15 @@ package assets
 
 import "fmt"
 
-// drawing is a major's logo: an emblem of our own on a disc that goes from one colour to another. None of it is anybody's mark.
+// drawing is a major's logo: an emblem of our own on a disc that goes from one colour to another.
+// None of it is anybody's mark.
 type drawing struct {
 	from, to string
 	emblem   string // SVG elements in a box of 128 by 128
 }
 
-// drawings are the logos of the tokens that exist at genesis, by symbol. They are what the explorer shows first.
+// drawings are the logos of the tokens that exist at genesis, by symbol. They are what the explorer
+// shows first.
 var drawings = map[string]drawing{
 	// A sun over the sea.
 	"SOL": {"#2b1b5e", "#c2416b", `<circle cx="64" cy="62" r="25" fill="#ffd166"/><g stroke="#ffd166" stroke-width="5" stroke-linecap="round"><path d="M64 20v9M34.3 32.300l6.4 6.400M93.7 32.300l-6.4 6.400M22 62h9M97 62h9"/></g><path d="M4 76c10-8 20-8 30 0s20 8 30 0 20-8 30 0 20 8 30 0v52H4z" fill="#1d3f8f"/><path d="M4 92c10-8 20-8 30 0s20 8 30 0 20-8 30 0 20 8 30 0v36H4z" fill="#2e62c9"/>`},

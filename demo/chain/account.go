@@ -1,6 +1,7 @@
 package chain
 
-// Account is one account's state. It is immutable once a block has published it: a change makes a new Account.
+// Account is one account's state. It is immutable once a block has published it: a change makes a
+// new Account.
 type Account struct {
 	Lamports   uint64
 	Owner      Key
@@ -8,13 +9,15 @@ type Account struct {
 	Executable bool
 }
 
-// Write is the state that a transaction left an account in; Account is nil where the account ceased to exist.
+// Write is the state that a transaction left an account in; Account is nil where the account ceased
+// to exist.
 type Write struct {
 	Key     Key
 	Account *Account
 }
 
-// RentExempt is the lamports that keep an account of size data bytes alive: (size + 128) * 6960, Solana's default rent.
+// RentExempt is the lamports that keep an account of size data bytes alive: (size + 128) * 6960,
+// Solana's default rent.
 func RentExempt(size int) uint64 { return uint64(size+128) * 6960 }
 
 // state is the accounts at the tip, with a journal to take a dead fork's writes back.

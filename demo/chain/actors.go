@@ -174,7 +174,8 @@ func planBatch(g *Generator, r *rand.Rand) *plan {
 	return &plan{payer: from, ixs: append(budget(r, 30_000), ixBatch(subs...)), signers: signers}
 }
 
-// planVote is a TowerSync vote (vote program instruction 14): root, lockouts as offsets, bank hash, timestamp, block id.
+// planVote is a TowerSync vote (vote program instruction 14): root, lockouts as offsets, bank hash,
+// timestamp, block id.
 func planVote(g *Generator, r *rand.Rand) *plan {
 	v := pick(r, g.validators)
 	root := g.parent - 31

@@ -2,7 +2,8 @@ package chain
 
 import "math/rand/v2"
 
-// planCreation makes a new mint in one of three ways: SPL with Metaplex, Token-2022 with its own metadata, or through the launcher.
+// planCreation makes a new mint in one of three ways: SPL with Metaplex, Token-2022 with its own
+// metadata, or through the launcher.
 func (g *Generator) planCreation(r *rand.Rand) *plan {
 	if len(g.tokens) >= g.cfg.MaxTokens {
 		return nil
@@ -80,8 +81,8 @@ func (g *Generator) createSPL(r *rand.Rand, t *token, mint, creator *Signer, wal
 	}}
 }
 
-// createToken2022 follows the order that the program demands: pointer, mint, then metadata, in an account sized for the pointer only
-// and funded for the metadata too.
+// createToken2022 follows the order that the program demands: pointer, mint, then metadata, in an
+// account sized for the pointer only and funded for the metadata too.
 func (g *Generator) createToken2022(r *rand.Rand, t *token, mint, creator *Signer, wallet uint32) *plan {
 	t.program, t.mintAuth, t.updateAuth = Token2022Program, creator, creator
 	var freeze *Key

@@ -132,7 +132,8 @@ func (g *Generator) planFreeze(r *rand.Rand, t *token) *plan {
 	}}
 }
 
-// planMetadataUpdate renames a token, moves its URI, adds a field or hands over the update authority.
+// planMetadataUpdate renames a token, moves its URI, adds a field or hands over the update
+// authority.
 func planMetadataUpdate(g *Generator, r *rand.Rand) *plan {
 	t := g.choose(r, func(t *token) bool { return t.updateAuth != nil && t.mint != NativeMint && t.mint != USDCMint })
 	if t == nil {
@@ -159,7 +160,8 @@ func planMetadataUpdate(g *Generator, r *rand.Rand) *plan {
 	return &plan{payer: t.updateAuth, v0: r.IntN(2) == 0, ixs: append(budget(r, 40_000), ixMetaplexUpdate(t.metadata, t.updateAuth.Key, d, nil, false)), done: done}
 }
 
-// planUpdateField changes the TokenMetadata extension; the payer first adds the rent of what the account grows.
+// planUpdateField changes the TokenMetadata extension; the payer first adds the rent of what the
+// account grows.
 func (g *Generator) planUpdateField(r *rand.Rand, t *token, name, symbol, uri string, done func()) *plan {
 	a := g.st.get(t.mint)
 	at, n := tlv(a.Data, extTokenMetadata)
@@ -194,7 +196,8 @@ func (g *Generator) planUpdateField(r *rand.Rand, t *token, name, symbol, uri st
 	return &plan{payer: t.updateAuth, ixs: ixs, v0: r.IntN(2) == 0, done: done}
 }
 
-// planOddity is what indexers meet rarely: allowances, lamports taken out of a mint, wrapped SOL paid out of an open account.
+// planOddity is what indexers meet rarely: allowances, lamports taken out of a mint, wrapped SOL
+// paid out of an open account.
 func planOddity(g *Generator, r *rand.Rand) *plan {
 	switch r.IntN(3) {
 	case 0:
@@ -227,7 +230,8 @@ func planOddity(g *Generator, r *rand.Rand) *plan {
 		amount := have / 100
 		ixs := []Instruction{ixUnwrap(src, w.Key, w.Key, &amount)}
 		if r.IntN(4) == 0 {
-			ixs = append(ixs, ixUnwrap(src, w.Key, w.Key, nil), ixTransferSOL(w.Key, src, have-amount), ixSyncNative(src)) // all of it, and back
+			// all of it, and back
+			ixs = append(ixs, ixUnwrap(src, w.Key, w.Key, nil), ixTransferSOL(w.Key, src, have-amount), ixSyncNative(src))
 		}
 		return &plan{payer: w, ixs: ixs}
 	}

@@ -17,8 +17,8 @@ func (g *Generator) reserves(p *pool) (out [2]uint64) {
 	return out
 }
 
-// swap plans a trade on a pool picked by a Zipf law. Prices revert to the pool's slowly moving target, so that no pool runs dry.
-// A greedy one asks for more than the pool gives and fails.
+// swap plans a trade on a pool picked by a Zipf law. Prices revert to the pool's slowly moving
+// target, so that no pool runs dry. A greedy one asks for more than the pool gives and fails.
 func (g *Generator) swap(r *rand.Rand, greedy bool) *plan {
 	if len(g.pools) == 0 {
 		return nil
@@ -120,7 +120,8 @@ func (g *Generator) swapPlan(r *rand.Rand, p *pool, in int, user *Signer, wrap b
 // maxPools ends pool creation, which bounds memory: a pool has about 6 KiB of accounts.
 const maxPools = 20_000
 
-// planPool makes a CPMM pool for a token that has none, from what a holder with wrapped SOL or USDC owns.
+// planPool makes a CPMM pool for a token that has none, from what a holder with wrapped SOL or USDC
+// owns.
 func planPool(g *Generator, r *rand.Rand) *plan {
 	if len(g.pools) >= maxPools {
 		return nil

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// UIAmount is a raw amount in units of the token, as Solana prints uiAmountString: no trailing zeros, no exponent.
+// UIAmount is a raw amount in units of the token, as Solana prints uiAmountString: no trailing
+// zeros, no exponent.
 func UIAmount(amount uint64, decimals uint8) string {
 	s := strconv.FormatUint(amount, 10)
 	if decimals == 0 {
@@ -31,7 +32,8 @@ func UIFloat(amount uint64, decimals uint8) float64 {
 	return f
 }
 
-// Entries is how many ledger entries the block is split into: one per 64 transactions and the final tick.
+// Entries is how many ledger entries the block is split into: one per 64 transactions and the final
+// tick.
 func (b *Block) Entries() int { return (len(b.Txs)+63)/64 + 1 }
 
 // LeaderReward is the half of the fees that the leader gets.

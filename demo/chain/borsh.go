@@ -12,7 +12,8 @@ func appendString(b []byte, s string) []byte {
 
 func appendU64(b []byte, n uint64) []byte { return binary.LittleEndian.AppendUint64(b, n) }
 
-// reader walks a little-endian borsh body; after an overrun every read gives zero values and ok is false.
+// reader walks a little-endian borsh body; after an overrun every read gives zero values and ok is
+// false.
 type reader struct {
 	b   []byte
 	bad bool

@@ -1,9 +1,12 @@
-// Package chain is the demo's ledger: it makes blocks of real Solana transactions and executes them.
+// Package chain is the demo's ledger: it makes blocks of real Solana transactions and executes
+// them.
 //
 // In: a Config, and transactions that a user submits.
-// Out: slots in order: live blocks, blocks of dead forks, skipped slots; each transaction with signatures, meta and account writes.
-// Guarantees: no clock, no global randomness: equal Configs and equal submissions give equal bytes. Every account write is the result
-// of executing the instructions of a transaction; a failed transaction changes nothing but its payer's lamports.
+// Out: slots in order: live blocks, blocks of dead forks, skipped slots; each transaction with
+// signatures, meta and account writes.
+// Guarantees: no clock, no global randomness: equal Configs and equal submissions give equal bytes.
+// Every account write is the result of executing the instructions of a transaction; a failed
+// transaction changes nothing but its payer's lamports.
 package chain
 
 import (
@@ -18,9 +21,11 @@ type Config struct {
 	Seed uint64
 	// TPS is the transactions a second, user transactions and votes together; default 100.
 	TPS int
-	// Tokens is how many tokens are created in the first blocks, besides the 24 that exist at genesis.
+	// Tokens is how many tokens are created in the first blocks, besides the 24 that exist at
+	// genesis.
 	Tokens int
-	// MaxTokens ends creations when so many tokens exist, which bounds memory (about 4 KiB each); default 1,000,000.
+	// MaxTokens ends creations when so many tokens exist, which bounds memory (about 4 KiB each);
+	// default 1,000,000.
 	MaxTokens int
 	// Wallets is how many wallets trade; default 512.
 	Wallets int
@@ -32,12 +37,15 @@ type Config struct {
 	ParentSlot uint64
 	// GenesisTime is the block time of GenesisSlot; default 2026-01-01 00:00 UTC.
 	GenesisTime time.Time
-	// Anchors move the clock: from an anchor's slot on, block times count from its time. They are in rising order of slots; a node that
-	// was down for an hour adds one, so that the slots before keep their block times.
+	// Anchors move the clock: from an anchor's slot on, block times count from its time. They are
+	// in rising order of slots; a node that was down for an hour adds one, so that the slots before
+	// keep their block times.
 	Anchors []Anchor
-	// ForkRate and SkipRate are the shares of slots that die on a fork and that have no block; 0 means none.
+	// ForkRate and SkipRate are the shares of slots that die on a fork and that have no block; 0
+	// means none.
 	ForkRate, SkipRate float64
-	// BaseURL is where metadata URIs point, without a trailing slash; default https://demo.mintlake.invalid.
+	// BaseURL is where metadata URIs point, without a trailing slash; default
+	// https://demo.mintlake.invalid.
 	BaseURL string
 }
 

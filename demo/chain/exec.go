@@ -9,7 +9,8 @@ import (
 // signatureFee is Solana's base fee in lamports per signature.
 const signatureFee = 5000
 
-// defaultComputeLimit is the compute units that one outer instruction gets when the transaction sets no limit.
+// defaultComputeLimit is the compute units that one outer instruction gets when the transaction
+// sets no limit.
 const defaultComputeLimit = 200_000
 
 // programError is what a program returns when it refuses an instruction.
@@ -96,7 +97,8 @@ type loadedAccount struct {
 	owned bool // cur.Data is ours to change
 }
 
-// ref is an account of a running instruction: its index in the transaction and the rights it came with.
+// ref is an account of a running instruction: its index in the transaction and the rights it came
+// with.
 type ref struct {
 	idx              uint8
 	signer, writable bool
@@ -173,7 +175,8 @@ func (x *machine) execute(tx *Tx) error {
 	return nil
 }
 
-// checkWritable refuses an instruction that changed an account which the transaction does not lock for writing.
+// checkWritable refuses an instruction that changed an account which the transaction does not lock
+// for writing.
 func (x *machine) checkWritable() error {
 	for i := range x.accs {
 		if x.accs[i].dirty && !x.msg.IsWritable(i) {
@@ -183,8 +186,9 @@ func (x *machine) checkWritable() error {
 	return nil
 }
 
-// rentUnpaid finds an account that was left with lamports, but fewer than keep it alive; -1 for none. Solana's rent states: an account must
-// end empty or exempt, unless it was short before and neither grew nor gained.
+// rentUnpaid finds an account that was left with lamports, but fewer than keep it alive; -1 for
+// none. Solana's rent states: an account must end empty or exempt, unless it was short before and
+// neither grew nor gained.
 func (x *machine) rentUnpaid() int {
 	for i := range x.accs {
 		a := &x.accs[i]

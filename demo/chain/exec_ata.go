@@ -4,7 +4,8 @@ import "strconv"
 
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// addressCache remembers derived addresses; it is emptied when full, so its memory is bounded and its answers are always right.
+// addressCache remembers derived addresses; it is emptied when full, so its memory is bounded and
+// its answers are always right.
 type addressCache struct {
 	byPair map[[96]byte]Key
 	limit  int
@@ -45,8 +46,8 @@ func (c *addressCache) metadata(mint Key) Key {
 	return k
 }
 
-// runAssociated is the associated token account program: Create (no data or 0) and CreateIdempotent (1).
-// Accounts: payer, associated account, owner, mint, system program, token program.
+// runAssociated is the associated token account program: Create (no data or 0) and CreateIdempotent
+// (1). Accounts: payer, associated account, owner, mint, system program, token program.
 func runAssociated(x *machine, f *frame) error {
 	x.used += 14_500
 	idempotent := len(f.data) > 0 && f.data[0] == 1

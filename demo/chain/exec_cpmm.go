@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// Raydium CPMM: discriminators, the PoolState size and offsets (raydium-cp-swap, states/pool.rs and config.rs).
+// Raydium CPMM: discriminators, the PoolState size and offsets (raydium-cp-swap, states/pool.rs and
+// config.rs).
 var (
 	cpmmSwapBaseInput  = [8]byte{0x8f, 0xbe, 0x5a, 0xda, 0xc4, 0x1e, 0x33, 0xde}
 	cpmmSwapBaseOutput = [8]byte{0x37, 0xd9, 0x62, 0x56, 0xa3, 0x4a, 0xb4, 0xad}
@@ -84,7 +85,8 @@ func (s poolSide) reserve(pool, vault []byte) uint64 {
 
 func addU64(b []byte, n uint64) { binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)+n) }
 
-// QuoteBaseInput is the CPMM formula without creator fee: net = a − ceil(a·trade/1e6), out = net·Ro/(Ri+net).
+// QuoteBaseInput is the CPMM formula without creator fee: net = a − ceil(a·trade/1e6), out =
+// net·Ro/(Ri+net).
 func QuoteBaseInput(amount, reserveIn, reserveOut, tradeRate uint64) (out, fee uint64) {
 	hi, lo := bits.Mul64(amount, tradeRate)
 	q, rem := bits.Div64(hi, lo, cpmmRateDenominator)
@@ -100,7 +102,8 @@ func QuoteBaseInput(amount, reserveIn, reserveOut, tradeRate uint64) (out, fee u
 	return out, q
 }
 
-// quote is what a swap moves: pays leaves the user (with the mint's transfer fee), sends leaves the pool (before it).
+// quote is what a swap moves: pays leaves the user (with the mint's transfer fee), sends leaves the
+// pool (before it).
 type quote struct {
 	pays, sends   uint64
 	inFee, outFee uint64 // transfer fees of Token-2022
@@ -115,8 +118,8 @@ func (x *machine) quoteInput(amount uint64, ri, ro, rate uint64, inMint, outMint
 	return q, q.sends - q.outFee
 }
 
-// QuoteBaseOutput is the exact-output formula without creator fee: net = ceil(Ri·o/(Ro−o)), in = ceil(net·1e6/(1e6−trade)); in is 0 where the
-// pool cannot give so much.
+// QuoteBaseOutput is the exact-output formula without creator fee: net = ceil(Ri·o/(Ro−o)), in =
+// ceil(net·1e6/(1e6−trade)); in is 0 where the pool cannot give so much.
 func QuoteBaseOutput(out, reserveIn, reserveOut, tradeRate uint64) (in, fee uint64) {
 	if out == 0 || out >= reserveOut || tradeRate >= cpmmRateDenominator {
 		return 0, 0
@@ -141,8 +144,9 @@ func (x *machine) quoteOutput(received uint64, ri, ro, rate uint64, inMint, outM
 	return q
 }
 
-// cpmmSwap is swap_base_input (amount in, least out) or swap_base_output (most in, amount out). Accounts: payer, authority, config, pool, in,
-// out, in vault, out vault, in program, out program, in mint, out mint, observation.
+// cpmmSwap is swap_base_input (amount in, least out) or swap_base_output (most in, amount out).
+// Accounts: payer, authority, config, pool, in, out, in vault, out vault, in program, out program,
+// in mint, out mint, observation.
 func cpmmSwap(x *machine, f *frame, first, second uint64, base bool) error {
 	if err := f.need(13); err != nil {
 		return err
@@ -202,7 +206,8 @@ func (x *machine) settle(f *frame, q quote, in poolSide, ri, ro uint64) error {
 	return nil
 }
 
-// cpmmSides checks that the accounts are the pool's own, as the program's constraints do; zero tells that token 0 goes in.
+// cpmmSides checks that the accounts are the pool's own, as the program's constraints do; zero
+// tells that token 0 goes in.
 func cpmmSides(x *machine, f *frame, pool []byte) (zero, ok bool) {
 	is := func(i, at int) bool {
 		k := x.key(f.accs[i])

@@ -2,9 +2,11 @@ package chain
 
 import "encoding/binary"
 
-var cpmmInitialize = [8]byte{0xaf, 0xaf, 0x6d, 0x1f, 0x0d, 0x98, 0x9b, 0xed} // sha256("global:initialize")
+// sha256("global:initialize")
+var cpmmInitialize = [8]byte{0xaf, 0xaf, 0x6d, 0x1f, 0x0d, 0x98, 0x9b, 0xed}
 
-// cpmmLockedLP is the liquidity that nobody gets when a pool is made (raydium-cp-swap, initialize.rs).
+// cpmmLockedLP is the liquidity that nobody gets when a pool is made (raydium-cp-swap,
+// initialize.rs).
 const cpmmLockedLP = 100
 
 // cpmmInit names the accounts of initialize by position.
@@ -36,7 +38,8 @@ func (x *machine) signedBy(f *frame, i int) ref {
 	return ref{idx: f.accs[i].idx, signer: true, writable: true}
 }
 
-// cpmmCreate is initialize: Anchor's three inits (LP mint, creator's LP account, observation), then the handler's own calls in its order.
+// cpmmCreate is initialize: Anchor's three inits (LP mint, creator's LP account, observation), then
+// the handler's own calls in its order.
 func cpmmCreate(x *machine, f *frame, amount0, amount1, open uint64) error {
 	if err := f.need(initAccounts); err != nil {
 		return failCustom(3005) // Anchor: AccountNotEnoughKeys

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Token-2022's transfer fee extension (spl-token-2022, extension/transfer_fee): type numbers, sizes, offsets inside the mint's value and
-// errors.
+// Token-2022's transfer fee extension (spl-token-2022, extension/transfer_fee): type numbers,
+// sizes, offsets inside the mint's value and errors.
 const (
 	extTransferFeeConfig = 1
 	extTransferFeeAmount = 2
@@ -35,7 +35,8 @@ func feeConfig(mint []byte) []byte {
 	return mint[at : at+n]
 }
 
-// TransferFee is what a Token-2022 mint withholds from a transfer in an epoch: ceil(amount·bps/10000), at most the maximum; 0 for other mints.
+// TransferFee is what a Token-2022 mint withholds from a transfer in an epoch:
+// ceil(amount·bps/10000), at most the maximum; 0 for other mints.
 func TransferFee(mint []byte, epoch, amount uint64) uint64 {
 	c := feeConfig(mint)
 	if c == nil || amount == 0 {
@@ -54,7 +55,8 @@ func TransferFee(mint []byte, epoch, amount uint64) uint64 {
 	return min(q, maximum)
 }
 
-// InverseTransferFee is the fee that must be added to an amount so that the amount arrives (calculate_inverse_epoch_fee).
+// InverseTransferFee is the fee that must be added to an amount so that the amount arrives
+// (calculate_inverse_epoch_fee).
 func InverseTransferFee(mint []byte, epoch, after uint64) uint64 {
 	c := feeConfig(mint)
 	if c == nil || after == 0 {
@@ -79,7 +81,8 @@ func InverseTransferFee(mint []byte, epoch, after uint64) uint64 {
 	return TransferFee(mint, epoch, pre)
 }
 
-// token22Fee is instruction 26 with its own numbers: 0 initialize, 1 transfer with the fee stated, 2 withdraw from the mint, 4 harvest.
+// token22Fee is instruction 26 with its own numbers: 0 initialize, 1 transfer with the fee stated,
+// 2 withdraw from the mint, 4 harvest.
 func token22Fee(x *machine, f *frame) error {
 	if len(f.data) < 2 {
 		return fail(ErrInvalidInstructionData)
@@ -152,7 +155,8 @@ func withheld(d []byte) []byte {
 	return d[at : at+n]
 }
 
-// feeHarvest moves withheld fees of any number of accounts to the mint; an account that does not fit is passed over.
+// feeHarvest moves withheld fees of any number of accounts to the mint; an account that does not
+// fit is passed over.
 func feeHarvest(x *machine, f *frame) error {
 	if err := f.need(1); err != nil {
 		return err
@@ -173,7 +177,8 @@ func feeHarvest(x *machine, f *frame) error {
 	return nil
 }
 
-// feeWithdraw pays the mint's withheld fees to an account. Accounts: mint, destination, withdraw authority.
+// feeWithdraw pays the mint's withheld fees to an account. Accounts: mint, destination, withdraw
+// authority.
 func feeWithdraw(x *machine, f *frame) error {
 	if err := f.need(3); err != nil {
 		return err
@@ -226,7 +231,8 @@ func mintCloseInitialize(x *machine, f *frame) error {
 	return nil
 }
 
-// accountExtensions is the bytes that a mint's extensions add to its token accounts: the withheld fee.
+// accountExtensions is the bytes that a mint's extensions add to its token accounts: the withheld
+// fee.
 func accountExtensions(mint []byte) int {
 	if feeConfig(mint) != nil {
 		return 4 + 8

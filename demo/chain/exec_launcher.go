@@ -1,6 +1,7 @@
 package chain
 
-// The launcher's instruction and event discriminators, made as Anchor makes them, and the prefix of Anchor's self-CPI events.
+// The launcher's instruction and event discriminators, made as Anchor makes them, and the prefix of
+// Anchor's self-CPI events.
 var (
 	launchCreate      = anchorDiscriminator("global:create")
 	launchCreateEvent = anchorDiscriminator("event:CreateEvent")
@@ -10,15 +11,17 @@ var (
 	launchEvents, _    = pda(LauncherProgram, []byte("__event_authority"))
 )
 
-// launchSupply and launchDecimals are what every launched token gets: a billion tokens of six decimals.
+// launchSupply and launchDecimals are what every launched token gets: a billion tokens of six
+// decimals.
 const (
 	launchSupply   = 1_000_000_000_000_000
 	launchDecimals = 6
 )
 
-// runLauncher creates a mint wholly through CPI, as launch pads do. Accounts of create: mint (signer), mint authority (its PDA), curve (PDA),
-// curve's token account, creator (signer), system program, token program, associated token program, metadata, metadata program, event
-// authority, launcher.
+// runLauncher creates a mint wholly through CPI, as launch pads do. Accounts of create: mint
+// (signer), mint authority (its PDA), curve (PDA), curve's token account, creator (signer), system
+// program, token program, associated token program, metadata, metadata program, event authority,
+// launcher.
 func runLauncher(x *machine, f *frame) error {
 	x.used += 12_000
 	if len(f.data) < 8 {
@@ -118,7 +121,8 @@ func launchToken2022(x *machine, f *frame, d *metaplexData) error {
 	return x.call(f, Token2022Program, []ref{mint, authority}, append(append([]byte(nil), tmUpdateAuthority[:]...), creator[:]...))
 }
 
-// launchFinish mints the whole supply to the curve, gives up the mint authority and emits the event.
+// launchFinish mints the whole supply to the curve, gives up the mint authority and emits the
+// event.
 func launchFinish(x *machine, f *frame, d *metaplexData) error {
 	program := x.key(f.accs[6])
 	mint := ref{idx: f.accs[0].idx, writable: true}

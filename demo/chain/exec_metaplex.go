@@ -2,8 +2,9 @@ package chain
 
 import "encoding/binary"
 
-// Metaplex Token Metadata: instruction numbers, account size and limits (mpl-token-metadata, state/metadata.rs; 607 bytes since the
-// accounts were shrunk in 2024), and the fee that creating an account costs.
+// Metaplex Token Metadata: instruction numbers, account size and limits (mpl-token-metadata,
+// state/metadata.rs; 607 bytes since the accounts were shrunk in 2024), and the fee that creating
+// an account costs.
 const (
 	mplUpdateV2    = 15
 	mplCreateV3    = 33
@@ -82,7 +83,8 @@ func runMetaplex(x *machine, f *frame) error {
 	return fail(ErrInvalidInstructionData)
 }
 
-// metaplexCreate: accounts metadata, mint, mint authority, payer, update authority, system program, (rent).
+// metaplexCreate: accounts metadata, mint, mint authority, payer, update authority, system program,
+// (rent).
 func metaplexCreate(x *machine, f *frame, r *reader) error {
 	d := r.metaplexData()
 	mutable := r.u8() == 1
@@ -117,7 +119,8 @@ func metaplexCreate(x *machine, f *frame, r *reader) error {
 	return nil
 }
 
-// metaplexAllocate pays rent and fee, then allocates and assigns the account: the program's three System calls.
+// metaplexAllocate pays rent and fee, then allocates and assigns the account: the program's three
+// System calls.
 func metaplexAllocate(x *machine, f *frame, payer, meta ref) error {
 	from := ref{idx: payer.idx, signer: payer.signer, writable: true}
 	self := ref{idx: meta.idx, signer: true, writable: true}
@@ -138,7 +141,8 @@ func editionNonce(mint Key) uint8 {
 	return bump
 }
 
-// encodeMetaplex writes the Metadata account: key, authorities, NUL-padded strings, then the optional parts.
+// encodeMetaplex writes the Metadata account: key, authorities, NUL-padded strings, then the
+// optional parts.
 func encodeMetaplex(out []byte, updateAuthority, mint Key, d *metaplexData, mutable bool, nonce, decimals uint8) {
 	clear(out)
 	b := out[:0]
@@ -176,7 +180,8 @@ const (
 	mplMutableAt = mplFeeAt + 4
 )
 
-// metaplexUpdate: accounts metadata, update authority; data Option<DataV2>, Option<authority>, Option<primary>, Option<mutable>.
+// metaplexUpdate: accounts metadata, update authority; data Option<DataV2>, Option<authority>,
+// Option<primary>, Option<mutable>.
 func metaplexUpdate(x *machine, f *frame, r *reader) error {
 	var d *metaplexData
 	if r.u8() == 1 {

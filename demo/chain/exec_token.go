@@ -33,7 +33,8 @@ const (
 	tokNonNative          = 19
 )
 
-// isTokenAccount tells an initialized token account from a mint: 165 bytes, or more with account type 2 behind the base.
+// isTokenAccount tells an initialized token account from a mint: 165 bytes, or more with account
+// type 2 behind the base.
 func isTokenAccount(d []byte) bool {
 	return (len(d) == accountSize || len(d) > accountSize && d[accountSize] == 2) && d[108] != 0
 }
@@ -73,7 +74,8 @@ func runToken(x *machine, f *frame) error {
 	return tokenBase(x, f, f.data[0], f.data[1:])
 }
 
-// tokenBatch is p-token's instruction 255: (accounts u8, length u8, instruction)* over the frame's accounts in order.
+// tokenBatch is p-token's instruction 255: (accounts u8, length u8, instruction)* over the frame's
+// accounts in order.
 func tokenBatch(x *machine, f *frame) error {
 	data, accs := f.data[1:], f.accs
 	if len(data) == 0 {
@@ -232,7 +234,8 @@ func tokenAccount(x *machine, f *frame, r ref) error {
 	return nil
 }
 
-// tokenTransfer is Transfer, TransferChecked and, with stated set, Token-2022's TransferCheckedWithFee.
+// tokenTransfer is Transfer, TransferChecked and, with stated set, Token-2022's
+// TransferCheckedWithFee.
 func tokenTransfer(x *machine, f *frame, checked bool, body []byte, stated *uint64) error {
 	x.used += 80
 	n := 3

@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// Token-2022 extension types (spl-token-2022, extension/mod.rs) and TLV offsets: base padded to 165, account type, then entries.
+// Token-2022 extension types (spl-token-2022, extension/mod.rs) and TLV offsets: base padded to
+// 165, account type, then entries.
 const (
 	extImmutableOwner  = 7
 	extMetadataPointer = 18
@@ -90,7 +91,8 @@ func runToken2022(x *machine, f *frame) error {
 	return tokenBase(x, f, tag, f.data[1:])
 }
 
-// token22InitMint is InitializeMint2 with Token-2022's rule that the account has exactly the size of its extensions.
+// token22InitMint is InitializeMint2 with Token-2022's rule that the account has exactly the size
+// of its extensions.
 func token22InitMint(x *machine, f *frame) error {
 	if err := f.need(1); err != nil {
 		return err
@@ -179,7 +181,8 @@ func token22AccountSize(x *machine, f *frame) error {
 	if m.Owner != Token2022Program || !isMint(m.Data) {
 		return failCustom(tokInvalidMint)
 	}
-	extra := accountExtensions(m.Data) + 4*((len(f.data)-1)/2) // one empty entry for each type asked for
+	// one empty entry for each type asked for
+	extra := accountExtensions(m.Data) + 4*((len(f.data)-1)/2)
 	size := uint64(accountSize)
 	if extra > 0 {
 		size += 1 + uint64(extra)
@@ -217,7 +220,8 @@ func decodeTokenMetadata(b []byte) (*tokenMetadata, bool) {
 	return m, !r.bad
 }
 
-// metadataInitialize: accounts metadata, update authority, mint, mint authority (signer); data name, symbol, uri.
+// metadataInitialize: accounts metadata, update authority, mint, mint authority (signer); data
+// name, symbol, uri.
 func metadataInitialize(x *machine, f *frame, body []byte) error {
 	x.used += 3500
 	x.log("Program log: TokenMetadataInstruction: Initialize")
@@ -247,7 +251,8 @@ func metadataInitialize(x *machine, f *frame, body []byte) error {
 	return storeMetadata(x, mint, m)
 }
 
-// storeMetadata writes the extension as the last entry of the mint, growing or shrinking the account to fit.
+// storeMetadata writes the extension as the last entry of the mint, growing or shrinking the
+// account to fit.
 func storeMetadata(x *machine, mint ref, m *tokenMetadata) error {
 	d := x.acc(mint).Data
 	end := tlvEnd(d)
@@ -289,7 +294,8 @@ func loadMetadata(x *machine, f *frame) (*tokenMetadata, error) {
 	return m, nil
 }
 
-// metadataUpdateField: accounts metadata, update authority; data field (0 name, 1 symbol, 2 uri, 3 key string), value.
+// metadataUpdateField: accounts metadata, update authority; data field (0 name, 1 symbol, 2 uri, 3
+// key string), value.
 func metadataUpdateField(x *machine, f *frame, body []byte) error {
 	x.used += 4000
 	x.log("Program log: TokenMetadataInstruction: UpdateField")

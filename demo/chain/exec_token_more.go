@@ -2,8 +2,9 @@ package chain
 
 import "encoding/binary"
 
-// tokenApprove sets a delegate and the amount it may move (accounts: source, delegate, owner) or takes it back (source, owner). The demo's
-// transfers are all signed by owners, so nothing ever spends an allowance.
+// tokenApprove sets a delegate and the amount it may move (accounts: source, delegate, owner) or
+// takes it back (source, owner). The demo's transfers are all signed by owners, so nothing ever
+// spends an allowance.
 func tokenApprove(x *machine, f *frame, approve bool, body []byte) error {
 	x.used += 120
 	n := 2
@@ -39,7 +40,8 @@ func tokenApprove(x *machine, f *frame, approve bool, body []byte) error {
 	return nil
 }
 
-// tokenWithdrawExcess moves the lamports above rent of a mint or a non-native account. Accounts: source, destination, authority.
+// tokenWithdrawExcess moves the lamports above rent of a mint or a non-native account. Accounts:
+// source, destination, authority.
 func tokenWithdrawExcess(x *machine, f *frame) error {
 	x.used += 260
 	if err := f.need(3); err != nil {
@@ -79,7 +81,8 @@ func tokenWithdrawExcess(x *machine, f *frame) error {
 	return nil
 }
 
-// tokenUnwrap pays wrapped SOL out of an account that stays open: an amount, or all of it. Accounts: source, destination, owner.
+// tokenUnwrap pays wrapped SOL out of an account that stays open: an amount, or all of it.
+// Accounts: source, destination, owner.
 func tokenUnwrap(x *machine, f *frame, body []byte) error {
 	x.used += 140
 	if err := f.need(3); err != nil {

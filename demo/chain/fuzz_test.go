@@ -4,8 +4,9 @@ import (
 	"testing"
 )
 
-// FuzzExecute bends real transactions: swaps account indexes, flips data bytes, joins instructions of others. Whatever comes of it, nothing
-// panics, lamports are conserved and only accounts locked for writing change.
+// FuzzExecute bends real transactions: swaps account indexes, flips data bytes, joins instructions
+// of others. Whatever comes of it, nothing panics, lamports are conserved and only accounts locked
+// for writing change.
 func FuzzExecute(f *testing.F) {
 	g, err := New(Config{Seed: 5, TPS: 500, Tokens: 60, Wallets: 16})
 	if err != nil {

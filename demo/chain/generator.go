@@ -12,8 +12,8 @@ import (
 // Kind tells what became of a slot.
 type Kind uint8
 
-// Live blocks make the ledger. Dead blocks were seen and then declared dead; Orphaned ones lost their fork silently, as on
-// mainnet; a Skipped slot never had a block.
+// Live blocks make the ledger. Dead blocks were seen and then declared dead; Orphaned ones lost
+// their fork silently, as on mainnet; a Skipped slot never had a block.
 const (
 	Live Kind = iota
 	Dead
@@ -66,18 +66,19 @@ type Generator struct {
 	validators []*validator
 	treasury   *Signer
 	tokens     []*token
-	majors     map[Key]string // symbols of the mints of genesis, as they were then; never changed after New
-	pools      []*pool
-	frozen     []frozen
-	launched   uint64 // mint keys used
-	pending    int    // creations still owed from Config.Tokens
-	next       uint64
-	parent     uint64
-	height     uint64
-	hash       Hash
-	owed       float64 // fraction of a transaction carried to the next slot
-	replay     []held
-	genesis    []Write
+	// symbols of the mints of genesis, as they were then; never changed after New
+	majors   map[Key]string
+	pools    []*pool
+	frozen   []frozen
+	launched uint64 // mint keys used
+	pending  int    // creations still owed from Config.Tokens
+	next     uint64
+	parent   uint64
+	height   uint64
+	hash     Hash
+	owed     float64 // fraction of a transaction carried to the next slot
+	replay   []held
+	genesis  []Write
 }
 
 // New makes the chain at genesis.
@@ -100,7 +101,8 @@ func (g *Generator) Config() Config { return g.cfg }
 // Genesis lists the accounts that exist before the first block, in a fixed order.
 func (g *Generator) Genesis() []Write { return g.genesis }
 
-// Major is the symbol that a mint has at genesis; empty for one that does not exist then. Safe for concurrent use.
+// Major is the symbol that a mint has at genesis; empty for one that does not exist then. Safe for
+// concurrent use.
 func (g *Generator) Major(mint Key) string { return g.majors[mint] }
 
 // NextSlot is the number that Next will yield.
@@ -127,7 +129,8 @@ func (g *Generator) rng(slot uint64) *rand.Rand {
 // BlockTime is the Unix time in seconds of a slot.
 func (g *Generator) BlockTime(slot uint64) int64 { return g.cfg.TimeMS(slot) / 1000 }
 
-// TimeMS is the time of a slot in Unix milliseconds: counted from the last anchor at or before it, else from genesis.
+// TimeMS is the time of a slot in Unix milliseconds: counted from the last anchor at or before it,
+// else from genesis.
 func (c Config) TimeMS(slot uint64) int64 {
 	from, at := c.GenesisSlot, c.GenesisTime.UnixMilli()
 	for _, a := range c.Anchors {
@@ -138,9 +141,9 @@ func (c Config) TimeMS(slot uint64) int64 {
 	return at + c.SlotTime.Microseconds()*int64(slot-from)/1000
 }
 
-// Next makes the next slot. The submitted transactions, which must carry their signatures, come first in the block if it is
-// live; a block on a dead fork leaves them to the caller: it returns their number as taken = 0.
-// The block's own transactions are unsigned until Sign.
+// Next makes the next slot. The submitted transactions, which must carry their signatures, come
+// first in the block if it is live; a block on a dead fork leaves them to the caller: it returns
+// their number as taken = 0. The block's own transactions are unsigned until Sign.
 func (g *Generator) Next(submitted []*Tx) (s Slot, taken int) {
 	slot := g.next
 	g.next++
@@ -194,8 +197,8 @@ func (g *Generator) count(r *rand.Rand) int {
 	return n
 }
 
-// fill plans and executes n transactions, creations that are still owed on top. On a fork nothing of the generator's own books
-// changes and the transactions are held for the next live block.
+// fill plans and executes n transactions, creations that are still owed on top. On a fork nothing
+// of the generator's own books changes and the transactions are held for the next live block.
 func (g *Generator) fill(b *Block, r *rand.Rand, n int, fork bool) {
 	if !fork {
 		for _, h := range g.replay {
@@ -222,7 +225,8 @@ func (g *Generator) run(b *Block, p *plan, fork bool) {
 	p.signers = append(p.signers, p.payer)
 	msg, err := compile(p.payer.Key, p.ixs, p.v0, p.tables, b.ParentHash)
 	if err != nil {
-		panic(fmt.Sprintf("chain: a planned transaction does not compile: %v", err)) // a bug in an actor, found by every test
+		// a bug in an actor, found by every test
+		panic(fmt.Sprintf("chain: a planned transaction does not compile: %v", err))
 	}
 	tx := &Tx{Message: msg, sign: p.signers, Vote: p.vote}
 	g.include(b, tx, p, fork)

@@ -42,7 +42,8 @@ const (
 	maxHolders     = 32
 )
 
-// buildGenesis makes programs, wallets, the anchors (wrapped SOL, USDC), the majors and their pools.
+// buildGenesis makes programs, wallets, the anchors (wrapped SOL, USDC), the majors and their
+// pools.
 func (g *Generator) buildGenesis() {
 	r := rand.New(rand.NewPCG(g.cfg.Seed, 0x67656e65736973)) //nolint:gosec // reproducible by design
 	g.genesisPrograms()
@@ -113,7 +114,8 @@ func (g *Generator) genesisToken(r *rand.Rand, mint, program Key, decimals uint8
 	return t
 }
 
-// tokenAccount makes an initialized SPL token account and adds the amount to the mint's supply (wrapped SOL: to the lamports).
+// tokenAccount makes an initialized SPL token account and adds the amount to the mint's supply
+// (wrapped SOL: to the lamports).
 func (g *Generator) tokenAccount(t *token, owner Key, amount uint64) *Account {
 	a := &Account{Lamports: RentExempt(accountSize), Owner: t.program, Data: make([]byte, accountSize)}
 	copy(a.Data[:32], t.mint[:])
@@ -131,7 +133,8 @@ func (g *Generator) tokenAccount(t *token, owner Key, amount uint64) *Account {
 	return a
 }
 
-// genesisFunds gives three wallets of four wrapped SOL and all of them USDC; the rest wrap as they trade.
+// genesisFunds gives three wallets of four wrapped SOL and all of them USDC; the rest wrap as they
+// trade.
 func (g *Generator) genesisFunds(r *rand.Rand, sol, usdc *token) {
 	for i, w := range g.wallets {
 		if i%4 != 3 {
@@ -147,7 +150,8 @@ func (g *Generator) ata(owner Key, t *token) Key {
 	return g.x.derived.associated(owner, t.mint, t.program)
 }
 
-// hold remembers a wallet as a holder; a full list forgets nobody and takes nobody, which bounds the token accounts per mint.
+// hold remembers a wallet as a holder; a full list forgets nobody and takes nobody, which bounds
+// the token accounts per mint.
 func (t *token) hold(wallet uint32) bool {
 	for _, h := range t.holders {
 		if h == wallet {
@@ -193,7 +197,8 @@ func cpmmConfigKey() Key {
 	return k
 }
 
-// cpmmConfigData is AmmConfig 0 of mainnet: trade fee 0.25 %, of which 12 % protocol and 4 % fund; 0.15 SOL to create a pool.
+// cpmmConfigData is AmmConfig 0 of mainnet: trade fee 0.25 %, of which 12 % protocol and 4 % fund;
+// 0.15 SOL to create a pool.
 func cpmmConfigData() []byte {
 	d := make([]byte, cpmmConfigSize)
 	copy(d, cpmmConfigDisc[:])
@@ -256,7 +261,8 @@ func (p *pool) setTarget(amounts [2]uint64) {
 	p.target = float64(amounts[p.quote]) / float64(amounts[1-p.quote])
 }
 
-// genesisTable is an address lookup table with everything a swap on the pool reads besides the user's accounts.
+// genesisTable is an address lookup table with everything a swap on the pool reads besides the
+// user's accounts.
 func (g *Generator) genesisTable(p *pool) *Table {
 	t := &Table{Key: deriveSigner(g.cfg.Seed, "table", uint64(len(g.pools))).Key, Addresses: []Key{CPMMAuthority, p.config, p.key, p.vaults[0],
 		p.vaults[1], p.tokens[0].mint, p.tokens[1].mint, p.observation, TokenProgram, Token2022Program, SystemProgram}}
@@ -288,7 +294,8 @@ func encodePool(p *pool, creator Key, bump uint8, lp uint64, open int64) []byte 
 	return d
 }
 
-// metadataURI is where a token's JSON lives; a few tokens have none, a dead one or nonsense, unless always is set.
+// metadataURI is where a token's JSON lives; a few tokens have none, a dead one or nonsense, unless
+// always is set.
 func (g *Generator) metadataURI(r *rand.Rand, mint Key, revision int, always bool) string {
 	p := r.IntN(100)
 	switch {

@@ -172,7 +172,8 @@ func ixLaunch(mint, curve, curveAccount, creator, tokenProgram, metadata, author
 		readonly(AssociatedProgram), writable(metadata), readonly(MetaplexProgram), readonly(events), readonly(LauncherProgram)}}
 }
 
-// ixSwap is swap_base_input (amount in, least out) or, unless base, swap_base_output (most in, amount out).
+// ixSwap is swap_base_input (amount in, least out) or, unless base, swap_base_output (most in,
+// amount out).
 func ixSwap(user Key, p *pool, zeroForOne bool, inAccount, outAccount Key, first, second uint64, base bool) Instruction {
 	in, out := 0, 1
 	if !zeroForOne {

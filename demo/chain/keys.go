@@ -17,7 +17,8 @@ type Hash = solana.Hash
 // Signature is an ed25519 signature of a message.
 type Signature = solana.Signature
 
-// Addresses of the programs and accounts that the chain knows; all are those of mainnet except LauncherProgram.
+// Addresses of the programs and accounts that the chain knows; all are those of mainnet except
+// LauncherProgram.
 var (
 	SystemProgram         = solana.SystemProgramID
 	TokenProgram          = solana.TokenProgramID
@@ -36,7 +37,8 @@ var (
 	NativeLoader          = solana.MustPublicKeyFromBase58("NativeLoader1111111111111111111111111111111")
 	UpgradeableLoader     = solana.BPFLoaderUpgradeableProgramID
 	cpmmCreatePoolFeeDest = solana.MustPublicKeyFromBase58("DNXgeM9EiiaAbaWvwjHj9fQQLAX5ZsfHyvmYUNRAdNC8")
-	// LauncherProgram stands for a launch pad that creates mints through CPI. It is no program of mainnet: its address is a hash.
+	// LauncherProgram stands for a launch pad that creates mints through CPI. It is no program of
+	// mainnet: its address is a hash.
 	LauncherProgram = Key(sha256.Sum256([]byte("mintlake demo launcher program")))
 )
 
@@ -58,7 +60,8 @@ func deriveSigner(seed uint64, family string, i uint64) *Signer {
 	return &Signer{Key: Key(priv[32:]), priv: priv}
 }
 
-// pda is solana.FindProgramAddress without its error, which only exhausted bumps give (probability 2^-255).
+// pda is solana.FindProgramAddress without its error, which only exhausted bumps give (probability
+// 2^-255).
 func pda(program Key, seeds ...[]byte) (Key, uint8) {
 	k, bump, err := solana.FindProgramAddress(seeds, program)
 	if err != nil {
@@ -67,7 +70,8 @@ func pda(program Key, seeds ...[]byte) (Key, uint8) {
 	return k, bump
 }
 
-// AssociatedAddress is the associated token account of owner for mint under the token program that owns the mint.
+// AssociatedAddress is the associated token account of owner for mint under the token program that
+// owns the mint.
 func AssociatedAddress(owner, mint, tokenProgram Key) Key {
 	k, _ := pda(AssociatedProgram, owner[:], tokenProgram[:], mint[:])
 	return k
@@ -79,6 +83,6 @@ func MetadataAddress(mint Key) Key {
 	return k
 }
 
-// DemoWallet is the private key of trading wallet i of a chain, so that a test or a demo front end can sign for it. It is derived from the
-// public seed and guards nothing.
+// DemoWallet is the private key of trading wallet i of a chain, so that a test or a demo front end
+// can sign for it. It is derived from the public seed and guards nothing.
 func DemoWallet(seed, i uint64) ed25519.PrivateKey { return deriveSigner(seed, "wallet", i).priv }

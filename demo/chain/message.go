@@ -32,7 +32,8 @@ type Lookup struct {
 	Readonly []byte
 }
 
-// Message is a legacy or v0 message. Header is (required signatures, read-only signed, read-only unsigned).
+// Message is a legacy or v0 message. Header is (required signatures, read-only signed, read-only
+// unsigned).
 type Message struct {
 	Versioned    bool
 	Header       [3]uint8
@@ -57,8 +58,9 @@ type keyFlags struct {
 	program          bool
 }
 
-// compile orders the accounts as the runtime demands (payer, signers, then by writability) and packs the instructions.
-// With tables the message is v0 and every account that neither signs nor is called is taken from the first table that has it.
+// compile orders the accounts as the runtime demands (payer, signers, then by writability) and
+// packs the instructions. With tables the message is v0 and every account that neither signs nor is
+// called is taken from the first table that has it.
 func compile(payer Key, ixs []Instruction, versioned bool, tables []*Table, blockhash Hash) (Message, error) {
 	flags := collect(payer, ixs)
 	m := Message{Versioned: versioned, Blockhash: blockhash}
@@ -147,7 +149,8 @@ func indexOf(keys []Key, k Key) int {
 	return -1
 }
 
-// index is the position of k in the transaction's account list: static keys, loaded writable, loaded read-only; -1 if absent.
+// index is the position of k in the transaction's account list: static keys, loaded writable,
+// loaded read-only; -1 if absent.
 func (m *Message) index(k Key) int {
 	if i := indexOf(m.Keys, k); i >= 0 {
 		return i
@@ -182,7 +185,8 @@ func (m *Message) pack(ixs []Instruction) error {
 	return nil
 }
 
-// AccountKeys lists every account of the transaction in index order: static, loaded writable, loaded read-only.
+// AccountKeys lists every account of the transaction in index order: static, loaded writable,
+// loaded read-only.
 func (m *Message) AccountKeys() []Key {
 	out := make([]Key, 0, len(m.Keys)+len(m.LoadedWritable)+len(m.LoadedReadonly))
 	out = append(out, m.Keys...)

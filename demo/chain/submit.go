@@ -13,7 +13,8 @@ func (e *TxError) Text() string {
 	return (&programError{kind: e.Kind, custom: e.Custom}).Error()
 }
 
-// ResolveLookup reads addresses out of a lookup table account; an absent table or an index beyond its end is an error.
+// ResolveLookup reads addresses out of a lookup table account; an absent table or an index beyond
+// its end is an error.
 func ResolveLookup(table *Account, writable, readonly []byte) (w, r []Key, err error) {
 	const header = 56
 	if table == nil || table.Owner != LookupTableProgram || len(table.Data) < header {

@@ -110,8 +110,9 @@ func svmWhole(line *svmLine, tx *Tx) {
 	}
 }
 
-// svmSteps flattens a transaction: each instruction that LiteSVM can run, as its own transaction, paid by a stranger. Calls made by a
-// program that it lacks become outer instructions; their accounts all sign, which stands for the program's own signatures.
+// svmSteps flattens a transaction: each instruction that LiteSVM can run, as its own transaction,
+// paid by a stranger. Calls made by a program that it lacks become outer instructions; their
+// accounts all sign, which stands for the program's own signatures.
 func svmSteps(tx *Tx) (out []string) {
 	keys := tx.Message.AccountKeys()
 	payer := deriveSigner(1, "svm payer", 0).Key
@@ -137,7 +138,8 @@ func svmSteps(tx *Tx) (out []string) {
 			if int(in.Index) != i {
 				continue
 			}
-			covered := uint32(99) // calls deeper than this belong to a program that LiteSVM ran itself
+			// calls deeper than this belong to a program that LiteSVM ran itself
+			covered := uint32(99)
 			for j := range in.Instructions {
 				c := &in.Instructions[j]
 				if c.StackHeight > covered {
@@ -193,7 +195,8 @@ func writeSVMSample(t *testing.T, path string, slots int) {
 	require.NoError(t, f.Close())
 }
 
-// countKinds counts the successful token instructions of a transaction by their first byte, transfer fee ones by the second too.
+// countKinds counts the successful token instructions of a transaction by their first byte,
+// transfer fee ones by the second too.
 func countKinds(seen map[string]int, tx *Tx) {
 	if tx.Meta.Err != nil {
 		return
@@ -224,7 +227,8 @@ func countKinds(seen map[string]int, tx *Tx) {
 	}
 }
 
-// nodeTools finds node and npm and installs the pinned packages; without them the test is skipped, or fails when MINTLAKE_REQUIRE_SVM=1.
+// nodeTools finds node and npm and installs the pinned packages; without them the test is skipped,
+// or fails when MINTLAKE_REQUIRE_SVM=1.
 func nodeTools(t *testing.T, dir string) string {
 	t.Helper()
 	missing := func(format string, args ...any) {
@@ -254,8 +258,9 @@ func nodeTools(t *testing.T, dir string) string {
 	return node
 }
 
-// TestLiteSVMAgrees runs a sample of the chain in LiteSVM, on the real token programs: the same transactions succeed and fail, with the
-// same codes, the same inner instructions and the same accounts, byte by byte.
+// TestLiteSVMAgrees runs a sample of the chain in LiteSVM, on the real token programs: the same
+// transactions succeed and fail, with the same codes, the same inner instructions and the same
+// accounts, byte by byte.
 func TestLiteSVMAgrees(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: runs node")

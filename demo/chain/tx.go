@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// InnerInstruction is a call that a program made; StackHeight is 2 for a direct call of an outer instruction.
+// InnerInstruction is a call that a program made; StackHeight is 2 for a direct call of an outer
+// instruction.
 type InnerInstruction struct {
 	CompiledInstruction
 	StackHeight uint32
@@ -28,8 +29,8 @@ type TokenBalance struct {
 	Decimals uint8
 }
 
-// TxError is why a transaction failed: the error of outer instruction Index or, with Kind ErrRent, an account (number Index of the
-// transaction) left with too few lamports to exist.
+// TxError is why a transaction failed: the error of outer instruction Index or, with Kind ErrRent,
+// an account (number Index of the transaction) left with too few lamports to exist.
 type TxError struct {
 	Index  uint8
 	Kind   ErrorKind
@@ -99,7 +100,8 @@ func (k ErrorKind) Name() string {
 	return "GenericError"
 }
 
-// Bincode is the error as the Geyser protocol carries it: TransactionError::InstructionError(index, kind), or InsufficientFundsForRent.
+// Bincode is the error as the Geyser protocol carries it: TransactionError::InstructionError(index,
+// kind), or InsufficientFundsForRent.
 func (e *TxError) Bincode() []byte {
 	if e.Kind == ErrRent {
 		return append(binary.LittleEndian.AppendUint32(nil, 31), e.Index)
@@ -123,7 +125,8 @@ type Meta struct {
 	PreTokens    []TokenBalance
 	PostTokens   []TokenBalance
 	ComputeUnits uint64
-	// ReturnProgram and ReturnData are what the last returning program left; ReturnData is nil for none.
+	// ReturnProgram and ReturnData are what the last returning program left; ReturnData is nil for
+	// none.
 	ReturnProgram Key
 	ReturnData    []byte
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/mintlake/mintlake/demo/chain"
 )
 
-// converted is a block in protobuf form, made once and shared by all subscribers; nobody changes it.
+// converted is a block in protobuf form, made once and shared by all subscribers; nobody changes
+// it.
 type converted struct {
 	block *chain.Block
 	txs   []*pb.SubscribeUpdateTransactionInfo
@@ -103,7 +104,8 @@ func blockMeta(b *chain.Block) *pb.SubscribeUpdateBlockMeta {
 		ExecutedTransactionCount: uint64(len(b.Txs)), EntriesCount: uint64(b.Entries())}
 }
 
-// entries splits the block's transactions into runs of 64 and ends with an empty tick entry that carries the block hash.
+// entries splits the block's transactions into runs of 64 and ends with an empty tick entry that
+// carries the block hash.
 func entries(b *chain.Block) []*pb.SubscribeUpdateEntry {
 	n := b.Entries()
 	out := make([]*pb.SubscribeUpdateEntry, n)
@@ -121,10 +123,12 @@ func entries(b *chain.Block) []*pb.SubscribeUpdateEntry {
 	return out
 }
 
-// writeVersion orders account writes over the whole chain: the slot in the high bits, the place in the block in the low 24.
+// writeVersion orders account writes over the whole chain: the slot in the high bits, the place in
+// the block in the low 24.
 func writeVersion(slot uint64, n int) uint64 { return slot<<24 | uint64(n) }
 
-// accountInfo is one account write; a closed account appears with no lamports, owned by the system program.
+// accountInfo is one account write; a closed account appears with no lamports, owned by the system
+// program.
 func accountInfo(w chain.Write, version uint64, sig chain.Signature) *pb.SubscribeUpdateAccountInfo {
 	info := &pb.SubscribeUpdateAccountInfo{Pubkey: w.Key[:], Owner: chain.SystemProgram[:], RentEpoch: ^uint64(0), WriteVersion: version,
 		TxnSignature: sig[:]}

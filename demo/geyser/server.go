@@ -1,9 +1,11 @@
 // Package geyser serves the demo ledger over the real Yellowstone gRPC protocol.
 //
 // In: the ledger and its events.
-// Out: the service geyser.Geyser: Subscribe with all filters, replay by from_slot, ping and pong, and the unary calls.
-// Guarantees: statuses and errors are those of yellowstone-grpc 0c3f357 (grpc.rs); a subscriber that reads too slowly is disconnected, and
-// at most Config.Buffer events and the block in flight are held for it.
+// Out: the service geyser.Geyser: Subscribe with all filters, replay by from_slot, ping and pong,
+// and the unary calls.
+// Guarantees: statuses and errors are those of yellowstone-grpc 0c3f357 (grpc.rs); a subscriber
+// that reads too slowly is disconnected, and at most Config.Buffer events and the block in flight
+// are held for it.
 package geyser
 
 import (
@@ -134,7 +136,8 @@ type incoming struct {
 	err error
 }
 
-// Subscribe runs one stream: it applies the newest request, replays when asked to, then follows the ledger.
+// Subscribe runs one stream: it applies the newest request, replays when asked to, then follows the
+// ledger.
 func (s *Server) Subscribe(stream pb.Geyser_SubscribeServer) error {
 	s.subscribers.Inc()
 	defer s.subscribers.Dec()
@@ -144,7 +147,9 @@ func (s *Server) Subscribe(stream pb.Geyser_SubscribeServer) error {
 	go receive(ctx, stream, requests)
 	out := make(chan *pb.SubscribeUpdate, 16)
 	sendErr := make(chan error, 1)
-	go func() { // its own goroutine: Send blocks while the client does not read, and the handler must still be able to end the stream
+	// its own goroutine: Send blocks while the client does not read, and the handler must still be
+	// able to end the stream
+	go func() {
 		for {
 			select {
 			case <-ctx.Done():
@@ -250,7 +255,8 @@ func (r *run) ended() error {
 	return status.Error(codes.Unavailable, "server is shutting down try again later")
 }
 
-// emit hands an update to the sender; while that one is stuck, a lagging subscription ends the stream.
+// emit hands an update to the sender; while that one is stuck, a lagging subscription ends the
+// stream.
 func (r *run) emit(u *pb.SubscribeUpdate) error {
 	select {
 	case r.out <- u:

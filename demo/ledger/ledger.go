@@ -1,9 +1,12 @@
-// Package ledger keeps what the demo node has seen: recent blocks, their status, and the accounts at every commitment.
+// Package ledger keeps what the demo node has seen: recent blocks, their status, and the accounts
+// at every commitment.
 //
 // In: slots from the chain generator, in order.
-// Out: blocks, transactions and account states by commitment, and a stream of slot events to subscribers.
-// Guarantees: a reader sees each slot whole or not at all; memory is bounded by Config.Blocks and Config.Transactions (accounts apart);
-// a subscriber that falls behind is cut off with ErrLagged, never buffered without end.
+// Out: blocks, transactions and account states by commitment, and a stream of slot events to
+// subscribers.
+// Guarantees: a reader sees each slot whole or not at all; memory is bounded by Config.Blocks and
+// Config.Transactions (accounts apart); a subscriber that falls behind is cut off with ErrLagged,
+// never buffered without end.
 package ledger
 
 import (
@@ -27,10 +30,12 @@ const (
 
 // Config bounds the history and sets how fast slots become sure.
 type Config struct {
-	// Blocks and Transactions bound the blocks kept; the older ones go first. Defaults 10,000 and 100,000: a transaction takes about 5 KB
-	// with its metas and account versions, so that is about 0.5 GB, or a quarter of an hour at 100 a second. 64 blocks are kept always.
+	// Blocks and Transactions bound the blocks kept; the older ones go first. Defaults 10,000 and
+	// 100,000: a transaction takes about 5 KB with its metas and account versions, so that is about
+	// 0.5 GB, or a quarter of an hour at 100 a second. 64 blocks are kept always.
 	Blocks, Transactions int
-	// confirmLag and FinalizeLag are the slots after which a slot is confirmed and finalized; defaults 1 and 31.
+	// confirmLag and FinalizeLag are the slots after which a slot is confirmed and finalized;
+	// defaults 1 and 31.
 	confirmLag, finalizeLag uint64
 }
 
@@ -56,7 +61,8 @@ type Entry struct {
 	total uint64
 }
 
-// Level is the highest commitment that the slot reached; only the ledger's lock holders may call it.
+// Level is the highest commitment that the slot reached; only the ledger's lock holders may call
+// it.
 func (e *Entry) Level() Commitment { return e.level }
 
 // EventKind is what happened to a slot.
@@ -126,7 +132,8 @@ func New(cfg Config, genesisSlot uint64, genesis []chain.Write) *Ledger {
 	return l
 }
 
-// Add takes the next slot and moves the commitment of the older ones. Skipped slots only move commitment.
+// Add takes the next slot and moves the commitment of the older ones. Skipped slots only move
+// commitment.
 func (l *Ledger) Add(s chain.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,7 +158,8 @@ func (l *Ledger) Add(s chain.Slot) {
 	l.trim()
 }
 
-// Forward takes a slot of the past that is not to be kept: its writes count as final, its block cannot be read. Only before the first Add.
+// Forward takes a slot of the past that is not to be kept: its writes count as final, its block
+// cannot be read. Only before the first Add.
 func (l *Ledger) Forward(s chain.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

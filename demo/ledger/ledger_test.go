@@ -76,7 +76,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	require.EqualValues(t, 1400, gone.First)
 }
 
-// A subscription that replays sees each slot's steps once and in order, with nothing between replay and stream lost.
+// A subscription that replays sees each slot's steps once and in order, with nothing between replay
+// and stream lost.
 func TestReplayJoinsTheStream(t *testing.T) {
 	l := New(Config{finalizeLag: 3}, 1000, nil)
 	parent := uint64(999)

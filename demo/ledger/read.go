@@ -8,7 +8,8 @@ import (
 	"github.com/mintlake/mintlake/demo/chain"
 )
 
-// maxRecentAge is how many blocks a blockhash stays valid for new transactions (Solana's MAX_PROCESSING_AGE).
+// maxRecentAge is how many blocks a blockhash stays valid for new transactions (Solana's
+// MAX_PROCESSING_AGE).
 const maxRecentAge = 150
 
 // Tip is the newest live block at a commitment; nil before the first.
@@ -25,7 +26,8 @@ func (l *Ledger) tip(c Commitment) *chain.Block {
 	return nil
 }
 
-// Slot is the newest slot at a commitment; before the first block of that commitment, the slot before genesis.
+// Slot is the newest slot at a commitment; before the first block of that commitment, the slot
+// before genesis.
 func (l *Ledger) Slot(c Commitment) uint64 {
 	if b := l.Tip(c); b != nil {
 		return b.Slot
@@ -54,7 +56,8 @@ func (l *Ledger) Last() uint64 {
 	return l.last
 }
 
-// Block is the live block of a slot and its commitment; ok is false for skipped, dead, future and forgotten slots.
+// Block is the live block of a slot and its commitment; ok is false for skipped, dead, future and
+// forgotten slots.
 func (l *Ledger) Block(slot uint64) (b *chain.Block, level Commitment, ok bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -153,7 +156,8 @@ func (l *Ledger) account(k chain.Key, c Commitment) *chain.Account {
 	return l.base[k]
 }
 
-// Program lists the accounts that a program owns and keep accepts, in address order. It scans every account.
+// Program lists the accounts that a program owns and keep accepts, in address order. It scans every
+// account.
 func (l *Ledger) Program(owner chain.Key, c Commitment, keep func(chain.Key, *chain.Account) bool) (out []chain.Write, slot uint64) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -187,7 +191,8 @@ func (l *Ledger) Program(owner chain.Key, c Commitment, keep func(chain.Key, *ch
 	return out, slot
 }
 
-// BlockhashValid tells whether a transaction with this blockhash may still land at the commitment's tip.
+// BlockhashValid tells whether a transaction with this blockhash may still land at the commitment's
+// tip.
 func (l *Ledger) BlockhashValid(h chain.Hash, c Commitment) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -10,14 +10,15 @@ import (
 type Subscription struct {
 	// Backlog holds the events of the replay, to be read before C.
 	Backlog []Event
-	// C delivers the events after it; it is closed when the reader lagged or the ledger's owner stopped.
+	// C delivers the events after it; it is closed when the reader lagged or the ledger's owner
+	// stopped.
 	C      chan Event
 	lagged bool
 	ledger *Ledger
 }
 
-// Subscribe starts a stream of at most buffer unread events. With from set it first replays what is kept since that slot;
-// a slot older than the history is refused with *UnavailableError.
+// Subscribe starts a stream of at most buffer unread events. With from set it first replays what is
+// kept since that slot; a slot older than the history is refused with *UnavailableError.
 func (l *Ledger) Subscribe(buffer int, from *uint64) (*Subscription, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

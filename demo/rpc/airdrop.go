@@ -55,14 +55,16 @@ func getSupply(s *Server, params []json.RawMessage) (any, error) {
 	return withContext(slot, map[string]any{"total": total, "circulating": total, "nonCirculating": 0, "nonCirculatingAccounts": []string{}}), nil
 }
 
-// The real node's bounds of getRecentPrioritizationFees: accounts asked about, and blocks looked at.
+// The real node's bounds of getRecentPrioritizationFees: accounts asked about, and blocks looked
+// at.
 const (
 	maxFeeAccounts = 128
 	feeBlocks      = 150
 )
 
-// getRecentPrioritizationFees tells of each recent block the lowest price a compute unit, in micro-lamports, that got a transaction into it,
-// votes aside: of those that write one of the accounts, where some are named.
+// getRecentPrioritizationFees tells of each recent block the lowest price a compute unit, in
+// micro-lamports, that got a transaction into it, votes aside: of those that write one of the
+// accounts, where some are named.
 func getRecentPrioritizationFees(s *Server, params []json.RawMessage) (any, error) {
 	var accounts []chain.Key
 	if len(params) > 0 && string(params[0]) != "null" {

@@ -99,7 +99,8 @@ func encodeBlock(b *chain.Block, o *options) (*Block, error) {
 	return out, nil
 }
 
-// Encode gives a block as getBlock's result with encoding base64 and full details, for files that a `file:` source reads.
+// Encode gives a block as getBlock's result with encoding base64 and full details, for files that a
+// `file:` source reads.
 func Encode(b *chain.Block) ([]byte, error) {
 	v := uint8(0)
 	r, err := encodeBlock(b, &options{Encoding: "base64", MaxSupportedTransactionVersion: &v})

@@ -8,8 +8,9 @@ import (
 	"github.com/mintlake/mintlake/demo/ledger"
 )
 
-// The shapes of jsonParsed accounts (agave, account-decoder): mints and token accounts of both token programs. The node answers base64
-// where it has no parser, and so does this one for all other accounts.
+// The shapes of jsonParsed accounts (agave, account-decoder): mints and token accounts of both
+// token programs. The node answers base64 where it has no parser, and so does this one for all
+// other accounts.
 
 type parsedAccount struct {
 	Program string `json:"program"`

@@ -21,7 +21,8 @@ func decodeTransaction(text, encoding string) (*solana.Transaction, []byte, erro
 	var err error
 	switch encoding {
 	case "", "base58":
-		if len(text) > 1683 { // base58 of 1232 bytes; the decoder is quadratic, so the bound comes first
+		// base58 of 1232 bytes; the decoder is quadratic, so the bound comes first
+		if len(text) > 1683 {
 			return nil, nil, invalidParams("base58 encoded transaction too large: %d bytes (max: encoded/raw 1683/1232)", len(text))
 		}
 		wire, err = base58.Decode(text)

@@ -2,7 +2,8 @@
 //
 // In: HTTP POST bodies, single or batched; the ledger.
 // Out: results and errors in the shape of the real node, with its codes.
-// Guarantees: bodies and batches are bounded; a malformed request is answered, never a panic; unknown methods get -32601.
+// Guarantees: bodies and batches are bounded; a malformed request is answered, never a panic;
+// unknown methods get -32601.
 package rpc
 
 import (
@@ -20,7 +21,8 @@ import (
 	"github.com/mintlake/mintlake/demo/ledger"
 )
 
-// Limits of a request: the real node's 50 KiB body limit is raised, as providers do, to fit getMultipleAccounts batches.
+// Limits of a request: the real node's 50 KiB body limit is raised, as providers do, to fit
+// getMultipleAccounts batches.
 const (
 	maxBody  = 1 << 20
 	maxBatch = 1000
@@ -139,7 +141,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Handle answers one body: a request, or a batch of them. It returns nil when there is nothing to say (only notifications).
+// Handle answers one body: a request, or a batch of them. It returns nil when there is nothing to
+// say (only notifications).
 func (s *Server) Handle(body []byte) []byte {
 	body = bytes.TrimSpace(body)
 	if len(body) > 0 && body[0] == '[' {

@@ -71,7 +71,8 @@ func getLatestBlockhash(s *Server, params []json.RawMessage) (any, error) {
 	}
 	b := s.ledger.Tip(c)
 	if b == nil {
-		if b = s.ledger.Tip(0); b == nil { // the first seconds: nothing is finalized yet, and a client must be able to start
+		// the first seconds: nothing is finalized yet, and a client must be able to start
+		if b = s.ledger.Tip(0); b == nil {
 			return nil, &Error{Code: codeInternal, Message: "Blockhash not available yet"}
 		}
 	}

@@ -25,7 +25,8 @@ const (
 	accountBaseSize          = 165
 )
 
-// tokenFilter is the second parameter of getTokenAccountsByOwner and getTokenAccountsByDelegate: one of the two.
+// tokenFilter is the second parameter of getTokenAccountsByOwner and getTokenAccountsByDelegate:
+// one of the two.
 type tokenFilter struct {
 	Mint      *string `json:"mint"`
 	ProgramID *string `json:"programId"`
@@ -148,7 +149,8 @@ func getTokenLargestAccounts(s *Server, params []json.RawMessage) (any, error) {
 
 func rawAmount(a *chain.Account) uint64 { return binary.LittleEndian.Uint64(a.Data[accountAmountAt:]) }
 
-// accountAmount is tokenAmount as methods about accounts write it: they say 0 where a transaction's balances say null.
+// accountAmount is tokenAmount as methods about accounts write it: they say 0 where a transaction's
+// balances say null.
 func accountAmount(n uint64, decimals uint8) amountJSON {
 	out := tokenAmount(n, decimals)
 	if out.UI == nil {

@@ -78,7 +78,8 @@ func tokenAmount(n uint64, decimals uint8) amountJSON {
 	return out
 }
 
-// encodeTx applies the version rule and the encoding: a v0 transaction is refused to clients that do not say they know it.
+// encodeTx applies the version rule and the encoding: a v0 transaction is refused to clients that
+// do not say they know it.
 func encodeTx(tx *chain.Tx, o *options) (*txJSON, error) {
 	if tx.Message.Versioned && o.MaxSupportedTransactionVersion == nil {
 		return nil, &Error{Code: codeUnsupportedVersion,

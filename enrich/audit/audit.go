@@ -1,9 +1,11 @@
 // Package audit compares the registry with the chain's own accounts.
 //
-// In: mints and their rows from ClickHouse; mint and Metaplex accounts over JSON-RPC. Out: a Report of how many fields agree, and of
-// those that do not. Guarantees: it writes nothing. What a token says at the slot of the read is compared with what the registry says as of
-// that very slot, so that a busy token is no error: a field that has changed since, or whose row is not there yet, is read again, and told
-// as moved when it never holds still. The same seed takes the same sample of the same registry.
+// In: mints and their rows from ClickHouse; mint and Metaplex accounts over JSON-RPC. Out: a Report
+// of how many fields agree, and of those that do not. Guarantees: it writes nothing. What a token
+// says at the slot of the read is compared with what the registry says as of that very slot, so
+// that a busy token is no error: a field that has changed since, or whose row is not there yet, is
+// read again, and told as moved when it never holds still. The same seed takes the same sample of
+// the same registry.
 package audit
 
 import (
@@ -25,9 +27,11 @@ import (
 const (
 	// batchMints fills getMultipleAccounts: a mint and its Metaplex account each.
 	batchMints = solana.MaxAccountsPerCall / 2
-	// pageMints is how many mints are read before their rows are looked at: it bounds the memory, and how long a row has to change.
+	// pageMints is how many mints are read before their rows are looked at: it bounds the memory,
+	// and how long a row has to change.
 	pageMints = 2000
-	// accountLength bounds what is read of an account: a Token-2022 extension has at most 64 KiB, and only one of a mint's can be that large.
+	// accountLength bounds what is read of an account: a Token-2022 extension has at most 64 KiB,
+	// and only one of a mint's can be that large.
 	accountLength = 256 << 10
 	// lookEvery is the time between two looks at how far the registry is.
 	lookEvery = 200 * time.Millisecond
@@ -35,7 +39,8 @@ const (
 
 // Registry is what is audited. *ClickHouse is one.
 type Registry interface {
-	// Sample returns n mints of the registry by chance, the same for the same seed and registry; all of them when n is 0.
+	// Sample returns n mints of the registry by chance, the same for the same seed and registry;
+	// all of them when n is 0.
 	Sample(ctx context.Context, n int, seed uint64) ([]string, error)
 	// Slot is the highest slot that the registry has seen; 0 when it has seen none.
 	Slot(ctx context.Context) (uint64, error)
@@ -56,12 +61,14 @@ type Config struct {
 	Seed uint64
 	// Commitment of the reads. Default confirmed, as the registry's own source.
 	Commitment solana.Commitment
-	// Wait is how long the registry may take to pass the slot of a read; 0 = do not wait, which compares a registry that stands still with a
-	// chain that went on.
+	// Wait is how long the registry may take to pass the slot of a read; 0 = do not wait, which
+	// compares a registry that stands still with a chain that went on.
 	Wait time.Duration
-	// settle is how long, after the registry has passed the slot, rows may take to follow. Default 1 s.
+	// settle is how long, after the registry has passed the slot, rows may take to follow. Default
+	// 1 s.
 	settle time.Duration
-	// Rounds is how often a mint is compared, the first time included, until nothing differs or moves. Default 4.
+	// Rounds is how often a mint is compared, the first time included, until nothing differs or
+	// moves. Default 4.
 	Rounds int
 	// CallsPerSecond bounds the calls of getMultipleAccounts, 50 mints each. Default 10.
 	CallsPerSecond float64
@@ -130,7 +137,8 @@ func New(cfg Config, deps Deps) (*Auditor, error) {
 // ErrBehind says that the registry did not pass the slot of a read within Config.Wait.
 var ErrBehind = errors.New("the registry has not reached the slot of the read")
 
-// Run takes the sample and compares it. It returns ErrBehind, the context's error, or what Registry and RPC return.
+// Run takes the sample and compares it. It returns ErrBehind, the context's error, or what Registry
+// and RPC return.
 func (a *Auditor) Run(ctx context.Context) (*Report, error) {
 	mints, err := a.registry.Sample(ctx, a.cfg.Sample, a.cfg.Seed)
 	if err != nil {
@@ -213,7 +221,8 @@ func (a *Auditor) read(ctx context.Context, mints []string) ([]account, error) {
 		if err != nil {
 			return nil, fmt.Errorf("mint %q of the registry: %w", mint, err)
 		}
-		// Without an address off the curve (once in 2^256) the second key repeats the first and is no metadata account.
+		// Without an address off the curve (once in 2^256) the second key repeats the first and is
+		// no metadata account.
 		metaplex, ok := tokenaccount.MetaplexAddress(key)
 		if !ok {
 			metaplex = key
@@ -239,8 +248,9 @@ func (a *Auditor) read(ctx context.Context, mints []string) ([]account, error) {
 	return accounts, nil
 }
 
-// await returns the registry's slot once it has passed slot and its rows had time to follow: events and the ledger lie in different
-// partitions, so that the ledger may be ahead for a moment. What is missing still is found by the next round.
+// await returns the registry's slot once it has passed slot and its rows had time to follow: events
+// and the ledger lie in different partitions, so that the ledger may be ahead for a moment. What is
+// missing still is found by the next round.
 func (a *Auditor) await(ctx context.Context, slot uint64) (uint64, error) {
 	deadline := time.Now().Add(a.cfg.Wait)
 	for {

@@ -178,16 +178,23 @@ func TestARegistryThatAgreesIsWhollyAccurate(t *testing.T) {
 
 func TestEveryKindOfDifferenceIsTold(t *testing.T) {
 	c, b, keys := world(10)
-	b.apply(fact(keys[0], registry.RegisterSupply, 950, "", "77"))                              // wrong
-	b.columns[keys[1].String()] = map[string]string{"name": "another"}                          // the row is not what its facts say
-	delete(c.accounts, solana.Key(keys[2]))                                                     // gone without an event
-	b.apply(fact(keys[3], registry.RegisterMintAuthority, 950, "", ""))                         // wrong: there is one
-	b.states[keys[4].String()] = &registry.State{}                                              // sighted only
-	b.apply(fact(keys[4], registry.RegisterProgram, 5, "", schemas.ProgramToken))               //
-	b.apply(fact(keys[4], registry.RegisterDecimals, 5, "", "6"))                               //
-	metaplex, _ := tokenaccount.MetaplexAddress(keys[5])                                        //
-	delete(c.accounts, solana.Key(metaplex))                                                    // its metadata is closed
-	b.apply(fact(keys[6], registry.RegisterOffchain, 5, "", `{"uri":"x","name":"never mind"}`)) // accounts do not say it
+	// wrong
+	b.apply(fact(keys[0], registry.RegisterSupply, 950, "", "77"))
+	// the row is not what its facts say
+	b.columns[keys[1].String()] = map[string]string{"name": "another"}
+	// gone without an event
+	delete(c.accounts, solana.Key(keys[2]))
+	// wrong: there is one
+	b.apply(fact(keys[3], registry.RegisterMintAuthority, 950, "", ""))
+	// sighted only
+	b.states[keys[4].String()] = &registry.State{}
+	b.apply(fact(keys[4], registry.RegisterProgram, 5, "", schemas.ProgramToken)) //
+	b.apply(fact(keys[4], registry.RegisterDecimals, 5, "", "6"))                 //
+	metaplex, _ := tokenaccount.MetaplexAddress(keys[5])                          //
+	// its metadata is closed
+	delete(c.accounts, solana.Key(metaplex))
+	// accounts do not say it
+	b.apply(fact(keys[6], registry.RegisterOffchain, 5, "", `{"uri":"x","name":"never mind"}`))
 
 	report := run(t, Config{}, c, b)
 	require.Equal(t, Field{Name: "supply", Compared: 8, Equal: 7, Differ: 1, UnknownHere: 1, Accuracy: report.field("supply").Accuracy, Known: report.field("supply").Known}, *report.field("supply"))
@@ -205,14 +212,17 @@ func TestEveryKindOfDifferenceIsTold(t *testing.T) {
 	require.ErrorContains(t, report.Check(0, 0.95), "known of mint_authority is 88.888%")
 }
 
-// What happened behind the slot of the read is no error: a supply is counted back, a replaced value is read again.
+// What happened behind the slot of the read is no error: a supply is counted back, a replaced value
+// is read again.
 func TestABusyTokenIsNoError(t *testing.T) {
 	c, b, keys := world(3)
-	b.apply(fact(keys[0], registry.RegisterSupplyDelta, readAt+1, "a", "5")) // minted behind every read
+	// minted behind every read
+	b.apply(fact(keys[0], registry.RegisterSupplyDelta, readAt+1, "a", "5"))
 	b.apply(fact(keys[0], registry.RegisterSupplyDelta, readAt-1, "b", "30"))
 	b.apply(fact(keys[0], registry.RegisterSupplyDelta, readAt, "c", "-10"))
 	c.accounts[solana.Key(keys[0])] = mintAccount(20)
-	b.apply(fact(keys[1], registry.RegisterMintAuthority, readAt+1, "", schemas.MintWrappedSOL)) // changed behind the first read only
+	// changed behind the first read only
+	b.apply(fact(keys[1], registry.RegisterMintAuthority, readAt+1, "", schemas.MintWrappedSOL))
 	c.before = func(slot uint64) {
 		if slot == readAt+1 {
 			account := mintAccount(100)
@@ -267,7 +277,8 @@ func TestListedDifferencesAreBounded(t *testing.T) {
 	require.Contains(t, string(encoded), `"accuracy":0`)
 }
 
-// A Token-2022 mint: extensions are compared one by one, and its own metadata counts where the pointer points to it.
+// A Token-2022 mint: extensions are compared one by one, and its own metadata counts where the
+// pointer points to it.
 func TestExtensionsAreComparedOneByOne(t *testing.T) {
 	c, b, keys := world(1)
 	mint, mintText := keys[0], keys[0].String()

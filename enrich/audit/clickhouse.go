@@ -21,8 +21,8 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database}
 }
 
-// Sample takes the n mints whose hash with the seed is lowest, which reads one column of the table. Mints that ingest adds later change a
-// sample only where their hash is among the lowest.
+// Sample takes the n mints whose hash with the seed is lowest, which reads one column of the table.
+// Mints that ingest adds later change a sample only where their hash is among the lowest.
 func (c *ClickHouse) Sample(ctx context.Context, n int, seed uint64) ([]string, error) {
 	query := fmt.Sprintf("SELECT mint FROM `%s`.tokens ORDER BY sipHash64(mint, toUInt64(%d)), mint", c.database, seed)
 	if n > 0 {
@@ -51,8 +51,8 @@ func (c *ClickHouse) Slot(ctx context.Context) (uint64, error) {
 	return slot, err
 }
 
-// Rows reads tokens_raw, where the columns of a mint and the facts behind them are one row and so of one moment. It tells mints that are
-// no members any more too.
+// Rows reads tokens_raw, where the columns of a mint and the facts behind them are one row and so
+// of one moment. It tells mints that are no members any more too.
 func (c *ClickHouse) Rows(ctx context.Context, mints []string) (map[string]Row, error) {
 	rows, err := c.conn.Query(ctx, fmt.Sprintf("SELECT mint, symbol, name, is_token22, ifNull(toString(supply), ''), ifNull(mint_authority, ''),"+
 		" ifNull(freeze_authority, ''), ifNull(metaplex_uri, ''), ifNull(update_authority, ''),"+

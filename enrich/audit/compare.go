@@ -23,7 +23,8 @@ const (
 	UnknownHere Verdict = "unknown_here"
 	// UnknownThere: the registry says something of which the accounts say nothing (any more).
 	UnknownThere Verdict = "unknown_there"
-	// Moved: it changed behind the slot of every read, so that the registry does not tell any more what it was then.
+	// Moved: it changed behind the slot of every read, so that the registry does not tell any more
+	// what it was then.
 	Moved Verdict = "moved"
 )
 
@@ -51,7 +52,8 @@ type result struct {
 	metaplexUnreadable bool
 }
 
-// unsettled says that another read may come out better. What is unknown stays so most often, and is worth one.
+// unsettled says that another read may come out better. What is unknown stays so most often, and is
+// worth one.
 func (r *result) unsettled(first bool) bool {
 	return slices.ContainsFunc(r.findings, func(f finding) bool {
 		return f.verdict == Differ || f.verdict == Moved || first && f.verdict == UnknownHere
@@ -67,7 +69,8 @@ func compare(read *account, row Row, known bool) result {
 	r := result{mint: read.mint, slot: read.slot}
 	chain, whyNone := chainView(read, &r)
 	if !known {
-		// It was a member when the sample was taken, so it will be there again, or has gone for good.
+		// It was a member when the sample was taken, so it will be there again, or has gone for
+		// good.
 		r.add(FieldExists, "", Moved, "no row", whyNone)
 		return r
 	}
@@ -138,7 +141,8 @@ func (r *result) exists(here *view, moved map[registry.Register]bool, onChain bo
 	}
 }
 
-// judge compares two values. What one side does not know and the other has nothing of is no finding.
+// judge compares two values. What one side does not know and the other has nothing of is no
+// finding.
 func (r *result) judge(field, item, here string, hereKnown bool, there string, thereKnown bool) {
 	switch {
 	case hereKnown && thereKnown && here == there:
@@ -152,8 +156,9 @@ func (r *result) judge(field, item, here string, hereKnown bool, there string, t
 	}
 }
 
-// extensions compares every name and every attribute. The registry claims no complete list: a name that it has not heard of is unknown
-// here. One that the account does not have is wrong, since no extension ever leaves a mint.
+// extensions compares every name and every attribute. The registry claims no complete list: a name
+// that it has not heard of is unknown here. One that the account does not have is wrong, since no
+// extension ever leaves a mint.
 func (r *result) extensions(here, chain *view, moved map[string]bool) {
 	items := map[string]bool{}
 	for _, side := range []map[string]string{here.items, chain.items} {

@@ -17,8 +17,9 @@ const (
 	FieldExtensions = "extensions"
 	// FieldExtensionAttributes: the values inside them, each compared by itself.
 	FieldExtensionAttributes = "extension_attributes"
-	// FieldExtensionBalances: the attributes that are amounts and counts. They change with instructions that are no events of the mint, so they are
-	// as of the last read of the account, and no part of Report.Check.
+	// FieldExtensionBalances: the attributes that are amounts and counts. They change with
+	// instructions that are no events of the mint, so they are as of the last read of the account,
+	// and no part of Report.Check.
 	FieldExtensionBalances = "extension_balances"
 	// FieldRow: the columns of the row in ClickHouse say what its facts say.
 	FieldRow = "row"
@@ -60,7 +61,8 @@ func (v *view) ownMetadata() bool { return v.facts[registry.RegisterMetadataPoin
 // field is one thing to compare.
 type field struct {
 	name string
-	// registers that the value is made of: when one of them changed behind the slot of the read, the field has moved.
+	// registers that the value is made of: when one of them changed behind the slot of the read,
+	// the field has moved.
 	registers []registry.Register
 	// value is what the side says; false when it does not know.
 	value func(v *view) (string, bool)
@@ -118,7 +120,8 @@ func fieldNames() []string {
 	return append(names, FieldExtensions, FieldExtensionAttributes, FieldExtensionBalances, FieldRow)
 }
 
-// isBalance says that the attribute, as extension.attribute, is an amount or a count inside the extension.
+// isBalance says that the attribute, as extension.attribute, is an amount or a count inside the
+// extension.
 func isBalance(item string) bool {
 	_, attribute, _ := strings.Cut(item, ".")
 	switch attribute {
@@ -129,7 +132,8 @@ func isBalance(item string) bool {
 	}
 }
 
-// fromChain says that accounts state the register. The others (off-chain documents, logos, lists, times) are left out on both sides.
+// fromChain says that accounts state the register. The others (off-chain documents, logos, lists,
+// times) are left out on both sides.
 func fromChain(register registry.Register) bool {
 	switch register {
 	case registry.RegisterOffchain, registry.RegisterLogo, registry.RegisterTokenList, registry.RegisterFirstSeen, registry.RegisterLastSeen:
@@ -139,7 +143,8 @@ func fromChain(register registry.Register) bool {
 	}
 }
 
-// asOf are the facts that held at the end of slot, as far as they still hold: what was replaced since is not among them.
+// asOf are the facts that held at the end of slot, as far as they still hold: what was replaced
+// since is not among them.
 func asOf(facts []registry.Fact, slot uint64) (held []registry.Fact, moved map[registry.Register]bool, movedItems map[string]bool) {
 	moved, movedItems = map[registry.Register]bool{}, map[string]bool{}
 	end := schemas.EndOfSlot(slot)
@@ -148,7 +153,8 @@ func asOf(facts []registry.Fact, slot uint64) (held []registry.Fact, moved map[r
 		case !fromChain(fact.Register):
 		case fact.Position.Compare(end) <= 0:
 			held = append(held, fact)
-		case fact.Register == registry.RegisterSupplyDelta: // it does not replace anything: without it the supply is that of the slot
+		case fact.Register == registry.RegisterSupplyDelta:
+			// it does not replace anything: without it the supply is that of the slot
 		default:
 			moved[fact.Register] = true
 			if fact.Register == registry.RegisterExtension {

@@ -20,7 +20,8 @@ type Field struct {
 	Moved int `json:"moved"`
 	// Accuracy = Equal / Compared, from 0 to 1; null when nothing was compared.
 	Accuracy *float64 `json:"accuracy"`
-	// Known = Compared / (Compared + UnknownHere): of what the chain says, how much the registry knows; null when the chain said nothing.
+	// Known = Compared / (Compared + UnknownHere): of what the chain says, how much the registry
+	// knows; null when the chain said nothing.
 	Known *float64 `json:"known"`
 }
 
@@ -42,7 +43,8 @@ type Report struct {
 	// Seed and Sampled are how the mints were chosen, and how many they were.
 	Seed    uint64 `json:"seed"`
 	Sampled int    `json:"sampled"`
-	// FromSlot to ToSlot are the slots of the reads, RegistrySlot the highest that the registry had seen when it was last looked at.
+	// FromSlot to ToSlot are the slots of the reads, RegistrySlot the highest that the registry had
+	// seen when it was last looked at.
 	FromSlot     uint64 `json:"from_slot"`
 	ToSlot       uint64 `json:"to_slot"`
 	RegistrySlot uint64 `json:"registry_slot"`
@@ -53,7 +55,8 @@ type Report struct {
 	// MetaplexUnreadable are Metaplex accounts that this version does not read.
 	MetaplexUnreadable int     `json:"metaplex_unreadable"`
 	Fields             []Field `json:"fields"`
-	// Differences are listed up to a bound, those that differ before those that are unknown; DifferencesTotal counts them all.
+	// Differences are listed up to a bound, those that differ before those that are unknown;
+	// DifferencesTotal counts them all.
 	Differences      []Difference `json:"differences"`
 	DifferencesTotal int          `json:"differences_total"`
 
@@ -138,7 +141,8 @@ func (r *Report) finish() {
 	r.Differences = append(r.Differences, r.unknown[:min(len(r.unknown), r.limit-len(r.Differences))]...)
 }
 
-// Check is an error that names the fields below minAccuracy or minKnown, both from 0 to 1. FieldExtensionBalances does not count.
+// Check is an error that names the fields below minAccuracy or minKnown, both from 0 to 1.
+// FieldExtensionBalances does not count.
 func (r *Report) Check(minAccuracy, minKnown float64) error {
 	var low []string
 	for _, f := range r.Fields {

@@ -38,7 +38,8 @@ func (m *Machine) work(ctx context.Context) error {
 	}
 }
 
-// check makes one attempt. It writes a fact when the attempt says something, else it puts the next attempt off.
+// check makes one attempt. It writes a fact when the attempt says something, else it puts the next
+// attempt off.
 func (m *Machine) check(ctx context.Context, mint mintKey) error {
 	e := m.table.view(mint)
 	url := e.url()
@@ -80,8 +81,8 @@ func (m *Machine) check(ctx context.Context, mint mintKey) error {
 	return nil
 }
 
-// another says whether the logo deserves another attempt before anything is said of it, and after how long. A host that asked for time costs no
-// attempt; one that is down costs one and no request.
+// another says whether the logo deserves another attempt before anything is said of it, and after
+// how long. A host that asked for time costs no attempt; one that is down costs one and no request.
 func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 	var failed *fetch.Error
 	switch {
@@ -90,8 +91,8 @@ func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 	case failed.Class == fetch.ClassHostPaused:
 		return jitter(max(failed.RetryAfter, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
 	case failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.downPatience:
-		// A short outage, the host's or ours, must not make broken logos of all that wait for the host. When patience ends, something can
-		// be said, however long the host is left alone.
+		// A short outage, the host's or ours, must not make broken logos of all that wait for the
+		// host. When patience ends, something can be said, however long the host is left alone.
 		wait := min(failed.RetryAfter, m.cfg.downPatience-failed.DownFor)
 		return jitter(max(wait, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
 	case failed.RetryAfter > 0 && failed.Class == fetch.ClassHTTPStatus && e.attempts+1 < 4*m.cfg.attempts:
@@ -100,12 +101,14 @@ func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 	case e.attempts+1 >= m.cfg.attempts:
 		return 0, false
 	}
-	// Also of a host that is down for longer: the attempt costs no request then, and a dead host's tokens are told to be broken soon.
+	// Also of a host that is down for longer: the attempt costs no request then, and a dead host's
+	// tokens are told to be broken soon.
 	delay := m.cfg.attemptDelay << (2 * e.attempts)
 	return jitter(delay, e.mint, uint64(e.attempts), 0, 0.5), true
 }
 
-// free says that a failure costs no attempt: nothing was asked, because the host wants time or is down for a short while.
+// free says that a failure costs no attempt: nothing was asked, because the host wants time or is
+// down for a short while.
 func (m *Machine) free(err error) bool {
 	var failed *fetch.Error
 	return errors.As(err, &failed) &&
@@ -148,7 +151,8 @@ func (m *Machine) conclude(e *entry, url string, image *imageload.Image, err err
 	delay := m.cfg.Retry
 	switch {
 	case fetch.ClassOf(err).Final():
-		// The picture was had and refused. Only another one under the same URL would change that, as it would for a good one.
+		// The picture was had and refused. Only another one under the same URL would change that,
+		// as it would for a good one.
 		if delay = max(m.cfg.Recheck, delay); immutable(url) {
 			delay *= 4
 		}
@@ -203,7 +207,8 @@ func (m *Machine) plan(e *entry) time.Time {
 	return time.UnixMilli(e.last.GetNextCheckAtMs())
 }
 
-// jitter moves a duration by a part of it between low and high, by the mint and a number: chance without a source of chance.
+// jitter moves a duration by a part of it between low and high, by the mint and a number: chance
+// without a source of chance.
 func jitter(d time.Duration, mint mintKey, salt uint64, low, high float64) time.Duration {
 	hash := fnv.New64a()
 	_, _ = hash.Write(mint[:])

@@ -1,12 +1,15 @@
 // Package logos decides the status of every token's logo, by fetching it.
 //
-// In: the topic registry.enrichments.v1 from its beginning: documents and token lists that name a logo, operators' decisions, the results of
-// earlier checks. Out: the same topic: one Logo fact a check. Guarantees: the topic is all the state there is, so a kill at any moment loses at
-// most the fetches under way, and they are made again; a check is written once it is done, and what it says holds against what earlier ones
-// said, in whatever order they are read. A failure keeps what is known of the bytes that were last good. No host has more requests under way
-// than its limit, and one that asks for time gets it.
+// In: the topic registry.enrichments.v1 from its beginning: documents and token lists that name a
+// logo, operators' decisions, the results of earlier checks. Out: the same topic: one Logo fact a
+// check. Guarantees: the topic is all the state there is, so a kill at any moment loses at most the
+// fetches under way, and they are made again; a check is written once it is done, and what it says
+// holds against what earlier ones said, in whatever order they are read. A failure keeps what is
+// known of the bytes that were last good. No host has more requests under way than its limit, and
+// one that asks for time gets it.
 //
-// One process of a cluster runs it (`enrich.logos`): two would converge on the same statuses, and fetch everything twice.
+// One process of a cluster runs it (`enrich.logos`): two would converge on the same statuses, and
+// fetch everything twice.
 package logos
 
 import (
@@ -44,18 +47,22 @@ type Loader interface {
 type Config struct {
 	// Workers is how many images are fetched at once. Default 64.
 	Workers int
-	// PerHost and PerGateway are how many of them from one host, and from IPFS and Arweave each. Default 4 and 16.
+	// PerHost and PerGateway are how many of them from one host, and from IPFS and Arweave each.
+	// Default 4 and 16.
 	PerHost, perGateway int
 	// attempts before a logo is broken, when the failure may pass. Default 3.
 	attempts int
 	// attemptDelay before the second attempt; four times as long before each next one. Default 2 s.
 	attemptDelay time.Duration
-	// downPatience is how long a host may be down before that costs its logos attempts. Default 30 s.
+	// downPatience is how long a host may be down before that costs its logos attempts. Default 30
+	// s.
 	downPatience time.Duration
-	// Retry is when a broken logo is checked again; twice as long after each further failure, up to MaxRetry. Failures that do not pass by
-	// themselves begin at six times as long. Default 10 min and 7 days.
+	// Retry is when a broken logo is checked again; twice as long after each further failure, up to
+	// MaxRetry. Failures that do not pass by themselves begin at six times as long. Default 10 min
+	// and 7 days.
 	Retry, MaxRetry time.Duration
-	// Recheck is when a good logo is looked at again, four times as long for content that is addressed by its hash. Default 7 days.
+	// Recheck is when a good logo is looked at again, four times as long for content that is
+	// addressed by its hash. Default 7 days.
 	Recheck time.Duration
 }
 
@@ -79,7 +86,8 @@ type Deps struct {
 	OpenTail func() (kafka.TailReader, error)
 	Producer kafka.RecordProducer
 	Loader   Loader
-	// Host names what a URL is fetched from; URLs of one host share its limit. It is (*fetch.Fetcher).Host.
+	// Host names what a URL is fetched from; URLs of one host share its limit. It is
+	// (*fetch.Fetcher).Host.
 	Host func(url string) string
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
@@ -137,8 +145,8 @@ func New(cfg Config, deps Deps) (*Machine, error) {
 	return m, err
 }
 
-// Run reads the topic to its end, then checks what is due, until ctx ends; then it returns nil. It returns an error when Kafka refuses for good
-// to be written.
+// Run reads the topic to its end, then checks what is due, until ctx ends; then it returns nil. It
+// returns an error when Kafka refuses for good to be written.
 func (m *Machine) Run(ctx context.Context) error {
 	ends, err := m.ends(ctx)
 	if err != nil {
@@ -162,7 +170,8 @@ func (m *Machine) Run(ctx context.Context) error {
 	return stopped(ctx, group.Wait())
 }
 
-// stopped makes a clean stop no error. The group's context ends with the first error too, so the error itself is asked.
+// stopped makes a clean stop no error. The group's context ends with the first error too, so the
+// error itself is asked.
 func stopped(_ context.Context, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return nil
@@ -190,7 +199,8 @@ const (
 	batchWait    = 20 * time.Millisecond
 )
 
-// follow folds the topic into the table. loaded is closed when all that was there at the start is folded.
+// follow folds the topic into the table. loaded is closed when all that was there at the start is
+// folded.
 func (m *Machine) follow(ctx context.Context, ends map[kafka.TopicPartition]int64, loaded chan struct{}) error {
 	for tp, end := range ends {
 		if end == 0 {
@@ -244,7 +254,8 @@ func (m *Machine) take(ctx context.Context, tailer kafka.TailReader, ends map[ka
 	return nil
 }
 
-// fold takes what a record says about a logo. One that does not parse became a dead letter in the projector.
+// fold takes what a record says about a logo. One that does not parse became a dead letter in the
+// projector.
 func (m *Machine) fold(record *kafka.Record) {
 	if !mayConcernLogos(record) {
 		return

@@ -13,8 +13,9 @@ import (
 
 type mintKey [32]byte
 
-// entry is what is known of one mint's logo. It folds the topic's facts by the registry's rules: of documents the one of the highest slot, of
-// lists the first by name, an operator's decision before both, of checks the one of the highest slot and number.
+// entry is what is known of one mint's logo. It folds the topic's facts by the registry's rules: of
+// documents the one of the highest slot, of lists the first by name, an operator's decision before
+// both, of checks the one of the highest slot and number.
 type entry struct {
 	documentSlot uint64
 	document     string // the image's URL that the document names
@@ -75,7 +76,8 @@ func (t *table) size() int {
 	return len(t.entries)
 }
 
-// apply folds a fact in. plan says when to check an entry whose URL or last check changed; the zero time is never.
+// apply folds a fact in. plan says when to check an entry whose URL or last check changed; the zero
+// time is never.
 func (t *table) apply(enrichment *eventspb.Enrichment, plan func(*entry) time.Time) {
 	if len(enrichment.GetMint()) != len(mintKey{}) {
 		return
@@ -138,8 +140,8 @@ func (e *entry) fold(enrichment *eventspb.Enrichment) {
 }
 
 func (e *entry) foldDocument(slot uint64, image string) {
-	// Two documents of one slot are ordered by the registry bytewise; here the later one read holds, and a check of the other's URL does no
-	// harm: it does not count.
+	// Two documents of one slot are ordered by the registry bytewise; here the later one read
+	// holds, and a check of the other's URL does no harm: it does not count.
 	if e.hasDocument && slot < e.documentSlot {
 		return
 	}
@@ -200,7 +202,8 @@ func (t *table) put(e *entry, due time.Time) {
 	}
 }
 
-// next takes an entry that is due; without one, the url is empty and left is how long until there may be.
+// next takes an entry that is due; without one, the url is empty and left is how long until there
+// may be.
 func (t *table) next(now time.Time) (j job, url string, left time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

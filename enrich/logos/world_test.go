@@ -126,7 +126,8 @@ func (w *world) start(t testing.TB) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- m.Run(ctx) }()
-	// The clock stands still, and time-outs of the machine are by the real one: what moves it is a knock now and then.
+	// The clock stands still, and time-outs of the machine are by the real one: what moves it is a
+	// knock now and then.
 	var knocking sync.WaitGroup
 	knocking.Go(func() {
 		for ctx.Err() == nil {

@@ -1,9 +1,12 @@
-// Package admin is the HTTP API by which an operator manages API keys: the commands `mintlake keys create` and so on call it.
+// Package admin is the HTTP API by which an operator manages API keys: the commands `mintlake keys
+// create` and so on call it.
 //
-// In: requests with the admin token. Out: changes on the topic gateway.keys.v1, by way of keys.Issuer; what is known of keys.
-// Guarantees: it listens on loopback only, and answers to loopback names and the names that the operator lists. The token is compared in constant
-// time, and wrong ones are throttled. Bodies, connections and times are bounded. A key in clear is in one answer, that of the
-// request that made it, and in no log.
+// In: requests with the admin token. Out: changes on the topic gateway.keys.v1, by way of
+// keys.Issuer; what is known of keys.
+// Guarantees: it listens on loopback only, and answers to loopback names and the names that the
+// operator lists. The token is compared in constant time, and wrong ones are throttled. Bodies,
+// connections and times are bounded. A key in clear is in one answer, that of the request that made
+// it, and in no log.
 package admin
 
 import (
@@ -25,7 +28,8 @@ import (
 	"github.com/mintlake/mintlake/internal/listen"
 )
 
-// MinToken is the shortest admin token, in bytes. Wrong ones are throttled to one a second, so a random token of this length cannot be guessed.
+// MinToken is the shortest admin token, in bytes. Wrong ones are throttled to one a second, so a
+// random token of this length cannot be guessed.
 const MinToken = 16
 
 // Config of the API.
@@ -34,9 +38,11 @@ type Config struct {
 	Addr string
 	// Token that requests carry. Required, at least MinToken bytes.
 	Token string
-	// AllowedHosts are names besides localhost that may be asked for: see internal/hosts. A proxy that keeps the Host header needs it.
+	// AllowedHosts are names besides localhost that may be asked for: see internal/hosts. A proxy
+	// that keeps the Host header needs it.
 	AllowedHosts []string
-	// wrongTokens is how many wrong tokens are answered at once; later ones wait for WrongTokenEvery each. Defaults 10 and 1 s.
+	// wrongTokens is how many wrong tokens are answered at once; later ones wait for
+	// WrongTokenEvery each. Defaults 10 and 1 s.
 	wrongTokens     int
 	wrongTokenEvery time.Duration
 }
@@ -108,7 +114,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// Run listens and serves until ctx ends. A taken address is an error in one line. Run may be called once.
+// Run listens and serves until ctx ends. A taken address is an error in one line. Run may be called
+// once.
 func (s *Server) Run(ctx context.Context) error {
 	listener, err := listen.TCP(ctx, s.cfg.Addr, "--admin-addr")
 	if err != nil {

@@ -227,7 +227,8 @@ func TestWhatIsRefused(t *testing.T) {
 	require.Len(t, f.live.Keys(), 1)
 }
 
-// After some wrong tokens, tokens are not looked at for a while, so that a guesser learns nothing; then the right one works again.
+// After some wrong tokens, tokens are not looked at for a while, so that a guesser learns nothing;
+// then the right one works again.
 func TestWrongTokensAreThrottled(t *testing.T) {
 	f := start(t, Config{wrongTokens: 3, wrongTokenEvery: time.Hour})
 	for range 20 {
@@ -260,7 +261,8 @@ func TestItServesLoopbackWithALongTokenOnly(t *testing.T) {
 	}
 }
 
-// Any body is refused or understood, and what is understood passes or fails the check of rules without a panic.
+// Any body is refused or understood, and what is understood passes or fails the check of rules
+// without a panic.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{`{"product":"rpc","name":"a","environment":"live","origins":["*.a.example"],"addresses":["10.0.0.0/8"],"methods":["get*"]}`,
 		`{"expires_at":"2099-01-01T00:00:00Z"}`, `{"expires_at":""}`, `{"grace":"168h"}`, `{"reason":"x"}`, `{"streams":1e3}`, `null`, `[]`, `{"origins":[null]}`, ``} {

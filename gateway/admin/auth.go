@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// failures is a token bucket of wrong tokens, for all callers together: the API listens on loopback, where addresses tell nobody apart. When it
-// is empty, right tokens are refused too, as else a guesser would see which one is right.
+// failures is a token bucket of wrong tokens, for all callers together: the API listens on
+// loopback, where addresses tell nobody apart. When it is empty, right tokens are refused too, as
+// else a guesser would see which one is right.
 type failures struct {
 	most  float64
 	every time.Duration

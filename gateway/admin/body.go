@@ -72,7 +72,8 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 
 // readBody reads one JSON object without unknown members. An empty body is an empty object.
 func readBody(w http.ResponseWriter, r *http.Request, into any) error {
-	// application/json makes a browser ask before a page may send it; nobody answers that question here.
+	// application/json makes a browser ask before a page may send it; nobody answers that question
+	// here.
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return &badRequest{http.StatusUnsupportedMediaType, "Content-Type must be application/json"}
 	}
@@ -95,7 +96,8 @@ type createBody struct {
 	rulesBody
 }
 
-// rulesBody are rules. A member that is absent or null changes nothing; an empty list, 0 and "" lift the restriction.
+// rulesBody are rules. A member that is absent or null changes nothing; an empty list, 0 and ""
+// lift the restriction.
 type rulesBody struct {
 	// ExpiresAt is in RFC 3339.
 	ExpiresAt         *string   `json:"expires_at,omitempty"`

@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 )
 
-// ActorHeader says who asks, for the log of changes. There is one token, so this is what the caller says of itself.
+// ActorHeader says who asks, for the log of changes. There is one token, so this is what the caller
+// says of itself.
 const ActorHeader = "X-Mintlake-Actor"
 
 // parseBody reads one JSON object without unknown members.

@@ -14,7 +14,8 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
-// peekBytes is how much of an answer is read before the decision to pass it on. Errors are far smaller, so each is seen in time.
+// peekBytes is how much of an answer is read before the decision to pass it on. Errors are far
+// smaller, so each is seen in time.
 const peekBytes = 64 << 10
 
 // answer is what an upstream said: head is its beginning, rest what follows (nil when head is all).
@@ -22,7 +23,8 @@ type answer struct {
 	head   []byte
 	rest   io.ReadCloser
 	cancel context.CancelFunc
-	// result and failure are the members of a whole answer; one of them is nil. Both are nil while there is a rest.
+	// result and failure are the members of a whole answer; one of them is nil. Both are nil while
+	// there is a rest.
 	result, failure json.RawMessage
 	// id is the id of a whole answer.
 	id   json.RawMessage
@@ -193,8 +195,9 @@ func toldBy(m *method, slot *uint64) told {
 	return told{slot: *slot, hasSlot: true}
 }
 
-// contextOf looks for the member context in the object that the decoder is at, or in the one that the members of path lead to. It stops
-// where the text ends, so it finds a context that comes early in an answer of any length.
+// contextOf looks for the member context in the object that the decoder is at, or in the one that
+// the members of path lead to. It stops where the text ends, so it finds a context that comes early
+// in an answer of any length.
 func contextOf(decoder *json.Decoder, path ...string) *uint64 {
 	wanted := "context"
 	if len(path) > 0 {
@@ -229,7 +232,8 @@ func contextOf(decoder *json.Decoder, path ...string) *uint64 {
 	return nil
 }
 
-// resultAnswer and failureAnswer are answers to a call of the given id. A long result is not copied.
+// resultAnswer and failureAnswer are answers to a call of the given id. A long result is not
+// copied.
 func resultAnswer(id, result json.RawMessage) *answer {
 	if len(result) > peekBytes {
 		return &answer{head: []byte(resultBegins), rest: io.NopCloser(io.MultiReader(bytes.NewReader(result), strings.NewReader(ending(id))))}
@@ -241,7 +245,8 @@ func failureAnswer(id, failure json.RawMessage) *answer {
 	return &answer{head: slices.Concat([]byte(failureBegins), failure, []byte(ending(id))), failure: failure, id: id}
 }
 
-// withID is the answer with the call's id, by which a client tells the answers of a batch apart. Some servers forget it in errors.
+// withID is the answer with the call's id, by which a client tells the answers of a batch apart.
+// Some servers forget it in errors.
 func (a *answer) withID(id json.RawMessage) *answer {
 	switch {
 	case a.rest != nil || bytes.Equal(a.id, id):

@@ -9,19 +9,22 @@ import (
 const (
 	// batchAtOnce bounds the calls of one batch that are on their way.
 	batchAtOnce = 16
-	// batchHeld is how many bytes of answers may wait for those before them. Above that an answer keeps its place among batchAtOnce until it is
-	// written, so a batch holds at most this and batchAtOnce times peekBytes.
+	// batchHeld is how many bytes of answers may wait for those before them. Above that an answer
+	// keeps its place among batchAtOnce until it is written, so a batch holds at most this and
+	// batchAtOnce times peekBytes.
 	batchHeld = 1 << 20
 )
 
-// part is the answer to one element of a batch. Without got and body there is none: it was a notification.
+// part is the answer to one element of a batch. Without got and body there is none: it was a
+// notification.
 type part struct {
 	got  *answer
 	body []byte
 	done func()
 }
 
-// answerBatch makes the calls of a batch apart, so that a slow one does not hold the others, and writes the answers in the order of the calls.
+// answerBatch makes the calls of a batch apart, so that a slow one does not hold the others, and
+// writes the answers in the order of the calls.
 func (g *Gateway) answerBatch(parent context.Context, w http.ResponseWriter, req *request, s *session) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()

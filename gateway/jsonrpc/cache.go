@@ -12,7 +12,8 @@ import (
 // cacheShare is the largest part of the cache that one answer may take.
 const cacheShare = 8
 
-// cache holds results that cannot change, by the call that they answer. It is an LRU bounded in bytes.
+// cache holds results that cannot change, by the call that they answer. It is an LRU bounded in
+// bytes.
 type cache struct {
 	most int
 	mu   sync.Mutex
@@ -46,7 +47,8 @@ func (c *cache) bytes() int {
 	return c.held + c.reading
 }
 
-// put keeps a result. What may still be filled in is left out: null, and blocks and transactions without their time.
+// put keeps a result. What may still be filled in is left out: null, and blocks and transactions
+// without their time.
 func (c *cache) put(key string, result json.RawMessage) {
 	size := len(key) + len(result)
 	if result == nil || string(result) == "null" || bytes.Contains(result, []byte(`"blockTime":null`)) || size > c.most/cacheShare {

@@ -14,15 +14,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// documented are the error codes that docs/gateway.md names; the calls of this test are valid, and no limit is reached.
+// documented are the error codes that docs/gateway.md names; the calls of this test are valid, and
+// no limit is reached.
 var documented = map[int]bool{codeUpstreamAway: true, codeMinContextSlot: true, codeUnknown: true}
 
-// TestClientsSeeOnlyWhatIsDocumented: upstreams behave badly at random times, in all ways at once, and clients see documented errors only; no slot
-// goes back within a session; no transaction that landed is told as failed, and no airdrop is made twice.
+// TestClientsSeeOnlyWhatIsDocumented: upstreams behave badly at random times, in all ways at once,
+// and clients see documented errors only; no slot goes back within a session; no transaction that
+// landed is told as failed, and no airdrop is made twice.
 func TestClientsSeeOnlyWhatIsDocumented(t *testing.T) {
 	answered, asked := 0, 0
 	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		require.NoError(t, checks.Value.Set("30")) // each has minutes of schedule; -rapid.checks=1000 looks longer
+		// each has minutes of schedule; -rapid.checks=1000 looks longer
+		require.NoError(t, checks.Value.Set("30"))
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		cfg := Config{
@@ -79,7 +82,8 @@ type findings struct {
 	mu              sync.Mutex
 	all             []string
 	asked, answered int
-	// slots and heights are the highest that each session was shown, by session, commitment and kind.
+	// slots and heights are the highest that each session was shown, by session, commitment and
+	// kind.
 	seen map[string]uint64
 }
 
@@ -183,7 +187,8 @@ func (c *client) compare(method string, level commitment, body json.RawMessage, 
 	}
 }
 
-// judge checks that an answer is whole JSON with a result or a documented error. Only long answers may break off.
+// judge checks that an answer is whole JSON with a result or a documented error. Only long answers
+// may break off.
 func (c *client) judge(method string, got reply) {
 	if got.broken {
 		if method != "getMultipleAccounts" && method != "batch" {

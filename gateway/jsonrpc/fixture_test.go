@@ -109,7 +109,8 @@ func startWith(t *testing.T, cfg Config, store keys.Store) *fixture {
 	return startThrough(t, cfg, store, nil)
 }
 
-// startThrough reaches the upstreams through transport. No time is short unless the test says so: a machine may stand still for a while.
+// startThrough reaches the upstreams through transport. No time is short unless the test says so: a
+// machine may stand still for a while.
 func startThrough(t *testing.T, cfg Config, store keys.Store, transport http.RoundTripper) *fixture {
 	t.Helper()
 	cfg.Addr = "127.0.0.1:0"

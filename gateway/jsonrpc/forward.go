@@ -73,10 +73,11 @@ func (m *misses) close() {
 	}
 }
 
-// end is what a call gets for which no upstream had an answer: that none has its slot, or the last one's own words, since they say more
-// than ours.
+// end is what a call gets for which no upstream had an answer: that none has its slot, or the last
+// one's own words, since they say more than ours.
 func (m *misses) end(p *pool, t *task) (*answer, error) {
-	theirs := len(p.upstreams) == 1 && t.session == nil && m.words != nil // its own words say all that there is to say
+	// its own words say all that there is to say
+	theirs := len(p.upstreams) == 1 && t.session == nil && m.words != nil
 	if m.behind && !theirs {
 		if m.words != nil {
 			m.words.close()
@@ -121,7 +122,8 @@ func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) outcome {
 	return o
 }
 
-// settle tells breaker and window how an attempt ended. One that was called off says nothing of the upstream, and one that is behind is well.
+// settle tells breaker and window how an attempt ended. One that was called off says nothing of the
+// upstream, and one that is behind is well.
 func (g *Gateway) settle(ctx context.Context, u *upstream, o outcome, done func(error)) {
 	switch {
 	case ctx.Err() != nil:
@@ -173,7 +175,8 @@ func (g *Gateway) attemptFor(ctx context.Context, u *upstream, body []byte, want
 
 func (g *Gateway) post(parent context.Context, u *upstream, body []byte, traceparent string, want expected, m *method) (*answer, error) {
 	ctx, cancel := context.WithCancel(parent)
-	// The limit is for the beginning of the answer: a long one that flows is fine until the request's own time is up.
+	// The limit is for the beginning of the answer: a long one that flows is fine until the
+	// request's own time is up.
 	late := time.AfterFunc(g.cfg.attemptTimeout, cancel)
 	defer late.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.url, bytes.NewReader(body))

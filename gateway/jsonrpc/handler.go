@@ -176,7 +176,8 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (*request, *refu
 
 // readRequest reads the body.
 func (g *Gateway) readRequest(w http.ResponseWriter, r *http.Request) (*request, *refusal) {
-	// A page of any origin may post text/plain to a loopback endpoint without asking; application/json makes the browser ask.
+	// A page of any origin may post text/plain to a loopback endpoint without asking;
+	// application/json makes the browser ask.
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, refusing(http.StatusUnsupportedMediaType, "content_type", codeInvalidRequest, "Content-Type must be application/json", nil)
 	}
@@ -272,7 +273,8 @@ func (g *Gateway) refusalOf(client context.Context, err error, id json.RawMessag
 	return refusing(http.StatusBadGateway, "upstream_away", codeUpstreamAway, "no upstream is available: "+itoa(len(g.pool.upstreams))+" configured, none answered; try again", id)
 }
 
-// relay writes the answer to a single call. Once it has begun, trouble can only be shown by breaking the connection.
+// relay writes the answer to a single call. Once it has begun, trouble can only be shown by
+// breaking the connection.
 func (g *Gateway) relay(w http.ResponseWriter, c *call, got *answer) {
 	if c.notification() {
 		w.WriteHeader(http.StatusNoContent)
@@ -288,7 +290,8 @@ func (g *Gateway) relay(w http.ResponseWriter, c *call, got *answer) {
 	}
 }
 
-// copyAnswer writes an answer, which may be long. An error means that the client has only a part of it.
+// copyAnswer writes an answer, which may be long. An error means that the client has only a part of
+// it.
 func (g *Gateway) copyAnswer(w io.Writer, got *answer) error {
 	n, err := w.Write(got.head) // the upstream's JSON, served as application/json with nosniff
 	if err == nil && got.rest != nil {
@@ -308,7 +311,8 @@ func (g *Gateway) copyAnswer(w io.Writer, got *answer) error {
 	return err
 }
 
-// lastByte remembers the last byte that is no white space: an upstream that cuts an answer off may still end it as HTTP wants.
+// lastByte remembers the last byte that is no white space: an upstream that cuts an answer off may
+// still end it as HTTP wants.
 type lastByte struct {
 	reader io.Reader
 	last   byte

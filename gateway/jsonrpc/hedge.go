@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// hedgeSamples is how many answers of a method must have been seen before its p95 means anything.
+	// hedgeSamples is how many answers of a method must have been seen before its p95 means
+	// anything.
 	hedgeSamples = 20
 	// hedgeBurst is how many hedges may come at once.
 	hedgeBurst = 10
@@ -15,7 +16,8 @@ const (
 	leastHedgeDelay = 2 * time.Millisecond
 )
 
-// budget holds hedges to a share of the reads: each read puts a share of a token in, each hedge takes one out.
+// budget holds hedges to a share of the reads: each read puts a share of a token in, each hedge
+// takes one out.
 type budget struct {
 	share  float64
 	mu     sync.Mutex
@@ -70,8 +72,8 @@ type race struct {
 	winner int
 }
 
-// forwardRead tries upstreams until one answers as the task wants. The next one is asked when an attempt fails, and, within the budget,
-// when it takes longer than 95 % of the method's answers.
+// forwardRead tries upstreams until one answers as the task wants. The next one is asked when an
+// attempt fails, and, within the budget, when it takes longer than 95 % of the method's answers.
 func (g *Gateway) forwardRead(ctx context.Context, t *task) (*answer, error) {
 	order := g.pool.choose(t.level, t.least)
 	r := &race{g: g, t: t, ctx: ctx, order: order, ended: make(chan outcome, len(order)), began: time.Now()}
@@ -132,7 +134,8 @@ func (r *race) run() (got *answer, pending int, err error) {
 	}
 }
 
-// accepts says whether the outcome is an answer to pass on. If it is, the task's session has seen its slot.
+// accepts says whether the outcome is an answer to pass on. If it is, the task's session has seen
+// its slot.
 func (r *race) accepts(o *outcome) bool {
 	if o.err != nil {
 		return false
@@ -177,7 +180,8 @@ func (r *race) mayHedge() bool {
 	return true
 }
 
-// won counts the winner. How long the method takes is what the client would have waited without a hedge, as far as that is known.
+// won counts the winner. How long the method takes is what the client would have waited without a
+// hedge, as far as that is known.
 func (r *race) won(o *outcome) {
 	r.winner = o.place
 	took := o.took
@@ -192,7 +196,8 @@ func (r *race) won(o *outcome) {
 	r.g.latency(r.t.method).add(time.Now(), took, false)
 }
 
-// leave calls off the attempts that are still on their way, and closes what they bring. The winner's context ends with its answer.
+// leave calls off the attempts that are still on their way, and closes what they bring. The
+// winner's context ends with its answer.
 func (r *race) leave(got *answer, pending int) {
 	if r.missed.words != nil && r.missed.words != got {
 		r.missed.close()

@@ -1,17 +1,21 @@
-// Package jsonrpc is the public JSON-RPC endpoint: it checks a caller's key and forwards calls to JSON-RPC servers of the chain.
+// Package jsonrpc is the public JSON-RPC endpoint: it checks a caller's key and forwards calls to
+// JSON-RPC servers of the chain.
 //
-// In: POST / with a JSON-RPC 2.0 call or batch; the key in the query (apiKey) or in the header X-API-KEY. WebSocket handshakes on /, here
-// and at the port after it, where Solana's clients look for them.
-// Out: the upstream's answer, streamed; or a JSON-RPC error with a fitting HTTP status. WebSockets whose host, origin and key are in order
-// are given to Deps.Subscriptions.
-// Guarantees: what goes upstream is made anew from what was checked, so neither a key nor any header or unknown member of the
-// client's request travels on. Bodies, batches, time, connections and calls in flight are bounded. A call that fails at one upstream is tried at
-// the others, but for methods where twice is not the same as once: of these an answer that was lost is told as unknown, never as failed. Within
-// a session no answer is from before an earlier one, whichever upstream it comes from. Neither keys nor upstream URLs are logged or told.
+// In: POST / with a JSON-RPC 2.0 call or batch; the key in the query (apiKey) or in the header
+// X-API-KEY. WebSocket handshakes on /, here and at the port after it, where Solana's clients look
+// for them.
+// Out: the upstream's answer, streamed; or a JSON-RPC error with a fitting HTTP status. WebSockets
+// whose host, origin and key are in order are given to Deps.Subscriptions.
+// Guarantees: what goes upstream is made anew from what was checked, so neither a key nor any
+// header or unknown member of the client's request travels on. Bodies, batches, time, connections
+// and calls in flight are bounded. A call that fails at one upstream is tried at the others, but
+// for methods where twice is not the same as once: of these an answer that was lost is told as
+// unknown, never as failed. Within a session no answer is from before an earlier one, whichever
+// upstream it comes from. Neither keys nor upstream URLs are logged or told.
 //
-// It is made on net/http and not on fiber, the project's HTTP library, for two reasons: an answer can be hundreds of megabytes
-// (getProgramAccounts), and is to flow through without being held; and a client that hangs up must end the call at the upstream, for which
-// fasthttp has no signal.
+// It is made on net/http and not on fiber, the project's HTTP library, for two reasons: an answer
+// can be hundreds of megabytes (getProgramAccounts), and is to flow through without being held; and
+// a client that hangs up must end the call at the upstream, for which fasthttp has no signal.
 package jsonrpc
 
 import (
@@ -42,15 +46,18 @@ import (
 type Config struct {
 	// Addr to listen on, host:port; port 0 takes a free one. Required.
 	Addr string
-	// WebSocketAddr is a second address, for WebSockets alone. Empty: the port after Addr's, on the same host; none where Addr's port is 0.
-	// That one may be taken, which is a warning. WebSocketsOff makes none. An address of its own must be free.
+	// WebSocketAddr is a second address, for WebSockets alone. Empty: the port after Addr's, on the
+	// same host; none where Addr's port is 0. That one may be taken, which is a warning.
+	// WebSocketsOff makes none. An address of its own must be free.
 	WebSocketAddr string
-	// Upstreams are http(s) URLs of JSON-RPC servers, the preferred one first. Without any, every call is answered with an error that
-	// says what to set.
+	// Upstreams are http(s) URLs of JSON-RPC servers, the preferred one first. Without any, every
+	// call is answered with an error that says what to set.
 	Upstreams []string
-	// AllowedOrigins are the web origins whose pages may call: see origins.Parse. Default none: keys belong on servers.
+	// AllowedOrigins are the web origins whose pages may call: see origins.Parse. Default none:
+	// keys belong on servers.
 	AllowedOrigins []string
-	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are for certain addresses. Default none.
+	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are
+	// for certain addresses. Default none.
 	TrustedProxies proxies.List
 	// maxBodyBytes bounds a request body. Default 256 KiB.
 	maxBodyBytes int64
@@ -66,15 +73,19 @@ type Config struct {
 	attemptTimeout time.Duration
 	// timeout bounds a request as a whole, the answer's transfer included. Default 60 s.
 	timeout time.Duration
-	// probeInterval is how often an upstream in trouble is asked whether it is well again, and each upstream while there are no calls. Default 5 s.
+	// probeInterval is how often an upstream in trouble is asked whether it is well again, and each
+	// upstream while there are no calls. Default 5 s.
 	probeInterval time.Duration
-	// PollInterval is how often each upstream is asked for its health and slots while there are calls. Default 400 ms, a slot.
+	// PollInterval is how often each upstream is asked for its health and slots while there are
+	// calls. Default 400 ms, a slot.
 	PollInterval time.Duration
 	// pollTimeout is how long an upstream may take for that. Default 2 s.
 	pollTimeout time.Duration
-	// MaxLagSlots is how far below the upstreams' median slot one may be and still be chosen. Default 25, about ten seconds.
+	// MaxLagSlots is how far below the upstreams' median slot one may be and still be chosen.
+	// Default 25, about ten seconds.
 	MaxLagSlots int
-	// HedgeShare bounds the reads that are also given to a second upstream because the first is slow, as a part of all reads. 0 makes none.
+	// HedgeShare bounds the reads that are also given to a second upstream because the first is
+	// slow, as a part of all reads. 0 makes none.
 	HedgeShare float64
 	// SendUpstreams is how many upstreams get a transaction at once. Default 1.
 	SendUpstreams int
@@ -82,7 +93,8 @@ type Config struct {
 	ShareReads bool
 	// CacheBytes bounds what is kept of answers that cannot change. 0 keeps none.
 	CacheBytes int
-	// stopTimeout is how long requests in flight may take once the endpoint is told to stop. Default 10 s.
+	// stopTimeout is how long requests in flight may take once the endpoint is told to stop.
+	// Default 10 s.
 	stopTimeout time.Duration
 }
 
@@ -106,15 +118,16 @@ func (c Config) withDefaults() Config {
 // WebSocketsOff is the WebSocketAddr of an endpoint without a second address.
 const WebSocketsOff = "off"
 
-// Subscriptions serves a WebSocket whose host, origin and key were checked: *subscriptions.Server. client names whose it is; lease says
-// when its key ends, and which calls the key may make.
+// Subscriptions serves a WebSocket whose host, origin and key were checked: *subscriptions.Server.
+// client names whose it is; lease says when its key ends, and which calls the key may make.
 type Subscriptions interface {
 	Serve(w http.ResponseWriter, r *http.Request, client string, lease *keys.Lease)
 }
 
 // Deps are the collaborators.
 type Deps struct {
-	// Keys are the valid keys; product rpc counts. Required; an empty store opens the endpoint on loopback (see keys.NewGate).
+	// Keys are the valid keys; product rpc counts. Required; an empty store opens the endpoint on
+	// loopback (see keys.NewGate).
 	Keys keys.Store
 	// Subscriptions serves WebSockets. Nil: handshakes are refused, and there is no second address.
 	Subscriptions Subscriptions
@@ -139,7 +152,8 @@ type Gateway struct {
 	log     *slog.Logger
 	metrics *metrics
 	tracer  *tracing.Tracer
-	// sockets serves WebSockets; socketsAt is their second address, empty for none. Known once ready is closed.
+	// sockets serves WebSockets; socketsAt is their second address, empty for none. Known once
+	// ready is closed.
 	sockets   Subscriptions
 	socketsAt string
 
@@ -205,8 +219,8 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	return g, nil
 }
 
-// Run listens and serves until ctx ends, then lets requests in flight finish for stopTimeout. A taken address is an error in one
-// line. Run may be called once.
+// Run listens and serves until ctx ends, then lets requests in flight finish for stopTimeout. A
+// taken address is an error in one line. Run may be called once.
 func (g *Gateway) Run(ctx context.Context) error {
 	listener, err := listen.TCP(ctx, g.cfg.Addr, "--rpc-addr")
 	if err != nil {

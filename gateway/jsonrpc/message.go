@@ -8,16 +8,18 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 )
 
-// JSON-RPC error codes that this endpoint answers with. The first four are of the JSON-RPC 2.0 specification; codeUpstreamAway is what Solana
-// nodes say when they are unhealthy (agave, rpc-client-types custom_error.rs), and clients treat it as "try again"; codeForbidden is
-// what providers made of HTTP's 403, as keys.Refusal has it.
+// JSON-RPC error codes that this endpoint answers with. The first four are of the JSON-RPC 2.0
+// specification; codeUpstreamAway is what Solana nodes say when they are unhealthy (agave,
+// rpc-client-types custom_error.rs), and clients treat it as "try again"; codeForbidden is what
+// providers made of HTTP's 403, as keys.Refusal has it.
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
 	codeNotFound       = -32601
 	codeUpstreamAway   = -32005
 	codeForbidden      = -32403
-	// codeUnknown is the endpoint's own: a call that must not be made twice went out, and its answer was lost.
+	// codeUnknown is the endpoint's own: a call that must not be made twice went out, and its
+	// answer was lost.
 	codeUnknown = -32504
 )
 
@@ -35,7 +37,8 @@ type call struct {
 // notification reports a call that wants no answer.
 func (c *call) notification() bool { return c.ID == nil }
 
-// item is an element of a body: a valid call, or the answer to one that is refused, which occurs in batches only.
+// item is an element of a body: a valid call, or the answer to one that is refused, which occurs in
+// batches only.
 type item struct {
 	call    *call
 	refused json.RawMessage
@@ -68,7 +71,8 @@ type requestError struct {
 
 func (e *requestError) Error() string { return e.message }
 
-// parseRequest reads a body: one call, or a batch of at most maxBatch. In a batch, calls that are invalid do not spoil the others.
+// parseRequest reads a body: one call, or a batch of at most maxBatch. In a batch, calls that are
+// invalid do not spoil the others.
 func parseRequest(body []byte, maxBatch int) (*request, error) {
 	body = bytes.TrimSpace(body)
 	if !json.Valid(body) {
@@ -103,7 +107,8 @@ func parseRequest(body []byte, maxBatch int) (*request, error) {
 	return r, nil
 }
 
-// parseCall reads one call from valid JSON. With an error, ID is still the call's id where it has a valid one.
+// parseCall reads one call from valid JSON. With an error, ID is still the call's id where it has a
+// valid one.
 func parseCall(raw json.RawMessage) (call, error) {
 	var c call
 	if raw[0] != '{' {
@@ -143,7 +148,8 @@ func (r *request) id() json.RawMessage {
 	return r.items[0].call.ID
 }
 
-// keepAllowed answers the calls that the key is not for with an error of their own. When none is left, the request is refused as a whole.
+// keepAllowed answers the calls that the key is not for with an error of their own. When none is
+// left, the request is refused as a whole.
 func (r *request) keepAllowed(pass *keys.Pass) (refused *keys.Refusal) {
 	kept, left := make([]item, 0, len(r.items)), 0
 	for _, it := range r.items {

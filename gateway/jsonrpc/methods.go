@@ -65,7 +65,8 @@ var table = func() map[string]*method {
 	return all
 }()
 
-// methodOf finds a method. Unknown ones, of which providers have many, are reads if their names say so.
+// methodOf finds a method. Unknown ones, of which providers have many, are reads if their names say
+// so.
 func methodOf(name string) *method {
 	if known, ok := table[name]; ok {
 		return known

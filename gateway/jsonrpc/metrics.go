@@ -10,8 +10,9 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 )
 
-// methods are the names that the metric calls_total knows; what else clients ask for counts as "other", so that they cannot make labels.
-// From solana.com/docs/rpc/http, deprecated methods included where nodes still answer them.
+// methods are the names that the metric calls_total knows; what else clients ask for counts as
+// "other", so that they cannot make labels. From solana.com/docs/rpc/http, deprecated methods
+// included where nodes still answer them.
 const methods = `getAccountInfo getBalance getBlock getBlockCommitment getBlockHeight getBlockProduction getBlockTime getBlocks
 getBlocksWithLimit getClusterNodes getEpochInfo getEpochSchedule getFeeForMessage getFirstAvailableBlock getGenesisHash getHealth
 getHighestSnapshotSlot getIdentity getInflationGovernor getInflationRate getInflationReward getLargestAccounts getLatestBlockhash

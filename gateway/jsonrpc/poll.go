@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	// idleAfter is the time without a call after which upstreams are polled each probeInterval only: nobody needs their slots.
+	// idleAfter is the time without a call after which upstreams are polled each probeInterval
+	// only: nobody needs their slots.
 	idleAfter = time.Minute
-	// pollHealth and pollSlot are the ids of a poll's calls, the latter with a commitment behind it.
+	// pollHealth and pollSlot are the ids of a poll's calls, the latter with a commitment behind
+	// it.
 	pollHealth = `"poll-health"`
 	pollSlot   = `"poll-slot-`
 )
@@ -29,7 +31,8 @@ var pollCalls = func() []call {
 	return calls
 }()
 
-// poll asks each upstream for its health and slots until ctx ends. Upstreams do not wait for one another.
+// poll asks each upstream for its health and slots until ctx ends. Upstreams do not wait for one
+// another.
 func (g *Gateway) poll(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, u := range g.pool.upstreams {
@@ -51,7 +54,8 @@ func (g *Gateway) poll(ctx context.Context) {
 	all.Wait()
 }
 
-// refresh polls one upstream now. Those who ask at the same time share a poll. While the breaker is open it does nothing.
+// refresh polls one upstream now. Those who ask at the same time share a poll. While the breaker is
+// open it does nothing.
 func (g *Gateway) refresh(ctx context.Context, u *upstream) {
 	done := u.asking.DoChan("", func() (any, error) {
 		// The poll is not bound to who began it, as others may wait for it.
@@ -145,7 +149,8 @@ func (g *Gateway) pollWith(ctx context.Context, u *upstream, body []byte) (answe
 	return []polled{one}, false, nil
 }
 
-// learnPoll keeps the slots. Any answer but "unhealthy" will do: a server that lacks a method is there all the same.
+// learnPoll keeps the slots. Any answer but "unhealthy" will do: a server that lacks a method is
+// there all the same.
 func (u *upstream) learnPoll(answers []polled, asked time.Time) error {
 	var slots [commitments]*uint64
 	for _, a := range answers {

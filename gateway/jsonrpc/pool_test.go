@@ -98,7 +98,8 @@ func TestSlotsNeverGoBackInASession(t *testing.T) {
 		require.Equal(t, seen, parsed.Error.Data["minContextSlot"])
 		require.Contains(t, []uint64{w.slot(confirmed, 20), seen}, parsed.Error.Data["contextSlot"])
 
-		// Answers that name no slot are refused alike, and so is a height; what is of no slot is not.
+		// Answers that name no slot are refused alike, and so is a height; what is of no slot is
+		// not.
 		require.Equal(t, codeMinContextSlot, new(w.call("getTransaction", `["x",{"commitment":"confirmed"}]`, mine...)).code())
 		require.Equal(t, codeMinContextSlot, new(w.call("getBlockHeight", `[{"commitment":"confirmed"}]`, mine...)).code())
 		require.Zero(t, new(w.call("getVersion", `[]`, mine...)).code())

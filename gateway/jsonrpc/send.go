@@ -10,9 +10,11 @@ import (
 	"github.com/mr-tron/base58"
 )
 
-// unknownError says that a call may or may not have had its effect: it went out, and the answer was lost.
+// unknownError says that a call may or may not have had its effect: it went out, and the answer was
+// lost.
 type unknownError struct {
-	// signature is the transaction's, empty when it could not be read, and for calls that have none.
+	// signature is the transaction's, empty when it could not be read, and for calls that have
+	// none.
 	signature string
 	// refusal is the error of another upstream that did answer; may be nil.
 	refusal json.RawMessage
@@ -35,7 +37,8 @@ func (e *unknownError) data() any {
 	}{"unknown", e.signature, e.refusal}
 }
 
-// forwardOnce makes a call that must not be made twice. Another upstream is asked only when the one before cannot have done it.
+// forwardOnce makes a call that must not be made twice. Another upstream is asked only when the one
+// before cannot have done it.
 func (g *Gateway) forwardOnce(ctx context.Context, t *task) (*answer, error) {
 	var missed misses
 	for _, u := range g.pool.choose(t.level, t.least) {
@@ -67,13 +70,15 @@ type sending struct {
 	launched  int
 	cancels   []context.CancelFunc
 	signature string
-	// lost says that an upstream may have taken it without a word; refusals are errors of upstreams that answered, by place.
+	// lost says that an upstream may have taken it without a word; refusals are errors of upstreams
+	// that answered, by place.
 	lost     bool
 	refusals map[int]*answer
 	missed   misses
 }
 
-// forwardSend gives a transaction to SendUpstreams upstreams at once, and to the others one by one while none has taken it.
+// forwardSend gives a transaction to SendUpstreams upstreams at once, and to the others one by one
+// while none has taken it.
 func (g *Gateway) forwardSend(ctx context.Context, t *task) (*answer, error) {
 	order := g.pool.choose(t.level, t.least)
 	s := &sending{g: g, t: t, order: order, ended: make(chan outcome, len(order)), signature: signatureOf(t.call.Params), refusals: map[int]*answer{}}
@@ -102,7 +107,8 @@ func (g *Gateway) forwardSend(ctx context.Context, t *task) (*answer, error) {
 	return s.end(ctx)
 }
 
-// launch gives it to the next upstream. That goes on when another one has taken it, so that the transaction reaches all of them.
+// launch gives it to the next upstream. That goes on when another one has taken it, so that the
+// transaction reaches all of them.
 func (s *sending) launch(client context.Context) {
 	place := s.launched
 	s.launched++
@@ -169,8 +175,8 @@ func (s *sending) unknown(timeout bool) error {
 	return e
 }
 
-// leave lets the attempts that are still on their way end by themselves when the transaction was taken, and calls them off otherwise.
-// So many may go on as requests may be in flight.
+// leave lets the attempts that are still on their way end by themselves when the transaction was
+// taken, and calls them off otherwise. So many may go on as requests may be in flight.
 func (s *sending) leave(pending int, taken bool) {
 	cancels, ended := s.cancels, s.ended
 	if pending == 0 {
@@ -212,7 +218,8 @@ func alreadyProcessed(failure json.RawMessage) bool {
 		strings.Contains(parsed.Message, "AlreadyProcessed")
 }
 
-// signatureOf is the first signature of the transaction in sendTransaction's params, in base58; empty when there is none to read.
+// signatureOf is the first signature of the transaction in sendTransaction's params, in base58;
+// empty when there is none to read.
 func signatureOf(params json.RawMessage) string {
 	var list []json.RawMessage
 	var text string
@@ -232,7 +239,8 @@ func signatureOf(params json.RawMessage) string {
 	} else {
 		raw, err = base58.Decode(text)
 	}
-	// A count below 128 takes one byte of compact-u16, and no transaction has room for more signatures.
+	// A count below 128 takes one byte of compact-u16, and no transaction has room for more
+	// signatures.
 	const signatureBytes = 64
 	if err != nil || len(raw) < 1+signatureBytes || raw[0] == 0 || raw[0] > 127 {
 		return ""

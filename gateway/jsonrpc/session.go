@@ -8,11 +8,13 @@ import (
 )
 
 const (
-	// SessionHeader names a session: any text that the client picks. Within one of the same key no answer is from before an earlier one.
+	// SessionHeader names a session: any text that the client picks. Within one of the same key no
+	// answer is from before an earlier one.
 	SessionHeader = "X-Mintlake-Session"
 	// maxSessionName bounds the name in bytes.
 	maxSessionName = 128
-	// sessionsPerKey and maxSessions bound the sessions of a key, and of all. The one unused for longest is forgotten.
+	// sessionsPerKey and maxSessions bound the sessions of a key, and of all. The one unused for
+	// longest is forgotten.
 	sessionsPerKey = 2_000
 	maxSessions    = 100_000
 	// sessionAge is how long a session is remembered without use.
@@ -32,8 +34,9 @@ func (s *session) slot(c commitment) uint64 {
 	return s.slots[c]
 }
 
-// admit says whether an answer at commitment c may be shown, and remembers its slot. known is the slot that the upstream was known to have before
-// it was asked; it counts for an answer that names none.
+// admit says whether an answer at commitment c may be shown, and remembers its slot. known is the
+// slot that the upstream was known to have before it was asked; it counts for an answer that names
+// none.
 func (s *session) admit(c commitment, t told, known uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +74,8 @@ func newSessions() *sessions {
 	return s
 }
 
-// find returns a key's session of that name, a new one when there is none or it was unused for too long.
+// find returns a key's session of that name, a new one when there is none or it was unused for too
+// long.
 func (s *sessions) find(key, name string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,10 +9,12 @@ import (
 	"sync"
 )
 
-// shareBytes is how long an answer may be that several callers share. A longer one flows to the first of them; the others make their own calls.
+// shareBytes is how long an answer may be that several callers share. A longer one flows to the
+// first of them; the others make their own calls.
 const shareBytes = 1 << 20
 
-// flight is a read that is on its way for several callers. What it brought is valid once done is closed.
+// flight is a read that is on its way for several callers. What it brought is valid once done is
+// closed.
 type flight struct {
 	done    chan struct{}
 	waiting int // guarded by flights.mu
@@ -23,13 +25,15 @@ type flight struct {
 // errAlone tells the callers that wait for a flight to make their own calls.
 var errAlone = errors.New("the answer is not to be shared")
 
-// flights are the reads on their way. It is singleflight, but for answers that flow: x/sync/singleflight would hold each one in memory.
+// flights are the reads on their way. It is singleflight, but for answers that flow:
+// x/sync/singleflight would hold each one in memory.
 type flights struct {
 	mu  sync.Mutex
 	all map[string]*flight
 }
 
-// join returns the flight of that key, a new one if there is none: then the caller is the first, and must end it.
+// join returns the flight of that key, a new one if there is none: then the caller is the first,
+// and must end it.
 func (f *flights) join(key string) (one *flight, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -69,7 +69,8 @@ type simulated struct {
 	asked  map[string]int // by method, without polls
 }
 
-// behave sets the moods, and how many slots the upstream is behind in all of them but honest and losing.
+// behave sets the moods, and how many slots the upstream is behind in all of them but honest and
+// losing.
 func (s *simulated) behave(lag uint64, phases ...phase) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,7 +273,8 @@ type world struct {
 	names []string
 }
 
-// simulate runs a test in a bubble. Its upstreams are honest until the test says otherwise; time passes only while everybody waits.
+// simulate runs a test in a bubble. Its upstreams are honest until the test says otherwise; time
+// passes only while everybody waits.
 func simulate(t *testing.T, cfg Config, upstreams int, run func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,10 +7,12 @@ import (
 )
 
 const (
-	// nearSlots is how far ahead of all others an upstream's slot may be and still be believed: about a minute. It is more than the 128 slots
-	// from which on a node calls itself unhealthy, so that a healthy node is never this far behind.
+	// nearSlots is how far ahead of all others an upstream's slot may be and still be believed:
+	// about a minute. It is more than the 128 slots from which on a node calls itself unhealthy, so
+	// that a healthy node is never this far behind.
 	nearSlots = 150
-	// stillAfter is the time without a new slot after which an upstream's slot is no evidence against a higher one.
+	// stillAfter is the time without a new slot after which an upstream's slot is no evidence
+	// against a higher one.
 	stillAfter = 10 * time.Second
 )
 
@@ -97,7 +99,8 @@ func (p *pool) judge(now time.Time) []condition {
 	return found
 }
 
-// judgeAhead marks who is far above the highest slot of the others. Only others whose slots rise count.
+// judgeAhead marks who is far above the highest slot of the others. Only others whose slots rise
+// count.
 func judgeAhead(found []condition, seen [][commitments]sighting, c commitment, now time.Time) {
 	for i := range found {
 		highest, witnessed := uint64(0), false
@@ -116,7 +119,8 @@ func judgeAhead(found []condition, seen [][commitments]sighting, c commitment, n
 
 func isAhead(slot, highest uint64) bool { return slot > highest && slot-highest > nearSlots }
 
-// judgeBehind marks who is far below the median. Of an even number the median is the higher one in the middle.
+// judgeBehind marks who is far below the median. Of an even number the median is the higher one in
+// the middle.
 func judgeBehind(found []condition, seen [][commitments]sighting, c commitment, maxLag uint64) {
 	var slots []uint64
 	for i := range found {
@@ -148,8 +152,8 @@ func (p *pool) highest(c commitment) uint64 {
 	return slot
 }
 
-// believes says whether a slot that upstream u names now can be, by what the others say. A slot that is far above theirs is a lie, or
-// of another chain.
+// believes says whether a slot that upstream u names now can be, by what the others say. A slot
+// that is far above theirs is a lie, or of another chain.
 func (p *pool) believes(u *upstream, c commitment, slot uint64) bool {
 	now := time.Now()
 	highest, witnessed := uint64(0), false

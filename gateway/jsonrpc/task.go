@@ -9,7 +9,8 @@ import (
 type task struct {
 	call   *call
 	method *method
-	// level is the commitment asked for, least the lowest slot that will do, of the call and of its session.
+	// level is the commitment asked for, least the lowest slot that will do, of the call and of its
+	// session.
 	level commitment
 	least uint64
 	// session is nil for a call without one.
@@ -63,7 +64,8 @@ type options struct {
 	MinContextSlot      *uint64 `json:"minContextSlot"`
 }
 
-// wants reads commitment and minContextSlot out of params. What is not valid is the upstream's to refuse.
+// wants reads commitment and minContextSlot out of params. What is not valid is the upstream's to
+// refuse.
 func wants(m *method, params json.RawMessage) (level commitment, least uint64) {
 	level = m.level
 	if !bytes.Contains(params, []byte("ommitment")) && !bytes.Contains(params, []byte("minContextSlot")) {
@@ -93,8 +95,8 @@ func wants(m *method, params json.RawMessage) (level commitment, least uint64) {
 	return level, least
 }
 
-// withMinContextSlot asks the node itself to refuse a call that it would answer from before slot. Params that have no place for that are
-// returned as they are.
+// withMinContextSlot asks the node itself to refuse a call that it would answer from before slot.
+// Params that have no place for that are returned as they are.
 func withMinContextSlot(m *method, params json.RawMessage, slot uint64) json.RawMessage {
 	if m.config < 0 || m.effect != read {
 		return params
@@ -124,7 +126,8 @@ func withMinContextSlot(m *method, params json.RawMessage, slot uint64) json.Raw
 	return made
 }
 
-// admits says whether an answer may be shown. known is the slot that the upstream was known to have before it was asked.
+// admits says whether an answer may be shown. known is the slot that the upstream was known to have
+// before it was asked.
 func (t *task) admits(got *answer, known uint64) bool {
 	switch {
 	case got.failure != nil || t.call.notification():

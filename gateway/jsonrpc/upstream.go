@@ -19,7 +19,8 @@ import (
 const (
 	// breakerFailures in a row open the breaker of an upstream.
 	breakerFailures = 2
-	// breakerWindow, breakerBucket, breakerLeast and breakerShare: so does this share of failures, of at least so many attempts in the window.
+	// breakerWindow, breakerBucket, breakerLeast and breakerShare: so does this share of failures,
+	// of at least so many attempts in the window.
 	breakerWindow = 10 * time.Second
 	breakerBucket = time.Second
 	breakerLeast  = 10
@@ -47,8 +48,8 @@ type upstream struct {
 // broken says that the breaker is open, or waits for the poll that closes it.
 func (u *upstream) broken() bool { return u.breaker.State() != gobreaker.StateClosed }
 
-// allow asks the breaker for an attempt. The result tells it how the attempt ended; it does nothing for an attempt that is made although the
-// breaker is open.
+// allow asks the breaker for an attempt. The result tells it how the attempt ended; it does nothing
+// for an attempt that is made although the breaker is open.
 func (u *upstream) allow() (allowed bool, done func(error)) {
 	report, err := u.breaker.Allow()
 	if err != nil {
@@ -90,8 +91,8 @@ func newPool(urls []string, probe time.Duration, maxLag uint64, log *slog.Logger
 	return p, nil
 }
 
-// newBreaker is open for a bit less than probe, so that a poll after that time finds it ready. Only polls close it again, so that no client's
-// call is the one that finds out.
+// newBreaker is open for a bit less than probe, so that a poll after that time finds it ready. Only
+// polls close it again, so that no client's call is the one that finds out.
 func newBreaker(u *upstream, probe time.Duration, log *slog.Logger) *gobreaker.TwoStepCircuitBreaker[struct{}] {
 	return gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name: u.name, MaxRequests: 1, Timeout: probe * 9 / 10, Interval: breakerWindow, BucketPeriod: breakerBucket,
@@ -111,9 +112,11 @@ func newBreaker(u *upstream, probe time.Duration, log *slog.Logger) *gobreaker.T
 	})
 }
 
-// choose returns the upstreams to try for a call at commitment c that wants slot least or a later one: those in the choice as configured, first the ones
-// known to have the slot. Then those behind, in trouble and ahead of all, since a wrong opinion must not refuse what would have worked. Always
-// the first that will do, and no turns: a client that reads a blockhash and then sends a transaction should meet the same server.
+// choose returns the upstreams to try for a call at commitment c that wants slot least or a later
+// one: those in the choice as configured, first the ones known to have the slot. Then those behind,
+// in trouble and ahead of all, since a wrong opinion must not refuse what would have worked. Always
+// the first that will do, and no turns: a client that reads a blockhash and then sends a
+// transaction should meet the same server.
 func (p *pool) choose(c commitment, least uint64) []*upstream {
 	if len(p.upstreams) < 2 {
 		return p.upstreams

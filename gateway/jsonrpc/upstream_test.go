@@ -75,7 +75,8 @@ func TestFailsOverAndPrefersTheFirst(t *testing.T) {
 // slowToAnswer is the trouble of a server that says nothing.
 const slowToAnswer = "slow to come"
 
-// patient is a transport that ends only the calls of who hangs: what will be answered is waited for, however slow the machine is.
+// patient is a transport that ends only the calls of who hangs: what will be answered is waited
+// for, however slow the machine is.
 type patient struct{ hangs func(host string) bool }
 
 func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -85,7 +86,8 @@ func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestAnOldAnswerSaysNothingOfNow: a call whose answer was on its way when the breaker opened does not make the upstream look well.
+// TestAnOldAnswerSaysNothingOfNow: a call whose answer was on its way when the breaker opened does
+// not make the upstream look well.
 func TestAnOldAnswerSaysNothingOfNow(t *testing.T) {
 	p, err := newPool([]string{"http://127.0.0.1:1"}, time.Hour, 25, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/internal/proxies"
 )
 
-// checkWebSocketAddr applies the rule of the first address to a second one of its own: without a key it must be a loopback address.
+// checkWebSocketAddr applies the rule of the first address to a second one of its own: without a
+// key it must be a loopback address.
 func checkWebSocketAddr(cfg Config, deps Deps) error {
 	if cfg.WebSocketAddr == "" || cfg.WebSocketAddr == WebSocketsOff {
 		return nil
@@ -24,8 +25,8 @@ func checkWebSocketAddr(cfg Config, deps Deps) error {
 	return nil
 }
 
-// listenWebSockets opens the address for WebSockets beside the first one, if there is to be one. Nil
-// means none.
+// listenWebSockets opens the address for WebSockets beside the first one, if there is to be one.
+// Nil means none.
 func (g *Gateway) listenWebSockets(ctx context.Context, first net.Addr) (net.Listener, error) {
 	addr, own := g.cfg.WebSocketAddr, true
 	if addr == "" {
@@ -47,8 +48,8 @@ func (g *Gateway) listenWebSockets(ctx context.Context, first net.Addr) (net.Lis
 	return listener, nil
 }
 
-// portAfter is the address with the next port, where web3.js looks for WebSockets. Empty for port 0, which is another one each time, and
-// for the last port.
+// portAfter is the address with the next port, where web3.js looks for WebSockets. Empty for port
+// 0, which is another one each time, and for the last port.
 func portAfter(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -61,7 +62,8 @@ func portAfter(addr string) string {
 	return net.JoinHostPort(host, strconv.FormatUint(n+1, 10))
 }
 
-// WebSocketAddr is the second address, where only WebSockets are served; empty for none, and until Ready is closed.
+// WebSocketAddr is the second address, where only WebSockets are served; empty for none, and until
+// Ready is closed.
 func (g *Gateway) WebSocketAddr() string {
 	select {
 	case <-g.Ready():
@@ -76,7 +78,8 @@ func isWebSocket(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// serveWebSocketsOnly is the handler of the second address. It applies the same rules as the first one.
+// serveWebSocketsOnly is the handler of the second address. It applies the same rules as the first
+// one.
 func (g *Gateway) serveWebSocketsOnly(w http.ResponseWriter, r *http.Request) {
 	if isWebSocket(r) || r.URL.Path != "/" || !g.gate.AdmitHost(r.Host) {
 		g.ServeHTTP(w, r)
@@ -100,7 +103,8 @@ func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, refusing(http.StatusNotFound, "path", codeNotFound, "no WebSockets are served here", nil))
 		return
 	}
-	// A browser asks nobody before it opens a WebSocket, so the rule cannot be left to CORS. Programs send no Origin.
+	// A browser asks nobody before it opens a WebSocket, so the rule cannot be left to CORS.
+	// Programs send no Origin.
 	if !g.origins.AllowsRequest(r) {
 		g.refuse(w, refusing(http.StatusForbidden, "origin", codeForbidden,
 			fmt.Sprintf("pages of %.100q may not open WebSockets here: the operator allows origins with --rpc-allowed-origins", r.Header.Get("Origin")), nil))

@@ -21,7 +21,8 @@ type sample struct {
 	failed bool
 }
 
-// window is a ring of the last attempts, for an error rate and quantiles of the time until an answer begins.
+// window is a ring of the last attempts, for an error rate and quantiles of the time until an
+// answer begins.
 type window struct {
 	mu   sync.Mutex
 	ring []sample
@@ -89,7 +90,8 @@ func (w *window) summarizeLocked(now time.Time) summary {
 	return s
 }
 
-// quantile95 is the time within which 95 % of the answers began; false when there were fewer than least.
+// quantile95 is the time within which 95 % of the answers began; false when there were fewer than
+// least.
 func (w *window) quantile95(now time.Time, least int) (time.Duration, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

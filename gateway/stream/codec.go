@@ -14,7 +14,8 @@ import (
 // Fields of SubscribeUpdate that are the same for all subscribers.
 const fieldUpdateTransaction, fieldUpdateCreatedAt = 4, 11
 
-// update is the SubscribeUpdate of a delivery, encoded: the filters' names, which are the subscriber's, and the rest, which is shared.
+// update is the SubscribeUpdate of a delivery, encoded: the filters' names, which are the
+// subscriber's, and the rest, which is shared.
 func (d delivery) update() mem.BufferSlice {
 	head := d.wants[0].head
 	if len(d.wants) > 1 {
@@ -26,7 +27,8 @@ func (d delivery) update() mem.BufferSlice {
 	return mem.BufferSlice{mem.SliceBuffer(head), mem.SliceBuffer(d.tx.grpc)}
 }
 
-// encodeShared makes the fields transaction and created_at of a SubscribeUpdate and returns them, and the transaction among them.
+// encodeShared makes the fields transaction and created_at of a SubscribeUpdate and returns them,
+// and the transaction among them.
 func encodeShared(raw []byte, received time.Time) (all, transaction []byte) {
 	const room = 32 // tags, lengths and the time
 	all = protowire.AppendTag(make([]byte, 0, len(raw)+room), fieldUpdateTransaction, protowire.BytesType)

@@ -13,8 +13,9 @@ import (
 // maxCuckooBytes bounds the compressed filters of one subscriber: half a million addresses.
 const maxCuckooBytes = 1 << 20
 
-// Layout of the message CuckooFilter (geyser.proto) and of its data: buckets of four fingerprints of 16 bits, little endian; 0 is an empty
-// slot. Nothing else is defined by the crate yellowstone-grpc-proto, whose clients make these filters.
+// Layout of the message CuckooFilter (geyser.proto) and of its data: buckets of four fingerprints
+// of 16 bits, little endian; 0 is an empty slot. Nothing else is defined by the crate
+// yellowstone-grpc-proto, whose clients make these filters.
 const (
 	fieldCuckooData, fieldCuckooBuckets, fieldCuckooEntries     = 1, 2, 3
 	fieldCuckooFingerprint, fieldCuckooSeed, fieldCuckooHashing = 4, 5, 6
@@ -25,7 +26,8 @@ const (
 	cuckooSipHash         = 0
 )
 
-// cuckoo is a cuckoo filter: a set of addresses that has no false negatives and about one false positive in 10,000.
+// cuckoo is a cuckoo filter: a set of addresses that has no false negatives and about one false
+// positive in 10,000.
 type cuckoo struct {
 	data []byte
 	mask uint64 // number of buckets - 1
@@ -34,7 +36,8 @@ type cuckoo struct {
 
 // hashed is what a cuckoo filter of one seed needs to know of an address.
 type hashed struct {
-	// bucket is the address's hash, other the fingerprint's: masked, the two places are bucket and bucket^other.
+	// bucket is the address's hash, other the fingerprint's: masked, the two places are bucket and
+	// bucket^other.
 	bucket, other uint64
 	fingerprint   uint16
 }
@@ -90,8 +93,9 @@ func (c *cuckoo) size() int {
 	return len(c.data)
 }
 
-// hashAddress is SipHash-2-4 with the keys seed and seed rotated by 32 bits, over what Rust's Hash writes: for an array its length in eight
-// bytes, then its content; for the fingerprint its two bytes.
+// hashAddress is SipHash-2-4 with the keys seed and seed rotated by 32 bits, over what Rust's Hash
+// writes: for an array its length in eight bytes, then its content; for the fingerprint its two
+// bytes.
 func hashAddress(seed uint64, a *address) hashed {
 	var text [8 + len(a)]byte
 	binary.LittleEndian.PutUint64(text[:], uint64(len(a)))
@@ -132,7 +136,8 @@ func (c *cuckoo) containsAny(list []hashed) bool {
 	return false
 }
 
-// hashCache keeps the hashes of one transaction's accounts for all filters that share a seed, as clients that set none do.
+// hashCache keeps the hashes of one transaction's accounts for all filters that share a seed, as
+// clients that set none do.
 type hashCache struct {
 	seed  uint64
 	list  []hashed

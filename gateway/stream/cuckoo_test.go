@@ -61,7 +61,8 @@ func setTokenAccounts(f *pb.SubscribeRequestFilterTransactions, flag uint64) {
 	f.ProtoReflect().SetUnknown(protowire.AppendVarint(raw, flag))
 }
 
-// cuckooBuilder makes cuckoo filters as the clients do, for tests: written from their description, apart from the code under test.
+// cuckooBuilder makes cuckoo filters as the clients do, for tests: written from their description,
+// apart from the code under test.
 type cuckooBuilder struct {
 	buckets [][4]uint16
 	seed    uint64
@@ -235,8 +236,8 @@ func FuzzCuckoo(f *testing.F) {
 	})
 }
 
-// Filters that @triton-one/yellowstone-grpc 7 builds (tools/clients/yellowstone/vectors.mjs) are understood, and the builder of these tests
-// makes the same bytes.
+// Filters that @triton-one/yellowstone-grpc 7 builds (tools/clients/yellowstone/vectors.mjs) are
+// understood, and the builder of these tests makes the same bytes.
 func TestFiltersOfTheNodeClient(t *testing.T) {
 	raw, err := os.ReadFile("testdata/cuckoo.json")
 	require.NoError(t, err)

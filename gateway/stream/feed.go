@@ -18,7 +18,8 @@ const (
 	reopenPause = time.Second
 )
 
-// feed reads the topic from its end and publishes until ctx ends. A topic that failed for good is opened again where it was left.
+// feed reads the topic from its end and publishes until ctx ends. A topic that failed for good is
+// opened again where it was left.
 func (s *Server) feed(ctx context.Context) error {
 	topics := []string{schemas.TopicTransactions}
 	var at map[kafka.TopicPartition]int64

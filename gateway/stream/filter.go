@@ -12,27 +12,30 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 )
 
-// filter says which transactions a subscriber wants: those for which all of its conditions hold. Without conditions it is all of them. The
-// meaning is Yellowstone's. A filter is never changed.
+// filter says which transactions a subscriber wants: those for which all of its conditions hold.
+// Without conditions it is all of them. The meaning is Yellowstone's. A filter is never changed.
 type filter struct {
 	vote, failed *bool
 	signature    *signature
-	// include wants one of these among the transaction's addresses, required all of them, exclude none. Each is sorted and has no
-	// duplicates. The transaction's addresses are its accounts, those from lookup tables among them, and the owners that owners says.
+	// include wants one of these among the transaction's addresses, required all of them, exclude
+	// none. Each is sorted and has no duplicates. The transaction's addresses are its accounts,
+	// those from lookup tables among them, and the owners that owners says.
 	include, required, exclude addresses
 	// cuckoo adds the addresses that it contains to include; nil when there is none.
 	cuckoo *cuckoo
 	owners ownerMode
 }
 
-// ownerMode says which owners of token accounts count as addresses of a transaction: Yellowstone's token_accounts.
+// ownerMode says which owners of token accounts count as addresses of a transaction: Yellowstone's
+// token_accounts.
 type ownerMode uint8
 
 const (
 	ownersNone ownerMode = iota
 	// ownersAll is each owner of a token balance before or after the transaction.
 	ownersAll
-	// ownersChanged is each owner of a token balance that is another one after the transaction, or is there on one side only.
+	// ownersChanged is each owner of a token balance that is another one after the transaction, or
+	// is there on one side only.
 	ownersChanged
 )
 
@@ -49,11 +52,13 @@ func (list addresses) has(a address) bool {
 	return ok
 }
 
-// count is how many addresses the filter is charged for. A compressed filter is charged by its bytes instead: see maxCuckooBytes.
+// count is how many addresses the filter is charged for. A compressed filter is charged by its
+// bytes instead: see maxCuckooBytes.
 func (f *filter) count() int { return len(f.include) + len(f.required) + len(f.exclude) }
 
-// indexed returns the addresses that find the filter: a transaction that it wants has one of them. Nil when it must be asked each time.
-// frequency estimates how often an address is seen: of those that are required, the rarest finds the filter.
+// indexed returns the addresses that find the filter: a transaction that it wants has one of them.
+// Nil when it must be asked each time. frequency estimates how often an address is seen: of those
+// that are required, the rarest finds the filter.
 func (f *filter) indexed(frequency func(address) uint32) addresses {
 	switch {
 	case len(f.required) > 0:
@@ -98,7 +103,8 @@ func (f *filter) includes(accounts, owners []address, hashes *hashCache) bool {
 
 func (list addresses) overlaps(others []address) bool { return slices.ContainsFunc(others, list.has) }
 
-// maxFilterName bounds a filter's name in bytes: it comes back with every transaction. Yellowstone's own default is 32.
+// maxFilterName bounds a filter's name in bytes: it comes back with every transaction.
+// Yellowstone's own default is 32.
 const maxFilterName = 128
 
 // limits of one subscriber's filters.
@@ -110,8 +116,9 @@ type namedFilter struct {
 	*filter
 }
 
-// readFilters reads filters as they came over gRPC and returns them in the order of their names. Errors say which filter and which rule.
-// It takes the fields that it understands out of the filters' unknown fields.
+// readFilters reads filters as they came over gRPC and returns them in the order of their names.
+// Errors say which filter and which rule. It takes the fields that it understands out of the
+// filters' unknown fields.
 func readFilters(list map[string]*pb.SubscribeRequestFilterTransactions, most limits) ([]namedFilter, error) {
 	if len(list) > most.filters {
 		return nil, fmt.Errorf("%d filters: at most %d", len(list), most.filters)

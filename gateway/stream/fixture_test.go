@@ -198,7 +198,8 @@ func (f *fixture) subscribe(t *testing.T, list filters) pb.Geyser_SubscribeClien
 	return stream
 }
 
-// setFilters sends filters, then a ping: requests are handled in order, so the pong says that the filters count.
+// setFilters sends filters, then a ping: requests are handled in order, so the pong says that the
+// filters count.
 func (f *fixture) setFilters(t *testing.T, stream pb.Geyser_SubscribeClient, list filters) {
 	t.Helper()
 	require.NoError(t, stream.Send(&pb.SubscribeRequest{Transactions: list}))

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// frameConn is a WebSocket's connection that two write to: the library, which answers pings and closes, and the session, which sends
-// messages. Each write is one or more whole frames.
+// frameConn is a WebSocket's connection that two write to: the library, which answers pings and
+// closes, and the session, which sends messages. Each write is one or more whole frames.
 //
-// The session writes its own frames because the library knows one slice a message: the JSON of a transaction is shared by all clients and
-// the subscription's number before it is not. It also waits for the pong in Ping, which would hold up the messages behind it.
+// The session writes its own frames because the library knows one slice a message: the JSON of a
+// transaction is shared by all clients and the subscription's number before it is not. It also
+// waits for the pong in Ping, which would hold up the messages behind it.
 type frameConn struct {
 	net.Conn
 	mu sync.Mutex
@@ -45,10 +46,12 @@ func appendFrame(b []byte, kind byte, n int) []byte {
 	return binary.BigEndian.AppendUint64(append(b, kind, 127), uint64(n))
 }
 
-// scratch lends the bytes of messages for the time of one write, so that it is one system call. Nothing of it stays with a client.
+// scratch lends the bytes of messages for the time of one write, so that it is one system call.
+// Nothing of it stays with a client.
 var scratch = sync.Pool{New: func() any { return &frames{} }}
 
-// framesSent is from how many bytes on frames are written without waiting for more; framesKept the largest buffer that goes back to the pool.
+// framesSent is from how many bytes on frames are written without waiting for more; framesKept the
+// largest buffer that goes back to the pool.
 const (
 	framesSent = 64 << 10
 	framesKept = 256 << 10
@@ -111,8 +114,8 @@ func (c *frameConn) stop() {
 	c.closing = true
 }
 
-// frameBuffer is the size of the library's buffers for a connection: it reads small requests and writes control frames. net/http's have
-// 4 KB each.
+// frameBuffer is the size of the library's buffers for a connection: it reads small requests and
+// writes control frames. net/http's have 4 KB each.
 const frameBuffer = 512
 
 // upgrader is a ResponseWriter whose connection, once hijacked, is a frameConn with small buffers.

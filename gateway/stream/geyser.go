@@ -47,7 +47,8 @@ func (g *geyser) GetVersion(context.Context, *pb.GetVersionRequest) (*pb.GetVers
 	return &pb.GetVersionResponse{Version: fmt.Sprintf(`{"package":"mintlake","version":%q}`, g.cfg.Version)}, nil
 }
 
-// GetSlot implements geyser.Geyser: the highest slot of a transaction seen since the start, whatever commitment is asked for.
+// GetSlot implements geyser.Geyser: the highest slot of a transaction seen since the start,
+// whatever commitment is asked for.
 func (g *geyser) GetSlot(context.Context, *pb.GetSlotRequest) (*pb.GetSlotResponse, error) {
 	slot := g.hub.slot.Load()
 	if slot == 0 {
@@ -61,7 +62,8 @@ func (g *geyser) Ping(_ context.Context, in *pb.PingRequest) (*pb.PongResponse, 
 	return &pb.PongResponse{Count: in.GetCount()}, nil
 }
 
-// Subscribe implements geyser.Geyser. Each request replaces the filters; one with a ping is answered with a pong and changes nothing.
+// Subscribe implements geyser.Geyser. Each request replaces the filters; one with a ping is
+// answered with a pong and changes nothing.
 func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate]) error {
 	sub, err := g.hub.add(g.cfg.buffer)
 	if err != nil {
@@ -70,8 +72,8 @@ func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 	}
 	defer g.hub.remove(sub)
 	g.metrics.subscriptions.WithLabelValues(formGRPC).Inc()
-	// Receiving and sending each have a goroutine, so that a client that does not read cannot keep this one, which ends the stream when the
-	// hub has given up.
+	// Receiving and sending each have a goroutine, so that a client that does not read cannot keep
+	// this one, which ends the stream when the hub has given up.
 	ended := make(chan error, 2)
 	pongs := make(chan int32, 1)
 	go func() { ended <- g.receive(stream, sub, pongs) }()
@@ -127,7 +129,8 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 	}
 }
 
-// filtersOf reads a request. What this stream does not offer is refused, never ignored: a client would wait for ever.
+// filtersOf reads a request. What this stream does not offer is refused, never ignored: a client
+// would wait for ever.
 func (g *geyser) filtersOf(in *pb.SubscribeRequest) ([]namedFilter, error) {
 	filters, err := readFilters(in.Transactions, limits{g.cfg.maxFilters, g.cfg.maxAddresses})
 	if err != nil {

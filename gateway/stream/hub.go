@@ -29,13 +29,15 @@ type subscriber struct {
 	once  sync.Once
 	why   error
 
-	// change is held while the filters are replaced. entries are those that count; gone says that the subscriber was removed. shard.mu
-	// guards what is read while transactions are matched: see there.
+	// change is held while the filters are replaced. entries are those that count; gone says that
+	// the subscriber was removed. shard.mu guards what is read while transactions are matched: see
+	// there.
 	change  sync.Mutex
 	entries []*entry
 	gone    bool
 
-	// tick and hits are the shard's: the transaction that hits are for, and the filters that want it.
+	// tick and hits are the shard's: the transaction that hits are for, and the filters that want
+	// it.
 	tick uint64
 	hits []*entry
 }
@@ -48,7 +50,8 @@ func (s *subscriber) end(why error) {
 	})
 }
 
-// batch is transactions in the order in which they are delivered. Each shard does all of it; the last one to finish reports.
+// batch is transactions in the order in which they are delivered. Each shard does all of it; the
+// last one to finish reports.
 type batch struct {
 	list      []*transaction
 	delivered atomic.Int64
@@ -58,8 +61,9 @@ type batch struct {
 // batchesAhead is how many batches may wait at a shard before publish waits for it.
 const batchesAhead = 4
 
-// hub hands each transaction to the subscribers that want it. Subscribers are spread over shards, one for each core. Each shard has an
-// index of its subscribers' filters and goes through all transactions in their order, so each subscriber gets its own in that order.
+// hub hands each transaction to the subscribers that want it. Subscribers are spread over shards,
+// one for each core. Each shard has an index of its subscribers' filters and goes through all
+// transactions in their order, so each subscriber gets its own in that order.
 type hub struct {
 	most          int
 	mostAddresses int64
@@ -98,7 +102,8 @@ func (h *hub) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// add makes a subscriber without filters; it gets nothing until it has some. It may be buffer transactions behind.
+// add makes a subscriber without filters; it gets nothing until it has some. It may be buffer
+// transactions behind.
 func (h *hub) add(buffer int) (*subscriber, error) {
 	s := &subscriber{out: newQueue(buffer), ended: make(chan struct{})}
 	h.mu.Lock()
@@ -135,8 +140,9 @@ func (h *hub) remove(s *subscriber) {
 	h.gone.Done()
 }
 
-// setFilters replaces the subscriber's filters between two transactions: each is matched against the old filters or against the new ones.
-// A filter that was there before stays in the index as it is. Matching goes on meanwhile.
+// setFilters replaces the subscriber's filters between two transactions: each is matched against
+// the old filters or against the new ones. A filter that was there before stays in the index as it
+// is. Matching goes on meanwhile.
 func (h *hub) setFilters(s *subscriber, filters []namedFilter) error {
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -185,8 +191,8 @@ func (h *hub) count() int {
 	return len(h.subscribers)
 }
 
-// publish hands transactions to the shards. It never waits for a client, only for the shards, and only until ctx ends: a subscriber whose
-// buffer is full is given up.
+// publish hands transactions to the shards. It never waits for a client, only for the shards, and
+// only until ctx ends: a subscriber whose buffer is full is given up.
 func (h *hub) publish(ctx context.Context, list []*transaction) {
 	b := &batch{list: list}
 	b.left.Store(int32(len(h.shards)))
@@ -226,7 +232,8 @@ func (h *hub) close() {
 // wait returns when all subscribers have been removed.
 func (h *hub) wait() { h.gone.Wait() }
 
-// frequency estimates how often addresses are seen: a count-min sketch of one row, halved now and then so that it forgets.
+// frequency estimates how often addresses are seen: a count-min sketch of one row, halved now and
+// then so that it forgets.
 type frequency struct {
 	counts [1 << 14]atomic.Uint32
 	added  int

@@ -91,8 +91,9 @@ func wantedOf(set []*oracle, i int, x *seenTransaction) (w wanted, any bool) {
 	return w, w.names != ""
 }
 
-// The stream delivers exactly what the oracle selects, in order, whatever the filters. MINTLAKE_TEST_FILTERS=full takes all transactions of the
-// recorded blocks and of the demo chain; otherwise it is a sample of them.
+// The stream delivers exactly what the oracle selects, in order, whatever the filters.
+// MINTLAKE_TEST_FILTERS=full takes all transactions of the recorded blocks and of the demo chain;
+// otherwise it is a sample of them.
 func TestTenThousandRandomFilters(t *testing.T) {
 	messages := fewerVotes(append(realTransactions(t), demoTransactions(t)...))
 	if os.Getenv("MINTLAKE_TEST_FILTERS") != "full" {
@@ -185,14 +186,15 @@ func requireEmpty(t testing.TB, h *hub) {
 	}
 }
 
-// version is a set of filters that a subscriber had: the first transaction that they may have been asked for, and the first that they must.
+// version is a set of filters that a subscriber had: the first transaction that they may have been
+// asked for, and the first that they must.
 type version struct {
 	set            []*oracle
 	earliest, last int
 }
 
-// Filters change at random while transactions flow: each transaction is matched against one version, versions follow each other, and a
-// change counts for what is published after it.
+// Filters change at random while transactions flow: each transaction is matched against one
+// version, versions follow each other, and a change counts for what is published after it.
 func TestFiltersChangeWhileTransactionsFlow(t *testing.T) {
 	messages := realTransactions(t)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -266,7 +268,8 @@ func requireVersions(t *testing.T, versions []version, got map[int]string, see [
 	for i, x := range see {
 		next := map[int]bool{}
 		for v := range versions {
-			// A version is possible from its earliest transaction on, until the next one must count.
+			// A version is possible from its earliest transaction on, until the next one must
+			// count.
 			if i < versions[v].earliest || v+1 < len(versions) && i >= versions[v+1].last {
 				continue
 			}
@@ -362,7 +365,8 @@ func TestQueueGrowsAndShrinks(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Clients of both forms that come, change their filters and go leave no goroutine, no entry and no memory.
+// Clients of both forms that come, change their filters and go leave no goroutine, no entry and no
+// memory.
 func TestNothingIsLeftOfClients(t *testing.T) {
 	f := start(t, Config{})
 	wave := func() {
@@ -431,7 +435,8 @@ func TestNothingIsLeftOfClients(t *testing.T) {
 	require.Less(t, after, before+4<<20, "450 clients came and went")
 }
 
-// A hub without clients costs next to nothing, one with many little more: each transaction asks only those that it concerns.
+// A hub without clients costs next to nothing, one with many little more: each transaction asks
+// only those that it concerns.
 func BenchmarkPublish(b *testing.B) {
 	messages := block(b)
 	list := parsed(b, messages)

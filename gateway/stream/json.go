@@ -11,8 +11,8 @@ import (
 	"github.com/mintlake/mintlake/gateway/txerror"
 )
 
-// The JSON of a transaction is what getTransaction answers with encoding base64, with the signature and the place in the block beside
-// it: what a client has to read RPC answers reads these.
+// The JSON of a transaction is what getTransaction answers with encoding base64, with the signature
+// and the place in the block beside it: what a client has to read RPC answers reads these.
 
 type jsonNotification struct {
 	Signature        string          `json:"signature"`
@@ -168,8 +168,8 @@ func keyTexts(list [][]byte) []string {
 	return out
 }
 
-// encodeWire makes the network's bytes of a transaction (solana-transaction, solana-message: compact-u16 lengths; bit 7 and the version before a
-// versioned message).
+// encodeWire makes the network's bytes of a transaction (solana-transaction, solana-message:
+// compact-u16 lengths; bit 7 and the version before a versioned message).
 func encodeWire(tx *pb.Transaction) ([]byte, error) {
 	m := tx.GetMessage()
 	h := m.GetHeader()

@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// TestFromKafka joins the stream to a broker as the binary does: what lay on the topic before is not repeated, what comes after arrives.
+// TestFromKafka joins the stream to a broker as the binary does: what lay on the topic before is
+// not repeated, what comes after arrives.
 func TestFromKafka(t *testing.T) {
 	brokers := kafkatest.Start(t)
 	deps := kafka.Deps{Logger: kafkatest.Logger(t), Registerer: prometheus.NewRegistry()}

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Fields of SubscribeRequestFilterTransactions that clients of newer versions send and the Go package does not have (geyser.proto of the
-// crate yellowstone-grpc-proto from 12.6 on).
+// Fields of SubscribeRequestFilterTransactions that clients of newer versions send and the Go
+// package does not have (geyser.proto of the crate yellowstone-grpc-proto from 12.6 on).
 const (
 	fieldFilterCuckooInclude protowire.Number = 7
 	fieldFilterTokenAccounts protowire.Number = 30
@@ -21,8 +21,9 @@ const (
 	tokenAccountsChanged = 1
 )
 
-// readNewer reads the newer fields that this stream understands and takes them out of the message's unknown fields. What is left there is
-// not understood: yellowstone.UnknownField refuses it by name.
+// readNewer reads the newer fields that this stream understands and takes them out of the message's
+// unknown fields. What is left there is not understood: yellowstone.UnknownField refuses it by
+// name.
 func (f *filter) readNewer(in *pb.SubscribeRequestFilterTransactions) error {
 	unknown := in.ProtoReflect().GetUnknown()
 	if len(unknown) == 0 {

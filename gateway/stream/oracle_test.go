@@ -11,8 +11,8 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 )
 
-// oracle is a transaction filter as Yellowstone's README describes it, asked of one transaction after the other and of decoded messages. It
-// shares no code with the index.
+// oracle is a transaction filter as Yellowstone's README describes it, asked of one transaction
+// after the other and of decoded messages. It shares no code with the index.
 type oracle struct {
 	*pb.SubscribeRequestFilterTransactions
 	cuckoo *cuckooBuilder
@@ -37,7 +37,8 @@ func (o *oracle) request() *pb.SubscribeRequestFilterTransactions {
 	return f
 }
 
-// book numbers addresses by their base58, so that sets of them are bits: the oracle asks each filter about each transaction.
+// book numbers addresses by their base58, so that sets of them are bits: the oracle asks each
+// filter about each transaction.
 type book struct {
 	numbers map[string]int
 	raw     [][]byte
@@ -96,7 +97,8 @@ func seeTransaction(b *book, x *pb.SubscribeUpdateTransactionInfo) *seenTransact
 			add(base58.Encode(k), 0, 1, 2)
 		}
 	}
-	// "BALANCE_CHANGED matches an owner when its token balance changes. It also matches when a token account is created or closed."
+	// "BALANCE_CHANGED matches an owner when its token balance changes. It also matches when a
+	// token account is created or closed."
 	amount := func(list []*pb.TokenBalance, account uint32) string {
 		for _, b := range list {
 			if b.AccountIndex == account && b.Owner != "" {
@@ -147,7 +149,8 @@ func (o *oracle) compressed(n int) bool {
 	return o.found.has(n)
 }
 
-// randomFilters makes filters whose addresses are mostly those of the transactions: programs that most have, accounts that one has, owners.
+// randomFilters makes filters whose addresses are mostly those of the transactions: programs that
+// most have, accounts that one has, owners.
 type randomFilters struct {
 	*rand.Rand
 	book                         *book

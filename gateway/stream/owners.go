@@ -25,7 +25,8 @@ type tokenBalance struct {
 // tokenOwners are the owners of a transaction's token balances.
 type tokenOwners struct{ all, changed []address }
 
-// ownersOf returns the owners that count as addresses of the transaction. They are read when they are first asked for.
+// ownersOf returns the owners that count as addresses of the transaction. They are read when they
+// are first asked for.
 func (t *transaction) ownersOf(mode ownerMode) []address {
 	if mode == ownersNone {
 		return nil

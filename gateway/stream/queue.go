@@ -2,21 +2,24 @@ package stream
 
 import "sync"
 
-// delivery is a transaction for one subscriber, with the filters that want it, in the order of their names. All of it is shared: the
-// transaction with other subscribers, the list of one filter with all deliveries of that filter.
+// delivery is a transaction for one subscriber, with the filters that want it, in the order of
+// their names. All of it is shared: the transaction with other subscribers, the list of one filter
+// with all deliveries of that filter.
 type delivery struct {
 	tx    *transaction
 	wants []*entry
 }
 
-// queueFirst is how many deliveries a queue has room for at first; queueKept is the room that an empty queue may keep.
+// queueFirst is how many deliveries a queue has room for at first; queueKept is the room that an
+// empty queue may keep.
 const (
 	queueFirst = 4
 	queueKept  = 16
 )
 
-// queue is what a subscriber has not been sent yet: a ring buffer that doubles as it fills, and lets go of its room when it is empty.
-// Its content is references, so an idle subscriber holds nothing and a slow one shares its transactions with the others.
+// queue is what a subscriber has not been sent yet: a ring buffer that doubles as it fills, and
+// lets go of its room when it is empty. Its content is references, so an idle subscriber holds
+// nothing and a slow one shares its transactions with the others.
 type queue struct {
 	mu   sync.Mutex
 	ring []delivery

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRepeatedTransactions: what the topic has twice is delivered once, unless it landed in another slot.
+// TestRepeatedTransactions: what the topic has twice is delivered once, unless it landed in another
+// slot.
 func TestRepeatedTransactions(t *testing.T) {
 	f := start(t, Config{})
 	stream := f.subscribe(t, filters{"all": {}})

@@ -14,14 +14,16 @@ type entry struct {
 	*filter
 	name string
 	sub  *subscriber
-	// alone is the entry itself: what a delivery carries that no other filter of the subscriber wants.
+	// alone is the entry itself: what a delivery carries that no other filter of the subscriber
+	// wants.
 	alone [1]*entry
 	// head is the name as the field filters of an encoded SubscribeUpdate.
 	head []byte
 	// found is the addresses that find the entry; none when it is asked for each transaction.
 	found addresses
 
-	// Under shard.mu: live says that the entry counts, order is its place among the subscriber's, tick the last transaction it was asked for.
+	// Under shard.mu: live says that the entry counts, order is its place among the subscriber's,
+	// tick the last transaction it was asked for.
 	live  bool
 	order int
 	tick  uint64
@@ -41,7 +43,8 @@ func newEntry(sub *subscriber, f namedFilter, found addresses) *entry {
 type postings map[address][]*entry
 
 func (p postings) add(a address, e *entry) {
-	// Most addresses find one entry: room for exactly one takes an eighth of what append would reserve.
+	// Most addresses find one entry: room for exactly one takes an eighth of what append would
+	// reserve.
 	if list := p[a]; list == nil {
 		p[a] = []*entry{e}
 	} else {
@@ -70,10 +73,11 @@ type shard struct {
 	// subscribers counts them, under hub.mu.
 	subscribers int
 
-	// mu is held for each transaction and for each step of a change, never for longer than some microseconds.
+	// mu is held for each transaction and for each step of a change, never for longer than some
+	// microseconds.
 	mu sync.Mutex
-	// byAccount has the entries that a transaction's accounts find, byOwner those of filters for which owners count too, always those that
-	// no address finds.
+	// byAccount has the entries that a transaction's accounts find, byOwner those of filters for
+	// which owners count too, always those that no address finds.
 	byAccount, byOwner postings
 	always             map[*entry]struct{}
 
@@ -174,11 +178,12 @@ func (s *shard) deliver(sub *subscriber, t *transaction) bool {
 	return false
 }
 
-// changeStep is how many addresses are added or removed while mu is held: transactions are matched in between.
+// changeStep is how many addresses are added or removed while mu is held: transactions are matched
+// in between.
 const changeStep = 256
 
-// replace makes next the subscriber's entries. The caller holds sub.change. New entries are put into the index, then all change places at
-// once, then old ones are taken out.
+// replace makes next the subscriber's entries. The caller holds sub.change. New entries are put
+// into the index, then all change places at once, then old ones are taken out.
 func (s *shard) replace(sub *subscriber, next []*entry) {
 	was := make(map[*entry]bool, len(sub.entries))
 	for _, e := range sub.entries {

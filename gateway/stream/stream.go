@@ -1,12 +1,17 @@
-// Package stream is the public transaction stream: the Yellowstone gRPC service geyser.Geyser and a WebSocket form on one address.
+// Package stream is the public transaction stream: the Yellowstone gRPC service geyser.Geyser and a
+// WebSocket form on one address.
 //
-// In: raw transactions from the topic chain.transactions.v1; subscriptions with transaction filters, with a key.
-// Out: each matching transaction, once a connection and in the order of its partition, to every subscriber that keeps up.
-// Guarantees: the stream is live: it begins at the topic's end and repeats nothing. A subscriber that falls behind is cut off with a
-// reason, never buffered without end, and never slows the others. Keys are neither logged nor told.
+// In: raw transactions from the topic chain.transactions.v1; subscriptions with transaction
+// filters, with a key.
+// Out: each matching transaction, once a connection and in the order of its partition, to every
+// subscriber that keeps up.
+// Guarantees: the stream is live: it begins at the topic's end and repeats nothing. A subscriber
+// that falls behind is cut off with a reason, never buffered without end, and never slows the
+// others. Keys are neither logged nor told.
 //
-// gRPC and WebSocket share a port: a connection's first bytes tell HTTP/2 from HTTP/1.1 (split.go). gRPC keeps its own transport
-// rather than going through net/http's, which lacks its flow control settings and keepalive.
+// gRPC and WebSocket share a port: a connection's first bytes tell HTTP/2 from HTTP/1.1 (split.go).
+// gRPC keeps its own transport rather than going through net/http's, which lacks its flow control
+// settings and keepalive.
 package stream
 
 import (
@@ -37,31 +42,36 @@ import (
 type Config struct {
 	// Addr to listen on, host:port; port 0 takes a free one. Required.
 	Addr string
-	// AllowedOrigins are the web origins whose pages may open WebSockets: see origins.Parse. Default none besides pages of the stream's
-	// own host.
+	// AllowedOrigins are the web origins whose pages may open WebSockets: see origins.Parse.
+	// Default none besides pages of the stream's own host.
 	AllowedOrigins []string
-	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are for certain addresses. Default none.
+	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are
+	// for certain addresses. Default none.
 	TrustedProxies proxies.List
-	// Commitment of the transactions on the topic: processed, confirmed or finalized. Default confirmed. A subscriber who asks for more is
-	// refused.
+	// Commitment of the transactions on the topic: processed, confirmed or finalized. Default
+	// confirmed. A subscriber who asks for more is refused.
 	Commitment string
 	// buffer is how many transactions a subscriber may be behind. Default 4,096.
 	buffer int
 	// MaxSubscribers bounds the open subscriptions of all clients. Default 1,000.
 	MaxSubscribers int
-	// maxFilters bounds the filters of one subscriber; default 16. MaxAddresses bounds the addresses in all of them; default 50,000.
+	// maxFilters bounds the filters of one subscriber; default 16. MaxAddresses bounds the
+	// addresses in all of them; default 50,000.
 	maxFilters, maxAddresses int
-	// maxAllAddresses bounds the addresses in the filters of all subscribers: about 130 bytes of memory each. Default 5,000,000.
+	// maxAllAddresses bounds the addresses in the filters of all subscribers: about 130 bytes of
+	// memory each. Default 5,000,000.
 	maxAllAddresses int
 	// MaxConnections bounds open client connections; one more waits. Default 4,096.
 	MaxConnections int
-	// refusalsPerSecond is how often one WebSocket gets an error answer. The first 10 are free; later ones wait. Default 1.
+	// refusalsPerSecond is how often one WebSocket gets an error answer. The first 10 are free;
+	// later ones wait. Default 1.
 	refusalsPerSecond float64
 	// pingInterval is the time between pings to clients. Default 15 s.
 	pingInterval time.Duration
 	// writeTimeout is how long a WebSocket client may take to accept a message. Default 10 s.
 	writeTimeout time.Duration
-	// goodbyeTimeout is how long a WebSocket client may take to accept the reason why its session ends. Default 1 s.
+	// goodbyeTimeout is how long a WebSocket client may take to accept the reason why its session
+	// ends. Default 1 s.
 	goodbyeTimeout time.Duration
 	// stopTimeout is how long clients may take to go once the stream is told to stop. Default 5 s.
 	stopTimeout time.Duration
@@ -93,7 +103,8 @@ type Offsets interface {
 
 // Deps are the collaborators.
 type Deps struct {
-	// Keys are the valid keys; product rpc counts. Required; an empty store opens the stream on loopback (see keys.NewGate).
+	// Keys are the valid keys; product rpc counts. Required; an empty store opens the stream on
+	// loopback (see keys.NewGate).
 	Keys keys.Store
 	// Offsets and OpenTail reach the topic. Required.
 	Offsets  Offsets
@@ -160,7 +171,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// Run listens, reads the topic and serves until ctx ends. A taken address is an error in one line. Run may be called once.
+// Run listens, reads the topic and serves until ctx ends. A taken address is an error in one line.
+// Run may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	listener, err := listen.TCP(ctx, s.cfg.Addr, "--stream-addr")
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 )
 
-// The WebSocket form speaks JSON-RPC 2.0 in the shape that Solana's own subscriptions have, and names and filters of the transactionSubscribe
-// method that RPC providers offer, so that their clients work here:
+// The WebSocket form speaks JSON-RPC 2.0 in the shape that Solana's own subscriptions have, and
+// names and filters of the transactionSubscribe method that RPC providers offer, so that their
+// clients work here:
 //
 //	→ {"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{"failed":false,"accountInclude":["…"]},{"commitment":"confirmed"}]}
 //	← {"jsonrpc":"2.0","result":1,"id":1}
@@ -68,18 +69,20 @@ var (
 	optionKeys = []string{"commitment", "encoding", "transactionDetails", "showRewards", "maxSupportedTransactionVersion"}
 )
 
-// wsOptions are what providers' clients send along. What would change the answer in a way that is not offered is refused.
+// wsOptions are what providers' clients send along. What would change the answer in a way that is
+// not offered is refused.
 type wsOptions struct {
 	Commitment         string `json:"commitment"`
 	Encoding           string `json:"encoding"`
 	TransactionDetails string `json:"transactionDetails"`
 	ShowRewards        bool   `json:"showRewards"`
-	// MaxVersion changes nothing: this stream sends transactions of every version, and a version that a client cannot read is the
-	// client's to leave out.
+	// MaxVersion changes nothing: this stream sends transactions of every version, and a version
+	// that a client cannot read is the client's to leave out.
 	MaxVersion *uint8 `json:"maxSupportedTransactionVersion"`
 }
 
-// readParam reads params[i] and refuses a key that is not among known: a condition that is ignored would send the client everything.
+// readParam reads params[i] and refuses a key that is not among known: a condition that is ignored
+// would send the client everything.
 func readParam(raw json.RawMessage, i int, known []string, into any) error {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(raw, &keys) != nil || keys == nil {

@@ -19,11 +19,11 @@ type (
 	signature = [64]byte
 )
 
-// transaction is one record of the topic: what filters look at, and the value that is passed on as it is. Shared by all subscribers and never
-// changed.
+// transaction is one record of the topic: what filters look at, and the value that is passed on as
+// it is. Shared by all subscribers and never changed.
 type transaction struct {
-	// grpc is the part of an encoded geyser.SubscribeUpdate that is the same for all subscribers; raw is the geyser.SubscribeUpdateTransaction
-	// in it.
+	// grpc is the part of an encoded geyser.SubscribeUpdate that is the same for all subscribers;
+	// raw is the geyser.SubscribeUpdateTransaction in it.
 	grpc, raw []byte
 	slot      uint64
 	signature signature
@@ -34,7 +34,8 @@ type transaction struct {
 	// received is when the transaction reached Mintlake; zero when unknown.
 	received time.Time
 
-	// What follows is made when it is first wanted, once for all subscribers: the JSON of the WebSocket form, the owners of token balances.
+	// What follows is made when it is first wanted, once for all subscribers: the JSON of the
+	// WebSocket form, the owners of token balances.
 	jsonOnce, ownersOnce sync.Once
 	json                 []byte
 	jsonErr              error
@@ -56,8 +57,9 @@ const (
 // accountsGuess is how many accounts most transactions have at most.
 const accountsGuess = 32
 
-// parseRecord reads what filters need, and no more: it walks the wire format, which costs a microsecond where decoding everything would cost
-// thirty. The value is copied, so that a transaction which waits for a slow client does not hold the whole fetch that it came with.
+// parseRecord reads what filters need, and no more: it walks the wire format, which costs a
+// microsecond where decoding everything would cost thirty. The value is copied, so that a
+// transaction which waits for a slow client does not hold the whole fetch that it came with.
 func parseRecord(r kafka.Record) (*transaction, error) {
 	t := &transaction{accounts: make([]address, 0, accountsGuess)}
 	for _, h := range r.Headers {
@@ -136,8 +138,9 @@ func (t *transaction) parseAddresses(message []byte, one, other protowire.Number
 	}, nil)
 }
 
-// walk calls onBytes for each length-delimited field of a message and onNumber, where it is not nil, for each varint. A field of another type
-// than its number should have goes to the other function, so it is ignored, as decoders do.
+// walk calls onBytes for each length-delimited field of a message and onNumber, where it is not
+// nil, for each varint. A field of another type than its number should have goes to the other
+// function, so it is ignored, as decoders do.
 func walk(message []byte, onBytes func(protowire.Number, []byte) error, onNumber func(protowire.Number, uint64)) error {
 	for len(message) > 0 {
 		field, kind, n := protowire.ConsumeTag(message)

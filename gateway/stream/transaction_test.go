@@ -115,7 +115,8 @@ func TestTransactionErrors(t *testing.T) {
 	}
 }
 
-// FuzzRecord: no value makes the walk or the JSON panic, and what the walk takes for a transaction has the same filters' view as a full decoding.
+// FuzzRecord: no value makes the walk or the JSON panic, and what the walk takes for a transaction
+// has the same filters' view as a full decoding.
 func FuzzRecord(f *testing.F) {
 	for _, x := range []tx{{number: 1, keys: []byte{1, 2}}, {number: 2, failed: true, vote: true, loaded: []byte{3}}} {
 		f.Add(x.record().Value)

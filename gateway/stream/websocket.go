@@ -103,7 +103,8 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	upgrade := &upgrader{ResponseWriter: w}
 	// No compression: it would cost more for each client than the whole rest.
 	conn, err := websocket.Accept(upgrade, r, &websocket.AcceptOptions{
-		InsecureSkipVerify: true, // origins are checked above: the library's patterns know no schemes
+		// origins are checked above: the library's patterns know no schemes
+		InsecureSkipVerify: true,
 		CompressionMode:    websocket.CompressionDisabled,
 		OnPongReceived:     session.ponged,
 	})
@@ -116,7 +117,8 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	conn.SetReadLimit(maxMessageBytes)
 	s.metrics.subscriptions.WithLabelValues(formWebSocket).Inc()
 	session.conn, session.frames = conn, upgrade.conn
-	// On a goroutine of its own: what net/http keeps for the request, buffers among it, goes with this one. The hub ends the session.
+	// On a goroutine of its own: what net/http keeps for the request, buffers among it, goes with
+	// this one. The hub ends the session.
 	go session.run(context.WithoutCancel(r.Context()))
 }
 
@@ -132,11 +134,13 @@ type session struct {
 	next    uint64
 	// pinged is when the ping was sent that has no pong yet, in nanoseconds; 0 when there is none.
 	pinged atomic.Int64
-	// refusals is a token bucket: web3.js repeats at once what is refused, some five hundred times a second.
+	// refusals is a token bucket: web3.js repeats at once what is refused, some five hundred times
+	// a second.
 	refusals *rate.Limiter
 }
 
-// refusalsFree is how many errors a connection is told at once; later ones wait for Config.RefusalsPerSecond.
+// refusalsFree is how many errors a connection is told at once; later ones wait for
+// Config.RefusalsPerSecond.
 const refusalsFree = 10
 
 func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
@@ -230,7 +234,8 @@ func (c *session) write(kind byte, parts ...[]byte) error {
 
 var errNoPong = errors.New("no pong came")
 
-// ping sends one, unless the last one has no pong yet: then the client is gone once its time is over.
+// ping sends one, unless the last one has no pong yet: then the client is gone once its time is
+// over.
 func (c *session) ping() error {
 	now := time.Now().UnixNano()
 	switch at := c.pinged.Load(); {
@@ -245,7 +250,8 @@ func (c *session) ping() error {
 
 func (c *session) ponged(context.Context, []byte) { c.pinged.Store(0) }
 
-// notifyAll sends what waits. Several messages are one write: a block brings most clients more than one.
+// notifyAll sends what waits. Several messages are one write: a block brings most clients more than
+// one.
 func (c *session) notifyAll() error {
 	out := newFrames()
 	defer out.release()
@@ -280,7 +286,8 @@ var (
 	notificationTail   = []byte(`}}`)
 )
 
-// publish makes the session's subscriptions the subscriber's filters. A filter's name is its subscription's number.
+// publish makes the session's subscriptions the subscriber's filters. A filter's name is its
+// subscription's number.
 func (c *session) publish() error {
 	filters := make([]namedFilter, 0, len(c.filters))
 	for _, id := range slices.Sorted(maps.Keys(c.filters)) {

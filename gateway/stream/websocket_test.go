@@ -95,7 +95,8 @@ func TestWebSocket(t *testing.T) {
 	require.Eventually(t, func() bool { return f.hub.count() == 0 }, patience, 5*time.Millisecond)
 }
 
-// A client whose wsEndpoint is the stream learns where to look, and repeats its call once a second instead of as fast as it can.
+// A client whose wsEndpoint is the stream learns where to look, and repeats its call once a second
+// instead of as fast as it can.
 func TestSubscriptionsOfTheRPCAddressAreRefusedSlowly(t *testing.T) {
 	f := start(t, Config{refusalsPerSecond: 1 / patience.Seconds()})
 	conn := f.dial(t)

@@ -22,8 +22,8 @@ const (
 	// batchRecords and batchWait bound a fetch; waiting longer would only delay.
 	batchRecords = 2048
 	batchWait    = 5 * time.Millisecond
-	// idleCheck is how often a feed that nobody wants looks whether somebody does; reopenPause is the time before a topic is opened
-	// again after it failed for good.
+	// idleCheck is how often a feed that nobody wants looks whether somebody does; reopenPause is
+	// the time before a topic is opened again after it failed for good.
 	idleCheck   = 50 * time.Millisecond
 	reopenPause = time.Second
 	// idleAfter is how long nobody must want a feed before it is closed.
@@ -36,8 +36,8 @@ const (
 	fromUpstream = "upstream"
 )
 
-// feed reads a topic from its end, as long as somebody wants it. Mainnet's transactions are megabytes a second: nobody should read them
-// for no one.
+// feed reads a topic from its end, as long as somebody wants it. Mainnet's transactions are
+// megabytes a second: nobody should read them for no one.
 type feed struct {
 	server *Server
 	topic  string
@@ -46,7 +46,8 @@ type feed struct {
 }
 
 func (s *Server) feeds() []*feed {
-	// Without an upstream nothing else tells what happens while a feed is being opened, so it is always open.
+	// Without an upstream nothing else tells what happens while a feed is being opened, so it is
+	// always open.
 	always := s.deps.RPC == nil
 	return []*feed{
 		{s, schemas.TopicSlots, func() bool { return always || s.hub.follows() }, s.takeSlot},
@@ -100,7 +101,8 @@ func (f *feed) follow(ctx context.Context) error {
 	return nil
 }
 
-// takeSlot tells of a block that ingest has read. Lines of skipped and dead slots, and status reports, are not looked at.
+// takeSlot tells of a block that ingest has read. Lines of skipped and dead slots, and status
+// reports, are not looked at.
 func (s *Server) takeSlot(r kafka.Record) {
 	if bytes.Equal(r.Key, []byte(schemas.SourceStatusKey)) {
 		return
@@ -123,7 +125,8 @@ func (s *Server) takeSlot(r kafka.Record) {
 	s.hub.newSlot(line.GetSlot(), parent, fromIngest)
 }
 
-// takeTransaction tells of a transaction that somebody waits for. The key is its signature, so the others are not decoded.
+// takeTransaction tells of a transaction that somebody waits for. The key is its signature, so the
+// others are not decoded.
 func (s *Server) takeTransaction(r kafka.Record) {
 	if !s.hub.watched(r.Key) {
 		return

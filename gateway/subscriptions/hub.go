@@ -61,7 +61,8 @@ type subscription struct {
 	id    uint64
 	kind  kind
 	owner *session
-	// The rest is of signatures: the base58 text, the commitment wanted, and whether receivedSignature is wanted and not yet told.
+	// The rest is of signatures: the base58 text, the commitment wanted, and whether
+	// receivedSignature is wanted and not yet told.
 	signature string
 	want      level
 	received  bool
@@ -74,11 +75,13 @@ type watch struct {
 	due         time.Time // when the upstream is to be asked next
 }
 
-// hub knows all subscriptions and hands out notifications. Each goes into its client's buffer; the hub never waits for a client.
+// hub knows all subscriptions and hands out notifications. Each goes into its client's buffer; the
+// hub never waits for a client.
 type hub struct {
 	cfg     Config
 	metrics *metrics
-	// signaturesDue and slotsWanted wake the pollers: something is new that should not wait for their next turn.
+	// signaturesDue and slotsWanted wake the pollers: something is new that should not wait for
+	// their next turn.
 	signaturesDue, slotsWanted chan struct{}
 	gone                       sync.WaitGroup
 
@@ -143,8 +146,8 @@ func (h *hub) removeSession(s *session) {
 	h.gone.Done()
 }
 
-// subscribe registers sub and queues the reply that carries its number. Both happen under the lock, so that no notification comes
-// before the reply.
+// subscribe registers sub and queues the reply that carries its number. Both happen under the lock,
+// so that no notification comes before the reply.
 func (h *hub) subscribe(sub *subscription, reply func(id uint64) []byte) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -225,8 +228,8 @@ func (h *hub) follows() bool {
 	return len(h.slots)+len(h.roots) > 0
 }
 
-// landed tells the subscribers of a signature that it is in a block. failure is the JSON of its error, null for none. A subscription
-// that wanted no more than this commitment is over.
+// landed tells the subscribers of a signature that it is in a block. failure is the JSON of its
+// error, null for none. A subscription that wanted no more than this commitment is over.
 func (h *hub) landed(signature string, slot uint64, at level, failure json.RawMessage, from string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

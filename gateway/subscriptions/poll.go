@@ -12,18 +12,21 @@ import (
 const (
 	// statusesPerCall is getSignatureStatuses' own limit.
 	statusesPerCall = 256
-	// gather is how long the first of some new subscriptions waits for the others, so that they share a call.
+	// gather is how long the first of some new subscriptions waits for the others, so that they
+	// share a call.
 	gather = 10 * time.Millisecond
-	// maxCatchUp bounds the slots that are told one by one after a pause; before them some are left out.
+	// maxCatchUp bounds the slots that are told one by one after a pause; before them some are left
+	// out.
 	maxCatchUp = 128
 	// parentSearch is how far back the parent of the first slot is looked for.
 	parentSearch = 32
-	// freshAfter is the time without anybody following slots after which following begins anew, without what was missed.
+	// freshAfter is the time without anybody following slots after which following begins anew,
+	// without what was missed.
 	freshAfter = 10 * time.Second
 )
 
-// askAgain is when to ask again for a signature that somebody has waited for since then: a transaction lands within seconds, or
-// not at all once its blockhash has expired (some 90 s).
+// askAgain is when to ask again for a signature that somebody has waited for since then: a
+// transaction lands within seconds, or not at all once its blockhash has expired (some 90 s).
 func (s *Server) askAgain(waited time.Duration) time.Duration {
 	switch {
 	case waited < 30*time.Second:
@@ -34,7 +37,8 @@ func (s *Server) askAgain(waited time.Duration) time.Duration {
 	return 20 * s.cfg.pollInterval
 }
 
-// dueSignatures returns up to most signatures that the upstream is to be asked for now, and when the next ones are due.
+// dueSignatures returns up to most signatures that the upstream is to be asked for now, and when
+// the next ones are due.
 func (s *Server) dueSignatures(now time.Time, most int) []string {
 	h := s.hub
 	h.mu.Lock()
@@ -134,7 +138,8 @@ func (s *Server) askStatuses(ctx context.Context, signatures []string) error {
 	return nil
 }
 
-// pollSlots asks the upstream for roots, and for slots while ingest brings none, as long as somebody follows them.
+// pollSlots asks the upstream for roots, and for slots while ingest brings none, as long as
+// somebody follows them.
 func (s *Server) pollSlots(ctx context.Context) {
 	ticker := time.NewTicker(s.cfg.pollInterval)
 	defer ticker.Stop()
@@ -181,7 +186,8 @@ func (s *Server) askSlots(ctx context.Context, fresh bool) error {
 // block is a slot that has a block, with its parent's slot.
 type block struct{ slot, parent uint64 }
 
-// askBlocks returns the blocks of a commitment above known, at most maxCatchUp; only the newest when this is the first question.
+// askBlocks returns the blocks of a commitment above known, at most maxCatchUp; only the newest
+// when this is the first question.
 func (s *Server) askBlocks(ctx context.Context, commitment solana.Commitment, known uint64, fresh bool) ([]block, error) {
 	options := map[string]any{"commitment": commitment}
 	var tip uint64

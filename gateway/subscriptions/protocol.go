@@ -9,7 +9,8 @@ import (
 	"github.com/mr-tron/base58"
 )
 
-// JSON-RPC 2.0 error codes, and the one by which Solana's nodes say that they cannot answer now (agave, rpc-client-types custom_error.rs).
+// JSON-RPC 2.0 error codes, and the one by which Solana's nodes say that they cannot answer now
+// (agave, rpc-client-types custom_error.rs).
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
@@ -63,8 +64,9 @@ func encode(a answer) []byte {
 	return body
 }
 
-// handle performs one message. Answers of success are queued; an error's is returned, so that the caller can make it wait. A
-// notification (a call without id, such as the clients' ping) is never answered.
+// handle performs one message. Answers of success are queued; an error's is returned, so that the
+// caller can make it wait. A notification (a call without id, such as the clients' ping) is never
+// answered.
 func (c *session) handle(message []byte) (refused []byte) {
 	var in call
 	err := json.Unmarshal(message, &in)
@@ -86,7 +88,8 @@ func (c *session) handle(message []byte) (refused []byte) {
 			err = c.perform(&in)
 		}
 		if err == nil {
-			c.server.metrics.calls.WithLabelValues(in.Method).Inc() // perform knows the method, so it is one of few
+			// perform knows the method, so it is one of few
+			c.server.metrics.calls.WithLabelValues(in.Method).Inc()
 			return nil
 		}
 		if !errors.As(err, &wrong) {

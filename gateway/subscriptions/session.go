@@ -18,9 +18,10 @@ import (
 // maxMessageBytes bounds one message of a client; a signatureSubscribe has some 250 bytes.
 const maxMessageBytes = 16 << 10
 
-// Calls are throttled by token buckets: callsPerSecond after the first callsFree for all of them, and Config.RefusalsPerSecond after
-// the first refusalsFree for those that get an error. A client that repeats what is refused at once, as web3.js does, so makes one call a
-// second instead of some thousand.
+// Calls are throttled by token buckets: callsPerSecond after the first callsFree for all of them,
+// and Config.RefusalsPerSecond after the first refusalsFree for those that get an error. A client
+// that repeats what is refused at once, as web3.js does, so makes one call a second instead of some
+// thousand.
 const (
 	callsPerSecond = 200
 	callsFree      = 1000
@@ -77,7 +78,8 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Retry-After", "5")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer{Version: "2.0", Error: &callError{codeInternal, message}}) // a client that left has nothing to be told
+	// a client that left has nothing to be told
+	_ = json.NewEncoder(w).Encode(answer{Version: "2.0", Error: &callError{codeInternal, message}})
 }
 
 // queue gives a message to the client. One that has too many unread is given up.
@@ -140,7 +142,8 @@ func (c *session) receive(ctx context.Context) {
 			return
 		}
 		if refused := c.handle(message); refused != nil {
-			// The wait comes before the answer, so a client that waits for answers before it calls again is slowed down too.
+			// The wait comes before the answer, so a client that waits for answers before it calls
+			// again is slowed down too.
 			if c.refusals.Wait(ctx) != nil {
 				return
 			}

@@ -1,14 +1,17 @@
-// Package subscriptions serves Solana's WebSocket subscriptions that clients confirm transactions with: signatureSubscribe,
-// slotSubscribe and rootSubscribe, in the shape and with the error codes of Agave's PubSub.
+// Package subscriptions serves Solana's WebSocket subscriptions that clients confirm transactions
+// with: signatureSubscribe, slotSubscribe and rootSubscribe, in the shape and with the error codes
+// of Agave's PubSub.
 //
-// In: WebSocket requests whose host, origin and key were checked already; the topics chain.slots.v1 and chain.transactions.v1; the
-// JSON-RPC upstream. Out: notifications.
-// Guarantees: a signature that landed before its subscription is answered at once, because the upstream is asked after the
-// subscription is known. A signature is answered once. Connections, subscriptions, messages and what a slow client may be behind are
-// bounded; a client that exceeds a bound is told why.
+// In: WebSocket requests whose host, origin and key were checked already; the topics chain.slots.v1
+// and chain.transactions.v1; the JSON-RPC upstream. Out: notifications.
+// Guarantees: a signature that landed before its subscription is answered at once, because the
+// upstream is asked after the subscription is known. A signature is answered once. Connections,
+// subscriptions, messages and what a slow client may be behind are bounded; a client that exceeds a
+// bound is told why.
 //
-// What ingest sees comes first, because it costs no call. Ingest reads confirmed blocks only, so the upstream is asked for what
-// that cannot tell: processed, finalized, and everything while ingest is behind or absent.
+// What ingest sees comes first, because it costs no call. Ingest reads confirmed blocks only, so
+// the upstream is asked for what that cannot tell: processed, finalized, and everything while
+// ingest is behind or absent.
 package subscriptions
 
 import (
@@ -32,26 +35,32 @@ import (
 type Config struct {
 	// Commitment of the blocks that ingest reads: confirmed or finalized. Default confirmed.
 	Commitment string
-	// maxConnections bounds all connections; default 1,000. MaxConnectionsPerClient bounds those of one key, or of one address where no
-	// key is needed; default 100.
+	// maxConnections bounds all connections; default 1,000. MaxConnectionsPerClient bounds those of
+	// one key, or of one address where no key is needed; default 100.
 	maxConnections, maxConnectionsPerClient int
-	// maxSubscriptions bounds the subscriptions of one connection; default 1,000. MaxSubscriptionsTotal bounds those of all; default 20,000.
+	// maxSubscriptions bounds the subscriptions of one connection; default 1,000.
+	// MaxSubscriptionsTotal bounds those of all; default 20,000.
 	maxSubscriptions, maxSubscriptionsTotal int
 	// buffer is how many messages a client may be behind. Default 2,048.
 	buffer int
-	// pollInterval is the time between two questions to the upstream about the same thing. Default 500 ms.
+	// pollInterval is the time between two questions to the upstream about the same thing. Default
+	// 500 ms.
 	pollInterval time.Duration
-	// feedPatience is how long ingest may bring no new slot before the upstream is asked for slots. Default 3 s.
+	// feedPatience is how long ingest may bring no new slot before the upstream is asked for slots.
+	// Default 3 s.
 	feedPatience time.Duration
-	// refusalsPerSecond is how often one connection gets an error answer. The first 10 are free; later ones wait. Default 1.
+	// refusalsPerSecond is how often one connection gets an error answer. The first 10 are free;
+	// later ones wait. Default 1.
 	refusalsPerSecond float64
 	// pingInterval is the time between pings to clients. Default 15 s.
 	pingInterval time.Duration
 	// writeTimeout is how long a client may take to accept a message. Default 10 s.
 	writeTimeout time.Duration
-	// goodbyeTimeout is how long a client may take to accept the reason why its connection ends. Default 1 s.
+	// goodbyeTimeout is how long a client may take to accept the reason why its connection ends.
+	// Default 1 s.
 	goodbyeTimeout time.Duration
-	// stopTimeout is how long all clients together may take to go once the server is told to stop. Default 5 s.
+	// stopTimeout is how long all clients together may take to go once the server is told to stop.
+	// Default 5 s.
 	stopTimeout time.Duration
 }
 
@@ -127,7 +136,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// Run reads the topics and asks the upstream until ctx ends, then says goodbye to all clients. Run may be called once.
+// Run reads the topics and asks the upstream until ctx ends, then says goodbye to all clients. Run
+// may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, f := range s.feeds() {
@@ -154,9 +164,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Serve makes a WebSocket of the request and serves it until it ends. The caller has checked host, origin and key; client names who it
-// is, for the bound on connections: a key's id, or an address. lease says when the client's key ends, and which calls it may make; nil is no
-// restriction.
+// Serve makes a WebSocket of the request and serves it until it ends. The caller has checked host,
+// origin and key; client names who it is, for the bound on connections: a key's id, or an address.
+// lease says when the client's key ends, and which calls it may make; nil is no restriction.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, client string, lease *keys.Lease) {
 	s.serve(w, r, client, lease)
 }

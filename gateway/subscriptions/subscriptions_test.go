@@ -20,7 +20,8 @@ func notification(method, result, subscription string) string {
 	return `{"jsonrpc":"2.0","method":"` + method + `","params":{"result":` + result + `,"subscription":` + subscription + `}}`
 }
 
-// Clients send first and subscribe then: what has landed meanwhile must be told at once, or they wait for ever.
+// Clients send first and subscribe then: what has landed meanwhile must be told at once, or they
+// wait for ever.
 func TestASignatureThatLandedBeforeIsToldAtOnce(t *testing.T) {
 	u := newUpstream()
 	u.statuses[signature(1)] = landedStatus(50, "null", "finalized")
@@ -244,7 +245,8 @@ func TestAStopIsSaid(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
 }
 
-// FuzzHandle: any message gets one answer that is JSON, or none if it is a notification, and never ends the server.
+// FuzzHandle: any message gets one answer that is JSON, or none if it is a notification, and never
+// ends the server.
 func FuzzHandle(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"signatureSubscribe","params":["` + signature(1) + `",{"commitment":"confirmed"}]}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"x","method":"slotUnsubscribe","params":[1]}`))

@@ -1,6 +1,7 @@
 // Package txerror writes a transaction's error as JSON.
 //
-// In: the bincode of a TransactionError, as Geyser carries it. Out: the JSON value that nodes answer with.
+// In: the bincode of a TransactionError, as Geyser carries it. Out: the JSON value that nodes
+// answer with.
 // Guarantees: an error never becomes null, which would mean success.
 package txerror
 
@@ -32,8 +33,9 @@ ProgramFailedToComplete ProgramFailedToCompile Immutable IncorrectAuthority Bors
 ArithmeticOverflow UnsupportedSysvar IllegalOwner MaxAccountsDataAllocationsExceeded MaxAccountsExceeded
 MaxInstructionTraceLengthExceeded BuiltinProgramsMustConsumeComputeUnits`)
 
-// JSON turns the bincode of a TransactionError into the JSON that nodes answer: a name, or an object of the name and what it carries.
-// What this version does not know stays readable as {"bincode": base64}, and is never null: null would mean success.
+// JSON turns the bincode of a TransactionError into the JSON that nodes answer: a name, or an
+// object of the name and what it carries. What this version does not know stays readable as
+// {"bincode": base64}, and is never null: null would mean success.
 func JSON(raw []byte) any {
 	r := errorReader{raw}
 	name := r.variant(transactionErrors)

@@ -1,8 +1,8 @@
-// Package chain is what every source yields and every decoder reads: blocks and transactions in one plain shape, whatever
-// format they came in.
+// Package chain is what every source yields and every decoder reads: blocks and transactions in one
+// plain shape, whatever format they came in.
 //
-// In: nothing. Out: types. Guarantees: a value borrows the bytes of the message it was parsed from; whoever keeps one
-// longer than its sink call copies it.
+// In: nothing. Out: types. Guarantees: a value borrows the bytes of the message it was parsed from;
+// whoever keeps one longer than its sink call copies it.
 package chain
 
 import "time"
@@ -18,17 +18,19 @@ type Block struct {
 	Slot uint64
 	// ParentSlot is nil where the source does not say.
 	ParentSlot *uint64
-	// ParentGuessed says that the source named the block itself as its parent, and ParentSlot is the slot before instead.
+	// ParentGuessed says that the source named the block itself as its parent, and ParentSlot is
+	// the slot before instead.
 	ParentGuessed   bool
 	Blockhash       Key
 	ParentBlockhash Key
 	// BlockTime is Unix seconds, 0 where the source does not say.
 	BlockTime int64
-	// Whole says that every transaction that Mintlake asks for is here: the block may enter the slot ledger. False for single
-	// transactions.
+	// Whole says that every transaction that Mintlake asks for is here: the block may enter the
+	// slot ledger. False for single transactions.
 	Whole        bool
 	Transactions []Transaction
-	// Accounts are the accounts that transactions of the block wrote, as far as the source showed them; none says nothing.
+	// Accounts are the accounts that transactions of the block wrote, as far as the source showed
+	// them; none says nothing.
 	Accounts []Account
 	// ReceivedAt is when the block reached this process; it measures freshness and decides nothing.
 	ReceivedAt time.Time
@@ -38,20 +40,24 @@ type Block struct {
 type Account struct {
 	Key, Owner Key
 	Data       []byte
-	// Signature is that of the transaction, Transaction its Index in the block; -1 while the block is not known.
+	// Signature is that of the transaction, Transaction its Index in the block; -1 while the block
+	// is not known.
 	Signature   Signature
 	Transaction int
 }
 
-// Transaction is one transaction and what running it did. Of votes and failed transactions there is only what identifies them: Signature,
-// Index, Failed and Vote. They change no token, and are most of what a block holds.
+// Transaction is one transaction and what running it did. Of votes and failed transactions there is
+// only what identifies them: Signature, Index, Failed and Vote. They change no token, and are most
+// of what a block holds.
 type Transaction struct {
 	Signature Signature
-	// Index is the place in the block counting every transaction, from 0; -1 where the source does not say.
+	// Index is the place in the block counting every transaction, from 0; -1 where the source does
+	// not say.
 	Index  int
 	Failed bool
 	Vote   bool
-	// Keys are the static account keys followed by the addresses loaded from lookup tables, writable ones first.
+	// Keys are the static account keys followed by the addresses loaded from lookup tables,
+	// writable ones first.
 	Keys         []Key
 	Instructions []Instruction
 	// Signers is how many of the first keys signed.
@@ -59,16 +65,19 @@ type Transaction struct {
 	// PostBalances (and PreBalances) are the token balances as the node reports them.
 	PreBalances  []TokenBalance
 	PostBalances []TokenBalance
-	// Details are what few ask for; nil where the source has none, and of a vote or a failed transaction.
+	// Details are what few ask for; nil where the source has none, and of a vote or a failed
+	// transaction.
 	Details Details
 }
 
-// Details are the parts of a transaction's metadata that are read when asked for only: reading them of every transaction costs more than all the rest.
+// Details are the parts of a transaction's metadata that are read when asked for only: reading them
+// of every transaction costs more than all the rest.
 type Details interface {
-	// Logs calls visit with each line of the log, in order, until it returns false. A line is good until visit returns. What is not well-formed ends it.
+	// Logs calls visit with each line of the log, in order, until it returns false. A line is good
+	// until visit returns. What is not well-formed ends it.
 	Logs(visit func(line []byte) bool)
-	// Lamports appends the accounts' lamports before and after the transaction, in the order of Keys, to the slices. What is not well-formed
-	// is left out.
+	// Lamports appends the accounts' lamports before and after the transaction, in the order of
+	// Keys, to the slices. What is not well-formed is left out.
 	Lamports(pre, post []uint64) ([]uint64, []uint64)
 }
 
@@ -78,7 +87,8 @@ type Instruction struct {
 	Inner []Call
 }
 
-// Call is one program invocation. Indexes point into Transaction.Keys and may lie beyond it in hostile data.
+// Call is one program invocation. Indexes point into Transaction.Keys and may lie beyond it in
+// hostile data.
 type Call struct {
 	ProgramIndex int
 	Accounts     []byte
@@ -91,14 +101,16 @@ type Call struct {
 type TokenBalance struct {
 	AccountIndex int
 	Mint         Key
-	// Owner is the wallet; Program the token program. Zero where the source does not say (old blocks).
+	// Owner is the wallet; Program the token program. Zero where the source does not say (old
+	// blocks).
 	Owner    Key
 	Program  Key
 	Decimals uint8
 	Amount   uint64
 }
 
-// Account returns the key of the call's i-th account; false when the call or the transaction is too short.
+// Account returns the key of the call's i-th account; false when the call or the transaction is too
+// short.
 func (t *Transaction) Account(c *Call, i int) (Key, bool) {
 	if i < 0 || i >= len(c.Accounts) {
 		return Key{}, false

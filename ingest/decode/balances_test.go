@@ -20,8 +20,8 @@ type imbalance struct {
 	events, real  *big.Int
 }
 
-// imbalances compares, for each mint of a transaction, the sum of mint_to minus burn with the change of the token balances. It returns how many agree
-// on a change, and those that do not agree.
+// imbalances compares, for each mint of a transaction, the sum of mint_to minus burn with the
+// change of the token balances. It returns how many agree on a change, and those that do not agree.
 func imbalances(tx *chain.Transaction, slot uint64) (changed int, differing []imbalance) {
 	events, real, programs := map[string]*big.Int{}, map[string]*big.Int{}, map[string]string{}
 	add := func(to map[string]*big.Int, mint string, amount uint64, sign int64) {
@@ -74,18 +74,21 @@ func orZero(n *big.Int) *big.Int {
 
 // Names of the ways in which balances change without mint_to and burn. Nothing else may.
 const (
-	// byLamports: a native mint's tokens are lamports, so wrapping (InitializeAccount, SyncNative) and unwrapping (CloseAccount, UnwrapLamports) make
-	// and take them; the mint's supply stays 0.
+	// byLamports: a native mint's tokens are lamports, so wrapping (InitializeAccount, SyncNative)
+	// and unwrapping (CloseAccount, UnwrapLamports) make and take them; the mint's supply stays 0.
 	byLamports = "wrapped or unwrapped lamports"
-	// byFeeWithheld: a transfer's fee leaves the source's amount and waits beside the destination's. At most what was transferred.
+	// byFeeWithheld: a transfer's fee leaves the source's amount and waits beside the
+	// destination's. At most what was transferred.
 	byFeeWithheld = "transfer fee withheld"
 	// byFeeCollected: withheld fees are withdrawn into an account's amount.
 	byFeeCollected = "withheld fees collected"
-	// byConfidential: Deposit moves tokens from an account's amount into its encrypted balance, and Withdraw back. The supply stays.
+	// byConfidential: Deposit moves tokens from an account's amount into its encrypted balance, and
+	// Withdraw back. The supply stays.
 	byConfidential = "deposited to or withdrawn from a confidential balance"
 )
 
-// explain names the reason for an imbalance, proven by the transaction's own instructions; empty when there is none.
+// explain names the reason for an imbalance, proven by the transaction's own instructions; empty
+// when there is none.
 func explain(tx *chain.Transaction, i imbalance) string {
 	var wraps, collects bool
 	transferred, hidden := new(big.Int), new(big.Int)
@@ -95,7 +98,8 @@ func explain(tx *chain.Transaction, i imbalance) string {
 		}
 		switch number := call.Data[0]; {
 		case number == 1 || number == 16 || number == 18 || number == 9 || number == 17 || number == 45:
-			wraps = true // InitializeAccount, its two later forms, CloseAccount, SyncNative, UnwrapLamports
+			// InitializeAccount, its two later forms, CloseAccount, SyncNative, UnwrapLamports
+			wraps = true
 		case number == 12 && len(call.Data) >= 9: // TransferChecked
 			transferred.Add(transferred, new(big.Int).SetUint64(binary.LittleEndian.Uint64(call.Data[1:])))
 		case number == 26 && len(call.Data) >= 10 && call.Data[1] == 1: // TransferCheckedWithFee
@@ -153,7 +157,8 @@ func tokenCalls(tx *chain.Transaction) []chain.Call {
 
 // balanceTally is what checkBalances found.
 type balanceTally struct {
-	// changed counts mints of transactions whose events and balances agree on a change; explained those where they differ, by name.
+	// changed counts mints of transactions whose events and balances agree on a change; explained
+	// those where they differ, by name.
 	changed   int
 	explained map[string]int
 }
@@ -175,8 +180,9 @@ func (b *balanceTally) check(t *testing.T, block *chain.Block) {
 	}
 }
 
-// TestBalances: in every transaction that we have, for every mint, mint_to minus burn is the change of the token balances, which the node reports
-// independently of instructions. A mint or burn that no decoder saw would show here.
+// TestBalances: in every transaction that we have, for every mint, mint_to minus burn is the change
+// of the token balances, which the node reports independently of instructions. A mint or burn that
+// no decoder saw would show here.
 func TestBalances(t *testing.T) {
 	for name, want := range map[string]balanceTally{
 		"blocks/254170887.json.gz":           {changed: 38, explained: map[string]int{byLamports: 8}},

@@ -25,7 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// clientInstruction is an instruction that a program's published client built; see testdata/README.md.
+// clientInstruction is an instruction that a program's published client built; see
+// testdata/README.md.
 type clientInstruction struct {
 	Name     string   `json:"name"`
 	Program  string   `json:"program"`
@@ -80,10 +81,12 @@ func TestClients(t *testing.T) {
 	for _, v := range loadClients(t) {
 		seen := &recorder{}
 		tx := transaction(t, v)
-		if strings.HasPrefix(v.Name, "metaplex Update") { // the mint of these is found in the transaction, not in the instruction
+		// the mint of these is found in the transaction, not in the instruction
+		if strings.HasPrefix(v.Name, "metaplex Update") {
 			tx.Keys = append(tx.Keys, sha256.Sum256([]byte("mint")))
 		}
-		if strings.HasSuffix(v.Name, "CloseAccount") { // of a token account, which its balance shows
+		// of a token account, which its balance shows
+		if strings.HasSuffix(v.Name, "CloseAccount") {
 			tx.PreBalances = []chain.TokenBalance{{AccountIndex: int(tx.Instructions[0].Accounts[0]), Mint: named("mint")}}
 		}
 		events := decode.New(seen).Decode(tx, 7, 1_700_000_000)

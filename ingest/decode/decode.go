@@ -1,9 +1,11 @@
 // Package decode turns transactions into token events and swap legs.
 //
-// In: transactions of blocks, in any of the shapes the sources know. Out: one event per fact that an instruction states
-// about a mint, in the order of execution, the mints that token balances show, and swap legs (see package swap). Guarantees: pure and deterministic; instructions are
-// found by program id at any depth, never by logs; failed and vote transactions contribute nothing; hostile input never panics and never
-// makes more than it brought. What a known program was asked and no decoder reads is kept as a raw event.
+// In: transactions of blocks, in any of the shapes the sources know. Out: one event per fact that
+// an instruction states about a mint, in the order of execution, the mints that token balances
+// show, and swap legs (see package swap). Guarantees: pure and deterministic; instructions are
+// found by program id at any depth, never by logs; failed and vote transactions contribute nothing;
+// hostile input never panics and never makes more than it brought. What a known program was asked
+// and no decoder reads is kept as a raw event.
 package decode
 
 import (
@@ -29,8 +31,9 @@ const (
 )
 
 const (
-	// maxData is more than any instruction can hold: calls between programs are bounded to 10 KiB (MAX_CPI_INSTRUCTION_DATA_LEN), and
-	// transactions to less. Longer data is invented; it must not become records that no broker takes.
+	// maxData is more than any instruction can hold: calls between programs are bounded to 10 KiB
+	// (MAX_CPI_INSTRUCTION_DATA_LEN), and transactions to less. Longer data is invented; it must
+	// not become records that no broker takes.
 	maxData = 16 << 10
 	// maxAccounts is how many accounts one instruction can name: an index is a byte.
 	maxAccounts = 256
@@ -50,7 +53,8 @@ func IgnoredReasons() []string {
 	}
 }
 
-// Observer is told of what yields no typed event. Its methods may be called from several goroutines.
+// Observer is told of what yields no typed event. Its methods may be called from several
+// goroutines.
 type Observer interface {
 	// Ignored is a well-formed instruction that changes no mint.
 	Ignored(program, reason string)
@@ -70,7 +74,8 @@ type program struct {
 	batches bool
 }
 
-// Decoder decodes transactions. It holds no state between them and may be used by many goroutines at once.
+// Decoder decodes transactions. It holds no state between them and may be used by many goroutines
+// at once.
 type Decoder struct {
 	observer Observer
 	programs map[chain.Key]program
@@ -78,7 +83,8 @@ type Decoder struct {
 	swaps    *swap.Decoder
 }
 
-// New returns a decoder of SPL Token, Token-2022, Metaplex Token Metadata and of the venues; observer may be nil.
+// New returns a decoder of SPL Token, Token-2022, Metaplex Token Metadata and of the venues;
+// observer may be nil.
 func New(observer Observer) *Decoder {
 	if observer == nil {
 		observer = discard{}
@@ -95,7 +101,8 @@ func New(observer Observer) *Decoder {
 	return d
 }
 
-// keyOf decodes a constant of package schemas; an invalid one would decode to no program's key and fail every test.
+// keyOf decodes a constant of package schemas; an invalid one would decode to no program's key and
+// fail every test.
 func keyOf(address string) chain.Key {
 	var key chain.Key
 	raw, err := base58.Decode(address)
@@ -105,8 +112,8 @@ func keyOf(address string) chain.Key {
 	return key
 }
 
-// Decode returns the events of one transaction of the block at slot, in the order of execution. The events share no
-// memory with tx.
+// Decode returns the events of one transaction of the block at slot, in the order of execution. The
+// events share no memory with tx.
 func (d *Decoder) Decode(tx *chain.Transaction, slot uint64, blockTime int64) []*eventspb.TokenEvent {
 	if tx.Failed || tx.Vote {
 		return nil
@@ -131,7 +138,8 @@ type mask [4]uint64
 
 func (m *mask) has(i int) bool { return i >= 0 && i < 256 && m[i/64]&(1<<(i%64)) != 0 }
 
-// find marks the keys that are programs to decode. Most transactions have none, and looking here is quicker than at each call.
+// find marks the keys that are programs to decode. Most transactions have none, and looking here is
+// quicker than at each call.
 func (d *Decoder) find(keys []chain.Key) (found mask, any bool) {
 	for i := range keys[:min(len(keys), 256)] {
 		for j := range d.keys {
@@ -195,7 +203,8 @@ func (w *walk) decode(p program, call *chain.Call, at place, batch int) {
 	}
 }
 
-// raw keeps an instruction as it is. Its mint is the first of its accounts known to be one, else none.
+// raw keeps an instruction as it is. Its mint is the first of its accounts known to be one, else
+// none.
 func (w *walk) raw(p program, call *chain.Call, at place, batch int, reason string) {
 	w.decoder.observer.Raw(p.label, reason)
 	cut := *call

@@ -127,8 +127,9 @@ func TestUnwrapLamportsChangesNoMint(t *testing.T) {
 	require.Equal(t, []string{"spl_token token_account"}, seen.ignored)
 }
 
-// TestCloseAccount: the instruction is the same for a mint and a token account. Token-2022 has mints that can be closed; that an account is a token account,
-// its balance before shows, or the instruction that made it.
+// TestCloseAccount: the instruction is the same for a mint and a token account. Token-2022 has
+// mints that can be closed; that an account is a token account, its balance before shows, or the
+// instruction that made it.
 func TestCloseAccount(t *testing.T) {
 	closing := func() *chain.Transaction {
 		return invoke(t, schemas.ProgramToken2022, []byte{9}, "account", "destination", "authority")
@@ -294,7 +295,8 @@ func TestSightingEvent(t *testing.T) {
 	require.Empty(t, sightings[1].Event(tx, 5, 6).GetProgramId(), "an old block does not say")
 }
 
-// TestMetadataOfAnUnnamedMint: the old Metaplex updates name the metadata account only. The event is kept without a mint.
+// TestMetadataOfAnUnnamedMint: the old Metaplex updates name the metadata account only. The event
+// is kept without a mint.
 func TestMetadataOfAnUnnamedMint(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"UpdateMetadataAccount":             {1, 0, 0, 0},

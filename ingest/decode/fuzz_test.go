@@ -12,8 +12,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// The fuzz tests take an instruction's data and accounts. Whatever they are: no panic, the same events twice, each event a valid protobuf
-// message no larger than its input warrants, and an instruction of a program we know is never lost without a word.
+// The fuzz tests take an instruction's data and accounts. Whatever they are: no panic, the same
+// events twice, each event a valid protobuf message no larger than its input warrants, and an
+// instruction of a program we know is never lost without a word.
 
 func FuzzSPLToken(f *testing.F)  { fuzzProgram(f, schemas.ProgramToken) }
 func FuzzToken2022(f *testing.F) { fuzzProgram(f, schemas.ProgramToken2022) }
@@ -95,7 +96,8 @@ func checkEvent(t *testing.T, event *eventspb.TokenEvent, dataLength int) {
 	}
 }
 
-// FuzzTransaction takes the shape of a transaction apart: counts and indexes that do not fit together.
+// FuzzTransaction takes the shape of a transaction apart: counts and indexes that do not fit
+// together.
 func FuzzTransaction(f *testing.F) {
 	f.Add([]byte{7, 1, 0, 0, 0, 0, 0, 0, 0}, []byte{0, 1, 2}, 0, 0, 3, 1)
 	f.Add([]byte{15, 0, 0, 0, 0}, []byte{9, 255}, 2, -1, 300, -5)

@@ -17,7 +17,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// goldenEvent is an event as the golden files state it: fields by name, numbers and keys as text, null where there is none.
+// goldenEvent is an event as the golden files state it: fields by name, numbers and keys as text,
+// null where there is none.
 type goldenEvent map[string]any
 
 type goldenTransaction struct {
@@ -45,7 +46,8 @@ func loadGolden(t testing.TB, rel string) []goldenTransaction {
 	return parsed.Transactions
 }
 
-// differences explains, by name, each way in which our events deliberately say less, more or other words than the goldens.
+// differences explains, by name, each way in which our events deliberately say less, more or other
+// words than the goldens.
 var differences = map[string]string{
 	"height": "the stack height is no part of a position: slot, transaction, outer and inner index identify an instruction",
 	"kind Extension: prefix": "the instruction's published name has no prefix; that it is an extension's is the payload's kind, " +
@@ -57,8 +59,8 @@ var differences = map[string]string{
 	"freeze, thaw":                "the goldens list no FreezeAccount and ThawAccount; where they occur they are events of ours",
 }
 
-// usedDifferences counts the explanations that the data at hand needed. Each golden test states them exactly, so that no explanation
-// hides more than it was written for.
+// usedDifferences counts the explanations that the data at hand needed. Each golden test states
+// them exactly, so that no explanation hides more than it was written for.
 type usedDifferences map[string]int
 
 func (u usedDifferences) note(t testing.TB, name string) {

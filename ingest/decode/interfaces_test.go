@@ -16,7 +16,8 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// publishedInterface is what a program's published client knows of it; tools/svm-fixtures reads it out of the package.
+// publishedInterface is what a program's published client knows of it; tools/svm-fixtures reads it
+// out of the package.
 type publishedInterface struct {
 	Program      string `json:"program"`
 	Package      string `json:"package"`
@@ -38,8 +39,9 @@ func loadInterfaces(t testing.TB) []publishedInterface {
 	return interfaces
 }
 
-// TestEveryInstructionIsKnown: each instruction of the programs' published interfaces has a decoder, or is ignored for a reason that package instruction
-// words. The golden file lists which; an instruction that a new version of a package brings fails here until someone has decided.
+// TestEveryInstructionIsKnown: each instruction of the programs' published interfaces has a
+// decoder, or is ignored for a reason that package instruction words. The golden file lists which;
+// an instruction that a new version of a package brings fails here until someone has decided.
 func TestEveryInstructionIsKnown(t *testing.T) {
 	var got strings.Builder
 	for _, program := range loadInterfaces(t) {
@@ -83,7 +85,8 @@ func fate(t *testing.T, program string, prefix []byte) string {
 	return string(schemas.KindOf(events[0]))
 }
 
-// TestWhatNoInterfaceHasIsKept: every other first byte, and every other second byte behind a first one that has several, is a raw event.
+// TestWhatNoInterfaceHasIsKept: every other first byte, and every other second byte behind a first
+// one that has several, is a raw event.
 func TestWhatNoInterfaceHasIsKept(t *testing.T) {
 	decoder := decode.New(nil)
 	for _, program := range loadInterfaces(t) {
@@ -119,7 +122,8 @@ func TestWhatNoInterfaceHasIsKept(t *testing.T) {
 	}
 }
 
-// TestEveryInstructionRuns: the fixtures hold a successful run of every instruction of the two token programs.
+// TestEveryInstructionRuns: the fixtures hold a successful run of every instruction of the two
+// token programs.
 func TestEveryInstructionRuns(t *testing.T) {
 	run := map[string][][]byte{}
 	add := func(tx *chain.Transaction, call *chain.Call) {

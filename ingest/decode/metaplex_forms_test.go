@@ -46,7 +46,8 @@ func TestMetaplexOldForms(t *testing.T) {
 	mint, metadata, collection := named("mint"), named("metadata"), named("collection")
 	create := []string{"metadata", "mint", "mint authority", "payer", "update authority"}
 	data := metaplexData("Name", "SYM", "uri", "one", "two")
-	collected := append(append([]byte{1, 0}, collection[:]...), 0) // a collection, not verified; no uses
+	// a collection, not verified; no uses
+	collected := append(append([]byte{1, 0}, collection[:]...), 0)
 	for name, c := range map[string]struct {
 		data     []byte
 		accounts []string
@@ -88,7 +89,8 @@ func TestMetaplexOldForms(t *testing.T) {
 	require.Nil(t, update.UpdateAuthority)
 }
 
-// TestMetaplexSeedAuthority: whoever the instruction names, the program makes the mint's authority the update authority then.
+// TestMetaplexSeedAuthority: whoever the instruction names, the program makes the mint's authority
+// the update authority then.
 func TestMetaplexSeedAuthority(t *testing.T) {
 	tx := invoke(t, schemas.ProgramMetaplex, joined([]byte{0}, metaplexData("N", "S", "u"), []byte{0}), "metadata", "mint", "seed", "payer", "update authority")
 	seed, err := hex.DecodeString("92172cc4725dc041f9dd8c51526004260093a30b0273dcfa749217fc94a24049")
@@ -100,7 +102,8 @@ func TestMetaplexSeedAuthority(t *testing.T) {
 	require.Nil(t, set.IsMutable)
 }
 
-// TestMetaplexTextsAreBytes: padding, bytes that are no UTF-8 and absurd lengths survive as they are.
+// TestMetaplexTextsAreBytes: padding, bytes that are no UTF-8 and absurd lengths survive as they
+// are.
 func TestMetaplexTextsAreBytes(t *testing.T) {
 	create := []string{"metadata", "mint", "mint authority", "payer", "update authority"}
 	for _, text := range []string{
@@ -122,7 +125,8 @@ func TestMetaplexTextsAreBytes(t *testing.T) {
 	require.Equal(t, "field has an unknown value", decodeMetaplex(t, many, create...).GetRaw().GetReason(), "creators without end")
 }
 
-// TestCutInstructions: whatever end of an instruction is missing, it is decoded, ignored or kept, and never reads what is not there.
+// TestCutInstructions: whatever end of an instruction is missing, it is decoded, ignored or kept,
+// and never reads what is not there.
 func TestCutInstructions(t *testing.T) {
 	for _, v := range loadClients(t) {
 		data, err := hex.DecodeString(v.Data)

@@ -14,8 +14,8 @@ type Sighting struct {
 	Decimals uint8
 }
 
-// Sightings returns the mints in the token balances before and after a successful transaction, each once, in the order of their
-// appearance.
+// Sightings returns the mints in the token balances before and after a successful transaction, each
+// once, in the order of their appearance.
 func Sightings(tx *chain.Transaction) []Sighting {
 	if tx.Failed || tx.Vote || len(tx.PreBalances)+len(tx.PostBalances) == 0 {
 		return nil
@@ -31,7 +31,8 @@ func Sightings(tx *chain.Transaction) []Sighting {
 	return sightings
 }
 
-// sighted looks through the list: a transaction has few mints, and parsers bound its balances to some hundreds.
+// sighted looks through the list: a transaction has few mints, and parsers bound its balances to
+// some hundreds.
 func sighted(sightings []Sighting, mint chain.Key) bool {
 	for i := range sightings {
 		if sightings[i].Mint == mint {

@@ -15,8 +15,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// accountOnly explains, by name, what a mint account holds and no event can say: the program computes it from state or a clock that
-// no instruction carries. A read of the account is the only source.
+// accountOnly explains, by name, what a mint account holds and no event can say: the program
+// computes it from state or a clock that no instruction carries. A read of the account is the only
+// source.
 var accountOnly = map[string]string{
 	"transfer_fee_config.older_transfer_fee_epoch":        "the cluster's epoch, which is no part of a transaction",
 	"transfer_fee_config.newer_transfer_fee_epoch":        "the cluster's epoch, plus two after SetTransferFee",
@@ -48,8 +49,9 @@ func (f *folded) apply(event *eventspb.TokenEvent) {
 	}
 }
 
-// TestSVMFold is the proof of the decoders: after every transaction that the programs ran, folding the events so far gives the very mint accounts
-// that the programs left, field by field; each difference is explained by name, and each explanation is needed.
+// TestSVMFold is the proof of the decoders: after every transaction that the programs ran, folding
+// the events so far gives the very mint accounts that the programs left, field by field; each
+// difference is explained by name, and each explanation is needed.
 func TestSVMFold(t *testing.T) {
 	used := map[string]struct{}{}
 	compared := 0
@@ -99,7 +101,8 @@ func TestSVMFold(t *testing.T) {
 	}
 }
 
-// changedAlone names the one extension that may change without an event of its mint: a group grows by events of its members.
+// changedAlone names the one extension that may change without an event of its mint: a group grows
+// by events of its members.
 func changedAlone(t *testing.T, mint *folded, address string, account *svmAccount, used map[string]struct{}) string {
 	t.Helper()
 	require.NotNil(t, account)
@@ -154,7 +157,8 @@ func compareFold(t *testing.T, where string, got *folded, address string, accoun
 	require.Equal(t, *wantToken.Supply, *gotToken.Supply, where)
 }
 
-// values are the facts of a mint by name, but for the supply (compared as a sum) and the times at which events came.
+// values are the facts of a mint by name, but for the supply (compared as a sum) and the times at
+// which events came.
 func values(state *registry.State) map[string]string {
 	skip := []registry.Register{
 		registry.RegisterSupply, registry.RegisterSupplyDelta, registry.RegisterFirstSeen, registry.RegisterLastSeen,
@@ -166,13 +170,15 @@ func values(state *registry.State) map[string]string {
 		switch {
 		case slices.Contains(skip, fact.Register), fact.Register == registry.RegisterClosed && fact.Item != "":
 		case fact.Register == registry.RegisterToken2022Field:
-			if fact.Item != "" && fact.Value != "" { // not where all of them were stated, and not one that was removed
+			// not where all of them were stated, and not one that was removed
+			if fact.Item != "" && fact.Value != "" {
 				all["field "+fact.Item] = fact.Value
 			}
 		case fact.Register == registry.RegisterExtension:
 			all[fact.Item] = fact.Value
 		case fact.Register == registry.RegisterMetadataPointer && fact.Value == "":
-			// No pointer at all and one that points nowhere read the same; the extension's own attribute tells them apart.
+			// No pointer at all and one that points nowhere read the same; the extension's own
+			// attribute tells them apart.
 		default:
 			all["register "+strconv.Itoa(int(fact.Register))] = fact.Value
 		}
@@ -180,7 +186,8 @@ func values(state *registry.State) map[string]string {
 	return all
 }
 
-// TestSVMExtensions: the fixtures hold every mint extension that the program has, each with its layout understood.
+// TestSVMExtensions: the fixtures hold every mint extension that the program has, each with its
+// layout understood.
 func TestSVMExtensions(t *testing.T) {
 	seen := map[string]bool{}
 	for _, fixture := range loadSVM(t) {

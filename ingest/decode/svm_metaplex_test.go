@@ -14,7 +14,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// foldedMetadata is what events alone say of one Metaplex metadata account, in the shape of a read of it.
+// foldedMetadata is what events alone say of one Metaplex metadata account, in the shape of a read
+// of it.
 type foldedMetadata struct{ eventspb.MetadataSet }
 
 func (f *foldedMetadata) apply(set *eventspb.MetadataSet) {
@@ -55,10 +56,12 @@ func (f *foldedMetadata) apply(set *eventspb.MetadataSet) {
 	}
 }
 
-// takenOver are accounts whose data the program copies from another account, which no instruction says; enrichment reads them.
+// takenOver are accounts whose data the program copies from another account, which no instruction
+// says; enrichment reads them.
 var takenOver = []string{"MintNewEditionFromMasterEditionViaToken, print metadata"}
 
-// TestSVMMetaplexFold: after every transaction, the events so far give the metadata account that the program left.
+// TestSVMMetaplexFold: after every transaction, the events so far give the metadata account that
+// the program left.
 func TestSVMMetaplexFold(t *testing.T) {
 	fixture := metaplexFixture(t)
 	accounts := map[string]*foldedMetadata{}

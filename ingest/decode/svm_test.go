@@ -34,7 +34,8 @@ type svmFixture struct {
 // svmStep is one transaction.
 type svmStep struct {
 	Name string `json:"name"`
-	// Mints are the mint accounts, and Metaplex's metadata accounts, that the transaction changed, as they are after it; nil for one that it closed.
+	// Mints are the mint accounts, and Metaplex's metadata accounts, that the transaction changed,
+	// as they are after it; nil for one that it closed.
 	Mints map[string]*svmAccount `json:"mints"`
 	// Transaction has the shape of getTransaction's result.
 	Transaction json.RawMessage `json:"transaction"`
@@ -84,8 +85,8 @@ func (s *svmStep) decode(t testing.TB) ([]*eventspb.TokenEvent, *recorder) {
 	return decode.New(seen).Decode(&block.Transactions[0], block.Slot, block.BlockTime), seen
 }
 
-// TestSVMGoldens: the events of what the real programs ran. Read a change of a golden line by line against the programs' sources before -update
-// makes it the truth.
+// TestSVMGoldens: the events of what the real programs ran. Read a change of a golden line by line
+// against the programs' sources before -update makes it the truth.
 func TestSVMGoldens(t *testing.T) {
 	for _, fixture := range loadSVM(t) {
 		t.Run(fixture.Name, func(t *testing.T) {
@@ -116,7 +117,8 @@ func TestSVMGoldens(t *testing.T) {
 	}
 }
 
-// line is an event on one line: where it stands, what it is, and its fields with the scenario's names for keys.
+// line is an event on one line: where it stands, what it is, and its fields with the scenario's
+// names for keys.
 func (f *svmFixture) line(t testing.TB, event *eventspb.TokenEvent) string {
 	t.Helper()
 	position := event.GetPosition()

@@ -44,7 +44,8 @@ func Venues() []swap.Venue {
 	return all
 }
 
-// Aggregators are the programs that route through venues: their instructions are routes, never legs.
+// Aggregators are the programs that route through venues: their instructions are routes, never
+// legs.
 func Aggregators() []swap.Aggregator {
 	return []swap.Aggregator{
 		{Name: "jupiter_v6", Program: "JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4", Hops: swap.JupiterHops},
@@ -59,7 +60,8 @@ func Aggregators() []swap.Aggregator {
 	}
 }
 
-// Swaps returns the swap legs, routes and created pools of one transaction of the block at slot, in the order of execution. They share no memory with tx.
+// Swaps returns the swap legs, routes and created pools of one transaction of the block at slot, in
+// the order of execution. They share no memory with tx.
 func (d *Decoder) Swaps(tx *chain.Transaction, slot uint64, blockTime int64) swap.Result {
 	return d.swaps.Decode(tx, slot, blockTime)
 }

@@ -46,7 +46,8 @@ func TestFailedTransactionsSwapNothing(t *testing.T) {
 	require.Fail(t, "no transaction swaps")
 }
 
-// A route's events tell each hop again. They are a route, and the legs stay one each, with the very amounts of the events.
+// A route's events tell each hop again. They are a route, and the legs stay one each, with the very
+// amounts of the events.
 func TestAggregatorEventsAreRoutesAndNoLegs(t *testing.T) {
 	routes, compared, venues := 0, 0, make(map[string]int)
 	for signature, s := range realSwaps(t) {
@@ -77,7 +78,8 @@ func TestAggregatorEventsAreRoutesAndNoLegs(t *testing.T) {
 		}
 	}
 	t.Log(routes, "routes with all hops read,", compared, "hops equal to the legs", venues)
-	// The layouts that nobody publishes are told to be right here: direction, mints and what the trader got are the aggregator's.
+	// The layouts that nobody publishes are told to be right here: direction, mints and what the
+	// trader got are the aggregator's.
 	for _, venue := range []string{"alphaq", "bisonfi", "goonfi_v2", "humidifi", "scorch", "solfi", "solfi_v2", "tessera", "zerofi"} {
 		require.NotZero(t, venues[venue], venue)
 	}
@@ -85,7 +87,8 @@ func TestAggregatorEventsAreRoutesAndNoLegs(t *testing.T) {
 	require.Greater(t, compared, 100)
 }
 
-// A pool that is used twice in one transaction has two legs with their own amounts, at positions of their own; its vaults' balances alone would merge them.
+// A pool that is used twice in one transaction has two legs with their own amounts, at positions of
+// their own; its vaults' balances alone would merge them.
 func TestTwoSwapsOfOnePoolInOneTransaction(t *testing.T) {
 	golden := loadGoldenSwaps(t, "data/golden/361774429.json")
 	const signature = "26aTdEFT8SuivSEeKxRCCC3LHhgDPmxyaCGZHCMzH9XkUAi9c7vXrKdUeeD1J1XXtmBjbcd7v6AbosmGaEvqKnqj"
@@ -169,7 +172,8 @@ func TestLookupTables(t *testing.T) {
 	require.NotZero(t, found)
 }
 
-// Wrapping and unwrapping SOL around a swap is no leg, and what the trader paid is what the wrapped account paid.
+// Wrapping and unwrapping SOL around a swap is no leg, and what the trader paid is what the wrapped
+// account paid.
 func TestWrapAndUnwrap(t *testing.T) {
 	const signature = "5tzd7HGtix1q6BBBfYoVmNLpxSfTM6FCd2rzij6ZTyxwYXF8svgDb8KUcYeafBahfXhRjv3z8ytksb1jvQgHRsCi"
 	s := realSwaps(t)[signature]
@@ -194,7 +198,8 @@ func TestWrapAndUnwrap(t *testing.T) {
 	require.EqualValues(t, 9, s.Legs[0].GetDecimalsIn())
 }
 
-// A Token-2022 fee that only the balances show is taken from what came in: the leg says what the vault received, and what was paid.
+// A Token-2022 fee that only the balances show is taken from what came in: the leg says what the
+// vault received, and what was paid.
 func TestTokenFeeThatOnlyBalancesShow(t *testing.T) {
 	const signature = "2DAFiTzYzLaqBPm7Dbocg4oKbh6YUwqvMB3zwszTNqUbU7EzFuf9vVpGQSJasPCgNGmbsykK3nU7ouYg9C3FMsJb"
 	legs := realSwaps(t)[signature].Legs

@@ -11,9 +11,10 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Over each recorded block, what came into and went out of the vaults of all pools that traded is what their legs say: in each transaction by itself, and from one
-// transaction to the next no balance moved unseen. So no leg of a pool that traded is missing and none is told twice. Transactions that move a
-// vault's tokens by something else than a swap are named.
+// Over each recorded block, what came into and went out of the vaults of all pools that traded is
+// what their legs say: in each transaction by itself, and from one transaction to the next no
+// balance moved unseen. So no leg of a pool that traded is missing and none is told twice.
+// Transactions that move a vault's tokens by something else than a swap are named.
 func TestLegsExplainTheVaults(t *testing.T) {
 	// A Heaven creator takes his fees out of the vaults, which all pools of a kind share.
 	const fees = "claim of a creator's fees"
@@ -61,7 +62,8 @@ func TestLegsExplainTheVaults(t *testing.T) {
 	}
 }
 
-// legMovements sums the legs' amounts by transaction and vault, and says which vaults have any. The lamports of a curve are no token account.
+// legMovements sums the legs' amounts by transaction and vault, and says which vaults have any. The
+// lamports of a curve are no token account.
 func legMovements(block *chain.Block) (moved []map[chain.Key]int64, vaults map[chain.Key]bool) {
 	decoder := decode.New(nil)
 	vaults = make(map[chain.Key]bool)

@@ -37,7 +37,8 @@ type goldenSwaps struct {
 	Legs      []goldenLeg `json:"swap_legs"`
 }
 
-// swapDifferences explains, by name, each way in which our legs deliberately differ from the goldens.
+// swapDifferences explains, by name, each way in which our legs deliberately differ from the
+// goldens.
 var swapDifferences = map[string]string{
 	"venue raydium_v4":     "our name is raydium_amm_v4, which the design fixes",
 	"venue outside":        "the goldens read eight venues; legs of others are ours alone and are checked by their sources",
@@ -88,7 +89,8 @@ func loadGoldenSwaps(t testing.TB, rel string) map[string][]goldenLeg {
 	return legs
 }
 
-// realTransactions are those of all recorded blocks and files, by the golden file that tells of them.
+// realTransactions are those of all recorded blocks and files, by the golden file that tells of
+// them.
 func realTransactions(t testing.TB, name string) []*chain.Block {
 	t.Helper()
 	switch name {

@@ -46,7 +46,8 @@ func realSwaps(t testing.TB) map[string]swapped {
 	return all
 }
 
-// Of venues that tell events at least 99.5 % of the legs have two sources that agree, and over the data at hand no source disagrees at all.
+// Of venues that tell events at least 99.5 % of the legs have two sources that agree, and over the
+// data at hand no source disagrees at all.
 func TestLegsCarryTwoAgreeingSources(t *testing.T) {
 	tells := make(map[string]bool)
 	for _, v := range decode.Venues() {
@@ -74,7 +75,8 @@ func TestLegsCarryTwoAgreeingSources(t *testing.T) {
 	require.GreaterOrEqual(t, float64(agreeing)/float64(legs), 0.995)
 }
 
-// Each venue has real legs here, or is one of those whose layout is another one's or is published, and that the data does not hold.
+// Each venue has real legs here, or is one of those whose layout is another one's or is published,
+// and that the data does not hold.
 func TestEveryVenueHasRealLegs(t *testing.T) {
 	absent := map[string]string{
 		"orca_whirlpool_immutable": "the same program as orca_whirlpool, deployed without an upgrade authority",
@@ -95,7 +97,8 @@ func TestEveryVenueHasRealLegs(t *testing.T) {
 	t.Log(seen)
 }
 
-// The tables hold what the walk relies on: each program once, names that can be labels, tags of one byte or eight, places.
+// The tables hold what the walk relies on: each program once, names that can be labels, tags of one
+// byte or eight, places.
 func TestTablesOfVenues(t *testing.T) {
 	programs, names := make(map[string]bool), make(map[string]bool)
 	entry := func(name, program string) {

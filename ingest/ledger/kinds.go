@@ -2,11 +2,13 @@ package ledger
 
 const (
 	kindChunk = 1024
-	// maxKinds is how many kinds of sources are told apart; there are six. All further ones count as one.
+	// maxKinds is how many kinds of sources are told apart; there are six. All further ones count
+	// as one.
 	maxKinds = 254
 )
 
-// kinds remembers which kind of source wrote the latest record of each slot: a byte a slot. The zero value is empty.
+// kinds remembers which kind of source wrote the latest record of each slot: a byte a slot. The
+// zero value is empty.
 type kinds struct {
 	names  map[string]uint8 // from 1; 0 is no record
 	chunks map[uint64]*[kindChunk]uint8

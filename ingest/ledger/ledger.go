@@ -1,8 +1,9 @@
 // Package ledger is what ingest knows of the slots that are in the log.
 //
-// In: records of chain.slots.v1, first those of earlier runs, then this run's as they are acknowledged. Out: which blocks need not be read
-// again, where a source reads on, what is covered, what is missing. Guarantees: safe for concurrent use; about 12 bytes a slot; no I/O; what
-// one kind of source ingests never moves the place where another reads on.
+// In: records of chain.slots.v1, first those of earlier runs, then this run's as they are
+// acknowledged. Out: which blocks need not be read again, where a source reads on, what is covered,
+// what is missing. Guarantees: safe for concurrent use; about 12 bytes a slot; no I/O; what one
+// kind of source ingests never moves the place where another reads on.
 package ledger
 
 import (
@@ -14,8 +15,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// DefaultReach is how far below the highest slot Resume looks for gaps: what Geyser servers commonly replay on from_slot. Older
-// gaps are shown by Coverage and are for getBlock to close.
+// DefaultReach is how far below the highest slot Resume looks for gaps: what Geyser servers
+// commonly replay on from_slot. Older gaps are shown by Coverage and are for getBlock to close.
 const DefaultReach = 1000
 
 // Ledger is the slot ledger. The zero value is not usable; see New.
@@ -28,7 +29,8 @@ type Ledger struct {
 	kinds   kinds
 }
 
-// New returns an empty ledger whose Resume looks for gaps up to reach slots back; 0 means DefaultReach.
+// New returns an empty ledger whose Resume looks for gaps up to reach slots back; 0 means
+// DefaultReach.
 func New(reach uint64) *Ledger {
 	if reach == 0 {
 		reach = DefaultReach
@@ -91,9 +93,10 @@ func (l *Ledger) Highest(kind string) uint64 {
 	return l.highest[kind]
 }
 
-// Resume is the slot behind which a source of this kind reads on: the highest that the kind has ingested, or, when there is a gap within
-// reach of it, the kind's own slot below the first such gap. Slots of other kinds, e.g. those that a backfill is just reading, are never
-// the place to go on from. 0 when the kind has ingested nothing.
+// Resume is the slot behind which a source of this kind reads on: the highest that the kind has
+// ingested, or, when there is a gap within reach of it, the kind's own slot below the first such
+// gap. Slots of other kinds, e.g. those that a backfill is just reading, are never the place to go
+// on from. 0 when the kind has ingested nothing.
 func (l *Ledger) Resume(kind string) uint64 {
 	l.mu.Lock() // coverage caches
 	defer l.mu.Unlock()
@@ -119,8 +122,9 @@ func (l *Ledger) Resume(kind string) uint64 {
 	return highest
 }
 
-// Missing lists the runs of slots in from..to, both included, of which the log does not say that their block is ingested or that they have
-// none; ascending. Slots beyond the last block are missing even when they turn out to be without one.
+// Missing lists the runs of slots in from..to, both included, of which the log does not say that
+// their block is ingested or that they have none; ascending. Slots beyond the last block are
+// missing even when they turn out to be without one.
 func (l *Ledger) Missing(from, to uint64) []coverage.Gap {
 	var missing []coverage.Gap
 	add := func(first, last uint64) {

@@ -72,8 +72,8 @@ func TestIngested(t *testing.T) {
 	require.Equal(t, uint64(7), l.Highest("geyser"))
 }
 
-// TestRecordedStream feeds the ledger the block metas of a recorded live stream: consecutive blocks, so no gaps; and one gap for each block
-// that is taken out.
+// TestRecordedStream feeds the ledger the block metas of a recorded live stream: consecutive
+// blocks, so no gaps; and one gap for each block that is taken out.
 func TestRecordedStream(t *testing.T) {
 	records := recordedBlocks(t)
 	require.Len(t, records, 50)

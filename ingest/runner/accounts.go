@@ -15,7 +15,8 @@ const (
 	factMetaplexAccount = "metaplex_account"
 )
 
-// factOf is what an account states of a mint, behind the transaction that wrote it; nil where it is no mint and no metadata.
+// factOf is what an account states of a mint, behind the transaction that wrote it; nil where it is
+// no mint and no metadata.
 func factOf(account *chain.Account, slot uint64, blockTime int64) (*eventspb.Enrichment, string) {
 	order := schemas.EndOfTransaction(slot, uint32(account.Transaction)).Order
 	fact := &eventspb.Enrichment{Slot: slot, Order: &order, Signature: bytes.Clone(account.Signature[:]), BlockTime: blockTime}
@@ -25,7 +26,8 @@ func factOf(account *chain.Account, slot uint64, blockTime int64) (*eventspb.Enr
 		if err != nil {
 			return nil, ""
 		}
-		// The program gives a mint one metadata account; another that names the mint says nothing of it.
+		// The program gives a mint one metadata account; another that names the mint says nothing
+		// of it.
 		if address, ok := tokenaccount.MetaplexAddress(metadata.Mint); !ok || address != tokenaccount.Key(account.Key) {
 			return nil, ""
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// FuzzAccountFact: whatever an account holds, it states facts about one mint, behind its transaction, or none.
+// FuzzAccountFact: whatever an account holds, it states facts about one mint, behind its
+// transaction, or none.
 func FuzzAccountFact(f *testing.F) {
 	mint := make([]byte, 82)
 	mint[45] = 1

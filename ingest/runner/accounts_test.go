@@ -32,7 +32,8 @@ func mintAccount(t testing.TB, mint chain.Key, supply uint64, transaction int) c
 	return chain.Account{Key: mint, Owner: keyOf(t, schemas.ProgramToken), Data: data, Signature: chain.Signature{9}, Transaction: transaction}
 }
 
-// TestAccountsOfABlockAreFacts: they stand behind the transaction that wrote them, and before the block's slot record.
+// TestAccountsOfABlockAreFacts: they stand behind the transaction that wrote them, and before the
+// block's slot record.
 func TestAccountsOfABlockAreFacts(t *testing.T) {
 	l := &log{}
 	mint := mintKey(1)

@@ -131,21 +131,24 @@ func (k kafkaLog) ledger(ctx context.Context) *ledger.Ledger {
 	return l
 }
 
-// TestBackfillBesideTheLiveStream runs both at once on one broker, kills the backfill on the way and starts it again: the live stream's status
-// and the place where it would read on are those of the live stream alone at every moment, what is covered grows together, and the log
-// holds every event of the chain.
+// TestBackfillBesideTheLiveStream runs both at once on one broker, kills the backfill on the way
+// and starts it again: the live stream's status and the place where it would read on are those of
+// the live stream alone at every moment, what is covered grows together, and the log holds every
+// event of the chain.
 func TestBackfillBesideTheLiveStream(t *testing.T) {
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer stop()
 	brokers, producer := startBroker(ctx, t)
 	k := kafkaLog{t, brokers}
 	c := sourcetest.NewChain(1000, 240)
-	past, hole, live := c[:100], c[120:130], append(slices.Clone(c[100:120]), c[130:]...) // the stream lost c[120:130]
+	// the stream lost c[120:130]
+	past, hole, live := c[:100], c[120:130], append(slices.Clone(c[100:120]), c[130:]...)
 	from, to := past[0].Slot, hole[len(hole)-1].Slot
 
 	counting := &statusCounter{RecordProducer: producer}
 	stream := liveOf(t, live, 10*time.Millisecond)
-	stream.do = append(stream.do, func(ctx context.Context, _ source.Sink) error { // as long as it takes to say how far it is
+	// as long as it takes to say how far it is
+	stream.do = append(stream.do, func(ctx context.Context, _ source.Sink) error {
 		for ; counting.statuses.Load() < 4; time.Sleep(time.Millisecond) {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -251,8 +254,8 @@ func requireEvents(t *testing.T, c sourcetest.Chain, records []kafka.Record) {
 	}
 }
 
-// TestResumeDoesNotFollowABackfill: a backfill works its way up to the live stream's first slot. Where the live stream reads on after a restart
-// is its own business at each step.
+// TestResumeDoesNotFollowABackfill: a backfill works its way up to the live stream's first slot.
+// Where the live stream reads on after a restart is its own business at each step.
 func TestResumeDoesNotFollowABackfill(t *testing.T) {
 	c := sourcetest.NewChain(1000, 60)
 	record := func(b *sourcetest.Block, kind string) *eventspb.SlotRecord {
@@ -268,7 +271,8 @@ func TestResumeDoesNotFollowABackfill(t *testing.T) {
 	}
 	require.Empty(t, l.Coverage().Gaps)
 
-	// A backfill that is ahead of the stream, e.g. of one that is away: the stream goes on behind its own last slot.
+	// A backfill that is ahead of the stream, e.g. of one that is away: the stream goes on behind
+	// its own last slot.
 	l = ledger.New(0)
 	for _, b := range c[:20] {
 		l.Apply(record(b, source.KindGeyser))

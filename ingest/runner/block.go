@@ -17,7 +17,8 @@ type output struct {
 	transactions int
 	events       int
 	legs         int
-	// records are token events, swaps and enrichment requests that depend on the block alone; introduce adds sightings.
+	// records are token events, swaps and enrichment requests that depend on the block alone;
+	// introduce adds sightings.
 	records []kafka.Record
 	// mints are those that the block introduces or speaks of, each once.
 	mints []mention
@@ -58,7 +59,8 @@ func (m *mentions) add(mint chain.Key, how how, sighting func() *eventspb.TokenE
 		m.at[mint] = i
 		m.list = append(m.list, mention{mint: mint, how: spokenOf})
 	}
-	if known := &m.list[i]; how > spokenOf && known.how == spokenOf { // the first that says what it is stays
+	// the first that says what it is stays
+	if known := &m.list[i]; how > spokenOf && known.how == spokenOf {
 		known.how = how
 		if how == sighted {
 			known.sighting = sighting()
@@ -120,9 +122,10 @@ func (m *mentions) event(event *eventspb.TokenEvent) {
 	m.add(mint, spokenOf, nil)
 }
 
-// metadataRequest asks for what an event's metadata points to: the off-chain metadata at its URI, or, where the event could not name
-// the mint, the metadata account itself. Once for each in a block, not in a run: what a block asks for must not depend on what an
-// earlier run had asked; enrichment itself leaves out what it has.
+// metadataRequest asks for what an event's metadata points to: the off-chain metadata at its URI,
+// or, where the event could not name the mint, the metadata account itself. Once for each in a
+// block, not in a run: what a block asks for must not depend on what an earlier run had asked;
+// enrichment itself leaves out what it has.
 func metadataRequest(event *eventspb.TokenEvent, asked map[string]struct{}) *eventspb.EnrichmentRequest {
 	set := event.GetMetadataSet()
 	if set == nil {
@@ -147,8 +150,8 @@ func metadataRequest(event *eventspb.TokenEvent, asked map[string]struct{}) *eve
 	return request
 }
 
-// introduce adds what depends on earlier blocks: a sighting and an enrichment request for each mint that no block before introduced, and a
-// request for a mint that this block only speaks of.
+// introduce adds what depends on earlier blocks: a sighting and an enrichment request for each mint
+// that no block before introduced, and a request for a mint that this block only speaks of.
 func (r *Runner) introduce(j *job) error {
 	at := seenAt(j.out.slot, j.out.timed)
 	for _, m := range j.out.mints {

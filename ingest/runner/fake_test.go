@@ -25,8 +25,8 @@ var errBroker = errors.New("broker said no")
 type log struct {
 	mu      sync.Mutex
 	records []kafka.Record
-	// failAt, when positive, is how many more records are taken before every call fails, the one under way with a part of its
-	// records written.
+	// failAt, when positive, is how many more records are taken before every call fails, the one
+	// under way with a part of its records written.
 	failAt int
 	// onProduce, when set, runs before a call.
 	onProduce func(records []kafka.Record)
@@ -97,7 +97,8 @@ func header(r kafka.Record, key string) string {
 	return ""
 }
 
-// facts is the set of records as text, without what may differ between runs: received-at and source status.
+// facts is the set of records as text, without what may differ between runs: received-at and source
+// status.
 func (l *log) facts() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

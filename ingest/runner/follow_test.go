@@ -15,7 +15,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// reappearing is a chain in which each mint is seen in several blocks: only the first sighting is written.
+// reappearing is a chain in which each mint is seen in several blocks: only the first sighting is
+// written.
 func reappearing(n int) []*chain.Block {
 	var all []*chain.Block
 	for i := range n {
@@ -29,8 +30,8 @@ func reappearing(n int) []*chain.Block {
 	return all
 }
 
-// dripping is a log that another run writes to while it is followed: each look finds one record more. Like the readers of Kafka it tells
-// each record once.
+// dripping is a log that another run writes to while it is followed: each look finds one record
+// more. Like the readers of Kafka it tells each record once.
 type dripping struct {
 	log
 
@@ -63,7 +64,8 @@ func (d *dripping) ReadMints(ctx context.Context, visit func(chain.Key, uint64, 
 	return fresh.ReadMints(ctx, visit)
 }
 
-// TestFollowerGoesOn: whoever followed the leader and takes over, wherever that one stopped, writes exactly what the leader would have written.
+// TestFollowerGoesOn: whoever followed the leader and takes over, wherever that one stopped, writes
+// exactly what the leader would have written.
 func TestFollowerGoesOn(t *testing.T) {
 	all := reappearing(12)
 	whole := &log{}
@@ -84,7 +86,8 @@ func TestFollowerGoesOn(t *testing.T) {
 	}
 }
 
-// TestTwoLeaders: two that both believe to lead, and a third that comes later, write the same records as one alone, only several times.
+// TestTwoLeaders: two that both believe to lead, and a third that comes later, write the same
+// records as one alone, only several times.
 func TestTwoLeaders(t *testing.T) {
 	all := reappearing(200)
 	alone := &log{}

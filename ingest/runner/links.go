@@ -10,12 +10,13 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 )
 
-// maxContradictions is how many blocks in a row may take a slot in which the ledger has another block. One or two are forks that were said to
-// be confirmed; a chain that begins again takes every slot.
+// maxContradictions is how many blocks in a row may take a slot in which the ledger has another
+// block. One or two are forks that were said to be confirmed; a chain that begins again takes every
+// slot.
 const maxContradictions = 8
 
-// links watches whether the blocks of a source continue the chain in the ledger. Sources without getGenesisHash have nothing else
-// to tell a chain by.
+// links watches whether the blocks of a source continue the chain in the ledger. Sources without
+// getGenesisHash have nothing else to tell a chain by.
 type links struct {
 	mu sync.Mutex
 	// joined says that some block's parent was found in the ledger, as the ledger has it.
@@ -23,8 +24,9 @@ type links struct {
 	contradictions int
 }
 
-// check returns an error when block is of another chain than the ledger. The first block whose parent the ledger knows must name it as the ledger
-// has it; and no run of blocks may take slots that the ledger has other blocks in.
+// check returns an error when block is of another chain than the ledger. The first block whose
+// parent the ledger knows must name it as the ledger has it; and no run of blocks may take slots
+// that the ledger has other blocks in.
 func (r *Runner) checkLink(block *chain.Block, kind string) error {
 	if !r.cfg.CheckLinks || kind == source.KindFile || !block.Whole || block.ParentSlot == nil || block.ParentGuessed {
 		return nil

@@ -10,8 +10,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Follow reads what another run writes until ctx ends, so that Run has little left to read when it takes over. It writes nothing. ready, which
-// may be nil, is called once, when what was in the log is read. Call it before Run, and let it return first.
+// Follow reads what another run writes until ctx ends, so that Run has little left to read when it
+// takes over. It writes nothing. ready, which may be nil, is called once, when what was in the log
+// is read. Call it before Run, and let it return first.
 func (r *Runner) Follow(ctx context.Context, ready func()) error {
 	for {
 		if err := r.load(ctx); err != nil {
@@ -42,8 +43,8 @@ func (r *Runner) load(ctx context.Context) error {
 		return nil
 	}
 	err := r.deps.Mints.ReadMints(ctx, func(mint chain.Key, slot uint64, timed bool) {
-		// A mint of a block without a slot record does not count: that block is ingested anew, with its sightings and requests. The record
-		// may still come while another run is followed.
+		// A mint of a block without a slot record does not count: that block is ingested anew, with
+		// its sightings and requests. The record may still come while another run is followed.
 		if r.ingested(slot) {
 			r.seen.add(mint, seenAt(slot, timed))
 			return
@@ -56,7 +57,8 @@ func (r *Runner) load(ctx context.Context) error {
 	return nil
 }
 
-// admit takes the mints that waited for their slot's record, and forgets those whose record does not come.
+// admit takes the mints that waited for their slot's record, and forgets those whose record does
+// not come.
 func (r *Runner) admit() {
 	highest := r.ledger.Coverage().ToSlot
 	for slot, mints := range r.introduced {

@@ -20,12 +20,13 @@ import (
 type MintLogConfig struct {
 	// Brokers are host:port addresses. Required.
 	Brokers []string
-	// maxRecords bounds what is read of each partition, from its end backwards. Default 250,000: about a second each.
+	// maxRecords bounds what is read of each partition, from its end backwards. Default 250,000:
+	// about a second each.
 	maxRecords int64
 }
 
-// MintLog reads from chain.token-events.v1 which mints it introduces: a MintReader for a start that goes on exactly where the
-// last run stopped. It is for one goroutine.
+// MintLog reads from chain.token-events.v1 which mints it introduces: a MintReader for a start that
+// goes on exactly where the last run stopped. It is for one goroutine.
 type MintLog struct {
 	cfg  MintLogConfig
 	deps kafka.Deps
@@ -44,8 +45,8 @@ func NewMintLog(cfg MintLogConfig, deps kafka.Deps) (*MintLog, error) {
 	return &MintLog{cfg: cfg, deps: deps}, nil
 }
 
-// ReadMints visits the mints of sighting and initialize_mint events, from where the last call stopped, up to the end that the topic had when
-// this one began.
+// ReadMints visits the mints of sighting and initialize_mint events, from where the last call
+// stopped, up to the end that the topic had when this one began.
 func (l *MintLog) ReadMints(ctx context.Context, visit func(mint chain.Key, slot uint64, timed bool)) error {
 	starts, ends, err := l.bounds(ctx)
 	if err != nil {
@@ -109,7 +110,8 @@ func reached(positions, ends map[kafka.TopicPartition]int64) bool {
 	return true
 }
 
-// introduction reads the mint and slot of a record that introduces a mint, from its key and headers alone.
+// introduction reads the mint and slot of a record that introduces a mint, from its key and headers
+// alone.
 func introduction(record *kafka.Record) (mint chain.Key, slot uint64, ok bool) {
 	var position string
 	for _, h := range record.Headers {

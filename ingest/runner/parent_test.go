@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 )
 
-// TestGuessedParentsAreToldOnce: a development node names every block as its own parent, and the log says so once.
+// TestGuessedParentsAreToldOnce: a development node names every block as its own parent, and the
+// log says so once.
 func TestGuessedParentsAreToldOnce(t *testing.T) {
 	first, second := newBlock(100, 99), newBlock(101, 100)
 	first.ParentGuessed, second.ParentGuessed = true, true

@@ -55,8 +55,9 @@ func (j *job) mark() {
 	j.span.Int("records", len(j.out.records))
 }
 
-// pipeline takes blocks through four steps: workers decode them in parallel; sequence, in order, leaves out what earlier blocks said; the
-// records of several blocks are under way at once; commit, in order, writes the slot records.
+// pipeline takes blocks through four steps: workers decode them in parallel; sequence, in order,
+// leaves out what earlier blocks said; the records of several blocks are under way at once; commit,
+// in order, writes the slot records.
 type pipeline struct {
 	runner *Runner
 	base   context.Context // the life of the pipeline, which outlives the sources' context
@@ -82,7 +83,8 @@ func newPipeline(base context.Context, r *Runner, cancel context.CancelCauseFunc
 // fail ends the run with err.
 func (p *pipeline) fail(err error) { p.cancel(err) }
 
-// submit waits for room and puts the job on its way. It returns ctx's error, or the pipeline's when that ended.
+// submit waits for room and puts the job on its way. It returns ctx's error, or the pipeline's when
+// that ended.
 func (p *pipeline) submit(ctx context.Context, j *job) error {
 	select {
 	case p.room <- struct{}{}:
@@ -121,7 +123,8 @@ func (p *pipeline) step(run func(context.Context) error) {
 	})
 }
 
-// drain says that no more jobs come and waits until those under way are done, or one of them failed.
+// drain says that no more jobs come and waits until those under way are done, or one of them
+// failed.
 func (p *pipeline) drain() {
 	p.mu.Lock()
 	p.closed = true
@@ -150,7 +153,8 @@ func (p *pipeline) decode(ctx context.Context) error {
 	return nil
 }
 
-// sequence runs alone, in the order of the source: what it leaves out depends on that order and on nothing else.
+// sequence runs alone, in the order of the source: what it leaves out depends on that order and on
+// nothing else.
 func (p *pipeline) sequence(ctx context.Context) error {
 	defer close(p.commits)
 	for j := range p.ordered {
@@ -206,8 +210,9 @@ func (p *pipeline) commit(ctx context.Context) error {
 	}
 }
 
-// ready waits for the next job to be acknowledged and adds those behind it that already are. first is the job that the last call
-// returned as following: taken from the queue, not yet acknowledged then.
+// ready waits for the next job to be acknowledged and adds those behind it that already are. first
+// is the job that the last call returned as following: taken from the queue, not yet acknowledged
+// then.
 func (p *pipeline) ready(ctx context.Context, first *job) (batch []*job, following *job, err error) {
 	if first == nil {
 		j, ok := <-p.commits
@@ -271,7 +276,8 @@ func (p *pipeline) writeSlots(ctx context.Context, batch []*job) error {
 	return p.runner.deps.Producer.Produce(ctx, records...)
 }
 
-// news says whether a bare slot record tells anything that the ledger and the records before it in the batch do not.
+// news says whether a bare slot record tells anything that the ledger and the records before it in
+// the batch do not.
 func (p *pipeline) news(record *eventspb.SlotRecord, latest map[uint64]eventspb.SlotStatus) bool {
 	known, ok := latest[record.GetSlot()]
 	if !ok {

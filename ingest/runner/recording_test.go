@@ -17,7 +17,8 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// longRecording writes a recording of at least so many transactions: the recorded mainnet blocks without their votes, over and over.
+// longRecording writes a recording of at least so many transactions: the recorded mainnet blocks
+// without their votes, over and over.
 func longRecording(t testing.TB, path string, atLeast int) (blocks, transactions int) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -30,8 +31,9 @@ func longRecording(t testing.TB, path string, atLeast int) (blocks, transactions
 	return blocks, transactions
 }
 
-// BenchmarkIngestRecording: a recording of over 500,000 transactions from disk to Kafka, on two cores that the broker, which syncs to disk, shares:
-// decompressed, parsed, decoded, produced, acknowledged, slot records written. x-mainnet is how many times mainnet's rate that is.
+// BenchmarkIngestRecording: a recording of over 500,000 transactions from disk to Kafka, on two
+// cores that the broker, which syncs to disk, shares: decompressed, parsed, decoded, produced,
+// acknowledged, slot records written. x-mainnet is how many times mainnet's rate that is.
 func BenchmarkIngestRecording(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	path := filepath.Join(b.TempDir(), "long.geyser.zst")

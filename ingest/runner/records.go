@@ -52,7 +52,8 @@ func positionText(position schemas.Position) []byte {
 	return hex.AppendEncode(nil, raw[:])
 }
 
-// eventRecord is a token event's record. An event that names no mint has its metadata account as the key, or its program.
+// eventRecord is a token event's record. An event that names no mint has its metadata account as
+// the key, or its program.
 func eventRecord(event *eventspb.TokenEvent, receivedAt time.Time) (kafka.Record, error) {
 	value, err := marshal.Marshal(event)
 	if err != nil {
@@ -114,7 +115,8 @@ func ledgerRecord(slot *eventspb.SlotRecord, receivedAt time.Time) (kafka.Record
 	}, nil
 }
 
-// slotRecord is the ledger's line of a whole block; the number of events is filled in once it is decoded.
+// slotRecord is the ledger's line of a whole block; the number of events is filled in once it is
+// decoded.
 func slotRecord(block *chain.Block, kind string) *eventspb.SlotRecord {
 	record := &eventspb.SlotRecord{
 		Slot: block.Slot, Blockhash: bytes.Clone(block.Blockhash[:]), ParentBlockhash: bytes.Clone(block.ParentBlockhash[:]),

@@ -1,10 +1,13 @@
-// Package runner runs ingest: it takes blocks from the sources, decodes them and writes what they state to Kafka.
+// Package runner runs ingest: it takes blocks from the sources, decodes them and writes what they
+// state to Kafka.
 //
-// In: blocks of one or more sources, one source after the other. Out: records of chain.token-events.v1, registry.enrichment-requests.v1,
-// registry.enrichments.v1 (accounts that a stream showed), chain.slots.v1 and registry.dead-letters.v1. Guarantees: a block's slot record is written only after every other record of the block is
-// acknowledged, and slot records in the order of the blocks; so after a crash the ledger says exactly what has to be read again, and reading
-// it again writes the same records (only received-at and the source's status differ). Blocks in the ledger are not written twice. Memory
-// is bounded by MaxInFlight blocks.
+// In: blocks of one or more sources, one source after the other. Out: records of
+// chain.token-events.v1, registry.enrichment-requests.v1, registry.enrichments.v1 (accounts that a
+// stream showed), chain.slots.v1 and registry.dead-letters.v1. Guarantees: a block's slot record is
+// written only after every other record of the block is acknowledged, and slot records in the order
+// of the blocks; so after a crash the ledger says exactly what has to be read again, and reading it
+// again writes the same records (only received-at and the source's status differ). Blocks in the
+// ledger are not written twice. Memory is bounded by MaxInFlight blocks.
 package runner
 
 import (
@@ -29,35 +32,39 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// LedgerReader reads the slot records of earlier runs, in the order of the log, up to its present end. A reader that is asked again may
-// leave out what it has read.
+// LedgerReader reads the slot records of earlier runs, in the order of the log, up to its present
+// end. A reader that is asked again may leave out what it has read.
 type LedgerReader interface {
 	ReadSlots(ctx context.Context, visit func(*eventspb.SlotRecord)) error
 }
 
-// MintReader reads which mints the log already introduces: those of sighting and initialize_mint events, with the slot of the
-// event. It may leave some out; then a mint is sighted once more, which changes no token. A reader that is asked again may leave out what
-// it has read.
+// MintReader reads which mints the log already introduces: those of sighting and initialize_mint
+// events, with the slot of the event. It may leave some out; then a mint is sighted once more,
+// which changes no token. A reader that is asked again may leave out what it has read.
 type MintReader interface {
 	ReadMints(ctx context.Context, visit func(mint chain.Key, slot uint64, timed bool)) error
 }
 
 // Config configures a Runner. The zero value of each field takes its default.
 type Config struct {
-	// Sources run one after the other; an endless one must be the last. None: the run is done at once.
+	// Sources run one after the other; an endless one must be the last. None: the run is done at
+	// once.
 	Sources []source.Source
 	// Workers decode blocks in parallel. Default 2.
 	Workers int
-	// MaxInFlight bounds the blocks (and lone transactions) between source and acknowledgement. Default 32.
+	// MaxInFlight bounds the blocks (and lone transactions) between source and acknowledgement.
+	// Default 32.
 	MaxInFlight int
-	// maxSeenMints bounds the memory of mints already sighted, about 40 bytes each. Beyond it the longest unseen are forgotten and
-	// sighted again; pools likewise. Default 2,000,000.
+	// maxSeenMints bounds the memory of mints already sighted, about 40 bytes each. Beyond it the
+	// longest unseen are forgotten and sighted again; pools likewise. Default 2,000,000.
 	maxSeenMints int
 	// ResumeReach: see ledger.New. Default ledger.DefaultReach.
 	resumeReach uint64
-	// CheckLinks ends the run with an error when a source's blocks do not continue the chain in the ledger.
+	// CheckLinks ends the run with an error when a source's blocks do not continue the chain in the
+	// ledger.
 	CheckLinks bool
-	// Beside says that this run works beside another one, whose status is the one to show: it writes no status records.
+	// Beside says that this run works beside another one, whose status is the one to show: it
+	// writes no status records.
 	Beside bool
 	// StatusInterval is the time between status records. Default 1 s.
 	StatusInterval time.Duration
@@ -90,7 +97,8 @@ type Deps struct {
 	Registerer prometheus.Registerer
 	// Tracer may be nil: then there are no spans, and no record carries a traceparent.
 	Tracer *tracing.Tracer
-	// Clock tells received-at where a source does not, and the time of status records. Default time.Now.
+	// Clock tells received-at where a source does not, and the time of status records. Default
+	// time.Now.
 	Clock func() time.Time
 }
 
@@ -108,7 +116,8 @@ type Runner struct {
 	// guessed says that the log was told of a block with a guessed parent.
 	guessed atomic.Bool
 	links   links
-	// introduced are mints that the log introduces, by the slots whose records were not read yet. See load.
+	// introduced are mints that the log introduces, by the slots whose records were not read yet.
+	// See load.
 	introduced map[uint64][]introduced
 }
 
@@ -147,8 +156,9 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 // Coverage is what is ingested now, earlier runs included.
 func (r *Runner) Coverage() coverage.Coverage { return r.ledger.Coverage() }
 
-// Run ingests until the sources are done, ctx ends, or something fails that retrying cannot mend. It returns nil when the sources are
-// done and everything is acknowledged, and when ctx ended; blocks under way get Config.Grace to finish. A Runner runs once.
+// Run ingests until the sources are done, ctx ends, or something fails that retrying cannot mend.
+// It returns nil when the sources are done and everything is acknowledged, and when ctx ended;
+// blocks under way get Config.Grace to finish. A Runner runs once.
 func (r *Runner) Run(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -157,7 +167,8 @@ func (r *Runner) Run(ctx context.Context) error {
 		return err
 	}
 	r.introduced = nil // their blocks are read anew
-	// What is under way goes on for the grace period when ctx ends; a failure ends everything at once.
+	// What is under way goes on for the grace period when ctx ends; a failure ends everything at
+	// once.
 	base, fail := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer fail(nil)
 	stopGrace := context.AfterFunc(ctx, func() {

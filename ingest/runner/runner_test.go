@@ -90,7 +90,8 @@ func TestRecordsOfABlock(t *testing.T) {
 	require.Equal(t, uint64(100), r.Coverage().ToSlot)
 }
 
-// TestMetadataOfAnUnnamedMint: the event goes under its metadata account, and enrichment is asked to read that.
+// TestMetadataOfAnUnnamedMint: the event goes under its metadata account, and enrichment is asked
+// to read that.
 func TestMetadataOfAnUnnamedMint(t *testing.T) {
 	l := &log{}
 	account := named("metadata")
@@ -165,8 +166,9 @@ func TestSlotRecordComesLastAndInOrder(t *testing.T) {
 	})
 }
 
-// TestInterruptedRunsEqualOne kills runs at random places (the broker refuses after so many records, with a part of a call written) and starts
-// again with what is in the log: in the end the log holds the records of one undisturbed run, no more and no less.
+// TestInterruptedRunsEqualOne kills runs at random places (the broker refuses after so many
+// records, with a part of a call written) and starts again with what is in the log: in the end the
+// log holds the records of one undisturbed run, no more and no less.
 func TestInterruptedRunsEqualOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := anyChain(t)

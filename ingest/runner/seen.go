@@ -12,8 +12,9 @@ type introduced struct {
 	timed bool
 }
 
-// seenAt is the slot to remember of a mint that a block shows. A block without a time does not say when the mint was first seen: a mint that only
-// such blocks have shown counts as seen at the highest slot there can be, so that the next block with a time introduces it once more.
+// seenAt is the slot to remember of a mint that a block shows. A block without a time does not say
+// when the mint was first seen: a mint that only such blocks have shown counts as seen at the
+// highest slot there can be, so that the next block with a time introduces it once more.
 func seenAt(slot uint64, timed bool) uint64 {
 	if !timed {
 		return math.MaxUint64
@@ -21,8 +22,10 @@ func seenAt(slot uint64, timed bool) uint64 {
 	return slot
 }
 
-// seenMints remembers mints and the lowest slot each was seen at, up to a bound. It holds two generations: when the younger one has half the bound, it becomes the older one
-// and the older one is forgotten; a mint that is asked for moves to the younger. So what is in use stays, without a list to keep.
+// seenMints remembers mints and the lowest slot each was seen at, up to a bound. It holds two
+// generations: when the younger one has half the bound, it becomes the older one and the older one
+// is forgotten; a mint that is asked for moves to the younger. So what is in use stays, without a
+// list to keep.
 //
 // Keys are the first 16 bytes of a mint: two mints that share them cannot be found.
 type seenMints struct {
@@ -43,8 +46,8 @@ func (s *seenMints) has(mint chain.Key) bool {
 	return ok
 }
 
-// add remembers the mint and says whether that is news: it is new, or was seen at higher slots only, as when a gap is filled behind
-// the stream.
+// add remembers the mint and says whether that is news: it is new, or was seen at higher slots
+// only, as when a gap is filled behind the stream.
 func (s *seenMints) add(mint chain.Key, slot uint64) bool {
 	k := [16]byte(mint[:16])
 	lowest, known := s.young[k]

@@ -32,8 +32,8 @@ func sharedFiles(t testing.TB) source.Source {
 	return files
 }
 
-// TestSharedFiles ingests all recorded blocks and transactions and compares what reaches the log with the goldens: where every event
-// stands, and every mint.
+// TestSharedFiles ingests all recorded blocks and transactions and compares what reaches the log
+// with the goldens: where every event stands, and every mint.
 func TestSharedFiles(t *testing.T) {
 	l := &log{}
 	r := newRunner(t, l, sharedFiles(t))
@@ -125,8 +125,8 @@ func TestSharedFilesInterrupted(t *testing.T) {
 	require.Equal(t, undisturbed.facts(), l.facts())
 }
 
-// BenchmarkRunner measures decoding, encoding and hand-over of parsed mainnet blocks: with a broker that costs nothing, and with the
-// embedded one, which syncs to disk.
+// BenchmarkRunner measures decoding, encoding and hand-over of parsed mainnet blocks: with a broker
+// that costs nothing, and with the embedded one, which syncs to disk.
 func BenchmarkRunner(b *testing.B) {
 	b.Run("discard", func(b *testing.B) { benchmark(b, discard{}) })
 	b.Run("broker", func(b *testing.B) {

@@ -50,7 +50,8 @@ func (s *sink) Dead(ctx context.Context, slot uint64) error {
 	return s.bare(ctx, slot, eventspb.SlotStatus_SLOT_STATUS_DEAD)
 }
 
-// bare submits a slot record without a block. Whether it says anything new is decided in its turn, since a block of the slot may be under way.
+// bare submits a slot record without a block. Whether it says anything new is decided in its turn,
+// since a block of the slot may be under way.
 func (s *sink) bare(ctx context.Context, slot uint64, status eventspb.SlotStatus) error {
 	return s.pipeline.submit(ctx, &job{
 		receivedAt: s.runner.deps.Clock(),
@@ -62,7 +63,8 @@ func (s *sink) bare(ctx context.Context, slot uint64, status eventspb.SlotStatus
 // maxReason bounds the text of a refusal, in bytes.
 const maxReason = 500
 
-// Refused counts an input and writes it to the dead letters. It returns when that is acknowledged; a failure ends the run.
+// Refused counts an input and writes it to the dead letters. It returns when that is acknowledged;
+// a failure ends the run.
 func (s *sink) Refused(ctx context.Context, name string, err error) {
 	r := s.runner
 	name, reason := shorten(name), shorten(err.Error())

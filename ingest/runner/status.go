@@ -18,13 +18,15 @@ import (
 type Progress struct {
 	// Source is the kind of the source that runs, or of the last one.
 	Source string
-	// Blocks are whole ones, Transactions all of them and lone ones, Events those of instructions. Acknowledged in this run.
+	// Blocks are whole ones, Transactions all of them and lone ones, Events those of instructions.
+	// Acknowledged in this run.
 	Blocks, Transactions, Events uint64
 	// EventsPerSecond is over the last status interval.
 	EventsPerSecond float64
 	// Slot is the highest ingested.
 	Slot uint64
-	// Read and Total are how much of the finite sources has been read, in the sources' own units (bytes for files); Total is 0 when unknown.
+	// Read and Total are how much of the finite sources has been read, in the sources' own units
+	// (bytes for files); Total is 0 when unknown.
 	Read, Total uint64
 	// Refused counts inputs that could not be read.
 	Refused uint64
@@ -146,8 +148,9 @@ func (s *status) message() *eventspb.SourceStatus {
 // Progress is how far this run is. It may be called from any goroutine.
 func (r *Runner) Progress() Progress { return r.status.snapshot() }
 
-// Announce writes this run's first status, not done, under the first source's kind. Call it before anyone may ask how far ingest is: until
-// then the log's last status is that of an earlier run, which may say "done".
+// Announce writes this run's first status, not done, under the first source's kind. Call it before
+// anyone may ask how far ingest is: until then the log's last status is that of an earlier run,
+// which may say "done".
 func (r *Runner) Announce(ctx context.Context) error {
 	if len(r.cfg.Sources) > 0 {
 		r.status.update(func(p *Progress) { p.Source = r.cfg.Sources[0].Kind() })

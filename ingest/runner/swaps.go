@@ -15,7 +15,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// swaps adds the records of one transaction's swaps to the block's output, and notes the pools that its legs show.
+// swaps adds the records of one transaction's swaps to the block's output, and notes the pools that
+// its legs show.
 func (r *Runner) swaps(out *output, found swap.Result, receivedAt time.Time) error {
 	for _, leg := range found.Legs {
 		records, err := legRecords(leg, receivedAt)
@@ -47,7 +48,8 @@ func (r *Runner) swaps(out *output, found swap.Result, receivedAt time.Time) err
 	return nil
 }
 
-// pool notes a pool that the block shows: the first word about it, but that it was created here says more.
+// pool notes a pool that the block shows: the first word about it, but that it was created here
+// says more.
 func (o *output) pool(pool *eventspb.Pool) {
 	if len(pool.GetPool()) != len(chain.Key{}) {
 		return
@@ -66,7 +68,8 @@ func (o *output) pool(pool *eventspb.Pool) {
 	o.pools = append(o.pools, pool)
 }
 
-// introducePools adds a record of each pool that no block before showed, but for those that were created in this one: they have theirs.
+// introducePools adds a record of each pool that no block before showed, but for those that were
+// created in this one: they have theirs.
 func (r *Runner) introducePools(j *job) error {
 	for _, pool := range j.out.pools {
 		if news := r.pools.add(chain.Key(pool.GetPool()), j.out.slot); !news || pool.GetCreated() {
@@ -83,7 +86,8 @@ func (r *Runner) introducePools(j *job) error {
 	return nil
 }
 
-// legRecords are a leg's two records: one under each of its mints. A leg between one and the same mint has the first one only.
+// legRecords are a leg's two records: one under each of its mints. A leg between one and the same
+// mint has the first one only.
 func legRecords(leg *eventspb.SwapLeg, receivedAt time.Time) ([]kafka.Record, error) {
 	position := schemas.PositionOf(leg.GetPosition(), leg.GetSignature())
 	in, err := swapRecord(leg, schemas.TopicSwaps, schemas.TypeSwapLegIn, leg.GetMintIn(), &position, receivedAt)

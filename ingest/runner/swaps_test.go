@@ -13,8 +13,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// TestSwapRecords ingests all recorded blocks and transactions: each leg is written once under each of its mints, both with the same value, and in the log before its block's
-// slot record; each pool once.
+// TestSwapRecords ingests all recorded blocks and transactions: each leg is written once under each
+// of its mints, both with the same value, and in the log before its block's slot record; each pool
+// once.
 func TestSwapRecords(t *testing.T) {
 	l := &log{}
 	r := newRunner(t, l, sharedFiles(t))

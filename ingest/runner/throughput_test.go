@@ -25,9 +25,10 @@ type task struct {
 	transactions, votes int
 }
 
-// tasks are the recorded mainnet blocks in every format: as Geyser messages, as ConfirmedBlock, as the files lie in the folder, and as Geyser
-// messages without votes, which is what a live node reads. The peer is always proto.Unmarshal into the generated types: of the very same bytes where they are protobuf, of the
-// same block as a Geyser message where they are JSON.
+// tasks are the recorded mainnet blocks in every format: as Geyser messages, as ConfirmedBlock, as
+// the files lie in the folder, and as Geyser messages without votes, which is what a live node
+// reads. The peer is always proto.Unmarshal into the generated types: of the very same bytes where
+// they are protobuf, of the same block as a Geyser message where they are JSON.
 func tasks(t testing.TB) []task {
 	t.Helper()
 	geyser, stored, files, filtered := task{name: "geyser"}, task{name: "confirmedblock"}, task{name: "files"}, task{name: "geyser-without-votes"}
@@ -89,8 +90,9 @@ func (k *task) add(b sourcetest.RealBlock, data []byte, read func() (*chain.Bloc
 	k.votes += b.Votes
 }
 
-// BenchmarkBlockToEvents: from a block's bytes to its events, sightings and swap legs in memory, on one core, beside proto.Unmarshal of the same blocks. The
-// two take turns, block by block, and the quickest time of each block counts, so that a neighbour on the machine disturbs neither figure.
+// BenchmarkBlockToEvents: from a block's bytes to its events, sightings and swap legs in memory, on
+// one core, beside proto.Unmarshal of the same blocks. The two take turns, block by block, and the
+// quickest time of each block counts, so that a neighbour on the machine disturbs neither figure.
 // x-unmarshal is how many times as fast as the peer.
 func BenchmarkBlockToEvents(b *testing.B) {
 	for _, k := range tasks(b) {
@@ -152,7 +154,8 @@ func sum(all []time.Duration) (total time.Duration) {
 	return total
 }
 
-// maxAllocs bounds allocations per transaction, votes included, from bytes to events. The generated types take some forty.
+// maxAllocs bounds allocations per transaction, votes included, from bytes to events. The generated
+// types take some forty.
 const maxAllocs = 8
 
 func TestAllocationsPerTransaction(t *testing.T) {

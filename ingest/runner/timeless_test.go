@@ -14,7 +14,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// TestAMintIsSightedAgainInTheFirstBlockWithATime: a block without a time does not say when a mint was first seen, and no later block did.
+// TestAMintIsSightedAgainInTheFirstBlockWithATime: a block without a time does not say when a mint
+// was first seen, and no later block did.
 func TestAMintIsSightedAgainInTheFirstBlockWithATime(t *testing.T) {
 	created := mintKey(1)
 	timeless := func(slot uint64) *chain.Block {

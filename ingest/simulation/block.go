@@ -91,7 +91,8 @@ func (m *minter) vote(slot uint64, salt string, i byte) *tx {
 		key58("Vote111111111111111111111111111111111111111")}, calls: []call{{[]byte{1, 0}, []byte{12, 0, 0, 0}}}}
 }
 
-// token makes a transaction about one of few mints, so that order and completeness show in the fold.
+// token makes a transaction about one of few mints, so that order and completeness show in the
+// fold.
 func (m *minter) token(slot uint64, salt string, i byte) *tx {
 	mint := mintKey(m.rng.Uint64N(mints))
 	t := &tx{signature: signature(slot, salt, i), failed: m.rng.IntN(10) == 0, inner: m.rng.IntN(3) == 0, decimals: uint32(mint[0] % 10), balance: true,
@@ -181,7 +182,8 @@ func (t *tx) update(i int, b *Block) *pb.SubscribeUpdateTransactionInfo {
 		Transaction: &pb.Transaction{Signatures: [][]byte{t.signature[:]}, Message: m}}
 }
 
-// JSON is the block as getBlock's result in base64, with its votes; header alone without transactions.
+// JSON is the block as getBlock's result in base64, with its votes; header alone without
+// transactions.
 func (b *Block) JSON(header bool) []byte {
 	doc := map[string]any{"blockhash": base58.Encode(b.Hash[:]), "previousBlockhash": base58.Encode(b.ParentHash[:]), "parentSlot": b.Parent,
 		"blockTime": b.time(), "blockHeight": b.Slot}

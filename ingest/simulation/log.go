@@ -18,7 +18,8 @@ import (
 // ErrKilled ends a run whose log was killed.
 var ErrKilled = errors.New("killed")
 
-// Log is a broker in memory: what ingest writes to, and what it reads at its start. Safe for concurrent use.
+// Log is a broker in memory: what ingest writes to, and what it reads at its start. Safe for
+// concurrent use.
 type Log struct {
 	mu     sync.Mutex
 	killed bool

@@ -29,7 +29,8 @@ func (n *Node) fault(chance float64) bool {
 	return chance > 0 && n.provider.Now() < n.provider.world.Calm+10*time.Second && n.rng.Float64() < chance
 }
 
-// enter takes a call's time, and fails it now and then. It returns the highest slot that the node knows to be confirmed.
+// enter takes a call's time, and fails it now and then. It returns the highest slot that the node
+// knows to be confirmed.
 func (n *Node) enter(ctx context.Context) (uint64, error) {
 	n.mu.Lock()
 	takes := time.Duration(1+n.rng.IntN(30)) * time.Millisecond
@@ -37,7 +38,8 @@ func (n *Node) enter(ctx context.Context) (uint64, error) {
 	select {
 	case <-ctx.Done():
 		return 0, ctx.Err()
-	case <-time.After(takes): // not under the lock: a bubble's clock stands still while someone waits for one
+	case <-time.After(takes):
+		// not under the lock: a bubble's clock stands still while someone waits for one
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

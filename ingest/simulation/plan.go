@@ -2,16 +2,19 @@ package simulation
 
 import "time"
 
-// Plan is what goes wrong, and how often. Chances are per message or call; the zero value is a perfect provider.
+// Plan is what goes wrong, and how often. Chances are per message or call; the zero value is a
+// perfect provider.
 type Plan struct {
 	// Perfect: nothing goes wrong, so everything must be known.
 	Perfect bool
-	// Of the stream: a connection is cut after some bytes, wherever that is; the stream ends, with or without an error; nothing comes any more;
-	// a message is repeated, comes later than others, is garbage, is left out.
+	// Of the stream: a connection is cut after some bytes, wherever that is; the stream ends, with
+	// or without an error; nothing comes any more; a message is repeated, comes later than others,
+	// is garbage, is left out.
 	Cut, End, Hang, Repeat, Reorder, Garbage, Drop float64
 	// Never are blocks that the stream never has.
 	Never float64
-	// Betrays is how many blocks of losing forks the stream gives as confirmed. Never drawn: no log can be right then.
+	// Betrays is how many blocks of losing forks the stream gives as confirmed. Never drawn: no log
+	// can be right then.
 	Betrays float64
 	// Window is how many slots back from_slot reaches; Replay what the server says to older ones.
 	Window uint64
@@ -23,8 +26,8 @@ type Plan struct {
 	// Statuses are told, each by up to StatusDelay late.
 	Statuses    StatusMode
 	StatusDelay time.Duration
-	// Of the node: calls fail, are answered from a node that lags by up to Lag slots, say of a block that there is none (till the fault
-	// is over), are garbage.
+	// Of the node: calls fail, are answered from a node that lags by up to Lag slots, say of a
+	// block that there is none (till the fault is over), are garbage.
 	Fail, Lagging, Missing, Rubbish float64
 	Lag                             uint64
 	// Stops are when ingest is stopped, Aways for how long; Kills says which of them are kills.
@@ -58,8 +61,9 @@ type AccountMode int
 // The account updates of a stream.
 const (
 	AccountsConfirmed AccountMode = iota // of confirmed blocks, right before them
-	AccountsEarly                        // of every block, losing and dead ones too, as soon as it is processed
-	AccountsRefused                      // the subscription is refused
+	// of every block, losing and dead ones too, as soon as it is processed
+	AccountsEarly
+	AccountsRefused // the subscription is refused
 )
 
 // NewPlan draws the faults of a world.

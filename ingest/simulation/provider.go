@@ -18,7 +18,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Provider is a Geyser server of a world. Make and use it within one synctest bubble: its clock is the bubble's.
+// Provider is a Geyser server of a world. Make and use it within one synctest bubble: its clock is
+// the bubble's.
 type Provider struct {
 	pb.UnimplementedGeyserServer
 	world    *World
@@ -116,8 +117,8 @@ func (p *Provider) statuses(s *Slot, rng *rand.Rand) {
 	say(s.Finalized, pb.SlotStatus_SLOT_FINALIZED, parent)
 }
 
-// accounts tells what the block's transactions wrote: a good server waits for the block to be confirmed, another does not, and tells of
-// blocks that never are.
+// accounts tells what the block's transactions wrote: a good server waits for the block to be
+// confirmed, another does not, and tells of blocks that never are.
 func (p *Provider) accounts(s *Slot, rng *rand.Rand) {
 	if s.Block == nil || p.plan.Accounts == AccountsConfirmed && s.Fate != OnChain {
 		return

@@ -30,8 +30,8 @@ import (
 
 const slots = 160
 
-// TestWhateverTheProviderDoesTheRegistryIsThatOfAPerfectOne runs ingest over MINTLAKE_TEST_SEEDS made-up clusters (default 40), from
-// MINTLAKE_TEST_FIRST_SEED on.
+// TestWhateverTheProviderDoesTheRegistryIsThatOfAPerfectOne runs ingest over MINTLAKE_TEST_SEEDS
+// made-up clusters (default 40), from MINTLAKE_TEST_FIRST_SEED on.
 func TestWhateverTheProviderDoesTheRegistryIsThatOfAPerfectOne(t *testing.T) {
 	first := fromEnv(t, "MINTLAKE_TEST_FIRST_SEED", 1)
 	for seed := first; seed < first+fromEnv(t, "MINTLAKE_TEST_SEEDS", 40); seed++ {
@@ -45,7 +45,8 @@ func TestWhateverTheProviderDoesTheRegistryIsThatOfAPerfectOne(t *testing.T) {
 	}
 }
 
-// TestTheNodeAloneIsEnough: following by getBlock, what the node did not have when it was asked is there in the end.
+// TestTheNodeAloneIsEnough: following by getBlock, what the node did not have when it was asked is
+// there in the end.
 func TestTheNodeAloneIsEnough(t *testing.T) {
 	first := fromEnv(t, "MINTLAKE_TEST_FIRST_SEED", 1)
 	for seed := first; seed < first+fromEnv(t, "MINTLAKE_TEST_SEEDS", 40)/2; seed++ {
@@ -71,8 +72,9 @@ func TestPerfectProvider(t *testing.T) {
 	}
 }
 
-// TestBlockThatCameAsConfirmedAndLostIsTold: a provider that streams blocks of losing forks as confirmed has broken its word. Nothing can be taken back
-// from the log, but nothing of it is silent: slot records, refusals and a metric tell.
+// TestBlockThatCameAsConfirmedAndLostIsTold: a provider that streams blocks of losing forks as
+// confirmed has broken its word. Nothing can be taken back from the log, but nothing of it is
+// silent: slot records, refusals and a metric tell.
 func TestBlockThatCameAsConfirmedAndLostIsTold(t *testing.T) {
 	told := 0
 	for seed := range uint64(20) {
@@ -80,7 +82,8 @@ func TestBlockThatCameAsConfirmedAndLostIsTold(t *testing.T) {
 			w := simulation.NewWorld(seed, slots)
 			plan := simulation.Perfect()
 			plan.Betrays = 0.5
-			plan.Statuses = simulation.StatusMode(seed % 3) // finality, half of it, or nothing but what is built on it tells
+			// finality, half of it, or nothing but what is built on it tells
+			plan.Statuses = simulation.StatusMode(seed % 3)
 			provider := simulation.NewProvider(w, plan)
 			defer provider.Stop()
 			log := &simulation.Log{}
@@ -116,7 +119,8 @@ func fromEnv(t *testing.T, name string, fallback uint64) uint64 {
 	return n
 }
 
-// run lets ingest follow a world to its end, stopped and killed as planned, and compares what it wrote with the truth.
+// run lets ingest follow a world to its end, stopped and killed as planned, and compares what it
+// wrote with the truth.
 func run(t *testing.T, w *simulation.World, plan *simulation.Plan, ingest session) *simulation.Log {
 	t.Helper()
 	provider := simulation.NewProvider(w, plan)
@@ -125,7 +129,8 @@ func run(t *testing.T, w *simulation.World, plan *simulation.Plan, ingest sessio
 	for i, stop := range plan.Stops {
 		ingest(t, provider, node, log, func(_ context.Context, r *runner.Runner) {
 			time.Sleep(stop - provider.Now())
-			for r.Coverage().ToSlot == 0 && provider.Now() < w.Calm { // killed before anything is in the ledger, it begins anew wherever the chain is
+			// killed before anything is in the ledger, it begins anew wherever the chain is
+			for r.Coverage().ToSlot == 0 && provider.Now() < w.Calm {
 				time.Sleep(time.Second)
 			}
 			if plan.Kills[i] {
@@ -252,8 +257,8 @@ func check(t *testing.T, w *simulation.World, plan *simulation.Plan, log *simula
 	perfect, err := runner.New(runner.Config{Sources: []source.Source{whole{w, c.FromSlot, c.ToSlot}}}, runner.Deps{Producer: truth})
 	require.NoError(t, err)
 	require.NoError(t, perfect.Run(context.Background()))
-	// A mint that was read before is known to both. Without that, an account update tells what a stream that lost it cannot make up for: so
-	// without it, only the events are compared.
+	// A mint that was read before is known to both. Without that, an account update tells what a
+	// stream that lost it cannot make up for: so without it, only the events are compared.
 	before := w.Reads(c.FromSlot)
 	requireSame(t, truth.Registry(before), log.Registry(before))
 	if plan.Accounts == simulation.AccountsRefused {
@@ -267,8 +272,8 @@ func check(t *testing.T, w *simulation.World, plan *simulation.Plan, log *simula
 	requireSlots(t, w, plan, c, log)
 }
 
-// requireSame compares the registries as users and roots see them. The place of a fact may differ where its value does not: of a mint that
-// was sighted twice, the later place holds.
+// requireSame compares the registries as users and roots see them. The place of a fact may differ
+// where its value does not: of a mint that was sighted twice, the later place holds.
 func requireSame(t *testing.T, want, got map[string]*registry.State) {
 	t.Helper()
 	truth, ours := root.NewReplay(root.EverySlot), root.NewReplay(root.EverySlot)

@@ -1,8 +1,10 @@
-// Package simulation is a made-up cluster, and a provider of it that fails in every way providers are known to fail.
+// Package simulation is a made-up cluster, and a provider of it that fails in every way providers
+// are known to fail.
 //
-// In: a seed. Out: a chain with forks, dead and skipped slots and token transactions; a Geyser server and a JSON-RPC node that tell it, badly;
-// a log that ingest writes to and reads from. Guarantees: the same seed makes the same chain and the same plan of failures; faults end
-// some time before the chain does, so whoever recovers can be complete at its end.
+// In: a seed. Out: a chain with forks, dead and skipped slots and token transactions; a Geyser
+// server and a JSON-RPC node that tell it, badly; a log that ingest writes to and reads from.
+// Guarantees: the same seed makes the same chain and the same plan of failures; faults end some
+// time before the chain does, so whoever recovers can be complete at its end.
 package simulation
 
 import (
@@ -35,14 +37,16 @@ type Slot struct {
 	Fate   Fate
 	// Block is nil where the slot was skipped.
 	Block *Block
-	// Begins is when the slot begins, Confirmed and Finalized when its block is; since the beginning of the world.
+	// Begins is when the slot begins, Confirmed and Finalized when its block is; since the
+	// beginning of the world.
 	Begins, Confirmed, Finalized time.Duration
 }
 
 // World is a cluster's history.
 type World struct {
 	Seed uint64
-	// Alpenglow: slots of 200 ms, no vote transactions, confirmed after one slot and final soon after.
+	// Alpenglow: slots of 200 ms, no vote transactions, confirmed after one slot and final soon
+	// after.
 	Alpenglow bool
 	SlotTime  time.Duration
 	Slots     []*Slot
@@ -53,7 +57,8 @@ type World struct {
 // firstSlot is where every world begins.
 const firstSlot = 300_000_000
 
-// calmTime is how long the chain goes on after the last fault: time to notice a silent connection and to open another.
+// calmTime is how long the chain goes on after the last fault: time to notice a silent connection
+// and to open another.
 const calmTime = 25 * time.Second
 
 // NewWorld makes the world of a seed: so many slots in which things go wrong, and some calm ones.
@@ -82,7 +87,8 @@ func NewWorld(seed uint64, slots int) *World {
 			s.Fate, s.Block = OnChain, m.block(s.Number, tip, "chain")
 			tip = s.Block
 		case rng.Float64() < skip:
-			if rng.IntN(20) == 0 && !calm { // now and then a leader is away for all of its slots, and more
+			// now and then a leader is away for all of its slots, and more
+			if rng.IntN(20) == 0 && !calm {
 				skip = 0.9 - skip
 			}
 		case !calm && rng.Float64() < dead:
@@ -133,7 +139,8 @@ func (w *World) At(slot uint64) *Slot {
 // Last is the last slot; it has a block of the chain.
 func (w *World) Last() uint64 { return firstSlot + uint64(len(w.Slots)) - 1 }
 
-// Goal is the slot that must be reached. It is not the last: what a stream loses at its very end, nothing behind it can show.
+// Goal is the slot that must be reached. It is not the last: what a stream loses at its very end,
+// nothing behind it can show.
 func (w *World) Goal() uint64 { return w.Last() - uint64(10*time.Second/w.SlotTime) }
 
 func hash(slot uint64, salt string, more ...byte) chain.Key {

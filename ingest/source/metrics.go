@@ -47,7 +47,8 @@ type Metrics struct {
 	highest    atomic.Uint64
 }
 
-// NewMetrics registers the metrics with reg (nil: keeps them to itself). Several sources may share a registry.
+// NewMetrics registers the metrics with reg (nil: keeps them to itself). Several sources may share
+// a registry.
 func NewMetrics(kind string, reg prometheus.Registerer) (*Metrics, error) {
 	var failed error
 	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -167,7 +168,8 @@ func (m *Metrics) Gap() { m.gaps.Inc() }
 // Waiting says how many blocks wait for their parent.
 func (m *Metrics) Waiting(blocks int) { m.waiting.Set(float64(blocks)) }
 
-// Coverage says how many runs of slots are missing, how many slots they have, and up to which slot none is.
+// Coverage says how many runs of slots are missing, how many slots they have, and up to which slot
+// none is.
 func (m *Metrics) Coverage(gaps int, slots, completeTo uint64) {
 	m.openGaps.Set(float64(gaps))
 	m.missing.Set(float64(slots))

@@ -1,7 +1,9 @@
-// Package source reads the chain: from recorded files, a JSON-RPC server or a Yellowstone Geyser stream.
+// Package source reads the chain: from recorded files, a JSON-RPC server or a Yellowstone Geyser
+// stream.
 //
-// In: bytes from outside, all of them hostile. Out: chain.Block values handed to a Sink. Guarantees: a whole block is handed over
-// once complete, in slot order where the source has an order; broken input is reported to the sink and never stops the rest.
+// In: bytes from outside, all of them hostile. Out: chain.Block values handed to a Sink.
+// Guarantees: a whole block is handed over once complete, in slot order where the source has an
+// order; broken input is reported to the sink and never stops the rest.
 package source
 
 import (
@@ -11,8 +13,8 @@ import (
 	"github.com/mintlake/mintlake/registry/coverage"
 )
 
-// Source is one way to the chain. Run hands everything it has to the sink and returns nil when it is done (finite sources)
-// or when ctx ends; an error is one that retrying cannot mend.
+// Source is one way to the chain. Run hands everything it has to the sink and returns nil when it
+// is done (finite sources) or when ctx ends; an error is one that retrying cannot mend.
 type Source interface {
 	// Kind is file, rpc, geyser, demo or backfill: a metric label and the ledger's source column.
 	Kind() string
@@ -23,14 +25,16 @@ type Source interface {
 type Ledger interface {
 	// Ingested says that the block of this slot with this hash is in the log with all its events.
 	Ingested(slot uint64, blockhash chain.Key) bool
-	// Resume is the highest slot up to which this source's kind of stream has been ingested, 0 when nothing was.
+	// Resume is the highest slot up to which this source's kind of stream has been ingested, 0 when
+	// nothing was.
 	Resume() uint64
-	// Missing lists the runs of slots in from..to, both included, that are neither ingested nor known to be without a block.
+	// Missing lists the runs of slots in from..to, both included, that are neither ingested nor
+	// known to be without a block.
 	Missing(from, to uint64) []coverage.Gap
 }
 
-// Sink takes what a source reads. Its methods block while the pipeline is full (back-pressure) and return an error only when
-// ctx ends or the pipeline cannot go on.
+// Sink takes what a source reads. Its methods block while the pipeline is full (back-pressure) and
+// return an error only when ctx ends or the pipeline cannot go on.
 type Sink interface {
 	// Block takes a whole block or a lone transaction. The sink owns the value from then on.
 	Block(ctx context.Context, block *chain.Block) error

@@ -13,9 +13,11 @@ type Spec struct {
 	Kind string
 	// Path is the file or folder of a file source.
 	Path string
-	// Speed is how fast a file source replays: 0 = as fast as it can, 1 = as fast as it was recorded, 10 = ten times that.
+	// Speed is how fast a file source replays: 0 = as fast as it can, 1 = as fast as it was
+	// recorded, 10 = ten times that.
 	Speed float64
-	// Endpoint is the http(s) URL of an rpc or geyser source, without the parameters that are Mintlake's own. It may hold a key.
+	// Endpoint is the http(s) URL of an rpc or geyser source, without the parameters that are
+	// Mintlake's own. It may hold a key.
 	Endpoint string
 	// From and To are the first and last slot of an rpc source; nil when not said.
 	From, To *uint64
@@ -25,8 +27,9 @@ type Spec struct {
 	Params url.Values
 }
 
-// ParseSpec reads a SOURCE: geyser+https://host:port, geyser+http://…, rpc+https://…?from=SLOT&to=SLOT,
-// file:PATH[?speed=realtime], demo:?tps=&tokens=&seed=, none. Errors are one line and show no key.
+// ParseSpec reads a SOURCE: geyser+https://host:port, geyser+http://…,
+// rpc+https://…?from=SLOT&to=SLOT, file:PATH[?speed=realtime], demo:?tps=&tokens=&seed=, none.
+// Errors are one line and show no key.
 func ParseSpec(s string) (Spec, error) {
 	scheme, rest, found := strings.Cut(s, ":")
 	switch {
@@ -64,7 +67,8 @@ func ParseSpec(s string) (Spec, error) {
 // maxSpeed is beyond what any machine reads.
 const maxSpeed = 100_000
 
-// fileSpec reads PATH or PATH?speed=realtime. Only this parameter is taken off the path, in whose name a question mark is allowed.
+// fileSpec reads PATH or PATH?speed=realtime. Only this parameter is taken off the path, in whose
+// name a question mark is allowed.
 func fileSpec(rest string) (Spec, error) {
 	spec := Spec{Kind: KindFile, Path: rest}
 	if i := strings.LastIndex(rest, "?speed="); i >= 0 {

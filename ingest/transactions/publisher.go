@@ -1,8 +1,9 @@
 // Package transactions passes the raw transactions of a Geyser stream on to the public stream.
 //
-// In: messages of the provider as they came. Out: one record of chain.transactions.v1 per transaction, a protobuf
-// geyser.SubscribeUpdateTransaction keyed by its signature. Guarantees: it never holds ingest up. When Kafka is slower than the
-// chain, whole messages are left out and counted: the public stream is live, the registry does not depend on it.
+// In: messages of the provider as they came. Out: one record of chain.transactions.v1 per
+// transaction, a protobuf geyser.SubscribeUpdateTransaction keyed by its signature. Guarantees: it
+// never holds ingest up. When Kafka is slower than the chain, whole messages are left out and
+// counted: the public stream is live, the registry does not depend on it.
 package transactions
 
 import (

@@ -38,7 +38,8 @@ const runbooksAt = "https://github.com/mintlake/mintlake/blob/main/docs/runbooks
 
 var metricName = regexp.MustCompile(`\bmintlake_[a-z0-9_]+`)
 
-// An alert on a metric that does not exist never fires: every one that the rules name is made somewhere in the code.
+// An alert on a metric that does not exist never fires: every one that the rules name is made
+// somewhere in the code.
 func TestAlertsNameMetricsThatExist(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(testkit.Root(t), "deploy/alerts/mintlake.yml"))
 	require.NoError(t, err)
@@ -59,7 +60,8 @@ func TestAlertsNameMetricsThatExist(t *testing.T) {
 			require.Equal(t, runbooksAt+strings.ToLower(rule.Alert), rule.Annotations["runbook"])
 			require.Contains(t, string(runbooks), "\n### "+rule.Alert+"\n", "docs/runbooks.md")
 			named := metricName.FindAllString(rule.Expr, -1)
-			if rule.Alert == "MintlakeProcessDown" { // it looks at Prometheus' own metric; the operator's jobs are namespace/name
+			// it looks at Prometheus' own metric; the operator's jobs are namespace/name
+			if rule.Alert == "MintlakeProcessDown" {
 				require.Contains(t, rule.Expr, `job=~".*mintlake.*"`)
 			} else {
 				require.NotEmpty(t, named, rule.Alert)
@@ -76,7 +78,8 @@ func TestAlertsNameMetricsThatExist(t *testing.T) {
 	require.False(t, exists("mintlake_source_no_such_thing_total"), "the test tells what exists from what does not")
 }
 
-// TestAlertsFire has promtool check the rules and run their tests: each alert fires when it should, and none when all is well.
+// TestAlertsFire has promtool check the rules and run their tests: each alert fires when it should,
+// and none when all is well.
 func TestAlertsFire(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -100,8 +103,8 @@ func TestAlertsFire(t *testing.T) {
 	}
 }
 
-// holdAlertTests: each alert of a group has a test that expects it, and the test of calm has all metrics of the group, as
-// nothing fires where there is nothing.
+// holdAlertTests: each alert of a group has a test that expects it, and the test of calm has all
+// metrics of the group, as nothing fires where there is nothing.
 func holdAlertTests(t *testing.T, path string, group []rule) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -141,7 +144,8 @@ func holdAlertTests(t *testing.T, path string, group []rule) {
 	}
 }
 
-// metricsInCode says whether a metric is made: its name stands in a Go file as a string, or as a prefix and the rest in one file.
+// metricsInCode says whether a metric is made: its name stands in a Go file as a string, or as a
+// prefix and the rest in one file.
 func metricsInCode(t *testing.T) func(string) bool {
 	t.Helper()
 	files := [][]string{}

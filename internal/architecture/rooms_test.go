@@ -14,7 +14,8 @@ import (
 
 const module = "github.com/mintlake/mintlake/"
 
-// rooms are the folders that must not import each other: they meet in Kafka, in ClickHouse and in the contracts.
+// rooms are the folders that must not import each other: they meet in Kafka, in ClickHouse and in
+// the contracts.
 var rooms = []string{"ingest", "enrich", "projector", "api", "gateway", "swap", "web", "demo", "bootstrap", "volume"}
 
 // pure are the folders that every room may import and that import no plumbing.

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A package whose tests draw values takes its seed from the environment: else the gate could fail by the luck of a draw.
+// A package whose tests draw values takes its seed from the environment: else the gate could fail
+// by the luck of a draw.
 func TestPropertyTestsTakeTheirSeed(t *testing.T) {
 	drawing := 0
 	for _, line := range list(t, "-f", `{{.ImportPath}},{{join .TestImports ","}},{{join .XTestImports ","}}`, "./...") {

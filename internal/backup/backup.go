@@ -1,7 +1,8 @@
 // Package backup lists the files of a backup and compares them with the list.
 //
-// In: a folder. Out: BACKUP.json in it, or an error that names the first file that is not as listed. Guarantees: the list is written last and
-// in one step, so a folder without it is no backup; a file that is missing, changed or not listed is found.
+// In: a folder. Out: BACKUP.json in it, or an error that names the first file that is not as
+// listed. Guarantees: the list is written last and in one step, so a folder without it is no
+// backup; a file that is missing, changed or not listed is found.
 package backup
 
 import (

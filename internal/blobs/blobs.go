@@ -1,8 +1,10 @@
-// Package blobs is a bounded store of files on disk, named by what is in them, with the most used ones in memory.
+// Package blobs is a bounded store of files on disk, named by what is in them, with the most used
+// ones in memory.
 //
-// In: bytes with a type, under a key. Out: the same bytes, or nothing. Guarantees: what is given back is what was put, whatever happened to
-// the disk or the process in between: each file carries its own hash, and one that does not match is dropped. The store never holds more than
-// its bounds; the least recently used go first. Losing a file costs a fetch, so nothing is synced.
+// In: bytes with a type, under a key. Out: the same bytes, or nothing. Guarantees: what is given
+// back is what was put, whatever happened to the disk or the process in between: each file carries
+// its own hash, and one that does not match is dropped. The store never holds more than its bounds;
+// the least recently used go first. Losing a file costs a fetch, so nothing is synced.
 package blobs
 
 import (
@@ -52,7 +54,8 @@ type Config struct {
 	DiskBytes int64
 	// MemoryBytes bounds what is kept in memory too. Default 64 MiB.
 	MemoryBytes int64
-	// names bounds the names that point to blobs (see Name). Default 1,000,000, about 120 bytes of memory each.
+	// names bounds the names that point to blobs (see Name). Default 1,000,000, about 120 bytes of
+	// memory each.
 	names int
 }
 
@@ -100,7 +103,8 @@ func New(cfg Config, deps Deps) (*Store, error) {
 	return s, err
 }
 
-// Open makes the folder, and learns what is in it; until then the store is empty. It is called once; Run calls it too.
+// Open makes the folder, and learns what is in it; until then the store is empty. It is called
+// once; Run calls it too.
 func (s *Store) Open() error {
 	s.opened.Do(func() { s.openErr = s.open() })
 	return s.openErr
@@ -141,7 +145,8 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// diskUses is how many reads of memory move a file to the front once: the order of the files needs to be no finer.
+// diskUses is how many reads of memory move a file to the front once: the order of the files needs
+// to be no finer.
 const diskUses = 16
 
 // Get returns the blob of a key, from memory or from disk.
@@ -170,7 +175,8 @@ func (s *Store) Get(key Key) (*Blob, bool) {
 // Has says whether the store holds the key, without reading it.
 func (s *Store) Has(key Key) bool { return s.memory.has(key) || s.disk.has(key) }
 
-// Put stores a blob. A disk that is full or gone costs the file and not the caller: the blob is in memory then.
+// Put stores a blob. A disk that is full or gone costs the file and not the caller: the blob is in
+// memory then.
 func (s *Store) Put(key Key, mediaType string, body []byte) *Blob {
 	blob := newBlob(mediaType, body)
 	s.memory.put(key, blob)

@@ -16,10 +16,12 @@ import (
 	"time"
 )
 
-// magic begins every file; then one byte that says how long the type is, the type, the SHA-256 of the body, the body.
+// magic begins every file; then one byte that says how long the type is, the type, the SHA-256 of
+// the body, the body.
 const magic = "mlblob1\n"
 
-// touchAfter is how old a file's time may be before its use sets it anew: the order of use survives a restart to within that.
+// touchAfter is how old a file's time may be before its use sets it anew: the order of use survives
+// a restart to within that.
 const touchAfter = time.Hour
 
 var errCorrupt = errors.New("the file is not what was written")

@@ -30,8 +30,8 @@ type Name struct {
 
 const nameRecord = 16 + len(Key{}) + 4 + 4 // the last four are a check of the others
 
-// names is where URLs point to: a log of fixed records that is read at start and written anew when most of it is out of date. A record that is
-// torn or damaged is passed over.
+// names is where URLs point to: a log of fixed records that is read at start and written anew when
+// most of it is out of date. A record that is torn or damaged is passed over.
 type names struct {
 	path    string
 	limit   int

@@ -1,8 +1,10 @@
-// Package chainid makes sure that everybody who tells about the chain speaks of the chain that the data is of.
+// Package chainid makes sure that everybody who tells about the chain speaks of the chain that the
+// data is of.
 //
-// In: servers that answer getGenesisHash, and the hash that is remembered with the data. Out: nil, or an error that names both hashes and
-// the way on. Guarantees: the first hash ever told is remembered and never changed; a server that cannot be reached is asked until it
-// answers; one that does not allow the question is told once and trusted.
+// In: servers that answer getGenesisHash, and the hash that is remembered with the data. Out: nil,
+// or an error that names both hashes and the way on. Guarantees: the first hash ever told is
+// remembered and never changed; a server that cannot be reached is asked until it answers; one that
+// does not allow the question is told once and trusted.
 package chainid
 
 import (
@@ -44,7 +46,8 @@ type Server struct {
 // Deps are the collaborators; all but Logger are required.
 type Deps struct {
 	Log Log
-	// Later says that an error of Ask may end by itself; any other means that the server does not answer the question.
+	// Later says that an error of Ask may end by itself; any other means that the server does not
+	// answer the question.
 	Later  func(error) bool
 	Logger *slog.Logger
 }
@@ -74,7 +77,8 @@ func (e *OtherChainError) Error() string {
 		e.Server.By, base58.Encode(e.Server.Hash[:]), base58.Encode(e.Data.Hash[:]), e.Data.By)
 }
 
-// Check compares what was told with what is remembered, and remembers it when nothing is. Of several who remember at once, the first counts.
+// Check compares what was told with what is remembered, and remembers it when nothing is. Of
+// several who remember at once, the first counts.
 func (c *Checker) Check(ctx context.Context, told Told) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +110,8 @@ func (c *Checker) remember(ctx context.Context, told Told) (Told, error) {
 	return known, err
 }
 
-// First asks each server once, in order, for at most patience. It returns those to ask again, without the ones that do not answer the question.
+// First asks each server once, in order, for at most patience. It returns those to ask again,
+// without the ones that do not answer the question.
 func (c *Checker) First(ctx context.Context, servers []Server, patience time.Duration) (rest []Server, err error) {
 	for _, server := range servers {
 		keep, err := c.ask(ctx, server, patience)
@@ -120,8 +125,8 @@ func (c *Checker) First(ctx context.Context, servers []Server, patience time.Dur
 	return rest, ctx.Err()
 }
 
-// Watch asks the servers again and again, with a pause of every, until ctx ends or one of them speaks of another chain: a chain may be reset
-// while it is followed.
+// Watch asks the servers again and again, with a pause of every, until ctx ends or one of them
+// speaks of another chain: a chain may be reset while it is followed.
 func (c *Checker) Watch(ctx context.Context, servers []Server, every, patience time.Duration) error {
 	for len(servers) > 0 {
 		if pause.For(ctx, every) != nil {

@@ -26,8 +26,8 @@ type AccessConfig struct {
 	TLS                TLSConfig
 }
 
-// Access is how a ClickHouse that somebody else runs is reached. All connections of a process share one: what one has learned of a host that
-// is away, the others know.
+// Access is how a ClickHouse that somebody else runs is reached. All connections of a process share
+// one: what one has learned of a host that is away, the others know.
 type Access struct {
 	cfg   AccessConfig
 	hosts *hosts
@@ -47,7 +47,8 @@ func WithAccess(access *Access) Option {
 	}
 }
 
-// Check says what is wrong with a data source name and the settings beside it, without connecting. Files are read.
+// Check says what is wrong with a data source name and the settings beside it, without connecting.
+// Files are read.
 func (a *Access) Check(dsn string) error {
 	o, err := parseDSN(dsn)
 	if err != nil {
@@ -89,7 +90,8 @@ func (a *Access) applyTLS(o *ch.Options) error {
 	if config.ServerName == "" {
 		config.ServerName = o.TLS.ServerName // tls_server_name of the DSN
 	}
-	config.InsecureSkipVerify = o.TLS.InsecureSkipVerify // skip_verify of the DSN: the operator's to say
+	// skip_verify of the DSN: the operator's to say
+	config.InsecureSkipVerify = o.TLS.InsecureSkipVerify
 	o.TLS = config
 	return nil
 }
@@ -122,7 +124,8 @@ func withPorts(o *ch.Options) {
 	}
 }
 
-// Redacted is a data source name without user, password, path and parameters: http://host:8123,host:8123.
+// Redacted is a data source name without user, password, path and parameters:
+// http://host:8123,host:8123.
 func Redacted(dsn string) string {
 	o, err := parseDSN(dsn)
 	if err != nil {

@@ -29,8 +29,9 @@ const (
 	secret = "hunter2"
 )
 
-// newProxy speaks TLS before the embedded engine, which has neither TLS nor users, and lets in who knows the password, as a ClickHouse
-// server does: by header, with its code and its message of several lines.
+// newProxy speaks TLS before the embedded engine, which has neither TLS nor users, and lets in who
+// knows the password, as a ClickHouse server does: by header, with its code and its message of
+// several lines.
 func newProxy(t *testing.T, config *tls.Config) string {
 	t.Helper()
 	to, err := url.Parse("http://" + chtest.Engine(t).Addr())
@@ -160,7 +161,8 @@ func TestHTTPS(t *testing.T) {
 	})
 }
 
-// TestFirstHostDead: the second host serves, and the log says so once, however many connections there are.
+// TestFirstHostDead: the second host serves, and the log says so once, however many connections
+// there are.
 func TestFirstHostDead(t *testing.T) {
 	ca := certs.New(t)
 	pair := ca.Issue("clickhouse.example", time.Now().Add(time.Hour))
@@ -207,8 +209,9 @@ func TestAHostThatDiesIsLeft(t *testing.T) {
 	require.Eventually(t, func() bool { return conn.Ping(t.Context()) == nil }, 10*time.Second, 10*time.Millisecond)
 }
 
-// TestNativeWithTLS speaks to a server of the native protocol that knows the handshake, Ping and SELECT 1, as far as a Go library has one. What a real
-// server does behind its TLS port was not seen.
+// TestNativeWithTLS speaks to a server of the native protocol that knows the handshake, Ping and
+// SELECT 1, as far as a Go library has one. What a real server does behind its TLS port was not
+// seen.
 func TestNativeWithTLS(t *testing.T) {
 	ca, other := certs.New(t), certs.New(t)
 	pair := ca.Issue("clickhouse.example", time.Now().Add(time.Hour))

@@ -18,7 +18,8 @@ var (
 	dictionary = regexp.MustCompile(`(?s)CREATE OR REPLACE DICTIONARY .*?;\n`)
 )
 
-// TestAnalystSQLParses has the embedded engine, which has no users, parse what deploy/clickhouse/analyst.sql says to a server.
+// TestAnalystSQLParses has the embedded engine, which has no users, parse what
+// deploy/clickhouse/analyst.sql says to a server.
 func TestAnalystSQLParses(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "deploy/clickhouse/analyst.sql"))
 	require.NoError(t, err)

@@ -9,7 +9,8 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// Where a replicated table keeps its state in Keeper, and the name of a replica there. {shard} and {replica} are macros of the servers.
+// Where a replicated table keeps its state in Keeper, and the name of a replica there. {shard} and
+// {replica} are macros of the servers.
 const (
 	replicaOfShard  = "'/clickhouse/tables/{shard}/{database}/{table}', '{replica}'"
 	replicaOfWhole  = "'/clickhouse/tables/{database}/{table}', '{shard}-{replica}'"
@@ -19,7 +20,8 @@ const (
 // Everywhere is the sharding of a small table that every server of a cluster has whole.
 const Everywhere = "everywhere"
 
-// LocalTable is the part of a cluster's table that one server holds. The table's own name is the Distributed table over all of them.
+// LocalTable is the part of a cluster's table that one server holds. The table's own name is the
+// Distributed table over all of them.
 func LocalTable(table string) string { return table + "_local" }
 
 var (
@@ -28,9 +30,11 @@ var (
 	ofColumns   = regexp.MustCompile(`(?i)\b(ADD|DROP|RENAME|MODIFY|COMMENT)\s+COLUMN\b`)
 )
 
-// spread turns the statements of one machine into those of a cluster. A table becomes two: LocalTable, replicated within a shard, and
-// under its own name a Distributed table, which all reads and writes go through; so no view and no query differs from those of one machine. What
-// changes columns goes to both, other changes of a table to the local one, and views stay as they are.
+// spread turns the statements of one machine into those of a cluster. A table becomes two:
+// LocalTable, replicated within a shard, and under its own name a Distributed table, which all
+// reads and writes go through; so no view and no query differs from those of one machine. What
+// changes columns goes to both, other changes of a table to the local one, and views stay as they
+// are.
 func (o Options) spread(statements []string) ([]string, error) {
 	var all []string
 	for _, statement := range statements {
@@ -73,9 +77,11 @@ func (o Options) spreadTable(database, table, onCluster, rest string) ([]string,
 
 // clusterSettings go with every query to a cluster.
 var clusterSettings = ch.Settings{
-	// An insert is acknowledged when the shard has it, and not when this server has written it down for later: offsets are committed behind it.
+	// An insert is acknowledged when the shard has it, and not when this server has written it down
+	// for later: offsets are committed behind it.
 	"distributed_foreground_insert": 1,
-	// A room reads what it wrote a moment ago. Replicas follow with a delay, so everybody uses the first one of each shard that is well.
+	// A room reads what it wrote a moment ago. Replicas follow with a delay, so everybody uses the
+	// first one of each shard that is well.
 	"load_balancing":           "in_order",
 	"prefer_localhost_replica": 0,
 	// IN and JOIN see all shards, and not each shard its own part.
@@ -86,7 +92,8 @@ var clusterSettings = ch.Settings{
 	"optimize_skip_unused_shards": 1,
 }
 
-// WithCluster opens with the settings that a cluster needs; an empty name changes nothing. What the data source name says wins.
+// WithCluster opens with the settings that a cluster needs; an empty name changes nothing. What the
+// data source name says wins.
 func WithCluster(name string) Option {
 	return func(o *options) {
 		if name == "" {

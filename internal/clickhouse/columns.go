@@ -11,7 +11,8 @@ import (
 // Column is a column that a program writes or reads.
 type Column struct {
 	Name string
-	// Type is ClickHouse's own text of the type, for example "Array(Tuple(String, UInt64))". Empty: any type will do.
+	// Type is ClickHouse's own text of the type, for example "Array(Tuple(String, UInt64))". Empty:
+	// any type will do.
 	Type string
 }
 
@@ -32,8 +33,8 @@ func (e *ColumnsError) Error() string {
 	return fmt.Sprintf("clickhouse table %s.%s does not fit this program: %s: run `mintlake migrate`, and use the program of the same version", e.Database, e.Table, strings.Join(e.Problems, "; "))
 }
 
-// CheckColumns makes sure that the table has every wanted column in the wanted type; further columns do not matter. What is wrong comes
-// as one *ColumnsError, not the first column only.
+// CheckColumns makes sure that the table has every wanted column in the wanted type; further
+// columns do not matter. What is wrong comes as one *ColumnsError, not the first column only.
 func CheckColumns(ctx context.Context, conn driver.Conn, database, table string, want []Column) error {
 	rows, err := conn.Query(ctx, "SELECT name, type FROM system.columns WHERE database = {database:String} AND table = {table:String}",
 		driver.NamedValue{Name: "database", Value: database}, driver.NamedValue{Name: "table", Value: table})

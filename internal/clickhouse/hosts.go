@@ -23,8 +23,8 @@ import (
 // retryAway is how long a host that did not answer comes after all others.
 const retryAway = 30 * time.Second
 
-// AccessError is a host that cannot be used before somebody changes a setting: wrong password, a certificate that is not trusted, no TLS where it
-// is wanted.
+// AccessError is a host that cannot be used before somebody changes a setting: wrong password, a
+// certificate that is not trusted, no TLS where it is wanted.
 type AccessError struct {
 	// Addr is the host, host:port.
 	Addr string
@@ -99,7 +99,8 @@ func (h *hosts) dial(ctx context.Context, connID int, opt *ch.Options, dial ch.D
 	return ch.DialResult{}, &failed
 }
 
-// dialWithin leaves time for the hosts behind this one: a host that swallows packets must not use up all of it.
+// dialWithin leaves time for the hosts behind this one: a host that swallows packets must not use
+// up all of it.
 func dialWithin(ctx context.Context, addr string, opt *ch.Options, left int, dial ch.Dial) (ch.DialResult, error) {
 	if left <= 1 {
 		return dial(ctx, addr, opt)
@@ -111,7 +112,8 @@ func dialWithin(ctx context.Context, addr string, opt *ch.Options, left int, dia
 	return dial(ctx, addr, &share)
 }
 
-// order is the order of the data source name's connection_open_strategy, with hosts that were away a moment ago at its end.
+// order is the order of the data source name's connection_open_strategy, with hosts that were away
+// a moment ago at its end.
 func (h *hosts) order(connID int, opt *ch.Options) []string {
 	n := len(opt.Addr)
 	begin := 0
@@ -166,7 +168,8 @@ const (
 	codeAuthenticationFailed = 516
 )
 
-// explain says what an operator can do about a connection that failed. What may pass by itself only gets the host's name.
+// explain says what an operator can do about a connection that failed. What may pass by itself only
+// gets the host's name.
 func explain(addr string, opt *ch.Options, err error) error {
 	if advice := advise(addr, opt, err); advice != "" {
 		return &AccessError{Addr: addr, Advice: advice, Err: err}
@@ -205,7 +208,8 @@ func advise(addr string, opt *ch.Options, err error) string {
 
 const noTLS = "this port seems to speak no TLS: name the TLS port (8443 for https://, 9440 for clickhouse://), or use http://, or take secure=true away"
 
-// hungUp says whether the server ended the connection, as ClickHouse's plain ports do with who begins in TLS.
+// hungUp says whether the server ended the connection, as ClickHouse's plain ports do with who
+// begins in TLS.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// ErrWriteLimit says that a write did not end within its limit, and was killed. It is retryable: see WithAttempt.
+// ErrWriteLimit says that a write did not end within its limit, and was killed. It is retryable:
+// see WithAttempt.
 var ErrWriteLimit = errors.New("the write did not end within its limit and was killed")
 
 // Limits of writes through a connection that was opened WithWriteLimit.
@@ -21,8 +22,9 @@ const (
 	LongestWriteLimit = 2 * time.Minute
 )
 
-// WithWriteLimit gives every write (Exec, and a batch from its preparation to its end) a limit of its own. Reads keep the read timeout. Behind
-// the limit the query is killed, by the server when its client is gone, and the call returns ErrWriteLimit.
+// WithWriteLimit gives every write (Exec, and a batch from its preparation to its end) a limit of
+// its own. Reads keep the read timeout. Behind the limit the query is killed, by the server when
+// its client is gone, and the call returns ErrWriteLimit.
 func WithWriteLimit(limit time.Duration) Option {
 	return func(o *options) {
 		o.writeLimit = limit
@@ -32,8 +34,9 @@ func WithWriteLimit(limit time.Duration) Option {
 
 type attemptKey struct{}
 
-// WithAttempt tells writes which attempt they are, from 0. Each attempt may take twice as long as the one before, up to LongestWriteLimit: a
-// stall costs one limit, and a machine that is too slow for the limit does not fail for ever.
+// WithAttempt tells writes which attempt they are, from 0. Each attempt may take twice as long as
+// the one before, up to LongestWriteLimit: a stall costs one limit, and a machine that is too slow
+// for the limit does not fail for ever.
 func WithAttempt(ctx context.Context, attempt int) context.Context {
 	return context.WithValue(ctx, attemptKey{}, attempt)
 }

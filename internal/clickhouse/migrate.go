@@ -20,13 +20,15 @@ var (
 	ErrNewerDatabase = errors.New("the database is newer than this program")
 )
 
-// Migrate brings opt.Database to the newest migration of files and returns the names of those it applied now, in order. Files are
-// NNNN_name.sql with statements separated by a semicolon at the end of a line and comments in lines that begin with --. They are text/templates with
+// Migrate brings opt.Database to the newest migration of files and returns the names of those it
+// applied now, in order. Files are NNNN_name.sql with statements separated by a semicolon at the
+// end of a line and comments in lines that begin with --. They are text/templates with
 // {{.Database}}, {{engine "ReplacingMergeTree" "version"}} and {{onCluster}}.
 //
-// A migration is recorded after its last statement. A run that is killed midway repeats that migration from its beginning, so each CREATE,
-// DROP and ALTER must allow for it; Migrate refuses those that visibly do not. Two runs at once are harmless for the same reason.
-// A view that was made before and is missing is made again, and told among the names; a missing table is an error.
+// A migration is recorded after its last statement. A run that is killed midway repeats that
+// migration from its beginning, so each CREATE, DROP and ALTER must allow for it; Migrate refuses
+// those that visibly do not. Two runs at once are harmless for the same reason. A view that was
+// made before and is missing is made again, and told among the names; a missing table is an error.
 // Errors: ErrChangedMigration, ErrNewerDatabase, ErrMissingTable, and the server's.
 func Migrate(ctx context.Context, conn driver.Conn, files fs.FS, opt Options) (applied []string, err error) {
 	if err := opt.validate(); err != nil {
@@ -36,7 +38,8 @@ func Migrate(ctx context.Context, conn driver.Conn, files fs.FS, opt Options) (a
 	if err != nil {
 		return nil, err
 	}
-	// Render everything before the first statement runs: a mistake in the last file must not leave a half-migrated database.
+	// Render everything before the first statement runs: a mistake in the last file must not leave
+	// a half-migrated database.
 	rendered := make([][]string, len(all))
 	for i, m := range all {
 		if rendered[i], err = m.statements(opt); err != nil {
@@ -74,7 +77,8 @@ func prepareDatabase(ctx context.Context, conn driver.Conn, opt Options) error {
 	if err := conn.Exec(ctx, fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %s %s ENGINE = Atomic", opt.Database, opt.onCluster())); err != nil {
 		return fmt.Errorf("create database %s: %w", opt.Database, err)
 	}
-	// One record for the whole cluster, whichever server is asked: no {shard} in the path, and the shard in the replica's name.
+	// One record for the whole cluster, whichever server is asked: no {shard} in the path, and the
+	// shard in the replica's name.
 	engine := "ReplacingMergeTree(applied_at)"
 	if opt.Cluster != "" {
 		engine = "ReplicatedReplacingMergeTree(" + replicaOfRecord + ", applied_at)"

@@ -98,7 +98,8 @@ func (f *failing) PrepareBatch(ctx context.Context, query string, opts ...driver
 	return f.Conn.PrepareBatch(ctx, query, opts...)
 }
 
-// TestMigrateIsTakenUpAgain breaks a run off at each of its statements; the next run must finish the work.
+// TestMigrateIsTakenUpAgain breaks a run off at each of its statements; the next run must finish
+// the work.
 func TestMigrateIsTakenUpAgain(t *testing.T) {
 	all := files("0001_tokens.sql", first, "0002_symbol.sql", second)
 	for n := 0; ; n++ {
@@ -215,7 +216,8 @@ func TestMigrateInACluster(t *testing.T) {
 	require.ErrorContains(t, err, "tokens has no sharding key")
 }
 
-// TestWhatIsMissingIsMadeAgainOrTold: ClickHouse starts in silence without a view or a table whose definition is gone from the disk.
+// TestWhatIsMissingIsMadeAgainOrTold: ClickHouse starts in silence without a view or a table whose
+// definition is gone from the disk.
 func TestWhatIsMissingIsMadeAgainOrTold(t *testing.T) {
 	conn, opt := newDatabase(t)
 	all := files("0001_tokens.sql", first, "0002_symbol.sql", second, "0003_comment.sql",

@@ -14,15 +14,17 @@ import (
 
 // migration is one numbered file.
 type migration struct {
-	version  uint32
-	name     string // the file's name
-	checksum string // SHA-256 of the file as it is, before templates: the same on one machine and in a cluster
+	version uint32
+	name    string // the file's name
+	// SHA-256 of the file as it is, before templates: the same on one machine and in a cluster
+	checksum string
 	text     string
 }
 
 var fileName = regexp.MustCompile(`^(\d{4})_[a-z0-9_]+\.sql$`)
 
-// loadMigrations reads every NNNN_name.sql at the root of files. Numbers begin at 1 and have no gaps, so that "applied up to N" says all.
+// loadMigrations reads every NNNN_name.sql at the root of files. Numbers begin at 1 and have no
+// gaps, so that "applied up to N" says all.
 func loadMigrations(files fs.FS) ([]migration, error) {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
@@ -63,7 +65,8 @@ type Options struct {
 	Database string
 	// Cluster is the name of the ClickHouse cluster; empty for one machine.
 	Cluster string
-	// Sharding has for each table the expression that chooses the shard of a row in a cluster; Everywhere for a table that all servers have whole.
+	// Sharding has for each table the expression that chooses the shard of a row in a cluster;
+	// Everywhere for a table that all servers have whole.
 	Sharding map[string]string
 }
 
@@ -90,7 +93,8 @@ func (o Options) onCluster() string {
 	return "ON CLUSTER '" + o.Cluster + "'"
 }
 
-// engine returns a table engine: MergeTree family engines become their Replicated counterparts in a cluster.
+// engine returns a table engine: MergeTree family engines become their Replicated counterparts in a
+// cluster.
 func (o Options) engine(name string, args ...string) (string, error) {
 	if !strings.HasSuffix(name, "MergeTree") || strings.HasPrefix(name, "Replicated") {
 		return "", fmt.Errorf("engine %q: name a MergeTree engine without Replicated; the template adds it in a cluster", name)
@@ -102,7 +106,8 @@ func (o Options) engine(name string, args ...string) (string, error) {
 	return name + "(" + strings.Join(args, ", ") + ")", nil
 }
 
-// statements renders the file's template and splits it: a statement ends at a semicolon at the end of a line.
+// statements renders the file's template and splits it: a statement ends at a semicolon at the end
+// of a line.
 func (m migration) statements(o Options) ([]string, error) {
 	t, err := template.New(m.name).Option("missingkey=error").Funcs(template.FuncMap{"engine": o.engine, "onCluster": o.onCluster}).Parse(m.text)
 	if err != nil {
@@ -163,7 +168,8 @@ var (
 	onClause  = regexp.MustCompile(`(?i)\bON\s+CLUSTER\b`)
 )
 
-// checkStatement keeps out what would fail when a killed run is taken up again, and what would reach one server of the cluster only.
+// checkStatement keeps out what would fail when a killed run is taken up again, and what would
+// reach one server of the cluster only.
 func checkStatement(statement string, o Options) error {
 	first, _, _ := strings.Cut(statement, "\n")
 	flat := strings.ReplaceAll(statement, "\n", " ")

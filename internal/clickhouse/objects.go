@@ -15,7 +15,8 @@ import (
 // ErrMissingTable says that a table which an applied migration made is not there.
 var ErrMissingTable = errors.New("a table is missing")
 
-// object is a table, view or dictionary with the statements that make it as it is: its last CREATE, and each ALTER after that.
+// object is a table, view or dictionary with the statements that make it as it is: its last CREATE,
+// and each ALTER after that.
 type object struct {
 	table      bool
 	migration  string
@@ -49,8 +50,9 @@ func objects(migrations []migration, rendered [][]string) map[string]*object {
 	return all
 }
 
-// mend makes views and dictionaries again that applied migrations made and that are not there: ClickHouse starts in silence without a view whose file is
-// gone. It returns what it made. A missing table has lost its rows: that is an error.
+// mend makes views and dictionaries again that applied migrations made and that are not there:
+// ClickHouse starts in silence without a view whose file is gone. It returns what it made. A
+// missing table has lost its rows: that is an error.
 func mend(ctx context.Context, conn driver.Conn, migrations []migration, rendered [][]string, opt Options) (made []string, err error) {
 	expected := objects(migrations, rendered)
 	if len(expected) == 0 {

@@ -1,10 +1,11 @@
-// Package clickhouse is how every room reaches ClickHouse: connections, migrations, the check of columns, and the one decision which errors
-// are worth another attempt.
+// Package clickhouse is how every room reaches ClickHouse: connections, migrations, the check of
+// columns, and the one decision which errors are worth another attempt.
 //
 // In: a data source name, numbered SQL files, the columns that a writer writes.
 // Out: a driver.Conn, a database in the shape the files say, one-line errors.
-// Guarantees: the same code serves the embedded engine (http) and ClickHouse servers (native); a migration is applied once, in order,
-// and a killed run is taken up again by the next; passwords never get into errors.
+// Guarantees: the same code serves the embedded engine (http) and ClickHouse servers (native); a
+// migration is applied once, in order, and a killed run is taken up again by the next; passwords
+// never get into errors.
 package clickhouse
 
 import (
@@ -22,11 +23,13 @@ import (
 
 // Defaults of Open where the data source name says nothing.
 const (
-	// DefaultDialTimeout is how long one connection may take to come up, and how long a query waits for a free connection of the pool.
+	// DefaultDialTimeout is how long one connection may take to come up, and how long a query waits
+	// for a free connection of the pool.
 	DefaultDialTimeout = 10 * time.Second
 	// DefaultReadTimeout is how long the server may be silent during a query.
 	DefaultReadTimeout = 2 * time.Minute
-	// DefaultMaxOpenConns suits the embedded engine's eight connections; more would only wait there.
+	// DefaultMaxOpenConns suits the embedded engine's eight connections; more would only wait
+	// there.
 	DefaultMaxOpenConns = 8
 	// DefaultConnMaxLifetime lets clients move to other servers behind a load balancer.
 	DefaultConnMaxLifetime = 30 * time.Minute
@@ -35,8 +38,8 @@ const (
 // Option changes what Open opens.
 type Option func(*options)
 
-// WithDatabase uses this database instead of the one that the data source name says. A database that is to be migrated may not exist
-// yet: open with "default" first.
+// WithDatabase uses this database instead of the one that the data source name says. A database
+// that is to be migrated may not exist yet: open with "default" first.
 func WithDatabase(name string) Option { return func(o *options) { o.driver.Auth.Database = name } }
 
 // WithMaxOpenConns sets the size of the pool; half of it stays open when idle.
@@ -44,8 +47,9 @@ func WithMaxOpenConns(n int) Option {
 	return func(o *options) { o.driver.MaxOpenConns, o.driver.MaxIdleConns = n, max(1, n/2) }
 }
 
-// WithReadTimeout changes how long the server may be silent during a query. Over HTTP nothing comes before the first row of a result, so a
-// long INSERT … SELECT or a mutation needs more than the default.
+// WithReadTimeout changes how long the server may be silent during a query. Over HTTP nothing comes
+// before the first row of a result, so a long INSERT … SELECT or a mutation needs more than the
+// default.
 func WithReadTimeout(d time.Duration) Option { return func(o *options) { o.driver.ReadTimeout = d } }
 
 // WithSettings adds settings to every query, for example {"final": 1}.
@@ -58,10 +62,12 @@ func WithSettings(settings map[string]any) Option {
 	}
 }
 
-// Open connects to dsn, clickhouse://[user:password@]host:9000/database?… (native) or http://host:8123/database?…, and pings it once.
-// A parameter in dsn wins over the defaults of this package, an option over both. Timeouts are always set: none waits for ever.
+// Open connects to dsn, clickhouse://[user:password@]host:9000/database?… (native) or
+// http://host:8123/database?…, and pings it once. A parameter in dsn wins over the defaults of this
+// package, an option over both. Timeouts are always set: none waits for ever.
 //
-// https:// and clickhouse://…?secure=true speak TLS. Of several hosts, host:port,host:port, the first that answers is used; see hosts.
+// https:// and clickhouse://…?secure=true speak TLS. Of several hosts, host:port,host:port, the
+// first that answers is used; see hosts.
 func Open(ctx context.Context, dsn string, opts ...Option) (driver.Conn, error) {
 	o, err := parseDSN(dsn)
 	if err != nil {

@@ -27,8 +27,8 @@ type Bounds struct {
 	Threads int
 }
 
-// Questions asks ClickHouse within bounds. The connection is opened at the first question, since an API node must start without ClickHouse,
-// and stays open until Close.
+// Questions asks ClickHouse within bounds. The connection is opened at the first question, since an
+// API node must start without ClickHouse, and stays open until Close.
 type Questions struct {
 	open   func(ctx context.Context) (driver.Conn, error)
 	bounds Bounds
@@ -68,7 +68,8 @@ func (q *Questions) connection(ctx context.Context) (driver.Conn, error) {
 	return q.conn, nil
 }
 
-// Ask takes a turn; the queries of read must use the context that it is given. ErrUnavailable tells that asking again later may help.
+// Ask takes a turn; the queries of read must use the context that it is given. ErrUnavailable tells
+// that asking again later may help.
 func (q *Questions) Ask(ctx context.Context, read func(ctx context.Context, conn driver.Conn) error) error {
 	if q.turns.Acquire(ctx, 1) != nil {
 		return fmt.Errorf("%w: all %d turns are taken", ErrUnavailable, q.bounds.Concurrent)

@@ -15,10 +15,11 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// Retryable says whether the same request may succeed later without anybody changing it: the connection broke, the server is short of
-// something, a replica or Keeper is away. Everything else, a wrong query or a wrong block, is permanent. It decides by types and by ClickHouse's
-// error codes, never by message text. A request that may have been executed counts as retryable too, so inserts must forgive
-// repetition. A cancelled context is not retryable: the caller wants to stop.
+// Retryable says whether the same request may succeed later without anybody changing it: the
+// connection broke, the server is short of something, a replica or Keeper is away. Everything else,
+// a wrong query or a wrong block, is permanent. It decides by types and by ClickHouse's error
+// codes, never by message text. A request that may have been executed counts as retryable too, so
+// inserts must forgive repetition. A cancelled context is not retryable: the caller wants to stop.
 func Retryable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
@@ -46,7 +47,8 @@ func Retryable(err error) bool {
 	return brokenConnection(err)
 }
 
-// brokenConnection is true for errors of the network and of timeouts, of a pool without a free connection, and of an answer that broke off.
+// brokenConnection is true for errors of the network and of timeouts, of a pool without a free
+// connection, and of an answer that broke off.
 func brokenConnection(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
@@ -61,8 +63,9 @@ func brokenConnection(err error) bool {
 			return true
 		}
 	}
-	// url.Error is what net/http returns when a request got no answer; some of its causes have no type of their own, such as a connection
-	// that the server closed while it was idle. Only a URL that cannot be parsed is our own fault.
+	// url.Error is what net/http returns when a request got no answer; some of its causes have no
+	// type of their own, such as a connection that the server closed while it was idle. Only a URL
+	// that cannot be parsed is our own fault.
 	var request *url.Error
 	if errors.As(err, &request) {
 		return request.Op != "parse"
@@ -83,8 +86,8 @@ func retryableStatus(status int) bool {
 	}
 }
 
-// retryableCode returns the name of a retryable error code. Codes and names are from ClickHouse's src/Common/ErrorCodes.cpp; a test asks
-// the engine for each name.
+// retryableCode returns the name of a retryable error code. Codes and names are from ClickHouse's
+// src/Common/ErrorCodes.cpp; a test asks the engine for each name.
 func retryableCode(code int32) (name string, ok bool) {
 	for _, known := range [...]struct {
 		code int32
@@ -103,7 +106,8 @@ func retryableCode(code int32) (name string, ok bool) {
 		{242, "TABLE_IS_READ_ONLY"},
 		{243, "NOT_ENOUGH_SPACE"},
 		{244, "UNEXPECTED_ZOOKEEPER_ERROR"},
-		{246, "CORRUPTED_DATA"}, // a part that a full disk left without rows: the next start of the engine puts it aside
+		// a part that a full disk left without rows: the next start of the engine puts it aside
+		{246, "CORRUPTED_DATA"},
 		{252, "TOO_MANY_PARTS"},
 		{254, "NO_ACTIVE_REPLICAS"},
 		{279, "ALL_CONNECTION_TRIES_FAILED"},
@@ -113,7 +117,8 @@ func retryableCode(code int32) (name string, ok bool) {
 		{319, "UNKNOWN_STATUS_OF_INSERT"},
 		{341, "UNFINISHED"},
 		{369, "ALL_REPLICAS_ARE_STALE"},
-		{394, "QUERY_WAS_CANCELLED"}, // by an operator or a stopping server; a client that cancels sees its context's error
+		// by an operator or a stopping server; a client that cancels sees its context's error
+		{394, "QUERY_WAS_CANCELLED"},
 		{439, "CANNOT_SCHEDULE_TASK"},
 		{473, "DEADLOCK_AVOIDED"},
 		{499, "S3_ERROR"},

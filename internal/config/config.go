@@ -1,12 +1,16 @@
-// Package config fills a typed struct from defaults, a YAML file, the environment and flags, each overruling the one before.
+// Package config fills a typed struct from defaults, a YAML file, the environment and flags, each
+// overruling the one before.
 //
-// In: a struct with defaults whose fields carry `koanf` (key; "-" for a field that is no setting) and `usage` tags. Out: the struct, or one error that names every
-// problem. Guarantees: a key that the struct does not have is an error, never ignored.
+// In: a struct with defaults whose fields carry `koanf` (key; "-" for a field that is no setting)
+// and `usage` tags. Out: the struct, or one error that names every problem. Guarantees: a key that
+// the struct does not have is an error, never ignored.
 //
-// One key has three spellings: `api.addr` in YAML, MINTLAKE_API_ADDR in the environment, --api-addr as a flag.
+// One key has three spellings: `api.addr` in YAML, MINTLAKE_API_ADDR in the environment, --api-addr
+// as a flag.
 //
-// A key that is tagged `secret:"true"` has a companion with `_file` behind its name, which names a file that holds the value, as
-// Docker and Kubernetes mount secrets: `geyser.token_file`, MINTLAKE_GEYSER_TOKEN_FILE, --geyser-token-file.
+// A key that is tagged `secret:"true"` has a companion with `_file` behind its name, which names a
+// file that holds the value, as Docker and Kubernetes mount secrets: `geyser.token_file`,
+// MINTLAKE_GEYSER_TOKEN_FILE, --geyser-token-file.
 package config
 
 import (
@@ -101,7 +105,8 @@ func AddFlags(flags *pflag.FlagSet, defaults any) {
 	}
 }
 
-// Load fills target, which holds the defaults. path is a YAML file, empty for none. environ is as os.Environ gives it.
+// Load fills target, which holds the defaults. path is a YAML file, empty for none. environ is as
+// os.Environ gives it.
 func Load(target any, path string, environ []string, flags *pflag.FlagSet) error {
 	k := koanf.New(".")
 	list := keys(target)
@@ -171,8 +176,8 @@ func environment(list []key, environ []string) (map[string]any, error) {
 	return values, errors.Join(unknown...)
 }
 
-// reserved says that a variable with the prefix is no configuration: a folder of the tools, a switch of the tests, the mark of a
-// child process.
+// reserved says that a variable with the prefix is no configuration: a folder of the tools, a
+// switch of the tests, the mark of a child process.
 func reserved(name string) bool {
 	for _, prefix := range []string{"LIBCHDB", "CACHE_DIR", "CONFIG", "TEST_", "REQUIRE_", "CHILD_"} {
 		if strings.HasPrefix(name, EnvPrefix+prefix) {
@@ -182,7 +187,8 @@ func reserved(name string) bool {
 	return false
 }
 
-// Dump lists every key with its value as YAML, in the order of the struct; secrets that are set show as "***".
+// Dump lists every key with its value as YAML, in the order of the struct; secrets that are set
+// show as "***".
 func Dump(target any) ([]byte, error) {
 	k := koanf.New(".")
 	for _, leaf := range keys(target) {

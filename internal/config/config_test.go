@@ -107,7 +107,8 @@ func TestSecretsFromFiles(t *testing.T) {
 		"api.token_file: open /nowhere":                     {"MINTLAKE_API_TOKEN_FILE=/nowhere"},
 		"is empty, must hold a secret":                      {"MINTLAKE_API_TOKEN_FILE=" + write("\n")},
 		"more than 4096 bytes":                              {"MINTLAKE_API_TOKEN_FILE=" + write(strings.Repeat("hunter2", 1000))},
-		"MINTLAKE_API_ADDR_FILE":                            {"MINTLAKE_API_ADDR_FILE=" + secret}, // no secret, no file
+		// no secret, no file
+		"MINTLAKE_API_ADDR_FILE": {"MINTLAKE_API_ADDR_FILE=" + secret},
 	} {
 		_, err := load(t, "", environ, nil)
 		require.ErrorContains(t, err, want)

@@ -18,7 +18,8 @@ func Keys(target any) []string {
 	return paths
 }
 
-// Page is the page of all settings, in Markdown: first the keys without a group, then a table for each group, in the order of the struct. Defaults holds the defaults.
+// Page is the page of all settings, in Markdown: first the keys without a group, then a table for
+// each group, in the order of the struct. Defaults holds the defaults.
 func Page(defaults any) string {
 	var out strings.Builder
 	out.WriteString(pageHead)

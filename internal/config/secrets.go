@@ -13,8 +13,8 @@ import (
 // maxSecretBytes bounds what is read of a secret's file: one that is larger is another file.
 const maxSecretBytes = 4096
 
-// readSecrets puts the contents of the files that `_file` keys name into the keys that they stand for. The error joins all that is
-// wrong. It names files and never tells what is in them.
+// readSecrets puts the contents of the files that `_file` keys name into the keys that they stand
+// for. The error joins all that is wrong. It names files and never tells what is in them.
 func readSecrets(k *koanf.Koanf, list []key) error {
 	var problems []error
 	for _, leaf := range list {

@@ -1,14 +1,16 @@
 // Package counters gives counters their series before the first event.
 //
-// A series of a prometheus.CounterVec begins to exist with its first WithLabelValues. If that is also its first event,
-// the series is born at 1, and increase() and rate(), which compare two samples, never see that event. So every vector
-// whose label values are known is preset where it is made.
+// A series of a prometheus.CounterVec begins to exist with its first WithLabelValues. If that is
+// also its first event, the series is born at 1, and increase() and rate(), which compare two
+// samples, never see that event. So every vector whose label values are known is preset where it is
+// made.
 package counters
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Preset makes the series of every combination of label values, at 0. values has one list for each label, in the order
-// of the vector's labels; a wrong number of lists panics, as WithLabelValues does.
+// Preset makes the series of every combination of label values, at 0. values has one list for each
+// label, in the order of the vector's labels; a wrong number of lists panics, as WithLabelValues
+// does.
 func Preset(vector *prometheus.CounterVec, values ...[]string) {
 	combine(values, func(labels []string) { vector.WithLabelValues(labels...) })
 }

@@ -1,7 +1,7 @@
 // Package datadir makes sure that a data folder is Mintlake's before anything is written into it.
 //
-// In: a path. Out: the folder, made when missing and marked. Guarantees: nothing is written into a folder that is neither empty, nor marked,
-// nor one that an earlier version wrote.
+// In: a path. Out: the folder, made when missing and marked. Guarantees: nothing is written into a
+// folder that is neither empty, nor marked, nor one that an earlier version wrote.
 package datadir
 
 import (
@@ -22,10 +22,12 @@ const (
 // engineMarkers are files that the embedded engines of every version wrote.
 var engineMarkers = []string{filepath.Join("kafka", "MINTLAKE_KAFKA"), filepath.Join("clickhouse", "mintlake-clickhouse.json")}
 
-// earlier are the names that versions without the marker wrote. A folder with nothing else is theirs. The engines check their own folders.
+// earlier are the names that versions without the marker wrote. A folder with nothing else is
+// theirs. The engines check their own folders.
 var earlier = []string{"kafka", "clickhouse", "logos", "recordings", "demo.json", "documents.json", "import.json", "bootstrap-rpc.json"}
 
-// Claim makes the folder if it is missing, checks that it is Mintlake's or empty, and marks it. It may be called again at any time.
+// Claim makes the folder if it is missing, checks that it is Mintlake's or empty, and marks it. It
+// may be called again at any time.
 func Claim(path string) error {
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return fmt.Errorf("make data folder: %w: choose a folder you may write to with --data-dir", err)
@@ -54,7 +56,8 @@ func marked(path string) (bool, error) {
 	return true, nil
 }
 
-// checkContent refuses a folder of somebody else. The lost+found of a mounted file system is nobody's.
+// checkContent refuses a folder of somebody else. The lost+found of a mounted file system is
+// nobody's.
 func checkContent(path string) error {
 	for _, name := range engineMarkers {
 		if _, err := os.Stat(filepath.Join(path, name)); err == nil {

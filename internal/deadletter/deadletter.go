@@ -1,8 +1,9 @@
 // Package deadletter makes the records of registry.dead-letters.v1, the same in every room.
 //
 // In: a record or an input that cannot be processed, and why. Out: a record that names it.
-// Guarantees: a dead letter always fits into a Kafka record, whatever the size of what it is about. A room that writes what comes from
-// outside writes through a Writer: then a record that is too large for Kafka becomes a dead letter and does not end the room.
+// Guarantees: a dead letter always fits into a Kafka record, whatever the size of what it is about.
+// A room that writes what comes from outside writes through a Writer: then a record that is too
+// large for Kafka becomes a dead letter and does not end the room.
 package deadletter
 
 import (
@@ -16,7 +17,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// What is kept of a record, in bytes. A request for enrichment has some hundred, an event rarely more than a thousand: both are whole.
+// What is kept of a record, in bytes. A request for enrichment has some hundred, an event rarely
+// more than a thousand: both are whole.
 const (
 	MaxValue  = 64 << 10
 	MaxKey    = 1 << 10
@@ -24,8 +26,8 @@ const (
 	maxTopic  = 249 // Kafka's own
 )
 
-// Of is the dead letter of a record that came from Kafka. source is the room that gives up. Headers are added to those that every dead
-// letter has. The record's own headers are not kept.
+// Of is the dead letter of a record that came from Kafka. source is the room that gives up. Headers
+// are added to those that every dead letter has. The record's own headers are not kept.
 func Of(source, reason string, record *kafka.Record, headers ...kafka.Header) kafka.Record {
 	hash := sha256.Sum256(record.Value)
 	return encode(&eventspb.DeadLetter{

@@ -56,7 +56,8 @@ func TestALetterIsSmallWhateverItIsAbout(t *testing.T) {
 	require.Equal(t, "room", string(small.Key))
 }
 
-// TestARecordThatIsTooLargeDoesNotEndItsRoom: the others of its call are written, and it is as a dead letter.
+// TestARecordThatIsTooLargeDoesNotEndItsRoom: the others of its call are written, and it is as a
+// dead letter.
 func TestARecordThatIsTooLargeDoesNotEndItsRoom(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -18,8 +18,9 @@ type Producer interface {
 	Fits(record *kafka.Record) bool
 }
 
-// Writer writes what a room makes of input from outside. A record that is too large for Kafka is written as a dead letter instead: the
-// same input would come again after a restart and end the room again.
+// Writer writes what a room makes of input from outside. A record that is too large for Kafka is
+// written as a dead letter instead: the same input would come again after a restart and end the
+// room again.
 type Writer struct {
 	producer Producer
 	source   string

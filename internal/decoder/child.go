@@ -20,10 +20,12 @@ import (
 	"github.com/mintlake/mintlake/internal/picture"
 )
 
-// childEnv marks the process as a decoder; its value is a childSpec. Nothing else is in a decoder's environment.
+// childEnv marks the process as a decoder; its value is a childSpec. Nothing else is in a decoder's
+// environment.
 const childEnv = "MINTLAKE_DECODER_CHILD"
 
-// replyFD is the descriptor that replies go to; requests come from standard input. Standard output and error are /dev/null.
+// replyFD is the descriptor that replies go to; requests come from standard input. Standard output
+// and error are /dev/null.
 const replyFD = 3
 
 // childSpec is what the child must know.
@@ -33,14 +35,17 @@ type childSpec struct {
 	MemoryBytes uint64 `json:"memory_bytes"`
 }
 
-// childCPUSeconds ends a child that its parent forgot, a stopped one for example. A parent that is well ends it long before.
+// childCPUSeconds ends a child that its parent forgot, a stopped one for example. A parent that is
+// well ends it long before.
 const childCPUSeconds = 600
 
-// mainCalled says that this program can be started as a decoder. Without it a child would be the whole program once more.
+// mainCalled says that this program can be started as a decoder. Without it a child would be the
+// whole program once more.
 var mainCalled atomic.Bool
 
-// MaybeRunChild is among the first calls of main, and of TestMain in tests that decode pictures. In a decoder's process it serves its parent and never
-// returns; elsewhere it only notes that it was called.
+// MaybeRunChild is among the first calls of main, and of TestMain in tests that decode pictures. In
+// a decoder's process it serves its parent and never returns; elsewhere it only notes that it was
+// called.
 func MaybeRunChild() {
 	mainCalled.Store(true)
 	text := os.Getenv(childEnv)
@@ -83,9 +88,11 @@ func runChild(spec childSpec) error {
 	}
 }
 
-// confine takes from this process what decoding does not need: more memory, files to write, core dumps, new rights.
+// confine takes from this process what decoding does not need: more memory, files to write, core
+// dumps, new rights.
 func confine(spec childSpec) error {
-	// When memory runs out the kernel shall take this process first. Without the right to ask for it nothing is lost.
+	// When memory runs out the kernel shall take this process first. Without the right to ask for
+	// it nothing is lost.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("900"), 0o600)
 	mapped, err := mappedBytes()
 	if err != nil {
@@ -101,7 +108,8 @@ func confine(spec childSpec) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up rights: %w", err)
 	}
-	debug.SetMemoryLimit(int64(min(spec.MemoryBytes/2, math.MaxInt64))) // collect garbage before the kernel says no
+	// collect garbage before the kernel says no
+	debug.SetMemoryLimit(int64(min(spec.MemoryBytes/2, math.MaxInt64)))
 	return nil
 }
 
@@ -118,7 +126,8 @@ func mappedBytes() (uint64, error) {
 	return pages * uint64(os.Getpagesize()), nil
 }
 
-// answer does what was asked. The compilation of a codec is no fault of the picture, so it comes before begun.
+// answer does what was asked. The compilation of a codec is no fault of the picture, so it comes
+// before begun.
 func answer(out io.Writer, asked *request, body []byte) error {
 	if picture.Sniff(body) == picture.AVIF {
 		avif.InitDecoder()
@@ -147,7 +156,8 @@ func answer(out io.Writer, asked *request, body []byte) error {
 	return send(out, &given, made)
 }
 
-// tidyAbove is the heap from which on a child gives memory back after a picture: it may be idle for long.
+// tidyAbove is the heap from which on a child gives memory back after a picture: it may be idle for
+// long.
 const tidyAbove = 48 << 20
 
 func tidy() {

@@ -1,9 +1,11 @@
 // Package decoder has pictures decoded in processes that can be ended.
 //
-// In: pictures that anyone may have made. Out: what package picture says of them, and variants. Guarantees: no picture is decoded in this process; a
-// picture that takes more processor time or memory than its budget costs its decoder and nothing else, is told as picture.ErrBudget, and is not decoded
-// again. A decoder is this same executable started again, with an empty environment, without descriptors of ours, with limits that the kernel keeps, and
-// ends with its parent. Decoders are kept warm for a while and replaced after some use.
+// In: pictures that anyone may have made. Out: what package picture says of them, and variants.
+// Guarantees: no picture is decoded in this process; a picture that takes more processor time or
+// memory than its budget costs its decoder and nothing else, is told as picture.ErrBudget, and is
+// not decoded again. A decoder is this same executable started again, with an empty environment,
+// without descriptors of ours, with limits that the kernel keeps, and ends with its parent.
+// Decoders are kept warm for a while and replaced after some use.
 //
 // Call MaybeRunChild first thing in main, and in TestMain of tests that use a Pool.
 package decoder
@@ -27,19 +29,22 @@ import (
 	"github.com/mintlake/mintlake/internal/picture"
 )
 
-// ErrUnavailable is a decoder that could not be started, or a machine too busy to let it finish. It says nothing of the picture.
+// ErrUnavailable is a decoder that could not be started, or a machine too busy to let it finish. It
+// says nothing of the picture.
 var ErrUnavailable = errors.New("no decoder is available")
 
 // Config of a Pool. Zero values take the default.
 type Config struct {
-	// Processes is how many decoders there are at most; none is started before it is needed. Default one a core, and one.
+	// Processes is how many decoders there are at most; none is started before it is needed.
+	// Default one a core, and one.
 	Processes int
-	// CPU is the processor time that a picture may take, CPUPerMegapixel what it may take more for each million pixels. Default 2 s and 0.5 s: ten
-	// times what the slowest kind takes.
+	// CPU is the processor time that a picture may take, CPUPerMegapixel what it may take more for
+	// each million pixels. Default 2 s and 0.5 s: ten times what the slowest kind takes.
 	CPU, CPUPerMegapixel time.Duration
 	// Wall is the longest that a picture may take on a busy machine. Default 2 min.
 	Wall time.Duration
-	// memoryBytes of one decoder, beside its program. Default 1 GiB: a picture of 16,777,216 pixels at 16 bits a channel needs half of it.
+	// memoryBytes of one decoder, beside its program. Default 1 GiB: a picture of 16,777,216 pixels
+	// at 16 bits a channel needs half of it.
 	memoryBytes uint64
 	// idle is how long a decoder waits for the next picture. Default 2 min.
 	idle time.Duration
@@ -85,7 +90,8 @@ type Pool struct {
 	closed bool
 }
 
-// New checks that this program can be started as a decoder, and registers the metrics. It starts nothing.
+// New checks that this program can be started as a decoder, and registers the metrics. It starts
+// nothing.
 func New(cfg Config, deps Deps) (*Pool, error) {
 	if !mainCalled.Load() {
 		return nil, errors.New("decoder: call decoder.MaybeRunChild first in main, or in TestMain")
@@ -103,8 +109,8 @@ func New(cfg Config, deps Deps) (*Pool, error) {
 	return p, err
 }
 
-// Inspect tells what a picture is, see picture.Inspect. Errors wrap one of package picture's, or ErrUnavailable, or are the context's. The context only
-// bounds the time to wait for a decoder.
+// Inspect tells what a picture is, see picture.Inspect. Errors wrap one of package picture's, or
+// ErrUnavailable, or are the context's. The context only bounds the time to wait for a decoder.
 func (p *Pool) Inspect(ctx context.Context, body []byte) (picture.Info, error) {
 	given, _, err := p.do(ctx, &request{Ask: askInspect, Limits: p.cfg.Limits}, body)
 	return given.Info, err
@@ -181,8 +187,8 @@ func (p *Pool) budget(body []byte) (time.Duration, error) {
 	return p.cfg.CPU + time.Duration(float64(p.cfg.CPUPerMegapixel)*float64(pixels)/1e6), nil
 }
 
-// attempts asks a decoder, and another one when the first ended without a word: it may have been the machine that ended it. A second end is the
-// picture's doing.
+// attempts asks a decoder, and another one when the first ended without a word: it may have been
+// the machine that ended it. A second end is the picture's doing.
 func (p *Pool) attempts(asked *request, body []byte, budget time.Duration) (reply, []byte, error) {
 	var last error
 	for range 2 {

@@ -209,7 +209,8 @@ func TestADecoderEndsWithItsParent(t *testing.T) {
 	_ = parent.Wait()
 	require.Eventually(t, func() bool {
 		state, err := os.ReadFile("/proc/" + strconv.Itoa(child) + "/stat")
-		return err != nil || strings.Contains(string(state), ") Z ") // gone, or waiting for init to notice
+		// gone, or waiting for init to notice
+		return err != nil || strings.Contains(string(state), ") Z ")
 	}, time.Minute, time.Millisecond)
 }
 

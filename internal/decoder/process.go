@@ -27,7 +27,8 @@ type process struct {
 	idle    *time.Timer
 }
 
-// startProcess starts the executable that is running, as a decoder. It inherits no environment, no folder and no descriptors but its own pipes.
+// startProcess starts the executable that is running, as a decoder. It inherits no environment, no
+// folder and no descriptors but its own pipes.
 func startProcess(spec childSpec) (*process, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -37,7 +38,8 @@ func startProcess(spec childSpec) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create pipe: %w", err)
 	}
-	// The link and not os.Executable's path: it leads to this very binary even when an upgrade has replaced the file.
+	// The link and not os.Executable's path: it leads to this very binary even when an upgrade has
+	// replaced the file.
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{"mintlake-decoder"}
 	cmd.Env = []string{childEnv + "=" + string(text), "GOTRACEBACK=none"}
@@ -60,8 +62,8 @@ func startProcess(spec childSpec) (*process, error) {
 	return p, nil
 }
 
-// run starts the child and waits for it on one thread: the kernel sends the death signal when the thread that started the child ends, and
-// Go may end threads that are not locked.
+// run starts the child and waits for it on one thread: the kernel sends the death signal when the
+// thread that started the child ends, and Go may end threads that are not locked.
 func (p *process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -74,7 +76,8 @@ func (p *process) run(started chan<- error) {
 	close(p.exited)
 }
 
-// cpu is the processor time that the child has taken since its start. The clock of another process: clock_getcpuclockid(3).
+// cpu is the processor time that the child has taken since its start. The clock of another process:
+// clock_getcpuclockid(3).
 func (p *process) cpu() time.Duration {
 	var spent unix.Timespec
 	if unix.ClockGettime(int32(^p.cmd.Process.Pid<<3|2), &spent) != nil {
@@ -113,8 +116,8 @@ var (
 	errDied = errors.New("the decoder ended")
 )
 
-// exchange sends a request and waits for the reply, within a budget of processor time from begun on and of wall time in all. After an error the
-// child is of no more use.
+// exchange sends a request and waits for the reply, within a budget of processor time from begun on
+// and of wall time in all. After an error the child is of no more use.
 func (p *process) exchange(asked *request, body []byte, cpu, wall time.Duration) (given reply, made []byte, err error) {
 	p.uses++
 	began := make(chan time.Duration, 1)
@@ -152,7 +155,8 @@ func (p *process) exchange(asked *request, body []byte, cpu, wall time.Duration)
 		case <-look.C:
 			left := baseline + cpu - p.cpu()
 			if left > 0 && p.alive() {
-				look.Reset(max(left, 5*time.Millisecond)) // one core at most: it cannot be used up sooner
+				// one core at most: it cannot be used up sooner
+				look.Reset(max(left, 5*time.Millisecond))
 				continue
 			}
 			if p.alive() {

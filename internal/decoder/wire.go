@@ -33,7 +33,8 @@ type reply struct {
 	Text    string       `json:"text,omitempty"`
 }
 
-// begun is the byte that the child sends when it has the picture and is about to decode it: from here on its time counts.
+// begun is the byte that the child sends when it has the picture and is about to decode it: from
+// here on its time counts.
 const begun = 'B'
 
 // Bounds of a message. The parent believes a child no more than the picture that it decoded.
@@ -55,7 +56,8 @@ func failureOf(err error) string {
 	return "broken"
 }
 
-// send writes a message: the length of its head, the head as JSON, the length of its body, the body.
+// send writes a message: the length of its head, the head as JSON, the length of its body, the
+// body.
 func send(w io.Writer, head any, body []byte) error {
 	text, err := json.Marshal(head)
 	if err != nil {

@@ -5,16 +5,19 @@ import (
 	"strings"
 )
 
-// forbidden are the prefixes that are not the public internet, from IANA's special-purpose address registries
-// (https://www.iana.org/assignments/iana-ipv4-special-registry, …/iana-ipv6-special-registry), and cloud metadata services that
-// live on public addresses. Instance metadata (169.254.169.254, fd00:ec2::254, 100.100.100.200, 192.0.0.192) lies inside of them.
+// forbidden are the prefixes that are not the public internet, from IANA's special-purpose address
+// registries (https://www.iana.org/assignments/iana-ipv4-special-registry,
+// …/iana-ipv6-special-registry), and cloud metadata services that live on public addresses.
+// Instance metadata (169.254.169.254, fd00:ec2::254, 100.100.100.200, 192.0.0.192) lies inside of
+// them.
 var forbidden = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
 	"192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24",
 	"203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
 	"168.63.129.16/32", // Azure's wire server
-	// IPv6: everything outside of 2000::/3 is refused below, which covers ::1, ::, mapped, NAT64, unique local, link-local, site-local
-	// and multicast addresses. Inside of it: IETF assignments with Teredo and ORCHID, documentation, 6to4, AS112.
+	// IPv6: everything outside of 2000::/3 is refused below, which covers ::1, ::, mapped, NAT64,
+	// unique local, link-local, site-local and multicast addresses. Inside of it: IETF assignments
+	// with Teredo and ORCHID, documentation, 6to4, AS112.
 	"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
 )
 
@@ -28,9 +31,10 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-// Public says that an address is plainly on the public internet: neither private, loopback, link-local, shared, multicast,
-// reserved nor a cloud's metadata service, and no IPv6 form that carries an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo):
-// what those reach depends on the network between.
+// Public says that an address is plainly on the public internet: neither private, loopback,
+// link-local, shared, multicast, reserved nor a cloud's metadata service, and no IPv6 form that
+// carries an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo): what those reach depends on
+// the network between.
 func Public(address netip.Addr) bool {
 	if !address.IsValid() || address.Zone() != "" || address.Is4In6() {
 		return false
@@ -46,9 +50,10 @@ func Public(address netip.Addr) bool {
 	return true
 }
 
-// numericHost says that a host is a number in one of the notations that inet_aton takes and that address checks have been fooled
-// with: 2130706433, 0x7f.1, 0177.0.0.1, 127.1. A host whose last label is a number can be no domain name (WHATWG URL, "ends in a
-// number"). Canonical dotted quads are not meant.
+// numericHost says that a host is a number in one of the notations that inet_aton takes and that
+// address checks have been fooled with: 2130706433, 0x7f.1, 0177.0.0.1, 127.1. A host whose last
+// label is a number can be no domain name (WHATWG URL, "ends in a number"). Canonical dotted quads
+// are not meant.
 func numericHost(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false

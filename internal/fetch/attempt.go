@@ -14,7 +14,8 @@ import (
 // maxValidator bounds an ETag that is kept: a server could send kilobytes.
 const maxValidator = 256
 
-// Fetch gets what uri points to. Every error is an *Error; where several gateways failed, the one stands for all that leaves most hope.
+// Fetch gets what uri points to. Every error is an *Error; where several gateways failed, the one
+// stands for all that leaves most hope.
 func (f *Fetcher) Fetch(ctx context.Context, uri string) (*Response, error) {
 	return f.Do(ctx, Request{URI: uri})
 }
@@ -65,7 +66,8 @@ type outcome struct {
 	failed   *Error
 }
 
-// race asks the first URL, and the next one when it fails or takes longer than HedgeDelay; the first good answer wins and ends the others.
+// race asks the first URL, and the next one when it fails or takes longer than HedgeDelay; the
+// first good answer wins and ends the others.
 func (f *Fetcher) race(ctx context.Context, found *target, request *Request) (*Response, *Error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -124,7 +126,8 @@ func (f *Fetcher) try(ctx context.Context, u *url.URL, found *target, request *R
 		defer cancel()
 	}
 	response, failed := f.get(bounded, u, found, request)
-	if failed == nil || !errors.Is(ctx.Err(), context.Canceled) { // a loser of the race says nothing about its host
+	// a loser of the race says nothing about its host
+	if failed == nil || !errors.Is(ctx.Err(), context.Canceled) {
 		f.health.report(host, url, failed)
 	}
 	return response, failed
@@ -181,7 +184,8 @@ func validator(header http.Header, name string) string {
 	return value
 }
 
-// stripURL takes the URL out of net/http's error text: it may carry a secret, and is as long as the chain allows.
+// stripURL takes the URL out of net/http's error text: it may carry a secret, and is as long as the
+// chain allows.
 func stripURL(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {

@@ -10,8 +10,9 @@ const maxCIDLength = 128
 
 var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// validCID says that text is an IPFS content identifier: version 0 (a base58 SHA-256 multihash, Qm…) or version 1 in base32 (b…),
-// base58btc (z…) or hexadecimal (f…). https://github.com/multiformats/cid
+// validCID says that text is an IPFS content identifier: version 0 (a base58 SHA-256 multihash,
+// Qm…) or version 1 in base32 (b…), base58btc (z…) or hexadecimal (f…).
+// https://github.com/multiformats/cid
 func validCID(text string) bool {
 	raw, ok := decodeCID(text)
 	if !ok {

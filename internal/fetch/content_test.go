@@ -121,7 +121,8 @@ func FuzzResolve(f *testing.F) {
 		}
 		require.NotEmpty(t, found.urls)
 		for _, u := range found.urls {
-			// What is asked for is what was checked, also after the text went through a parser once more.
+			// What is asked for is what was checked, also after the text went through a parser once
+			// more.
 			again, err := url.Parse(u.String())
 			require.NoError(t, err)
 			require.Contains(t, []string{"http", "https"}, again.Scheme)

@@ -42,7 +42,8 @@ func parseDataURI(uri string, limit int64) (*dataPayload, error) {
 	return &dataPayload{contentType: contentType, body: body}, nil
 }
 
-// decodeBase64 takes both alphabets, with and without padding, and ignores white space, as browsers do.
+// decodeBase64 takes both alphabets, with and without padding, and ignores white space, as browsers
+// do.
 func decodeBase64(text string) ([]byte, error) {
 	text = strings.Map(func(r rune) rune {
 		switch r {

@@ -20,13 +20,15 @@ type Resolver interface {
 // maxAddresses bounds how many of a host's addresses are tried.
 const maxAddresses = 4
 
-// dialer resolves once, checks the answer, and connects to the very address that was checked: a name that answers differently
-// the next time gains nothing. It is the only way by which the transport reaches the network.
+// dialer resolves once, checks the answer, and connects to the very address that was checked: a
+// name that answers differently the next time gains nothing. It is the only way by which the
+// transport reaches the network.
 type dialer struct {
 	resolver Resolver
 	allowed  map[string]bool
 	timeout  time.Duration
-	// connect opens a connection to a checked address; tests put a local server behind public addresses.
+	// connect opens a connection to a checked address; tests put a local server behind public
+	// addresses.
 	connect func(ctx context.Context, address netip.Addr, port string, private bool) (net.Conn, error)
 }
 
@@ -88,9 +90,9 @@ func (d *dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	if len(found) == 0 {
 		return nil, &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}
 	}
-	// A copy, since a resolver may keep its answer. A mapped address is refused where a URL names it, but resolvers hand over plain
-	// IPv4 in that form. IPv4 goes first: many servers run where IPv6 leads nowhere, and one that does not answer costs the whole
-	// connection time.
+	// A copy, since a resolver may keep its answer. A mapped address is refused where a URL names
+	// it, but resolvers hand over plain IPv4 in that form. IPv4 goes first: many servers run where
+	// IPv6 leads nowhere, and one that does not answer costs the whole connection time.
 	addresses := make([]netip.Addr, 0, len(found))
 	for _, address := range found {
 		addresses = append(addresses, address.Unmap())
@@ -114,7 +116,8 @@ func (d *dialer) dialAddress(ctx context.Context, address netip.Addr, port strin
 	return plain.DialContext(ctx, "tcp", net.JoinHostPort(address.String(), port))
 }
 
-// DialTLSContext makes the handshake itself, so that what fails in it has its own class whatever its error looks like.
+// DialTLSContext makes the handshake itself, so that what fails in it has its own class whatever
+// its error looks like.
 func (d *dialer) DialTLSContext(ctx context.Context, network, address string) (net.Conn, error) {
 	plain, err := d.DialContext(ctx, network, address)
 	if err != nil {
@@ -146,10 +149,11 @@ func newTransport(d *dialer, cfg Config) *http.Transport {
 		ResponseHeaderTimeout:  cfg.TryTimeout,
 		MaxResponseHeaderBytes: 64 << 10,
 		MaxIdleConns:           64,
-		MaxIdleConnsPerHost:    cfg.PerHost, // fewer, and a host asked often gets a new connection and handshake for most requests
-		MaxConnsPerHost:        0,           // hostLimit bounds requests
-		IdleConnTimeout:        15 * time.Second,
-		DisableCompression:     false,
+		// fewer, and a host asked often gets a new connection and handshake for most requests
+		MaxIdleConnsPerHost: cfg.PerHost,
+		MaxConnsPerHost:     0, // hostLimit bounds requests
+		IdleConnTimeout:     15 * time.Second,
+		DisableCompression:  false,
 		// HTTP/1.1 only: each request has its connection, and a hostile server has fewer ways.
 		ForceAttemptHTTP2: false,
 	}

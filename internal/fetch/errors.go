@@ -15,9 +15,11 @@ type Class string
 
 // Classes of failure.
 const (
-	// ClassBadURL is a URI that no fetch can be made of: scheme, host, port, credentials, CID, data URI.
+	// ClassBadURL is a URI that no fetch can be made of: scheme, host, port, credentials, CID, data
+	// URI.
 	ClassBadURL Class = "bad_url"
-	// ClassRefusedAddress is a host whose addresses are private, loopback, link-local or otherwise not on the public internet.
+	// ClassRefusedAddress is a host whose addresses are private, loopback, link-local or otherwise
+	// not on the public internet.
 	ClassRefusedAddress Class = "refused_address"
 	// ClassDNS is a host name that does not resolve.
 	ClassDNS Class = "dns"
@@ -39,7 +41,8 @@ const (
 	ClassNotJSON Class = "not_json"
 	// ClassErrorBody is a JSON document that only reports an error, served as 200.
 	ClassErrorBody Class = "error_body"
-	// ClassNotImage is a body that is no image of a known kind: an HTML page, a challenge, nothing at all.
+	// ClassNotImage is a body that is no image of a known kind: an HTML page, a challenge, nothing
+	// at all.
 	ClassNotImage Class = "not_image"
 	// ClassBadImage is a body that begins like an image and does not decode as one.
 	ClassBadImage Class = "bad_image"
@@ -47,11 +50,13 @@ const (
 	ClassImageBounds Class = "image_bounds"
 	// ClassImageBudget is an image that takes more time or memory to decode than its budget.
 	ClassImageBudget Class = "image_budget"
-	// ClassDecoder is an image that could not be decoded because the machine was too busy: it says nothing about the image.
+	// ClassDecoder is an image that could not be decoded because the machine was too busy: it says
+	// nothing about the image.
 	ClassDecoder Class = "decoder"
 	// ClassWrongContent is a body that is not what its content identifier names.
 	ClassWrongContent Class = "wrong_content"
-	// ClassHostPaused is a host that asked for time, by 429 or Retry-After, and was not asked again before it.
+	// ClassHostPaused is a host that asked for time, by 429 or Retry-After, and was not asked again
+	// before it.
 	ClassHostPaused Class = "host_paused"
 	// ClassHostDown is a host that failed several times in a row and was not asked again yet.
 	ClassHostDown Class = "host_down"
@@ -70,7 +75,8 @@ func Classes() []Class {
 	}
 }
 
-// Error is a failed fetch. Its text names hosts and no more of a URL: paths and queries can carry secrets.
+// Error is a failed fetch. Its text names hosts and no more of a URL: paths and queries can carry
+// secrets.
 type Error struct {
 	Class Class
 	// Status of the answer when Class is ClassHTTPStatus, else 0.
@@ -79,7 +85,8 @@ type Error struct {
 	RetryAfter time.Duration
 	// DownFor is how long the host has been failing when Class is ClassHostDown.
 	DownFor time.Duration
-	// Gateway says that the content lies behind a gateway that may find it later, so that a 404 is not final.
+	// Gateway says that the content lies behind a gateway that may find it later, so that a 404 is
+	// not final.
 	Gateway bool
 	// Err is the cause; may be nil.
 	Err error
@@ -103,7 +110,8 @@ func failure(class Class, format string, args ...any) *Error {
 	return &Error{Class: class, Err: fmt.Errorf(format, args...)}
 }
 
-// ClassOf is the class of a fetch's outcome: ClassOK for nil, ClassConnection for an error that is not this package's.
+// ClassOf is the class of a fetch's outcome: ClassOK for nil, ClassConnection for an error that is
+// not this package's.
 func ClassOf(err error) Class {
 	var failed *Error
 	switch {
@@ -143,7 +151,8 @@ func Retryable(err error) bool {
 	return false
 }
 
-// Final says that what was fetched is itself at fault, so that the same bytes will be refused again: there is no use in asking for them soon.
+// Final says that what was fetched is itself at fault, so that the same bytes will be refused
+// again: there is no use in asking for them soon.
 func (c Class) Final() bool { return c == ClassImageBounds || c == ClassImageBudget }
 
 func retryableStatus(status int, gateway bool) bool {
@@ -156,7 +165,8 @@ func retryableStatus(status int, gateway bool) bool {
 	return status >= 500
 }
 
-// classify turns what net/http returned into an Error. parent is the caller's context: when it ended, the fetch was not at fault.
+// classify turns what net/http returned into an Error. parent is the caller's context: when it
+// ended, the fetch was not at fault.
 func classify(parent context.Context, err error) *Error {
 	var failed *Error
 	if errors.As(err, &failed) {

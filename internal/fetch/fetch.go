@@ -1,11 +1,13 @@
 // Package fetch gets what hostile URLs point to: token metadata, and logos.
 //
 // In: a URI that anyone may have written on the chain: http(s), ipfs://, a bare CID, ar://, data:.
-// Out: the body, bounded, or an *Error with a class. Content that is addressed by its hash is fetched from several gateways in a race, the
-// healthy ones first, and compared with its address where the address tells enough (see verify.go).
-// Guarantees: connects only to addresses that were checked to be on the public internet, at every redirect, and to the very address
-// that was checked; sends no cookie, credential or referrer; never takes longer, follows further or keeps more than configured,
-// sizes counted after decompression.
+// Out: the body, bounded, or an *Error with a class. Content that is addressed by its hash is
+// fetched from several gateways in a race, the healthy ones first, and compared with its address
+// where the address tells enough (see verify.go).
+// Guarantees: connects only to addresses that were checked to be on the public internet, at every
+// redirect, and to the very address that was checked; sends no cookie, credential or referrer;
+// never takes longer, follows further or keeps more than configured, sizes counted after
+// decompression.
 package fetch
 
 import (
@@ -27,7 +29,8 @@ import (
 type Config struct {
 	// Purpose names the fetcher in metrics, e.g. metadata or image. Default "metadata".
 	Purpose string
-	// Timeout bounds a whole fetch: waiting for a place at the host, redirects and further gateways included. Default 15 s.
+	// Timeout bounds a whole fetch: waiting for a place at the host, redirects and further gateways
+	// included. Default 15 s.
 	Timeout time.Duration
 	// TryTimeout bounds one URL of it where there are several gateways. Default 8 s.
 	TryTimeout time.Duration
@@ -41,15 +44,17 @@ type Config struct {
 	PerHost int
 	// hedgeDelay is how long one gateway may take before the next one is asked too. Default 1.5 s.
 	hedgeDelay time.Duration
-	// perGateway is the same for the hosts of the configured gateways, which serve most tokens. Default 16.
+	// perGateway is the same for the hosts of the configured gateways, which serve most tokens.
+	// Default 16.
 	perGateway int
-	// IPFSGateways are URLs that a CID is appended to, in the order to try while all are healthy. Default https://ipfs.io/ipfs/,
-	// https://dweb.link/ipfs/, https://gateway.pinata.cloud/ipfs/.
+	// IPFSGateways are URLs that a CID is appended to, in the order to try while all are healthy.
+	// Default https://ipfs.io/ipfs/, https://dweb.link/ipfs/, https://gateway.pinata.cloud/ipfs/.
 	IPFSGateways []string
-	// ArweaveGateways are URLs that a transaction id is appended to. Default https://arweave.net/, https://permagate.io/.
+	// ArweaveGateways are URLs that a transaction id is appended to. Default https://arweave.net/,
+	// https://permagate.io/.
 	ArweaveGateways []string
-	// AllowPrivate lists the exact host:port pairs, as URLs name them, that may be on private addresses: the demo's and the tests' servers.
-	// Default none.
+	// AllowPrivate lists the exact host:port pairs, as URLs name them, that may be on private
+	// addresses: the demo's and the tests' servers. Default none.
 	AllowPrivate []string
 	// userAgent of every request. Default "Mintlake/1 (+https://github.com/mintlake/mintlake)".
 	userAgent string
@@ -57,10 +62,11 @@ type Config struct {
 
 // Deps are the collaborators of a Fetcher.
 type Deps struct {
-	// Resolver may be nil: then Go's own resolver is used, never libc's, which reads numbers as addresses.
+	// Resolver may be nil: then Go's own resolver is used, never libc's, which reads numbers as
+	// addresses.
 	Resolver Resolver
-	// Connect opens a connection to an address that was checked. It may be nil: then it is the network's. Tests put a local server behind
-	// public addresses with it.
+	// Connect opens a connection to an address that was checked. It may be nil: then it is the
+	// network's. Tests put a local server behind public addresses with it.
 	Connect func(ctx context.Context, address netip.Addr, port string) (net.Conn, error)
 	// Registerer may be nil: then the metrics go nowhere.
 	Registerer prometheus.Registerer
@@ -75,11 +81,14 @@ type Response struct {
 	ContentType string
 	// Status is 200, also for data URIs; 304 when NotModified.
 	Status int
-	// NotModified says that the server confirmed the validators of the Request; there is no body then.
+	// NotModified says that the server confirmed the validators of the Request; there is no body
+	// then.
 	NotModified bool
-	// ETag and LastModified are the answer's validators; empty where it has none or one over 256 bytes.
+	// ETag and LastModified are the answer's validators; empty where it has none or one over 256
+	// bytes.
 	ETag, LastModified string
-	// Verified says that the body was compared with the content identifier in the URI, and is its own.
+	// Verified says that the body was compared with the content identifier in the URI, and is its
+	// own.
 	Verified bool
 }
 
@@ -88,9 +97,11 @@ type Request struct {
 	URI string
 	// Accept is the header's value. Default */*.
 	Accept string
-	// Check refuses an answer with an *Error; the next gateway is tried then. It may change the Response. May be nil.
+	// Check refuses an answer with an *Error; the next gateway is tried then. It may change the
+	// Response. May be nil.
 	Check func(*Response) error
-	// ETag and LastModified are validators of an earlier answer: one that still stands is NotModified.
+	// ETag and LastModified are validators of an earlier answer: one that still stands is
+	// NotModified.
 	ETag, LastModified string
 }
 

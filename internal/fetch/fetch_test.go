@@ -49,7 +49,8 @@ func addrs(texts ...string) []netip.Addr {
 
 const publicAddress = "93.184.216.34"
 
-// web is a Fetcher whose network is one local server: every public address leads there, and each address connected to is noted.
+// web is a Fetcher whose network is one local server: every public address leads there, and each
+// address connected to is noted.
 type web struct {
 	*Fetcher
 	dns    *fakeDNS
@@ -174,7 +175,8 @@ func TestRefusedURLs(t *testing.T) {
 
 func TestConnectsToTheCheckedAddress(t *testing.T) {
 	w := newWeb(t, Config{}, http.HandlerFunc(jsonHandler))
-	// The name's answer changes between the check and any later look: only one look happens, and its answer is used.
+	// The name's answer changes between the check and any later look: only one look happens, and
+	// its answer is used.
 	w.dns.answers["rebind.test"] = [][]netip.Addr{addrs(publicAddress), addrs("127.0.0.1")}
 	_, err := w.FetchJSON(context.Background(), "http://rebind.test/a")
 	require.NoError(t, err)

@@ -19,9 +19,11 @@ const (
 	failuresUntilDown = 5
 	firstDown         = time.Second
 	longestDown       = 5 * time.Minute
-	// trialTime is how long all but one request to a host that was down are put off, so that the one can find out how it is now.
+	// trialTime is how long all but one request to a host that was down are put off, so that the
+	// one can find out how it is now.
 	trialTime = 5 * time.Second
-	// badURLs bounds the URLs that are remembered for failing where their host does not, the ones that failed last.
+	// badURLs bounds the URLs that are remembered for failing where their host does not, the ones
+	// that failed last.
 	badURLs = 50_000
 	// othersFirst is how long a URL that is known to be bad leaves the trial of its host to others.
 	othersFirst = 10 * time.Second
@@ -29,13 +31,16 @@ const (
 	pauseWithoutRetryAfter = 5 * time.Second
 )
 
-// health remembers which hosts want to be left alone. A host that answered 429, or 503 with Retry-After, is paused for as long as it asked. A
-// host that failed to answer at all several times in a row is down, for longer each time; what it would be asked fails at once, so that a
-// dead host costs a thousand tokens no more than it costs five. After each wait one request tries whether it is up again: if all that waited
-// tried at once, their failures would count as so many outages, and a moment's would last for minutes.
+// health remembers which hosts want to be left alone. A host that answered 429, or 503 with
+// Retry-After, is paused for as long as it asked. A host that failed to answer at all several times
+// in a row is down, for longer each time; what it would be asked fails at once, so that a dead host
+// costs a thousand tokens no more than it costs five. After each wait one request tries whether it
+// is up again: if all that waited tried at once, their failures would count as so many outages, and
+// a moment's would last for minutes.
 //
-// What fails may be the URL and not its host: one that hangs, say, where all others are served. A host that answers others clears itself of the
-// failures before. Their URLs are bad then: until they are answered they testify against their host no more, else the last that are left of a long
+// What fails may be the URL and not its host: one that hangs, say, where all others are served. A
+// host that answers others clears itself of the failures before. Their URLs are bad then: until
+// they are answered they testify against their host no more, else the last that are left of a long
 // queue, all of them bad, would have it down.
 type health struct {
 	now   func() time.Time
@@ -128,7 +133,8 @@ func (h *health) report(host, url string, failed *Error) {
 	state.fail(h.now(), failed.Class, hash)
 }
 
-// answered clears a host, nil if nothing is known of it, of the failures before: what failed were other URLs.
+// answered clears a host, nil if nothing is known of it, of the failures before: what failed were
+// other URLs.
 func (h *health) answered(state *hostHealth, url uint64) {
 	if state != nil {
 		for _, failed := range state.urls {
@@ -152,7 +158,8 @@ func (s *hostHealth) fail(now time.Time, class Class, url uint64) {
 	}
 	s.last, s.trial = class, false
 	if s.failures++; s.failures >= failuresUntilDown {
-		// One more failure than the last: a trial after each wait, that waits twice as long when it fails.
+		// One more failure than the last: a trial after each wait, that waits twice as long when it
+		// fails.
 		wait := min(firstDown<<min(s.failures-failuresUntilDown, 12), longestDown)
 		s.paused, s.until = false, now.Add(wait)
 	}
@@ -183,7 +190,8 @@ func unanswered(class Class) bool {
 	return class == ClassConnection || class == ClassTimeout || class == ClassDNS || class == ClassTLS
 }
 
-// sorted puts the hosts that may not be asked now behind the others, and those that failed last behind those that did not.
+// sorted puts the hosts that may not be asked now behind the others, and those that failed last
+// behind those that did not.
 func (h *health) sorted(urls []*url.URL) []*url.URL {
 	if len(urls) < 2 {
 		return urls

@@ -26,7 +26,8 @@ func down(t *testing.T) (*health, *clock) {
 	return h, clock
 }
 
-// TestFailuresOfOneOutageCountOnce: requests that were under way when the host was taken for down fail a moment later, and make nothing longer.
+// TestFailuresOfOneOutageCountOnce: requests that were under way when the host was taken for down
+// fail a moment later, and make nothing longer.
 func TestFailuresOfOneOutageCountOnce(t *testing.T) {
 	h, clock := down(t)
 	for range 20 {
@@ -82,8 +83,8 @@ func TestAHostThatAsksForTimeIsUp(t *testing.T) {
 	}
 }
 
-// TestBadURLsDoNotTestifyAgainstTheirHost: URLs that failed where others were answered are left at the end of a long queue. They fail in a row, and the
-// host is up.
+// TestBadURLsDoNotTestifyAgainstTheirHost: URLs that failed where others were answered are left at
+// the end of a long queue. They fail in a row, and the host is up.
 func TestBadURLsDoNotTestifyAgainstTheirHost(t *testing.T) {
 	clock := &clock{at: time.Unix(1e9, 0)}
 	h := newHealth(clock.now)

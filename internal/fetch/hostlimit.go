@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// hostLimit bounds how many requests are under way to one host:port, redirects included: a request holds its place until its body
-// is closed. A host's entry lives only while someone holds or waits for a place.
+// hostLimit bounds how many requests are under way to one host:port, redirects included: a request
+// holds its place until its body is closed. A host's entry lives only while someone holds or waits
+// for a place.
 type hostLimit struct {
 	next  http.RoundTripper
 	limit func(host string) int

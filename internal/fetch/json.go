@@ -7,8 +7,9 @@ import (
 	"unicode/utf16"
 )
 
-// FetchJSON gets a JSON document: an object or an array, in UTF-8 without a byte order mark, whatever the server calls it. Anything
-// else, an HTML page above all, is ClassNotJSON, and the next gateway is tried.
+// FetchJSON gets a JSON document: an object or an array, in UTF-8 without a byte order mark,
+// whatever the server calls it. Anything else, an HTML page above all, is ClassNotJSON, and the
+// next gateway is tried.
 func (f *Fetcher) FetchJSON(ctx context.Context, uri string) ([]byte, error) {
 	response, err := f.Document(ctx, uri)
 	if err != nil {
@@ -65,7 +66,8 @@ var errorMembers = map[string]bool{
 	"details": true, "error_code": true, "path": true, "timestamp": true, "requestId": true, "request_id": true, "ok": true,
 }
 
-// isErrorBody says that a document consists of nothing but an error report. Gateways and storage services answer so with 200.
+// isErrorBody says that a document consists of nothing but an error report. Gateways and storage
+// services answer so with 200.
 func isErrorBody(body []byte) bool {
 	const most = 4096 // longer ones are content
 	if len(body) > most || body[0] != '{' {

@@ -48,7 +48,8 @@ func TestASlowGatewayIsOvertaken(t *testing.T) {
 	require.Nil(t, w.health.refuse("good.test:80", "http://good.test/any"), "a loser of the race is not held to have failed")
 }
 
-// TestAHostWithBadURLsIsAskedOn: those that hang up are asked again in a row, and what the host has is had all the same.
+// TestAHostWithBadURLsIsAskedOn: those that hang up are asked again in a row, and what the host has
+// is had all the same.
 func TestAHostWithBadURLsIsAskedOn(t *testing.T) {
 	w := newWeb(t, Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/good" {

@@ -16,14 +16,16 @@ type target struct {
 	urls []*url.URL
 	// gateway says that they are gateways to content that is addressed by its hash.
 	gateway bool
-	// whole is the content identifier when the URI names just that, no path below it and no query: then the body can be compared with it.
+	// whole is the content identifier when the URI names just that, no path below it and no query:
+	// then the body can be compared with it.
 	whole string
 	// data is the payload of a data URI.
 	data *dataPayload
 }
 
-// Host is the host, lower-case and with its port, that a URI would be fetched from first: a key to share a host's limit by. For content behind
-// gateways it is the scheme, since any gateway will do; empty for data URIs and URIs that cannot be fetched.
+// Host is the host, lower-case and with its port, that a URI would be fetched from first: a key to
+// share a host's limit by. For content behind gateways it is the scheme, since any gateway will do;
+// empty for data URIs and URIs that cannot be fetched.
 func (f *Fetcher) Host(uri string) string {
 	found, err := f.resolve(uri)
 	switch {
@@ -37,7 +39,8 @@ func (f *Fetcher) Host(uri string) string {
 	return hostPort(found.urls[0])
 }
 
-// resolve turns a URI as tokens carry it into what to fetch. Errors are *Error of ClassBadURL or ClassTooLarge.
+// resolve turns a URI as tokens carry it into what to fetch. Errors are *Error of ClassBadURL or
+// ClassTooLarge.
 func (f *Fetcher) resolve(uri string) (target, error) {
 	uri = strings.Trim(uri, "\x00 \t\r\n")
 	if len(uri) >= 5 && strings.EqualFold(uri[:5], "data:") {
@@ -68,7 +71,8 @@ func (f *Fetcher) resolve(uri string) (target, error) {
 	}
 	found := target{urls: []*url.URL{parsed}}
 	if content, ok := gatewayContent(parsed); ok {
-		// Somebody's gateway: content addressed by its hash is the same at ours when that one is gone.
+		// Somebody's gateway: content addressed by its hash is the same at ours when that one is
+		// gone.
 		if ours, err := f.gatewayTarget(content, f.ipfs, validCID); err == nil {
 			found.urls, found.gateway = append(found.urls, ours.urls...), true
 			if parsed.RawQuery == "" { // else the gateway may have been asked for a smaller picture
@@ -106,7 +110,8 @@ func contentPath(uri string) (string, bool) {
 	return uri, validCID(first)
 }
 
-// WithScheme is text as a URI where it names IPFS content without a scheme, as metadata often does: "Qm…", "/ipfs/Qm…". Other texts stay as they are.
+// WithScheme is text as a URI where it names IPFS content without a scheme, as metadata often does:
+// "Qm…", "/ipfs/Qm…". Other texts stay as they are.
 func WithScheme(text string) string {
 	if strings.Contains(text, ":") {
 		return text
@@ -117,7 +122,8 @@ func WithScheme(text string) string {
 	return text
 }
 
-// gatewayContent is the "CID/path" that an http URL of an IPFS gateway means, by path (host/ipfs/CID) or by host (CID.ipfs.host).
+// gatewayContent is the "CID/path" that an http URL of an IPFS gateway means, by path
+// (host/ipfs/CID) or by host (CID.ipfs.host).
 func gatewayContent(u *url.URL) (string, bool) {
 	if rest, ok := strings.CutPrefix(u.Path, "/ipfs/"); ok {
 		first, _, _ := strings.Cut(rest, "/")
@@ -205,7 +211,8 @@ func (f *Fetcher) checkURL(u *url.URL) error {
 	return nil
 }
 
-// hostPort is the URL's host and port in the form that AllowPrivate lists: lower case, the port always there, IPv6 in brackets.
+// hostPort is the URL's host and port in the form that AllowPrivate lists: lower case, the port
+// always there, IPv6 in brackets.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

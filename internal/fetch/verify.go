@@ -67,9 +67,10 @@ func decodeCID(text string) ([]byte, bool) {
 	return raw, err == nil
 }
 
-// verify compares a body with the content identifier that it was asked for by. A raw identifier is the hash of the body: another body is a
-// failure. A dag-pb identifier is the hash of a tree that the body was cut into; the cuts are the uploader's choice. The usual ones are
-// tried, and where none fits the body stays unverified, since it may have been cut otherwise.
+// verify compares a body with the content identifier that it was asked for by. A raw identifier is
+// the hash of the body: another body is a failure. A dag-pb identifier is the hash of a tree that
+// the body was cut into; the cuts are the uploader's choice. The usual ones are tried, and where
+// none fits the body stays unverified, since it may have been cut otherwise.
 func (t *target) verify(response *Response) *Error {
 	id, ok := parseCID(t.whole)
 	if !ok {
@@ -87,13 +88,16 @@ func (t *target) verify(response *Response) *Error {
 	return nil
 }
 
-// Sizes of chunks: what `ipfs add` cuts by default, and what it and the upload services cut since 2025.
+// Sizes of chunks: what `ipfs add` cuts by default, and what it and the upload services cut since
+// 2025.
 var chunkSizes = []int{256 << 10, 1 << 20}
 
-// maxLinks of one node in trees of 256 KiB chunks (go-ipfs-unixfs, DefaultLinksPerBlock). Larger files would need a second layer.
+// maxLinks of one node in trees of 256 KiB chunks (go-ipfs-unixfs, DefaultLinksPerBlock). Larger
+// files would need a second layer.
 const maxLinks = 174
 
-// isFile says that body, cut as usual, is the UnixFS file with this digest. https://github.com/ipfs/specs/blob/main/UNIXFS.md
+// isFile says that body, cut as usual, is the UnixFS file with this digest.
+// https://github.com/ipfs/specs/blob/main/UNIXFS.md
 func isFile(body []byte, digest [sha256.Size]byte) bool {
 	if sha256.Sum256(fileNode(body, nil)) == digest {
 		return true
@@ -119,7 +123,8 @@ type link struct {
 	size, total uint64
 }
 
-// treeNode is the root of a tree of one layer. Leaves that are nodes have links of version 0: no tool makes others by itself.
+// treeNode is the root of a tree of one layer. Leaves that are nodes have links of version 0: no
+// tool makes others by itself.
 func treeNode(body []byte, chunk int, raw bool) []byte {
 	var links []link
 	for start := 0; start < len(body); start += chunk {
@@ -139,7 +144,8 @@ func treeNode(body []byte, chunk int, raw bool) []byte {
 	return fileNode(nil, links)
 }
 
-// fileNode is the dag-pb node of a UnixFS file: links first, then the data, as the canonical form of dag-pb wants.
+// fileNode is the dag-pb node of a UnixFS file: links first, then the data, as the canonical form
+// of dag-pb wants.
 func fileNode(data []byte, links []link) []byte {
 	var unixfs []byte
 	unixfs = appendVarintField(unixfs, 1, 2) // Type: File

@@ -30,8 +30,10 @@ func rawCID(body []byte) string {
 // Identifiers that other programs made of known content.
 func TestVerifyKnownIdentifiers(t *testing.T) {
 	for cid, body := range map[string]string{
-		"QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o":              "hello world\n", // echo hello world | ipfs add
-		"QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH":              "",              // the empty file
+		// echo hello world | ipfs add
+		"QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o": "hello world\n",
+		// the empty file
+		"QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH":              "",
 		"QmVkbauSDEaMP4Tkq6Epm9uW75mWm136n81YH8fGtfwdHU":              strings.Repeat("\x00", 1<<20),
 		"bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e": "hello world", // a raw block
 	} {

@@ -20,7 +20,8 @@ func TestCloseAfterChunked(t *testing.T) {
 	defer server.Close()
 	const next = "GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 	for head, answers := range map[string]int{
-		"Content-Length: 3\r\n\r\nabc":                                             2, // the connection is kept
+		// the connection is kept
+		"Content-Length: 3\r\n\r\nabc":                                             2,
 		"Transfer-Encoding: chunked\r\n\r\n" + chunks:                              1,
 		"Content-Length: 90\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks:        1,
 		"Transfer-Encoding: chunked\r\nContent-Length: 90\r\n\r\n" + "0\r\n\r\n":   1,

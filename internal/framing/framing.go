@@ -1,9 +1,11 @@
 // Package framing guards against HTTP/1 requests whose end two readers could see at two places.
 //
-// fasthttp takes the last of several lengths, lets Transfer-Encoding win over Content-Length and reads any transfer coding as chunked. A proxy in front that
-// decides otherwise takes a part of one client's body for the next request on the connection: request smuggling.
+// fasthttp takes the last of several lengths, lets Transfer-Encoding win over Content-Length and
+// reads any transfer coding as chunked. A proxy in front that decides otherwise takes a part of one
+// client's body for the next request on the connection: request smuggling.
 //
-// In: the headers of a request as it came. Out: an error that says what is ambiguous; the request must be refused then and its connection closed.
+// In: the headers of a request as it came. Out: an error that says what is ambiguous; the request
+// must be refused then and its connection closed.
 // Guarantees: what passes has one length, or is chunked, by the rules of RFC 9112, section 6.
 package framing
 
@@ -24,7 +26,8 @@ var (
 	ErrFolded   = errors.New("a header is folded over lines")
 )
 
-// Check looks at the request's headers as they came. A request that has no body for fasthttp costs nothing.
+// Check looks at the request's headers as they came. A request that has no body for fasthttp costs
+// nothing.
 func Check(h *fasthttp.RequestHeader) error {
 	const bodyless = -2 // neither a content-length nor a transfer coding
 	if h.ContentLength() == bodyless {

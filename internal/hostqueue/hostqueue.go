@@ -1,7 +1,8 @@
 // Package hostqueue shares workers among hosts.
 //
-// In: jobs, each with the host that it is for. Out: the same jobs, hosts in turn and at most a few of each host at once. Guarantees: a slow host
-// holds as many workers as its limit and no more, however long its queue; jobs of one host come in order.
+// In: jobs, each with the host that it is for. Out: the same jobs, hosts in turn and at most a few
+// of each host at once. Guarantees: a slow host holds as many workers as its limit and no more,
+// however long its queue; jobs of one host come in order.
 package hostqueue
 
 import (

@@ -1,8 +1,11 @@
-// Package hosts refuses requests whose Host header names somebody else's site, on addresses that only this machine reaches.
+// Package hosts refuses requests whose Host header names somebody else's site, on addresses that
+// only this machine reaches.
 //
-// In: the address that a server listens on, the operator's list of names, and a request's Host header. Out: whether it may pass.
-// Guarantees: on a loopback address only loopback names, the configured host and the listed names pass, so that a web page whose own name was
-// pointed at 127.0.0.1 (DNS rebinding) reads nothing; on any other address everything passes; nothing is resolved.
+// In: the address that a server listens on, the operator's list of names, and a request's Host
+// header. Out: whether it may pass.
+// Guarantees: on a loopback address only loopback names, the configured host and the listed names
+// pass, so that a web page whose own name was pointed at 127.0.0.1 (DNS rebinding) reads nothing;
+// on any other address everything passes; nothing is resolved.
 package hosts
 
 import (
@@ -33,8 +36,9 @@ func Check(list []string) error {
 	return nil
 }
 
-// New makes the guard of a server that listens on bound; configured is the address as the operator wrote it, allowed the list of names. It
-// is nil, which admits all, where other machines reach the address too or the list has Any.
+// New makes the guard of a server that listens on bound; configured is the address as the operator
+// wrote it, allowed the list of names. It is nil, which admits all, where other machines reach the
+// address too or the list has Any.
 func New(bound net.Addr, configured string, allowed []string) *Guard {
 	tcp, ok := bound.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsLoopback() {
@@ -54,7 +58,8 @@ func New(bound net.Addr, configured string, allowed []string) *Guard {
 	return g
 }
 
-// Admit says whether a request with this Host header may pass. A request without one comes from no browser.
+// Admit says whether a request with this Host header may pass. A request without one comes from no
+// browser.
 func (g *Guard) Admit(hostport string) bool {
 	if g == nil || hostport == "" {
 		return true

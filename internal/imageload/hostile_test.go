@@ -302,9 +302,10 @@ func dataURI(kind string, body []byte) string {
 }
 
 const (
-	aCID   = "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbDG"
-	aTX    = "sHx9JTNDbKhRQ2jBYzX8iX1Kj0Tt3Wd2aBcDeFgHiJk"
-	rawCID = "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e" // of "hello world", which no gateway here has
+	aCID = "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbDG"
+	aTX  = "sHx9JTNDbKhRQ2jBYzX8iX1Kj0Tt3Wd2aBcDeFgHiJk"
+	// of "hello world", which no gateway here has
+	rawCID = "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e"
 )
 
 // hostileCases are URLs and what comes of them.
@@ -357,7 +358,8 @@ func TestTheHostileWeb(t *testing.T) {
 		if want == fetch.ClassTimeout {
 			patience = 200 * time.Millisecond
 		}
-		w := newHostileWeb(t, servers, patience) // a new one for each, so that no host is down because of another case
+		// a new one for each, so that no host is down because of another case
+		w := newHostileWeb(t, servers, patience)
 		image, err := w.Load(context.Background(), Request{URL: url})
 		require.Equal(t, want, fetch.ClassOf(err), "%.80s: %v", url, err)
 		for _, address := range w.dialed {
@@ -377,7 +379,8 @@ func TestTheHostileWeb(t *testing.T) {
 	}
 }
 
-// The name's answer changes after it was checked: the connection goes to what was checked, and the next one is refused.
+// The name's answer changes after it was checked: the connection goes to what was checked, and the
+// next one is refused.
 func TestARebindingName(t *testing.T) {
 	w := newHostileWeb(t, newServers(t), time.Minute)
 	_, err := w.Load(context.Background(), Request{URL: "http://rebind.test/png"})

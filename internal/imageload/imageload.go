@@ -1,9 +1,11 @@
 // Package imageload brings images from the web: fetched, proved to be images, and stored.
 //
-// In: a URL that anyone may have written. Out: what the image is, and its bytes in a blobs.Store; or an error with a fetch.Class.
-// Guarantees: fetch's about addresses, time and size; picture's about what an image is; decoder's about what decoding one may take. A drawing is only
-// given clean, also one that was stored before there was cleaning. A URL is fetched once at a time however many ask, and what was just found answers
-// those who ask shortly after.
+// In: a URL that anyone may have written. Out: what the image is, and its bytes in a blobs.Store;
+// or an error with a fetch.Class.
+// Guarantees: fetch's about addresses, time and size; picture's about what an image is; decoder's
+// about what decoding one may take. A drawing is only given clean, also one that was stored before
+// there was cleaning. A URL is fetched once at a time however many ask, and what was just found
+// answers those who ask shortly after.
 package imageload
 
 import (
@@ -37,10 +39,12 @@ type Decoder interface {
 type Config struct {
 	// limits of images.
 	limits picture.Limits
-	// checks is how many images are decoded at once to check them: fewer than there are decoders, so that images that are slow to check do not keep
-	// those waiting that somebody wants to see. Default one a core.
+	// checks is how many images are decoded at once to check them: fewer than there are decoders,
+	// so that images that are slow to check do not keep those waiting that somebody wants to see.
+	// Default one a core.
 	checks int
-	// recent is how long what was found answers for the same URL again: many tokens share one image. Default 2 min.
+	// recent is how long what was found answers for the same URL again: many tokens share one
+	// image. Default 2 min.
 	recent time.Duration
 	// flight bounds one load, also when nobody waits for it any more. Default 1 min.
 	flight time.Duration
@@ -49,7 +53,8 @@ type Config struct {
 const (
 	// recentSize bounds the URLs whose last outcome is remembered.
 	recentSize = 50_000
-	// judgedSize bounds the stored images that are remembered to be within today's bounds, and those that are not.
+	// judgedSize bounds the stored images that are remembered to be within today's bounds, and
+	// those that are not.
 	judgedSize = 100_000
 )
 
@@ -130,7 +135,8 @@ func New(cfg Config, deps Deps) (*Loader, error) {
 	return &Loader{cfg: cfg, deps: deps, checks: semaphore.NewWeighted(int64(cfg.checks)), recent: recent, judged: judged}, nil
 }
 
-// Load fetches, checks and stores the image under a URL. Errors are *fetch.Error. When ctx ends first, the load goes on for those who ask next.
+// Load fetches, checks and stores the image under a URL. Errors are *fetch.Error. When ctx ends
+// first, the load goes on for those who ask next.
 func (l *Loader) Load(ctx context.Context, request Request) (*Image, error) {
 	key := request.URL + "\x00" + request.ETag + "\x00" + request.LastModified
 	if last, ok := l.recent.Get(key); ok && !request.Anew && l.deps.Now().Sub(last.at) < l.cfg.recent {
@@ -143,7 +149,8 @@ func (l *Loader) Load(ctx context.Context, request Request) (*Image, error) {
 		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.flight)
 		defer cancel()
 		image, err := l.load(whole, request)
-		if !fetch.Retryable(err) && fetch.ClassOf(err) != fetch.ClassCanceled { // what passes is tried again by whoever asks next
+		// what passes is tried again by whoever asks next
+		if !fetch.Retryable(err) && fetch.ClassOf(err) != fetch.ClassCanceled {
 			l.recent.Add(key, found{image, err, l.deps.Now()})
 		}
 		return image, err
@@ -186,7 +193,8 @@ func (l *Loader) load(ctx context.Context, request Request) (*Image, error) {
 	return image, nil
 }
 
-// inspect has an image decoded. While it waits for a decoder the server's time does not run: it is not the server that is slow.
+// inspect has an image decoded. While it waits for a decoder the server's time does not run: it is
+// not the server that is slow.
 func (l *Loader) inspect(ctx context.Context, body []byte) (picture.Info, error) {
 	if picture.Sniff(body) == "" {
 		return picture.Info{}, &fetch.Error{Class: fetch.ClassNotImage, Err: picture.ErrNotImage}

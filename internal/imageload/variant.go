@@ -10,8 +10,9 @@ import (
 	"github.com/mintlake/mintlake/internal/picture/svg"
 )
 
-// Variant is a form of a stored image, made and stored when it is asked for first. It is false when the image is not in the store, when it is one that today's
-// bounds refuse, or when ctx ends. Where a form cannot be made, the image itself is given; of a drawing only its clean form.
+// Variant is a form of a stored image, made and stored when it is asked for first. It is false when
+// the image is not in the store, when it is one that today's bounds refuse, or when ctx ends. Where
+// a form cannot be made, the image itself is given; of a drawing only its clean form.
 func (l *Loader) Variant(ctx context.Context, key blobs.Key, variant picture.Variant) (*blobs.Blob, bool) {
 	if l.deps.Store == nil {
 		return nil, false
@@ -39,7 +40,8 @@ func derivedKey(key blobs.Key, variant picture.Variant) blobs.Key {
 	return key.Derived(fmt.Sprintf("%d %s", variant.Size, variant.Type))
 }
 
-// clean is the form of a drawing that is given. The drawing as it was fetched stays in the store for a later version of the cleaning.
+// clean is the form of a drawing that is given. The drawing as it was fetched stays in the store
+// for a later version of the cleaning.
 func (l *Loader) clean(ctx context.Context, key blobs.Key, original *blobs.Blob) (*blobs.Blob, bool) {
 	derived := key.Derived(fmt.Sprintf("svg %d", svg.Version))
 	if blob, ok := l.deps.Store.Get(derived); ok {
@@ -55,8 +57,9 @@ func (l *Loader) clean(ctx context.Context, key blobs.Key, original *blobs.Blob)
 	return blob, true
 }
 
-// fit says whether a stored picture may be given. It was checked before it was stored, but maybe by an older version with wider bounds, so its structure is
-// looked at again: once for as long as it is remembered.
+// fit says whether a stored picture may be given. It was checked before it was stored, but maybe by
+// an older version with wider bounds, so its structure is looked at again: once for as long as it
+// is remembered.
 func (l *Loader) fit(key blobs.Key, original *blobs.Blob) bool {
 	good, known := l.judged.Get(key)
 	if !known {
@@ -67,7 +70,8 @@ func (l *Loader) fit(key blobs.Key, original *blobs.Blob) bool {
 	return good
 }
 
-// made makes a form of an image and stores it. One that cannot be decoded within its budget is not given in any form.
+// made makes a form of an image and stores it. One that cannot be decoded within its budget is not
+// given in any form.
 func (l *Loader) made(ctx context.Context, derived blobs.Key, original *blobs.Blob, variant picture.Variant) (*blobs.Blob, bool) {
 	flight := l.flights.DoChan("variant "+derived.String(), func() (any, error) {
 		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.flight)

@@ -18,7 +18,8 @@ type AdminConfig struct {
 	clientID string
 }
 
-// Admin makes topics and reads offsets. Safe for many goroutines. All methods retry errors that pass until ctx ends.
+// Admin makes topics and reads offsets. Safe for many goroutines. All methods retry errors that
+// pass until ctx ends.
 type Admin struct {
 	client *client
 	log    *sampler
@@ -51,9 +52,10 @@ func (a *Admin) Ping(ctx context.Context) error {
 	return nil
 }
 
-// EnsureTopics makes the missing topics and sets the settings of the existing ones where they differ; other settings stay. Repeating
-// it changes nothing. It returns ErrTopicSpec for a specification without both retentions, ErrPartitionCount for a topic
-// that exists with another number of partitions, or the broker's error.
+// EnsureTopics makes the missing topics and sets the settings of the existing ones where they
+// differ; other settings stay. Repeating it changes nothing. It returns ErrTopicSpec for a
+// specification without both retentions, ErrPartitionCount for a topic that exists with another
+// number of partitions, or the broker's error.
 func (a *Admin) EnsureTopics(ctx context.Context, specs []TopicSpec) error {
 	var errs []error
 	for _, spec := range specs {
@@ -257,12 +259,14 @@ func (a *Admin) EndOffsets(ctx context.Context, topics []string) (map[TopicParti
 	return a.offsets(ctx, topics, kafkago.LastOffset)
 }
 
-// StartOffsets returns for each partition of topics the offset of its first record, or of the next one when it is empty.
+// StartOffsets returns for each partition of topics the offset of its first record, or of the next
+// one when it is empty.
 func (a *Admin) StartOffsets(ctx context.Context, topics []string) (map[TopicPartition]int64, error) {
 	return a.offsets(ctx, topics, kafkago.FirstOffset)
 }
 
-// CommittedOffsets returns the group's offsets: where each partition of topics goes on. A partition without one is missing.
+// CommittedOffsets returns the group's offsets: where each partition of topics goes on. A partition
+// without one is missing.
 func (a *Admin) CommittedOffsets(ctx context.Context, group string, topics []string) (map[TopicPartition]int64, error) {
 	var out map[TopicPartition]int64
 	err := a.retry(ctx, func(ctx context.Context) error {
@@ -284,9 +288,11 @@ func (a *Admin) CommittedOffsets(ctx context.Context, group string, topics []str
 	return out, nil
 }
 
-// Lag returns how many records of topics the group has not committed; a partition without a committed offset counts from its first.
+// Lag returns how many records of topics the group has not committed; a partition without a
+// committed offset counts from its first.
 func (a *Admin) Lag(ctx context.Context, group string, topics []string) (int64, error) {
-	// The committed offsets are read first: a commit in between makes the lag too high for a moment, never too low.
+	// The committed offsets are read first: a commit in between makes the lag too high for a
+	// moment, never too low.
 	committed, err := a.CommittedOffsets(ctx, group, topics)
 	if err != nil {
 		return 0, err
@@ -339,7 +345,8 @@ func (c *client) topicPartitions(ctx context.Context, topics []string) ([]TopicP
 	return tps, nil
 }
 
-// firstPermanent returns a permanent error among errs if there is one, so that it is not retried because another one may be.
+// firstPermanent returns a permanent error among errs if there is one, so that it is not retried
+// because another one may be.
 func firstPermanent(errs []error) error {
 	for _, err := range errs {
 		if !Retryable(err) {

@@ -10,12 +10,13 @@ import (
 	"github.com/mintlake/mintlake/internal/pause"
 )
 
-// groupEmptyDelay is the time between two looks whether a group's last member is gone: after a kill the broker waits for its session
-// to end.
+// groupEmptyDelay is the time between two looks whether a group's last member is gone: after a kill
+// the broker waits for its session to end.
 const groupEmptyDelay = 500 * time.Millisecond
 
-// ForgetGroup deletes a consumer group with its committed offsets, so that its next member begins at the first record. It waits
-// while the group has members, until ctx ends. A group that does not exist is no error.
+// ForgetGroup deletes a consumer group with its committed offsets, so that its next member begins
+// at the first record. It waits while the group has members, until ctx ends. A group that does not
+// exist is no error.
 func (a *Admin) ForgetGroup(ctx context.Context, group string) error {
 	for {
 		var code error

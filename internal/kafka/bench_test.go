@@ -63,7 +63,8 @@ func BenchmarkProduceOne(b *testing.B) {
 	}
 }
 
-// BenchmarkConsume: 500,000 records of about 300 bytes from four partitions, batches of up to 5,000.
+// BenchmarkConsume: 500,000 records of about 300 bytes from four partitions, batches of up to
+// 5,000.
 func BenchmarkConsume(b *testing.B) {
 	brokers, producer := benchTopic(b)
 	records := benchRecords()

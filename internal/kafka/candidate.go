@@ -20,24 +20,29 @@ var ErrNotLeader = errors.New("kafka: this process leads no longer")
 type CandidateConfig struct {
 	// Brokers are host:port addresses to begin with. Required.
 	Brokers []string
-	// ClientID is shown in the brokers' logs and in the list of the group's members. Default "mintlake".
+	// ClientID is shown in the brokers' logs and in the list of the group's members. Default
+	// "mintlake".
 	ClientID string
 	// Group is the consumer group of all candidates. Required.
 	Group string
-	// Topic stands for the office: who is assigned its first partition leads. It must exist. Nothing is read from it, and no
-	// offset is committed. Required.
+	// Topic stands for the office: who is assigned its first partition leads. It must exist.
+	// Nothing is read from it, and no offset is committed. Required.
 	Topic string
-	// SessionTimeout is how long a silent leader stays in office. Default 6 s, the least that Apache Kafka allows by default.
+	// SessionTimeout is how long a silent leader stays in office. Default 6 s, the least that
+	// Apache Kafka allows by default.
 	SessionTimeout time.Duration
-	// HeartbeatInterval is the time between two heartbeats, and so how soon a leader that resigned is followed. Default 500 ms.
+	// HeartbeatInterval is the time between two heartbeats, and so how soon a leader that resigned
+	// is followed. Default 500 ms.
 	HeartbeatInterval time.Duration
 }
 
-// Candidate is a process among several of which one leads. The coordinator of a consumer group elects: its members are the candidates,
-// and the one that is assigned the partition leads. A leader stays in office while it lives, whoever joins.
+// Candidate is a process among several of which one leads. The coordinator of a consumer group
+// elects: its members are the candidates, and the one that is assigned the partition leads. A
+// leader stays in office while it lives, whoever joins.
 //
-// At most one candidate has a valid lease at a time, as far as clocks run alike. That is no lock: a process may stand still between a look
-// at its lease and what it does then. What a leader does must do no harm when two do it.
+// At most one candidate has a valid lease at a time, as far as clocks run alike. That is no lock: a
+// process may stand still between a look at its lease and what it does then. What a leader does
+// must do no harm when two do it.
 type Candidate struct {
 	cfg    CandidateConfig
 	client *client
@@ -94,7 +99,8 @@ func NewCandidate(cfg CandidateConfig, deps Deps) (*Candidate, error) {
 // leads is what a member in office tells whoever assigns.
 const leads = "leads"
 
-// stayStrategy gives the topic's first partition to the member in office, and to the first by name when there is none.
+// stayStrategy gives the topic's first partition to the member in office, and to the first by name
+// when there is none.
 func stayStrategy(topic string) strategy {
 	return strategy{"mintlake-leader", func(members []kafkago.JoinGroupResponseMember, _ map[string]int) map[string]map[string][]int {
 		if len(members) == 0 {
@@ -116,8 +122,8 @@ func stayStrategy(topic string) strategy {
 	}}
 }
 
-// Lead waits until this process leads. Trouble with the broker is waited out. It returns ctx's error, ErrClosed, or a permanent error,
-// after which the candidate is of no more use.
+// Lead waits until this process leads. Trouble with the broker is waited out. It returns ctx's
+// error, ErrClosed, or a permanent error, after which the candidate is of no more use.
 func (c *Candidate) Lead(ctx context.Context) (*Term, error) {
 	c.started.Do(func() { c.running.Go(c.run) })
 	for {
@@ -138,7 +144,8 @@ func (c *Candidate) Lead(ctx context.Context) (*Term, error) {
 	}
 }
 
-// Close ends the term and leaves the group, so that the next one leads at once. Call it when what the leader does is done.
+// Close ends the term and leaves the group, so that the next one leads at once. Call it when what
+// the leader does is done.
 func (c *Candidate) Close() {
 	c.end(ErrClosed)
 	c.running.Wait()
@@ -148,8 +155,9 @@ func (c *Candidate) Close() {
 // Done is closed when the term is over: another process leads, or may.
 func (t *Term) Done() <-chan struct{} { return t.done }
 
-// Await returns nil while the lease is valid. It waits while the coordinator has not answered for a session, as after this process stood
-// still or while the broker is away. Once the term is over it returns ErrNotLeader.
+// Await returns nil while the lease is valid. It waits while the coordinator has not answered for a
+// session, as after this process stood still or while the broker is away. Once the term is over it
+// returns ErrNotLeader.
 func (t *Term) Await(ctx context.Context) error {
 	c := t.candidate
 	for {
@@ -178,7 +186,8 @@ func (c *Candidate) run() {
 		c.member.userData = nil
 		if c.inOffice() {
 			c.member.userData = []byte(leads)
-			// Nobody else is elected while this one waits for the others to join. A lease that is in doubt stays so.
+			// Nobody else is elected while this one waits for the others to join. A lease that is
+			// in doubt stays so.
 			if now := time.Now(); c.validAt(now) {
 				c.extend(now.Add(c.member.rebalance + c.member.session))
 			}

@@ -59,7 +59,8 @@ func isOver(term *kafka.Term) bool {
 	}
 }
 
-// TestOneCandidateLeads: whoever joins, the leader stays in office; when it leaves, another one leads at once.
+// TestOneCandidateLeads: whoever joins, the leader stays in office; when it leaves, another one
+// leads at once.
 func TestOneCandidateLeads(t *testing.T) {
 	brokers := kafkatest.Start(t)
 	makeTopic(t, brokers, "office", 1)
@@ -103,7 +104,8 @@ func TestOneCandidateLeads(t *testing.T) {
 	}
 }
 
-// TestCandidateProcess is no test: it is the leader that TestALeaderThatStandsStill stops and wakes.
+// TestCandidateProcess is no test: it is the leader that TestALeaderThatStandsStill stops and
+// wakes.
 func TestCandidateProcess(t *testing.T) {
 	broker := os.Getenv(candidateEnv)
 	if broker == "" {
@@ -127,8 +129,9 @@ func TestCandidateProcess(t *testing.T) {
 	select {}
 }
 
-// TestALeaderThatStandsStill: when the leader is frozen another one leads after its session. Woken up, it sees before its next write that it
-// leads no longer, and it follows when its follower is gone.
+// TestALeaderThatStandsStill: when the leader is frozen another one leads after its session. Woken
+// up, it sees before its next write that it leads no longer, and it follows when its follower is
+// gone.
 func TestALeaderThatStandsStill(t *testing.T) {
 	brokers := kafkatest.Start(t)
 	makeTopic(t, brokers, "office", 1)
@@ -180,8 +183,8 @@ func TestALeaderThatStandsStill(t *testing.T) {
 	require.Equal(t, "leads again", <-lines)
 }
 
-// TestALeaderOutlivesItsBroker: while the broker is away the lease is in doubt and nobody may write; when it is back the leader goes on in
-// the same term.
+// TestALeaderOutlivesItsBroker: while the broker is away the lease is in doubt and nobody may
+// write; when it is back the leader goes on in the same term.
 func TestALeaderOutlivesItsBroker(t *testing.T) {
 	broker := kafkatest.StartBroker(t)
 	makeTopic(t, broker.Brokers(), "office", 1)

@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	// requestTimeout bounds one request, so that a broker which accepts connections and says nothing is noticed.
+	// requestTimeout bounds one request, so that a broker which accepts connections and says
+	// nothing is noticed.
 	requestTimeout = 10 * time.Second
-	// metadataTTL bounds how long the client keeps sending to a leader that has moved. kafka-go refreshes at a random time below it.
+	// metadataTTL bounds how long the client keeps sending to a leader that has moved. kafka-go
+	// refreshes at a random time below it.
 	metadataTTL = 3 * time.Second
 
 	retryMin = 50 * time.Millisecond
@@ -28,7 +30,8 @@ const (
 	logEvery = 10 * time.Second
 )
 
-// client is one pool of connections. Every producer and consumer has its own, so that closing one ends its own requests only.
+// client is one pool of connections. Every producer and consumer has its own, so that closing one
+// ends its own requests only.
 type client struct {
 	*kafkago.Client
 
@@ -113,7 +116,8 @@ func (c *client) retry(ctx context.Context, failed func(error), do func(context.
 	})
 }
 
-// retry calls do until it succeeds, fails permanently, or ctx ends. The error of an ended ctx also wraps the last failure.
+// retry calls do until it succeeds, fails permanently, or ctx ends. The error of an ended ctx also
+// wraps the last failure.
 func retry(ctx context.Context, failed func(error), do func(context.Context) error) error {
 	var b backoff
 	var last error
@@ -148,7 +152,8 @@ func endedError(ctx context.Context, last error) error {
 	return fmt.Errorf("%w (last error: %w)", cause, last)
 }
 
-// sampler logs trouble at most once in logEvery for each message and says how often it was silent in between.
+// sampler logs trouble at most once in logEvery for each message and says how often it was silent
+// in between.
 type sampler struct {
 	logger *slog.Logger
 

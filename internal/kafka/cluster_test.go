@@ -14,9 +14,10 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 )
 
-// TestKilledLeaderOfThreeBrokers kills the leader of a partition under load, twice, with the killed one back in between. Each record is there,
-// in order, and a group sees all of them. A record is there twice only where its acknowledgement was lost with a leader. That rooms write
-// nothing double then is TestRoomsOverThreeBrokers' to show.
+// TestKilledLeaderOfThreeBrokers kills the leader of a partition under load, twice, with the killed
+// one back in between. Each record is there, in order, and a group sees all of them. A record is
+// there twice only where its acknowledgement was lost with a leader. That rooms write nothing
+// double then is TestRoomsOverThreeBrokers' to show.
 func TestKilledLeaderOfThreeBrokers(t *testing.T) {
 	if !kafkatest.Apache(t) {
 		t.Skip("the embedded broker has no clusters: make test-kafka and make test-containers run this")
@@ -113,7 +114,8 @@ func TestKilledLeaderOfThreeBrokers(t *testing.T) {
 	requireOrder(t, all)
 	require.EqualValues(t, written, distinctCounter()(all), "nothing lost")
 	require.Len(t, all, held, "a tailer repeats nothing")
-	// One call is under way when a leader is killed, and may be sent again twice while the next one is found.
+	// One call is under way when a leader is killed, and may be sent again twice while the next one
+	// is found.
 	require.LessOrEqual(t, held-written, kills*2*keys, "repeated")
 	grouped := <-consumed
 	requireOrder(t, grouped)

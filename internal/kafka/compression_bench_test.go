@@ -16,8 +16,9 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 
-// blockTransactions are the transactions of a recorded mainnet block, each as the bytes that a record of chain.transactions.v1 holds
-// but for its slot: field 4 of a ConfirmedBlock. Votes are left out, as Mintlake asks its providers to.
+// blockTransactions are the transactions of a recorded mainnet block, each as the bytes that a
+// record of chain.transactions.v1 holds but for its slot: field 4 of a ConfirmedBlock. Votes are
+// left out, as Mintlake asks its providers to.
 func blockTransactions(t testing.TB) [][]byte {
 	t.Helper()
 	raw, err := os.ReadFile(testkit.Shared(t, "data/blocks/332254855.confirmedblock.pb"))
@@ -42,8 +43,9 @@ func blockTransactions(t testing.TB) [][]byte {
 	return transactions
 }
 
-// BenchmarkCompression prints what a transaction takes in Kafka in each compression and what packing and unpacking it costs one core, in
-// batches of the size that a Produce request has at most, and at mainnet's rate the bytes a day: docs/sizing.md.
+// BenchmarkCompression prints what a transaction takes in Kafka in each compression and what
+// packing and unpacking it costs one core, in batches of the size that a Produce request has at
+// most, and at mainnet's rate the bytes a day: docs/sizing.md.
 func BenchmarkCompression(b *testing.B) {
 	const mainnet = 1_566 // filtered transactions a second: 115 GB of 3.4 KB in six hours
 	all := blockTransactions(b)

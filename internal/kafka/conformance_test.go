@@ -113,7 +113,8 @@ func TestProduceRefusesWhatIsTooLarge(t *testing.T) {
 	small := kafka.Record{Topic: "large", Value: []byte("small")}
 	large := kafka.Record{Topic: "large", Value: make([]byte, 2<<20)}
 	require.ErrorIs(t, newProducer(t, brokers).Produce(ctx, small, large), kafka.ErrRecordTooLarge)
-	// A producer that thinks the topic takes more hears the broker's permanent error, and does not retry it until ctx ends.
+	// A producer that thinks the topic takes more hears the broker's permanent error, and does not
+	// retry it until ctx ends.
 	mistaken, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: brokers, MaxRecordBytes: 4 << 20}, deps(t))
 	require.NoError(t, err)
 	defer mistaken.Close()
@@ -311,7 +312,8 @@ func TestTailerFromOffsets(t *testing.T) {
 	require.Equal(t, ends, tailer.Positions())
 	require.Eventually(t, func() bool { lag, known := tailer.Lag(); return known && lag == 0 }, time.Minute, 10*time.Millisecond)
 
-	// An offset beyond the end: the topic was made anew, or a machine lost data. Reading begins at the first record.
+	// An offset beyond the end: the topic was made anew, or a machine lost data. Reading begins at
+	// the first record.
 	registry := prometheus.NewRegistry()
 	lost, err := kafka.NewTailer(kafka.TailerConfig{Brokers: brokers, Topics: []string{"tail"}, Start: map[kafka.TopicPartition]int64{a: 4000, b: 50}},
 		kafka.Deps{Logger: kafkatest.Logger(t), Registerer: registry})

@@ -23,20 +23,23 @@ type GroupConsumerConfig struct {
 	Group string
 	// Topics to read, at least one. They must exist; until they do, FetchBatch waits.
 	Topics []string
-	// InstanceID makes this a static member: it keeps its partitions over a restart within SessionTimeout and never leaves the
-	// group by itself. It must be unique in the group. Default empty, a dynamic member.
+	// InstanceID makes this a static member: it keeps its partitions over a restart within
+	// SessionTimeout and never leaves the group by itself. It must be unique in the group. Default
+	// empty, a dynamic member.
 	InstanceID string
-	// SessionTimeout is how long the coordinator waits for a silent member before others get its partitions. Default 10 s; Apache
-	// Kafka refuses less than 6 s, the embedded broker less than 1 s.
+	// SessionTimeout is how long the coordinator waits for a silent member before others get its
+	// partitions. Default 10 s; Apache Kafka refuses less than 6 s, the embedded broker less than 1
+	// s.
 	SessionTimeout time.Duration
-	// heartbeatInterval is the time between two heartbeats, and so how soon a rebalance or a restarted coordinator is noticed. Default 500 ms.
+	// heartbeatInterval is the time between two heartbeats, and so how soon a rebalance or a
+	// restarted coordinator is noticed. Default 500 ms.
 	heartbeatInterval time.Duration
 	// maxFetchBytes bounds one fetch of one partition. Default DefaultMaxFetchBytes.
 	maxFetchBytes int64
 }
 
-// GroupConsumer reads topics as a member of a consumer group. A new group begins at the first offset. FetchBatch and Commit are for one
-// goroutine each; Close for any.
+// GroupConsumer reads topics as a member of a consumer group. A new group begins at the first
+// offset. FetchBatch and Commit are for one goroutine each; Close for any.
 type GroupConsumer struct {
 	cfg     GroupConsumerConfig
 	client  *client
@@ -59,7 +62,8 @@ type GroupConsumer struct {
 	err     error         // why the consumer ended
 }
 
-// NewGroupConsumer checks the configuration and registers the metrics; it joins the group on the first FetchBatch.
+// NewGroupConsumer checks the configuration and registers the metrics; it joins the group on the
+// first FetchBatch.
 func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error) {
 	if cfg.Group == "" || len(cfg.Topics) == 0 {
 		return nil, errors.New("kafka: group and topics are required")
@@ -88,7 +92,8 @@ func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error
 		cfg: cfg, client: c, logger: deps.logger(), metrics: m, log: newSampler(deps.logger()),
 		kick: make(chan struct{}, 1), base: base, stop: stop, changed: make(chan struct{}),
 	}
-	// Members rejoin in the background at their next heartbeat, whatever their caller does, so the session is time enough.
+	// Members rejoin in the background at their next heartbeat, whatever their caller does, so the
+	// session is time enough.
 	rebalance := cfg.SessionTimeout
 	g.member = &membership{
 		client:     c,
@@ -100,9 +105,10 @@ func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error
 	return g, nil
 }
 
-// FetchBatch waits for at least one record, then takes what arrives within wait, up to limit records. Records of one partition are in
-// order. Trouble with the broker is waited out. It returns ctx's error, ErrClosed, or a permanent error (as one about
-// authorization), after which the consumer is of no more use.
+// FetchBatch waits for at least one record, then takes what arrives within wait, up to limit
+// records. Records of one partition are in order. Trouble with the broker is waited out. It returns
+// ctx's error, ErrClosed, or a permanent error (as one about authorization), after which the
+// consumer is of no more use.
 func (c *GroupConsumer) FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]Record, error) {
 	c.started.Do(func() { c.running.Go(c.run) })
 	records, err := c.intake.collect(ctx, limit, wait)
@@ -113,9 +119,10 @@ func (c *GroupConsumer) FetchBatch(ctx context.Context, limit int, wait time.Dur
 	return records, nil
 }
 
-// Commit stores, for each partition among records, the offset after its highest record: a restart begins there. Call it after the effect
-// of all of them is durable. Partitions that now belong to another member, and offsets behind what is committed, are left out
-// without an error: their records are delivered again. It retries until ctx ends.
+// Commit stores, for each partition among records, the offset after its highest record: a restart
+// begins there. Call it after the effect of all of them is durable. Partitions that now belong to
+// another member, and offsets behind what is committed, are left out without an error: their
+// records are delivered again. It retries until ctx ends.
 func (c *GroupConsumer) Commit(ctx context.Context, records []Record) error {
 	offsets := make(map[TopicPartition]int64)
 	for i := range records {
@@ -183,7 +190,8 @@ func (c *GroupConsumer) serve(gen *generation) {
 	context.AfterFunc(fetchCtx, cancel)
 	if err := c.member.stay(ctx, gen, c.cfg.heartbeatInterval, c.kick, c.groupFailed); err != nil && c.base.Err() == nil {
 		c.groupFailed(err)
-		if !Retryable(err) { // such as another process with this InstanceID: joining again would throw that one out
+		// such as another process with this InstanceID: joining again would throw that one out
+		if !Retryable(err) {
 			c.end(fmt.Errorf("stay in group %s: %w", c.cfg.Group, err))
 		}
 	}

@@ -20,8 +20,8 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
-// SecurityError is a connection that cannot work before somebody changes a setting: the broker wants TLS, or does not speak
-// it, or its certificate is not trusted.
+// SecurityError is a connection that cannot work before somebody changes a setting: the broker
+// wants TLS, or does not speak it, or its certificate is not trusted.
 type SecurityError struct {
 	// Addr is the broker, host:port.
 	Addr string
@@ -39,11 +39,12 @@ func (e *SecurityError) Error() string {
 // Unwrap implements error.
 func (e *SecurityError) Unwrap() error { return e.Err }
 
-// dialer opens the connections of one client. kafka-go reports the end of a connection and loses the reason, so the dialer
-// keeps the first SecurityError and answers the next dial with it.
+// dialer opens the connections of one client. kafka-go reports the end of a connection and loses
+// the reason, so the dialer keeps the first SecurityError and answers the next dial with it.
 type dialer struct {
 	tls *tls.Config
-	// login says that the client logs in. A broker that hangs up on one that does not is asked whether it wants that.
+	// login says that the client logs in. A broker that hangs up on one that does not is asked
+	// whether it wants that.
 	login bool
 	found atomic.Pointer[SecurityError]
 }
@@ -78,8 +79,8 @@ func (d *dialer) open(ctx context.Context, network, addr string) (net.Conn, erro
 	return encrypted, nil
 }
 
-// explain returns what tells of a connection's first bytes, or of the error in their place, which setting is wrong; nil: none. answered says that
-// the broker has answered before.
+// explain returns what tells of a connection's first bytes, or of the error in their place, which
+// setting is wrong; nil: none. answered says that the broker has answered before.
 func (d *dialer) explain(addr string) func(answered bool, first []byte, err error) *SecurityError {
 	return func(answered bool, first []byte, err error) *SecurityError {
 		switch {
@@ -87,13 +88,16 @@ func (d *dialer) explain(addr string) func(answered bool, first []byte, err erro
 			return d.explainHangup(addr, err)
 		case d.tls == nil:
 			return explainSilence(addr, first, err)
-		default: // a server of TLS 1.3 refuses a client's certificate only after the client's handshake is done
+		default:
+			// a server of TLS 1.3 refuses a client's certificate only after the client's handshake
+			// is done
 			return explainAlert(addr, err)
 		}
 	}
 }
 
-// explainHandshake says what an operator can do about a handshake that failed. What may pass by itself stays as it is.
+// explainHandshake says what an operator can do about a handshake that failed. What may pass by
+// itself stays as it is.
 func explainHandshake(addr string, err error) error {
 	var notTLS tls.RecordHeaderError
 	var untrusted *tls.CertificateVerificationError
@@ -122,14 +126,16 @@ func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// watchedConn looks at how the broker begins: at its first answer, and at the one to the request behind that. Then reads pass through.
+// watchedConn looks at how the broker begins: at its first answer, and at the one to the request
+// behind that. Then reads pass through.
 type watchedConn struct {
 	net.Conn
 
 	// explain: see dialer.explain.
 	explain func(answered bool, first []byte, err error) *SecurityError
 	found   *atomic.Pointer[SecurityError]
-	// answered says that the broker has answered; asked, that it was asked something after that; settled, that it answered that too.
+	// answered says that the broker has answered; asked, that it was asked something after that;
+	// settled, that it answered that too.
 	answered, asked, settled atomic.Bool
 }
 
@@ -161,13 +167,14 @@ func (c *watchedConn) Read(p []byte) (int, error) {
 	return n, err // an io.Reader passes on io.EOF as it is
 }
 
-// tlsAlert and tlsMajor begin what a TLS server answers to bytes that are no handshake: a record of type alert, version 3.x.
+// tlsAlert and tlsMajor begin what a TLS server answers to bytes that are no handshake: a record of
+// type alert, version 3.x.
 const tlsAlert, tlsMajor = 21, 3
 
 var errTLSAlert = errors.New("it answers with a TLS alert")
 
-// explainSilence says whether a port that was spoken to in plain text wants TLS. A broker that hangs up at once may have other
-// reasons, so the port is asked.
+// explainSilence says whether a port that was spoken to in plain text wants TLS. A broker that
+// hangs up at once may have other reasons, so the port is asked.
 func explainSilence(addr string, first []byte, err error) *SecurityError {
 	switch {
 	case len(first) >= 2 && first[0] == tlsAlert && first[1] == tlsMajor:

@@ -12,13 +12,14 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Retryable says whether the same request may succeed later without anyone changing anything. It decides by error code and type,
-// never by text, and it is the only place that decides. Unknown errors are permanent: better to stop and be seen than
-// to try for ever.
+// Retryable says whether the same request may succeed later without anyone changing anything. It
+// decides by error code and type, never by text, and it is the only place that decides. Unknown
+// errors are permanent: better to stop and be seen than to try for ever.
 //
-// The codes are those marked retriable in https://kafka.apache.org/protocol#protocol_error_codes, plus those that mean "this
-// member must join its group again", plus UNKNOWN_SERVER_ERROR: the embedded broker answers it to a write that failed, as on
-// a full disk, and kafka-go puts it in the place of a network error where it splits one ListOffsets into many.
+// The codes are those marked retriable in https://kafka.apache.org/protocol#protocol_error_codes,
+// plus those that mean "this member must join its group again", plus UNKNOWN_SERVER_ERROR: the
+// embedded broker answers it to a write that failed, as on a full disk, and kafka-go puts it in the
+// place of a network error where it splits one ListOffsets into many.
 func Retryable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// DefaultMaxFetchBytes bounds one fetch of one partition. A consumer holds at most this much per partition, before decompression.
+	// DefaultMaxFetchBytes bounds one fetch of one partition. A consumer holds at most this much
+	// per partition, before decompression.
 	DefaultMaxFetchBytes = 1 << 20
 	// fetchWait is how long the broker holds a fetch that finds no records.
 	fetchWait = 500 * time.Millisecond
@@ -21,7 +22,8 @@ const (
 	offsetUnknown = int64(-1)
 )
 
-// fetcher reads partitions and delivers their records in order. It is shared by all partitions of a consumer.
+// fetcher reads partitions and delivers their records in order. It is shared by all partitions of a
+// consumer.
 type fetcher struct {
 	client   *client
 	metrics  *metrics
@@ -33,7 +35,8 @@ type fetcher struct {
 	onFetch func(tp TopicPartition, begin, highWatermark int64)
 }
 
-// run reads tp from offset (offsetUnknown: the first one there is) until ctx ends or a permanent error.
+// run reads tp from offset (offsetUnknown: the first one there is) until ctx ends or a permanent
+// error.
 func (f *fetcher) run(ctx context.Context, generation int64, tp TopicPartition, offset int64) error {
 	var b backoff
 	lag := f.metrics.fetchLag.WithLabelValues(f.consumer, tp.Topic, strconv.Itoa(tp.Partition))
@@ -60,7 +63,8 @@ func (f *fetcher) run(ctx context.Context, generation int64, tp TopicPartition, 
 			f.metrics.offsetResets.WithLabelValues(f.consumer, tp.Topic).Inc()
 			f.log.warn("kafka offset is gone, reading from the first one", "topic", tp.Topic, "partition", tp.Partition, "offset", offset)
 			offset, fresh = offsetUnknown, true
-			// A log that loses its first offsets faster than they can be read must not be asked in a busy loop.
+			// A log that loses its first offsets faster than they can be read must not be asked in
+			// a busy loop.
 			b.wait(ctx)
 			continue
 		case err != nil:
@@ -111,7 +115,8 @@ func (f *fetcher) firstOffset(ctx context.Context, tp TopicPartition) (int64, er
 	return first, nil
 }
 
-// fetch makes one request and returns the records from offset on, the offset to go on with, and the partition's end.
+// fetch makes one request and returns the records from offset on, the offset to go on with, and the
+// partition's end.
 func (f *fetcher) fetch(ctx context.Context, tp TopicPartition, offset int64) (records []Record, next, end int64, err error) {
 	start := time.Now()
 	resp, err := f.client.Fetch(ctx, &kafkago.FetchRequest{
@@ -134,8 +139,9 @@ func (f *fetcher) fetch(ctx context.Context, tp TopicPartition, offset int64) (r
 	return records, next, resp.HighWatermark, nil
 }
 
-// readRecords decodes a response. Brokers send whole batches, so it may begin before offset: those records are skipped. Control
-// records (of transactions, which Mintlake does not write) are skipped too, and stepped over.
+// readRecords decodes a response. Brokers send whole batches, so it may begin before offset: those
+// records are skipped. Control records (of transactions, which Mintlake does not write) are skipped
+// too, and stepped over.
 func readRecords(reader kafkago.RecordReader, tp TopicPartition, offset int64) ([]Record, int64, error) {
 	batches := []kafkago.RecordReader{reader}
 	if stream, ok := reader.(*protocol.RecordStream); ok {
@@ -168,7 +174,8 @@ func readRecords(reader kafkago.RecordReader, tp TopicPartition, offset int64) (
 	return records, offset, nil
 }
 
-// fromWire copies a record out of the client library's pooled pages. Key and value share one allocation.
+// fromWire copies a record out of the client library's pooled pages. Key and value share one
+// allocation.
 func fromWire(in *kafkago.Record, tp TopicPartition) (Record, error) {
 	out := Record{Topic: tp.Topic, Partition: tp.Partition, Offset: in.Offset, Time: in.Time}
 	keyLen, valueLen := 0, 0

@@ -13,7 +13,8 @@ import (
 
 const protocolType = "consumer"
 
-// membership speaks the group protocol for one member. It is used by one goroutine, but for generation.
+// membership speaks the group protocol for one member. It is used by one goroutine, but for
+// generation.
 type membership struct {
 	client     *client
 	joinClient *kafkago.Client // its timeout allows for the rebalance
@@ -36,8 +37,9 @@ type strategy struct {
 	assign func(members []kafkago.JoinGroupResponseMember, counts map[string]int) map[string]map[string][]int
 }
 
-// rangeStrategy is Kafka's range assignor: each topic's partitions are cut into runs over the sorted members.
-// Topics with equally many partitions are so assigned alike, and one member sees all of a key's records.
+// rangeStrategy is Kafka's range assignor: each topic's partitions are cut into runs over the
+// sorted members. Topics with equally many partitions are so assigned alike, and one member sees
+// all of a key's records.
 var rangeStrategy = strategy{"range", func(members []kafkago.JoinGroupResponseMember, counts map[string]int) map[string]map[string][]int {
 	subscribed := make(map[string][]string) // topic to members
 	for _, member := range members {
@@ -155,8 +157,8 @@ func (m *membership) assign(ctx context.Context, resp *kafkago.JoinGroupResponse
 	return out, nil
 }
 
-// assignRange is Kafka's range assignor: for each topic the members in order of their id get runs of partitions, the first ones one more
-// where it does not divide evenly.
+// assignRange is Kafka's range assignor: for each topic the members in order of their id get runs
+// of partitions, the first ones one more where it does not divide evenly.
 func assignRange(subscribed map[string][]string, counts map[string]int) map[string]map[string][]int {
 	plan := make(map[string]map[string][]int)
 	for topic, members := range subscribed {
@@ -181,8 +183,8 @@ func assignRange(subscribed map[string][]string, counts map[string]int) map[stri
 	return plan
 }
 
-// stay sends heartbeats until the member must join again, ctx ends (nil), or no answer came for a session. kick asks for a heartbeat
-// at once.
+// stay sends heartbeats until the member must join again, ctx ends (nil), or no answer came for a
+// session. kick asks for a heartbeat at once.
 func (m *membership) stay(ctx context.Context, g *generation, interval time.Duration, kick <-chan struct{}, failed func(error)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -238,10 +240,11 @@ func (m *membership) leave(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// swappedError is the true error of a Heartbeat or LeaveGroup response. kafka-go 0.4.51 reads their two first fields in the wrong order
-// (the protocol has throttle_time_ms, int32, before error_code, int16), so every error looks like success with a throttle
-// time of as many milliseconds as its code. Where a later version reads them right, decoded is set and this changes nothing
-// but for a throttled answer, which then costs a rejoin.
+// swappedError is the true error of a Heartbeat or LeaveGroup response. kafka-go 0.4.51 reads their
+// two first fields in the wrong order (the protocol has throttle_time_ms, int32, before error_code,
+// int16), so every error looks like success with a throttle time of as many milliseconds as its
+// code. Where a later version reads them right, decoded is set and this changes nothing but for a
+// throttled answer, which then costs a rejoin.
 func swappedError(decoded error, throttle time.Duration) error {
 	if decoded != nil {
 		return decoded
@@ -252,7 +255,8 @@ func swappedError(decoded error, throttle time.Duration) error {
 	return nil
 }
 
-// owned returns what of offsets this member may commit: partitions it owns, where the offset is ahead of what is committed.
+// owned returns what of offsets this member may commit: partitions it owns, where the offset is
+// ahead of what is committed.
 func (g *generation) owned(offsets map[TopicPartition]int64, skipped func(reason string)) map[TopicPartition]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -48,8 +48,9 @@ func newProducer(t *testing.T, brokers []string) *kafka.Producer {
 	return p
 }
 
-// longSession outlives a machine that stands still: no member may lose its partitions, and have records repeated, for that. With Apache Kafka
-// it is the shortest there is, because a member that was lost with its broker is waited for.
+// longSession outlives a machine that stands still: no member may lose its partitions, and have
+// records repeated, for that. With Apache Kafka it is the shortest there is, because a member that
+// was lost with its broker is waited for.
 func longSession(t *testing.T) time.Duration {
 	if kafkatest.Apache(t) {
 		return 6 * time.Second
@@ -115,7 +116,8 @@ func distinct(n int) func([]kafka.Record) bool {
 	}
 }
 
-// requireOrder checks that each key's numbers first appear as 0, 1, 2 …; repeats of what was there already are allowed.
+// requireOrder checks that each key's numbers first appear as 0, 1, 2 …; repeats of what was there
+// already are allowed.
 func requireOrder(t *testing.T, all []kafka.Record) {
 	t.Helper()
 	next := make(map[string]int)

@@ -15,8 +15,8 @@ type delivery struct {
 type intake struct {
 	ch      chan delivery
 	pending delivery
-	// current says whether a delivery's generation still holds. Records of a lost one are dropped: whoever has the partition now
-	// reads them again.
+	// current says whether a delivery's generation still holds. Records of a lost one are dropped:
+	// whoever has the partition now reads them again.
 	current func(generation int64) bool
 	// ended is closed when nothing more comes; why says the reason.
 	ended chan struct{}

@@ -11,8 +11,9 @@ type TailReader interface {
 	Close()
 }
 
-// RecordProducer is what rooms use of a Producer. Produce returns nil only when all the records are durable.
-// It repeats what may pass by itself, so an error other than the context's is final: see Producer.Produce.
+// RecordProducer is what rooms use of a Producer. Produce returns nil only when all the records are
+// durable. It repeats what may pass by itself, so an error other than the context's is final: see
+// Producer.Produce.
 type RecordProducer interface {
 	Produce(ctx context.Context, records ...Record) error
 }

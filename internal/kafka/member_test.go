@@ -19,8 +19,9 @@ import (
 
 const memberEnv = "MINTLAKE_KAFKA_TEST_MEMBER"
 
-// session is how long the broker waits for a silent member. A dead dynamic one holds its group up for as long, so it is about the shortest that
-// the broker allows. Nobody waits for a static one: its session is so long that a wait would show.
+// session is how long the broker waits for a silent member. A dead dynamic one holds its group up
+// for as long, so it is about the shortest that the broker allows. Nobody waits for a static one:
+// its session is so long that a wait would show.
 func session(t *testing.T, instance string) time.Duration {
 	switch {
 	case instance != "":
@@ -32,7 +33,8 @@ func session(t *testing.T, instance string) time.Duration {
 	}
 }
 
-// TestMemberProcess is no test: it is the member that TestKilledMember starts as a process of its own. It applies a record by printing it.
+// TestMemberProcess is no test: it is the member that TestKilledMember starts as a process of its
+// own. It applies a record by printing it.
 func TestMemberProcess(t *testing.T) {
 	spec := os.Getenv(memberEnv)
 	if spec == "" {
@@ -64,12 +66,13 @@ func TestMemberProcess(t *testing.T) {
 const (
 	// maxBatch is how many records a member takes at once.
 	maxBatch = 7
-	// memberKilled and memberStops are how many records a member has applied when it is killed, and at most.
+	// memberKilled and memberStops are how many records a member has applied when it is killed, and
+	// at most.
 	memberKilled, memberStops = 100, 150
 )
 
-// runMember runs a member until it has applied some records, kills it and returns what it applied, and how often it joined: more than once
-// when the machine stood still for a session.
+// runMember runs a member until it has applied some records, kills it and returns what it applied,
+// and how often it joined: more than once when the machine stood still for a session.
 func runMember(t *testing.T, broker, instance string) (applied []string, joined int, untilFirst time.Duration) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestMemberProcess$", "-test.timeout=5m")
@@ -107,8 +110,9 @@ func runMember(t *testing.T, broker, instance string) (applied []string, joined 
 	return applied, joined, untilFirst
 }
 
-// TestKilledMember: members that are killed without a word lose nothing, and the next one goes on where they committed. With a dynamic
-// member the group waits for the dead one's session; a static one comes back at once.
+// TestKilledMember: members that are killed without a word lose nothing, and the next one goes on
+// where they committed. With a dynamic member the group waits for the dead one's session; a static
+// one comes back at once.
 func TestKilledMember(t *testing.T) {
 	for _, instance := range []string{"", "static-1"} {
 		t.Run("instance="+instance, func(t *testing.T) {
@@ -157,8 +161,9 @@ func TestKilledMember(t *testing.T) {
 	}
 }
 
-// TestRestartOfEverything measures how long a group stands still when the process that held both the broker and its members is killed:
-// from the start of the new process to the first record of a new member. It is what a single machine feels.
+// TestRestartOfEverything measures how long a group stands still when the process that held both
+// the broker and its members is killed: from the start of the new process to the first record of a
+// new member. It is what a single machine feels.
 func TestRestartOfEverything(t *testing.T) {
 	if kafkatest.Apache(t) {
 		t.Skip("broker and members share a process only with the embedded broker")
@@ -198,7 +203,8 @@ func TestRestartOfEverything(t *testing.T) {
 	}
 }
 
-// TestLiveMembersResume: a producer, a member and a tailer that lived through the broker's absence go on soon after its return.
+// TestLiveMembersResume: a producer, a member and a tailer that lived through the broker's absence
+// go on soon after its return.
 func TestLiveMembersResume(t *testing.T) {
 	broker := kafkatest.StartBroker(t)
 	makeTopic(t, broker.Brokers(), "resume", 2)

@@ -12,8 +12,8 @@ import (
 // latencyBuckets run from half a millisecond (embedded) to the request timeout, in seconds.
 var latencyBuckets = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 
-// metrics are shared by all producers and consumers of one registerer. Labels: topic and consumer (the group, or the tailer's name)
-// come from the configuration, kind is retryable or permanent.
+// metrics are shared by all producers and consumers of one registerer. Labels: topic and consumer
+// (the group, or the tailer's name) come from the configuration, kind is retryable or permanent.
 type metrics struct {
 	producedRecords *prometheus.CounterVec
 	producedBytes   *prometheus.CounterVec
@@ -67,7 +67,8 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 // kinds are the values of the label kind.
 var kinds = []string{"retryable", "permanent"}
 
-// presetProducer makes the series of a producer that writes topics, presetConsumer those of a consumer that reads them.
+// presetProducer makes the series of a producer that writes topics, presetConsumer those of a
+// consumer that reads them.
 func (m *metrics) presetProducer(topics []string) {
 	for _, vector := range []*prometheus.CounterVec{m.producedRecords, m.producedBytes} {
 		counters.Preset(vector, topics)
@@ -114,7 +115,8 @@ func (r *registration) histogram(name, help string, labels ...string) *prometheu
 	return register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "mintlake_kafka_" + name, Help: help, Buckets: latencyBuckets}, labels))
 }
 
-// register returns c, or the like collector that another client of this package has registered before.
+// register returns c, or the like collector that another client of this package has registered
+// before.
 func register[C prometheus.Collector](r *registration, c C) C {
 	if r.registerer == nil {
 		return c

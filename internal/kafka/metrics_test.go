@@ -11,7 +11,8 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// Counters of clients exist before the first record and the first trouble, so that increase() sees it.
+// Counters of clients exist before the first record and the first trouble, so that increase() sees
+// it.
 func TestCountersBeginAtZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	deps, brokers := kafka.Deps{Registerer: registry}, []string{"127.0.0.1:1"}

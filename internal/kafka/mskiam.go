@@ -15,9 +15,10 @@ import (
 	franzaws "github.com/twmb/franz-go/pkg/sasl/aws"
 )
 
-// mskIAM logs in at Amazon MSK with AWS credentials: SASL mechanism AWS_MSK_IAM. franz-go signs the login; the AWS SDK finds the
-// credentials where each AWS tool finds them (environment, shared files, web identity of a pod, role of a container or machine)
-// and renews them. The region is the one in the broker's name, else AWS_REGION.
+// mskIAM logs in at Amazon MSK with AWS credentials: SASL mechanism AWS_MSK_IAM. franz-go signs the
+// login; the AWS SDK finds the credentials where each AWS tool finds them (environment, shared
+// files, web identity of a pod, role of a container or machine) and renews them. The region is the
+// one in the broker's name, else AWS_REGION.
 type mskIAM struct {
 	mechanism franz.Mechanism
 

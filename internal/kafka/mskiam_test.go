@@ -33,8 +33,9 @@ func withoutAWS(t *testing.T) {
 	}
 }
 
-// TestMSKIAM looks at the login that a broker gets, and signs it anew after the documents: the payload is that of
-// github.com/aws/aws-msk-iam-auth ("Authentication Payload"), the signature AWS's Signature Version 4 of a presigned URL.
+// TestMSKIAM looks at the login that a broker gets, and signs it anew after the documents: the
+// payload is that of github.com/aws/aws-msk-iam-auth ("Authentication Payload"), the signature
+// AWS's Signature Version 4 of a presigned URL.
 func TestMSKIAM(t *testing.T) {
 	withoutAWS(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
@@ -54,7 +55,8 @@ func TestMSKIAM(t *testing.T) {
 		cluster.KeepControl()
 		payloads <- request.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes
 		answer := request.ResponseKind().(*kmsg.SASLAuthenticateResponse)
-		answer.ErrorCode = 58 // SASL_AUTHENTICATION_FAILED: what comes behind the login is another test's
+		// SASL_AUTHENTICATION_FAILED: what comes behind the login is another test's
+		answer.ErrorCode = 58
 		return answer, nil, true
 	})
 	err := roundTrip(t, cluster.ListenAddrs()[0], kafka.TLSConfig{Enabled: true, CAFile: ca.File}, kafka.SASLConfig{Mechanism: "aws-msk-iam"})
@@ -103,7 +105,8 @@ func sign(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
-// TestMSKIAMWithoutCredentials: one line that says where AWS credentials come from, and no endless attempts.
+// TestMSKIAMWithoutCredentials: one line that says where AWS credentials come from, and no endless
+// attempts.
 func TestMSKIAMWithoutCredentials(t *testing.T) {
 	for want, settings := range map[string][]string{
 		"no AWS credentials": {"AWS_REGION", "eu-central-1"},

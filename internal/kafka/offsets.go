@@ -8,7 +8,8 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// listOffsets asks for the offset at a time, or kafkago.FirstOffset or LastOffset, of each partition.
+// listOffsets asks for the offset at a time, or kafkago.FirstOffset or LastOffset, of each
+// partition.
 func (c *client) listOffsets(ctx context.Context, tps []TopicPartition, at int64) (map[TopicPartition]int64, error) {
 	req := &kafkago.ListOffsetsRequest{Topics: make(map[string][]kafkago.OffsetRequest)}
 	for _, tp := range tps {
@@ -40,8 +41,9 @@ func (c *client) listOffsets(ctx context.Context, tps []TopicPartition, at int64
 	return out, nil
 }
 
-// committed returns the group's offsets; offsetUnknown where it has none. An error of any partition is an error: taken for
-// "nothing committed", it would begin at the first offset and then rewind the group.
+// committed returns the group's offsets; offsetUnknown where it has none. An error of any partition
+// is an error: taken for "nothing committed", it would begin at the first offset and then rewind
+// the group.
 func (c *client) committed(ctx context.Context, group string, tps []TopicPartition) (map[TopicPartition]int64, error) {
 	out := make(map[TopicPartition]int64, len(tps))
 	if len(tps) == 0 {

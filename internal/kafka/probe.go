@@ -14,8 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// explainHangup says whether a broker that answered and then hung up wants a login. Apache Kafka tells its versions to anybody and hangs up at
-// the next request of who has not logged in. That may have other reasons, so the broker is asked.
+// explainHangup says whether a broker that answered and then hung up wants a login. Apache Kafka
+// tells its versions to anybody and hangs up at the next request of who has not logged in. That may
+// have other reasons, so the broker is asked.
 func (d *dialer) explainHangup(addr string, err error) *SecurityError {
 	if d.login || !hungUp(err) {
 		return nil

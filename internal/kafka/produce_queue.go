@@ -69,8 +69,8 @@ func (ch *chunk) finish(err error) {
 	}
 }
 
-// produceQueue holds the chunks of one partition in order. At most one goroutine works on it, so at most one request of this producer
-// is under way for a partition, and order holds.
+// produceQueue holds the chunks of one partition in order. At most one goroutine works on it, so at
+// most one request of this producer is under way for a partition, and order holds.
 type produceQueue struct {
 	tp      TopicPartition
 	waiting []*chunk // guarded by Producer.mu
@@ -88,7 +88,8 @@ func (p *Producer) work(q *produceQueue) {
 	}
 }
 
-// take removes the next chunks that fit into one request; nil when there is none, and then the worker must end.
+// take removes the next chunks that fit into one request; nil when there is none, and then the
+// worker must end.
 func (p *Producer) take(q *produceQueue) []*chunk {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,8 +113,9 @@ func (p *Producer) take(q *produceQueue) []*chunk {
 	return batch
 }
 
-// deliver sends batch until it is acknowledged or nobody waits for it. When a request of several callers fails
-// permanently, each caller's part is tried on its own: one bad record must not fail its neighbours.
+// deliver sends batch until it is acknowledged or nobody waits for it. When a request of several
+// callers fails permanently, each caller's part is tried on its own: one bad record must not fail
+// its neighbours.
 func (p *Producer) deliver(batch []*chunk) {
 	var b backoff
 	for {
@@ -172,7 +174,8 @@ func (p *Producer) send(batch []*chunk) error {
 		bytes += ch.bytes - recordOverhead*len(ch.records)
 	}
 	start := time.Now()
-	// The request lives as long as the producer, not as the caller: it may carry the records of several.
+	// The request lives as long as the producer, not as the caller: it may carry the records of
+	// several.
 	resp, err := p.client.Produce(p.base, &kafkago.ProduceRequest{
 		Topic: tp.Topic, Partition: tp.Partition, RequiredAcks: kafkago.RequireAll, Compression: p.codec, Records: kafkago.NewRecordReader(records...),
 	})
@@ -181,7 +184,8 @@ func (p *Producer) send(batch []*chunk) error {
 		err = resp.Error
 	}
 	if err == nil && len(resp.RecordErrors) > 0 {
-		// Brokers send a code with these; none without one is known, and a silent loss would be worse than an error.
+		// Brokers send a code with these; none without one is known, and a silent loss would be
+		// worse than an error.
 		err = errors.New("broker refused some records without a code")
 	}
 	if err != nil {

@@ -13,13 +13,15 @@ import (
 )
 
 const (
-	// DefaultMaxRecordBytes is the largest record, as key, value and headers together: Apache Kafka's and the embedded broker's
-	// max.message.bytes of 1,048,588 less room for the batch around it. A topic with a larger max.message.bytes takes a larger one.
+	// DefaultMaxRecordBytes is the largest record, as key, value and headers together: Apache
+	// Kafka's and the embedded broker's max.message.bytes of 1,048,588 less room for the batch
+	// around it. A topic with a larger max.message.bytes takes a larger one.
 	DefaultMaxRecordBytes = 1_000_000
 
 	// recordOverhead is more than the bytes that a record takes besides its key, value and headers.
 	recordOverhead = 64
-	// maxBatchRecords bounds one request by records, so that a batch of tiny ones is decoded in bounded memory.
+	// maxBatchRecords bounds one request by records, so that a batch of tiny ones is decoded in
+	// bounded memory.
 	maxBatchRecords = 20_000
 )
 
@@ -29,7 +31,8 @@ type ProducerConfig struct {
 	Brokers []string
 	// clientID is shown in the brokers' logs. Default "mintlake".
 	clientID string
-	// MaxRecordBytes bounds one record (key, value, headers; bytes) and one request. Default DefaultMaxRecordBytes.
+	// MaxRecordBytes bounds one record (key, value, headers; bytes) and one request. Default
+	// DefaultMaxRecordBytes.
 	MaxRecordBytes int
 	// Topics are those whose counters exist from the start; others are written to as well.
 	Topics []string
@@ -37,8 +40,9 @@ type ProducerConfig struct {
 	Compression string
 }
 
-// Producer writes records. It may be used by many goroutines at once: while a partition's request is under way, the records
-// of all callers gather and go with the next one, so there is no timer to wait for and one fsync serves many.
+// Producer writes records. It may be used by many goroutines at once: while a partition's request
+// is under way, the records of all callers gather and go with the next one, so there is no timer to
+// wait for and one fsync serves many.
 type Producer struct {
 	cfg     ProducerConfig
 	client  *client
@@ -82,7 +86,8 @@ func NewProducer(cfg ProducerConfig, deps Deps) (*Producer, error) {
 	}, nil
 }
 
-// DefaultCompression is what Mintlake writes with: of the codecs that keep up with a node it takes the fewest bytes, see docs/sizing.md.
+// DefaultCompression is what Mintlake writes with: of the codecs that keep up with a node it takes
+// the fewest bytes, see docs/sizing.md.
 const DefaultCompression = "zstd"
 
 // Compressions are the names that ProducerConfig.Compression takes.
@@ -100,13 +105,15 @@ func codecOf(name string) (kafkago.Compression, error) {
 	return 0, fmt.Errorf("kafka: compression %q: must be none, gzip, snappy, lz4 or zstd", name)
 }
 
-// Produce writes records and returns nil only when all in-sync replicas have all of them. Errors that pass are retried until ctx
-// ends; only what is not acknowledged yet is sent again. Records of one key keep their order, also over retries; after an error that
-// left a request's fate unknown, records may be there twice.
+// Produce writes records and returns nil only when all in-sync replicas have all of them. Errors
+// that pass are retried until ctx ends; only what is not acknowledged yet is sent again. Records of
+// one key keep their order, also over retries; after an error that left a request's fate unknown,
+// records may be there twice.
 //
-// It returns ErrRecordTooLarge before anything is sent, ErrClosed, ctx's error, or the broker's permanent error; then some of the
-// records may have been written, and after a permanent error no later record of the same partition and call was. The
-// records' bytes must not be changed until Produce returns, and after it returned with an error not at all.
+// It returns ErrRecordTooLarge before anything is sent, ErrClosed, ctx's error, or the broker's
+// permanent error; then some of the records may have been written, and after a permanent error no
+// later record of the same partition and call was. The records' bytes must not be changed until
+// Produce returns, and after it returned with an error not at all.
 func (p *Producer) Produce(ctx context.Context, records ...Record) error {
 	if len(records) == 0 {
 		return nil
@@ -139,7 +146,8 @@ func (p *Producer) Produce(ctx context.Context, records ...Record) error {
 // Fits says whether a record is small enough for Produce.
 func (p *Producer) Fits(record *Record) bool { return recordSize(record) <= p.cfg.MaxRecordBytes }
 
-// Close ends the requests under way; calls of Produce that wait return ErrClosed. It returns when they have.
+// Close ends the requests under way; calls of Produce that wait return ErrClosed. It returns when
+// they have.
 func (p *Producer) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -149,7 +157,8 @@ func (p *Producer) Close() {
 	p.client.close()
 }
 
-// split cuts the call into chunks of one partition and at most one request each, in the order of the records.
+// split cuts the call into chunks of one partition and at most one request each, in the order of
+// the records.
 func (p *Producer) split(c *call, records []Record) ([]*chunk, error) {
 	var chunks []*chunk
 	last := make(map[TopicPartition]*chunk)
@@ -173,7 +182,8 @@ func (p *Producer) split(c *call, records []Record) ([]*chunk, error) {
 	return chunks, nil
 }
 
-// choose is kafka-go's and sarama's hash partitioner, bit for bit, so that other tools find a key where we put it.
+// choose is kafka-go's and sarama's hash partitioner, bit for bit, so that other tools find a key
+// where we put it.
 func (p *Producer) choose(key []byte, count int) int {
 	if len(key) == 0 {
 		return int(p.spread.Add(1) % uint32(count))
@@ -181,8 +191,8 @@ func (p *Producer) choose(key []byte, count int) int {
 	return PartitionOf(key, count)
 }
 
-// PartitionOf returns the partition of a non-empty key in a topic of count partitions: FNV-1a, 32 bits, taken as signed, modulo
-// count, made positive.
+// PartitionOf returns the partition of a non-empty key in a topic of count partitions: FNV-1a, 32
+// bits, taken as signed, modulo count, made positive.
 func PartitionOf(key []byte, count int) int {
 	h := fnv.New32a()
 	_, _ = h.Write(key)
@@ -255,7 +265,8 @@ func recordSize(r *Record) int {
 	return size
 }
 
-// toWire is the record as the client library wants it. An empty value stays empty: kafka-go writes nil as null.
+// toWire is the record as the client library wants it. An empty value stays empty: kafka-go writes
+// nil as null.
 func toWire(r *Record) kafkago.Record {
 	out := kafkago.Record{Time: r.Time}
 	if len(r.Key) > 0 {

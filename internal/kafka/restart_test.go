@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 )
 
-// TestBrokerRestartsLoseNothing kills and stops the broker under a producer, a group consumer and a tailer.
+// TestBrokerRestartsLoseNothing kills and stops the broker under a producer, a group consumer and a
+// tailer.
 func TestBrokerRestartsLoseNothing(t *testing.T) {
 	broker := kafkatest.StartBroker(t)
 	makeTopic(t, broker.Brokers(), "restart", 3)
@@ -121,7 +122,8 @@ func distinctCounter() func(all []kafka.Record) int64 {
 	}
 }
 
-// TestProduceWaitsForABrokerThatIsAway: Produce ends with its context, or goes on as soon as the broker is back.
+// TestProduceWaitsForABrokerThatIsAway: Produce ends with its context, or goes on as soon as the
+// broker is back.
 func TestProduceWaitsForABrokerThatIsAway(t *testing.T) {
 	broker := kafkatest.StartBroker(t)
 	makeTopic(t, broker.Brokers(), "away", 1)
@@ -148,7 +150,8 @@ func TestProduceWaitsForABrokerThatIsAway(t *testing.T) {
 	requireOrder(t, all)
 }
 
-// TestFrozenBroker: a broker that accepts and says nothing is noticed by timeouts, and nothing is lost.
+// TestFrozenBroker: a broker that accepts and says nothing is noticed by timeouts, and nothing is
+// lost.
 func TestFrozenBroker(t *testing.T) {
 	broker := kafkatest.StartBroker(t)
 	makeTopic(t, broker.Brokers(), "frozen", 1)

@@ -38,14 +38,15 @@ const (
 	MechanismAWSMSKIAM   = "aws-msk-iam"
 )
 
-// Security is how connections to the brokers are encrypted and authenticated. Nil is plain text without a login, as the
-// embedded broker wants it.
+// Security is how connections to the brokers are encrypted and authenticated. Nil is plain text
+// without a login, as the embedded broker wants it.
 type Security struct {
 	tls  *tls.Config
 	sasl sasl.Mechanism
 }
 
-// NewSecurity reads the files that the settings name. The error joins all that is wrong, each with its setting.
+// NewSecurity reads the files that the settings name. The error joins all that is wrong, each with
+// its setting.
 func NewSecurity(t TLSConfig, s SASLConfig) (*Security, error) {
 	encryption, tlsErr := t.load()
 	login, saslErr := s.load()

@@ -13,14 +13,16 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/certs"
 )
 
-// TestSecurityOfApacheKafka holds TLS and logins to Apache Kafka itself: one broker with a port of each kind.
+// TestSecurityOfApacheKafka holds TLS and logins to Apache Kafka itself: one broker with a port of
+// each kind.
 func TestSecurityOfApacheKafka(t *testing.T) {
 	if !kafkatest.Apache(t) {
 		t.Skip("wants MINTLAKE_TEST_KAFKA=apache (make test-kafka); TestTLS and TestSASL are the same without Java")
 	}
 	const secret = "hunter2"
 	ca := certs.New(t)
-	store := func(end time.Time) string { // a key and its certificate in one PEM file, as Apache Kafka reads them
+	// a key and its certificate in one PEM file, as Apache Kafka reads them
+	store := func(end time.Time) string {
 		issued := ca.Issue("kafka.example", end)
 		var both []byte
 		for _, file := range []string{issued.KeyFile, issued.CertFile} {

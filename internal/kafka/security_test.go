@@ -75,7 +75,8 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-// testTLS writes a record over each port as it should be, and looks at what is said of each wrong setting.
+// testTLS writes a record over each port as it should be, and looks at what is said of each wrong
+// setting.
 func testTLS(t *testing.T, ca *certs.Authority, at tlsBrokers) {
 	t.Helper()
 	other := certs.New(t)
@@ -112,7 +113,8 @@ func testTLS(t *testing.T, ca *certs.Authority, at tlsBrokers) {
 	}
 }
 
-// requireOneLine holds an error to what an operator needs: what is wrong and where, on one line and at once.
+// requireOneLine holds an error to what an operator needs: what is wrong and where, on one line and
+// at once.
 func requireOneLine(t *testing.T, err error, want ...string) {
 	t.Helper()
 	for _, text := range want {

@@ -20,16 +20,18 @@ type TailerConfig struct {
 	clientID string
 	// Name is the tailer's label in metrics. Default "tailer".
 	Name string
-	// Topics to read, all partitions of each, at least one. They must exist; until they do, FetchBatch waits.
+	// Topics to read, all partitions of each, at least one. They must exist; until they do,
+	// FetchBatch waits.
 	Topics []string
-	// Start is the first offset wanted of each partition; a partition that is missing here is read from its first offset.
+	// Start is the first offset wanted of each partition; a partition that is missing here is read
+	// from its first offset.
 	Start map[TopicPartition]int64
 	// maxFetchBytes bounds one fetch of one partition. Default DefaultMaxFetchBytes.
 	maxFetchBytes int64
 }
 
-// Tailer reads all partitions of its topics, without a group: every tailer sees every record, and the caller keeps the offsets.
-// FetchBatch is for one goroutine; the rest for any.
+// Tailer reads all partitions of its topics, without a group: every tailer sees every record, and
+// the caller keeps the offsets. FetchBatch is for one goroutine; the rest for any.
 type Tailer struct {
 	cfg     TailerConfig
 	client  *client
@@ -48,7 +50,8 @@ type Tailer struct {
 	ends      map[TopicPartition]int64 // high watermarks, as of the latest fetch
 }
 
-// NewTailer checks the configuration and registers the metrics; it connects on the first FetchBatch.
+// NewTailer checks the configuration and registers the metrics; it connects on the first
+// FetchBatch.
 func NewTailer(cfg TailerConfig, deps Deps) (*Tailer, error) {
 	if len(cfg.Topics) == 0 {
 		return nil, errors.New("kafka: topics are required")
@@ -78,9 +81,10 @@ func NewTailer(cfg TailerConfig, deps Deps) (*Tailer, error) {
 	return t, nil
 }
 
-// FetchBatch waits for at least one record, then takes what arrives within wait, up to limit records. Records of one partition are
-// in order. Trouble with the broker is waited out; an offset that is gone (expired, or the topic was made anew) is counted, logged,
-// and the partition is read from its first offset. It returns ctx's error, ErrClosed, or a permanent error, after which the
+// FetchBatch waits for at least one record, then takes what arrives within wait, up to limit
+// records. Records of one partition are in order. Trouble with the broker is waited out; an offset
+// that is gone (expired, or the topic was made anew) is counted, logged, and the partition is read
+// from its first offset. It returns ctx's error, ErrClosed, or a permanent error, after which the
 // tailer is of no more use.
 func (t *Tailer) FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]Record, error) {
 	t.started.Do(func() { t.running.Go(t.run) })
@@ -93,16 +97,18 @@ func (t *Tailer) FetchBatch(ctx context.Context, limit int, wait time.Duration) 
 	return records, nil
 }
 
-// Positions returns for each partition the offset after the last record that FetchBatch returned, or where reading began. A
-// caller that applies each batch before it asks for the next has applied everything below. Partitions not yet reached are missing.
+// Positions returns for each partition the offset after the last record that FetchBatch returned,
+// or where reading began. A caller that applies each batch before it asks for the next has applied
+// everything below. Partitions not yet reached are missing.
 func (t *Tailer) Positions() map[TopicPartition]int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.positions)
 }
 
-// Lag returns how many records lie between the positions and the ends of the partitions, as of their latest fetches (at most half a second
-// old while the broker is there); known is false until every partition was fetched once.
+// Lag returns how many records lie between the positions and the ends of the partitions, as of
+// their latest fetches (at most half a second old while the broker is there); known is false until
+// every partition was fetched once.
 func (t *Tailer) Lag() (records int64, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -64,8 +64,8 @@ func TestSwappedError(t *testing.T) {
 	require.ErrorIs(t, swappedError(kafkago.UnknownMemberId, 0), kafkago.UnknownMemberId)
 }
 
-// TestAssignRange: every partition of a topic goes to exactly one member that wants the topic, as evenly as can be, whatever the order of
-// the members.
+// TestAssignRange: every partition of a topic goes to exactly one member that wants the topic, as
+// evenly as can be, whatever the order of the members.
 func TestAssignRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,3}`), 1, 6, rapid.ID).Draw(t, "members")

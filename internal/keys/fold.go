@@ -11,16 +11,19 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// maxSecrets bounds what a key remembers: the newest, those in grace, and some that are over, so that they are told why.
+// maxSecrets bounds what a key remembers: the newest, those in grace, and some that are over, so
+// that they are told why.
 const maxSecrets = 16
 
-// errVoid is a change that changes nothing: another one came first, or the record was written twice.
+// errVoid is a change that changes nothing: another one came first, or the record was written
+// twice.
 var errVoid = errors.New("void")
 
 // ErrConflict is returned for a change that another change came before.
 var ErrConflict = errors.New("somebody else changed the key at the same time: look at it and try again")
 
-// fold makes keys of changes. It is pure: the same changes in the same order make the same keys on every node.
+// fold makes keys of changes. It is pure: the same changes in the same order make the same keys on
+// every node.
 type fold struct {
 	keys   map[string]*Key // by subject
 	byHash *table
@@ -62,7 +65,8 @@ func parseChange(value []byte) (*eventspb.KeyChange, error) {
 
 // apply changes a key. It returns errVoid for a change that changes nothing.
 //
-// A version above the next one means that a record was lost to damage on disk. The change is applied: it is what somebody wanted last.
+// A version above the next one means that a record was lost to damage on disk. The change is
+// applied: it is what somebody wanted last.
 func (f *fold) apply(change *eventspb.KeyChange) error {
 	id := subject(Product(change.GetProduct()), change.GetName())
 	old := f.keys[id]
@@ -137,7 +141,8 @@ func (k *Key) rotate(newest Secret, graceEnds time.Time) {
 	k.Secrets = secrets
 }
 
-// setRules takes the rules of a record. A key whose rules cannot be enforced is refused: they are of a newer version, or damaged.
+// setRules takes the rules of a record. A key whose rules cannot be enforced is refused: they are
+// of a newer version, or damaged.
 func (k *Key) setRules(rules *eventspb.KeyRules) {
 	k.Rules = rulesOf(rules)
 	c, err := compile(k.Rules)

@@ -20,7 +20,8 @@ const (
 	quietCheck = time.Second
 	// reopenPause is the time before the topic is opened again after it failed for good.
 	reopenPause = time.Second
-	// freshEvery is how often the end of the topic is compared with what was read; freshWithin bounds the question.
+	// freshEvery is how often the end of the topic is compared with what was read; freshWithin
+	// bounds the question.
 	freshEvery  = 5 * time.Second
 	freshWithin = 3 * time.Second
 )
@@ -34,7 +35,8 @@ type follower struct {
 	at   map[kafka.TopicPartition]int64
 }
 
-// Run reads the topic until ctx ends. While Kafka is away at the start it waits, and logs so. Run may be called once.
+// Run reads the topic until ctx ends. While Kafka is away at the start it waits, and logs so. Run
+// may be called once.
 func (l *Live) Run(ctx context.Context) error {
 	f := &follower{live: l}
 	ends, err := l.ends(ctx)
@@ -68,7 +70,8 @@ func (l *Live) ends(ctx context.Context) (map[kafka.TopicPartition]int64, error)
 	}
 }
 
-// tail applies the topic from where it was left, or its beginning. It closes Loaded once everything below ends was applied.
+// tail applies the topic from where it was left, or its beginning. It closes Loaded once everything
+// below ends was applied.
 func (f *follower) tail(ctx context.Context, ends map[kafka.TopicPartition]int64) error {
 	tailer, err := f.live.deps.OpenTail(topics, f.positions())
 	if err != nil {

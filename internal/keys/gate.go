@@ -27,10 +27,12 @@ type Gate struct {
 	leases map[*Lease]struct{}
 }
 
-// NewGate decides at start whether a surface that listens on addr (host:port) may be open: it may when addr is loopback, so that somebody who
-// tries Mintlake on one machine needs no ceremony. It is then open until there is a key of the product, configured or issued, and is
-// closed from then on, also when the last key is revoked. On any other address there must be a key, or a way to issue one: else NewGate refuses,
-// in one line, as nothing may be public by oversight. flag is the setting that the error names, e.g. "--rpc-keys".
+// NewGate decides at start whether a surface that listens on addr (host:port) may be open: it may
+// when addr is loopback, so that somebody who tries Mintlake on one machine needs no ceremony. It
+// is then open until there is a key of the product, configured or issued, and is closed from then
+// on, also when the last key is revoked. On any other address there must be a key, or a way to
+// issue one: else NewGate refuses, in one line, as nothing may be public by oversight. flag is the
+// setting that the error names, e.g. "--rpc-keys".
 func NewGate(store Store, product Product, addr, flag string) (*Gate, error) {
 	g := &Gate{store: store, product: product, number: productNumber(product), now: time.Now, leases: map[*Lease]struct{}{}}
 	if store.Has(product) {
@@ -65,7 +67,8 @@ type Request struct {
 	Origin string
 }
 
-// Admit checks the key and its rules on origin and address. An open gate admits everything, a wrong key included, as OpenID.
+// Admit checks the key and its rules on origin and address. An open gate admits everything, a wrong
+// key included, as OpenID.
 func (g *Gate) Admit(r Request) (Pass, *Refusal) {
 	if g.Open() {
 		return Pass{gate: g, request: r}, nil
@@ -122,8 +125,9 @@ func (f *Found) refuse(r Request, now time.Time) *Refusal {
 	return nil
 }
 
-// AdmitHost says whether a request with this Host header may pass. An open gate lets only loopback names in: a web page whose
-// own name was pointed at 127.0.0.1, and a reverse proxy that publishes the surface, both bring another name with them.
+// AdmitHost says whether a request with this Host header may pass. An open gate lets only loopback
+// names in: a web page whose own name was pointed at 127.0.0.1, and a reverse proxy that publishes
+// the surface, both bring another name with them.
 func (g *Gate) AdmitHost(hostport string) bool {
 	if !g.Open() {
 		return true
@@ -135,10 +139,12 @@ func (g *Gate) AdmitHost(hostport string) bool {
 	return LoopbackHost(strings.Trim(host, "[]"))
 }
 
-// recheckEvery is how often open streams are looked at for what no change tells: an expiry, the end of a grace.
+// recheckEvery is how often open streams are looked at for what no change tells: an expiry, the end
+// of a grace.
 const recheckEvery = time.Second
 
-// Run ends the leases of keys that may not be used any more, until ctx ends. Every surface with leases runs its gate.
+// Run ends the leases of keys that may not be used any more, until ctx ends. Every surface with
+// leases runs its gate.
 func (g *Gate) Run(ctx context.Context) {
 	tick := time.NewTicker(recheckEvery)
 	defer tick.Stop()
@@ -168,8 +174,8 @@ func (g *Gate) recheck() {
 	}
 }
 
-// LoopbackHost says whether host is "localhost" or an address of this machine alone. An empty host means all interfaces and is
-// none; other names are not resolved.
+// LoopbackHost says whether host is "localhost" or an address of this machine alone. An empty host
+// means all interfaces and is none; other names are not resolved.
 func LoopbackHost(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -20,14 +20,16 @@ type Change struct {
 	Void bool
 	// Rules that the change set; nil for rotated and revoked.
 	Rules *Rules
-	// Prefix of the secret that the change made, and when the earlier ones end; empty and zero for others.
+	// Prefix of the secret that the change made, and when the earlier ones end; empty and zero for
+	// others.
 	Prefix    string
 	GraceEnds time.Time
 	Reason    string
 }
 
-// History reads the log of changes anew from the topic and calls visit for each change of the products and names that want accepts, in order.
-// It is not kept in memory: it is read seldom, and a node needs only what keys are now.
+// History reads the log of changes anew from the topic and calls visit for each change of the
+// products and names that want accepts, in order. It is not kept in memory: it is read seldom, and
+// a node needs only what keys are now.
 func (l *Live) History(ctx context.Context, want func(product Product, name string) bool, visit func(Change)) error {
 	ends, err := l.deps.Offsets.EndOffsets(ctx, topics)
 	if err != nil {

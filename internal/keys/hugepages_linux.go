@@ -8,8 +8,9 @@ import (
 
 const hugePage = 2 << 20
 
-// adviseHugePages asks for huge pages under large tables: with small ones a look-up waits for the page tables too, which makes a check with
-// 100,000 keys a quarter slower. Where the kernel gives none, nothing changes.
+// adviseHugePages asks for huge pages under large tables: with small ones a look-up waits for the
+// page tables too, which makes a check with 100,000 keys a quarter slower. Where the kernel gives
+// none, nothing changes.
 func adviseHugePages(slots []Found) {
 	size := uintptr(len(slots)) * unsafe.Sizeof(Found{})
 	if size < 2*hugePage {

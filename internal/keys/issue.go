@@ -40,8 +40,9 @@ var (
 	ErrUnknownOutcome = errors.New("it is unknown whether the change was made: look at the key before you try again")
 )
 
-// Issuer changes issued keys: it writes the change to the topic and waits until this node has read it. Of two changes of one key at the same
-// time the first in the topic holds; the other gets ErrConflict.
+// Issuer changes issued keys: it writes the change to the topic and waits until this node has read
+// it. Of two changes of one key at the same time the first in the topic holds; the other gets
+// ErrConflict.
 type Issuer struct {
 	live       *Live
 	configured map[Product]map[string]bool
@@ -49,8 +50,8 @@ type Issuer struct {
 	now        func() time.Time
 }
 
-// NewIssuer makes an issuer, and tells the store that keys can be issued here. configured are the keys of the configuration, whose names
-// cannot be taken; nil for none.
+// NewIssuer makes an issuer, and tells the store that keys can be issued here. configured are the
+// keys of the configuration, whose names cannot be taken; nil for none.
 func NewIssuer(live *Live, configured *Static, producer kafka.RecordProducer) *Issuer {
 	i := &Issuer{live: live, producer: producer, now: time.Now, configured: map[Product]map[string]bool{}}
 	for _, product := range Products() {
@@ -105,7 +106,8 @@ func (i *Issuer) checkRules(rules Rules) error {
 	return nil
 }
 
-// Restrict changes the rules of a key: edit gets the present ones and returns the new ones, or an error.
+// Restrict changes the rules of a key: edit gets the present ones and returns the new ones, or an
+// error.
 func (i *Issuer) Restrict(ctx context.Context, by string, product Product, name string, edit func(Rules) (Rules, error)) (*Key, error) {
 	key, err := i.changeable(product, name)
 	if err != nil {
@@ -123,7 +125,8 @@ func (i *Issuer) Restrict(ctx context.Context, by string, product Product, name 
 	}})
 }
 
-// Rotate gives a key a new secret, which is returned here and is nowhere else. Its earlier secrets work for grace; 0 ends them now.
+// Rotate gives a key a new secret, which is returned here and is nowhere else. Its earlier secrets
+// work for grace; 0 ends them now.
 func (i *Issuer) Rotate(ctx context.Context, by string, product Product, name string, grace time.Duration) (string, *Key, error) {
 	key, err := i.changeable(product, name)
 	if err != nil {
@@ -146,7 +149,8 @@ func (i *Issuer) Rotate(ctx context.Context, by string, product Product, name st
 	return secret, key, nil
 }
 
-// Revoke ends a key with all its secrets, a grace under way included, and its open streams. A key that is revoked already stays as it is.
+// Revoke ends a key with all its secrets, a grace under way included, and its open streams. A key
+// that is revoked already stays as it is.
 func (i *Issuer) Revoke(ctx context.Context, by string, product Product, name, reason string) (*Key, error) {
 	for {
 		key, err := i.changeable(product, name)

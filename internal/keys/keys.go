@@ -1,16 +1,19 @@
-// Package keys makes and checks the API keys of Mintlake's metered surfaces: the swap API (product swap), and the JSON-RPC and
-// streaming endpoints (product rpc).
+// Package keys makes and checks the API keys of Mintlake's metered surfaces: the swap API (product
+// swap), and the JSON-RPC and streaming endpoints (product rpc).
 //
-// In: the key that a client presented, its address and origin; the configured keys; changes of issued keys on the topic gateway.keys.v1.
+// In: the key that a client presented, its address and origin; the configured keys; changes of
+// issued keys on the topic gateway.keys.v1.
 // Out: the id of the key it is, or a refusal with the rule. Changes, on the topic.
-// Guarantees: a key is seen in clear text only by whoever calls Generate; everything else knows its SHA-256, compares in constant
-// time and never logs either. A key of one product opens no other. A change holds on every node as soon as the node has read it. No
-// request waits for I/O.
+// Guarantees: a key is seen in clear text only by whoever calls Generate; everything else knows its
+// SHA-256, compares in constant time and never logs either. A key of one product opens no other. A
+// change holds on every node as soon as the node has read it. No request waits for I/O.
 //
-// Static holds the configured keys, Live the issued ones (live.go folds the topic, follow.go reads it, issue.go writes to it). A Gate is the
-// door of one surface; a Pass is one request that may enter, a Lease one open stream.
+// Static holds the configured keys, Live the issued ones (live.go folds the topic, follow.go reads
+// it, issue.go writes to it). A Gate is the door of one surface; a Pass is one request that may
+// enter, a Lease one open stream.
 //
-// A plain SHA-256 is enough where a password would need a slow hash: a key is 256 random bits, so there is nothing to guess.
+// A plain SHA-256 is enough where a password would need a slow hash: a key is 256 random bits, so
+// there is nothing to guess.
 package keys
 
 import (
@@ -75,11 +78,13 @@ func ParseHash(text string) (Hash, error) {
 	return Hash(raw), nil
 }
 
-// Generate makes a key of a product, "ml_rpc_…" or "ml_swap_…" with 256 random bits in base58, and its hash. The key is to be
-// shown once and forgotten. The prefix lets secret scanners and people tell what a leaked string is.
+// Generate makes a key of a product, "ml_rpc_…" or "ml_swap_…" with 256 random bits in base58, and
+// its hash. The key is to be shown once and forgotten. The prefix lets secret scanners and people
+// tell what a leaked string is.
 func Generate(product Product) (key string, hash Hash) { return GenerateFor(product, "") }
 
-// GenerateFor is Generate with a label of the environment in the key, such as live or test: "ml_rpc_live_…". Empty is none.
+// GenerateFor is Generate with a label of the environment in the key, such as live or test:
+// "ml_rpc_live_…". Empty is none.
 func GenerateFor(product Product, environment string) (key string, hash Hash) {
 	var secret [secretBytes]byte
 	rand.Read(secret[:]) // never returns an error, by its contract: it ends the process instead
@@ -100,14 +105,16 @@ func PrefixOf(key string) string {
 	return key[:min(len(key), i+shownSecret)]
 }
 
-// ValidEnvironment says whether text can label an environment: 1 to 16 lower-case letters and digits.
+// ValidEnvironment says whether text can label an environment: 1 to 16 lower-case letters and
+// digits.
 func ValidEnvironment(text string) bool {
 	return text != "" && len(text) <= 16 && strings.IndexFunc(text, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }) < 0
 }
 
 // Entry is what is known of an issued key.
 type Entry struct {
-	// ID names the key in logs, metrics and metering: 1 to 64 letters, digits, dots, dashes or underscores, one of its kind in its product.
+	// ID names the key in logs, metrics and metering: 1 to 64 letters, digits, dots, dashes or
+	// underscores, one of its kind in its product.
 	ID string
 	// Product that it opens.
 	Product Product
@@ -121,7 +128,8 @@ type Static struct {
 	byProduct map[Product][]Entry
 }
 
-// NewStatic checks ids, and refuses an id that occurs twice in one product and a hash that occurs twice. All problems are told at once.
+// NewStatic checks ids, and refuses an id that occurs twice in one product and a hash that occurs
+// twice. All problems are told at once.
 func NewStatic(entries ...Entry) (*Static, error) {
 	s := &Static{byHash: newTable(), byProduct: map[Product][]Entry{}}
 	var problems []error
@@ -187,8 +195,9 @@ func (s *Static) Changed() <-chan struct{} { return nil }
 // Keys lists the keys of a product.
 func (s *Static) Keys(product Product) []Entry { return s.byProduct[product] }
 
-// ParseEntries reads a product's keys as the configuration holds them: NAME:SHA256, where SHA256 is the hash that
-// `mintlake keys new PRODUCT NAME` printed. All problems are told at once; none repeats what may be a key in clear text.
+// ParseEntries reads a product's keys as the configuration holds them: NAME:SHA256, where SHA256 is
+// the hash that `mintlake keys new PRODUCT NAME` printed. All problems are told at once; none
+// repeats what may be a key in clear text.
 func ParseEntries(product Product, list []string) ([]Entry, error) {
 	entries := make([]Entry, 0, len(list))
 	var problems []error

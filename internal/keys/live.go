@@ -36,11 +36,12 @@ type Deps struct {
 	Registerer prometheus.Registerer
 }
 
-// Live is a Store of the issued keys. Each node has one: it reads the topic gateway.keys.v1 from its beginning and then follows it, so a
-// change holds on every node as soon as the node has read it.
+// Live is a Store of the issued keys. Each node has one: it reads the topic gateway.keys.v1 from
+// its beginning and then follows it, so a change holds on every node as soon as the node has read
+// it.
 //
-// While Kafka is away the keys are what they were: a revocation waits, but it could not be written either. Expiry and the end of a
-// grace need no Kafka.
+// While Kafka is away the keys are what they were: a revocation waits, but it could not be written
+// either. Expiry and the end of a grace need no Kafka.
 type Live struct {
 	deps    Deps
 	metrics *metrics
@@ -55,7 +56,8 @@ type Live struct {
 	waiting map[string]chan error // by the id of a change
 }
 
-// NewLive checks the collaborators and registers the metrics; it does no I/O. Nothing is known until Loaded is closed.
+// NewLive checks the collaborators and registers the metrics; it does no I/O. Nothing is known
+// until Loaded is closed.
 func NewLive(deps Deps) (*Live, error) {
 	if deps.Offsets == nil || deps.OpenTail == nil {
 		return nil, errors.New("keys: offsets and a tailer are required")
@@ -71,8 +73,8 @@ func NewLive(deps Deps) (*Live, error) {
 	return l, nil
 }
 
-// Loaded is closed once the topic was read to where it ended at the start. No surface may open before: a key that is revoked must not work
-// for a moment.
+// Loaded is closed once the topic was read to where it ended at the start. No surface may open
+// before: a key that is revoked must not work for a moment.
 func (l *Live) Loaded() <-chan struct{} { return l.loaded }
 
 // Issues tells that this process can issue keys, so that a surface may wait for its first one.
@@ -86,7 +88,8 @@ func (l *Live) Find(hash Hash) (Found, bool) {
 	return found, known
 }
 
-// Has implements Store. A product that had an issued key has keys for ever: revoking the last one opens nothing.
+// Has implements Store. A product that had an issued key has keys for ever: revoking the last one
+// opens nothing.
 func (l *Live) Has(product Product) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

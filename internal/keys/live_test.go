@@ -20,8 +20,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// patience is what anything may take before it counts as hanging: a machine may stand still for a while. The end-to-end test measures the
-// second that a change may take.
+// patience is what anything may take before it counts as hanging: a machine may stand still for a
+// while. The end-to-end test measures the second that a change may take.
 const patience = time.Minute
 
 func TestAKeyLivesAndEndsOnEveryNode(t *testing.T) {
@@ -72,7 +72,8 @@ func TestARotatedKeyOverlapsForItsGrace(t *testing.T) {
 	from := keystest.New()
 	live := node(t, from)
 	issuer := NewIssuer(live, nil, from)
-	g, err := NewGate(Join(live, &Static{}), RPC, "127.0.0.1:1", "--rpc-keys") // nothing runs beside the test, which sets its clock
+	// nothing runs beside the test, which sets its clock
+	g, err := NewGate(Join(live, &Static{}), RPC, "127.0.0.1:1", "--rpc-keys")
 	require.NoError(t, err)
 	now := time.Now()
 	issuer.now = func() time.Time { return now }
@@ -129,7 +130,8 @@ func TestEarlierSecretsAreBounded(t *testing.T) {
 	require.Contains(t, []string{RuleUnknown, RuleRotated}, ruleOf(gateOf(t, Join(live, &Static{})), Request{Key: first}))
 }
 
-// Of changes at the same time one holds, on every node the same; a revocation is never the one that is lost.
+// Of changes at the same time one holds, on every node the same; a revocation is never the one that
+// is lost.
 func TestOneOfTwoChangesAtTheSameTimeHolds(t *testing.T) {
 	from := keystest.New()
 	nodes := []*Live{node(t, from), node(t, from), node(t, from)}
@@ -214,7 +216,8 @@ func TestWhatIsNoChangeIsLeftOut(t *testing.T) {
 	put(&eventspb.KeyChange{Product: "rpc", Name: "a", Version: 2})
 	put(&eventspb.KeyChange{Product: "rpc", Name: "b", Version: 1, Change: &eventspb.KeyChange_Created{Created: &eventspb.KeyCreated{Sha256: hash[:5]}}})
 	put(&eventspb.KeyChange{Product: "rpc", Name: "b", Version: 1, Change: &eventspb.KeyChange_Created{}})
-	put(&eventspb.KeyChange{Product: "rpc", Name: "a", Version: 1, Change: &eventspb.KeyChange_Revoked{Revoked: &eventspb.KeyRevoked{}}}) // an old version
+	// an old version
+	put(&eventspb.KeyChange{Product: "rpc", Name: "a", Version: 1, Change: &eventspb.KeyChange_Revoked{Revoked: &eventspb.KeyRevoked{}}})
 	// A rule of a newer version cannot be enforced here: the key is refused.
 	rules := &eventspb.KeyRules{}
 	rules.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))

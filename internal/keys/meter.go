@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// meter counts what a key does on this node: a token bucket of its requests, and its open streams. It is shared by all surfaces, and it
-// outlives changes of the key.
+// meter counts what a key does on this node: a token bucket of its requests, and its open streams.
+// It is shared by all surfaces, and it outlives changes of the key.
 type meter struct {
 	mu      sync.Mutex
 	tokens  float64
@@ -16,8 +16,9 @@ type meter struct {
 	streams int
 }
 
-// take takes n requests of a bucket that holds one second's worth. A batch that is larger than the bucket passes when the bucket is full,
-// and leaves a debt that later requests wait for: otherwise it could never pass.
+// take takes n requests of a bucket that holds one second's worth. A batch that is larger than the
+// bucket passes when the bucket is full, and leaves a debt that later requests wait for: otherwise
+// it could never pass.
 func (m *meter) take(n, limit int, now time.Time) (Budget, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -68,8 +68,9 @@ func (p *Pass) Open() (*Lease, *Refusal) {
 	return l, nil
 }
 
-// Lease is an open stream. A nil Lease never ends and allows everything. A stream ends when its key is revoked or expires, when the grace of the secret that opened it is over, or when the
-// rules on origin and address exclude it.
+// Lease is an open stream. A nil Lease never ends and allows everything. A stream ends when its key
+// is revoked or expires, when the grace of the secret that opened it is over, or when the rules on
+// origin and address exclude it.
 type Lease struct {
 	gate    *Gate
 	request Request

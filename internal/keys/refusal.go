@@ -21,11 +21,13 @@ const (
 	RuleRequests  = "requests_per_second"
 	RuleStreams   = "streams"
 	RuleAddresses = "stream_addresses"
-	// RuleNewer is a rule that this version does not know. The key is refused, as the rule cannot be enforced.
+	// RuleNewer is a rule that this version does not know. The key is refused, as the rule cannot
+	// be enforced.
 	RuleNewer = "newer"
 )
 
-// RefusedLabels are the metric labels of refusals: "unauthorized" for 401, else "key_" with the rule.
+// RefusedLabels are the metric labels of refusals: "unauthorized" for 401, else "key_" with the
+// rule.
 func RefusedLabels() []string {
 	labels := []string{"unauthorized"}
 	for _, rule := range []string{
@@ -38,7 +40,8 @@ func RefusedLabels() []string {
 
 // Refusal is why a request may not pass. Its text is for the client and never holds a key.
 type Refusal struct {
-	// Status is the HTTP status: 401 for a key that is missing or unknown, 403 for a known one that may not do this, 429 for a limit.
+	// Status is the HTTP status: 401 for a key that is missing or unknown, 403 for a known one that
+	// may not do this, 429 for a limit.
 	Status int
 	// Rule is one of the Rule constants.
 	Rule    string
@@ -69,7 +72,8 @@ func refuse(status int, rule, format string, args ...any) *Refusal {
 type Budget struct {
 	// Limit is how many requests a second may be made, Remaining how many at once now.
 	Limit, Remaining int
-	// Reset is the time until all of them may be made again; of a refusal, until the request may be tried again.
+	// Reset is the time until all of them may be made again; of a refusal, until the request may be
+	// tried again.
 	Reset time.Duration
 }
 

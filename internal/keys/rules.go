@@ -14,19 +14,25 @@ import (
 type Rules struct {
 	// ExpiresAt is when the key ends; zero: never.
 	ExpiresAt time.Time
-	// Origins are the web pages that may use the key: an origin (https://app.example, http://localhost:3000), or all subdomains of a domain
-	// at any depth (*.app.example, https://*.app.example). With a list, a request without the header Origin is refused. Any program can
-	// send any Origin: this keeps other people's pages from using a key, it proves nothing.
+	// Origins are the web pages that may use the key: an origin (https://app.example,
+	// http://localhost:3000), or all subdomains of a domain at any depth (*.app.example,
+	// https://*.app.example). With a list, a request without the header Origin is refused. Any
+	// program can send any Origin: this keeps other people's pages from using a key, it proves
+	// nothing.
 	Origins []string
 	// Addresses are the IP addresses and CIDR prefixes that may use the key.
 	Addresses []string
-	// Methods that may be called: JSON-RPC methods, methods of the gRPC service, quote and swap. A trailing * stands for any rest.
+	// Methods that may be called: JSON-RPC methods, methods of the gRPC service, quote and swap. A
+	// trailing * stands for any rest.
 	Methods []string
-	// RequestsPerSecond is the rate of calls on one node; bursts of one second's calls pass. 0: no limit.
+	// RequestsPerSecond is the rate of calls on one node; bursts of one second's calls pass. 0: no
+	// limit.
 	RequestsPerSecond int
-	// Streams are the streams and WebSockets that may be open on one node at the same time. 0: no limit besides the server's.
+	// Streams are the streams and WebSockets that may be open on one node at the same time. 0: no
+	// limit besides the server's.
 	Streams int
-	// StreamAddresses are the addresses in the filters of one stream. 0: no limit besides the server's.
+	// StreamAddresses are the addresses in the filters of one stream. 0: no limit besides the
+	// server's.
 	StreamAddresses int
 }
 

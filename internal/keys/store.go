@@ -11,7 +11,8 @@ type Key struct {
 	Environment string
 	// Version is how many changes the key has; 0 for a configured key.
 	Version uint64
-	// CreatedAt, CreatedBy, RevokedAt and RevokedBy tell when and by whom; zero for a configured key, or one that is not revoked.
+	// CreatedAt, CreatedBy, RevokedAt and RevokedBy tell when and by whom; zero for a configured
+	// key, or one that is not revoked.
 	CreatedAt, RevokedAt time.Time
 	CreatedBy, RevokedBy string
 	RevokeReason         string
@@ -45,9 +46,11 @@ func newConfiguredKey(e Entry) *Key {
 	return &Key{ID: e.ID, Product: e.Product, Secrets: []Secret{{Hash: e.Hash}}, compiled: &compiled{}, meter: &meter{}}
 }
 
-// Store knows keys. Safe for concurrent use. None of its methods does I/O: a store that learns of keys by events keeps them in memory.
+// Store knows keys. Safe for concurrent use. None of its methods does I/O: a store that learns of
+// keys by events keeps them in memory.
 type Store interface {
-	// Find returns what has this hash, whether it is still valid or not: one map look-up, then one comparison in constant time.
+	// Find returns what has this hash, whether it is still valid or not: one map look-up, then one
+	// comparison in constant time.
 	Find(hash Hash) (Found, bool)
 	// Has says whether there are keys of a product, or were any.
 	Has(product Product) bool
@@ -55,7 +58,8 @@ type Store interface {
 	Changed() <-chan struct{}
 }
 
-// Join makes one store of the issued keys and the configured ones. A key that is in both is the issued one, so that its revocation holds.
+// Join makes one store of the issued keys and the configured ones. A key that is in both is the
+// issued one, so that its revocation holds.
 func Join(issued *Live, configured *Static) Store { return &joined{issued, configured} }
 
 type joined struct {

@@ -5,11 +5,13 @@ import (
 	"encoding/binary"
 )
 
-// Found is what a store has under a hash, with what every request looks at beside it, so that most requests look at nothing else.
+// Found is what a store has under a hash, with what every request looks at beside it, so that most
+// requests look at nothing else.
 type Found struct {
 	Hash Hash
 	Key  *Key
-	// endsAt is when the secret stops to work, Unix milliseconds: the end of its grace, or of the key; 0: never.
+	// endsAt is when the secret stops to work, Unix milliseconds: the end of its grace, or of the
+	// key; 0: never.
 	endsAt int64
 	// product is Key.Product, as productNumber has it.
 	product uint8
@@ -21,11 +23,13 @@ type Found struct {
 	_ [8]byte
 }
 
-// table finds secrets by their hash: an open-addressing hash table with the entries in its slots. A look-up waits for memory once. With
-// Go's map, whose values lie elsewhere, it waited twice or more, and a check took over four times a SHA-256 with 100,000 keys.
+// table finds secrets by their hash: an open-addressing hash table with the entries in its slots. A
+// look-up waits for memory once. With Go's map, whose values lie elsewhere, it waited twice or
+// more, and a check took over four times a SHA-256 with 100,000 keys.
 //
-// A look-up compares whole hashes in constant time. A miss compares with what lies in the slot, so that it touches memory as a hit does, and takes
-// as long. The hashes are SHA-256: their bits need no further mixing.
+// A look-up compares whole hashes in constant time. A miss compares with what lies in the slot, so
+// that it touches memory as a hit does, and takes as long. The hashes are SHA-256: their bits need
+// no further mixing.
 type table struct {
 	// slots are a power of two, and at most half of them are used.
 	slots []Found

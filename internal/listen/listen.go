@@ -1,6 +1,7 @@
 // Package listen opens TCP listeners.
 //
-// In: host:port, where port 0 takes a free one. Out: a listener, or an error in one line that says what to do.
+// In: host:port, where port 0 takes a free one. Out: a listener, or an error in one line that says
+// what to do.
 package listen
 
 import (

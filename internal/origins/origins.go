@@ -1,7 +1,8 @@
 // Package origins says which web pages may use a surface.
 //
-// In: the setting's list, and the Origin header of a request. Out: whether the page is allowed, and the headers of CORS
-// (https://fetch.spec.whatwg.org/#http-cors-protocol). Guarantees: scheme, host and port must all agree; nothing is resolved.
+// In: the setting's list, and the Origin header of a request. Out: whether the page is allowed, and
+// the headers of CORS (https://fetch.spec.whatwg.org/#http-cors-protocol). Guarantees: scheme, host
+// and port must all agree; nothing is resolved.
 package origins
 
 import (
@@ -19,7 +20,8 @@ const (
 	None = "none"
 )
 
-// ThisMachine are the pages that a server on this machine serves, on any port: a front end under development.
+// ThisMachine are the pages that a server on this machine serves, on any port: a front end under
+// development.
 func ThisMachine() []string {
 	return []string{"http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"}
 }
@@ -32,8 +34,8 @@ type Set struct {
 	anyPort map[string]bool
 }
 
-// Parse reads a list of origins: https://app.example, http://localhost:3000, http://localhost:* for every port; "*" alone is any page, "none"
-// or nothing is no page.
+// Parse reads a list of origins: https://app.example, http://localhost:3000, http://localhost:* for
+// every port; "*" alone is any page, "none" or nothing is no page.
 func Parse(list []string) (*Set, error) {
 	s := &Set{exact: map[string]bool{}, anyPort: map[string]bool{}}
 	if len(list) > 1 && (slices.Contains(list, Any) || slices.Contains(list, None)) {
@@ -101,8 +103,8 @@ func (s *Set) Allows(origin string) bool {
 	return s.anyPort[base]
 }
 
-// AllowsRequest says whether the page behind a WebSocket's opening request may open it. Programs send no Origin, and a page of the surface's
-// own host is no stranger.
+// AllowsRequest says whether the page behind a WebSocket's opening request may open it. Programs
+// send no Origin, and a page of the surface's own host is no stranger.
 func (s *Set) AllowsRequest(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" || s.Allows(origin) {
@@ -112,13 +114,15 @@ func (s *Set) AllowsRequest(r *http.Request) bool {
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// CORS are the headers of an answer to a request of method with this Origin. allowed are the request headers that pages may send besides
-// the simple ones, exposed the answer's headers that they may read.
+// CORS are the headers of an answer to a request of method with this Origin. allowed are the
+// request headers that pages may send besides the simple ones, exposed the answer's headers that
+// they may read.
 type CORS struct {
 	Methods, Allowed, Exposed string
 }
 
-// Headers calls set for each header of the answer. A page that is not allowed gets only Vary: its browser keeps the answer from it.
+// Headers calls set for each header of the answer. A page that is not allowed gets only Vary: its
+// browser keeps the answer from it.
 func (s *Set) Headers(c CORS, method, origin string, set func(name, value string)) {
 	if s == nil || !s.any { // a shared cache must not give one page's answer to another
 		set("Vary", "Origin")

@@ -7,14 +7,17 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// differenceHash is the 64-bit dHash of a picture: nine by eight cells of grey, each bit says that a cell is darker than the one to its right.
-// Copies that were scaled, recompressed or slightly recoloured differ in few bits. Nil when no cell differs from another: all such
-// pictures would be copies of each other. http://www.hackerfactor.com/blog/index.php?/archives/529-Kind-of-Like-That.html
+// differenceHash is the 64-bit dHash of a picture: nine by eight cells of grey, each bit says that
+// a cell is darker than the one to its right. Copies that were scaled, recompressed or slightly
+// recoloured differ in few bits. Nil when no cell differs from another: all such pictures would be
+// copies of each other.
+// http://www.hackerfactor.com/blog/index.php?/archives/529-Kind-of-Like-That.html
 //
 // It is ours because the libraries that have it rest on a resizer that is no longer kept.
 func differenceHash(picture image.Image) *uint64 {
 	cells := image.NewRGBA(image.Rect(0, 0, 9, 8))
-	draw.Draw(cells, cells.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src) // what is transparent is seen on white
+	// what is transparent is seen on white
+	draw.Draw(cells, cells.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
 	draw.BiLinear.Scale(cells, cells.Bounds(), scalable(picture), picture.Bounds(), draw.Over, nil)
 	var hash uint64
 	flat := true

@@ -6,7 +6,8 @@ import (
 	"image"
 )
 
-// orientation is the EXIF orientation of a JPEG, from 1 (upright) to 8. A variant carries no EXIF, so its pixels are turned. EXIF 2.32, 4.6.4.
+// orientation is the EXIF orientation of a JPEG, from 1 (upright) to 8. A variant carries no EXIF,
+// so its pixels are turned. EXIF 2.32, 4.6.4.
 func orientation(body []byte) int {
 	for i := 2; i+4 <= len(body) && body[i] == 0xff; {
 		marker, size := body[i+1], int(binary.BigEndian.Uint16(body[i+2:]))

@@ -1,11 +1,15 @@
 // Package picture tells what an image is, by its bytes alone, and makes smaller ones of it.
 //
-// In: bytes that anyone may have made. Out: what they are, or why they are no image; variants of another size and format.
-// Guarantees: what a server called the bytes does not matter. Pixels, frames, scans and parts are counted before any are decoded (Survey), so that
-// memory is bounded by Limits whatever a header promises. A drawing is written anew by package svg. Pure: no clock, no network, no file. WebP is
-// written and AVIF read by libwebp and libavif inside a WebAssembly sandbox; everything else is decoded by Go's own packages.
+// In: bytes that anyone may have made. Out: what they are, or why they are no image; variants of
+// another size and format.
+// Guarantees: what a server called the bytes does not matter. Pixels, frames, scans and parts are
+// counted before any are decoded (Survey), so that memory is bounded by Limits whatever a header
+// promises. A drawing is written anew by package svg. Pure: no clock, no network, no file. WebP is
+// written and AVIF read by libwebp and libavif inside a WebAssembly sandbox; everything else is
+// decoded by Go's own packages.
 //
-// None of that ends a decoder that takes too long: package decoder calls Inspect and Make in a process that it can end. Nothing else should.
+// None of that ends a decoder that takes too long: package decoder calls Inspect and Make in a
+// process that it can end. Nothing else should.
 package picture
 
 import (
@@ -39,7 +43,8 @@ var (
 	ErrBroken = errors.New("broken image")
 	// ErrBounds: more pixels, frames, scans or parts than the limits allow.
 	ErrBounds = errors.New("image is out of bounds")
-	// ErrBudget: decoding it takes more time or memory than a picture may. Package decoder says it; nothing here does.
+	// ErrBudget: decoding it takes more time or memory than a picture may. Package decoder says it;
+	// nothing here does.
 	ErrBudget = errors.New("image takes too much to decode")
 )
 

@@ -242,7 +242,8 @@ func TestVariants(t *testing.T) {
 // A phone's photograph lies on its side and says so.
 func TestVariantsAreUpright(t *testing.T) {
 	picture := image.NewRGBA(image.Rect(0, 0, 64, 32))
-	draw.Draw(picture, image.Rect(0, 0, 32, 32), image.NewUniform(color.White), image.Point{}, draw.Src) // white on the left
+	// white on the left
+	draw.Draw(picture, image.Rect(0, 0, 32, 32), image.NewUniform(color.White), image.Point{}, draw.Src)
 	exif := append([]byte("Exif\x00\x00II*\x00\x08\x00\x00\x00\x01\x00"), 0x12, 0x01, 3, 0, 1, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0)
 	body := asJPEG(t, picture)
 	marked := append([]byte{0xff, 0xd8, 0xff, 0xe1, 0, byte(len(exif) + 2)}, exif...)

@@ -5,7 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// Sniff is the type of an image by its first bytes, empty when it is none. It proves nothing about the rest.
+// Sniff is the type of an image by its first bytes, empty when it is none. It proves nothing about
+// the rest.
 func Sniff(body []byte) string {
 	switch {
 	case bytes.HasPrefix(body, []byte("\x89PNG\r\n\x1a\n")):
@@ -53,7 +54,8 @@ func animated(body []byte, kind string) bool {
 	return false
 }
 
-// animatedPNG looks for the animation control chunk before the image data. https://wiki.mozilla.org/APNG_Specification
+// animatedPNG looks for the animation control chunk before the image data.
+// https://wiki.mozilla.org/APNG_Specification
 func animatedPNG(body []byte) bool {
 	for i := 8; i+8 <= len(body); {
 		switch string(body[i+4 : i+8]) {

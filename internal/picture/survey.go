@@ -5,9 +5,11 @@ import (
 	"fmt"
 )
 
-// Bounds of what is inside a picture, beside its pixels. Decoders take what a file says at its word: a JPEG of 49 KB with 500 scans held one for nine seconds.
+// Bounds of what is inside a picture, beside its pixels. Decoders take what a file says at its
+// word: a JPEG of 49 KB with 500 scans held one for nine seconds.
 const (
-	// maxParts of a file: chunks, segments, boxes, extensions. A PNG of 8 MiB as encoders write it has a thousand.
+	// maxParts of a file: chunks, segments, boxes, extensions. A PNG of 8 MiB as encoders write it
+	// has a thousand.
 	maxParts = 20_000
 	// maxFrames of an animation.
 	maxFrames = 4_096
@@ -17,7 +19,8 @@ const (
 	maxScans = 100
 	// scanShare is how many times Limits.Pixels all scans together may go over.
 	scanShare = 20
-	// maxPackedMetadata is how many bytes of compressed profiles and texts a PNG may carry: each may unfold a thousandfold in its reader.
+	// maxPackedMetadata is how many bytes of compressed profiles and texts a PNG may carry: each
+	// may unfold a thousandfold in its reader.
 	maxPackedMetadata = 1 << 20
 	// maxItems of an AVIF: the tiles of a grid are items.
 	maxItems = 1_024
@@ -41,7 +44,8 @@ func (s *shape) part() error {
 	return nil
 }
 
-// size takes a width and a height that something in the file has: each of them is bounded, the first is the picture's.
+// size takes a width and a height that something in the file has: each of them is bounded, the
+// first is the picture's.
 func (s *shape) size(width, height int, limits Limits) error {
 	if err := limits.check(width, height); err != nil {
 		return err
@@ -67,9 +71,10 @@ func (s *shape) frame(width, height int, limits Limits) error {
 	return nil
 }
 
-// Survey walks over the structure of an image without decoding it, and refuses what would take a decoder, ours or a browser's, more than a picture may. It reads
-// each byte once at most, allocates next to nothing, and tells how many pixels there are to decode. For a drawing it does nothing: those are written
-// anew. Errors wrap ErrNotImage, ErrBroken or ErrBounds.
+// Survey walks over the structure of an image without decoding it, and refuses what would take a
+// decoder, ours or a browser's, more than a picture may. It reads each byte once at most, allocates
+// next to nothing, and tells how many pixels there are to decode. For a drawing it does nothing:
+// those are written anew. Errors wrap ErrNotImage, ErrBroken or ErrBounds.
 func Survey(body []byte, limits Limits) (pixels int, err error) {
 	kind := Sniff(body)
 	switch kind {

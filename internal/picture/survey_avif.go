@@ -5,13 +5,14 @@ import (
 	"fmt"
 )
 
-// containers are the boxes of an AVIF file that hold others, and how many bytes stand before those. ISO/IEC 14496-12; ISO/IEC 23008-12.
+// containers are the boxes of an AVIF file that hold others, and how many bytes stand before those.
+// ISO/IEC 14496-12; ISO/IEC 23008-12.
 var containers = map[string]int{
 	"meta": 4, "iprp": 0, "ipco": 0, "moov": 0, "trak": 0, "mdia": 0, "minf": 0, "stbl": 0,
 }
 
-// surveyAVIF looks for the sizes of all items, tiles of a grid among them, and counts items and samples. What is inside the coded frames it does not know: there
-// the decoder's budget holds.
+// surveyAVIF looks for the sizes of all items, tiles of a grid among them, and counts items and
+// samples. What is inside the coded frames it does not know: there the decoder's budget holds.
 func surveyAVIF(body []byte, found *shape, limits Limits) error {
 	if err := surveyBoxes(body, found, limits, 0); err != nil {
 		return err
@@ -58,7 +59,8 @@ func surveyBox(name string, data []byte, found *shape, limits Limits) error {
 		if err := limits.check(width, height); err != nil {
 			return err
 		}
-		if width*height > found.pixels() { // a grid is larger than its tiles, and may come after them
+		// a grid is larger than its tiles, and may come after them
+		if width*height > found.pixels() {
 			found.width, found.height = width, height
 		}
 	case name == "iinf" && len(data) >= 8:

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// surveyJPEG follows the segments and counts the scans: a progressive file may go over all pixels as often as it likes, at a few bytes each time.
-// ITU-T T.81, annex B.
+// surveyJPEG follows the segments and counts the scans: a progressive file may go over all pixels
+// as often as it likes, at a few bytes each time. ITU-T T.81, annex B.
 func surveyJPEG(body []byte, found *shape, limits Limits) error {
 	scans := 0
 	for i := 2; ; {
@@ -31,7 +31,8 @@ func surveyJPEG(body []byte, found *shape, limits Limits) error {
 		}
 		data := body[i+2 : i+size]
 		switch {
-		case marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc: // a frame's header
+		case marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc:
+			// a frame's header
 			if len(data) < 6 || found.width != 0 {
 				return fmt.Errorf("%w: frame header", ErrBroken)
 			}
@@ -48,7 +49,8 @@ func surveyJPEG(body []byte, found *shape, limits Limits) error {
 	}
 }
 
-// nextMarker is the first marker from i on that is not part of compressed data, and what follows it; -1 when there is none.
+// nextMarker is the first marker from i on that is not part of compressed data, and what follows
+// it; -1 when there is none.
 func nextMarker(body []byte, i int) (marker byte, next int) {
 	for i < len(body) {
 		at := bytes.IndexByte(body[i:], 0xff)
@@ -62,7 +64,8 @@ func nextMarker(body []byte, i int) (marker byte, next int) {
 		if i >= len(body) {
 			break
 		}
-		if marker = body[i]; marker != 0 && (marker < 0xd0 || marker > 0xd7) { // a stuffed byte, a restart
+		// a stuffed byte, a restart
+		if marker = body[i]; marker != 0 && (marker < 0xd0 || marker > 0xd7) {
 			return marker, i + 1
 		}
 		i++

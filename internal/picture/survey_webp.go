@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// surveyWebP follows the chunks, and those in the frames of an animation. The canvas and each coded picture tell their sizes apart, and a decoder
-// believes each. https://developers.google.com/speed/webp/docs/riff_container
+// surveyWebP follows the chunks, and those in the frames of an animation. The canvas and each coded
+// picture tell their sizes apart, and a decoder believes each.
+// https://developers.google.com/speed/webp/docs/riff_container
 func surveyWebP(body []byte, found *shape, limits Limits) error {
 	return surveyChunks(body[12:], found, limits, 0)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/mintlake/mintlake/internal/picture/svg"
 )
 
-// looksLikeSVG says that the first element, after byte order mark, declaration, comments and document type, is svg.
+// looksLikeSVG says that the first element, after byte order mark, declaration, comments and
+// document type, is svg.
 func looksLikeSVG(body []byte) bool {
 	if len(body) > 2 && (body[0] == 0xff && body[1] == 0xfe || body[0] == 0xfe && body[1] == 0xff) {
 		body, _ = svg.Text(body) // UTF-16; empty when it is not

@@ -11,23 +11,26 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// Sizes are the boxes that variants are made for: what is asked for is raised to the next one, so that a picture has few variants.
+// Sizes are the boxes that variants are made for: what is asked for is raised to the next one, so
+// that a picture has few variants.
 var sizes = []int{32, 48, 64, 96, 128, 192, 256, 384, 512}
 
 // Qualities of lossy variants, out of 100.
 const (
 	qualityJPEG = 85
 	qualityWebP = 80
-	// methodWebP is libwebp's effort from 0 to 6; beyond 1 small pictures get hardly smaller and much slower.
+	// methodWebP is libwebp's effort from 0 to 6; beyond 1 small pictures get hardly smaller and
+	// much slower.
 	methodWebP = 1
 )
 
 // Variant is a form of a picture. The zero value is the picture itself.
 type Variant struct {
-	// Size of the box in pixels that the picture fits into, its proportions kept, one of the sizes of BoxSize; 0 = as it is. Pictures are
-	// never made larger.
+	// Size of the box in pixels that the picture fits into, its proportions kept, one of the sizes
+	// of BoxSize; 0 = as it is. Pictures are never made larger.
 	Size int
-	// Type is PNG or WebP; empty: like the picture, or PNG where that kind is not written (GIF, AVIF).
+	// Type is PNG or WebP; empty: like the picture, or PNG where that kind is not written (GIF,
+	// AVIF).
 	Type string
 }
 
@@ -44,8 +47,9 @@ func BoxSize(asked int) int {
 	return sizes[len(sizes)-1]
 }
 
-// Make writes a variant of an image of the given type and returns it with its own type. A drawing scales by itself: its only variant is the
-// clean one. Of an animation the first frame is taken. Errors wrap ErrBroken or ErrBounds.
+// Make writes a variant of an image of the given type and returns it with its own type. A drawing
+// scales by itself: its only variant is the clean one. Of an animation the first frame is taken.
+// Errors wrap ErrBroken or ErrBounds.
 func Make(body []byte, kind string, variant Variant, limits Limits) ([]byte, string, error) {
 	if kind == SVG {
 		clean, err := cleanSVG(body, limits)
@@ -70,7 +74,8 @@ func Make(body []byte, kind string, variant Variant, limits Limits) ([]byte, str
 	}
 	small := fit(decoded, variant.Size)
 	if kind == JPEG {
-		small = upright(small, orientation(body)) // the box is square: turning a small picture costs less
+		// the box is square: turning a small picture costs less
+		small = upright(small, orientation(body))
 	}
 	if small == decoded && target == kind && !animated(body, kind) {
 		return body, kind, nil
@@ -97,8 +102,9 @@ func fit(picture image.Image, size int) image.Image {
 	return out
 }
 
-// shrink halves a picture by the mean of four pixels while it stays at least twice as large as wanted: the scaler's time grows with what it reads, and
-// what is lost there is lost in the end anyway.
+// shrink halves a picture by the mean of four pixels while it stays at least twice as large as
+// wanted: the scaler's time grows with what it reads, and what is lost there is lost in the end
+// anyway.
 func shrink(picture image.Image, w, h int) image.Image {
 	for picture.Bounds().Dx() >= 4*w && picture.Bounds().Dy() >= 4*h {
 		source := premultiplied(picture)

@@ -12,7 +12,8 @@ type chunk struct {
 	payload []byte
 }
 
-// chunks cuts a sequence of RIFF chunks. https://developers.google.com/speed/webp/docs/riff_container
+// chunks cuts a sequence of RIFF chunks.
+// https://developers.google.com/speed/webp/docs/riff_container
 func chunks(data []byte) ([]chunk, error) {
 	var list []chunk
 	for len(data) >= 8 {
@@ -29,8 +30,8 @@ func chunks(data []byte) ([]chunk, error) {
 	return list, nil
 }
 
-// stillWebP is the file itself, or of an animated one a file of its first frame, which Go's decoder reads. The canvas of an animation is bounded
-// too: a browser will allocate it.
+// stillWebP is the file itself, or of an animated one a file of its first frame, which Go's decoder
+// reads. The canvas of an animation is bounded too: a browser will allocate it.
 func stillWebP(body []byte, limits Limits) ([]byte, error) {
 	if !animated(body, WebP) {
 		return body, nil

@@ -1,7 +1,8 @@
 // Package proxies says whose request it is when reverse proxies stand in front of a server.
 //
-// In: the operator's list of proxies, the peer's address, and the header X-Forwarded-For. Out: the client's address. Guarantees: the
-// header of a peer that is no listed proxy is not read; nothing is resolved.
+// In: the operator's list of proxies, the peer's address, and the header X-Forwarded-For. Out: the
+// client's address. Guarantees: the header of a peer that is no listed proxy is not read; nothing
+// is resolved.
 package proxies
 
 import (
@@ -46,8 +47,9 @@ func (l List) contain(address netip.Addr) bool {
 	return false
 }
 
-// Client is the peer, or what the trusted proxies in front of it say. forwarded is all X-Forwarded-For headers joined by commas; it is read
-// from the right, since only what a trusted proxy appended is true, and up to the first entry that is no address.
+// Client is the peer, or what the trusted proxies in front of it say. forwarded is all
+// X-Forwarded-For headers joined by commas; it is read from the right, since only what a trusted
+// proxy appended is true, and up to the first entry that is no address.
 func (l List) Client(peer netip.Addr, forwarded string) netip.Addr {
 	client := peer.Unmap().WithZone("")
 	for forwarded != "" && l.contain(client) {
@@ -66,7 +68,8 @@ func (l List) Client(peer netip.Addr, forwarded string) netip.Addr {
 	return client
 }
 
-// ClientOf is Client for a peer as net/http and net tell it, host:port. A peer that is none gives the zero address.
+// ClientOf is Client for a peer as net/http and net tell it, host:port. A peer that is none gives
+// the zero address.
 func (l List) ClientOf(peer string, forwarded []string) netip.Addr {
 	host, _, err := net.SplitHostPort(peer)
 	if err != nil {

@@ -1,8 +1,9 @@
 // Package solana is a JSON-RPC client for Solana nodes.
 //
-// In: calls. Out: results, raw or typed. Guarantees: calls go round-robin over the endpoints that are well, are retried with
-// back-off when (and only when) Retryable says so, never exceed the configured rate and concurrency, never read more than the
-// configured number of bytes, and no URL with its key ever reaches a log line or an error text.
+// In: calls. Out: results, raw or typed. Guarantees: calls go round-robin over the endpoints that
+// are well, are retried with back-off when (and only when) Retryable says so, never exceed the
+// configured rate and concurrency, never read more than the configured number of bytes, and no URL
+// with its key ever reaches a log line or an error text.
 package solana
 
 import (
@@ -42,7 +43,8 @@ type Config struct {
 	MaxAttempts int
 	// MaxElapsed bounds the whole of one call, pauses included. Default 2 min.
 	MaxElapsed time.Duration
-	// FirstPause is the pause before the second try; it doubles, jittered, up to 5 s. Default 200 ms.
+	// FirstPause is the pause before the second try; it doubles, jittered, up to 5 s. Default 200
+	// ms.
 	FirstPause time.Duration
 	// MaxBodyBytes bounds one decompressed answer. Default 256 MiB.
 	MaxBodyBytes int64
@@ -58,7 +60,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Deps are the client's collaborators; nil ones take a default (http.Client without redirects, silent log, no metrics).
+// Deps are the client's collaborators; nil ones take a default (http.Client without redirects,
+// silent log, no metrics).
 type Deps struct {
 	HTTPClient *http.Client
 	Logger     *slog.Logger
@@ -92,7 +95,8 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 		c.http = *deps.HTTPClient
 	} else if base, ok := http.DefaultTransport.(*http.Transport); ok {
 		transport := base.Clone()
-		transport.MaxIdleConnsPerHost = cfg.MaxConcurrent // the default of two would close connections that the next call needs
+		// the default of two would close connections that the next call needs
+		transport.MaxIdleConnsPerHost = cfg.MaxConcurrent
 		c.http.Transport = transport
 	}
 	// A redirect would carry a keyed request to wherever the answer says.
@@ -110,8 +114,9 @@ type request struct {
 	Params  []any  `json:"params,omitempty"`
 }
 
-// Call performs method and decodes its result into result (a pointer; a *json.RawMessage takes it undecoded; nil drops it).
-// Errors are *RPCError, *HTTPError, a connection's error, ErrMalformed or the context's; see Retryable and SkippedSlot.
+// Call performs method and decodes its result into result (a pointer; a *json.RawMessage takes it
+// undecoded; nil drops it). Errors are *RPCError, *HTTPError, a connection's error, ErrMalformed or
+// the context's; see Retryable and SkippedSlot.
 func (c *Client) Call(ctx context.Context, method string, params []any, result any) error {
 	body, err := json.Marshal(request{Version: "2.0", ID: 1, Method: method, Params: params})
 	if err != nil {

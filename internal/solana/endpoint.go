@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// endpoint is one server with its health. A troubled endpoint rests for a doubling while, and is asked earlier only when all rest.
+// endpoint is one server with its health. A troubled endpoint rests for a doubling while, and is
+// asked earlier only when all rest.
 type endpoint struct {
 	url      string
 	redacted string
@@ -41,7 +42,8 @@ func newPool(urls []string) (*pool, error) {
 	return p, nil
 }
 
-// pick returns the next endpoint in turn that is well, else the one whose rest ends first. Those in tried come last.
+// pick returns the next endpoint in turn that is well, else the one whose rest ends first. Those in
+// tried come last.
 func (p *pool) pick(now time.Time, tried map[*endpoint]bool) *endpoint {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +78,8 @@ func (p *pool) report(e *endpoint, now time.Time, trouble bool, atLeast time.Dur
 	e.restsTil = now.Add(max(rest, min(atLeast, maxRest)))
 }
 
-// Redact returns scheme and host of an endpoint: providers put API keys into the query, the user info and the path.
+// Redact returns scheme and host of an endpoint: providers put API keys into the query, the user
+// info and the path.
 func Redact(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {

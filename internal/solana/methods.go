@@ -13,7 +13,8 @@ import (
 // Key is a 32-byte account address.
 type Key = [32]byte
 
-// Commitment is how sure a node must be of what it answers. The empty one leaves it to the server (finalized).
+// Commitment is how sure a node must be of what it answers. The empty one leaves it to the server
+// (finalized).
 type Commitment string
 
 // The commitments a node knows.
@@ -47,7 +48,8 @@ func (c *Client) GetGenesisHash(ctx context.Context) (Key, error) {
 	return Key{}, fmt.Errorf("getGenesisHash: %w: %.50q is no hash", ErrMalformed, text)
 }
 
-// BlockOptions say how getBlock answers. The zero value asks for finalized, base64, no rewards, versions up to 0.
+// BlockOptions say how getBlock answers. The zero value asks for finalized, base64, no rewards,
+// versions up to 0.
 type BlockOptions struct {
 	// Commitment is Confirmed or Finalized.
 	Commitment Commitment
@@ -75,14 +77,16 @@ func versioned(encoding string, commitment Commitment) options {
 	return options{Commitment: commitment, Encoding: encoding, MaxVersion: &zero}
 }
 
-// GetBlock returns the raw result of getBlock. A slot without a block is an error for which SkippedSlot holds.
+// GetBlock returns the raw result of getBlock. A slot without a block is an error for which
+// SkippedSlot holds.
 func (c *Client) GetBlock(ctx context.Context, slot uint64, opts BlockOptions) (json.RawMessage, error) {
 	o, no := versioned(opts.Encoding, opts.Commitment), false
 	o.TransactionDetails, o.Rewards = "full", &no
 	if opts.HeaderOnly {
 		o.TransactionDetails = "none"
 	}
-	// Null means "not confirmed yet", never "skipped": taking it for skipped would lose a block silently.
+	// Null means "not confirmed yet", never "skipped": taking it for skipped would lose a block
+	// silently.
 	return c.raw(ctx, "getBlock", slot, o, &RPCError{Code: CodeBlockNotAvailable, Message: "the node answered null"})
 }
 
@@ -106,7 +110,8 @@ func (c *Client) raw(ctx context.Context, method string, what any, o options, ab
 	return raw, nil
 }
 
-// GetBlocks returns the slots in [from, to] that have a block, ascending. Nodes allow at most 500,000 slots a call.
+// GetBlocks returns the slots in [from, to] that have a block, ascending. Nodes allow at most
+// 500,000 slots a call.
 func (c *Client) GetBlocks(ctx context.Context, from, to uint64, commitment Commitment) ([]uint64, error) {
 	var slots []uint64
 	err := c.Call(ctx, "getBlocks", []any{from, to, options{Commitment: commitment}}, &slots)
@@ -143,8 +148,8 @@ type wireAccount struct {
 	Executable bool     `json:"executable"`
 }
 
-// GetMultipleAccounts reads up to MaxAccountsPerCall accounts at one slot. accounts[i] belongs to keys[i] and is nil when the
-// account does not exist.
+// GetMultipleAccounts reads up to MaxAccountsPerCall accounts at one slot. accounts[i] belongs to
+// keys[i] and is nil when the account does not exist.
 func (c *Client) GetMultipleAccounts(ctx context.Context, keys []Key, opts AccountOptions) (contextSlot uint64, accounts []*Account, err error) {
 	if len(keys) == 0 || len(keys) > MaxAccountsPerCall {
 		return 0, nil, fmt.Errorf("getMultipleAccounts: %d keys, want 1 to %d", len(keys), MaxAccountsPerCall)

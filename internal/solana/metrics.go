@@ -52,7 +52,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	return m, err
 }
 
-// register shares the collector of an earlier client on the same registry: ingest and enrich may each have their own client.
+// register shares the collector of an earlier client on the same registry: ingest and enrich may
+// each have their own client.
 func register[C prometheus.Collector](reg prometheus.Registerer, c C) (C, error) {
 	err := reg.Register(c)
 	var already prometheus.AlreadyRegisteredError

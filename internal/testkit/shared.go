@@ -2,7 +2,8 @@
 //
 // In: a path under the folder of recorded mainnet data that lies beside the repository.
 // Out: its absolute path, or a skipped (or failed) test.
-// Guarantees: with MINTLAKE_REQUIRE_SHARED=1 a missing file fails the test, so CI can never pass by skipping.
+// Guarantees: with MINTLAKE_REQUIRE_SHARED=1 a missing file fails the test, so CI can never pass by
+// skipping.
 package testkit
 
 import (
@@ -11,8 +12,9 @@ import (
 	"testing"
 )
 
-// Shared returns the absolute path of rel inside the shared data folder, which lies beside the repository
-// (`../shared` from the module's root). Where it is absent the test is skipped, or fails when MINTLAKE_REQUIRE_SHARED=1.
+// Shared returns the absolute path of rel inside the shared data folder, which lies beside the
+// repository (`../shared` from the module's root). Where it is absent the test is skipped, or fails
+// when MINTLAKE_REQUIRE_SHARED=1.
 func Shared(t testing.TB, rel string) string {
 	t.Helper()
 	path := filepath.Join(Root(t), "..", "shared", filepath.FromSlash(rel))
@@ -25,7 +27,8 @@ func Shared(t testing.TB, rel string) string {
 	return path
 }
 
-// Root returns the module's root: the nearest folder upwards of the working directory that holds go.mod.
+// Root returns the module's root: the nearest folder upwards of the working directory that holds
+// go.mod.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

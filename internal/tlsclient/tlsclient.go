@@ -1,6 +1,8 @@
-// Package tlsclient is TLS towards the stores that people run already: which authorities to trust, and which certificate to show.
+// Package tlsclient is TLS towards the stores that people run already: which authorities to trust,
+// and which certificate to show.
 //
-// In: PEM files. Out: a tls.Config, or one line that names the setting and what is wrong with it. Speaks and SpeaksHTTP say what a port seems to want.
+// In: PEM files. Out: a tls.Config, or one line that names the setting and what is wrong with it.
+// Speaks and SpeaksHTTP say what a port seems to want.
 // Guarantees: never less than TLS 1.2; a certificate is always verified.
 package tlsclient
 
@@ -57,7 +59,8 @@ func (f Files) Load(prefix string) (*tls.Config, error) {
 	return config, nil
 }
 
-// Refused says whether err is an alert of the other side: it does not take this client's certificate, or misses one.
+// Refused says whether err is an alert of the other side: it does not take this client's
+// certificate, or misses one.
 func Refused(err error) bool {
 	var alert tls.AlertError
 	var remote *net.OpError // how crypto/tls reports an alert that it received

@@ -11,7 +11,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// maxExtensions bounds the entries read from one account. The program knows 28 types and lets none occur twice.
+// maxExtensions bounds the entries read from one account. The program knows 28 types and lets none
+// occur twice.
 const maxExtensions = 128
 
 // maxRawBytes bounds the value kept of an extension that is not understood.
@@ -23,8 +24,9 @@ type Extension struct {
 	Type uint16
 	// Name is the type's name in snake case, or unknown_N.
 	Name string
-	// Attributes are the extension's fields sorted by name: keys in base58 and empty when none, numbers in decimal, ciphertexts in
-	// hexadecimal. An extension that is not understood has raw (hexadecimal, at most 1,024 bytes of it) and raw_length.
+	// Attributes are the extension's fields sorted by name: keys in base58 and empty when none,
+	// numbers in decimal, ciphertexts in hexadecimal. An extension that is not understood has raw
+	// (hexadecimal, at most 1,024 bytes of it) and raw_length.
 	Attributes []Attribute
 }
 
@@ -48,7 +50,8 @@ const (
 	typeTokenMetadata   = 19
 )
 
-// ExtensionName is the snake-case name of Token-2022's extension type, of mints and of accounts, or unknown_N.
+// ExtensionName is the snake-case name of Token-2022's extension type, of mints and of accounts, or
+// unknown_N.
 func ExtensionName(extensionType uint16) string {
 	if int(extensionType) < len(extensionNames) {
 		return extensionNames[extensionType]
@@ -66,8 +69,8 @@ var extensionNames = [...]string{
 	"scaled_ui_amount", "pausable", "pausable_account", "permissioned_burn",
 }
 
-// parseExtensions walks the type-length-value entries behind the account type: u16 type, u16 length, value. A type of 0 or fewer
-// bytes than a type ends the list, as in the program.
+// parseExtensions walks the type-length-value entries behind the account type: u16 type, u16
+// length, value. A type of 0 or fewer bytes than a type ends the list, as in the program.
 func (m *Mint) parseExtensions(data []byte) error {
 	for len(data) >= 2 {
 		extensionType := binary.LittleEndian.Uint16(data)
@@ -115,7 +118,8 @@ func (m *Mint) addExtension(extensionType uint16, value []byte) {
 	m.Extensions = append(m.Extensions, extension)
 }
 
-// pointedAt is the address in a metadata pointer, the second of its two keys; nil when it points nowhere.
+// pointedAt is the address in a metadata pointer, the second of its two keys; nil when it points
+// nowhere.
 func pointedAt(value []byte) *Key {
 	address := Key(value[32:64])
 	if address.IsZero() {

@@ -16,7 +16,8 @@ type Key [32]byte
 // String is the key in base58.
 func (k Key) String() string { return base58.Encode(k[:]) }
 
-// IsZero reports the all-zero key: the program's "none" inside extensions, and the system program's address elsewhere.
+// IsZero reports the all-zero key: the program's "none" inside extensions, and the system program's
+// address elsewhere.
 func (k Key) IsZero() bool { return k == Key{} }
 
 // ParseKey reads a base58 key of exactly 32 bytes.
@@ -46,9 +47,10 @@ func mustKey(text string) Key {
 // pdaMarker closes the preimage of every program derived address (solana-sdk, PDA_MARKER).
 const pdaMarker = "ProgramDerivedAddress"
 
-// MetaplexAddress is the address of a mint's Metaplex metadata account: the program derived address of
-// ["metadata", program, mint] (mpl-token-metadata, Metadata::find_pda). It costs one SHA-256 and one curve check for each bump
-// tried, two on average. ok is false when no bump gives an address off the curve, which happens once in 2^256 mints.
+// MetaplexAddress is the address of a mint's Metaplex metadata account: the program derived address
+// of ["metadata", program, mint] (mpl-token-metadata, Metadata::find_pda). It costs one SHA-256 and
+// one curve check for each bump tried, two on average. ok is false when no bump gives an address
+// off the curve, which happens once in 2^256 mints.
 func MetaplexAddress(mint Key) (address Key, ok bool) {
 	seeds := make([]byte, 0, len("metadata")+2*32+1+32+len(pdaMarker))
 	seeds = append(seeds, "metadata"...)

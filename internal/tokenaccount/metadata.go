@@ -7,10 +7,12 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// maxAdditionalFields bounds the additional fields read of one mint: more would not fit an extension's 65,535 bytes.
+// maxAdditionalFields bounds the additional fields read of one mint: more would not fit an
+// extension's 65,535 bytes.
 const maxAdditionalFields = 65535 / 8
 
-// TokenMetadata is the value of Token-2022's token_metadata extension. Text is as on the chain: nothing is trimmed.
+// TokenMetadata is the value of Token-2022's token_metadata extension. Text is as on the chain:
+// nothing is trimmed.
 type TokenMetadata struct {
 	// UpdateAuthority is nil when nobody may change the metadata.
 	UpdateAuthority *Key
@@ -29,8 +31,8 @@ type AdditionalField struct {
 	Value []byte
 }
 
-// ParseTokenMetadata reads the Borsh of spl-token-metadata-interface's TokenMetadata. Bytes behind it are ignored, as the program
-// does; errors wrap ErrMalformed.
+// ParseTokenMetadata reads the Borsh of spl-token-metadata-interface's TokenMetadata. Bytes behind
+// it are ignored, as the program does; errors wrap ErrMalformed.
 func ParseTokenMetadata(value []byte) (TokenMetadata, error) {
 	r := reader{data: value}
 	var metadata TokenMetadata
@@ -54,8 +56,8 @@ func ParseTokenMetadata(value []byte) (TokenMetadata, error) {
 	return metadata, nil
 }
 
-// attributes name what the extension's entry in the list of extensions says; the text itself is in TokenMetadata only, since it can be
-// as long as 64 KiB.
+// attributes name what the extension's entry in the list of extensions says; the text itself is in
+// TokenMetadata only, since it can be as long as 64 KiB.
 func (t *TokenMetadata) attributes() []Attribute {
 	authority := ""
 	if t.UpdateAuthority != nil {

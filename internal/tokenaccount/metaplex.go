@@ -30,7 +30,8 @@ type MetaplexMetadata struct {
 	Creators             []Creator
 	PrimarySaleHappened  bool
 	IsMutable            bool
-	// EditionNonce, TokenStandard, Collection, Uses and RuleSet are nil when absent; older accounts end before them.
+	// EditionNonce, TokenStandard, Collection, Uses and RuleSet are nil when absent; older accounts
+	// end before them.
 	EditionNonce  *uint8
 	TokenStandard *uint8
 	Collection    *Collection
@@ -61,9 +62,10 @@ type Uses struct {
 	Total     uint64
 }
 
-// ParseMetaplex reads a metadata account in every version of its layout. The account's length says nothing: accounts of 679, 607 and
-// fewer bytes exist, with zeros or with the leftovers of an earlier longer value behind the last field, so trailing fields are
-// read as the program itself reads them (all of token standard, collection and uses, or none). Errors wrap ErrMalformed, or
+// ParseMetaplex reads a metadata account in every version of its layout. The account's length says
+// nothing: accounts of 679, 607 and fewer bytes exist, with zeros or with the leftovers of an
+// earlier longer value behind the last field, so trailing fields are read as the program itself
+// reads them (all of token standard, collection and uses, or none). Errors wrap ErrMalformed, or
 // ErrOtherKind when the account is another of the program's.
 func ParseMetaplex(data []byte) (MetaplexMetadata, error) {
 	r := reader{data: data}
@@ -92,8 +94,8 @@ func ParseMetaplex(data []byte) (MetaplexMetadata, error) {
 	return metadata, nil
 }
 
-// readTrailer reads the fields that came with later versions. It mirrors the program's own lenient reader: a field that does not
-// parse is leftover bytes, not data.
+// readTrailer reads the fields that came with later versions. It mirrors the program's own lenient
+// reader: a field that does not parse is leftover bytes, not data.
 func (m *MetaplexMetadata) readTrailer(r *reader) {
 	if nonce := option(r, (*reader).u8); !r.failed {
 		m.EditionNonce = nonce
@@ -105,7 +107,8 @@ func (m *MetaplexMetadata) readTrailer(r *reader) {
 	collection := option(r, func(r *reader) Collection { return Collection{Verified: r.strictBool(), Key: r.key()} })
 	uses := option(r, func(r *reader) Uses { return Uses{Method: r.useMethod(), Remaining: r.u64(), Total: r.u64()} })
 	if r.failed {
-		// Any of the three failing sets all to none, since the bytes are most likely another field's leftovers.
+		// Any of the three failing sets all to none, since the bytes are most likely another
+		// field's leftovers.
 		return
 	}
 	m.TokenStandard, m.Collection, m.Uses = standard, collection, uses

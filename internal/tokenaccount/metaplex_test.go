@@ -12,7 +12,8 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 )
 
-// metaplexAccount writes the layout's part that all versions share. Text is padded as the program pads it.
+// metaplexAccount writes the layout's part that all versions share. Text is padded as the program
+// pads it.
 func metaplexAccount(creators int) []byte {
 	data := append([]byte{4}, bytes.Repeat([]byte{1}, 32)...)
 	data = append(data, bytes.Repeat([]byte{2}, 32)...)

@@ -1,9 +1,10 @@
-// Package tokenaccount reads the accounts that say what a token is: SPL and Token-2022 mints with their extensions, and Metaplex
-// metadata accounts.
+// Package tokenaccount reads the accounts that say what a token is: SPL and Token-2022 mints with
+// their extensions, and Metaplex metadata accounts.
 //
-// In: an account's owner and raw data, both hostile. Out: plain values, and the facts of the event contract made of them.
-// Guarantees: pure and deterministic; never panics, never reads beyond the data, and its memory is bounded by the data's length;
-// nothing returned borrows the data.
+// In: an account's owner and raw data, both hostile. Out: plain values, and the facts of the event
+// contract made of them.
+// Guarantees: pure and deterministic; never panics, never reads beyond the data, and its memory is
+// bounded by the data's length; nothing returned borrows the data.
 package tokenaccount
 
 import (
@@ -30,7 +31,8 @@ const (
 	mintLength     = 82
 	accountLength  = 165
 	multisigLength = 355
-	// typeOffset is where Token-2022 writes the account type, behind the padding that makes a mint as long as an account.
+	// typeOffset is where Token-2022 writes the account type, behind the padding that makes a mint
+	// as long as an account.
 	typeOffset      = accountLength
 	accountTypeMint = 1
 )
@@ -42,12 +44,14 @@ type Mint struct {
 	Decimals uint8
 	// Supply is in raw units.
 	Supply uint64
-	// MintAuthority and FreezeAuthority are nil when there is none. The all-zero key is the system program: an authority that nobody can sign for.
+	// MintAuthority and FreezeAuthority are nil when there is none. The all-zero key is the system
+	// program: an authority that nobody can sign for.
 	MintAuthority   *Key
 	FreezeAuthority *Key
 	// Extensions are Token-2022's, in account order.
 	Extensions []Extension
-	// MetadataPointer is where the metadata_pointer extension points; nil when it is absent or points nowhere.
+	// MetadataPointer is where the metadata_pointer extension points; nil when it is absent or
+	// points nowhere.
 	MetadataPointer *Key
 	// TokenMetadata is the token_metadata extension; nil when it is absent or unreadable.
 	TokenMetadata *TokenMetadata
@@ -56,9 +60,9 @@ type Mint struct {
 // IsToken2022 says that the extended token program owns the mint.
 func (m *Mint) IsToken2022() bool { return m.Program == ProgramToken2022 }
 
-// ParseMint reads a mint account of either token program. Errors wrap ErrOtherOwner, ErrOtherKind, ErrUninitialized or
-// ErrMalformed. An extension of a type or length that this version does not know is kept with its raw bytes, since new
-// ones appear on the chain before they appear here.
+// ParseMint reads a mint account of either token program. Errors wrap ErrOtherOwner, ErrOtherKind,
+// ErrUninitialized or ErrMalformed. An extension of a type or length that this version does not
+// know is kept with its raw bytes, since new ones appear on the chain before they appear here.
 func ParseMint(owner Key, data []byte) (Mint, error) {
 	switch owner {
 	case ProgramToken:
@@ -91,8 +95,9 @@ func wrongLength(length int, otherKind bool) error {
 	return fmt.Errorf("%w: %d bytes", ErrMalformed, length)
 }
 
-// checkExtendedKind tells a Token-2022 mint from the program's other accounts: a mint is 82 bytes without extensions, else it carries
-// its type behind the padding. A multisig has no type byte but a length that the program gives to nothing else.
+// checkExtendedKind tells a Token-2022 mint from the program's other accounts: a mint is 82 bytes
+// without extensions, else it carries its type behind the padding. A multisig has no type byte but
+// a length that the program gives to nothing else.
 func checkExtendedKind(data []byte) error {
 	switch {
 	case len(data) == mintLength:
@@ -129,7 +134,8 @@ func parseBaseMint(owner Key, data []byte) (Mint, error) {
 	return mint, nil
 }
 
-// Fact is the mint as the event contract carries it. address is the mint's own address, which holds its Token-2022 metadata.
+// Fact is the mint as the event contract carries it. address is the mint's own address, which holds
+// its Token-2022 metadata.
 func (m *Mint) Fact(address Key) *eventspb.MintAccount {
 	fact := &eventspb.MintAccount{
 		ProgramId:       m.Program.bytes(),

@@ -2,8 +2,8 @@ package tokenaccount
 
 import "encoding/binary"
 
-// reader walks little-endian Borsh-like bytes. The first read beyond the end sets failed, and every later read yields zeros, so
-// that a parser checks once at its end.
+// reader walks little-endian Borsh-like bytes. The first read beyond the end sets failed, and every
+// later read yields zeros, so that a parser checks once at its end.
 type reader struct {
 	data   []byte
 	failed bool
@@ -53,7 +53,8 @@ func (r *reader) key() Key {
 	return key
 }
 
-// bytes reads a u32 length and that many bytes, copied: facts outlive the account data that they were read from.
+// bytes reads a u32 length and that many bytes, copied: facts outlive the account data that they
+// were read from.
 func (r *reader) bytes() []byte {
 	n := r.u32()
 	if uint64(n) > uint64(len(r.data)) {

@@ -143,7 +143,8 @@ func TestEveryExtensionLayout(t *testing.T) {
 		require.Equal(t, strings.ReplaceAll(mint.Extensions[0].Name, "_", ""), strings.ToLower(row["name"]))
 		require.NotContains(t, attributes(mint.Extensions[0]), "raw", "%s of %d bytes is understood", row["name"], len(value))
 
-		// The program refuses another length; we keep such a value raw, since it can only come from a newer program.
+		// The program refuses another length; we keep such a value raw, since it can only come from
+		// a newer program.
 		longer, err := tokenaccount.ParseMint(tokenaccount.ProgramToken2022, withExtension(ordinal, append(value, 7)))
 		require.NoError(t, err)
 		if row["length_kind"] == "fixed" {

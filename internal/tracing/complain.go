@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// complainer logs the SDK's errors, which come with every batch while the collector is away, once a minute.
+// complainer logs the SDK's errors, which come with every batch while the collector is away, once a
+// minute.
 type complainer struct {
 	logger *slog.Logger
 	mu     sync.Mutex

@@ -1,8 +1,9 @@
 // Package tracing makes OpenTelemetry spans and sends them to an OTLP collector over HTTP.
 //
-// In: what rooms do. Out: spans, and W3C traceparent texts for HTTP and Kafka headers. Guarantees: off unless an
-// endpoint is configured. A nil *Tracer and a nil *Span do nothing, allocate nothing and dial nothing, so no room asks
-// whether tracing is on. Spans wait in a bounded buffer: when the collector is away they are dropped, and nobody waits.
+// In: what rooms do. Out: spans, and W3C traceparent texts for HTTP and Kafka headers. Guarantees:
+// off unless an endpoint is configured. A nil *Tracer and a nil *Span do nothing, allocate nothing
+// and dial nothing, so no room asks whether tracing is on. Spans wait in a bounded buffer: when the
+// collector is away they are dropped, and nobody waits.
 package tracing
 
 import (
@@ -23,7 +24,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Header is the name of the HTTP and Kafka header that carries a span's identity (W3C Trace Context).
+// Header is the name of the HTTP and Kafka header that carries a span's identity (W3C Trace
+// Context).
 const Header = "traceparent"
 
 const (
@@ -39,8 +41,8 @@ const (
 type Config struct {
 	// Endpoint is the collector's URL, as http://host:4318. Empty: tracing is off.
 	Endpoint string
-	// Ratio is the part of the traces that begin here and are kept, 0 to 1. A request that comes with a traceparent
-	// is kept if its caller kept it.
+	// Ratio is the part of the traces that begin here and are kept, 0 to 1. A request that comes
+	// with a traceparent is kept if its caller kept it.
 	Ratio float64
 	// Version is service.version.
 	Version string
@@ -66,7 +68,8 @@ type Tracer struct {
 	tracer   trace.Tracer
 }
 
-// New makes a Tracer, or nil without an endpoint. It connects with the first spans. Close sends what waits.
+// New makes a Tracer, or nil without an endpoint. It connects with the first spans. Close sends
+// what waits.
 func New(ctx context.Context, cfg Config, logger *slog.Logger) (*Tracer, error) {
 	if err := cfg.Validate(); err != nil || cfg.Endpoint == "" {
 		return nil, err
@@ -119,8 +122,8 @@ func (t *Tracer) Start(ctx context.Context, name string) (context.Context, *Span
 	return ctx, sampled(span)
 }
 
-// Server begins the span of a request. traceparent is the request's header: the span belongs to that trace. Empty, or
-// no valid one, begins a new trace.
+// Server begins the span of a request. traceparent is the request's header: the span belongs to
+// that trace. Empty, or no valid one, begins a new trace.
 func (t *Tracer) Server(ctx context.Context, name, traceparent string) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -129,8 +132,8 @@ func (t *Tracer) Server(ctx context.Context, name, traceparent string) (context.
 	return ctx, sampled(span)
 }
 
-// Linked begins a trace that was caused by others: the first 32 different ones are linked. It is kept if one of them
-// was, whatever the ratio says; without any there is no span.
+// Linked begins a trace that was caused by others: the first 32 different ones are linked. It is
+// kept if one of them was, whatever the ratio says; without any there is no span.
 func (t *Tracer) Linked(ctx context.Context, name string, traceparents []string) (context.Context, *Span) {
 	if t == nil || len(traceparents) == 0 {
 		return ctx, nil
@@ -149,7 +152,8 @@ func (t *Tracer) Linked(ctx context.Context, name string, traceparents []string)
 	if len(links) == 0 {
 		return ctx, nil
 	}
-	// The first link is the parent too: so the sampler keeps the span, and the trace shows the way of one block.
+	// The first link is the parent too: so the sampler keeps the span, and the trace shows the way
+	// of one block.
 	ctx = trace.ContextWithRemoteSpanContext(ctx, links[0].SpanContext)
 	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(links...))
 	return ctx, sampled(span)
@@ -202,7 +206,8 @@ func (s *Span) End() {
 	}
 }
 
-// EndWith ends the span, as failed if err is not nil. The error's text is not sent: it may hold an address with a key.
+// EndWith ends the span, as failed if err is not nil. The error's text is not sent: it may hold an
+// address with a key.
 func (s *Span) EndWith(err error) {
 	if err != nil {
 		s.Fail("failed")

@@ -10,8 +10,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// ReadText waits for the client's next message. It is false when the client has gone, ctx has ended,
-// or the message is not text, which closes the connection with that reason.
+// ReadText waits for the client's next message. It is false when the client has gone, ctx has
+// ended, or the message is not text, which closes the connection with that reason.
 func ReadText(ctx context.Context, conn *websocket.Conn) ([]byte, bool) {
 	kind, message, err := conn.Read(ctx)
 	if err != nil {

@@ -11,15 +11,17 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// newer names fields that clients of newer versions send and the Go package does not know yet (geyser.proto of yellowstone-grpc 12.6).
+// newer names fields that clients of newer versions send and the Go package does not know yet
+// (geyser.proto of yellowstone-grpc 12.6).
 var newer = map[protoreflect.FullName]map[protowire.Number]string{
 	"geyser.SubscribeRequestFilterAccounts":     {6: "cuckoo_accounts_filter"},
 	"geyser.SubscribeRequestFilterTransactions": {7: "cuckoo_account_include", 30: "token_accounts"},
 	"geyser.SubscribeRequestFilterBlocks":       {5: "cuckoo_account_include"},
 }
 
-// UnknownField returns an error that names the first field which this program does not know, in m or in any message within it. A filter
-// must not be served without its unknown conditions: the client would get what it did not ask for, most often everything.
+// UnknownField returns an error that names the first field which this program does not know, in m
+// or in any message within it. A filter must not be served without its unknown conditions: the
+// client would get what it did not ask for, most often everything.
 func UnknownField(m proto.Message) error {
 	return inMessage(m.ProtoReflect(), "")
 }

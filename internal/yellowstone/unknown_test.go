@@ -17,7 +17,8 @@ func with[M proto.Message](m M, number protowire.Number) M {
 	return m
 }
 
-// TestUnknownField: an unknown field is named wherever it lies, by its number and, where newer versions name it, by its name.
+// TestUnknownField: an unknown field is named wherever it lies, by its number and, where newer
+// versions name it, by its name.
 func TestUnknownField(t *testing.T) {
 	memcmp := &pb.SubscribeRequestFilterAccountsFilter{Filter: &pb.SubscribeRequestFilterAccountsFilter_Memcmp{
 		Memcmp: with(&pb.SubscribeRequestFilterAccountsFilterMemcmp{}, 9)}}

@@ -1,8 +1,9 @@
-// Package delivery is what the projectors of this room do around their tables: they read from a consumer group, give back what is no message,
-// repeat a write until the store takes it, and finish the batch in hand when they are stopped.
+// Package delivery is what the projectors of this room do around their tables: they read from a
+// consumer group, give back what is no message, repeat a write until the store takes it, and finish
+// the batch in hand when they are stopped.
 //
-// In: records and a store's errors. Out: dead letters, and calls that are repeated. Guarantees: a call ends with success, with an error that
-// repeating cannot mend, or with its context.
+// In: records and a store's errors. Out: dead letters, and calls that are repeated. Guarantees: a
+// call ends with success, with an error that repeating cannot mend, or with its context.
 package delivery
 
 import (
@@ -28,8 +29,9 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// Retry calls do until it succeeds, ctx ends, or an error is not retryable; failed hears of every failure that is tried again, and of the pause
-// before that. Each attempt of do has more time for its writes than the one before.
+// Retry calls do until it succeeds, ctx ends, or an error is not retryable; failed hears of every
+// failure that is tried again, and of the pause before that. Each attempt of do has more time for
+// its writes than the one before.
 func Retry(ctx context.Context, retryable func(error) bool, failed func(err error, pause time.Duration), do func(context.Context) error) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = firstPause, longestPause

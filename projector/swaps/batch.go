@@ -33,8 +33,8 @@ func NewBatch() *Batch {
 	}
 }
 
-// Add sorts a record into the batch; an error says why it is no message of its topic. The second record of a leg, under the mint that
-// went out, says nothing new and is passed over.
+// Add sorts a record into the batch; an error says why it is no message of its topic. The second
+// record of a leg, under the mint that went out, says nothing new and is passed over.
 func (b *Batch) Add(record *kafka.Record) error {
 	if record.Topic == schemas.TopicPools {
 		return b.addPool(record.Value)
@@ -128,7 +128,8 @@ func (b *Batch) key(key []byte) string {
 	return text
 }
 
-// blockTime is 1970-01-01 for a time that the source did not say or that ClickHouse's DateTime (seconds in 32 bits) cannot hold.
+// blockTime is 1970-01-01 for a time that the source did not say or that ClickHouse's DateTime
+// (seconds in 32 bits) cannot hold.
 func blockTime(seconds int64) time.Time {
 	if seconds <= 0 || seconds > 1<<32-1 {
 		seconds = 0

@@ -7,7 +7,8 @@ const DefaultSignatureDays = 30
 
 // Config of the projector of swaps. DefaultConfig has the defaults.
 type Config struct {
-	// SignatureDays counts from the day of the insertion, so old recordings keep theirs as long as new legs do.
+	// SignatureDays counts from the day of the insertion, so old recordings keep theirs as long as
+	// new legs do.
 	SignatureDays int `koanf:"signature_days" usage:"days for which a stored swap leg keeps its transaction's signature; 0: for ever"`
 }
 

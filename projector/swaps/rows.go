@@ -17,7 +17,8 @@ const (
 	tableLastTrades   = "last_trades_raw"
 	tableSwapMinutes  = "swap_minutes_raw"
 
-	// versionKnown is the bit of swaps_raw.version that says that the place of the transaction in its block is known.
+	// versionKnown is the bit of swaps_raw.version that says that the place of the transaction in
+	// its block is known.
 	versionKnown = 1 << 63
 )
 

@@ -26,7 +26,8 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database}
 }
 
-// Check compares the tables with the columns that this binary writes; one error names all that is missing or of another type.
+// Check compares the tables with the columns that this binary writes; one error names all that is
+// missing or of another type.
 func (c *ClickHouse) Check(ctx context.Context) error {
 	for name, columns := range tables() {
 		if err := clickhouse.CheckColumns(ctx, c.conn, c.database, name, columns); err != nil {
@@ -52,8 +53,9 @@ func Columns() map[string][]string {
 	return columns
 }
 
-// KeepSignatures sets for how many days signatures are kept, 0: for ever; it changes the table only where that differs. cluster is as in
-// clickhouse.Options. A change reaches what is stored with the merges to come.
+// KeepSignatures sets for how many days signatures are kept, 0: for ever; it changes the table only
+// where that differs. cluster is as in clickhouse.Options. A change reaches what is stored with the
+// merges to come.
 func (c *ClickHouse) KeepSignatures(ctx context.Context, days int, cluster string) error {
 	altered := tableSwaps
 	if cluster != "" {
@@ -84,8 +86,9 @@ func (c *ClickHouse) KeepSignatures(ctx context.Context, days int, cluster strin
 // Retryable says whether the server may take the same batch later.
 func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err) }
 
-// Insert makes the batch durable, its tables side by side: each insert waits for the disk. The book of minutes comes last: whoever finds a
-// minute in it finds its legs too, and a kill before it leaves the offsets uncommitted, so the batch comes again.
+// Insert makes the batch durable, its tables side by side: each insert waits for the disk. The book
+// of minutes comes last: whoever finds a minute in it finds its legs too, and a kill before it
+// leaves the offsets uncommitted, so the batch comes again.
 func (c *ClickHouse) Insert(ctx context.Context, batch *Batch) error {
 	tables, beside := errgroup.WithContext(ctx)
 	for _, insert := range []func(context.Context, *Batch) error{

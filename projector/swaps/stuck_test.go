@@ -102,8 +102,9 @@ func ownEngine(t *testing.T, logger *slog.Logger, registry *prometheus.Registry)
 	return engine
 }
 
-// TestInsertThatTheEngineDoesNotLetGoOf: an insert into pools_raw hangs inside the engine where no KILL QUERY reaches it: a view of the table
-// opens a pipe that nobody writes to. The projector goes on by itself, with a new engine, and every row is there once.
+// TestInsertThatTheEngineDoesNotLetGoOf: an insert into pools_raw hangs inside the engine where no
+// KILL QUERY reaches it: a view of the table opens a pipe that nobody writes to. The projector goes
+// on by itself, with a new engine, and every row is there once.
 func TestInsertThatTheEngineDoesNotLetGoOf(t *testing.T) {
 	log := &lines{}
 	logger, registry := slog.New(slog.NewTextHandler(log, nil)), prometheus.NewRegistry()

@@ -1,9 +1,10 @@
 // Package swaps turns swap legs, aggregators' routes and pools into ClickHouse rows.
 //
-// In: records of chain.swaps.v1 and chain.pools.v1. Out: rows of swaps_raw, routes_raw, pools_raw, pool_reserves_raw, and in
-// swap_minutes_raw which minutes wait for their valuation; dead letters for what is no message. Guarantees: an offset is committed only
-// after the rows are stored; storing a record twice, or in another order, leaves the same rows. It has a consumer group of its own, so
-// swaps and token events do not wait for each other.
+// In: records of chain.swaps.v1 and chain.pools.v1. Out: rows of swaps_raw, routes_raw, pools_raw,
+// pool_reserves_raw, and in swap_minutes_raw which minutes wait for their valuation; dead letters
+// for what is no message. Guarantees: an offset is committed only after the rows are stored;
+// storing a record twice, or in another order, leaves the same rows. It has a consumer group of its
+// own, so swaps and token events do not wait for each other.
 package swaps
 
 import (
@@ -23,9 +24,11 @@ import (
 )
 
 const (
-	// batchRecords is the most records of one batch: half of them are second copies of a leg under its other mint.
+	// batchRecords is the most records of one batch: half of them are second copies of a leg under
+	// its other mint.
 	batchRecords = 40_000
-	// batchWait is how long a batch gathers. Legs are valued each few seconds, so a part of a second costs nobody freshness and saves parts.
+	// batchWait is how long a batch gathers. Legs are valued each few seconds, so a part of a
+	// second costs nobody freshness and saves parts.
 	batchWait = 500 * time.Millisecond
 	// flushTimeout bounds the work on one batch after a stop was asked for.
 	flushTimeout = 5 * time.Second
@@ -68,8 +71,9 @@ func New(deps Deps) (*Projector, error) {
 	return &Projector{deps: deps, metrics: metrics}, nil
 }
 
-// Run projects until ctx ends, then finishes the batch in hand and returns nil. An error is one that needs an operator: the tables
-// refuse what this binary writes, or dead letters cannot be written.
+// Run projects until ctx ends, then finishes the batch in hand and returns nil. An error is one
+// that needs an operator: the tables refuse what this binary writes, or dead letters cannot be
+// written.
 func (p *Projector) Run(ctx context.Context) error {
 	for {
 		records, err := p.deps.Consumer.FetchBatch(ctx, batchRecords, batchWait)
@@ -89,7 +93,8 @@ func (p *Projector) Run(ctx context.Context) error {
 	}
 }
 
-// project stores one batch and commits it. It outlives ctx by flushTimeout, so that a stop loses no finished work.
+// project stores one batch and commits it. It outlives ctx by flushTimeout, so that a stop loses no
+// finished work.
 func (p *Projector) project(ctx context.Context, records []kafka.Record) (err error) {
 	work, cancel := delivery.Graceful(ctx, flushTimeout)
 	defer cancel()

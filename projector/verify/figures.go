@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
 )
 
-// buckets is what sets tables of prices and volumes apart: their rows are made of all legs of a time, and not of a record.
+// buckets is what sets tables of prices and volumes apart: their rows are made of all legs of a
+// time, and not of a record.
 type buckets struct {
 	// length of a bucket.
 	length time.Duration
@@ -23,7 +24,8 @@ type buckets struct {
 // priceReach is how far a price looks back for a trade: volume's lookBack.
 const priceReach = time.Hour
 
-// figureSpecs lists the tables that a valuation makes of legs. Their columns are read from the table.
+// figureSpecs lists the tables that a valuation makes of legs. Their columns are read from the
+// table.
 func figureSpecs() []spec {
 	of := func(table, key, column string, length time.Duration) spec {
 		return spec{
@@ -58,8 +60,9 @@ func FigureTables() (list []string) {
 	return list
 }
 
-// Figures compares tables of prices and volumes. The database of what is expected holds the legs of the log, valued. A bucket is compared where the log
-// has every leg that counts in it: legs expire from the log after 30 days, and a running node stores and values new ones.
+// Figures compares tables of prices and volumes. The database of what is expected holds the legs of
+// the log, valued. A bucket is compared where the log has every leg that counts in it: legs expire
+// from the log after 30 days, and a running node stores and values new ones.
 func (v *Verifier) Figures(ctx context.Context, tables []string) (reports []*TableReport, err error) {
 	for _, s := range figureSpecs() {
 		if !slices.Contains(tables, s.table) {
@@ -99,8 +102,9 @@ func (v *Verifier) columns(ctx context.Context, table string) (names []string, e
 	return names, nil
 }
 
-// openMinutes are the minutes, in Unix seconds, sorted, whose figures may differ without a fault: with more legs than the log has, or with legs that
-// were not valued yet. Where legs cannot be read, the book of minutes says which ones have later legs, or none in the log.
+// openMinutes are the minutes, in Unix seconds, sorted, whose figures may differ without a fault:
+// with more legs than the log has, or with legs that were not valued yet. Where legs cannot be
+// read, the book of minutes says which ones have later legs, or none in the log.
 func (v *Verifier) openMinutes(ctx context.Context) (minutes []uint64, err error) {
 	broken, err := parts.CheckTable(ctx, v.conn, v.actual, "swaps_raw")
 	if err != nil {
@@ -129,7 +133,8 @@ func (b *buckets) touches(start uint64, minutes []uint64) bool {
 	return i < len(minutes) && minutes[i] < start+uint64(b.length.Seconds())
 }
 
-// byDay drops the findings of open buckets, puts the others together by day, and names the slots of their legs.
+// byDay drops the findings of open buckets, puts the others together by day, and names the slots of
+// their legs.
 func (v *Verifier) byDay(ctx context.Context, all []Finding, b *buckets, open []uint64) ([]Finding, error) {
 	days := []Finding{}
 	for _, f := range all {

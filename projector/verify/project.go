@@ -18,12 +18,14 @@ import (
 type Projection struct {
 	// Tables to fill; all of the group when empty.
 	Tables []string
-	// From and To bound the slots of the records that are taken, both included. To 0: there is no bound.
+	// From and To bound the slots of the records that are taken, both included. To 0: there is no
+	// bound.
 	From, To uint64
 
 	conn     driver.Conn
 	database string
-	// Unreadable counts records that are no message of their topic; the projectors made dead letters of them.
+	// Unreadable counts records that are no message of their topic; the projectors made dead
+	// letters of them.
 	Unreadable int
 }
 
@@ -36,7 +38,8 @@ func (p *Projection) wants(tables ...string) bool {
 	return len(p.Tables) == 0 || slices.ContainsFunc(tables, func(t string) bool { return slices.Contains(p.Tables, t) })
 }
 
-// takes says whether a record's slot is within the bounds. A record without a position is always taken.
+// takes says whether a record's slot is within the bounds. A record without a position is always
+// taken.
 func (p *Projection) takes(record *kafka.Record) bool {
 	if p.To == 0 {
 		return true
@@ -89,8 +92,8 @@ func (p *Projection) writeSwaps(ctx context.Context, records []kafka.Record) err
 	return swaps.NewClickHouse(p.conn, p.database).Insert(ctx, batch)
 }
 
-// Finish makes what is made of the rows: those of tokens. revalue has every minute of the legs valued again: a leg that is made again
-// has lost its value in dollars.
+// Finish makes what is made of the rows: those of tokens. revalue has every minute of the legs
+// valued again: a leg that is made again has lost its value in dollars.
 func (p *Projection) Finish(ctx context.Context, group string, revalue bool) error {
 	if group == schemas.GroupProjector && p.wants("tokens_raw", "token_facts_raw") {
 		return projector.NewClickHouse(p.conn, p.database).Fold(ctx, projector.Dirty{All: true})

@@ -19,7 +19,8 @@ type spec struct {
 	slot string
 	// order grows when a row is replaced by a later state of it; "0" where rows never change.
 	order string
-	// without are columns that are not compared: those that valuations and expiry change, and those that tell copies apart.
+	// without are columns that are not compared: those that valuations and expiry change, and those
+	// that tell copies apart.
 	without []string
 	// as are columns that are compared in another form.
 	as map[string]string

@@ -29,7 +29,8 @@ func TestEveryProjectedTableIsCompared(t *testing.T) {
 	}
 }
 
-// TestEveryTableOfAValuationIsCompared: a statement of the volume room that fills a table more fails here until the table is compared too.
+// TestEveryTableOfAValuationIsCompared: a statement of the volume room that fills a table more
+// fails here until the table is compared too.
 func TestEveryTableOfAValuationIsCompared(t *testing.T) {
 	files, err := filepath.Glob("../../volume/sql/*.sql")
 	require.NoError(t, err)
@@ -48,7 +49,8 @@ func TestEveryTableOfAValuationIsCompared(t *testing.T) {
 	require.ElementsMatch(t, slices.Collect(maps.Keys(written)), FigureTables())
 }
 
-// TestABucketIsComparedWhereAllItsLegsAreThere: an open minute leaves out its own buckets and those whose prices look back at it.
+// TestABucketIsComparedWhereAllItsLegsAreThere: an open minute leaves out its own buckets and those
+// whose prices look back at it.
 func TestABucketIsComparedWhereAllItsLegsAreThere(t *testing.T) {
 	minute, hour := &buckets{length: time.Minute, reach: time.Hour}, &buckets{length: time.Hour, reach: time.Hour}
 	const noon = 1_700_006_400

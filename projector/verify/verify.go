@@ -1,10 +1,13 @@
-// Package verify compares ClickHouse's tables with the log that they are made of, and makes rows again that are missing.
+// Package verify compares ClickHouse's tables with the log that they are made of, and makes rows
+// again that are missing.
 //
-// In: the records of the log up to where the projectors have committed; the tables. Out: per table and range of slots the rows expected and
-// found; rows. Guarantees: what is expected is made by the projectors' own code, in a database of its own beside the tables, so that memory
-// stays bounded and repeated records fall together as they do there; the tables that are compared are only read. A row is found when it is
-// there as expected, or in a later state; rows that the log does not have are told and are no fault, since topics expire and a running node
-// writes on. Rebuild only adds rows: those that are there already fall together with their copies.
+// In: the records of the log up to where the projectors have committed; the tables. Out: per table
+// and range of slots the rows expected and found; rows. Guarantees: what is expected is made by the
+// projectors' own code, in a database of its own beside the tables, so that memory stays bounded
+// and repeated records fall together as they do there; the tables that are compared are only read.
+// A row is found when it is there as expected, or in a later state; rows that the log does not have
+// are told and are no fault, since topics expire and a running node writes on. Rebuild only adds
+// rows: those that are there already fall together with their copies.
 package verify
 
 import (
@@ -50,7 +53,8 @@ func names(ofSwaps bool) (list []string) {
 // Finding is a range of slots in which a table differs from the log.
 type Finding struct {
 	Table string `json:"table"`
-	// FromSlot and ToSlot are those of the rows concerned, or of the legs that they are made of; both 0 in a table whose rows have no slot.
+	// FromSlot and ToSlot are those of the rows concerned, or of the legs that they are made of;
+	// both 0 in a table whose rows have no slot.
 	FromSlot uint64 `json:"from_slot"`
 	ToSlot   uint64 `json:"to_slot"`
 	// From and To are the first and the last bucket concerned, in a table of prices or volumes.
@@ -59,7 +63,8 @@ type Finding struct {
 	// Expected rows of the range, and how many of them are there as they should be.
 	Expected uint64 `json:"expected"`
 	Found    uint64 `json:"found"`
-	// Unreadable says why the table's rows were not read; then the figures are those of the whole table.
+	// Unreadable says why the table's rows were not read; then the figures are those of the whole
+	// table.
 	Unreadable string `json:"unreadable,omitempty"`
 	// Rebuild is the command that makes the rows again.
 	Rebuild string `json:"rebuild"`
@@ -68,7 +73,8 @@ type Finding struct {
 // TableReport is what was found of one table.
 type TableReport struct {
 	Table string `json:"table"`
-	// Expected are the rows that the log makes; Rows are those that are there, More those of them that the log does not have.
+	// Expected are the rows that the log makes; Rows are those that are there, More those of them
+	// that the log does not have.
 	Expected uint64 `json:"expected"`
 	Rows     uint64 `json:"rows"`
 	More     uint64 `json:"more"`
@@ -198,7 +204,8 @@ func (v *Verifier) rangeSums(ctx context.Context, database string, s *spec) (map
 // bounded keeps a comparison small beside everything else.
 const bounded = " SETTINGS max_threads = 2, max_block_size = 8192, max_bytes_before_external_group_by = 500000000"
 
-// among is the condition that a number is one of these; sorted. A long list would not fit in a query: then it is between the first and the last.
+// among is the condition that a number is one of these; sorted. A long list would not fit in a
+// query: then it is between the first and the last.
 func among(numbers []uint64) string {
 	if len(numbers) > 1000 {
 		return fmt.Sprintf("BETWEEN %d AND %d", numbers[0], numbers[len(numbers)-1])
@@ -206,8 +213,9 @@ func among(numbers []uint64) string {
 	return "IN (" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(numbers)), ","), "[]") + ")"
 }
 
-// missing lists, for the ranges that differ, the rows expected and neither there nor in a later state; Found holds minus their number. Rows are
-// looked at in shards by their keys, some 500,000 at a time: what one statement holds in memory.
+// missing lists, for the ranges that differ, the rows expected and neither there nor in a later
+// state; Found holds minus their number. Rows are looked at in shards by their keys, some 500,000
+// at a time: what one statement holds in memory.
 func (v *Verifier) missing(ctx context.Context, s *spec, expected uint64, ranges []uint64) ([]Finding, error) {
 	const shardRows = 500_000
 	shards := expected/shardRows + 1

@@ -1,9 +1,10 @@
 // Package coverage says which slots' blocks have been ingested whole, and which are missing.
 //
-// In: slot records, one at a time, in the order of the log. Out: the range that is covered and its gaps. Guarantees: pure, no clock, no
-// locks; ingest is complete up to a slot exactly when the chain of parents from the first slot to it is unbroken. Slots are not assumed
-// to be filled, of any length in time, or final: only links between blocks prove that a slot was empty. A record replaces what was
-// known of its slot; otherwise the order of records changes nothing.
+// In: slot records, one at a time, in the order of the log. Out: the range that is covered and its
+// gaps. Guarantees: pure, no clock, no locks; ingest is complete up to a slot exactly when the
+// chain of parents from the first slot to it is unbroken. Slots are not assumed to be filled, of
+// any length in time, or final: only links between blocks prove that a slot was empty. A record
+// replaces what was known of its slot; otherwise the order of records changes nothing.
 package coverage
 
 import (
@@ -20,7 +21,8 @@ type Gap struct {
 
 // Coverage is what has been ingested. The zero value: nothing.
 type Coverage struct {
-	// FromSlot and ToSlot are the lowest and highest slot whose block is ingested, or was before the log lost records of it.
+	// FromSlot and ToSlot are the lowest and highest slot whose block is ingested, or was before
+	// the log lost records of it.
 	FromSlot uint64 `json:"from_slot"`
 	ToSlot   uint64 `json:"to_slot"`
 	// Gaps between them, ascending, never adjacent, never nil.
@@ -77,7 +79,8 @@ func (l *Ledger) Apply(record *eventspb.SlotRecord) {
 	}
 }
 
-// Ingested says whether the block of this slot with this hash is ingested. The hash is compared by its first eight bytes.
+// Ingested says whether the block of this slot with this hash is ingested. The hash is compared by
+// its first eight bytes.
 func (l *Ledger) Ingested(slot uint64, blockhash [32]byte) bool {
 	e := l.slots.get(slot)
 	return e.status == eventspb.SlotStatus_SLOT_STATUS_INGESTED && e.tag == tagOf(blockhash[:])
@@ -86,8 +89,9 @@ func (l *Ledger) Ingested(slot uint64, blockhash [32]byte) bool {
 // Status is what the latest record says of a slot; SLOT_STATUS_UNSPECIFIED when there is none.
 func (l *Ledger) Status(slot uint64) eventspb.SlotStatus { return l.slots.get(slot).status }
 
-// Coverage is the covered range as of the records so far. After records in order of their slots it costs as much as the gaps it
-// returns; after one out of order, a pass over all slots (about 25 ms for a week's).
+// Coverage is the covered range as of the records so far. After records in order of their slots it
+// costs as much as the gaps it returns; after one out of order, a pass over all slots (about 25 ms
+// for a week's).
 func (l *Ledger) Coverage() Coverage {
 	if l.stale {
 		l.scan = scan{}
@@ -103,7 +107,8 @@ type scan struct {
 	from    uint64
 	// last is the highest ingested slot so far, known the highest slot with any record.
 	last, known uint64
-	// open are ranges behind last that no record explains yet: the next block's parent tells whether they were empty.
+	// open are ranges behind last that no record explains yet: the next block's parent tells
+	// whether they were empty.
 	open []Gap
 	gaps []Gap
 }
@@ -138,7 +143,8 @@ func (s *scan) step(slots *slotTable, e entry) {
 		}
 	}
 	if e.hasParent && parent != s.last && parent >= s.from && slots.get(parent).status != eventspb.SlotStatus_SLOT_STATUS_INGESTED {
-		// Explained by a record as skipped or dead, or by a block of another fork as empty: this block says it is neither.
+		// Explained by a record as skipped or dead, or by a block of another fork as empty: this
+		// block says it is neither.
 		s.gaps = append(s.gaps, Gap{parent, parent})
 	}
 	s.open = s.open[:0]

@@ -135,8 +135,8 @@ func anyRecord(t *rapid.T) *eventspb.SlotRecord {
 	return r
 }
 
-// define follows the definition: a slot is missing when a block names it as its parent and it is not ingested, or when nothing explains
-// it: no record, and no parent of the next block below it.
+// define follows the definition: a slot is missing when a block names it as its parent and it is
+// not ingested, or when nothing explains it: no record, and no parent of the next block below it.
 func define(latest map[uint64]*eventspb.SlotRecord) coverage.Coverage {
 	var slots []uint64
 	required := make(map[uint64]bool)
@@ -206,7 +206,8 @@ func TestAWeekIsCheap(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(24<<20)) // signed: others may have given some back
+	// signed: others may have given some back
+	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(24<<20))
 	require.Empty(t, l.Coverage().Gaps)
 	runtime.KeepAlive(l)
 }
@@ -223,7 +224,8 @@ func BenchmarkCoverageOfAWeekAfterBackfill(b *testing.B) {
 	}
 }
 
-// TestLostSlots: a slot of which the log lost records is a gap until its block is ingested again, wherever it lies.
+// TestLostSlots: a slot of which the log lost records is a gap until its block is ingested again,
+// wherever it lies.
 func TestLostSlots(t *testing.T) {
 	const first, last = 10, 20
 	for lost := uint64(first); lost <= last; lost++ {

@@ -30,8 +30,9 @@ const chunkSlots = 1024
 
 // chunk holds chunkSlots slots in columns, so that none is padded.
 type chunk struct {
-	tags    [chunkSlots]uint64
-	parents [chunkSlots]uint16 // distance down to the parent; 0: unknown; farParent: see slotTable.far
+	tags [chunkSlots]uint64
+	// distance down to the parent; 0: unknown; farParent: see slotTable.far
+	parents [chunkSlots]uint16
 	status  [chunkSlots]uint8
 }
 

@@ -29,11 +29,13 @@ var digitOf = func() (table [256]uint8) {
 	return table
 }()
 
-// number is an unsigned integer of 320 bits, the lowest limb first: a key has 256 bits, an IPFS multihash 272.
+// number is an unsigned integer of 320 bits, the lowest limb first: a key has 256 bits, an IPFS
+// multihash 272.
 type number [5]uint64
 
-// append58 appends n with at least one digit for each of zeros, without other leading zeros. It is here because keys are converted at every
-// lookup, and takes a quarter of the time of a conversion for any length.
+// append58 appends n with at least one digit for each of zeros, without other leading zeros. It is
+// here because keys are converted at every lookup, and takes a quarter of the time of a conversion
+// for any length.
 func append58(dst []byte, n number, zeros int) []byte {
 	for range zeros {
 		dst = append(dst, '1')

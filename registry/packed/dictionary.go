@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Codes of the text packing: control characters, which hardly any text has. A text that has one is kept as it is.
+// Codes of the text packing: control characters, which hardly any text has. A text that has one is
+// kept as it is.
 const (
 	codeCIDv0   = iota // "Qm" and 44 digits: 32 bytes of a SHA-256
 	codeRaw            // "bafkrei" and 52 letters: the same
@@ -19,8 +20,9 @@ const (
 	directWords = maxCode - firstWord + 1
 )
 
-// dictionary are the words that texts of a registry have in common, the most frequent first: how encoding/json writes the values of
-// registry.Offchain, Logo and ListEntry, and where metadata and images lie. It may change freely, nothing packed outlives a process.
+// dictionary are the words that texts of a registry have in common, the most frequent first: how
+// encoding/json writes the values of registry.Offchain, Logo and ListEntry, and where metadata and
+// images lie. It may change freely, nothing packed outlives a process.
 var dictionary = []string{
 	`{"uri":"`, `","name":"`, `","symbol":"`, `","description":"`, `","image":"`, `","external_url":"`, `","extensions":{"twitter":"`,
 	`","website":"`, `"}}`, `{"url":"`, `","status":"ok"}`, "https://ipfs.io/ipfs/", "https://", "https://x.com/", `","extensions":{"telegram":"`,
@@ -40,8 +42,8 @@ var dictionary = []string{
 	`\u0026`, `\n`, `\"`, `. `, `, `,
 }
 
-// numbered is a word of the dictionary, which has two bytes at least. Most that begin with the same byte differ in the second, or, as so many begin with
-// https://, in the one behind that.
+// numbered is a word of the dictionary, which has two bytes at least. Most that begin with the same
+// byte differ in the second, or, as so many begin with https://, in the one behind that.
 type numbered struct{ second, place, there, number uint8 }
 
 // wordsBy lists the dictionary's words by their first byte, the longest first.
@@ -69,7 +71,8 @@ func wordAt(text string) (uint8, bool) {
 	return 0, false
 }
 
-// opens and closes say what a word does to spans: a value begins behind `":"`, and ends before the next word that begins with a quote.
+// opens and closes say what a word does to spans: a value begins behind `":"`, and ends before the
+// next word that begins with a quote.
 func opens(word string) bool  { return strings.HasSuffix(word, `":"`) }
 func closes(word string) bool { return word[0] == '"' }
 

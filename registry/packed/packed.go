@@ -1,11 +1,13 @@
 // Package packed writes states of the fold small: two hundred bytes a mint instead of two thousand.
 //
-// In: the facts of a mint's state. Out: bytes, and the facts again, the same to the last bit. Guarantees: pure but for the Book, which
-// only grows; any facts can be packed, also those of registers that this version does not know and texts that are no text. What is packed
-// is for the memory of one process: the form may change with every version and is never stored.
+// In: the facts of a mint's state. Out: bytes, and the facts again, the same to the last bit.
+// Guarantees: pure but for the Book, which only grows; any facts can be packed, also those of
+// registers that this version does not know and texts that are no text. What is packed is for the
+// memory of one process: the form may change with every version and is never stored.
 //
-// The form: the shape (for each fact its register, the kind of its value and which of the state's positions it has), the positions, then
-// items and values by their kinds. Shapes, authorities and names that many states share are numbers in Shared.
+// The form: the shape (for each fact its register, the kind of its value and which of the state's
+// positions it has), the positions, then items and values by their kinds. Shapes, authorities and
+// names that many states share are numbers in Shared.
 package packed
 
 import (
@@ -45,7 +47,8 @@ const (
 	otherRegister = 0x7f
 	// otherPosition says that the position's number follows among the values.
 	otherPosition = 15
-	// maxShape is the length of a shape that is worth knowing: busy mints have a fact an instruction and share theirs with none.
+	// maxShape is the length of a shape that is worth knowing: busy mints have a fact an
+	// instruction and share theirs with none.
 	maxShape = 128
 )
 
@@ -56,7 +59,8 @@ type Writer struct {
 	positions []schemas.Position
 	shape     []byte
 	values    []byte
-	// copied are the texts to be copied as long as they come as they are, and stale says that one did not.
+	// copied are the texts to be copied as long as they come as they are, and stale says that one
+	// did not.
 	copied []packedText
 	stale  bool
 }
@@ -71,14 +75,16 @@ type packedText struct {
 // NewWriter returns a writer of states that can be read with shared only.
 func NewWriter(shared *Shared) *Writer { return &Writer{shared: shared} }
 
-// Append appends the packed facts of a mint's state, in their order. The mint itself is not part of it.
+// Append appends the packed facts of a mint's state, in their order. The mint itself is not part of
+// it.
 func (w *Writer) Append(dst []byte, mint string, facts []registry.Fact) []byte {
 	w.pack(mint, facts, nil)
 	return w.append(dst)
 }
 
-// AppendChanged is Append for what a reader read last, of which some facts changed: as long as they are no texts, these are copied instead of packed
-// anew, which is most of the work. The bytes that the reader read must be there still.
+// AppendChanged is Append for what a reader read last, of which some facts changed: as long as they
+// are no texts, these are copied instead of packed anew, which is most of the work. The bytes that
+// the reader read must be there still.
 func (w *Writer) AppendChanged(dst []byte, mint string, facts []registry.Fact, read *Reader) []byte {
 	w.pack(mint, facts, read.packedTexts)
 	if w.stale { // how a text is packed depends on those before it
@@ -130,8 +136,8 @@ func (w *Writer) fact(mint string, fact *registry.Fact) {
 	w.shape[at] |= w.value(mint, fact.Value)
 }
 
-// position is the number of the fact's position in the state; new positions are added. First seen's are turned around, because the
-// one that they stand for is often there already.
+// position is the number of the fact's position in the state; new positions are added. First seen's
+// are turned around, because the one that they stand for is often there already.
 func (w *Writer) position(fact *registry.Fact) int {
 	position := fact.Position
 	if fact.Register == registry.RegisterFirstSeen {
@@ -247,8 +253,8 @@ func (w *Writer) decimal(value string) byte {
 	}
 }
 
-// A position is a byte, what its slot is ahead of the one before (signed varint), and its order: nothing at the end of a slot, four varints
-// for what schemas.Position packs into it.
+// A position is a byte, what its slot is ahead of the one before (signed varint), and its order:
+// nothing at the end of a slot, four varints for what schemas.Position packs into it.
 const (
 	endOfSlot = iota
 	withinSlot
@@ -266,7 +272,8 @@ func (w *Writer) appendPositions(dst []byte) []byte {
 		slot = position.Slot
 		if kind == withinSlot {
 			transaction, outer, inner, batch := schemas.SplitOrder(position.Order)
-			// The highest bit is set where the transaction's index is known: turned around and to the end, that makes a small number.
+			// The highest bit is set where the transaction's index is known: turned around and to
+			// the end, that makes a small number.
 			dst = binary.AppendUvarint(dst, transaction<<1&0xff_fffe|transaction>>23^1)
 			dst = binary.AppendUvarint(dst, outer)
 			dst = binary.AppendUvarint(dst, inner)

@@ -17,7 +17,8 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// values are what facts hold: everything that is written in a form of its own, and what only looks like it.
+// values are what facts hold: everything that is written in a form of its own, and what only looks
+// like it.
 func values(mint string) *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.String(),
@@ -80,7 +81,8 @@ func TestFactsComeBackAsTheyWere(t *testing.T) {
 		var packs []pack
 		for range rapid.IntRange(1, 4).Draw(t, "states") {
 			state := facts(t, mint)
-			for range rapid.IntRange(1, 3).Draw(t, "times") { // the second time what is shared knows it
+			// the second time what is shared knows it
+			for range rapid.IntRange(1, 3).Draw(t, "times") {
 				packs = append(packs, pack{writer.Append([]byte("before"), mint, state), state})
 			}
 		}

@@ -43,20 +43,22 @@ const (
 // NewReader returns a reader of states that were packed with shared.
 func NewReader(shared *Shared) *Reader { return &Reader{shared: shared} }
 
-// Facts are the facts of a mint that Writer.Append packed, in their order. The slice is the reader's own, until the next call; the strings in it
-// are the caller's to keep and nothing in them is shared with packed.
+// Facts are the facts of a mint that Writer.Append packed, in their order. The slice is the
+// reader's own, until the next call; the strings in it are the caller's to keep and nothing in them
+// is shared with packed.
 func (r *Reader) Facts(mint string, packed []byte) []registry.Fact {
 	return r.FactsUpTo(mint, packed, registry.Register(math.MaxUint8))
 }
 
-// FactsUpTo is Facts without the texts of registers above last: their values are empty. What comes of documents is most of what there is to read.
+// FactsUpTo is Facts without the texts of registers above last: their values are empty. What comes
+// of documents is most of what there is to read.
 func (r *Reader) FactsUpTo(mint string, packed []byte, last registry.Register) []registry.Fact {
 	r.read(mint, packed, last)
 	return r.withTexts(string(r.texts.out))
 }
 
-// ReusedFacts is like Facts, but the strings lie in the reader's memory too. They are valid until the
-// reader's next call. It allocates nothing.
+// ReusedFacts is like Facts, but the strings lie in the reader's memory too. They are valid until
+// the reader's next call. It allocates nothing.
 func (r *Reader) ReusedFacts(mint string, packed []byte) []registry.Fact {
 	r.read(mint, packed, registry.Register(math.MaxUint8))
 	return r.withTexts(unsafe.String(unsafe.SliceData(r.texts.out), len(r.texts.out))) //nolint:gosec // whoever calls knows how long they last
@@ -202,7 +204,8 @@ func (r *Reader) value(fact *registry.Fact, mint string, kind byte) {
 	default:
 		text := r.bytes(r.uvarint())
 		switch {
-		case fact.Register > r.last: // texts of registers above may point back to this one, but those are not read either
+		case fact.Register > r.last:
+			// texts of registers above may point back to this one, but those are not read either
 			return
 		case kind == valueRaw:
 			r.texts.out = append(r.texts.out, text...)

@@ -8,8 +8,8 @@ import (
 
 // Shared holds the values that many states have in common once: authorities, names of extensions,
 // the shapes of states. A value that comes twice within a short time gets a number; states that are
-// packed later hold the number instead of the value. Shared only grows, up to a bound. It is safe for
-// use by several goroutines.
+// packed later hold the number instead of the value. Shared only grows, up to a bound. It is safe
+// for use by several goroutines.
 type Shared struct {
 	strings, keys, shapes *interner
 }

@@ -15,7 +15,8 @@ type textPacker struct {
 	spans []string
 }
 
-// append appends the packed text, and remembers what later texts can point to. The text must not have controls.
+// append appends the packed text, and remembers what later texts can point to. The text must not
+// have controls.
 func (p *textPacker) append(dst []byte, text string) []byte {
 	if len(text) >= minSpan && text[0] != '{' {
 		if n := p.span(text); n >= 0 && p.spans[n] == text {
@@ -82,8 +83,8 @@ func (p *textPacker) span(text string) int {
 	return best
 }
 
-// address appends what text begins with, if that is an earlier value (where pointing is allowed) or 32 bytes in one of the usual
-// writings. It returns how much of text that was.
+// address appends what text begins with, if that is an earlier value (where pointing is allowed) or
+// 32 bytes in one of the usual writings. It returns how much of text that was.
 func (p *textPacker) address(dst []byte, text string, pointing bool) ([]byte, int) {
 	if pointing {
 		if n := p.span(text); n >= 0 {
@@ -114,7 +115,8 @@ func (p *textPacker) address(dst []byte, text string, pointing bool) ([]byte, in
 }
 
 const (
-	// A CIDv0 is a multihash in base58: 0x12 (SHA-256), 0x20 (32 bytes), the digest. https://github.com/multiformats/cid
+	// A CIDv0 is a multihash in base58: 0x12 (SHA-256), 0x20 (32 bytes), the digest.
+	// https://github.com/multiformats/cid
 	cidLength       = 46
 	multihashSHA256 = 0x1220
 	// A CIDv1 in base32: version 1, codec 0x55 (raw) or 0x70 (DAG-PB), then the multihash.
@@ -144,7 +146,8 @@ func appendLetters(dst []byte, code byte, text string) ([]byte, int) {
 		return dst, 0
 	}
 	var again [lettersLength - 1]byte
-	if base32Letters.Encode(again[:], raw[:n]); string(again[:]) != text[1:lettersLength] { // bits behind the digest
+	// bits behind the digest
+	if base32Letters.Encode(again[:], raw[:n]); string(again[:]) != text[1:lettersLength] {
 		return dst, 0
 	}
 	return append(append(dst, code), raw[4:n]...), lettersLength
@@ -214,7 +217,8 @@ func (r *textReader) word(word string, first, from int, begun bool) (int, bool) 
 	return from, begun
 }
 
-// remember does what the packer's does. A text that begins with a brace holds no value before the first word that opens one.
+// remember does what the packer's does. A text that begins with a brace holds no value before the
+// first word that opens one.
 func (r *textReader) remember(first, from int) {
 	if len(r.out)-from < minSpan || len(r.spans) >= maxSpans || from == first && r.out[first] == '{' {
 		return

@@ -8,13 +8,15 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// Corpus is a registry as large as mainnet's, made up: the tokens of real lists first, then tokens that are named as people name them,
-// copies and near-copies included. Token i is a function of the seed, the lists and i, so that any part can be made by itself, in any
-// order, on any core, and no part is kept in memory. For benchmarks: all that measure one size measure the same tokens.
+// Corpus is a registry as large as mainnet's, made up: the tokens of real lists first, then tokens
+// that are named as people name them, copies and near-copies included. Token i is a function of the
+// seed, the lists and i, so that any part can be made by itself, in any order, on any core, and no
+// part is kept in memory. For benchmarks: all that measure one size measure the same tokens.
 //
-// What is known of a token is as a projector that has caught up would hold it: two in five were launched under its eyes by a launchpad
-// (one in three of those as Token-2022), two in five are older tokens that were sighted and read, one in five is a pool's share, without
-// metadata. Two in five of the named have an off-chain document, half of those links.
+// What is known of a token is as a projector that has caught up would hold it: two in five were
+// launched under its eyes by a launchpad (one in three of those as Token-2022), two in five are
+// older tokens that were sighted and read, one in five is a pool's share, without metadata. Two in
+// five of the named have an off-chain document, half of those links.
 type Corpus struct {
 	seed   uint64
 	listed []Listed
@@ -39,8 +41,8 @@ type Token struct {
 	random random
 }
 
-// Registry is the token as an index sees it in a change. What an index does not look at (supply, authorities, documents) is left out: fold
-// AppendFacts for that.
+// Registry is the token as an index sees it in a change. What an index does not look at (supply,
+// authorities, documents) is left out: fold AppendFacts for that.
 func (t *Token) Registry() *registry.Token {
 	token := &registry.Token{
 		Mint: t.Mint, Symbol: t.Symbol, Name: t.Name, Decimals: t.Decimals, IsToken22: t.IsToken22, LogoStatus: registry.LogoMissing, FirstSeenAt: &t.FirstSeen,
@@ -69,7 +71,8 @@ func NewCorpus(seed uint64, listed []Listed) *Corpus {
 	return c
 }
 
-// wordsOf are the words of the names, the frequent ones as often as they come, and those that launchpads see all day.
+// wordsOf are the words of the names, the frequent ones as often as they come, and those that
+// launchpads see all day.
 func wordsOf(listed []Listed) []string {
 	words := strings.Fields(launchpadWords)
 	for i := range listed {
@@ -87,7 +90,8 @@ Queen Shiba Floki Meme Dao Cash Gold Rocket Mars Grok GPT Wojak Ape Monkey Goat 
 Squirrel Hippo Sigma Skibidi Rizz Aura 2.0 X 69 420 404 1000x Inc The of the to and a on Sol Pump Fun Finance Protocol Network Token Swap World Game Pay
 猫 犬 狗狗 柴犬 熊猫 月 ムーン 🚀 🐸 🐶 💎 🔥 Путин собака Café Ñandú İstanbul Größe`
 
-// Token makes the i-th token. It allocates its strings only: more than a million a second on one core.
+// Token makes the i-th token. It allocates its strings only: more than a million a second on one
+// core.
 func (c *Corpus) Token(i int) Token {
 	r := random{state: c.seed + uint64(i)*0xd1342543de82ef95}
 	t := Token{Index: i, Decimals: 6}
@@ -118,7 +122,8 @@ func (c *Corpus) Token(i int) Token {
 		t.Name, t.Symbol = c.name(&r)
 	}
 	if r.below(100) < 3 {
-		t.Volume = math.Exp(4 + 3*(r.unit()+r.unit()+r.unit()+r.unit()-2)) // about lognormal, median 55 USD
+		// about lognormal, median 55 USD
+		t.Volume = math.Exp(4 + 3*(r.unit()+r.unit()+r.unit()+r.unit()-2))
 		t.Volume = math.Round(t.Volume*100) / 100
 	}
 	t.random = r
@@ -217,7 +222,8 @@ func (r *random) skewed(n int) int {
 
 const base58Alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
-// address is base58 of 32 bytes with a given end. 44 digits of which the first is 1 to 16 are below 2^256 and above 2^248.
+// address is base58 of 32 bytes with a given end. 44 digits of which the first is 1 to 16 are below
+// 2^256 and above 2^248.
 func (r *random) address(suffix string) string {
 	var digits [44]byte
 	r.digits(digits[:], base58Alphabet)

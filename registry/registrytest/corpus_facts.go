@@ -26,7 +26,8 @@ func (w *factWriter) item(register registry.Register, item string, position sche
 	w.facts = append(w.facts, registry.Fact{Mint: w.mint, Register: register, Item: item, Position: position, Value: value})
 }
 
-// AppendFacts appends the facts that hold of a token, sorted by register and item, each once: what a state's Facts gives.
+// AppendFacts appends the facts that hold of a token, sorted by register and item, each once: what
+// a state's Facts gives.
 func (c *Corpus) AppendFacts(dst []registry.Fact, t *Token) []registry.Fact {
 	r := t.random
 	w := factWriter{t.Mint, dst}
@@ -175,13 +176,15 @@ func (c *Corpus) sentence(r *random) string {
 	return b.String()
 }
 
-// uri is where metadata and images lie: half of them behind content identifiers of the older, a quarter of the newer form.
+// uri is where metadata and images lie: half of them behind content identifiers of the older, a
+// quarter of the newer form.
 func (r *random) uri() string {
 	switch r.below(8) {
 	case 0, 1:
 		var id [52]byte
 		r.digits(id[:], "abcdefghijklmnopqrstuvwxyz234567")
-		id[0], id[51] = "abcdefgh"[r.below(8)], "aeimquy4"[r.below(8)] // the ends hold bits that are none of the digest
+		// the ends hold bits that are none of the digest
+		id[0], id[51] = "abcdefgh"[r.below(8)], "aeimquy4"[r.below(8)]
 		return "https://ipfs.io/ipfs/bafkrei" + string(id[:])
 	case 2:
 		var id [43]byte

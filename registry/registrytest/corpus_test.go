@@ -18,7 +18,8 @@ func corpus(t testing.TB) *registrytest.Corpus {
 	return registrytest.NewCorpus(1, listed)
 }
 
-// TestCorpusIsARegistry: the facts of a token fold to themselves, and to the token that search is told of.
+// TestCorpusIsARegistry: the facts of a token fold to themselves, and to the token that search is
+// told of.
 func TestCorpusIsARegistry(t *testing.T) {
 	for _, c := range []*registrytest.Corpus{corpus(t), registrytest.NewCorpus(2, nil)} {
 		mints := map[string]bool{}

@@ -1,6 +1,7 @@
 // Package registrytest generates token events and enrichments for property tests of the fold.
 //
-// In: a rapid source of choices. Out: messages about few mints at few places, so that collisions, ties and repeats are common.
+// In: a rapid source of choices. Out: messages about few mints at few places, so that collisions,
+// ties and repeats are common.
 // Guarantees: one place on the chain always holds the same instruction, as on the chain itself.
 package registrytest
 
@@ -38,7 +39,8 @@ func Messages(limit int) *rapid.Generator[[]Message] {
 	})
 }
 
-// place identifies what can be there only once: an instruction for one mint. Reads of one slot may differ (nodes do).
+// place identifies what can be there only once: an instruction for one mint. Reads of one slot may
+// differ (nodes do).
 func place(m Message) string {
 	if m.Event == nil {
 		return fmt.Sprint("read ", m.Enrichment.String())
@@ -179,7 +181,8 @@ func metadata(t *rapid.T) *eventspb.MetadataSet {
 	return set
 }
 
-// fields are additional fields with few keys, the empty one and one that off-chain documents have too among them.
+// fields are additional fields with few keys, the empty one and one that off-chain documents have
+// too among them.
 func fields(t *rapid.T) (list []*eventspb.AdditionalField) {
 	for range rapid.IntRange(0, 2).Draw(t, "fields") {
 		list = append(list, &eventspb.AdditionalField{

@@ -19,9 +19,10 @@ type Record struct {
 	Value []byte
 }
 
-// chain writes records as mainnet makes them: mostly mint_to and burn of pool tokens, a few of which are very busy; launches of new tokens,
-// six instructions each; older mints that are seen for the first time, read and described. Mints whose supply changes are read again now and
-// then, as enrichment does: one in twenty changes is followed by a read.
+// chain writes records as mainnet makes them: mostly mint_to and burn of pool tokens, a few of
+// which are very busy; launches of new tokens, six instructions each; older mints that are seen for
+// the first time, read and described. Mints whose supply changes are read again now and then, as
+// enrichment does: one in twenty changes is followed by a read.
 type chain struct {
 	random  *rand.Rand
 	records []Record

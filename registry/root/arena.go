@@ -1,11 +1,13 @@
 package root
 
-// arena keeps byte strings in chunks. They have no pointers of their own, which the garbage collector would follow each time it runs.
+// arena keeps byte strings in chunks. They have no pointers of their own, which the garbage
+// collector would follow each time it runs.
 type arena struct {
 	chunks [][]byte
 	// held is how many strings are in each chunk.
 	held []int
-	// filling is the chunk that is put into; empty are those with nothing in them, the last of which may have no memory.
+	// filling is the chunk that is put into; empty are those with nothing in them, the last of
+	// which may have no memory.
 	filling int
 	empty   []int
 }

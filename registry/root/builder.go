@@ -2,7 +2,8 @@ package root
 
 import "github.com/mintlake/mintlake/registry"
 
-// Builder makes the root of a registry that is told one mint after the other, in any order. The zero value is ready. It is for one goroutine at a time.
+// Builder makes the root of a registry that is told one mint after the other, in any order. The
+// zero value is ready. It is for one goroutine at a time.
 type Builder struct {
 	tree *Tree
 	next uint32

@@ -5,13 +5,15 @@ import (
 	"iter"
 )
 
-// changes are the mints that have changed, found by their numbers. Every fact of the fold asks for its mint's: so that takes a look into a list, not
-// into a map. There may be half a million, in memory that the garbage collector need not look through.
+// changes are the mints that have changed, found by their numbers. Every fact of the fold asks for
+// its mint's: so that takes a look into a list, not into a map. There may be half a million, in
+// memory that the garbage collector need not look through.
 type changes struct {
 	blocks []*[blockSize]change
 	free   []uint32 // places in blocks
 	count  int
-	// pages are the places in blocks plus 1, by number; 0 for none. Four bytes a mint, where any near it has changed.
+	// pages are the places in blocks plus 1, by number; 0 for none. Four bytes a mint, where any
+	// near it has changed.
 	pages [][]uint32
 	bytes arena
 	// list and packed are room for states between.
@@ -30,7 +32,8 @@ type change struct {
 	// top is the bound of the latest fact.
 	top   uint64
 	begun bool
-	// sealed: the tree has not been given the state at the sealed slot. Until then before and between are those of an earlier slot.
+	// sealed: the tree has not been given the state at the sealed slot. Until then before and
+	// between are those of an earlier slot.
 	sealed bool
 	// late: late facts have made the state at the sealed slot another one.
 	late bool
@@ -124,7 +127,8 @@ func (cs *changes) setBefore(c *change, state []byte) {
 	cs.bytes.drop(was)
 }
 
-// betweens are the states between. The list holds until the next call, the states until setBetweens.
+// betweens are the states between. The list holds until the next call, the states until
+// setBetweens.
 func (cs *changes) betweens(c *change) []between {
 	cs.list = cs.list[:0]
 	for bytes := cs.bytes.get(c.between); len(bytes) > 0; {

@@ -8,15 +8,18 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Version is the first byte of every element. Another set of fields, or another form of one, is another version and other roots.
+// Version is the first byte of every element. Another set of fields, or another form of one, is
+// another version and other roots.
 const Version = 1
 
-// Encode is the element of a mint, the canonical encoding of what the chain says of it; false when it has none, because it is no member
-// of the registry. Two states of one mint have the same element exactly when they say the same, however they came to know it: values
-// count, positions do not, and what is empty is as if it were unknown.
+// Encode is the element of a mint, the canonical encoding of what the chain says of it; false when
+// it has none, because it is no member of the registry. Two states of one mint have the same
+// element exactly when they say the same, however they came to know it: values count, positions do
+// not, and what is empty is as if it were unknown.
 //
-// The encoding is Version, the mint, then fields by ascending register: the register's number (one byte), for an extension the item, and
-// the value. Mint, items and values are preceded by their length (unsigned varint).
+// The encoding is Version, the mint, then fields by ascending register: the register's number (one
+// byte), for an extension the item, and the value. Mint, items and values are preceded by their
+// length (unsigned varint).
 func Encode(mint string, state *registry.State) ([]byte, bool) {
 	return AppendEncode(nil, mint, state)
 }
@@ -62,8 +65,9 @@ var fields = [...]registry.Register{
 	registry.RegisterMetadataPointer, registry.RegisterExtension,
 }
 
-// Counts says whether facts about a register can change an element. The others are not the chain's word (off-chain documents, logos), or
-// say when this node saw something (first and last seen), or are of a newer version.
+// Counts says whether facts about a register can change an element. The others are not the chain's
+// word (off-chain documents, logos), or say when this node saw something (first and last seen), or
+// are of a newer version.
 func Counts(register registry.Register) bool {
 	switch register {
 	case registry.RegisterOffchain, registry.RegisterLogo, registry.RegisterFirstSeen, registry.RegisterLastSeen:
@@ -155,7 +159,8 @@ func (v *view) number(register registry.Register) (int64, bool) {
 	return n, err == nil
 }
 
-// member is the second result of registry.State.Token, by the same rule, without what it costs to make a Token.
+// member is the second result of registry.State.Token, by the same rule, without what it costs to
+// make a Token.
 func (v *view) member() bool {
 	m := registry.Membership{
 		Mint: v.mint, Program: v.value(registry.RegisterProgram), Closed: v.value(registry.RegisterClosed) == "true", DecimalsKnown: v.hasDecimals,

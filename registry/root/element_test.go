@@ -126,8 +126,8 @@ func TestEveryFieldOfTheChainCounts(t *testing.T) {
 	}
 }
 
-// TestEveryRegisterIsDecidedUpon fails when a register is added and nobody has said here whether it counts. One that counts makes
-// another Version.
+// TestEveryRegisterIsDecidedUpon fails when a register is added and nobody has said here whether it
+// counts. One that counts makes another Version.
 func TestEveryRegisterIsDecidedUpon(t *testing.T) {
 	decided := map[string]bool{}
 	for _, f := range whole() {
@@ -186,8 +186,8 @@ func TestEmptyIsUnknown(t *testing.T) {
 	}
 }
 
-// TestElementIsTheTokensMeaning holds elements against what users see: a mint has one exactly when it is a member, and decoding it gives the
-// fields of the row.
+// TestElementIsTheTokensMeaning holds elements against what users see: a mint has one exactly when
+// it is a member, and decoding it gives the fields of the row.
 func TestElementIsTheTokensMeaning(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		facts := factsOf(registrytest.Messages(60).Draw(t, "messages"))
@@ -244,7 +244,8 @@ type decoded struct {
 	extensions []string
 }
 
-// decode proves that an element says one thing only: it reads every byte and finds the fields in their only order.
+// decode proves that an element says one thing only: it reads every byte and finds the fields in
+// their only order.
 func decode(t require.TestingT, element []byte) decoded {
 	require.EqualValues(t, root.Version, element[0])
 	rest := element[1:]

@@ -7,11 +7,13 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// attributes are the attributes of extensions that count, with the item that an element shows them under. They are those that instructions
-// state and accounts hold under one name (or two, where the account keeps an old value too), and that change by no other way than an
-// instruction which the fold takes. So it does not matter whether a node has seen the instructions or read the account. What only an
-// account says (withheld fees, timestamps, sizes) and authorities that SetAuthority changes behind the fold's back are left out; the metadata
-// pointer's address has a register of its own.
+// attributes are the attributes of extensions that count, with the item that an element shows them
+// under. They are those that instructions state and accounts hold under one name (or two, where the
+// account keeps an old value too), and that change by no other way than an instruction which the
+// fold takes. So it does not matter whether a node has seen the instructions or read the account.
+// What only an account says (withheld fees, timestamps, sizes) and authorities that SetAuthority
+// changes behind the fold's back are left out; the metadata pointer's address has a register of its
+// own.
 var attributes = map[string]string{
 	"transfer_fee_config.transfer_fee_basis_points":       "transfer_fee_config.transfer_fee_basis_points",
 	"transfer_fee_config.newer_transfer_fee_basis_points": "transfer_fee_config.transfer_fee_basis_points",
@@ -36,9 +38,10 @@ var attributes = map[string]string{
 	"confidential_mint_burn.supply_elgamal_pubkey":                                "confidential_mint_burn.supply_elgamal_pubkey",
 }
 
-// extensionItem is the item that an element shows a fact about an extension under; false for one that does not count. An extension
-// itself counts, but for those that no instruction's event names: token_metadata shows in the metadata's registers, and unknown_N
-// is beyond this version's knowledge.
+// extensionItem is the item that an element shows a fact about an extension under; false for one
+// that does not count. An extension itself counts, but for those that no instruction's event names:
+// token_metadata shows in the metadata's registers, and unknown_N is beyond this version's
+// knowledge.
 func extensionItem(item string) (string, bool) {
 	if strings.IndexByte(item, '.') >= 0 {
 		shown, ok := attributes[item]
@@ -47,7 +50,8 @@ func extensionItem(item string) (string, bool) {
 	return item, item != "token_metadata" && !strings.HasPrefix(item, "unknown_")
 }
 
-// appendExtensions appends the extensions and their attributes, sorted by item. Of an attribute with two names the later fact holds.
+// appendExtensions appends the extensions and their attributes, sorted by item. Of an attribute
+// with two names the later fact holds.
 func appendExtensions(dst []byte, facts []registry.Fact) []byte {
 	type shown struct {
 		item string

@@ -39,8 +39,8 @@ func extension(name string, attributes ...string) *eventspb.ExtensionSet {
 	return set
 }
 
-// TestReadingAddsNothingToWhatInstructionsSaid: a node that has read the mint's account has the root of one that has seen its instructions,
-// whether it read before, between or after them.
+// TestReadingAddsNothingToWhatInstructionsSaid: a node that has read the mint's account has the
+// root of one that has seen its instructions, whether it read before, between or after them.
 func TestReadingAddsNothingToWhatInstructionsSaid(t *testing.T) {
 	authority := registrytest.Mint(7)
 	metadata := &eventspb.MetadataSet{

@@ -5,8 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// A cell holds some leaves of one bucket: their digests, the numbers of their mints plus 1 (0 where there is none), and the number of the
-// bucket's next cell. All cells of a bucket but its first are full. Three leaves a cell waste least where eight or more are in a bucket.
+// A cell holds some leaves of one bucket: their digests, the numbers of their mints plus 1 (0 where
+// there is none), and the number of the bucket's next cell. All cells of a bucket but its first are
+// full. Three leaves a cell waste least where eight or more are in a bucket.
 const (
 	cellLeaves  = 3
 	cellNumbers = cellLeaves * sumSize
@@ -17,7 +18,8 @@ const (
 	chunkCells = 1 << chunkBits
 )
 
-// leaves are the leaves of all buckets. There are no pointers in them, so they can lie where the garbage collector does not look.
+// leaves are the leaves of all buckets. There are no pointers in them, so they can lie where the
+// garbage collector does not look.
 type leaves struct {
 	take   func(size int) []byte
 	first  [branches][]byte // the number of each bucket's first cell, 0 for none

@@ -7,8 +7,9 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// Replay makes the root at a slot from the whole history: the log holds it for ever, so every node can say every slot's root later.
-// It keeps only what counts: about 2 KiB a mint. For one goroutine at a time.
+// Replay makes the root at a slot from the whole history: the log holds it for ever, so every node
+// can say every slot's root later. It keeps only what counts: about 2 KiB a mint. For one goroutine
+// at a time.
 type Replay struct {
 	atSlot  uint64
 	highest uint64
@@ -38,7 +39,8 @@ func (r *Replay) Apply(facts []registry.Fact) {
 	}
 }
 
-// Root is the root of what was applied, at atSlot or, for EverySlot, at the highest slot of any fact. All cores take part.
+// Root is the root of what was applied, at atSlot or, for EverySlot, at the highest slot of any
+// fact. All cores take part.
 func (r *Replay) Root() Root {
 	tree := r.tree()
 	slot := r.atSlot

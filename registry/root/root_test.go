@@ -95,7 +95,8 @@ func (n *node) folded() map[string]*registry.State {
 	return states
 }
 
-// rebase is what a node does behind a load: the root of everything there is is made anew, while changes come in.
+// rebase is what a node does behind a load: the root of everything there is is made anew, while
+// changes come in.
 func (n *node) rebase(meanwhile ...registry.Fact) {
 	n.tracker.Rebase()
 	all := maps.Clone(n.numbers)
@@ -168,7 +169,8 @@ func TestRootForgetsOrderRepeatsAndSplits(t *testing.T) {
 		require.Equal(t, want, live.tracker.Root(), "shuffled and repeated")
 		require.Equal(t, fold(facts), live.folded(), "the fold is not disturbed")
 
-		// A node that loads the facts that hold, as from ClickHouse or a snapshot, and hears of a part of them again.
+		// A node that loads the facts that hold, as from ClickHouse or a snapshot, and hears of a
+		// part of them again.
 		loaded := newNode(1)
 		for _, state := range live.folded() {
 			loaded.apply(state.Facts()...)
@@ -198,8 +200,8 @@ func TestRootForgetsOrderRepeatsAndSplits(t *testing.T) {
 	})
 }
 
-// TestSealedRootIsTheReplaysRoot: a live node's root at a slot, taken while facts of later and earlier slots come in, is the root that
-// replaying the log up to that slot gives.
+// TestSealedRootIsTheReplaysRoot: a live node's root at a slot, taken while facts of later and
+// earlier slots come in, is the root that replaying the log up to that slot gives.
 func TestSealedRootIsTheReplaysRoot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		facts := delivered(t, messages(t))
@@ -230,7 +232,8 @@ func TestSealedRootIsTheReplaysRoot(t *testing.T) {
 				live.rebase(meanwhile...)
 				i += len(meanwhile)
 			}
-			if rapid.Bool().Draw(t, "work") { // some of what a seal leaves to do, before more facts come
+			// some of what a seal leaves to do, before more facts come
+			if rapid.Bool().Draw(t, "work") {
 				live.tracker.Work(rapid.IntRange(1, 5).Draw(t, "steps"))
 			}
 			if holding && rapid.IntRange(0, 2).Draw(t, "ask") == 0 {

@@ -8,8 +8,9 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// supply is base plus every delta behind it, as registry.State reckons it; false when that is no u64. Hot mints have very many deltas,
-// so the sum is kept in 128 bits, two's complement: 2^63 of them could not overflow it.
+// supply is base plus every delta behind it, as registry.State reckons it; false when that is no
+// u64. Hot mints have very many deltas, so the sum is kept in 128 bits, two's complement: 2^63 of
+// them could not overflow it.
 func supply(base *registry.Fact, deltas []registry.Fact) (uint64, bool) {
 	var sum total
 	if !sum.add(base.Value) {
@@ -46,7 +47,8 @@ func (t *total) add(text string) bool {
 	return true
 }
 
-// slowSupply takes the numbers that no event of ours writes, as registry.State does: of any length, and none where there is none.
+// slowSupply takes the numbers that no event of ours writes, as registry.State does: of any length,
+// and none where there is none.
 func slowSupply(base *registry.Fact, deltas []registry.Fact) (uint64, bool) {
 	sum, ok := new(big.Int).SetString(base.Value, 10)
 	if !ok {

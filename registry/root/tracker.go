@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/registry/packed"
 )
 
-// Root is the root of a registry at a slot: of everything known of the slots up to it, and of nothing behind it.
+// Root is the root of a registry at a slot: of everything known of the slots up to it, and of
+// nothing behind it.
 type Root struct {
 	Slot uint64
 	// Tokens is the number of elements: the members of the registry.
@@ -21,24 +22,28 @@ type Root struct {
 // EverySlot is the slot to replay up to when nothing is to be left out.
 const EverySlot = math.MaxUint64
 
-// SealEvery is how many slots lie between two roots of a live chain, an hour: two nodes that look at about the same time see the root of the
-// same slot. A mint that changes is hashed once in that time, however often it does, so a long time makes the root cheap (docs/registry-root.md).
+// SealEvery is how many slots lie between two roots of a live chain, an hour: two nodes that look
+// at about the same time see the root of the same slot. A mint that changes is hashed once in that
+// time, however often it does, so a long time makes the root cheap (docs/registry-root.md).
 const SealEvery = 9000
 
 // Config of a Tracker.
 type Config struct {
 	// Every is the distance of the slots that are sealed: their multiples, and at any time Highest.
 	Every uint64
-	// State appends the packed state of a mint, by its number, as it is now: with all that Change heard of.
+	// State appends the packed state of a mint, by its number, as it is now: with all that Change
+	// heard of.
 	State func(dst []byte, number uint32) []byte
 }
 
-// Tracker keeps the root of a registry while facts arrive, beside whoever folds them. It is for one goroutine at a time.
+// Tracker keeps the root of a registry while facts arrive, beside whoever folds them. It is for one
+// goroutine at a time.
 //
-// Cost: when a mint changes for the first time behind a sealed slot, its packed state is copied; nothing else is done, whatever else is said
-// of it, until the next slot is sealed. Then its element is hashed and put into the tree. If facts come of slots behind the one to be
-// sealed next, the state between is copied too. Sealing itself only notes what is to be done: Work does it, in as many parts as the caller likes,
-// between which facts may come.
+// Cost: when a mint changes for the first time behind a sealed slot, its packed state is copied;
+// nothing else is done, whatever else is said of it, until the next slot is sealed. Then its
+// element is hashed and put into the tree. If facts come of slots behind the one to be sealed next,
+// the state between is copied too. Sealing itself only notes what is to be done: Work does it, in
+// as many parts as the caller likes, between which facts may come.
 type Tracker struct {
 	cfg    Config
 	reader *packed.Reader
@@ -50,17 +55,20 @@ type Tracker struct {
 	rebased int
 	highest uint64
 
-	// holding: facts behind sealed wait until a later Seal; wanted is the slot to seal as soon as the base is known.
+	// holding: facts behind sealed wait until a later Seal; wanted is the slot to seal as soon as
+	// the base is known.
 	holding        bool
 	sealed, wanted uint64
 
 	dirty changes
-	// due are those of dirty that may have another state at the sealed slot than the tree has, or were such.
+	// due are those of dirty that may have another state at the sealed slot than the tree has, or
+	// were such.
 	due []uint32 // numbers
 	now []byte
 }
 
-// maxDirty mints wait for a slot to be sealed at most, some 300 to 500 bytes each. Beyond, the root is made anew.
+// maxDirty mints wait for a slot to be sealed at most, some 300 to 500 bytes each. Beyond, the root
+// is made anew.
 const maxDirty = 1 << 19
 
 // NewTracker returns a tracker of an empty registry. States are packed with shared.
@@ -68,8 +76,8 @@ func NewTracker(shared *packed.Shared, cfg Config) *Tracker {
 	return &Tracker{cfg: cfg, reader: packed.NewReader(shared), writer: packed.NewWriter(shared), known: true}
 }
 
-// Change hears of facts about a mint before they are folded in, state being the mint's packed state without them; it is copied where it is kept.
-// Whether the facts change the state does not matter.
+// Change hears of facts about a mint before they are folded in, state being the mint's packed state
+// without them; it is copied where it is kept. Whether the facts change the state does not matter.
 func (t *Tracker) Change(number uint32, mint string, state []byte, facts []registry.Fact) {
 	c := t.dirty.of(number)
 	if c != nil && c.sealed {
@@ -95,7 +103,8 @@ func (t *Tracker) Change(number uint32, mint string, state []byte, facts []regis
 	}
 }
 
-// bound is the slot at which a fact of this slot is in for the first time. What is not held is in at once.
+// bound is the slot at which a fact of this slot is in for the first time. What is not held is in
+// at once.
 func (t *Tracker) bound(slot uint64) uint64 {
 	if !t.holding || slot <= t.sealed {
 		return t.sealed
@@ -106,11 +115,13 @@ func (t *Tracker) bound(slot uint64) uint64 {
 	return EverySlot
 }
 
-// floor is the highest slot that may be sealed without a fact of this slot, which is not 0: the multiple below.
+// floor is the highest slot that may be sealed without a fact of this slot, which is not 0: the
+// multiple below.
 func (t *Tracker) floor(slot uint64) uint64 { return (slot - 1) / t.cfg.Every * t.cfg.Every }
 
-// place keeps what a fact of a bound that is not the latest one's would make unknown: the state at the bound before (if that is not what the
-// root knows, or what is kept already), and the states from its own bound on without it. earlier are the facts in front of it that state lacks.
+// place keeps what a fact of a bound that is not the latest one's would make unknown: the state at
+// the bound before (if that is not what the root knows, or what is kept already), and the states
+// from its own bound on without it. earlier are the facts in front of it that state lacks.
 func (t *Tracker) place(c *change, mint string, bound uint64, state []byte, earlier []registry.Fact, fact *registry.Fact) {
 	list, changed := t.dirty.betweens(c), false
 	floor := t.sealed
@@ -171,7 +182,8 @@ func (t *Tracker) unpack(mint string, state []byte) (unpacked registry.State) {
 	return unpacked
 }
 
-// Unpack reads as much of a packed state as an element is made of. What it returns holds until the reader's next use.
+// Unpack reads as much of a packed state as an element is made of. What it returns holds until the
+// reader's next use.
 func Unpack(reader *packed.Reader, mint string, state []byte) (unpacked registry.State) {
 	if len(state) > 0 {
 		unpacked = registry.StateOf(reader.FactsUpTo(mint, state, registry.RegisterExtension))
@@ -179,11 +191,13 @@ func Unpack(reader *packed.Reader, mint string, state []byte) (unpacked registry
 	return unpacked
 }
 
-// Raise hears of the highest slot of facts that Change is not told of, because a Rebase will follow.
+// Raise hears of the highest slot of facts that Change is not told of, because a Rebase will
+// follow.
 func (t *Tracker) Raise(slot uint64) { t.highest = max(t.highest, slot) }
 
-// Rebase forgets everything: the registry is another one now, all facts of which are in. The root stands at the highest slot of any, and is not
-// known until SetBase says what of; facts from here on wait for Seal.
+// Rebase forgets everything: the registry is another one now, all facts of which are in. The root
+// stands at the highest slot of any, and is not known until SetBase says what of; facts from here
+// on wait for Seal.
 func (t *Tracker) Rebase() {
 	t.tree, t.known = nil, false
 	t.rebased++
@@ -198,7 +212,8 @@ func (t *Tracker) Known() bool { return t.known }
 // Rebased is how often Rebase was called: a base that was begun before the last time is of no use.
 func (t *Tracker) Rebased() int { return t.rebased }
 
-// Base is the packed state of a mint as it was at Rebase, if it has changed since; false if it is now what it was. It holds until the tracker's next use.
+// Base is the packed state of a mint as it was at Rebase, if it has changed since; false if it is
+// now what it was. It holds until the tracker's next use.
 func (t *Tracker) Base(number uint32) ([]byte, bool) {
 	if c := t.dirty.of(number); c != nil {
 		return t.dirty.bytes.get(c.before), true
@@ -206,16 +221,19 @@ func (t *Tracker) Base(number uint32) ([]byte, bool) {
 	return nil, false
 }
 
-// SetBase gives the tracker a tree with the elements of the registry as it was at Rebase, by the numbers that Change is told.
+// SetBase gives the tracker a tree with the elements of the registry as it was at Rebase, by the
+// numbers that Change is told.
 func (t *Tracker) SetBase(tree *Tree) {
 	t.tree, t.known = tree, true
 	t.Seal(t.wanted)
 }
 
-// Seal moves the root to a slot, a multiple of Every or what Highest says or is above. From the first call on the root leaves out what is
-// behind the slot sealed last: so a node that is fed on and on can say the exact root of a slot. It must be called when every fact of the
-// slots up to this one has been applied; what arrives late still counts. Facts applied before the first call stay in, so the first slot is
-// moved up to the highest among theirs. A slot below the one sealed already changes nothing.
+// Seal moves the root to a slot, a multiple of Every or what Highest says or is above. From the
+// first call on the root leaves out what is behind the slot sealed last: so a node that is fed on
+// and on can say the exact root of a slot. It must be called when every fact of the slots up to
+// this one has been applied; what arrives late still counts. Facts applied before the first call
+// stay in, so the first slot is moved up to the highest among theirs. A slot below the one sealed
+// already changes nothing.
 //
 // It is quick: the root is there when Work has done the rest.
 func (t *Tracker) Seal(slot uint64) {
@@ -241,8 +259,9 @@ func (t *Tracker) dueAll() {
 	}
 }
 
-// Work brings the root to the sealed slot with all facts that came late, and says whether nothing is left to do. It takes at most so many steps of a
-// microsecond or two. Before the base is known it waits: Base must still say how things were.
+// Work brings the root to the sealed slot with all facts that came late, and says whether nothing
+// is left to do. It takes at most so many steps of a microsecond or two. Before the base is known
+// it waits: Base must still say how things were.
 func (t *Tracker) Work(limit int) bool {
 	if !t.known {
 		return true
@@ -258,8 +277,8 @@ func (t *Tracker) Work(limit int) bool {
 	return len(t.due) == 0 && (t.tree == nil || t.tree.Work(limit))
 }
 
-// Root is the root as of now, for which all the work is done: at the sealed slot or, before the first Seal, at the highest slot of any fact. Where
-// Known is false it means nothing.
+// Root is the root as of now, for which all the work is done: at the sealed slot or, before the
+// first Seal, at the highest slot of any fact. Where Known is false it means nothing.
 func (t *Tracker) Root() Root {
 	for !t.Work(math.MaxInt) {
 	}
@@ -273,7 +292,8 @@ func (t *Tracker) Root() Root {
 	return Root{Slot: slot, Tokens: t.tree.Len(), Hash: t.tree.Sum()}
 }
 
-// Highest is the highest slot of any fact applied, in the root or not: sealing it brings everything in, as when a source is done.
+// Highest is the highest slot of any fact applied, in the root or not: sealing it brings everything
+// in, as when a source is done.
 func (t *Tracker) Highest() uint64 { return t.highest }
 
 // settle gives the tree a mint's state at the sealed slot, and leaves the rest.

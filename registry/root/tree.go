@@ -1,11 +1,12 @@
 // Package root is the registry's root: one short hash over what the chain says of every token.
 //
-// In: states of the fold, or the facts that make them. Out: a root, which is a slot, a count and 32 bytes. Guarantees: pure; the same
-// facts give the same root in any order, with any repeats, in one part or in many; a root can be kept up to date at a cost that grows with
-// what changed and not with the registry.
+// In: states of the fold, or the facts that make them. Out: a root, which is a slot, a count and 32
+// bytes. Guarantees: pure; the same facts give the same root in any order, with any repeats, in one
+// part or in many; a root can be kept up to date at a cost that grows with what changed and not
+// with the registry.
 //
-// The root is that of a Merkle tree over a set with one element per token. docs/registry-root.md says what an element holds, how the tree is
-// made, what a root proves and what it does not.
+// The root is that of a Merkle tree over a set with one element per token. docs/registry-root.md
+// says what an element holds, how the tree is made, what a root proves and what it does not.
 package root
 
 import (
@@ -18,8 +19,9 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// The tree's shape is fixed, so that it is a function of the set alone: a mint's bucket is the number that the first bucketBits bits of the SHA-256
-// of its base58 make, and each node above has fanOut children. With 2^18 buckets two million tokens are eight to a bucket.
+// The tree's shape is fixed, so that it is a function of the set alone: a mint's bucket is the
+// number that the first bucketBits bits of the SHA-256 of its base58 make, and each node above has
+// fanOut children. With 2^18 buckets two million tokens are eight to a bucket.
 const (
 	fanBits    = 3
 	fanOut     = 1 << fanBits
@@ -28,8 +30,8 @@ const (
 	buckets    = 1 << bucketBits
 )
 
-// Small registries need not have the memory of large ones: digests of the lower levels are kept by branches, each with the buckets below one node of
-// the level in the middle.
+// Small registries need not have the memory of large ones: digests of the lower levels are kept by
+// branches, each with the buckets below one node of the level in the middle.
 const (
 	middle      = depth / 2
 	branchBits  = fanBits * middle
@@ -47,15 +49,17 @@ const (
 
 const sumSize = sha256.Size
 
-// nothing is the digest of a bucket without leaves and of a node above such ones: no input is known that hashes to it.
+// nothing is the digest of a bucket without leaves and of a node above such ones: no input is known
+// that hashes to it.
 var nothing Sum
 
-// Tree is a set of elements, at most one for each mint's number, and the hashes over them. It keeps digests, not elements: about 47 bytes for each
-// of two million. It is for one goroutine at a time.
+// Tree is a set of elements, at most one for each mint's number, and the hashes over them. It keeps
+// digests, not elements: about 47 bytes for each of two million. It is for one goroutine at a time.
 type Tree struct {
 	encoder encoder
 	leaves  leaves
-	// branches and top are the digests of the lower and of the upper levels, the lowest level first. One that waits is out of date.
+	// branches and top are the digests of the lower and of the upper levels, the lowest level
+	// first. One that waits is out of date.
 	branches [branches][]byte
 	top      []byte
 	// waits are bits, one for each node; waiting is how many are set.
@@ -64,7 +68,8 @@ type Tree struct {
 	buf     []byte
 }
 
-// NewTree returns an empty tree. Its memory comes zeroed from take, which keeps it for as long as somebody holds take; nil means the heap.
+// NewTree returns an empty tree. Its memory comes zeroed from take, which keeps it for as long as
+// somebody holds take; nil means the heap.
 func NewTree(take func(size int) []byte) *Tree {
 	if take == nil {
 		take = func(size int) []byte { return make([]byte, size) }
@@ -79,7 +84,8 @@ func NewTree(take func(size int) []byte) *Tree {
 // Len is the number of elements.
 func (t *Tree) Len() int { return t.leaves.count }
 
-// Put makes the element of a state the mint's, or takes out what was there if the state has none. A number, below 2^32-1, is always the same mint's.
+// Put makes the element of a state the mint's, or takes out what was there if the state has none. A
+// number, below 2^32-1, is always the same mint's.
 func (t *Tree) Put(number uint32, mint string, state *registry.State) {
 	leaf, _ := t.encoder.leaf(mint, state)
 	t.put(number, t.encoder.bucket(mint), &leaf)
@@ -95,7 +101,8 @@ func (t *Tree) put(number, bucket uint32, leaf *Sum) {
 	}
 }
 
-// digests are some of a level, in a row and in one branch: those of a node that has a child, or is one that was put into.
+// digests are some of a level, in a row and in one branch: those of a node that has a child, or is
+// one that was put into.
 func (t *Tree) digests(level int, node, count uint32) []byte {
 	in, from, below := t.top, node, level-middle // levels of which digests lie before
 	if level < middle {
@@ -119,7 +126,8 @@ func (t *Tree) wait(level int, node uint32) {
 	}
 }
 
-// Work hashes what has changed, at most so many buckets and nodes, and says whether nothing is left to do.
+// Work hashes what has changed, at most so many buckets and nodes, and says whether nothing is left
+// to do.
 func (t *Tree) Work(limit int) bool {
 	for level := 0; level <= depth && t.waiting > 0; level++ {
 		for i, word := range t.waits[level] {
@@ -178,7 +186,8 @@ func sumOf(tokens int, top Sum) Sum {
 	return sha256.Sum256(input[:])
 }
 
-// sortSums sorts digests that lie one behind the other: mostly eight or so, and nearly always fewer than thirty.
+// sortSums sorts digests that lie one behind the other: mostly eight or so, and nearly always fewer
+// than thirty.
 func sortSums(list []byte) {
 	if len(list) > 64*sumSize {
 		sums := slices.SortedFunc(func(yield func([]byte) bool) {
@@ -218,7 +227,8 @@ func (e *encoder) leaf(mint string, state *registry.State) (Sum, bool) {
 	return sha256.Sum256(element), true
 }
 
-// bucket is where a mint's leaf belongs. It is hashed, so that neither those who grind for pretty addresses nor counted test mints crowd in one.
+// bucket is where a mint's leaf belongs. It is hashed, so that neither those who grind for pretty
+// addresses nor counted test mints crowd in one.
 func (e *encoder) bucket(mint string) uint32 {
 	e.buf = append(e.buf[:0], mint...)
 	digest := sha256.Sum256(e.buf)

@@ -26,7 +26,8 @@ func TestSortSums(t *testing.T) {
 	}
 }
 
-// TestFullBuckets: whoever crowds a bucket with tokens makes it slow, not wrong, and it does not matter in what order he did.
+// TestFullBuckets: whoever crowds a bucket with tokens makes it slow, not wrong, and it does not
+// matter in what order he did.
 func TestFullBuckets(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	leaf := func(number int) *Sum {
@@ -82,7 +83,8 @@ func TestTreeIsSmall(t *testing.T) {
 	require.Less(t, taken, 48*tokens)
 }
 
-// BenchmarkSealOfMillions is what the tree has to do for a root of two million tokens, of which 20,000 have changed here and there.
+// BenchmarkSealOfMillions is what the tree has to do for a root of two million tokens, of which
+// 20,000 have changed here and there.
 func BenchmarkSealOfMillions(b *testing.B) {
 	const changed = 20_000
 	tree, _, where := full(2_000_000)
@@ -99,7 +101,8 @@ func BenchmarkSealOfMillions(b *testing.B) {
 	b.ReportMetric((cpu()-begin)/float64(b.N)/changed, "cpu-ns/change")
 }
 
-// cpu is the processor time of this process in nanoseconds: unlike the clock, it does not count what other processes take.
+// cpu is the processor time of this process in nanoseconds: unlike the clock, it does not count
+// what other processes take.
 func cpu() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

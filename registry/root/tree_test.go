@@ -74,8 +74,9 @@ func TestKnownRoots(t *testing.T) {
 	require.Equal(t, "2dVrR7feTtT4hyi7BKm9ccWCTuntCqRFdFVJoXzg372G", tree.Sum().String(), "one token")
 }
 
-// TestTreeIsAFunctionOfItsSet: whatever was put, replaced and taken out, in whatever order and with whatever work in between, the sum is that of
-// the elements there are. Many mints share few buckets, so that cells fill, overflow and empty.
+// TestTreeIsAFunctionOfItsSet: whatever was put, replaced and taken out, in whatever order and with
+// whatever work in between, the sum is that of the elements there are. Many mints share few
+// buckets, so that cells fill, overflow and empty.
 func TestTreeIsAFunctionOfItsSet(t *testing.T) {
 	mints := crowded(t, 24, 3)
 	rapid.Check(t, func(t *rapid.T) {
@@ -123,7 +124,8 @@ func crowded(t *testing.T, count, inBuckets int) (mints []string) {
 	return mints
 }
 
-// TestDoneInParts: work with a limit comes to an end, however small the limit, while other things change.
+// TestDoneInParts: work with a limit comes to an end, however small the limit, while other things
+// change.
 func TestDoneInParts(t *testing.T) {
 	tree, elements := root.NewTree(nil), map[string][]byte{}
 	for number := range 300 {

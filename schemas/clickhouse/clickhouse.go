@@ -1,6 +1,7 @@
 // Package clickhouse holds Mintlake's tables as numbered, forward-only migrations.
 //
-// In: nothing. Out: the migration files. Guarantees: a released file never changes; a change to a table is a new file.
+// In: nothing. Out: the migration files. Guarantees: a released file never changes; a change to a
+// table is a new file.
 package clickhouse
 
 import "embed"

@@ -57,7 +57,8 @@ func statements(t *testing.T, cluster string) []string {
 	return r.statements
 }
 
-// TestClusterDDLIsParsed has ClickHouse parse each statement of the cluster's form. They are parsed and not run: there is no cluster here.
+// TestClusterDDLIsParsed has ClickHouse parse each statement of the cluster's form. They are parsed
+// and not run: there is no cluster here.
 func TestClusterDDLIsParsed(t *testing.T) {
 	conn, _ := chtest.Start(t)
 	parse := func(statement string) error {
@@ -87,7 +88,8 @@ var (
 	shardBy = regexp.MustCompile(`Distributed\('main', 'mintlake', '(\w+)', cityHash64\(([a-z_, ]+)\)\)`)
 )
 
-// TestWhatFoldsTogetherIsOnOneShard: FINAL, the merges and the folds of a shard are right only if it has all rows of a sorting key.
+// TestWhatFoldsTogetherIsOnOneShard: FINAL, the merges and the folds of a shard are right only if
+// it has all rows of a sorting key.
 func TestWhatFoldsTogetherIsOnOneShard(t *testing.T) {
 	keys, distributed, views := map[string][]string{}, map[string]bool{}, 0
 	for _, statement := range statements(t, "main") {
@@ -180,7 +182,8 @@ func (f firstFiles) ReadDir(string) ([]fs.DirEntry, error) {
 	return all[:len(f.names)], err
 }
 
-// TestSettingsOfAClusterExist asks the engine for each setting that queries to a cluster carry: a server refuses those that it does not know.
+// TestSettingsOfAClusterExist asks the engine for each setting that queries to a cluster carry: a
+// server refuses those that it does not know.
 func TestSettingsOfAClusterExist(t *testing.T) {
 	_, dsn := chtest.Start(t)
 	conn, err := clickhouse.Open(t.Context(), dsn, clickhouse.WithCluster("main"))

@@ -3,9 +3,10 @@ package clickhouse
 // everywhere is clickhouse.Everywhere of internal/clickhouse, which contracts do not import.
 const everywhere = "everywhere"
 
-// Sharding says for each table which shard of a cluster a row goes to. All rows that the table's engine folds into one, those of one sorting key, must
-// be on one shard: so an expression names columns of the sorting key only. All that is known of a mint is on one shard, and so are the legs of a
-// transaction, and what is known of a pool.
+// Sharding says for each table which shard of a cluster a row goes to. All rows that the table's
+// engine folds into one, those of one sorting key, must be on one shard: so an expression names
+// columns of the sorting key only. All that is known of a mint is on one shard, and so are the legs
+// of a transaction, and what is known of a pool.
 func Sharding() map[string]string {
 	const byMint, byPool, bySlot = "cityHash64(mint)", "cityHash64(pool)", "cityHash64(slot)"
 	return map[string]string{

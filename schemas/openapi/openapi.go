@@ -1,7 +1,7 @@
 // Package openapi holds the description of the token API.
 //
-// In: openapi.yaml, the source. Out: the same document in JSON. Guarantees: OpenAPI 3.1; the API's tests hold every route and
-// response to it.
+// In: openapi.yaml, the source. Out: the same document in JSON. Guarantees: OpenAPI 3.1; the API's
+// tests hold every route and response to it.
 package openapi
 
 import (

@@ -1,10 +1,14 @@
-// Package cpmm knows Raydium's constant-product venue (CPMM): how to find its pools, what they give, and how to swap on them.
+// Package cpmm knows Raydium's constant-product venue (CPMM): how to find its pools, what they
+// give, and how to swap on them.
 //
-// In: accounts of the chain, hostile. Out: quotes that equal the program's own arithmetic, and its instructions.
-// Guarantees: decoding and arithmetic are pure and never panic; a pool that is not what its address should hold gives an error.
+// In: accounts of the chain, hostile. Out: quotes that equal the program's own arithmetic, and its
+// instructions.
+// Guarantees: decoding and arithmetic are pure and never panic; a pool that is not what its address
+// should hold gives an error.
 //
-// Written from the layouts and formulas of raydium-io/raydium-cp-swap@609780f (Apache-2.0). Without a creator fee the arithmetic is held
-// against runs of the program itself (the test vectors); the creator fee is newer than that program and stands on the source alone.
+// Written from the layouts and formulas of raydium-io/raydium-cp-swap@609780f (Apache-2.0). Without
+// a creator fee the arithmetic is held against runs of the program itself (the test vectors); the
+// creator fee is newer than that program and stands on the source alone.
 package cpmm
 
 import (
@@ -49,7 +53,8 @@ type Venue struct {
 	maxPools   int
 }
 
-// New makes a venue. At most maxPools pools of one pair are returned: anyone can open pools, and all of them are read for a quote.
+// New makes a venue. At most maxPools pools of one pair are returned: anyone can open pools, and
+// all of them are read for a quote.
 func New(rpc Caller, commitment solana.Commitment, maxPools int) *Venue {
 	return &Venue{rpc: rpc, commitment: commitment, maxPools: maxPools}
 }
@@ -75,9 +80,9 @@ type programAccount struct {
 	} `json:"account"`
 }
 
-// Find lists the pools that trade a for b, in either direction, by one getProgramAccounts. The program orders a pool's mints by
-// their bytes (initialize.rs), so one order is enough. Beyond maxPools, those with the greatest LP supply are kept. An account that is no
-// pool is left out.
+// Find lists the pools that trade a for b, in either direction, by one getProgramAccounts. The
+// program orders a pool's mints by their bytes (initialize.rs), so one order is enough. Beyond
+// maxPools, those with the greatest LP supply are kept. An account that is no pool is left out.
 func (v *Venue) Find(ctx context.Context, a, b venue.Key) ([]venue.Ref, error) {
 	if bytes.Compare(a[:], b[:]) > 0 {
 		a, b = b, a

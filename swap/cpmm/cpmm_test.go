@@ -20,7 +20,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// TestMainnetSwaps holds the formula against SwapEvents of mainnet: reserves before, input, output, fees as the program logged them.
+// TestMainnetSwaps holds the formula against SwapEvents of mainnet: reserves before, input, output,
+// fees as the program logged them.
 func TestMainnetSwaps(t *testing.T) {
 	for _, e := range []struct {
 		name          string
@@ -33,8 +34,9 @@ func TestMainnetSwaps(t *testing.T) {
 		{"slot 361774429, 0.25 %", 48355340495375, 899382192806, 851877895, 15804561, 2129695, 0, [2]uint64{2500, 0}, false},
 		{"slot 361774429, dust", 5138317, 31400058236, 4768, 29036857, 12, 0, [2]uint64{2500, 0}, false},
 		{"April 2026, 1 %", 7052632423053742, 1735732942, 23335872251680, 5667226, 233358722517, 0, [2]uint64{10000, 0}, false},
-		// August 2025 rounded the two fees apart: ⌈a·trade⌉ + ⌈a·creator⌉. Since ec3b20d (November 2025) it is one rounding of the sum,
-		// which is what ExactIn does; the older program took one unit more here, and we know of no swap with a creator fee by the newer one.
+		// August 2025 rounded the two fees apart: ⌈a·trade⌉ + ⌈a·creator⌉. Since ec3b20d (November
+		// 2025) it is one rounding of the sum, which is what ExactIn does; the older program took
+		// one unit more here, and we know of no swap with a creator fee by the newer one.
 		{"slot 361774429, creator fee", 155826095771, 118692551929016, 29996427, 22775325670, 74992, 14999, [2]uint64{2500, 500}, true},
 	} {
 		c := Curve{ReserveIn: e.ri, ReserveOut: e.ro, TradeRate: e.rates[0], CreatorRate: e.rates[1], CreatorOnInput: true}
@@ -202,7 +204,8 @@ func TestFeesThatLieInVaultsAreNoReserve(t *testing.T) {
 }
 
 func TestCreatorFeeFallsOnTheSideThatThePoolSays(t *testing.T) {
-	for on, kinds := range map[byte][2]int{0: {0, 1}, 1: {0, 0}, 2: {1, 1}} { // side of the fee when token 0, token 1 is sold
+	// side of the fee when token 0, token 1 is sold
+	for on, kinds := range map[byte][2]int{0: {0, 1}, 1: {0, 0}, 2: {1, 1}} {
 		for in, side := range kinds {
 			c, keys := newPool(t, swaptest.Pool{Amounts: [2]uint64{1 << 40, 1 << 40}, TradeRate: 2500, CreatorRate: 500, CreatorFeeOn: on, EnableCreatorFee: true})
 			p, err := pool(t, c, keys)
@@ -264,7 +267,8 @@ func TestFindKeepsTheDeepestPools(t *testing.T) {
 	require.Equal(t, swaptest.Named("s"), refs[1].Address())
 }
 
-// FuzzPool feeds hostile accounts to decoding and quoting: an error or a quote, never a panic, and never more than the vault holds.
+// FuzzPool feeds hostile accounts to decoding and quoting: an error or a quote, never a panic, and
+// never more than the vault holds.
 func FuzzPool(f *testing.F) {
 	c, keys := newPool(f, swaptest.Pool{Amounts: [2]uint64{1 << 40, 1 << 40}, TradeRate: 2500, CreatorRate: 500, EnableCreatorFee: true})
 	_, accounts, err := c.GetMultipleAccounts(f.Context(), []venue.Key{keys.Pool, keys.Config, keys.Vaults[0], keys.Mints[0]}, rpc.AccountOptions{})

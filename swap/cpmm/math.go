@@ -14,7 +14,8 @@ const rateDenominator = 1_000_000
 type Curve struct {
 	// ReserveIn and ReserveOut are the vaults' amounts less the fees that lie in them.
 	ReserveIn, ReserveOut uint64
-	// TradeRate and CreatorRate are fees in parts of a million; CreatorRate is 0 where the creator fee is off.
+	// TradeRate and CreatorRate are fees in parts of a million; CreatorRate is 0 where the creator
+	// fee is off.
 	TradeRate, CreatorRate uint64
 	// CreatorOnInput says which side the creator fee is taken from.
 	CreatorOnInput bool
@@ -120,7 +121,8 @@ func (r *Result) splitFee(fee, trade, creator uint64) {
 	r.TradeFee = fee - r.CreatorFee
 }
 
-// impactBps is net/(Ri+net) in basis points, rounded up: how much worse than the price before the trade a constant product executes.
+// impactBps is net/(Ri+net) in basis points, rounded up: how much worse than the price before the
+// trade a constant product executes.
 func (c Curve) impactBps(net uint64) uint64 {
 	sum, carry := bits.Add64(c.ReserveIn, net, 0)
 	if carry != 0 || sum == 0 {

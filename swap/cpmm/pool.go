@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// computeUnits of a swap: 36,000 measured with plain tokens on the program of 2024, Token-2022 transfers and the creator fee on top.
+// computeUnits of a swap: 36,000 measured with plain tokens on the program of 2024, Token-2022
+// transfers and the creator fee on top.
 const computeUnits = 60_000
 
 // swapBaseInput is the instruction's discriminator: sha256("global:swap_base_input")[:8].
@@ -142,8 +143,8 @@ func (p *Pool) side(in venue.Key) (int, error) {
 	return 0, fmt.Errorf("%w: it has no %s", venue.ErrClosed, venue.Text(in))
 }
 
-// Instruction implements venue.Pool: swap_base_input(amount_in, minimum_amount_out). The program compares minimum_amount_out with what the
-// user receives, after a Token-2022 fee.
+// Instruction implements venue.Pool: swap_base_input(amount_in, minimum_amount_out). The program
+// compares minimum_amount_out with what the user receives, after a Token-2022 fee.
 func (p *Pool) Instruction(in venue.Key, amount, minOut uint64, user venue.UserAccounts) venue.Instruction {
 	from := 0
 	if p.state.Mints[1] == in {

@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Layouts (raydium-cp-swap 609780f, states/pool.rs and config.rs; packed, behind Anchor's 8-byte discriminator). Accounts are
-// decoded by prefix, since upgrades append fields.
+// Layouts (raydium-cp-swap 609780f, states/pool.rs and config.rs; packed, behind Anchor's 8-byte
+// discriminator). Accounts are decoded by prefix, since upgrades append fields.
 const (
 	// PoolSize is the length of a pool account, which discovery asks for.
 	PoolSize = 637
@@ -104,7 +104,8 @@ func DecodeConfig(data []byte) (Config, error) {
 	return Config{at(configTradeRate), at(configProtocolRate), at(configFundRate), at(configCreatorRate)}, nil
 }
 
-// decodeVault reads a token account of either token program, and checks that it holds the mint and is in use.
+// decodeVault reads a token account of either token program, and checks that it holds the mint and
+// is in use.
 func decodeVault(data []byte, mint venue.Key) (uint64, error) {
 	const accountLength, amountAt, stateAt, initialized = 165, 64, 108, 1
 	if len(data) < accountLength || venue.Key(data[:32]) != mint {
@@ -139,7 +140,8 @@ func (p *PoolState) curve(config Config, vaults [2]uint64, in int) (Curve, error
 	return c, nil
 }
 
-// afterSwap adds a swap's fees to what the pool owes (PoolState::update_fees): protocol and fund get floor shares of the trade fee.
+// afterSwap adds a swap's fees to what the pool owes (PoolState::update_fees): protocol and fund
+// get floor shares of the trade fee.
 func (p *PoolState) afterSwap(config Config, r Result, in int, creatorOnInput bool) {
 	protocol, _ := mulDiv(r.TradeFee, config.ProtocolRate, rateDenominator)
 	fund, _ := mulDiv(r.TradeFee, config.FundRate, rateDenominator)

@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// vector is one swap that the real program (November 2024, before the creator fee) executed or refused.
+// vector is one swap that the real program (November 2024, before the creator fee) executed or
+// refused.
 type vector struct {
 	Vault0       u64    `json:"vault_0"`
 	Vault1       u64    `json:"vault_1"`
@@ -73,7 +74,8 @@ func TestProgramVectors(t *testing.T) {
 			t.Fatalf("case %d: mode %q", i, v.Mode)
 		}
 		if v.Error != "" {
-			// All refusals of this set are RequireGtViolated at swap_base_input.rs:163: nothing would come out.
+			// All refusals of this set are RequireGtViolated at swap_base_input.rs:163: nothing
+			// would come out.
 			require.ErrorIs(t, err, venue.ErrAmount, "case %d: %s", i, v.Error)
 			refused++
 			continue

@@ -1,9 +1,10 @@
 // Package market knows the pools of a pair and their state at one slot.
 //
 // In: pairs of mints; accounts over JSON-RPC. Out: immutable snapshots.
-// Guarantees: all accounts of one pool in a snapshot, and the mints and the clock with it, were read by one call and so at one slot;
-// a vault and its pool are never of different slots. Requests for the same pair at the same time share one read. Memory is bounded by the number of
-// pairs remembered.
+// Guarantees: all accounts of one pool in a snapshot, and the mints and the clock with it, were
+// read by one call and so at one slot; a vault and its pool are never of different slots. Requests
+// for the same pair at the same time share one read. Memory is bounded by the number of pairs
+// remembered.
 package market
 
 import (
@@ -30,7 +31,8 @@ import (
 type Venue interface {
 	// Name as in the swaps table.
 	Name() string
-	// Find lists the pools that trade a for b in either direction, at most as many as the venue was told.
+	// Find lists the pools that trade a for b in either direction, at most as many as the venue was
+	// told.
 	Find(ctx context.Context, a, b venue.Key) ([]venue.Ref, error)
 }
 
@@ -41,7 +43,8 @@ type Reader interface {
 
 // Config of a Market. Zero values take the defaults named at each field.
 type Config struct {
-	// PoolsTTL is how long a pair's list of pools is used; default 30 s. NoPoolsTTL is that of an empty list; default 2 s.
+	// PoolsTTL is how long a pair's list of pools is used; default 30 s. NoPoolsTTL is that of an
+	// empty list; default 2 s.
 	PoolsTTL, NoPoolsTTL time.Duration
 	// StateTTL is how long a snapshot is used; default 400 ms, a slot.
 	StateTTL time.Duration
@@ -144,8 +147,8 @@ func New(cfg Config, deps Deps) (*Market, error) {
 	return m, nil
 }
 
-// Snapshot returns the pair's pools. Errors wrap mint.ErrUntradable for a mint that cannot be swapped, are ctx's, or come from the
-// reader. A pair without pools is no error.
+// Snapshot returns the pair's pools. Errors wrap mint.ErrUntradable for a mint that cannot be
+// swapped, are ctx's, or come from the reader. A pair without pools is no error.
 func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error) {
 	p := pair{a, b}
 	if bytes.Compare(a[:], b[:]) > 0 {
@@ -155,7 +158,8 @@ func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error
 		m.metrics.reads.WithLabelValues("cached").Inc()
 		return kept.snapshot, nil
 	}
-	// The reading belongs to all who wait for it, so it does not end when the one who began it leaves.
+	// The reading belongs to all who wait for it, so it does not end when the one who began it
+	// leaves.
 	detached := context.WithoutCancel(ctx)
 	result := m.flight.DoChan(string(p.a[:])+string(p.b[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(detached, m.cfg.timeout)
@@ -191,8 +195,8 @@ func (m *Market) read(ctx context.Context, p pair) (*Snapshot, error) {
 	return snapshot, nil
 }
 
-// find lists the pair's pools on all venues. A venue that fails is an error: a quote that silently ignores a venue would be worse than
-// the market.
+// find lists the pair's pools on all venues. A venue that fails is an error: a quote that silently
+// ignores a venue would be worse than the market.
 func (m *Market) find(ctx context.Context, p pair) ([]located, error) {
 	if kept, ok := m.pools.Get(p); ok && m.deps.Now().Before(kept.till) {
 		return kept.refs, nil
@@ -256,7 +260,8 @@ func (m *Market) load(ctx context.Context, p pair, refs []located) (*Snapshot, e
 	return whole, nil
 }
 
-// split makes batches whose accounts, repeats counted, fit one call. There is always at least one batch.
+// split makes batches whose accounts, repeats counted, fit one call. There is always at least one
+// batch.
 func split(refs []located) [][]located {
 	batches := [][]located{nil}
 	room := solana.MaxAccountsPerCall - fixedAccounts
@@ -307,8 +312,9 @@ func (m *Market) loadBatch(ctx context.Context, p pair, refs []located) (*Snapsh
 // slotsPerEpoch of the main network.
 const slotsPerEpoch = 432_000
 
-// clock reads the sysvar (solana-clock: slot u64, epoch_start i64, epoch u64, leader_schedule_epoch u64, unix_timestamp i64). A node that does
-// not serve it leaves the epoch to the slot's number and the time to our clock.
+// clock reads the sysvar (solana-clock: slot u64, epoch_start i64, epoch u64, leader_schedule_epoch
+// u64, unix_timestamp i64). A node that does not serve it leaves the epoch to the slot's number and
+// the time to our clock.
 func (m *Market) clock(slot uint64, account *solana.Account) venue.Clock {
 	if account == nil || len(account.Data) < 40 {
 		return venue.Clock{Slot: slot, Epoch: slot / slotsPerEpoch, UnixTime: m.deps.Now().Unix()}

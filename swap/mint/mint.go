@@ -1,4 +1,5 @@
-// Package mint reads what a swap must know of a token's mint: its program, what a transfer costs, and whether a transfer works at all.
+// Package mint reads what a swap must know of a token's mint: its program, what a transfer costs,
+// and whether a transfer works at all.
 //
 // In: a mint account, hostile. Out: a Mint. Guarantees: pure, never panics.
 package mint
@@ -52,8 +53,9 @@ type Mint struct {
 	older, newer feeRule
 }
 
-// Parse reads a mint account. The error wraps ErrUntradable, with the reason, for one that transfers only with extra accounts or not at all:
-// transfer hook with a program, non-transferable, paused, accounts frozen from the start.
+// Parse reads a mint account. The error wraps ErrUntradable, with the reason, for one that
+// transfers only with extra accounts or not at all: transfer hook with a program, non-transferable,
+// paused, accounts frozen from the start.
 func Parse(address solana.Key, account *solana.Account) (*Mint, error) {
 	if account == nil {
 		return nil, fmt.Errorf("mint %s: %w: no such account", text(address), ErrUntradable)
@@ -123,14 +125,16 @@ func (m *Mint) apply(e tokenaccount.Extension) error {
 
 func rule(fields map[string]string, prefix string) feeRule {
 	number := func(name string) uint64 {
-		n, _ := strconv.ParseUint(fields[prefix+name], 10, 64) // decimal by the contract of tokenaccount
+		// decimal by the contract of tokenaccount
+		n, _ := strconv.ParseUint(fields[prefix+name], 10, 64)
 		return n
 	}
 	return feeRule{number("transfer_fee_epoch"), number("transfer_fee_maximum_fee"), number("transfer_fee_basis_points")}
 }
 
-// TransferFee is what a transfer of amount withholds in epoch: ceil(amount·bps/10,000), at most the maximum
-// (spl-token-2022-interface, TransferFee::calculate_fee and TransferFeeConfig::get_epoch_fee).
+// TransferFee is what a transfer of amount withholds in epoch: ceil(amount·bps/10,000), at most the
+// maximum (spl-token-2022-interface, TransferFee::calculate_fee and
+// TransferFeeConfig::get_epoch_fee).
 func (m *Mint) TransferFee(epoch, amount uint64) uint64 {
 	if !m.hasFee {
 		return 0

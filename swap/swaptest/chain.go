@@ -1,4 +1,5 @@
-// Package swaptest is a chain in memory for the swap room's tests: accounts behind the two calls that the room makes.
+// Package swaptest is a chain in memory for the swap room's tests: accounts behind the two calls
+// that the room makes.
 package swaptest
 
 import (

@@ -1,7 +1,8 @@
 // Package txn builds the transactions of quotes.
 //
-// In: a swap instruction and who makes it. Out: the bytes of a versioned transaction (v0) with zero signatures in the places of the
-// required signers, which is what wallets sign. Guarantees: pure; at most MaxBytes; only the user signs and pays.
+// In: a swap instruction and who makes it. Out: the bytes of a versioned transaction (v0) with zero
+// signatures in the places of the required signers, which is what wallets sign. Guarantees: pure;
+// at most MaxBytes; only the user signs and pays.
 package txn
 
 import (
@@ -15,7 +16,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// MaxBytes is the greatest transaction that the network carries: an IPv6 packet of 1,280 bytes less headers.
+// MaxBytes is the greatest transaction that the network carries: an IPv6 packet of 1,280 bytes less
+// headers.
 const MaxBytes = 1232
 
 // ErrTooLarge is a swap that does not fit a transaction.
@@ -43,8 +45,8 @@ type Request struct {
 	In, Out Side
 	// AmountIn is raw; of native SOL when In is its wrapped mint.
 	AmountIn uint64
-	// HasWrapped says that the user's account for wrapped SOL exists already. Then it is not closed: closing it would unwrap what else the
-	// user keeps there.
+	// HasWrapped says that the user's account for wrapped SOL exists already. Then it is not
+	// closed: closing it would unwrap what else the user keeps there.
 	HasWrapped bool
 	// Swap makes the venue's instruction for the user's accounts.
 	Swap func(user venue.UserAccounts) venue.Instruction
@@ -61,11 +63,13 @@ type Transaction struct {
 	Bytes []byte
 	// ComputeUnits is the limit that it sets.
 	ComputeUnits uint32
-	// Unwraps says that SOL arrives as SOL. False when the output is no SOL, or stays wrapped because the user's account existed.
+	// Unwraps says that SOL arrives as SOL. False when the output is no SOL, or stays wrapped
+	// because the user's account existed.
 	Unwraps bool
 }
 
-// Compute units of the steps beside the swap, generous; an associated account's address takes a search of unknown length.
+// Compute units of the steps beside the swap, generous; an associated account's address takes a
+// search of unknown length.
 const (
 	unitsCreateAccount = 35_000
 	unitsWrap          = 5_000
@@ -115,8 +119,9 @@ func Build(r Request) (*Transaction, error) {
 	return &Transaction{Bytes: raw, ComputeUnits: limit, Unwraps: closes && r.Out.native()}, nil
 }
 
-// AssociatedAccount is the user's associated token account: the program derived address of [owner, token program, mint]. The token
-// program is part of it, so a Token-2022 mint has another one than helpers made for SPL Token say.
+// AssociatedAccount is the user's associated token account: the program derived address of [owner,
+// token program, mint]. The token program is part of it, so a Token-2022 mint has another one than
+// helpers made for SPL Token say.
 func AssociatedAccount(owner venue.Key, side Side) (venue.Key, error) {
 	address, _, err := solana.FindProgramAddress([][]byte{owner[:], side.Program[:], side.Mint[:]}, solana.PublicKey(associatedProgram))
 	if err != nil {
@@ -125,7 +130,8 @@ func AssociatedAccount(owner venue.Key, side Side) (venue.Key, error) {
 	return venue.Key(address), nil
 }
 
-// createAccount is the associated token account program's CreateIdempotent (instruction 1): no error when the account exists.
+// createAccount is the associated token account program's CreateIdempotent (instruction 1): no
+// error when the account exists.
 func createAccount(user, account venue.Key, side Side) venue.Instruction {
 	return venue.Instruction{Program: associatedProgram, Data: []byte{1}, Accounts: []venue.Meta{
 		{Key: user, Signer: true, Writable: true}, {Key: account, Writable: true}, {Key: user}, {Key: side.Mint}, {Key: systemProgram}, {Key: side.Program},
@@ -140,12 +146,14 @@ func transferSOL(from, to venue.Key, lamports uint64) venue.Instruction {
 	}}
 }
 
-// syncNative is the token program's SyncNative (instruction 17): the account's amount becomes what its lamports say.
+// syncNative is the token program's SyncNative (instruction 17): the account's amount becomes what
+// its lamports say.
 func syncNative(account venue.Key) venue.Instruction {
 	return venue.Instruction{Program: mint.Token, Data: []byte{17}, Accounts: []venue.Meta{{Key: account, Writable: true}}}
 }
 
-// closeAccount is the token program's CloseAccount (instruction 9): all lamports, wrapped ones and rent, go to the user.
+// closeAccount is the token program's CloseAccount (instruction 9): all lamports, wrapped ones and
+// rent, go to the user.
 func closeAccount(account, user venue.Key) venue.Instruction {
 	return venue.Instruction{Program: mint.Token, Data: []byte{9}, Accounts: []venue.Meta{
 		{Key: account, Writable: true}, {Key: user, Writable: true}, {Key: user, Signer: true},

@@ -1,5 +1,5 @@
-// Package venue holds the words that the swap room's packages share: pools, quotes, instructions. It has no behaviour of its own; one
-// package beside it knows one venue.
+// Package venue holds the words that the swap room's packages share: pools, quotes, instructions.
+// It has no behaviour of its own; one package beside it knows one venue.
 package venue
 
 import (
@@ -21,7 +21,8 @@ func Text(k Key) string { return base58.Encode(k[:]) }
 var (
 	// ErrClosed is a pool that does not trade now: disabled, not open yet, empty.
 	ErrClosed = errors.New("the pool does not trade now")
-	// ErrAmount is an amount that this pool would refuse: nothing would come out, or a number would leave 64 bits.
+	// ErrAmount is an amount that this pool would refuse: nothing would come out, or a number would
+	// leave 64 bits.
 	ErrAmount = errors.New("the pool refuses the amount")
 )
 
@@ -56,10 +57,11 @@ func (s *Shared) Mint(address Key) *mint.Mint {
 type Ref interface {
 	// Address of the pool account.
 	Address() Key
-	// Accounts that Decode needs, the pool itself among them. They do not change during a pool's life.
+	// Accounts that Decode needs, the pool itself among them. They do not change during a pool's
+	// life.
 	Accounts() []Key
-	// Decode makes the pool's state. accounts belong to Accounts one by one, all of one slot, nil where there is none. shared is of
-	// that slot too.
+	// Decode makes the pool's state. accounts belong to Accounts one by one, all of one slot, nil
+	// where there is none. shared is of that slot too.
 	Decode(accounts []*solana.Account, shared *Shared) (Pool, error)
 }
 
@@ -67,9 +69,11 @@ type Ref interface {
 type Pool interface {
 	// Address of the pool account.
 	Address() Key
-	// Quote answers what amount, in raw units as they leave the user's account, of the mint in buys. Errors wrap ErrClosed or ErrAmount.
+	// Quote answers what amount, in raw units as they leave the user's account, of the mint in
+	// buys. Errors wrap ErrClosed or ErrAmount.
 	Quote(in Key, amount uint64) (Quote, error)
-	// Instruction makes the swap that Quote described, failing on the chain when the user would receive less than minOut.
+	// Instruction makes the swap that Quote described, failing on the chain when the user would
+	// receive less than minOut.
 	Instruction(in Key, amount, minOut uint64, user UserAccounts) Instruction
 }
 
@@ -77,9 +81,11 @@ type Pool interface {
 type Quote struct {
 	// In and Out are mints.
 	In, Out Key
-	// AmountIn leaves the user's account; AmountOut reaches it: transfer fees of Token-2022 are taken off.
+	// AmountIn leaves the user's account; AmountOut reaches it: transfer fees of Token-2022 are
+	// taken off.
 	AmountIn, AmountOut uint64
-	// ImpactBps is how much worse than the price before the trade the execution is, fees aside; in basis points, rounded up.
+	// ImpactBps is how much worse than the price before the trade the execution is, fees aside; in
+	// basis points, rounded up.
 	ImpactBps uint64
 	Fees      []Fee
 	// ComputeUnits that the instruction may use.

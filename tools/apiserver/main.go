@@ -1,7 +1,9 @@
-// Command apiserver is an API node over a registry made up in memory: what test-openapi and bench-http ask.
+// Command apiserver is an API node over a registry made up in memory: what test-openapi and
+// bench-http ask.
 //
-// In: how many tokens, and the settings of the node that matter to a test. Out: the address on standard output once the node is ready, then
-// HTTP until it is interrupted. Guarantees: the same number of tokens is the same registry each time; neither Kafka nor ClickHouse is needed.
+// In: how many tokens, and the settings of the node that matter to a test. Out: the address on
+// standard output once the node is ready, then HTTP until it is interrupted. Guarantees: the same
+// number of tokens is the same registry each time; neither Kafka nor ClickHouse is needed.
 package main
 
 import (
@@ -78,7 +80,8 @@ func announce(ctx context.Context, node *api.Server) {
 	fmt.Println("http://" + node.Addr())
 }
 
-// registryOf makes up a registry. The first token is exampleMint; every fourth has all fields; the first thousand have a history.
+// registryOf makes up a registry. The first token is exampleMint; every fourth has all fields; the
+// first thousand have a history.
 func registryOf(tokens int) (*apitest.Log, *apitest.History) {
 	log, history := apitest.NewLog(), &apitest.History{}
 	now := time.Now()

@@ -7,7 +7,8 @@ import (
 	"github.com/mintlake/mintlake/api/market"
 )
 
-// noTrades is a market on which every mint has one candle and one pool. It has no daily volumes, so nobody asks the reader that is not there for them.
+// noTrades is a market on which every mint has one candle and one pool. It has no daily volumes, so
+// nobody asks the reader that is not there for them.
 type noTrades struct{ market.Reader }
 
 // Generation implements market.Reader.

@@ -18,7 +18,8 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 )
 
-// bleveEngine finds candidates by trigrams and patterns; as Bleve cannot rank like this, the candidates are ranked here.
+// bleveEngine finds candidates by trigrams and patterns; as Bleve cannot rank like this, the
+// candidates are ranked here.
 type bleveEngine struct {
 	path  string
 	index bleve.Index // once loaded
@@ -68,7 +69,8 @@ func (b *bleveEngine) notes() []string {
 }
 
 func (b *bleveEngine) load(ctx context.Context, c *registrytest.Corpus, tokens int) error {
-	// Built beside and merged once: taken in by and by, two million tokens take three times as long, and make an index of several segments.
+	// Built beside and merged once: taken in by and by, two million tokens take three times as
+	// long, and make an index of several segments.
 	builder, err := bleve.NewBuilder(b.path, fields(), map[string]any{"batchSize": 20_000, "mergeMax": 100, "buildPathPrefix": filepath.Dir(b.path)})
 	if err != nil {
 		return err
@@ -98,7 +100,8 @@ func (b *bleveEngine) load(ctx context.Context, c *registrytest.Corpus, tokens i
 	return err
 }
 
-// candidates find whatever may match: enough shared trigrams, the text as a part, a symbol one edit away.
+// candidates find whatever may match: enough shared trigrams, the text as a part, a symbol one edit
+// away.
 func candidates(text string) blevequery.Query {
 	quoted := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(text)
 	var any []blevequery.Query

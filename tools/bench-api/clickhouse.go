@@ -15,7 +15,8 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 )
 
-// clickHouseTable keeps the trigrams beside the texts, as ClickHouse has no similarity of PostgreSQL's kind.
+// clickHouseTable keeps the trigrams beside the texts, as ClickHouse has no similarity of
+// PostgreSQL's kind.
 const clickHouseTable = `CREATE TABLE tokens (
   id UInt32, mint String, symbol String, name String, volume Nullable(Float64), seen Int64,
   symbol_grams Array(UInt64), name_grams Array(UInt64),

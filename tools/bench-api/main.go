@@ -1,9 +1,11 @@
-// Command bench-api measures the search index against PostgreSQL with pg_trgm, the embedded ClickHouse and Bleve.
+// Command bench-api measures the search index against PostgreSQL with pg_trgm, the embedded
+// ClickHouse and Bleve.
 //
-// In: the token lists, expanded to a registry of any size (see registrytest.Corpus), and the peers to compare with. Out: a table of latency and
-// throughput for each class of queries. Guarantees: all engines hold the same tokens on the same machine and answer the same whole
-// question, the best 50 tokens in the order of DESIGN section 9 and the exact total; answers that differ from Mintlake's are counted and told. The
-// same seed gives the same tokens and queries.
+// In: the token lists, expanded to a registry of any size (see registrytest.Corpus), and the peers
+// to compare with. Out: a table of latency and throughput for each class of queries. Guarantees:
+// all engines hold the same tokens on the same machine and answer the same whole question, the best
+// 50 tokens in the order of DESIGN section 9 and the exact total; answers that differ from
+// Mintlake's are counted and told. The same seed gives the same tokens and queries.
 //
 // It has a module of its own, so that the peers' libraries do not weigh on Mintlake's.
 package main

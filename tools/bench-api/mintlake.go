@@ -57,10 +57,12 @@ func answerOf(result search.Result) answer {
 	return a
 }
 
-// forget makes the next search of each text a first one: a removal that removes nobody makes a new version.
+// forget makes the next search of each text a first one: a removal that removes nobody makes a new
+// version.
 func (m *mintlake) forget() { m.index.Forget() }
 
-// measureUpdates asks while tokens change: 5,000 a second in batches of 100, half of them other volumes, half other names.
+// measureUpdates asks while tokens change: 5,000 a second in batches of 100, half of them other
+// volumes, half other names.
 func (m *mintlake) measureUpdates(ctx context.Context, c *registrytest.Corpus, classes []class, o *options) error {
 	report(ctx, m, classes, nil, o)
 	deadline := time.Now().Add(o.updates)

@@ -21,7 +21,8 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 )
 
-// postgresSettings tune a server of its own for two cores and data that fit into memory. Nothing of it needs to survive.
+// postgresSettings tune a server of its own for two cores and data that fit into memory. Nothing of
+// it needs to survive.
 var postgresSettings = map[string]string{
 	"shared_buffers": "2GB", "effective_cache_size": "6GB", "work_mem": "256MB", "maintenance_work_mem": "1GB", "random_page_cost": "1.1", "jit": "off",
 	"max_parallel_workers_per_gather": "2", "max_parallel_maintenance_workers": "2", "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
@@ -44,7 +45,8 @@ type postgres struct {
 	pool   *pgxpool.Pool
 }
 
-// newPostgres starts a server in dir that listens on a socket only. Run by root it runs as the user postgres, as it must.
+// newPostgres starts a server in dir that listens on a socket only. Run by root it runs as the user
+// postgres, as it must.
 func newPostgres(ctx context.Context, bin, dir string) (*postgres, error) {
 	attributes := &syscall.SysProcAttr{Setpgid: true}
 	if os.Getuid() == 0 {
@@ -151,8 +153,8 @@ func withoutNul(text string) string { return strings.ReplaceAll(text, "\x00", ""
 
 const postgresTop = `SELECT id, (SELECT tokens FROM total) FROM tokens ORDER BY volume DESC NULLS LAST, seen ASC NULLS LAST, mint LIMIT 50`
 
-// postgresSearch: $1 the text, $2 as a pattern, $3 its length, $4 the mint; then for each length that a symbol one edit away may have,
-// the patterns of its halves.
+// postgresSearch: $1 the text, $2 as a pattern, $3 its length, $4 the mint; then for each length
+// that a symbol one edit away may have, the patterns of its halves.
 const postgresSearch = `
 WITH found AS (
   SELECT id, mint, symbol, name, volume, seen, similarity(symbol, $1) AS by_symbol, similarity(name, $1) AS by_name,

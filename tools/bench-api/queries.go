@@ -28,7 +28,8 @@ type class struct {
 	others []query
 }
 
-// makeQueries draws from the tokens, so that what many tokens are called is asked for more often than what few are.
+// makeQueries draws from the tokens, so that what many tokens are called is asked for more often
+// than what few are.
 func makeQueries(c *registrytest.Corpus, o *options) []class {
 	random := rand.New(rand.NewPCG(o.seed, 4)) //nolint:gosec // chance that is the same each time
 	draw := func(name string, change func(symbol, name []rune) string) class {

@@ -25,8 +25,8 @@ type measured struct {
 	worked     []time.Duration // see clock
 }
 
-// report asks each query once, one after another, then all of them again with all clients, and prints the figures. The first engine to be
-// measured sets what the others are compared with.
+// report asks each query once, one after another, then all of them again with all clients, and
+// prints the figures. The first engine to be measured sets what the others are compared with.
 func report(ctx context.Context, e engine, classes []class, want map[string]measured, o *options) map[string]measured {
 	found := map[string]measured{}
 	fmt.Printf("%-12s %-22s %9s %9s %9s %9s %12s  %s\n", "", "", "p50 ms", "p99 ms", "max ms", "queries", "queries/s", "same answers")
@@ -81,7 +81,8 @@ func printSlowest(queries []query, worked []time.Duration, count int) {
 	}
 }
 
-// compare counts equal answers and names the first query that has another: brute force (see check) tells who is right.
+// compare counts equal answers and names the first query that has another: brute force (see check)
+// tells who is right.
 func compare(queries []query, want, got []answer) string {
 	same, other := 0, ""
 	for i := range got {
@@ -95,7 +96,8 @@ func compare(queries []query, want, got []answer) string {
 	return fmt.Sprintf("%d of %d%s", same, len(got), other)
 }
 
-// first asks each query for the first time, until the time is up; with best as if for the first time so often, of which the best counts.
+// first asks each query for the first time, until the time is up; with best as if for the first
+// time so often, of which the best counts.
 func first(ctx context.Context, e engine, queries []query, repeat, best int, budget time.Duration) (m measured, times []time.Duration) {
 	deadline := time.Now().Add(budget)
 	for range repeat {

@@ -5,7 +5,8 @@ import (
 	"unicode"
 )
 
-// trigrams are those of pg_trgm, three characters in a number each, for the engines that have none of their own.
+// trigrams are those of pg_trgm, three characters in a number each, for the engines that have none
+// of their own.
 func trigrams(text string) []uint64 {
 	var set []uint64
 	word := []rune("  ")

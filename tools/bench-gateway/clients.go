@@ -19,8 +19,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A client reads whole messages and looks at no more than their kind: what is measured is the server. left counts down the transactions
-// that are still to come, of all clients together.
+// A client reads whole messages and looks at no more than their kind: what is measured is the
+// server. left counts down the transactions that are still to come, of all clients together.
 type client struct {
 	conn    net.Conn
 	grpc    bool
@@ -219,7 +219,8 @@ func kindOf(update []byte) protowire.Number {
 	return 0
 }
 
-// count reads until the connection ends. Each transaction lowers left, and the one that makes it 0 closes done.
+// count reads until the connection ends. Each transaction lowers left, and the one that makes it 0
+// closes done.
 func (c *client) count(left *atomic.Int64, done func()) error {
 	got := func() {
 		if left.Add(-1) == 0 {

@@ -1,10 +1,12 @@
-// Bench-gateway measures the stream: how long a block takes to reach its clients, and what an idle client holds.
+// Bench-gateway measures the stream: how long a block takes to reach its clients, and what an idle
+// client holds.
 //
 //	bench-gateway --server bin/mintlake --base /path/to/another/mintlake --block 332254855.confirmedblock.pb
 //	bench-gateway --server bin/mintlake --only idle
 //
-// It starts an embedded Kafka and, in turns, `mintlake gateway` of each binary, opens real connections, writes a block's transactions to the
-// topic, and stops the clock when the last client has read its last byte. Clients, broker and server share the machine.
+// It starts an embedded Kafka and, in turns, `mintlake gateway` of each binary, opens real
+// connections, writes a block's transactions to the topic, and stops the clock when the last client
+// has read its last byte. Clients, broker and server share the machine.
 package main
 
 import (
@@ -80,8 +82,9 @@ func run(o options) error {
 // blockSize is how many transactions a block has: a full block of the chain.
 const blockSize = 1500
 
-// readBlock returns a recorded block's transactions; its first ones again, under other signatures, until it is full. Each has one account more,
-// which no other has: so it is known how many clients want it.
+// readBlock returns a recorded block's transactions; its first ones again, under other signatures,
+// until it is full. Each has one account more, which no other has: so it is known how many clients
+// want it.
 func readBlock(path string) ([]*pb.SubscribeUpdateTransaction, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -125,8 +128,9 @@ func ownAccount(i int) []byte {
 	return key
 }
 
-// pick gives each client twenty addresses so that each of a block's transactions is wanted by two clients of a thousand: the own accounts of
-// some, and addresses that the block does not have. It returns how many deliveries a block makes.
+// pick gives each client twenty addresses so that each of a block's transactions is wanted by two
+// clients of a thousand: the own accounts of some, and addresses that the block does not have. It
+// returns how many deliveries a block makes.
 func pick(r *rand.Rand, block []*pb.SubscribeUpdateTransaction, clients int) (filters [][]string, deliveries int) {
 	filters = make([][]string, clients)
 	for range max(1, 2*clients/1000) {

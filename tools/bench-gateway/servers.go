@@ -80,7 +80,8 @@ type server struct {
 	process *exec.Cmd
 }
 
-// startServer runs a binary. Settings that the older one does not know are only given where they are needed.
+// startServer runs a binary. Settings that the older one does not know are only given where they
+// are needed.
 func startServer(ctx context.Context, broker *broker, binary string, clients int) (*server, error) {
 	dir, err := os.MkdirTemp("", "bench-gateway-")
 	if err != nil {
@@ -147,7 +148,8 @@ func (s *server) cpu() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The name may have spaces; after it come the state and then, as the 12th and 13th field, user and system time in hundredths of a second.
+	// The name may have spaces; after it come the state and then, as the 12th and 13th field, user
+	// and system time in hundredths of a second.
 	_, rest, _ := strings.Cut(string(raw), ") ")
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
@@ -164,7 +166,8 @@ func (s *server) cpu() (time.Duration, error) {
 	return total, nil
 }
 
-// measured is what rounds of one server took: by the clock, each, and of the server's processor time, on average.
+// measured is what rounds of one server took: by the clock, each, and of the server's processor
+// time, on average.
 type measured struct {
 	took []time.Duration
 	cpu  []time.Duration
@@ -192,7 +195,8 @@ func connect(addr string, filters [][]string, kind func(int) bool) ([]*client, e
 // patience is what a round may take.
 const patience = time.Minute
 
-// fanout starts a server, connects the clients, and writes the block `rounds` times after one that warms up.
+// fanout starts a server, connects the clients, and writes the block `rounds` times after one that
+// warms up.
 func fanout(ctx context.Context, broker *broker, binary string, filters [][]string, block []*pb.SubscribeUpdateTransaction, deliveries, rounds int) (m measured, err error) {
 	s, err := startServer(ctx, broker, binary, len(filters))
 	if err != nil {

@@ -29,7 +29,8 @@ func dial(ctx context.Context, url string, i int) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp", strings.TrimPrefix(url, "http://"))
 }
 
-// loris sends requests a byte at a time and never ends them; a connection that the node closes is opened again.
+// loris sends requests a byte at a time and never ends them; a connection that the node closes is
+// opened again.
 func (s *settings) loris(p *process) error {
 	s.others("nobody else", p, nil)
 	ctx, stop := context.WithCancel(context.Background())
@@ -89,7 +90,8 @@ func (s *settings) idle(p *process) error {
 	return nil
 }
 
-// flood asks as fast as it can in the name of many clients, through a trusted proxy, while one other client is measured.
+// flood asks as fast as it can in the name of many clients, through a trusted proxy, while one
+// other client is measured.
 func (s *settings) flood(p *process) error {
 	ctx, stop := context.WithCancel(context.Background())
 	var group sync.WaitGroup
@@ -106,7 +108,8 @@ func (s *settings) flood(p *process) error {
 		})
 	}
 	time.Sleep(3 * time.Second)
-	// The well-behaved client is one of its own each second, so that its own limit is not what is measured.
+	// The well-behaved client is one of its own each second, so that its own limit is not what is
+	// measured.
 	r := s.asOthers(p)
 	s.report(fmt.Sprintf("flood from %d addresses", floodAddresses), r.String()+p.memory()+fmt.Sprintf(", flood %d requests", asked.Load()),
 		"p99 < 50 ms, none failed", r.p(99) < 50*time.Millisecond && r.failed == 0)

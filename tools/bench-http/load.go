@@ -48,7 +48,8 @@ func better(a, b *result) *result {
 	return a
 }
 
-// ask does one request: a path, or what follows a space as the body of a POST. look and prepare may be nil.
+// ask does one request: a path, or what follows a space as the body of a POST. look and prepare may
+// be nil.
 func ask(client *fasthttp.HostClient, base, path string, look func(*fasthttp.Response), prepare func(*fasthttp.Request)) error {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)

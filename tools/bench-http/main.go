@@ -1,8 +1,11 @@
-// Command bench-http measures an API node over HTTP on this machine, and what hostile clients do to others.
+// Command bench-http measures an API node over HTTP on this machine, and what hostile clients do to
+// others.
 //
-// In: the binary of tools/apiserver and how many tokens it is to hold. Out: a table on standard output; the exit code is 1 when a goal is missed and
-// --check was given. Guarantees: the node runs in a process of its own; a handler that returns a constant body of the same size, measured in turns with
-// it by the same load generator, says what this machine can do, so that figures are comparable between machines. Nothing is written to disk.
+// In: the binary of tools/apiserver and how many tokens it is to hold. Out: a table on standard
+// output; the exit code is 1 when a goal is missed and --check was given. Guarantees: the node runs
+// in a process of its own; a handler that returns a constant body of the same size, measured in
+// turns with it by the same load generator, says what this machine can do, so that figures are
+// comparable between machines. Nothing is written to disk.
 package main
 
 import (
@@ -51,7 +54,8 @@ func main() {
 	}
 }
 
-// run measures all, each on a node of its own: what one leaves behind is none of the next one's business.
+// run measures all, each on a node of its own: what one leaves behind is none of the next one's
+// business.
 func (s *settings) run() error {
 	fmt.Printf("registry of %d tokens, %d connections, load average %s\n", s.tokens, s.connections, loadAverage())
 	for _, part := range []struct {
@@ -94,7 +98,8 @@ func (s *settings) report(what, figures, goal string, met bool) {
 // length of one measurement.
 func (s *settings) length() time.Duration { return time.Duration(s.seconds) * time.Second }
 
-// throughput compares search and lookup with a constant body of the same size, in turns, the best of three.
+// throughput compares search and lookup with a constant body of the same size, in turns, the best
+// of three.
 func (s *settings) throughput(p *process) error {
 	for _, kind := range []struct {
 		name  string
@@ -119,7 +124,8 @@ func (s *settings) throughput(p *process) error {
 	return nil
 }
 
-// batch asks for 500 mints 50 times a second, in turns with the constant handler: what that takes is the machine's own doing.
+// batch asks for 500 mints 50 times a second, in turns with the constant handler: what that takes
+// is the machine's own doing.
 func (s *settings) batch(p *process) error {
 	paths := batches(s.tokens)
 	size, err := meanSize(p.url, paths[:5])
@@ -141,7 +147,8 @@ func (s *settings) batch(p *process) error {
 	return nil
 }
 
-// others measures a well-behaved client while something else goes on; long enough for the node's time-outs to come.
+// others measures a well-behaved client while something else goes on; long enough for the node's
+// time-outs to come.
 func (s *settings) others(what string, p *process, extra func() string) {
 	r := openLoop(p.url, lookups(s.tokens), 100, max(2*s.length(), 12*time.Second))
 	figures := r.String() + p.memory()

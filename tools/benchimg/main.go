@@ -1,5 +1,6 @@
-// Command benchimg measures GET /img/{mint}: cached hits beside nginx serving the same files, variants beside libvips, and the node's memory while
-// a thousand clients ask for distinct images at once. tools/benchimg/run.sh installs what it needs.
+// Command benchimg measures GET /img/{mint}: cached hits beside nginx serving the same files,
+// variants beside libvips, and the node's memory while a thousand clients ask for distinct images
+// at once. tools/benchimg/run.sh installs what it needs.
 package main
 
 import (
@@ -50,7 +51,8 @@ func main() {
 	}
 }
 
-// draw makes a logo of size by size pixels: a gradient with noise, so that it compresses about as logos do.
+// draw makes a logo of size by size pixels: a gradient with noise, so that it compresses about as
+// logos do.
 func draw(seed uint64, size int) []byte {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a picture
 	out := image.NewRGBA(image.Rect(0, 0, size, size))
@@ -176,7 +178,8 @@ func cpuOf(pid int) (seconds float64) {
 	return seconds
 }
 
-// variants compares one core: 512 pixels down to 128, as WebP and as PNG, with the effort that each has by default (libwebp: ours 1, libvips and imgproxy 4).
+// variants compares one core: 512 pixels down to 128, as WebP and as PNG, with the effort that each
+// has by default (libwebp: ours 1, libvips and imgproxy 4).
 func variants(dir string) error {
 	const count = 100
 	large := filepath.Join(dir, "large")
@@ -210,7 +213,8 @@ func variants(dir string) error {
 	return nil
 }
 
-// ourVariants is what one variant costs of a core, here and in the decoder together, its start and the compilation of its codec included.
+// ourVariants is what one variant costs of a core, here and in the decoder together, its start and
+// the compilation of its codec included.
 func ourVariants(bodies [][]byte, kind string) (time.Duration, error) {
 	began := cpu()
 	pool, err := decoder.New(decoder.Config{Processes: 1}, decoder.Deps{})
@@ -227,7 +231,8 @@ func ourVariants(bodies [][]byte, kind string) (time.Duration, error) {
 	return (cpu() - began) / time.Duration(len(bodies)), nil
 }
 
-// cpu is the time that this process and its children that ended have spent computing: others may have the cores too.
+// cpu is the time that this process and its children that ended have spent computing: others may
+// have the cores too.
 func cpu() (spent time.Duration) {
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var usage syscall.Rusage

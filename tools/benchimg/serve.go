@@ -19,7 +19,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// serveImages is an API node over a registry in memory whose tokens' logos are the files of a folder. It prints its address once all are cached.
+// serveImages is an API node over a registry in memory whose tokens' logos are the files of a
+// folder. It prints its address once all are cached.
 func serveImages(folder string, images int) error {
 	ctx := context.Background()
 	origin := httptest.NewServer(http.FileServer(http.Dir(folder)))

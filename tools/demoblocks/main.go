@@ -1,5 +1,6 @@
-// Command demoblocks writes blocks of the demo chain as files, one a slot, for tests and benchmarks that read many. It is a program of its own
-// because signing 150,000 transactions takes a race detector's instrumentation ten minutes and this binary some seconds.
+// Command demoblocks writes blocks of the demo chain as files, one a slot, for tests and benchmarks
+// that read many. It is a program of its own because signing 150,000 transactions takes a race
+// detector's instrumentation ten minutes and this binary some seconds.
 package main
 
 import (

@@ -18,15 +18,16 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 )
 
-// client asks a node, one question after another. It is a process of its own: beside the broker and the writer of updates it would wait for their
-// goroutines, and take that for the node's time.
+// client asks a node, one question after another. It is a process of its own: beside the broker and
+// the writer of updates it would wait for their goroutines, and take that for the node's time.
 type client struct {
 	url    string
 	tokens int
 	seed   uint64
 }
 
-// figures are what a client saw, what the node took of its cores meanwhile, and others of the machine.
+// figures are what a client saw, what the node took of its cores meanwhile, and others of the
+// machine.
 type figures struct {
 	Lookups, Searches times
 	Batches           times // of batchMints
@@ -121,7 +122,8 @@ func (c *client) batch(corpus *registrytest.Corpus, random *rand.Rand) []byte {
 	return text
 }
 
-// ask is fasthttp's, and nothing is compressed: a client that took half a core would be what the node waits for. A question with a body is a POST.
+// ask is fasthttp's, and nothing is compressed: a client that took half a core would be what the
+// node waits for. A question with a body is a POST.
 func ask(address string, body []byte) (time.Duration, error) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)

@@ -12,8 +12,10 @@ import (
 
 var told sync.Once
 
-// runFirst runs a program that gets a core as soon as it wants one, as if it were on a machine of its own: a client that shares its cores with a node, a broker
-// and a database waits for them up to some milliseconds, and would take that for the node's time. Where the system does not allow it the program runs as any other.
+// runFirst runs a program that gets a core as soon as it wants one, as if it were on a machine of
+// its own: a client that shares its cores with a node, a broker and a database waits for them up to
+// some milliseconds, and would take that for the node's time. Where the system does not allow it
+// the program runs as any other.
 func runFirst(command *exec.Cmd) error {
 	err := startFirst(command)
 	if err != nil {

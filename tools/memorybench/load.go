@@ -77,7 +77,8 @@ func (b *backends) project(ctx context.Context) error {
 	return consumer.Commit(ctx, records)
 }
 
-// settle waits until ClickHouse has merged what was written: a node starts beside one that has been at rest for long.
+// settle waits until ClickHouse has merged what was written: a node starts beside one that has been
+// at rest for long.
 func (b *backends) settle(ctx context.Context) error {
 	conn, err := clickhouse.Open(ctx, b.engine.DSN())
 	if err != nil {
@@ -102,7 +103,8 @@ func (b *backends) settle(ctx context.Context) error {
 
 const rowsPerInsert = 20_000
 
-// load writes the rows of the tokens from up to end, as the projector would leave them: what the node reads of them.
+// load writes the rows of the tokens from up to end, as the projector would leave them: what the
+// node reads of them.
 func (b *backends) load(ctx context.Context, corpus *registrytest.Corpus, from, end int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(2)

@@ -1,9 +1,10 @@
-// Command memorybench measures an API node over a registry of millions of tokens: how soon it is ready, what it takes of memory, and how it
-// answers with and without live updates.
+// Command memorybench measures an API node over a registry of millions of tokens: how soon it is
+// ready, what it takes of memory, and how it answers with and without live updates.
 //
-// In: the mintlake binary, the real token lists, the numbers of tokens. Out: a table. Guarantees: the node is `mintlake api` itself, a process of
-// its own, with the embedded ClickHouse and Kafka beside it; the tokens are registrytest.Corpus's, the same in every run; everything is
-// in a temporary folder, which is removed.
+// In: the mintlake binary, the real token lists, the numbers of tokens. Out: a table. Guarantees:
+// the node is `mintlake api` itself, a process of its own, with the embedded ClickHouse and Kafka
+// beside it; the tokens are registrytest.Corpus's, the same in every run; everything is in a
+// temporary folder, which is removed.
 package main
 
 import (

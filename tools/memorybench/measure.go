@@ -45,7 +45,8 @@ func (n *node) print(when string) {
 	fmt.Printf("  resident memory %s: %d MiB, at most so far %d MiB\n", when, now, highest)
 }
 
-// rounds are in how many parts each rate is measured, in turn: a machine that others use, too, has good moments and bad ones, which no rate must have alone.
+// rounds are in how many parts each rate is measured, in turn: a machine that others use, too, has
+// good moments and bad ones, which no rate must have alone.
 const rounds = 4
 
 // compare asks while updates come at one rate, and at another.

@@ -92,7 +92,8 @@ func (n *node) memory() (now, highest int) {
 	return now, highest
 }
 
-// processorTime is what the node has used so far of all cores: unlike the clock, it does not count what other processes take.
+// processorTime is what the node has used so far of all cores: unlike the clock, it does not count
+// what other processes take.
 func (n *node) processorTime() time.Duration {
 	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(n.command.Process.Pid), "stat"))
 	_, fields, _ := strings.Cut(string(text), ") ")

@@ -6,15 +6,18 @@ import (
 	"strings"
 )
 
-// machineTime is what the kernel has counted so far of all cores, in its ticks: all of it, and what the host of a virtual machine gave to others. A machine of which
-// much is taken has slow moments that are none of the node's.
+// machineTime is what the kernel has counted so far of all cores, in its ticks: all of it, and what
+// the host of a virtual machine gave to others. A machine of which much is taken has slow moments
+// that are none of the node's.
 type machineTime struct{ all, stolen uint64 }
 
 // machineTimeNow is zero where the kernel does not tell.
 func machineTimeNow() (t machineTime) {
 	text, _ := os.ReadFile("/proc/stat")
 	line, _, _ := strings.Cut(string(text), "\n")
-	const stolen, guest = 8, 9 // proc_stat(5): cpu user nice system idle iowait irq softirq steal guest …; guests are counted as user
+	// proc_stat(5): cpu user nice system idle iowait irq softirq steal guest …; guests are counted
+	// as user
+	const stolen, guest = 8, 9
 	for i, field := range strings.Fields(line) {
 		n, err := strconv.ParseUint(field, 10, 64)
 		if err != nil || i >= guest {

@@ -1,13 +1,14 @@
 package main
 
-// bundled are folders with licences of what a module carries inside and no package of it is in: codecs as WebAssembly.
+// bundled are folders with licences of what a module carries inside and no package of it is in:
+// codecs as WebAssembly.
 var bundled = map[string][]string{
 	"github.com/gen2brain/avif": {"lib"},
 	"github.com/gen2brain/webp": {"lib"},
 }
 
-// exception is a module whose archive does not say the licence that it is under. It holds for one version: whoever updates the
-// module looks again.
+// exception is a module whose archive does not say the licence that it is under. It holds for one
+// version: whoever updates the module looks again.
 type exception struct {
 	version, licence, why string
 	leaveOut              string // a text of the archive that is not this module's
@@ -29,8 +30,9 @@ wrote it for github.com/gagliardetto/solana-go, which is under Apache-2.0 and ca
 	},
 }
 
-// allowed are the licences that may be linked into a binary under Apache-2.0. MPL-2.0 is copyleft by the file: the files of these
-// modules are linked unchanged, and NOTICE says where their source is.
+// allowed are the licences that may be linked into a binary under Apache-2.0. MPL-2.0 is copyleft
+// by the file: the files of these modules are linked unchanged, and NOTICE says where their source
+// is.
 var allowed = []string{
 	"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0", "Unicode-3.0", "Unlicense", "CC0-1.0",
 }

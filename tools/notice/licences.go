@@ -9,7 +9,8 @@ const (
 	noticeOnly     = "notice" // goes with a licence and is none
 )
 
-// phrases tell licences apart. The first that fits counts: strict ones and those whose text quotes others come first.
+// phrases tell licences apart. The first that fits counts: strict ones and those whose text quotes
+// others come first.
 var phrases = []struct {
 	name string
 	all  []string
@@ -32,7 +33,8 @@ var phrases = []struct {
 	{"CC0-1.0", []string{"cc0 1.0"}},
 }
 
-// classify names the licence of a text. An MPL-2.0 text names the GPL, as a licence that it goes together with.
+// classify names the licence of a text. An MPL-2.0 text names the GPL, as a licence that it goes
+// together with.
 func classify(file, text string) string {
 	words := strings.ToLower(strings.Join(strings.Fields(text), " "))
 	if strings.Contains(words, "mozilla public license, version 2.0") {

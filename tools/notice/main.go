@@ -1,8 +1,10 @@
-// Command notice writes NOTICE: every module that the binary links on the platforms of a release, with its licence.
+// Command notice writes NOTICE: every module that the binary links on the platforms of a release,
+// with its licence.
 //
 //	go run ./tools/notice          write NOTICE
 //
-// It fails for a module whose licence it does not know or may not ship, unless exceptions.go says why it is right.
+// It fails for a module whose licence it does not know or may not ship, unless exceptions.go says
+// why it is right.
 package main
 
 import (

@@ -65,7 +65,8 @@ func linked(root string) ([]*module, error) {
 	return modules, nil
 }
 
-// texts are the licences and notices in the folders from each linked package up to the module's root, by name of the file.
+// texts are the licences and notices in the folders from each linked package up to the module's
+// root, by name of the file.
 func (m *module) texts() (map[string]string, error) {
 	folders := map[string]bool{m.Dir: true}
 	for dir := range m.packages {

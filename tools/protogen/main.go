@@ -1,9 +1,11 @@
-// Command protogen generates the Go code of the protobuf schemas without a protoc binary: protocompile parses the files and
-// protoc-gen-go's own generator writes them, both at the versions that go.mod pins.
+// Command protogen generates the Go code of the protobuf schemas without a protoc binary:
+// protocompile parses the files and protoc-gen-go's own generator writes them, both at the versions
+// that go.mod pins.
 //
 //	go run ./tools/protogen proto mintlake/events/v1/events.proto
 //
-// The first argument is the import root; generated files go where their go_package says, relative to the module's root.
+// The first argument is the import root; generated files go where their go_package says, relative
+// to the module's root.
 package main
 
 import (

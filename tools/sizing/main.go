@@ -1,7 +1,8 @@
-// Command sizing computes the table of nodes and partitions in docs/sizing.md from the measured costs that stand above it there.
+// Command sizing computes the table of nodes and partitions in docs/sizing.md from the measured
+// costs that stand above it there.
 //
-// In: docs/sizing.md. Out: the same file with -write, else the table. Guarantees: no figure of the table is typed by hand; the test beside this
-// file fails when the document and the formula differ.
+// In: docs/sizing.md. Out: the same file with -write, else the table. Guarantees: no figure of the
+// table is typed by hand; the test beside this file fails when the document and the formula differ.
 package main
 
 import (

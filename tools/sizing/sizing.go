@@ -16,11 +16,13 @@ const (
 
 // What the formula assumes; the document says the same.
 const (
-	// busy is the share of a processor that is planned for: the rest lets a member catch up at twice the rate.
+	// busy is the share of a processor that is planned for: the rest lets a member catch up at
+	// twice the rate.
 	busy = 0.5
 	// coresANode is how many processors a node has.
 	coresANode = 2
-	// shares is how many partitions a projector has at least, so that members may be added and skew evens out.
+	// shares is how many partitions a projector has at least, so that members may be added and skew
+	// evens out.
 	shares = 2
 	// brokerMB is how many megabytes a second a broker is given to write, copies included.
 	brokerMB = 50

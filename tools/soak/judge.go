@@ -33,7 +33,8 @@ func (r *rules) judge(samples []sample) error {
 	return errors.Join(faults...)
 }
 
-// standing names the room that stands still at the last sample, and for how long; "nobody" when the node does not answer.
+// standing names the room that stands still at the last sample, and for how long; "nobody" when the
+// node does not answer.
 func (r *rules) standing(samples []sample) (room string, length time.Duration) {
 	if len(samples) == 0 {
 		return "", 0
@@ -131,8 +132,9 @@ var growing = []figure{
 // share is the part of its level by which a figure must grow to be said to.
 const share = 0.05
 
-// growth compares the medians of the run's four quarters. What grows from each to the next, by more than a little, and in the last step not
-// less than half as much as in the first, has not levelled off.
+// growth compares the medians of the run's four quarters. What grows from each to the next, by more
+// than a little, and in the last step not less than half as much as in the first, has not levelled
+// off.
 func (r *rules) growth(samples []sample, f figure) error {
 	var figures []float64
 	for i := range samples {

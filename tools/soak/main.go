@@ -1,8 +1,11 @@
-// Command soak runs the whole of Mintlake on the demo chain for a long time and fails at what a user would call a fault.
+// Command soak runs the whole of Mintlake on the demo chain for a long time and fails at what a
+// user would call a fault.
 //
-// In: bin/mintlake, a duration, transactions a second. Out: a line a minute, a plot as PNG, all samples as CSV; on a stall, what every
-// thread of both processes waits for. Guarantees: the exit code is 1 when a room that has work stood still, when a lag did not return, or
-// when memory, descriptors or goroutines grew without levelling off (judge.go has the rules); nothing is left running.
+// In: bin/mintlake, a duration, transactions a second. Out: a line a minute, a plot as PNG, all
+// samples as CSV; on a stall, what every thread of both processes waits for. Guarantees: the exit
+// code is 1 when a room that has work stood still, when a lag did not return, or when memory,
+// descriptors or goroutines grew without levelling off (judge.go has the rules); nothing is left
+// running.
 //
 // It has a module of its own, so that the plotting library does not weigh on Mintlake's.
 package main

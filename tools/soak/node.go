@@ -24,7 +24,8 @@ type node struct {
 	ended                           chan struct{}
 }
 
-// start runs every room on free ports and waits for the addresses. Its log goes to OUT/mintlake.log.
+// start runs every room on free ports and waits for the addresses. Its log goes to
+// OUT/mintlake.log.
 func start(ctx context.Context, o *options, source string) (*node, error) {
 	log, err := os.OpenFile(filepath.Join(o.out, "mintlake.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -91,7 +92,8 @@ func (n *node) pid() int { return n.command.Process.Pid }
 
 // engine is the process of the embedded ClickHouse, 0 when there is none.
 func (n *node) engine() int {
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", n.pid())) // the pattern is a good one
+	// the pattern is a good one
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", n.pid()))
 	for _, task := range tasks {
 		text, err := os.ReadFile(task)
 		if err != nil {

@@ -32,7 +32,8 @@ type sample struct {
 	oldestQuery              float64
 }
 
-// progress are the counters by which a room's progress is seen, with the lag that says whether it has work; empty: it always has.
+// progress are the counters by which a room's progress is seen, with the lag that says whether it
+// has work; empty: it always has.
 var progress = []struct{ room, metric, lag string }{
 	{"ingest", "mintlake_ingest_slot", ""},
 	{"projector", "mintlake_projector_records_total", "projector"},
@@ -86,7 +87,8 @@ func (n *node) readMetrics(ctx context.Context) (map[string]*dto.MetricFamily, e
 	return parser.TextToMetricFamilies(response.Body)
 }
 
-// readLags returns the lags of /status. The projectors' lag is one figure in /status; swaps are told apart by their topics.
+// readLags returns the lags of /status. The projectors' lag is one figure in /status; swaps are
+// told apart by their topics.
 func (n *node) readLags(ctx context.Context) (map[string]float64, error) {
 	response, err := n.get(ctx, n.api+"/status")
 	if err != nil {

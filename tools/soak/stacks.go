@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// dump writes what a node that stands still is doing: the engine's queries, and every thread of its process with what it waits for. The
-// stacks need gdb and are left out without it. It holds the engine for seconds, so it comes only when the run has failed already.
+// dump writes what a node that stands still is doing: the engine's queries, and every thread of its
+// process with what it waits for. The stacks need gdb and are left out without it. It holds the
+// engine for seconds, so it comes only when the run has failed already.
 func (n *node) dump(ctx context.Context, path string) {
 	file, err := os.Create(path)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Command gen makes confusables.txt of package evidence.
 //
-// In: the path of src/tables.rs of crate unicode-security, which is made from Unicode's own confusables.txt. Out: on standard output one line a
-// mapping, `SOURCE TARGET…` in hexadecimal. Guarantees: sorted, so that equal data gives equal bytes.
+// In: the path of src/tables.rs of crate unicode-security, which is made from Unicode's own
+// confusables.txt. Out: on standard output one line a mapping, `SOURCE TARGET…` in hexadecimal.
+// Guarantees: sorted, so that equal data gives equal bytes.
 //
 //	cargo fetch; go run ./api/evidence/gen ~/.cargo/registry/src/*/unicode-security-0.1.3/src/tables.rs > api/evidence/confusables.txt
 package main

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// region is zeroed memory outside the heap: the collector neither looks at it nor waits twice its size until it runs again. Under the race
-// detector, which sees the heap only, it is on the heap.
+// region is zeroed memory outside the heap: the collector neither looks at it nor waits twice its
+// size until it runs again. Under the race detector, which sees the heap only, it is on the heap.
 func region(size int) []byte {
 	mapped, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {

@@ -27,7 +27,8 @@ func (r *regions) giveAll() {
 	}
 }
 
-// view is a region as a list of what has no pointers. It is the one place that sees memory as something else.
+// view is a region as a list of what has no pointers. It is the one place that sees memory as
+// something else.
 func view[T any](mapped []byte) []T {
 	//nolint:gosec // mapped begins at a page and lives as long as its table
 	return unsafe.Slice((*T)(unsafe.Pointer(&mapped[0])), len(mapped)/int(unsafe.Sizeof(*new(T))))

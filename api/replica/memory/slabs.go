@@ -1,12 +1,15 @@
-// Package memory holds very many small strings of bytes outside the heap, by a number and by a key, for one writer and any number of readers.
+// Package memory holds very many small strings of bytes outside the heap, by a number and by a key,
+// for one writer and any number of readers.
 //
-// In: keys and their bytes. Out: the bytes, as they were written last. Guarantees: readers take no lock and wait for nobody; a reader sees
-// one whole value, never a mixture; a value that is replaced is given back, and what is in use is at most about a quarter more than what
-// the values need; nothing is seen by the garbage collector.
+// In: keys and their bytes. Out: the bytes, as they were written last. Guarantees: readers take no
+// lock and wait for nobody; a reader sees one whole value, never a mixture; a value that is
+// replaced is given back, and what is in use is at most about a quarter more than what the values
+// need; nothing is seen by the garbage collector.
 //
-// How: values are appended to slabs of a mebibyte. A value that changes is written anew, and the number's place is moved over in one atomic
-// step. A slab of which a fifth is out of date is emptied: the writer moves what is left of it, and the slab is used again as soon as
-// no reader is inside.
+// How: values are appended to slabs of a mebibyte. A value that changes is written anew, and the
+// number's place is moved over in one atomic step. A slab of which a fifth is out of date is
+// emptied: the writer moves what is left of it, and the slab is used again as soon as no reader is
+// inside.
 package memory
 
 import (
@@ -17,7 +20,8 @@ import (
 const (
 	// slabSize is the size of a slab; a value that is larger has one of its own.
 	slabSize = 1 << 20
-	// maxDead is the part of a slab, as a divisor, that may be out of date. A fifth costs the writer four bytes moved for each given back.
+	// maxDead is the part of a slab, as a divisor, that may be out of date. A fifth costs the
+	// writer four bytes moved for each given back.
 	maxDead = 5
 	// maxSpare slabs are kept for the next ones; more go back to the system.
 	maxSpare = 16
@@ -29,8 +33,9 @@ const (
 	generation = 64 - 1 - offsetBits - slabBits // bits
 )
 
-// place says where a value lies: from the low bits, the mark, the offset in its slab, the slab's number, and how many slabs had that
-// number before, so that a place which a reader has held for long is not mistaken for a new one. 0 is no place.
+// place says where a value lies: from the low bits, the mark, the offset in its slab, the slab's
+// number, and how many slabs had that number before, so that a place which a reader has held for
+// long is not mistaken for a new one. 0 is no place.
 type place uint64
 
 func (p place) marked() bool       { return p&1 != 0 }
@@ -79,7 +84,8 @@ func (s *slabs) entry(number int) *atomic.Pointer[slab] {
 	return &leaf[number&(1<<leafBits-1)]
 }
 
-// pin returns the value at a place, and the slab, in which it stays until unpinned. False when the place is out of date.
+// pin returns the value at a place, and the slab, in which it stays until unpinned. False when the
+// place is out of date.
 func (s *slabs) pin(at place) (*slab, []byte, bool) {
 	entry := s.entry(at.slab())
 	if entry == nil {
@@ -180,8 +186,8 @@ func (s *slabs) check(full *slab) {
 	}
 }
 
-// clean empties the slabs noted. For each value that is there move is told the place; if that is still the number's place, it puts the value
-// anew and publishes where.
+// clean empties the slabs noted. For each value that is there move is told the place; if that is
+// still the number's place, it puts the value anew and publishes where.
 func (s *slabs) clean(move func(number uint32, at place, value []byte)) {
 	for len(s.rotten) > 0 {
 		from := s.rotten[len(s.rotten)-1]

@@ -17,10 +17,12 @@ const (
 	chunkSize = (32 + 8) << chunkBits
 )
 
-// Table holds a value for each of many keys. A key gets a number when it comes first, dense from 0 on, which it keeps for ever.
+// Table holds a value for each of many keys. A key gets a number when it comes first, dense from 0
+// on, which it keeps for ever.
 //
-// All but Find, Key, Read, IsMarked, Version, Marked, Numbers and Len is for one goroutine at a time, the writer; these are for any number at any time. What the writer has
-// done before it returns is seen by whoever looks afterwards.
+// All but Find, Key, Read, IsMarked, Version, Marked, Numbers and Len is for one goroutine at a
+// time, the writer; these are for any number at any time. What the writer has done before it
+// returns is seen by whoever looks afterwards.
 type Table struct {
 	seed   maphash.Seed
 	chunks [MaxKeys >> chunkBits]atomic.Pointer[chunk]
@@ -38,7 +40,8 @@ type entry struct {
 	place atomic.Uint64
 }
 
-// slots are numbers by the hashes of their keys, plus 1; 0 is free. One way of three is free at least.
+// slots are numbers by the hashes of their keys, plus 1; 0 is free. One way of three is free at
+// least.
 type slots struct {
 	list []atomic.Uint32
 	used int
@@ -148,7 +151,8 @@ func (t *Table) grow(old *slots) *slots {
 	return grown
 }
 
-// Put replaces the value of a number, and its mark, which tells readers something without a look at the value.
+// Put replaces the value of a number, and its mark, which tells readers something without a look at
+// the value.
 func (t *Table) Put(number uint32, value []byte, marked bool) {
 	e := t.entry(number)
 	old := place(e.place.Load())
@@ -172,7 +176,8 @@ func (t *Table) move(number uint32, at place, value []byte) {
 	}
 }
 
-// Read calls use with the value of a number and its mark; false when it has none. The value is gone when use returns.
+// Read calls use with the value of a number and its mark; false when it has none. The value is gone
+// when use returns.
 func (t *Table) Read(number uint32, use func(value []byte, marked bool)) bool {
 	e := t.entry(number)
 	if e == nil {
@@ -198,7 +203,8 @@ func (t *Table) IsMarked(number uint32) bool {
 	return e != nil && place(e.place.Load()).marked()
 }
 
-// Version tells values of one number apart while the process lives: it changes with every Put, and may change without.
+// Version tells values of one number apart while the process lives: it changes with every Put, and
+// may change without.
 func (t *Table) Version(number uint32) uint64 {
 	if e := t.entry(number); e != nil {
 		return e.place.Load()

@@ -21,7 +21,8 @@ func read(table *memory.Table, number uint32) (value []byte, marked, ok bool) {
 	return value, marked, ok
 }
 
-// TestTableIsAMap: whatever is written, however often and however large, the table holds what a map would.
+// TestTableIsAMap: whatever is written, however often and however large, the table holds what a map
+// would.
 func TestTableIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := memory.New()
@@ -84,8 +85,8 @@ func TestTableIsAMap(t *testing.T) {
 	})
 }
 
-// TestReadersSeeWholeValues while the writer replaces them, moves them and uses their memory again. A value is a count, repeated, behind the
-// number it belongs to; counts only grow.
+// TestReadersSeeWholeValues while the writer replaces them, moves them and uses their memory again.
+// A value is a count, repeated, behind the number it belongs to; counts only grow.
 func TestReadersSeeWholeValues(t *testing.T) {
 	const keys, writes = 300, 6_000
 	table := memory.New()

@@ -1,6 +1,7 @@
 // Package aldrin reads Aldrin's AMM v2.
 //
-// Layouts: seen in mainnet transactions: pool, its signer, its mint, base and quote vault, fee account, user, the user's accounts. Amounts: transfers into and out of the vaults; checked by
+// Layouts: seen in mainnet transactions: pool, its signer, its mint, base and quote vault, fee
+// account, user, the user's accounts. Amounts: transfers into and out of the vaults; checked by
 // balances.
 package aldrin
 

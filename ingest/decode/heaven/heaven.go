@@ -1,8 +1,10 @@
 // Package heaven reads Heaven's curves, whose both sides are token accounts.
 //
-// Layouts: the program's IDL (sevenlabs-hq/carbon heaven-decoder): four programs, pool, user, mints, the user's accounts, vaults. Amounts: transfers into and out of the vaults; checked by
+// Layouts: the program's IDL (sevenlabs-hq/carbon heaven-decoder): four programs, pool, user,
+// mints, the user's accounts, vaults. Amounts: transfers into and out of the vaults; checked by
 // balances.
-// Its tokens' transfer fees are withdrawn to where they came from inside the swap. The vaults hold many pools' tokens, so that legs carry no reserves.
+// Its tokens' transfer fees are withdrawn to where they came from inside the swap. The vaults hold
+// many pools' tokens, so that legs carry no reserves.
 package heaven
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"

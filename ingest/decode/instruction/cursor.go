@@ -7,8 +7,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 )
 
-// Cursor reads the little-endian and Borsh fields of instruction data. The first failure sticks: read all fields, then ask Err.
-// Trailing bytes are allowed, as the programs allow them.
+// Cursor reads the little-endian and Borsh fields of instruction data. The first failure sticks:
+// read all fields, then ask Err. Trailing bytes are allowed, as the programs allow them.
 type Cursor struct {
 	rest []byte
 	err  error
@@ -105,8 +105,8 @@ func (c *Cursor) OptionKey() *chain.Key {
 	return &key
 }
 
-// String reads a Borsh string: a four-byte length and that many bytes, copied, never nil. The length is checked against what is left
-// before anything is allocated.
+// String reads a Borsh string: a four-byte length and that many bytes, copied, never nil. The
+// length is checked against what is left before anything is allocated.
 func (c *Cursor) String() []byte {
 	n := c.U32()
 	if uint64(n) > uint64(len(c.rest)) {
@@ -130,7 +130,8 @@ func OptionalBytes(key *chain.Key) []byte {
 	return Bytes(*key)
 }
 
-// NonZeroBytes is the bytes of a key that is none when all zero (the programs' OptionalNonZeroPubkey); empty, never nil, for none.
+// NonZeroBytes is the bytes of a key that is none when all zero (the programs'
+// OptionalNonZeroPubkey); empty, never nil, for none.
 func NonZeroBytes(key chain.Key) []byte {
 	if key == (chain.Key{}) {
 		return []byte{}

@@ -1,7 +1,8 @@
 // Package instruction is what every program decoder of ingest reads and returns.
 //
-// In: one program invocation of a successful transaction, all of it hostile. Out: at most one event, or the reason why
-// there is none. Guarantees: nothing here panics on any bytes, and nothing allocates more than the instruction holds.
+// In: one program invocation of a successful transaction, all of it hostile. Out: at most one
+// event, or the reason why there is none. Guarantees: nothing here panics on any bytes, and nothing
+// allocates more than the instruction holds.
 package instruction
 
 import (
@@ -12,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Errors of a malformed instruction. Their texts become RawInstruction.reason and a metric label, so they are few and constant.
+// Errors of a malformed instruction. Their texts become RawInstruction.reason and a metric label,
+// so they are few and constant.
 var (
 	// ErrTruncated says that the data ends before the last field.
 	ErrTruncated = errors.New("data is too short")
@@ -24,7 +26,8 @@ var (
 	ErrUnknown = errors.New("unknown instruction")
 )
 
-// Ignored is why a well-formed instruction yields no event. The values are few and constant: they are metric labels.
+// Ignored is why a well-formed instruction yields no event. The values are few and constant: they
+// are metric labels.
 type Ignored string
 
 // Reasons shared by the programs.
@@ -43,7 +46,8 @@ const (
 	IgnoredConfidential Ignored = "confidential"
 )
 
-// Outcome is what one well-formed instruction states: an event with Mint, Instruction and Payload set, or the reason for none.
+// Outcome is what one well-formed instruction states: an event with Mint, Instruction and Payload
+// set, or the reason for none.
 type Outcome struct {
 	Event   *eventspb.TokenEvent
 	Ignored Ignored
@@ -52,7 +56,8 @@ type Outcome struct {
 // Ignore is an outcome without an event.
 func Ignore(reason Ignored) (Outcome, error) { return Outcome{Ignored: reason}, nil }
 
-// Fact is an outcome with an event; the caller of the decoder fills in position, time, signature and program.
+// Fact is an outcome with an event; the caller of the decoder fills in position, time, signature
+// and program.
 func Fact(mint chain.Key, name string, event *eventspb.TokenEvent) (Outcome, error) {
 	event.Mint = Bytes(mint)
 	return FactWithoutMint(name, event)
@@ -71,7 +76,8 @@ func Bytes(key chain.Key) []byte { return bytes.Clone(key[:]) }
 type View struct {
 	Tx   *chain.Transaction
 	Call *chain.Call
-	// Mints are the accounts of this transaction that are known to be mints before this instruction.
+	// Mints are the accounts of this transaction that are known to be mints before this
+	// instruction.
 	Mints *Mints
 }
 
@@ -98,7 +104,8 @@ func (v View) Accounts(first, second, third int) (a, b, c chain.Key, err error) 
 	return a, b, c, errors.Join(errA, errB, errC)
 }
 
-// AllAccounts copies the keys that the instruction was given, leaving out indexes beyond the transaction's keys.
+// AllAccounts copies the keys that the instruction was given, leaving out indexes beyond the
+// transaction's keys.
 func (v View) AllAccounts() [][]byte {
 	all := make([][]byte, 0, len(v.Call.Accounts))
 	for i := range v.Call.Accounts {

@@ -2,11 +2,13 @@ package instruction
 
 import "github.com/mintlake/mintlake/ingest/chain"
 
-// Mints knows which accounts of one transaction are mints and which are token accounts: from its token balances, and from
-// the instructions already decoded. An instruction that could be about either (CloseAccount, WithdrawExcessLamports) is told apart by it.
+// Mints knows which accounts of one transaction are mints and which are token accounts: from its
+// token balances, and from the instructions already decoded. An instruction that could be about
+// either (CloseAccount, WithdrawExcessLamports) is told apart by it.
 type Mints struct {
 	tx *chain.Transaction
-	// made are the accounts that this transaction initialised so far, in order: an address may be closed and made again.
+	// made are the accounts that this transaction initialised so far, in order: an address may be
+	// closed and made again.
 	made []initialized
 }
 
@@ -61,9 +63,11 @@ func (m *Mints) IsMint(key chain.Key) bool {
 	return hasMint(m.tx.PostBalances, key) || hasMint(m.tx.PreBalances, key)
 }
 
-// IsOther says that the account is a token account, or a multisignature made by this transaction. Nodes list the balance of every token
-// account that was there before a transaction, and how one came to be is an instruction: so an account that a token program reads as its own and that is no
-// other is a mint. Two things escape: a token account whose mint is gone has no balance, and a multisignature of an earlier transaction never has one.
+// IsOther says that the account is a token account, or a multisignature made by this transaction.
+// Nodes list the balance of every token account that was there before a transaction, and how one
+// came to be is an instruction: so an account that a token program reads as its own and that is no
+// other is a mint. Two things escape: a token account whose mint is gone has no balance, and a
+// multisignature of an earlier transaction never has one.
 func (m *Mints) IsOther(key chain.Key) bool {
 	if mint, found := m.lastMade(key); found {
 		return !mint

@@ -1,7 +1,7 @@
 // Package invariant reads Invariant's concentrated pools.
 //
-// Layouts: invariant-labs/protocol programs/invariant/src/instructions/swap.rs. Amounts: transfers into and out of the vaults; checked by
-// balances.
+// Layouts: invariant-labs/protocol programs/invariant/src/instructions/swap.rs. Amounts: transfers
+// into and out of the vaults; checked by balances.
 package invariant
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"

@@ -1,7 +1,7 @@
 // Package lifinity reads Lifinity v2.
 //
-// Layouts: sevenlabs-hq/carbon lifinity-amm-v2-decoder (the program's IDL). Amounts: transfers into and out of the vaults; checked by balances. The program tells
-// no events.
+// Layouts: sevenlabs-hq/carbon lifinity-amm-v2-decoder (the program's IDL). Amounts: transfers into
+// and out of the vaults; checked by balances. The program tells no events.
 package lifinity
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"

@@ -1,7 +1,8 @@
 // Package manifest reads Manifest, an order book.
 //
-// Layouts: CKS-Systems/manifest programs/manifest/src/program/instruction.rs. Amounts: transfers into and out of the market's vaults by Swap and SwapV2; checked by
-// balances. Orders of makers make no legs.
+// Layouts: CKS-Systems/manifest programs/manifest/src/program/instruction.rs. Amounts: transfers
+// into and out of the market's vaults by Swap and SwapV2; checked by balances. Orders of makers
+// make no legs.
 package manifest
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"

@@ -1,7 +1,7 @@
 // Package mercurial reads Mercurial's stable pools of two to four tokens.
 //
-// Layouts: seen in mainnet transactions: pool, token program, authority, user, the vaults, source, destination. Amounts: transfers into and out of the vaults; checked by
-// balances.
+// Layouts: seen in mainnet transactions: pool, token program, authority, user, the vaults, source,
+// destination. Amounts: transfers into and out of the vaults; checked by balances.
 // Which two of the vaults trade is told by what moved.
 package mercurial
 

@@ -8,17 +8,19 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
 )
 
-// maxBumps bounds the search for a metadata address. Half of all bumps are off the curve, so that the canonical one lies below
-// the 32nd for one mint in four thousand million.
+// maxBumps bounds the search for a metadata address. Half of all bumps are off the curve, so that
+// the canonical one lies below the 32nd for one mint in four thousand million.
 const maxBumps = 32
 
 // maxCandidates bounds the accounts looked at; no transaction has more than 256, invented ones may.
 const maxCandidates = 512
 
-// mintOf finds the mint of a metadata account that an instruction names without its mint: the mint among the transaction's
-// accounts whose metadata address it is. False when the transaction does not name the mint at all.
+// mintOf finds the mint of a metadata account that an instruction names without its mint: the mint
+// among the transaction's accounts whose metadata address it is. False when the transaction does
+// not name the mint at all.
 //
-// The address is a hash, so equality proves it: no check against the curve is needed. It costs about 5 µs for an account that is not the mint.
+// The address is a hash, so equality proves it: no check against the curve is needed. It costs
+// about 5 µs for an account that is not the mint.
 func mintOf(v instruction.View, metadata chain.Key) (chain.Key, bool) {
 	program, ok := v.Tx.Program(v.Call)
 	if !ok {
@@ -45,7 +47,8 @@ func candidates(tx *chain.Transaction) []chain.Key {
 	return append(keys, tx.Keys[:min(len(tx.Keys), maxCandidates)]...)
 }
 
-// isMetadataOf says whether metadata is the program address of "metadata", the program, and the mint.
+// isMetadataOf says whether metadata is the program address of "metadata", the program, and the
+// mint.
 func isMetadataOf(metadata, program, mint chain.Key) bool {
 	const prefix, suffix = "metadata", "ProgramDerivedAddress"
 	var seeds [len(prefix) + 32 + 32 + 1 + 32 + len(suffix)]byte

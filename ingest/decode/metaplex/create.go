@@ -39,9 +39,10 @@ func decodeCreateAccount(v instruction.View, c *instruction.Cursor, name string,
 	return fact(mint, name, set)
 }
 
-// inferredStandard is what the program makes of the mint's decimals: CreateMetadataAccountV2 and V3 have always set it so, CreateMetadataAccount
-// never sets any (add_token_standard of process_create_metadata_accounts_logic, since version 1.1.0, which brought standards). Nil where the
-// transaction does not tell the decimals.
+// inferredStandard is what the program makes of the mint's decimals: CreateMetadataAccountV2 and V3
+// have always set it so, CreateMetadataAccount never sets any (add_token_standard of
+// process_create_metadata_accounts_logic, since version 1.1.0, which brought standards). Nil where
+// the transaction does not tell the decimals.
 func inferredStandard(v instruction.View, mint chain.Key) *uint32 {
 	decimals, known := v.Mints.Decimals(mint)
 	if !known {
@@ -54,8 +55,8 @@ func inferredStandard(v instruction.View, mint chain.Key) *uint32 {
 	return &standard
 }
 
-// decodeCreate decodes the unified Create, whose one version is CreateArgs::V1. Accounts are metadata, master edition, mint, authority, payer,
-// update authority.
+// decodeCreate decodes the unified Create, whose one version is CreateArgs::V1. Accounts are
+// metadata, master edition, mint, authority, payer, update authority.
 func decodeCreate(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
 	metadata, mint, authority, err := v.Accounts(0, 2, 5)
 	if err != nil {
@@ -73,22 +74,25 @@ func decodeCreate(v instruction.View, c *instruction.Cursor) (instruction.Outcom
 	set.TokenStandard = readStandard(c)
 	readOptionalCollection(c, set)
 	seeded(v, 3, set)
-	// Uses, collection details, rule set, decimals and print supply follow; none of them is a fact that events carry. The mint's decimals
-	// come with the initialize instruction that the program calls.
+	// Uses, collection details, rule set, decimals and print supply follow; none of them is a fact
+	// that events carry. The mint's decimals come with the initialize instruction that the program
+	// calls.
 	if c.Err() != nil {
 		return instruction.Outcome{}, c.Err()
 	}
 	return fact(mint, "Create", set)
 }
 
-// seedAuthority may create metadata of anyone's mint; the program then makes the mint's own authority the update authority, and the metadata mutable
-// (SEED_AUTHORITY in utils/metadata.rs). Who the mint's authority is, the instruction does not say.
+// seedAuthority may create metadata of anyone's mint; the program then makes the mint's own
+// authority the update authority, and the metadata mutable (SEED_AUTHORITY in utils/metadata.rs).
+// Who the mint's authority is, the instruction does not say.
 var seedAuthority = chain.Key{
 	0x92, 0x17, 0x2c, 0xc4, 0x72, 0x5d, 0xc0, 0x41, 0xf9, 0xdd, 0x8c, 0x51, 0x52, 0x60, 0x04, 0x26,
 	0x00, 0x93, 0xa3, 0x0b, 0x02, 0x73, 0xdc, 0xfa, 0x74, 0x92, 0x17, 0xfc, 0x94, 0xa2, 0x40, 0x49,
 }
 
-// seeded takes out what does not hold where seedAuthority is the mint authority that the instruction names.
+// seeded takes out what does not hold where seedAuthority is the mint authority that the
+// instruction names.
 func seeded(v instruction.View, authorityAt int, set *eventspb.MetadataSet) {
 	if authority, err := v.Account(authorityAt); err == nil && authority == seedAuthority {
 		set.UpdateAuthority, set.IsMutable = nil, nil
@@ -108,7 +112,8 @@ func readData(c *instruction.Cursor, set *eventspb.MetadataSet, version dataVers
 	}
 }
 
-// readCreators reads Option<Vec<Creator>>. More than the program allows is malformed: the transaction could not have succeeded.
+// readCreators reads Option<Vec<Creator>>. More than the program allows is malformed: the
+// transaction could not have succeeded.
 func readCreators(c *instruction.Cursor) []*eventspb.Creator {
 	if !c.Option() {
 		return nil
@@ -134,7 +139,8 @@ func readCollection(c *instruction.Cursor, set *eventspb.MetadataSet) {
 	set.Collection, set.CollectionVerified = instruction.Bytes(c.Key()), &verified
 }
 
-// readOptionalCollection sets an empty collection, not nil, for none: the instruction sets it to none.
+// readOptionalCollection sets an empty collection, not nil, for none: the instruction sets it to
+// none.
 func readOptionalCollection(c *instruction.Cursor, set *eventspb.MetadataSet) {
 	if !c.Option() {
 		set.Collection = []byte{}

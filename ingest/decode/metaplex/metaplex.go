@@ -1,9 +1,12 @@
 // Package metaplex decodes the Metaplex Token Metadata program.
 //
-// In: one invocation. Out: metadata_set events. Guarantees: texts are the instruction's bytes, untouched; numbers, Borsh layouts and
-// account orders are those of metaplex-foundation/mpl-token-metadata, programs/token-metadata/program/src/instruction. What the program
-// itself adds (the data that an edition takes over, the standard that SetTokenStandard finds) is not in the instruction and so not in the event; the
-// token standard that CreateMetadataAccountV2 and V3 infer from the decimals is, where the transaction tells the decimals.
+// In: one invocation. Out: metadata_set events. Guarantees: texts are the instruction's bytes,
+// untouched; numbers, Borsh layouts and account orders are those of
+// metaplex-foundation/mpl-token-metadata, programs/token-metadata/program/src/instruction. What the
+// program itself adds (the data that an edition takes over, the standard that SetTokenStandard
+// finds) is not in the instruction and so not in the event; the token standard that
+// CreateMetadataAccountV2 and V3 infer from the decimals is, where the transaction tells the
+// decimals.
 package metaplex
 
 import (
@@ -12,7 +15,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Instruction numbers, the first byte of the data: the order of the MetadataInstruction enumeration.
+// Instruction numbers, the first byte of the data: the order of the MetadataInstruction
+// enumeration.
 const (
 	createMetadataAccount    = 0
 	updateMetadataAccount    = 1
@@ -146,7 +150,8 @@ var ignored = map[uint8]instruction.Ignored{
 	57: instruction.IgnoredNonFungible, // CloseAccounts
 }
 
-// versions is how many forms the ignored instructions have whose second byte tells the form: a later one may change what ours do not.
+// versions is how many forms the ignored instructions have whose second byte tells the form: a
+// later one may change what ours do not.
 var versions = map[uint8]uint8{
 	41: 1,  // Burn
 	43: 1,  // Mint
@@ -158,7 +163,8 @@ var versions = map[uint8]uint8{
 	51: 1,  // Use
 }
 
-// decodeStandard decodes an instruction whose only fact is the token standard that it makes the mint.
+// decodeStandard decodes an instruction whose only fact is the token standard that it makes the
+// mint.
 func decodeStandard(v instruction.View, name string, mintAt, metadataAt int, standard uint32, creates bool) (instruction.Outcome, error) {
 	mint, err := v.Account(mintAt)
 	if err != nil {
@@ -184,8 +190,9 @@ func decodeUpdatePrimarySale(v instruction.View) (instruction.Outcome, error) {
 	return factOfAccount(v, metadata, "UpdatePrimarySaleHappenedViaToken", set)
 }
 
-// decodeUntold decodes an instruction whose outcome the program infers: that metadata changed is known, what it holds only a read tells. (An edition
-// takes over its master's data, and its standard depends on the master's; SetTokenStandard looks at the mint.)
+// decodeUntold decodes an instruction whose outcome the program infers: that metadata changed is
+// known, what it holds only a read tells. (An edition takes over its master's data, and its
+// standard depends on the master's; SetTokenStandard looks at the mint.)
 func decodeUntold(v instruction.View, name string, mintAt, metadataAt int, creates bool) (instruction.Outcome, error) {
 	mint, err := v.Account(mintAt)
 	if err != nil {
@@ -211,8 +218,8 @@ func fact(mint chain.Key, name string, set *eventspb.MetadataSet) (instruction.O
 	return instruction.Fact(mint, name, &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_MetadataSet{MetadataSet: set}})
 }
 
-// factOfAccount is the fact of an instruction that names the metadata account and not its mint: with the mint where the transaction names it
-// somewhere, else without.
+// factOfAccount is the fact of an instruction that names the metadata account and not its mint:
+// with the mint where the transaction names it somewhere, else without.
 func factOfAccount(v instruction.View, metadata chain.Key, name string, set *eventspb.MetadataSet) (instruction.Outcome, error) {
 	if mint, ok := mintOf(v, metadata); ok {
 		return fact(mint, name, set)

@@ -5,7 +5,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// decodeUpdateAccount: accounts are metadata and update authority. The mint is not among them, see mintOf.
+// decodeUpdateAccount: accounts are metadata and update authority. The mint is not among them, see
+// mintOf.
 func decodeUpdateAccount(v instruction.View, c *instruction.Cursor, name string, version dataVersion) (instruction.Outcome, error) {
 	metadata, err := v.Account(0)
 	if err != nil {
@@ -39,7 +40,8 @@ const (
 	updateAsProgrammableConfigItemDelegate
 )
 
-// decodeUpdate decodes the unified Update. Accounts are authority, delegate record, token, mint, metadata.
+// decodeUpdate decodes the unified Update. Accounts are authority, delegate record, token, mint,
+// metadata.
 func decodeUpdate(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
 	mint, err := v.Account(3)
 	if err != nil {
@@ -75,7 +77,8 @@ func decodeUpdate(v instruction.View, c *instruction.Cursor) (instruction.Outcom
 	return fact(mint, "Update", set)
 }
 
-// readFullUpdate reads UpdateArgs::V1 and AsUpdateAuthorityV2; the latter has a token standard behind the same fields.
+// readFullUpdate reads UpdateArgs::V1 and AsUpdateAuthorityV2; the latter has a token standard
+// behind the same fields.
 func readFullUpdate(c *instruction.Cursor, set *eventspb.MetadataSet, withStandard bool) {
 	set.UpdateAuthority = readOptionalKey(c)
 	if c.Option() {

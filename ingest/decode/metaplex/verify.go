@@ -5,10 +5,12 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// verification is an instruction that sets or clears the verified flag of a creator or of the collection that metadata names.
+// verification is an instruction that sets or clears the verified flag of a creator or of the
+// collection that metadata names.
 type verification struct {
 	instruction string
-	// metadataAt, creatorAt and collectionAt are places among the accounts; creatorAt or collectionAt is absent.
+	// metadataAt, creatorAt and collectionAt are places among the accounts; creatorAt or
+	// collectionAt is absent.
 	metadataAt, creatorAt, collectionAt int
 	verified                            bool
 }
@@ -16,7 +18,8 @@ type verification struct {
 // absent is no place among the accounts.
 const absent = -1
 
-// verifications are those that are whole instructions. Accounts: instruction/metadata.rs, collection.rs of the program.
+// verifications are those that are whole instructions. Accounts: instruction/metadata.rs,
+// collection.rs of the program.
 var verifications = map[uint8]verification{
 	7:  {"SignMetadata", 0, 1, absent, true},
 	18: {"VerifyCollection", 0, absent, 3, true},
@@ -34,7 +37,8 @@ const (
 	verifyCollectionV1
 )
 
-// decodeVerify decodes Verify and Unverify. Accounts are authority, delegate record, metadata, collection mint.
+// decodeVerify decodes Verify and Unverify. Accounts are authority, delegate record, metadata,
+// collection mint.
 func decodeVerify(v instruction.View, c *instruction.Cursor, name string, verified bool) (instruction.Outcome, error) {
 	what := c.U8()
 	switch {
@@ -49,8 +53,9 @@ func decodeVerify(v instruction.View, c *instruction.Cursor, name string, verifi
 	}
 }
 
-// decodeVerification states what the instruction proves or withdraws. A creator is listed with its flag, while sets_creators is false: the
-// list of creators stays. A collection is named, which the metadata names too, now or already.
+// decodeVerification states what the instruction proves or withdraws. A creator is listed with its
+// flag, while sets_creators is false: the list of creators stays. A collection is named, which the
+// metadata names too, now or already.
 func decodeVerification(v instruction.View, what verification) (instruction.Outcome, error) {
 	metadata, err := v.Account(what.metadataAt)
 	if err != nil {

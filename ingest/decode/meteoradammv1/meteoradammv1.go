@@ -1,7 +1,8 @@
 // Package meteoradammv1 reads Meteora's DAMM v1 (dynamic AMM pools over Mercurial vaults).
 //
-// Layouts: the program's IDL (MeteoraAg/damm-v1-sdk dynamic-amm). Amounts: transfers into and out of the token vaults of the vault program, inside
-// the swap's subtree; checked by the event in the log, which a node may have cut, and by balances. A token vault is shared by many pools, so that
+// Layouts: the program's IDL (MeteoraAg/damm-v1-sdk dynamic-amm). Amounts: transfers into and out
+// of the token vaults of the vault program, inside the swap's subtree; checked by the event in the
+// log, which a node may have cut, and by balances. A token vault is shared by many pools, so that
 // legs carry no reserves.
 package meteoradammv1
 
@@ -29,8 +30,9 @@ func create(name string, accounts, mint, vault, payer int) swap.Instruction {
 	return swap.AnchorCreate(name, accounts, swap.Shape{Pool: 0, VaultA: vault, VaultB: vault + 1, Owner: payer, MintA: mint, MintB: mint + 1})
 }
 
-// event reads Swap: amounts in and out, trade, protocol and host fees. It names no pool. The protocol's fee goes past the vault. Amounts are the change of the
-// pool's share of the vaults, which is rounded: they come near to what moved.
+// event reads Swap: amounts in and out, trade, protocol and host fees. It names no pool. The
+// protocol's fee goes past the vault. Amounts are the change of the pool's share of the vaults,
+// which is rounded: they come near to what moved.
 func event(data []byte, e *swap.Event) bool {
 	const tag = "\x51\x6c\xe3\xbe\xcd\xd0\x0a\xc4"
 	if !swap.HasTag(data, tag) || len(data) < 8+5*8 {

@@ -1,7 +1,7 @@
 // Package meteoradammv2 reads Meteora's DAMM v2 (cp-amm).
 //
-// Layouts: the program's IDL 0.2.0 (MeteoraAg/damm-v2 idl). Amounts: transfers into and out of the vaults; checked by the program's EvtSwap or EvtSwap2, calls to
-// itself, and by balances.
+// Layouts: the program's IDL 0.2.0 (MeteoraAg/damm-v2 idl). Amounts: transfers into and out of the
+// vaults; checked by the program's EvtSwap or EvtSwap2, calls to itself, and by balances.
 package meteoradammv2
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"
@@ -21,16 +21,19 @@ func Venue() swap.Venue {
 	}
 }
 
-// event reads EvtSwap (pool, direction, referral, parameters, result, amount in) and EvtSwap2 (pool, direction, fee mode, referral, parameters,
-// result, amounts with and without Token-2022 fees).
+// event reads EvtSwap (pool, direction, referral, parameters, result, amount in) and EvtSwap2
+// (pool, direction, fee mode, referral, parameters, result, amounts with and without Token-2022
+// fees).
 func event(data []byte, e *swap.Event) bool {
 	const (
 		first  = "\x1b\x3c\x15\xd5\x8a\xaa\xbb\x93"
 		second = "\xbd\x42\x33\xa8\x26\x50\x75\x99"
-		// EvtSwap: tag, pool, two bytes, amount_in, minimum_amount_out; output_amount, next price u128, four fees; actual amount in, time.
+		// EvtSwap: tag, pool, two bytes, amount_in, minimum_amount_out; output_amount, next price
+		// u128, four fees; actual amount in, time.
 		out1 = 8 + 32 + 2 + 16
 		in1  = out1 + 8 + 16 + 4*8
-		// EvtSwap2: tag, pool, three bytes, two amounts and a mode; included and excluded fee input, amount left, output amount, next price, four fees.
+		// EvtSwap2: tag, pool, three bytes, two amounts and a mode; included and excluded fee
+		// input, amount left, output amount, next price, four fees.
 		out2 = 8 + 32 + 3 + 17 + 3*8
 		in2  = out2 + 8 + 16 + 4*8
 	)
@@ -39,7 +42,8 @@ func event(data []byte, e *swap.Event) bool {
 		e.In, _ = swap.U64(data, in1)
 		e.Out, _ = swap.U64(data, out1)
 	case swap.HasTag(data, second) && len(data) >= in2+3*8:
-		e.In, _ = swap.U64(data, in2) // included_transfer_fee_amount_in; what follows is the amount out with its fee
+		// included_transfer_fee_amount_in; what follows is the amount out with its fee
+		e.In, _ = swap.U64(data, in2)
 		e.Out, _ = swap.U64(data, in2+8)
 	default:
 		return false

@@ -1,7 +1,7 @@
 // Package meteoradbc reads Meteora's dynamic bonding curve.
 //
-// Layouts: the program's IDL (MeteoraAg/dynamic-bonding-curve). Amounts: transfers into and out of the vaults; checked by the program's EvtSwap or
-// EvtSwap2, calls to itself, and by balances.
+// Layouts: the program's IDL (MeteoraAg/dynamic-bonding-curve). Amounts: transfers into and out of
+// the vaults; checked by the program's EvtSwap or EvtSwap2, calls to itself, and by balances.
 package meteoradbc
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"
@@ -21,15 +21,18 @@ func Venue() swap.Venue {
 	}
 }
 
-// event reads EvtSwap (pool, config, direction, referral, parameters, result, amount in) and EvtSwap2 (pool, config, direction, referral, parameters, result).
+// event reads EvtSwap (pool, config, direction, referral, parameters, result, amount in) and
+// EvtSwap2 (pool, config, direction, referral, parameters, result).
 func event(data []byte, e *swap.Event) bool {
 	const (
 		first  = "\x1b\x3c\x15\xd5\x8a\xaa\xbb\x93"
 		second = "\xbd\x42\x33\xa8\x26\x50\x75\x99"
-		// EvtSwap: tag, pool, config, two bytes, amount_in, minimum_amount_out; actual input, output, next price u128, three fees; amount in.
+		// EvtSwap: tag, pool, config, two bytes, amount_in, minimum_amount_out; actual input,
+		// output, next price u128, three fees; amount in.
 		out1 = 8 + 64 + 2 + 16 + 8
 		in1  = out1 + 8 + 16 + 3*8
-		// EvtSwap2: the parameters have a mode; included fee input, excluded fee input, amount left, output.
+		// EvtSwap2: the parameters have a mode; included fee input, excluded fee input, amount
+		// left, output.
 		in2  = 8 + 64 + 2 + 17
 		out2 = in2 + 3*8
 	)

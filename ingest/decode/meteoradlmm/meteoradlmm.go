@@ -1,7 +1,7 @@
 // Package meteoradlmm reads Meteora's DLMM (lb_clmm).
 //
-// Layouts: the program's IDL 0.12.0 (MeteoraAg/dlmm-sdk idls/dlmm.json). Amounts: transfers into and out of the reserves; checked by the program's Swap event, a
-// call to itself, and by balances.
+// Layouts: the program's IDL 0.12.0 (MeteoraAg/dlmm-sdk idls/dlmm.json). Amounts: transfers into
+// and out of the reserves; checked by the program's Swap event, a call to itself, and by balances.
 package meteoradlmm
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"

@@ -1,6 +1,7 @@
 // Package onedex reads 1DEX.
 //
-// Layouts: seen in mainnet transactions: state, pool, its authority, vaults in and out, user, the user's accounts, fee accounts. Amounts: transfers into and out of the vaults; checked by
+// Layouts: seen in mainnet transactions: state, pool, its authority, vaults in and out, user, the
+// user's accounts, fee accounts. Amounts: transfers into and out of the vaults; checked by
 // balances.
 // Fees leave the vault in again; amount_in is all that it received.
 package onedex

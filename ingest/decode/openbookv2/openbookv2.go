@@ -1,7 +1,8 @@
 // Package openbookv2 reads OpenBook v2, an order book.
 //
-// Layouts: openbook-dex/openbook-v2 programs/openbook-v2/src/accounts_ix. Amounts: transfers into and out of the market's vaults by place_take_order; checked by
-// balances. Orders of makers settle by deposits that cannot be told from a trade, and make no legs.
+// Layouts: openbook-dex/openbook-v2 programs/openbook-v2/src/accounts_ix. Amounts: transfers into
+// and out of the market's vaults by place_take_order; checked by balances. Orders of makers settle
+// by deposits that cannot be told from a trade, and make no legs.
 package openbookv2
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"

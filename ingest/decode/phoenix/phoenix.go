@@ -1,8 +1,9 @@
 // Package phoenix reads Phoenix, an order book.
 //
-// Layouts: Ellipsis-Labs/phoenix-v1 src/program/instruction.rs. Amounts: transfers into and out of the market's vaults by Swap, the taker's instruction; checked by
-// balances. Its events state lots, whose size only the market's account says. Limit orders and swaps with deposited funds move nothing through
-// the vaults that could be told from a deposit, and make no legs.
+// Layouts: Ellipsis-Labs/phoenix-v1 src/program/instruction.rs. Amounts: transfers into and out of
+// the market's vaults by Swap, the taker's instruction; checked by balances. Its events state lots,
+// whose size only the market's account says. Limit orders and swaps with deposited funds move
+// nothing through the vaults that could be told from a deposit, and make no legs.
 package phoenix
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"

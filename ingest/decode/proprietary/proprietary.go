@@ -1,8 +1,10 @@
-// Package proprietary reads the market makers' own pools: closed programs without published layouts, which make up half of the volume.
+// Package proprietary reads the market makers' own pools: closed programs without published
+// layouts, which make up half of the volume.
 //
-// Layouts: seen in mainnet transactions, see docs/swaps.md. Amounts: transfers into and out of the accounts that stand where the vaults stood; checked by
-// balances. The programs tell no events. An instruction that moves nothing, as their price updates, makes no leg; one of a form that was never seen makes
-// none either.
+// Layouts: seen in mainnet transactions, see docs/swaps.md. Amounts: transfers into and out of the
+// accounts that stand where the vaults stood; checked by balances. The programs tell no events. An
+// instruction that moves nothing, as their price updates, makes no leg; one of a form that was
+// never seen makes none either.
 package proprietary
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"
@@ -12,7 +14,8 @@ func Venues() []swap.Venue {
 	return []swap.Venue{
 		venue("solfi", "SoLFiHG9TfgtdUXUjWAxi3LtvYuFyDLVhBWxdMZxyCe", form("07", 8, places(1, 2, 3, 0))),
 		venue("solfi_v2", "SV2EYYJyRz2YhfXwXnhNAevDEui5Q6yrfyo13WtupPF", form("07", 13, places(1, 4, 5, 0))),
-		venue("humidifi", "9H6tua7jkLhdm3w8BvgpTn5LZNU7g4ZynDmCiNN3q6Rp", form("", 9, places(1, 2, 3, 0))), // its data is scrambled
+		// its data is scrambled
+		venue("humidifi", "9H6tua7jkLhdm3w8BvgpTn5LZNU7g4ZynDmCiNN3q6Rp", form("", 9, places(1, 2, 3, 0))),
 		venue("zerofi", "ZERor4xhbUycZ6gb9ntrhqscUcZmAbQDjEAtCf4hbZY", form("06", 10, places(0, 2, 4, 7))),
 		venue("goonfi_v2", "goonuddtQRrWqqn5nFyczVKaie28f3kDkHWkHtURSLE", form("01", 13, places(1, 4, 5, 0))),
 		venue("tessera", "TessVdML9pBGgG9yGks7o4HewRaXVAMuoVj4x83GLQH", form("10", 12, places(1, 3, 4, 2))),

@@ -1,8 +1,9 @@
 // Package pumpcurve reads pump.fun's bonding curve (pump).
 //
-// Layouts: pump-fun/pump-public-docs idl/pump.json, docs/instructions/TRADE_V3.md and MULTI_HOP_SWAP.md (October 2026). Amounts: the program's TradeEvent, a call to
-// itself, without fees, since lamports leave a curve without an instruction; checked by the token's transfer, by the transfer of a buyer's lamports, and by the curve's
-// lamports and token balance.
+// Layouts: pump-fun/pump-public-docs idl/pump.json, docs/instructions/TRADE_V3.md and
+// MULTI_HOP_SWAP.md (October 2026). Amounts: the program's TradeEvent, a call to itself, without
+// fees, since lamports leave a curve without an instruction; checked by the token's transfer, by
+// the transfer of a buyer's lamports, and by the curve's lamports and token balance.
 package pumpcurve
 
 import (
@@ -56,7 +57,8 @@ func address(mint chain.Key) (chain.Key, bool) {
 	return chain.Key(curve), err == nil
 }
 
-// Offsets in TradeEvent, tag included. Older builds end behind the reserves, behind the creator's fee, or behind the volume; newer ones append.
+// Offsets in TradeEvent, tag included. Older builds end behind the reserves, behind the creator's
+// fee, or behind the volume; newer ones append.
 const (
 	mintAt      = 8
 	solAmount   = 40
@@ -104,8 +106,9 @@ func event(data []byte, e *swap.Event) bool {
 	return true
 }
 
-// appended reads what newer builds put behind the instruction's name: mayhem, cashback (rate and amount), buyback (rate and amount), shareholders, and of a
-// curve quoted in a token its mint, amount and reserves.
+// appended reads what newer builds put behind the instruction's name: mayhem, cashback (rate and
+// amount), buyback (rate and amount), shareholders, and of a curve quoted in a token its mint,
+// amount and reserves.
 func appended(data []byte, e *swap.Event, quote *uint64) (buyback uint64) {
 	const shareholder = 32 + 2
 	at, ok := text(data, ixName)
@@ -148,7 +151,8 @@ func text(data []byte, at int) (int, bool) {
 	return at + 4 + length, true
 }
 
-// creation reads CreateEvent: three texts, mint, curve, user, creator, time, four amounts, token program, two flags, and of newer builds the quote's mint.
+// creation reads CreateEvent: three texts, mint, curve, user, creator, time, four amounts, token
+// program, two flags, and of newer builds the quote's mint.
 func creation(data []byte, e *swap.Event) bool {
 	at := 8
 	for range 3 {

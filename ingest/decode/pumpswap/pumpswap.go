@@ -1,8 +1,10 @@
 // Package pumpswap reads PumpSwap (pump_amm).
 //
-// Layouts: pump-fun/pump-public-docs idl/pump_amm.json, docs/instructions/PUMP_SWAP_TRADE_V2.md and MULTI_HOP_SWAP.md (October 2026). Amounts: transfers
-// into and out of the pool's vaults; checked by the program's BuyEvent and SellEvent, calls to itself, and by balances. On a sale all
-// fees leave the quote vault; on a purchase they go from the buyer past it, but for the trades of version 2, which keep the protocol's and the creator's fee in the vault.
+// Layouts: pump-fun/pump-public-docs idl/pump_amm.json, docs/instructions/PUMP_SWAP_TRADE_V2.md and
+// MULTI_HOP_SWAP.md (October 2026). Amounts: transfers into and out of the pool's vaults; checked
+// by the program's BuyEvent and SellEvent, calls to itself, and by balances. On a sale all fees
+// leave the quote vault; on a purchase they go from the buyer past it, but for the trades of
+// version 2, which keep the protocol's and the creator's fee in the vault.
 package pumpswap
 
 import (
@@ -38,8 +40,9 @@ func Venue() swap.Venue {
 	return v
 }
 
-// hops finds the pools of multi_hop_swap: behind sixteen fixed accounts five for each hop, mints, pool, vaults. A hop over a bonding curve looks the same and is the
-// curve's program to tell; that a hop is a pool's is told by its event.
+// hops finds the pools of multi_hop_swap: behind sixteen fixed accounts five for each hop, mints,
+// pool, vaults. A hop over a bonding curve looks the same and is the curve's program to tell; that
+// a hop is a pool's is told by its event.
 func hops(in *swap.Input, v *swap.Venue, shapes []swap.Shape) []swap.Shape {
 	const first, group = 16, 5
 	for i := first; i+group <= in.Accounts(); i += group {
@@ -62,7 +65,8 @@ const (
 	coinFee    = recipient + 3*32 + 8
 	buyLength  = coinFee + 8
 	sellLength = coinFee + 8
-	// Behind the creator's fee. A purchase: track_volume, four numbers, min_base_amount_out, ix_name, cashback (two), buyback (two); a sale: cashback, buyback.
+	// Behind the creator's fee. A purchase: track_volume, four numbers, min_base_amount_out,
+	// ix_name, cashback (two), buyback (two); a sale: cashback, buyback.
 	afterSale = coinFee + 8
 )
 
@@ -78,7 +82,8 @@ func event(data []byte, e *swap.Event) bool {
 		e.Paid, _ = swap.U64(data, user)
 		e.Got = e.Out
 		if kept(data) {
-			// Version 2: all that the buyer pays comes into the vault but for the buyback's share of the protocol's fee.
+			// Version 2: all that the buyer pays comes into the vault but for the buyback's share
+			// of the protocol's fee.
 			e.InFee = 0
 			e.In = e.Paid - min(buybackOfBuy(data), e.Paid)
 		}
@@ -98,7 +103,8 @@ func event(data []byte, e *swap.Event) bool {
 	return true
 }
 
-// kept says whether the fees stayed in the vault: then the event names no recipient. The docs show the zero key as the system program's address, which it is.
+// kept says whether the fees stayed in the vault: then the event names no recipient. The docs show
+// the zero key as the system program's address, which it is.
 func kept(data []byte) bool {
 	return len(data) >= buyLength && swap.Key(data, recipient) == (chain.Key{})
 }

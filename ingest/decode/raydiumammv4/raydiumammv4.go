@@ -1,7 +1,8 @@
 // Package raydiumammv4 reads Raydium's AMM v4.
 //
-// Layouts: raydium-io/raydium-amm program/src/instruction.rs (accounts), log.rs (ray_log). Amounts: transfers into and out of the coin and pc
-// vaults; checked by ray_log, which a node may have cut, and by balances. SPL Token only.
+// Layouts: raydium-io/raydium-amm program/src/instruction.rs (accounts), log.rs (ray_log). Amounts:
+// transfers into and out of the coin and pc vaults; checked by ray_log, which a node may have cut,
+// and by balances. SPL Token only.
 package raydiumammv4
 
 import (
@@ -36,8 +37,8 @@ func Venue() swap.Venue {
 	}
 }
 
-// Log types of swaps, and the lengths of their logs: a byte, then u64 fields; base_in ends with direction, user_source, pool_coin, pool_pc, out_amount,
-// base_out with the same and deduct_in.
+// Log types of swaps, and the lengths of their logs: a byte, then u64 fields; base_in ends with
+// direction, user_source, pool_coin, pool_pc, out_amount, base_out with the same and deduct_in.
 const (
 	logBaseIn, logBaseOut = 3, 4
 	logLength             = 1 + 7*8
@@ -49,7 +50,8 @@ func event(data []byte, e *swap.Event) bool {
 	}
 	field := func(i int) uint64 { return binary.LittleEndian.Uint64(data[1+8*i:]) }
 	switch data[0] {
-	case logBaseIn: // amount_in, minimum_out, direction, user_source, pool_coin, pool_pc, out_amount
+	case logBaseIn:
+		// amount_in, minimum_out, direction, user_source, pool_coin, pool_pc, out_amount
 		e.In, e.Out = field(0), field(6)
 	case logBaseOut: // max_in, amount_out, direction, user_source, pool_coin, pool_pc, deduct_in
 		e.In, e.Out = field(6), field(1)

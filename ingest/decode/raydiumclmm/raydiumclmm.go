@@ -1,7 +1,8 @@
 // Package raydiumclmm reads Raydium's CLMM and the programs forked from it: PancakeSwap and Byreal.
 //
-// Layouts: raydium-io/raydium-clmm programs/amm/src/instructions (accounts), states/pool.rs (SwapEvent). Amounts: transfers into and out of the
-// vaults; checked by the event in the log, which a node may have cut, and by balances. swap_router_base_in makes a leg of each of its pools.
+// Layouts: raydium-io/raydium-clmm programs/amm/src/instructions (accounts), states/pool.rs
+// (SwapEvent). Amounts: transfers into and out of the vaults; checked by the event in the log,
+// which a node may have cut, and by balances. swap_router_base_in makes a leg of each of its pools.
 package raydiumclmm
 
 import (
@@ -34,8 +35,9 @@ func venue(name, program string) swap.Venue {
 	}
 }
 
-// hops finds the pools of swap_router_base_in. Behind six fixed accounts there is for each: config, pool, the user's account, the vaults in and out, the mint out,
-// the observation, and any number of tick arrays. Where one begins is told by the vaults: the pool owns both.
+// hops finds the pools of swap_router_base_in. Behind six fixed accounts there is for each: config,
+// pool, the user's account, the vaults in and out, the mint out, the observation, and any number of
+// tick arrays. Where one begins is told by the vaults: the pool owns both.
 func hops(in *swap.Input, shapes []swap.Shape) []swap.Shape {
 	const first, group = 6, 7
 	for i := first; i+group <= in.Accounts(); i++ {
@@ -49,7 +51,8 @@ func hops(in *swap.Input, shapes []swap.Shape) []swap.Shape {
 	return shapes
 }
 
-// event reads SwapEvent. amount_0 and transfer_fee_0 are of the vault of mint 0; zero_for_one says that this one came in.
+// event reads SwapEvent. amount_0 and transfer_fee_0 are of the vault of mint 0; zero_for_one says
+// that this one came in.
 func event(data []byte, e *swap.Event) bool {
 	const (
 		tag     = "\x40\xc6\xcd\xe8\x26\x08\x71\xe2"

@@ -1,7 +1,8 @@
 // Package raydiumcpmm reads Raydium's CPMM (cp-swap).
 //
-// Layouts: raydium-io/raydium-cp-swap programs/cp-swap/src/instructions (accounts), states/events.rs (SwapEvent). Amounts: transfers into and
-// out of the vaults; checked by the event in the log, which a node may have cut, and by balances.
+// Layouts: raydium-io/raydium-cp-swap programs/cp-swap/src/instructions (accounts),
+// states/events.rs (SwapEvent). Amounts: transfers into and out of the vaults; checked by the event
+// in the log, which a node may have cut, and by balances.
 package raydiumcpmm
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"
@@ -20,7 +21,8 @@ func Venue() swap.Venue {
 	}
 }
 
-// event reads SwapEvent: pool, both vaults before, amounts, Token-2022 fees; newer builds append fields.
+// event reads SwapEvent: pool, both vaults before, amounts, Token-2022 fees; newer builds append
+// fields.
 func event(data []byte, e *swap.Event) bool {
 	const tag = "\x40\xc6\xcd\xe8\x26\x08\x71\xe2"
 	if !swap.HasTag(data, tag) || len(data) < 8+32+6*8 {

@@ -1,7 +1,10 @@
-// Package raydiumlaunchlab reads Raydium's LaunchLab, a bonding curve whose both sides are token accounts.
+// Package raydiumlaunchlab reads Raydium's LaunchLab, a bonding curve whose both sides are token
+// accounts.
 //
-// Layouts: the program's IDL (raydium-io/raydium-idl raydium_launchpad). Amounts: transfers into and out of the vaults; checked by the program's TradeEvent, a call
-// to itself, and by balances. A sale's fees leave the quote vault beside the amount, a purchase's may stay in the vault or go past it.
+// Layouts: the program's IDL (raydium-io/raydium-idl raydium_launchpad). Amounts: transfers into
+// and out of the vaults; checked by the program's TradeEvent, a call to itself, and by balances. A
+// sale's fees leave the quote vault beside the amount, a purchase's may stay in the vault or go
+// past it.
 package raydiumlaunchlab
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"
@@ -37,7 +40,9 @@ func event(data []byte, e *swap.Event) bool {
 	e.In, _ = swap.U64(data, amounts)
 	e.Out, _ = swap.U64(data, amounts+8)
 	fees := uint64(0)
-	for i := 1; i < 4; i++ { // behind the protocol's fee, which stays in the vault: the platform's, the creator's, the referrer's share
+	// behind the protocol's fee, which stays in the vault: the platform's, the creator's, the
+	// referrer's share
+	for i := 1; i < 4; i++ {
 		fee, _ := swap.U64(data, amounts+16+8*i)
 		fees += fee
 	}

@@ -1,8 +1,8 @@
 // Package saber reads Saber's StableSwap.
 //
-// Layouts: saber-hq/stable-swap stable-swap-client/src/instruction.rs: pool, authority, user, source, vaults in and out, destination, the admin's
-// fee account. Amounts: transfers into and out of the vaults; checked by
-// balances. The admin's fee leaves the vault out too.
+// Layouts: saber-hq/stable-swap stable-swap-client/src/instruction.rs: pool, authority, user,
+// source, vaults in and out, destination, the admin's fee account. Amounts: transfers into and out
+// of the vaults; checked by balances. The admin's fee leaves the vault out too.
 package saber
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"

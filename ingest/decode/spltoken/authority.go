@@ -11,8 +11,8 @@ const (
 	authorityCloseAccount = 3
 )
 
-// authorityNames is AuthorityType in snake case: spl_token_2022_interface::instruction::AuthorityType, of which SPL Token
-// has the first four.
+// authorityNames is AuthorityType in snake case:
+// spl_token_2022_interface::instruction::AuthorityType, of which SPL Token has the first four.
 var authorityNames = [...]string{
 	"mint_tokens",
 	"freeze_account",
@@ -34,8 +34,9 @@ var authorityNames = [...]string{
 	"permissioned_burn",
 }
 
-// decodeSetAuthority yields an event for the authorities of mints. The old authority is the account that the instruction names as
-// the current one; when a multisignature signs, it is the multisignature.
+// decodeSetAuthority yields an event for the authorities of mints. The old authority is the account
+// that the instruction names as the current one; when a multisignature signs, it is the
+// multisignature.
 func decodeSetAuthority(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
 	kind, next := c.U8(), c.OptionKey()
 	if c.Err() != nil {

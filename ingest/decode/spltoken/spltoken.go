@@ -1,8 +1,10 @@
-// Package spltoken decodes the SPL Token program, both the classic one and p-token, and what Token-2022 shares with it.
+// Package spltoken decodes the SPL Token program, both the classic one and p-token, and what
+// Token-2022 shares with it.
 //
-// In: one invocation. Out: mint_to, burn, initialize_mint, set_authority, freeze_account, thaw_account and
-// withdraw_excess_lamports events. Guarantees: numbers, layouts and account orders are those of the program's published
-// interface (solana-program/token, interface/src/instruction.rs and pinocchio/interface/src/instruction.rs).
+// In: one invocation. Out: mint_to, burn, initialize_mint, set_authority, freeze_account,
+// thaw_account and withdraw_excess_lamports events. Guarantees: numbers, layouts and account orders
+// are those of the program's published interface (solana-program/token,
+// interface/src/instruction.rs and pinocchio/interface/src/instruction.rs).
 package spltoken
 
 import (
@@ -42,8 +44,9 @@ const (
 	unwrapLamports         = 45
 )
 
-// Decode decodes one instruction of SPL Token, or one that Token-2022 has in common with it. Batch is not one of them: see
-// SplitBatch. An instruction number that the program does not have is instruction.ErrUnknown.
+// Decode decodes one instruction of SPL Token, or one that Token-2022 has in common with it. Batch
+// is not one of them: see SplitBatch. An instruction number that the program does not have is
+// instruction.ErrUnknown.
 func Decode(v instruction.View) (instruction.Outcome, error) {
 	data := v.Data()
 	if len(data) == 0 {
@@ -66,7 +69,8 @@ func Decode(v instruction.View) (instruction.Outcome, error) {
 	case setAuthority:
 		return decodeSetAuthority(v, c)
 	case closeAccount:
-		// A mint cannot be closed: the program reads the account as a token account (process_close_account).
+		// A mint cannot be closed: the program reads the account as a token account
+		// (process_close_account).
 		return instruction.Ignore(instruction.IgnoredTokenAccount)
 	case freezeAccount, thawAccount:
 		return decodeFreeze(v, data[0] == freezeAccount)
@@ -162,8 +166,9 @@ func decodeFreeze(v instruction.View, freeze bool) (instruction.Outcome, error) 
 	})
 }
 
-// decodeWithdrawExcessLamports yields an event where the source is a mint. The source may also be a token account (see Mints.IsOther), or a
-// multisignature, which is its own authority and brings signers along.
+// decodeWithdrawExcessLamports yields an event where the source is a mint. The source may also be a
+// token account (see Mints.IsOther), or a multisignature, which is its own authority and brings
+// signers along.
 func decodeWithdrawExcessLamports(v instruction.View) (instruction.Outcome, error) {
 	source, destination, authority, err := v.Accounts(0, 1, 2)
 	if err != nil {

@@ -1,8 +1,9 @@
 // Package stabble reads Stabble's stable and weighted pools.
 //
-// Layouts: the programs' IDLs (sevenlabs-hq/carbon stabble-*-swap-decoder). Amounts: transfers into and out of the vaults; checked by
-// balances. What leaves does so by
-// the vault program, deeper inside the swap, the beneficiary's fee beside it. The vaults hold many pools' tokens, so that legs carry no reserves.
+// Layouts: the programs' IDLs (sevenlabs-hq/carbon stabble-*-swap-decoder). Amounts: transfers into
+// and out of the vaults; checked by balances. What leaves does so by the vault program, deeper
+// inside the swap, the beneficiary's fee beside it. The vaults hold many pools' tokens, so that
+// legs carry no reserves.
 package stabble
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"

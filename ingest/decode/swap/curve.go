@@ -126,8 +126,9 @@ func (w *walk) decimals(s *tokenSide) int {
 	return none
 }
 
-// verifyTrade compares the event with the movements of the token, of the quote where it is a token, and of the lamports that a buy transfers. A sale's
-// lamports move without an instruction: the curve's balance says them.
+// verifyTrade compares the event with the movements of the token, of the quote where it is a token,
+// and of the lamports that a buy transfers. A sale's lamports move without an instruction: the
+// curve's balance says them.
 func (w *walk) verifyTrade(leg *eventspb.SwapLeg, at int, token, other *tokenSide, e *Event) {
 	l := &w.ledger
 	leg.Agreed |= byEvent
@@ -157,7 +158,8 @@ func (l *ledger) moves(moved []flow, s *tokenSide, in bool) bool {
 	return n.out == s.amount
 }
 
-// lamportsSent says whether the instruction at a node sends one of two amounts of lamports to the account by the system program.
+// lamportsSent says whether the instruction at a node sends one of two amounts of lamports to the
+// account by the system program.
 func (l *ledger) lamportsSent(at int, to []byte, amounts ...uint64) bool {
 	const transfer = 2 // SystemInstruction::Transfer: u32 tag, u64 lamports
 	for i := at + 1; i < l.nodes[at].end; i++ {
@@ -211,7 +213,8 @@ func (w *walk) settleCurves() {
 	}
 }
 
-// tokenBalanceSettled says whether the movements explain the balance of the leg's token vault; missing, that there is no balance.
+// tokenBalanceSettled says whether the movements explain the balance of the leg's token vault;
+// missing, that there is no balance.
 func (l *ledger) tokenBalanceSettled(leg *eventspb.SwapLeg) (settled, missing bool) {
 	vault := leg.GetVaultIn()
 	if string(vault) == string(leg.GetPool()) {

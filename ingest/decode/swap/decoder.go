@@ -21,7 +21,8 @@ const (
 	ReasonOneSided = "one_sided"
 	// ReasonMint: no balance and no account says the mint of a vault.
 	ReasonMint = "mint_unknown"
-	// ReasonVault: what should be a vault belongs to a signer, so the program's accounts stand in another order than is known.
+	// ReasonVault: what should be a vault belongs to a signer, so the program's accounts stand in
+	// another order than is known.
 	ReasonVault = "vault_of_signer"
 	// ReasonAccounts: an account of the leg is missing.
 	ReasonAccounts = "account_missing"
@@ -40,7 +41,8 @@ type Result struct {
 	Pools []*eventspb.Pool
 }
 
-// Decoder finds swaps. It holds no state between transactions and may be used by many goroutines at once.
+// Decoder finds swaps. It holds no state between transactions and may be used by many goroutines at
+// once.
 type Decoder struct {
 	venues      []Venue
 	aggregators []Aggregator
@@ -49,8 +51,8 @@ type Decoder struct {
 	scratch     sync.Pool // of *walk
 }
 
-// New makes a decoder of the venues and aggregators; observer may be nil. A program may stand in one entry only: of several the last counts, which a test of
-// the tables refuses.
+// New makes a decoder of the venues and aggregators; observer may be nil. A program may stand in
+// one entry only: of several the last counts, which a test of the tables refuses.
 func New(venues []Venue, aggregators []Aggregator, observer Observer) *Decoder {
 	d := &Decoder{venues: venues, aggregators: aggregators, observer: observer}
 	all := otherPrograms()
@@ -78,7 +80,8 @@ type walk struct {
 	curves []curveLeg
 }
 
-// Decode returns the swaps of one transaction of the block at slot. The result shares no memory with tx.
+// Decode returns the swaps of one transaction of the block at slot. The result shares no memory
+// with tx.
 func (d *Decoder) Decode(tx *chain.Transaction, slot uint64, blockTime int64) Result {
 	if tx.Failed || tx.Vote {
 		return Result{}

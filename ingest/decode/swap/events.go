@@ -5,15 +5,16 @@ import (
 	"encoding/base64"
 )
 
-// selfCall is what Anchor puts before an event that a program sends to itself (anchor-lang event_cpi, EVENT_IX_TAG_LE).
+// selfCall is what Anchor puts before an event that a program sends to itself (anchor-lang
+// event_cpi, EVENT_IX_TAG_LE).
 const selfCall = "\xe4\x45\xa5\x2e\x51\xcb\x9a\x1d"
 
 func isSelfCall(data []byte) bool {
 	return len(data) >= len(selfCall) && string(data[:len(selfCall)]) == selfCall
 }
 
-// events calls visit with each event that the venue's program told in the instruction at a node itself, not in deeper instructions of its, until it
-// returns false.
+// events calls visit with each event that the venue's program told in the instruction at a node
+// itself, not in deeper instructions of its, until it returns false.
 func (l *ledger) events(v *Venue, at int, visit func(data []byte) bool) {
 	l.source = byEvent
 	switch v.Events {
@@ -84,9 +85,10 @@ var (
 	lineFailed = []byte(" failed")
 )
 
-// readLogs finds the lines with data and who wrote them. The log has a line where a program begins and one where it ends, and programs begin in the
-// order of the instructions; precompiles alone log nothing. A program cannot write such lines: its own begin with "Program log:" or "Program data:". Should the log and
-// the instructions ever part, what follows is left out.
+// readLogs finds the lines with data and who wrote them. The log has a line where a program begins
+// and one where it ends, and programs begin in the order of the instructions; precompiles alone log
+// nothing. A program cannot write such lines: its own begin with "Program log:" or "Program data:".
+// Should the log and the instructions ever part, what follows is left out.
 func (l *ledger) readLogs() {
 	if l.logsRead {
 		return

@@ -14,7 +14,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Forms of instructions that the recorded data does not hold, laid out as their programs' sources and documents say.
+// Forms of instructions that the recorded data does not hold, laid out as their programs' sources
+// and documents say.
 
 const (
 	token     = schemas.ProgramToken
@@ -127,7 +128,8 @@ func list(names string) (all []string) {
 
 const whirlpools = "whirLbMiicVdio4qvUfM5KAg6Ct8VwpYzGff3uctyCc"
 
-// In a two-hop swap of version 2 the middle token goes from the first pool's vault straight into the second's.
+// In a two-hop swap of version 2 the middle token goes from the first pool's vault straight into
+// the second's.
 func TestTwoHopSwapIsTwoLegs(t *testing.T) {
 	s := newScene(t, whirlpools)
 	s.call(swap.Anchor("two_hop_swap_v2", 0).Tag, append(list("PQ123456Aabcd7"), append([]string{"u"}, list("KLMNORSTUV")...)...)...)
@@ -169,7 +171,8 @@ func pumpSwapEvent(name string, pool chain.Key, numbers map[int]uint64, recipien
 	return append(data, tail...)
 }
 
-// A hop of multi_hop_swap over a pool is told by its event; one over a curve, which looks the same, is left to the curve's program.
+// A hop of multi_hop_swap over a pool is told by its event; one over a curve, which looks the same,
+// is left to the curve's program.
 func TestMultiHopSwapReadsPoolHops(t *testing.T) {
 	s := newScene(t, "pAMMBay6oceH9fJKBRHGP5D4bD4sWpmSwMn52FMfXEA")
 	s.call(swap.Anchor("multi_hop_swap", 0).Tag, append([]string{"u"}, list("ABCDEFGHIJKLMNO"+"21Pab"+"32Qcd")...)...)
@@ -178,7 +181,8 @@ func TestMultiHopSwapReadsPoolHops(t *testing.T) {
 	s.moves("A", "b", 100)
 	s.moves("a", "d", 90)
 	pool := s.tx.Keys[s.at("P")]
-	// Fees stay in the vault: the event names no recipient, and the buyer's 103 less the buyback's 3 came in.
+	// Fees stay in the vault: the event names no recipient, and the buyer's 103 less the buyback's
+	// 3 came in.
 	tail := make([]byte, 8+8+1+4*8+8)
 	tail = append(binary.LittleEndian.AppendUint32(tail, 3), "abc"...)
 	tail = append(tail, make([]byte, 3*8)...)
@@ -218,7 +222,8 @@ func curveEvent(mint, quoteMint, recipient chain.Key, buy bool, sol, token, fee,
 
 const pump = "6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P"
 
-// A curve quoted in a token counts its quote_amount, and is checked by both vaults; fees of version 3 stay in the quote's.
+// A curve quoted in a token counts its quote_amount, and is checked by both vaults; fees of version
+// 3 stay in the quote's.
 func TestCurveQuotedInAToken(t *testing.T) {
 	s := newScene(t, pump)
 	s.call(swap.Anchor("buy_v3", 0).Tag, append(list("G12tqPab"), append([]string{"u"}, list("ABvfrsep")...)...)...)
@@ -234,7 +239,8 @@ func TestCurveQuotedInAToken(t *testing.T) {
 	require.EqualValues(t, 6, leg.GetReserveIn())
 }
 
-// Hops over curves inside multi_hop_swap come from the curve's program, whose instruction names nothing that could be relied on: the address follows from the mint.
+// Hops over curves inside multi_hop_swap come from the curve's program, whose instruction names
+// nothing that could be relied on: the address follows from the mint.
 func TestCurveHopsAreFoundByTheirMints(t *testing.T) {
 	s := newScene(t, pump)
 	s.call(swap.Anchor("multi_hop_curve_swap", 0).Tag, list("XYZ")...)
@@ -275,7 +281,8 @@ func TestOneSidedMovementIsNoLeg(t *testing.T) {
 	require.Len(t, s.swaps().Legs, 1)
 }
 
-// An account that a signer owns is no vault: a closed program changed its layout, and no leg is better than a wrong one.
+// An account that a signer owns is no vault: a closed program changed its layout, and no leg is
+// better than a wrong one.
 func TestVaultOfASignerMakesNoLeg(t *testing.T) {
 	s := newScene(t, "SoLFiHG9TfgtdUXUjWAxi3LtvYuFyDLVhBWxdMZxyCe")
 	s.call("\x07", "u", "P", "a", "b", "A", "B", "t", "i")
@@ -312,7 +319,8 @@ func TestFeesOfSeveralTransfers(t *testing.T) {
 	require.Equal(t, uint32(eventspb.LegSource_LEG_SOURCE_BALANCES), legs[0].GetAgreed())
 }
 
-// Old nodes do not say how deep a call was: a swap's transfers are those that follow it, up to the next program.
+// Old nodes do not say how deep a call was: a swap's transfers are those that follow it, up to the
+// next program.
 func TestUnknownDepths(t *testing.T) {
 	s := newScene(t, "routeUGWgWzqBWFcrCfv8tritsqukccJPu3q5GPP3xS")
 	v4 := int(s.key(programKey(t, "675kPX9MHTjS2zt1qfr1NYHuzeLXfQM9H24wFSUt1Mp8")))

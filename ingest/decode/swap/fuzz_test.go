@@ -54,7 +54,8 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// FuzzTransactions runs hostile instructions of every venue: any data behind a true tag, any accounts, depths, balances and logs.
+// FuzzTransactions runs hostile instructions of every venue: any data behind a true tag, any
+// accounts, depths, balances and logs.
 func FuzzTransactions(f *testing.F) {
 	venues, d := decode.Venues(), decode.New(nil)
 	f.Add(uint8(0), uint8(0), []byte("data"), []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26}, 30, uint64(5), "Program x invoke [1]", []byte{2, 3})

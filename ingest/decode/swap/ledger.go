@@ -13,7 +13,8 @@ type node struct {
 	call         *chain.Call
 	outer, inner int
 	height, end  int
-	// venue is the index of the program's venue, aggregator that of its aggregator; negative for none.
+	// venue is the index of the program's venue, aggregator that of its aggregator; negative for
+	// none.
 	venue, aggregator int16
 	// silent: a precompile, which logs nothing.
 	silent bool
@@ -24,7 +25,8 @@ type flow struct {
 	node     int
 	from, to int
 	amount   uint64
-	// fee is what a Token-2022 mint withheld of amount, so that the receiver got amount - fee; said: the instruction itself says it.
+	// fee is what a Token-2022 mint withheld of amount, so that the receiver got amount - fee;
+	// said: the instruction itself says it.
 	fee   uint64
 	said  bool
 	fee22 bool
@@ -40,7 +42,8 @@ type balance struct {
 	token22, settled bool
 }
 
-// ledger is one transaction laid out: instructions, movements, balances. It is reused from one transaction to the next.
+// ledger is one transaction laid out: instructions, movements, balances. It is reused from one
+// transaction to the next.
 type ledger struct {
 	tx       *chain.Transaction
 	venues   []Venue
@@ -140,8 +143,9 @@ func (l *ledger) add(programs *programs, call *chain.Call, outer, inner int) {
 	l.nodes = append(l.nodes, n)
 }
 
-// close finds where the subtrees of an outer instruction, which begins at first, end. Old nodes do not say how deep a call was. Then a subtree is
-// taken to end at the next call that no venue makes inside a swap: everything but the token programs and calls of itself.
+// close finds where the subtrees of an outer instruction, which begins at first, end. Old nodes do
+// not say how deep a call was. Then a subtree is taken to end at the next call that no venue makes
+// inside a swap: everything but the token programs and calls of itself.
 func (l *ledger) close(first int) {
 	l.nodes[first].end = len(l.nodes)
 	l.stack = append(l.stack[:0], first)
@@ -189,13 +193,15 @@ func (l *ledger) tokens(at int, call *chain.Call, token22 bool) {
 		l.token(at, call, token22)
 		return
 	}
-	parts, _ := spltoken.SplitBatch(call) // a malformed one cannot have succeeded; the token decoder tells of it
+	// a malformed one cannot have succeeded; the token decoder tells of it
+	parts, _ := spltoken.SplitBatch(call)
 	for i := range parts {
 		l.token(at, &parts[i], token22)
 	}
 }
 
-// Instructions of SPL Token that move tokens; Token-2022 has them too (program/src/instruction.rs of both).
+// Instructions of SPL Token that move tokens; Token-2022 has them too (program/src/instruction.rs
+// of both).
 const (
 	tagTransfer        = 3
 	tagMintTo          = 7

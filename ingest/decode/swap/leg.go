@@ -93,7 +93,8 @@ func (s *side) add(moved []flow) {
 	}
 }
 
-// signerOwns says whether a wallet that signed owns the token account. Nobody who signs owns a pool's vault: the accounts stand in an order that is not known.
+// signerOwns says whether a wallet that signed owns the token account. Nobody who signs owns a
+// pool's vault: the accounts stand in an order that is not known.
 func (l *ledger) signerOwns(account int) bool {
 	b := l.balance(account)
 	if !b.known || b.owner == (chain.Key{}) {
@@ -166,8 +167,9 @@ func (w *walk) trades(m *made, at, owner int) {
 	}
 }
 
-// trader is the wallet that trades: the instruction's user if it signed, else the first signer that the outer instruction names (an
-// aggregator's own account stands in for the user, and a sponsor may pay the fee), else the fee payer.
+// trader is the wallet that trades: the instruction's user if it signed, else the first signer that
+// the outer instruction names (an aggregator's own account stands in for the user, and a sponsor
+// may pay the fee), else the fee payer.
 func (w *walk) trader(at, owner int) int {
 	tx := w.ledger.tx
 	signers := min(tx.Signers, len(tx.Keys))
@@ -182,8 +184,8 @@ func (w *walk) trader(at, owner int) int {
 	return 0
 }
 
-// paid finds what the user's accounts paid and received: all that left the account which filled the vault, and all that came into the one the
-// vault filled.
+// paid finds what the user's accounts paid and received: all that left the account which filled the
+// vault, and all that came into the one the vault filled.
 func (m *made) paid(moved []flow, in, out *side) {
 	if in.from != none {
 		if n := net(moved, in.from); n.out > n.in {
@@ -204,8 +206,8 @@ func net(moved []flow, account int) side {
 	return s
 }
 
-// reserve is the vault's balance after the leg: its balance after the transaction with what followed taken back, or simply that, where the
-// movements do not explain it.
+// reserve is the vault's balance after the leg: its balance after the transaction with what
+// followed taken back, or simply that, where the movements do not explain it.
 func (m *made) reserve(l *ledger, at, vault int) *uint64 {
 	b := l.balance(vault)
 	if !b.hasPost {
@@ -254,7 +256,8 @@ func judge(leg *eventspb.SwapLeg, source uint32, agrees bool) {
 	}
 }
 
-// says whether the event states the leg's amounts. Programs differ in whether their amounts hold Token-2022 fees.
+// says whether the event states the leg's amounts. Programs differ in whether their amounts hold
+// Token-2022 fees.
 func (e *Event) says(leg *eventspb.SwapLeg, in, out *side) bool {
 	given, taken := leg.GetAmountIn(), leg.GetAmountOut()
 	if e.Near {

@@ -5,8 +5,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// made is a leg with all that it points to, in one piece of memory: a leg has some twenty parts, and each allocated by itself they take most of the
-// decoder's time.
+// made is a leg with all that it points to, in one piece of memory: a leg has some twenty parts,
+// and each allocated by itself they take most of the decoder's time.
 type made struct {
 	leg       eventspb.SwapLeg
 	position  eventspb.Position

@@ -27,8 +27,9 @@ type known struct {
 	index int16 // into the decoder's venues or aggregators
 }
 
-// table finds programs by key. It is a hash table with open addressing: every key of every transaction is looked up, and a Go map takes several
-// times as long. Of the keys of honest programs the first bytes are as good as random, and hostile keys cannot make entries.
+// table finds programs by key. It is a hash table with open addressing: every key of every
+// transaction is looked up, and a Go map takes several times as long. Of the keys of honest
+// programs the first bytes are as good as random, and hostile keys cannot make entries.
 type table struct {
 	entries []known // a power of two; key zero is free
 	mask    uint64
@@ -88,7 +89,8 @@ func (p *programs) at(i int) *known {
 	return p.found[i]
 }
 
-// keyOf decodes an address of a table. One that is no key would match nothing, and a test looks for that.
+// keyOf decodes an address of a table. One that is no key would match nothing, and a test looks for
+// that.
 func keyOf(address string) (key chain.Key) {
 	if raw, err := base58.Decode(address); err == nil && len(raw) == len(key) {
 		copy(key[:], raw)

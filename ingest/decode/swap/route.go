@@ -12,7 +12,8 @@ type Aggregator struct {
 	Name string
 	// Program is the program's address, base58.
 	Program string
-	// Hops appends what an event of the program says of its route; nil when its events say nothing that is known.
+	// Hops appends what an event of the program says of its route; nil when its events say nothing
+	// that is known.
 	Hops func(data []byte, hops []*eventspb.RouteHop) []*eventspb.RouteHop
 }
 
@@ -89,8 +90,8 @@ func (l *ledger) holds(n *node, at int, p *eventspb.Position) bool {
 	return inner >= n.inner && inner < n.inner+n.end-at
 }
 
-// ends fills what went into a route and what came out of it: all that entered by the first hop's mint, all that left by the last one's. A split
-// route has several hops of either.
+// ends fills what went into a route and what came out of it: all that entered by the first hop's
+// mint, all that left by the last one's. A split route has several hops of either.
 func ends(r *eventspb.Route) {
 	if len(r.GetHops()) == 0 {
 		return
@@ -119,7 +120,8 @@ func ends(r *eventspb.Route) {
 	r.AmountIn, r.AmountOut = r.GetHops()[0].GetAmountIn(), r.GetHops()[len(r.GetHops())-1].GetAmountOut()
 }
 
-// JupiterHops reads Jupiter v6's SwapEvent and SwapsEvent; DFlow's are laid out alike (both programs' IDLs).
+// JupiterHops reads Jupiter v6's SwapEvent and SwapsEvent; DFlow's are laid out alike (both
+// programs' IDLs).
 func JupiterHops(data []byte, hops []*eventspb.RouteHop) []*eventspb.RouteHop {
 	const (
 		swapEvent  = "\x40\xc6\xcd\xe8\x26\x08\x71\xe2"

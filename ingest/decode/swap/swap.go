@@ -1,10 +1,12 @@
 // Package swap finds the swap legs of transactions.
 //
-// In: a transaction and the tables of the venues, each in a package of its own, that say which accounts of an instruction are pool,
-// vaults and user, and how the venue's event reads. Out: swap legs, aggregators' routes, created pools. Guarantees: pure and deterministic; a leg's
-// amounts are the token transfers into and out of the pool's vaults inside the instruction's own subtree, so two swaps of one pool never
-// mix; events, logs and balances check them and are told beside them; aggregators' events are never legs; failed and vote transactions
-// contribute nothing; hostile input never panics, and its cost is bounded by its length.
+// In: a transaction and the tables of the venues, each in a package of its own, that say which
+// accounts of an instruction are pool, vaults and user, and how the venue's event reads. Out: swap
+// legs, aggregators' routes, created pools. Guarantees: pure and deterministic; a leg's amounts are
+// the token transfers into and out of the pool's vaults inside the instruction's own subtree, so
+// two swaps of one pool never mix; events, logs and balances check them and are told beside them;
+// aggregators' events are never legs; failed and vote transactions contribute nothing; hostile
+// input never panics, and its cost is bounded by its length.
 package swap
 
 import (
@@ -27,7 +29,8 @@ type Venue struct {
 	Events EventPlace
 	// Event reads one event, or log, of the program. Nil with NoEvents.
 	Event func(data []byte, e *Event) bool
-	// SharedVaults: a vault holds the tokens of other pools too, so that its balance is not the pool's reserve.
+	// SharedVaults: a vault holds the tokens of other pools too, so that its balance is not the
+	// pool's reserve.
 	SharedVaults bool
 }
 
@@ -49,9 +52,11 @@ type Instruction struct {
 	Kind Kind
 	// Tag is what the data begins with: Anchor's eight bytes, or one byte.
 	Tag string
-	// MinAccounts and MaxAccounts bound the number of accounts; 0 = no upper bound. They tell forms of one instruction apart.
+	// MinAccounts and MaxAccounts bound the number of accounts; 0 = no upper bound. They tell forms
+	// of one instruction apart.
 	MinAccounts, MaxAccounts int
-	// DataLength is the exact length of the data, 0 = any: it tells instructions of programs without published tags apart.
+	// DataLength is the exact length of the data, 0 = any: it tells instructions of programs
+	// without published tags apart.
 	DataLength int
 	// Shapes are the places of the accounts, one for each leg of the instruction.
 	Shapes []Shape
@@ -59,8 +64,8 @@ type Instruction struct {
 	Find func(in *Input, shapes []Shape) []Shape
 	// Address is the curve of a mint, for instructions ByEvent without Shapes.
 	Address func(mint chain.Key) (chain.Key, bool)
-	// ByEvent says that the amounts are those of the program's own event, since lamports move without an instruction (the pump curve). Each event is a
-	// leg.
+	// ByEvent says that the amounts are those of the program's own event, since lamports move
+	// without an instruction (the pump curve). Each event is a leg.
 	ByEvent bool
 	// QuoteSOL: a created pool without MintB is quoted in SOL, unless its event says otherwise.
 	QuoteSOL bool
@@ -69,12 +74,15 @@ type Instruction struct {
 // None is a place that an instruction has not.
 const None = -1
 
-// Shape are the places of one leg's accounts among the instruction's. VaultA and VaultB may stand in either direction: the transfers tell.
+// Shape are the places of one leg's accounts among the instruction's. VaultA and VaultB may stand
+// in either direction: the transfers tell.
 type Shape struct {
 	Pool, VaultA, VaultB int
-	// Owner is the account that pays, by signature; None when there is none. In a Create: the creator.
+	// Owner is the account that pays, by signature; None when there is none. In a Create: the
+	// creator.
 	Owner int
-	// MintA and MintB are the mints of the vaults; None when the instruction does not name them: then the balances do.
+	// MintA and MintB are the mints of the vaults; None when the instruction does not name them:
+	// then the balances do.
 	MintA, MintB int
 }
 
@@ -94,22 +102,24 @@ const (
 	Anywhere
 )
 
-// Event is what a venue's event says of one leg, in the vaults' terms: what came in, what went out. A field that the event does not hold is
-// marked so.
+// Event is what a venue's event says of one leg, in the vaults' terms: what came in, what went out.
+// A field that the event does not hold is marked so.
 type Event struct {
 	// Pool is zero where the event does not name it.
 	Pool chain.Key
 	// In and Out are the amounts; HasOut false: the event holds only In.
 	In, Out uint64
 	HasOut  bool
-	// InFee and OutFee are fees, a Token-2022 mint's or the program's, that may go past the vaults: programs differ in whether In holds them and Out
-	// is before them. The leg agrees with either.
+	// InFee and OutFee are fees, a Token-2022 mint's or the program's, that may go past the vaults:
+	// programs differ in whether In holds them and Out is before them. The leg agrees with either.
 	InFee, OutFee uint64
-	// Near: the program counts in shares of a vault, whose rounding makes its amounts differ from what moved, by no more than a unit and a 100,000th.
+	// Near: the program counts in shares of a vault, whose rounding makes its amounts differ from
+	// what moved, by no more than a unit and a 100,000th.
 	Near bool
 	// Paid and Got are what the trader paid and received; 0 = the event does not say.
 	Paid, Got uint64
-	// Curve is filled by curves, of which the instruction's accounts do not say all; other venues leave it alone.
+	// Curve is filled by curves, of which the instruction's accounts do not say all; other venues
+	// leave it alone.
 	Curve Curve
 }
 
@@ -120,7 +130,8 @@ type Curve struct {
 	// QuoteMint is zero for native SOL.
 	Mint, QuoteMint, User chain.Key
 	Buy                   bool
-	// KeptFees are fees that stay on the curve beside the amount: its lamports may move by amounts with or without them.
+	// KeptFees are fees that stay on the curve beside the amount: its lamports may move by amounts
+	// with or without them.
 	KeptFees uint64
 	// TokenReserve and QuoteReserve are the curve's real reserves after the trade, if HasReserves.
 	TokenReserve, QuoteReserve uint64
@@ -145,7 +156,8 @@ func (in *Input) Key(i int) chain.Key {
 	return key
 }
 
-// Owner is the wallet that owns the i-th account, a token account with a balance before or after the transaction; zero otherwise.
+// Owner is the wallet that owns the i-th account, a token account with a balance before or after
+// the transaction; zero otherwise.
 func (in *Input) Owner(i int) chain.Key {
 	call := in.tx.nodes[in.at].call
 	if i < 0 || i >= len(call.Accounts) {
@@ -195,7 +207,8 @@ func (i *Instruction) match(call *chain.Call) bool {
 		(i.DataLength == 0 || len(call.Data) == i.DataLength)
 }
 
-// Tag is what an instruction's or event's data begins with, given in hexadecimal; empty when that is malformed, which a test refuses.
+// Tag is what an instruction's or event's data begins with, given in hexadecimal; empty when that
+// is malformed, which a test refuses.
 func Tag(text string) string {
 	raw, err := hex.DecodeString(text)
 	if err != nil {
@@ -209,7 +222,8 @@ func HasTag(data []byte, tag string) bool {
 	return len(data) >= len(tag) && string(data[:len(tag)]) == tag
 }
 
-// Anchor is an instruction of a program made with Anchor, which tags it with the first eight bytes of SHA-256 of "global:" and its name.
+// Anchor is an instruction of a program made with Anchor, which tags it with the first eight bytes
+// of SHA-256 of "global:" and its name.
 func Anchor(name string, minAccounts int, shapes ...Shape) Instruction {
 	sum := sha256.Sum256([]byte("global:" + name))
 	return Instruction{Name: name, Tag: string(sum[:8]), MinAccounts: minAccounts, Shapes: shapes}

@@ -25,7 +25,8 @@ type extensionSet struct {
 	mintAt int
 	// fields in the order of the data. They are named as the extension's own fields in the account.
 	fields []field
-	// fixed are attributes that follow from the instruction itself. One that changes the extension and says nothing of how has neither.
+	// fixed are attributes that follow from the instruction itself. One that changes the extension
+	// and says nothing of how has neither.
 	fixed []fixed
 }
 
@@ -143,12 +144,17 @@ func ignoredTable() map[extensionKey]instruction.Ignored {
 			table[extensionKey{number, sub}] = reason
 		}
 	}
-	ignore(instruction.IgnoredTokenAccount, transferFee, 1, 1)             // a transfer
-	ignore(instruction.IgnoredTokenAccount, transferFee, 3, 3)             // withheld fees from accounts to an account
-	ignore(instruction.IgnoredConfidential, confidentialTransfer, 2, 14)   // confidential token accounts
-	ignore(instruction.IgnoredConfidential, confidentialTransferFee, 2, 2) // withheld fees from accounts to an account
-	ignore(instruction.IgnoredTokenAccount, memoTransfer, 0, 1)            // what a token account demands of transfers
-	ignore(instruction.IgnoredTokenAccount, cpiGuard, 0, 1)                // what a token account forbids to programs
+	ignore(instruction.IgnoredTokenAccount, transferFee, 1, 1) // a transfer
+	// withheld fees from accounts to an account
+	ignore(instruction.IgnoredTokenAccount, transferFee, 3, 3)
+	// confidential token accounts
+	ignore(instruction.IgnoredConfidential, confidentialTransfer, 2, 14)
+	// withheld fees from accounts to an account
+	ignore(instruction.IgnoredConfidential, confidentialTransferFee, 2, 2)
+	// what a token account demands of transfers
+	ignore(instruction.IgnoredTokenAccount, memoTransfer, 0, 1)
+	// what a token account forbids to programs
+	ignore(instruction.IgnoredTokenAccount, cpiGuard, 0, 1)
 	return table
 }
 

@@ -5,8 +5,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Discriminators of the SPL Token Group interface: the first eight bytes of SHA-256 of "spl_token_group_interface:" and
-// initialize_token_group, update_group_max_size, update_authority, initialize_member (solana-program/token-group).
+// Discriminators of the SPL Token Group interface: the first eight bytes of SHA-256 of
+// "spl_token_group_interface:" and initialize_token_group, update_group_max_size, update_authority,
+// initialize_member (solana-program/token-group).
 var (
 	initializeGroup      = [8]byte{121, 113, 108, 39, 54, 51, 0, 4}
 	updateGroupMaxSize   = [8]byte{108, 37, 171, 143, 248, 30, 18, 110}
@@ -16,7 +17,8 @@ var (
 
 const discriminatorLength = 8
 
-// decodeGroup decodes the group interface. In Token-2022 a group is the mint that holds it, so is a member.
+// decodeGroup decodes the group interface. In Token-2022 a group is the mint that holds it, so is a
+// member.
 func decodeGroup(v instruction.View) (instruction.Outcome, error) {
 	data := v.Data()
 	switch {
@@ -33,7 +35,8 @@ func decodeGroup(v instruction.View) (instruction.Outcome, error) {
 	}
 }
 
-// decodeInitializeGroup: accounts are group, mint, mint authority; the program insists that the first two are one.
+// decodeInitializeGroup: accounts are group, mint, mint authority; the program insists that the
+// first two are one.
 func decodeInitializeGroup(v instruction.View) (instruction.Outcome, error) {
 	mint, err := v.Account(0)
 	if err != nil {
@@ -61,8 +64,9 @@ func decodeGroupField(v instruction.View, name string, set field) (instruction.O
 	return extensionFact(mint, name, "token_group", attributes)
 }
 
-// decodeMember: accounts are member, its mint, the mint's authority, the group, the group's update authority. The event is the member's: that the
-// group grows by one is not another, since which number the member gets depends on the group's account.
+// decodeMember: accounts are member, its mint, the mint's authority, the group, the group's update
+// authority. The event is the member's: that the group grows by one is not another, since which
+// number the member gets depends on the group's account.
 func decodeMember(v instruction.View) (instruction.Outcome, error) {
 	mint, err := v.Account(1)
 	if err != nil {

@@ -1,8 +1,9 @@
-// Package token2022 decodes the Token-2022 program: SPL Token's instructions, the mint extensions, and the metadata and group
-// interfaces that mints hold in themselves.
+// Package token2022 decodes the Token-2022 program: SPL Token's instructions, the mint extensions,
+// and the metadata and group interfaces that mints hold in themselves.
 //
-// In: one invocation. Out: what spltoken and tokenmetadata give, and extension_set events. Guarantees: numbers, layouts and account orders
-// are those of the published interface (solana-program/token-2022, interface/src).
+// In: one invocation. Out: what spltoken and tokenmetadata give, and extension_set events.
+// Guarantees: numbers, layouts and account orders are those of the published interface
+// (solana-program/token-2022, interface/src).
 package token2022
 
 import (
@@ -12,8 +13,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Numbers of instructions that Token-2022 has and SPL Token has not. Most are prefixes: the extension's own number follows in the
-// second byte.
+// Numbers of instructions that Token-2022 has and SPL Token has not. Most are prefixes: the
+// extension's own number follows in the second byte.
 const (
 	closeAccount            = 9 // which closes mints here, too
 	mintCloseAuthority      = 25
@@ -41,7 +42,8 @@ const (
 // nativeMintDecimals is those of SOL: spl_token_2022_interface::native_mint::DECIMALS.
 const nativeMintDecimals = 9
 
-// Decode decodes one instruction of Token-2022; Batch parts come one by one, see spltoken.SplitBatch.
+// Decode decodes one instruction of Token-2022; Batch parts come one by one, see
+// spltoken.SplitBatch.
 func Decode(v instruction.View) (instruction.Outcome, error) {
 	data := v.Data()
 	if len(data) == 0 {
@@ -65,7 +67,8 @@ func Decode(v instruction.View) (instruction.Outcome, error) {
 	if err != instruction.ErrUnknown { //nolint:errorlint // compared with the very value that spltoken returns
 		return outcome, err
 	}
-	// The program, too, tries its own numbers first and the interfaces' eight-byte discriminators after them.
+	// The program, too, tries its own numbers first and the interfaces' eight-byte discriminators
+	// after them.
 	if outcome, ok, err := tokenmetadata.Decode(v); ok {
 		return outcome, err
 	}
@@ -93,7 +96,8 @@ const (
 	permissionedBurnChecked = 2
 )
 
-// decodePermissionedBurn is a burn whose owner stands fourth, behind the permissioned burn authority.
+// decodePermissionedBurn is a burn whose owner stands fourth, behind the permissioned burn
+// authority.
 func decodePermissionedBurn(v instruction.View, checked bool) (instruction.Outcome, error) {
 	account, mint, owner, err := v.Accounts(0, 1, 3)
 	if err != nil {
@@ -110,9 +114,10 @@ func decodePermissionedBurn(v instruction.View, checked bool) (instruction.Outco
 	return instruction.Fact(mint, name, &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_Burn{Burn: change}})
 }
 
-// decodeCloseAccount yields an event where a mint is closed: Token-2022 lets those without supply be. The instruction is the same for
-// token accounts; what the account was, Mints.IsOther tells. A token account whose mint was closed before it passes for a mint there; the
-// registry holds nothing of such an address, so that closing it changes nothing.
+// decodeCloseAccount yields an event where a mint is closed: Token-2022 lets those without supply
+// be. The instruction is the same for token accounts; what the account was, Mints.IsOther tells. A
+// token account whose mint was closed before it passes for a mint there; the registry holds nothing
+// of such an address, so that closing it changes nothing.
 func decodeCloseAccount(v instruction.View) (instruction.Outcome, error) {
 	account, destination, authority, err := v.Accounts(0, 1, 2)
 	if err != nil {

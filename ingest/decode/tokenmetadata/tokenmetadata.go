@@ -1,8 +1,9 @@
-// Package tokenmetadata decodes the SPL Token Metadata interface as Token-2022 implements it: metadata that the mint holds in
-// itself.
+// Package tokenmetadata decodes the SPL Token Metadata interface as Token-2022 implements it:
+// metadata that the mint holds in itself.
 //
-// In: one invocation of Token-2022. Out: metadata_set events. Guarantees: texts are the instruction's bytes, untouched; layouts are those of
-// the published interface (solana-program/token-metadata, interface/src/instruction.rs).
+// In: one invocation of Token-2022. Out: metadata_set events. Guarantees: texts are the
+// instruction's bytes, untouched; layouts are those of the published interface
+// (solana-program/token-metadata, interface/src/instruction.rs).
 package tokenmetadata
 
 import (
@@ -11,8 +12,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Discriminators: the first eight bytes of SHA-256 of "spl_token_metadata_interface:" and initialize_account, updating_field,
-// remove_key_ix, update_the_authority, emitter.
+// Discriminators: the first eight bytes of SHA-256 of "spl_token_metadata_interface:" and
+// initialize_account, updating_field, remove_key_ix, update_the_authority, emitter.
 var (
 	initialize      = [8]byte{210, 225, 30, 162, 88, 184, 77, 141}
 	updateField     = [8]byte{221, 233, 49, 45, 181, 202, 220, 200}
@@ -66,7 +67,8 @@ const (
 	fieldKey    = 3
 )
 
-// decodeUpdateField: the metadata account is the mint, since Token-2022 keeps metadata nowhere else.
+// decodeUpdateField: the metadata account is the mint, since Token-2022 keeps metadata nowhere
+// else.
 func decodeUpdateField(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
 	mint, err := v.Account(0)
 	if err != nil {

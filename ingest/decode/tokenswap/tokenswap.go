@@ -1,7 +1,8 @@
 // Package tokenswap reads Saros and the other pools whose programs were made from SPL's token-swap.
 //
-// Layouts: solana-program/token-swap program/src/instruction.rs: swap account, authority, user, source, vaults in and out, destination. Amounts:
-// transfers into and out of the vaults; checked by balances. The programs tell no events.
+// Layouts: solana-program/token-swap program/src/instruction.rs: swap account, authority, user,
+// source, vaults in and out, destination. Amounts: transfers into and out of the vaults; checked by
+// balances. The programs tell no events.
 package tokenswap
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"

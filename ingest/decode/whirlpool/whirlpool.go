@@ -1,7 +1,8 @@
 // Package whirlpool reads Orca's Whirlpools.
 //
-// Layouts: orca-so/whirlpools programs/whirlpool/src/instructions (accounts), events/mod.rs (Traded). Amounts: transfers into and out of
-// the vaults; checked by the event in the log, which older builds do not write and a node may have cut, and by balances. A two-hop swap is two legs.
+// Layouts: orca-so/whirlpools programs/whirlpool/src/instructions (accounts), events/mod.rs
+// (Traded). Amounts: transfers into and out of the vaults; checked by the event in the log, which
+// older builds do not write and a node may have cut, and by balances. A two-hop swap is two legs.
 package whirlpool
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"

@@ -1,8 +1,10 @@
 // Package accounts joins the account updates of a stream to the blocks that they belong to.
 //
-// In: accounts as transactions left them, with slot and signature, before their block. Out: blocks with the accounts that their own transactions
-// wrote. Guarantees: an update counts only with a block that is handed over and holds its transaction, so one of a slot that never confirms,
-// or of another fork, contributes nothing; what is lost, repeated or late changes no other; memory is bounded by MaxBytes.
+// In: accounts as transactions left them, with slot and signature, before their block. Out: blocks
+// with the accounts that their own transactions wrote. Guarantees: an update counts only with a
+// block that is handed over and holds its transaction, so one of a slot that never confirms, or of
+// another fork, contributes nothing; what is lost, repeated or late changes no other; memory is
+// bounded by MaxBytes.
 package accounts
 
 import (
@@ -15,11 +17,14 @@ import (
 )
 
 const (
-	// MaxBytes bounds what waits for its block, in bytes of account data and bookkeeping. A block of the chain writes a few hundred mints at most.
+	// MaxBytes bounds what waits for its block, in bytes of account data and bookkeeping. A block
+	// of the chain writes a few hundred mints at most.
 	MaxBytes = 64 << 20
-	// MaxData is more than any mint or metadata account holds that this service reads: 64 KiB of token metadata and the other extensions.
+	// MaxData is more than any mint or metadata account holds that this service reads: 64 KiB of
+	// token metadata and the other extensions.
 	MaxData = 128 << 10
-	// reach is how many slots behind the highest block updates are kept: the block of a gap comes late.
+	// reach is how many slots behind the highest block updates are kept: the block of a gap comes
+	// late.
 	reach = 2_000
 	// ahead is how many slots ahead of the highest block an update is believed.
 	ahead = 10_000
@@ -33,7 +38,8 @@ const (
 	Dropped = "dropped"
 )
 
-// Buffer holds updates until their block is handed over. Safe for concurrent use. Make it with NewBuffer.
+// Buffer holds updates until their block is handed over. Safe for concurrent use. Make it with
+// NewBuffer.
 type Buffer struct {
 	metrics *source.Metrics
 
@@ -101,8 +107,8 @@ func (b *Buffer) count(result string, n int) {
 	}
 }
 
-// Join adds to a block the accounts that its transactions wrote, in the order of the transactions, each once. Updates of its slot are
-// forgotten with that, and those of slots far behind.
+// Join adds to a block the accounts that its transactions wrote, in the order of the transactions,
+// each once. Updates of its slot are forgotten with that, and those of slots far behind.
 func (b *Buffer) Join(block *chain.Block) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

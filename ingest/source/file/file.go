@@ -1,9 +1,10 @@
 // Package file is the source that reads recorded blocks and transactions from disk.
 //
-// In: files, or folders of them (one level deep). Out: whole blocks in slot order, then lone transactions and recordings in name
-// order. Guarantees: a file that cannot be read is refused with its reason and the others go on; memory is bounded by two
-// Config.MaxFileBytes for block and transaction files and by four messages for recordings; blocks that the ledger knows are not handed
-// over again.
+// In: files, or folders of them (one level deep). Out: whole blocks in slot order, then lone
+// transactions and recordings in name order. Guarantees: a file that cannot be read is refused with
+// its reason and the others go on; memory is bounded by two Config.MaxFileBytes for block and
+// transaction files and by four messages for recordings; blocks that the ledger knows are not
+// handed over again.
 package file
 
 import (
@@ -25,12 +26,14 @@ import (
 type Config struct {
 	// Paths are files or folders; at least one.
 	Paths []string
-	// maxFileBytes bounds a block or transaction file, before and after decompression. Default 1 GiB.
+	// maxFileBytes bounds a block or transaction file, before and after decompression. Default 1
+	// GiB.
 	maxFileBytes int64
 	// maxMessageBytes bounds one message of a recording. Default 256 MiB.
 	maxMessageBytes int64
-	// Speed holds the replay back to so many times the speed at which things happened, by the recording's clock or else by block time;
-	// pauses of more than 30 s are shortened to that. 0 = as fast as it can.
+	// Speed holds the replay back to so many times the speed at which things happened, by the
+	// recording's clock or else by block time; pauses of more than 30 s are shortened to that. 0 =
+	// as fast as it can.
 	Speed float64
 }
 
@@ -78,8 +81,8 @@ func New(cfg Config, deps Deps) (*Source, error) {
 // Kind returns "file".
 func (s *Source) Kind() string { return source.KindFile }
 
-// Run reads every file and returns nil, also when ctx ends. A path that does not exist is an error; so is a sink that cannot go on.
-// Progress counts bytes on disk.
+// Run reads every file and returns nil, also when ctx ends. A path that does not exist is an error;
+// so is a sink that cannot go on. Progress counts bytes on disk.
 func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	inputs, refused, err := list(s.cfg.Paths)
 	if err != nil {
@@ -133,7 +136,8 @@ func reason(err error) string {
 	return "unreadable"
 }
 
-// sinkError is an error of the sink, which ends the run, as against one of the input, which ends the file.
+// sinkError is an error of the sink, which ends the run, as against one of the input, which ends
+// the file.
 type sinkError struct{ err error }
 
 func (e *sinkError) Error() string { return e.err.Error() }

@@ -41,8 +41,9 @@ var (
 	errTooLarge = errors.New("too large")
 )
 
-// dataLike are endings that look as if someone meant the file to be read. Any other unknown name in a folder, such as README.md,
-// is passed over in silence; a file that was named itself is always refused aloud.
+// dataLike are endings that look as if someone meant the file to be read. Any other unknown name in
+// a folder, such as README.md, is passed over in silence; a file that was named itself is always
+// refused aloud.
 var dataLike = []string{".json", ".gz", ".pb", ".zst", ".bin", ".bz2", ".xz", ".zip", ".car", ".jsonl", ".ndjson", ".parquet", ".csv"}
 
 // list finds the inputs: those with a slot in the name by slot, then the others by name.
@@ -137,8 +138,8 @@ func slotOf(stem string) *uint64 {
 	return &slot
 }
 
-// prefetch returns a function that gives the contents of the inputs that are no recordings, one by one in order. While one is being
-// used, the next is read and decompressed.
+// prefetch returns a function that gives the contents of the inputs that are no recordings, one by
+// one in order. While one is being used, the next is read and decompressed.
 func (s *Source) prefetch(inputs []input) func() ([]byte, error) {
 	type content struct {
 		data []byte

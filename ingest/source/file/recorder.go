@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Recorder writes Geyser messages as a *.geyser.zst recording: zstd of [u32 big endian length][SubscribeUpdate] …, as the file source
-// reads it. Safe for concurrent use.
+// Recorder writes Geyser messages as a *.geyser.zst recording: zstd of [u32 big endian
+// length][SubscribeUpdate] …, as the file source reads it. Safe for concurrent use.
 type Recorder struct {
 	mu  sync.Mutex
 	out *zstd.Encoder
@@ -44,7 +44,8 @@ func (r *Recorder) Write(message []byte) error {
 	return nil
 }
 
-// Flush passes everything written so far on, so that a kill loses only what comes after. Flushing costs compression: once a second is fine.
+// Flush passes everything written so far on, so that a kill loses only what comes after. Flushing
+// costs compression: once a second is fine.
 func (r *Recorder) Flush() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -20,7 +20,8 @@ import (
 // maxZstdMemory bounds what a zstd frame may ask for as its window.
 const maxZstdMemory = 256 << 20
 
-// recording reads zstd of [u32 big endian length][SubscribeUpdate] … as `mintlake record` writes it.
+// recording reads zstd of [u32 big endian length][SubscribeUpdate] … as `mintlake record` writes
+// it.
 func (s *Source) recording(ctx context.Context, r io.Reader, p *player) error {
 	z, err := zstd.NewReader(r, zstd.WithDecoderMaxMemory(maxZstdMemory), zstd.WithDecoderConcurrency(1))
 	if err != nil {
@@ -30,8 +31,8 @@ func (s *Source) recording(ctx context.Context, r io.Reader, p *player) error {
 	return s.stream(ctx, z, p)
 }
 
-// stream reads messages until the end. Undecodable messages are counted and passed over; the first one's reason is returned at the end.
-// A break in the framing ends the file there.
+// stream reads messages until the end. Undecodable messages are counted and passed over; the first
+// one's reason is returned at the end. A break in the framing ends the file there.
 func (s *Source) stream(ctx context.Context, r io.Reader, p *player) error {
 	p.bad, p.first = 0, nil
 	inner, stop := context.WithCancel(ctx)
@@ -68,10 +69,12 @@ func (s *Source) stream(ctx context.Context, r io.Reader, p *player) error {
 	return parse.Join(broken, p.reason())
 }
 
-// maxAhead is how many messages are decompressed ahead of their decoding. Few: a message may be large.
+// maxAhead is how many messages are decompressed ahead of their decoding. Few: a message may be
+// large.
 const maxAhead = 2
 
-// intake is messages read ahead, on a core of their own where there is one. err is set before messages closes.
+// intake is messages read ahead, on a core of their own where there is one. err is set before
+// messages closes.
 type intake struct {
 	messages chan []byte
 	spare    chan []byte
@@ -142,8 +145,8 @@ func (s *Source) frame(in *bufio.Reader, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// player hands over what recordings hold. One player reads all recordings of a run: what one file says of a slot, a death for instance,
-// may be about a block of the file before.
+// player hands over what recordings hold. One player reads all recordings of a run: what one file
+// says of a slot, a death for instance, may be about a block of the file before.
 type player struct {
 	*Source
 	line    *order.Line

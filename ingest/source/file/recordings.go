@@ -18,7 +18,8 @@ import (
 type RecordingsConfig struct {
 	// Dir is the folder; made when it is not there. Required.
 	Dir string
-	// file is the name of the one file in Dir, which must not be there yet; empty = files are named by the time of their beginning.
+	// file is the name of the one file in Dir, which must not be there yet; empty = files are named
+	// by the time of their beginning.
 	file string
 	// MaxBytes and MaxAge end a file and begin the next. Defaults 1 GiB on disk and one hour.
 	MaxBytes int64
@@ -27,9 +28,10 @@ type RecordingsConfig struct {
 	SyncEvery time.Duration
 }
 
-// Recordings writes Geyser messages into a folder of *.geyser.zst files, one after the other, named by the time of their beginning, so that
-// their order by name is that of the messages. Each run begins a new file and never touches an older one. After a crash, of the process or
-// the machine, everything up to the last sync is there and readable.
+// Recordings writes Geyser messages into a folder of *.geyser.zst files, one after the other, named
+// by the time of their beginning, so that their order by name is that of the messages. Each run
+// begins a new file and never touches an older one. After a crash, of the process or the machine,
+// everything up to the last sync is there and readable.
 type Recordings struct {
 	cfg RecordingsConfig
 
@@ -38,7 +40,8 @@ type Recordings struct {
 	out   *Recorder
 	begun time.Time
 	files int
-	// written counts compressed bytes of the present file as far as the encoder has let go of them, done those of the files before.
+	// written counts compressed bytes of the present file as far as the encoder has let go of them,
+	// done those of the files before.
 	written, done int64
 	messages      uint64
 	err           error
@@ -76,8 +79,9 @@ func RecordingsAt(path string) RecordingsConfig {
 // recordingSuffix ends the names of recordings.
 const recordingSuffix = ".geyser.zst"
 
-// Tap takes a message as it came; it is what geyser.Deps.Tap wants. A message without the time of its making gets the present one, so that
-// the recording can be replayed in time. The first failure ends Run; later messages are dropped.
+// Tap takes a message as it came; it is what geyser.Deps.Tap wants. A message without the time of
+// its making gets the present one, so that the recording can be replayed in time. The first failure
+// ends Run; later messages are dropped.
 func (r *Recordings) Tap(message []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,7 +157,8 @@ func (r *Recordings) end() error {
 	return nil
 }
 
-// Run syncs what was written every SyncEvery until ctx ends, then closes the file. An error is the first failure to write.
+// Run syncs what was written every SyncEvery until ctx ends, then closes the file. An error is the
+// first failure to write.
 func (r *Recordings) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.cfg.SyncEvery)
 	defer tick.Stop()
@@ -180,7 +185,8 @@ func (r *Recordings) sync() {
 		r.fail(err)
 	}
 	r.mu.Unlock()
-	// Outside of the lock: the stream must not wait for the disk. A file that was ended meanwhile is synced by that.
+	// Outside of the lock: the stream must not wait for the disk. A file that was ended meanwhile
+	// is synced by that.
 	if err == nil {
 		if err = f.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
 			r.mu.Lock()

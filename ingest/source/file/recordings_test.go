@@ -62,8 +62,9 @@ func TestRecordingsRotate(t *testing.T) {
 	require.Empty(t, sink.RefusedInputs())
 }
 
-// TestCutAnywhereIsReadUpToThere: whatever a crash leaves of a file, all messages up to the last sync before the cut are read, none of them
-// twice or out of order, and nothing after it is invented.
+// TestCutAnywhereIsReadUpToThere: whatever a crash leaves of a file, all messages up to the last
+// sync before the cut are read, none of them twice or out of order, and nothing after it is
+// invented.
 func TestCutAnywhereIsReadUpToThere(t *testing.T) {
 	c := sourcetest.NewChain(1000, 24)
 	dir := t.TempDir()
@@ -129,7 +130,8 @@ func TestAFullDiskEndsTheRecording(t *testing.T) {
 	require.Error(t, r.Run(t.Context()))
 }
 
-// TestReplayInTime: a replay takes as long as the recording did, divided by the speed; an outage is shortened; without speed there is no wait.
+// TestReplayInTime: a replay takes as long as the recording did, divided by the speed; an outage is
+// shortened; without speed there is no wait.
 func TestReplayInTime(t *testing.T) {
 	c := sourcetest.NewChain(1000, 9)
 	var out []byte

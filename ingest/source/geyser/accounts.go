@@ -10,8 +10,9 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Places that tell an account's kind: Token-2022 writes the type behind the padding that makes a mint as long as a token account, Metaplex
-// writes it first. A mint without extensions has no type but its length.
+// Places that tell an account's kind: Token-2022 writes the type behind the padding that makes a
+// mint as long as a token account, Metaplex writes it first. A mint without extensions has no type
+// but its length.
 const (
 	mintLength   = 82
 	typeOffset   = 165
@@ -19,8 +20,9 @@ const (
 	typeMetadata = 4
 )
 
-// accountFilters ask for mints and Metaplex metadata as transactions write them; each filter's conditions all hold. The account_include of
-// blocks names account addresses, not owners, so that a block's own accounts cannot be had this way, see docs/decisions/0007-account-updates.md.
+// accountFilters ask for mints and Metaplex metadata as transactions write them; each filter's
+// conditions all hold. The account_include of blocks names account addresses, not owners, so that a
+// block's own accounts cannot be had this way, see docs/decisions/0007-account-updates.md.
 func accountFilters() map[string]*pb.SubscribeRequestFilterAccounts {
 	written := true
 	filter := func(condition *pb.SubscribeRequestFilterAccountsFilter, owners ...string) *pb.SubscribeRequestFilterAccounts {
@@ -46,8 +48,9 @@ func accountFilters() map[string]*pb.SubscribeRequestFilterAccounts {
 // accountsAgain is how long a server that refused account updates is not asked for them.
 const accountsAgain = time.Hour
 
-// accountUpdates is what is known of the server's willingness. Only a subscription without them that works proves that they were the reason of a
-// refusal: servers refuse for many reasons, and with many codes.
+// accountUpdates is what is known of the server's willingness. Only a subscription without them
+// that works proves that they were the reason of a refusal: servers refuse for many reasons, and
+// with many codes.
 type accountUpdates struct {
 	// asked: this session's subscription names accounts.
 	asked bool

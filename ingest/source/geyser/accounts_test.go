@@ -16,7 +16,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 )
 
-// withAccounts sends, before each block, the mint accounts that its transactions wrote, and those of a fork that never came to be.
+// withAccounts sends, before each block, the mint accounts that its transactions wrote, and those
+// of a fork that never came to be.
 func withAccounts(c sourcetest.Chain) func(i int) []any {
 	return func(i int) (messages []any) {
 		for _, b := range []*sourcetest.Block{c[i], sourcetest.NewBlock(c[i].Slot, &sourcetest.Block{Slot: c[i].Parent}, "lost")} {
@@ -53,7 +54,8 @@ func TestAccountUpdatesCanBeTurnedOff(t *testing.T) {
 	require.Empty(t, f.subs[0].req.Accounts)
 }
 
-// Whatever the code with which a server refuses account updates, the stream goes on without them, and says so once.
+// Whatever the code with which a server refuses account updates, the stream goes on without them,
+// and says so once.
 func TestServerThatRefusesAccountUpdates(t *testing.T) {
 	for _, code := range []codes.Code{codes.InvalidArgument, codes.PermissionDenied, codes.Unimplemented, codes.Internal, codes.ResourceExhausted} {
 		t.Run(code.String(), func(t *testing.T) {

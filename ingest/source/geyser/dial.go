@@ -18,8 +18,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// rawCodec hands received messages over undecoded: the block is parsed in place, and an undecodable message is ours to judge and not
-// gRPC's.
+// rawCodec hands received messages over undecoded: the block is parsed in place, and an undecodable
+// message is ours to judge and not gRPC's.
 type rawCodec struct{}
 
 func (rawCodec) Name() string { return "proto" }
@@ -89,8 +89,8 @@ func commitmentLevel(name string) (pb.CommitmentLevel, error) {
 	return 0, fmt.Errorf("commitment %.20q, want confirmed or finalized", name)
 }
 
-// request is the subscription: blocks with the transactions that touch our programs, every slot status, dead ones included, and the accounts
-// where they are asked for.
+// request is the subscription: blocks with the transactions that touch our programs, every slot
+// status, dead ones included, and the accounts where they are asked for.
 func (s *Source) request(from *uint64, accounts bool) *pb.SubscribeRequest {
 	level, _ := commitmentLevel(s.cfg.Commitment) // checked by New
 	yes, no := true, false

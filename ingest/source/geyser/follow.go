@@ -23,10 +23,12 @@ import (
 const (
 	// maxReplays is how often a server is asked for the same missing slots before they are a gap.
 	maxReplays = 2
-	// maxGarbage is how often one and the same place is asked for again because of an undecodable message before the message is passed over.
+	// maxGarbage is how often one and the same place is asked for again because of an undecodable
+	// message before the message is passed over.
 	maxGarbage = 3
-	// replayDoubt is how long a server that could not replay the last few seconds is not asked to again. A reconnection to a server
-	// without replay loses blocks itself: asked for every gap, it would never come to rest.
+	// replayDoubt is how long a server that could not replay the last few seconds is not asked to
+	// again. A reconnection to a server without replay loses blocks itself: asked for every gap, it
+	// would never come to rest.
 	replayDoubt = 10 * time.Minute
 )
 
@@ -42,17 +44,19 @@ type follower struct {
 
 	accountUpdates
 
-	// tip is the line's tip when it last moved, at progress; replays counts the times the slots behind it were asked for in vain.
+	// tip is the line's tip when it last moved, at progress; replays counts the times the slots
+	// behind it were asked for in vain.
 	tip      uint64
 	progress time.Time
 	replays  int
-	// forGap says that the connection was given up to have missing blocks replayed; noReplay is until when that is known to be in vain.
+	// forGap says that the connection was given up to have missing blocks replayed; noReplay is
+	// until when that is known to be in vain.
 	forGap   bool
 	noReplay time.Time
 	// garbage counts undecodable messages since the tip last moved.
 	garbage uint
-	// connected says that some session has brought a message; received and useful count this session's messages, and of these
-	// those about blocks and slots.
+	// connected says that some session has brought a message; received and useful count this
+	// session's messages, and of these those about blocks and slots.
 	connected        bool
 	received, useful int
 	// replayKnown says that the server told this session that it can replay.
@@ -86,7 +90,8 @@ func (f *follower) follow(ctx context.Context) error {
 			delays.Reset()
 			f.failures = 0
 		}
-		if f.failures++; bits.OnesCount(f.failures) == 1 { // sampled: the first, second, fourth, eighth …
+		// sampled: the first, second, fourth, eighth …
+		if f.failures++; bits.OnesCount(f.failures) == 1 {
 			f.log.Warn("geyser connection given up", "reason", end.reason, "err", end.err, "failures", f.failures, "slot", f.line.Tip())
 		}
 		if err := pause.For(ctx, delays.NextBackOff()); err != nil {
@@ -104,8 +109,8 @@ func (f *follower) judge(end *ended) {
 		f.metrics.Garbage()
 		f.replays++
 	case endServerError:
-		// Servers without replay answer from_slot with an internal error, which a crash may give too: count only where nothing
-		// speaks for the server being able to replay.
+		// Servers without replay answer from_slot with an internal error, which a crash may give
+		// too: count only where nothing speaks for the server being able to replay.
 		if f.useful == 0 && !f.replayKnown {
 			f.replays++
 			if f.forGap {
@@ -123,8 +128,8 @@ func (f *follower) cannotReplay() {
 	}
 }
 
-// fromSlot is what to ask the server to replay from; nil = only what comes from now on. It asks the server first what it still
-// has; servers that cannot tell are simply tried.
+// fromSlot is what to ask the server to replay from; nil = only what comes from now on. It asks the
+// server first what it still has; servers that cannot tell are simply tried.
 func (f *follower) fromSlot(ctx context.Context, conn grpc.ClientConnInterface) *uint64 {
 	if f.line.Tip() == 0 || f.replays >= maxReplays {
 		return nil
@@ -218,7 +223,8 @@ func (f *follower) message(ctx context.Context, message []byte, pings chan<- str
 	}
 	if tip := f.line.Tip(); tip > f.tip {
 		f.forGap = false
-		f.tip, f.progress, f.replays, f.garbage = tip, time.Now(), 0, 0 // after the sink took it: a full pipeline is no standstill
+		// after the sink took it: a full pipeline is no standstill
+		f.tip, f.progress, f.replays, f.garbage = tip, time.Now(), 0, 0
 	}
 	return nil
 }
@@ -226,7 +232,8 @@ func (f *follower) message(ctx context.Context, message []byte, pings chan<- str
 // maxAhead is how many slots ahead of the tip a slot's status is believed.
 const maxAhead = 10_000
 
-// witnessed says that a status tells of a block in its slot, of whatever fork. Shreds alone do not: a block that never was complete is none.
+// witnessed says that a status tells of a block in its slot, of whatever fork. Shreds alone do not:
+// a block that never was complete is none.
 func (f *follower) witnessed(u parse.Update) bool {
 	if tip := f.line.Tip(); tip > 0 && (u.Slot > tip+maxAhead || u.Slot+maxAhead < tip) {
 		return false
@@ -260,12 +267,14 @@ func (f *follower) steps(u parse.Update, now time.Time) []order.Step {
 	return nil
 }
 
-// undecodable counts a message that says nothing. The stream is asked again from the last good place, unless that place is known to give
-// the same: then the message is passed over, and what it may have held shows as a gap.
+// undecodable counts a message that says nothing. The stream is asked again from the last good
+// place, unless that place is known to give the same: then the message is passed over, and what it
+// may have held shows as a gap.
 func (f *follower) undecodable(ctx context.Context, err error) error {
 	f.metrics.Garbage()
 	f.garbage++
-	if bits.OnesCount(f.garbage) == 1 { // sampled: a flood of garbage must not become a flood of dead letters
+	// sampled: a flood of garbage must not become a flood of dead letters
+	if bits.OnesCount(f.garbage) == 1 {
 		f.sink.Refused(ctx, "geyser message", err)
 	}
 	if f.garbage < maxGarbage || f.garbage%100 == 0 {
@@ -274,8 +283,8 @@ func (f *follower) undecodable(ctx context.Context, err error) error {
 	return nil
 }
 
-// unstick acts when blocks wait for a parent that does not come: the server is asked to replay, and when that was in vain the
-// missing slots become a gap.
+// unstick acts when blocks wait for a parent that does not come: the server is asked to replay, and
+// when that was in vain the missing slots become a gap.
 func (f *follower) unstick(ctx context.Context, now time.Time) error {
 	if f.progress.IsZero() || now.Sub(f.progress) <= f.cfg.maxWait || !f.line.Stuck(now) {
 		return nil

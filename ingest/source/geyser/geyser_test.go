@@ -58,7 +58,8 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// follow runs a source over f behind slot resume until every block of want has come, and returns the sink. It must be called in a bubble.
+// follow runs a source over f behind slot resume until every block of want has come, and returns
+// the sink. It must be called in a bubble.
 func follow(t *testing.T, f *fake, listener func(net.Listener) net.Listener, want sourcetest.Chain, resume uint64, change func(*Config, *Deps)) *sourcetest.Sink {
 	t.Helper()
 	dial := f.startInBubble(t, listener)
@@ -171,7 +172,8 @@ func TestWhateverTheServerDoesNothingIsLost(t *testing.T) {
 			f.chain = c
 			synctest.Test(t, func(t *testing.T) {
 				sink := follow(t, f, func(l net.Listener) net.Listener { return &cutting{Listener: l, after: tc.cut} }, c, c[0].Parent, tc.change)
-				if tc.name == "sends nonsense" { // a block may be given early by a lie that looks right; it is the same block
+				// a block may be given early by a lie that looks right; it is the same block
+				if tc.name == "sends nonsense" {
 					return
 				}
 				sourcetest.RequireChain(t, c, sink.Blocks())
@@ -306,7 +308,8 @@ func TestSubscriptionAndPings(t *testing.T) {
 	f := &fake{chain: c}
 	synctest.Test(t, func(t *testing.T) {
 		follow(t, f, nil, c, 0, func(_ *Config, d *Deps) {
-			d.Tap = func([]byte) { time.Sleep(time.Millisecond) } // the answer to a ping takes its way meanwhile
+			// the answer to a ping takes its way meanwhile
+			d.Tap = func([]byte) { time.Sleep(time.Millisecond) }
 		})
 	})
 	req := f.subs[0].req

@@ -19,7 +19,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// book is a sink that keeps the slot ledger as the runner does, and what it last heard of each slot.
+// book is a sink that keeps the slot ledger as the runner does, and what it last heard of each
+// slot.
 type book struct {
 	sourcetest.Sink
 	ledger *ledger.Ledger
@@ -54,8 +55,9 @@ func (b *book) Dead(ctx context.Context, slot uint64) error {
 
 var _ source.Sink = (*book)(nil)
 
-// TestARecordingGivesTheSameLedger: a stream with repeats, blocks out of order, lost connections, losing forks, dead slots, headers and pings is
-// recorded while it is followed. The replay of the recording ends with the same ledger, blocks and deaths as the stream.
+// TestARecordingGivesTheSameLedger: a stream with repeats, blocks out of order, lost connections,
+// losing forks, dead slots, headers and pings is recorded while it is followed. The replay of the
+// recording ends with the same ledger, blocks and deaths as the stream.
 func TestARecordingGivesTheSameLedger(t *testing.T) {
 	c := sourcetest.NewChain(1000, 60)
 	meta := func(b *sourcetest.Block) *pb.SubscribeUpdate {
@@ -109,7 +111,8 @@ func TestARecordingGivesTheSameLedger(t *testing.T) {
 	require.NoError(t, files.Run(t.Context(), sourcetest.Ledger{}, replay))
 	require.Equal(t, live.RefusedInputs(), replay.RefusedInputs(), "what came as confirmed and lost")
 	require.NotEmpty(t, live.DeadSlots())
-	before := func(slot uint64, _ eventspb.SlotStatus) bool { return slot < c[0].Slot } // only the stream was told where to begin
+	// only the stream was told where to begin
+	before := func(slot uint64, _ eventspb.SlotStatus) bool { return slot < c[0].Slot }
 	maps.DeleteFunc(live.last, before)
 	maps.DeleteFunc(replay.last, before)
 	require.Equal(t, live.last, replay.last)

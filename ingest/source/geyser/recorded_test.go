@@ -17,8 +17,9 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 
-// TestRecordedStatuses feeds a recorded live stream through the follower: its slot statuses as they came, its block headers in the place of
-// blocks. Statuses of healthy slots make no dead slot and lose no block.
+// TestRecordedStatuses feeds a recorded live stream through the follower: its slot statuses as they
+// came, its block headers in the place of blocks. Statuses of healthy slots make no dead slot and
+// lose no block.
 func TestRecordedStatuses(t *testing.T) {
 	data, err := os.ReadFile(testkit.Shared(t, "data/streams/geyser-slots-entries-20260205.bin"))
 	require.NoError(t, err)

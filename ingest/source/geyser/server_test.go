@@ -32,18 +32,22 @@ func (serverCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return rawCodec{}.Marshal(v)
 }
 
-// fake is a Geyser server over a made-up chain. Unless a script says otherwise, a subscription gets the blocks from from_slot on (without
-// one: from the head on), then each block as it is produced, then pings.
+// fake is a Geyser server over a made-up chain. Unless a script says otherwise, a subscription gets
+// the blocks from from_slot on (without one: from the head on), then each block as it is produced,
+// then pings.
 type fake struct {
 	pb.UnimplementedGeyserServer
 	t     testing.TB
 	chain sourcetest.Chain
 	token string
-	// script is what the n-th subscription does instead; nil entries and those beyond follow the rule.
+	// script is what the n-th subscription does instead; nil entries and those beyond follow the
+	// rule.
 	script []func(*sub) error
-	// every changes every subscription's block messages: it returns what is sent for the i-th block.
+	// every changes every subscription's block messages: it returns what is sent for the i-th
+	// block.
 	every func(i int) []any
-	// oldest is the first slot that can be replayed; tells lets SubscribeReplayInfo say so; noReplay refuses every from_slot.
+	// oldest is the first slot that can be replayed; tells lets SubscribeReplayInfo say so;
+	// noReplay refuses every from_slot.
 	oldest   uint64
 	tells    bool
 	noReplay bool
@@ -80,8 +84,8 @@ func (f *fake) start(t testing.TB, opts ...grpc.ServerOption) string {
 	return l.Addr().String()
 }
 
-// startInBubble serves without a network, and returns how to connect: a bubble's clock stands still while anybody waits for a real one. So what
-// a test does with time is no race against the machine.
+// startInBubble serves without a network, and returns how to connect: a bubble's clock stands still
+// while anybody waits for a real one. So what a test does with time is no race against the machine.
 func (f *fake) startInBubble(t testing.TB, listener func(net.Listener) net.Listener) func(context.Context, string) (net.Conn, error) {
 	t.Helper()
 	memory := bufconn.Listen(1 << 20)
@@ -185,7 +189,8 @@ func (s *sub) live(most int) error {
 	} else if s.n == 0 {
 		next = 0
 	} else {
-		next = min(next, len(s.chain)-1) // a chain goes on: without another block, what was lost at its end would never show
+		// a chain goes on: without another block, what was lost at its end would never show
+		next = min(next, len(s.chain)-1)
 	}
 	for sent := 0; sent != most; {
 		if err := s.stream.Context().Err(); err != nil {
@@ -227,7 +232,8 @@ func slotUpdate(slot uint64, parent *uint64, st pb.SlotStatus) *pb.SubscribeUpda
 	return &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Slot{Slot: &pb.SubscribeUpdateSlot{Slot: slot, Parent: parent, Status: st}}}
 }
 
-// cutting closes each of the first so many connections after it has carried so many bytes, wherever in a message that is.
+// cutting closes each of the first so many connections after it has carried so many bytes, wherever
+// in a message that is.
 type cutting struct {
 	net.Listener
 	mu    sync.Mutex

@@ -74,7 +74,8 @@ func (f *follower) session(ctx context.Context) error {
 		return verdict(err, from)
 	}
 	f.asked = f.asksAccounts(time.Now())
-	if err := stream.SendMsg(f.request(from, f.asked)); err != nil && !errors.Is(err, io.EOF) { // EOF: the reason comes with the next receive
+	// EOF: the reason comes with the next receive
+	if err := stream.SendMsg(f.request(from, f.asked)); err != nil && !errors.Is(err, io.EOF) {
 		return verdict(err, from)
 	}
 	f.metrics.Connected()
@@ -88,7 +89,8 @@ func (f *follower) session(ctx context.Context) error {
 	return err
 }
 
-// intake is what was received and not yet taken. err is set before messages closes: what came before the end is taken first.
+// intake is what was received and not yet taken. err is set before messages closes: what came
+// before the end is taken first.
 type intake struct {
 	messages chan []byte
 	err      error

@@ -8,7 +8,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 )
 
-// errLost is for people: nothing is taken back from the log, see docs/decisions/0005-only-confirmed-blocks.md.
+// errLost is for people: nothing is taken back from the log, see
+// docs/decisions/0005-only-confirmed-blocks.md.
 var errLost = errors.New("its block came as confirmed and lost its fork: the provider's fault; its events stay in the log")
 
 // Carrier carries steps out on a sink. Errors are the sink's.

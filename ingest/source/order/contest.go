@@ -2,9 +2,10 @@ package order
 
 import "github.com/mintlake/mintlake/ingest/chain"
 
-// settled is how many blocks on top of a fork decide it where the stream says nothing of finality: two blocks that both were said to be
-// confirmed contradict each other, so one of them is the provider's fault, and the chain shows which. 32 is the depth at which the
-// longest-lived consensus of the chain could not go back any more; nothing else depends on it.
+// settled is how many blocks on top of a fork decide it where the stream says nothing of finality:
+// two blocks that both were said to be confirmed contradict each other, so one of them is the
+// provider's fault, and the chain shows which. 32 is the depth at which the longest-lived consensus
+// of the chain could not go back any more; nothing else depends on it.
 const settled = 32
 
 // link is what is remembered of a delivered block.
@@ -59,7 +60,8 @@ const (
 	offPath
 )
 
-// passes says whether the chain that ends at the tip goes through p, once it goes on for long enough after p.
+// passes says whether the chain that ends at the tip goes through p, once it goes on for long
+// enough after p.
 func (l *Line) passes(p place) verdict {
 	here := place{l.tip, l.bySlot[l.tip]}
 	for depth := 0; ; depth++ {
@@ -79,7 +81,8 @@ func (l *Line) passes(p place) verdict {
 	}
 }
 
-// lose forgets a delivered block, so that it is taken again should it come again, and says that it lost its fork.
+// lose forgets a delivered block, so that it is taken again should it come again, and says that it
+// lost its fork.
 func (l *Line) lose(p place) []Step {
 	if _, ok := l.delivered[p]; !ok {
 		return nil
@@ -92,7 +95,8 @@ func (l *Line) lose(p place) []Step {
 	delete(l.bySlot, p.slot)
 	steps := []Step{{Kind: Lost, From: p.slot}}
 	for other, from := range l.delivered {
-		if other.slot == p.slot || from.parent.slot == p.slot && from.parent != p { // the slot's true block has to be read (again)
+		// the slot's true block has to be read (again)
+		if other.slot == p.slot || from.parent.slot == p.slot && from.parent != p {
 			return append(steps, Step{Kind: Gap, From: p.slot, To: p.slot})
 		}
 	}

@@ -1,8 +1,9 @@
 // Package order puts the blocks of a stream into the order of their parents.
 //
-// In: blocks in any order, any number of times, with holes; slots that died or were finalised. Out: steps: each block once, parents first
-// where the parent comes in time; slots without a block; holes. Guarantees: pure (time comes in as an argument), memory bounded by
-// Config.MaxBlocks and the window; every block that was added comes out, except the unbelievable, which are counted.
+// In: blocks in any order, any number of times, with holes; slots that died or were finalised. Out:
+// steps: each block once, parents first where the parent comes in time; slots without a block;
+// holes. Guarantees: pure (time comes in as an argument), memory bounded by Config.MaxBlocks and
+// the window; every block that was added comes out, except the unbelievable, which are counted.
 package order
 
 import (
@@ -17,15 +18,17 @@ type Config struct {
 	MaxBlocks int
 	// MaxWait is how long a block waits for its parent before the line is stuck; 0 = for ever.
 	MaxWait time.Duration
-	// Skips says that a block's parent link proves the slots between them to be without a block: true at commitment confirmed and
-	// above, false where several forks come.
+	// Skips says that a block's parent link proves the slots between them to be without a block:
+	// true at commitment confirmed and above, false where several forks come.
 	Skips bool
 }
 
-// window is how many slots back blocks are remembered, to know repeats and links. Geyser servers replay a few thousand at most.
+// window is how many slots back blocks are remembered, to know repeats and links. Geyser servers
+// replay a few thousand at most.
 const window = 16384
 
-// maxJump bounds, in slots, how far a block may lie ahead before a child must vouch for it, and how long a run of skipped slots is believed.
+// maxJump bounds, in slots, how far a block may lie ahead before a child must vouch for it, and how
+// long a run of skipped slots is believed.
 const maxJump = 10_000
 
 // StepKind says what to do.
@@ -37,7 +40,8 @@ const (
 	Deliver StepKind = iota
 	// Skip says that slot From has no block.
 	Skip
-	// Lost says that the block of slot From, delivered before, lost its fork. At commitment confirmed that is the provider's fault.
+	// Lost says that the block of slot From, delivered before, lost its fork. At commitment
+	// confirmed that is the provider's fault.
 	Lost
 	// Gap says that blocks from slot From to To, both included, are missing.
 	Gap
@@ -60,14 +64,16 @@ type Line struct {
 	before    uint64 // the parent of first
 	delivered map[place]link
 	bySlot    map[uint64]chain.Key // the last hash delivered of each slot
-	// jumped are slots that a delivered block's link passed over; contested are delivered blocks that others contradict.
+	// jumped are slots that a delivered block's link passed over; contested are delivered blocks
+	// that others contradict.
 	jumped    map[uint64]bool
 	contested map[place]bool
 	waiting   map[place]waiter
 	dropped   int
 }
 
-// place names a block. The hash alone would let a block that lies about its slot stand in the way of the true one.
+// place names a block. The hash alone would let a block that lies about its slot stand in the way
+// of the true one.
 type place struct {
 	slot uint64
 	hash chain.Key
@@ -80,7 +86,8 @@ type waiter struct {
 	since time.Time
 }
 
-// New starts a line behind slot resume, up to which everything was ingested before; 0 starts with the first block that comes.
+// New starts a line behind slot resume, up to which everything was ingested before; 0 starts with
+// the first block that comes.
 func New(cfg Config, resume uint64) *Line {
 	if cfg.MaxBlocks <= 0 {
 		cfg.MaxBlocks = 64
@@ -109,13 +116,15 @@ func (l *Line) Add(b *chain.Block, now time.Time) (steps []Step, repeated bool) 
 		return l.drain(l.deliver(nil, b)), false
 	}
 	l.waiting[at(b)] = waiter{b, now}
-	if len(l.waiting) > 4*l.cfg.MaxBlocks { // the owner does not release: keep to the bound all the same
+	// the owner does not release: keep to the bound all the same
+	if len(l.waiting) > 4*l.cfg.MaxBlocks {
 		return l.Release(), false
 	}
 	return nil, false
 }
 
-// fits says that b can be delivered now: its parent was, or it lies behind the tip (a late block, or one of another fork).
+// fits says that b can be delivered now: its parent was, or it lies behind the tip (a late block,
+// or one of another fork).
 func (l *Line) fits(b *chain.Block) bool {
 	return b.Slot <= l.tip || b.Slot-*b.ParentSlot <= maxJump && l.linked(b)
 }
@@ -125,7 +134,8 @@ func (l *Line) linked(b *chain.Block) bool {
 	if _, ok := l.delivered[place{*b.ParentSlot, b.ParentBlockhash}]; ok {
 		return true
 	}
-	// A parent known by its slot only: the one the line was started behind, or of a source that says no parent hash or the wrong slot.
+	// A parent known by its slot only: the one the line was started behind, or of a source that
+	// says no parent hash or the wrong slot.
 	if _, known := l.bySlot[*b.ParentSlot]; known {
 		return b.ParentBlockhash == (chain.Key{}) || b.ParentGuessed
 	}
@@ -149,7 +159,8 @@ func (l *Line) deliver(steps []Step, b *chain.Block) []Step {
 	return l.settle(append(steps, Step{Kind: Deliver, Block: b}))
 }
 
-// begin notes where the line begins. A late block may lie in front of that: then the line begins there, and what lies between is missing.
+// begin notes where the line begins. A late block may lie in front of that: then the line begins
+// there, and what lies between is missing.
 func (l *Line) begin(steps []Step, b *chain.Block) []Step {
 	switch {
 	case l.started && b.Slot >= l.first:
@@ -182,8 +193,8 @@ func (l *Line) lowest(ok func(*chain.Block) bool) (b *chain.Block) {
 	return b
 }
 
-// Stuck says that blocks have waited for a parent for too long, or too many of them wait: the missing ones have to be asked for again,
-// or given up with Release.
+// Stuck says that blocks have waited for a parent for too long, or too many of them wait: the
+// missing ones have to be asked for again, or given up with Release.
 func (l *Line) Stuck(now time.Time) bool {
 	if len(l.waiting) > l.cfg.MaxBlocks {
 		return true
@@ -199,8 +210,8 @@ func (l *Line) Stuck(now time.Time) bool {
 	return false
 }
 
-// Release gives up on what the lowest waiting block waits for: a Gap, the block, and what follows from it. A block far ahead for
-// which no child vouches is dropped instead.
+// Release gives up on what the lowest waiting block waits for: a Gap, the block, and what follows
+// from it. A block far ahead for which no child vouches is dropped instead.
 func (l *Line) Release() []Step {
 	for len(l.waiting) > 0 {
 		b := l.lowest(func(*chain.Block) bool { return true })
@@ -232,8 +243,9 @@ func (l *Line) Flush() (steps []Step) {
 	return steps
 }
 
-// SlotDead takes word that the block of a slot died. A block that still waits is thrown away. A delivered one on which others are built
-// is not believed to be dead: then the server contradicts itself, which is counted as dropped.
+// SlotDead takes word that the block of a slot died. A block that still waits is thrown away. A
+// delivered one on which others are built is not believed to be dead: then the server contradicts
+// itself, which is counted as dropped.
 func (l *Line) SlotDead(slot uint64) []Step {
 	for p := range l.waiting {
 		if p.slot == slot {
@@ -252,7 +264,8 @@ func (l *Line) SlotDead(slot uint64) []Step {
 	}
 }
 
-// Finalized takes word that slot is final and parent its parent: whatever was delivered between them lost its fork.
+// Finalized takes word that slot is final and parent its parent: whatever was delivered between
+// them lost its fork.
 func (l *Line) Finalized(slot, parent uint64) (steps []Step) {
 	if slot <= parent || slot-parent > maxJump {
 		return nil

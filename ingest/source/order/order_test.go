@@ -40,7 +40,8 @@ func chainSlots(c sourcetest.Chain) (out []uint64) {
 
 var noon = time.Unix(1_700_000_000, 0)
 
-// Reordering within the bound and repeats change nothing: same blocks, parents first, same skipped slots, no gap.
+// Reordering within the bound and repeats change nothing: same blocks, parents first, same skipped
+// slots, no gap.
 func TestShuffledAndRepeatedIsTheSameChain(t *testing.T) {
 	c := sourcetest.NewChain(5000, 60)
 	rapid.Check(t, func(t *rapid.T) {
@@ -184,7 +185,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.LessOrEqual(t, len(l.bySlot), 2*window)
 }
 
-// Two blocks that both were called confirmed cannot both be on the chain: what is built on them tells.
+// Two blocks that both were called confirmed cannot both be on the chain: what is built on them
+// tells.
 func TestChainOnTopTellsWhichBlockLost(t *testing.T) {
 	c := sourcetest.NewChain(5000, 2)
 	loser, winner := sourcetest.NewBlock(5002, c[1], "loser"), sourcetest.NewBlock(5003, c[1], "winner")

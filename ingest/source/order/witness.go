@@ -2,16 +2,19 @@ package order
 
 import "sync"
 
-// Witness remembers of which slots a block was seen that is not on the chain, or not yet: a stream tells of blocks that are processed, completed
-// or dead long before, and often long after, the chain shows that it went on without them. So a slot without a block of the chain can
-// be told apart: nobody produced one, or its block lost. Safe for concurrent use; remembers the last window slots. The zero value knows nothing.
+// Witness remembers of which slots a block was seen that is not on the chain, or not yet: a stream
+// tells of blocks that are processed, completed or dead long before, and often long after, the
+// chain shows that it went on without them. So a slot without a block of the chain can be told
+// apart: nobody produced one, or its block lost. Safe for concurrent use; remembers the last window
+// slots. The zero value knows nothing.
 type Witness struct {
 	mu          sync.Mutex
 	seen, empty map[uint64]bool
 	highest     uint64
 }
 
-// Seen takes word that slot has a block. dead says that the chain was known to go on without it: it has to be told now.
+// Seen takes word that slot has a block. dead says that the chain was known to go on without it: it
+// has to be told now.
 func (w *Witness) Seen(slot uint64) (dead bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -34,7 +37,8 @@ func (w *Witness) Empty(slot uint64) (dead bool) {
 	return false
 }
 
-// Chain takes word that slot has a block of the chain: whatever else is said of it makes no dead one.
+// Chain takes word that slot has a block of the chain: whatever else is said of it makes no dead
+// one.
 func (w *Witness) Chain(slot uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

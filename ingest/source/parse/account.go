@@ -2,7 +2,8 @@ package parse
 
 import "github.com/mintlake/mintlake/ingest/chain"
 
-// account parses SubscribeUpdateAccount. An account that no transaction wrote (at a node's start, by the runtime itself) says Other.
+// account parses SubscribeUpdateAccount. An account that no transaction wrote (at a node's start,
+// by the runtime itself) says Other.
 func (u *Update) account(data []byte) error {
 	*u = Update{}
 	a := chain.Account{Transaction: -1}

@@ -18,8 +18,9 @@ var base58Digits = func() (t [256]byte) {
 	return t
 }()
 
-// decodeBase58 appends the decoding of s to dst; false when s holds a foreign character. It takes ten digits at a step into 64-bit
-// limbs, which for a key is about ten times as fast as a digit at a step into bytes. The work grows with len(s) squared.
+// decodeBase58 appends the decoding of s to dst; false when s holds a foreign character. It takes
+// ten digits at a step into 64-bit limbs, which for a key is about ten times as fast as a digit at
+// a step into bytes. The work grows with len(s) squared.
 func decodeBase58(dst, s []byte) ([]byte, bool) {
 	ones := 0
 	for ones < len(s) && s[ones] == '1' {
@@ -86,12 +87,14 @@ func decodeSignature(s []byte) (sig chain.Signature, err error) {
 
 const (
 	recentSets = 512
-	// recentAfter is how many keys are decoded before remembering them begins to pay: a lone transaction does without.
+	// recentAfter is how many keys are decoded before remembering them begins to pay: a lone
+	// transaction does without.
 	recentAfter = 16
 )
 
-// recentKeys remembers keys by their base58 text. The token balances of a block name the same mints, programs and owners over and over, before
-// and after each transaction. It forgets by overwriting, and holds at most recentSets keys. The zero value is empty.
+// recentKeys remembers keys by their base58 text. The token balances of a block name the same
+// mints, programs and owners over and over, before and after each transaction. It forgets by
+// overwriting, and holds at most recentSets keys. The zero value is empty.
 type recentKeys struct {
 	asked int
 	sets  *[recentSets]recentKey
@@ -110,7 +113,8 @@ func (k *recentKeys) key(s []byte) (chain.Key, error) {
 	if k.sets == nil {
 		k.sets = new([recentSets]recentKey)
 	}
-	// Eight of the first characters and eight of the last ones, since vanity addresses share one end.
+	// Eight of the first characters and eight of the last ones, since vanity addresses share one
+	// end.
 	hash := (binary.LittleEndian.Uint64(s) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(s[len(s)-12:]), 29)) * 0x9e3779b97f4a7c15
 	at := &k.sets[hash>>(64-9)]
 	if string(at.text[:len(s)]) == string(s) && (len(s) == len(at.text) || at.text[len(s)] == 0) {

@@ -10,12 +10,14 @@ import (
 
 // details implements chain.Details over the unread text or message.
 type details struct {
-	// json says that the fields hold JSON arrays; else logs are fields of the message, and the balances packed varints.
+	// json says that the fields hold JSON arrays; else logs are fields of the message, and the
+	// balances packed varints.
 	json            bool
 	logs, pre, post []byte
 }
 
-// maxLines bounds the log lines of one transaction. Nodes cut logs at 10 KB; one that is set up to keep all of them comes nowhere near.
+// maxLines bounds the log lines of one transaction. Nodes cut logs at 10 KB; one that is set up to
+// keep all of them comes nowhere near.
 const maxLines = 1 << 14
 
 // Field numbers of TransactionStatusMeta.
@@ -83,7 +85,8 @@ func packedNumbers(to []uint64, data []byte) []uint64 {
 	return to
 }
 
-// log notes that the current field, a log line, ends where w stands in data. The lines of one transaction lie side by side.
+// log notes that the current field, a log line, ends where w stands in data. The lines of one
+// transaction lie side by side.
 func (d *details) log(w *walk, data []byte) {
 	end := len(data) - len(w.rest)
 	start := end - 1 - protowire.SizeBytes(len(w.v))

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every successful transaction's log begins with the invocation of its first program that logs, and there is a balance for each key.
+// Every successful transaction's log begins with the invocation of its first program that logs, and
+// there is a balance for each key.
 func TestDetailsOfRealBlocks(t *testing.T) {
 	block, err := ConfirmedBlock(sharedBytes(t, "data/blocks/332254855.confirmedblock.pb"), 332254855)
 	require.NoError(t, err)

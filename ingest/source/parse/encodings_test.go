@@ -64,7 +64,8 @@ func plain(d chain.Details) chain.Details {
 	return out
 }
 
-// recode rewrites a getBlock result of base64 transactions into another encoding, as a node would answer it.
+// recode rewrites a getBlock result of base64 transactions into another encoding, as a node would
+// answer it.
 func recode(t testing.TB, data []byte, encoding string) []byte {
 	t.Helper()
 	var block map[string]any
@@ -166,8 +167,8 @@ func ints(b []byte) []int {
 	return out
 }
 
-// parsedForm is a node's jsonParsed form of an instruction, for the token instructions that real blocks are full of; every other is
-// partially decoded.
+// parsedForm is a node's jsonParsed form of an instruction, for the token instructions that real
+// blocks are full of; every other is partially decoded.
 func parsedForm(keys []string, program int, accounts []uint16, data []byte, height any) map[string]any {
 	named := []string{}
 	for _, a := range accounts {

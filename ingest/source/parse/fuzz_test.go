@@ -111,7 +111,8 @@ func FuzzGeyserUpdate(f *testing.F) {
 			return
 		}
 		requireSound(t, u.Block, len(data))
-		// What the generated types understand too, they understand in the same way (unless a field is there twice: they merge).
+		// What the generated types understand too, they understand in the same way (unless a field
+		// is there twice: they merge).
 		var want pb.SubscribeUpdate
 		if proto.Unmarshal(data, &want) == nil && want.GetBlock() != nil && u.Kind == Block && len(u.Block.Transactions) == len(want.GetBlock().Transactions) {
 			require.Equal(t, want.GetBlock().Slot, u.Slot)
@@ -120,7 +121,8 @@ func FuzzGeyserUpdate(f *testing.F) {
 	})
 }
 
-// requireAccount: what the generated types understand as one account update, they understand in the same way.
+// requireAccount: what the generated types understand as one account update, they understand in the
+// same way.
 func requireAccount(t *testing.T, u Update, data []byte) {
 	t.Helper()
 	require.Equal(t, -1, u.Account.Transaction)

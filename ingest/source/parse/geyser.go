@@ -43,21 +43,23 @@ type Update struct {
 	Kind UpdateKind
 	// Slot is set for Block, Transaction, Slot, BlockMeta and Account.
 	Slot uint64
-	// Block is set for Block (Whole: every transaction that the filter lets through) and Transaction (a lone one). For BlockMeta
-	// it holds the header and no transactions.
+	// Block is set for Block (Whole: every transaction that the filter lets through) and
+	// Transaction (a lone one). For BlockMeta it holds the header and no transactions.
 	Block *chain.Block
 	// Account is set for Account: as the transaction of its signature left it.
 	Account *chain.Account
 	// Status and Parent (nil when not said) are set for Slot.
 	Status SlotStatus
 	Parent *uint64
-	// Executed counts the transactions that the block really has, set for Block and BlockMeta; 0 when not said.
+	// Executed counts the transactions that the block really has, set for Block and BlockMeta; 0
+	// when not said.
 	Executed uint64
 	// CreatedAt is when the server sent the message; zero when it does not say.
 	CreatedAt time.Time
 }
 
-// GeyserUpdate parses a geyser.SubscribeUpdate (yellowstone-grpc, geyser.proto). The result borrows data.
+// GeyserUpdate parses a geyser.SubscribeUpdate (yellowstone-grpc, geyser.proto). The result borrows
+// data.
 func GeyserUpdate(data []byte) (u Update, err error) {
 	w := walk{rest: data}
 	var createdAt time.Time
@@ -88,7 +90,8 @@ func GeyserUpdate(data []byte) (u Update, err error) {
 	return u, w.err
 }
 
-// fieldCreatedAt is SubscribeUpdate.created_at, a google.protobuf.Timestamp: seconds are field 1, nanoseconds field 2.
+// fieldCreatedAt is SubscribeUpdate.created_at, a google.protobuf.Timestamp: seconds are field 1,
+// nanoseconds field 2.
 const fieldCreatedAt = 11
 
 // timestamp reads a google.protobuf.Timestamp; an impossible one is no time.
@@ -109,8 +112,9 @@ func timestamp(data []byte) (time.Time, error) {
 	return time.Unix(int64(seconds), int64(nanos)), nil
 }
 
-// Stamp appends the time to a geyser.SubscribeUpdate that says none, which makes it as if the server had said so: fields of a message may
-// stand in any order. The result may share data's memory.
+// Stamp appends the time to a geyser.SubscribeUpdate that says none, which makes it as if the
+// server had said so: fields of a message may stand in any order. The result may share data's
+// memory.
 func Stamp(data []byte, at time.Time) []byte {
 	w := walk{rest: data}
 	for w.next() {
@@ -182,7 +186,8 @@ func (u *Update) transaction(data []byte) error {
 	return err
 }
 
-// headerFields are the field numbers in which SubscribeUpdateBlock and SubscribeUpdateBlockMeta differ; 0 = has none.
+// headerFields are the field numbers in which SubscribeUpdateBlock and SubscribeUpdateBlockMeta
+// differ; 0 = has none.
 type headerFields struct{ parentSlot, parentHash, executed, transactions int32 }
 
 var (

@@ -8,13 +8,15 @@ import (
 	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
 )
 
-// maxWrapping bounds how deep a block or transaction may sit under raw, result, params, value, block and lists.
+// maxWrapping bounds how deep a block or transaction may sit under raw, result, params, value,
+// block and lists.
 const maxWrapping = 6
 
 // maxReasons bounds the errors that one list of transactions reports one by one.
 const maxReasons = 10
 
-// BlockJSON parses the result of getBlock, bare or with its JSON-RPC envelope, for the slot that was asked for.
+// BlockJSON parses the result of getBlock, bare or with its JSON-RPC envelope, for the slot that
+// was asked for.
 func BlockJSON(data []byte, slot uint64) (*chain.Block, error) {
 	blocks, err := JSON(data, &slot)
 	switch {
@@ -26,7 +28,8 @@ func BlockJSON(data []byte, slot uint64) (*chain.Block, error) {
 	return blocks[0], nil
 }
 
-// BlockHeaderJSON parses what getBlock answers with transactionDetails none: a block without transactions, Whole false.
+// BlockHeaderJSON parses what getBlock answers with transactionDetails none: a block without
+// transactions, Whole false.
 func BlockHeaderJSON(data []byte, slot uint64) (*chain.Block, error) {
 	r := jsonwalk.New(data)
 	f, err := gather(r, "blockhash", "previousBlockhash", "parentSlot", "blockTime")
@@ -41,10 +44,11 @@ func BlockHeaderJSON(data []byte, slot uint64) (*chain.Block, error) {
 	return b.finish(slot, false)
 }
 
-// JSON parses a document that holds a getBlock result, a blockSubscribe notification, or one or more getTransaction results: bare, in a
-// list, or under raw, result and the like; transactions in any encoding. Each lone transaction becomes a block of its own with
-// Whole false. slot is what the input's name says, nil when it says nothing; it must agree with what the content says. In a list the good
-// ones are returned together with an error that tells of the bad ones.
+// JSON parses a document that holds a getBlock result, a blockSubscribe notification, or one or
+// more getTransaction results: bare, in a list, or under raw, result and the like; transactions in
+// any encoding. Each lone transaction becomes a block of its own with Whole false. slot is what the
+// input's name says, nil when it says nothing; it must agree with what the content says. In a list
+// the good ones are returned together with an error that tells of the bad ones.
 func JSON(data []byte, slot *uint64) ([]*chain.Block, error) {
 	d := document{named: slot}
 	r := jsonwalk.New(data)
@@ -88,8 +92,8 @@ type fields map[string]jsonwalk.Reader
 
 func gather(r *jsonwalk.Reader, names ...string) (fields, error) { return gatherWith(r, nil, names...) }
 
-// gatherWith is gather that reads a list of transactions where it stands, if there is one and list is not nil: a block is too large to
-// be walked over twice.
+// gatherWith is gather that reads a list of transactions where it stands, if there is one and list
+// is not nil: a block is too large to be walked over twice.
 func gatherWith(r *jsonwalk.Reader, list *blockList, names ...string) (fields, error) {
 	f := fields{}
 	err := r.Object(func(key []byte) error {
@@ -116,8 +120,8 @@ type blockList struct {
 	err error
 }
 
-// read reads the list at r. What is wrong with a transaction is kept for when it is known to be a block's; the error returned is that of a
-// text that cannot even be walked over.
+// read reads the list at r. What is wrong with a transaction is kept for when it is known to be a
+// block's; the error returned is that of a text that cannot even be walked over.
 func (l *blockList) read(r *jsonwalk.Reader) error {
 	l.b = &builder{}
 	start := *r
@@ -281,7 +285,8 @@ func (b *builder) blockHeader(f fields) error {
 
 func (d *document) lone(f fields, ctx context, depth int) error {
 	at := f["transaction"]
-	if !f.has("meta") && at.Peek() == '{' { // {slot, transaction: {transaction, meta}}, as stream notifications wrap it
+	// {slot, transaction: {transaction, meta}}, as stream notifications wrap it
+	if !f.has("meta") && at.Peek() == '{' {
 		return d.value(&at, ctx, depth+1)
 	}
 	slot, _, err := d.slotOf(ctx)

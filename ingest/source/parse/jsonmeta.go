@@ -8,8 +8,9 @@ import (
 	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
 )
 
-// jsonMeta reads a transaction's metadata. With whole it reads all of it: the outer instructions are known, and compiled, so the inner ones can
-// be hung on them at once. Without, it stops short of the inner instructions, at which inner then stands. recorded is false when the node did not
+// jsonMeta reads a transaction's metadata. With whole it reads all of it: the outer instructions
+// are known, and compiled, so the inner ones can be hung on them at once. Without, it stops short
+// of the inner instructions, at which inner then stands. recorded is false when the node did not
 // record them. Once a transaction is known to be a vote or to have failed, the rest is passed over.
 func (b *builder) jsonMeta(tx *chain.Transaction, r *jsonwalk.Reader, m message, whole bool) (inner *jsonwalk.Reader, recorded bool, err error) {
 	var loaded [2][]chain.Key
@@ -77,7 +78,8 @@ func (b *builder) jsonUnread(r *jsonwalk.Reader, to *[]byte) error {
 	return err
 }
 
-// load appends the addresses that lookup tables gave, writable first, and checks that there are as many as the message asks for.
+// load appends the addresses that lookup tables gave, writable first, and checks that there are as
+// many as the message asks for.
 func (b *builder) load(tx *chain.Transaction, m message, writable, readonly []chain.Key) error {
 	if m.allKeys {
 		return nil
@@ -220,8 +222,8 @@ func (b *builder) optionalKey(r *jsonwalk.Reader, key *chain.Key) error {
 	return err
 }
 
-// jsonCall reads one instruction: compiled (programIdIndex, account indexes, base58 data), partially decoded (programId, account keys,
-// base58 data) or parsed (programId, parsed).
+// jsonCall reads one instruction: compiled (programIdIndex, account indexes, base58 data),
+// partially decoded (programId, account keys, base58 data) or parsed (programId, parsed).
 func (b *builder) jsonCall(tx *chain.Transaction, r *jsonwalk.Reader) (call chain.Call, err error) {
 	var parsed *jsonwalk.Reader
 	known := false

@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
 )
 
-// jsonWholeEntry parses {transaction, meta, version} at r. Nodes write them in this order, and then a transaction in base64 or base58 is read
-// in one pass; of any other the places are noted first.
+// jsonWholeEntry parses {transaction, meta, version} at r. Nodes write them in this order, and then
+// a transaction in base64 or base58 is read in one pass; of any other the places are noted first.
 func (b *builder) jsonWholeEntry(tx *chain.Transaction, r *jsonwalk.Reader) error {
 	var m message
 	var version jsonwalk.Reader
@@ -59,7 +59,8 @@ func (b *builder) jsonWholeEntry(tx *chain.Transaction, r *jsonwalk.Reader) erro
 	return nil
 }
 
-// entryPlaces are where the values of an entry stand: to gather them anew would be to walk over all of it twice.
+// entryPlaces are where the values of an entry stand: to gather them anew would be to walk over all
+// of it twice.
 type entryPlaces struct {
 	at   [3]jsonwalk.Reader
 	have [3]bool
@@ -141,7 +142,8 @@ func (b *builder) jsonEntry(tx *chain.Transaction, f fields) error {
 	return nil
 }
 
-// jsonBody parses the transaction value in any encoding. For the JSON encodings outer stands at the instructions, yet unread.
+// jsonBody parses the transaction value in any encoding. For the JSON encodings outer stands at the
+// instructions, yet unread.
 func (b *builder) jsonBody(tx *chain.Transaction, r *jsonwalk.Reader) (m message, outer *jsonwalk.Reader, err error) {
 	switch r.Peek() {
 	case '{':
@@ -247,7 +249,8 @@ func orMalformed(err error, what string) error {
 	return malformed("%s", what)
 }
 
-// jsonKeys reads account keys: strings, or in jsonParsed objects, which then include those loaded from lookup tables.
+// jsonKeys reads account keys: strings, or in jsonParsed objects, which then include those loaded
+// from lookup tables.
 func (b *builder) jsonKeys(tx *chain.Transaction, r *jsonwalk.Reader, m *message) error {
 	var room [maxKeys]chain.Key
 	n := 0

@@ -9,7 +9,8 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 )
 
-// TestBlockThatIsItsOwnParent: Surfpool names the block's own slot. The slot before is its parent; an impossible parent stays refused.
+// TestBlockThatIsItsOwnParent: Surfpool names the block's own slot. The slot before is its parent;
+// an impossible parent stays refused.
 func TestBlockThatIsItsOwnParent(t *testing.T) {
 	const hash, other = "4uQeVj5tqViQh7yWWGStvkEG1Zmhx6uasJtWCJziofM", "8qbHbw2BbbTHBW1sbeqakYXVKRQM8Ne7pLK7m6CVfeR"
 	doc := func(parent string) []byte {

@@ -1,9 +1,11 @@
-// Package parse turns every format that a block or a transaction comes in into chain.Block: JSON of getBlock and getTransaction in
-// all encodings, solana.storage.ConfirmedBlock, Geyser updates.
+// Package parse turns every format that a block or a transaction comes in into chain.Block: JSON of
+// getBlock and getTransaction in all encodings, solana.storage.ConfirmedBlock, Geyser updates.
 //
-// In: whole messages, hostile. Out: chain.Block values that borrow the message's bytes (so the message must not be reused).
-// Guarantees: never panics; work and memory stay in proportion to the input's length; what is not understood is an error that
-// says where and why, never a guess; of one block either every transaction is returned or none.
+// In: whole messages, hostile. Out: chain.Block values that borrow the message's bytes (so the
+// message must not be reused).
+// Guarantees: never panics; work and memory stay in proportion to the input's length; what is not
+// understood is an error that says where and why, never a guess; of one block either every
+// transaction is returned or none.
 package parse
 
 import (
@@ -18,14 +20,17 @@ import (
 var (
 	// ErrMalformed says that the bytes break their format, or that their content is impossible.
 	ErrMalformed = errors.New("malformed")
-	// ErrNoTransaction says that the input is well-formed but holds no block and no transaction, e.g. an account.
+	// ErrNoTransaction says that the input is well-formed but holds no block and no transaction,
+	// e.g. an account.
 	ErrNoTransaction = errors.New("holds no block and no transaction")
-	// ErrUnsupported says that the input is a transaction of a version or encoding that is not known here.
+	// ErrUnsupported says that the input is a transaction of a version or encoding that is not
+	// known here.
 	ErrUnsupported = errors.New("unsupported")
 )
 
-// Bounds on one transaction. Account indexes are bytes, so 256 keys; an instruction trace is 64 long (agave,
-// MAX_INSTRUCTION_TRACE_LENGTH) and a CPI's data 10 KiB (MAX_INSTRUCTION_DATA_LEN): ours leave room for change.
+// Bounds on one transaction. Account indexes are bytes, so 256 keys; an instruction trace is 64
+// long (agave, MAX_INSTRUCTION_TRACE_LENGTH) and a CPI's data 10 KiB (MAX_INSTRUCTION_DATA_LEN):
+// ours leave room for change.
 const (
 	maxKeys         = 256
 	maxAccounts     = 1232 // a byte each in a transaction of at most so many
@@ -73,7 +78,8 @@ func (l list) Error() string {
 
 func (l list) Unwrap() []error { return l }
 
-// builder assembles one block. Its slabs save an allocation per list; they live as long as the block.
+// builder assembles one block. Its slabs save an allocation per list; they live as long as the
+// block.
 type builder struct {
 	block     chain.Block
 	keys      slab[chain.Key]
@@ -93,7 +99,8 @@ type builder struct {
 	innerUnknown bool
 }
 
-// innerGroup is the inner list of one outer instruction before it is joined to it: scratch[from:to].
+// innerGroup is the inner list of one outer instruction before it is joined to it:
+// scratch[from:to].
 type innerGroup struct {
 	index    uint64
 	from, to int
@@ -140,8 +147,9 @@ func (b *builder) finish(slot uint64, whole bool) (*chain.Block, error) {
 	return &b.block, nil
 }
 
-// ownParent changes a parent that is the block's own slot to the slot before, and says that it did. Surfpool, a development node, names
-// the slot itself as the parent of every block with transactions; its slots all have a block.
+// ownParent changes a parent that is the block's own slot to the slot before, and says that it did.
+// Surfpool, a development node, names the slot itself as the parent of every block with
+// transactions; its slots all have a block.
 func ownParent(slot uint64, parent *uint64) bool {
 	if slot == 0 || *parent != slot {
 		return false
@@ -183,7 +191,8 @@ func (b *builder) appendKeys(tx *chain.Transaction, more []chain.Key) error {
 var voteProgram = chain.Key{0x07, 0x61, 0x48, 0x1d, 0x35, 0x74, 0x74, 0xbb, 0x7c, 0x4d, 0x76, 0x24, 0xeb, 0xd3, 0xbd, 0xb3,
 	0xd8, 0x35, 0x5e, 0x73, 0xd1, 0x10, 0x43, 0xfc, 0x0d, 0xa3, 0x53, 0x80, 0x00, 0x00, 0x00, 0x00}
 
-// isVote is agave's is_simple_vote_transaction: legacy, fewer than three signatures, its one instruction calls the vote program.
+// isVote is agave's is_simple_vote_transaction: legacy, fewer than three signatures, its one
+// instruction calls the vote program.
 func isVote(tx *chain.Transaction, signatures int, versioned bool) bool {
 	if versioned || signatures >= 3 || len(tx.Instructions) != 1 {
 		return false
@@ -192,7 +201,8 @@ func isVote(tx *chain.Transaction, signatures int, versioned bool) bool {
 	return ok && program == voteProgram
 }
 
-// drop takes from a failed transaction or a vote what nobody reads of it, so that every format gives the same.
+// drop takes from a failed transaction or a vote what nobody reads of it, so that every format
+// gives the same.
 func drop(tx *chain.Transaction) {
 	if tx.Failed || tx.Vote {
 		tx.Keys, tx.Instructions, tx.PreBalances, tx.PostBalances = nil, nil, nil, nil

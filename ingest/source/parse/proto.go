@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 )
 
-// walk steps over the fields of one protobuf message in place. Generated types would allocate each message and string of it; on a real
-// block that is most of the time.
+// walk steps over the fields of one protobuf message in place. Generated types would allocate each
+// message and string of it; on a real block that is most of the time.
 type walk struct {
 	rest []byte
 	num  protowire.Number
@@ -20,7 +20,8 @@ type walk struct {
 	err error
 }
 
-// next moves to the following field; false at the end or at the first error. Short tags and lengths, which nearly all are, take no call.
+// next moves to the following field; false at the end or at the first error. Short tags and
+// lengths, which nearly all are, take no call.
 func (w *walk) next() bool {
 	d := w.rest
 	if len(d) == 0 || w.err != nil {
@@ -79,7 +80,8 @@ func firstVarint(data []byte, num protowire.Number) (n uint64, err error) {
 	return n, w.err
 }
 
-// ConfirmedBlock parses solana.storage.ConfirmedBlock (agave's storage-proto confirmed_block.proto), for the slot that its name says.
+// ConfirmedBlock parses solana.storage.ConfirmedBlock (agave's storage-proto
+// confirmed_block.proto), for the slot that its name says.
 func ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
 	b := &builder{}
 	var parent uint64
@@ -141,7 +143,8 @@ func (b *builder) confirmedTransaction(data []byte) error {
 	return nil
 }
 
-// protoTransaction parses solana.storage Transaction and TransactionStatusMeta; vote is what the source says, nil when it doesn't.
+// protoTransaction parses solana.storage Transaction and TransactionStatusMeta; vote is what the
+// source says, nil when it doesn't.
 func (b *builder) protoTransaction(tx *chain.Transaction, body, meta []byte, vote *bool) error {
 	if body == nil || meta == nil {
 		return malformed("no transaction or no metadata")
@@ -254,7 +257,8 @@ func protoCall(data []byte) (call chain.Call, err error) {
 	return call, w.err
 }
 
-// protoMeta parses TransactionStatusMeta; of a vote or failed transaction only that it failed. recorded is false when the node did not record inner instructions.
+// protoMeta parses TransactionStatusMeta; of a vote or failed transaction only that it failed.
+// recorded is false when the node did not record inner instructions.
 func (b *builder) protoMeta(tx *chain.Transaction, data []byte, m message) (recorded bool, err error) {
 	var writable, readonly []chain.Key
 	var pre, post []chain.TokenBalance

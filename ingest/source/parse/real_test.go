@@ -27,7 +27,8 @@ func file(b sourcetest.RealBlock) (*chain.Block, error) {
 	return parse.BlockJSON(b.File, b.Slot)
 }
 
-// TestRealBlocksInEveryFormat: a recorded block gives the same block as JSON, as ConfirmedBlock and as a Geyser message.
+// TestRealBlocksInEveryFormat: a recorded block gives the same block as JSON, as ConfirmedBlock and
+// as a Geyser message.
 func TestRealBlocksInEveryFormat(t *testing.T) {
 	for _, b := range sourcetest.RealBlocks(t) {
 		want, err := file(b)

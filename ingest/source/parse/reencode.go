@@ -12,9 +12,10 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// In jsonParsed a node shows token instructions as {type, info} and drops their bytes (agave, transaction-status/src/parse_token.rs).
-// Decoders read bytes, so they are put back here. What is not in the table keeps its program, without accounts and data: a decoder then
-// counts it as unreadable rather than missing it.
+// In jsonParsed a node shows token instructions as {type, info} and drops their bytes (agave,
+// transaction-status/src/parse_token.rs). Decoders read bytes, so they are put back here. What is
+// not in the table keeps its program, without accounts and data: a decoder then counts it as
+// unreadable rather than missing it.
 
 // tokenPrograms are those whose instructions nodes parse and Mintlake decodes.
 var tokenPrograms = [2]chain.Key{mustKey(schemas.ProgramToken), mustKey(schemas.ProgramToken2022)}
@@ -56,7 +57,8 @@ func (b *builder) reencode(tx *chain.Transaction, call *chain.Call, r *jsonwalk.
 	return nil
 }
 
-// instruction appends the accounts and data of {type, info}; false when the type is not in the table.
+// instruction appends the accounts and data of {type, info}; false when the type is not in the
+// table.
 func (e *encoder) instruction(r *jsonwalk.Reader, batched bool) (known bool, err error) {
 	f, err := gather(r, "type", "info")
 	if err != nil {
@@ -93,7 +95,8 @@ func (e *encoder) instruction(r *jsonwalk.Reader, batched bool) (known bool, err
 	return true, nil
 }
 
-// batch is p-token's Batch: for each part, number of accounts, length of data, data; the accounts one after the other.
+// batch is p-token's Batch: for each part, number of accounts, length of data, data; the accounts
+// one after the other.
 func (e *encoder) batch() (known bool, err error) {
 	list := e.info["instructions"]
 	out, known := []byte{255}, true
@@ -336,7 +339,8 @@ func str(name string) part {
 	}
 }
 
-// metadataField is the metadata interface's Field: 0 to 2 for the fixed ones, 3 and a string for others.
+// metadataField is the metadata interface's Field: 0 to 2 for the fixed ones, 3 and a string for
+// others.
 func metadataField(name string) part {
 	return func(e *encoder) {
 		if i := slices.Index([]string{"name", "symbol", "uri"}, string(e.must(name))); i >= 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
 )
 
-// Layouts are those of spl-token-2022-interface; the infos are as agave's parser writes them. K1 to K4 stand for keys 1 to 4.
+// Layouts are those of spl-token-2022-interface; the infos are as agave's parser writes them. K1 to
+// K4 stand for keys 1 to 4.
 func TestReencode(t *testing.T) {
 	one := `0101010101010101010101010101010101010101010101010101010101010101`
 	zero := `0000000000000000000000000000000000000000000000000000000000000000`

@@ -13,9 +13,10 @@ func sh(accounts []string, signer string, data ...part) shape { return shape{acc
 
 func on(accounts ...string) []string { return accounts }
 
-// Field names and account orders: agave's transaction-status/src/parse_token.rs and parse_token/extension/*.rs; numbers and layouts:
-// spl-token-2022-interface's instruction.rs and spl-token-metadata-interface's. Instructions that change no mint and whose details nobody
-// reads are given by their number alone.
+// Field names and account orders: agave's transaction-status/src/parse_token.rs and
+// parse_token/extension/*.rs; numbers and layouts: spl-token-2022-interface's instruction.rs and
+// spl-token-metadata-interface's. Instructions that change no mint and whose details nobody reads
+// are given by their number alone.
 var shapes = map[string]shape{
 	"initializeMint":         sh(on("mint", "rentSysvar"), "", raw(0), number("decimals", 1), key("mintAuthority", false), option("freezeAuthority")),
 	"initializeMint2":        sh(on("mint"), "", raw(20), number("decimals", 1), key("mintAuthority", false), option("freezeAuthority")),

@@ -15,7 +15,8 @@ type message struct {
 	allKeys bool
 }
 
-// cursor reads Solana's wire format. After the first failure every read returns zeros and bad stays true.
+// cursor reads Solana's wire format. After the first failure every read returns zeros and bad stays
+// true.
 type cursor struct {
 	data []byte
 	bad  bool
@@ -69,13 +70,15 @@ func (c *cursor) keys(b *builder, n int) []chain.Key {
 	return out
 }
 
-// wireTransaction reads a serialised transaction, legacy or v0. The layout: compact list of signatures, then the message: a version
-// byte (v0: 0x80) when its high bit is set, three header bytes, compact list of keys, recent blockhash, compact list of
-// instructions, and for v0 the compact list of lookups.
+// wireTransaction reads a serialised transaction, legacy or v0. The layout: compact list of
+// signatures, then the message: a version byte (v0: 0x80) when its high bit is set, three header
+// bytes, compact list of keys, recent blockhash, compact list of instructions, and for v0 the
+// compact list of lookups.
 func (b *builder) wireTransaction(tx *chain.Transaction, data []byte) (m message, err error) {
 	c := cursor{data: data}
 	if len(data) > 0 && data[0]&0x80 != 0 && len(data) > 1 && data[0] >= 0x81 && data[0] < 0x90 {
-		// A v1 transaction (SIMD-0385) leads with its version, and no legacy one has 128 signatures.
+		// A v1 transaction (SIMD-0385) leads with its version, and no legacy one has 128
+		// signatures.
 		return m, errVersion(data[0] & 0x7f)
 	}
 	m.signatures = c.length()

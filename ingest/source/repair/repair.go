@@ -1,7 +1,9 @@
 // Package repair closes the gaps of a live source beside it.
 //
-// In: gaps that the source saw, the ledger, and where the source is. Out: calls of a filler, for one gap after the other. Guarantees: every gap that the
-// ledger shows within reach is tried again and again, ever more slowly while nothing comes of it; an input that is refused again and again is told once.
+// In: gaps that the source saw, the ledger, and where the source is. Out: calls of a filler, for
+// one gap after the other. Guarantees: every gap that the ledger shows within reach is tried again
+// and again, ever more slowly while nothing comes of it; an input that is refused again and again
+// is told once.
 package repair
 
 import (
@@ -17,7 +19,8 @@ import (
 // Gap is a run of slots whose blocks the source did not bring, both ends included.
 type Gap struct{ From, To uint64 }
 
-// Filler gets the blocks of slots from..to, both included, from elsewhere and hands them to sink; the rpc source is one.
+// Filler gets the blocks of slots from..to, both included, from elsewhere and hands them to sink;
+// the rpc source is one.
 type Filler interface {
 	Fill(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink) error
 }
@@ -30,7 +33,8 @@ const maxPause = 10 * time.Minute
 
 // Config of a Repairer.
 type Config struct {
-	// Every is the pause between looks at the ledger, growing to 10 min while a gap cannot be closed.
+	// Every is the pause between looks at the ledger, growing to 10 min while a gap cannot be
+	// closed.
 	Every time.Duration
 	// Reach is how many slots behind the tip gaps are filled; older ones are for a backfill.
 	Reach uint64
@@ -47,17 +51,19 @@ type Deps struct {
 	Logger  *slog.Logger
 }
 
-// Repairer closes gaps, one after the other: at once those that the source just showed, and by and by every one that the ledger still shows, since
-// a server may not have a block yet, or say for a while that there is none.
+// Repairer closes gaps, one after the other: at once those that the source just showed, and by and
+// by every one that the ledger still shows, since a server may not have a block yet, or say for a
+// while that there is none.
 type Repairer struct {
 	cfg  Config
 	deps Deps
 	gaps chan Gap
-	// tip is the source's, begin where it began when nothing was ingested before; 0 until something was delivered.
+	// tip is the source's, begin where it began when nothing was ingested before; 0 until something
+	// was delivered.
 	tip, begin atomic.Uint64
 
-	// One goroutine uses the rest. from is where looking begins, 0 = at begin. before is the tip at the last look, left how many slots were
-	// missing at the last try.
+	// One goroutine uses the rest. from is where looking begins, 0 = at begin. before is the tip at
+	// the last look, left how many slots were missing at the last try.
 	from, before, left uint64
 	// pause is how long after a try the next one comes, next when that is.
 	pause time.Duration
@@ -106,7 +112,8 @@ func (r *Repairer) Run(ctx context.Context) error {
 	}
 }
 
-// missing are the parts of a new gap that the ledger has not got; the block at its end is known to be, whatever the ledger says.
+// missing are the parts of a new gap that the ledger has not got; the block at its end is known to
+// be, whatever the ledger says.
 func (r *Repairer) missing(g Gap) (parts []Gap) {
 	for _, m := range r.deps.Ledger.Missing(g.From, g.To) {
 		parts = append(parts, Gap{m.FromSlot, m.ToSlot})
@@ -117,7 +124,8 @@ func (r *Repairer) missing(g Gap) (parts []Gap) {
 	return parts
 }
 
-// look lists what the ledger shows as missing up to where the source was at the last look: what came since may be on its way.
+// look lists what the ledger shows as missing up to where the source was at the last look: what
+// came since may be on its way.
 func (r *Repairer) look() (open []Gap, slots uint64) {
 	tip, upTo := r.tip.Load(), r.before
 	r.before = tip
@@ -130,7 +138,8 @@ func (r *Repairer) look() (open []Gap, slots uint64) {
 		return nil, 0
 	}
 	for _, m := range r.deps.Ledger.Missing(first, upTo) {
-		if m.FromSlot == first { // goes on below: what lies there was not to be read, or is for a backfill
+		// goes on below: what lies there was not to be read, or is for a backfill
+		if m.FromSlot == first {
 			continue
 		}
 		slots += m.ToSlot - m.FromSlot + 1
@@ -166,7 +175,8 @@ func (r *Repairer) fill(ctx context.Context, g Gap) {
 	}
 }
 
-// Once is a sink that passes the refusal of an input on once: a gap is tried again and again. Safe for concurrent use if Sink is.
+// Once is a sink that passes the refusal of an input on once: a gap is tried again and again. Safe
+// for concurrent use if Sink is.
 type Once struct {
 	source.Sink
 

@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/order"
 )
 
-// Serial lets the stream and the filler share a sink, one call at a time. Whoever waits for his turn stops waiting when his context ends.
+// Serial lets the stream and the filler share a sink, one call at a time. Whoever waits for his
+// turn stops waiting when his context ends.
 type Serial struct {
 	turn    *semaphore.Weighted // of one
 	sink    source.Sink
@@ -39,7 +40,8 @@ func (s *Serial) Block(ctx context.Context, b *chain.Block) error {
 	})
 }
 
-// Skipped hands a slot on as dead where the stream told of a block in it: the chain goes on without it.
+// Skipped hands a slot on as dead where the stream told of a block in it: the chain goes on without
+// it.
 func (s *Serial) Skipped(ctx context.Context, slot uint64) error {
 	if s.witness.Empty(slot) {
 		s.metrics.Dead()

@@ -10,13 +10,15 @@ import (
 	"github.com/mintlake/mintlake/registry/coverage"
 )
 
-// Backfill is the source that reads what the ledger misses of a range of the past, and nothing else: a run that was ended goes on where it
-// stopped, and slots that another source reads beside it are left to that one if they were there when the backfill began.
+// Backfill is the source that reads what the ledger misses of a range of the past, and nothing
+// else: a run that was ended goes on where it stopped, and slots that another source reads beside
+// it are left to that one if they were there when the backfill began.
 type Backfill struct{ *Source }
 
 var _ source.Source = Backfill{}
 
-// NewBackfill checks the configuration, which must name From and To; it does no I/O. The kind is source.KindBackfill.
+// NewBackfill checks the configuration, which must name From and To; it does no I/O. The kind is
+// source.KindBackfill.
 func NewBackfill(cfg Config, deps Deps) (Backfill, error) {
 	if cfg.From == nil || cfg.To == nil {
 		return Backfill{}, errors.New("new backfill: from and to are required")
@@ -26,8 +28,9 @@ func NewBackfill(cfg Config, deps Deps) (Backfill, error) {
 	return Backfill{s}, err
 }
 
-// Run reads the missing slots in order and returns nil, also when ctx ends. It waits for slots that are still to come. Errors are those of
-// Source.Run. Progress counts the slots From..To, those that were not missing included.
+// Run reads the missing slots in order and returns nil, also when ctx ends. It waits for slots that
+// are still to come. Errors are those of Source.Run. Progress counts the slots From..To, those that
+// were not missing included.
 func (b Backfill) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	from, to := *b.cfg.From, *b.cfg.To
 	runs := ledger.Missing(from, to)
@@ -58,12 +61,14 @@ func slotsIn(runs []coverage.Gap) (slots uint64) {
 	return slots
 }
 
-// Gaps is the source that reads whatever the ledger misses between the first and the last slot that it knows, and nothing else.
+// Gaps is the source that reads whatever the ledger misses between the first and the last slot that
+// it knows, and nothing else.
 type Gaps struct{ *Source }
 
 var _ source.Source = Gaps{}
 
-// NewGaps checks the configuration, which must name neither From nor To; it does no I/O. The kind is source.KindBackfill.
+// NewGaps checks the configuration, which must name neither From nor To; it does no I/O. The kind
+// is source.KindBackfill.
 func NewGaps(cfg Config, deps Deps) (Gaps, error) {
 	if cfg.From != nil || cfg.To != nil {
 		return Gaps{}, errors.New("new backfill of gaps: the ledger says from where to where")
@@ -73,14 +78,15 @@ func NewGaps(cfg Config, deps Deps) (Gaps, error) {
 	return Gaps{s}, err
 }
 
-// Run reads the gaps in order and returns nil, also when ctx ends or there is none. Errors are those of Source.Run. Progress counts the slots of
-// the gaps.
+// Run reads the gaps in order and returns nil, also when ctx ends or there is none. Errors are
+// those of Source.Run. Progress counts the slots of the gaps.
 func (g Gaps) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	runs := openGaps(ledger)
 	return g.fill(ctx, runs, 0, slotsIn(runs), ledger, sink)
 }
 
-// openGaps leaves out what lies before the first slot that the ledger knows and behind the last: that is missing too, but no gap.
+// openGaps leaves out what lies before the first slot that the ledger knows and behind the last:
+// that is missing too, but no gap.
 func openGaps(ledger source.Ledger) (runs []coverage.Gap) {
 	for _, run := range ledger.Missing(0, math.MaxUint64) {
 		if run.FromSlot > 0 && run.ToSlot < math.MaxUint64 {

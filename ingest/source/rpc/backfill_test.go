@@ -75,7 +75,8 @@ func TestBackfillStops(t *testing.T) {
 	require.Less(t, len(sink.Blocks()), len(c))
 }
 
-// TestGapsAreWhatLiesBetweenKnownSlots: neither what came before the ledger began nor what is still to come.
+// TestGapsAreWhatLiesBetweenKnownSlots: neither what came before the ledger began nor what is still
+// to come.
 func TestGapsAreWhatLiesBetweenKnownSlots(t *testing.T) {
 	c := sourcetest.NewChain(1000, 40)
 	n := newNode(t, c)

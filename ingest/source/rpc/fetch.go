@@ -31,7 +31,8 @@ type job struct {
 	behind uint64
 }
 
-// produce starts a fetch for every slot that has a block, in order. The queue's bound is the bound on blocks held.
+// produce starts a fetch for every slot that has a block, in order. The queue's bound is the bound
+// on blocks held.
 func (s *Source) produce(ctx context.Context, group *errgroup.Group, ledger source.Ledger, queue chan<- *job) error {
 	next, err := s.first(ctx, ledger)
 	if err != nil {
@@ -92,7 +93,8 @@ func (s *Source) first(ctx context.Context, ledger source.Ledger) (uint64, error
 	return tip, nil
 }
 
-// slots lists the slots in [from, to] that have a block, or all of them where the server does not offer getBlocks.
+// slots lists the slots in [from, to] that have a block, or all of them where the server does not
+// offer getBlocks.
 func (s *Source) slots(ctx context.Context, from, to uint64) ([]uint64, error) {
 	listed, err := retry(ctx, s, func() ([]uint64, error) { return s.client.GetBlocks(ctx, from, to, s.cfg.Commitment) })
 	if err != nil {
@@ -119,7 +121,8 @@ func (s *Source) slots(ctx context.Context, from, to uint64) ([]uint64, error) {
 func (s *Source) fetch(ctx context.Context, ledger source.Ledger, j *job) {
 	if j.known {
 		if header, err := s.block(ctx, j.slot, true); err == nil && ledger.Ingested(j.slot, header.Blockhash) {
-			header.Whole = true // of an ingested block nothing is handed over, so nothing of it is missing
+			// of an ingested block nothing is handed over, so nothing of it is missing
+			header.Whole = true
 			j.block = header
 			return
 		}
@@ -127,7 +130,8 @@ func (s *Source) fetch(ctx context.Context, ledger source.Ledger, j *job) {
 	j.block, j.err = s.block(ctx, j.slot, false)
 }
 
-// maxGarbage is how often an unreadable answer is asked for again: another server, or the same one later, may do better.
+// maxGarbage is how often an unreadable answer is asked for again: another server, or the same one
+// later, may do better.
 const maxGarbage = 3
 
 func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chain.Block, error) {
@@ -158,7 +162,8 @@ func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chai
 	}
 }
 
-// retry asks until there is an answer or an error that time does not mend. The client has already retried within its own bounds.
+// retry asks until there is an answer or an error that time does not mend. The client has already
+// retried within its own bounds.
 func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, error) {
 	began, wait := time.Now(), s.cfg.FirstPause
 	for {

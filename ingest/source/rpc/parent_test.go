@@ -10,8 +10,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 )
 
-// TestBlocksThatAreTheirOwnParents: a development node says parentSlot == slot, with whatever parent hash. The blocks come in order,
-// each once, and nothing is taken for missing.
+// TestBlocksThatAreTheirOwnParents: a development node says parentSlot == slot, with whatever
+// parent hash. The blocks come in order, each once, and nothing is taken for missing.
 func TestBlocksThatAreTheirOwnParents(t *testing.T) {
 	c := sourcetest.NewChain(1000, 1)
 	n := newNode(t, c)

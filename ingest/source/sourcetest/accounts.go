@@ -33,7 +33,8 @@ func (b *Block) AccountUpdates() (updates []*pb.SubscribeUpdate) {
 	return updates
 }
 
-// RequireAccounts compares a block's accounts with the truth: those that its own transactions wrote.
+// RequireAccounts compares a block's accounts with the truth: those that its own transactions
+// wrote.
 func (b *Block) RequireAccounts(t testing.TB, got *chain.Block) {
 	t.Helper()
 	require.Len(t, got.Accounts, b.Transactions)

@@ -1,8 +1,8 @@
-// Package sourcetest holds what every source is tested with: a made-up chain in every format, a sink and a ledger that remember, and
-// the contract that all sources keep.
+// Package sourcetest holds what every source is tested with: a made-up chain in every format, a
+// sink and a ledger that remember, and the contract that all sources keep.
 //
-// In: a way to open a source over a made-up chain. Out: failed tests where the contract is broken. Guarantees: the chain is the same
-// on every run.
+// In: a way to open a source over a made-up chain. Out: failed tests where the contract is broken.
+// Guarantees: the chain is the same on every run.
 package sourcetest
 
 import (
@@ -22,7 +22,8 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Block is one block of a made-up chain. Its transactions are MintTo instructions of the Token program.
+// Block is one block of a made-up chain. Its transactions are MintTo instructions of the Token
+// program.
 type Block struct {
 	Slot, Parent      uint64
 	Hash, ParentHash  chain.Key
@@ -34,7 +35,8 @@ type Block struct {
 // Chain is a made-up chain in slot order.
 type Chain []*Block
 
-// NewChain makes n blocks from slot first on. After every third block a slot is skipped, after every seventh three more.
+// NewChain makes n blocks from slot first on. After every third block a slot is skipped, after
+// every seventh three more.
 func NewChain(first uint64, n int) Chain {
 	c := make(Chain, 0, n)
 	slot, parent := first, &Block{Slot: first - 1, Hash: hash(first-1, "block")}

@@ -100,7 +100,8 @@ func wait(t *testing.T, done <-chan error) error {
 	}
 }
 
-// inside leaves out slots before the chain's first block, about which sources may say what they know.
+// inside leaves out slots before the chain's first block, about which sources may say what they
+// know.
 func inside(c Chain, slots []uint64) (out []uint64) {
 	for _, s := range slots {
 		if s >= c[0].Slot {
@@ -110,7 +111,8 @@ func inside(c Chain, slots []uint64) (out []uint64) {
 	return out
 }
 
-// RequireChain compares blocks handed over with the truth: each once, in order, whole, with every transaction.
+// RequireChain compares blocks handed over with the truth: each once, in order, whole, with every
+// transaction.
 func RequireChain(t testing.TB, want Chain, got []*chain.Block) {
 	t.Helper()
 	wantSlots, gotSlots := make([]uint64, 0, len(want)), make([]uint64, 0, len(got))

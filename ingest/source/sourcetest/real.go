@@ -23,17 +23,20 @@ import (
 // voteProgram marks the transactions that Geyser flags as votes.
 const voteProgram = "Vote111111111111111111111111111111111111111"
 
-// RealBlock is a recorded mainnet block with everything that a node knows of it, as Geyser streams it.
+// RealBlock is a recorded mainnet block with everything that a node knows of it, as Geyser streams
+// it.
 type RealBlock struct {
 	*pb.SubscribeUpdateBlock
-	// File is the recorded file's content, decompressed: JSON, or ConfirmedBlock where Proto is set.
+	// File is the recorded file's content, decompressed: JSON, or ConfirmedBlock where Proto is
+	// set.
 	File  []byte
 	Proto bool
 	// Votes is how many of the transactions are votes.
 	Votes int
 }
 
-// RealBlocks are the whole blocks of the shared recordings, in slot order. Made with other people's parsers, not ours.
+// RealBlocks are the whole blocks of the shared recordings, in slot order. Made with other people's
+// parsers, not ours.
 func RealBlocks(t testing.TB) []RealBlock {
 	t.Helper()
 	return []RealBlock{
@@ -213,7 +216,8 @@ func (m *jsonMeta) proto(t testing.TB) *pb.TransactionStatusMeta {
 		ComputeUnitsConsumed: m.ComputeUnitsConsumed, ReturnDataNone: m.ReturnData == nil,
 	}
 	if m.Err != nil {
-		out.Err = &pb.TransactionError{Err: []byte{8, 0, 0, 0, 3, 25, 0, 0, 0}} // bincode of an InstructionError; which one is of no account
+		// bincode of an InstructionError; which one is of no account
+		out.Err = &pb.TransactionError{Err: []byte{8, 0, 0, 0, 3, 25, 0, 0, 0}}
 	}
 	if m.ReturnData != nil {
 		data, err := base64.StdEncoding.DecodeString(m.ReturnData.Data[0])

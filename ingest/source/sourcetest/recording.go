@@ -19,8 +19,9 @@ import (
 // firstSlot is where a long chain begins.
 const firstSlot = 400_000_000
 
-// LongChain writes blocks with at least so many transactions as Geyser updates: the given blocks over and over under new slots, hashes and
-// signatures, linked into one chain without a gap. It changes the blocks.
+// LongChain writes blocks with at least so many transactions as Geyser updates: the given blocks
+// over and over under new slots, hashes and signatures, linked into one chain without a gap. It
+// changes the blocks.
 func LongChain(t testing.TB, real []RealBlock, atLeast int, write func(update []byte) error) (blocks, transactions int) {
 	t.Helper()
 	for ; transactions < atLeast; blocks++ {
@@ -45,7 +46,8 @@ func hashText(slot uint64) string {
 	return base58.Encode(h[:])
 }
 
-// WithoutVotes are the whole blocks of the shared recordings without their votes: failed transactions and those that touch no token stay.
+// WithoutVotes are the whole blocks of the shared recordings without their votes: failed
+// transactions and those that touch no token stay.
 func WithoutVotes(t testing.TB) []RealBlock {
 	t.Helper()
 	real := RealBlocks(t)
@@ -67,8 +69,9 @@ const (
 	MainnetLegs = 100e6 / 86_400
 )
 
-// DenseBlocks are the whole blocks of the shared recordings with as many legs as mainnet has today, a multiple of what it had when they were
-// recorded: all transactions in which the goldens see legs stay, and so many of the others, evenly, as mainnet has to a leg.
+// DenseBlocks are the whole blocks of the shared recordings with as many legs as mainnet has today,
+// a multiple of what it had when they were recorded: all transactions in which the goldens see legs
+// stay, and so many of the others, evenly, as mainnet has to a leg.
 func DenseBlocks(t testing.TB) []RealBlock {
 	t.Helper()
 	blocks := WithoutVotes(t)
@@ -92,7 +95,8 @@ func DenseBlocks(t testing.TB) []RealBlock {
 	return blocks
 }
 
-// goldenLegs are how many swap legs the goldens see in each transaction of a block that has any, by signature, and their sum.
+// goldenLegs are how many swap legs the goldens see in each transaction of a block that has any, by
+// signature, and their sum.
 func goldenLegs(t testing.TB, slot uint64) (bySignature map[string]int, sum int) {
 	t.Helper()
 	var golden struct {

@@ -133,7 +133,8 @@ func (s *Sink) ProgressSaid() (read, total uint64) {
 	return s.read, s.total
 }
 
-// Wait returns once done holds, which it asks after every change, and fails the test after two minutes.
+// Wait returns once done holds, which it asks after every change, and fails the test after two
+// minutes.
 func (s *Sink) Wait(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	deadline := time.After(2 * time.Minute)

@@ -1,10 +1,11 @@
-// Package chtest gives tests a real ClickHouse: the embedded engine in a temporary folder, or the server that MINTLAKE_TEST_CLICKHOUSE names
-// as http://HOST:PORT (make test-containers).
+// Package chtest gives tests a real ClickHouse: the embedded engine in a temporary folder, or the
+// server that MINTLAKE_TEST_CLICKHOUSE names as http://HOST:PORT (make test-containers).
 //
 // In: a test whose package's TestMain is `func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }`.
 // Out: a connection to an empty database of the test's own.
-// Guarantees: one engine a test binary, started at the first use (about 0.1 s), stopped and removed at the end; a missing library fails the
-// test and says how to get it, because a test that is skipped for that proves nothing.
+// Guarantees: one engine a test binary, started at the first use (about 0.1 s), stopped and removed
+// at the end; a missing library fails the test and says how to get it, because a test that is
+// skipped for that proves nothing.
 package chtest
 
 import (
@@ -24,7 +25,8 @@ import (
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 )
 
-// shared is the test binary's engine. It is the one mutable global, because TestMain and tests have no other way to meet.
+// shared is the test binary's engine. It is the one mutable global, because TestMain and tests have
+// no other way to meet.
 var shared struct {
 	mainCalled atomic.Bool
 	databases  atomic.Int64
@@ -36,7 +38,8 @@ var shared struct {
 	done       chan struct{}
 }
 
-// Main runs the tests and stops the engine that they used; give its result to os.Exit. In the engine's child process it never returns.
+// Main runs the tests and stops the engine that they used; give its result to os.Exit. In the
+// engine's child process it never returns.
 func Main(m *testing.M) int {
 	chengine.MaybeRunChild()
 	shared.mainCalled.Store(true)
@@ -53,8 +56,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Start returns a connection to an empty database of this test, and its data source name. Both end with the test. Set MINTLAKE_TEST_CLICKHOUSE_LOG=1
-// to see the engine's log.
+// Start returns a connection to an empty database of this test, and its data source name. Both end
+// with the test. Set MINTLAKE_TEST_CLICKHOUSE_LOG=1 to see the engine's log.
 func Start(t testing.TB) (conn driver.Conn, dsn string) {
 	t.Helper()
 	server := "http://" + Addr(t)
@@ -81,8 +84,8 @@ func Start(t testing.TB) (conn driver.Conn, dsn string) {
 	return conn, dsn
 }
 
-// Addr is the host and port of the HTTP interface: of the engine that all tests of this binary share, or of the server that the environment
-// names.
+// Addr is the host and port of the HTTP interface: of the engine that all tests of this binary
+// share, or of the server that the environment names.
 func Addr(t testing.TB) string {
 	t.Helper()
 	if server, ok := strings.CutPrefix(os.Getenv("MINTLAKE_TEST_CLICKHOUSE"), "http://"); ok {

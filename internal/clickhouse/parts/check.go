@@ -16,11 +16,12 @@ var errGone = errors.New("the part is not in use any more")
 // codeNoSuchPart is ClickHouse's NO_SUCH_DATA_PART.
 const codeNoSuchPart = 232
 
-// folderOfPart is, for a row of system.parts, the folder of the part where that is one of a plain file system; empty where files lie
-// encrypted or in an object store.
+// folderOfPart is, for a row of system.parts, the folder of the part where that is one of a plain
+// file system; empty where files lie encrypted or in an object store.
 const folderOfPart = "if(disk_name IN (SELECT name FROM system.disks WHERE type = 'Local' AND NOT is_encrypted), path, '')"
 
-// CheckTable compares the files of all parts of a table with their checksums; broken holds what is wrong with each part that differs, by name.
+// CheckTable compares the files of all parts of a table with their checksums; broken holds what is
+// wrong with each part that differs, by name.
 func CheckTable(ctx context.Context, conn driver.Conn, database, table string) (broken map[string]string, err error) {
 	var all []part
 	err = conn.Select(ctx, &all, "SELECT table, name, "+folderOfPart+" AS folder FROM system.parts WHERE database = $1 AND table = $2 AND active ORDER BY name", database, table)
@@ -41,8 +42,8 @@ func CheckTable(ctx context.Context, conn driver.Conn, database, table string) (
 	return broken, nil
 }
 
-// checkPart compares the files of a part with their checksums: by itself where the files are on this machine, else it has ClickHouse do it.
-// message says what is wrong.
+// checkPart compares the files of a part with their checksums: by itself where the files are on
+// this machine, else it has ClickHouse do it. message says what is wrong.
 func checkPart(ctx context.Context, conn driver.Conn, database string, p *part) (passed bool, message string, err error) {
 	err = errNotHere
 	if p.Folder != "" {
@@ -64,7 +65,8 @@ func checkPart(ctx context.Context, conn driver.Conn, database string, p *part) 
 	return false, message, err
 }
 
-// checkByClickHouse has ClickHouse read the part. A damaged block may keep it busy for minutes: see checkFiles.
+// checkByClickHouse has ClickHouse read the part. A damaged block may keep it busy for minutes: see
+// checkFiles.
 func checkByClickHouse(ctx context.Context, conn driver.Conn, database string, p *part) (passed bool, message string, err error) {
 	rows, err := conn.Query(ctx, "CHECK TABLE "+database+"."+p.Table+" PART '"+strings.ReplaceAll(p.Name, "'", "")+"' SETTINGS check_query_single_value_result = 0")
 	if err != nil {

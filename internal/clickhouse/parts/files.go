@@ -15,7 +15,8 @@ import (
 	"github.com/go-faster/city"
 )
 
-// errNotHere says that a part's files cannot be read from this process as ClickHouse reads them: ClickHouse has to check the part.
+// errNotHere says that a part's files cannot be read from this process as ClickHouse reads them:
+// ClickHouse has to check the part.
 var errNotHere = errors.New("the part's files are not on this machine")
 
 const (
@@ -23,9 +24,11 @@ const (
 	checksumsFile = "checksums.txt"
 	// checksumsVersion is its first line. ClickHouse has written this version since 2016.
 	checksumsVersion = "checksums format version: 4\n"
-	// hashBlock is ClickHouse's DBMS_DEFAULT_HASHING_BLOCK_SIZE: a file's hash is chained over blocks of this size.
+	// hashBlock is ClickHouse's DBMS_DEFAULT_HASHING_BLOCK_SIZE: a file's hash is chained over
+	// blocks of this size.
 	hashBlock = 2048
-	// maxListed bounds what a damaged list can make us read: a part has some hundred files, a name some hundred bytes.
+	// maxListed bounds what a damaged list can make us read: a part has some hundred files, a name
+	// some hundred bytes.
 	maxListed = 100_000
 )
 
@@ -36,10 +39,12 @@ type fileSum struct {
 	hash city.U128
 }
 
-// checkFiles compares the files of a part's folder with its checksums, as CHECK TABLE does, but for two things: it reads the files as they are, without
-// decompressing them, and it ends. Where a compressed block has the wrong checksum, ClickHouse flips each bit of the block in turn to find out which one
-// is wrong. That takes time with the square of the block's size: minutes for 400 KiB, hours for 4 MiB. No setting turns it off, and such a query cannot
-// be killed. message says what differs; it is empty where all is well. The error is errNotHere, or ctx's.
+// checkFiles compares the files of a part's folder with its checksums, as CHECK TABLE does, but for
+// two things: it reads the files as they are, without decompressing them, and it ends. Where a
+// compressed block has the wrong checksum, ClickHouse flips each bit of the block in turn to find
+// out which one is wrong. That takes time with the square of the block's size: minutes for 400 KiB,
+// hours for 4 MiB. No setting turns it off, and such a query cannot be killed. message says what
+// differs; it is empty where all is well. The error is errNotHere, or ctx's.
 func checkFiles(ctx context.Context, folder string) (message string, err error) {
 	sums, err := readChecksums(filepath.Join(folder, checksumsFile))
 	switch {
@@ -50,7 +55,8 @@ func checkFiles(ctx context.Context, folder string) (message string, err error) 
 	}
 	buffer := make([]byte, 128*hashBlock)
 	for _, sum := range sums {
-		if strings.HasSuffix(sum.name, ".proj") { // the folder of a projection has checksums of its own
+		// the folder of a projection has checksums of its own
+		if strings.HasSuffix(sum.name, ".proj") {
 			message, err := checkFiles(ctx, filepath.Join(folder, sum.name))
 			if err != nil || message != "" {
 				return message, err
@@ -76,7 +82,8 @@ func checkFiles(ctx context.Context, folder string) (message string, err error) 
 	return "", nil
 }
 
-// readChecksums reads a list of checksums. errNotHere: the file is not here, is not ours to read, or is of another version.
+// readChecksums reads a list of checksums. errNotHere: the file is not here, is not ours to read,
+// or is of another version.
 func readChecksums(path string) (sums []fileSum, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -105,7 +112,8 @@ func readChecksums(path string) (sums []fileSum, err error) {
 	return sums, nil
 }
 
-// readSum reads an entry: name, size, hash, and for a compressed file size and hash of what it holds, which are skipped.
+// readSum reads an entry: name, size, hash, and for a compressed file size and hash of what it
+// holds, which are skipped.
 func readSum(list *proto.Reader) (sum fileSum, err error) {
 	if sum.name, err = list.Str(); err != nil {
 		return sum, err
@@ -132,7 +140,8 @@ func readSizeAndHash(list *proto.Reader) (size uint64, hash city.U128, err error
 	return size, hash, err
 }
 
-// hashFile is ClickHouse's hash of a file: CityHash128 of blocks, each seeded with the hash so far. The buffer holds some whole blocks.
+// hashFile is ClickHouse's hash of a file: CityHash128 of blocks, each seeded with the hash so far.
+// The buffer holds some whole blocks.
 func hashFile(ctx context.Context, path string, buffer []byte) (size uint64, hash city.U128, err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEveryFileIsChecked: a wrong byte in any file of a part, of either form, is found, and so is a file that is cut or gone.
+// TestEveryFileIsChecked: a wrong byte in any file of a part, of either form, is found, and so is a
+// file that is cut or gone.
 func TestEveryFileIsChecked(t *testing.T) {
 	n := &node{t: t, dir: t.TempDir()}
 	n.start()
@@ -64,7 +65,8 @@ func TestEveryFileIsChecked(t *testing.T) {
 	}
 }
 
-// TestAWrongBitInALargeBlockIsToldSoon: ClickHouse itself searches for the bit for minutes, and no query that meets it can be killed.
+// TestAWrongBitInALargeBlockIsToldSoon: ClickHouse itself searches for the bit for minutes, and no
+// query that meets it can be killed.
 func TestAWrongBitInALargeBlockIsToldSoon(t *testing.T) {
 	n := &node{t: t, dir: t.TempDir()}
 	n.start()

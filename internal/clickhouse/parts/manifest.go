@@ -15,7 +15,8 @@ type manifest struct {
 }
 
 type tableManifest struct {
-	// Folder tells the table from another one of the same name: a table that was dropped and made anew has lost nothing.
+	// Folder tells the table from another one of the same name: a table that was dropped and made
+	// anew has lost nothing.
 	Folder string `json:"folder"`
 	Parts  []part `json:"parts"`
 	// Lost are the parts that went. They stay until Forget.
@@ -41,7 +42,8 @@ func loadManifest(path string) (*manifest, error) {
 	return m, nil
 }
 
-// save replaces the file in one step. It is not forced to disk: after a power cut an older one names parts that the newer ones cover.
+// save replaces the file in one step. It is not forced to disk: after a power cut an older one
+// names parts that the newer ones cover.
 func (m *manifest) save(path string) error {
 	text, err := json.Marshal(m)
 	if err == nil {
@@ -89,8 +91,8 @@ func (m *manifest) compare(tables []table, active []part) (lost []Damage, change
 	return lost, changed
 }
 
-// Forget makes a manifest begin anew for these tables, once the rows of lost and broken parts are there again: what is there at the next look
-// is what should be. No watch may use the file.
+// Forget makes a manifest begin anew for these tables, once the rows of lost and broken parts are
+// there again: what is there at the next look is what should be. No watch may use the file.
 func Forget(path string, tables []string) error {
 	m, err := loadManifest(path)
 	if err != nil {

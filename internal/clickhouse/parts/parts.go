@@ -1,10 +1,13 @@
-// Package parts looks after the parts of ClickHouse's tables: a part is a folder of rows, and ClickHouse itself is silent when one is gone.
+// Package parts looks after the parts of ClickHouse's tables: a part is a folder of rows, and
+// ClickHouse itself is silent when one is gone.
 //
-// In: system.parts, system.detached_parts, the files of parts or CHECK TABLE; a manifest file of the parts that were there. Out: the list of
-// what is damaged, log lines and metrics. Guarantees: it only reads; a part that the manifest names and no active part covers is lost, also
-// when it went while nothing ran; every active part is read and compared with its checksums once a day, at a bounded rate; a part that cannot
-// be checked in time is told too, and holds up no check of another. What was inserted less than Config.Every before a part went is not in the
-// manifest: `mintlake verify` compares with the log.
+// In: system.parts, system.detached_parts, the files of parts or CHECK TABLE; a manifest file of
+// the parts that were there. Out: the list of what is damaged, log lines and metrics. Guarantees:
+// it only reads; a part that the manifest names and no active part covers is lost, also when it
+// went while nothing ran; every active part is read and compared with its checksums once a day, at
+// a bounded rate; a part that cannot be checked in time is told too, and holds up no check of
+// another. What was inserted less than Config.Every before a part went is not in the manifest:
+// `mintlake verify` compares with the log.
 package parts
 
 import (
@@ -26,11 +29,13 @@ import (
 const (
 	// Lost: the part was there, and neither it nor one that it was merged into is.
 	Lost = "lost"
-	// Detached: ClickHouse put the part aside, as broken at its start or by a command. Its rows are in no answer.
+	// Detached: ClickHouse put the part aside, as broken at its start or by a command. Its rows are
+	// in no answer.
 	Detached = "detached"
 	// Broken: the part is in use, and its files differ from their checksums. Reads of it fail.
 	Broken = "broken"
-	// Unchecked: the check did not end in time, or failed twice while ClickHouse answered otherwise. The part may be damaged.
+	// Unchecked: the check did not end in time, or failed twice while ClickHouse answered
+	// otherwise. The part may be damaged.
 	Unchecked = "unchecked"
 )
 
@@ -52,8 +57,8 @@ type Damage struct {
 type Config struct {
 	// Database of the tables.
 	Database string
-	// Manifest is the file that remembers the parts between two runs. Empty: none is kept and nothing is known to be lost, as on a
-	// cluster, where each query may meet another replica.
+	// Manifest is the file that remembers the parts between two runs. Empty: none is kept and
+	// nothing is known to be lost, as on a cluster, where each query may meet another replica.
 	Manifest string
 	// every is the time between two looks. Default 10 s.
 	every time.Duration
@@ -61,7 +66,8 @@ type Config struct {
 	checkEvery time.Duration
 	// checkBytesPerSecond bounds what the checks read. Default 8 MiB.
 	checkBytesPerSecond int64
-	// checkLimit is how long the check of one part may take, besides the time for its bytes at that rate. Default 1 minute.
+	// checkLimit is how long the check of one part may take, besides the time for its bytes at that
+	// rate. Default 1 minute.
 	checkLimit time.Duration
 }
 
@@ -120,7 +126,8 @@ func (w *Watch) Damage() (damage []Damage, known bool) {
 	return slices.Clone(w.damage), w.known
 }
 
-// Run looks until ctx ends; then it returns nil. A ClickHouse that does not answer is asked again. An error is a manifest that cannot be read.
+// Run looks until ctx ends; then it returns nil. A ClickHouse that does not answer is asked again.
+// An error is a manifest that cannot be read.
 func (w *Watch) Run(ctx context.Context) error {
 	if w.cfg.Manifest != "" {
 		kept, err := loadManifest(w.cfg.Manifest)

@@ -10,7 +10,8 @@ type part struct {
 	Table     string `ch:"table" json:"-"`
 	Partition string `ch:"partition_id" json:"partition"`
 	Name      string `ch:"name" json:"name"`
-	// Min and Max are the numbers of the first and the last insert in it: a merged part covers the parts that it was made of.
+	// Min and Max are the numbers of the first and the last insert in it: a merged part covers the
+	// parts that it was made of.
 	Min   int64  `ch:"min_block_number" json:"min"`
 	Max   int64  `ch:"max_block_number" json:"max"`
 	Rows  uint64 `ch:"rows" json:"rows"`
@@ -34,7 +35,8 @@ type table struct {
 	Folder string `ch:"folder"`
 }
 
-// tables lists the tables of the MergeTree family whose rows never expire: parts of the others go by themselves.
+// tables lists the tables of the MergeTree family whose rows never expire: parts of the others go
+// by themselves.
 func (w *Watch) tables(ctx context.Context) (list []table, err error) {
 	err = w.deps.Conn.Select(quiet(ctx), &list, "SELECT name, arrayElement(data_paths, 1) AS folder FROM system.tables "+
 		"WHERE database = $1 AND engine LIKE '%MergeTree' AND engine_full NOT LIKE '% TTL %' ORDER BY name", w.cfg.Database)

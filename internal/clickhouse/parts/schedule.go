@@ -7,10 +7,12 @@ import (
 )
 
 const (
-	// firstRetry is the time until a check that failed is tried again. It doubles with each failure, up to Config.CheckEvery: ClickHouse may
-	// search a damaged block for minutes, and nothing can end that.
+	// firstRetry is the time until a check that failed is tried again. It doubles with each
+	// failure, up to Config.CheckEvery: ClickHouse may search a damaged block for minutes, and
+	// nothing can end that.
 	firstRetry = time.Minute
-	// failuresTold is how many failed checks in a row make a part Unchecked; running into the limit does so at once.
+	// failuresTold is how many failed checks in a row make a part Unchecked; running into the limit
+	// does so at once.
 	failuresTold = 2
 )
 
@@ -84,7 +86,8 @@ func (w *Watch) checkOne(ctx context.Context, checks schedule, p *part) (wait ti
 	}
 	w.metrics.failures.Inc()
 	w.deps.Logger.Warn("a part of clickhouse cannot be checked", "table", p.Table, "part", p.Name, "err", err)
-	// A ClickHouse that is away says nothing of the part. One that searches a damaged block answers others.
+	// A ClickHouse that is away says nothing of the part. One that searches a damaged block answers
+	// others.
 	late := errors.Is(within.Err(), context.DeadlineExceeded)
 	if !late && w.deps.Conn.Ping(ctx) != nil {
 		return w.cfg.every

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// remote is a ClickHouse elsewhere with two parts, a and b. The check of a does what check says; that of b passes.
+// remote is a ClickHouse elsewhere with two parts, a and b. The check of a does what check says;
+// that of b passes.
 type remote struct {
 	driver.Conn
 	check func(ctx context.Context) error
@@ -58,7 +59,8 @@ func watchOf(t *testing.T, conn *remote, log *bytes.Buffer) *Watch {
 	return w
 }
 
-// TestACheckThatDoesNotEndIsTold, in the list, the log and the metrics, and taken back when a later check passes.
+// TestACheckThatDoesNotEndIsTold, in the list, the log and the metrics, and taken back when a later
+// check passes.
 func TestACheckThatDoesNotEndIsTold(t *testing.T) {
 	var log bytes.Buffer
 	conn := &remote{check: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
@@ -92,7 +94,8 @@ func TestACheckThatDoesNotEndIsTold(t *testing.T) {
 	require.Empty(t, damage)
 }
 
-// TestAClickHouseThatIsAwayDamagesNoPart: what tells is a check that fails twice while ClickHouse answers.
+// TestAClickHouseThatIsAwayDamagesNoPart: what tells is a check that fails twice while ClickHouse
+// answers.
 func TestAClickHouseThatIsAwayDamagesNoPart(t *testing.T) {
 	var log bytes.Buffer
 	conn := &remote{check: func(context.Context) error { return errors.New("connection reset") }, ping: errors.New("connection refused")}

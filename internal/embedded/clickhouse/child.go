@@ -23,7 +23,8 @@ import (
 // childEnv marks the process as the engine's child; its value is a childSpec.
 const childEnv = "MINTLAKE_EMBEDDED_CLICKHOUSE_CHILD"
 
-// Descriptors that the child inherits, in the order of exec.Cmd.ExtraFiles. The third, the directory's lock, only has to stay open.
+// Descriptors that the child inherits, in the order of exec.Cmd.ExtraFiles. The third, the
+// directory's lock, only has to stay open.
 const (
 	listenerFD = 3
 	statusFD   = 4
@@ -48,15 +49,16 @@ type childSpec struct {
 	LetGo time.Duration `json:"let_go"`
 }
 
-// childStatus is the first line that the child tells its parent, about its start. childReport follows.
+// childStatus is the first line that the child tells its parent, about its start. childReport
+// follows.
 type childStatus struct {
 	Version   string `json:"version,omitempty"` // of the engine, when it is ready
 	Error     string `json:"error,omitempty"`   // why it is not
 	Permanent bool   `json:"permanent,omitempty"`
 }
 
-// MaybeRunChild is the first call of main, and of TestMain in tests that start an Engine. In the engine's child process it serves
-// ClickHouse and never returns; elsewhere it does nothing.
+// MaybeRunChild is the first call of main, and of TestMain in tests that start an Engine. In the
+// engine's child process it serves ClickHouse and never returns; elsewhere it does nothing.
 func MaybeRunChild() {
 	text := os.Getenv(childEnv)
 	if text == "" {
@@ -81,7 +83,8 @@ func runChild(spec childSpec, log *slog.Logger) error {
 	if os.Getppid() != spec.Parent {
 		return errors.New("the parent is gone already")
 	}
-	// When memory runs out the kernel shall take this process and not the service. Without the right to ask for it nothing is lost.
+	// When memory runs out the kernel shall take this process and not the service. Without the
+	// right to ask for it nothing is lost.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0o600)
 
 	stop, serving := watchParent()
@@ -113,8 +116,9 @@ func openPool(spec childSpec) (*libchdb.Pool, error) {
 	})
 }
 
-// watchParent returns a context that ends when the parent closes its end of stdin, by will or by death, or at SIGTERM. While the engine is not
-// serving yet there is nothing to finish, and its start cannot be interrupted: the process ends at once.
+// watchParent returns a context that ends when the parent closes its end of stdin, by will or by
+// death, or at SIGTERM. While the engine is not serving yet there is nothing to finish, and its
+// start cannot be interrupted: the process ends at once.
 func watchParent() (stop context.Context, serving *atomic.Bool) {
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	serving = &atomic.Bool{}
@@ -138,13 +142,15 @@ func report(pipe *os.File, status childStatus, log *slog.Logger) {
 	}
 }
 
-// serve answers requests until stop ends, then lets the running ones finish within the time that spec gives them.
+// serve answers requests until stop ends, then lets the running ones finish within the time that
+// spec gives them.
 func serve(stop context.Context, listener net.Listener, pool *libchdb.Pool, spec childSpec, log *slog.Logger) error {
 	server := &http.Server{
 		Handler:           framing.CloseAfterChunked(chhttp.New(chhttp.Config{MaxInsertBytes: spec.MaxInsertBytes, AllowedHosts: spec.AllowedHosts}, chhttp.Deps{Pool: pool, Logger: log})),
 		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       time.Hour, // longer than clients keep idle connections, so that it is they who close
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		// longer than clients keep idle connections, so that it is they who close
+		IdleTimeout: time.Hour,
+		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
@@ -156,7 +162,8 @@ func serve(stop context.Context, listener net.Listener, pool *libchdb.Pool, spec
 	grace, cancel := context.WithTimeout(context.Background(), spec.StopTimeout)
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil {
-		// Queries that still run lose their client now and so are not acknowledged; what was is on disk.
+		// Queries that still run lose their client now and so are not acknowledged; what was is on
+		// disk.
 		return fmt.Errorf("stop with queries running: %w", err)
 	}
 	pool.Close()

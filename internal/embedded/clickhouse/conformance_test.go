@@ -106,7 +106,8 @@ func TestProjectorShapes(t *testing.T) {
 	require.Equal(t, uint64(900), one[uint64](t, conn, "SELECT count() FROM tokens"))
 }
 
-// TestWideVersionColumns answers whether a ReplacingMergeTree takes UInt128 and UInt256 as its version.
+// TestWideVersionColumns answers whether a ReplacingMergeTree takes UInt128 and UInt256 as its
+// version.
 func TestWideVersionColumns(t *testing.T) {
 	conn, _ := chtest.Start(t)
 	for _, typ := range []string{"UInt64", "UInt128", "UInt256"} {
@@ -129,7 +130,8 @@ func TestWideVersionColumns(t *testing.T) {
 	}
 }
 
-// TestViewOverFinalPushesFilter: a filter on the sorting key must reach the primary index through a view over FINAL.
+// TestViewOverFinalPushesFilter: a filter on the sorting key must reach the primary index through a
+// view over FINAL.
 func TestViewOverFinalPushesFilter(t *testing.T) {
 	conn, _ := chtest.Start(t)
 	run(t, conn,

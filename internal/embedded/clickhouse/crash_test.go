@@ -76,7 +76,8 @@ func (w *writer) insert(ctx context.Context, conn driver.Conn, n uint64) error {
 	return batch.Send()
 }
 
-// TestKillLosesNothing kills the engine again and again under four writers. Each kill may cost a second, and no row that was acknowledged.
+// TestKillLosesNothing kills the engine again and again under four writers. Each kill may cost a
+// second, and no row that was acknowledged.
 func TestKillLosesNothing(t *testing.T) {
 	kills := 12
 	if testing.Short() {
@@ -127,18 +128,21 @@ func TestKillLosesNothing(t *testing.T) {
 	t.Logf("%d kills, %d batches acknowledged, %d repeated, outage %s median, %s worst", kills, batches, retries, median, worst)
 }
 
-// killAndMeasure kills the child and returns how long it took until a new connection, made right after, got an answer.
+// killAndMeasure kills the child and returns how long it took until a new connection, made right
+// after, got an answer.
 func killAndMeasure(t *testing.T, r *running) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	pid := signalChild(t, r, syscall.SIGKILL)
 	require.Eventually(t, func() bool { return r.PID() != pid }, 2*time.Minute, time.Millisecond)
-	// Not one attempt in a loop: the socket stays open, so a single connection waits and is answered.
+	// Not one attempt in a loop: the socket stays open, so a single connection waits and is
+	// answered.
 	require.Equal(t, "1\n", curl(t, r.Addr(), "SELECT 1", "").body)
 	return time.Since(begin)
 }
 
-// TestConnectionsWaitDuringRestart: connections made while there is no child are served by the next one.
+// TestConnectionsWaitDuringRestart: connections made while there is no child are served by the next
+// one.
 func TestConnectionsWaitDuringRestart(t *testing.T) {
 	r := start(t, chengine.Config{})
 	pid := signalChild(t, r, syscall.SIGKILL)
@@ -154,7 +158,8 @@ func TestConnectionsWaitDuringRestart(t *testing.T) {
 	}
 }
 
-// TestRepeatedCrashes: an engine that keeps crashing is restarted with growing pauses, and for ever, because each time it did start.
+// TestRepeatedCrashes: an engine that keeps crashing is restarted with growing pauses, and for
+// ever, because each time it did start.
 func TestRepeatedCrashes(t *testing.T) {
 	r := start(t, chengine.Config{MaxFailedStarts: 2})
 	for range 4 {
@@ -192,7 +197,8 @@ func TestHangingChildIsReplaced(t *testing.T) {
 	require.Equal(t, "1\n", curl(t, r.Addr(), "SELECT 1", "").body)
 }
 
-// TestPingEndsWithItsChild: a ping that a child did not take is no reason to wait with the next child.
+// TestPingEndsWithItsChild: a ping that a child did not take is no reason to wait with the next
+// child.
 func TestPingEndsWithItsChild(t *testing.T) {
 	r := launch(t, chengine.Config{}, func(e *chengine.Engine) { e.SetPing(10*time.Millisecond, time.Hour) })
 	require.NoError(t, waitReady(t, r))

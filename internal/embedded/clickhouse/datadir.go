@@ -26,8 +26,8 @@ const (
 // owner in the marker file.
 const owner = "mintlake embedded clickhouse"
 
-// lockPatience is how long an end of the previous process is waited for: after a kill of the parent the child dies within milliseconds, but
-// the kernel takes a moment to free its memory.
+// lockPatience is how long an end of the previous process is waited for: after a kill of the parent
+// the child dies within milliseconds, but the kernel takes a moment to free its memory.
 const lockPatience = 3 * time.Second
 
 // marker is the content of markerFile.
@@ -35,7 +35,8 @@ type marker struct {
 	Owner string `json:"owner"`
 	// Layout is the version of the directory's layout.
 	Layout int `json:"layout"`
-	// Engine is the newest ClickHouse version that ever opened the directory, empty before the first start.
+	// Engine is the newest ClickHouse version that ever opened the directory, empty before the
+	// first start.
 	Engine string `json:"engine"`
 }
 
@@ -88,7 +89,8 @@ func (d *dataDir) readMarker() error {
 	return nil
 }
 
-// refuseForeign lets an empty directory pass; a file system of its own has lost+found, and a first start that was killed has the lock.
+// refuseForeign lets an empty directory pass; a file system of its own has lost+found, and a first
+// start that was killed has the lock.
 func (d *dataDir) refuseForeign() error {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 )
 
-// TestKeepFree: where less is free than must be, writes are refused with NOT_ENOUGH_SPACE, and reads are answered.
+// TestKeepFree: where less is free than must be, writes are refused with NOT_ENOUGH_SPACE, and
+// reads are answered.
 func TestKeepFree(t *testing.T) {
 	r := start(t, chengine.Config{DataDir: t.TempDir(), Addr: "127.0.0.1:0", KeepFree: 1 << 60})
 	require.Equal(t, 200, curl(t, r.Addr(), "", "CREATE TABLE default.t (n UInt32) ENGINE = MergeTree ORDER BY n").status)

@@ -87,7 +87,8 @@ func TestEncodings(t *testing.T) {
 	require.Equal(t, 48, codeOf(post("SELECT 1", "rot13", nil)))
 }
 
-// TestBombs: a small body that unpacks to a large one is cut off at the size that a plain one may have.
+// TestBombs: a small body that unpacks to a large one is cut off at the size that a plain one may
+// have.
 func TestBombs(t *testing.T) {
 	r := start(t, chengine.Config{MaxInsertBytes: 1 << 20})
 	for encoding := range encodings {

@@ -1,13 +1,16 @@
 // Package chengine runs the real ClickHouse engine (libchdb) beside Mintlake on one machine.
 //
 // In: a data directory, a loopback address, the path of libchdb.so, caps on memory and threads.
-// Out: ClickHouse's HTTP interface on that address, as a ClickHouse server has it: clickhouse-go, curl and Grafana speak to it.
-// Guarantees: the engine lives in a child process, so that its crash costs a restart and not the service; the parent holds the listening
-// socket, so that a connection made during a restart waits instead of failing; every row that was acknowledged is there after the restart;
-// the child ends with its parent; one data directory is used by one process; what cannot work is told in one line that says what, where
-// and what to do.
+// Out: ClickHouse's HTTP interface on that address, as a ClickHouse server has it: clickhouse-go,
+// curl and Grafana speak to it.
+// Guarantees: the engine lives in a child process, so that its crash costs a restart and not the
+// service; the parent holds the listening socket, so that a connection made during a restart waits
+// instead of failing; every row that was acknowledged is there after the restart; the child ends
+// with its parent; one data directory is used by one process; what cannot work is told in one line
+// that says what, where and what to do.
 //
-// The child is this same executable started again. Call MaybeRunChild first thing in main, and in TestMain of tests that start an Engine.
+// The child is this same executable started again. Call MaybeRunChild first thing in main, and in
+// TestMain of tests that start an Engine.
 package chengine
 
 import (
@@ -28,31 +31,38 @@ import (
 type Config struct {
 	// DataDir is the folder of the data. Created when absent; must be empty or ours.
 	DataDir string
-	// Addr is the loopback address to serve on, "127.0.0.1:8123" when empty. Port 0 takes a free port: see Engine.Addr.
+	// Addr is the loopback address to serve on, "127.0.0.1:8123" when empty. Port 0 takes a free
+	// port: see Engine.Addr.
 	Addr string
 	// AllowedHosts are names besides localhost that requests may ask for: see internal/hosts.
 	AllowedHosts []string
-	// LibraryPath is the file libchdb.so. When empty: $MINTLAKE_LIBCHDB, then the cache that `make deps` fills.
+	// LibraryPath is the file libchdb.so. When empty: $MINTLAKE_LIBCHDB, then the cache that `make
+	// deps` fills.
 	LibraryPath string
-	// MaxMemoryBytes caps the engine's memory; a query beyond it fails with code 241. Default half of the machine's memory, at most 8 GiB.
+	// MaxMemoryBytes caps the engine's memory; a query beyond it fails with code 241. Default half
+	// of the machine's memory, at most 8 GiB.
 	MaxMemoryBytes int64
 	// Threads caps the threads of one query. Default the number of cores.
 	Threads int
-	// KeepFree is how many bytes of the file system stay free: with less the engine refuses writes with code 243 and begins no merge. 0: it writes
-	// until the disk is full, and a merge that meets that can leave a part without rows.
+	// KeepFree is how many bytes of the file system stay free: with less the engine refuses writes
+	// with code 243 and begins no merge. 0: it writes until the disk is full, and a merge that
+	// meets that can leave a part without rows.
 	KeepFree uint64
 	// Connections is how many queries run at once; others wait. Default 8.
 	Connections int
 	// MaxInsertBytes caps the data of one INSERT. Default 256 MiB.
 	MaxInsertBytes int64
-	// NoSync leaves it to the kernel when inserted rows reach the disk. By default each insert is on disk before it is acknowledged, so that a power cut
-	// cannot lose rows whose Kafka offsets are committed; that costs an insert 1 to 5 ms. A crash of a process loses nothing either way.
+	// NoSync leaves it to the kernel when inserted rows reach the disk. By default each insert is
+	// on disk before it is acknowledged, so that a power cut cannot lose rows whose Kafka offsets
+	// are committed; that costs an insert 1 to 5 ms. A crash of a process loses nothing either way.
 	NoSync bool
-	// StartTimeout is how long one start may take. Default 2 minutes (a large directory loads its parts first).
+	// StartTimeout is how long one start may take. Default 2 minutes (a large directory loads its
+	// parts first).
 	StartTimeout time.Duration
 	// StopTimeout is how long running queries may take to end when Run stops. Default 10 s.
 	StopTimeout time.Duration
-	// LetGo is how long the engine may take to end a query that was killed; then its process is replaced. Default 15 s.
+	// LetGo is how long the engine may take to end a query that was killed; then its process is
+	// replaced. Default 15 s.
 	LetGo time.Duration
 	// MaxFailedStarts is how many starts in a row may fail before Run gives up. Default 5.
 	MaxFailedStarts int
@@ -140,8 +150,9 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// Run starts the engine and keeps it running until ctx ends; it returns nil on a clean stop. It may be called once. Errors: ErrLibraryMissing,
-// ErrLocked, ErrForeignDirectory, ErrNewerData, ErrPortTaken, ErrUnsupported, and *StartError when the engine does not come up.
+// Run starts the engine and keeps it running until ctx ends; it returns nil on a clean stop. It may
+// be called once. Errors: ErrLibraryMissing, ErrLocked, ErrForeignDirectory, ErrNewerData,
+// ErrPortTaken, ErrUnsupported, and *StartError when the engine does not come up.
 func (e *Engine) Run(ctx context.Context) error {
 	e.mu.Lock()
 	if e.started {
@@ -180,10 +191,12 @@ func (e *Engine) run(ctx context.Context) error {
 	return e.supervise(ctx, library, dir, listener)
 }
 
-// Ready is closed when the engine answers for the first time. When Run fails before, it never closes: see WaitReady.
+// Ready is closed when the engine answers for the first time. When Run fails before, it never
+// closes: see WaitReady.
 func (e *Engine) Ready() <-chan struct{} { return e.ready }
 
-// WaitReady waits until the engine answers. It returns Run's error when Run ended before, or the context's.
+// WaitReady waits until the engine answers. It returns Run's error when Run ended before, or the
+// context's.
 func (e *Engine) WaitReady(ctx context.Context) error {
 	select {
 	case <-e.ready:
@@ -200,14 +213,16 @@ func (e *Engine) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Addr is the address that the engine serves on; with port 0 in the configuration the real port is known once the engine is ready.
+// Addr is the address that the engine serves on; with port 0 in the configuration the real port is
+// known once the engine is ready.
 func (e *Engine) Addr() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.addr
 }
 
-// DSN is the data source name for clickhouse-go and internal/clickhouse. Like Addr it is final once the engine is ready.
+// DSN is the data source name for clickhouse-go and internal/clickhouse. Like Addr it is final once
+// the engine is ready.
 func (e *Engine) DSN() string { return "http://" + e.Addr() + "/default" }
 
 // PID is the process id of the current child, 0 while there is none.

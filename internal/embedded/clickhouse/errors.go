@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// What can keep the engine from starting. Each comes wrapped in one line that says what, where and what to do.
+// What can keep the engine from starting. Each comes wrapped in one line that says what, where and
+// what to do.
 var (
 	// ErrLibraryMissing: libchdb.so is not there.
 	ErrLibraryMissing = errors.New("libchdb is missing")

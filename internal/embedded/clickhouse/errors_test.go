@@ -148,7 +148,8 @@ func TestDamagedData(t *testing.T) {
 	t.Log(time.Since(begin), err)
 }
 
-// helperEnv makes the test binary run an engine as a program of its own would, so that a test can kill it.
+// helperEnv makes the test binary run an engine as a program of its own would, so that a test can
+// kill it.
 const helperEnv = "MINTLAKE_TEST_HELPER_DIR"
 
 func runHelperProcess() {
@@ -172,7 +173,8 @@ func runHelperProcess() {
 	os.Exit(0)
 }
 
-// TestKilledParent: the child must not outlive its parent, and the next start must not find the directory locked.
+// TestKilledParent: the child must not outlive its parent, and the next start must not find the
+// directory locked.
 func TestKilledParent(t *testing.T) {
 	dir := t.TempDir()
 	for range 3 {
@@ -191,7 +193,8 @@ func TestKilledParent(t *testing.T) {
 		_ = cmd.Wait() // killed
 		require.Eventually(t, func() bool {
 			stat, err := os.ReadFile("/proc/" + pid + "/stat")
-			return os.IsNotExist(err) || strings.Contains(string(stat), ") Z ") // gone, or waiting to be buried by init
+			// gone, or waiting to be buried by init
+			return os.IsNotExist(err) || strings.Contains(string(stat), ") Z ")
 		}, time.Minute, 5*time.Millisecond, "the child lives on")
 	}
 	start(t, chengine.Config{DataDir: dir})

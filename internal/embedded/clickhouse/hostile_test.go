@@ -12,8 +12,8 @@ import (
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 )
 
-// TestShutdownStaysInTheEngine: SYSTEM SHUTDOWN in the engine is a signal to its whole process group. It must not reach us, and what gets past
-// the refusal costs a restart.
+// TestShutdownStaysInTheEngine: SYSTEM SHUTDOWN in the engine is a signal to its whole process
+// group. It must not reach us, and what gets past the refusal costs a restart.
 func TestShutdownStaysInTheEngine(t *testing.T) {
 	r := start(t, chengine.Config{})
 	group, err := syscall.Getpgid(r.PID())
@@ -23,7 +23,8 @@ func TestShutdownStaysInTheEngine(t *testing.T) {
 	for _, query := range []string{"SYSTEM SHUTDOWN", "system/* */ kill", "SYSTEM SUSPEND FOR 1 SECOND", "-- x\nSYSTEM // y\nSHUTDOWN"} {
 		require.Equal(t, 497, codeOf(curl(t, r.Addr(), "", query)), query)
 	}
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} { // what the two statements send
+	// what the two statements send
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		before := r.PID()
 		require.NoError(t, syscall.Kill(-before, signal))
 		require.Eventually(t, func() bool { pid := r.PID(); return pid != 0 && pid != before }, 2*time.Minute, 5*time.Millisecond)

@@ -31,7 +31,8 @@ const (
 	otherPatience = 15 * time.Minute
 	// otherPoll is how often it looks whether the other one is done.
 	otherPoll = 200 * time.Millisecond
-	// archiveOverhead bounds an archive from elsewhere: it is never larger than the library and this.
+	// archiveOverhead bounds an archive from elsewhere: it is never larger than the library and
+	// this.
 	archiveOverhead = 64 << 20
 	// entriesBound bounds the files of such an archive before the library.
 	entriesBound = 1000
@@ -42,12 +43,13 @@ const (
 // ErrWrongLibrary says that what was fetched is not the pinned libchdb. Nothing was installed.
 var ErrWrongLibrary = errors.New("this is not the pinned libchdb, nothing was installed")
 
-// Installer puts libchdb into Mintlake's cache. tools/deps/libchdb.sh does the same for a checkout; both use one folder and one
-// lock.
+// Installer puts libchdb into Mintlake's cache. tools/deps/libchdb.sh does the same for a checkout;
+// both use one folder and one lock.
 type Installer struct {
 	// Pin is what is installed.
 	Pin Pin
-	// From is a file or an http(s) URL of libchdb.so or of a .tar.gz or .tgz that holds it; empty: npm fetches its package.
+	// From is a file or an http(s) URL of libchdb.so or of a .tar.gz or .tgz that holds it; empty:
+	// npm fetches its package.
 	From string
 	// Log is told what is fetched.
 	Log io.Writer
@@ -62,8 +64,8 @@ func CachePath(pin Pin) (string, error) {
 	return filepath.Join(cache, "libchdb", pin.Version, libraryName), nil
 }
 
-// Install returns the path of the library, which it installs if it is absent. The file appears by one rename after its hash was
-// checked, so a killed installation leaves no half library.
+// Install returns the path of the library, which it installs if it is absent. The file appears by
+// one rename after its hash was checked, so a killed installation leaves no half library.
 func (i *Installer) Install(ctx context.Context) (string, error) {
 	library, err := CachePath(i.Pin)
 	if err != nil {
@@ -120,7 +122,8 @@ func (i *Installer) Verify() (string, error) {
 	return library, nil
 }
 
-// complete says whether the library is there. Its hash was checked before it got this name, so its size is enough.
+// complete says whether the library is there. Its hash was checked before it got this name, so its
+// size is enough.
 func (i *Installer) complete(library string) bool {
 	info, err := os.Stat(library)
 	return err == nil && info.Mode().IsRegular() && info.Size() == i.Pin.LibraryBytes
@@ -157,7 +160,8 @@ func (i *Installer) lock(ctx context.Context, name string) (unlock func(), err e
 	}
 }
 
-// emptyFolder makes the folder that this installation works in. The lock is held, so older ones are of killed installations.
+// emptyFolder makes the folder that this installation works in. The lock is held, so older ones are
+// of killed installations.
 func (i *Installer) emptyFolder(folder string) (string, error) {
 	old, err := filepath.Glob(filepath.Join(folder, "new.*"))
 	if err != nil {
@@ -236,7 +240,8 @@ func (i *Installer) fromNPM(ctx context.Context, folder, file string) error {
 	return i.unpack(in, tarballs[0], file)
 }
 
-// fromURL downloads the library or an archive that holds it. User and password in the URL are sent and never told.
+// fromURL downloads the library or an archive that holds it. User and password in the URL are sent
+// and never told.
 func (i *Installer) fromURL(ctx context.Context, u *url.URL, file string) error {
 	ctx, cancel := context.WithTimeout(ctx, downloadPatience)
 	defer cancel()

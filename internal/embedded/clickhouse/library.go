@@ -17,8 +17,8 @@ func Supported() error {
 	return nil
 }
 
-// FindLibrary returns the path of libchdb.so: path itself, else $MINTLAKE_LIBCHDB, else the cache that `mintlake deps` fills. Errors wrap
-// ErrLibraryMissing or ErrUnsupported.
+// FindLibrary returns the path of libchdb.so: path itself, else $MINTLAKE_LIBCHDB, else the cache
+// that `mintlake deps` fills. Errors wrap ErrLibraryMissing or ErrUnsupported.
 func FindLibrary(path string) (string, error) {
 	if err := Supported(); err != nil {
 		return "", err

@@ -55,7 +55,8 @@ func launch(t *testing.T, cfg chengine.Config, adjust ...func(*chengine.Engine))
 	registry := prometheus.NewRegistry()
 	e, err := chengine.New(cfg, chengine.Deps{Logger: testLogger(), Registerer: registry})
 	require.NoError(t, err)
-	// A machine that stands still for a while must not cost a child: only the test of a hanging one wants that.
+	// A machine that stands still for a while must not cost a child: only the test of a hanging one
+	// wants that.
 	e.SetPing(5*time.Second, 5*time.Minute)
 	for _, f := range adjust {
 		f(e)
@@ -90,12 +91,14 @@ func waitReady(t *testing.T, r *running) error {
 	return r.WaitReady(ctx)
 }
 
-// signalChild sends a signal to the child, waiting for one while there is none, and returns its process id.
+// signalChild sends a signal to the child, waiting for one while there is none, and returns its
+// process id.
 func signalChild(t *testing.T, r *running, signal syscall.Signal) (pid int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		pid = r.PID()
-		return pid != 0 && syscall.Kill(pid, signal) == nil // 0 would be everybody in our process group
+		// 0 would be everybody in our process group
+		return pid != 0 && syscall.Kill(pid, signal) == nil
 	}, 2*time.Minute, time.Millisecond)
 	return pid
 }
@@ -107,7 +110,8 @@ type answer struct {
 	header http.Header
 }
 
-// curl sends a request as curl does: GET without a body, POST with one. params are further URL parameters.
+// curl sends a request as curl does: GET without a body, POST with one. params are further URL
+// parameters.
 func curl(t *testing.T, addr, query, body string, params ...string) answer {
 	t.Helper()
 	values := url.Values{}

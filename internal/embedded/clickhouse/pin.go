@@ -16,7 +16,8 @@ type Pin struct {
 	Version string
 	// Package is the npm package that delivers it.
 	Package string
-	// TarballSHA256 and LibrarySHA256 are hexadecimal: of what npm delivers, and of the libchdb.so in it.
+	// TarballSHA256 and LibrarySHA256 are hexadecimal: of what npm delivers, and of the libchdb.so
+	// in it.
 	TarballSHA256, LibrarySHA256 string
 	// LibraryBytes is the size of libchdb.so.
 	LibraryBytes int64

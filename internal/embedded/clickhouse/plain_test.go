@@ -165,7 +165,8 @@ func TestInsertSizeLimit(t *testing.T) {
 	require.Equal(t, "1\n", curl(t, r.Addr(), "SELECT count() FROM default.l", "").body)
 }
 
-// TestLargeInlineInsert: data that stands behind the statement in one body, larger than a statement may be.
+// TestLargeInlineInsert: data that stands behind the statement in one body, larger than a statement
+// may be.
 func TestLargeInlineInsert(t *testing.T) {
 	conn, dsn := chtest.Start(t)
 	database := dsn[strings.LastIndex(dsn, "/")+1:]
@@ -181,7 +182,8 @@ func TestLargeInlineInsert(t *testing.T) {
 
 func TestSelectFormatsAreWhole(t *testing.T) {
 	addr := chtest.Engine(t).Addr()
-	// More rows than one block holds: a format with a frame must come once, a format without must come whole.
+	// More rows than one block holds: a format with a frame must come once, a format without must
+	// come whole.
 	for format, lines := range map[string]int{"TSV": 200000, "TSVRaw": 200000, "TabSeparated": 200000, "CSV": 200000, "JSONEachRow": 200000, "TSVWithNames": 200001, "CSVWithNames": 200001} {
 		for _, query := range []string{"SELECT number FROM numbers(200000) FORMAT " + format, "SELECT number FROM numbers(200000)"} {
 			body := curl(t, addr, query, "", "default_format", format).body
@@ -211,7 +213,8 @@ func TestCapsReachTheEngine(t *testing.T) {
 	}
 }
 
-// TestInsertsWithDataRunOnOneThread: the engine's threads for pushing data are never started, unless a client asks for them.
+// TestInsertsWithDataRunOnOneThread: the engine's threads for pushing data are never started,
+// unless a client asks for them.
 func TestInsertsWithDataRunOnOneThread(t *testing.T) {
 	r := start(t, chengine.Config{Threads: 2})
 	post := func(query, body string, params ...string) {

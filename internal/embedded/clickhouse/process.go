@@ -30,8 +30,9 @@ type process struct {
 	cmd    *exec.Cmd
 }
 
-// startProcess starts the executable that is running, as the engine's child. files are inherited as descriptors from 3 on, with the status
-// pipe in second place. told gets the child's reports, one at a time.
+// startProcess starts the executable that is running, as the engine's child. files are inherited as
+// descriptors from 3 on, with the status pipe in second place. told gets the child's reports, one
+// at a time.
 func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lines prometheus.Counter, told func(childReport)) (*process, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -45,7 +46,8 @@ func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lin
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create stderr pipe: %w", err), statusRead.Close(), statusWrite.Close())
 	}
-	// The link and not os.Executable's path: it leads to this very binary even when an upgrade has replaced the file.
+	// The link and not os.Executable's path: it leads to this very binary even when an upgrade has
+	// replaced the file.
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{"mintlake-embedded-clickhouse"}
 	cmd.Env = childEnvironment(os.Environ(), string(text))
@@ -70,8 +72,8 @@ func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lin
 	return p, nil
 }
 
-// run starts the child and waits for it on one thread: the kernel sends the death signal when the thread that started the child ends, and
-// Go may end threads that are not locked.
+// run starts the child and waits for it on one thread: the kernel sends the death signal when the
+// thread that started the child ends, and Go may end threads that are not locked.
 func (p *process) run(started chan<- error, stderr *os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -149,7 +151,8 @@ func (p *process) exitError() error {
 	return errors.New("exit status 0")
 }
 
-// stderrLog forwards the child's stderr to the log and remembers the line that explains a failed start.
+// stderrLog forwards the child's stderr to the log and remembers the line that explains a failed
+// start.
 type stderrLog struct {
 	log   *slog.Logger
 	lines prometheus.Counter

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// querySettings are the settings that every query starts with. One query gets a little less memory than the whole engine, so that a
-// single greedy query fails before everything else does.
+// querySettings are the settings that every query starts with. One query gets a little less memory
+// than the whole engine, so that a single greedy query fails before everything else does.
 func (c Config) querySettings() map[string]string {
 	return map[string]string{
 		"max_memory_usage": strconv.FormatInt(c.MaxMemoryBytes/10*8, 10),
@@ -17,7 +17,8 @@ func (c Config) querySettings() map[string]string {
 	}
 }
 
-// serverSettings are what the engine's configuration file says. Its own defaults are those of a large server: caches of 5 GiB each.
+// serverSettings are what the engine's configuration file says. Its own defaults are those of a
+// large server: caches of 5 GiB each.
 func (c Config) serverSettings() [][2]string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	cache := number(min(c.MaxMemoryBytes/16, 256<<20))
@@ -43,8 +44,9 @@ func (c Config) serverSettings() [][2]string {
 	}
 }
 
-// tableSettings are what every MergeTree table starts with. libchdb deletes the parts that a merge replaced at once (old_parts_lifetime = 0, a
-// server waits eight minutes), so that merges must be synced too before a power cut is harmless.
+// tableSettings are what every MergeTree table starts with. libchdb deletes the parts that a merge
+// replaced at once (old_parts_lifetime = 0, a server waits eight minutes), so that merges must be
+// synced too before a power cut is harmless.
 func (c Config) tableSettings() [][2]string {
 	if c.NoSync {
 		return nil
@@ -52,8 +54,8 @@ func (c Config) tableSettings() [][2]string {
 	return [][2]string{{"fsync_after_insert", "1"}, {"fsync_part_directory", "1"}, {"min_rows_to_fsync_after_merge", "1"}}
 }
 
-// writeServerConfig writes the engine's configuration file and returns its path. libchdb takes server and table settings from it, and no
-// profiles: see querySettings.
+// writeServerConfig writes the engine's configuration file and returns its path. libchdb takes
+// server and table settings from it, and no profiles: see querySettings.
 func writeServerConfig(d *dataDir, cfg Config) (string, error) {
 	var text strings.Builder
 	text.WriteString("<!-- written at each start; changes are lost -->\n<clickhouse>\n")
@@ -63,7 +65,8 @@ func writeServerConfig(d *dataDir, cfg Config) (string, error) {
 	if cfg.KeepFree > 0 {
 		fmt.Fprintf(&text, "    <storage_configuration><disks><default><keep_free_space_bytes>%d</keep_free_space_bytes></default></disks></storage_configuration>\n", cfg.KeepFree)
 	}
-	// BACKUP and RESTORE may name any folder: SQL here has the rights of the process anyway (docs/embedded-clickhouse.md, "Security").
+	// BACKUP and RESTORE may name any folder: SQL here has the rights of the process anyway
+	// (docs/embedded-clickhouse.md, "Security").
 	text.WriteString("    <backups><allowed_path>/</allowed_path></backups>\n")
 	text.WriteString("    <merge_tree>\n")
 	for _, s := range cfg.tableSettings() {
@@ -77,7 +80,8 @@ func writeServerConfig(d *dataDir, cfg Config) (string, error) {
 	return name, nil
 }
 
-// defaultMemory is half of the memory that this machine or its container has, at most 8 GiB, and 2 GiB when the kernel does not say.
+// defaultMemory is half of the memory that this machine or its container has, at most 8 GiB, and 2
+// GiB when the kernel does not say.
 func defaultMemory() int64 {
 	const fallback, least, most = 2 << 30, 256 << 20, 8 << 30
 	total := machineMemory()

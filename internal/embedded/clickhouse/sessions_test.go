@@ -67,7 +67,8 @@ func TestSessionsAreLockedAndEnd(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for curl(t, addr, "SELECT sleep(2)", "", mine...).status != 200 { // the other request may come first
+		// the other request may come first
+		for curl(t, addr, "SELECT sleep(2)", "", mine...).status != 200 {
 		}
 	}()
 	require.Eventually(t, func() bool { return codeOf(curl(t, addr, "SELECT 1", "", mine...)) == 373 }, time.Minute, time.Millisecond)
@@ -83,7 +84,8 @@ func TestSessionsAreLockedAndEnd(t *testing.T) {
 	}, time.Minute, 1500*time.Millisecond)
 }
 
-// TestSessionsLeaveRoom: sessions with temporary tables are bounded, and however many there are, everybody else is served.
+// TestSessionsLeaveRoom: sessions with temporary tables are bounded, and however many there are,
+// everybody else is served.
 func TestSessionsLeaveRoom(t *testing.T) {
 	r := start(t, chengine.Config{Connections: 1})
 	refused := 0

@@ -16,8 +16,9 @@ import (
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 )
 
-// TestStuckInsertCostsTheChild: an insert that hangs inside the engine, where no KILL QUERY reaches it, ends with its client's deadline and its
-// process, and the same insert goes through afterwards. The view of the table opens a pipe that nobody writes to: that is such a place.
+// TestStuckInsertCostsTheChild: an insert that hangs inside the engine, where no KILL QUERY reaches
+// it, ends with its client's deadline and its process, and the same insert goes through afterwards.
+// The view of the table opens a pipe that nobody writes to: that is such a place.
 func TestStuckInsertCostsTheChild(t *testing.T) {
 	r := start(t, chengine.Config{LetGo: time.Second})
 	conn, err := clickhouse.Open(t.Context(), r.DSN())

@@ -16,13 +16,15 @@ import (
 )
 
 const (
-	// readyPauseMax is the longest pause after the end of a child that was ready: together with a start it must stay below a second.
+	// readyPauseMax is the longest pause after the end of a child that was ready: together with a
+	// start it must stay below a second.
 	readyPauseMax = 250 * time.Millisecond
 	// failedPauseMax is the longest pause after a start that failed.
 	failedPauseMax = 5 * time.Second
 	// steadyAfter is how long a child must have lived for the next pause to be none again.
 	steadyAfter = 10 * time.Second
-	// pingMisses is how many pings in a row a child may miss before it counts as hanging and is killed.
+	// pingMisses is how many pings in a row a child may miss before it counts as hanging and is
+	// killed.
 	pingMisses = 3
 )
 
@@ -88,7 +90,8 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 	}
 }
 
-// noteQueries returns what takes the reports of one child: into the metrics, and into the log what stands still.
+// noteQueries returns what takes the reports of one child: into the metrics, and into the log what
+// stands still.
 func (e *Engine) noteQueries() func(childReport) {
 	standing := false
 	return func(report childReport) {
@@ -114,8 +117,9 @@ func pause(quick int, longest time.Duration) time.Duration {
 	return min(longest, 100*time.Millisecond<<min(quick-2, 10))
 }
 
-// oneLife follows a child from its start to its end. started says whether it opened the data and took over the listener: from then on it
-// answers, and so what ends it is a crash and no failed start, even before it answered us. err says how it ended.
+// oneLife follows a child from its start to its end. started says whether it opened the data and
+// took over the listener: from then on it answers, and so what ends it is a crash and no failed
+// start, even before it answered us. err says how it ended.
 func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started bool, err error) {
 	begin := time.Now()
 	status, err := p.waitStatus(ctx, e.cfg.StartTimeout)
@@ -176,8 +180,9 @@ func (e *Engine) untilEnd(ctx context.Context, p *process) error {
 			case e.diskIsFull():
 				full = true
 			case was:
-				// A merge that met the full disk can have left a part without rows, and what it merged beside it. A start puts such a part aside and
-				// takes what it merged; until then queries fail with code 246.
+				// A merge that met the full disk can have left a part without rows, and what it
+				// merged beside it. A start puts such a part aside and takes what it merged; until
+				// then queries fail with code 246.
 				p.stop(e.cfg.StopTimeout)
 				return errDiskWasFull
 			}
@@ -203,8 +208,8 @@ func (e *Engine) diskIsFull() bool {
 	return stat.Bavail*uint64(stat.Bsize) < e.cfg.KeepFree
 }
 
-// ping asks p whether it answers. It ends with p: a connection that a child did not take before its end waits for the next one, which is not
-// started before.
+// ping asks p whether it answers. It ends with p: a connection that a child did not take before its
+// end waits for the next one, which is not started before.
 func (e *Engine) ping(ctx context.Context, p *process) error {
 	ctx, cancel := context.WithTimeout(ctx, e.pingTimeout)
 	defer cancel()
@@ -219,7 +224,8 @@ func (e *Engine) ping(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	// A transport of its own: no proxy from the environment, no connection kept that a dead child left behind.
+	// A transport of its own: no proxy from the environment, no connection kept that a dead child
+	// left behind.
 	transport := &http.Transport{DisableKeepAlives: true}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
@@ -232,7 +238,8 @@ func (e *Engine) ping(ctx context.Context, p *process) error {
 	return nil
 }
 
-// older says whether version a comes before b; versions are dotted numbers, an empty b is before everything.
+// older says whether version a comes before b; versions are dotted numbers, an empty b is before
+// everything.
 func older(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(as), len(bs)) {

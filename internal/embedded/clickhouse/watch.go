@@ -23,12 +23,14 @@ type childReport struct {
 	// Queries run now; the oldest of them since OldestSeconds.
 	Queries       int     `json:"queries"`
 	OldestSeconds float64 `json:"oldest_seconds"`
-	// Standing are those that showed no progress for standAfter: neither rows, nor processor time, nor disk traffic. StandingQuery is the beginning
-	// of the one that stands longest, for StandingSeconds.
+	// Standing are those that showed no progress for standAfter: neither rows, nor processor time,
+	// nor disk traffic. StandingQuery is the beginning of the one that stands longest, for
+	// StandingSeconds.
 	Standing        int     `json:"standing"`
 	StandingSeconds float64 `json:"standing_seconds,omitempty"`
 	StandingQuery   string  `json:"standing_query,omitempty"`
-	// Stuck is a query that was killed and did not end within the time that it had: the child ends after this report.
+	// Stuck is a query that was killed and did not end within the time that it had: the child ends
+	// after this report.
 	Stuck string `json:"stuck,omitempty"`
 }
 
@@ -44,7 +46,8 @@ type watch struct {
 	letGo time.Duration
 	// moved is, by query, its last progress and when that was first seen.
 	moved map[libchdb.Running]movement
-	// answers brings what the engine said of all queries; asking says that it was asked. The engine may be the one that hangs, so nobody waits.
+	// answers brings what the engine said of all queries; asking says that it was asked. The engine
+	// may be the one that hangs, so nobody waits.
 	answers chan map[string]string
 	asking  bool
 	latest  map[string]string
@@ -110,8 +113,9 @@ func (w *watch) look(now time.Time) childReport {
 // exitStuck is the child's exit code when the engine does not let go of a query.
 const exitStuck = 4
 
-// watchQueries reports to the parent until the process ends, and ends it when the engine does not let go of a query that was killed: its
-// connection, and what the query has locked, come back only with a new process. Rows that were acknowledged are on disk.
+// watchQueries reports to the parent until the process ends, and ends it when the engine does not
+// let go of a query that was killed: its connection, and what the query has locked, come back only
+// with a new process. Rows that were acknowledged are on disk.
 func watchQueries(pool runningQueries, letGo time.Duration, pipe *os.File, log *slog.Logger) {
 	w := newWatch(pool, letGo)
 	reports := json.NewEncoder(pipe)

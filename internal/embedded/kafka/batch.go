@@ -17,11 +17,13 @@ import (
 )
 
 const (
-	// maxBatchBytes bounds what the records of one batch may decompress to. A batch is at most a megabyte on the wire; Mintlake's own are
-	// at most a megabyte before compression too. Zstandard packs a gigabyte of zeros into that: a reader would run out of memory.
+	// maxBatchBytes bounds what the records of one batch may decompress to. A batch is at most a
+	// megabyte on the wire; Mintlake's own are at most a megabyte before compression too. Zstandard
+	// packs a gigabyte of zeros into that: a reader would run out of memory.
 	maxBatchBytes = 32 << 20
 
-	// batchHeaderBytes is the length of a record batch (magic 2) before its records, see https://kafka.apache.org/documentation/#recordbatch.
+	// batchHeaderBytes is the length of a record batch (magic 2) before its records, see
+	// https://kafka.apache.org/documentation/#recordbatch.
 	batchHeaderBytes = 61
 	batchMagicAt     = 16
 	batchCodecAt     = 22 // the low byte of the attributes; its low three bits are the codec
@@ -33,9 +35,10 @@ var (
 	errBadBatch     = errors.New("batch does not hold the records that it says")
 )
 
-// checkBatch says whether every reader can decode a batch in bounded memory: it decompresses to at most maxBatchBytes and holds as many
-// whole records as its head says. Apache Kafka checks the same but for the size; kfake checks neither, and kafka-go makes room for as
-// many records and headers as a batch claims to have. What is no batch at all is left for the broker to refuse.
+// checkBatch says whether every reader can decode a batch in bounded memory: it decompresses to at
+// most maxBatchBytes and holds as many whole records as its head says. Apache Kafka checks the same
+// but for the size; kfake checks neither, and kafka-go makes room for as many records and headers
+// as a batch claims to have. What is no batch at all is left for the broker to refuse.
 func checkBatch(batch []byte) error {
 	if len(batch) < batchHeaderBytes || batch[batchMagicAt] != 2 {
 		return nil
@@ -146,7 +149,8 @@ func readBounded(r io.Reader) ([]byte, error) {
 	return out, err
 }
 
-// xerialMagic begins snappy as Java clients write it: this, two versions of four bytes, then blocks with their lengths before them.
+// xerialMagic begins snappy as Java clients write it: this, two versions of four bytes, then blocks
+// with their lengths before them.
 var xerialMagic = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
 
 const xerialHeadBytes = 16
@@ -185,7 +189,8 @@ func unsnappyBlock(out, block []byte) ([]byte, error) {
 	return append(out, decoded...), nil
 }
 
-// checkProduce checks each batch of a request. It returns nil, or the answer that refuses the request and why.
+// checkProduce checks each batch of a request. It returns nil, or the answer that refuses the
+// request and why.
 func checkProduce(request *kmsg.ProduceRequest) (kmsg.Response, error) {
 	var reason error
 	for i := range request.Topics {

@@ -113,7 +113,8 @@ func TestBatchesThatHarmReadersAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzCheckBatch: a batch that passes has as many records as it says, so readers may make room for them.
+// FuzzCheckBatch: a batch that passes has as many records as it says, so readers may make room for
+// them.
 func FuzzCheckBatch(f *testing.F) {
 	f.Add(goodBatch())
 	for codec := range byte(5) {
@@ -148,7 +149,8 @@ func produceFrame(t testing.TB, version, acks int16, batch []byte) []byte {
 	return frame(keyProduce, version, request.AppendTo(header))
 }
 
-// TestABatchThatHarmsReadersIsAnsweredAndNotKept: its producer hears INVALID_RECORD, and the connection goes on.
+// TestABatchThatHarmsReadersIsAnsweredAndNotKept: its producer hears INVALID_RECORD, and the
+// connection goes on.
 func TestABatchThatHarmsReadersIsAnsweredAndNotKept(t *testing.T) {
 	addr := guarded(t)
 	conn, err := net.Dial("tcp", addr)

@@ -18,18 +18,19 @@ import (
 
 // Config of the embedded broker.
 type Config struct {
-	// DataDir is the folder of this broker's data, made when missing. It must belong to it alone. Required.
+	// DataDir is the folder of this broker's data, made when missing. It must belong to it alone.
+	// Required.
 	DataDir string
-	// Addr is host:port to listen on. The host must be a loopback address or "localhost"; port 0 takes a free one.
-	// Default "127.0.0.1:9092".
+	// Addr is host:port to listen on. The host must be a loopback address or "localhost"; port 0
+	// takes a free one. Default "127.0.0.1:9092".
 	Addr string
 	// maxFrameBytes bounds one request, in bytes. Default DefaultMaxFrameBytes.
 	maxFrameBytes uint32
-	// RetentionInterval is the time between two rounds of deleting expired records. Default five minutes, as Apache Kafka's
-	// log.retention.check.interval.ms.
+	// RetentionInterval is the time between two rounds of deleting expired records. Default five
+	// minutes, as Apache Kafka's log.retention.check.interval.ms.
 	RetentionInterval time.Duration
-	// StateInterval is the time between two looks at what is on disk. A cut that comes after a kill is told from one that the kill left by the last
-	// look. Default 5 s.
+	// StateInterval is the time between two looks at what is on disk. A cut that comes after a kill
+	// is told from one that the kill left by the last look. Default 5 s.
 	StateInterval time.Duration
 	// Repairing lets the broker start in the middle of a repair, for what the repair has to write.
 	Repairing bool
@@ -66,12 +67,12 @@ type Broker struct {
 	}
 }
 
-// offsetsRetentionMinutes keeps committed offsets for ten years. Apache Kafka's seven days would make a machine that was switched off for
-// longer read every topic from its start.
+// offsetsRetentionMinutes keeps committed offsets for ten years. Apache Kafka's seven days would
+// make a machine that was switched off for longer read every topic from its start.
 const offsetsRetentionMinutes = "5256000"
 
-// New checks the configuration and registers the metrics. It returns a *StartError with ErrNotLoopback for an address that other
-// machines could reach.
+// New checks the configuration and registers the metrics. It returns a *StartError with
+// ErrNotLoopback for an address that other machines could reach.
 func New(cfg Config, deps Deps) (*Broker, error) {
 	if cfg.DataDir == "" {
 		return nil, errors.New("embedded kafka: data folder is required")
@@ -114,8 +115,9 @@ func checkLoopback(addr string) error {
 		Do: "the embedded broker has no authentication: listen on 127.0.0.1, or run a Kafka cluster and name it with --kafka-brokers"}
 }
 
-// Run serves until ctx ends, then closes the data cleanly and returns nil. It returns an error when the broker cannot start; a *StartError
-// where the operator can do something about it. A Broker runs once.
+// Run serves until ctx ends, then closes the data cleanly and returns nil. It returns an error when
+// the broker cannot start; a *StartError where the operator can do something about it. A Broker
+// runs once.
 func (b *Broker) Run(ctx context.Context) error {
 	b.mu.Lock()
 	if b.ran {
@@ -187,8 +189,8 @@ func (b *Broker) run(ctx context.Context) error {
 // errSync ends the broker: what it cannot make durable it must not acknowledge.
 var errSync = errors.New("the disk refused to keep what was written; look at its state before the next start")
 
-// keepRetention deletes expired records until ctx ends. kfake's own timer starts only when a topic is created or altered, so
-// after a restart nothing would ever expire.
+// keepRetention deletes expired records until ctx ends. kfake's own timer starts only when a topic
+// is created or altered, so after a restart nothing would ever expire.
 func (b *Broker) keepRetention(ctx context.Context, cluster *kfake.Cluster) {
 	ticker := time.NewTicker(b.cfg.RetentionInterval)
 	defer ticker.Stop()
@@ -232,10 +234,12 @@ func (b *Broker) newCluster(dir *dataDir, listener *guardListener, tracker *segm
 		kfake.NumBrokers(1),
 		kfake.ClusterID(clusterID),
 		kfake.DataDir(dir.broker()),
-		// No SyncWrites: it syncs in the loop that serves all requests. The guard holds answers back instead, see syncer.
+		// No SyncWrites: it syncs in the loop that serves all requests. The guard holds answers
+		// back instead, see syncer.
 		kfake.MaxVersions(allowedVersions()),
 		kfake.ListenFn(func(string, string) (net.Listener, error) { return listener, nil }),
-		// Members die with this process, so a short session only ever matters to members in other processes.
+		// Members die with this process, so a short session only ever matters to members in other
+		// processes.
 		kfake.GroupMinSessionTimeout(time.Second),
 		kfake.BrokerConfigs(map[string]string{
 			"offsets.retention.minutes": offsetsRetentionMinutes,
@@ -255,7 +259,8 @@ func (b *Broker) newCluster(dir *dataDir, listener *guardListener, tracker *segm
 // Ready is closed as soon as the broker serves.
 func (b *Broker) Ready() <-chan struct{} { return b.ready }
 
-// WaitReady returns nil as soon as the broker serves, Run's error if it failed before that, or ctx's error.
+// WaitReady returns nil as soon as the broker serves, Run's error if it failed before that, or
+// ctx's error.
 func (b *Broker) WaitReady(ctx context.Context) error {
 	select {
 	case <-b.ready:
@@ -293,7 +298,8 @@ func (l kfakeLogger) Logf(level kfake.LogLevel, format string, args ...any) {
 		return
 	}
 	l.b.metrics.warnings.Inc()
-	// On a full disk there is a warning for each write, some dozens a second, and the log may be on that disk.
+	// On a full disk there is a warning for each write, some dozens a second, and the log may be on
+	// that disk.
 	l.b.warn.Lock()
 	defer l.b.warn.Unlock()
 	if time.Since(l.b.warn.last) < warnEvery {

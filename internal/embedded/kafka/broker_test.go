@@ -131,7 +131,8 @@ func TestStartsInAFolderThatAKillLeftBehind(t *testing.T) {
 	serve(t, embedded.Config{DataDir: dir}, embedded.Deps{})
 }
 
-// TestHostileRequests: each of these drops its own connection, is counted, and leaves the broker serving.
+// TestHostileRequests: each of these drops its own connection, is counted, and leaves the broker
+// serving.
 func TestHostileRequests(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	broker, _ := serve(t, embedded.Config{DataDir: t.TempDir()}, embedded.Deps{Registerer: registry})
@@ -206,7 +207,8 @@ func TestTopicsAreNotMadeByAccident(t *testing.T) {
 	require.False(t, found)
 }
 
-// TestRetentionIsEnforcedAfterARestart: expired records go, also when no topic was made or altered since the start.
+// TestRetentionIsEnforcedAfterARestart: expired records go, also when no topic was made or altered
+// since the start.
 func TestRetentionIsEnforcedAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	ctx := testContext(t)

@@ -9,8 +9,9 @@ import (
 	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
 )
 
-// CopyGroups copies the consumer groups' commits of a data folder, on which a broker may run, to the data folder to. Call it before
-// anything is copied that the commits speak of, and CopyLog after that: then the copy's readers read again what they may have seen, and skip nothing.
+// CopyGroups copies the consumer groups' commits of a data folder, on which a broker may run, to
+// the data folder to. Call it before anything is copied that the commits speak of, and CopyLog
+// after that: then the copy's readers read again what they may have seen, and skip nothing.
 func CopyGroups(path, to string) error {
 	if _, err := os.Stat(filepath.Join(path, markerName)); err != nil {
 		return fmt.Errorf("embedded kafka: %s holds no log: %w", path, err)
@@ -21,8 +22,8 @@ func CopyGroups(path, to string) error {
 	return segments.CopyGroups(path, to)
 }
 
-// CopyLog copies the records of a data folder, on which a broker may run, the topic first before the others. The copy is checked as a
-// broker's start checks it, and is ready for a broker.
+// CopyLog copies the records of a data folder, on which a broker may run, the topic first before
+// the others. The copy is checked as a broker's start checks it, and is ready for a broker.
 func CopyLog(ctx context.Context, path, to, first string) error {
 	if err := segments.Copy(ctx, path, to, first); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
 )
 
-// TestCopyOfALog copies the log of a broker that was killed: every whole batch is in the copy, the torn end is not, and damage is told of.
+// TestCopyOfALog copies the log of a broker that was killed: every whole batch is in the copy, the
+// torn end is not, and damage is told of.
 func TestCopyOfALog(t *testing.T) {
 	_, killed := logFolder(t)
 	for name, c := range map[string]struct {

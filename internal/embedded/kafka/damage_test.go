@@ -55,7 +55,8 @@ func readLog(t *testing.T, path string) map[place]string {
 	return records
 }
 
-// logFolder writes a log of several segments and returns what a clean stop leaves, and what a kill would have left.
+// logFolder writes a log of several segments and returns what a clean stop leaves, and what a kill
+// would have left.
 func logFolder(t *testing.T) (stopped, killed *folder) {
 	t.Helper()
 	dir := t.TempDir()
@@ -116,8 +117,8 @@ func stateEnd(t *testing.T, dir string) int {
 	return end
 }
 
-// TestRandomDamage: whatever is flipped, cut, made zero or deleted, no record is missing of which the broker does not say so; and a repair leaves
-// every other record where it was.
+// TestRandomDamage: whatever is flipped, cut, made zero or deleted, no record is missing of which
+// the broker does not say so; and a repair leaves every other record where it was.
 func TestRandomDamage(t *testing.T) {
 	stopped, killed := logFolder(t)
 	acts := 40
@@ -237,8 +238,8 @@ func segmentFiles(t *testing.T, path, partition string) []string {
 	return names
 }
 
-// TestReadersGoOnBehindARepair: a reader that had read everything before the damage misses nothing of what is written after the repair, though
-// the damage was at the log's end.
+// TestReadersGoOnBehindARepair: a reader that had read everything before the damage misses nothing
+// of what is written after the repair, though the damage was at the log's end.
 func TestReadersGoOnBehindARepair(t *testing.T) {
 	stopped, _ := logFolder(t)
 	path := stopped.copy(t)
@@ -310,7 +311,8 @@ func TestTornEnd(t *testing.T) {
 	}
 }
 
-// TestDeletedTopic: a topic that is deleted under the running broker is missed at the next start, though it was made anew.
+// TestDeletedTopic: a topic that is deleted under the running broker is missed at the next start,
+// though it was made anew.
 func TestDeletedTopic(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		stopped, _ := logFolder(t)

@@ -14,7 +14,8 @@ const (
 	lockName   = "LOCK"
 	brokerName = "broker"
 
-	// markerText is the content of the marker file; the number grows when the layout of the folder changes.
+	// markerText is the content of the marker file; the number grows when the layout of the folder
+	// changes.
 	markerText = "mintlake embedded kafka, format 1\n"
 )
 
@@ -24,8 +25,9 @@ type dataDir struct {
 	lock *os.File
 }
 
-// openDataDir makes the folder if it is missing, checks that it is ours and takes its lock. The lock is the kernel's (flock), so
-// it goes with the process however that ends; a file that merely exists would outlive a kill.
+// openDataDir makes the folder if it is missing, checks that it is ours and takes its lock. The
+// lock is the kernel's (flock), so it goes with the process however that ends; a file that merely
+// exists would outlive a kill.
 func openDataDir(path string) (*dataDir, error) {
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return nil, fmt.Errorf("embedded kafka: make data folder: %w", err)
@@ -52,11 +54,13 @@ func openDataDir(path string) (*dataDir, error) {
 // broker is where kfake keeps its files.
 func (d *dataDir) broker() string { return filepath.Join(d.path, brokerName) }
 
-// close gives the folder back. The lock file stays: removing it would let two processes lock two different files.
+// close gives the folder back. The lock file stays: removing it would let two processes lock two
+// different files.
 func (d *dataDir) close() { _ = d.lock.Close() }
 
-// checkOwner refuses a folder with files in it that no broker of ours has marked. A folder with nothing but the lock file (or a
-// half-written marker, LOCK.*) is what a start leaves that was killed before it wrote the marker.
+// checkOwner refuses a folder with files in it that no broker of ours has marked. A folder with
+// nothing but the lock file (or a half-written marker, LOCK.*) is what a start leaves that was
+// killed before it wrote the marker.
 func checkOwner(path string) error {
 	marker, err := os.ReadFile(filepath.Join(path, markerName))
 	if err == nil {

@@ -14,8 +14,9 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 )
 
-// TestKillLosesNoAcknowledgedRecord: four writers, a child process that is killed at random moments, and at the end every record
-// whose Produce returned nil is there, and every offset whose Commit returned nil.
+// TestKillLosesNoAcknowledgedRecord: four writers, a child process that is killed at random
+// moments, and at the end every record whose Produce returned nil is there, and every offset whose
+// Commit returned nil.
 func TestKillLosesNoAcknowledgedRecord(t *testing.T) {
 	if kafkatest.Apache(t) {
 		t.Skip("this is about the embedded broker")
@@ -79,7 +80,8 @@ func TestKillLosesNoAcknowledgedRecord(t *testing.T) {
 				mu.Unlock()
 			}
 		})
-		// Until the first round has committed, however long joining takes here, a kill would prove nothing.
+		// Until the first round has committed, however long joining takes here, a kill would prove
+		// nothing.
 		require.Eventually(t, func() bool {
 			mu.Lock()
 			defer mu.Unlock()

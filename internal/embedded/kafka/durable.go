@@ -13,11 +13,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// indexExtension names the files that are not synced: an index is made anew from its segment. Synced beside it, it could reach
-// the disk first, and after a power cut its last entry would tell of a batch that was never acknowledged as of one that is lost.
+// indexExtension names the files that are not synced: an index is made anew from its segment.
+// Synced beside it, it could reach the disk first, and after a power cut its last entry would tell
+// of a batch that was never acknowledged as of one that is lost.
 const indexExtension = ".idx"
 
-// syncsAtOnce is how many files are synced side by side. The file system's journal takes them together.
+// syncsAtOnce is how many files are synced side by side. The file system's journal takes them
+// together.
 const syncsAtOnce = 8
 
 // partition names one partition of the broker.
@@ -26,9 +28,10 @@ type partition struct {
 	number int32
 }
 
-// syncer makes what the broker has written durable. kfake's own way is an fsync in its only request loop: with a slow disk every request
-// waits for every write. So kfake writes without syncing, and the guard holds an answer back until a sync that began after the write
-// has ended. All answers that wait share the next sync (group commit).
+// syncer makes what the broker has written durable. kfake's own way is an fsync in its only request
+// loop: with a slow disk every request waits for every write. So kfake writes without syncing, and
+// the guard holds an answer back until a sync that began after the write has ended. All answers
+// that wait share the next sync (group commit).
 type syncer struct {
 	dir  string                  // the broker's data
 	sync func(path string) error // of a file or folder
@@ -100,7 +103,8 @@ func (s *syncer) end(partitions []partition) {
 	}
 }
 
-// wait returns when everything that the broker had written before the call is on disk. An error is final.
+// wait returns when everything that the broker had written before the call is on disk. An error is
+// final.
 func (s *syncer) wait() error {
 	s.mu.Lock()
 	if s.next == nil {
@@ -116,7 +120,8 @@ func (s *syncer) wait() error {
 	return r.err
 }
 
-// waitToRead is wait for an answer that shows records: there is nothing to wait for while nobody writes.
+// waitToRead is wait for an answer that shows records: there is nothing to wait for while nobody
+// writes.
 func (s *syncer) waitToRead() error {
 	s.mu.Lock()
 	idle, err := len(s.dirty) == 0 && len(s.underWay) == 0 && !s.running, s.failed
@@ -154,7 +159,9 @@ func (s *syncer) run() {
 		if err != nil {
 			s.mu.Lock()
 			first := s.failed == nil
-			s.failed = err // after a failed fsync the kernel forgets what it could not write: a later success proves nothing
+			// after a failed fsync the kernel forgets what it could not write: a later success
+			// proves nothing
+			s.failed = err
 			s.mu.Unlock()
 			if first && s.broken != nil {
 				s.broken(err)
@@ -165,7 +172,8 @@ func (s *syncer) run() {
 	}
 }
 
-// syncAll syncs what has changed in the folders of partitions, and the logs of groups and producers.
+// syncAll syncs what has changed in the folders of partitions, and the logs of groups and
+// producers.
 func (s *syncer) syncAll(written map[partition]bool) error {
 	var changed []string
 	found := make(map[string]mark)
@@ -197,7 +205,8 @@ func (s *syncer) syncAll(written map[partition]bool) error {
 			if filepath.Ext(entry.Name()) == indexExtension {
 				continue
 			}
-			if info, err := entry.Info(); err == nil && info.Mode().IsRegular() { // else deleted meanwhile
+			// else deleted meanwhile
+			if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
 				note(filepath.Join(dir, entry.Name()), info)
 			}
 		}

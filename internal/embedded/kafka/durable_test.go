@@ -54,7 +54,8 @@ func (d *slowDisk) block() func() {
 	}
 }
 
-// onDisk runs a broker on d with a topic "t" of one partition, and returns a way to open connections and Run's result.
+// onDisk runs a broker on d with a topic "t" of one partition, and returns a way to open
+// connections and Run's result.
 func onDisk(t *testing.T, d *slowDisk) (dial func() net.Conn, ended <-chan error) {
 	t.Helper()
 	d.synced, d.waiting = make(map[string]int), make(chan struct{}, 1)
@@ -95,8 +96,9 @@ func request(r kmsg.Request, version int16) []byte {
 	return frame(r.Key(), version, r.AppendTo([]byte{0xff, 0xff}))
 }
 
-// TestQuestionsDoNotWaitForTheDisk: while a produce request waits for its sync, the requests that only ask are answered, and the records
-// are not shown before they are durable. kfake's own syncs hold up every request.
+// TestQuestionsDoNotWaitForTheDisk: while a produce request waits for its sync, the requests that
+// only ask are answered, and the records are not shown before they are durable. kfake's own syncs
+// hold up every request.
 func TestQuestionsDoNotWaitForTheDisk(t *testing.T) {
 	disk := &slowDisk{}
 	dial, _ := onDisk(t, disk)
@@ -175,7 +177,8 @@ func TestWritersShareASync(t *testing.T) {
 	require.Less(t, disk.synced["0.dat"], 21)
 }
 
-// TestWhatTheDiskRefusesIsNotAcknowledged: the producer hears nothing, and the broker ends with the reason.
+// TestWhatTheDiskRefusesIsNotAcknowledged: the producer hears nothing, and the broker ends with the
+// reason.
 func TestWhatTheDiskRefusesIsNotAcknowledged(t *testing.T) {
 	disk := &slowDisk{}
 	dial, ended := onDisk(t, disk)

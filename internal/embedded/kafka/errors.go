@@ -13,7 +13,8 @@ var (
 	ErrLocked = errors.New("data folder is in use")
 	// ErrForeign: the data folder holds files that are not this broker's.
 	ErrForeign = errors.New("data folder is not empty and not an embedded Kafka folder")
-	// ErrFormat: the data folder was written by a version of this program that this one does not know.
+	// ErrFormat: the data folder was written by a version of this program that this one does not
+	// know.
 	ErrFormat = errors.New("data folder has an unknown format")
 	// ErrAddrInUse: another program listens on the address.
 	ErrAddrInUse = errors.New("address is taken")

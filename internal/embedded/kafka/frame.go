@@ -7,12 +7,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 )
 
-// DefaultMaxFrameBytes bounds one request: 100 MiB, the default of Apache Kafka's socket.request.max.bytes.
+// DefaultMaxFrameBytes bounds one request: 100 MiB, the default of Apache Kafka's
+// socket.request.max.bytes.
 const DefaultMaxFrameBytes = 100 << 20
 
 const (
 	lengthBytes = 4
-	// headerBytes is the part of every request header that all versions share: api key, api version, correlation id.
+	// headerBytes is the part of every request header that all versions share: api key, api
+	// version, correlation id.
 	headerBytes = 2 + 2 + correlationBytes
 	// correlationBytes is the id that an answer repeats.
 	correlationBytes = 4
@@ -33,8 +35,9 @@ type frameHead struct {
 	version int16
 }
 
-// parseFrameHead reads the first 8 bytes of a request (length, api key, version) and says whether the broker may see it. kfake
-// allocates the length unchecked and panics, with the whole process, on a key that it does not know.
+// parseFrameHead reads the first 8 bytes of a request (length, api key, version) and says whether
+// the broker may see it. kfake allocates the length unchecked and panics, with the whole process,
+// on a key that it does not know.
 func parseFrameHead(b [lengthBytes + 4]byte, maxFrame uint32) (frameHead, error) {
 	head := frameHead{
 		length:  binary.BigEndian.Uint32(b[:4]),
@@ -51,7 +54,8 @@ func parseFrameHead(b [lengthBytes + 4]byte, maxFrame uint32) (frameHead, error)
 	if !known {
 		return head, errUnknownKey
 	}
-	// ApiVersions is the one request that may come in a version the broker does not know: it answers with those it does.
+	// ApiVersions is the one request that may come in a version the broker does not know: it
+	// answers with those it does.
 	if head.version < 0 || (head.version > highest && head.key != keyAPIVersions) {
 		return head, errBadVersion
 	}
@@ -72,26 +76,29 @@ const (
 	keyIncrementalAlterConfigs int16 = 44
 )
 
-// allowedRequests lists the requests that reach the broker with the highest version let through: what clients need to produce,
-// consume, commit and administer topics, as https://kafka.apache.org/protocol numbers them. ApiVersions announces these and no
-// others, and any other key is answered with UNSUPPORTED_VERSION. Transactions, share groups, quotas, access control and cluster administration are left out on purpose:
-// Mintlake has no use for them, and each is code that bytes from outside would reach.
+// allowedRequests lists the requests that reach the broker with the highest version let through:
+// what clients need to produce, consume, commit and administer topics, as
+// https://kafka.apache.org/protocol numbers them. ApiVersions announces these and no others, and
+// any other key is answered with UNSUPPORTED_VERSION. Transactions, share groups, quotas, access
+// control and cluster administration are left out on purpose: Mintlake has no use for them, and
+// each is code that bytes from outside would reach.
 var allowedRequests = map[int16]int16{
-	keyProduce:                 12, // 13 names topics by id; the guard wants their names
-	keyFetch:                   18,
-	2:                          10, // ListOffsets
-	3:                          13, // Metadata
-	keyOffsetCommit:            10,
-	9:                          10, // OffsetFetch
-	10:                         6,  // FindCoordinator
-	11:                         9,  // JoinGroup
-	12:                         4,  // Heartbeat
-	13:                         5,  // LeaveGroup
-	14:                         5,  // SyncGroup
-	15:                         6,  // DescribeGroups
-	16:                         5,  // ListGroups
-	keyAPIVersions:             4,
-	keyCreateTopics:            4, // from 5 on the broker answers with settings of source -1, which kafka-python refuses
+	keyProduce:      12, // 13 names topics by id; the guard wants their names
+	keyFetch:        18,
+	2:               10, // ListOffsets
+	3:               13, // Metadata
+	keyOffsetCommit: 10,
+	9:               10, // OffsetFetch
+	10:              6,  // FindCoordinator
+	11:              9,  // JoinGroup
+	12:              4,  // Heartbeat
+	13:              5,  // LeaveGroup
+	14:              5,  // SyncGroup
+	15:              6,  // DescribeGroups
+	16:              5,  // ListGroups
+	keyAPIVersions:  4,
+	// from 5 on the broker answers with settings of source -1, which kafka-python refuses
+	keyCreateTopics:            4,
 	keyDeleteTopics:            6,
 	keyDeleteRecords:           2,
 	keyInitProducerID:          5, // idempotent producers of other clients
@@ -105,8 +112,9 @@ var allowedRequests = map[int16]int16{
 	75:                         0, // DescribeTopicPartitions
 }
 
-// allowedVersions is allowedRequests as the broker takes it: what ApiVersions announces. A client that reads of more asks for more:
-// librdkafka sends GetTelemetrySubscriptions as soon as it is announced.
+// allowedVersions is allowedRequests as the broker takes it: what ApiVersions announces. A client
+// that reads of more asks for more: librdkafka sends GetTelemetrySubscriptions as soon as it is
+// announced.
 func allowedVersions() *kversion.Versions {
 	versions := new(kversion.Versions)
 	for key, highest := range allowedRequests {

@@ -12,8 +12,9 @@ import (
 	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
 )
 
-// TestFranzGo: another client with its defaults makes a topic, writes in every compression, reads as a group, commits, and asks for
-// something that the broker does not serve. The clients of other languages are run by tools/clients/kafka.
+// TestFranzGo: another client with its defaults makes a topic, writes in every compression, reads
+// as a group, commits, and asks for something that the broker does not serve. The clients of other
+// languages are run by tools/clients/kafka.
 func TestFranzGo(t *testing.T) {
 	broker, _ := serve(t, embedded.Config{DataDir: t.TempDir()}, embedded.Deps{})
 	ctx := testContext(t)

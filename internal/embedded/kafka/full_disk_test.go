@@ -64,8 +64,8 @@ func (f *filler) requireAcked(admin *kafka.Admin, addr string) {
 	}
 }
 
-// TestFullDisk: a full disk fails writes without an acknowledgement; once there is room again the same producer goes on, and neither then
-// nor after a kill is an acknowledged record missing.
+// TestFullDisk: a full disk fails writes without an acknowledgement; once there is room again the
+// same producer goes on, and neither then nor after a kill is an acknowledged record missing.
 func TestFullDisk(t *testing.T) {
 	root := os.Getenv("MINTLAKE_TEST_SMALL_DISK")
 	if root == "" {

@@ -11,10 +11,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// maxRefusedBytes bounds the body of a request that is answered here and not by the broker. A longer one ends its connection.
+// maxRefusedBytes bounds the body of a request that is answered here and not by the broker. A
+// longer one ends its connection.
 const maxRefusedBytes = 1 << 20
 
-// requestTimeout is how long a request may take to arrive whole. 100 MiB from this machine take well below a second.
+// requestTimeout is how long a request may take to arrive whole. 100 MiB from this machine take
+// well below a second.
 const requestTimeout = 30 * time.Second
 
 // guardRules is what every connection of a listener shares.
@@ -34,8 +36,9 @@ type passed struct {
 	writes []partition // of a produce request
 }
 
-// hold returns when the answer to a request may leave: when what it acknowledges, or shows, is on disk. Had a reader seen a record that
-// a power failure then takes away, its offset would stand behind the log's end, and the next records there would be skipped.
+// hold returns when the answer to a request may leave: when what it acknowledges, or shows, is on
+// disk. Had a reader seen a record that a power failure then takes away, its offset would stand
+// behind the log's end, and the next records there would be skipped.
 func (s *syncer) hold(key int16) error {
 	switch key {
 	case keyProduce, keyOffsetCommit, keyDeleteRecords, keyInitProducerID, keyDeleteGroups, keyOffsetDelete:
@@ -47,8 +50,8 @@ func (s *syncer) hold(key int16) error {
 	}
 }
 
-// guardListener stands between the network and the broker: it hands out connections that read whole, checked requests only,
-// and none before open is called.
+// guardListener stands between the network and the broker: it hands out connections that read
+// whole, checked requests only, and none before open is called.
 type guardListener struct {
 	net.Listener
 
@@ -64,7 +67,8 @@ func newGuardListener(inner net.Listener, rules guardRules) *guardListener {
 	return &guardListener{Listener: inner, rules: rules, opened: make(chan struct{}), closed: make(chan struct{})}
 }
 
-// open lets connections in. Until then they wait in the kernel's queue: the broker listens before its rules for topics are in place.
+// open lets connections in. Until then they wait in the kernel's queue: the broker listens before
+// its rules for topics are in place.
 func (l *guardListener) open() { l.openOnce.Do(func() { close(l.opened) }) }
 
 // Accept implements net.Listener.
@@ -87,8 +91,9 @@ func (l *guardListener) Close() error {
 	return l.Listener.Close()
 }
 
-// guardConn checks the head of every request before any byte of it is read by the broker. It relies on one reader and one writer at
-// a time, and on one Write for each answer, which is what kfake does.
+// guardConn checks the head of every request before any byte of it is read by the broker. It relies
+// on one reader and one writer at a time, and on one Write for each answer, which is what kfake
+// does.
 type guardConn struct {
 	net.Conn
 
@@ -137,8 +142,8 @@ func (c *guardConn) Read(p []byte) (int, error) {
 	return n, err // an io.Reader passes on io.EOF as it is
 }
 
-// nextRequest reads the next head whole and checks it. A request that is answered here leaves nothing to read. A refused connection
-// is closed here: the broker only sees its end.
+// nextRequest reads the next head whole and checks it. A request that is answered here leaves
+// nothing to read. A refused connection is closed here: the broker only sees its end.
 func (c *guardConn) nextRequest() error {
 	if err := c.readHead(); err != nil {
 		return err
@@ -159,7 +164,8 @@ func (c *guardConn) nextRequest() error {
 	return nil
 }
 
-// readHead waits for a request and reads its head. A client may be silent between two requests, not inside one.
+// readHead waits for a request and reads its head. A client may be silent between two requests, not
+// inside one.
 func (c *guardConn) readHead() error {
 	if err := c.SetReadDeadline(time.Time{}); err != nil {
 		return err // for the broker it is a read that failed
@@ -208,7 +214,8 @@ func (c *guardConn) nextProduce(head frameHead) error {
 	refusal, reason := checkProduce(request)
 	switch {
 	case reason == nil:
-		// The broker does not answer a request without acknowledgement; what it writes is on disk with the next that has one.
+		// The broker does not answer a request without acknowledgement; what it writes is on disk
+		// with the next that has one.
 		if request.Acks != 0 {
 			c.pass(passed{key: head.key, writes: partitionsOf(request)})
 		} else {
@@ -246,8 +253,8 @@ func (c *guardConn) answerUnsupported(head frameHead) error {
 	return c.answer(unsupportedAnswer(head, rest))
 }
 
-// answer writes an answer of the guard's own, after the broker has answered everything before it: answers keep the order of the
-// requests.
+// answer writes an answer of the guard's own, after the broker has answered everything before it:
+// answers keep the order of the requests.
 func (c *guardConn) answer(payload []byte) error {
 	c.mu.Lock()
 	for len(c.waiting) > 0 && !c.closed {
@@ -276,7 +283,8 @@ func partitionsOf(request *kmsg.ProduceRequest) []partition {
 	return all
 }
 
-// Write implements net.Conn: it writes the answer to the oldest request, once what it tells is on disk.
+// Write implements net.Conn: it writes the answer to the oldest request, once what it tells is on
+// disk.
 func (c *guardConn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	var request passed

@@ -55,7 +55,8 @@ func TestParseFrameHead(t *testing.T) {
 	}
 }
 
-// guardedRead sends input through a guard and returns what the broker would read, and why the guard refused.
+// guardedRead sends input through a guard and returns what the broker would read, and why the guard
+// refused.
 func guardedRead(t testing.TB, input []byte, maxFrame uint32) ([]byte, error) {
 	t.Helper()
 	client, server := net.Pipe()
@@ -88,7 +89,8 @@ func TestGuardPassesWholeRequestsAndStopsAtABadOne(t *testing.T) {
 	require.Equal(t, good, out, "no byte of the bad request reaches the broker")
 }
 
-// TestGuardEndsSlowRequests: a client may be silent for long between requests, but a request that has begun must arrive.
+// TestGuardEndsSlowRequests: a client may be silent for long between requests, but a request that
+// has begun must arrive.
 func TestGuardEndsSlowRequests(t *testing.T) {
 	whole := frame(3, 8, []byte("metadata"))
 	for _, arrives := range []int{1, 3, 7, 8, len(whole) - 1} {
@@ -111,7 +113,8 @@ func TestGuardEndsSlowRequests(t *testing.T) {
 	}
 }
 
-// FuzzGuard: whatever comes, the broker reads requests of the input in their order, and each is one that it knows.
+// FuzzGuard: whatever comes, the broker reads requests of the input in their order, and each is one
+// that it knows.
 func FuzzGuard(f *testing.F) {
 	f.Add(frame(3, 8, []byte("metadata")))
 	f.Add(append(frame(18, 3, nil), frame(0, 7, []byte("x"))...))

@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// TestRandomRequestsDoNotStopTheBroker sends requests with an acceptable head and damaged bodies. A panic anywhere in the broker would
-// end this test binary.
+// TestRandomRequestsDoNotStopTheBroker sends requests with an acceptable head and damaged bodies. A
+// panic anywhere in the broker would end this test binary.
 func TestRandomRequestsDoNotStopTheBroker(t *testing.T) {
 	broker, err := New(Config{DataDir: t.TempDir(), Addr: "127.0.0.1:0"}, Deps{})
 	require.NoError(t, err)

@@ -18,8 +18,9 @@ import (
 // clusterID is what the broker calls itself.
 const clusterID = "mintlake-embedded"
 
-// checkLog reads the whole log before kfake does, which would cut it off at the first batch that it cannot read. It returns a *StartError with ErrDamaged
-// when something is wrong that no crash explains.
+// checkLog reads the whole log before kfake does, which would cut it off at the first batch that it
+// cannot read. It returns a *StartError with ErrDamaged when something is wrong that no crash
+// explains.
 func (b *Broker) checkLog(dir *dataDir) (*segments.Tracker, error) {
 	if pending, err := segments.ReadPending(dir.path); err != nil || pending != nil && !b.cfg.Repairing {
 		return nil, &StartError{Reason: ErrRepairPending, Where: dir.path, Cause: err, Do: repairCommand(dir.path)}
@@ -94,7 +95,8 @@ func (b *Broker) told(gone []string, err error) error {
 	return err
 }
 
-// control lets the rules look at requests that make or alter topics, and notes that the list of topics is about to change.
+// control lets the rules look at requests that make or alter topics, and notes that the list of
+// topics is about to change.
 func (b *Broker) control(cluster *kfake.Cluster, tracker *segments.Tracker) {
 	rules := map[int16]func(kmsg.Request) kmsg.Response{
 		keyCreateTopics: func(req kmsg.Request) kmsg.Response {
@@ -136,8 +138,9 @@ type Log struct {
 	lock   *os.File
 }
 
-// OpenLog opens the data folder of a broker that does not run. It writes nothing, there or anywhere. It returns a *StartError: ErrLocked while a
-// broker runs on the folder, ErrDamaged when the log is damaged.
+// OpenLog opens the data folder of a broker that does not run. It writes nothing, there or
+// anywhere. It returns a *StartError: ErrLocked while a broker runs on the folder, ErrDamaged when
+// the log is damaged.
 func OpenLog(path string, logger *slog.Logger) (*Log, error) {
 	report, lock, err := inspect(path)
 	if err != nil {
@@ -177,7 +180,8 @@ func inspect(path string) (*segments.Report, *os.File, error) {
 	return report, lock, nil
 }
 
-// Read visits the records of the topics, those of one partition in order. A record is the visitor's for the call only.
+// Read visits the records of the topics, those of one partition in order. A record is the visitor's
+// for the call only.
 func (l *Log) Read(ctx context.Context, topics []string, visit func(*segments.Record)) error {
 	if err := l.report.Read(ctx, l.path, topics, visit); err != nil {
 		return fmt.Errorf("read the log: %w", err)
@@ -198,8 +202,9 @@ func CheckLog(path string) (*segments.Report, error) {
 	return report, nil
 }
 
-// RepairLog repairs the folder of a broker that does not run; see segments.Repair. The broker starts with Config.Repairing until the result is Done.
-// pending is nil when there is nothing to do.
+// RepairLog repairs the folder of a broker that does not run; see segments.Repair. The broker
+// starts with Config.Repairing until the result is Done. pending is nil when there is nothing to
+// do.
 func RepairLog(path string, catalogue []segments.Topic) (pending *segments.Pending, err error) {
 	dir, err := openDataDir(path)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // maxPartitions bounds one topic: the broker keeps two files open for each partition.
 const maxPartitions = 256
 
-// topicName is what Apache Kafka allows. kfake makes a folder of the name without a check, so a name like ../../x would
-// write outside of the data folder.
+// topicName is what Apache Kafka allows. kfake makes a folder of the name without a check, so a
+// name like ../../x would write outside of the data folder.
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
 // checkTopic says why a topic may not be created, or returns "".
@@ -61,9 +61,9 @@ func checkTopicConfig(name string, value *string) string {
 	return ""
 }
 
-// refuseCreateTopics answers a CreateTopics request of which one topic breaks the rules: that topic gets the reason, and the
-// others of the request are not created either (as with a policy of Apache Kafka they can be asked for again). It returns
-// nil when all topics are fine.
+// refuseCreateTopics answers a CreateTopics request of which one topic breaks the rules: that topic
+// gets the reason, and the others of the request are not created either (as with a policy of Apache
+// Kafka they can be asked for again). It returns nil when all topics are fine.
 func refuseCreateTopics(req *kmsg.CreateTopicsRequest) kmsg.Response {
 	resp, _ := req.ResponseKind().(*kmsg.CreateTopicsResponse)
 	refused := false
@@ -87,7 +87,8 @@ func refuseCreateTopics(req *kmsg.CreateTopicsRequest) kmsg.Response {
 	return resp
 }
 
-// refuseIncrementalAlter is the like for IncrementalAlterConfigs: deleting a retention setting is refused as well.
+// refuseIncrementalAlter is the like for IncrementalAlterConfigs: deleting a retention setting is
+// refused as well.
 func refuseIncrementalAlter(req *kmsg.IncrementalAlterConfigsRequest) kmsg.Response {
 	resp, _ := req.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
 	refused := false

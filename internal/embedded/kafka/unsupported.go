@@ -9,12 +9,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// unsupportedAnswer is the answer to a request that the broker does not serve: UNSUPPORTED_VERSION in the shape that the request's
-// client reads. rest is the request after key and version. Apache Kafka closes the connection instead; then a client that sends one
-// such request loses its others too.
+// unsupportedAnswer is the answer to a request that the broker does not serve: UNSUPPORTED_VERSION
+// in the shape that the request's client reads. rest is the request after key and version. Apache
+// Kafka closes the connection instead; then a client that sends one such request loses its others
+// too.
 //
-// The error stands in the answer's own error code, where it has one, and in that of each topic, partition or group that was asked for.
-// A key that nobody knows, or a request that cannot be read, gets the correlation id and the code: the beginning of most answers.
+// The error stands in the answer's own error code, where it has one, and in that of each topic,
+// partition or group that was asked for. A key that nobody knows, or a request that cannot be read,
+// gets the correlation id and the code: the beginning of most answers.
 func unsupportedAnswer(head frameHead, rest []byte) []byte {
 	correlation := rest[:correlationBytes]
 	request := readRequest(head, rest[correlationBytes:])
@@ -53,8 +55,8 @@ func readRequest(head frameHead, b []byte) kmsg.Request {
 	return request
 }
 
-// refuseAll sets the error code of response and gives each of its lists an element with that code for each one that request has, named
-// as there.
+// refuseAll sets the error code of response and gives each of its lists an element with that code
+// for each one that request has, named as there.
 func refuseAll(request, response reflect.Value) {
 	if code := response.FieldByName("ErrorCode"); code.IsValid() && code.Kind() == reflect.Int16 {
 		code.SetInt(int64(kerr.UnsupportedVersion.Code))
@@ -70,7 +72,8 @@ func refuseAll(request, response reflect.Value) {
 	}
 }
 
-// elementsOf are the elements of a request that an answer's list speaks of: those of the list of that name, else of all lists.
+// elementsOf are the elements of a request that an answer's list speaks of: those of the list of
+// that name, else of all lists.
 func elementsOf(request reflect.Value, name string) []reflect.Value {
 	var elements []reflect.Value
 	add := func(list reflect.Value) {
@@ -90,8 +93,9 @@ func elementsOf(request reflect.Value, name string) []reflect.Value {
 	return elements
 }
 
-// refusedElement is one element of an answer's list for one of the request's: a struct whose fields of the same name are copied, or a
-// plain name or number, which goes into the first field of its type.
+// refusedElement is one element of an answer's list for one of the request's: a struct whose fields
+// of the same name are copied, or a plain name or number, which goes into the first field of its
+// type.
 func refusedElement(asked reflect.Value, kind reflect.Type) reflect.Value {
 	pointer := reflect.New(kind)
 	if d, ok := pointer.Interface().(interface{ Default() }); ok {

@@ -60,8 +60,9 @@ func errorCodes(v reflect.Value) (codes []int16) {
 	return codes
 }
 
-// TestEveryOtherRequestIsAnsweredAsUnsupported: each request of Kafka that the broker does not serve gets an answer that its client can
-// read, with UNSUPPORTED_VERSION wherever an error can stand, in every version.
+// TestEveryOtherRequestIsAnsweredAsUnsupported: each request of Kafka that the broker does not
+// serve gets an answer that its client can read, with UNSUPPORTED_VERSION wherever an error can
+// stand, in every version.
 func TestEveryOtherRequestIsAnsweredAsUnsupported(t *testing.T) {
 	keys := refusedKeys()
 	require.Contains(t, keys, int16(71), "GetTelemetrySubscriptions, which confluent-kafka sends")
@@ -91,7 +92,8 @@ func TestEveryOtherRequestIsAnsweredAsUnsupported(t *testing.T) {
 	}
 }
 
-// TestAnUnknownRequestKeepsItsConnection: the answer comes in its turn between those of the broker, and the connection goes on.
+// TestAnUnknownRequestKeepsItsConnection: the answer comes in its turn between those of the broker,
+// and the connection goes on.
 func TestAnUnknownRequestKeepsItsConnection(t *testing.T) {
 	addr := guarded(t)
 	conn, err := net.Dial("tcp", addr)

@@ -50,7 +50,8 @@ type Secure struct {
 	Files []string
 }
 
-// StartSecure runs Apache Kafka with these listeners until the test ends. It returns the plain port and the others by name.
+// StartSecure runs Apache Kafka with these listeners until the test ends. It returns the plain port
+// and the others by name.
 func StartSecure(t testing.TB, secure Secure) (plain string, addrs map[string]string) {
 	t.Helper()
 	node := apacheNode{id: 1, addr: freeAddr(t), secure: secure, addrs: map[string]string{}}
@@ -144,7 +145,8 @@ func runApacheProcess(t testing.TB, node apacheNode) runner {
 	return newProcess(t, dir, append(java, "kafka.Kafka", config))
 }
 
-// runApacheContainer starts the node in the official image, which formats its data folder by itself.
+// runApacheContainer starts the node in the official image, which formats its data folder by
+// itself.
 func runApacheContainer(t testing.TB, node apacheNode) runner {
 	t.Helper()
 	spec := containers.Spec{
@@ -190,7 +192,8 @@ func port(t testing.TB, addr string) string {
 	return port
 }
 
-// settings are those of server.properties, but for the data folder. The node listens for clients and for controllers at these addresses.
+// settings are those of server.properties, but for the data folder. The node listens for clients
+// and for controllers at these addresses.
 func (n apacheNode) settings(clients, controller string) map[string]string {
 	voters := n.voters
 	if voters == "" {

@@ -16,7 +16,8 @@ type runner interface {
 	Resume()
 }
 
-// Broker is a broker outside the test binary, which a test can stop, kill and start again with the same data and address.
+// Broker is a broker outside the test binary, which a test can stop, kill and start again with the
+// same data and address.
 type Broker struct {
 	t      testing.TB
 	addr   string
@@ -39,7 +40,8 @@ func StartBroker(t testing.TB) *Broker {
 	return b
 }
 
-// StartBrokers runs a cluster of Apache Kafka until the test ends: so many nodes, each of them broker and controller.
+// StartBrokers runs a cluster of Apache Kafka until the test ends: so many nodes, each of them
+// broker and controller.
 func StartBrokers(t testing.TB, count int) []*Broker {
 	t.Helper()
 	if !Apache(t) {

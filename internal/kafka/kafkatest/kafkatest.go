@@ -1,10 +1,11 @@
 // Package kafkatest gives tests a Kafka broker.
 //
-// In: a test, and MINTLAKE_TEST_KAFKA: unset or "embedded" for the embedded broker, "apache" for Apache Kafka (jars from
-// tools/kafka/install.sh, a Java of 17 or later), "container" for Apache Kafka in containers (make test-containers).
+// In: a test, and MINTLAKE_TEST_KAFKA: unset or "embedded" for the embedded broker, "apache" for
+// Apache Kafka (jars from tools/kafka/install.sh, a Java of 17 or later), "container" for Apache
+// Kafka in containers (make test-containers).
 // Out: the addresses of a broker that has no topics yet and belongs to this test alone.
-// Guarantees: everything is gone when the test ends, also when the test binary is killed. A broker that does not start fails the test
-// with its log; nothing is skipped.
+// Guarantees: everything is gone when the test ends, also when the test binary is killed. A broker
+// that does not start fails the test with its log; nothing is skipped.
 package kafkatest
 
 import (
@@ -42,8 +43,8 @@ func Apache(t testing.TB) bool {
 	}
 }
 
-// Start runs a broker until the test ends and returns its addresses. The embedded one runs in this process, which is quick; use
-// StartBroker to stop and kill it on the way.
+// Start runs a broker until the test ends and returns its addresses. The embedded one runs in this
+// process, which is quick; use StartBroker to stop and kill it on the way.
 func Start(t testing.TB) []string {
 	t.Helper()
 	if Apache(t) {
@@ -93,7 +94,8 @@ func Logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(testWriter{t: t}, nil))
 }
 
-// testWriter writes to standard error rather than t.Log: a broker may log after its test has ended, and that would panic.
+// testWriter writes to standard error rather than t.Log: a broker may log after its test has ended,
+// and that would panic.
 type testWriter struct{ t testing.TB }
 
 // Write implements io.Writer.

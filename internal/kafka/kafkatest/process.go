@@ -28,8 +28,8 @@ type process struct {
 	pid   int
 }
 
-// supervise runs its arguments and kills them when its standard input ends, which also happens when the test binary is
-// killed. It says the process's id on its first line.
+// supervise runs its arguments and kills them when its standard input ends, which also happens when
+// the test binary is killed. It says the process's id on its first line.
 const supervise = `exec 3<&0; "$@" </dev/null >&2 3<&- & pid=$!; echo "$pid"
 { cat <&3; kill -9 $pid; } >/dev/null 2>&1 &
 exec 3<&- </dev/null >/dev/null; wait $pid`
@@ -141,9 +141,11 @@ func (p *process) printLog() {
 	p.t.Logf("end of the broker's log:\n%s", text)
 }
 
-// freeAddr keeps a port for the test. A broker must come back on the address it had, so port 0 does not do: while the broker is away,
-// whoever asks the kernel for any port, be it for the near end of a connection, might be given that one. So it is one of those that the kernel
-// gives to nobody unasked. An abstract socket of the same number, which ends with this process however that ends, keeps other tests away.
+// freeAddr keeps a port for the test. A broker must come back on the address it had, so port 0 does
+// not do: while the broker is away, whoever asks the kernel for any port, be it for the near end of
+// a connection, might be given that one. So it is one of those that the kernel gives to nobody
+// unasked. An abstract socket of the same number, which ends with this process however that ends,
+// keeps other tests away.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	const lowest = 10_000
@@ -168,7 +170,8 @@ func freeAddr(t testing.TB) string {
 	return ""
 }
 
-// unaskedPorts is the lowest port that the kernel gives to those who ask for any; 32768 where that is unknown or leaves none above lowest.
+// unaskedPorts is the lowest port that the kernel gives to those who ask for any; 32768 where that
+// is unknown or leaves none above lowest.
 func unaskedPorts(lowest int) int {
 	var first int
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")

@@ -1,7 +1,8 @@
 // Package keystest gives tests the topic of API keys without a Kafka.
 //
-// In: records. Out: what keys.Deps and keys.NewIssuer want. Guarantees: one partition in memory, read by any number of nodes; it can be
-// away, as a broker is. It does not import the package that it helps to test.
+// In: records. Out: what keys.Deps and keys.NewIssuer want. Guarantees: one partition in memory,
+// read by any number of nodes; it can be away, as a broker is. It does not import the package that
+// it helps to test.
 package keystest
 
 import (

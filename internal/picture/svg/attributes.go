@@ -25,7 +25,8 @@ func (p *parser) attributesOf(made *node, found []xml.Attr) error {
 	return nil
 }
 
-// attribute is what is kept of one: its name as it is written, and its value; no name when it is left out.
+// attribute is what is kept of one: its name as it is written, and its value; no name when it is
+// left out.
 func (p *parser) attribute(element string, given xml.Attr) (name, value string, err error) {
 	switch space, local := given.Name.Space, given.Name.Local; {
 	case local == "href" && (space == "" || space == xlinkNamespace || space == "xlink"):
@@ -57,7 +58,8 @@ func (p *parser) attribute(element string, given xml.Attr) (name, value string, 
 		}
 	case animationValue[local] && strings.Contains(strings.ToLower(given.Value), "url"):
 		return "", "", nil
-	case local != "class" && strings.ContainsAny(given.Value, "(\\"): // only such values can refer to something
+	case local != "class" && strings.ContainsAny(given.Value, "(\\"):
+		// only such values can refer to something
 		text, _, ok := cleanValue(given.Value)
 		if !ok {
 			return "", "", nil
@@ -67,7 +69,8 @@ func (p *parser) attribute(element string, given xml.Attr) (name, value string, 
 	return given.Name.Local, given.Value, nil
 }
 
-// reference is what is kept of a link: a part of the same document, or of an image a picture that is in the link itself.
+// reference is what is kept of a link: a part of the same document, or of an image a picture that
+// is in the link itself.
 func (p *parser) reference(element, value string) (string, error) {
 	value = strings.Trim(value, spaces)
 	switch {

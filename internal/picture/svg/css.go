@@ -25,8 +25,9 @@ type token struct {
 	text string
 }
 
-// tokensOf cuts CSS. Comments become spaces. It is false where something stands that this package does not want to understand: an escape, which can
-// write any name in another way, a string or an address that is not closed, markup.
+// tokensOf cuts CSS. Comments become spaces. It is false where something stands that this package
+// does not want to understand: an escape, which can write any name in another way, a string or an
+// address that is not closed, markup.
 func tokensOf(text string) ([]token, bool) {
 	if strings.ContainsAny(text, "\\\x00") || strings.Contains(text, "<") {
 		return nil, false
@@ -48,7 +49,8 @@ func tokensOf(text string) ([]token, bool) {
 	}
 }
 
-// cleanValue is a value without its comments, and which parts of the document it refers to. It is false when it holds more than the lists allow.
+// cleanValue is a value without its comments, and which parts of the document it refers to. It is
+// false when it holds more than the lists allow.
 func cleanValue(text string) (clean string, references []string, ok bool) {
 	list, ok := tokensOf(text)
 	if !ok {

@@ -12,8 +12,9 @@ const (
 	maxEntityValue = 512
 )
 
-// entities are the plain texts that a document type declares. Drawing programs name their namespaces so. An entity that refers to another one, to a file or
-// to markup is refused: a few lines of them unfold to gigabytes, and no logo needs one.
+// entities are the plain texts that a document type declares. Drawing programs name their
+// namespaces so. An entity that refers to another one, to a file or to markup is refused: a few
+// lines of them unfold to gigabytes, and no logo needs one.
 func entities(doctype string) (map[string]string, error) {
 	found := map[string]string{}
 	parts := strings.Split(doctype, "<!ENTITY")
@@ -43,7 +44,8 @@ func entities(doctype string) (map[string]string, error) {
 	return found, nil
 }
 
-// bindEntities has the decoder know a document type's entities, after it counted what they will add to rest.
+// bindEntities has the decoder know a document type's entities, after it counted what they will add
+// to rest.
 func bindEntities(decoder *xml.Decoder, doctype string, rest []byte) error {
 	if !strings.Contains(doctype, "<!ENTITY") {
 		return nil

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// embedded is the data URI of a picture, written anew from its bytes: its media type is what the bytes are. A drawing in a drawing is left out: it
-// would have to be cleaned as well. A picture that must not be decoded spoils the drawing, because a browser would decode it.
+// embedded is the data URI of a picture, written anew from its bytes: its media type is what the
+// bytes are. A drawing in a drawing is left out: it would have to be cleaned as well. A picture
+// that must not be decoded spoils the drawing, because a browser would decode it.
 func (p *parser) embedded(uri string) (string, error) {
 	head, data, ok := strings.Cut(uri, ",")
 	if !ok || p.cfg.Raster == nil {

@@ -16,8 +16,9 @@ func setOf(lists ...string) map[string]bool {
 	return set
 }
 
-// elements that are kept, with their attributes; all others go with what is in them. Not among them: script, foreignObject, iframe, audio, video, handler,
-// font and font-face, view, cursor, feImage, metadata; and marker, which is drawn once for each point of a line.
+// elements that are kept, with their attributes; all others go with what is in them. Not among
+// them: script, foreignObject, iframe, audio, video, handler, font and font-face, view, cursor,
+// feImage, metadata; and marker, which is drawn once for each point of a line.
 var elements = setOf(`
 	svg g defs symbol use switch style title desc
 	path rect circle ellipse line polyline polygon text tspan textPath image
@@ -28,7 +29,8 @@ var elements = setOf(`
 	animate animateTransform animateMotion mpath set`)
 
 var (
-	// textOnly elements hold text and nothing else: in an HTML page, title and desc would hold HTML.
+	// textOnly elements hold text and nothing else: in an HTML page, title and desc would hold
+	// HTML.
 	textOnly  = setOf("title desc style")
 	holdsText = setOf("title desc style text tspan textPath")
 	// refers are elements whose link may name a part of the same document.
@@ -46,7 +48,8 @@ var geometry = setOf(`
 	divisor bias targetX targetY kernelUnitLength preserveAlpha surfaceScale diffuseConstant specularConstant specularExponent azimuth elevation
 	pointsAtX pointsAtY pointsAtZ z limitingConeAngle scale xChannelSelector yChannelSelector radius baseFrequency numOctaves seed stitchTiles`)
 
-// presentation are attributes that are CSS properties too. https://www.w3.org/TR/SVG2/styling.html#PresentationAttributes
+// presentation are attributes that are CSS properties too.
+// https://www.w3.org/TR/SVG2/styling.html#PresentationAttributes
 var presentation = setOf(`
 	alignment-baseline baseline-shift clip-path clip-rule color color-interpolation color-interpolation-filters color-rendering direction display
 	dominant-baseline enable-background fill fill-opacity fill-rule filter flood-color flood-opacity font-family font-size font-size-adjust
@@ -84,7 +87,8 @@ var functions = setOf(`
 	blur brightness contrast drop-shadow grayscale hue-rotate invert opacity saturate sepia
 	circle ellipse inset polygon rect`)
 
-// keptName is the name that an element is written with, empty when it is left out. A link becomes a group: what it shows stays.
+// keptName is the name that an element is written with, empty when it is left out. A link becomes a
+// group: what it shows stays.
 func keptName(name xml.Name) string {
 	switch {
 	case name.Space != Namespace && name.Space != "":

@@ -45,7 +45,8 @@ func read(text []byte, cfg *Config) (*node, []*sheet, error) {
 	p := &parser{cfg: cfg, text: text, decoder: xml.NewDecoder(bytes.NewReader(text))}
 	p.decoder.Strict = true
 	p.decoder.Entity = xml.HTMLEntity
-	p.decoder.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil } // it is UTF-8 already
+	// it is UTF-8 already
+	p.decoder.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil }
 	for range maxTokens {
 		token, err := p.decoder.Token()
 		if errors.Is(err, io.EOF) && p.root != nil && len(p.open) == 0 {
@@ -89,7 +90,8 @@ func (p *parser) start(element xml.StartElement) error {
 		return bounds("elements nested deeper than %d", maxDepth)
 	}
 	if len(p.open) == 0 {
-		// Elements without any namespace are taken too: browsers refuse to draw those, and wallets' own renderers draw them.
+		// Elements without any namespace are taken too: browsers refuse to draw those, and wallets'
+		// own renderers draw them.
 		if p.root != nil || element.Name.Local != "svg" || element.Name.Space != Namespace && element.Name.Space != "" {
 			return broken("the document is no svg element")
 		}
@@ -153,7 +155,8 @@ func (p *parser) characters(text xml.CharData) {
 	parent.children = append(parent.children, &node{text: string(text)})
 }
 
-// styleOf cleans the text of a style element. Other types of sheets, and those for other media, are left out.
+// styleOf cleans the text of a style element. Other types of sheets, and those for other media, are
+// left out.
 func (p *parser) styleOf(style *node) (string, error) {
 	if kind := style.get("type"); kind != "" && !strings.EqualFold(strings.TrimSpace(kind), "text/css") {
 		return "", nil

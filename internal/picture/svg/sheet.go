@@ -9,13 +9,15 @@ import (
 // sheet is a style element that is clean.
 type sheet struct {
 	text string
-	// rules that refer to parts of the document, by what an element must have for them: "#id", ".class", "tag" or "*".
+	// rules that refer to parts of the document, by what an element must have for them: "#id",
+	// ".class", "tag" or "*".
 	rules map[string][]reference
 
 	counted struct{ rules, selectors, declarations int }
 }
 
-// cleanSheet keeps rules with simple selectors, @media and @keyframes. Of what it does not understand it keeps nothing.
+// cleanSheet keeps rules with simple selectors, @media and @keyframes. Of what it does not
+// understand it keeps nothing.
 func cleanSheet(text string) (*sheet, error) {
 	if len(text) > maxSheetBytes {
 		return nil, bounds("a style sheet of %d bytes", len(text))
@@ -145,7 +147,8 @@ func isKeyframe(prelude []token) bool {
 	return len(trim(prelude)) > 0
 }
 
-// nextRule cuts the first rule off: what stands before its block, and its block. A statement without one, like @import, is a rule that is not closed.
+// nextRule cuts the first rule off: what stands before its block, and its block. A statement
+// without one, like @import, is a rule that is not closed.
 func nextRule(list []token) (prelude, body, rest []token, closed bool) {
 	depth, begin := 0, 0
 	for i, t := range list {
@@ -171,11 +174,12 @@ func nextRule(list []token) (prelude, body, rest []token, closed bool) {
 	return list, nil, nil, false
 }
 
-// pseudo are the classes of elements that a selector may ask for; none depends on who looks or where.
+// pseudo are the classes of elements that a selector may ask for; none depends on who looks or
+// where.
 var pseudo = setOf("root first-child last-child only-child first-of-type last-of-type hover")
 
-// selectors reads a rule's selectors, and gives for each what the element must have that it is for: of its last part the id, else a class, else the tag, else
-// "*". Nil when one is not understood.
+// selectors reads a rule's selectors, and gives for each what the element must have that it is for:
+// of its last part the id, else a class, else the tag, else "*". Nil when one is not understood.
 func (s *sheet) selectors(prelude []token) ([]string, error) {
 	var subjects []string
 	for _, one := range split(prelude, css.CommaToken) {

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// Text is the document in UTF-8, without byte order mark and without the XML declaration. The mark decides, else the declaration, else it is UTF-8:
-// https://www.w3.org/TR/xml/#sec-guessing. The result is at most three times as long as the input.
+// Text is the document in UTF-8, without byte order mark and without the XML declaration. The mark
+// decides, else the declaration, else it is UTF-8: https://www.w3.org/TR/xml/#sec-guessing. The
+// result is at most three times as long as the input.
 func Text(body []byte) ([]byte, error) {
 	var from encoding.Encoding
 	switch {
@@ -50,7 +51,8 @@ func declaration(body []byte) (text string, end int) {
 	return string(head[:i]), i + len("?>")
 }
 
-// declared is the encoding that the declaration names, nil for UTF-8. A declaration that can be read as ASCII cannot be one of UTF-16.
+// declared is the encoding that the declaration names, nil for UTF-8. A declaration that can be
+// read as ASCII cannot be one of UTF-16.
 func declared(body []byte) encoding.Encoding {
 	text, _ := declaration(bytes.TrimLeft(body, spaces))
 	_, rest, ok := strings.Cut(text, "encoding")

@@ -15,15 +15,17 @@ const (
 	weightBytes  = 64 // so many bytes of a path or a text count as one shape more
 )
 
-// weigher counts what is drawn when every reference is followed: a shape that is used twice counts twice. Ten lines of use elements can stand for billions
-// of shapes, as entities once did, and a browser draws them all.
+// weigher counts what is drawn when every reference is followed: a shape that is used twice counts
+// twice. Ten lines of use elements can stand for billions of shapes, as entities once did, and a
+// browser draws them all.
 type weigher struct {
 	byID    map[string]*node
 	sheets  []*sheet
 	weights map[*node]int // 0: being weighed
 }
 
-// weigh refuses a document that asks too much of a browser, or whose parts refer to each other in a circle.
+// weigh refuses a document that asks too much of a browser, or whose parts refer to each other in a
+// circle.
 func weigh(root *node, sheets []*sheet) error {
 	w := &weigher{byID: map[string]*node{}, sheets: sheets, weights: map[*node]int{}}
 	w.index(root)
@@ -40,8 +42,8 @@ func (w *weigher) index(n *node) {
 	}
 }
 
-// weight of an element and all that it draws: its own, its children's, and what it refers to. What a property refers to that is inherited may be drawn
-// for everything inside, so it multiplies.
+// weight of an element and all that it draws: its own, its children's, and what it refers to. What
+// a property refers to that is inherited may be drawn for everything inside, so it multiplies.
 func (w *weigher) weight(n *node, depth int) (int, error) {
 	if n.name == "" {
 		return len(n.text) / weightBytes, nil
@@ -120,7 +122,8 @@ func ownWeight(n *node) int {
 	return 1 + (len(n.get("d"))+len(n.get("points")))/weightBytes
 }
 
-// referencesOf are the parts that an element's properties name, by attribute, by style, or by a rule that may be about it.
+// referencesOf are the parts that an element's properties name, by attribute, by style, or by a
+// rule that may be about it.
 func (w *weigher) referencesOf(n *node) ([]reference, error) {
 	var found []reference
 	for i := range n.attributes {

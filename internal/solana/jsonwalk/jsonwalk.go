@@ -1,8 +1,10 @@
-// Package jsonwalk walks JSON text in place, so that a parser of large answers touches only the fields it needs.
+// Package jsonwalk walks JSON text in place, so that a parser of large answers touches only the
+// fields it needs.
 //
-// In: JSON bytes from outside, hostile. Out: values that borrow those bytes. Guarantees: never panics, never recurses deeper than
-// MaxDepth, allocates nothing except for strings with escapes; text that is broken where the caller looked is an error. Skipped
-// values are checked for structure (brackets, quotes), not for grammar inside numbers and literals.
+// In: JSON bytes from outside, hostile. Out: values that borrow those bytes. Guarantees: never
+// panics, never recurses deeper than MaxDepth, allocates nothing except for strings with escapes;
+// text that is broken where the caller looked is an error. Skipped values are checked for structure
+// (brackets, quotes), not for grammar inside numbers and literals.
 package jsonwalk
 
 import (
@@ -47,7 +49,8 @@ func (r *Reader) space() {
 	}
 }
 
-// Peek returns the first byte of the next value without consuming it ('{', '[', '"', 't', 'f', 'n', '-' or a digit); 0 at the end.
+// Peek returns the first byte of the next value without consuming it ('{', '[', '"', 't', 'f', 'n',
+// '-' or a digit); 0 at the end.
 func (r *Reader) Peek() byte {
 	r.space()
 	if r.pos >= len(r.data) {
@@ -70,7 +73,8 @@ func (r *Reader) open(c byte, want string) error {
 	return nil
 }
 
-// more consumes the comma or the closing bracket; first says that nothing was read since the opening one.
+// more consumes the comma or the closing bracket; first says that nothing was read since the
+// opening one.
 func (r *Reader) more(closing byte, first bool) (bool, error) {
 	switch c := r.Peek(); {
 	case c == closing:
@@ -172,7 +176,8 @@ func (r *Reader) skipString() (escaped bool, err error) {
 	}
 }
 
-// passString moves past the string that starts here. Unlike skipString it looks for a backslash only where it matters, before a quote.
+// passString moves past the string that starts here. Unlike skipString it looks for a backslash
+// only where it matters, before a quote.
 func (r *Reader) passString() error {
 	start := r.pos
 	n := bytes.IndexByte(r.data[start+1:], '"')
@@ -234,7 +239,8 @@ func (r *Reader) Uint64() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(s) < 19 && (s[0] != '0' || len(s) == 1) { // short ones, which nearly all are, cannot overflow
+	// short ones, which nearly all are, cannot overflow
+	if len(s) < 19 && (s[0] != '0' || len(s) == 1) {
 		n, whole := uint64(0), true
 		for _, c := range s {
 			c -= '0'

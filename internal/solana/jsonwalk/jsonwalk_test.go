@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rebuild reads a whole value through every method and gives it back as encoding/json would decode it (numbers as text).
+// rebuild reads a whole value through every method and gives it back as encoding/json would decode
+// it (numbers as text).
 func rebuild(r *Reader) (any, error) {
 	switch r.Peek() {
 	case '{':
@@ -62,7 +63,8 @@ func FuzzReadsWhatEncodingJSONReads(f *testing.F) {
 			require.NoError(t, err)
 			require.NoError(t, skipErr)
 			require.True(t, ends)
-			if !bytes.ContainsFunc(data, func(c rune) bool { return c == '\uFFFD' }) { // invalid UTF-8 is passed through unchanged
+			// invalid UTF-8 is passed through unchanged
+			if !bytes.ContainsFunc(data, func(c rune) bool { return c == '\uFFFD' }) {
 				require.Equal(t, want, got)
 			}
 			require.Equal(t, bytes.TrimSpace(data), raw)

@@ -1,6 +1,7 @@
 // Package certs makes authorities and certificates for tests of TLS.
 //
-// In: a test. Out: certificates for 127.0.0.1 and a name, and their PEM files, which go with the test.
+// In: a test. Out: certificates for 127.0.0.1 and a name, and their PEM files, which go with the
+// test.
 package certs
 
 import (

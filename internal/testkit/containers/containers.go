@@ -1,9 +1,11 @@
 // Package containers gives tests servers in containers.
 //
-// In: a test, and MINTLAKE_TEST_CONTAINERS: the address of the kit in tools/containers/kit, which `make test-containers` runs.
+// In: a test, and MINTLAKE_TEST_CONTAINERS: the address of the kit in tools/containers/kit, which
+// `make test-containers` runs.
 // Out: a container with the ports that the test asks for.
-// Guarantees: the container is gone when the test ends; the kit removes what a killed test binary leaves. A container that does not start
-// fails the test. The container engine's libraries stay in the kit's own Go module.
+// Guarantees: the container is gone when the test ends; the kit removes what a killed test binary
+// leaves. A container that does not start fails the test. The container engine's libraries stay in
+// the kit's own Go module.
 package containers
 
 import (
@@ -21,12 +23,14 @@ import (
 // Env names the kit's address: http://127.0.0.1:PORT.
 const Env = "MINTLAKE_TEST_CONTAINERS"
 
-// patience is how long one request to the kit may take: the engine of a busy machine may need minutes.
+// patience is how long one request to the kit may take: the engine of a busy machine may need
+// minutes.
 const patience = 5 * time.Minute
 
 // Spec is a container. Its JSON is what the kit reads.
 type Spec struct {
-	// Image is a repository of docker-compose.yml, such as apache/kafka. The kit adds the tag that stands there.
+	// Image is a repository of docker-compose.yml, such as apache/kafka. The kit adds the tag that
+	// stands there.
 	Image string
 	// Entrypoint and Command replace those of the image, unless they are empty.
 	Entrypoint, Command []string
@@ -54,7 +58,8 @@ type Container struct {
 // Enabled reports whether tests run against containers.
 func Enabled() bool { return os.Getenv(Env) != "" }
 
-// Run starts a container until the test ends. It returns when the container runs, which is before its server answers.
+// Run starts a container until the test ends. It returns when the container runs, which is before
+// its server answers.
 func Run(t testing.TB, spec Spec) *Container {
 	t.Helper()
 	c := &Container{t: t}

@@ -1,7 +1,9 @@
-// Package damage damages files as disks, people and crashes do: it flips a bit, cuts a file, deletes one.
+// Package damage damages files as disks, people and crashes do: it flips a bit, cuts a file,
+// deletes one.
 //
-// In: a folder and a source of random numbers. Out: one act, which says in words what it did. Guarantees: the same folder and the same seed give the
-// same act, so a test that prints its seed can be repeated.
+// In: a folder and a source of random numbers. Out: one act, which says in words what it did.
+// Guarantees: the same folder and the same seed give the same act, so a test that prints its seed
+// can be repeated.
 package damage
 
 import (
@@ -63,8 +65,9 @@ func (a Act) String() string {
 // ErrNothing is returned for a folder without a file that could be damaged.
 var ErrNothing = errors.New("no file to damage")
 
-// Random chooses an act on a file of the folder for which allowed says yes (nil: any). Half of the acts go to a file by its size, so that large
-// files get what they hold of all bytes, and half to any file, so that small ones get theirs.
+// Random chooses an act on a file of the folder for which allowed says yes (nil: any). Half of the
+// acts go to a file by its size, so that large files get what they hold of all bytes, and half to
+// any file, so that small ones get theirs.
 func Random(rng *rand.Rand, root string, allowed func(file string) bool) (Act, error) {
 	type sized struct {
 		name string

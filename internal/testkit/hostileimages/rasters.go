@@ -80,14 +80,16 @@ func jpegHead(side int) []byte {
 	return append(out, jpegFrame(side)...)
 }
 
-// JPEGScans is a progressive grey JPEG that decodes, of side by side pixels, whose scans go over all of them and change none. A scan of 4096 x 4096
-// takes 42 bytes, up to 8 MiB in all: then scans without data follow.
+// JPEGScans is a progressive grey JPEG that decodes, of side by side pixels, whose scans go over
+// all of them and change none. A scan of 4096 x 4096 takes 42 bytes, up to 8 MiB in all: then scans
+// without data follow.
 func JPEGScans(side, scans int) []byte {
 	out := jpegHead(side)
 	table := func(class, symbol byte) []byte { // one code of one bit
 		return append(append([]byte{0xff, 0xc4, 0, 20, class, 1}, make([]byte, 15)...), symbol)
 	}
-	out = append(append(out, table(0x00, 0)...), table(0x10, 0xe0)...) // 0xe0: 16,384 blocks end here, and as many more as 14 bits say
+	// 0xe0: 16,384 blocks end here, and as many more as 14 bits say
+	out = append(append(out, table(0x00, 0)...), table(0x10, 0xe0)...)
 	blocks := (side + 7) / 8 * ((side + 7) / 8)
 	out = append(out, 0xff, 0xda, 0, 8, 1, 1, 0, 0, 0, 0) // the mean of each block: zero, one bit
 	out = append(out, make([]byte, (blocks+7)/8)...)
@@ -160,7 +162,8 @@ func nested(levels int) []byte {
 	return inner
 }
 
-// AVIF is the structure of a file without coded pixels: an item of a size, another size, a number of items, and a track of frames when there are some.
+// AVIF is the structure of a file without coded pixels: an item of a size, another size, a number
+// of items, and a track of frames when there are some.
 func AVIF(width, height, otherWidth, otherHeight, items, frames uint32) []byte {
 	ispe := func(w, h uint32) []byte {
 		return box("ispe", binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(make([]byte, 4), w), h))

@@ -1,8 +1,9 @@
 // Package rapidseed lets property tests draw the same values in every run.
 //
-// In: MINTLAKE_TEST_SEED, a positive number, in the environment. Out: rapid's seed. Guarantees: without it every run draws other values, as a
-// developer wants it; with it two runs draw the same, as a gate needs it: it fails for what a change did, never by the luck of a draw. Every
-// package with property tests imports it for its effect alone.
+// In: MINTLAKE_TEST_SEED, a positive number, in the environment. Out: rapid's seed. Guarantees:
+// without it every run draws other values, as a developer wants it; with it two runs draw the same,
+// as a gate needs it: it fails for what a change did, never by the luck of a draw. Every package
+// with property tests imports it for its effect alone.
 package rapidseed
 
 import (

@@ -1,5 +1,6 @@
-// Command keychecks measures what a gateway's check of an API key takes when 100,000 keys are issued, against one SHA-256 of the key in the same
-// run, and whether the time tells a key that exists from one that does not. It fails when a bound is missed.
+// Command keychecks measures what a gateway's check of an API key takes when 100,000 keys are
+// issued, against one SHA-256 of the key in the same run, and whether the time tells a key that
+// exists from one that does not. It fails when a bound is missed.
 package main
 
 import (
@@ -22,7 +23,8 @@ import (
 )
 
 const (
-	// mostHashes is how many times one SHA-256 a check may take, mostSpread how far the medians of the kinds may lie apart.
+	// mostHashes is how many times one SHA-256 a check may take, mostSpread how far the medians of
+	// the kinds may lie apart.
 	mostHashes = 3.0
 	mostSpread = 0.20
 	// batch is how many checks are timed together: the clock is too coarse for one.

@@ -188,7 +188,8 @@ func (k *kit) find(r *http.Request) (*testcontainers.DockerContainer, error) {
 	return c, nil
 }
 
-// do starts a container again, or ends it in one of the ways that testcontainers-go has, or the Docker client below it.
+// do starts a container again, or ends it in one of the ways that testcontainers-go has, or the
+// Docker client below it.
 func (k *kit) do(r *http.Request) (string, error) {
 	c, err := k.find(r)
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 )
 
-// TestKafka runs the suite of internal/kafka with a container for each broker. Among others: one broker with TLS and SCRAM, and what is said
-// of a wrong authority, a wrong password and an expired certificate; three brokers, of which the leader of a partition is killed under load.
+// TestKafka runs the suite of internal/kafka with a container for each broker. Among others: one
+// broker with TLS and SCRAM, and what is said of a wrong authority, a wrong password and an expired
+// certificate; three brokers, of which the leader of a partition is killed under load.
 func TestKafka(t *testing.T) {
 	k := newKit(t)
 	ran := k.suite(t, []string{"MINTLAKE_TEST_KAFKA=container"}, "./internal/kafka/...")
@@ -32,13 +33,15 @@ func TestKafka(t *testing.T) {
 	}
 }
 
-// TestRedis runs the suite of the shared limits: a single server, Sentinel with a killed master, a cluster with a killed member, TLS.
+// TestRedis runs the suite of the shared limits: a single server, Sentinel with a killed master, a
+// cluster with a killed member, TLS.
 func TestRedis(t *testing.T) {
 	k := newKit(t)
 	k.suite(t, []string{"MINTLAKE_TEST_REDIS=container"}, "./api/limits")
 }
 
-// TestClickHouse runs what speaks to ClickHouse, over HTTP. The name of the subtest tells which server that is.
+// TestClickHouse runs what speaks to ClickHouse, over HTTP. The name of the subtest tells which
+// server that is.
 func TestClickHouse(t *testing.T) {
 	k := newKit(t)
 	t.Run(k.whichClickHouse(t), func(t *testing.T) {
@@ -53,8 +56,8 @@ func TestClickHouse(t *testing.T) {
 	})
 }
 
-// TestEndToEnd runs the rooms as processes over Apache Kafka and ClickHouse in containers: rooms and brokers are killed under load,
-// and what is written must be what one process writes.
+// TestEndToEnd runs the rooms as processes over Apache Kafka and ClickHouse in containers: rooms
+// and brokers are killed under load, and what is written must be what one process writes.
 func TestEndToEnd(t *testing.T) {
 	k := newKit(t)
 	t.Run(k.whichClickHouse(t), func(t *testing.T) {
@@ -64,7 +67,8 @@ func TestEndToEnd(t *testing.T) {
 	})
 }
 
-// suite runs tests of the main module and returns the names of those that passed. Tests that skip are told.
+// suite runs tests of the main module and returns the names of those that passed. Tests that skip
+// are told.
 func (k *kit) suite(t *testing.T, env []string, args ...string) (passed []string) {
 	t.Helper()
 	start := time.Now()
@@ -100,7 +104,8 @@ type event struct {
 	Action, Package, Test, Output string
 }
 
-// read returns the names of tests at the top that passed and skipped. It prints what failing ones have said.
+// read returns the names of tests at the top that passed and skipped. It prints what failing ones
+// have said.
 func read(t *testing.T, output io.Reader) (passed, skipped []string) {
 	t.Helper()
 	said := map[string]*strings.Builder{}
@@ -141,7 +146,8 @@ func read(t *testing.T, output io.Reader) (passed, skipped []string) {
 
 const clickhouseRepository = "clickhouse/clickhouse-server"
 
-// whichClickHouse tells what the image is: the official server, or the stand-in, which is our embedded engine.
+// whichClickHouse tells what the image is: the official server, or the stand-in, which is our
+// embedded engine.
 func (k *kit) whichClickHouse(t *testing.T) string {
 	t.Helper()
 	name, err := image(clickhouseRepository)
@@ -200,7 +206,8 @@ func answers(url string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// requireAsked fails a suite that did not use the server: its own answer to how many queries it has had.
+// requireAsked fails a suite that did not use the server: its own answer to how many queries it has
+// had.
 func requireAsked(t *testing.T, server string) {
 	t.Helper()
 	response, err := http.Post(server, "text/plain", strings.NewReader("SELECT value FROM system.events WHERE event = 'Query'"))

@@ -11,8 +11,9 @@ import (
 	"github.com/mintlake/mintlake/internal/hosts"
 )
 
-// checkOrigin refuses what a web page in a browser on this machine could send: the engine can read and write files of the host, so a page
-// must not reach it, neither directly (Origin, Sec-Fetch-Site) nor by a name of its own that resolves to 127.0.0.1 (Host).
+// checkOrigin refuses what a web page in a browser on this machine could send: the engine can read
+// and write files of the host, so a page must not reach it, neither directly (Origin,
+// Sec-Fetch-Site) nor by a name of its own that resolves to 127.0.0.1 (Host).
 func checkOrigin(guard *hosts.Guard, r *http.Request) error {
 	if !guard.Admit(r.Host) {
 		return denied("%s", hosts.Refusal(r.Host))

@@ -1,11 +1,15 @@
 // Package chhttp speaks ClickHouse's HTTP interface over the embedded engine.
 //
-// In: HTTP requests of clickhouse-go, curl, Grafana or any other client of ClickHouse's HTTP interface, from this machine.
-// Out: the engine's results, whole or streamed; errors with ClickHouse's code in X-ClickHouse-Exception-Code.
-// Guarantees: an INSERT is answered with 200 only after the engine has taken all of its data; a query ends when its client goes away; settings,
-// database and readonly of one request never reach another; a result that breaks off is never taken for a complete one.
+// In: HTTP requests of clickhouse-go, curl, Grafana or any other client of ClickHouse's HTTP
+// interface, from this machine.
+// Out: the engine's results, whole or streamed; errors with ClickHouse's code in
+// X-ClickHouse-Exception-Code.
+// Guarantees: an INSERT is answered with 200 only after the engine has taken all of its data; a
+// query ends when its client goes away; settings, database and readonly of one request never reach
+// another; a result that breaks off is never taken for a complete one.
 //
-// It is no security boundary: SQL that reaches the engine can read and write the files of the process' user. See docs/embedded-clickhouse.md.
+// It is no security boundary: SQL that reaches the engine can read and write the files of the
+// process' user. See docs/embedded-clickhouse.md.
 package chhttp
 
 import (
@@ -33,15 +37,19 @@ import (
 type Config struct {
 	// MaxQueryBytes is the largest statement, without the data of an INSERT. Default 4 MiB.
 	MaxQueryBytes int64
-	// MaxInsertBytes is the largest data of one INSERT after decompression; it is held in memory until the engine has it. Default 256 MiB.
+	// MaxInsertBytes is the largest data of one INSERT after decompression; it is held in memory
+	// until the engine has it. Default 256 MiB.
 	MaxInsertBytes int64
 	// AllowedHosts are names besides localhost that requests may ask for: see internal/hosts.
 	AllowedHosts []string
-	// WriteTimeout is how long the client may take to accept the next part of a result; it holds a connection so long. Default 60 s.
+	// WriteTimeout is how long the client may take to accept the next part of a result; it holds a
+	// connection so long. Default 60 s.
 	WriteTimeout time.Duration
-	// BodyTimeout is how long the client may take to send the next part of its body. Default 30 s, as ClickHouse's http_receive_timeout.
+	// BodyTimeout is how long the client may take to send the next part of its body. Default 30 s,
+	// as ClickHouse's http_receive_timeout.
 	BodyTimeout time.Duration
-	// BodyRate is how many bytes a second the body must come at, on average and after BodyTimeout. Default 16 KiB.
+	// BodyRate is how many bytes a second the body must come at, on average and after BodyTimeout.
+	// Default 16 KiB.
 	BodyRate int64
 }
 
@@ -90,7 +98,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The deadline that an earlier request of this connection left behind.
 	_ = control.SetWriteDeadline(time.Time{})
 	defer func() {
-		if r.ContentLength != 0 { // what is left of the body is read by the server, and must not take for ever
+		// what is left of the body is read by the server, and must not take for ever
+		if r.ContentLength != 0 {
 			_ = control.SetReadDeadline(time.Now().Add(min(h.cfg.BodyTimeout, discardTimeout)))
 		}
 	}()
@@ -116,7 +125,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// discard reads what is left of a body of moderate size: many clients look for the answer only when they have sent all of it.
+// discard reads what is left of a body of moderate size: many clients look for the answer only when
+// they have sent all of it.
 func discard(control *http.ResponseController, r *http.Request, patience time.Duration) {
 	if r.ContentLength == 0 || r.Context().Err() != nil {
 		return
@@ -172,8 +182,9 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request, req *request) erro
 	return h.execute(w, r, req, session, conn, &stmt, query)
 }
 
-// insertSettings has an INSERT with data run on one thread, unless its client says how many. On several, the engine pushes the data through two more
-// threads that wait for each other, and once in hours of small INSERTs both waited for ever. More threads make none of ours faster.
+// insertSettings has an INSERT with data run on one thread, unless its client says how many. On
+// several, the engine pushes the data through two more threads that wait for each other, and once
+// in hours of small INSERTs both waited for ever. More threads make none of ours faster.
 func insertSettings(settings map[string]string) map[string]string {
 	if settings["max_threads"] != "" {
 		return settings
@@ -210,8 +221,9 @@ func (h *Handler) check(req *request, stmt *statement, query []byte) error {
 	return checkReads(canonical)
 }
 
-// connection returns the connection to run the statement on: the session's own when it has one, or makes a temporary table, else place.
-// Who runs on the session's own holds place nevertheless, so that no more queries run at once than there are places.
+// connection returns the connection to run the statement on: the session's own when it has one, or
+// makes a temporary table, else place. Who runs on the session's own holds place nevertheless, so
+// that no more queries run at once than there are places.
 func (h *Handler) connection(session *session, stmt *statement, place *libchdb.Conn) (*libchdb.Conn, error) {
 	if session == nil {
 		return place, nil
@@ -251,8 +263,8 @@ func (h *Handler) execute(w http.ResponseWriter, r *http.Request, req *request, 
 	return h.write(w, req, result.Bytes())
 }
 
-// statementText returns the statement to run, having read the whole body: before a connection is taken, so that a slow client holds none.
-// release frees the INSERT's data.
+// statementText returns the statement to run, having read the whole body: before a connection is
+// taken, so that a slow client holds none. release frees the INSERT's data.
 func (h *Handler) statementText(req *request, stmt *statement) (query []byte, release func(), err error) {
 	nothing := func() {}
 	if stmt.kind == kindInsert {
@@ -332,7 +344,8 @@ func setEncoding(w http.ResponseWriter, req *request) {
 	}
 }
 
-// stream sends a result as the engine makes it. The status line waits for the first part, so that most errors still get their own status.
+// stream sends a result as the engine makes it. The status line waits for the first part, so that
+// most errors still get their own status.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, req *request, conn *libchdb.Conn, query []byte) error {
 	output, err := newOutput(req)
 	if err != nil {
@@ -358,7 +371,8 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, req *request, c
 	case err != nil && !started:
 		return err
 	case err != nil:
-		// Tell the error as a server does, then break the connection: no client may take what it has for the whole.
+		// Tell the error as a server does, then break the connection: no client may take what it
+		// has for the whole.
 		_, _ = w.Write(output.raw(midStream(tag, err))) //nolint:gosec // a result, marked as no page: see setHeaders
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
@@ -375,7 +389,8 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, req *request, c
 	return nil
 }
 
-// extendDeadline gives the client WriteTimeout to take what comes next. Not every ResponseWriter can; then there is no deadline.
+// extendDeadline gives the client WriteTimeout to take what comes next. Not every ResponseWriter
+// can; then there is no deadline.
 func (h *Handler) extendDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.cfg.WriteTimeout))
 }

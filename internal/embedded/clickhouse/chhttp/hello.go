@@ -6,9 +6,10 @@ import (
 	chproto "github.com/ClickHouse/ch-go/proto"
 )
 
-// helloQuery is what clickhouse-go asks first. libchdb writes the Native format of protocol revision 0 only, whatever revision a client
-// announces, so the answer says revision 0 and the client reads everything that follows so. This answer alone is decoded with the
-// revision that the client announced, hence it is written by hand.
+// helloQuery is what clickhouse-go asks first. libchdb writes the Native format of protocol
+// revision 0 only, whatever revision a client announces, so the answer says revision 0 and the
+// client reads everything that follows so. This answer alone is decoded with the revision that the
+// client announced, hence it is written by hand.
 const helloQuery = "SELECT displayName(), version(), revision(), timezone()"
 
 // displayName is what clients see as the server's name.

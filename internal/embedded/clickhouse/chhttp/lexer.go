@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// tokenKind is what the lexer tells apart: as much of ClickHouse's grammar as is needed to find where a statement's clauses begin.
+// tokenKind is what the lexer tells apart: as much of ClickHouse's grammar as is needed to find
+// where a statement's clauses begin.
 type tokenKind int
 
 const (
@@ -24,8 +25,9 @@ type token struct {
 	start, end int
 }
 
-// lexer walks over a statement, skipping white space and comments. It follows ClickHouse's lexer: `--`, `//`, `#!` and `# ` line comments,
-// `/* */` comments that nest, backslash and doubled-quote escapes, $tag$ heredocs, $ inside words, typographic quotes.
+// lexer walks over a statement, skipping white space and comments. It follows ClickHouse's lexer:
+// `--`, `//`, `#!` and `# ` line comments, `/* */` comments that nest, backslash and doubled-quote
+// escapes, $tag$ heredocs, $ inside words, typographic quotes.
 type lexer struct {
 	query []byte
 	at    int
@@ -78,7 +80,8 @@ func (l *lexer) skipBlank() {
 			l.skipPast(rest, "\n")
 		case hasPrefix(rest, "/*"):
 			l.skipComment()
-		case hasPrefix(rest, "\u00a0"), hasPrefix(rest, "\ufeff"): // no-break space, byte order mark
+		case hasPrefix(rest, "\u00a0"), hasPrefix(rest, "\ufeff"):
+			// no-break space, byte order mark
 			_, n := utf8.DecodeRune(rest)
 			l.at += n
 		default:
@@ -87,7 +90,8 @@ func (l *lexer) skipBlank() {
 	}
 }
 
-// skipPast moves behind the first end in rest, which begins at the current place, or to the end of the query.
+// skipPast moves behind the first end in rest, which begins at the current place, or to the end of
+// the query.
 func (l *lexer) skipPast(rest []byte, end string) {
 	i := bytes.Index(rest, []byte(end))
 	if i < 0 {

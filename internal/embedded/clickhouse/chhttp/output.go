@@ -8,7 +8,8 @@ import (
 	"github.com/ClickHouse/ch-go/compress"
 )
 
-// output turns the parts of a result into what goes over the network: in ClickHouse's compressed blocks for compress=1, then in the HTTP encoding.
+// output turns the parts of a result into what goes over the network: in ClickHouse's compressed
+// blocks for compress=1, then in the HTTP encoding.
 type output struct {
 	blocks  *compress.Writer
 	encoder flusher
@@ -34,7 +35,8 @@ func newOutput(req *request) (*output, error) {
 	return o, nil
 }
 
-// part returns what to send for the next part of the result; it is valid until the next call. It can be decompressed without what follows.
+// part returns what to send for the next part of the result; it is valid until the next call. It
+// can be decompressed without what follows.
 func (o *output) part(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return data, nil
@@ -70,7 +72,8 @@ func (o *output) end() ([]byte, error) {
 	return o.buffer.Bytes(), nil
 }
 
-// raw returns text in the HTTP encoding alone: an error in the middle of a result is no part of ClickHouse's blocks.
+// raw returns text in the HTTP encoding alone: an error in the middle of a result is no part of
+// ClickHouse's blocks.
 func (o *output) raw(text []byte) []byte {
 	if o.encoder == nil {
 		return text

@@ -6,8 +6,9 @@ import (
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
 )
 
-// checkStop refuses the statements that end or suspend the engine's process. It is a courtesy that tells why: what gets past it costs the
-// engine a restart and nothing else, because the child has a process group of its own and is started again.
+// checkStop refuses the statements that end or suspend the engine's process. It is a courtesy that
+// tells why: what gets past it costs the engine a restart and nothing else, because the child has a
+// process group of its own and is started again.
 func checkStop(query []byte) error {
 	l := &lexer{query: query}
 	before := ""
@@ -21,11 +22,13 @@ func checkStop(query []byte) error {
 	return nil
 }
 
-// checkReads refuses a statement that does more than read. It does so for requests with readonly: GET, or the setting. The engine's own
-// readonly lets INSERT INTO FUNCTION file(…) pass and can be set back by SQL.
+// checkReads refuses a statement that does more than read. It does so for requests with readonly:
+// GET, or the setting. The engine's own readonly lets INSERT INTO FUNCTION file(…) pass and can be
+// set back by SQL.
 //
-// canonical is the statement as the engine's own parser writes it: one statement, without comments, keywords in capitals. So no spelling makes this
-// function see another statement than the one that the engine runs.
+// canonical is the statement as the engine's own parser writes it: one statement, without comments,
+// keywords in capitals. So no spelling makes this function see another statement than the one that
+// the engine runs.
 func checkReads(canonical []byte) error {
 	l := &lexer{query: canonical}
 	first := l.next()
@@ -43,7 +46,8 @@ func checkReads(canonical []byte) error {
 		word := l.word(t)
 		switch {
 		case before == "INTO" && word == "OUTFILE",
-			kind == "EXPLAIN" && word == "INSERT", // EXPLAIN PIPELINE opens the file that the INSERT would write
+			// EXPLAIN PIPELINE opens the file that the INSERT would write
+			kind == "EXPLAIN" && word == "INSERT",
 			before == "PARALLEL" && word == "WITH" && !slices.Contains([]string{"TOTALS", "ROLLUP", "CUBE", "FILL", "TIES"}, peek(l)):
 			return readonlyError()
 		case kind == "SET" && t.kind != tokenPunctuation && setsReadonly(l, t):

@@ -33,8 +33,9 @@ type request struct {
 	close func()    // ends the reading of the body
 }
 
-// notSettings are the URL parameters of ClickHouse's HTTP interface that are no settings of the engine. log_comment is a setting, but the pool
-// needs it to find the query to kill. Settings that tell a server how to answer over HTTP say nothing to the engine.
+// notSettings are the URL parameters of ClickHouse's HTTP interface that are no settings of the
+// engine. log_comment is a setting, but the pool needs it to find the query to kill. Settings that
+// tell a server how to answer over HTTP say nothing to the engine.
 func notSettings(name string) bool {
 	switch name {
 	case "query", "database", "default_format", "client_protocol_version", "user", "password", "quota_key", "query_id", "session_id",
@@ -48,7 +49,8 @@ func notSettings(name string) bool {
 	}
 }
 
-// readRequest takes the request apart. The body is read as far as the query goes: at most MaxQueryBytes.
+// readRequest takes the request apart. The body is read as far as the query goes: at most
+// MaxQueryBytes.
 func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
 	if err := checkOrigin(h.hosts, r); err != nil {
 		return nil, err
@@ -74,7 +76,8 @@ func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 	if isOn(values.Get("enable_http_compression")) {
 		req.encoding = responseEncoding(r.Header.Get("Accept-Encoding"))
 	}
-	req.revision, _ = strconv.Atoi(values.Get("client_protocol_version")) // 0 when absent or no number
+	// 0 when absent or no number
+	req.revision, _ = strconv.Atoi(values.Get("client_protocol_version"))
 	if f := r.Header.Get("X-ClickHouse-Format"); f != "" {
 		req.format = f
 	}
@@ -134,7 +137,8 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, values url.Valu
 	return decoded{body, source}, closeBody, nil
 }
 
-// decoded is the plain body. ch-go's reader wraps the final io.EOF, which io.Copy would take for a failure.
+// decoded is the plain body. ch-go's reader wraps the final io.EOF, which io.Copy would take for a
+// failure.
 type decoded struct {
 	reader io.Reader
 	source *source
@@ -152,7 +156,8 @@ func (d decoded) Read(b []byte) (int, error) {
 	}
 }
 
-// rest returns the query with what follows it in the body, for statements that are no INSERT with data.
+// rest returns the query with what follows it in the body, for statements that are no INSERT with
+// data.
 func (h *Handler) rest(req *request) ([]byte, error) {
 	if req.body == nil {
 		return req.query, nil

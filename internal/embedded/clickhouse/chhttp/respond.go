@@ -11,12 +11,14 @@ import (
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
 )
 
-// statusOf maps ClickHouse's error codes to HTTP statuses as a ClickHouse server does (exceptionCodeToHTTPStatus in its source).
+// statusOf maps ClickHouse's error codes to HTTP statuses as a ClickHouse server does
+// (exceptionCodeToHTTPStatus in its source).
 func statusOf(code int) int {
 	switch code {
 	case 516: // AUTHENTICATION_FAILED
 		return http.StatusUnauthorized
-	case 497, 164, 452, 291: // ACCESS_DENIED, READONLY, SETTING_CONSTRAINT_VIOLATION, DATABASE_ACCESS_DENIED
+	case 497, 164, 452, 291:
+		// ACCESS_DENIED, READONLY, SETTING_CONSTRAINT_VIOLATION, DATABASE_ACCESS_DENIED
 		return http.StatusForbidden
 	case 62, 27, 26, 6, 38, 41, 43, 53, 36, 69, 70, 72, 115, 457, 47, 42, 44:
 		return http.StatusBadRequest
@@ -45,7 +47,8 @@ const (
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var e *libchdb.Error
 	known := errors.As(err, &e)
-	slow := known && e.Code == codeSlowBody // the server cancels the context, but the client is there
+	// the server cancels the context, but the client is there
+	slow := known && e.Code == codeSlowBody
 	if !slow && r.Context().Err() != nil || errors.Is(err, context.Canceled) {
 		// Nobody is there to read it, or the server is stopping. Returning would answer 200.
 		panic(http.ErrAbortHandler)
@@ -66,7 +69,8 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_, _ = w.Write([]byte(body))
 }
 
-// midStream is the block by which a ClickHouse server tells of an error after the status line is sent.
+// midStream is the block by which a ClickHouse server tells of an error after the status line is
+// sent.
 func midStream(tag string, err error) []byte {
 	text := err.Error()
 	const limit = 8 << 10 // clients read at most 16 KiB
@@ -91,7 +95,8 @@ func contentType(format string) string {
 	}
 }
 
-// streamable lists the formats whose chunks can be sent one after the other: no header, footer or frame around the whole.
+// streamable lists the formats whose chunks can be sent one after the other: no header, footer or
+// frame around the whole.
 func streamable(format string) bool {
 	switch format {
 	case "Native", "TabSeparated", "TSV", "TabSeparatedRaw", "TSVRaw", "CSV", "JSONEachRow", "RowBinary":

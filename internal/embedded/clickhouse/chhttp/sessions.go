@@ -20,10 +20,11 @@ const (
 	maxSessionSettings    = 64 << 10 // bytes of names and values
 )
 
-// session is what requests with one session_id share: settings of SET, the database of USE, temporary tables. One request at a time uses it.
+// session is what requests with one session_id share: settings of SET, the database of USE,
+// temporary tables. One request at a time uses it.
 //
-// Settings and database are kept here and given to whichever connection runs the next request. Temporary tables live in a connection, so a
-// session that makes one keeps a connection to its end.
+// Settings and database are kept here and given to whichever connection runs the next request.
+// Temporary tables live in a connection, so a session that makes one keeps a connection to its end.
 type session struct {
 	id       string
 	timeout  time.Duration
@@ -73,7 +74,8 @@ func readSession(values url.Values) (sessionRequest, error) {
 	return r, nil
 }
 
-// enter takes the session for one request and makes it when it is not there. It returns nil for a request without a session.
+// enter takes the session for one request and makes it when it is not there. It returns nil for a
+// request without a session.
 func (s *sessions) enter(r sessionRequest) (*session, error) {
 	if r.id == "" {
 		return nil, nil
@@ -100,7 +102,8 @@ func (s *sessions) enter(r sessionRequest) (*session, error) {
 	return found, nil
 }
 
-// leave gives the session back; it ends when last is set, else when no request has come for its timeout.
+// leave gives the session back; it ends when last is set, else when no request has come for its
+// timeout.
 func (s *sessions) leave(one *session, last bool) {
 	if one == nil {
 		return
@@ -131,7 +134,8 @@ func (s *sessions) expire(one *session, timer *time.Timer) {
 	s.free(one)
 }
 
-// free drops a session's temporary tables. It is out of the map already, so nobody else uses its connection.
+// free drops a session's temporary tables. It is out of the map already, so nobody else uses its
+// connection.
 func (s *sessions) free(one *session) {
 	if one.conn == nil {
 		return

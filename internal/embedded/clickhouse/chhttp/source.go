@@ -11,7 +11,8 @@ import (
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
 )
 
-// source is the body as it comes over the network. It bounds the time that a client may take, and remembers how the reading failed.
+// source is the body as it comes over the network. It bounds the time that a client may take, and
+// remembers how the reading failed.
 type source struct {
 	reader  io.Reader
 	control *http.ResponseController
@@ -25,8 +26,8 @@ func newSource(w http.ResponseWriter, r *http.Request, cfg Config) *source {
 	return &source{reader: r.Body, control: http.NewResponseController(w), cfg: cfg, begin: time.Now()}
 }
 
-// Read waits BodyTimeout for the next bytes, and no longer than a client needs that sends BodyRate bytes a second on average. Not every
-// ResponseWriter has deadlines; then there is none.
+// Read waits BodyTimeout for the next bytes, and no longer than a client needs that sends BodyRate
+// bytes a second on average. Not every ResponseWriter has deadlines; then there is none.
 func (s *source) Read(b []byte) (int, error) {
 	until := time.Now().Add(s.cfg.BodyTimeout)
 	slowest := s.begin.Add(s.cfg.BodyTimeout + time.Duration(s.bytes/s.cfg.BodyRate)*time.Second)
@@ -38,7 +39,8 @@ func (s *source) Read(b []byte) (int, error) {
 	s.bytes += int64(n)
 	switch {
 	case errors.Is(err, io.EOF):
-		// While the query runs, the server reads on to notice that the client goes away. That must not end by itself.
+		// While the query runs, the server reads on to notice that the client goes away. That must
+		// not end by itself.
 		_ = s.control.SetReadDeadline(time.Time{})
 	case err != nil:
 		s.err = err
@@ -46,7 +48,8 @@ func (s *source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// atEnd is what the reader of the plain body returns at its end: io.EOF when nothing follows the compressed data.
+// atEnd is what the reader of the plain body returns at its end: io.EOF when nothing follows the
+// compressed data.
 func (s *source) atEnd() error {
 	var more [1]byte
 	n, err := s.Read(more[:])

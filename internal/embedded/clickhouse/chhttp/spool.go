@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spool puts an INSERT's data into anonymous memory that the engine can open as a file. The caller closes the descriptor. At most limit
-// bytes are taken; more is errTooLarge.
+// spool puts an INSERT's data into anonymous memory that the engine can open as a file. The caller
+// closes the descriptor. At most limit bytes are taken; more is errTooLarge.
 func spool(prefix []byte, rest io.Reader, limit int64) (fd int, size int64, err error) {
 	fd, err = unix.MemfdCreate("mintlake-insert", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -25,15 +25,18 @@ type statement struct {
 	settings []string
 	// temporary says that the statement makes a temporary table or view.
 	temporary bool
-	// files is the word OUTFILE or INFILE when the statement would read or write a file of the host.
+	// files is the word OUTFILE or INFILE when the statement would read or write a file of the
+	// host.
 	files string
-	// For kindInsert: where FROM INFILE goes, where the FORMAT or VALUES clause begins, where the data begins.
+	// For kindInsert: where FROM INFILE goes, where the FORMAT or VALUES clause begins, where the
+	// data begins.
 	infileAt, clauseAt, dataAt int
 	// trailing says that SETTINGS follows FORMAT of an INSERT, where it would be taken for data.
 	trailing bool
 }
 
-// parse finds out what kind of statement query is. It never fails: what it does not understand is kindOther, for the engine to judge.
+// parse finds out what kind of statement query is. It never fails: what it does not understand is
+// kindOther, for the engine to judge.
 func parse(query []byte) statement {
 	l := &lexer{query: query}
 	first := l.next()
@@ -61,7 +64,8 @@ func parse(query []byte) statement {
 	}
 }
 
-// makesTemporary looks for TEMPORARY in CREATE [OR REPLACE] TEMPORARY …; the lexer stands behind the first word.
+// makesTemporary looks for TEMPORARY in CREATE [OR REPLACE] TEMPORARY …; the lexer stands behind
+// the first word.
 func makesTemporary(l *lexer) bool {
 	word := l.word(l.next())
 	if word == "OR" {
@@ -71,7 +75,8 @@ func makesTemporary(l *lexer) bool {
 	return word == "TEMPORARY"
 }
 
-// parseClauses looks at the statement's outermost level for FORMAT, INTO OUTFILE, FROM INFILE and, behind WITH, INSERT.
+// parseClauses looks at the statement's outermost level for FORMAT, INTO OUTFILE, FROM INFILE and,
+// behind WITH, INSERT.
 func parseClauses(query []byte, k kind) statement {
 	s := statement{kind: k}
 	l := &lexer{query: query}
@@ -95,7 +100,8 @@ func parseClauses(query []byte, k kind) statement {
 	return s
 }
 
-// mentionedNames returns every identifier of a SET statement, the names of settings among them: SET a = 1, `b` = 'x', c.
+// mentionedNames returns every identifier of a SET statement, the names of settings among them: SET
+// a = 1, `b` = 'x', c.
 func mentionedNames(l *lexer) []string {
 	var names []string
 	for t := l.next(); t.kind != tokenEnd; t = l.next() {
@@ -106,8 +112,9 @@ func mentionedNames(l *lexer) []string {
 	return names
 }
 
-// parseInsert reads INSERT [INTO] [TABLE] [FUNCTION] name [(columns)] [SETTINGS …] FORMAT name data, or … VALUES data. The lexer stands
-// behind INSERT. ok is false for an INSERT without data of its own (SELECT, FROM INFILE, WATCH) and for what is no INSERT.
+// parseInsert reads INSERT [INTO] [TABLE] [FUNCTION] name [(columns)] [SETTINGS …] FORMAT name
+// data, or … VALUES data. The lexer stands behind INSERT. ok is false for an INSERT without data of
+// its own (SELECT, FROM INFILE, WATCH) and for what is no INSERT.
 func parseInsert(l *lexer) (s statement, ok bool) {
 	t := l.next()
 	if l.word(t) == "INTO" {
@@ -183,8 +190,9 @@ func (s statement) behindFormat(query []byte, clauseAt int, name token) statemen
 	return s.withData(clauseAt, at, string(query[name.start:name.end]))
 }
 
-// withInfile returns the INSERT statement that reads its data from the open file descriptor fd. The engine's own way, data behind the
-// statement, ends at the first blank line, which binary data may contain.
+// withInfile returns the INSERT statement that reads its data from the open file descriptor fd. The
+// engine's own way, data behind the statement, ends at the first blank line, which binary data may
+// contain.
 func (s statement) withInfile(query []byte, fd int) []byte {
 	out := make([]byte, 0, s.clauseAt+128)
 	out = append(out, query[:s.infileAt]...)

@@ -95,7 +95,8 @@ func FuzzParse(f *testing.F) {
 		}
 		rewritten := s.withInfile(query, 3)
 		require.True(t, bytes.HasPrefix(rewritten, query[:s.infileAt]))
-		// Data never gets into the statement that the engine runs, and what it does not see is not more than blanks and the clause.
+		// Data never gets into the statement that the engine runs, and what it does not see is not
+		// more than blanks and the clause.
 		require.LessOrEqual(t, len(rewritten), s.clauseAt+len(" FROM INFILE '/proc/self/fd/3' COMPRESSION 'none'  FORMAT ")+len(s.format))
 		again := parse(append(bytes.Clone(query[:s.dataAt]), query[s.dataAt:]...))
 		require.Equal(t, s, again)

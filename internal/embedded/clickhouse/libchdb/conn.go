@@ -30,7 +30,8 @@ func newError(text string) *Error {
 	return e
 }
 
-// Errorf makes an Error in the form that a ClickHouse server uses, so that clients see one kind of error.
+// Errorf makes an Error in the form that a ClickHouse server uses, so that clients see one kind of
+// error.
 func Errorf(code int, name, format string, args ...any) *Error {
 	return &Error{Code: code, Text: fmt.Sprintf("Code: %d. DB::Exception: %s. (%s)", code, fmt.Sprintf(format, args...), name)}
 }
@@ -45,8 +46,8 @@ type rawConn struct {
 	handle unsafe.Pointer // chdb_connection, what every other call takes
 }
 
-// connect opens a connection with the arguments of the clickhouse command line, for example --path=DIR. The first one of the process opens the
-// data directory.
+// connect opens a connection with the arguments of the clickhouse command line, for example
+// --path=DIR. The first one of the process opens the data directory.
 func (l *Library) open(args []string) (*rawConn, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -115,8 +116,8 @@ func (c *rawConn) query(query []byte, format string, params map[string]string) (
 	return &Result{lib: c.lib, ptr: ptr, Rows: c.lib.rowsRead(ptr), ReadRows: c.lib.storageRows(ptr), ReadBytes: c.lib.storageBytes(ptr)}, nil
 }
 
-// stream runs one statement and hands each chunk of its result to yield. A chunk is valid during its call only. An error of yield ends
-// the query and is returned.
+// stream runs one statement and hands each chunk of its result to yield. A chunk is valid during
+// its call only. An error of yield ends the query and is returned.
 func (c *rawConn) stream(query []byte, format string, params map[string]string, yield func([]byte) error) error {
 	handle := c.withParams(c.lib.streamParams, query, format, params)
 	runtime.KeepAlive(query)
@@ -163,7 +164,8 @@ func (l *Library) failure(result unsafe.Pointer) error {
 	return nil
 }
 
-// withParams calls f with the parallel arrays that it wants. Everything the arrays point to is pinned for the call.
+// withParams calls f with the parallel arrays that it wants. Everything the arrays point to is
+// pinned for the call.
 func (c *rawConn) withParams(f paramsFunc, query []byte, format string, params map[string]string) unsafe.Pointer {
 	var pin runtime.Pinner
 	defer pin.Unpin()

@@ -15,8 +15,8 @@ import (
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
 )
 
-// probeEnv makes the test binary a process of its own that loads the engine: there is one data directory a process, and a hang or a crash
-// must not take the other tests along.
+// probeEnv makes the test binary a process of its own that loads the engine: there is one data
+// directory a process, and a hang or a crash must not take the other tests along.
 const probeEnv = "MINTLAKE_TEST_LIBCHDB_DIR"
 
 func TestMain(m *testing.M) {

@@ -2,11 +2,13 @@
 //
 // In: the path of libchdb.so, a data directory, SQL text.
 // Out: result bytes in the asked format, or the engine's error with its code.
-// Guarantees: a Pool hands each of its connections to one user at a time, brings its database and settings to what that user asked, and
-// kills its query when the user's context ends. The process' signal handlers stay Go's.
+// Guarantees: a Pool hands each of its connections to one user at a time, brings its database and
+// settings to what that user asked, and kills its query when the user's context ends. The process'
+// signal handlers stay Go's.
 //
-// The engine shares the address space of the process that loads it: a crash of the engine ends the process. Load it in a child process,
-// as package chengine does. One data directory can be open in one process only.
+// The engine shares the address space of the process that loads it: a crash of the engine ends the
+// process. Load it in a child process, as package chengine does. One data directory can be open in
+// one process only.
 package libchdb
 
 import (
@@ -17,10 +19,12 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// ErrLoad means that the shared library could not be loaded or is no libchdb that this binding knows. It is permanent.
+// ErrLoad means that the shared library could not be loaded or is no libchdb that this binding
+// knows. It is permanent.
 var ErrLoad = errors.New("libchdb cannot be loaded")
 
-// Library is a loaded libchdb.so. It is never unloaded: the engine keeps threads running for the life of the process.
+// Library is a loaded libchdb.so. It is never unloaded: the engine keeps threads running for the
+// life of the process.
 type Library struct {
 	connect      func(argc int32, argv unsafe.Pointer) unsafe.Pointer
 	closeConn    func(conn unsafe.Pointer)
@@ -41,11 +45,13 @@ type Library struct {
 	signals signalGuard
 }
 
-// paramsFunc is the shape of the calls that take query parameters as parallel arrays of pointers and lengths.
+// paramsFunc is the shape of the calls that take query parameters as parallel arrays of pointers
+// and lengths.
 type paramsFunc = func(conn, query unsafe.Pointer, queryLen uintptr, format unsafe.Pointer, formatLen uintptr,
 	names, nameLens, values, valueLens unsafe.Pointer, count uintptr) unsafe.Pointer
 
-// Load opens the library at path and resolves every function this binding needs. Errors wrap ErrLoad.
+// Load opens the library at path and resolves every function this binding needs. Errors wrap
+// ErrLoad.
 func Load(path string) (*Library, error) {
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {

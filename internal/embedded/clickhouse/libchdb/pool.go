@@ -14,21 +14,24 @@ import (
 type PoolConfig struct {
 	// Dir is the data directory. It is created when absent.
 	Dir string
-	// Connections is the number of queries that can run at once; each has a connection of its own, because the engine serialises the
-	// queries of one connection. Two more are opened, for KILL QUERY and for Canonical.
+	// Connections is the number of queries that can run at once; each has a connection of its own,
+	// because the engine serialises the queries of one connection. Two more are opened, for KILL
+	// QUERY and for Canonical.
 	Connections int
-	// Pinned is the number of further connections, for Pin: those of sessions with temporary tables, which live in a connection.
+	// Pinned is the number of further connections, for Pin: those of sessions with temporary
+	// tables, which live in a connection.
 	Pinned int
 	// Args are further arguments of the clickhouse command line, for example --config-file=FILE.
 	Args []string
 	// AcquireTimeout is how long Acquire waits for a free connection.
 	AcquireTimeout time.Duration
-	// Settings every connection starts with and goes back to, by name. The engine takes no user profiles from its configuration file.
+	// Settings every connection starts with and goes back to, by name. The engine takes no user
+	// profiles from its configuration file.
 	Settings map[string]string
 }
 
-// Pool is a fixed set of connections to one data directory. All of them are opened at start: each connect tampers with the process' signal
-// handlers, so it must not happen while queries run.
+// Pool is a fixed set of connections to one data directory. All of them are opened at start: each
+// connect tampers with the process' signal handlers, so it must not happen while queries run.
 type Pool struct {
 	free     chan *Conn
 	spare    chan *Conn // for Pin
@@ -36,14 +39,16 @@ type Pool struct {
 	parser   *Conn // for Canonical
 	parsing  sync.Mutex
 	all      []*Conn
-	settings map[string]bool   // names of the engine's settings
-	base     map[string]string // settings that differ from the engine's default unless a request says otherwise
+	settings map[string]bool // names of the engine's settings
+	// settings that differ from the engine's default unless a request says otherwise
+	base     map[string]string
 	timeout  time.Duration
 	version  string
 	timezone string
 }
 
-// Open opens the data directory and every connection. The error wraps ErrConnect when the engine refuses, which it explains on stderr only.
+// Open opens the data directory and every connection. The error wraps ErrConnect when the engine
+// refuses, which it explains on stderr only.
 func (l *Library) Open(cfg PoolConfig) (*Pool, error) {
 	p := &Pool{free: make(chan *Conn, cfg.Connections), spare: make(chan *Conn, cfg.Pinned), timeout: cfg.AcquireTimeout, settings: map[string]bool{}, base: cfg.Settings}
 	args := append([]string{"--path=" + cfg.Dir}, cfg.Args...)
@@ -102,7 +107,8 @@ func (p *Pool) Size() int { return cap(p.free) }
 // Busy is the number of connections in use.
 func (p *Pool) Busy() int { return cap(p.free) - len(p.free) }
 
-// Acquire waits for a free connection. Its errors are the context's, or code 202 (TOO_MANY_SIMULTANEOUS_QUERIES) after AcquireTimeout.
+// Acquire waits for a free connection. Its errors are the context's, or code 202
+// (TOO_MANY_SIMULTANEOUS_QUERIES) after AcquireTimeout.
 func (p *Pool) Acquire(ctx context.Context) (*Conn, error) {
 	select {
 	case c := <-p.free:
@@ -121,8 +127,9 @@ func (p *Pool) Acquire(ctx context.Context) (*Conn, error) {
 	}
 }
 
-// Pin takes a connection that is no part of the free ones, for a session with temporary tables. It does not wait: ok is false when all are taken.
-// Whoever runs a query on it holds a free connection too, so that Connections stays the number of queries at once.
+// Pin takes a connection that is no part of the free ones, for a session with temporary tables. It
+// does not wait: ok is false when all are taken. Whoever runs a query on it holds a free connection
+// too, so that Connections stays the number of queries at once.
 func (p *Pool) Pin() (c *Conn, ok bool) {
 	select {
 	case c := <-p.spare:
@@ -139,8 +146,8 @@ func (p *Pool) Unpin(c *Conn) error {
 	return err
 }
 
-// Canonical returns query as the engine's own parser writes it: without comments, keywords in capitals. More than one statement, and what cannot
-// be parsed, is an error with code 62.
+// Canonical returns query as the engine's own parser writes it: without comments, keywords in
+// capitals. More than one statement, and what cannot be parsed, is an error with code 62.
 func (p *Pool) Canonical(query []byte) ([]byte, error) {
 	p.parsing.Lock() // the engine keeps a query's parameters in its connection
 	defer p.parsing.Unlock()
@@ -158,7 +165,8 @@ func (p *Pool) Canonical(query []byte) ([]byte, error) {
 	return bytes.Clone(r.Bytes()), nil
 }
 
-// escapeParam writes text as the value of a String parameter, which the engine reads in the Escaped (TSV) form.
+// escapeParam writes text as the value of a String parameter, which the engine reads in the Escaped
+// (TSV) form.
 func escapeParam(text []byte) string {
 	return strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`, "\x00", `\0`, "\r", `\r`).Replace(string(text))
 }

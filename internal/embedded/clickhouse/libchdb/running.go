@@ -39,7 +39,8 @@ func (r *running) begin(query []byte) (end func()) {
 	}
 }
 
-// kill notes that the query is killed. killOnDone calls it, which ends before the query's end is noted.
+// kill notes that the query is killed. killOnDone calls it, which ends before the query's end is
+// noted.
 func (r *running) kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,8 +67,9 @@ func (p *Pool) Running() []Running {
 	return list
 }
 
-// Progress returns, by tag, a text for each running query that changes while the query gets on: what it has read and written, and the
-// processor time and disk traffic that it has caused. It blocks as long as the engine does.
+// Progress returns, by tag, a text for each running query that changes while the query gets on:
+// what it has read and written, and the processor time and disk traffic that it has caused. It
+// blocks as long as the engine does.
 func (p *Pool) Progress() (map[string]string, error) {
 	rows, err := p.killer.text("SELECT Settings['log_comment'], read_rows, written_rows, arrayStringConcat(arrayMap(n -> toString(ProfileEvents[n]), [" +
 		"'UserTimeMicroseconds', 'SystemTimeMicroseconds', 'OSCPUVirtualTimeMicroseconds', 'OSReadBytes', 'OSWriteBytes', 'FileSync', 'DirectorySync', " +

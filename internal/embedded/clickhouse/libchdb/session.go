@@ -26,8 +26,9 @@ type Conn struct {
 // Release gives the connection back to its pool.
 func (c *Conn) Release() { c.pool.free <- c }
 
-// Prepare brings the connection's database and settings to what one request asks; settings of the request before go back to their default. An
-// empty database means "default". Errors are the engine's: 81 for an unknown database, 115 for an unknown setting.
+// Prepare brings the connection's database and settings to what one request asks; settings of the
+// request before go back to their default. An empty database means "default". Errors are the
+// engine's: 81 for an unknown database, 115 for an unknown setting.
 func (c *Conn) Prepare(database string, settings map[string]string) error {
 	if database == "" {
 		database = "default"
@@ -51,7 +52,8 @@ func (c *Conn) Prepare(database string, settings map[string]string) error {
 		c.unknown[name] = true // until the engine agrees
 		delete(c.current, name)
 	}
-	// With readonly = 1 no setting can be changed but readonly itself, not even by the same statement.
+	// With readonly = 1 no setting can be changed but readonly itself, not even by the same
+	// statement.
 	if _, was := changes["readonly"]; was {
 		if err := c.exec("SET readonly=DEFAULT"); err != nil {
 			return err
@@ -69,8 +71,8 @@ func (c *Conn) Prepare(database string, settings map[string]string) error {
 	return nil
 }
 
-// initial returns what a new connection is set to. One query at a time runs on a connection, so the connection's tag in log_comment names the
-// query to kill.
+// initial returns what a new connection is set to. One query at a time runs on a connection, so the
+// connection's tag in log_comment names the query to kill.
 func (c *Conn) initial() map[string]string {
 	all := map[string]string{"log_comment": quote(c.tag)}
 	for name := range c.pool.base {
@@ -106,7 +108,8 @@ func (c *Conn) changes(settings map[string]string) map[string]string {
 	return changes
 }
 
-// Forget tells the connection that a statement of the user may have changed these settings, or the database, behind its back.
+// Forget tells the connection that a statement of the user may have changed these settings, or the
+// database, behind its back.
 func (c *Conn) Forget(database bool, settings []string) {
 	if database {
 		c.database = ""
@@ -124,7 +127,8 @@ func (c *Conn) Forget(database bool, settings []string) {
 	}
 }
 
-// Changed returns those of the settings that differ from their default now, with their values, as a SET of the user left them.
+// Changed returns those of the settings that differ from their default now, with their values, as a
+// SET of the user left them.
 func (c *Conn) Changed(names []string) (map[string]string, error) {
 	list := make([]string, 0, len(names))
 	for _, name := range names {
@@ -172,7 +176,8 @@ func (c *Conn) DropTemporary() error {
 	return nil
 }
 
-// Query runs one statement and returns its whole result; Free it. When ctx ends the query is killed.
+// Query runs one statement and returns its whole result; Free it. When ctx ends the query is
+// killed.
 func (c *Conn) Query(ctx context.Context, query []byte, format string, params map[string]string) (*Result, error) {
 	defer c.running.begin(query)()
 	stop := c.killOnDone(ctx)
@@ -180,8 +185,9 @@ func (c *Conn) Query(ctx context.Context, query []byte, format string, params ma
 	return c.raw.query(query, format, params)
 }
 
-// Stream runs one statement and hands each chunk of the result to yield; a chunk is valid during its call only. When ctx ends the query is
-// killed; when yield fails the query is cancelled and yield's error returned.
+// Stream runs one statement and hands each chunk of the result to yield; a chunk is valid during
+// its call only. When ctx ends the query is killed; when yield fails the query is cancelled and
+// yield's error returned.
 func (c *Conn) Stream(ctx context.Context, query []byte, format string, params map[string]string, yield func([]byte) error) error {
 	defer c.running.begin(query)()
 	stop := c.killOnDone(ctx)
@@ -189,8 +195,9 @@ func (c *Conn) Stream(ctx context.Context, query []byte, format string, params m
 	return c.raw.stream(query, format, params, yield)
 }
 
-// killOnDone kills the connection's query when ctx ends. One KILL is not enough: it may come before the query is in system.processes. The
-// returned function waits for a KILL under way, so that it cannot hit the connection's next query.
+// killOnDone kills the connection's query when ctx ends. One KILL is not enough: it may come before
+// the query is in system.processes. The returned function waits for a KILL under way, so that it
+// cannot hit the connection's next query.
 func (c *Conn) killOnDone(ctx context.Context) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	detach := context.AfterFunc(ctx, func() {

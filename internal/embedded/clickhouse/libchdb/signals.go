@@ -9,14 +9,16 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// signalGuard undoes what libchdb does to the process' signal handlers. The engine installs its own handlers for SIGSEGV and others at
-// every connect; Go needs its own (a nil dereference becomes a panic, preemption uses SIGURG), and with the engine's in place a
-// recovered nil dereference hangs the process.
+// signalGuard undoes what libchdb does to the process' signal handlers. The engine installs its own
+// handlers for SIGSEGV and others at every connect; Go needs its own (a nil dereference becomes a
+// panic, preemption uses SIGURG), and with the engine's in place a recovered nil dereference hangs
+// the process.
 type signalGuard struct {
 	sigaction func(signal int32, act, old unsafe.Pointer) int32
 }
 
-// sigactionState is room for glibc's struct sigaction on amd64 (152 bytes): handler, 128 bytes of mask, flags, restorer.
+// sigactionState is room for glibc's struct sigaction on amd64 (152 bytes): handler, 128 bytes of
+// mask, flags, restorer.
 type sigactionState [160]byte
 
 const lastSignal = 64
@@ -57,8 +59,8 @@ func (g signalGuard) keep(f func()) {
 	}
 }
 
-// sameDisposition compares handler (bytes 0-7), the kernel's 8 bytes of the mask (8-15) and the flags (136-139); the rest of glibc's
-// structure is padding that it does not initialise.
+// sameDisposition compares handler (bytes 0-7), the kernel's 8 bytes of the mask (8-15) and the
+// flags (136-139); the rest of glibc's structure is padding that it does not initialise.
 func sameDisposition(a, b *sigactionState) bool {
 	return [16]byte(a[:16]) == [16]byte(b[:16]) && [4]byte(a[136:140]) == [4]byte(b[136:140])
 }

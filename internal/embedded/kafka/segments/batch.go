@@ -5,7 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// Layout of a record batch, version 2 (https://kafka.apache.org/documentation/#recordbatch). Big-endian.
+// Layout of a record batch, version 2 (https://kafka.apache.org/documentation/#recordbatch).
+// Big-endian.
 const (
 	posBase       = 0
 	posLength     = 8
@@ -50,8 +51,8 @@ func sizeOf(raw []byte) int64 {
 	return prefixBytes + length
 }
 
-// sound says that raw is one whole batch whose checksum holds. The checksum does not cover base offset, length, epoch and version: those are for
-// the caller to compare with the neighbours.
+// sound says that raw is one whole batch whose checksum holds. The checksum does not cover base
+// offset, length, epoch and version: those are for the caller to compare with the neighbours.
 func sound(raw []byte) bool {
 	return len(raw) >= headerBytes && binary.BigEndian.Uint32(raw[posCRC:]) == crc32.Checksum(raw[posAttributes:], castagnoli) && counts(raw)
 }

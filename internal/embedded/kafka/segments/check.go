@@ -1,10 +1,12 @@
 // Package segments reads the embedded broker's files without the broker, and tells what is damaged.
 //
-// In: the folder of a broker that does not run: segments of record batches with their indexes, the list of topics, the state of consumer
-// groups, and the state that this package wrote beside them (LOG_STATE.json). Out: a report; records; a repaired folder. Guarantees: checking and
-// reading write nothing. Every batch is read and its checksum compared before kfake sees the folder, since kfake cuts a log off at the first
-// batch that it cannot read. An incomplete last batch is damage only when there is proof that it was whole: an index entry, or the state.
-// Repair loses nothing but the damaged batches, keeps every other record at its offset, and keeps the old bytes aside.
+// In: the folder of a broker that does not run: segments of record batches with their indexes, the
+// list of topics, the state of consumer groups, and the state that this package wrote beside them
+// (LOG_STATE.json). Out: a report; records; a repaired folder. Guarantees: checking and reading
+// write nothing. Every batch is read and its checksum compared before kfake sees the folder, since
+// kfake cuts a log off at the first batch that it cannot read. An incomplete last batch is damage
+// only when there is proof that it was whole: an index entry, or the state. Repair loses nothing
+// but the damaged batches, keeps every other record at its offset, and keeps the old bytes aside.
 //
 // kfake's format is that of the version in go.mod; persist.go there describes it.
 package segments

@@ -15,10 +15,12 @@ import (
 // ErrCopyDamaged says that the log that is copied has a batch that is not whole where it must be.
 var ErrCopyDamaged = errors.New("the log is damaged")
 
-// copyAttempts is how often a partition is listed again when its oldest segment expires while it is copied.
+// copyAttempts is how often a partition is listed again when its oldest segment expires while it is
+// copied.
 const copyAttempts = 5
 
-// CopyGroups copies what consumer groups have committed, of a broker that may run. It is copied before everything that the commits speak of.
+// CopyGroups copies what consumer groups have committed, of a broker that may run. It is copied
+// before everything that the commits speak of.
 func CopyGroups(root, to string) error {
 	raw, err := os.ReadFile(filepath.Join(root, brokerDir, groupsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -30,8 +32,9 @@ func CopyGroups(root, to string) error {
 	return writeCopy(filepath.Join(to, brokerDir, groupsFile), raw)
 }
 
-// Copy copies the records of a broker that may run, the topic first before the others, each partition up to its last whole batch. Every
-// batch's checksum is compared. The copy is a prefix of each partition.
+// Copy copies the records of a broker that may run, the topic first before the others, each
+// partition up to its last whole batch. Every batch's checksum is compared. The copy is a prefix of
+// each partition.
 func Copy(ctx context.Context, root, to, first string) error {
 	from, target := filepath.Join(root, brokerDir), filepath.Join(to, brokerDir)
 	raw, err := os.ReadFile(filepath.Join(from, topicsFile))
@@ -131,7 +134,8 @@ func copyPartition(ctx context.Context, from, target string, k key) error {
 	return syncDir(filepath.Join(target, partitionsDir, k.dir()))
 }
 
-// copySegment copies whole batches. Only the last segment of a partition may end within one: that is being written.
+// copySegment copies whole batches. Only the last segment of a partition may end within one: that
+// is being written.
 func copySegment(segment *os.File, name string, last bool) (err error) {
 	info, err := segment.Stat()
 	if err != nil {

@@ -13,7 +13,8 @@ type Kind string
 const (
 	// KindBatch: the checksum of a record batch does not hold.
 	KindBatch Kind = "batch"
-	// KindHeader: a batch's header is wrong where the checksum does not cover it; its records are sound.
+	// KindHeader: a batch's header is wrong where the checksum does not cover it; its records are
+	// sound.
 	KindHeader Kind = "header"
 	// KindBit: one bit of a batch is wrong, and its checksum tells which.
 	KindBit Kind = "bit"
@@ -33,16 +34,20 @@ type Damage struct {
 	// Topic and Partition are empty and -1 where a file of the whole broker is damaged.
 	Topic     string `json:"topic,omitempty"`
 	Partition int    `json:"partition"`
-	// File is relative to the broker's folder; Position is the byte where the damage begins, Bytes how long it is.
+	// File is relative to the broker's folder; Position is the byte where the damage begins, Bytes
+	// how long it is.
 	File     string `json:"file"`
 	Position int64  `json:"position"`
 	Bytes    int64  `json:"bytes"`
-	// From and To are the offsets of the records that are lost, both included; To is below From where none is.
+	// From and To are the offsets of the records that are lost, both included; To is below From
+	// where none is.
 	From int64 `json:"from_offset"`
 	To   int64 `json:"to_offset"`
-	// EndUnknown says that To is not known: it lies high enough to be behind every record that was there.
+	// EndUnknown says that To is not known: it lies high enough to be behind every record that was
+	// there.
 	EndUnknown bool `json:"end_unknown,omitempty"`
-	// After and Before are the times of the sound records around the lost ones; zero where there are none.
+	// After and Before are the times of the sound records around the lost ones; zero where there
+	// are none.
 	After  time.Time `json:"after,omitzero"`
 	Before time.Time `json:"before,omitzero"`
 	// What says it in a few words.
@@ -81,7 +86,8 @@ func (d *Damage) String() string {
 type Report struct {
 	// Damages stop the broker's start.
 	Damages []Damage
-	// Notices are what a crash left, or what holds nothing of its own; the start puts it right by itself.
+	// Notices are what a crash left, or what holds nothing of its own; the start puts it right by
+	// itself.
 	Notices []string
 	// Bytes of segments that were read.
 	Bytes int64

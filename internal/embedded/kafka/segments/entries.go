@@ -11,15 +11,17 @@ import (
 	"path/filepath"
 )
 
-// Entries of kfake's logs of state: length (4, little-endian, of what follows the checksum), checksum (4), version (2), JSON.
+// Entries of kfake's logs of state: length (4, little-endian, of what follows the checksum),
+// checksum (4), version (2), JSON.
 const (
 	entryPrefix = 8
 	entryHead   = 10
 	maxEntry    = 1 << 20
 )
 
-// soundEntries are the entries whose checksum holds, also those behind a damaged one, and how many bytes are not among them. kfake stops at the first that
-// does not hold, and would then write behind it what it never reads again.
+// soundEntries are the entries whose checksum holds, also those behind a damaged one, and how many
+// bytes are not among them. kfake stops at the first that does not hold, and would then write
+// behind it what it never reads again.
 func soundEntries(raw []byte) (sound []byte, bad int) {
 	for len(raw) > 0 {
 		size := entrySize(raw)
@@ -48,8 +50,8 @@ func entrySize(raw []byte) int {
 	return entryPrefix + length
 }
 
-// checkOthers looks at what the broker keeps besides topics and records. None of it is the only copy of anything: committed offsets that are gone make
-// groups read again, which changes nothing.
+// checkOthers looks at what the broker keeps besides topics and records. None of it is the only
+// copy of anything: committed offsets that are gone make groups read again, which changes nothing.
 func (r *Report) checkOthers(broker string) {
 	for name, what := range map[string]string{
 		groupsFile:    "consumer groups read again what they committed there",

@@ -10,16 +10,19 @@ import (
 	"time"
 )
 
-// indexEntry is the size of a batch's entry in kfake's index: version, the low byte of the checksum of what follows, epoch (4), a running
-// maximum of timestamps (8) that kfake computes anew when it loads, flags.
+// indexEntry is the size of a batch's entry in kfake's index: version, the low byte of the checksum
+// of what follows, epoch (4), a running maximum of timestamps (8) that kfake computes anew when it
+// loads, flags.
 const indexEntry = 15
 
 // index is what a segment's index file holds.
 type index struct {
 	base int64
-	// entries counts those whose checksum holds, from the beginning. An entry is written after its batch.
+	// entries counts those whose checksum holds, from the beginning. An entry is written after its
+	// batch.
 	entries int
-	// plain says that the file is these entries and nothing else, and that kfake reads epoch 0 and no transaction from them.
+	// plain says that the file is these entries and nothing else, and that kfake reads epoch 0 and
+	// no transaction from them.
 	plain bool
 }
 
@@ -45,7 +48,8 @@ func indexOf(batches int) []byte {
 	return bytes.Repeat(entry[:], batches)
 }
 
-// snapshot is kfake's snapshot.json of a partition: what it takes over instead of reading the whole log, where the segments' sizes fit.
+// snapshot is kfake's snapshot.json of a partition: what it takes over instead of reading the whole
+// log, where the segments' sizes fit.
 type snapshot struct {
 	Version          int               `json:"version"`
 	HighWatermark    int64             `json:"high_watermark"`
@@ -72,7 +76,8 @@ func readSnapshot(broker string, k key) *snapshot {
 	return s
 }
 
-// longerThan says that a segment of the snapshot is gone or shorter now. Segments before the first one may have expired.
+// longerThan says that a segment of the snapshot is gone or shorter now. Segments before the first
+// one may have expired.
 func (s *snapshot) longerThan(files []file) bool {
 	sizes := make(map[int64]int64)
 	for _, f := range files {
@@ -88,8 +93,8 @@ func (s *snapshot) longerThan(files []file) bool {
 	return false
 }
 
-// snapshotOf describes a sound partition: with it kfake needs not to hold the whole log in memory while it loads, and takes no figure from a
-// snapshot that is old or damaged.
+// snapshotOf describes a sound partition: with it kfake needs not to hold the whole log in memory
+// while it loads, and takes no figure from a snapshot that is old or damaged.
 func (p *partition) snapshot() *snapshot {
 	s := &snapshot{Version: formatVersion, HighWatermark: p.end, LastStableOffset: p.end, LogStartOffset: p.start, CreatedAt: time.Now()}
 	for i, c := range p.segments {

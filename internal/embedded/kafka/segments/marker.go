@@ -9,12 +9,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// MarkerHeader is the header of the record that stands in for records that a repair could not bring back. Its value tells readers in words; no
-// room can decode it, so it becomes a dead letter that names what was lost.
+// MarkerHeader is the header of the record that stands in for records that a repair could not bring
+// back. Its value tells readers in words; no room can decode it, so it becomes a dead letter that
+// names what was lost.
 const MarkerHeader = "mintlake-lost"
 
-// markersOf makes the batches that take the place of offsets from to to, both included: one record, at the last of them. Without it a reader whose
-// offset lies behind the damage would skip what is written at these offsets later; and the log would not know what it has lost.
+// markersOf makes the batches that take the place of offsets from to to, both included: one record,
+// at the last of them. Without it a reader whose offset lies behind the damage would skip what is
+// written at these offsets later; and the log would not know what it has lost.
 func markersOf(topic string, number int, from, to, ms int64) []byte {
 	var raw []byte
 	for from <= to {
@@ -42,7 +44,8 @@ func marker(topic string, number int, from, to, ms int64) []byte {
 	binary.BigEndian.PutUint32(raw[posLastDelta:], uint32(delta))
 	binary.BigEndian.PutUint64(raw[posFirstTime:], uint64(ms))
 	binary.BigEndian.PutUint64(raw[posMaxTime:], uint64(ms))
-	for i := posMaxTime + 8; i < posCount; i++ { // producer id, producer epoch and sequence: -1, there is none
+	// producer id, producer epoch and sequence: -1, there is none
+	for i := posMaxTime + 8; i < posCount; i++ {
 		raw[i] = 0xff
 	}
 	binary.BigEndian.PutUint32(raw[posCount:], 1)

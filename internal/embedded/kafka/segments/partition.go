@@ -63,7 +63,8 @@ func (p *partition) begin(files []file, state *PartitionState) int64 {
 	}
 }
 
-// expired says that all segments that the state has, and that are gone from the front, can have expired.
+// expired says that all segments that the state has, and that are gone from the front, can have
+// expired.
 func (p *partition) expired(files []file, state *PartitionState) bool {
 	if p.topic == nil || !p.topic.keeps("retention.bytes") {
 		return true
@@ -192,7 +193,8 @@ func (p *partition) checkEnd(files []file, indexes map[int64]index, state *Parti
 // endUnknown says that records were there behind the end, and that nothing tells how many.
 const endUnknown = -1
 
-// knownEnd is the offset that the log's end had at least, by everything but the segments themselves.
+// knownEnd is the offset that the log's end had at least, by everything but the segments
+// themselves.
 func (p *partition) knownEnd(files []file, indexes map[int64]index, state *PartitionState, snapshot *snapshot) int64 {
 	end := int64(0)
 	if state != nil {
@@ -249,7 +251,8 @@ func (p *partition) times() {
 	}
 }
 
-// around are the times of the segment's last sound record before the damage and of its first one behind it; 0 where there is none.
+// around are the times of the segment's last sound record before the damage and of its first one
+// behind it; 0 where there is none.
 func (c *checked) around(d *Damage) (after, before int64) {
 	if c.pieces == nil {
 		if c.file.base < d.From {

@@ -9,20 +9,23 @@ import (
 	"path/filepath"
 )
 
-// unused are files that kfake writes at a stop and that hold nothing here: access rules and quotas, which no client can set, settings, which
-// are given at each start, and sessions of members that are gone.
+// unused are files that kfake writes at a stop and that hold nothing here: access rules and quotas,
+// which no client can set, settings, which are given at each start, and sessions of members that
+// are gone.
 func unused() []string {
 	return []string{"acls.json", "sasl.json", "quotas.json", "broker_configs.json", "session_state.json"}
 }
 
-// metaDocument is meta.json. Without it kfake takes the folder for a new one and writes an empty list of topics over the old.
+// metaDocument is meta.json. Without it kfake takes the folder for a new one and writes an empty
+// list of topics over the old.
 type metaDocument struct {
 	Version   int    `json:"version"`
 	ClusterID string `json:"cluster_id"`
 }
 
-// Prepare makes a folder without damage ready for the broker: what a crash left is cut off, and what follows from the segments (indexes, snapshots) or
-// from the settings is written anew where it is not as it should be. So nothing that the broker loads is unchecked.
+// Prepare makes a folder without damage ready for the broker: what a crash left is cut off, and
+// what follows from the segments (indexes, snapshots) or from the settings is written anew where it
+// is not as it should be. So nothing that the broker loads is unchecked.
 func (r *Report) Prepare(root, clusterID string) error {
 	broker := filepath.Join(root, brokerDir)
 	for _, name := range append(unused(), r.drop...) {
@@ -85,7 +88,8 @@ func (p *partition) prepare(broker string) error {
 	return replaceUnsynced(filepath.Join(broker, partitionsDir, p.key.dir(), snapshotFile), raw)
 }
 
-// replaceUnsynced is for what the next start makes anew when the machine stops before it is on disk.
+// replaceUnsynced is for what the next start makes anew when the machine stops before it is on
+// disk.
 func replaceUnsynced(name string, data []byte) error {
 	if err := os.WriteFile(name+tmpSuffix, data, 0o600); err != nil {
 		return err

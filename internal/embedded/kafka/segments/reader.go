@@ -27,8 +27,9 @@ func (r *Report) Ends(topics []string) map[string][]int64 {
 	return ends
 }
 
-// Read visits the records of the topics, those of one partition in order. It reads what Check has found to be sound, and writes nothing. Markers of lost
-// records are left out. A record is the visitor's for the call only.
+// Read visits the records of the topics, those of one partition in order. It reads what Check has
+// found to be sound, and writes nothing. Markers of lost records are left out. A record is the
+// visitor's for the call only.
 func (r *Report) Read(ctx context.Context, root string, topics []string, visit func(*Record)) error {
 	broker := filepath.Join(root, brokerDir)
 	var buf []byte

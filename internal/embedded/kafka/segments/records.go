@@ -26,7 +26,8 @@ type Record struct {
 	Headers    []Header
 }
 
-// controlBatch is the attribute of a batch that holds no records of producers but a transaction's end.
+// controlBatch is the attribute of a batch that holds no records of producers but a transaction's
+// end.
 const controlBatch = 1 << 5
 
 // decompressor is safe for concurrent use.

@@ -59,9 +59,10 @@ type repairer struct {
 	catalogue           []Topic
 }
 
-// Repair puts right what can be put right and replaces the rest by markers, so that every other record keeps its offset. What it changes it keeps aside
-// first. catalogue describes the topics for a list that nothing else remembers; it needs no IDs. It returns what readers of the log have to be told;
-// call Done when they are. It may be interrupted and called again, with a new report.
+// Repair puts right what can be put right and replaces the rest by markers, so that every other
+// record keeps its offset. What it changes it keeps aside first. catalogue describes the topics for
+// a list that nothing else remembers; it needs no IDs. It returns what readers of the log have to
+// be told; call Done when they are. It may be interrupted and called again, with a new report.
 func Repair(root string, r *Report, catalogue []Topic) (*Pending, error) {
 	pending, err := ReadPending(root)
 	if err != nil {
@@ -92,7 +93,8 @@ func Repair(root string, r *Report, catalogue []Topic) (*Pending, error) {
 	return nil, fmt.Errorf("repair: still damaged: %s", r.Summary())
 }
 
-// rounds is how often damage is looked for: once the topics are known again, more can be told of their records.
+// rounds is how often damage is looked for: once the topics are known again, more can be told of
+// their records.
 const rounds = 3
 
 func (p *Pending) write(root string) error {
@@ -235,7 +237,8 @@ func (w *repairer) partition(p *partition) error {
 	return nil
 }
 
-// time is the time of a marker for what is lost: of the record before it, so that it expires no sooner than those behind it.
+// time is the time of a marker for what is lost: of the record before it, so that it expires no
+// sooner than those behind it.
 func (d *Damage) time() int64 {
 	switch {
 	case !d.After.IsZero():
@@ -322,7 +325,8 @@ func (w *repairer) newSegment(k key, base int64, data []byte) error {
 	return replaceFile(name, data)
 }
 
-// deleted gives deleted topics back, with markers instead of their records: their offsets are not given twice.
+// deleted gives deleted topics back, with markers instead of their records: their offsets are not
+// given twice.
 func (w *repairer) deleted() error {
 	if w.report.state == nil {
 		return nil

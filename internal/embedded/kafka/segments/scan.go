@@ -11,7 +11,8 @@ type pieceKind uint8
 const (
 	// whole is a sound batch at the offset where it belongs.
 	whole pieceKind = iota
-	// header is a batch whose records are sound and whose header is not, where the checksum does not cover it. The right header is known.
+	// header is a batch whose records are sound and whose header is not, where the checksum does
+	// not cover it. The right header is known.
 	header
 	// flipped is a batch in which one bit is wrong; the checksum says which.
 	flipped
@@ -33,7 +34,8 @@ type piece struct {
 	from, to int64
 }
 
-// maxFound bounds a batch that is found by looking for it. Producers make batches of at most 1 MiB by default.
+// maxFound bounds a batch that is found by looking for it. Producers make batches of at most 1 MiB
+// by default.
 const maxFound = 8 << 20
 
 // maxGap bounds how far the offset of a batch that is found may lie ahead.
@@ -44,9 +46,11 @@ type segment struct {
 	data []byte
 	// base is the offset that the file's name says.
 	base int64
-	// hint is the offset that follows the segment's last: the next segment's base, or the log's known end. 0 where nobody knows.
+	// hint is the offset that follows the segment's last: the next segment's base, or the log's
+	// known end. 0 where nobody knows.
 	hint int64
-	// last says that the segment is the partition's last: only there a crash may leave part of a batch.
+	// last says that the segment is the partition's last: only there a crash may leave part of a
+	// batch.
 	last bool
 }
 
@@ -101,7 +105,8 @@ func (s *segment) next(pos, expect int64) []piece {
 	return []piece{good}
 }
 
-// behindGap says whether a batch that begins behind expect is at its place, with others missing before it; else its offset is wrong.
+// behindGap says whether a batch that begins behind expect is at its place, with others missing
+// before it; else its offset is wrong.
 func (s *segment) behindGap(b *batch, expect int64) bool {
 	if b.pos == 0 && b.base == s.base {
 		return true
@@ -147,10 +152,12 @@ func (s *segment) damaged(pos, expect int64) piece {
 	return p
 }
 
-// margin is how many offsets are left out behind a log whose end is lost: readers may have been there already, and offsets are never given twice.
+// margin is how many offsets are left out behind a log whose end is lost: readers may have been
+// there already, and offsets are never given twice.
 const margin = 1 << 20
 
-// lastLost is the offset of the last record in raw, a damaged end of a log that begins at offset expect: as its header says, or high enough.
+// lastLost is the offset of the last record in raw, a damaged end of a log that begins at offset
+// expect: as its header says, or high enough.
 func lastLost(raw []byte, expect int64) int64 {
 	if len(raw) >= headerBytes && sizeOf(raw) == int64(len(raw)) && counts(raw) {
 		if b := read(raw, 0, int64(len(raw))); int64(binary.BigEndian.Uint32(raw[posCount:])) == int64(b.delta)+1 && int64(b.delta) < margin {
@@ -160,9 +167,11 @@ func lastLost(raw []byte, expect int64) int64 {
 	return expect + margin
 }
 
-// find is where the damaged part at pos ends: where the next sound batch begins, with its offset; or at the segment's end, with 0.
+// find is where the damaged part at pos ends: where the next sound batch begins, with its offset;
+// or at the segment's end, with 0.
 func (s *segment) find(pos, expect int64) (end, base int64) {
-	// Where its length says: the usual case, and no bytes inside a record can pretend to be a batch.
+	// Where its length says: the usual case, and no bytes inside a record can pretend to be a
+	// batch.
 	if size := sizeOf(s.data[pos:]); size > 0 {
 		if b, ok := s.sound(pos + size); ok && s.follows(&b, expect) {
 			return b.pos, b.base
@@ -191,7 +200,8 @@ func (s *segment) follows(b *batch, expect int64) bool {
 	return b.base > expect && b.base <= expect+maxGap && s.data[b.pos+posMagic] == magic
 }
 
-// chains says that behind the batch comes the one that follows it, or the segment's end: bytes of a record that look like a batch do not.
+// chains says that behind the batch comes the one that follows it, or the segment's end: bytes of a
+// record that look like a batch do not.
 func (s *segment) chains(b *batch) bool {
 	if b.pos+b.size == int64(len(s.data)) {
 		return true
@@ -203,7 +213,8 @@ func (s *segment) chains(b *batch) bool {
 // pageBytes is the smallest unit in which file systems leave zeros where data was to be.
 const pageBytes = 512
 
-// isTorn says that raw, the end of a log, is part of a batch that was being written: the file ends before the batch does, or the rest is zeros.
+// isTorn says that raw, the end of a log, is part of a batch that was being written: the file ends
+// before the batch does, or the rest is zeros.
 func isTorn(raw []byte, expect int64) bool {
 	zeros := len(raw)
 	for zeros > 0 && raw[zeros-1] == 0 {

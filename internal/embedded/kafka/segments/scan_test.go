@@ -23,7 +23,8 @@ func someBatches(count int) (data []byte, starts []int) {
 	return data, append(starts, len(data))
 }
 
-// TestOneBitIsPutRight: whichever bit is flipped, the scan finds the batch it is in, and repair writes the very bytes that were there.
+// TestOneBitIsPutRight: whichever bit is flipped, the scan finds the batch it is in, and repair
+// writes the very bytes that were there.
 func TestOneBitIsPutRight(t *testing.T) {
 	sound, starts := someBatches(3)
 	for bit := range len(sound) * 8 {
@@ -51,7 +52,8 @@ func TestOneBitIsPutRight(t *testing.T) {
 	}
 }
 
-// TestCutIsTornOnlyAtTheEnd: a log that ends inside a batch is torn there and nowhere else; in a segment that others follow the same is a loss.
+// TestCutIsTornOnlyAtTheEnd: a log that ends inside a batch is torn there and nowhere else; in a
+// segment that others follow the same is a loss.
 func TestCutIsTornOnlyAtTheEnd(t *testing.T) {
 	sound, starts := someBatches(3)
 	for size := range len(sound) {
@@ -91,7 +93,8 @@ func TestTwoDamagedBatches(t *testing.T) {
 	require.Equal(t, slices.Concat([]pieceKind{whole, whole, whole, lost}, slices.Repeat([]pieceKind{whole}, 6), []pieceKind{lost}, slices.Repeat([]pieceKind{whole}, 7)), kinds)
 }
 
-// TestRecordsThatLookLikeBatches: bytes inside a record that are a whole batch are not taken for one when the batch around them is damaged.
+// TestRecordsThatLookLikeBatches: bytes inside a record that are a whole batch are not taken for
+// one when the batch around them is damaged.
 func TestRecordsThatLookLikeBatches(t *testing.T) {
 	inner := marker("topic", 0, 5, 5, 1)
 	outer := append(marker("topic", 0, 1, 1, 1), inner...) // as if it were in the record's value
@@ -142,7 +145,8 @@ func benchSegment(offset int64, size int) (data []byte, next int64) {
 	return data, offset
 }
 
-// BenchmarkCheck is what the check of a log in the page cache costs: four partitions of two segments.
+// BenchmarkCheck is what the check of a log in the page cache costs: four partitions of two
+// segments.
 func BenchmarkCheck(b *testing.B) {
 	root, bytes := b.TempDir(), 0
 	topics := []Topic{{Name: "topic", ID: "AAAA", Partitions: 4, Replicas: 1}}

@@ -14,14 +14,15 @@ import (
 // StateFile is the name of the state in the data folder.
 const StateFile = "LOG_STATE.json"
 
-// State is what was on disk when it was written: what a deleted or cut file is found by. It has a checksum of its own; a state that is
-// damaged or absent is as if nothing were known.
+// State is what was on disk when it was written: what a deleted or cut file is found by. It has a
+// checksum of its own; a state that is damaged or absent is as if nothing were known.
 type State struct {
 	Topics []Topic `json:"topics"`
 	// Changing says that topics were being made, altered or deleted: topics.json may be newer.
 	Changing   bool             `json:"changing,omitempty"`
 	Partitions []PartitionState `json:"partitions"`
-	// Deleted are topics that had records and are gone, or were made anew: the log's readers have not been told yet.
+	// Deleted are topics that had records and are gone, or were made anew: the log's readers have
+	// not been told yet.
 	Deleted []DeletedTopic `json:"deleted,omitempty"`
 }
 
@@ -47,7 +48,8 @@ type SegmentState struct {
 	Base int64 `json:"base"`
 	// Size is how many bytes of whole batches were on disk.
 	Size int64 `json:"size"`
-	// Modified is when the file was written to last, Unix milliseconds: its records expire not before that plus the retention.
+	// Modified is when the file was written to last, Unix milliseconds: its records expire not
+	// before that plus the retention.
 	Modified int64 `json:"modified"`
 }
 
@@ -143,7 +145,8 @@ func sameTopic(a, b *Topic) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// noteDeleted remembers what the topics held that are gone or were made anew, and returns their names.
+// noteDeleted remembers what the topics held that are gone or were made anew, and returns their
+// names.
 func (s *State) noteDeleted(topics []Topic) (gone []string) {
 	var kept []PartitionState
 	for i := range s.Topics {

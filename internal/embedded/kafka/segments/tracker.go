@@ -35,7 +35,8 @@ func Track(root string, r *Report) (*Tracker, error) {
 	return t, t.write()
 }
 
-// TopicsChange is called before the broker makes, alters or deletes a topic: a kill may come before the next update.
+// TopicsChange is called before the broker makes, alters or deletes a topic: a kill may come before
+// the next update.
 func (t *Tracker) TopicsChange() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,8 +56,8 @@ func (t *Tracker) Stop() (gone []string, err error) {
 	return t.Update()
 }
 
-// Update looks at the folder. It returns the topics that had records and are gone since the last update, or were made anew. What it notes as
-// being on disk is synced before.
+// Update looks at the folder. It returns the topics that had records and are gone since the last
+// update, or were made anew. What it notes as being on disk is synced before.
 func (t *Tracker) Update() (gone []string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,7 +138,8 @@ func (t *Tracker) follow(topic *Topic, number int) (PartitionState, error) {
 			now.Start = files[0].base
 		}
 	} else if known != nil {
-		now.Segments = append(vanished(files, known), now.Segments...) // nothing expired: whatever is gone is missed at the next start
+		// nothing expired: whatever is gone is missed at the next start
+		now.Segments = append(vanished(files, known), now.Segments...)
 	}
 	return now, nil
 }
@@ -152,8 +154,8 @@ func vanished(files []file, known *PartitionState) (gone []SegmentState) {
 	return gone
 }
 
-// walk syncs a segment and goes from one batch header to the next, from the byte where a batch begins. It returns the offset behind the
-// last whole batch and where that ends.
+// walk syncs a segment and goes from one batch header to the next, from the byte where a batch
+// begins. It returns the offset behind the last whole batch and where that ends.
 func walk(name string, from int64) (end, size int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {

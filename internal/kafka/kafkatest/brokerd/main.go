@@ -1,6 +1,7 @@
 // Command brokerd runs the embedded Kafka broker in a process of its own, for tests that kill it.
 //
-// In: a data folder and an address. Out: nothing but its log on standard error. It stops on SIGTERM.
+// In: a data folder and an address. Out: nothing but its log on standard error. It stops on
+// SIGTERM.
 package main
 
 import (

@@ -1,8 +1,10 @@
-// Command clickhouse-standin stands in for the official ClickHouse image in tests on machines without an image registry.
+// Command clickhouse-standin stands in for the official ClickHouse image in tests on machines
+// without an image registry.
 //
-// In: the variables CLICKHOUSE_USER and CLICKHOUSE_PASSWORD, libchdb, /var/lib/clickhouse. Out: ClickHouse's HTTP interface on port 8123.
-// It is Mintlake's embedded engine, which listens on loopback as always, and a proxy for the other containers. It proves nothing of a
-// server's own users, of clusters, or of the native protocol.
+// In: the variables CLICKHOUSE_USER and CLICKHOUSE_PASSWORD, libchdb, /var/lib/clickhouse. Out:
+// ClickHouse's HTTP interface on port 8123. It is Mintlake's embedded engine, which listens on
+// loopback as always, and a proxy for the other containers. It proves nothing of a server's own
+// users, of clusters, or of the native protocol.
 package main
 
 import (
@@ -61,7 +63,8 @@ func run(ctx context.Context) error {
 	return <-done
 }
 
-// proxy asks for the user and password of the official image's variables, and passes on as the one user that the engine has.
+// proxy asks for the user and password of the official image's variables, and passes on as the one
+// user that the engine has.
 func proxy(user, password string) http.Handler {
 	if user == "" {
 		user = "default"

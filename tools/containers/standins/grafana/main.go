@@ -1,8 +1,10 @@
-// Command grafana-standin stands in for the official Grafana image in tests on machines without an image registry.
+// Command grafana-standin stands in for the official Grafana image in tests on machines without an
+// image registry.
 //
-// In: the provisioning folder (data sources, dashboard providers) and the dashboards that it names. Out: GET /api/health; GET
-// /standin/queries runs every query of every dashboard against the provisioned data sources and tells for each how much came back.
-// It draws nothing, and knows of Grafana's macros those that the dashboards use.
+// In: the provisioning folder (data sources, dashboard providers) and the dashboards that it names.
+// Out: GET /api/health; GET /standin/queries runs every query of every dashboard against the
+// provisioned data sources and tells for each how much came back. It draws nothing, and knows of
+// Grafana's macros those that the dashboards use.
 package main
 
 import (
