@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 )
 
 // documented are the error codes that docs/gateway.md names; the calls of this test are valid, and
