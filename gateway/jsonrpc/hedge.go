@@ -60,7 +60,7 @@ func (g *Gateway) latency(m *method) *window {
 type race struct {
 	g       *Gateway
 	t       *task
-	ctx     context.Context //nolint:containedctx // a race lives as long as one call
+	ctx     context.Context
 	order   []*upstream
 	ended   chan outcome
 	cancels []context.CancelFunc

@@ -168,7 +168,7 @@ type Gateway struct {
 	flights   flights
 	cache     *cache // nil without one
 	// stopped ends when Run does.
-	stopped context.Context //nolint:containedctx // polls are shared by requests, and end with none of them
+	stopped context.Context
 	stop    context.CancelFunc
 }
 

@@ -65,7 +65,7 @@ func (g *Gateway) refresh(ctx context.Context, u *upstream) {
 		defer stop()
 		allowed, done := u.allow()
 		if !allowed {
-			return nil, nil //nolint:nilnil // nothing is returned, only learned
+			return nil, nil
 		}
 		err := g.pollOnce(asking, u)
 		if g.stopped.Err() != nil {
