@@ -63,7 +63,8 @@ func (s *Skeletons) Symbol(text string) string {
 // steps come before, since casing would hide what the eye sees:
 //
 //	NFKC; white space around is cut, and inside is one blank
-//	a character whose prototype is ASCII becomes it as it stands: Greek small nu is a v, capital nu an N
+//	a character whose prototype is ASCII becomes it as it stands: Greek small nu is a v,
+//	  capital nu an N
 //	an l among capitals only is an I (WlF), an I behind a small letter is an l (SoIana)
 func (s *Skeletons) Text(text string) string {
 	if !isASCII(text) {

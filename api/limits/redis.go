@@ -27,11 +27,11 @@ type Redis struct {
 var errRedisURL = errors.New("must be redis://[user:password@]host:port[/db], or rediss:// for TLS; with ?master_name=NAME&addr=HOST:PORT for Sentinels, " +
 	"with ?cluster=true&addr=HOST:PORT for a cluster")
 
-// ParseRedis reads a URL:
+// ParseRedis reads the URL of one server, of Sentinels, or of a cluster. addr may be repeated:
 //
-//	redis://[user:password@]host:port[/db]                                           one server
-//	redis://[user:password@]sentinel:port[/db]?master_name=NAME&addr=sentinel:port   Sentinels; addr may be repeated
-//	redis://[user:password@]node:port?cluster=true&addr=node:port                    a cluster; addr may be repeated
+//	redis://[user:password@]host:port[/db]
+//	redis://[user:password@]sentinel:port[/db]?master_name=NAME&addr=sentinel:port
+//	redis://[user:password@]node:port?cluster=true&addr=node:port
 //
 // rediss:// speaks TLS, with the system's authorities or those of caFile. User and password are
 // those of the servers that hold the data; Sentinels have sentinel_username and sentinel_password.

@@ -14,69 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mintlake/mintlake/gateway/admin"
 	"github.com/mintlake/mintlake/internal/keys"
 )
-
-// keyRules are the rules of a key as the admin API has them.
-type keyRules struct {
-	ExpiresAt         *time.Time `json:"expires_at"`
-	Origins           []string   `json:"origins"`
-	Addresses         []string   `json:"addresses"`
-	Methods           []string   `json:"methods"`
-	RequestsPerSecond int        `json:"requests_per_second"`
-	Streams           int        `json:"streams"`
-	StreamAddresses   int        `json:"stream_addresses"`
-}
-
-// keyLine is a key as the admin API tells it.
-type keyLine struct {
-	Key          string     `json:"key"`
-	Product      string     `json:"product"`
-	Name         string     `json:"name"`
-	Environment  string     `json:"environment"`
-	State        string     `json:"state"`
-	CreatedAt    *time.Time `json:"created_at"`
-	CreatedBy    string     `json:"created_by"`
-	RevokedAt    *time.Time `json:"revoked_at"`
-	RevokedBy    string     `json:"revoked_by"`
-	RevokeReason string     `json:"revoke_reason"`
-	Rules        keyRules   `json:"rules"`
-	Secrets      []struct {
-		Prefix   string     `json:"prefix"`
-		IssuedAt *time.Time `json:"issued_at"`
-		EndsAt   *time.Time `json:"ends_at"`
-	} `json:"secrets"`
-}
-
-func moment(t *time.Time) string {
-	if t == nil {
-		return "-"
-	}
-	return t.Local().Format("2006-01-02 15:04:05 MST")
-}
-
-// String is the rules in one line; "-" for none.
-func (r keyRules) String() string {
-	var parts []string
-	add := func(name, value string) {
-		if value != "" && value != "0" {
-			parts = append(parts, name+" "+value)
-		}
-	}
-	if r.ExpiresAt != nil {
-		add("expires", moment(r.ExpiresAt))
-	}
-	add("origins", strings.Join(r.Origins, ","))
-	add("addresses", strings.Join(r.Addresses, ","))
-	add("methods", strings.Join(r.Methods, ","))
-	add("requests/s", strconv.Itoa(r.RequestsPerSecond))
-	add("streams", strconv.Itoa(r.Streams))
-	add("addresses/stream", strconv.Itoa(r.StreamAddresses))
-	if len(parts) == 0 {
-		return "-"
-	}
-	return strings.Join(parts, "; ")
-}
 
 // ruleFlags adds the flags of rules.
 func ruleFlags(flags *pflag.FlagSet) {
@@ -178,36 +118,6 @@ func ask[T any](cmd *cobra.Command, c *adminClient, method, path string, body an
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	show(table, answer)
 	return table.Flush()
-}
-
-// showSecret prints a key that was just made.
-func showSecret(w io.Writer, k *keyLine) {
-	fmt.Fprintf(w, "key\t%s\n\tshown this once; Mintlake keeps only its hash\n", k.Key)
-	showKey(w, k)
-}
-
-func showKey(w io.Writer, k *keyLine) {
-	fmt.Fprintf(w, "name\t%s %s\nstate\t%s\n", k.Product, k.Name, k.State)
-	if k.Environment != "" {
-		fmt.Fprintf(w, "environment\t%s\n", k.Environment)
-	}
-	if k.CreatedAt != nil {
-		fmt.Fprintf(w, "created\t%s by %s\n", moment(k.CreatedAt), k.CreatedBy)
-	}
-	if k.RevokedAt != nil {
-		fmt.Fprintf(w, "revoked\t%s by %s %s\n", moment(k.RevokedAt), k.RevokedBy, k.RevokeReason)
-	}
-	fmt.Fprintf(w, "rules\t%s\n", k.Rules)
-	for _, s := range k.Secrets {
-		until := ""
-		if s.EndsAt != nil && k.State == "active" {
-			until = ", works until " + moment(s.EndsAt)
-			if s.EndsAt.Before(time.Now()) {
-				until = ", ended " + moment(s.EndsAt)
-			}
-		}
-		fmt.Fprintf(w, "secret\t%s… of %s%s\n", s.Prefix, moment(s.IssuedAt), until)
-	}
 }
 
 func createKeyCommand() *cobra.Command {
@@ -364,65 +274,6 @@ func listKeysCommand() *cobra.Command {
 	return cmd
 }
 
-// listLine prints one key of the list, as a line of JSON or of the table.
-func listLine(w io.Writer, raw json.RawMessage, asJSON, all bool) error {
-	var k keyLine
-	if err := json.Unmarshal(raw, &k); err != nil {
-		return fmt.Errorf("a key of the admin API's answer cannot be read: %w", err)
-	}
-	switch {
-	case !all && k.State != "active" && k.State != "configured":
-		return nil
-	case asJSON:
-		_, err := fmt.Fprintf(w, "%s\n", raw)
-		return err
-	}
-	secret := "-"
-	if len(k.Secrets) > 0 {
-		secret = k.Secrets[0].Prefix + "…"
-	}
-	environment := k.Environment
-	if environment == "" {
-		environment = "-"
-	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Product, k.Name, environment, k.State, secret, moment(k.CreatedAt), k.Rules)
-	return err
-}
-
-// changeLine is a line of the log of changes.
-type changeLine struct {
-	At        time.Time  `json:"at"`
-	By        string     `json:"by"`
-	Product   string     `json:"product"`
-	Name      string     `json:"name"`
-	Change    string     `json:"change"`
-	Void      bool       `json:"void"`
-	Rules     *keyRules  `json:"rules"`
-	Prefix    string     `json:"prefix"`
-	GraceEnds *time.Time `json:"grace_ends"`
-	Reason    string     `json:"reason"`
-}
-
-func (c *changeLine) detail() string {
-	var parts []string
-	if c.Void {
-		parts = append(parts, "void: another change came first")
-	}
-	if c.Prefix != "" {
-		parts = append(parts, c.Prefix+"…")
-	}
-	if c.GraceEnds != nil {
-		parts = append(parts, "grace until "+moment(c.GraceEnds))
-	}
-	if c.Rules != nil {
-		parts = append(parts, "rules: "+c.Rules.String())
-	}
-	if c.Reason != "" {
-		parts = append(parts, c.Reason)
-	}
-	return strings.Join(parts, "; ")
-}
-
 func keyLogCommand() *cobra.Command {
 	var limit int
 	cmd := adminCommand(&cobra.Command{
@@ -437,11 +288,12 @@ func keyLogCommand() *cobra.Command {
 		}
 		query.Set("limit", strconv.Itoa(limit))
 		return ask(cmd, c, http.MethodGet, "/v1/log?"+query.Encode(), nil, func(w io.Writer, answer *struct {
-			Changes []changeLine `json:"changes"`
+			Changes []admin.ChangeAnswer `json:"changes"`
 		}) {
 			fmt.Fprintln(w, "WHEN\tWHO\tKEY\tWHAT\tDETAIL")
-			for _, line := range answer.Changes {
-				fmt.Fprintf(w, "%s\t%s\t%s %s\t%s\t%s\n", moment(&line.At), line.By, line.Product, line.Name, line.Change, line.detail())
+			for i := range answer.Changes {
+				line := &answer.Changes[i]
+				fmt.Fprintf(w, "%s\t%s\t%s %s\t%s\t%s\n", moment(&line.At), line.By, line.Product, line.Name, line.Change, changeText(line))
 			}
 		})
 	})

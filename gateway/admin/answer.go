@@ -6,33 +6,33 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 )
 
-// keyAnswer is what is told of a key.
-type keyAnswer struct {
+// KeyAnswer is what is told of a key.
+type KeyAnswer struct {
 	Product     string `json:"product"`
 	Name        string `json:"name"`
 	Environment string `json:"environment,omitempty"`
 	// State is active, expired, revoked or configured.
-	State        string       `json:"state"`
-	Version      uint64       `json:"version,omitempty"`
-	CreatedAt    *time.Time   `json:"created_at,omitempty"`
-	CreatedBy    string       `json:"created_by,omitempty"`
-	RevokedAt    *time.Time   `json:"revoked_at,omitempty"`
-	RevokedBy    string       `json:"revoked_by,omitempty"`
-	RevokeReason string       `json:"revoke_reason,omitempty"`
-	Rules        rulesAnswer  `json:"rules"`
-	Secrets      []secretLine `json:"secrets,omitempty"`
+	State        string      `json:"state"`
+	Version      uint64      `json:"version,omitempty"`
+	CreatedAt    *time.Time  `json:"created_at,omitempty"`
+	CreatedBy    string      `json:"created_by,omitempty"`
+	RevokedAt    *time.Time  `json:"revoked_at,omitempty"`
+	RevokedBy    string      `json:"revoked_by,omitempty"`
+	RevokeReason string      `json:"revoke_reason,omitempty"`
+	Rules        RulesAnswer `json:"rules"`
+	Secrets      []KeySecret `json:"secrets,omitempty"`
 }
 
-// secretLine is one secret of a key, by its public prefix.
-type secretLine struct {
+// KeySecret is one secret of a key, by its public prefix.
+type KeySecret struct {
 	Prefix   string     `json:"prefix"`
 	IssuedAt *time.Time `json:"issued_at,omitempty"`
 	// EndsAt is the end of its grace, when a newer one took its place.
 	EndsAt *time.Time `json:"ends_at,omitempty"`
 }
 
-// rulesAnswer are rules as bodies have them.
-type rulesAnswer struct {
+// RulesAnswer are rules as bodies have them.
+type RulesAnswer struct {
 	ExpiresAt         *time.Time `json:"expires_at,omitempty"`
 	Origins           []string   `json:"origins,omitempty"`
 	Addresses         []string   `json:"addresses,omitempty"`
@@ -50,28 +50,28 @@ func timeOf(t time.Time) *time.Time {
 	return &t
 }
 
-func rulesOf(r keys.Rules) rulesAnswer {
-	return rulesAnswer{timeOf(r.ExpiresAt), r.Origins, r.Addresses, r.Methods, r.RequestsPerSecond, r.Streams, r.StreamAddresses}
+func rulesOf(r keys.Rules) RulesAnswer {
+	return RulesAnswer{timeOf(r.ExpiresAt), r.Origins, r.Addresses, r.Methods, r.RequestsPerSecond, r.Streams, r.StreamAddresses}
 }
 
-func answerOf(k *keys.Key) keyAnswer {
-	a := keyAnswer{
+func answerOf(k *keys.Key) KeyAnswer {
+	a := KeyAnswer{
 		Product: string(k.Product), Name: k.ID, Environment: k.Environment, State: k.State(time.Now()), Version: k.Version,
 		CreatedAt: timeOf(k.CreatedAt), CreatedBy: k.CreatedBy, RevokedAt: timeOf(k.RevokedAt), RevokedBy: k.RevokedBy, RevokeReason: k.RevokeReason,
 		Rules: rulesOf(k.Rules),
 	}
 	for _, s := range k.Secrets {
-		a.Secrets = append(a.Secrets, secretLine{s.Prefix, timeOf(s.IssuedAt), timeOf(s.EndsAt)})
+		a.Secrets = append(a.Secrets, KeySecret{s.Prefix, timeOf(s.IssuedAt), timeOf(s.EndsAt)})
 	}
 	return a
 }
 
-func configuredAnswer(e keys.Entry) keyAnswer {
-	return keyAnswer{Product: string(e.Product), Name: e.ID, State: "configured"}
+func configuredOf(e keys.Entry) KeyAnswer {
+	return KeyAnswer{Product: string(e.Product), Name: e.ID, State: "configured"}
 }
 
-// changeAnswer is one line of the log of changes.
-type changeAnswer struct {
+// ChangeAnswer is one line of the log of changes.
+type ChangeAnswer struct {
 	At      time.Time `json:"at"`
 	By      string    `json:"by"`
 	Product string    `json:"product"`
@@ -80,14 +80,14 @@ type changeAnswer struct {
 	Change  string    `json:"change"`
 	// Void is true for a change that changed nothing, as another one came first.
 	Void      bool         `json:"void,omitempty"`
-	Rules     *rulesAnswer `json:"rules,omitempty"`
+	Rules     *RulesAnswer `json:"rules,omitempty"`
 	Prefix    string       `json:"prefix,omitempty"`
 	GraceEnds *time.Time   `json:"grace_ends,omitempty"`
 	Reason    string       `json:"reason,omitempty"`
 }
 
-func changeAnswerOf(c *keys.Change) changeAnswer {
-	a := changeAnswer{
+func changeOf(c *keys.Change) ChangeAnswer {
+	a := ChangeAnswer{
 		At: c.At.UTC(), By: c.By, Product: string(c.Product), Name: c.Name, Version: c.Version, Change: c.What, Void: c.Void,
 		Prefix: c.Prefix, GraceEnds: timeOf(c.GraceEnds), Reason: c.Reason,
 	}

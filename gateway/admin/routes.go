@@ -77,10 +77,10 @@ func actorOf(r *http.Request) string {
 	return "admin API"
 }
 
-// secretAnswer is the one answer that holds a key in clear.
-type secretAnswer struct {
+// IssuedAnswer is the only answer that holds a key in clear.
+type IssuedAnswer struct {
 	Key string `json:"key"`
-	keyAnswer
+	KeyAnswer
 }
 
 func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
@@ -101,7 +101,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.tell("created", r, key)
-	writeJSON(w, http.StatusCreated, secretAnswer{secret, answerOf(key)})
+	writeJSON(w, http.StatusCreated, IssuedAnswer{secret, answerOf(key)})
 	return nil
 }
 
@@ -141,7 +141,7 @@ func (s *Server) rotate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.tell("rotated", r, key)
-	writeJSON(w, http.StatusOK, secretAnswer{secret, answerOf(key)})
+	writeJSON(w, http.StatusOK, IssuedAnswer{secret, answerOf(key)})
 	return nil
 }
 
@@ -178,7 +178,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, entry := range s.deps.Configured.Keys(product) {
 		if entry.ID == name {
-			writeJSON(w, http.StatusOK, configuredAnswer(entry))
+			writeJSON(w, http.StatusOK, configuredOf(entry))
 			return nil
 		}
 	}
@@ -212,14 +212,14 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	product, after := r.URL.Query().Get("product"), r.URL.Query().Get("after")
 	answer := struct {
-		Keys []keyAnswer `json:"keys"`
+		Keys []KeyAnswer `json:"keys"`
 		Next string      `json:"next,omitempty"`
-	}{Keys: []keyAnswer{}}
-	all := []keyAnswer{}
+	}{Keys: []KeyAnswer{}}
+	all := []KeyAnswer{}
 	if after == "" { // the configured ones are few, and come with the first page
 		for _, p := range keys.Products() {
 			for _, entry := range s.deps.Configured.Keys(p) {
-				all = append(all, configuredAnswer(entry))
+				all = append(all, configuredOf(entry))
 			}
 		}
 	}
@@ -276,9 +276,9 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 		s.deps.Logger.Warn("the log of api keys cannot be read", "err", err)
 		return &badRequest{http.StatusServiceUnavailable, "the log of changes cannot be read now: Kafka does not answer"}
 	}
-	lines := make([]changeAnswer, 0, len(newest))
+	lines := make([]ChangeAnswer, 0, len(newest))
 	for i := range newest {
-		lines = append(lines, changeAnswerOf(&newest[(at+i)%len(newest)]))
+		lines = append(lines, changeOf(&newest[(at+i)%len(newest)]))
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"changes": lines})
 	return nil

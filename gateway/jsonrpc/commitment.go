@@ -16,15 +16,11 @@ func (c commitment) String() string {
 	return [...]string{string(solana.Processed), string(solana.Confirmed), string(solana.Finalized)}[c]
 }
 
-// parseCommitment reads a commitment's name, those of Solana before 1.5.5 included.
+// parseCommitment reads a commitment's name. It is finalized, as at a node, for an unknown one.
 func parseCommitment(name string) (commitment, bool) {
-	switch name {
-	case "processed", "recent":
-		return processed, true
-	case "confirmed", "single", "singleGossip":
-		return confirmed, true
-	case "finalized", "root", "max":
-		return finalized, true
+	rank, ok := solana.CommitmentRank(name)
+	if !ok {
+		return finalized, false
 	}
-	return finalized, false
+	return commitment(rank), true
 }

@@ -15,9 +15,11 @@ import (
 // names and filters of the transactionSubscribe method that RPC providers offer, so that their
 // clients work here:
 //
-//	→ {"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{"failed":false,"accountInclude":["…"]},{"commitment":"confirmed"}]}
+//	→ {"jsonrpc":"2.0","id":1,"method":"transactionSubscribe",
+//	   "params":[{"failed":false,"accountInclude":["…"]},{"commitment":"confirmed"}]}
 //	← {"jsonrpc":"2.0","result":1,"id":1}
-//	← {"jsonrpc":"2.0","method":"transactionNotification","params":{"subscription":1,"result":{…}}}
+//	← {"jsonrpc":"2.0","method":"transactionNotification",
+//	   "params":{"subscription":1,"result":{…}}}
 //	→ {"jsonrpc":"2.0","id":2,"method":"transactionUnsubscribe","params":[1]}
 
 // JSON-RPC 2.0 error codes.

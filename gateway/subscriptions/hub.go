@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/solana"
 )
 
 // Why a connection ends.
@@ -34,15 +36,8 @@ const (
 
 // parseLevel reads a commitment. Old names count too, as at a node.
 func parseLevel(name string) (level, bool) {
-	switch name {
-	case "processed", "recent":
-		return processed, true
-	case "confirmed", "single", "singleGossip":
-		return confirmed, true
-	case "finalized", "root", "max":
-		return finalized, true
-	}
-	return 0, false
+	rank, ok := solana.CommitmentRank(name)
+	return level(rank), ok
 }
 
 // kind is what a subscription is about.

@@ -24,6 +24,20 @@ const (
 	Finalized Commitment = "finalized"
 )
 
+// CommitmentRank is 0 for processed, 1 for confirmed and 2 for finalized. It knows the names of
+// Solana before 1.5.5, as nodes do; ok is false for any other name.
+func CommitmentRank(name string) (rank int, ok bool) {
+	switch name {
+	case string(Processed), "recent":
+		return 0, true
+	case string(Confirmed), "single", "singleGossip":
+		return 1, true
+	case string(Finalized), "root", "max":
+		return 2, true
+	}
+	return 0, false
+}
+
 // MaxAccountsPerCall is getMultipleAccounts' own limit.
 const MaxAccountsPerCall = 100
 

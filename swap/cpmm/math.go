@@ -45,7 +45,8 @@ func (c Curve) check() error {
 // ExactIn is swap_base_input: amount reaches the pool, what comes out?
 //
 //	creator fee on input : net = a − ⌈a·(trade+creator)/1e6⌉;  out = ⌊net·Ro/(Ri+net)⌋
-//	creator fee on output: net = a − ⌈a·trade/1e6⌉;  o = ⌊net·Ro/(Ri+net)⌋;  out = o − ⌈o·creator/1e6⌉
+//	creator fee on output: net = a − ⌈a·trade/1e6⌉;  o = ⌊net·Ro/(Ri+net)⌋;
+//	                       out = o − ⌈o·creator/1e6⌉
 //
 // (raydium-cp-swap 609780f, curve/calculator.rs). Errors wrap venue.ErrClosed or venue.ErrAmount.
 func (c Curve) ExactIn(amount uint64) (Result, error) {
@@ -80,7 +81,8 @@ func (c Curve) ExactIn(amount uint64) (Result, error) {
 // ExactOut is swap_base_output: amount is to leave the pool, what must reach it?
 //
 //	creator fee on input : net = ⌈Ri·o/(Ro−o)⌉;  in = ⌈net·1e6/(1e6−trade−creator)⌉
-//	creator fee on output: o' = ⌈o·1e6/(1e6−creator)⌉;  net = ⌈Ri·o'/(Ro−o')⌉;  in = ⌈net·1e6/(1e6−trade)⌉
+//	creator fee on output: o' = ⌈o·1e6/(1e6−creator)⌉;  net = ⌈Ri·o'/(Ro−o')⌉;
+//	                       in = ⌈net·1e6/(1e6−trade)⌉
 //
 // Errors wrap venue.ErrClosed or venue.ErrAmount.
 func (c Curve) ExactOut(amount uint64) (Result, error) {

@@ -1,7 +1,8 @@
 // Bench-gateway measures the stream: how long a block takes to reach its clients, and what an idle
 // client holds.
 //
-//	bench-gateway --server bin/mintlake --base /path/to/another/mintlake --block 332254855.confirmedblock.pb
+//	bench-gateway --server bin/mintlake --base /path/to/another/mintlake \
+//	  --block 332254855.confirmedblock.pb
 //	bench-gateway --server bin/mintlake --only idle
 //
 // It starts an embedded Kafka and, in turns, `mintlake gateway` of each binary, opens real

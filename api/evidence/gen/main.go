@@ -4,7 +4,9 @@
 // confusables.txt. Out: on standard output one line a mapping, `SOURCE TARGET…` in hexadecimal.
 // Guarantees: sorted, so that equal data gives equal bytes.
 //
-//	cargo fetch; go run ./api/evidence/gen ~/.cargo/registry/src/*/unicode-security-0.1.3/src/tables.rs > api/evidence/confusables.txt
+//	cargo fetch
+//	crate=$(echo ~/.cargo/registry/src/*/unicode-security-0.1.3)
+//	go run ./api/evidence/gen $crate/src/tables.rs > api/evidence/confusables.txt
 package main
 
 import (

@@ -34,7 +34,7 @@ for (const { partition, high } of await admin.fetchTopicOffsets(TOPIC)) {
   left.set(partition, Math.min(limit, limit === Infinity ? limit : Number(high)));
 }
 
-// A name of its own: every run begins at the first record. A reader that goes on where it ended has a name that stays.
+// A new name: every run begins at the first record. To go on where it ended, a reader keeps its name.
 const groupId = `read-topic-${randomUUID()}`;
 const consumer = kafka.consumer({ groupId });
 await consumer.connect();
