@@ -28,7 +28,7 @@ run: deps build ## Run the whole system on this machine with the demo chain; Ctr
 
 .PHONY: test
 test: deps ## Run every test that must pass
-	$(GO) test -race -timeout 60m ./...
+	$(GO) test -race -timeout 60m ./e2e ./... # the longest first
 
 .PHONY: check
 check: ## Check formatting and lint, and run the tests that need no engine

@@ -101,6 +101,7 @@ const demoPrice = 150.0
 // TestAnalyticsQueriesAnswer holds every query of docs/analytics.md to what is known of the demo
 // from elsewhere: the API, other tables, the demo's own prices. A query without a check here fails.
 func TestAnalyticsQueriesAnswer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	live := launch(t, dir, append(kafkaFlags(t), "--source", "demo:?tps=100&tokens=300&seed=3")...)
 	begin := time.Now()

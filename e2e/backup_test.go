@@ -28,6 +28,7 @@ func command(t *testing.T, args ...string) (string, int) {
 // with the node it was taken of at one slot, and with tables that are made from the restored log
 // alone.
 func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
 	if kafkatest.Apache(t) {
 		t.Skip("a backup is of the embedded engines")
 	}
@@ -107,6 +108,7 @@ func TestBackupUnderLoad(t *testing.T) {
 // log's folder goes: the next start says so, and what the tables know of tokens comes back from
 // them by the commands that docs/operations.md names.
 func TestBackupOfAStoppedNode(t *testing.T) {
+	t.Parallel()
 	if kafkatest.Apache(t) {
 		t.Skip("a backup is of the embedded engines")
 	}

@@ -146,6 +146,7 @@ func filled(t *testing.T, url string, flags []string) string {
 // TestKillsOfABulkLoadChangeNothing kills, one after another: bootstrap, up while it loads, and
 // import. Each time the registry is the undisturbed one's, row for row.
 func TestKillsOfABulkLoadChangeNothing(t *testing.T) {
+	t.Parallel()
 	url, slow := simulatedNode(t, bulkMints)
 	flags := kafkaFlags(t)
 	whole := launch(t, filled(t, url, flags), bulkFlags(flags)...)

@@ -64,6 +64,7 @@ func fileTimes(t *testing.T, dataDir string) map[string]string {
 // reading commands do not touch it; after the repair the source brings back what was lost, and
 // every row and root is what it was.
 func TestDamagedLog(t *testing.T) {
+	t.Parallel()
 	if kafkatest.Apache(t) {
 		t.Skip("this is about the embedded broker")
 	}

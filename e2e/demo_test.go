@@ -65,6 +65,7 @@ func number(n *float64) string {
 // TestARestartGoesOn stops the demo with Ctrl-C, and with kill -9, and starts it again on the same
 // data.
 func TestARestartGoesOn(t *testing.T) {
+	t.Parallel()
 	dir, flags := t.TempDir(), append(kafkaFlags(t), "--source", "demo:?tps=100&tokens=50&seed=4")
 	tokens := 0
 	for _, end := range []func(*instance){func(i *instance) { require.Zero(t, i.stop(), i.log()) }, (*instance).kill, (*instance).kill} {

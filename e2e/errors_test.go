@@ -26,6 +26,7 @@ func fails(t *testing.T, dataDir string, env []string, args ...string) string {
 }
 
 func TestErrorsSayWhatWhereAndWhatToDo(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()

@@ -20,6 +20,7 @@ const covered = `SELECT count() FROM mintlake.token_facts_raw AS delta FINAL INN
 // TestExportOfALiveDemo exports while the demo chain runs, after accounts were read again, and
 // imports what it got: both have the same root.
 func TestExportOfALiveDemo(t *testing.T) {
+	t.Parallel()
 	demo := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "demo:?tps=200&tokens=60&seed=9")...)
 	for deadline := time.Now().Add(hang); demo.query(covered)[0] == "0"; time.Sleep(200 * time.Millisecond) {
 		require.True(t, time.Now().Before(deadline), "no account of a busy mint was read again\n%s", demo.log())

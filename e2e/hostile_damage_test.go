@@ -29,6 +29,7 @@ import (
 // MINTLAKE_TEST_SEED repeats a run, MINTLAKE_TEST_HOSTILE_RANGE=40-80 does the damages 40 to 79 of
 // it only. Two run side by side.
 func TestHostileDamage(t *testing.T) {
+	t.Parallel()
 	first, last := damageRange(t)
 	sources := []string{"--source", "file:" + demoBlocks(t)}
 	whole := t.TempDir()

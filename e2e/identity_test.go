@@ -38,6 +38,7 @@ func genesisNode(t *testing.T, number *atomic.Int32) string {
 // reset at the same URL, ends the start with both hashes. One that does not tell is used, with a
 // warning.
 func TestAnotherClusterIsNotJoined(t *testing.T) {
+	t.Parallel()
 	var number atomic.Int32
 	url := genesisNode(t, &number)
 	number.Store(1)
@@ -62,6 +63,7 @@ func TestAnotherClusterIsNotJoined(t *testing.T) {
 
 // TestTheDemoStaysOneChain: also when its settings change.
 func TestTheDemoStaysOneChain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, tps := range []string{"20", "20", "40"} {
 		up := launch(t, dir, "--source", "demo:?tokens=20&seed=5&tps="+tps, "--rooms", "ingest,gateway")

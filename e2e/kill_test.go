@@ -26,6 +26,7 @@ func (i *instance) dump() map[string][]string {
 // undisturbed run, row for row. Against Apache Kafka it is ten: that broker lets each killed
 // member's partitions wait, and the moments are the same.
 func TestKillsChangeNothing(t *testing.T) {
+	t.Parallel()
 	sources := append(sharedSources(t), "--source", "file:"+demoBlocks(t))
 
 	whole := launch(t, t.TempDir(), append(sources, kafkaFlags(t)...)...)

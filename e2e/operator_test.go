@@ -94,6 +94,7 @@ func goOnEvery(t testing.TB, node *demo.Node, slotTime time.Duration) (enough fu
 // before, what a recording of the stream replays and what a backfill alone reads have one root; and
 // the audit finds nothing wrong with the live one.
 func TestThreeWaysToOneRegistry(t *testing.T) {
+	t.Parallel()
 	node := startChain(t)
 	geyser, upstream := "geyser+http://"+node.GeyserAddr(), []string{"--rpc-upstream", node.RPCURL()}
 

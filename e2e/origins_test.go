@@ -17,6 +17,7 @@ import (
 
 // TestPagesReachWhatTheirOperatorAllows: the settings reach the three surfaces, each its own.
 func TestPagesReachWhatTheirOperatorAllows(t *testing.T) {
+	t.Parallel()
 	up := launch(t, t.TempDir(), "--source", "none", "--rooms", "gateway,swap", "--rpc-allowed-origins", "https://rpc.example",
 		"--swap-allowed-origins", "https://swap.example", "--stream-allowed-origins", "https://stream.example,http://localhost:*")
 	preflight := func(address, origin string) http.Header {
@@ -66,6 +67,7 @@ onload = () => {
 // TestPagesInABrowser: a real page of an allowed origin reads all three surfaces, one of another
 // origin none.
 func TestPagesInABrowser(t *testing.T) {
+	t.Parallel()
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
 		if os.Getenv("MINTLAKE_REQUIRE_CHROMIUM") == "1" {

@@ -79,6 +79,7 @@ var explained = map[string]string{
 }
 
 func TestRealBlocksEqualTheGoldens(t *testing.T) {
+	t.Parallel()
 	up := launch(t, t.TempDir(), append(sharedSources(t), kafkaFlags(t)...)...)
 	s := up.awaitDone()
 	require.Equal(t, "file", s.Source.Kind)

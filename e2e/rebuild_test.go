@@ -12,6 +12,7 @@ import (
 // TestTheTablesComeBackFromTheLog loses ClickHouse's data in two ways; the log alone brings every
 // row back.
 func TestTheTablesComeBackFromTheLog(t *testing.T) {
+	t.Parallel()
 	dir, kafka := t.TempDir(), kafkaFlags(t)
 	up := launch(t, dir, append(sharedSources(t), kafka...)...)
 	up.awaitDone()

@@ -67,6 +67,7 @@ func (i *instance) produce(records ...kafka.Record) {
 // and the same rows. Changing one field of one token changes the root. (Kills and a rebuild keep it
 // too: TestKillsChangeNothing, TestTheTablesComeBackFromTheLog.)
 func TestOneRootWhateverTheWay(t *testing.T) {
+	t.Parallel()
 	first := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "file:"+demoBlocks(t))...)
 	first.awaitDone()
 	want, traded := first.registry(), first.dumpSwaps()

@@ -15,6 +15,7 @@ import (
 // and killed; then two write at once for a while, as both are told that nobody else does. Rows and
 // root are those of one process that read the same blocks.
 func TestStandby(t *testing.T) {
+	t.Parallel()
 	node := startDemo(t, demo.Config{Seed: 12, TPS: 200, Tokens: 60, SlotTime: 100 * time.Millisecond, StartSlot: 400_000_000, ForkRate: 0.05, SkipRate: 0.05})
 	c := startCluster(t, node)
 	projector, enrich := c.begin("projector"), c.begin("enrich")

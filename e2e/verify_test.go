@@ -18,6 +18,7 @@ var rebuildLine = regexp.MustCompile(`(?m)^ +mintlake (rebuild --tables .*)$`)
 // TestDamagedPartsAreSeenAndMadeAgain damages ClickHouse's files while nothing runs. The next start
 // says so, `verify` names the rows, and the commands that it prints bring each of them back.
 func TestDamagedPartsAreSeenAndMadeAgain(t *testing.T) {
+	t.Parallel()
 	dir, kafka := t.TempDir(), kafkaFlags(t)
 	up := launch(t, dir, append(sharedSources(t), kafka...)...)
 	up.awaitDone()

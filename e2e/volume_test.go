@@ -50,6 +50,7 @@ func (i *instance) dumpSwaps() map[string][]string {
 // TestVolumesOfRealBlocks: SOL and USDC lead, and the price of SOL is the one that the block's own
 // SOL/USDC swaps imply.
 func TestVolumesOfRealBlocks(t *testing.T) {
+	t.Parallel()
 	up := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "file:"+testkit.Shared(t, "data/blocks"))...)
 	up.awaitDone()
 	up.awaitValued()
