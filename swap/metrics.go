@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/counters"
-	"github.com/mintlake/mintlake/swap/cpmm"
+	"github.com/mintlake/mintlake/swap/venue/all"
 )
 
 type metrics struct {
@@ -36,7 +36,9 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	counters.Preset(m.requests, routes[2:3], []string{"200", "503"})
 	counters.Preset(m.requests, routes[3:], []string{"400", "403", "404", "405", "413", "500"})
 	counters.PresetHistogram(m.requestSeconds, routes)
-	counters.Preset(m.quotes, []string{cpmm.Name})
+	for _, v := range all.Venues() {
+		m.quotes.WithLabelValues(v.Name())
+	}
 	if registerer == nil {
 		return m, nil
 	}

@@ -3,7 +3,6 @@ package swap
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -108,17 +107,18 @@ func (s *Server) quote(ctx context.Context, r *request) (*Response, error) {
 // choose takes the pool that gives most; of equal ones the first address, so that two identical
 // requests get one answer.
 func choose(snapshot *market.Snapshot, r *request) (*choice, error) {
-	if len(snapshot.Pools) == 0 {
+	if len(snapshot.Pools)+len(snapshot.Refused) == 0 {
 		return nil, noRoute("no pool trades %s for %s on the venues that are covered", venue.Text(r.source), venue.Text(r.target))
 	}
 	var best *choice
-	var reasons error
+	var reason error
+	for _, refused := range snapshot.Refused {
+		reason = refused.Err
+	}
 	for _, pool := range snapshot.Pools {
-		q, err := pool.Quote(r.source, r.amount)
+		q, err := pool.Quote(venue.Order{In: r.source, Amount: r.amount, Clock: pool.Clock})
 		if err != nil {
-			if reasons == nil || errors.Is(err, venue.ErrAmount) {
-				reasons = err
-			}
+			reason = err
 			continue
 		}
 		if best == nil || q.AmountOut > best.quote.AmountOut {
@@ -126,7 +126,7 @@ func choose(snapshot *market.Snapshot, r *request) (*choice, error) {
 		}
 	}
 	if best == nil {
-		return nil, noRoute("none of the %d pools of this pair can take the trade: %s", len(snapshot.Pools), reasons)
+		return nil, noRoute("none of the %d pools of this pair can take the trade: %s", len(snapshot.Pools)+len(snapshot.Refused), reason)
 	}
 	return best, nil
 }
@@ -146,7 +146,7 @@ func (c *choice) response(r *request, minOut uint64) *Response {
 		AmountIn: decimal(c.quote.AmountIn), AmountOut: decimal(c.quote.AmountOut), MinAmountOut: decimal(minOut),
 		SlippageBps: r.slippage, PriceImpactBps: c.quote.ImpactBps, Fees: []Fee{}, Slot: c.pool.Slot, Warnings: []string{},
 	}
-	for _, fee := range c.quote.Fees {
+	for _, fee := range c.quote.Fees.List() {
 		out.Fees = append(out.Fees, Fee{fee.Kind, venue.Text(fee.Mint), decimal(fee.Amount)})
 	}
 	out.Route = []Leg{{
@@ -170,8 +170,8 @@ func (s *Server) transaction(ctx context.Context, r *request, best *choice, minO
 	side := func(key venue.Key) txn.Side { return txn.Side{Mint: key, Program: best.snapshot.Mints[key].Program} }
 	build := txn.Request{
 		User: *r.user, In: side(r.source), Out: side(r.target), AmountIn: r.amount, SwapUnits: best.quote.ComputeUnits, UnitPrice: s.cfg.unitPrice,
-		Swap: func(user venue.UserAccounts) venue.Instruction {
-			return best.pool.Instruction(r.source, r.amount, minOut, user)
+		Swap: func(user venue.UserAccounts) ([]venue.Instruction, error) {
+			return best.pool.Instructions(best.quote, minOut, user)
 		},
 	}
 	var height uint64

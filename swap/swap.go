@@ -7,8 +7,8 @@
 // names; nothing is signed or sent; every response that is no success has the body {statusCode,
 // error, message}. Keys are neither logged nor told.
 //
-// venue holds the words, cpmm knows a venue, market finds and reads pools, txn builds transactions;
-// this package chooses and answers. It needs no Kafka and no ClickHouse.
+// venue holds the words, the packages below it know one venue each, market finds and reads pools, txn
+// builds transactions; this package chooses and answers. It needs no Kafka and no ClickHouse.
 package swap
 
 import (
@@ -31,8 +31,8 @@ import (
 	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tracing"
-	"github.com/mintlake/mintlake/swap/cpmm"
 	"github.com/mintlake/mintlake/swap/market"
+	"github.com/mintlake/mintlake/swap/venue/all"
 )
 
 // Config of the API. Zero values take the defaults named at each field.
@@ -48,8 +48,6 @@ type Config struct {
 	// unitPrice is the priority fee of built transactions, in millionths of a lamport per compute
 	// unit. Default 10,000: about 0.0000015 SOL a swap.
 	unitPrice uint64
-	// maxPools bounds the pools of one venue that are read for a pair. Default 64.
-	maxPools int
 	// maxInFlight bounds the quotes being made; one more is refused with 503. Default 256.
 	maxInFlight int
 	// timeout bounds one request. Default 10 s.
@@ -63,7 +61,6 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.unitPrice = cmp.Or(c.unitPrice, 10_000)
-	c.maxPools = cmp.Or(max(c.maxPools, 0), 64)
 	c.maxInFlight = cmp.Or(max(c.maxInFlight, 0), 256)
 	c.timeout = cmp.Or(max(c.timeout, 0), 10*time.Second)
 	c.stopTimeout = cmp.Or(max(c.stopTimeout, 0), 10*time.Second)
@@ -141,7 +138,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	if deps.RPC != nil {
 		if s.market, err = market.New(cfg.market, market.Deps{
-			Reader: deps.RPC, Venues: []market.Venue{cpmm.New(deps.RPC, cfg.market.Commitment, cfg.maxPools)},
+			RPC: deps.RPC, Venues: all.Venues(),
 			Logger: deps.Logger, Registerer: deps.Registerer, Now: deps.Now,
 		}); err != nil {
 			return nil, fmt.Errorf("swap: %w", err)

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/swap/cpmm"
 	"github.com/mintlake/mintlake/swap/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/cpmm"
 )
 
 func TestInvalidRequestsNameFieldValueAndRule(t *testing.T) {

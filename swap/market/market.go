@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -27,18 +28,10 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Venue finds pools; one package a venue.
-type Venue interface {
-	// Name as in the swaps table.
-	Name() string
-	// Find lists the pools that trade a for b in either direction, at most as many as the venue was
-	// told.
-	Find(ctx context.Context, a, b venue.Key) ([]venue.Ref, error)
-}
-
-// Reader reads accounts: *solana.Client.
-type Reader interface {
+// RPC reads accounts: *solana.Client.
+type RPC interface {
 	GetMultipleAccounts(ctx context.Context, keys []venue.Key, opts solana.AccountOptions) (uint64, []*solana.Account, error)
+	Call(ctx context.Context, method string, params []any, result any) error
 }
 
 // Config of a Market. Zero values take the defaults named at each field.
@@ -52,6 +45,8 @@ type Config struct {
 	timeout time.Duration
 	// maxPairs bounds the pairs remembered; default 2,048.
 	maxPairs int
+	// MaxPools bounds the pools of one pair that are read on one venue; default 64.
+	MaxPools int
 	// Commitment of what is read; default processed: an older price is a worse price.
 	Commitment solana.Commitment
 }
@@ -62,14 +57,15 @@ func (c Config) withDefaults() Config {
 	c.StateTTL = cmp.Or(max(c.StateTTL, 0), 400*time.Millisecond)
 	c.timeout = cmp.Or(max(c.timeout, 0), 8*time.Second)
 	c.maxPairs = cmp.Or(max(c.maxPairs, 0), 2048)
+	c.MaxPools = cmp.Or(max(c.MaxPools, 0), 64)
 	c.Commitment = cmp.Or(c.Commitment, solana.Processed)
 	return c
 }
 
 // Deps are the collaborators.
 type Deps struct {
-	Reader Reader
-	Venues []Venue
+	RPC    RPC
+	Venues venue.List
 	// Logger and Registerer may be nil. Now is the wall clock; default time.Now.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -80,8 +76,16 @@ type Deps struct {
 type Pool struct {
 	venue.Pool
 	Venue string
-	// Slot that its state is of.
-	Slot uint64
+	// Slot that its state is of, and the chain's clock then.
+	Slot  uint64
+	Clock venue.Clock
+}
+
+// Refused is a pool that gives no quote, with the reason: the error wraps a venue.Refusal.
+type Refused struct {
+	Venue   string
+	Address venue.Key
+	Err     error
 }
 
 // Snapshot is a pair at about one slot: each pool's own slot stands with it.
@@ -89,6 +93,8 @@ type Snapshot struct {
 	// Mints of the pair, by address.
 	Mints map[venue.Key]*mint.Mint
 	Pools []Pool
+	// Refused pools exist, but their state cannot be quoted.
+	Refused []Refused
 	// Slot is the lowest of the pools' slots; of the mints' when there is no pool.
 	Slot uint64
 }
@@ -98,12 +104,6 @@ type pair struct{ a, b venue.Key }
 type known struct {
 	refs []located
 	till time.Time
-}
-
-// located is a pool that is known, with its venue.
-type located struct {
-	venue.Ref
-	venue string
 }
 
 type remembered struct {
@@ -123,8 +123,8 @@ type Market struct {
 
 // New checks the collaborators and registers the metrics; it does no I/O.
 func New(cfg Config, deps Deps) (*Market, error) {
-	if deps.Reader == nil || len(deps.Venues) == 0 {
-		return nil, errors.New("market: a reader and a venue are required")
+	if deps.RPC == nil || len(deps.Venues) == 0 {
+		return nil, errors.New("market: an RPC client and a venue are required")
 	}
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)
@@ -195,39 +195,6 @@ func (m *Market) read(ctx context.Context, p pair) (*Snapshot, error) {
 	return snapshot, nil
 }
 
-// find lists the pair's pools on all venues. A venue that fails is an error: a quote that silently
-// ignores a venue would be worse than the market.
-func (m *Market) find(ctx context.Context, p pair) ([]located, error) {
-	if kept, ok := m.pools.Get(p); ok && m.deps.Now().Before(kept.till) {
-		return kept.refs, nil
-	}
-	found := make([][]venue.Ref, len(m.deps.Venues))
-	group, ctx := errgroup.WithContext(ctx)
-	for i, v := range m.deps.Venues {
-		group.Go(func() (err error) {
-			if found[i], err = v.Find(ctx, p.a, p.b); err != nil {
-				return fmt.Errorf("%s: %w", v.Name(), err)
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	var refs []located
-	for i, list := range found {
-		for _, r := range list {
-			refs = append(refs, located{r, m.deps.Venues[i].Name()})
-		}
-	}
-	ttl := m.cfg.PoolsTTL
-	if len(refs) == 0 {
-		ttl = m.cfg.NoPoolsTTL
-	}
-	m.pools.Add(p, known{refs, m.deps.Now().Add(ttl)})
-	return refs, nil
-}
-
 // clockSysvar is SysvarC1ock11111111111111111111111111111111.
 var clockSysvar = venue.Key{
 	0x06, 0xa7, 0xd5, 0x17, 0x18, 0xc7, 0x74, 0xc9, 0x28, 0x56, 0x63, 0x98, 0x69, 0x1d, 0x5e, 0xb6,
@@ -239,7 +206,7 @@ const fixedAccounts = 3
 
 // load reads the pools' state, as many pools to a call as fit whole.
 func (m *Market) load(ctx context.Context, p pair, refs []located) (*Snapshot, error) {
-	batches := split(refs)
+	batches := split(p, refs)
 	parts := make([]*Snapshot, len(batches))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
@@ -255,56 +222,72 @@ func (m *Market) load(ctx context.Context, p pair, refs []located) (*Snapshot, e
 	whole := parts[0]
 	for _, part := range parts[1:] {
 		whole.Pools = append(whole.Pools, part.Pools...)
+		whole.Refused = append(whole.Refused, part.Refused...)
 		whole.Slot = min(whole.Slot, part.Slot)
 	}
 	return whole, nil
 }
 
-// split makes batches whose accounts, repeats counted, fit one call. There is always at least one
-// batch.
-func split(refs []located) [][]located {
-	batches := [][]located{nil}
-	room := solana.MaxAccountsPerCall - fixedAccounts
+// batch is pools that are read by one call: keys are the accounts of all of them, each once.
+type batch struct {
+	refs []located
+	keys []venue.Key
+}
+
+// split makes batches whose accounts fit one call. There is always at least one batch.
+func split(p pair, refs []located) []batch {
+	fixed := []venue.Key{clockSysvar, p.a, p.b}
+	batches := []batch{{keys: fixed}}
 	for _, r := range refs {
-		need := len(r.Accounts())
-		if need > room {
-			batches, room = append(batches, nil), solana.MaxAccountsPerCall-fixedAccounts
+		last := &batches[len(batches)-1]
+		keys := withNew(last.keys, r.Accounts())
+		if len(keys) > solana.MaxAccountsPerCall && len(last.refs) > 0 {
+			batches = append(batches, batch{})
+			last = &batches[len(batches)-1]
+			keys = withNew(fixed, r.Accounts())
 		}
-		last := len(batches) - 1
-		batches[last] = append(batches[last], r)
-		room -= need
+		last.refs, last.keys = append(last.refs, r), keys
 	}
 	return batches
 }
 
-func (m *Market) loadBatch(ctx context.Context, p pair, refs []located) (*Snapshot, error) {
-	keys := []venue.Key{clockSysvar, p.a, p.b}
-	for _, r := range refs {
-		keys = append(keys, r.Accounts()...)
+// withNew appends those of more that keys does not hold, to a copy.
+func withNew(keys, more []venue.Key) []venue.Key {
+	keys = slices.Clone(keys)
+	for _, k := range more {
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
 	}
-	slot, accounts, err := m.deps.Reader.GetMultipleAccounts(ctx, keys, solana.AccountOptions{Commitment: m.cfg.Commitment})
+	return keys
+}
+
+func (m *Market) loadBatch(ctx context.Context, p pair, b batch) (*Snapshot, error) {
+	slot, accounts, err := m.deps.RPC.GetMultipleAccounts(ctx, b.keys, solana.AccountOptions{Commitment: m.cfg.Commitment})
 	if err != nil {
 		return nil, fmt.Errorf("read pools: %w", err)
 	}
-	shared := &venue.Shared{Slot: slot, Clock: m.clock(slot, accounts[0])}
-	if shared.A, err = mint.Parse(p.a, accounts[1]); err != nil {
-		return nil, err
+	read := make(map[venue.Key]*solana.Account, len(b.keys))
+	for i, k := range b.keys {
+		read[k] = accounts[i]
 	}
-	if shared.B, err = mint.Parse(p.b, accounts[2]); err != nil {
-		return nil, err
+	state := venue.NewAccounts(read)
+	snapshot := &Snapshot{Slot: slot, Mints: map[venue.Key]*mint.Mint{}}
+	for _, k := range []venue.Key{p.a, p.b} {
+		if snapshot.Mints[k], err = state.Mint(k); err != nil {
+			return nil, err
+		}
 	}
-	snapshot := &Snapshot{Slot: slot, Mints: map[venue.Key]*mint.Mint{p.a: shared.A, p.b: shared.B}}
-	rest := accounts[fixedAccounts:]
-	for _, r := range refs {
-		n := len(r.Accounts())
-		pool, err := r.Decode(rest[:n:n], shared)
-		rest = rest[n:]
+	clock := m.clock(slot, read[clockSysvar])
+	for _, r := range b.refs {
+		pool, err := r.Decode(state)
 		if err != nil {
 			m.metrics.badPools.WithLabelValues(r.venue).Inc()
 			m.deps.Logger.Debug("pool left out", "venue", r.venue, "pool", venue.Text(r.Address()), "err", err)
+			snapshot.Refused = append(snapshot.Refused, Refused{r.venue, r.Address(), err})
 			continue
 		}
-		snapshot.Pools = append(snapshot.Pools, Pool{Pool: pool, Venue: r.venue, Slot: slot})
+		snapshot.Pools = append(snapshot.Pools, Pool{Pool: pool, Venue: r.venue, Slot: slot, Clock: clock})
 	}
 	return snapshot, nil
 }

@@ -46,6 +46,8 @@ type Mint struct {
 	// Program is Token or Token2022.
 	Program  solana.Key
 	Decimals uint8
+	// Supply in raw units.
+	Supply uint64
 	// Warnings are what a buyer should know, as words: "freezable", "permanent_delegate".
 	Warnings []string
 
@@ -64,7 +66,7 @@ func Parse(address solana.Key, account *solana.Account) (*Mint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mint %s: %w: %w", text(address), ErrUntradable, err)
 	}
-	m := &Mint{Address: address, Program: account.Owner, Decimals: parsed.Decimals}
+	m := &Mint{Address: address, Program: account.Owner, Decimals: parsed.Decimals, Supply: parsed.Supply}
 	if parsed.FreezeAuthority != nil {
 		m.Warnings = append(m.Warnings, "freezable")
 	}
@@ -132,22 +134,57 @@ func rule(fields map[string]string, prefix string) feeRule {
 	return feeRule{number("transfer_fee_epoch"), number("transfer_fee_maximum_fee"), number("transfer_fee_basis_points")}
 }
 
-// TransferFee is what a transfer of amount withholds in epoch: ceil(amount·bps/10,000), at most the
-// maximum (spl-token-2022-interface, TransferFee::calculate_fee and
-// TransferFeeConfig::get_epoch_fee).
-func (m *Mint) TransferFee(epoch, amount uint64) uint64 {
-	if !m.hasFee {
-		return 0
-	}
+// wholeBps is all of an amount, in basis points.
+const wholeBps = 10_000
+
+// feeOf is the rule of an epoch (TransferFeeConfig::get_epoch_fee).
+func (m *Mint) feeOf(epoch uint64) feeRule {
 	r := m.older
 	if epoch >= m.newer.epoch {
 		r = m.newer
 	}
-	const whole = 10_000
-	hi, lo := bits.Mul64(amount, min(r.bps, whole))
-	fee, rest := bits.Div64(hi, lo, whole)
-	if rest > 0 {
-		fee++
+	r.bps = min(r.bps, wholeBps)
+	return r
+}
+
+// TransferFee is what a transfer of amount withholds in epoch: ceil(amount·bps/10,000), at most the
+// maximum (spl-token-2022-interface, TransferFee::calculate_fee).
+func (m *Mint) TransferFee(epoch, amount uint64) uint64 {
+	if !m.hasFee {
+		return 0
 	}
+	r := m.feeOf(epoch)
+	fee, _ := mulDivUp(amount, r.bps, wholeBps)
 	return min(fee, r.maximum)
+}
+
+// Sent is what must leave an account in epoch so that amount arrives (TransferFee::
+// calculate_pre_fee_amount; with a fee of everything, the maximum is added). ok is false if that
+// exceeds 64 bits.
+func (m *Mint) Sent(epoch, amount uint64) (gross uint64, ok bool) {
+	if !m.hasFee || amount == 0 {
+		return amount, true
+	}
+	r := m.feeOf(epoch)
+	most, carry := bits.Add64(amount, r.maximum, 0)
+	if r.bps < wholeBps {
+		gross, ok = mulDivUp(amount, wholeBps, wholeBps-r.bps)
+		if ok && gross-amount < r.maximum {
+			return gross, true
+		}
+	}
+	return most, carry == 0
+}
+
+// mulDivUp is ceil(a·b/d) over 128 bits; ok is false if that exceeds 64 bits.
+func mulDivUp(a, b, d uint64) (q uint64, ok bool) {
+	hi, lo := bits.Mul64(a, b)
+	if hi >= d {
+		return 0, false
+	}
+	q, rest := bits.Div64(hi, lo, d)
+	if rest > 0 {
+		q++
+	}
+	return q, rest == 0 || q != 0
 }

@@ -2,9 +2,13 @@ package mint
 
 import (
 	"bytes"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 
 	"github.com/mintlake/mintlake/internal/solana"
 )
@@ -55,4 +59,26 @@ func TestTransferFeeFollowsTheEpoch(t *testing.T) {
 	require.EqualValues(t, 5, m.TransferFee(11, ^uint64(0)))
 	require.Zero(t, m.TransferFee(9, 0))
 	require.Zero(t, (&Mint{}).TransferFee(9, 100))
+}
+
+// TestSentArrives: what Sent asks for arrives, and nothing less would.
+func TestSentArrives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &Mint{hasFee: true, older: feeRule{
+			bps:     rapid.Uint64Range(0, 10_000).Draw(t, "bps"),
+			maximum: rapid.OneOf(rapid.Uint64Range(0, 1000), rapid.Uint64()).Draw(t, "maximum"),
+		}, newer: feeRule{epoch: 1}}
+		amount := rapid.OneOf(rapid.Uint64Range(1, 1000), rapid.Uint64Range(1, math.MaxUint64)).Draw(t, "amount")
+		gross, ok := m.Sent(0, amount)
+		if !ok {
+			return
+		}
+		require.GreaterOrEqual(t, gross-m.TransferFee(0, gross), amount)
+		if gross > amount && m.older.bps < 10_000 {
+			require.Less(t, gross-1-m.TransferFee(0, gross-1), amount)
+		}
+		plain, ok := m.Sent(1, amount)
+		require.True(t, ok)
+		require.Equal(t, amount, plain, "the newer rule takes nothing")
+	})
 }

@@ -10,13 +10,16 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
+	"testing"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/mr-tron/base58"
 
 	rpc "github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/swap/venue"
 )
 
 // Key is an address.
@@ -310,4 +313,39 @@ func (c *Chain) programAccounts(params []any) (any, error) {
 		}
 	}
 	return list, nil
+}
+
+// Pool finds and decodes the one pool that a venue has for a pair.
+func (c *Chain) Pool(t testing.TB, v venue.Venue, mints [2]Key) (venue.Pool, error) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lookup := v.Lookup(mints[1], mints[0])
+	var found []venue.Ref
+	for key, account := range c.accounts {
+		if account.Owner != v.Program() {
+			continue
+		}
+		fits := slices.Contains(lookup.Addresses, key)
+		for _, f := range lookup.Filters {
+			fits = fits || f.Matches(account.Data)
+		}
+		if !fits {
+			continue
+		}
+		ref, err := v.Open(key, account.Data)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, ref)
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d pools", len(found))
+	}
+	// What Accounts does not name is not held, as it is for the market.
+	held := map[Key]*rpc.Account{}
+	for _, key := range append(found[0].Accounts(), mints[0], mints[1]) {
+		held[key] = c.accounts[key]
+	}
+	return found[0].Decode(venue.NewAccounts(held))
 }

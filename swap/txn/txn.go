@@ -48,8 +48,8 @@ type Request struct {
 	// HasWrapped says that the user's account for wrapped SOL exists already. Then it is not
 	// closed: closing it would unwrap what else the user keeps there.
 	HasWrapped bool
-	// Swap makes the venue's instruction for the user's accounts.
-	Swap func(user venue.UserAccounts) venue.Instruction
+	// Swap makes the venue's instructions for the user's accounts.
+	Swap func(user venue.UserAccounts) ([]venue.Instruction, error)
 	// SwapUnits are the compute units that Swap may use.
 	SwapUnits uint32
 	// UnitPrice is the priority fee in millionths of a lamport per compute unit.
@@ -104,7 +104,11 @@ func Build(r Request) (*Transaction, error) {
 		list = append(list, createAccount(r.User, source, r.In), transferSOL(r.User, source, r.AmountIn), syncNative(source))
 		units += unitsCreateAccount + unitsWrap
 	}
-	list = append(list, r.Swap(venue.UserAccounts{Owner: r.User, Source: source, Destination: destination}))
+	swap, err := r.Swap(venue.UserAccounts{Owner: r.User, Source: source, Destination: destination})
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, swap...)
 	closes := (r.In.native() || r.Out.native()) && !r.HasWrapped
 	if closes {
 		list = append(list, closeAccount(wrapped, r.User))

@@ -1,9 +1,34 @@
-// Package venue holds the words that the swap room's packages share: pools, quotes, instructions.
-// It has no behaviour of its own; one package beside it knows one venue.
+// Package venue says what the swap room knows of a venue: one package below it per venue.
+//
+// In: accounts of the chain, hostile. Out: quotes that equal the program's own arithmetic, the
+// state after them, and the instructions that make them.
+// Guarantees: everything here is pure: no network, no clock, no randomness. Nothing panics.
+//
+// From a mint pair to an instruction:
+//
+//	Venue.Lookup(a, b)        where the pair's pools are: filters for getProgramAccounts, addresses
+//	Venue.Open(address, …)    a pool account becomes a Ref: its mints and the accounts it needs
+//	Ref.Decode(state)         the Ref's accounts, all of one slot, become a Pool
+//	Pool.Quote(order)         an exact-in or exact-out order becomes a Quote, or a Refusal
+//	Pool.After(quote)         the pool as the swap leaves it: for splits and routes
+//	Pool.Instructions(quote)  what the user signs
+//
+// The owner program of an account decides whose it is, before anything else of it is read: several
+// venues share one account discriminator. List.Owner does that.
+//
+// The accounts of a quote may depend on state, direction and amount. Those that follow from the
+// pool account alone are Ref.Accounts; they change when the pool account changes, so whoever holds
+// state opens the account anew then. What an order needs beyond them (tick arrays, bin arrays) is
+// told by Quote itself: it fails with *Incomplete, which names the accounts. The caller reads them
+// together with Ref.Accounts, decodes again and quotes again. A constant product is never
+// incomplete.
+//
+// The clock comes with the order and not with the state: fees that run with time change while no
+// account does.
 package venue
 
 import (
-	"errors"
+	"bytes"
 
 	"github.com/mr-tron/base58"
 
@@ -17,16 +42,92 @@ type Key = solana.Key
 // Text is a key in base58.
 func Text(k Key) string { return base58.Encode(k[:]) }
 
-// Why a pool gives no quote. Errors of Pool.Quote wrap one of them.
-var (
-	// ErrClosed is a pool that does not trade now: disabled, not open yet, empty.
-	ErrClosed = errors.New("the pool does not trade now")
-	// ErrAmount is an amount that this pool would refuse: nothing would come out, or a number would
-	// leave 64 bits.
-	ErrAmount = errors.New("the pool refuses the amount")
-)
+// Venue is one program on which tokens are swapped. Immutable and safe for concurrent use.
+type Venue interface {
+	// Name as in the swaps table.
+	Name() string
+	// Program owns the pool accounts.
+	Program() Key
+	// Lookup says where the pools of a pair are, in either order of the mints.
+	Lookup(a, b Key) Lookup
+	// Open reads a pool account that Program owns. An account that is no pool is an error.
+	Open(address Key, data []byte) (Ref, error)
+}
 
-// Clock is the chain's own time at the slot of a snapshot (the Clock sysvar).
+// Lookup is where pools may be. What is found may be something else: Open says.
+type Lookup struct {
+	// Filters are those of one getProgramAccounts each.
+	Filters []Filter
+	// Addresses may or may not exist.
+	Addresses []Key
+}
+
+// Filter matches accounts of a program.
+type Filter struct {
+	// Size of the account's data; 0 for any.
+	Size int
+	// Parts of the data that must be equal.
+	Parts []Part
+}
+
+// Part is bytes at an offset of an account's data.
+type Part struct {
+	Offset int
+	Bytes  []byte
+}
+
+// Matches tells whether an account's data passes the filter.
+func (f Filter) Matches(data []byte) bool {
+	if f.Size != 0 && len(data) != f.Size {
+		return false
+	}
+	for _, p := range f.Parts {
+		if len(data) < p.Offset || !bytes.HasPrefix(data[p.Offset:], p.Bytes) {
+			return false
+		}
+	}
+	return true
+}
+
+// Ref is a pool that is known to exist. Immutable.
+type Ref interface {
+	// Address of the pool account.
+	Address() Key
+	// Mints of the pool.
+	Mints() [2]Key
+	// Rank orders the pools of one venue and pair: the deeper pool has the greater rank.
+	Rank() uint64
+	// Accounts that Decode needs, the pool itself among them, without the mints.
+	Accounts() []Key
+	// Decode makes the pool's state. Errors wrap a Refusal.
+	Decode(state State) (Pool, error)
+}
+
+// State is accounts of the chain, all of one slot.
+type State interface {
+	// Account returns nil if there is none. held is false if it was not read.
+	Account(key Key) (account *solana.Account, held bool)
+	// Mint is a parsed mint account. The error wraps mint.ErrUntradable.
+	Mint(key Key) (*mint.Mint, error)
+}
+
+// Pool is a pool's state at one slot. Immutable and safe for concurrent use.
+type Pool interface {
+	// Address of the pool account.
+	Address() Key
+	// Mints of the pool.
+	Mints() [2]Key
+	// Quote answers an order. It does not allocate unless it fails. Errors wrap a Refusal, or are an
+	// *Incomplete.
+	Quote(order Order) (Quote, error)
+	// After is the pool as the swap of a quote leaves it. The quote must be this pool's own.
+	After(quote Quote) (Pool, error)
+	// Instructions make the swap of a quote of this pool; usually it is one. limit is what the chain
+	// enforces: the least that an exact-in order may give, the most that an exact-out order may take.
+	Instructions(quote Quote, limit uint64, user UserAccounts) ([]Instruction, error)
+}
+
+// Clock is the chain's own time (the Clock sysvar).
 type Clock struct {
 	Slot  uint64
 	Epoch uint64
@@ -34,61 +135,32 @@ type Clock struct {
 	UnixTime int64
 }
 
-// Shared is what the pools of a pair have in common, read at the slot of their state.
-type Shared struct {
-	Slot  uint64
-	Clock Clock
-	// A and B are the pair's mints in either order.
-	A, B *mint.Mint
-}
-
-// Mint returns the mint with this address, or nil.
-func (s *Shared) Mint(address Key) *mint.Mint {
-	switch address {
-	case s.A.Address:
-		return s.A
-	case s.B.Address:
-		return s.B
-	}
-	return nil
-}
-
-// Ref is a pool that is known to exist: its addresses, not its state. Immutable.
-type Ref interface {
-	// Address of the pool account.
-	Address() Key
-	// Accounts that Decode needs, the pool itself among them. They do not change during a pool's
-	// life.
-	Accounts() []Key
-	// Decode makes the pool's state. accounts belong to Accounts one by one, all of one slot, nil
-	// where there is none. shared is of that slot too.
-	Decode(accounts []*solana.Account, shared *Shared) (Pool, error)
-}
-
-// Pool is a pool's state at one slot. Immutable and safe for concurrent use.
-type Pool interface {
-	// Address of the pool account.
-	Address() Key
-	// Quote answers what amount, in raw units as they leave the user's account, of the mint in
-	// buys. Errors wrap ErrClosed or ErrAmount.
-	Quote(in Key, amount uint64) (Quote, error)
-	// Instruction makes the swap that Quote described, failing on the chain when the user would
-	// receive less than minOut.
-	Instruction(in Key, amount, minOut uint64, user UserAccounts) Instruction
+// Order is a question to a pool.
+type Order struct {
+	// In is the mint that is sold.
+	In Key
+	// Amount in raw units: of In as it leaves the user's account, or, if ExactOut, of the other mint
+	// as it reaches the user's account.
+	Amount   uint64
+	ExactOut bool
+	Clock    Clock
 }
 
 // Quote is what one pool gives.
 type Quote struct {
-	// In and Out are mints.
-	In, Out Key
+	// Order that it answers.
+	Order Order
+	// Out is the mint that is bought.
+	Out Key
 	// AmountIn leaves the user's account; AmountOut reaches it: transfer fees of Token-2022 are
-	// taken off.
+	// taken off. For an exact-out order AmountOut may be more than asked where the program rounds up
+	// or has no exact-out instruction; it is never less.
 	AmountIn, AmountOut uint64
 	// ImpactBps is how much worse than the price before the trade the execution is, fees aside; in
 	// basis points, rounded up.
 	ImpactBps uint64
-	Fees      []Fee
-	// ComputeUnits that the instruction may use.
+	Fees      Fees
+	// ComputeUnits that the instructions may use.
 	ComputeUnits uint32
 }
 
@@ -112,6 +184,23 @@ type Fee struct {
 	Amount uint64
 }
 
+// Fees of a quote. The zero value is none.
+type Fees struct {
+	list  [6]Fee
+	count uint8
+}
+
+// Add appends a fee. An amount of 0 is left out, and so is what does not fit.
+func (f *Fees) Add(kind FeeKind, mint Key, amount uint64) {
+	if amount > 0 && int(f.count) < len(f.list) {
+		f.list[f.count] = Fee{kind, mint, amount}
+		f.count++
+	}
+}
+
+// List returns the fees.
+func (f *Fees) List() []Fee { return f.list[:f.count] }
+
 // UserAccounts are a trader's.
 type UserAccounts struct {
 	// Owner signs; Source and Destination are its token accounts.
@@ -129,4 +218,17 @@ type Instruction struct {
 	Program  Key
 	Accounts []Meta
 	Data     []byte
+}
+
+// List is the venues that are known.
+type List []Venue
+
+// Owner returns the venue whose program owns an account, or nil.
+func (l List) Owner(program Key) Venue {
+	for _, v := range l {
+		if v.Program() == program {
+			return v
+		}
+	}
+	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
 // TestMainnetSwaps holds the formula against SwapEvents of mainnet: reserves before, input, output,
@@ -44,7 +45,7 @@ func TestMainnetSwaps(t *testing.T) {
 		require.NoError(t, err)
 		if e.separate {
 			require.Equal(t, e.trade+e.create-1, r.TradeFee+r.CreatorFee, e.name)
-			out, _ := mulDiv(r.Net-1, e.ro, e.ri+r.Net-1)
+			out, _ := arith.MulDiv(r.Net-1, e.ro, e.ri+r.Net-1)
 			require.Equal(t, e.out, out, "%s: the curve itself is the same", e.name)
 			continue
 		}
@@ -85,7 +86,7 @@ func TestExactInIsTheFormula(t *testing.T) {
 		sum := new(big.Int).Add(big64(c.ReserveIn), net)
 		r, err := c.ExactIn(a)
 		if c.ReserveIn == 0 || c.ReserveOut == 0 {
-			require.ErrorIs(t, err, venue.ErrClosed)
+			require.ErrorIs(t, err, venue.ErrNoLiquidity)
 			return
 		}
 		out := new(big.Int).Mul(net, big64(c.ReserveOut))
@@ -93,8 +94,12 @@ func TestExactInIsTheFormula(t *testing.T) {
 		if !c.CreatorOnInput {
 			out.Sub(out, ceil(out, big64(c.CreatorRate), million))
 		}
-		if !sum.IsUint64() || out.Sign() == 0 {
-			require.ErrorIs(t, err, venue.ErrAmount)
+		if !sum.IsUint64() {
+			require.ErrorIs(t, err, venue.ErrTooLarge)
+			return
+		}
+		if out.Sign() == 0 {
+			require.ErrorIs(t, err, venue.ErrTooSmall)
 			return
 		}
 		require.NoError(t, err)
@@ -116,12 +121,12 @@ func TestExactOutBuysWhatItSays(t *testing.T) {
 		want := rapid.OneOf(rapid.Uint64Range(1, 1000), rapid.Uint64()).Draw(t, "amount")
 		r, err := c.ExactOut(want)
 		if err != nil {
-			require.True(t, errors.Is(err, venue.ErrAmount) || errors.Is(err, venue.ErrClosed), err)
+			require.NotEmpty(t, venue.RefusalOf(err), err)
 			return
 		}
 		require.Equal(t, want, r.AmountOut)
 		paid, err := c.ExactIn(r.AmountIn)
-		if errors.Is(err, venue.ErrAmount) {
+		if errors.Is(err, venue.ErrTooLarge) {
 			return // the pool would hold more than 64 bits
 		}
 		require.NoError(t, err)
@@ -165,18 +170,12 @@ func TestAuthorityIsDerived(t *testing.T) {
 // pool loads a test chain's pool.
 func pool(t testing.TB, c *swaptest.Chain, keys swaptest.PoolKeys) (venue.Pool, error) {
 	t.Helper()
-	refs, err := New(c, rpc.Processed, 10).Find(t.Context(), keys.Mints[1], keys.Mints[0])
-	require.NoError(t, err)
-	require.Len(t, refs, 1)
-	read := append([]venue.Key{keys.Mints[0], keys.Mints[1]}, refs[0].Accounts()...)
-	slot, accounts, err := c.GetMultipleAccounts(t.Context(), read, rpc.AccountOptions{})
-	require.NoError(t, err)
-	shared := &venue.Shared{Slot: slot, Clock: venue.Clock{Slot: slot, Epoch: 2, UnixTime: 1_700_000_000}}
-	shared.A, err = mint.Parse(keys.Mints[0], accounts[0])
-	require.NoError(t, err)
-	shared.B, err = mint.Parse(keys.Mints[1], accounts[1])
-	require.NoError(t, err)
-	return refs[0].Decode(accounts[2:], shared)
+	return c.Pool(t, Venue{}, keys.Mints)
+}
+
+// order sells amount of a mint while the pools are open.
+func order(in venue.Key, amount uint64) venue.Order {
+	return venue.Order{In: in, Amount: amount, Clock: venue.Clock{Slot: 1000, Epoch: 2, UnixTime: 1_700_000_000}}
 }
 
 func newPool(t testing.TB, p swaptest.Pool) (*swaptest.Chain, swaptest.PoolKeys) {
@@ -192,14 +191,14 @@ func TestFeesThatLieInVaultsAreNoReserve(t *testing.T) {
 	c, keys := newPool(t, swaptest.Pool{Amounts: [2]uint64{1_000_000, 1_000_000}, ProtocolFees0: 100_000, CreatorFees1: 200_000})
 	p, err := pool(t, c, keys)
 	require.NoError(t, err)
-	q, err := p.Quote(keys.Mints[0], 900_000)
+	q, err := p.Quote(order(keys.Mints[0], 900_000))
 	require.NoError(t, err)
 	require.EqualValues(t, 400_000, q.AmountOut)
 	require.EqualValues(t, 5_000, q.ImpactBps)
 	c.Edit(keys.Vaults[0], func(data []byte) { copy(data[64:], make([]byte, 8)) })
 	p, err = pool(t, c, keys)
 	require.NoError(t, err)
-	_, err = p.Quote(keys.Mints[0], 1000)
+	_, err = p.Quote(order(keys.Mints[0], 1000))
 	require.ErrorIs(t, err, venue.ErrClosed)
 }
 
@@ -210,9 +209,9 @@ func TestCreatorFeeFallsOnTheSideThatThePoolSays(t *testing.T) {
 			c, keys := newPool(t, swaptest.Pool{Amounts: [2]uint64{1 << 40, 1 << 40}, TradeRate: 2500, CreatorRate: 500, CreatorFeeOn: on, EnableCreatorFee: true})
 			p, err := pool(t, c, keys)
 			require.NoError(t, err)
-			q, err := p.Quote(keys.Mints[in], 1_000_000)
+			q, err := p.Quote(order(keys.Mints[in], 1_000_000))
 			require.NoError(t, err)
-			fee := q.Fees[len(q.Fees)-1]
+			fee := q.Fees.List()[len(q.Fees.List())-1]
 			require.Equal(t, venue.FeeCreator, fee.Kind)
 			require.Equal(t, keys.Mints[side], fee.Mint, "creator_fee_on %d, token %d sold", on, in)
 		}
@@ -220,9 +219,9 @@ func TestCreatorFeeFallsOnTheSideThatThePoolSays(t *testing.T) {
 	c, keys := newPool(t, swaptest.Pool{Amounts: [2]uint64{1 << 40, 1 << 40}, TradeRate: 2500, CreatorRate: 500})
 	p, err := pool(t, c, keys)
 	require.NoError(t, err)
-	q, err := p.Quote(keys.Mints[0], 1_000_000)
+	q, err := p.Quote(order(keys.Mints[0], 1_000_000))
 	require.NoError(t, err)
-	require.Len(t, q.Fees, 1, "off unless enabled")
+	require.Len(t, q.Fees.List(), 1, "off unless enabled")
 }
 
 func TestAccountsThatAreNotThePoolsAreRefused(t *testing.T) {
@@ -248,23 +247,10 @@ func TestAccountsThatAreNotThePoolsAreRefused(t *testing.T) {
 	c, keys := newPool(t, swaptest.Pool{Amounts: [2]uint64{1 << 40, 1 << 40}, TradeRate: 1_000_000})
 	p, err := pool(t, c, keys)
 	require.NoError(t, err)
-	_, err = p.Quote(keys.Mints[0], 1000)
+	_, err = p.Quote(order(keys.Mints[0], 1000))
 	require.ErrorIs(t, err, venue.ErrClosed, "a fee of everything")
-	_, err = p.Quote(swaptest.Named("other"), 1000)
-	require.ErrorIs(t, err, venue.ErrClosed)
-}
-
-func TestFindKeepsTheDeepestPools(t *testing.T) {
-	c, _ := newPool(t, swaptest.Pool{})
-	for i := range 20 {
-		k := c.CPMM(swaptest.Pool{Name: string(rune('a' + i)), Mints: [2]venue.Key{swaptest.Named("a"), swaptest.WrappedSOL}})
-		c.Edit(k.Pool, func(d []byte) { d[poolLPSupply] = byte(i) })
-	}
-	refs, err := New(c, rpc.Processed, 2).Find(t.Context(), swaptest.Named("a"), swaptest.WrappedSOL)
-	require.NoError(t, err)
-	require.Len(t, refs, 2)
-	require.Equal(t, swaptest.Named("t"), refs[0].Address())
-	require.Equal(t, swaptest.Named("s"), refs[1].Address())
+	_, err = p.Quote(order(swaptest.Named("other"), 1000))
+	require.ErrorIs(t, err, venue.ErrNoLiquidity)
 }
 
 // FuzzPool feeds hostile accounts to decoding and quoting: an error or a quote, never a panic, and
@@ -279,26 +265,29 @@ func FuzzPool(f *testing.F) {
 		if err != nil {
 			return
 		}
-		a, err := mint.Parse(state.Mints[0], &rpc.Account{Owner: state.Programs[0], Data: mintData})
-		if err != nil {
-			return
-		}
-		b, err := mint.Parse(state.Mints[1], &rpc.Account{Owner: state.Programs[1], Data: mintData})
-		if err != nil {
-			return
-		}
-		r := &ref{address: keys.Pool, state: state}
 		vault := &rpc.Account{Owner: state.Programs[0], Data: vaultData}
-		p, err := r.Decode([]*rpc.Account{{Owner: Program, Data: poolData}, vault, vault, {Owner: Program, Data: configData}},
-			&venue.Shared{A: a, B: b})
+		p, err := (&ref{address: keys.Pool, state: state}).Decode(venue.NewAccounts(map[venue.Key]*rpc.Account{
+			keys.Pool: {Owner: Program, Data: poolData}, state.Config: {Owner: Program, Data: configData},
+			state.Vaults[0]: vault, state.Vaults[1]: vault,
+			state.Mints[0]: {Owner: state.Programs[0], Data: mintData}, state.Mints[1]: {Owner: state.Programs[1], Data: mintData},
+		}))
 		if err != nil {
 			return
 		}
 		for _, in := range state.Mints {
-			if q, err := p.Quote(in, amount); err == nil && (q.AmountOut == 0 || q.AmountOut >= p.(*Pool).vaults[0]) {
-				t.Fatalf("impossible quote: %+v", q)
+			for _, exactOut := range []bool{false, true} {
+				q, err := p.Quote(venue.Order{In: in, Amount: amount, ExactOut: exactOut})
+				if err != nil {
+					continue
+				}
+				if q.AmountIn == 0 || q.AmountOut == 0 || q.AmountOut >= p.(*Pool).vaults[0] {
+					t.Fatalf("impossible quote: %+v", q)
+				}
+				_, err = p.After(q)
+				require.NoError(t, err)
+				_, err = p.Instructions(q, amount, venue.UserAccounts{})
+				require.NoError(t, err)
 			}
-			p.Instruction(in, amount, amount, venue.UserAccounts{})
 		}
 	})
 }

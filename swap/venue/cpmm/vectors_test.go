@@ -76,7 +76,7 @@ func TestProgramVectors(t *testing.T) {
 		if v.Error != "" {
 			// All refusals of this set are RequireGtViolated at swap_base_input.rs:163: nothing
 			// would come out.
-			require.ErrorIs(t, err, venue.ErrAmount, "case %d: %s", i, v.Error)
+			require.ErrorIs(t, err, venue.ErrTooSmall, "case %d: %s", i, v.Error)
 			refused++
 			continue
 		}

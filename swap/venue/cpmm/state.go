@@ -2,10 +2,10 @@ package cpmm
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
 // Layouts (raydium-cp-swap 609780f, states/pool.rs and config.rs; packed, behind Anchor's 8-byte
@@ -46,9 +46,6 @@ var (
 	configDiscriminator = [8]byte{0xda, 0xf4, 0x21, 0x68, 0xcb, 0xcb, 0x2b, 0x6f}
 )
 
-// errMalformed is an account that is not what it should be.
-var errMalformed = errors.New("malformed account")
-
 // PoolState is a pool account. Arrays are by side: 0 and 1.
 type PoolState struct {
 	Config       venue.Key
@@ -71,7 +68,7 @@ type PoolState struct {
 // DecodePool reads a pool account.
 func DecodePool(data []byte) (PoolState, error) {
 	if len(data) < poolPrefix || [8]byte(data) != poolDiscriminator {
-		return PoolState{}, fmt.Errorf("pool: %w: %d bytes", errMalformed, len(data))
+		return PoolState{}, fmt.Errorf("pool: %w: %d bytes", venue.ErrMalformed, len(data))
 	}
 	key := func(at int) venue.Key { return venue.Key(data[at : at+32]) }
 	pair := func(at int) [2]uint64 {
@@ -85,7 +82,7 @@ func DecodePool(data []byte) (PoolState, error) {
 		CreatorFeeOn: data[poolCreatorOn], EnableCreatorFee: data[poolCreatorFee] != 0,
 	}
 	if p.CreatorFeeOn > 2 || p.Mints[0] == p.Mints[1] {
-		return PoolState{}, fmt.Errorf("pool: %w", errMalformed)
+		return PoolState{}, fmt.Errorf("pool: %w", venue.ErrMalformed)
 	}
 	return p, nil
 }
@@ -98,23 +95,10 @@ type Config struct {
 // DecodeConfig reads an AmmConfig account.
 func DecodeConfig(data []byte) (Config, error) {
 	if len(data) < configPrefix || [8]byte(data) != configDiscriminator {
-		return Config{}, fmt.Errorf("amm config: %w: %d bytes", errMalformed, len(data))
+		return Config{}, fmt.Errorf("amm config: %w: %d bytes", venue.ErrMalformed, len(data))
 	}
 	at := func(offset int) uint64 { return binary.LittleEndian.Uint64(data[offset:]) }
 	return Config{at(configTradeRate), at(configProtocolRate), at(configFundRate), at(configCreatorRate)}, nil
-}
-
-// decodeVault reads a token account of either token program, and checks that it holds the mint and
-// is in use.
-func decodeVault(data []byte, mint venue.Key) (uint64, error) {
-	const accountLength, amountAt, stateAt, initialized = 165, 64, 108, 1
-	if len(data) < accountLength || venue.Key(data[:32]) != mint {
-		return 0, fmt.Errorf("vault: %w: %d bytes", errMalformed, len(data))
-	}
-	if data[stateAt] != initialized {
-		return 0, fmt.Errorf("%w: a vault is frozen", venue.ErrClosed)
-	}
-	return binary.LittleEndian.Uint64(data[amountAt:]), nil
 }
 
 // curve is the price in one direction; in is the side of the input. vaults are the vaults' amounts.
@@ -143,8 +127,8 @@ func (p *PoolState) curve(config Config, vaults [2]uint64, in int) (Curve, error
 // afterSwap adds a swap's fees to what the pool owes (PoolState::update_fees): protocol and fund
 // get floor shares of the trade fee.
 func (p *PoolState) afterSwap(config Config, r Result, in int, creatorOnInput bool) {
-	protocol, _ := mulDiv(r.TradeFee, config.ProtocolRate, rateDenominator)
-	fund, _ := mulDiv(r.TradeFee, config.FundRate, rateDenominator)
+	protocol, _ := arith.MulDiv(r.TradeFee, config.ProtocolRate, rateDenominator)
+	fund, _ := arith.MulDiv(r.TradeFee, config.FundRate, rateDenominator)
 	p.ProtocolFees[in] += protocol
 	p.FundFees[in] += fund
 	if creatorOnInput {

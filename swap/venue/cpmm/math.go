@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
 // rateDenominator is what fee rates are parts of (curve/fees.rs, FEE_RATE_DENOMINATOR_VALUE).
@@ -35,7 +36,7 @@ type Result struct {
 func (c Curve) check() error {
 	switch {
 	case c.ReserveIn == 0 || c.ReserveOut == 0:
-		return fmt.Errorf("%w: a reserve is empty", venue.ErrClosed)
+		return fmt.Errorf("%w: a reserve is empty", venue.ErrNoLiquidity)
 	case c.TradeRate > rateDenominator || c.CreatorRate > rateDenominator || c.TradeRate+c.CreatorRate >= rateDenominator:
 		return fmt.Errorf("%w: fee rates of %d and %d millionths", venue.ErrClosed, c.TradeRate, c.CreatorRate)
 	}
@@ -48,7 +49,7 @@ func (c Curve) check() error {
 //	creator fee on output: net = a − ⌈a·trade/1e6⌉;  o = ⌊net·Ro/(Ri+net)⌋;
 //	                       out = o − ⌈o·creator/1e6⌉
 //
-// (raydium-cp-swap 609780f, curve/calculator.rs). Errors wrap venue.ErrClosed or venue.ErrAmount.
+// (raydium-cp-swap 609780f, curve/calculator.rs). Errors wrap a venue.Refusal.
 func (c Curve) ExactIn(amount uint64) (Result, error) {
 	if err := c.check(); err != nil {
 		return Result{}, err
@@ -57,22 +58,22 @@ func (c Curve) ExactIn(amount uint64) (Result, error) {
 	if c.CreatorOnInput {
 		rate += c.CreatorRate
 	}
-	fee, _ := mulDivUp(amount, rate, rateDenominator) // at most amount, since rate < 1e6
+	fee, _ := arith.MulDivUp(amount, rate, rateDenominator) // at most amount, since rate < 1e6
 	r := Result{AmountIn: amount, Net: amount - fee, TradeFee: fee}
 	if c.CreatorOnInput {
 		r.splitFee(fee, c.TradeRate, c.CreatorRate)
 	}
 	sum, carry := bits.Add64(c.ReserveIn, r.Net, 0)
 	if carry != 0 {
-		return Result{}, fmt.Errorf("%w: the pool would hold more than 64 bits", venue.ErrAmount)
+		return Result{}, fmt.Errorf("%w: the pool would hold more than 64 bits", venue.ErrTooLarge)
 	}
-	out, _ := mulDiv(r.Net, c.ReserveOut, sum) // below ReserveOut, since Net < sum
+	out, _ := arith.MulDiv(r.Net, c.ReserveOut, sum) // below ReserveOut, since Net < sum
 	if !c.CreatorOnInput {
-		r.CreatorFee, _ = mulDivUp(out, c.CreatorRate, rateDenominator)
+		r.CreatorFee, _ = arith.MulDivUp(out, c.CreatorRate, rateDenominator)
 		out -= r.CreatorFee
 	}
 	if out == 0 {
-		return Result{}, fmt.Errorf("%w: nothing would come out", venue.ErrAmount)
+		return Result{}, venue.ErrTooSmall
 	}
 	r.AmountOut = out
 	return r, nil
@@ -84,7 +85,7 @@ func (c Curve) ExactIn(amount uint64) (Result, error) {
 //	creator fee on output: o' = ⌈o·1e6/(1e6−creator)⌉;  net = ⌈Ri·o'/(Ro−o')⌉;
 //	                       in = ⌈net·1e6/(1e6−trade)⌉
 //
-// Errors wrap venue.ErrClosed or venue.ErrAmount.
+// Errors wrap a venue.Refusal.
 func (c Curve) ExactOut(amount uint64) (Result, error) {
 	if err := c.check(); err != nil {
 		return Result{}, err
@@ -93,18 +94,21 @@ func (c Curve) ExactOut(amount uint64) (Result, error) {
 	if c.CreatorOnInput {
 		rate += c.CreatorRate
 	} else {
-		gross, ok = mulDivUp(amount, rateDenominator, rateDenominator-c.CreatorRate)
+		gross, ok = arith.MulDivUp(amount, rateDenominator, rateDenominator-c.CreatorRate)
 	}
-	if !ok || amount == 0 || gross >= c.ReserveOut {
-		return Result{}, fmt.Errorf("%w: the pool holds %d", venue.ErrAmount, c.ReserveOut)
+	switch {
+	case amount == 0:
+		return Result{}, venue.ErrTooSmall
+	case !ok || gross >= c.ReserveOut:
+		return Result{}, fmt.Errorf("%w: it holds %d", venue.ErrNoLiquidity, c.ReserveOut)
 	}
-	net, ok := mulDivUp(c.ReserveIn, gross, c.ReserveOut-gross)
+	net, ok := arith.MulDivUp(c.ReserveIn, gross, c.ReserveOut-gross)
 	if !ok {
-		return Result{}, fmt.Errorf("%w: it would take more than 64 bits", venue.ErrAmount)
+		return Result{}, fmt.Errorf("%w: it would take more than 64 bits", venue.ErrTooLarge)
 	}
-	in, ok := mulDivUp(net, rateDenominator, rateDenominator-rate)
+	in, ok := arith.MulDivUp(net, rateDenominator, rateDenominator-rate)
 	if !ok {
-		return Result{}, fmt.Errorf("%w: it would take more than 64 bits", venue.ErrAmount)
+		return Result{}, fmt.Errorf("%w: it would take more than 64 bits", venue.ErrTooLarge)
 	}
 	r := Result{AmountIn: in, AmountOut: amount, Net: net, TradeFee: in - net}
 	if c.CreatorOnInput {
@@ -118,41 +122,7 @@ func (c Curve) ExactOut(amount uint64) (Result, error) {
 // splitFee divides a fee on the input: the creator gets ⌊fee·creator/(trade+creator)⌋.
 func (r *Result) splitFee(fee, trade, creator uint64) {
 	if creator > 0 {
-		r.CreatorFee, _ = mulDiv(fee, creator, trade+creator)
+		r.CreatorFee, _ = arith.MulDiv(fee, creator, trade+creator)
 	}
 	r.TradeFee = fee - r.CreatorFee
-}
-
-// impactBps is net/(Ri+net) in basis points, rounded up: how much worse than the price before the
-// trade a constant product executes.
-func (c Curve) impactBps(net uint64) uint64 {
-	sum, carry := bits.Add64(c.ReserveIn, net, 0)
-	if carry != 0 || sum == 0 {
-		return 10_000
-	}
-	bps, _ := mulDivUp(net, 10_000, sum)
-	return bps
-}
-
-// mulDiv is ⌊a·b/d⌋ over 128 bits; ok is false when that has more than 64 bits or d is 0.
-func mulDiv(a, b, d uint64) (q uint64, ok bool) {
-	hi, lo := bits.Mul64(a, b)
-	if hi >= d {
-		return 0, false
-	}
-	q, _ = bits.Div64(hi, lo, d)
-	return q, true
-}
-
-// mulDivUp is ⌈a·b/d⌉ over 128 bits; ok as in mulDiv.
-func mulDivUp(a, b, d uint64) (q uint64, ok bool) {
-	hi, lo := bits.Mul64(a, b)
-	if hi >= d {
-		return 0, false
-	}
-	q, rest := bits.Div64(hi, lo, d)
-	if rest == 0 {
-		return q, true
-	}
-	return q + 1, q+1 != 0
 }

@@ -1,0 +1,140 @@
+package market
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"github.com/mr-tron/base58"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// located is a pool that is known, with its venue.
+type located struct {
+	venue.Ref
+	venue string
+}
+
+// find lists the pair's pools on all venues. A venue that fails is an error: a quote that silently
+// ignores a venue would be worse than the market.
+func (m *Market) find(ctx context.Context, p pair) ([]located, error) {
+	if kept, ok := m.pools.Get(p); ok && m.deps.Now().Before(kept.till) {
+		return kept.refs, nil
+	}
+	found := make([][]venue.Ref, len(m.deps.Venues))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, v := range m.deps.Venues {
+		group.Go(func() (err error) {
+			if found[i], err = m.ask(ctx, v, p); err != nil {
+				return fmt.Errorf("%s: find pools: %w", v.Name(), err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var refs []located
+	for i, list := range found {
+		for _, r := range list {
+			refs = append(refs, located{r, m.deps.Venues[i].Name()})
+		}
+	}
+	ttl := m.cfg.PoolsTTL
+	if len(refs) == 0 {
+		ttl = m.cfg.NoPoolsTTL
+	}
+	m.pools.Add(p, known{refs, m.deps.Now().Add(ttl)})
+	return refs, nil
+}
+
+// ask lists a venue's pools of a pair. Anyone can open pools, and all of them are read for a quote:
+// beyond maxPools those with the greatest rank are kept. An account that is no pool of the pair is
+// left out.
+func (m *Market) ask(ctx context.Context, v venue.Venue, p pair) ([]venue.Ref, error) {
+	lookup := v.Lookup(p.a, p.b)
+	var refs []venue.Ref
+	add := func(address venue.Key, data []byte) {
+		ref, err := v.Open(address, data)
+		if err != nil {
+			return
+		}
+		if mints := ref.Mints(); mints == [2]venue.Key{p.a, p.b} || mints == [2]venue.Key{p.b, p.a} {
+			refs = append(refs, ref)
+		}
+	}
+	for _, filter := range lookup.Filters {
+		if err := m.programAccounts(ctx, v.Program(), filter, add); err != nil {
+			return nil, err
+		}
+	}
+	if len(lookup.Addresses) > 0 {
+		_, accounts, err := m.deps.RPC.GetMultipleAccounts(ctx, lookup.Addresses, solana.AccountOptions{Commitment: m.cfg.Commitment})
+		if err != nil {
+			return nil, err
+		}
+		for i, account := range accounts {
+			if account != nil && account.Owner == v.Program() {
+				add(lookup.Addresses[i], account.Data)
+			}
+		}
+	}
+	slices.SortFunc(refs, func(x, y venue.Ref) int {
+		ax, ay := x.Address(), y.Address()
+		return cmp.Or(cmp.Compare(y.Rank(), x.Rank()), bytes.Compare(ax[:], ay[:]))
+	})
+	return refs[:min(len(refs), m.cfg.MaxPools)], nil
+}
+
+type memcmp struct {
+	Offset   int    `json:"offset"`
+	Bytes    string `json:"bytes"`
+	Encoding string `json:"encoding"`
+}
+
+type filter struct {
+	DataSize int     `json:"dataSize,omitempty"`
+	Memcmp   *memcmp `json:"memcmp,omitempty"`
+}
+
+type programAccount struct {
+	Pubkey  string `json:"pubkey"`
+	Account struct {
+		Data []string `json:"data"`
+	} `json:"account"`
+}
+
+// programAccounts calls use with each account of a program that passes the filter. An account that
+// the server garbled is left out.
+func (m *Market) programAccounts(ctx context.Context, program venue.Key, f venue.Filter, use func(address venue.Key, data []byte)) error {
+	filters := make([]filter, 0, 1+len(f.Parts))
+	if f.Size != 0 {
+		filters = append(filters, filter{DataSize: f.Size})
+	}
+	for _, part := range f.Parts {
+		filters = append(filters, filter{Memcmp: &memcmp{part.Offset, base58.Encode(part.Bytes), "base58"}})
+	}
+	options := map[string]any{"encoding": "base64", "commitment": m.cfg.Commitment, "filters": filters}
+	var found []programAccount
+	if err := m.deps.RPC.Call(ctx, "getProgramAccounts", []any{venue.Text(program), options}, &found); err != nil {
+		return err
+	}
+	for i := range found {
+		address, err := tokenaccount.ParseKey(found[i].Pubkey)
+		if err != nil || len(found[i].Account.Data) == 0 {
+			continue
+		}
+		data, err := base64.StdEncoding.DecodeString(found[i].Account.Data[0])
+		if err == nil && f.Matches(data) {
+			use(venue.Key(address), data)
+		}
+	}
+	return nil
+}

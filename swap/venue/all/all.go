@@ -1,0 +1,12 @@
+// Package all is the list of the venues that Mintlake knows.
+package all
+
+import (
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/cpmm"
+)
+
+// Venues in the order that a quote asks them.
+func Venues() venue.List {
+	return venue.List{cpmm.Venue{}}
+}

@@ -1,0 +1,56 @@
+// Package cpmm knows Raydium's constant-product venue (CPMM).
+//
+// In: accounts of the chain, hostile. Out: quotes that equal the program's own arithmetic, and its
+// instructions.
+// Guarantees: decoding and arithmetic are pure and never panic; a pool that is not what its address
+// should hold gives an error.
+//
+// Written from the layouts and formulas of raydium-io/raydium-cp-swap@609780f (Apache-2.0). Without
+// a creator fee the arithmetic is held against runs of the program itself (the test vectors); the
+// creator fee is newer than that program and stands on the source alone.
+package cpmm
+
+import (
+	"bytes"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Name of the venue, as in the swaps table.
+const Name = "raydium_cpmm"
+
+var (
+	// Program id of CPMM.
+	Program = venue.MustKey("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
+	// Authority over all vaults: the program derived address of "vault_and_lp_mint_auth_seed".
+	Authority = venue.MustKey("GpMZbSM2GgvTKHJirzeGfMFoaZ8UR2X7F4v8vHTvxFbL")
+)
+
+// Venue is CPMM.
+type Venue struct{}
+
+// Name implements venue.Venue.
+func (Venue) Name() string { return Name }
+
+// Program implements venue.Venue.
+func (Venue) Program() venue.Key { return Program }
+
+// Lookup implements venue.Venue. The program orders a pool's mints by their bytes (initialize.rs),
+// so one order is enough.
+func (Venue) Lookup(a, b venue.Key) venue.Lookup {
+	if bytes.Compare(a[:], b[:]) > 0 {
+		a, b = b, a
+	}
+	return venue.Lookup{Filters: []venue.Filter{{Size: PoolSize, Parts: []venue.Part{
+		{Offset: poolMint0, Bytes: a[:]}, {Offset: poolMint1, Bytes: b[:]},
+	}}}}
+}
+
+// Open implements venue.Venue.
+func (Venue) Open(address venue.Key, data []byte) (venue.Ref, error) {
+	state, err := DecodePool(data)
+	if err != nil {
+		return nil, err
+	}
+	return &ref{address: address, state: state}, nil
+}

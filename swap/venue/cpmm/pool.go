@@ -1,0 +1,200 @@
+package cpmm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+
+	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/arith"
+)
+
+// computeUnits of a swap: 36,000 measured with plain tokens on the program of 2024, Token-2022
+// transfers and the creator fee on top.
+const computeUnits = 60_000
+
+// Discriminators of the instructions: sha256("global:swap_base_input")[:8] and that of
+// swap_base_output.
+var (
+	swapBaseInput  = [8]byte{0x8f, 0xbe, 0x5a, 0xda, 0xc4, 0x1e, 0x33, 0xde}
+	swapBaseOutput = [8]byte{0x37, 0xd9, 0x62, 0x56, 0xa3, 0x4a, 0xb4, 0xad}
+)
+
+// ref is a known pool.
+type ref struct {
+	address venue.Key
+	state   PoolState
+}
+
+// Address implements venue.Ref.
+func (r *ref) Address() venue.Key { return r.address }
+
+// Mints implements venue.Ref.
+func (r *ref) Mints() [2]venue.Key { return r.state.Mints }
+
+// Rank implements venue.Ref.
+func (r *ref) Rank() uint64 { return r.state.LPSupply }
+
+// Accounts implements venue.Ref: pool, its two vaults, its config.
+func (r *ref) Accounts() []venue.Key {
+	return []venue.Key{r.address, r.state.Vaults[0], r.state.Vaults[1], r.state.Config}
+}
+
+// Decode implements venue.Ref.
+func (r *ref) Decode(state venue.State) (venue.Pool, error) {
+	p, err := decode(r.address, state)
+	if err != nil {
+		return nil, fmt.Errorf("pool %s: %w", venue.Text(r.address), err)
+	}
+	return p, nil
+}
+
+func decode(address venue.Key, state venue.State) (*Pool, error) {
+	data, err := venue.Owned(state, address, Program)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{address: address}
+	if p.state, err = DecodePool(data); err != nil {
+		return nil, err
+	}
+	if data, err = venue.Owned(state, p.state.Config, Program); err != nil {
+		return nil, err
+	}
+	if p.config, err = DecodeConfig(data); err != nil {
+		return nil, err
+	}
+	for side := range p.vaults {
+		if p.mints[side], err = state.Mint(p.state.Mints[side]); err != nil {
+			return nil, err
+		}
+		if p.mints[side].Program != p.state.Programs[side] {
+			return nil, fmt.Errorf("%w: a mint of another program", venue.ErrMalformed)
+		}
+		if p.vaults[side], err = venue.Vault(state, p.state.Vaults[side], p.state.Mints[side], p.state.Programs[side]); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// Pool is a pool's state at one slot.
+type Pool struct {
+	address venue.Key
+	state   PoolState
+	config  Config
+	vaults  [2]uint64
+	mints   [2]*mint.Mint
+}
+
+// Address implements venue.Pool.
+func (p *Pool) Address() venue.Key { return p.address }
+
+// Mints implements venue.Pool.
+func (p *Pool) Mints() [2]venue.Key { return p.state.Mints }
+
+// swap runs an order on the curve. side is that of the input.
+func (p *Pool) swap(order venue.Order) (side int, curve Curve, r Result, err error) {
+	if side, err = venue.Side(p.state.Mints, order.In); err != nil {
+		return
+	}
+	switch {
+	case p.state.Status&statusSwapDisabled != 0:
+		err = fmt.Errorf("%w: swaps are disabled", venue.ErrClosed)
+	case order.Clock.UnixTime < 0 || uint64(order.Clock.UnixTime) < p.state.OpenTime:
+		err = fmt.Errorf("%w: it opens at %d", venue.ErrClosed, p.state.OpenTime)
+	}
+	if err != nil {
+		return
+	}
+	if curve, err = p.state.curve(p.config, p.vaults, side); err != nil {
+		return
+	}
+	amount, err := p.pair(side).AtPool(order)
+	if err != nil {
+		return
+	}
+	if order.ExactOut {
+		r, err = curve.ExactOut(amount)
+	} else {
+		r, err = curve.ExactIn(amount)
+	}
+	if err != nil {
+		return
+	}
+	if _, carry := bits.Add64(p.vaults[side], r.AmountIn, 0); carry != 0 {
+		err = fmt.Errorf("%w: the vault would hold more than 64 bits", venue.ErrTooLarge)
+	}
+	return
+}
+
+func (p *Pool) pair(side int) venue.Pair {
+	return venue.Pair{In: p.mints[side], Out: p.mints[1-side]}
+}
+
+// Quote implements venue.Pool.
+func (p *Pool) Quote(order venue.Order) (venue.Quote, error) {
+	side, curve, r, err := p.swap(order)
+	if err != nil {
+		return venue.Quote{}, err
+	}
+	pair := p.pair(side)
+	q, err := pair.Settle(order, r.AmountIn, r.AmountOut)
+	if err != nil {
+		return venue.Quote{}, err
+	}
+	creatorMint := pair.Out.Address
+	if curve.CreatorOnInput {
+		creatorMint = pair.In.Address
+	}
+	q.Fees.Add(venue.FeePool, pair.In.Address, r.TradeFee)
+	q.Fees.Add(venue.FeeCreator, creatorMint, r.CreatorFee)
+	q.ImpactBps, q.ComputeUnits = arith.ImpactBps(r.Net, curve.ReserveIn), computeUnits
+	return q, nil
+}
+
+// After implements venue.Pool.
+func (p *Pool) After(quote venue.Quote) (venue.Pool, error) {
+	side, curve, r, err := p.swap(quote.Order)
+	if err != nil {
+		return nil, err
+	}
+	next := *p
+	next.vaults[side] += r.AmountIn
+	next.vaults[1-side] -= r.AmountOut
+	next.state.afterSwap(p.config, r, side, curve.CreatorOnInput)
+	return &next, nil
+}
+
+// Instructions implements venue.Pool: swap_base_input(amount_in, minimum_amount_out) or
+// swap_base_output(max_amount_in, amount_out). The program compares with what the user receives
+// after a Token-2022 fee, and pays with one.
+func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
+	from, err := venue.Side(p.state.Mints, q.Order.In)
+	if err != nil {
+		return nil, err
+	}
+	to := 1 - from
+	discriminator, first, second := swapBaseInput, q.Order.Amount, limit
+	if q.Order.ExactOut {
+		discriminator, first, second = swapBaseOutput, limit, q.Order.Amount
+	}
+	data := binary.LittleEndian.AppendUint64(discriminator[:], first)
+	data = binary.LittleEndian.AppendUint64(data, second)
+	return []venue.Instruction{{Program: Program, Data: data, Accounts: []venue.Meta{
+		{Key: user.Owner, Signer: true, Writable: true},
+		{Key: Authority},
+		{Key: p.state.Config},
+		{Key: p.address, Writable: true},
+		{Key: user.Source, Writable: true},
+		{Key: user.Destination, Writable: true},
+		{Key: p.state.Vaults[from], Writable: true},
+		{Key: p.state.Vaults[to], Writable: true},
+		{Key: p.state.Programs[from]},
+		{Key: p.state.Programs[to]},
+		{Key: p.state.Mints[from]},
+		{Key: p.state.Mints[to]},
+		{Key: p.state.Observation, Writable: true},
+	}}}, nil
+}

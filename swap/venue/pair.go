@@ -1,0 +1,66 @@
+package venue
+
+import (
+	"fmt"
+
+	"github.com/mintlake/mintlake/swap/mint"
+)
+
+// Side is the index of a mint in a pool's mints.
+func Side(mints [2]Key, in Key) (int, error) {
+	for side := range mints {
+		if mints[side] == in {
+			return side, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: it has no %s", ErrNoLiquidity, Text(in))
+}
+
+// Pair is the mints of one direction. It counts what Token-2022 withholds on the way to the pool
+// and from it.
+type Pair struct {
+	In, Out *mint.Mint
+}
+
+// AtPool is an order's amount as the pool sees it: of an exact-in order what reaches the pool, of
+// an exact-out order what must leave it.
+func (p Pair) AtPool(o Order) (uint64, error) {
+	if o.ExactOut {
+		gross, ok := p.Out.Sent(o.Clock.Epoch, o.Amount)
+		switch {
+		case o.Amount == 0:
+			return 0, fmt.Errorf("%w: the order is for nothing", ErrTooSmall)
+		case !ok:
+			return 0, fmt.Errorf("%w: with the transfer fee it has more than 64 bits", ErrTooLarge)
+		}
+		return gross, nil
+	}
+	withheld := p.In.TransferFee(o.Clock.Epoch, o.Amount)
+	if withheld >= o.Amount {
+		return 0, fmt.Errorf("%w: nothing would reach the pool", ErrTooSmall)
+	}
+	return o.Amount - withheld, nil
+}
+
+// Settle makes the quote of an order for which in reaches the pool and out leaves it. Fees holds the
+// transfer fees only.
+func (p Pair) Settle(o Order, in, out uint64) (Quote, error) {
+	q := Quote{Order: o, Out: p.Out.Address, AmountIn: o.Amount}
+	if atPool, err := p.AtPool(o); o.ExactOut || err != nil || in != atPool {
+		var ok bool
+		if q.AmountIn, ok = p.In.Sent(o.Clock.Epoch, in); !ok {
+			return Quote{}, fmt.Errorf("%w: with the transfer fee it takes more than 64 bits", ErrTooLarge)
+		}
+	}
+	withheld := p.Out.TransferFee(o.Clock.Epoch, out)
+	if withheld >= out {
+		return Quote{}, fmt.Errorf("%w: nothing would reach the user", ErrTooSmall)
+	}
+	q.AmountOut = out - withheld
+	if o.ExactOut && q.AmountOut < o.Amount {
+		return Quote{}, fmt.Errorf("%w: less than asked for would reach the user", ErrNoLiquidity)
+	}
+	q.Fees.Add(FeeTransfer, p.In.Address, q.AmountIn-in)
+	q.Fees.Add(FeeTransfer, p.Out.Address, withheld)
+	return q, nil
+}

@@ -1,0 +1,65 @@
+package venue
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mintlake/mintlake/swap/mint"
+)
+
+// Refusal is why a pool gives no quote: the code that clients are told. Errors of Decode and Quote
+// wrap one.
+type Refusal string
+
+// The refusals.
+const (
+	// ErrNoLiquidity is a pool that has nothing to give, or less than an exact-out order asks for.
+	ErrNoLiquidity Refusal = "no_liquidity"
+	// ErrTooLarge is an amount at which a number of the program leaves its range.
+	ErrTooLarge Refusal = "amount_too_large"
+	// ErrTooSmall is an amount for which nothing would come out.
+	ErrTooSmall Refusal = "amount_too_small"
+	// ErrClosed is a pool that does not trade now: disabled, not open yet, complete.
+	ErrClosed Refusal = "pool_closed"
+	// ErrMalformed is accounts that are not what they should be.
+	ErrMalformed Refusal = "pool_malformed"
+	// ErrMint is a mint that cannot be swapped, or not on this venue.
+	ErrMint Refusal = "mint_refused"
+	// ErrUnverified is a venue, or a feature of a pool, whose arithmetic nothing has proved.
+	ErrUnverified Refusal = "venue_unverified"
+)
+
+var refusalTexts = map[Refusal]string{
+	ErrNoLiquidity: "the pool does not hold enough",
+	ErrTooLarge:    "the amount is too large for the pool",
+	ErrTooSmall:    "nothing would come out",
+	ErrClosed:      "the pool does not trade now",
+	ErrMalformed:   "the pool's accounts are malformed",
+	ErrMint:        "the token cannot be traded",
+	ErrUnverified:  "the venue is not verified",
+}
+
+// Error makes a Refusal an error.
+func (r Refusal) Error() string { return refusalTexts[r] }
+
+// RefusalOf returns the refusal that an error wraps, or "" if it wraps none.
+func RefusalOf(err error) Refusal {
+	var refusal Refusal
+	switch {
+	case errors.As(err, &refusal):
+		return refusal
+	case errors.Is(err, mint.ErrUntradable):
+		return ErrMint
+	}
+	return ""
+}
+
+// Incomplete is the error of a quote that needs accounts that the state did not hold.
+type Incomplete struct {
+	Accounts []Key
+}
+
+// Error makes Incomplete an error.
+func (i *Incomplete) Error() string {
+	return fmt.Sprintf("%d more accounts are needed", len(i.Accounts))
+}

@@ -1,0 +1,87 @@
+package venue
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/swap/mint"
+)
+
+// MustKey reads base58. It is for constants, and panics on anything else.
+func MustKey(text string) Key {
+	key, err := tokenaccount.ParseKey(text)
+	if err != nil {
+		panic("venue: " + text + ": " + err.Error())
+	}
+	return Key(key)
+}
+
+// Owned returns the data of an account that must exist and belong to a program.
+func Owned(state State, key, program Key) ([]byte, error) {
+	account, held := state.Account(key)
+	switch {
+	case !held:
+		return nil, &Incomplete{Accounts: []Key{key}}
+	case account == nil:
+		return nil, fmt.Errorf("%w: %s is gone", ErrClosed, Text(key))
+	case account.Owner != program:
+		return nil, fmt.Errorf("%w: %s is owned by another program", ErrMalformed, Text(key))
+	}
+	return account.Data, nil
+}
+
+// Vault is the balance of a pool's token account. It must hold the mint, and be in use.
+func Vault(state State, key, mint, program Key) (uint64, error) {
+	data, err := Owned(state, key, program)
+	if err != nil {
+		return 0, err
+	}
+	return decodeVault(data, mint)
+}
+
+// decodeVault reads a token account of either token program.
+func decodeVault(data []byte, mint Key) (uint64, error) {
+	const accountLength, amountAt, stateAt, initialized = 165, 64, 108, 1
+	if len(data) < accountLength || Key(data[:32]) != mint {
+		return 0, fmt.Errorf("%w: a vault of %d bytes", ErrMalformed, len(data))
+	}
+	if data[stateAt] != initialized {
+		return 0, fmt.Errorf("%w: a vault is frozen", ErrClosed)
+	}
+	return binary.LittleEndian.Uint64(data[amountAt:]), nil
+}
+
+// Accounts is a State of accounts that were read together. It is not safe for concurrent use.
+type Accounts struct {
+	read  map[Key]*solana.Account
+	mints map[Key]*mint.Mint
+}
+
+// NewAccounts makes a state. read holds nil for an account that does not exist.
+func NewAccounts(read map[Key]*solana.Account) *Accounts {
+	return &Accounts{read, map[Key]*mint.Mint{}}
+}
+
+// Account implements State.
+func (a *Accounts) Account(key Key) (*solana.Account, bool) {
+	account, held := a.read[key]
+	return account, held
+}
+
+// Mint implements State.
+func (a *Accounts) Mint(key Key) (*mint.Mint, error) {
+	if m := a.mints[key]; m != nil {
+		return m, nil
+	}
+	account, held := a.read[key]
+	if !held {
+		return nil, &Incomplete{Accounts: []Key{key}}
+	}
+	m, err := mint.Parse(key, account)
+	if err == nil {
+		a.mints[key] = m
+	}
+	return m, err
+}
