@@ -10,8 +10,8 @@ import (
 
 	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/api/market"
-	"github.com/mintlake/mintlake/api/replica"
 	"github.com/mintlake/mintlake/api/requests"
+	"github.com/mintlake/mintlake/replica"
 )
 
 // Config of the API room. DefaultConfig has the defaults.

@@ -3,7 +3,7 @@ package api
 import (
 	"github.com/valyala/fasthttp"
 
-	"github.com/mintlake/mintlake/api/replica"
+	"github.com/mintlake/mintlake/replica"
 )
 
 // BeginDrain makes the node say that it is about to stop, without stopping.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/replica/search"
 	"github.com/mintlake/mintlake/schemas"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/mintlake/mintlake/api/encode"
 	"github.com/mintlake/mintlake/api/feed"
-	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica/search"
 )
 
 // heartbeat is how often a stream without events says that it is alive; proxies close what is

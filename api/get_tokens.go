@@ -7,7 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/replica/search"
 )
 
 // Bounds of GET /tokens, from the specification.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/mintlake/mintlake/api/evidence"
 	"github.com/mintlake/mintlake/api/feed"
 	"github.com/mintlake/mintlake/api/requests"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica/evidence"
 )
 
 // copyOf is the server's copy, for those who are made before it: it tells them of changes.

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/mintlake/mintlake/api/encode"
-	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica/search"
 )
 
 // Bounds of the row cache: some 20 MB with rows as they are, 128 MB at worst.

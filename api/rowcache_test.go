@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api/encode"
-	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica/search"
 )
 
 // textOf is a row as it is written; empty for no member.

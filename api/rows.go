@@ -11,9 +11,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/mintlake/mintlake/api/encode"
-	"github.com/mintlake/mintlake/api/evidence"
-	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica/evidence"
+	"github.com/mintlake/mintlake/replica/search"
 )
 
 // Names of what a row can have beside the fields of a token.

@@ -26,20 +26,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/mintlake/mintlake/api/evidence"
 	"github.com/mintlake/mintlake/api/feed"
 	"github.com/mintlake/mintlake/api/history"
 	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/api/logos"
 	"github.com/mintlake/mintlake/api/market"
-	"github.com/mintlake/mintlake/api/replica"
 	"github.com/mintlake/mintlake/api/requests"
-	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/api/status"
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
 	"github.com/mintlake/mintlake/internal/hosts"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/tracing"
+	"github.com/mintlake/mintlake/replica"
+	"github.com/mintlake/mintlake/replica/evidence"
+	"github.com/mintlake/mintlake/replica/search"
 	"github.com/mintlake/mintlake/schemas/openapi"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api/apitest"
-	"github.com/mintlake/mintlake/api/replica"
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )

@@ -23,9 +23,9 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/api/limits"
-	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/replica/search"
 )
 
 // Kind says what happened to a mint. It is the event's name.

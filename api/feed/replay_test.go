@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api/apitest"
-	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/replica/search"
 	"github.com/mintlake/mintlake/schemas"
 )
 

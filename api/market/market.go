@@ -12,7 +12,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/mintlake/mintlake/api/replica"
+	"github.com/mintlake/mintlake/replica"
 )
 
 // Ranking is the figure that tokens are ordered by.

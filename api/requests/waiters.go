@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/mintlake/mintlake/api/limits"
-	"github.com/mintlake/mintlake/api/search"
+	"github.com/mintlake/mintlake/replica/search"
 )
 
 // Requests that wait at once: each holds a goroutine and its mints, some 60 KB with 500 of them.

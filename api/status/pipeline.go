@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mintlake/mintlake/api/replica"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 )
 

@@ -1,8 +1,8 @@
 package status
 
 import (
-	"github.com/mintlake/mintlake/api/replica"
 	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 )
 

@@ -16,10 +16,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/mintlake/mintlake/api/replica"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/blevesearch/bleve/v2/mapping"
 	blevequery "github.com/blevesearch/bleve/v2/search/query"
 
-	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/replica/search"
 )
 
 // bleveEngine finds candidates by trigrams and patterns; as Bleve cannot rank like this, the

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 
-	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/replica/search"
 )
 
 // checkAll compares pages and totals with those of the scan.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/internal/clickhouse"
-	"github.com/mintlake/mintlake/internal/embedded/clickhouse"
+	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/replica/search"
 )
 
 // clickHouseTable keeps the trigrams beside the texts, as ClickHouse has no similarity of

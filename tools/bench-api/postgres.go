@@ -17,8 +17,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/replica/search"
 )
 
 // postgresSettings tune a server of its own for two cores and data that fit into memory. Nothing of

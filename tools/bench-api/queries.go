@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/mintlake/mintlake/api/search"
 	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/replica/search"
 )
 
 // warming is how many other queries of a class are asked before it is measured.

@@ -44,7 +44,7 @@ func generate(root string) ([]byte, error) {
 	}
 	problems := []error{
 		doc.addFile(filepath.Join(strings.TrimSpace(string(goroot)), "LICENSE"), "Go's standard library", "BSD-3-Clause"),
-		doc.addFile(filepath.Join(root, "api/evidence/confusables.LICENSE"), "confusable characters of Unicode (api/evidence)", "Unicode-3.0"),
+		doc.addFile(filepath.Join(root, "replica/evidence/confusables.LICENSE"), "confusable characters of Unicode (replica/evidence)", "Unicode-3.0"),
 	}
 	for _, m := range modules {
 		problems = append(problems, doc.addModule(m))

@@ -51,7 +51,7 @@ func TestClickHouse(t *testing.T) {
 			"TestProjectorShapes", "TestWideVersionColumns", "TestViewOverFinalPushesFilter", "TestErrorsAreTyped", "TestErrorMidStream", "TestCompression",
 			"TestEmptyResultsAndInserts", "TestAsyncInsert", "TestSettingsStayWithTheirRequest", "TestCancel",
 		}, "|")+")$", "./internal/embedded/clickhouse")
-		k.suite(t, env, "./internal/clickhouse", "./schemas/clickhouse", "./projector/...", "./volume", "./api/history", "./api/replica", "./enrich/audit")
+		k.suite(t, env, "./internal/clickhouse", "./schemas/clickhouse", "./projector/...", "./volume", "./api/history", "./replica", "./enrich/audit")
 		requireAsked(t, server)
 	})
 }

@@ -1,0 +1,229 @@
+// Package evidence says what can be known about whether a token is who it seems to be.
+//
+// In: every change of the registry; a token. Out: how many tokens share its symbol as the eye reads
+// it, where it stands among them, which of them comes first, and signals, each of which anybody can
+// check. Guarantees: the rules are public (docs/evidence.md) and the same for all: there is no list
+// of tokens in here, nothing to buy and no judgement. Reading costs a few microseconds and waits
+// for one change at most.
+//
+// Memory is 32 bytes a number of the copy, and the groups: some 45 bytes a token in all.
+package evidence
+
+import (
+	"hash/maphash"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica/search"
+)
+
+// Rows is where the rows of tokens are: *replica.Replica.
+type Rows interface {
+	// Token is nil for a number that is no member's.
+	Token(id uint32) *registry.Token
+	Extensions(id uint32) []string
+}
+
+// Evidence is what is known. It is part of the API's responses.
+type Evidence struct {
+	// Skeleton of the symbol, see Skeletons; empty when the token has no symbol, and then all but
+	// Signals is zero.
+	Skeleton string `json:"skeleton"`
+	// Sharing counts the tokens whose symbols have this skeleton, this one included.
+	Sharing int `json:"sharing"`
+	// RankByVolume is the token's place among them, from 1: volume descending (unknown last), then
+	// first_seen_at ascending (unknown last), then mint.
+	RankByVolume int `json:"rank_by_volume"`
+	// RankByAge is the same by first_seen_at (unknown last), then mint.
+	RankByAge int `json:"rank_by_age"`
+	// Canonical is the mint of rank 1 by volume.
+	Canonical string `json:"canonical"`
+	// Signals are facts to look at, of the constants Signal…, in their order.
+	Signals []Signal `json:"signals"`
+}
+
+// fact is what an index keeps of a token, by its number. A zero symbol is no member, or one without
+// a symbol.
+type fact struct {
+	symbol uint64 // hash of the symbol's skeleton
+	mint   uint64 // the mint's first ten characters, in the order of the text
+	volume float64
+	age    uint32 // first_seen_at in seconds, as the chain tells it; 0: unknown
+	name   uint32 // hash of the name's skeleton, 0 for no name
+}
+
+const (
+	chunkBits = 16
+	chunkSize = 1 << chunkBits
+	// noVolume stands behind every volume.
+	noVolume = -math.MaxFloat64
+)
+
+// Index is the evidence of all tokens. Apply is for one goroutine, Of for any number at any time.
+type Index struct {
+	// CopiedLogo may be set before the first use; nil: no token has the signal.
+	CopiedLogo CopiedLogo
+
+	rows      Rows
+	skeletons *Skeletons
+	seed      maphash.Seed
+
+	mu     sync.RWMutex
+	chunks []*[chunkSize]fact
+	groups groups
+	// filling: there are facts of which no groups were made yet.
+	filling bool
+}
+
+// New reads Unicode's table. Rows may be filled later.
+func New(rows Rows) (*Index, error) {
+	skeletons, err := NewSkeletons()
+	if err != nil {
+		return nil, err
+	}
+	return &Index{rows: rows, skeletons: skeletons, seed: maphash.MakeSeed(), groups: newGroups()}, nil
+}
+
+// Apply implements replica.Listener. Readers wait for one change at most. It does not call Rows:
+// whoever calls may hold its locks.
+func (x *Index) Apply(changes []search.Change) {
+	x.Filled()
+	x.each(changes)
+}
+
+// each takes what differs from what is known.
+func (x *Index) each(changes []search.Change) {
+	for i := range changes {
+		change := &changes[i]
+		if change.Same {
+			continue
+		}
+		next := fact{}
+		if change.Token != nil {
+			next = x.factOf(change.Token)
+		}
+		// the reader's view needs no lock: only this goroutine writes
+		if next == x.fact(change.ID) {
+			continue
+		}
+		x.set(change.ID, next)
+	}
+}
+
+func (x *Index) set(id uint32, next fact) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for int(id>>chunkBits) >= len(x.chunks) {
+		x.chunks = append(x.chunks, new([chunkSize]fact))
+	}
+	place := &x.chunks[id>>chunkBits][id%chunkSize]
+	if x.filling {
+		*place = next
+		return
+	}
+	if renamed := *place; place.symbol != 0 {
+		if renamed.name = next.name; renamed == next { // the order stays
+			x.groups.rename(x, id, next.name)
+			return
+		}
+		x.groups.remove(x, id)
+	}
+	*place = next
+	if next.symbol != 0 {
+		x.groups.insert(x, id)
+	}
+}
+
+func (x *Index) fact(id uint32) fact {
+	if chunk := int(id >> chunkBits); chunk < len(x.chunks) {
+		return x.chunks[chunk][id%chunkSize]
+	}
+	return fact{}
+}
+
+func (x *Index) factOf(token *registry.Token) fact {
+	skeleton := x.skeletons.Symbol(token.Symbol)
+	if skeleton == "" {
+		return fact{}
+	}
+	f := fact{symbol: max(maphash.String(x.seed, skeleton), 1), mint: mintOrder(token.Mint), volume: noVolume}
+	if name := x.skeletons.Text(token.Name); name != "" {
+		f.name = max(uint32(maphash.String(x.seed, name)>>32), 1)
+	}
+	if token.DailyVolumeUSD != nil {
+		f.volume = *token.DailyVolumeUSD
+	}
+	if token.FirstSeenAt != nil && *token.FirstSeenAt >= 1000 {
+		f.age = uint32(min(*token.FirstSeenAt/1000, math.MaxUint32))
+	}
+	return f
+}
+
+// mintOrder packs as many characters as fit into 58 to the power of ten: base58's digits ascend as
+// ASCII does, so the numbers sort as the texts. Two mints that share ten characters, a symbol, a
+// volume and a second are in the order of their numbers.
+func mintOrder(mint string) uint64 {
+	const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+	order := uint64(0)
+	for i := range 10 {
+		order *= 58
+		if i < len(mint) {
+			order += uint64(max(strings.IndexByte(digits, mint[i]), 0))
+		}
+	}
+	return order
+}
+
+// byVolume is the order of the canonical rule.
+func (x *Index) byVolume(a, b uint32) bool {
+	p, q := x.at(a), x.at(b)
+	if p.volume != q.volume {
+		return p.volume > q.volume
+	}
+	return x.byAge(a, b)
+}
+
+func (x *Index) byAge(a, b uint32) bool {
+	p, q := x.at(a), x.at(b)
+	if p.age != q.age {
+		return p.age-1 < q.age-1 // 0, unknown, wraps to the end
+	}
+	if p.mint != q.mint {
+		return p.mint < q.mint
+	}
+	return a < b
+}
+
+func (x *Index) at(id uint32) *fact { return &x.chunks[id>>chunkBits][id%chunkSize] }
+
+// Of is the evidence about a token, whose number and row they are.
+func (x *Index) Of(id uint32, token *registry.Token) Evidence {
+	e := Evidence{Skeleton: x.skeletons.Symbol(token.Symbol)}
+	look := look{token: token, canonical: token}
+	if e.Skeleton != "" {
+		place := x.placeOf(id)
+		if place.canonical != id {
+			look.canonical = x.rows.Token(place.canonical)
+		}
+		// Hashes may collide, and rows change meanwhile: then the token stands for itself.
+		if place.size == 0 || look.canonical == nil || x.skeletons.Symbol(look.canonical.Symbol) != e.Skeleton {
+			place, look.canonical = place.alone(), token
+		}
+		e.Sharing, e.RankByVolume, e.RankByAge, look.copied = place.size, place.byVolume, place.byAge, place.copied
+		e.Canonical = look.canonical.Mint
+	}
+	look.extensions = x.rows.Extensions(id)
+	e.Signals = x.signals(&look)
+	return e
+}
+
+func (x *Index) placeOf(id uint32) place {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.fact(id).symbol == 0 {
+		return place{}
+	}
+	return x.groups.placeOf(x, id)
+}

@@ -1,0 +1,153 @@
+package liveroot
+
+import (
+	"encoding/binary"
+	"iter"
+)
+
+// changes are the mints that have changed, found by their numbers. Every fact of the fold asks for
+// its mint's: so that takes a look into a list, not into a map. There may be half a million, in
+// memory that the garbage collector need not look through.
+type changes struct {
+	blocks []*[blockSize]change
+	free   []uint32 // places in blocks
+	count  int
+	// pages are the places in blocks plus 1, by number; 0 for none. Four bytes a mint, where any
+	// near it has changed.
+	pages [][]uint32
+	bytes arena
+	// list and packed are room for states between.
+	list   []between
+	packed []byte
+}
+
+// change is what the root does not know yet of a mint.
+type change struct {
+	number uint32
+	mint   span
+	// before is the packed state that the root knows, empty for an unknown mint.
+	before span
+	// between are states at some slots, ascending: all but the mint's state now. See betweens.
+	between span
+	// top is the bound of the latest fact.
+	top   uint64
+	begun bool
+	// sealed: the tree has not been given the state at the sealed slot. Until then before and
+	// between are those of an earlier slot.
+	sealed bool
+	// late: late facts have made the state at the sealed slot another one.
+	late bool
+}
+
+// between is a mint's packed state with all facts up to a slot.
+type between struct {
+	slot  uint64
+	state []byte
+}
+
+const (
+	pageBits  = 12
+	blockSize = 1 << 10
+	// maxIdle blocks are kept when nothing has changed.
+	maxIdle = 32
+)
+
+// of is the change of a mint, or nil.
+func (cs *changes) of(number uint32) *change {
+	if page := int(number >> pageBits); page < len(cs.pages) && cs.pages[page] != nil {
+		if at := cs.pages[page][number&(1<<pageBits-1)]; at != 0 {
+			return &cs.blocks[(at-1)/blockSize][(at-1)%blockSize]
+		}
+	}
+	return nil
+}
+
+// all are the changes, in no certain order.
+func (cs *changes) all() iter.Seq[*change] {
+	return func(yield func(*change) bool) {
+		for _, block := range cs.blocks {
+			for i := range block {
+				if c := &block[i]; c.begun && !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// begin is a new change of a mint that has none.
+func (cs *changes) begin(number uint32, mint string, before []byte) *change {
+	if len(cs.free) == 0 {
+		cs.grow()
+	}
+	last := len(cs.free) - 1
+	at := cs.free[last]
+	cs.free = cs.free[:last]
+	page := int(number >> pageBits)
+	if missing := page + 1 - len(cs.pages); missing > 0 {
+		cs.pages = append(cs.pages, make([][]uint32, missing)...)
+	}
+	if cs.pages[page] == nil {
+		cs.pages[page] = make([]uint32, 1<<pageBits)
+	}
+	cs.pages[page][number&(1<<pageBits-1)] = at + 1
+	cs.count++
+	c := &cs.blocks[at/blockSize][at%blockSize]
+	*c = change{number: number, mint: cs.bytes.put([]byte(mint)), before: cs.bytes.put(before), begun: true}
+	return c
+}
+
+func (cs *changes) grow() {
+	first := uint32(len(cs.blocks) * blockSize)
+	cs.blocks = append(cs.blocks, new([blockSize]change))
+	for at := first + blockSize; at > first; at-- {
+		cs.free = append(cs.free, at-1)
+	}
+}
+
+// end forgets a change.
+func (cs *changes) end(c *change) {
+	if cs.count--; cs.count == 0 && len(cs.blocks) > maxIdle {
+		*cs = changes{}
+		return
+	}
+	place := &cs.pages[c.number>>pageBits][c.number&(1<<pageBits-1)]
+	cs.free = append(cs.free, *place-1)
+	*place = 0
+	cs.bytes.drop(c.mint)
+	cs.bytes.drop(c.before)
+	cs.bytes.drop(c.between)
+	*c = change{}
+}
+
+// setBefore copies the state.
+func (cs *changes) setBefore(c *change, state []byte) {
+	was := c.before
+	c.before = cs.bytes.put(state)
+	cs.bytes.drop(was)
+}
+
+// betweens are the states between. The list holds until the next call, the states until
+// setBetweens.
+func (cs *changes) betweens(c *change) []between {
+	cs.list = cs.list[:0]
+	for bytes := cs.bytes.get(c.between); len(bytes) > 0; {
+		slot, length := binary.LittleEndian.Uint64(bytes), binary.LittleEndian.Uint32(bytes[8:])
+		cs.list = append(cs.list, between{slot, bytes[12:][:length]})
+		bytes = bytes[12+length:]
+	}
+	return cs.list
+}
+
+// setBetweens copies the states, each behind its slot and its length.
+func (cs *changes) setBetweens(c *change, list []between) {
+	packed := cs.packed[:0]
+	for _, b := range list {
+		packed = binary.LittleEndian.AppendUint64(packed, b.slot)
+		packed = binary.LittleEndian.AppendUint32(packed, uint32(len(b.state)))
+		packed = append(packed, b.state...)
+	}
+	was := c.between
+	c.between, cs.packed = cs.bytes.put(packed), packed
+	cs.bytes.drop(was)
+}

@@ -1,0 +1,40 @@
+package search_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/replica/search"
+)
+
+// BenchmarkTail asks what takes longest, each time as if for the first: frequent words,
+// punctuation, and parts of words.
+func BenchmarkTail(b *testing.B) {
+	const tokens, batch = 200_000, 50_000
+	lists, err := registrytest.ReadLists(testkit.Shared(b, "data/tokenlists"))
+	require.NoError(b, err)
+	corpus := registrytest.NewCorpus(1, lists)
+	index := search.NewInverted()
+	for from := 0; from < tokens; from += batch {
+		changes := make([]search.Change, 0, batch)
+		for i := from; i < from+batch; i++ {
+			token := corpus.Token(i)
+			changes = append(changes, search.Change{ID: uint32(i), Mint: token.Mint, Token: token.Registry()})
+		}
+		index.Apply(changes)
+	}
+	index.Wait()
+	for _, text := range []string{"", "coin", "token", "automat", "(sa", "(sanctum", "coin(", "1(sa", "-automa", "(s", ")", "d)", "ted)", "nt", "uto", "(sanctum automated) e5apf", "s coin"} {
+		b.Run("q="+text, func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				index.Forget()
+				b.StartTimer()
+				index.Search(search.Query{Text: text, IncludeToken22: true, Limit: 50})
+			}
+		})
+	}
+}

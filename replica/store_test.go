@@ -1,0 +1,161 @@
+package replica
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/replica/search"
+)
+
+// heard is an index that only remembers: of each mint the last change that says what it is, marked
+// if a later one says that it is the same.
+type heard map[uint32]search.Change
+
+func (h heard) Apply(changes []search.Change) {
+	for _, change := range changes {
+		if change.Same {
+			told := h[change.ID]
+			if told.Token == nil {
+				panic("told that nothing changed of what was never told")
+			}
+			told.Same = true
+			h[change.ID] = told
+			continue
+		}
+		if change.Token != nil {
+			token := *change.Token
+			change.Token = &token
+		}
+		h[change.ID] = change
+	}
+}
+
+// searchedOf is what a token is searched by.
+func searchedOf(t *registry.Token, extensions []string) []any {
+	return []any{t.Mint, extensions, t.Symbol, t.Name, t.IsToken22, t.Tags, t.FirstSeenAt, t.DailyVolumeUSD}
+}
+
+func (h heard) Fill(changes []search.Change)      { h.Apply(changes) }
+func (h heard) Filled()                           {}
+func (h heard) Search(search.Query) search.Result { return search.Result{} }
+func (h heard) Len() int                          { return len(h) }
+
+// snapshotOf is a Snapshot of states, from several goroutines.
+type snapshotOf map[string]*registry.State
+
+func (s snapshotOf) Load(_ context.Context, each func(string, []registry.Fact)) error {
+	done := make(chan struct{})
+	for mint, state := range s {
+		go func() {
+			lent := append([]registry.Fact{}, state.Facts()...)
+			each(mint, lent)
+			clear(lent)
+			done <- struct{}{}
+		}()
+	}
+	for range s {
+		<-done
+	}
+	return nil
+}
+
+func foldInto(states map[string]*registry.State, facts []registry.Fact) {
+	for _, fact := range facts {
+		if states[fact.Mint] == nil {
+			states[fact.Mint] = new(registry.State)
+		}
+		states[fact.Mint].Apply(fact)
+	}
+}
+
+// said fails unless what the index was told last is what is searched for now.
+func said(t *rapid.T, s *store, told heard) {
+	for id, change := range told {
+		token := s.token(id)
+		require.Equal(t, token == nil, change.Token == nil)
+		if token != nil {
+			require.Equal(t, searchedOf(token, s.extensions(id)), searchedOf(change.Token, change.Extensions))
+		}
+	}
+}
+
+// TestStoreIsAMapOfStates: whatever comes by snapshot (once or twice) and whatever as facts, in
+// batches of any size, before and after the copy is live, the packed store says what registry.State
+// says, the index was told so, and the root is that of the replay.
+func TestStoreIsAMapOfStates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var facts []registry.Fact
+		for _, message := range registrytest.Messages(60).Draw(t, "messages") {
+			facts = append(facts, message.Facts()...)
+		}
+		durable := snapshotOf{}
+		foldInto(durable, facts[:rapid.IntRange(0, len(facts)).Draw(t, "durable")])
+		told := heard{}
+		s := newStore(told, nil)
+		for range rapid.IntRange(0, 2).Draw(t, "loads") {
+			require.NoError(t, s.load(t.Context(), durable))
+		}
+		liveFrom := rapid.IntRange(0, len(facts)).Draw(t, "live from")
+		for from := 0; from < len(facts); {
+			to := min(from+rapid.IntRange(1, 20).Draw(t, "batch"), len(facts))
+			if from >= liveFrom && !s.live {
+				s.goLive()
+			}
+			s.apply(facts[from:to])
+			if s.live {
+				said(t, s, told)
+			}
+			if rapid.IntRange(0, 5).Draw(t, "base") == 0 {
+				s.makeBase(t.Context())
+			}
+			from = to
+		}
+		if !s.live {
+			s.goLive()
+		}
+		s.makeBase(t.Context())
+		s.seal(0, true)
+		r, known := s.root()
+		require.True(t, known)
+		want := root.NewReplay(root.EverySlot)
+		want.Apply(facts)
+		require.Equal(t, want.Root(), r)
+
+		states := map[string]*registry.State{}
+		foldInto(states, facts)
+		members := 0
+		for mint, state := range states {
+			token, member := state.Token(mint)
+			id, isMember := s.id(mint)
+			require.Equal(t, member, isMember)
+			if !member {
+				require.Nil(t, s.lookup(mint))
+				require.False(t, s.withToken(id, func(*registry.Token) { t.Fatal("has a token of no member") }))
+				continue
+			}
+			require.True(t, s.withToken(id, func(lent *registry.Token) { require.Equal(t, &token, lent) }))
+			members++
+			require.Equal(t, &token, s.lookup(mint))
+			require.Equal(t, &token, s.token(id))
+			require.Equal(t, state.Extensions(), s.extensions(id))
+			if told[id].Same {
+				require.Equal(t, mint, told[id].Mint)
+				require.Equal(t, searchedOf(&token, state.Extensions()), searchedOf(told[id].Token, told[id].Extensions))
+			} else {
+				require.Equal(t, search.Change{ID: id, Mint: mint, Token: &token, Extensions: state.Extensions()}, told[id])
+			}
+		}
+		require.Equal(t, members, s.table.Marked())
+		for id, change := range told {
+			if change.Token == nil {
+				require.Nil(t, s.token(id))
+			}
+		}
+	})
+}

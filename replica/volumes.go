@@ -1,0 +1,180 @@
+package replica
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica/packed"
+	"github.com/mintlake/mintlake/replica/search"
+)
+
+// volumesAtOnce bounds how long lookups of what changed and folding wait for each other while
+// figures are exchanged.
+const volumesAtOnce = 4_096
+
+// Volume is what swaps say of a mint. It is no fact of the fold: figures come whole, many at a
+// time, and the next ones take their place.
+type Volume struct {
+	Mint string
+	// DailyUSD is the token's daily_volume_usd; nil: none.
+	DailyUSD *float64
+	// RankUSD is what tokens are ordered by; mostly the same.
+	RankUSD *float64
+	// LastTradeAt is the block time of its latest leg; the zero time: unknown.
+	LastTradeAt time.Time
+}
+
+// figures are what is in force of one mint.
+type figures struct{ daily, rank *float64 }
+
+func (f figures) same(g figures) bool { return same(f.daily, g.daily) && same(f.rank, g.rank) }
+
+// volumes are the figures in force, by the mints' numbers.
+type volumes struct {
+	current atomic.Pointer[map[uint32]figures]
+
+	mu sync.RWMutex
+	// lastTrades are Unix seconds, 0 for none. They stay when a mint has no daily figures any more.
+	lastTrades []uint32
+}
+
+// traded remembers the latest leg of a mint and says whether that is news.
+func (v *volumes) traded(number uint32, at time.Time) bool {
+	seconds := at.Unix()
+	if seconds <= 0 || seconds > 1<<32-1 {
+		return false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if missing := int(number) + 1 - len(v.lastTrades); missing > 0 {
+		v.lastTrades = append(v.lastTrades, make([]uint32, missing)...)
+	}
+	if v.lastTrades[number] >= uint32(seconds) {
+		return false
+	}
+	v.lastTrades[number] = uint32(seconds)
+	return true
+}
+
+// lastTrade is in Unix milliseconds; 0 for none.
+func (v *volumes) lastTrade(number uint32) int64 {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if int(number) >= len(v.lastTrades) {
+		return 0
+	}
+	return int64(v.lastTrades[number]) * 1000
+}
+
+func (v *volumes) of(number uint32) figures {
+	current := v.current.Load()
+	if current == nil {
+		return figures{}
+	}
+	return (*current)[number]
+}
+
+// show puts the figures into a token. A trade says nothing of when the mint was first seen, and
+// neither time is shown without the other.
+func (v *volumes) show(number uint32, token *registry.Token) {
+	token.DailyVolumeUSD = v.of(number).daily
+	if at := v.lastTrade(number); at != 0 && token.FirstSeenAt != nil && (token.LastSeenAt == nil || *token.LastSeenAt < at) {
+		token.LastSeenAt = &at
+	}
+}
+
+// ranked returns the changes as the index wants them: with the volume that tokens are ordered by.
+func (v *volumes) ranked(changes []search.Change) []search.Change {
+	var own []search.Change
+	for i := range changes {
+		figures := v.of(changes[i].ID)
+		if changes[i].Token == nil || same(figures.rank, figures.daily) {
+			continue
+		}
+		if own == nil {
+			own = append(own, changes...)
+		}
+		token := *changes[i].Token
+		token.DailyVolumeUSD = figures.rank
+		own[i].Token = &token
+	}
+	if own == nil {
+		return changes
+	}
+	return own
+}
+
+func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// SetVolumes exchanges the figures of all mints: what is not in the list has none any more, but for
+// its last trade. Tokens whose figures change are told to the index and the listeners. Of a mint
+// that is no member the figures wait until it becomes one.
+func (r *Replica) SetVolumes(list []Volume) { r.store.setVolumes(list) }
+
+func (s *store) setVolumes(list []Volume) {
+	next, changed := make(map[uint32]figures, len(list)), map[uint32]struct{}{}
+	var before map[uint32]figures
+	if current := s.volumes.current.Load(); current != nil {
+		before = *current
+	}
+	for i := range list {
+		number, ok := s.number(list[i].Mint)
+		if !ok {
+			continue
+		}
+		if s.volumes.traded(number, list[i].LastTradeAt) {
+			changed[number] = struct{}{}
+		}
+		if figures := (figures{list[i].DailyUSD, list[i].RankUSD}); figures.daily != nil || figures.rank != nil {
+			next[number] = figures
+		}
+	}
+	for number, figures := range next {
+		if !figures.same(before[number]) {
+			changed[number] = struct{}{}
+		}
+	}
+	for number := range before {
+		if _, ok := next[number]; !ok {
+			changed[number] = struct{}{}
+		}
+	}
+	s.volumes.current.Store(&next)
+	for part := range slices.Chunk(slices.Collect(maps.Keys(changed)), volumesAtOnce) {
+		s.tell(part)
+	}
+}
+
+// number of a mint, member or not: it may become one.
+func (s *store) number(mint string) (uint32, bool) {
+	key, ok := packed.ParseKey(mint)
+	if !ok {
+		return 0, false
+	}
+	if number, known := s.table.Find(&key); known {
+		return number, true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.table.Add(&key), true
+}
+
+// tell hands tokens to the index and the listeners as they are now.
+func (s *store) tell(numbers []uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, number := range numbers {
+		key, _ := s.table.Key(number)
+		var extensions []string
+		if token := s.tokenOf(number, &key, &extensions); token != nil {
+			s.pending = append(s.pending, search.Change{ID: number, Mint: token.Mint, Token: token, Extensions: extensions})
+		}
+	}
+	if s.live || len(s.pending) >= loadingChanges {
+		s.flush()
+	}
+}

@@ -1,0 +1,66 @@
+package replica_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/replica"
+	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// TestVolumes: figures come and go, for members and for mints that become one, and the index orders
+// by what it was told to.
+func TestVolumes(t *testing.T) {
+	log := apitest.NewLog()
+	a := log.Token(1, 10, "AAA", "The first", time.Now())
+	b := log.Token(2, 11, "BBB", "The second", time.Now())
+	n := start(t, t.Context(), log, nil)
+	defer n.stop()
+	n.awaitReady(t)
+	usd := func(v float64) *float64 { return &v }
+	top := func() (mints []string) {
+		for _, hit := range n.Search(search.Query{IncludeToken22: true, Limit: 5}).Hits {
+			mints = append(mints, n.Token(hit.ID).Mint)
+		}
+		return mints
+	}
+	late := apitest.Address(apitest.Mint(3))
+	n.SetVolumes([]replica.Volume{
+		{Mint: a, DailyUSD: usd(5), RankUSD: usd(5)}, {Mint: b, DailyUSD: usd(7), RankUSD: usd(1), LastTradeAt: time.UnixMilli(4e12)},
+		{Mint: late, DailyUSD: usd(6), RankUSD: usd(6)}, {Mint: "no mint"},
+	})
+	require.Equal(t, usd(5), n.Lookup(a).DailyVolumeUSD)
+	require.Equal(t, usd(7), n.Lookup(b).DailyVolumeUSD)
+	require.EqualValues(t, int64(4e12), *n.Lookup(b).LastSeenAt)
+	require.Equal(t, []string{a, b}, top(), "by what they rank by")
+	require.Nil(t, n.Lookup(late))
+	log.Token(3, 12, "CCC", "The third", time.Now())
+	require.Eventually(t, func() bool { return n.Lookup(late) != nil }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(top()) == 3 }, 30*time.Second, time.Millisecond)
+	require.Equal(t, []string{late, a, b}, top())
+
+	n.SetVolumes([]replica.Volume{{Mint: b, DailyUSD: usd(2), RankUSD: usd(2)}})
+	require.Nil(t, n.Lookup(a).DailyVolumeUSD)
+	require.EqualValues(t, int64(4e12), *n.Lookup(b).LastSeenAt, "a last trade stays")
+	require.Equal(t, b, top()[0])
+}
+
+// TestNeitherTimeIsShownWithoutTheOther: the trade of a mint whose first block said no time.
+func TestNeitherTimeIsShownWithoutTheOther(t *testing.T) {
+	log := apitest.NewLog()
+	created := apitest.Created(apitest.Mint(1), 10)
+	created.BlockTime = 0
+	mint := apitest.Address(apitest.Mint(1))
+	log.Message(schemas.TopicTokenEvents, mint, created, time.Now())
+	n := start(t, t.Context(), log, nil)
+	defer n.stop()
+	n.awaitReady(t)
+	require.NotNil(t, n.Lookup(mint))
+	n.SetVolumes([]replica.Volume{{Mint: mint, LastTradeAt: time.UnixMilli(4e12)}})
+	require.Nil(t, n.Lookup(mint).FirstSeenAt)
+	require.Nil(t, n.Lookup(mint).LastSeenAt)
+}
