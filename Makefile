@@ -150,6 +150,7 @@ soak: deps build ## Run every room for DURATION (1h) at TPS (1500) of the demo c
 gen: ## Regenerate generated files
 	$(GO) run ./tools/protogen proto mintlake/events/v1/events.proto
 	tools/deps/libchdb.sh --pin >internal/embedded/clickhouse/libchdb.pin
+	$(GO) tool -modfile=tools/clientgen/go.mod oapi-codegen -config tools/clientgen/config.yaml schemas/openapi/openapi.yaml
 	$(GO) run ./tools/notice
 	$(GO) run ./cmd/mintlake config --page >docs/configuration.md
 	cd tools/svm-fixtures && npm ci --silent && npm run --silent gen

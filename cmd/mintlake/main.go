@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/internal/config"
 	"github.com/mintlake/mintlake/internal/decoder"
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
@@ -48,6 +49,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(probeCommand())
 	root.AddCommand(backupCommand(), restoreCommand())
 	root.AddCommand(roomCommands()...)
+	root.AddCommand(cli.Commands()...)
 	return root
 }
 

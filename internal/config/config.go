@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -179,6 +180,10 @@ func environment(list []key, environ []string) (map[string]any, error) {
 // reserved says that a variable with the prefix is no configuration: a folder of the tools, a
 // switch of the tests, the mark of a child process.
 func reserved(name string) bool {
+	// what the commands that ask a node read
+	if slices.Contains([]string{"URL", "SWAP_URL", "SWAP_KEY"}, strings.TrimPrefix(name, EnvPrefix)) {
+		return true
+	}
 	for _, prefix := range []string{"LIBCHDB", "CACHE_DIR", "CONFIG", "TEST_", "REQUIRE_", "CHILD_"} {
 		if strings.HasPrefix(name, EnvPrefix+prefix) {
 			return true

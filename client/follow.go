@@ -1,0 +1,194 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/mintlake/mintlake/client/rest"
+)
+
+// The kinds of an Event.
+const (
+	EventNew     = "new"     // Token is a new one
+	EventChanged = "changed" // Token is the row as it is now
+	EventRemoved = "removed" // Token.Mint is no member of the registry any more
+	EventReset   = "reset"   // changes are lost: read the registry anew, what follows begins now
+	EventCursor  = "cursor"  // Cursor is a place to go on from
+)
+
+// Event is one event of the change feed.
+type Event struct {
+	Kind string
+	// Token is set for new and changed; for removed it has only Mint.
+	Token rest.Token
+	// Data is the event's JSON as it came; empty for cursor.
+	Data json.RawMessage
+	// Reason and Message are set for reset.
+	Reason, Message string
+	// Cursor is set for cursor. Save it after the events before it are stored.
+	Cursor string
+}
+
+const (
+	// maxLine bounds a line of the feed in bytes; a row has some KB.
+	maxLine = 4 << 20
+	// quietLimit ends a connection without a sign of life: the feed sends one each 15 s.
+	quietLimit = 45 * time.Second
+	// longestPause is the pause between two tries to connect, at most.
+	longestPause = 30 * time.Second
+)
+
+// Follow calls handle for every event of GET /tokens/stream, one after the other. When the stream
+// ends it goes on behind the last cursor, so that nothing is missed; some events may come twice. It
+// returns the error of handle, of ctx, or of a request that cannot be right.
+func (c *Client) Follow(ctx context.Context, params *rest.StreamTokensParams, handle func(Event) error) error {
+	next := rest.StreamTokensParams{}
+	if params != nil {
+		next = *params
+	}
+	pauses := backoff.NewExponentialBackOff()
+	pauses.MaxInterval = longestPause
+	for ctx.Err() == nil {
+		f := &follower{handle: handle, alive: pauses.Reset, cursor: next.Cursor}
+		err := c.followOnce(ctx, &next, f)
+		var refusal *Error
+		var handled *handlerError
+		switch {
+		case errors.As(err, &handled):
+			return handled.error
+		case errors.As(err, &refusal) && refusal.RetryAfter == 0 && refusal.Status < http.StatusInternalServerError:
+			return err
+		}
+		next.Cursor, next.LastEventID = f.cursor, nil
+		pause := max(pauses.NextBackOff(), f.retry)
+		if refusal != nil {
+			pause = max(pause, refusal.RetryAfter)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// handlerError ends the following.
+type handlerError struct{ error }
+
+// followOnce follows one connection to its end.
+func (c *Client) followOnce(ctx context.Context, params *rest.StreamTokensParams, f *follower) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	request, err := rest.NewStreamTokensRequest(c.cfg.URL, params)
+	if err != nil {
+		return &handlerError{err}
+	}
+	request = request.WithContext(ctx)
+	request.Header.Set("Accept", "text/event-stream")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return errorOf(response)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if kind := response.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
+		return &handlerError{fmt.Errorf("the answer is %.60q, no event stream: this is no token API of Mintlake", kind)}
+	}
+	quiet := time.AfterFunc(quietLimit, cancel)
+	defer quiet.Stop()
+	return f.read(response.Body, func() { quiet.Reset(quietLimit) })
+}
+
+// follower reads Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+type follower struct {
+	handle func(Event) error
+	alive  func() // an event came
+	cursor *string
+	retry  time.Duration
+
+	kind, data string
+	id         *string
+}
+
+// read calls line for each line, and returns when the stream ends.
+func (f *follower) read(body io.Reader, line func()) error {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		line()
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case lines.Text() == "":
+			if err := f.dispatch(); err != nil {
+				return err
+			}
+		case name == "event":
+			f.kind = value
+		case name == "data":
+			if f.data += value + "\n"; len(f.data) > maxLine {
+				return errors.New("an event of the feed is too long")
+			}
+		case name == "id":
+			f.id = &value
+		case name == "retry":
+			if ms, err := strconv.Atoi(value); err == nil {
+				f.retry = min(max(0, time.Duration(ms)*time.Millisecond), longestPause)
+			}
+		}
+	}
+	return lines.Err()
+}
+
+// dispatch handles the event that an empty line ends.
+func (f *follower) dispatch() error {
+	kind, data, id := f.kind, f.data, f.id
+	f.kind, f.data, f.id = "", "", nil
+	if kind != "" || id != nil {
+		f.alive()
+	}
+	event := Event{Kind: kind, Data: json.RawMessage(strings.TrimSuffix(data, "\n"))}
+	switch kind {
+	case EventNew, EventChanged, EventRemoved:
+		if err := json.Unmarshal(event.Data, &event.Token); err != nil {
+			return &handlerError{fmt.Errorf("read an event of the feed: %w", err)}
+		}
+	case EventReset:
+		told := struct {
+			Reason  string `json:"reason"`
+			Message string `json:"message"`
+		}{}
+		if err := json.Unmarshal(event.Data, &told); err != nil {
+			return &handlerError{fmt.Errorf("read an event of the feed: %w", err)}
+		}
+		event.Reason, event.Message = told.Reason, told.Message
+		f.cursor = nil // it is of no use any more
+	default: // end, and what later versions send
+		event.Kind = ""
+	}
+	if event.Kind != "" {
+		if err := f.handle(event); err != nil {
+			return &handlerError{err}
+		}
+	}
+	if id == nil {
+		return nil
+	}
+	f.cursor = id
+	if err := f.handle(Event{Kind: EventCursor, Cursor: *id}); err != nil {
+		return &handlerError{err}
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/testkit"
+)
+
+var update = flag.Bool("update", false, "write the screens of docs/cli.md anew")
+
+const (
+	usdc     = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+	sol      = "So11111111111111111111111111111111111111112"
+	impostor = "FakeUSDC1111111111111111111111111111111111"
+)
+
+// canned answers as a node does, with text that creators of tokens wrote to do harm.
+func canned(t *testing.T) *httptest.Server {
+	t.Helper()
+	now := time.Now()
+	since := func(age time.Duration) int64 { return now.Add(-age - time.Second).UnixMilli() }
+	row := func(symbol, name, mint string, decimals int, more string) string {
+		return fmt.Sprintf(`{"mint":%q,"symbol":%q,"name":%q,"decimals":%d,"logo_status":"ok","is_token22":false%s}`, mint, symbol, name, decimals, more)
+	}
+	evidence := `"evidence":{"skeleton":"usdc","sharing":2,"rank_by_volume":1,"rank_by_age":1,"canonical":"` + usdc + `","signals":["mint_authority","freeze_authority"]}`
+	real := row("USDC", "USD Coin", usdc, 6, fmt.Sprintf(`,"supply":"9876543210123456","daily_volume_usd":1234567890.5,"first_seen_at":%d,"mint_authority":"BJE5MMbqXjVwjAF7oxwPYXnTXDyspzZyt4vwenNw5ruG","external_url":"https://www.circle.com","tags":["verified"],"match":{"tier":"exact_symbol","field":"symbol","score":0},%s`,
+		since(2000*24*time.Hour), evidence))
+	fake := row("USDC", "USD Co\\u001b[2Jin\\u202e", impostor, 6, fmt.Sprintf(`,"daily_volume_usd":12.5,"first_seen_at":%d,"match":{"tier":"exact_symbol","field":"symbol","score":0},%s`,
+		since(5*time.Minute), strings.Replace(strings.Replace(evidence, `"rank_by_volume":1`, `"rank_by_volume":2`, 1), `"mint_authority","freeze_authority"`, ``, 1)))
+	fake = strings.ReplaceAll(fake, `\\u`, `\u`)
+	wrapped := row("SOL", "Wrapped SOL", sol, 9, `,"match":{"tier":"exact_symbol","field":"symbol","score":0}`)
+	mux := http.NewServeMux()
+	answer := func(pattern string, body func(*http.Request) string) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, body(r))
+		})
+	}
+	answer("GET /tokens", func(r *http.Request) string {
+		switch strings.ToLower(r.URL.Query().Get("q")) {
+		case "usdc":
+			return `{"items":[` + real + `,` + fake + `],"page":1,"limit":20,"total":7}`
+		case "sol":
+			return `{"items":[` + wrapped + `],"page":1,"limit":20,"total":1}`
+		}
+		return `{"items":[],"page":1,"limit":20,"total":0}`
+	})
+	answer("GET /tokens/{mint}", func(r *http.Request) string {
+		return map[string]string{usdc: real, sol: wrapped}[r.PathValue("mint")]
+	})
+	answer("POST /tokens/batch", func(*http.Request) string {
+		return `{"items":[` + real + `],"unknown":["` + impostor + `"],"states":[{"mint":"` + usdc + `","state":"ready","retry_after_ms":null},` +
+			`{"mint":"` + impostor + `","state":"not_a_mint","reason":"no_mint_there","retry_after_ms":3600000}]}`
+	})
+	answer("GET /tokens/{mint}/history", func(*http.Request) string {
+		entry := `"transaction_index":1,"instruction_index":0,"inner_instruction_index":null,"batch_index":null,"in_registry":true`
+		return fmt.Sprintf(`{"mint":%q,"limit":2,"next":"00~.","items":[
+			{"slot":400000123,"block_time":%d,"source":"instruction","kind":"set_authority","instruction":"SetAuthority","signature":"5sig",%s,"changes":[{"field":"mint_authority","before":"Abc","after":null}]},
+			{"slot":400000001,"block_time":%d,"source":"instruction","kind":"initialize_mint","instruction":"InitializeMint2","signature":"4sig",%s,"changes":[{"field":"decimals","before":null,"after":6},{"field":"symbol","before":"","after":"USDC"}]}]}`,
+			usdc, since(time.Minute), entry, since(3*time.Hour), entry)
+	})
+	answer("GET /status", func(*http.Request) string {
+		return fmt.Sprintf(`{"ready":true,"reasons":[],"source":{"kind":"geyser","done":false,"slot":400000123,"blocks":5,"transactions":900,"token_events":70,"failed_inputs":0,"failures":[],"reported_at_ms":1},
+			"pipeline":{"lag_records":3,"projector_lag":3,"enrich_lag":0,"api_lag":0,"topics":{},"error":null,"measured_at_ms":1,"last_known_lag_records":3,"last_known_age_ms":0},
+			"registry":{"tokens":1234567},"coverage":{"from_slot":400000001,"to_slot":400000123,"complete_to_slot":400000050,"gaps":[{"from_slot":400000051,"to_slot":400000060}],"gap_count":1},
+			"freshness":{"p50_ms":21,"p99_ms":85,"count":70},"root":{"slot":400000100,"hash":"9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"},
+			"kafka":{"ok":true,"since_ms":1,"error":null},"clickhouse":{"ok":false,"since_ms":%d,"error":"connection refused","damaged_parts":null,"damage_count":null}}`, since(5*time.Minute))
+	})
+	answer("GET /api/v2/quote", func(r *http.Request) string {
+		if r.URL.Query().Get("amount_in") != "1500000000" {
+			return `{}`
+		}
+		return `{"src_mint":"` + sol + `","dst_mint":"` + usdc + `","amount_in":"1500000000","amount_out":"224683081","min_amount_out":"223559665","slippage_bps":50,"price_impact_bps":1,"fees":[],"slot":400000005,
+			"route":[{"venue":"raydium_cpmm","pool":"7JuwJuNU88gurFnyWeiyGKbFmExMWcmRZntn9imEzdny"}],"warnings":["dst_mint: freezable"]}`
+	})
+	mux.HandleFunc("GET /tokens/stream", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "retry: 1\n\nevent: new\ndata: %s\n\nid: abc\n\nevent: removed\ndata: {\"mint\":%q}\n\n", wrapped, impostor)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// call runs a command as the binary does and returns both outputs in one, as a terminal shows them.
+func call(t *testing.T, input string, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	root := &cobra.Command{Use: "mintlake", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(Commands()...)
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetIn(strings.NewReader(input))
+	root.SetArgs(args)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// screens are the commands of docs/cli.md with what they print.
+var screens = []string{
+	"tokens search usdc", "tokens get USDC", "tokens batch " + usdc + " " + impostor, "tokens history USDC --limit 2", "status", "quote SOL USDC 1.5",
+}
+
+// Every screen of docs/cli.md is what the command prints: -update writes them.
+func TestScreensOfThePage(t *testing.T) {
+	server := canned(t)
+	path := filepath.Join(testkit.Root(t), "docs", "cli.md")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	page := string(text)
+	for _, screen := range screens {
+		args := append(strings.Fields(screen), "--url", server.URL)
+		if strings.HasPrefix(screen, "quote") {
+			args = append(args, "--swap-url", server.URL)
+		}
+		shown, err := call(t, "", args...)
+		require.NoError(t, err, screen)
+		require.NotContains(t, shown, "\x1b", "no colours and no escapes in a pipe")
+		begin := "```\n$ mintlake " + screen + "\n"
+		before, rest, found := strings.Cut(page, begin)
+		require.True(t, found, "docs/cli.md has no screen of: mintlake %s", screen)
+		has, after, _ := strings.Cut(rest, "```")
+		if *update {
+			page = before + begin + shown + "```" + after
+			continue
+		}
+		require.Equal(t, shown, has, "%s: go test ./internal/cli -update", screen)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(page), 0o644))
+	}
+}
+
+func TestJSONIsTheAnswerAsItCame(t *testing.T) {
+	server := canned(t)
+	shown, err := call(t, "", "tokens", "get", usdc, "--json", "--url", server.URL)
+	require.NoError(t, err)
+	response, err := http.Get(server.URL + "/tokens/" + usdc)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	var body bytes.Buffer
+	_, err = body.ReadFrom(response.Body)
+	require.NoError(t, err)
+	require.JSONEq(t, body.String(), shown)
+	shown, err = call(t, usdc+"\n"+impostor+"\n", "tokens", "batch", "--json", "--url", server.URL)
+	require.NoError(t, err)
+	require.Contains(t, shown, `"no_mint_there"`)
+}
+
+func TestWatchShowsEventsAndGoesOn(t *testing.T) {
+	server := canned(t)
+	shown, err := call(t, "", "tokens", "watch", "--count", "3", "--url", server.URL)
+	require.NoError(t, err)
+	require.Regexp(t, `^\d\d:\d\d:\d\d  new      So1+2   SOL          Wrapped SOL\n\d\d:\d\d:\d\d  removed  FakeUSDC1+\n.*new.*\n$`, shown)
+	shown, err = call(t, "", "tokens", "watch", "--new", "--json", "--count", "1", "--url", server.URL)
+	require.NoError(t, err)
+	require.Contains(t, shown, `"event":"new"`)
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	server := canned(t)
+	_, err := call(t, "", "status", "--url", "http://127.0.0.1:1")
+	require.ErrorContains(t, err, "nothing answers at http://127.0.0.1:1")
+	require.ErrorContains(t, err, "--url")
+	_, err = call(t, "", "status", "--url", "localhost")
+	require.ErrorContains(t, err, "http(s)://host:port")
+	_, err = call(t, "", "tokens", "get", "nothing", "--url", server.URL)
+	require.ErrorContains(t, err, `no token has the symbol or mint "nothing"`)
+	_, err = call(t, "", "quote", "SOL", "USDC", "1.0000000001", "--url", server.URL)
+	require.ErrorContains(t, err, "9 decimals")
+	_, err = call(t, "", "tokens", "batch", "--url", server.URL)
+	require.ErrorContains(t, err, "no mint")
+}
+
+func TestMintsCompleteBySearch(t *testing.T) {
+	server := canned(t)
+	shown, err := call(t, "", "__complete", "tokens", "get", "--url", server.URL, "usdc")
+	require.NoError(t, err)
+	require.Contains(t, shown, usdc+"\tUSDC USD Coin")
+}

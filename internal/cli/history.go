@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mintlake/mintlake/client/rest"
+	"github.com/mintlake/mintlake/internal/terminal"
+)
+
+func historyCommand() *cobra.Command {
+	var limit int32
+	var before string
+	cmd := &cobra.Command{
+		Use:     "history MINT|SYMBOL",
+		Short:   "List what happened to one token, newest first",
+		Example: `  mintlake tokens history USDC --limit 5`,
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeMints,
+	}
+	asking(cmd, func(ctx context.Context, a *ask, args []string) error {
+		mint, err := a.mint(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		answer, err := a.REST.GetHistoryWithResponse(ctx, mint, &rest.GetHistoryParams{Limit: &limit, Before: given(before)})
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.raw(answer.Body)
+		}
+		page, err := decode[rest.HistoryResponse](answer.Body)
+		if err != nil {
+			return err
+		}
+		return a.showHistory(page)
+	})
+	cmd.Flags().Int32Var(&limit, "limit", 20, "entries to list, 1 to 200")
+	cmd.Flags().StringVar(&before, "before", "", "go on with older entries, from the place that the page before named")
+	return cmd
+}
+
+func (a *ask) showHistory(page *rest.HistoryResponse) error {
+	table := terminal.Table{Head: []string{"SLOT", "AGE", "KIND", "CHANGE", "SIGNATURE"}, Right: map[int]bool{0: true, 1: true}}
+	for i := range page.Items {
+		entry := &page.Items[i]
+		signature := string(entry.Source)
+		if entry.Signature != nil {
+			signature = *entry.Signature
+		}
+		changes := entry.Changes
+		first := "-"
+		if len(changes) > 0 {
+			first = change(changes[0].Field, changes[0].Before, changes[0].After)
+		}
+		table.Row(terminal.Cell{Text: terminal.Count(entry.Slot)}, terminal.Cell{Text: a.ago(entry.BlockTime)}, terminal.Cell{Text: strings.ReplaceAll(entry.Kind, "_", " "), Style: terminal.Bold},
+			terminal.Cell{Text: first}, terminal.Cell{Text: signature, Style: terminal.Dim})
+		for j := 1; j < len(changes); j++ {
+			table.Row(terminal.Cell{}, terminal.Cell{}, terminal.Cell{}, terminal.Cell{Text: change(changes[j].Field, changes[j].Before, changes[j].After)}, terminal.Cell{})
+		}
+	}
+	if err := table.Write(a.out, a.paint); err != nil {
+		return err
+	}
+	if page.Next != nil {
+		fmt.Fprintf(a.notes, "older: --before %s\n", terminal.Clean(*page.Next))
+	}
+	return nil
+}
+
+// change is one change of a field in words.
+func change(field string, before, after any) string {
+	text := func(value any) string {
+		switch v := value.(type) {
+		case nil:
+			return "none"
+		case string:
+			return v
+		}
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return "?"
+		}
+		return string(raw)
+	}
+	if before == nil || before == "" {
+		return field + " " + text(after)
+	}
+	return field + " " + text(before) + " → " + text(after)
+}

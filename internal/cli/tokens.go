@@ -1,0 +1,282 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mintlake/mintlake/client"
+	"github.com/mintlake/mintlake/client/rest"
+	"github.com/mintlake/mintlake/internal/terminal"
+)
+
+func tokensCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "tokens", Short: "Ask a running node for tokens: search, get, batch, watch, history"}
+	cmd.AddCommand(searchCommand(), getCommand(), batchCommand(), watchCommand(), historyCommand())
+	return cmd
+}
+
+// filters are the flags of search and watch that leave tokens out.
+type filters struct {
+	program, tag string
+	minVolume    float64
+}
+
+func (f *filters) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.program, "program", "", "only tokens of this program: token or token-2022")
+	cmd.Flags().StringVar(&f.tag, "tag", "", "only tokens with this tag")
+	cmd.Flags().Float64Var(&f.minVolume, "min-volume", 0, "only tokens with at least this daily volume, in US dollars")
+	_ = cmd.RegisterFlagCompletionFunc("program", cobra.FixedCompletions([]string{"token", "token-2022"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// given is a pointer to a value that was given; nil for the zero value.
+func given[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}
+
+func searchCommand() *cobra.Command {
+	var f filters
+	var limit int32
+	var sort string
+	cmd := &cobra.Command{
+		Use:   "search [TEXT]",
+		Short: "Search tokens by symbol, name or mint; without TEXT those with the most volume",
+		Example: `  mintlake tokens search usdc
+  mintlake tokens search --sort newest --program token-2022 --limit 5
+  mintlake tokens search bonk --json | jq '.items[].mint'`,
+	}
+	asking(cmd, func(ctx context.Context, a *ask, args []string) error {
+		text, evidence := strings.Join(args, " "), true
+		answer, err := a.REST.SearchTokensWithResponse(ctx, &rest.SearchTokensParams{
+			Q: given(text), Limit: &limit, Sort: given(rest.SearchTokensParamsSort(sort)), Evidence: &evidence,
+			Program: given(rest.SearchTokensParamsProgram(f.program)), Tag: given(f.tag), MinVolume: given(f.minVolume),
+		})
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.raw(answer.Body)
+		}
+		found, err := decode[rest.SearchResponse](answer.Body)
+		if err != nil {
+			return err
+		}
+		if len(found.Items) == 0 {
+			fmt.Fprintln(a.notes, "no token matches")
+			return nil
+		}
+		table := terminal.Table{Head: []string{"SYMBOL", "NAME", "VOLUME 24 H", "AGE", "MINT", "NOTE"}, Right: map[int]bool{2: true, 3: true}}
+		for i := range found.Items {
+			row := &found.Items[i]
+			note, style := a.note(row)
+			table.Row(terminal.Cell{Text: row.Symbol, Style: terminal.Bold}, terminal.Cell{Text: row.Name}, terminal.Cell{Text: dollars(row.DailyVolumeUSD)},
+				terminal.Cell{Text: a.ago(row.FirstSeenAt)}, terminal.Cell{Text: row.Mint}, terminal.Cell{Text: note, Style: style})
+		}
+		if err := table.Write(a.out, a.paint); err != nil {
+			return err
+		}
+		if more := found.Total - len(found.Items); more > 0 {
+			fmt.Fprintf(a.notes, "%s more: --limit takes up to 200\n", terminal.Count(more))
+		}
+		return nil
+	})
+	cmd.Flags().Int32Var(&limit, "limit", 20, "tokens to list, 1 to 200")
+	cmd.Flags().StringVar(&sort, "sort", "", "relevance, volume, newest or oldest")
+	f.add(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"relevance", "volume", "newest", "oldest"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// note says what a person should know before trusting a row; red where another token is meant.
+func (a *ask) note(row *rest.Token) (string, terminal.Style) {
+	e := row.Evidence
+	if e == nil {
+		return "", terminal.Plain
+	}
+	if e.Sharing > 1 && e.Canonical != nil && *e.Canonical != row.Mint {
+		return fmt.Sprintf("not the %s that trades most", row.Symbol), terminal.Red
+	}
+	var risks []string
+	for _, signal := range e.Signals {
+		risks = append(risks, strings.ReplaceAll(string(signal), "_", " "))
+	}
+	return strings.Join(risks, ", "), terminal.Yellow
+}
+
+func dollars(amount *float64) string {
+	if amount == nil {
+		return "-"
+	}
+	return terminal.USD(*amount)
+}
+
+// ago is the age of a time in epoch milliseconds.
+func (a *ask) ago(ms *int) string {
+	if ms == nil {
+		return "-"
+	}
+	return terminal.Ago(time.UnixMilli(int64(*ms)), a.now)
+}
+
+func getCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "get MINT|SYMBOL",
+		Short: "Show what is known of one token",
+		Example: `  mintlake tokens get USDC
+  mintlake tokens get EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v --json`,
+		Args: cobra.ExactArgs(1), ValidArgsFunction: completeMints,
+	}
+	return asking(cmd, func(ctx context.Context, a *ask, args []string) error {
+		mint, err := a.mint(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		evidence := true
+		answer, err := a.REST.GetTokenWithResponse(ctx, mint, &rest.GetTokenParams{Evidence: &evidence})
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.raw(answer.Body)
+		}
+		token, err := decode[rest.Token](answer.Body)
+		if err != nil {
+			return err
+		}
+		return a.showToken(token)
+	})
+}
+
+func (a *ask) showToken(token *rest.Token) error {
+	var table terminal.Table
+	add := func(name, value string, style terminal.Style) {
+		if value != "" {
+			table.Row(terminal.Cell{Text: name, Style: terminal.Dim}, terminal.Cell{Text: value, Style: style})
+		}
+	}
+	text := func(value *string) string {
+		if value == nil {
+			return ""
+		}
+		return *value
+	}
+	add("symbol", token.Symbol, terminal.Bold)
+	add("name", token.Name, terminal.Plain)
+	add("mint", token.Mint, terminal.Plain)
+	program := "Token"
+	if token.IsToken22 {
+		program = "Token-2022"
+	}
+	add("program", program, terminal.Plain)
+	if token.Supply != nil {
+		add("supply", terminal.Amount(*token.Supply, token.Decimals), terminal.Plain)
+	}
+	add("decimals", fmt.Sprint(token.Decimals), terminal.Plain)
+	add("volume 24 h", dollars(token.DailyVolumeUSD), terminal.Plain)
+	add("first seen", a.ago(token.FirstSeenAt), terminal.Plain)
+	add("mint authority", text(token.MintAuthority), terminal.Yellow)
+	add("freeze authority", text(token.FreezeAuthority), terminal.Yellow)
+	add("update authority", text(token.UpdateAuthority), terminal.Plain)
+	add("logo", string(token.LogoStatus), terminal.Plain)
+	add("website", text(token.ExternalURL), terminal.Plain)
+	if token.Tags != nil {
+		add("tags", strings.Join(*token.Tags, ", "), terminal.Plain)
+	}
+	note, style := a.note(token)
+	add("note", note, style)
+	if e := token.Evidence; e != nil && e.Canonical != nil && *e.Canonical != token.Mint {
+		add("trades most", *e.Canonical, terminal.Plain)
+	}
+	return table.Write(a.out, a.paint)
+}
+
+func batchCommand() *cobra.Command {
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "batch [MINT…]",
+		Short: "Look up many mints, given here or as lines on standard input",
+		Example: `  mintlake tokens batch EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v So11111111111111111111111111111111111111112
+  mintlake tokens batch --json <mints.txt`,
+		ValidArgsFunction: completeMints,
+	}
+	asking(cmd, func(ctx context.Context, a *ask, args []string) error {
+		if len(args) == 0 {
+			if terminal.IsTerminal(os.Stdout) && term(cmd) {
+				fmt.Fprintln(a.notes, "reading mints from the keyboard, one a line; Ctrl-D ends")
+			}
+			lines := bufio.NewScanner(cmd.InOrStdin())
+			for lines.Scan() {
+				args = append(args, strings.Fields(lines.Text())...)
+			}
+			if err := lines.Err(); err != nil {
+				return fmt.Errorf("read mints: %w", err)
+			}
+		}
+		if len(args) == 0 {
+			return errors.New("no mint was given")
+		}
+		table := terminal.Table{Head: []string{"SYMBOL", "NAME", "DECIMALS", "MINT", "STATE"}, Right: map[int]bool{2: true}}
+		for part := range slices.Chunk(args, client.MaxBatch) {
+			if err := a.batch(ctx, part, wait, &table); err != nil {
+				return err
+			}
+		}
+		return table.Write(a.out, a.paint)
+	})
+	cmd.Flags().DurationVar(&wait, "wait", 0, "how long the node may read mints that it does not know, up to 5s")
+	return cmd
+}
+
+// term says whether a command reads from a keyboard.
+func term(cmd *cobra.Command) bool {
+	file, ok := cmd.InOrStdin().(*os.File)
+	return ok && terminal.IsTerminal(file)
+}
+
+// batch adds the rows of one request to the table, or prints its answer.
+func (a *ask) batch(ctx context.Context, mints []string, wait time.Duration, table *terminal.Table) error {
+	states, ms := true, int(wait.Milliseconds())
+	answer, err := a.REST.ResolveTokensWithResponse(ctx, nil, rest.BatchRequest{Mints: mints, States: &states, WaitMs: &ms})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.raw(answer.Body)
+	}
+	found, err := decode[rest.BatchResponse](answer.Body)
+	if err != nil {
+		return err
+	}
+	rows := map[string]*rest.Token{}
+	for i := range found.Items {
+		rows[found.Items[i].Mint] = &found.Items[i]
+	}
+	if found.States == nil {
+		return nil
+	}
+	for _, state := range *found.States {
+		text := strings.ReplaceAll(string(state.State), "_", " ")
+		if state.Reason != nil {
+			text += ": " + strings.ReplaceAll(string(*state.Reason), "_", " ")
+		}
+		row := rows[state.Mint]
+		if row == nil {
+			table.Row(terminal.Cell{Text: "-"}, terminal.Cell{Text: "-"}, terminal.Cell{Text: "-"}, terminal.Cell{Text: state.Mint}, terminal.Cell{Text: text, Style: terminal.Yellow})
+			continue
+		}
+		table.Row(terminal.Cell{Text: row.Symbol, Style: terminal.Bold}, terminal.Cell{Text: row.Name}, terminal.Cell{Text: fmt.Sprint(row.Decimals)},
+			terminal.Cell{Text: row.Mint}, terminal.Cell{Text: text, Style: terminal.Green})
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+// Package terminal writes text for people: tables, colours, numbers and times in human units.
+//
+// In: values, and text that token creators wrote. Out: lines. Guarantees: colours only where a
+// person looks (a terminal, NO_COLOR unset); text of others never moves the cursor, changes a
+// colour or turns the direction of writing.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/mattn/go-runewidth"
+	"golang.org/x/term"
+)
+
+// IsTerminal says whether a person looks at w.
+func IsTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// Style is a colour or a weight of text.
+type Style string
+
+// The styles, as SGR parameters of ECMA-48.
+const (
+	Plain  Style = ""
+	Bold   Style = "1"
+	Dim    Style = "2"
+	Red    Style = "31"
+	Green  Style = "32"
+	Yellow Style = "33"
+)
+
+// Paint styles text for one writer.
+type Paint struct{ on bool }
+
+// NewPaint colours where w is a terminal and NO_COLOR (no-color.org) is not set.
+func NewPaint(w io.Writer) Paint {
+	return Paint{IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// Text returns text in a style.
+func (p Paint) Text(style Style, text string) string {
+	if !p.on || style == Plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
+}
+
+// Clean is text of others on one line of a terminal: what is no letter, mark, number, punctuation,
+// symbol or blank is left out, such as escapes and marks of direction.
+func Clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case r != unicode.ReplacementChar && unicode.IsGraphic(r):
+			return r
+		}
+		return -1
+	}, text)
+}
+
+// Cell is one place of a table.
+type Cell struct {
+	Text  string
+	Style Style
+}
+
+// Table writes rows in columns, without lines between. A column is as wide as its widest cell, at
+// most Widest columns of the terminal; longer text is cut.
+type Table struct {
+	Head []string
+	// Right names the columns that are numbers, from 0.
+	Right map[int]bool
+	rows  [][]Cell
+}
+
+// Widest is how wide a column becomes: a mint has 44 characters.
+const Widest = 44
+
+// Row adds a row. Its texts are cleaned.
+func (t *Table) Row(cells ...Cell) {
+	for i := range cells {
+		if cells[i].Text = Clean(cells[i].Text); i < len(cells)-1 {
+			cells[i].Text = runewidth.Truncate(cells[i].Text, Widest, "…")
+		}
+	}
+	t.rows = append(t.rows, cells)
+}
+
+// Write writes the table; the head only when there are rows.
+func (t *Table) Write(w io.Writer, paint Paint) error {
+	if len(t.rows) == 0 {
+		return nil
+	}
+	rows := t.rows
+	if len(t.Head) > 0 {
+		head := make([]Cell, len(t.Head))
+		for i, text := range t.Head {
+			head[i] = Cell{text, Dim}
+		}
+		rows = append([][]Cell{head}, rows...)
+	}
+	widths := map[int]int{}
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], runewidth.StringWidth(cell.Text))
+		}
+	}
+	for _, row := range rows {
+		if _, err := io.WriteString(w, t.line(row, widths, paint)+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Table) line(row []Cell, widths map[int]int, paint Paint) string {
+	var line strings.Builder
+	for i, cell := range row {
+		space := strings.Repeat(" ", widths[i]-runewidth.StringWidth(cell.Text))
+		text := paint.Text(cell.Style, cell.Text)
+		if t.Right[i] {
+			line.WriteString(space + text + "  ")
+		} else {
+			line.WriteString(text + space + "  ")
+		}
+	}
+	return strings.TrimRight(line.String(), " ")
+}
+
+// USD is an amount of US dollars, short: $1.2M.
+func USD(amount float64) string {
+	switch size := max(amount, -amount); {
+	case size >= 1e12:
+		return fmt.Sprintf("$%.2fT", amount/1e12)
+	case size >= 1e9:
+		return fmt.Sprintf("$%.2fB", amount/1e9)
+	case size >= 1e6:
+		return fmt.Sprintf("$%.2fM", amount/1e6)
+	case size >= 1e4:
+		return fmt.Sprintf("$%.1fK", amount/1e3)
+	case size >= 1 || size == 0:
+		return fmt.Sprintf("$%.2f", amount)
+	}
+	places := 3 - int(math.Floor(math.Log10(math.Abs(amount)))) // four digits that say something
+	return "$" + strings.TrimRight(strconv.FormatFloat(amount, 'f', min(places, 18), 64), "0")
+}
+
+// Count is a whole number with commas between thousands.
+func Count[N int | int32 | int64 | uint64](n N) string {
+	text := strconv.FormatInt(int64(n), 10)
+	sign := ""
+	if text[0] == '-' {
+		sign, text = "-", text[1:]
+	}
+	return sign + commas(text)
+}
+
+func commas(digits string) string {
+	var out strings.Builder
+	for i, digit := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			out.WriteByte(',')
+		}
+		out.WriteRune(digit)
+	}
+	return out.String()
+}
+
+// Amount is a raw amount in whole tokens, exact. What is no number stays as it is.
+func Amount(raw string, decimals int) string {
+	n, ok := new(big.Int).SetString(raw, 10)
+	if !ok || n.Sign() < 0 || decimals < 0 || len(raw) > 80 {
+		return raw
+	}
+	digits := n.String()
+	if decimals == 0 {
+		return commas(digits)
+	}
+	if len(digits) <= decimals {
+		digits = strings.Repeat("0", decimals-len(digits)+1) + digits
+	}
+	whole, part := digits[:len(digits)-decimals], strings.TrimRight(digits[len(digits)-decimals:], "0")
+	if part == "" {
+		return commas(whole)
+	}
+	return commas(whole) + "." + part
+}
+
+// Raw is the raw amount of a decimal number of whole tokens. It is exact: more places than the token
+// has are an error.
+func Raw(text string, decimals int) (string, error) {
+	whole, part, _ := strings.Cut(strings.ReplaceAll(text, ",", ""), ".")
+	if len(text) > 80 || whole+part == "" || strings.Trim(whole+part, "0123456789") != "" {
+		return "", fmt.Errorf("amount is %.40q: must be a decimal number such as 1.5", text)
+	}
+	if len(part) > decimals {
+		return "", fmt.Errorf("amount is %s: the token has %d decimals", text, decimals)
+	}
+	raw := strings.TrimLeft(whole+part+strings.Repeat("0", decimals-len(part)), "0")
+	if raw == "" {
+		return "", fmt.Errorf("amount is %s: must be more than 0", text)
+	}
+	return raw, nil
+}
+
+// Ago is how long ago something was, in its largest unit: 5 m.
+func Ago(then, now time.Time) string {
+	age := now.Sub(then)
+	switch {
+	case age < 0:
+		return "now"
+	case age < time.Minute:
+		return fmt.Sprintf("%d s", int(age.Seconds()))
+	case age < time.Hour:
+		return fmt.Sprintf("%d m", int(age.Minutes()))
+	case age < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(age.Hours()))
+	}
+	return fmt.Sprintf("%d d", int(age.Hours()/24))
+}
