@@ -7,8 +7,8 @@
 // names; nothing is signed or sent; every response that is no success has the body {statusCode,
 // error, message}. Keys are neither logged nor told.
 //
-// venue holds the words, the packages below it know one venue each, market finds and reads pools, txn
-// builds transactions; this package chooses and answers. It needs no Kafka and no ClickHouse.
+// venue holds the words, the packages below it know one venue each, market finds and reads pools,
+// txn builds transactions; this package chooses and answers. It needs no Kafka and no ClickHouse.
 package swap
 
 import (

@@ -134,6 +134,15 @@ func (c *Chain) Mint(address, program Key, decimals byte, extensions ...byte) {
 	c.Set(address, program, data)
 }
 
+// TokenAccount puts an account that holds an amount of a mint.
+func (c *Chain) TokenAccount(key, program, mint Key, amount uint64) {
+	data := make([]byte, 165)
+	copy(data, mint[:])
+	binary.LittleEndian.PutUint64(data[64:], amount)
+	data[108] = 1
+	c.Set(key, program, data)
+}
+
 // Extension is one extension's type-length-value bytes.
 func Extension(extensionType uint16, value []byte) []byte {
 	out := binary.LittleEndian.AppendUint16(nil, extensionType)
@@ -194,11 +203,7 @@ func (c *Chain) CPMM(p Pool) PoolKeys {
 		copy(data[72+32*side:], keys.Vaults[side][:])
 		copy(data[168+32*side:], p.Mints[side][:])
 		copy(data[232+32*side:], program[:])
-		vault := make([]byte, 165)
-		copy(vault, p.Mints[side][:])
-		binary.LittleEndian.PutUint64(vault[64:], p.Amounts[side])
-		vault[108] = 1
-		c.Set(keys.Vaults[side], program, vault)
+		c.TokenAccount(keys.Vaults[side], program, p.Mints[side], p.Amounts[side])
 	}
 	copy(data[296:], keys.Observation[:])
 	data[329] = p.Status

@@ -42,8 +42,8 @@ func (p Pair) AtPool(o Order) (uint64, error) {
 	return o.Amount - withheld, nil
 }
 
-// Settle makes the quote of an order for which in reaches the pool and out leaves it. Fees holds the
-// transfer fees only.
+// Settle makes the quote of an order for which in reaches the pool and out leaves it. Fees holds
+// the transfer fees only.
 func (p Pair) Settle(o Order, in, out uint64) (Quote, error) {
 	q := Quote{Order: o, Out: p.Out.Address, AmountIn: o.Amount}
 	if atPool, err := p.AtPool(o); o.ExactOut || err != nil || in != atPool {

@@ -6,7 +6,7 @@
 //
 // From a mint pair to an instruction:
 //
-//	Venue.Lookup(a, b)        where the pair's pools are: filters for getProgramAccounts, addresses
+//	Venue.Lookup(a, b)        where the pair's pools are: account filters, addresses
 //	Venue.Open(address, …)    a pool account becomes a Ref: its mints and the accounts it needs
 //	Ref.Decode(state)         the Ref's accounts, all of one slot, become a Pool
 //	Pool.Quote(order)         an exact-in or exact-out order becomes a Quote, or a Refusal
@@ -117,13 +117,14 @@ type Pool interface {
 	Address() Key
 	// Mints of the pool.
 	Mints() [2]Key
-	// Quote answers an order. It does not allocate unless it fails. Errors wrap a Refusal, or are an
-	// *Incomplete.
+	// Quote answers an order. It does not allocate unless it fails. Errors wrap a Refusal, or are
+	// an *Incomplete.
 	Quote(order Order) (Quote, error)
 	// After is the pool as the swap of a quote leaves it. The quote must be this pool's own.
 	After(quote Quote) (Pool, error)
-	// Instructions make the swap of a quote of this pool; usually it is one. limit is what the chain
-	// enforces: the least that an exact-in order may give, the most that an exact-out order may take.
+	// Instructions make the swap of a quote of this pool; usually it is one. limit is what the
+	// chain enforces: the least that an exact-in order may give, the most that an exact-out order
+	// may take.
 	Instructions(quote Quote, limit uint64, user UserAccounts) ([]Instruction, error)
 }
 
@@ -139,8 +140,8 @@ type Clock struct {
 type Order struct {
 	// In is the mint that is sold.
 	In Key
-	// Amount in raw units: of In as it leaves the user's account, or, if ExactOut, of the other mint
-	// as it reaches the user's account.
+	// Amount in raw units: of In as it leaves the user's account, or, if ExactOut, of the other
+	// mint as it reaches the user's account.
 	Amount   uint64
 	ExactOut bool
 	Clock    Clock
@@ -153,11 +154,11 @@ type Quote struct {
 	// Out is the mint that is bought.
 	Out Key
 	// AmountIn leaves the user's account; AmountOut reaches it: transfer fees of Token-2022 are
-	// taken off. For an exact-out order AmountOut may be more than asked where the program rounds up
-	// or has no exact-out instruction; it is never less.
+	// taken off. For an exact-out order AmountOut may be more than asked where the program rounds
+	// up or has no exact-out instruction; it is never less.
 	AmountIn, AmountOut uint64
-	// ImpactBps is how much worse than the price before the trade the execution is, fees aside; in
-	// basis points, rounded up.
+	// ImpactBps is how much worse than the price before the trade the execution is, fees aside;
+	// in basis points, rounded up.
 	ImpactBps uint64
 	Fees      Fees
 	// ComputeUnits that the instructions may use.

@@ -3,10 +3,11 @@ package all
 
 import (
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/ammv4"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
 )
 
 // Venues in the order that a quote asks them.
 func Venues() venue.List {
-	return venue.List{cpmm.Venue{}}
+	return venue.List{cpmm.Venue{}, ammv4.Venue{}}
 }

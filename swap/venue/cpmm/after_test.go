@@ -5,9 +5,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
+	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/venuetest"
 )
 
 // TestExactOutOfATaxedToken: the program takes and sends what the Token-2022 fees are added to.
@@ -49,6 +52,23 @@ func TestExactOutOfATaxedToken(t *testing.T) {
 	require.Equal(t, swapBaseOutput[:], list[0].Data[:8])
 	require.Equal(t, q.AmountIn+7, binary.LittleEndian.Uint64(list[0].Data[8:]))
 	require.EqualValues(t, 980_000, binary.LittleEndian.Uint64(list[0].Data[16:]))
+}
+
+func TestProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &Pool{state: PoolState{
+			Mints: [2]venue.Key{swaptest.Named("a"), swaptest.Named("b")}, CreatorFeeOn: byte(rapid.IntRange(0, 2).Draw(t, "creator on")),
+			EnableCreatorFee: rapid.Bool().Draw(t, "creator fee"),
+		}, config: Config{
+			TradeRate: rapid.Uint64Range(0, 100_000).Draw(t, "trade"), ProtocolRate: rapid.Uint64Range(0, 500_000).Draw(t, "protocol"),
+			FundRate: rapid.Uint64Range(0, 500_000).Draw(t, "fund"), CreatorRate: rapid.Uint64Range(0, 100_000).Draw(t, "creator"),
+		}}
+		for side := range 2 {
+			p.mints[side] = &mint.Mint{Address: p.state.Mints[side]}
+			p.vaults[side] = venuetest.Amount(t, "vault")
+		}
+		venuetest.Properties(t, venuetest.Case{Pool: p, Held: p.vaults})
+	})
 }
 
 func BenchmarkQuote(b *testing.B) {
