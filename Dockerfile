@@ -3,11 +3,21 @@
 #   docker build -t mintlake --target rooms .   without it: for rooms beside a ClickHouse server, as in docker-compose.yml
 # docs/containers.md tells their sizes, and how they run with a read-only root file system.
 
+# The pages that the binary embeds.
+FROM node:20-bookworm-slim AS web
+WORKDIR /src/web/explorer
+COPY web/explorer/package.json web/explorer/package-lock.json web/explorer/.npmrc ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY schemas/openapi/openapi.yaml /src/schemas/openapi/
+COPY web/explorer ./
+RUN npm run build
+
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
+COPY --from=web /src/web/dist web/dist
 ARG VERSION=""
 ARG COMMIT=""
 ARG DATE=""

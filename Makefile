@@ -19,8 +19,19 @@ deps: ## Install what the binary needs besides Go: libchdb, into the user's cach
 	@tools/deps/libchdb.sh
 
 .PHONY: build
-build: ## Build bin/mintlake
+build: web ## Build bin/mintlake
 	$(GO) build -o $(BIN) ./cmd/mintlake
+
+# Built once for each change. `go build` alone works without: the binary then has a placeholder in place of the explorer.
+.PHONY: web
+web: web/dist/index.html ## Build the explorer into web/dist, which the binary embeds (needs Node with npm)
+
+EXPLORER := $(shell find web/explorer -name node_modules -prune -o -type f ! -name openapi.d.ts -print)
+web/dist/index.html: web/explorer/node_modules/.package-lock.json $(EXPLORER) schemas/openapi/openapi.yaml
+	cd web/explorer && npm run --silent build
+
+web/explorer/node_modules/.package-lock.json: web/explorer/package-lock.json
+	cd web/explorer && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 
 .PHONY: run
 run: deps build ## Run the whole system on this machine with the demo chain; Ctrl-C stops it
@@ -160,11 +171,11 @@ notice: ## Write NOTICE: the licences of all that the binary links
 	$(GO) run ./tools/notice
 
 .PHONY: release
-release: ## Make dist/: archives, Debian packages, SBOMs and checksums for amd64 and arm64 (ARCHES=amd64, VERSION=1.2.3)
+release: web ## Make dist/: archives, Debian packages, SBOMs and checksums for amd64 and arm64 (ARCHES=amd64, VERSION=1.2.3)
 	@GO="$(GO)" tools/release/release.sh
 
 .PHONY: test-release
-test-release: deps ## Make the release of this machine twice, compare, install the package in an empty root and run the demo with it (needs dpkg)
+test-release: deps web ## Make the release of this machine twice, compare, install the package in an empty root and run the demo with it (needs dpkg)
 	@GO="$(GO)" tools/release/test.sh
 
 .PHONY: test-helm
@@ -173,4 +184,4 @@ test-helm: ## Hold the Helm chart to helm lint, Kubernetes' schemas and mintlake
 
 .PHONY: clean
 clean: ## Remove what was built; data in .mintlake stays
-	rm -rf bin dist
+	rm -rf bin dist web/dist/* web/explorer/node_modules

@@ -5,14 +5,16 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
 )
 
-// addExplorer serves the pages for people, where the node has some: / and what lies under
-// /explorer/.
+// explorerPaths are the pages for people, and what they load.
+func explorerPaths() []string { return []string{"/", "/token/:mint", "/explorer/*"} }
+
+// addExplorer serves the pages for people, where the node has some.
 func (s *Server) addExplorer() {
 	if s.deps.Explorer == nil {
 		return
 	}
 	handle := adaptor.HTTPHandler(s.deps.Explorer)
-	for _, path := range []string{"/", "/explorer/*"} {
+	for _, path := range explorerPaths() {
 		s.routes = append(s.routes, &route{fiber.MethodGet, path, windowGlobal, false, handle})
 	}
 }

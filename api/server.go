@@ -67,7 +67,7 @@ type Deps struct {
 	// Market is market.NewClickHouse, or nil: then there are no daily volumes, and candles and
 	// pools are answered 503.
 	Market market.Reader
-	// Explorer serves the pages for people at / and under /explorer/; nil: there are none.
+	// Explorer serves the pages for people; nil: there are none.
 	Explorer http.Handler
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger

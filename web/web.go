@@ -3,33 +3,62 @@
 // In: nothing; the pages call the token API of the address they were loaded from. Out: an
 // http.Handler. Guarantees: no resource comes from another host, and the content security policy
 // holds the pages to that.
+//
+// The pages are written in explorer and built into dist by `make web`. A binary that is built
+// without that has a page in their place that tells how to build them.
 package web
 
 import (
 	"embed"
 	"io/fs"
 	"net/http"
+	"strings"
 )
 
-//go:embed static
-var static embed.FS
+//go:embed all:dist
+var dist embed.FS
+
+//go:embed placeholder.html
+var placeholder []byte
 
 // contentSecurityPolicy lets the pages load their own files and the API's images, nothing else.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// Handler serves the explorer: index.html at /, its files under /explorer/.
+// prefix is where the files lie that the pages load.
+const prefix = "/explorer/"
+
+// Handler serves the explorer: its files under /explorer/, and the one document of all its pages at
+// every other path.
 func Handler() http.Handler {
-	files, err := fs.Sub(static, "static")
+	files, err := fs.Sub(dist, "dist")
 	if err != nil {
 		panic(err) // the folder is embedded above
 	}
-	server := http.FileServerFS(files)
+	page, err := fs.ReadFile(files, "index.html")
+	if err != nil {
+		page = placeholder
+	}
+	server := http.StripPrefix(prefix, http.FileServerFS(files))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", contentSecurityPolicy)
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Referrer-Policy", "no-referrer")
-		w.Header().Set("Cache-Control", "no-cache")
+		header := w.Header()
+		header.Set("Content-Security-Policy", contentSecurityPolicy)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Cache-Control", "no-cache")
+		if !strings.HasPrefix(r.URL.Path, prefix) {
+			header.Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = w.Write(page)
+			return
+		}
+		name := strings.TrimPrefix(r.URL.Path, prefix)
+		if info, err := fs.Stat(files, name); err != nil || info.IsDir() {
+			http.NotFound(w, r)
+			return
+		}
+		if strings.HasPrefix(name, "assets/") { // the names hold a hash of what is in the files
+			header.Set("Cache-Control", "public, max-age=31536000, immutable")
+		}
 		server.ServeHTTP(w, r)
 	})
 }

@@ -78,13 +78,16 @@ golang() {
 
 node() {
   ours node:20-bookworm-slim
-  has node:20-bookworm-slim && return
+  make --no-print-directory web >&2 || fail "make web"
+  stamp=$({ find web/dist -type f -exec sha256sum {} + && cat "$here/node.Dockerfile"; } | sort | sha256sum | cut -c1-16)
+  [ "$(docker image inspect -f '{{index .Config.Labels "mintlake.stamp"}}' node:20-bookworm-slim 2>/dev/null)" = "$stamp" ] && return
   library=$(tools/deps/libchdb.sh)
   folder=$(dirname "$library")
   rm -rf "$work/node" && mkdir -p "$work/node/libchdb"
   cp -rl "$folder" "$work/node/libchdb/" 2>/dev/null || cp -r "$folder" "$work/node/libchdb/"
+  cp -r web/dist "$work/node/explorer"
   cp "$here/node.Dockerfile" "$work/node/Dockerfile"
-  build -t node:20-bookworm-slim "$work/node"
+  build --label "mintlake.stamp=$stamp" -t node:20-bookworm-slim "$work/node"
   rm -rf "$work/node"
   say "node:20-bookworm-slim is made"
 }

@@ -22,8 +22,8 @@ const header = `Mintlake
 
 Mintlake is under the Apache License, Version 2.0: see LICENSE.
 
-This file is written by tools/notice (make gen). It names every module that the binary links, the licence of each, and the texts of
-these licences.
+This file is written by tools/notice (make gen). It names every module that the binary links and every npm package of its pages,
+the licence of each, and the texts of these licences.
 
 libchdb, the embedded ClickHouse engine, is not part of the binary or of its packages: "mintlake deps" fetches it, and images may hold
 it beside the binary. It is ClickHouse, Copyright ClickHouse, Inc., under the Apache License, Version 2.0.
@@ -46,6 +46,7 @@ func generate(root string) ([]byte, error) {
 		doc.addFile(filepath.Join(strings.TrimSpace(string(goroot)), "LICENSE"), "Go's standard library", "BSD-3-Clause"),
 		doc.addFile(filepath.Join(root, "replica/evidence/confusables.LICENSE"), "confusable characters of Unicode (replica/evidence)", "Unicode-3.0"),
 	}
+	problems = append(problems, doc.addPackages(root))
 	for _, m := range modules {
 		problems = append(problems, doc.addModule(m))
 	}

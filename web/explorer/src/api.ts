@@ -1,0 +1,84 @@
+// The token API as the pages use it: one function that asks, a small cache, and the types of the OpenAPI document.
+import type { components } from "./openapi";
+
+type Schemas = components["schemas"];
+export type Token = Schemas["Token"];
+export type Evidence = Schemas["Evidence"];
+export type Page = Omit<Schemas["SearchResponse"], "items"> & { items: Token[] };
+export type Status = Schemas["Status"];
+export type Candles = Schemas["CandlesResponse"];
+export type Candle = Schemas["Candle"];
+export type Pools = Schemas["PoolsResponse"];
+export type History = Schemas["HistoryResponse"];
+export type HistoryEntry = Schemas["HistoryEntry"];
+export type Origin = Schemas["Origin"];
+
+/** APIError is an answer that is no success. Its message is for people. */
+export class APIError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** longest is how long a request waits at most when the server names no time, or an absurd one. */
+const longest = 60;
+/** attempts bounds how often a server that is busy or loading is asked again. */
+const attempts = 6;
+
+/** get asks the API. On 429 and 503 it waits as long as Retry-After says and asks again. */
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const response = await fetch(path, { signal, headers: { Accept: "application/json" } });
+    if (response.ok) return (await response.json()) as T;
+    const seconds = Number(response.headers.get("Retry-After"));
+    const again = response.status === 429 || response.status === 503;
+    if (!again || !(seconds > 0) || attempt === attempts) {
+      const body = (await response.json().catch(() => null)) as { message?: string } | null;
+      throw new APIError(response.status, body?.message ?? `The server answers ${response.status}.`);
+    }
+    await sleep(Math.min(seconds, longest) * 1000, signal);
+  }
+}
+
+/** sleep fails as a request does when it is cancelled. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const cancel = () => {
+      clearTimeout(timer);
+      reject(new DOMException("cancelled", "AbortError"));
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", cancel);
+      resolve();
+    }, ms);
+    if (signal?.aborted) cancel();
+    else signal?.addEventListener("abort", cancel, { once: true });
+  });
+}
+
+/** cancelled says that nobody waits for the answer any more. */
+export const cancelled = (error: unknown) => error instanceof DOMException && error.name === "AbortError";
+
+/** words of an error for people; a request that reached nobody has only the browser's own. */
+export const words = (error: unknown) => (error instanceof APIError ? error.message : "The node does not answer.");
+
+/** Cache keeps the answers used last. */
+export class Cache<T> {
+  private readonly entries = new Map<string, T>();
+  constructor(private readonly size: number) {}
+
+  get(key: string): T | undefined {
+    const value = this.entries.get(key);
+    if (value !== undefined) this.set(key, value);
+    return value;
+  }
+
+  set(key: string, value: T) {
+    this.entries.delete(key);
+    this.entries.set(key, value);
+    if (this.entries.size > this.size) this.entries.delete(this.entries.keys().next().value!);
+  }
+}

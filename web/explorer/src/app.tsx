@@ -1,0 +1,71 @@
+import { ErrorBoundary, LocationProvider, Route, Router, lazy, useLocation } from "preact-iso";
+import { Search } from "./parts/search";
+import { StatusLine } from "./parts/status-line";
+import { Tokens } from "./pages/tokens";
+import { useTitle } from "./hooks";
+
+// What few visits need is loaded with the page that needs it; the charts are most of it.
+const TokenPage = lazy(() => import("./pages/token").then((module) => module.TokenPage));
+
+/** pages are the paths that the explorer answers; the node serves the same (api/get_explorer.go). */
+const pages = /^\/(\?|token\/|$)/;
+
+const menu = [["/", "Tokens"]] as const;
+
+export function App() {
+  return (
+    <LocationProvider scope={pages}>
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
+      <Header />
+      <main id="main" tabIndex={-1}>
+        <ErrorBoundary onError={(error) => console.error(error)}>
+          <Router onRouteChange={() => scrollTo(0, 0)}>
+            <Route path="/" component={Tokens} />
+            <Route path="/token/:mint" component={TokenPage} />
+            <Route default component={NotFound} />
+          </Router>
+        </ErrorBoundary>
+      </main>
+      <footer>
+        <StatusLine />
+        <nav aria-label="For programs">
+          <a href="/docs">API</a> <a href="/openapi.json">OpenAPI</a> <a href="/status">Status</a>
+        </nav>
+        <p>
+          Charts by <a href="https://www.tradingview.com/">TradingView</a> Lightweight Charts™
+        </p>
+      </footer>
+    </LocationProvider>
+  );
+}
+
+function Header() {
+  const { path } = useLocation();
+  return (
+    <header class="top">
+      <a class="brand" href="/">
+        <img src="/explorer/icon.svg" width={28} height={28} alt="" />
+        Mintlake
+      </a>
+      <Search />
+      <nav aria-label="Pages">
+        {menu.map(([href, text]) => (
+          <a href={href} aria-current={path === href ? "page" : undefined}>
+            {text}
+          </a>
+        ))}
+      </nav>
+    </header>
+  );
+}
+
+function NotFound() {
+  useTitle("Not found");
+  return (
+    <p class="empty">
+      There is no such page. <a href="/">All tokens</a>
+    </p>
+  );
+}

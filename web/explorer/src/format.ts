@@ -1,0 +1,88 @@
+// Figures for people. What is cut off here stands in a tooltip at the place of use.
+
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
+const whole = new Intl.NumberFormat("en");
+
+/** count writes a whole number. */
+export const count = (n: number) => whole.format(n);
+
+/** usd writes an amount of money, short. */
+export function usd(n: number | null | undefined): string {
+  if (n == null) return "–";
+  if (n > 0 && n < 0.01) return "<$0.01";
+  return "$" + (n < 1000 ? n.toFixed(2) : compact.format(n));
+}
+
+/** usdFull is the same in full. */
+export const usdFull = (n: number) => "$" + n.toLocaleString("en", { maximumFractionDigits: 6 });
+
+const subscripts = "₀₁₂₃₄₅₆₇₈₉";
+
+/** price writes four digits that say something: 0.0₅1234 has five zeros behind the point. */
+export function price(n: number | null | undefined): string {
+  if (n == null) return "–";
+  if (n === 0) return "$0";
+  if (n >= 1000) return "$" + n.toLocaleString("en", { maximumFractionDigits: 2 });
+  if (n >= 1) return "$" + n.toFixed(n >= 100 ? 2 : 4);
+  const zeros = -Math.floor(Math.log10(n)) - 1;
+  const digits = n.toFixed(Math.min(zeros + 4, 20)).slice(2 + zeros).replace(/0+$/, "");
+  if (zeros < 4) return "$0." + "0".repeat(zeros) + digits;
+  return "$0.0" + [...String(zeros)].map((digit) => subscripts[Number(digit)]).join("") + digits;
+}
+
+/** percent writes a change with its sign. */
+export function percent(change: number): string {
+  const value = change * 100;
+  const sign = value > 0 ? "+" : value < 0 ? "−" : "";
+  const size = Math.abs(value);
+  return sign + (size >= 1000 ? compact.format(size) : size.toFixed(2)) + " %";
+}
+
+/** units places the decimal point in a raw amount, a decimal string that no JavaScript number can hold. */
+export function units(raw: string, decimals: number): string {
+  const digits = raw.padStart(decimals + 1, "0");
+  const head = BigInt(digits.slice(0, digits.length - decimals)).toLocaleString("en");
+  const tail = digits.slice(digits.length - decimals).replace(/0+$/, "");
+  return tail ? `${head}.${tail}` : head;
+}
+
+/** amount is units, short. */
+export function amount(raw: string | null | undefined, decimals: number): string {
+  if (raw == null) return "–";
+  const value = Number(raw) / 10 ** decimals;
+  if (value !== 0 && value < 0.01) return "<0.01";
+  return value < 1000 ? String(Math.round(value * 100) / 100) : value < 1e15 ? compact.format(value) : value.toExponential(2).replace("e+", " × 10^");
+}
+
+const steps: [number, string][] = [
+  [60, "s"],
+  [60, "min"],
+  [24, "h"],
+  [365, "d"],
+  [Infinity, "y"],
+];
+
+/** ago writes a time as seen from now. */
+export function ago(ms: number, now: number): string {
+  let value = (now - ms) / 1000;
+  if (value < -5) return "in " + span(-value);
+  if (value < 5) return "now";
+  return span(value) + " ago";
+}
+
+function span(value: number): string {
+  for (const [size, name] of steps) {
+    if (value < size) return `${Math.floor(value)} ${name}`;
+    value /= size;
+  }
+  return "";
+}
+
+/** absolute writes a time in full. */
+export const absolute = (ms: number) => new Date(ms).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+
+/** short cuts an address or a signature to what people compare. */
+export const short = (text: string) => (text.length > 13 ? `${text.slice(0, 5)}…${text.slice(-5)}` : text);
+
+/** title is what a token is called. */
+export const title = (token: { symbol: string; name: string; mint: string }) => token.symbol || token.name || short(token.mint);

@@ -1,0 +1,75 @@
+// Hooks that several pages use.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Cache, cancelled, get, words } from "./api";
+
+const answers = new Cache<unknown>(200);
+
+export interface Answer<T> {
+  data: T | undefined;
+  /** error is what to tell people; data of before stays beside it. */
+  error: string | undefined;
+}
+
+/**
+ * useGet asks for a path, null for nothing, and again each `every` milliseconds while the page is seen. An answer of before is shown
+ * until the new one is there.
+ */
+export function useGet<T>(path: string | null, every = 0): Answer<T> {
+  const [answer, setAnswer] = useState<Answer<T> & { path: string | null }>({ path: null, data: undefined, error: undefined });
+  useEffect(() => {
+    if (path === null) return;
+    const abort = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const ask = async () => {
+      try {
+        if (!document.hidden) {
+          const data = await get<T>(path, abort.signal);
+          answers.set(path, data);
+          setAnswer({ path, data, error: undefined });
+        }
+      } catch (error) {
+        if (cancelled(error)) return;
+        setAnswer((before) => ({ path, data: before.path === path ? before.data : undefined, error: words(error) }));
+      }
+      if (every > 0 && !abort.signal.aborted) timer = setTimeout(ask, every);
+    };
+    void ask();
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+    };
+  }, [path, every]);
+  if (answer.path === path) return answer;
+  return { data: path === null ? undefined : (answers.get(path) as T | undefined), error: undefined };
+}
+
+/** useNow is the time, told anew each second while the page is seen. One timer serves all. */
+export function useNow(): number {
+  const [now, setNow] = useState(clock.now);
+  useEffect(() => {
+    clock.listeners.add(setNow);
+    return () => void clock.listeners.delete(setNow);
+  }, []);
+  return now;
+}
+
+const clock = { now: Date.now(), listeners: new Set<(now: number) => void>() };
+setInterval(() => {
+  if (document.hidden) return;
+  clock.now = Date.now();
+  for (const listener of clock.listeners) listener(clock.now);
+}, 1000);
+
+/** useTitle names the page. */
+export function useTitle(text: string) {
+  useEffect(() => {
+    document.title = text ? `${text} · Mintlake` : "Mintlake: every fungible token on Solana";
+  }, [text]);
+}
+
+/** useLatest is the value of the last rendering, for callbacks that outlive it. */
+export function useLatest<T>(value: T) {
+  const ref = useRef(value);
+  ref.current = value;
+  return ref;
+}

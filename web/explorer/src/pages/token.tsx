@@ -1,0 +1,26 @@
+// One token: /token/MINT.
+import { useRoute } from "preact-iso";
+import type { Token } from "../api";
+import { title } from "../format";
+import { useGet, useTitle } from "../hooks";
+import { Problem } from "../parts/small";
+import { Facts } from "./token/facts";
+import { Head } from "./token/head";
+import { PriceCard } from "./token/price";
+
+export function TokenPage() {
+  const { params } = useRoute();
+  const mint = params.mint ?? "";
+  const base = `/tokens/${encodeURIComponent(mint)}`;
+  const { data: token, error } = useGet<Token>(`${base}?evidence=true`, 10_000);
+  useTitle(token ? (token.name && token.symbol ? `${token.symbol} · ${token.name}` : title(token)) : mint);
+  if (!token) return error ? <Problem>{error}</Problem> : <p class="empty">…</p>;
+  return (
+    <article class="token">
+      {error && <Problem>{error}</Problem>}
+      <Head token={token} />
+      <PriceCard base={base} token={token} />
+      <Facts base={base} token={token} />
+    </article>
+  );
+}

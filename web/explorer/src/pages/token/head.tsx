@@ -1,0 +1,92 @@
+// The head of a token's page: who it is, where it is at home, what the figures say.
+import type { ComponentChildren } from "preact";
+import type { Token } from "../../api";
+import { short, title } from "../../format";
+import { Ago, Amount, Copy, Logo, Usd } from "../../parts/small";
+import { judge } from "../../parts/mark";
+
+/** safe keeps links that lead to a page: what they are comes from whoever made the token. */
+function safe(url: string | null | undefined): string | null {
+  if (!url) return null;
+  try {
+    return /^https?:$/.test(new URL(url).protocol) ? url : null;
+  } catch {
+    return null;
+  }
+}
+
+function links(token: Token): [string, string][] {
+  const all: [string, string | null][] = Object.entries(token.extensions ?? {}).map(([name, url]) => [name, safe(url)]);
+  const home = safe(token.external_url);
+  if (home && !all.some(([, url]) => url === home)) all.unshift(["website", home]);
+  return all.filter((link): link is [string, string] => link[1] !== null);
+}
+
+export function Head({ token }: { token: Token }) {
+  const verdict = judge(token.evidence, token.symbol);
+  const canonical = token.evidence?.canonical;
+  return (
+    <>
+      <header class="head">
+        <Logo token={token} size={64} />
+        <div>
+          <h1>
+            {title(token)} {token.symbol && token.name && <small>{token.name}</small>}
+          </h1>
+          <p class="mint">
+            <code>{token.mint}</code>
+            <Copy text={token.mint} what="the mint" />
+          </p>
+          <p class="tags">
+            <span class="badge">{token.is_token22 ? "Token-2022" : "SPL Token"}</span>
+            {(token.tags ?? []).map((tag) => (
+              <a class="badge" href={`/?${new URLSearchParams({ tag })}`}>
+                {tag}
+              </a>
+            ))}
+            {links(token).map(([name, url]) => (
+              <a href={url} rel="noopener noreferrer nofollow" target="_blank" title={url}>
+                {name} ↗
+              </a>
+            ))}
+          </p>
+        </div>
+      </header>
+      {verdict && (
+        <p class={`verdict ${verdict.tone}`}>
+          {verdict.text}{" "}
+          {canonical && canonical !== token.mint && (
+            <>
+              Traded most: <a href={`/token/${canonical}`}>{short(canonical)}</a>.
+            </>
+          )}
+        </p>
+      )}
+      {token.description && <p class="about">{token.description}</p>}
+      <dl class="figures">
+        <Figure name="Volume 24 h">
+          <Usd value={token.daily_volume_usd} />
+        </Figure>
+        <Figure name="Supply">
+          <Amount raw={token.supply} decimals={token.decimals} />
+        </Figure>
+        <Figure name="Decimals">{token.decimals}</Figure>
+        <Figure name="First seen">
+          <Ago ms={token.first_seen_at} />
+        </Figure>
+        <Figure name="Last seen">
+          <Ago ms={token.last_seen_at} />
+        </Figure>
+      </dl>
+    </>
+  );
+}
+
+export function Figure({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

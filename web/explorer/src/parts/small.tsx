@@ -1,0 +1,86 @@
+// Small things that stand in many places.
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { Token } from "../api";
+import { absolute, ago, amount, price, short, units, usd, usdFull } from "../format";
+import { useNow } from "../hooks";
+
+/** Logo names its status in the URL, for which the server does not care: a picture of an earlier status is not shown for a later one. */
+export function Logo({ token, size = 32 }: { token: Token; size?: number }) {
+  const source = `/img/${encodeURIComponent(token.mint)}?status=${encodeURIComponent(token.logo_status)}`;
+  return <img class="logo" src={source} width={size} height={size} alt="" loading="lazy" decoding="async" />;
+}
+
+/** Ago is a time as seen from now, in full in its tooltip. */
+export function Ago({ ms }: { ms: number | null | undefined }) {
+  const now = useNow();
+  if (ms == null) return <>–</>;
+  return (
+    <time dateTime={new Date(ms).toISOString()} title={absolute(ms)}>
+      {ago(ms, now)}
+    </time>
+  );
+}
+
+/** Amount is in units of the token; the tooltip has it in full, and raw. */
+export function Amount({ raw, decimals }: { raw: string | null | undefined; decimals: number }) {
+  if (raw == null) return <>–</>;
+  return <span title={`${units(raw, decimals)} (raw ${raw})`}>{amount(raw, decimals)}</span>;
+}
+
+export function Usd({ value }: { value: number | null | undefined }) {
+  return value == null ? <>–</> : <span title={usdFull(value)}>{usd(value)}</span>;
+}
+
+export function Price({ value }: { value: number | null | undefined }) {
+  return value == null ? <>–</> : <span title={`$${value}`}>{price(value)}</span>;
+}
+
+/** Copy puts a text on the clipboard. */
+export function Copy({ text, what }: { text: string; what: string }) {
+  const [done, setDone] = useState(false);
+  const copy = async (event: Event) => {
+    event.preventDefault();
+    event.stopPropagation();
+    await navigator.clipboard?.writeText(text).catch(() => undefined);
+    setDone(true);
+    setTimeout(() => setDone(false), 1500);
+  };
+  return (
+    <button type="button" class="copy" onClick={copy} aria-label={done ? "Copied" : `Copy ${what}`} title={`Copy ${what}`}>
+      {done ? "✓" : "⧉"}
+    </button>
+  );
+}
+
+/** Address is a key, shortened, whole in its tooltip, with a button that copies it. */
+export function Address({ value, what }: { value: string; what: string }) {
+  return (
+    <span class="address">
+      <code title={value}>{short(value)}</code>
+      <Copy text={value} what={what} />
+    </span>
+  );
+}
+
+/** Problem tells what went wrong. */
+export function Problem({ children }: { children: ComponentChildren }) {
+  return (
+    <p class="problem" role="alert">
+      {children}
+    </p>
+  );
+}
+
+/** Section is a part of a page under a heading. */
+export function Section({ title, aside, children }: { title: string; aside?: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <section class="card">
+      <header>
+        <h2>{title}</h2>
+        {aside}
+      </header>
+      {children}
+    </section>
+  );
+}

@@ -1,0 +1,18 @@
+import type { Status } from "../api";
+import { count } from "../format";
+import { useGet } from "../hooks";
+
+/** StatusLine is how the node is, in a line. */
+export function StatusLine() {
+  const { data, error } = useGet<Status>("/status", 5000);
+  if (!data) return <p class="status">{error ?? "…"}</p>;
+  const lag = data.pipeline.lag_records;
+  const fresh = data.freshness.p99_ms;
+  return (
+    <p class={error || !data.ready ? "status bad" : "status"}>
+      {error ?? (data.ready ? "" : "loading · ")}
+      {count(data.registry.tokens)} tokens · slot {count(data.source.slot)} · lag {lag === null ? "unknown" : count(lag)}
+      {fresh !== null && ` · fresh within ${count(fresh)} ms`}
+    </p>
+  );
+}

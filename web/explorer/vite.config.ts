@@ -1,0 +1,20 @@
+import { defineConfig } from "vite";
+
+// The node serves index.html at each page's path, and all else below /explorer/ (web/web.go).
+export default defineConfig({
+  base: "/explorer/",
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  build: {
+    outDir: "../dist",
+    emptyOutDir: true, // public/.gitkeep keeps the folder in the repository
+    target: "es2022",
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0, // the content security policy allows no data: URLs
+  },
+  // `npm run dev` beside a running node: MINTLAKE_API is its address.
+  server: {
+    proxy: Object.fromEntries(
+      ["/tokens", "/img", "/status", "/docs", "/openapi.json"].map((path) => [path, process.env.MINTLAKE_API ?? "http://127.0.0.1:8080"]),
+    ),
+  },
+});
