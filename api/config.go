@@ -11,6 +11,7 @@ import (
 	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/api/market"
 	"github.com/mintlake/mintlake/api/requests"
+	"github.com/mintlake/mintlake/internal/internaltoken"
 	"github.com/mintlake/mintlake/replica"
 )
 
@@ -30,6 +31,8 @@ type Config struct {
 	Ranking          string        `koanf:"ranking" usage:"what tokens are ordered by: volume, user_volume or organic_volume"`
 	TrustedProxies   []string      `koanf:"trusted_proxies" usage:"addresses or CIDR prefixes whose X-Forwarded-For is believed"`
 	SnapshotPatience time.Duration `koanf:"snapshot_patience" usage:"how long ClickHouse may be away at start before the registry is folded from the topics"`
+	// InternalToken makes a request one of Mintlake's own rooms: see internal/internaltoken.
+	InternalToken string `koanf:"internal_token" usage:"token of requests that no rate limit holds for: the JSON-RPC gateway's, which limits its own clients; set the same at both" secret:"true"`
 	// AllowedHosts are names besides localhost that a loopback Addr answers to: see internal/hosts.
 	// They are a setting of all addresses.
 	AllowedHosts []string `koanf:"-"`
@@ -133,6 +136,9 @@ func (c *Config) Validate() error {
 		if field.value <= 0 {
 			refuse(field.key, field.value, "must be positive")
 		}
+	}
+	if c.InternalToken != "" && !internaltoken.Valid(c.InternalToken) {
+		refuse("internal_token", "***", fmt.Sprintf("must be at least %d visible ASCII characters, like the output of `openssl rand -hex 32`", internaltoken.MinLength))
 	}
 	if c.DrainTime < 0 {
 		refuse("drain_time", c.DrainTime, "must not be negative")

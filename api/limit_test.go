@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api"
+	"github.com/mintlake/mintlake/internal/internaltoken"
 )
 
 func limited(c *api.Config) { c.RateLimits.Enabled = true }
@@ -89,4 +90,27 @@ func TestForwardedClients(t *testing.T) {
 	require.Equal(t, 429, ask(proxied, "198.51.100.7, 203.0.113.1"))
 	require.Equal(t, 200, ask(proxied, "2001:db8::1"))
 	require.Equal(t, 429, ask(proxied, "2001:db8::2"), "one /64 is one client")
+}
+
+// The gateway limits its own clients, so its requests are not limited here; nor do they use up what
+// the public of the same address has.
+func TestInternalRequestsAreNotLimited(t *testing.T) {
+	log, a := threeTokens()
+	const token = "0123456789abcdef"
+	n := startNode(t, log, limited, func(c *api.Config) { c.RateLimits.Batch, c.InternalToken = 1, token }).awaitReady()
+	ask := func(presented string) response {
+		return n.do(http.MethodPost, "/tokens/batch", `{"mints":["`+a[0]+`"]}`, internaltoken.Header, presented)
+	}
+	for range 3 {
+		r := ask(token)
+		require.Equal(t, 200, r.StatusCode)
+		require.Empty(t, r.Header.Get("RateLimit-Limit"))
+	}
+	require.Equal(t, 200, ask("0123456789abcdeX").StatusCode)
+	require.Equal(t, 429, ask("0123456789abcdeX").StatusCode, "a wrong token is the public")
+	require.Equal(t, 200, ask(token).StatusCode)
+	open := startNode(t, log, limited, func(c *api.Config) { c.RateLimits.Batch = 1 }).awaitReady()
+	n = open
+	require.Equal(t, 200, ask("").StatusCode)
+	require.Equal(t, 429, ask("").StatusCode, "no token is configured, so none is right")
 }

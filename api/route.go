@@ -18,6 +18,7 @@ import (
 	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/hosts"
+	"github.com/mintlake/mintlake/internal/internaltoken"
 	"github.com/mintlake/mintlake/internal/tracing"
 )
 
@@ -173,7 +174,7 @@ func (s *Server) guarded(c *fiber.Ctx, r *route) (err error) {
 
 // limit counts the request, or refuses it.
 func (s *Server) limit(c *fiber.Ctx, r *route) error {
-	if s.limiter == nil || r.window == windowNone {
+	if s.limiter == nil || r.window == windowNone || s.isInternal(c) {
 		return nil
 	}
 	windows := []int{r.window}
@@ -211,8 +212,18 @@ func peerOf(c net.Conn) netip.Addr {
 	return netip.Addr{}
 }
 
+// isInternal says whether another room of Mintlake asks. No rate limit holds for it.
+func (s *Server) isInternal(c *fiber.Ctx) bool { return s.internal.Admits(c.Get(internaltoken.Header)) }
+
+// internalClient is who other rooms are, for the bounds that do hold for them. It is nobody's
+// address, so they use up nobody else's share.
+const internalClient = "internal"
+
 // client is who is limited.
 func (s *Server) client(c *fiber.Ctx) string {
+	if s.isInternal(c) {
+		return internalClient
+	}
 	peer := peerOf(c.Context().Conn())
 	if len(s.proxies.List) == 0 {
 		return s.proxies.Client(peer, "")

@@ -35,6 +35,7 @@ import (
 	"github.com/mintlake/mintlake/api/status"
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
 	"github.com/mintlake/mintlake/internal/hosts"
+	"github.com/mintlake/mintlake/internal/internaltoken"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/replica"
@@ -96,6 +97,7 @@ type Server struct {
 	local    *limits.Limiter  // this node's own windows; nil when limits are off
 	shared   *limits.Shared   // nil when the windows are this node's alone
 	proxies  limits.Proxies
+	internal internaltoken.Check
 	routes   []*route
 	openapi  []byte
 	docs     []byte
@@ -124,7 +126,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	s := &Server{cfg: cfg, deps: deps, bound: make(chan struct{}), codings: newCodings(), rows: newRowCache()}
+	s := &Server{cfg: cfg, deps: deps, bound: make(chan struct{}), codings: newCodings(), rows: newRowCache(), internal: internaltoken.NewCheck(cfg.InternalToken)}
 	if err := s.build(); err != nil {
 		return nil, err
 	}

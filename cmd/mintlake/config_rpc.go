@@ -8,6 +8,9 @@ import (
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
 )
 
+// dasOff is the rpc.das_api of a gateway that leaves DAS methods to its upstreams.
+const dasOff = "off"
+
 // validateRPC tells the problems of the gateway's settings.
 func (c *Config) validateRPC(bad func(key string, value any, rule string)) {
 	if ws := c.RPC.WSAddr; ws != "" && ws != jsonrpc.WebSocketsOff {
@@ -18,6 +21,11 @@ func (c *Config) validateRPC(bad func(key string, value any, rule string)) {
 	for _, upstream := range c.RPC.Upstream {
 		if u, err := url.Parse(upstream); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 			bad("rpc.upstream", redactURL(upstream), "must be an http or https URL")
+		}
+	}
+	if c.RPC.DASAPI != "" && c.RPC.DASAPI != dasOff {
+		if u, err := url.Parse(c.RPC.DASAPI); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" {
+			bad("rpc.das_api", redactURL(c.RPC.DASAPI), "must be http(s)://host:port, off, or empty")
 		}
 	}
 	if c.RPC.PollInterval < 100*time.Millisecond || c.RPC.PollInterval > time.Minute {

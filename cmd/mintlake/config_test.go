@@ -61,6 +61,8 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"rpc.poll_interval":      func(c *Config) { c.RPC.PollInterval = 0 },
 		"rpc.max_lag":            func(c *Config) { c.RPC.MaxLag = 0 },
 		"rpc.send_upstreams":     func(c *Config) { c.RPC.SendUpstreams = 0 },
+		"rpc.das_api":            func(c *Config) { c.RPC.DASAPI = "api.example/?key=hunter2" },
+		"api.internal_token":     func(c *Config) { c.API.InternalToken = "hunter2" },
 		"rpc.hedge_share":        func(c *Config) { c.RPC.HedgeShare = 1.5 },
 		"rpc.cache_bytes":        func(c *Config) { c.RPC.CacheBytes = -1 },
 		"rpc.allowed_origins":    func(c *Config) { c.RPC.AllowedOrigins = []string{"*", "https://app.example"} },

@@ -14,7 +14,9 @@ import (
 	"github.com/mintlake/mintlake/api/market"
 	"github.com/mintlake/mintlake/enrich"
 	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/internaltoken"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/listen"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
@@ -165,6 +167,9 @@ func (s *system) startAPI(ctx context.Context) error {
 	if err := s.supplyImages(ctx, &deps); err != nil {
 		return err
 	}
+	if s.cfg.API.InternalToken == "" {
+		s.cfg.API.InternalToken = internaltoken.Generate() // for the rooms of this process
+	}
 	room, err := api.New(s.cfg.apiConfig(), deps)
 	if err != nil {
 		return err
@@ -180,6 +185,7 @@ func (s *system) startAPI(ctx context.Context) error {
 		return err
 	}
 	s.addresses.add("api", "http://"+room.Addr())
+	s.apiURL = "http://" + listen.Dialable(room.Addr())
 	return nil
 }
 

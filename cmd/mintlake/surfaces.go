@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/mintlake/mintlake/gateway/das"
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
 	"github.com/mintlake/mintlake/gateway/stream"
 	"github.com/mintlake/mintlake/gateway/subscriptions"
@@ -22,12 +23,16 @@ func (s *system) startGateway(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	local, err := s.localMethods()
+	if err != nil {
+		return err
+	}
 	room, err := jsonrpc.New(jsonrpc.Config{
 		Addr: s.cfg.RPC.Addr, WebSocketAddr: s.cfg.RPC.WSAddr, Upstreams: s.cfg.RPC.Upstream, AllowedOrigins: s.cfg.RPC.AllowedOrigins,
 		TrustedProxies: s.keys.proxies,
 		PollInterval:   s.cfg.RPC.PollInterval, MaxLagSlots: s.cfg.RPC.MaxLag, SendUpstreams: s.cfg.RPC.SendUpstreams,
 		HedgeShare: s.cfg.RPC.HedgeShare, ShareReads: s.cfg.RPC.ShareReads, CacheBytes: s.cfg.RPC.CacheBytes,
-	}, jsonrpc.Deps{Keys: store, Subscriptions: subscribed, Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer})
+	}, jsonrpc.Deps{Keys: store, Subscriptions: subscribed, Local: local, Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer})
 	if err != nil {
 		return err
 	}
@@ -40,6 +45,22 @@ func (s *system) startGateway(ctx context.Context) error {
 		s.addresses.add("rpc_ws", "ws://"+addr)
 	}
 	return nil
+}
+
+// localMethods are what the gateway answers itself.
+func (s *system) localMethods() ([]jsonrpc.Local, error) {
+	api := s.cfg.RPC.DASAPI
+	if api == "" {
+		api = s.apiURL
+	}
+	if api == "" || api == dasOff {
+		return nil, nil
+	}
+	assets, err := das.New(das.Config{API: api, Token: s.cfg.API.InternalToken}, das.Deps{Registerer: s.registerer})
+	if err != nil {
+		return nil, err
+	}
+	return []jsonrpc.Local{assets}, nil
 }
 
 const (

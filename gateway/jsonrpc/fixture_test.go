@@ -113,6 +113,17 @@ func startWith(t *testing.T, cfg Config, store keys.Store) *fixture {
 // machine may stand still for a while.
 func startThrough(t *testing.T, cfg Config, store keys.Store, transport http.RoundTripper) *fixture {
 	t.Helper()
+	return startGateway(t, cfg, Deps{Keys: store, Transport: transport})
+}
+
+// startLocal answers some methods itself.
+func startLocal(t *testing.T, cfg Config, store keys.Store, local Local) *fixture {
+	t.Helper()
+	return startGateway(t, cfg, Deps{Keys: store, Local: []Local{local}})
+}
+
+func startGateway(t *testing.T, cfg Config, deps Deps) *fixture {
+	t.Helper()
 	cfg.Addr = "127.0.0.1:0"
 	for _, limit := range []*time.Duration{&cfg.attemptTimeout, &cfg.timeout, &cfg.stopTimeout, &cfg.pollTimeout} {
 		if *limit == 0 {
@@ -120,8 +131,9 @@ func startThrough(t *testing.T, cfg Config, store keys.Store, transport http.Rou
 		}
 	}
 	log := &lockedBuffer{}
-	g, err := New(cfg, Deps{Keys: store, Transport: transport, Registerer: prometheus.NewRegistry(),
-		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	deps.Registerer = prometheus.NewRegistry()
+	deps.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	g, err := New(cfg, deps)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -208,8 +208,8 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	case req.calls() == 0:
 		g.answerBatch(r.Context(), w, req, nil)
 		return nil
-	case len(g.pool.upstreams) == 0:
-		return refusing(http.StatusServiceUnavailable, "no_upstream", codeUpstreamAway, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL", id)
+	case len(g.pool.upstreams) == 0 && !g.answersAny(req):
+		return g.refusalOf(r.Context(), errNoUpstream, id)
 	}
 	if !g.calls.TryAcquire(1) {
 		w.Header().Set("Retry-After", "1")
@@ -241,6 +241,14 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 
 // perform makes a call as its method allows.
 func (g *Gateway) perform(ctx context.Context, c *call, s *session) (*answer, error) {
+	if local := g.local[c.Method]; local != nil {
+		if got, err := g.answerLocally(ctx, local, c); !errors.Is(err, ErrElsewhere) {
+			return got, err
+		}
+	}
+	if len(g.pool.upstreams) == 0 {
+		return nil, errNoUpstream
+	}
 	t, err := newTask(c, s)
 	if err != nil {
 		return nil, err
@@ -259,9 +267,14 @@ func (g *Gateway) perform(ctx context.Context, c *call, s *session) (*answer, er
 func (g *Gateway) refusalOf(client context.Context, err error, id json.RawMessage) *refusal {
 	var unreached *behindError
 	var unknown *unknownError
+	var own *CallError
 	switch {
 	case client.Err() != nil:
 		return refusing(499, "client_gone", codeUpstreamAway, "the client went away", id)
+	case errors.As(err, &own):
+		return &refusal{status: own.status(), outcome: "local", code: own.Code, message: own.Message, id: id, data: own.Data}
+	case errors.Is(err, errNoUpstream):
+		return refusing(http.StatusServiceUnavailable, "no_upstream", codeUpstreamAway, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL", id)
 	case errors.As(err, &unreached):
 		return &refusal{status: http.StatusOK, outcome: "behind", code: codeMinContextSlot, message: unreached.Error(), id: id,
 			data: map[string]uint64{"contextSlot": unreached.highest, "minContextSlot": unreached.wanted}}

@@ -4,7 +4,8 @@
 // In: POST / with a JSON-RPC 2.0 call or batch; the key in the query (apiKey) or in the header
 // X-API-KEY. WebSocket handshakes on /, here and at the port after it, where Solana's clients look
 // for them.
-// Out: the upstream's answer, streamed; or a JSON-RPC error with a fitting HTTP status. WebSockets
+// Out: the upstream's answer, streamed; the answer of one of Deps.Local; or a JSON-RPC error with a
+// fitting HTTP status. WebSockets
 // whose host, origin and key are in order are given to Deps.Subscriptions.
 // Guarantees: what goes upstream is made anew from what was checked, so neither a key nor any
 // header or unknown member of the client's request travels on. Bodies, batches, time, connections
@@ -131,6 +132,9 @@ type Deps struct {
 	Keys keys.Store
 	// Subscriptions serves WebSockets. Nil: handshakes are refused, and there is no second address.
 	Subscriptions Subscriptions
+	// Local answers methods from what Mintlake itself knows, before any upstream is asked. The first
+	// that names a method answers it.
+	Local []Local
 	// Transport reaches the upstreams. Default: a pool of connections of its own.
 	Transport http.RoundTripper
 	// Logger and Registerer may be nil.
@@ -143,15 +147,18 @@ type Deps struct {
 // Gateway is the endpoint.
 type Gateway struct {
 	*listen.Bound
-	cfg     Config
-	gate    *keys.Gate
-	pool    *pool
-	client  http.Client
-	calls   *semaphore.Weighted
-	origins *origins.Set
-	log     *slog.Logger
-	metrics *metrics
-	tracer  *tracing.Tracer
+	cfg   Config
+	gate  *keys.Gate
+	pool  *pool
+	local map[string]Local // by method
+	// localBytes is what may wait of their long answers.
+	localBytes *semaphore.Weighted
+	client     http.Client
+	calls      *semaphore.Weighted
+	origins    *origins.Set
+	log        *slog.Logger
+	metrics    *metrics
+	tracer     *tracing.Tracer
 	// sockets serves WebSockets; socketsAt is their second address, empty for none. Known once
 	// ready is closed.
 	sockets   Subscriptions
@@ -193,6 +200,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
+	g.local, g.localBytes = byMethod(deps.Local), semaphore.NewWeighted(localBytes)
 	g.stopped, g.stop = context.WithCancel(context.Background())
 	if cfg.CacheBytes > 0 {
 		g.cache = newCache(cfg.CacheBytes)

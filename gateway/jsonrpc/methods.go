@@ -56,7 +56,7 @@ var table = func() map[string]*method {
 	for _, name := range []string{
 		"getVersion", "getHealth", "getIdentity", "getGenesisHash", "getEpochSchedule", "getMinimumBalanceForRentExemption", "getFirstAvailableBlock",
 		"minimumLedgerSlot", "getClusterNodes", "getMaxRetransmitSlot", "getMaxShredInsertSlot", "getHighestSnapshotSlot",
-		"getRecentPerformanceSamples", "getRecentPrioritizationFees",
+		"getRecentPerformanceSamples", "getRecentPrioritizationFees", "getAsset", "getAssets", "getAssetBatch", "searchAssets",
 	} {
 		all[name].timeless = true
 	}

@@ -12,7 +12,7 @@ import (
 
 // methods are the names that the metric calls_total knows; what else clients ask for counts as
 // "other", so that they cannot make labels. From solana.com/docs/rpc/http, deprecated methods
-// included where nodes still answer them.
+// included where nodes still answer them; the last line is of the Digital Asset Standard.
 const methods = `getAccountInfo getBalance getBlock getBlockCommitment getBlockHeight getBlockProduction getBlockTime getBlocks
 getBlocksWithLimit getClusterNodes getEpochInfo getEpochSchedule getFeeForMessage getFirstAvailableBlock getGenesisHash getHealth
 getHighestSnapshotSlot getIdentity getInflationGovernor getInflationRate getInflationReward getLargestAccounts getLatestBlockhash
@@ -20,7 +20,8 @@ getLeaderSchedule getMaxRetransmitSlot getMaxShredInsertSlot getMinimumBalanceFo
 getRecentPerformanceSamples getRecentPrioritizationFees getSignatureStatuses getSignaturesForAddress getSlot getSlotLeader getSlotLeaders
 getStakeMinimumDelegation getSupply getTokenAccountBalance getTokenAccountsByDelegate getTokenAccountsByOwner getTokenLargestAccounts
 getTokenSupply getTransaction getTransactionCount getVersion getVoteAccounts isBlockhashValid minimumLedgerSlot requestAirdrop
-sendTransaction simulateTransaction`
+sendTransaction simulateTransaction
+getAsset getAssets getAssetBatch searchAssets`
 
 type metrics struct {
 	known          map[string]bool
@@ -121,7 +122,7 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 
 // outcomes are those of requests: ok, websocket, broken_off, and why one was refused.
 const outcomes = `ok websocket broken_off host path origin http_method content_type body body_too_large invalid
-no_upstream busy client_gone timeout upstream_away behind unknown`
+no_upstream busy client_gone timeout upstream_away behind unknown local`
 
 // attemptOutcomes are those of attempts at an upstream.
 const attemptOutcomes = `ok request connection timeout status malformed unhealthy limited behind canceled other`

@@ -27,3 +27,20 @@ func TCP(ctx context.Context, addr, flag string) (net.Listener, error) {
 	}
 	return l, nil
 }
+
+// Dialable is the address by which this machine reaches a listener: one on all addresses is reached
+// on loopback.
+func Dialable(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	ip := net.ParseIP(host)
+	switch {
+	case host != "" && (ip == nil || !ip.IsUnspecified()):
+		return addr
+	case ip != nil && ip.To4() == nil:
+		return net.JoinHostPort(net.IPv6loopback.String(), port)
+	}
+	return net.JoinHostPort("127.0.0.1", port)
+}

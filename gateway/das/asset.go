@@ -1,0 +1,137 @@
+package das
+
+import (
+	"encoding/json"
+
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// token is what is read of a row of the token API.
+type token struct {
+	Mint            string  `json:"mint"`
+	Symbol          string  `json:"symbol"`
+	Name            string  `json:"name"`
+	Decimals        uint8   `json:"decimals"`
+	LogoURL         *string `json:"logo_url"`
+	IsToken22       bool    `json:"is_token22"`
+	Supply          *string `json:"supply"`
+	MintAuthority   *string `json:"mint_authority"`
+	FreezeAuthority *string `json:"freeze_authority"`
+	MetaplexURI     *string `json:"metaplex_uri"`
+	UpdateAuthority *string `json:"update_authority"`
+	TokenStandard   *int64  `json:"token_standard"`
+	Description     *string `json:"description"`
+	ExternalURL     *string `json:"external_url"`
+}
+
+// The shape of an asset: digital_asset_types/src/rpc/asset.rs of
+// metaplex-foundation/digital-asset-rpc-infrastructure at f1a1ae6. interface, id, mutable and burnt
+// are required; what a fungible token has not (compression, ownership, print supply) and what the
+// registry does not know (creators, grouping, royalty) is left out.
+type asset struct {
+	Interface   string      `json:"interface"`
+	ID          string      `json:"id"`
+	Content     *content    `json:"content,omitempty"`
+	Authorities []authority `json:"authorities,omitempty"`
+	Mutable     bool        `json:"mutable"`
+	Burnt       bool        `json:"burnt"`
+	TokenInfo   tokenInfo   `json:"token_info"`
+}
+
+type content struct {
+	Schema   string   `json:"$schema"`
+	JSONURI  string   `json:"json_uri"` // required; empty where there is none
+	Files    []file   `json:"files,omitempty"`
+	Metadata metadata `json:"metadata"`
+	Links    *links   `json:"links,omitempty"`
+}
+
+type file struct {
+	URI string `json:"uri"`
+}
+
+type metadata struct {
+	Name          string  `json:"name,omitempty"`
+	Symbol        string  `json:"symbol,omitempty"`
+	Description   *string `json:"description,omitempty"`
+	TokenStandard string  `json:"token_standard,omitempty"`
+}
+
+type links struct {
+	Image       *string `json:"image,omitempty"`
+	ExternalURL *string `json:"external_url,omitempty"`
+}
+
+type authority struct {
+	Address string   `json:"address"`
+	Scopes  []string `json:"scopes"`
+}
+
+type tokenInfo struct {
+	Supply          json.Number `json:"supply,omitempty"`
+	Decimals        uint8       `json:"decimals"`
+	TokenProgram    string      `json:"token_program"`
+	MintAuthority   *string     `json:"mint_authority,omitempty"`
+	FreezeAuthority *string     `json:"freeze_authority,omitempty"`
+}
+
+// contentSchema is the reference implementation's.
+const contentSchema = "https://schema.metaplex.com/nft1.0.json"
+
+// TokenStandard of Metaplex's Token Metadata program.
+const (
+	standardFungibleAsset = 1
+	standardFungible      = 2
+)
+
+// asset is the row as an asset.
+func (t *token) asset() *asset {
+	a := &asset{
+		Interface: "FungibleToken", ID: t.Mint, Content: t.content(),
+		// Whether metadata was declared immutable is not in the row, but nobody can change it
+		// without an authority.
+		Mutable: t.UpdateAuthority != nil,
+		TokenInfo: tokenInfo{
+			Decimals: t.Decimals, TokenProgram: schemas.ProgramToken, MintAuthority: t.MintAuthority, FreezeAuthority: t.FreezeAuthority,
+		},
+	}
+	if t.TokenStandard != nil && *t.TokenStandard == standardFungibleAsset {
+		a.Interface = "FungibleAsset"
+	}
+	if t.IsToken22 {
+		a.TokenInfo.TokenProgram = schemas.ProgramToken2022
+	}
+	if t.Supply != nil {
+		a.TokenInfo.Supply = json.Number(*t.Supply)
+	}
+	if t.UpdateAuthority != nil {
+		a.Authorities = []authority{{*t.UpdateAuthority, []string{"full"}}}
+	}
+	return a
+}
+
+// content is nil for a token without metadata.
+func (t *token) content() *content {
+	c := &content{Schema: contentSchema, Metadata: metadata{Name: t.Name, Symbol: t.Symbol, Description: t.Description}}
+	if t.TokenStandard != nil {
+		switch *t.TokenStandard {
+		case standardFungibleAsset:
+			c.Metadata.TokenStandard = "FungibleAsset"
+		case standardFungible:
+			c.Metadata.TokenStandard = "Fungible"
+		}
+	}
+	if t.MetaplexURI != nil {
+		c.JSONURI = *t.MetaplexURI
+	}
+	if t.LogoURL != nil {
+		c.Files = []file{{*t.LogoURL}}
+	}
+	if t.LogoURL != nil || t.ExternalURL != nil {
+		c.Links = &links{t.LogoURL, t.ExternalURL}
+	}
+	if c.JSONURI == "" && c.Links == nil && c.Metadata == (metadata{}) {
+		return nil
+	}
+	return c
+}

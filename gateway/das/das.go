@@ -1,0 +1,234 @@
+// Package das answers the methods of the Digital Asset Standard (DAS) that are about fungible
+// tokens from the registry: getAsset, getAssets, getAssetBatch, and searchAssets with
+// tokenType fungible.
+//
+// In: calls of the JSON-RPC gateway; rows of the token API over HTTP. Out: assets in the shape of
+// the standard, as github.com/metaplex-foundation/digital-asset-rpc-infrastructure has it.
+// Guarantees: what a fungible token or the registry has not is absent, not invented. What is not in
+// the registry, and searches by what the registry does not know, are the upstreams' to answer.
+// Calls under way, their time and the API's answers are bounded.
+//
+// The API is asked over HTTP, because the gateway may run alone. It knows the gateway by a token
+// and does not limit it: the caller's key is limited here.
+package das
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/mintlake/mintlake/gateway/jsonrpc"
+)
+
+// Config of the methods. Zero values take the defaults named at each field.
+type Config struct {
+	// API is the token API's URL, http(s)://host:port. Required.
+	API string
+	// Token makes the API know the gateway: internal/internaltoken. Without it the API's public
+	// limits hold for all callers together.
+	Token string
+	// maxAtOnce bounds the calls under way; others wait. Default 32.
+	maxAtOnce int
+	// timeout bounds one request to the API. Default 10 s.
+	timeout time.Duration
+	// maxBytes bounds one answer of the API; 500 rows have some 500 KB. Default 16 MiB.
+	maxBytes int64
+}
+
+// Deps are the collaborators. Both may be nil.
+type Deps struct {
+	// Transport reaches the API. Default: a pool of connections of its own.
+	Transport  http.RoundTripper
+	Registerer prometheus.Registerer
+}
+
+// Server answers DAS methods.
+type Server struct {
+	cfg     Config
+	client  http.Client
+	calls   *semaphore.Weighted
+	metrics *metrics
+}
+
+// New checks the configuration and registers the metrics; it does no I/O.
+func New(cfg Config, deps Deps) (*Server, error) {
+	cfg.maxAtOnce = cmp.Or(max(cfg.maxAtOnce, 0), 32)
+	cfg.timeout = cmp.Or(max(cfg.timeout, 0), 10*time.Second)
+	cfg.maxBytes = cmp.Or(max(cfg.maxBytes, 0), 16<<20)
+	base, err := url.Parse(cfg.API)
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" {
+		return nil, errors.New("das: the token API's address must be http(s)://host:port (--rpc-das-api)")
+	}
+	cfg.API = strings.TrimSuffix(cfg.API, "/")
+	s := &Server{cfg: cfg, calls: semaphore.NewWeighted(int64(cfg.maxAtOnce)), client: http.Client{
+		Transport: deps.Transport, Timeout: cfg.timeout,
+		// A redirect would carry the token to wherever the answer says.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	if deps.Transport == nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.Proxy, transport.MaxIdleConnsPerHost = nil, cfg.maxAtOnce
+		s.client.Transport = transport
+	}
+	if s.metrics, err = newMetrics(deps.Registerer); err != nil {
+		return nil, fmt.Errorf("das: %w", err)
+	}
+	return s, nil
+}
+
+// The methods. getAssets and getAssetBatch are two names of one.
+const (
+	getAsset      = "getAsset"
+	getAssets     = "getAssets"
+	getAssetBatch = "getAssetBatch"
+	searchAssets  = "searchAssets"
+)
+
+// Methods implements jsonrpc.Local.
+func (s *Server) Methods() []string {
+	return []string{getAsset, getAssets, getAssetBatch, searchAssets}
+}
+
+// Answer implements jsonrpc.Local.
+func (s *Server) Answer(ctx context.Context, method string, params json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
+	if err := s.calls.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer s.calls.Release(1)
+	members, err := named(params)
+	if err != nil {
+		return nil, err
+	}
+	switch method {
+	case getAsset:
+		return s.getAsset(ctx, params, members, ask)
+	case searchAssets:
+		return s.searchAssets(ctx, members, ask)
+	}
+	return s.getAssets(ctx, method, members, ask)
+}
+
+// errNotFound is the reference implementation's error, shortened.
+var errNotFound = &jsonrpc.CallError{Code: -32000, Message: "Asset Not Found"}
+
+// getAsset answers from the registry, and from the upstreams what is not there.
+func (s *Server) getAsset(ctx context.Context, params json.RawMessage, members map[string]json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
+	id, err := mintOf(members["id"], "id")
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.tokens(ctx, []string{id})
+	if err != nil {
+		return nil, err
+	}
+	if t := found[id]; t != nil {
+		return encode(t.asset())
+	}
+	if ask == nil {
+		return nil, errNotFound
+	}
+	result, failure, err := ask(ctx, getAsset, params)
+	switch {
+	case err != nil:
+		return nil, err
+	case failure != nil && failure.Code == jsonrpc.CodeNoMethod:
+		return nil, errNotFound // the upstreams do not know the standard
+	case failure != nil:
+		return nil, failure
+	}
+	return result, nil
+}
+
+// getAssets answers in the order of the ids, with null for what is neither in the registry nor
+// known upstream.
+func (s *Server) getAssets(ctx context.Context, method string, members map[string]json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
+	ids, err := mintsOf(members["ids"])
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.tokens(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	missing, elsewhere := missingOf(ids, found), map[string]json.RawMessage{}
+	if len(missing) > 0 && ask != nil {
+		if elsewhere, err = askForAssets(ctx, method, members, missing, ask); err != nil {
+			return nil, err
+		}
+	}
+	list := make([]any, len(ids))
+	for i, id := range ids {
+		if t := found[id]; t != nil {
+			list[i] = t.asset()
+		} else if raw, ok := elsewhere[id]; ok {
+			list[i] = raw
+		}
+	}
+	return encode(list)
+}
+
+func missingOf(ids []string, found map[string]*token) []string {
+	missing, seen := []string{}, map[string]bool{}
+	for _, id := range ids {
+		if found[id] == nil && !seen[id] {
+			seen[id] = true
+			missing = append(missing, id)
+		}
+	}
+	return missing
+}
+
+// askForAssets asks the upstreams for what the registry has not. Upstreams that do not know the
+// standard have none of it.
+func askForAssets(ctx context.Context, method string, members map[string]json.RawMessage, ids []string, ask jsonrpc.Ask) (map[string]json.RawMessage, error) {
+	asked := map[string]any{"ids": ids}
+	for name, value := range members {
+		if name != "ids" {
+			asked[name] = value
+		}
+	}
+	params, err := encode(asked)
+	if err != nil {
+		return nil, err
+	}
+	result, failure, err := ask(ctx, method, params)
+	switch {
+	case err != nil:
+		return nil, err
+	case failure != nil && failure.Code == jsonrpc.CodeNoMethod:
+		return nil, nil
+	case failure != nil:
+		return nil, failure
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(result, &list); err != nil {
+		return nil, &jsonrpc.CallError{Code: jsonrpc.CodeUnavailable, Status: http.StatusBadGateway, Message: "an upstream's answer is no list of assets"}
+	}
+	found := map[string]json.RawMessage{}
+	for _, raw := range list {
+		var asset struct {
+			ID string `json:"id"`
+		}
+		if json.Unmarshal(raw, &asset) == nil && asset.ID != "" {
+			found[asset.ID] = raw
+		}
+	}
+	return found, nil
+}
+
+func encode(value any) (json.RawMessage, error) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode assets: %w", err)
+	}
+	return body, nil
+}

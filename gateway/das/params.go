@@ -1,0 +1,69 @@
+package das
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/gateway/jsonrpc"
+)
+
+const (
+	// maxIDs and maxLimit are the reference implementation's bounds.
+	maxIDs   = 1000
+	maxLimit = 1000
+	// maxName bounds the text of a search in bytes. A token's name has 32, off-chain names more.
+	maxName = 256
+	// maxMint is the longest base58 text of 32 bytes.
+	maxMint = 44
+)
+
+// named reads named parameters. Members that are null are left out.
+func named(params json.RawMessage) (map[string]json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(params, &members) != nil || members == nil {
+		return nil, jsonrpc.InvalidParams("must be an object, like {\"id\": \"…\"}")
+	}
+	for name, value := range members {
+		if string(value) == "null" {
+			delete(members, name)
+		}
+	}
+	return members, nil
+}
+
+// mintOf reads an address.
+func mintOf(raw json.RawMessage, field string) (string, error) {
+	var text string
+	if raw == nil || json.Unmarshal(raw, &text) != nil {
+		return "", jsonrpc.InvalidParams("%s must be an address in base58", field)
+	}
+	// The length comes first: decoding base58 takes time that grows with its square.
+	if len(text) > maxMint {
+		return "", jsonrpc.InvalidParams("%s: %.60q is no address in base58", field, text)
+	}
+	if key, err := base58.Decode(text); err != nil || len(key) != 32 {
+		return "", jsonrpc.InvalidParams("%s: %q is no address in base58", field, text)
+	}
+	return text, nil
+}
+
+func mintsOf(raw json.RawMessage) ([]string, error) {
+	var list []json.RawMessage
+	if raw == nil || json.Unmarshal(raw, &list) != nil {
+		return nil, jsonrpc.InvalidParams("ids must be an array of addresses")
+	}
+	if len(list) > maxIDs {
+		return nil, jsonrpc.InvalidParams("ids has %d addresses: at most %d", len(list), maxIDs)
+	}
+	ids := make([]string, len(list))
+	for i, element := range list {
+		id, err := mintOf(element, fmt.Sprintf("ids[%d]", i))
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = id
+	}
+	return ids, nil
+}

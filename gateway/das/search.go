@@ -1,0 +1,224 @@
+package das
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mintlake/mintlake/gateway/jsonrpc"
+)
+
+// search is what searchAssets asks for.
+type search struct {
+	name  string
+	limit int
+	// walks says that the order is by id, and pages are found by cursor; after is the last id of the
+	// page before. Otherwise page is the number of the page, and sort the API's order.
+	walks bool
+	after string
+	page  int
+	sort  string
+	// grand says that the number of all matches is wanted.
+	grand bool
+}
+
+// assetList is the answer: AssetList of the reference implementation. Total is the number of items.
+// GrandTotal is what other providers answer to showGrandTotal.
+type assetList struct {
+	Total      int      `json:"total"`
+	Limit      int      `json:"limit"`
+	Page       int      `json:"page,omitempty"`
+	Cursor     string   `json:"cursor,omitempty"`
+	Items      []*asset `json:"items"`
+	GrandTotal *int     `json:"grand_total,omitempty"`
+}
+
+// searchAssets answers searches for fungible tokens by what the registry knows.
+func (s *Server) searchAssets(ctx context.Context, members map[string]json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
+	if !isFungible(members["tokenType"]) {
+		return nil, jsonrpc.ErrElsewhere
+	}
+	q, unknown, err := parseSearch(members)
+	switch {
+	case unknown != "" && ask != nil:
+		return nil, jsonrpc.ErrElsewhere
+	case unknown != "":
+		return nil, jsonrpc.InvalidParams("the registry cannot search fungible tokens by %.60q, and no upstream is configured", unknown)
+	case err != nil:
+		return nil, err
+	}
+	var list *assetList
+	if q.walks {
+		list, err = s.walk(ctx, q)
+	} else {
+		list, err = s.pages(ctx, q)
+	}
+	if err != nil {
+		return nil, err
+	}
+	list.Total, list.Limit = len(list.Items), q.limit
+	if !q.grand {
+		list.GrandTotal = nil
+	}
+	return encode(list)
+}
+
+// isFungible reads tokenType: the reference implementation writes Fungible, others fungible.
+func isFungible(raw json.RawMessage) bool {
+	var text string
+	return raw != nil && json.Unmarshal(raw, &text) == nil && strings.EqualFold(text, "fungible")
+}
+
+// parseSearch reads the parameters of a search for fungible tokens. unknown is a parameter, if any,
+// that the registry cannot search by.
+func parseSearch(members map[string]json.RawMessage) (q search, unknown string, err error) {
+	q.limit = maxLimit
+	paged := false
+	names := make([]string, 0, len(members))
+	for name := range members {
+		names = append(names, name)
+	}
+	slices.Sort(names) // so that of several mistakes the same one is told
+	for _, name := range names {
+		raw := members[name]
+		var wrong error
+		switch name {
+		case "tokenType", "conditionType", "sortBy":
+		case "name":
+			if json.Unmarshal(raw, &q.name) != nil || q.name == "" || len(q.name) > maxName {
+				wrong = jsonrpc.InvalidParams("name must be a text of 1 to %d bytes", maxName)
+			}
+		case "limit":
+			q.limit, wrong = numberOf(raw, name, maxLimit)
+		case "page":
+			paged = true
+			q.page, wrong = numberOf(raw, name, math.MaxInt32/maxLimit)
+		case "cursor", "after":
+			if string(raw) != `""` {
+				q.after, wrong = mintOf(raw, name)
+			}
+		case "options", "displayOptions":
+			q.grand, wrong = optionsOf(raw, name)
+		default:
+			// The tokens of the registry are none of these, so a search for what is not finds all.
+			if !slices.Contains([]string{"burnt", "compressed", "compressible", "negate"}, name) || string(raw) != "false" {
+				return q, name, nil
+			}
+		}
+		if err == nil {
+			err = wrong
+		}
+	}
+	if err != nil {
+		return q, "", err
+	}
+	unknown, err = q.order(members["sortBy"], paged)
+	return q, unknown, err
+}
+
+// order chooses between walk and pages.
+func (q *search) order(raw json.RawMessage, paged bool) (unknown string, err error) {
+	var by struct{ SortBy, SortDirection string }
+	if raw != nil && (json.Unmarshal(raw, &by) != nil || !slices.Contains([]string{"", "asc", "desc"}, by.SortDirection)) {
+		return "", jsonrpc.InvalidParams("sortBy must be an object of sortBy and sortDirection")
+	}
+	switch {
+	case by.SortBy == "id" && by.SortDirection == "desc", by.SortBy == "updated", by.SortBy == "recent_action":
+		return "sortBy", nil
+	case by.SortBy == "id", by.SortBy == "" && !paged && q.name == "", q.after != "" && by.SortBy == "":
+		q.walks = true
+		if paged && q.after != "" {
+			return "", jsonrpc.InvalidParams("give one of page and cursor")
+		}
+		if q.page > 1 {
+			return "", jsonrpc.InvalidParams("pages by id are found with cursor, which each answer has")
+		}
+		return "", nil
+	case by.SortBy == "", by.SortBy == "none":
+		q.sort = "relevance"
+	case by.SortBy == "created" && by.SortDirection == "asc":
+		q.sort = "oldest"
+	case by.SortBy == "created":
+		q.sort = "newest"
+	default:
+		return "", jsonrpc.InvalidParams("sortBy must be id, created, updated, recent_action or none")
+	}
+	if q.after != "" {
+		return "", jsonrpc.InvalidParams("a cursor goes with the order by id")
+	}
+	q.page = max(q.page, 1)
+	return "", nil
+}
+
+func numberOf(raw json.RawMessage, name string, most int) (int, error) {
+	n, err := strconv.ParseUint(string(bytes.TrimSpace(raw)), 10, 31)
+	if err != nil || n < 1 || int(n) > most {
+		return 0, jsonrpc.InvalidParams("%s must be a whole number from 1 to %d", name, most)
+	}
+	return int(n), nil
+}
+
+func optionsOf(raw json.RawMessage, name string) (grand bool, err error) {
+	var options struct {
+		ShowGrandTotal bool `json:"showGrandTotal"`
+	}
+	if json.Unmarshal(raw, &options) != nil || raw[0] != '{' {
+		return false, jsonrpc.InvalidParams("%s must be an object", name)
+	}
+	return options.ShowGrandTotal, nil
+}
+
+// apiLimit is the most rows that GET /tokens answers.
+const apiLimit = 200
+
+// walk collects a page in the order of the mints.
+func (s *Server) walk(ctx context.Context, q search) (*assetList, error) {
+	list := &assetList{Items: []*asset{}}
+	for after := q.after; len(list.Items) < q.limit; {
+		rows, err := s.rows(ctx, url.Values{
+			"sort": {"mint"}, "cursor": {after}, "q": {q.name}, "limit": {strconv.Itoa(min(apiLimit, q.limit-len(list.Items)))},
+		})
+		if err != nil {
+			return nil, err
+		}
+		list.add(rows, 0, len(rows.Items))
+		if list.Cursor = rows.NextCursor; list.Cursor == "" || list.Cursor == after {
+			break
+		}
+		after = list.Cursor
+	}
+	return list, nil
+}
+
+// pages collects a page by number. A page of more than apiLimit lies on several of the API's.
+func (s *Server) pages(ctx context.Context, q search) (*assetList, error) {
+	list := &assetList{Page: q.page, Items: []*asset{}}
+	begin, end, size := (q.page-1)*q.limit, q.page*q.limit, q.limit
+	if q.limit > apiLimit {
+		size = apiLimit
+	}
+	for number := begin / size; number*size < end; number++ {
+		rows, err := s.rows(ctx, url.Values{"sort": {q.sort}, "q": {q.name}, "page": {strconv.Itoa(number + 1)}, "limit": {strconv.Itoa(size)}})
+		if err != nil {
+			return nil, err
+		}
+		list.add(rows, begin-number*size, end-number*size)
+		if (number+1)*size >= rows.Total {
+			break
+		}
+	}
+	return list, nil
+}
+
+// add takes the rows from begin to end, as far as there are such.
+func (l *assetList) add(rows *rows, begin, end int) {
+	l.GrandTotal = &rows.Total
+	for i := max(begin, 0); i < min(end, len(rows.Items)); i++ {
+		l.Items = append(l.Items, rows.Items[i].asset())
+	}
+}
