@@ -147,6 +147,9 @@ func (m *Mint) feeOf(epoch uint64) feeRule {
 	return r
 }
 
+// Taxed tells whether transfers may withhold a fee, now or later.
+func (m *Mint) Taxed() bool { return m.hasFee }
+
 // TransferFee is what a transfer of amount withholds in epoch: ceil(amount·bps/10,000), at most the
 // maximum (spl-token-2022-interface, TransferFee::calculate_fee).
 func (m *Mint) TransferFee(epoch, amount uint64) uint64 {

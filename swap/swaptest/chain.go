@@ -347,10 +347,22 @@ func (c *Chain) Pool(t testing.TB, v venue.Venue, mints [2]Key) (venue.Pool, err
 	if len(found) != 1 {
 		t.Fatalf("%d pools", len(found))
 	}
-	// What Accounts does not name is not held, as it is for the market.
+	return c.decode(found[0])
+}
+
+// Decode makes the state of a pool.
+func (c *Chain) Decode(ref venue.Ref) (venue.Pool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.decode(ref)
+}
+
+// decode holds what Accounts names alone, as the market does.
+func (c *Chain) decode(ref venue.Ref) (venue.Pool, error) {
 	held := map[Key]*rpc.Account{}
-	for _, key := range append(found[0].Accounts(), mints[0], mints[1]) {
+	mints := ref.Mints()
+	for _, key := range append(ref.Accounts(), mints[:]...) {
 		held[key] = c.accounts[key]
 	}
-	return found[0].Decode(venue.NewAccounts(held))
+	return ref.Decode(venue.NewAccounts(held))
 }

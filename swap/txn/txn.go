@@ -23,12 +23,7 @@ const MaxBytes = 1232
 // ErrTooLarge is a swap that does not fit a transaction.
 var ErrTooLarge = errors.New("the transaction would be larger than 1232 bytes")
 
-// Programs besides the venue's.
-var (
-	systemProgram     = venue.Key(solana.SystemProgramID)
-	associatedProgram = venue.Key(solana.SPLAssociatedTokenAccountProgramID)
-	budgetProgram     = venue.Key(solana.MustPublicKeyFromBase58("ComputeBudget111111111111111111111111111111"))
-)
+var budgetProgram = venue.Key(solana.MustPublicKeyFromBase58("ComputeBudget111111111111111111111111111111"))
 
 // Side is one of the two tokens.
 type Side struct {
@@ -123,29 +118,20 @@ func Build(r Request) (*Transaction, error) {
 	return &Transaction{Bytes: raw, ComputeUnits: limit, Unwraps: closes && r.Out.native()}, nil
 }
 
-// AssociatedAccount is the user's associated token account: the program derived address of [owner,
-// token program, mint]. The token program is part of it, so a Token-2022 mint has another one than
-// helpers made for SPL Token say.
+// AssociatedAccount is the user's associated token account.
 func AssociatedAccount(owner venue.Key, side Side) (venue.Key, error) {
-	address, _, err := solana.FindProgramAddress([][]byte{owner[:], side.Program[:], side.Mint[:]}, solana.PublicKey(associatedProgram))
-	if err != nil {
-		return venue.Key{}, fmt.Errorf("associated account: %w", err)
-	}
-	return venue.Key(address), nil
+	return venue.AssociatedAccount(owner, side.Mint, side.Program)
 }
 
-// createAccount is the associated token account program's CreateIdempotent (instruction 1): no
-// error when the account exists.
+// createAccount creates the user's associated account if it is missing.
 func createAccount(user, account venue.Key, side Side) venue.Instruction {
-	return venue.Instruction{Program: associatedProgram, Data: []byte{1}, Accounts: []venue.Meta{
-		{Key: user, Signer: true, Writable: true}, {Key: account, Writable: true}, {Key: user}, {Key: side.Mint}, {Key: systemProgram}, {Key: side.Program},
-	}}
+	return venue.CreateAssociated(user, user, account, side.Mint, side.Program)
 }
 
 // transferSOL is the system program's Transfer (instruction 2).
 func transferSOL(from, to venue.Key, lamports uint64) venue.Instruction {
 	data := binary.LittleEndian.AppendUint64([]byte{2, 0, 0, 0}, lamports)
-	return venue.Instruction{Program: systemProgram, Data: data, Accounts: []venue.Meta{
+	return venue.Instruction{Program: venue.SystemProgram, Data: data, Accounts: []venue.Meta{
 		{Key: from, Signer: true, Writable: true}, {Key: to, Writable: true},
 	}}
 }

@@ -1,0 +1,310 @@
+// Package pumpswap knows pump's constant-product venue (PumpSwap).
+//
+// In: accounts of the chain, hostile. Out: quotes that equal the program's own arithmetic, and its
+// instructions.
+// Guarantees: decoding and arithmetic are pure and never panic; what is not proved is refused.
+//
+// A pool has a base mint, side 0, and a quote mint, side 1; fees are always in the quote mint. Its
+// price may count virtual quote reserves (a boost) that it does not hold. Fees depend on who made
+// the pool, on the quote mint, on the market cap before the trade and on what the coin's creator
+// set (package pumpfees).
+package pumpswap
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/arith"
+	"github.com/mintlake/mintlake/swap/venue/pumpfees"
+)
+
+// Name of the venue, as in the swaps table.
+const Name = "pumpswap"
+
+var (
+	// Program id of PumpSwap.
+	Program = venue.MustKey("pAMMBay6oceH9fJKBRHGP5D4bD4sWpmSwMn52FMfXEA")
+	// Curve is pump's program. Pools that it made have tiered fees.
+	Curve = venue.MustKey("6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P")
+	// GlobalConfig and FeeConfig are the venue's, of all pools.
+	GlobalConfig = venue.MustDerive(Program, []byte("global_config"))
+	FeeConfig    = venue.MustDerive(pumpfees.Program, []byte("fee_config"), Program[:])
+)
+
+// Venue is PumpSwap.
+type Venue struct{}
+
+// Name implements venue.Venue.
+func (Venue) Name() string { return Name }
+
+// Program implements venue.Venue.
+func (Venue) Program() venue.Key { return Program }
+
+// Lookup implements venue.Venue. Either mint may be the base.
+func (Venue) Lookup(a, b venue.Key) venue.Lookup {
+	filter := func(base, quote venue.Key) venue.Filter {
+		return venue.Filter{Parts: []venue.Part{
+			{Offset: 0, Bytes: poolDiscriminator[:]}, {Offset: poolBaseMint, Bytes: append(base[:], quote[:]...)},
+		}}
+	}
+	return venue.Lookup{Filters: []venue.Filter{filter(a, b), filter(b, a)}}
+}
+
+// Open implements venue.Venue.
+func (Venue) Open(address venue.Key, data []byte) (venue.Ref, error) {
+	s, err := decodeState(data)
+	if err != nil {
+		return nil, err
+	}
+	authority, err := venue.Derive(Curve, []byte("pool-authority"), s.base[:])
+	if err != nil {
+		return nil, err
+	}
+	return &ref{address, s, s.creator == authority}, nil
+}
+
+// ref is a known pool.
+type ref struct {
+	address   venue.Key
+	state     state
+	canonical bool
+}
+
+// Address implements venue.Ref.
+func (r *ref) Address() venue.Key { return r.address }
+
+// Mints implements venue.Ref.
+func (r *ref) Mints() [2]venue.Key { return [2]venue.Key{r.state.base, r.state.quote} }
+
+// Rank implements venue.Ref.
+func (r *ref) Rank() uint64 { return r.state.lpSupply }
+
+// Accounts implements venue.Ref.
+func (r *ref) Accounts() []venue.Key {
+	return []venue.Key{r.address, r.state.baseVault, r.state.quoteVault, GlobalConfig, FeeConfig}
+}
+
+// Decode implements venue.Ref.
+func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {
+	p, err := r.decode(accounts)
+	if err != nil {
+		return nil, fmt.Errorf("pool %s: %w", venue.Text(r.address), err)
+	}
+	return p, nil
+}
+
+func (r *ref) decode(accounts venue.State) (*Pool, error) {
+	data, err := venue.Owned(accounts, r.address, Program)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{address: r.address, canonical: r.canonical}
+	if p.state, err = decodeState(data); err != nil {
+		return nil, err
+	}
+	if p.state.base != r.state.base || p.state.creator != r.state.creator {
+		return nil, fmt.Errorf("%w: it became another pool", venue.ErrMalformed)
+	}
+	if data, err = venue.Owned(accounts, GlobalConfig, Program); err != nil {
+		return nil, err
+	}
+	if p.config, err = decodeConfig(data); err != nil {
+		return nil, err
+	}
+	if data, err = venue.Owned(accounts, FeeConfig, pumpfees.Program); err != nil {
+		return nil, err
+	}
+	if p.fees, err = pumpfees.Decode(data); err != nil {
+		return nil, err
+	}
+	vaults := [2]venue.Key{p.state.baseVault, p.state.quoteVault}
+	for side, key := range r.Mints() {
+		if p.mints[side], err = accounts.Mint(key); err != nil {
+			return nil, err
+		}
+		if p.mints[side].Taxed() {
+			return nil, fmt.Errorf("%w: a mint with a transfer fee", venue.ErrUnverified)
+		}
+		if p.vaults[side], err = venue.Vault(accounts, vaults[side], key, p.mints[side].Program); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// Pool is a pool's state at one slot. Arrays are by side.
+type Pool struct {
+	address   venue.Key
+	state     state
+	canonical bool
+	config    config
+	fees      *pumpfees.Config
+	vaults    [2]uint64
+	mints     [2]*mint.Mint
+}
+
+// Address implements venue.Pool.
+func (p *Pool) Address() venue.Key { return p.address }
+
+// Mints implements venue.Pool.
+func (p *Pool) Mints() [2]venue.Key { return [2]venue.Key{p.state.base, p.state.quote} }
+
+const base, quote = 0, 1
+
+// result of a swap.
+type result struct {
+	side    int
+	in, out uint64
+	// gross is the quote amount that moves on the curve, without the fees of a buy and with those
+	// of a sell.
+	gross  uint64
+	fees   pumpfees.Fees
+	impact uint64
+}
+
+// mayhemSupply stands for the supply of a mayhem coin, whatever was minted since.
+const mayhemSupply = 1_000_000_000_000_000
+
+// rates of a trade at the state before it.
+func (p *Pool) rates(reserve uint64) (pumpfees.Rates, error) {
+	coin := pumpfees.Coin{Canonical: p.canonical, Quote: p.state.quote, QuoteReserve: reserve, Supply: p.mints[base].Supply, BaseReserve: p.vaults[base]}
+	if p.state.mayhem {
+		coin.Supply = mayhemSupply
+	}
+	rates, err := p.fees.Rates(coin)
+	if err != nil {
+		return pumpfees.Rates{}, err
+	}
+	if p.config.creatorConfigurable && p.state.creatorRate != 0 {
+		rates.Creator = min(p.state.creatorRate, pumpfees.Whole)
+	}
+	if p.state.coinCreator == (venue.Key{}) {
+		rates.Creator = 0
+	}
+	return rates, nil
+}
+
+func (p *Pool) swap(o venue.Order) (result, error) {
+	side, err := venue.Side(p.Mints(), o.In)
+	if err != nil {
+		return result{}, err
+	}
+	reserve, ok := p.state.priced(p.vaults[quote])
+	switch {
+	case side == base && p.config.flags&disabledSell != 0, side == quote && p.config.flags&disabledBuy != 0:
+		return result{}, fmt.Errorf("%w: the venue is disabled", venue.ErrClosed)
+	case p.vaults[base] == 0 || !ok:
+		return result{}, fmt.Errorf("%w: a reserve is empty", venue.ErrNoLiquidity)
+	case o.Amount == 0:
+		return result{}, venue.ErrTooSmall
+	}
+	rates, err := p.rates(reserve)
+	if err != nil {
+		return result{}, err
+	}
+	r := result{side: side}
+	switch {
+	case side == quote && o.ExactOut:
+		err = p.buyOut(&r, o.Amount, reserve, rates)
+	case side == quote:
+		err = p.buyIn(&r, o.Amount, reserve, rates)
+	case o.ExactOut:
+		err = p.sellOut(&r, o.Amount, reserve, rates)
+	default:
+		err = p.sellIn(&r, o.Amount, reserve, rates)
+	}
+	if err != nil {
+		return result{}, err
+	}
+	if _, carry := bits.Add64(p.vaults[side], r.in, 0); carry != 0 {
+		return result{}, fmt.Errorf("%w: the vault would hold more than 64 bits", venue.ErrTooLarge)
+	}
+	return r, nil
+}
+
+// buyIn is buy_exact_quote_in: net and fees as in pumpfees.Rates.Split, then with i = net−1
+//
+//	out = ⌊B·i/(Q+i)⌋
+func (p *Pool) buyIn(r *result, spend, reserve uint64, rates pumpfees.Rates) error {
+	net, fees, ok := rates.Split(spend)
+	if !ok {
+		return venue.ErrTooSmall
+	}
+	sum, carry := bits.Add64(reserve, net-1, 0)
+	if carry != 0 {
+		return fmt.Errorf("%w: the pool would hold more than 64 bits", venue.ErrTooLarge)
+	}
+	if r.out, _ = arith.MulDiv(p.vaults[base], net-1, sum); r.out == 0 {
+		return venue.ErrTooSmall
+	}
+	paid, _ := fees.Sum() // with net at most spend
+	r.in, r.gross, r.fees, r.impact = net+paid, net, fees, arith.ImpactBps(net, reserve)
+	return nil
+}
+
+// buyOut is buy: gross = ⌈Q·out/(B−out)⌉, and the fees on top.
+func (p *Pool) buyOut(r *result, want, reserve uint64, rates pumpfees.Rates) error {
+	if want >= p.vaults[base] {
+		return fmt.Errorf("%w: it holds %d", venue.ErrNoLiquidity, p.vaults[base])
+	}
+	gross, ok := arith.MulDivUp(reserve, want, p.vaults[base]-want)
+	fees := rates.On(gross)
+	paid, alsoOK := fees.Sum()
+	in, carry := bits.Add64(gross, paid, 0)
+	if !ok || !alsoOK || carry != 0 {
+		return fmt.Errorf("%w: it would take more than 64 bits", venue.ErrTooLarge)
+	}
+	r.in, r.out, r.gross, r.fees, r.impact = in, want, gross, fees, arith.ImpactBps(gross, reserve)
+	return nil
+}
+
+// sellIn is sell: gross = ⌊Q·in/(B+in)⌋, and the fees come off. The vault must hold what is paid;
+// the liquidity providers' fee stays in it.
+func (p *Pool) sellIn(r *result, amount, reserve uint64, rates pumpfees.Rates) error {
+	sum, carry := bits.Add64(p.vaults[base], amount, 0)
+	if carry != 0 {
+		return fmt.Errorf("%w: the pool would hold more than 64 bits", venue.ErrTooLarge)
+	}
+	gross, _ := arith.MulDiv(reserve, amount, sum)
+	fees := rates.On(gross)
+	paid, ok := fees.Sum()
+	if !ok || paid >= gross {
+		return fmt.Errorf("%w: the fees exceed it", venue.ErrTooSmall)
+	}
+	owed, carry := bits.Add64(p.state.protocolOwed, p.state.creators, 0)
+	real, borrow := bits.Sub64(p.vaults[quote], owed, carry)
+	if borrow != 0 || real < gross-fees.LP {
+		return fmt.Errorf("%w: the reserves that count are in part virtual", venue.ErrNoLiquidity)
+	}
+	r.in, r.out, r.gross, r.fees, r.impact = amount, gross-paid, gross, fees, arith.ImpactBps(amount, p.vaults[base])
+	return nil
+}
+
+// sellOut finds the amount whose sale gives at least want: the program has no instruction for it.
+func (p *Pool) sellOut(r *result, want, reserve uint64, rates pumpfees.Rates) error {
+	gross, ok := rates.Gross(want)
+	if !ok {
+		return fmt.Errorf("%w: it would take more than 64 bits", venue.ErrTooLarge)
+	}
+	// What is sold is whole, so more than gross may come out, and of more the fees may round up
+	// further: then a little more is sold.
+	for range 4 {
+		if gross >= reserve {
+			return fmt.Errorf("%w: it holds %d", venue.ErrNoLiquidity, reserve)
+		}
+		amount, ok := arith.MulDivUp(gross, p.vaults[base], reserve-gross)
+		if !ok {
+			return fmt.Errorf("%w: it would take more than 64 bits", venue.ErrTooLarge)
+		}
+		if err := p.sellIn(r, amount, reserve, rates); err != nil {
+			return err
+		}
+		if r.out >= want {
+			return nil
+		}
+		gross = r.gross + 1
+	}
+	return fmt.Errorf("%w: the fees round it away", venue.ErrTooSmall)
+}

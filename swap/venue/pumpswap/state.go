@@ -1,0 +1,125 @@
+package pumpswap
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Layouts (pump_amm.json of pump-rust-client 0.5.0; packed, behind Anchor's 8-byte discriminator).
+// Accounts are decoded by prefix, since upgrades append fields; what a shorter account lacks is 0.
+const (
+	poolCreator       = 11
+	poolBaseMint      = 43
+	poolQuoteMint     = 75
+	poolBaseVault     = 139
+	poolQuoteVault    = 171
+	poolLPSupply      = 203
+	poolCoinCreator   = 211
+	poolMayhem        = 243
+	poolCashback      = 244
+	poolVirtual       = 245
+	poolCreatorRate   = 261
+	poolProtocolOwed  = 271
+	poolCreatorOwed   = 279
+	poolLength        = 287
+	poolPrefix        = 211
+	configFlags       = 56
+	configRecipients  = 57
+	configReserved    = 385
+	configReserved7   = 418
+	configBuyback     = 643
+	configBuybackBps  = 899
+	configCreatorRate = 940
+	configLength      = 941
+	configPrefix      = 643
+
+	disabledBuy  = 1 << 3
+	disabledSell = 1 << 4
+)
+
+var (
+	poolDiscriminator   = [8]byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc}
+	configDiscriminator = [8]byte{0x95, 0x08, 0x9c, 0xca, 0xa0, 0xfc, 0xb0, 0xd9}
+)
+
+// state is a Pool account.
+type state struct {
+	creator, base, quote   venue.Key
+	baseVault, quoteVault  venue.Key
+	lpSupply               uint64
+	coinCreator            venue.Key
+	mayhem, cashback       bool
+	virtual                [2]uint64 // low, high: an i128
+	creatorRate            uint64
+	protocolOwed, creators uint64
+}
+
+// padded returns data, longer by zeros if it is shorter than length.
+func padded(data []byte, length int) []byte {
+	if len(data) >= length {
+		return data
+	}
+	return append(append(make([]byte, 0, length), data...), make([]byte, length-len(data))...)
+}
+
+func decodeState(data []byte) (state, error) {
+	if len(data) < poolPrefix || [8]byte(data) != poolDiscriminator {
+		return state{}, fmt.Errorf("%w: a pool of %d bytes", venue.ErrMalformed, len(data))
+	}
+	data = padded(data, poolLength)
+	key := func(at int) venue.Key { return venue.Key(data[at : at+32]) }
+	number := func(at int) uint64 { return binary.LittleEndian.Uint64(data[at:]) }
+	s := state{
+		creator: key(poolCreator), base: key(poolBaseMint), quote: key(poolQuoteMint), baseVault: key(poolBaseVault), quoteVault: key(poolQuoteVault),
+		lpSupply: number(poolLPSupply), coinCreator: key(poolCoinCreator), mayhem: data[poolMayhem] != 0, cashback: data[poolCashback] != 0,
+		virtual: [2]uint64{number(poolVirtual), number(poolVirtual + 8)}, creatorRate: number(poolCreatorRate),
+		protocolOwed: number(poolProtocolOwed), creators: number(poolCreatorOwed),
+	}
+	if s.base == s.quote {
+		return state{}, fmt.Errorf("%w: one mint on both sides", venue.ErrMalformed)
+	}
+	return s, nil
+}
+
+// priced is the quote reserve of the curve: what the vault holds, and the virtual reserves, which
+// may be negative. ok is false when that is not from 1 to 2^64-1.
+func (s *state) priced(vault uint64) (reserve uint64, ok bool) {
+	low, carry := bits.Add64(vault, s.virtual[0], 0)
+	high, _ := bits.Add64(0, s.virtual[1], carry)
+	return low, high == 0 && low != 0
+}
+
+// config is the GlobalConfig account.
+type config struct {
+	flags byte
+	// recipients are of the protocol fee; reserved ones of mayhem pools; buyback of its part.
+	recipient, reserved, buyback venue.Key
+	creatorConfigurable          bool
+}
+
+func decodeConfig(data []byte) (config, error) {
+	if len(data) < configPrefix || [8]byte(data) != configDiscriminator {
+		return config{}, fmt.Errorf("%w: a global config of %d bytes", venue.ErrMalformed, len(data))
+	}
+	data = padded(data, configLength)
+	c := config{flags: data[configFlags], creatorConfigurable: data[configCreatorRate] != 0}
+	c.recipient = first(data[configRecipients : configRecipients+8*32])
+	if c.reserved = venue.Key(data[configReserved : configReserved+32]); c.reserved == (venue.Key{}) {
+		c.reserved = first(data[configReserved7 : configReserved7+7*32])
+	}
+	c.buyback = first(data[configBuyback : configBuyback+8*32])
+	return c, nil
+}
+
+// first returns the first key that is set. The program takes any of a list.
+func first(list []byte) venue.Key {
+	for ; len(list) >= 32; list = list[32:] {
+		if k := venue.Key(list[:32]); k != (venue.Key{}) {
+			return k
+		}
+	}
+	return venue.Key{}
+}
