@@ -6,7 +6,9 @@ import (
 )
 
 // explorerPaths are the pages for people, and what they load.
-func explorerPaths() []string { return []string{"/", "/token/:mint", "/explorer/*"} }
+func explorerPaths() []string {
+	return []string{"/", "/new", "/coverage", "/token/:mint", "/explorer/*"}
+}
 
 // addExplorer serves the pages for people, where the node has some.
 func (s *Server) addExplorer() {

@@ -84,8 +84,8 @@ func TestTheExplorerIsSmall(t *testing.T) {
 	require.Less(t, out.Len(), 300_000)
 }
 
-// What token creators wrote must never become markup: the framework sets it as text, unless somebody
-// asks it not to.
+// What token creators wrote must never become markup: the framework sets it as text, unless it is
+// asked not to.
 func TestNothingBecomesMarkup(t *testing.T) {
 	require.NoError(t, filepath.WalkDir(filepath.Join("explorer", "src"), func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

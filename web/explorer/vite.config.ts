@@ -1,8 +1,8 @@
 import { defineConfig } from "vite";
 
 // The node serves index.html at each page's path, and all else below /explorer/ (web/web.go).
-export default defineConfig({
-  base: "/explorer/",
+export default defineConfig(({ command }) => ({
+  base: command === "build" ? "/explorer/" : "/",
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     outDir: "../dist",
@@ -11,10 +11,10 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0, // the content security policy allows no data: URLs
   },
-  // `npm run dev` beside a running node: MINTLAKE_API is its address.
+  // `npm run dev` beside a running node. MINTLAKE_API is the node's address.
   server: {
     proxy: Object.fromEntries(
       ["/tokens", "/img", "/status", "/docs", "/openapi.json"].map((path) => [path, process.env.MINTLAKE_API ?? "http://127.0.0.1:8080"]),
     ),
   },
-});
+}));

@@ -8,6 +8,8 @@ export type Page = Omit<Schemas["SearchResponse"], "items"> & { items: Token[] }
 export type Status = Schemas["Status"];
 export type Candles = Schemas["CandlesResponse"];
 export type Candle = Schemas["Candle"];
+export type Batch = Omit<Schemas["BatchResponse"], "items"> & { items: Token[] };
+export type Pool = Schemas["Pool"];
 export type Pools = Schemas["PoolsResponse"];
 export type History = Schemas["HistoryResponse"];
 export type HistoryEntry = Schemas["HistoryEntry"];
@@ -29,9 +31,16 @@ const longest = 60;
 const attempts = 6;
 
 /** get asks the API. On 429 and 503 it waits as long as Retry-After says and asks again. */
-export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+export const get = <T>(path: string, signal?: AbortSignal) => ask<T>(path, { signal });
+
+/** post is get with a body, for batches. */
+export const post = <T>(path: string, body: unknown, signal?: AbortSignal) =>
+  ask<T>(path, { signal, method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
+
+async function ask<T>(path: string, init: RequestInit): Promise<T> {
+  const signal = init.signal ?? undefined;
   for (let attempt = 1; ; attempt++) {
-    const response = await fetch(path, { signal, headers: { Accept: "application/json" } });
+    const response = await fetch(path, init);
     if (response.ok) return (await response.json()) as T;
     const seconds = Number(response.headers.get("Retry-After"));
     const again = response.status === 429 || response.status === 503;

@@ -5,12 +5,14 @@ import { Tokens } from "./pages/tokens";
 import { useTitle } from "./hooks";
 
 // What few visits need is loaded with the page that needs it; the charts are most of it.
+const NewPage = lazy(() => import("./pages/new").then((module) => module.NewPage));
+const CoveragePage = lazy(() => import("./pages/coverage").then((module) => module.CoveragePage));
 const TokenPage = lazy(() => import("./pages/token").then((module) => module.TokenPage));
 
 /** pages are the paths that the explorer answers; the node serves the same (api/get_explorer.go). */
-const pages = /^\/(\?|token\/|$)/;
+const pages = /^\/($|\?|token\/|(new|coverage)($|\?))/;
 
-const menu = [["/", "Tokens"]] as const;
+const menu = [["/", "Tokens"], ["/new", "New"], ["/coverage", "Coverage"]] as const;
 
 export function App() {
   return (
@@ -24,6 +26,8 @@ export function App() {
           <Router onRouteChange={() => scrollTo(0, 0)}>
             <Route path="/" component={Tokens} />
             <Route path="/token/:mint" component={TokenPage} />
+            <Route path="/new" component={NewPage} />
+            <Route path="/coverage" component={CoveragePage} />
             <Route default component={NotFound} />
           </Router>
         </ErrorBoundary>
@@ -46,7 +50,7 @@ function Header() {
   return (
     <header class="top">
       <a class="brand" href="/">
-        <img src="/explorer/icon.svg" width={28} height={28} alt="" />
+        <img src={import.meta.env.BASE_URL + "icon.svg"} width={28} height={28} alt="" />
         Mintlake
       </a>
       <Search />

@@ -6,6 +6,10 @@ import { useGet, useTitle } from "../hooks";
 import { Problem } from "../parts/small";
 import { Facts } from "./token/facts";
 import { Head } from "./token/head";
+import { HistoryCard } from "./token/history";
+import { Namesakes } from "./token/namesakes";
+import { PoolsCard } from "./token/pools";
+import { Powers } from "./token/powers";
 import { PriceCard } from "./token/price";
 
 export function TokenPage() {
@@ -20,6 +24,10 @@ export function TokenPage() {
       {error && <Problem>{error}</Problem>}
       <Head token={token} />
       <PriceCard base={base} token={token} />
+      <Powers token={token} />
+      <PoolsCard base={base} token={token} />
+      <Namesakes token={token} />
+      <HistoryCard base={base} token={token} />
       <Facts base={base} token={token} />
     </article>
   );

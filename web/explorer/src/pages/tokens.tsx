@@ -1,6 +1,6 @@
 // All tokens, or those that match: filters, order and page are in the URL.
 import { useLocation } from "preact-iso";
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Page } from "../api";
 import { count } from "../format";
 import { useGet, useTitle } from "../hooks";
@@ -55,23 +55,29 @@ export function Tokens() {
   const page = Math.max(1, Number(wanted.page) || 1);
   const pages = data ? Math.max(1, Math.ceil(data.total / limit)) : 1;
   const set = (name: Name) => (value: string) => route(url({ ...wanted, page: undefined, [name]: value }));
+  const [more, setMore] = useState(false); // phones show filters when asked
   const filtered = names.some((name) => name !== "page" && name !== "sort" && wanted[name]);
   return (
     <>
       <h1 class="hidden">{wanted.q ? `Tokens that match ${wanted.q}` : "All tokens"}</h1>
       <div class="filters">
         <Chips label="Sort" value={wanted.sort ?? ""} choices={sorts} choose={set("sort")} />
-        <Chips label="Program" value={wanted.program ?? ""} choices={programs} choose={set("program")} />
-        <Chips label="Volume" value={wanted.min_volume ?? ""} choices={volumes} choose={set("min_volume")} />
-        <Chips label="Age" value={wanted.age ?? ""} choices={ages} choose={set("age")} />
-        <Chips label="Powers" value={wanted.not_ext ?? ""} choices={powers} choose={set("not_ext")} />
-        {wanted.tag && <Gone name="Tag" value={wanted.tag} remove={() => set("tag")("")} />}
-        {wanted.ext && <Gone name="Extension" value={wanted.ext} remove={() => set("ext")("")} />}
-        {filtered && (
-          <button type="button" class="link" onClick={() => route("/")}>
-            Clear all
-          </button>
-        )}
+        <button type="button" class="chip more" aria-expanded={more} aria-controls="filters" onClick={() => setMore(!more)}>
+          Filters
+        </button>
+        <div id="filters" class={more ? "filters" : "filters folded"}>
+          <Chips label="Program" value={wanted.program ?? ""} choices={programs} choose={set("program")} />
+          <Chips label="Volume" value={wanted.min_volume ?? ""} choices={volumes} choose={set("min_volume")} />
+          <Chips label="Age" value={wanted.age ?? ""} choices={ages} choose={set("age")} />
+          <Chips label="Powers" value={wanted.not_ext ?? ""} choices={powers} choose={set("not_ext")} />
+          {wanted.tag && <Gone name="Tag" value={wanted.tag} remove={() => set("tag")("")} />}
+          {wanted.ext && <Gone name="Extension" value={wanted.ext} remove={() => set("ext")("")} />}
+          {filtered && (
+            <button type="button" class="link" onClick={() => route("/")}>
+              Clear all
+            </button>
+          )}
+        </div>
       </div>
       {error && <Problem>{error}</Problem>}
       <p class="found" role="status">

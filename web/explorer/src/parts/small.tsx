@@ -48,7 +48,9 @@ export function Copy({ text, what }: { text: string; what: string }) {
   };
   return (
     <button type="button" class="copy" onClick={copy} aria-label={done ? "Copied" : `Copy ${what}`} title={`Copy ${what}`}>
-      {done ? "✓" : "⧉"}
+      <svg width="14" height="14" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.6" aria-hidden="true">
+        {done ? <path d="M3 8.5l3.5 3.5L13 4.5" /> : <path d="M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3" />}
+      </svg>
     </button>
   );
 }

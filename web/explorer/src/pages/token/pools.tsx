@@ -1,0 +1,76 @@
+// The pools that hold the token, those that trade most first.
+import { useEffect, useState } from "preact/hooks";
+import { type Batch, type Pool, type Pools, type Token, cancelled, post } from "../../api";
+import { count, short, title } from "../../format";
+import { useGet } from "../../hooks";
+import { Address, Ago, Amount, Problem, Section, Usd } from "../../parts/small";
+
+/** useOthers are the tokens on the other side of pools, by mint. Without them mints are shown. */
+function useOthers(pools: Pool[], mint: string): Map<string, Token> {
+  const mints = [...new Set(pools.flatMap((pool) => [pool.mint_a, pool.mint_b]))].filter((other) => other !== mint);
+  const key = mints.join();
+  const [others, setOthers] = useState(new Map<string, Token>());
+  useEffect(() => {
+    if (key === "") return;
+    const abort = new AbortController();
+    post<Batch>("/tokens/batch?fields=mint,symbol,name,decimals", { mints: key.split(",") }, abort.signal).then(
+      ({ items }) => setOthers(new Map(items.map((token) => [token.mint, token]))),
+      (error: unknown) => {
+        if (!cancelled(error)) console.warn("the pools' other tokens are not known", error);
+      },
+    );
+    return () => abort.abort();
+  }, [key]);
+  return others;
+}
+
+export function PoolsCard({ base, token }: { base: string; token: Token }) {
+  const { data, error } = useGet<Pools>(`${base}/pools?limit=20`, 30_000);
+  const pools = data?.pools ?? [];
+  const others = useOthers(pools, token.mint);
+  return (
+    <Section title="Pools">
+      {error && <Problem>{error}</Problem>}
+      {data && pools.length === 0 && <p class="empty">No pool that Mintlake knows holds it.</p>}
+      <ul class="pools">
+        {pools.map((pool) => {
+          const isA = pool.mint_a === token.mint;
+          const mint = isA ? pool.mint_b : pool.mint_a;
+          const [mine, theirs] = isA ? [pool.reserve_a, pool.reserve_b] : [pool.reserve_b, pool.reserve_a];
+          const other = others.get(mint);
+          return (
+            <li key={pool.pool}>
+              <span>
+                <b>{pool.venue.replaceAll("_", " ")}</b>{" "}
+                <small>
+                  with <a href={`/token/${mint}`}>{other ? title(other) : short(mint)}</a>
+                </small>
+                <Address value={pool.pool} what="the pool" />
+              </span>
+              <Cell name="Holds">
+                <Amount raw={mine} decimals={token.decimals} /> {title(token)}
+              </Cell>
+              <Cell name="and">{other ? <><Amount raw={theirs} decimals={other.decimals} /> {title(other)}</> : "–"}</Cell>
+              <Cell name="Volume 24 h">
+                <Usd value={pool.daily_volume_usd} />
+              </Cell>
+              <Cell name="Trades 24 h">{count(pool.trades)}</Cell>
+              <Cell name="Made">
+                <Ago ms={pool.created_at} />
+              </Cell>
+            </li>
+          );
+        })}
+      </ul>
+    </Section>
+  );
+}
+
+function Cell({ name, children }: { name: string; children: preact.ComponentChildren }) {
+  return (
+    <span class="cell">
+      <small>{name}</small>
+      {children}
+    </span>
+  );
+}
