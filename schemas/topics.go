@@ -27,6 +27,8 @@ const (
 	GroupEnrich    = "mintlake-enrich"
 	// GroupSwaps writes swaps and pools into ClickHouse.
 	GroupSwaps = "mintlake-swaps"
+	// GroupUsage writes the usage of API keys into ClickHouse.
+	GroupUsage = "mintlake-usage"
 	// GroupRereads learns from token events which mints to read again. Nobody waits for it: it is
 	// no part of the pipeline's lag.
 	GroupRereads = "mintlake-rereads"
@@ -70,6 +72,8 @@ const (
 	TypePool = "pool"
 	// TypeKeyChange is a KeyChange on TopicGatewayKeys.
 	TypeKeyChange = "key_change"
+	// TypeUsage is a Usage on TopicGatewayUsage.
+	TypeUsage = "usage"
 )
 
 // SourceStatusKey is the record key of SourceStatus on TopicSlots.
@@ -104,7 +108,7 @@ func Topics() []Topic {
 		{TopicEnrichments, 4, 0, "facts that were read: accounts, off-chain metadata, logos"},
 		{TopicDeadLetters, 1, 30 * day, "what could not be processed, with its reason"},
 		{TopicGatewayKeys, 1, 0, "changes of API keys: kept for ever and never compacted, as they are the log of who did what"},
-		{TopicGatewayUsage, 1, 30 * day, "metered use"},
+		{TopicGatewayUsage, 1, 30 * day, "what API keys used, by minute and method"},
 	}
 }
 

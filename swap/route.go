@@ -3,7 +3,6 @@ package swap
 import (
 	"context"
 	"fmt"
-	"path"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/tracing"
+	"github.com/mintlake/mintlake/internal/usage"
 )
 
 // keyHeader carries the swap API key.
@@ -30,8 +30,8 @@ const (
 
 func (s *Server) addRoutes() {
 	s.app.Use(s.common)
-	s.app.Get(routeQuote, s.counted(routeQuote, s.keyed(s.getQuote)))
-	s.app.Post(routeSwap, s.counted(routeSwap, s.keyed(s.postSwap)))
+	s.app.Get(routeQuote, s.counted(routeQuote, s.keyed("quote", s.getQuote)))
+	s.app.Post(routeSwap, s.counted(routeSwap, s.keyed("swap", s.postSwap)))
 	s.app.Get("/healthz", s.counted(routeProbe, func(c *fiber.Ctx) error { return c.JSON(fiber.Map{"status": "ok"}) }))
 	s.app.Get("/readyz", s.counted(routeProbe, s.getReady))
 	for path, method := range map[string]string{routeQuote: fiber.MethodGet, routeSwap: fiber.MethodPost} {
@@ -99,10 +99,11 @@ func (s *Server) guarded(c *fiber.Ctx, handle fiber.Handler) (err error) {
 	return handle(c)
 }
 
-// keyed checks the key and bounds the requests in flight.
-func (s *Server) keyed(handle func(ctx context.Context, c *fiber.Ctx) error) fiber.Handler {
+// keyed checks the key for a method and bounds the requests in flight.
+func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.Ctx) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		if err := s.admit(c); err != nil {
+		pass, err := s.admit(c, method)
+		if err != nil {
 			return err
 		}
 		if !s.quotes.TryAcquire(1) {
@@ -113,12 +114,16 @@ func (s *Server) keyed(handle func(ctx context.Context, c *fiber.Ctx) error) fib
 		defer s.metrics.inFlight.Dec()
 		ctx, cancel := context.WithTimeout(c.UserContext(), s.cfg.timeout)
 		defer cancel()
-		return handle(ctx, c)
+		if err := handle(ctx, c); err != nil {
+			return err
+		}
+		pass.Count(method, usage.Counts{Bytes: uint64(len(c.Response().Body()))})
+		return nil
 	}
 }
 
 // admit checks the key and its rules. Rules name the routes quote and swap as their methods.
-func (s *Server) admit(c *fiber.Ctx) error {
+func (s *Server) admit(c *fiber.Ctx, method string) (keys.Pass, error) {
 	var forwarded []string
 	for _, value := range c.Request().Header.PeekAll(proxies.Header) {
 		forwarded = append(forwarded, string(value))
@@ -128,21 +133,22 @@ func (s *Server) admit(c *fiber.Ctx) error {
 		Address: s.cfg.TrustedProxies.ClientOf(c.Context().RemoteAddr().String(), forwarded),
 	})
 	if refused == nil {
-		refused = pass.Method(path.Base(c.Path()))
-	}
-	var budget keys.Budget
-	if refused == nil {
-		budget, refused = pass.Take(1)
-	}
-	if refused == nil {
-		budget.Headers(c.Set)
-		return nil
+		var budget keys.Budget
+		if refused = pass.Method(method); refused == nil {
+			budget, refused = pass.Take(1)
+		}
+		if refused == nil {
+			pass.Count(method, usage.Counts{Requests: 1, Units: 1})
+			budget.Headers(c.Set)
+			return pass, nil
+		}
+		pass.Count(method, usage.Counts{Refused: 1})
 	}
 	refused.Headers(c.Set)
 	if refused.Rule == keys.RuleMissing {
-		return newError(refused.Status, "%s in the header %s", refused, keyHeader)
+		return pass, newError(refused.Status, "%s in the header %s", refused, keyHeader)
 	}
-	return newError(refused.Status, "%s", refused)
+	return pass, newError(refused.Status, "%s", refused)
 }
 
 // getQuote is GET /api/v2/quote.

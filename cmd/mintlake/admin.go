@@ -6,8 +6,11 @@ import (
 	"net"
 	"strings"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/mintlake/mintlake/gateway/admin"
 	"github.com/mintlake/mintlake/internal/keys"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
 // AdminConfig is the admin API, and how the commands reach it.
@@ -32,8 +35,14 @@ func (s *system) startAdmin(ctx context.Context, ring *keyring) error {
 		s.logger.Info("admin api is not served: set MINTLAKE_ADMIN_TOKEN or --admin-token-file to issue and revoke API keys while this runs")
 		return nil
 	}
+	var usage admin.Usage
+	if s.backends.clickhouseDSN != "" {
+		table := admin.NewUsageTable(func(ctx context.Context) (driver.Conn, error) { return s.openClickHouse(ctx) }, schema.Database)
+		s.closers = append(s.closers, func() { _ = table.Close() })
+		usage = table
+	}
 	room, err := admin.New(admin.Config{Addr: s.cfg.Admin.Addr, Token: s.cfg.Admin.Token, AllowedHosts: s.cfg.AllowedHosts}, admin.Deps{
-		Issuer: keys.NewIssuer(ring.live, ring.configured, s.writers.For("admin")), Live: ring.live, Configured: ring.configured, Logger: s.logger,
+		Issuer: keys.NewIssuer(ring.live, ring.configured, s.writers.For("admin")), Live: ring.live, Configured: ring.configured, Usage: usage, Logger: s.logger,
 	})
 	if err != nil {
 		return err

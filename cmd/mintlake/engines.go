@@ -16,6 +16,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/projector/swaps"
+	"github.com/mintlake/mintlake/projector/usage"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
@@ -127,7 +128,7 @@ func (s *system) migrate(ctx context.Context, conn driver.Conn) error {
 		// longer than the session of a member that was killed
 		within, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		for _, group := range []string{schemas.GroupProjector, schemas.GroupSwaps} {
+		for _, group := range []string{schemas.GroupProjector, schemas.GroupSwaps, schemas.GroupUsage} {
 			if err := s.admin.ForgetGroup(within, group); err != nil {
 				return fmt.Errorf("the tables are new, and the projector could not be made to begin anew; stop other projectors: %w", err)
 			}
@@ -145,7 +146,10 @@ func (s *system) migrate(ctx context.Context, conn driver.Conn) error {
 	if err := projector.NewClickHouse(conn, schema.Database).Check(ctx); err != nil {
 		return err
 	}
-	return swaps.NewClickHouse(conn, schema.Database).Check(ctx)
+	if err := swaps.NewClickHouse(conn, schema.Database).Check(ctx); err != nil {
+		return err
+	}
+	return usage.NewClickHouse(conn, schema.Database).Check(ctx)
 }
 
 // tablesExist says whether the projector's tables have been there before.

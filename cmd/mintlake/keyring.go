@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"math/rand/v2"
+	"os"
+	"strings"
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/internal/usage"
 )
 
 // keyring is what the surfaces of one process share: the issued keys and the configured ones.
@@ -13,6 +17,7 @@ type keyring struct {
 	live       *keys.Live
 	configured *keys.Static
 	proxies    proxies.List
+	meter      *usage.Meter
 }
 
 // keyStore returns the store of all keys. The first call reads the issued ones, and returns when
@@ -24,7 +29,7 @@ func (s *system) keyStore(ctx context.Context) (keys.Store, error) {
 			return nil, err
 		}
 	}
-	return keys.Join(s.keys.live, s.keys.configured), nil
+	return keys.Metered(s.keys.live, s.keys.configured, s.keys.meter), nil
 }
 
 func (s *system) startKeys(ctx context.Context) error {
@@ -45,13 +50,28 @@ func (s *system) startKeys(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if ring.meter, err = usage.New(usage.Config{Node: nodeName(), Epoch: rand.Uint64() | 1}, usage.Deps{
+		Producer: s.writers.For("usage"), Logger: s.logger, Registerer: s.registerer,
+	}); err != nil {
+		return err
+	}
 	s.keys = ring
 	s.lifecycle.start("keys", ring.live.Run)
+	s.lifecycle.start("usage", ring.meter.Run) // before the surfaces, so it ends after them
 	if err := s.lifecycle.await(ctx, ring.live.Loaded()); err != nil || !s.administers {
 		return err
 	}
 	// Before the surfaces: whether a key can be made here decides what one without any may do.
 	return s.startAdmin(ctx, ring)
+}
+
+// nodeName is the machine's name.
+func nodeName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.ToValidUTF8(name[:min(len(name), 255)], "?")
 }
 
 // configuredKeys are the keys that the configuration lists, of all products.

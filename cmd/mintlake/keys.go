@@ -18,7 +18,7 @@ new makes a key for the configuration, by itself. The other commands ask the adm
 $MINTLAKE_ADMIN_TOKEN or --admin-token-file); what they change holds on all nodes of the same Kafka within a second, without a restart.`,
 	}
 	cmd.AddCommand(newKeyCommand(), createKeyCommand(), listKeysCommand(), showKeyCommand(), rotateKeyCommand(), revokeKeyCommand(),
-		restrictKeyCommand(), keyLogCommand())
+		restrictKeyCommand(), keyLogCommand(), keyUsageCommand())
 	return cmd
 }
 

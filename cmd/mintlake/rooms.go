@@ -18,6 +18,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/listen"
 	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/projector/usage"
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
@@ -48,7 +49,26 @@ func (s *system) startProjector(ctx context.Context) error {
 	if err := s.startSwapProjector(ctx, conn); err != nil {
 		return err
 	}
+	if err := s.startUsageProjector(conn); err != nil {
+		return err
+	}
 	return s.startDocuments(conn)
+}
+
+// startUsageProjector writes the usage of API keys into ClickHouse.
+func (s *system) startUsageProjector(conn driver.Conn) error {
+	consumer, err := s.groupConsumer(schemas.GroupUsage, usage.Topics())
+	if err != nil {
+		return err
+	}
+	room, err := usage.New(usage.Deps{
+		Consumer: consumer, Producer: s.writers.For("projector"), Store: usage.NewClickHouse(conn, schema.Database), Logger: s.logger, Registerer: s.registerer,
+	})
+	if err != nil {
+		return err
+	}
+	s.lifecycle.start("projector of usage", closing(consumer, room.Run))
+	return nil
 }
 
 // openTables brings the tables up to date and connects to ClickHouse, for as long as the system

@@ -61,6 +61,8 @@ type Deps struct {
 	Issuer     Issuer
 	Live       *keys.Live
 	Configured *keys.Static
+	// Usage may be nil where no ClickHouse is known.
+	Usage Usage
 	// Logger may be nil.
 	Logger *slog.Logger
 }

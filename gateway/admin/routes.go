@@ -43,6 +43,7 @@ func (s *Server) routes() http.Handler {
 		"POST /v1/keys/{product}/{name}/rotate": s.rotate,
 		"POST /v1/keys/{product}/{name}/revoke": s.revoke,
 		"GET /v1/log":                           s.changes,
+		"GET /usage":                            s.usage,
 	} {
 		api.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if err := handle(w, r); err != nil {

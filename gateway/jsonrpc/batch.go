@@ -36,7 +36,7 @@ func (g *Gateway) answerBatch(parent context.Context, w http.ResponseWriter, req
 	begun := false
 	for i := range parts {
 		p := <-parts[i]
-		err := g.writePart(w, p, &begun)
+		err := g.writePart(w, req, i, p, &begun)
 		p.close()
 		if err != nil {
 			go closeAll(parts[i+1:])
@@ -116,8 +116,8 @@ func (p *part) close() {
 	}
 }
 
-// writePart writes an answer and what separates it from the one before.
-func (g *Gateway) writePart(w http.ResponseWriter, p part, begun *bool) error {
+// writePart writes the answer to element i and what separates it from the one before.
+func (g *Gateway) writePart(w http.ResponseWriter, req *request, i int, p part, begun *bool) error {
 	if p.got == nil && p.body == nil {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (g *Gateway) writePart(w http.ResponseWriter, p part, begun *bool) error {
 		return err
 	}
 	if p.got != nil {
-		return g.copyAnswer(w, p.got)
+		return g.copyAnswer(w, &req.pass, req.items[i].call, p.got)
 	}
 	_, err := w.Write(p.body)
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/tracing"
+	"github.com/mintlake/mintlake/internal/usage"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -156,21 +157,23 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (*request, *refu
 	}
 	budget, limited := pass.Take(calls)
 	if limited != nil {
+		g.countRefused(&pass, req)
 		return nil, refusedBy(limited, req.id())
 	}
 	budget.Headers(w.Header().Set)
 	if refused != nil {
 		return nil, refused
 	}
-	if refused := req.keepAllowed(&pass); refused != nil {
+	if refused := req.keepAllowed(&pass, g.metrics.label); refused != nil {
 		return nil, refusedBy(refused, req.id())
 	}
 	for _, it := range req.items {
 		if it.call != nil {
 			g.metrics.countCall(it.call.Method)
+			pass.Count(g.metrics.label(it.call.Method), usage.Counts{Requests: 1, Units: unitsOf(it.call.Method)})
 		}
 	}
-	req.client = pass.ID()
+	req.pass = pass
 	return req, nil
 }
 
@@ -218,7 +221,7 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	g.lastCall.Store(time.Now().UnixNano())
 	var s *session
 	if name != "" {
-		s = g.sessions.find(req.client, name)
+		s = g.sessions.find(req.pass.ID(), name)
 	}
 	defer g.calls.Release(1)
 	g.metrics.inFlight.Inc()
@@ -235,7 +238,7 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 		return g.refusalOf(r.Context(), err, id)
 	}
 	defer got.close()
-	g.relay(w, c, got)
+	g.relay(w, &req.pass, c, got)
 	return nil
 }
 
@@ -288,7 +291,7 @@ func (g *Gateway) refusalOf(client context.Context, err error, id json.RawMessag
 
 // relay writes the answer to a single call. Once it has begun, trouble can only be shown by
 // breaking the connection.
-func (g *Gateway) relay(w http.ResponseWriter, c *call, got *answer) {
+func (g *Gateway) relay(w http.ResponseWriter, pass *keys.Pass, c *call, got *answer) {
 	if c.notification() {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -297,15 +300,15 @@ func (g *Gateway) relay(w http.ResponseWriter, c *call, got *answer) {
 	if got.rest == nil {
 		w.Header().Set("Content-Length", itoa(len(got.head)))
 	}
-	if g.copyAnswer(w, got) != nil {
+	if g.copyAnswer(w, pass, c, got) != nil {
 		g.metrics.requests.WithLabelValues("broken_off").Inc()
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// copyAnswer writes an answer, which may be long. An error means that the client has only a part of
-// it.
-func (g *Gateway) copyAnswer(w io.Writer, got *answer) error {
+// copyAnswer writes an answer, which may be long, and counts its bytes. An error means that the
+// client has only a part of it.
+func (g *Gateway) copyAnswer(w io.Writer, pass *keys.Pass, c *call, got *answer) error {
 	n, err := w.Write(got.head) // the upstream's JSON, served as application/json with nosniff
 	if err == nil && got.rest != nil {
 		var m int64
@@ -321,6 +324,7 @@ func (g *Gateway) copyAnswer(w io.Writer, got *answer) error {
 		n += int(m)
 	}
 	g.metrics.answerBytes.Add(float64(n))
+	pass.Count(g.metrics.label(c.Method), usage.Counts{Bytes: uint64(n)})
 	return err
 }
 

@@ -14,10 +14,16 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/keys/keystest"
 	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/internal/usage"
 )
 
 // issuing is a store whose keys can be changed, and who changes them.
 func issuing(t *testing.T) (keys.Store, *keys.Issuer) {
+	t.Helper()
+	return issuingTo(t, nil)
+}
+
+func issuingTo(t *testing.T, meter *usage.Meter) (keys.Store, *keys.Issuer) {
 	t.Helper()
 	topic := keystest.New()
 	live, err := keys.NewLive(keys.Deps{Offsets: topic, OpenTail: func(_ []string, start map[kafka.TopicPartition]int64) (keys.Tailer, error) {
@@ -32,7 +38,7 @@ func issuing(t *testing.T) (keys.Store, *keys.Issuer) {
 		require.NoError(t, <-done)
 	})
 	<-live.Loaded()
-	return keys.Join(live, &keys.Static{}), keys.NewIssuer(live, nil, topic)
+	return keys.Metered(live, &keys.Static{}, meter), keys.NewIssuer(live, nil, topic)
 }
 
 // issued starts a gateway with one key.

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/usage"
 )
 
 // JSON-RPC error codes that this endpoint answers with. The first four are of the JSON-RPC 2.0
@@ -48,8 +49,8 @@ type item struct {
 type request struct {
 	batch bool
 	items []item
-	// client names the key, for its sessions.
-	client string
+	// pass is of its key, whose id names sessions and usage.
+	pass keys.Pass
 }
 
 // calls is the number of calls that are valid.
@@ -150,7 +151,7 @@ func (r *request) id() json.RawMessage {
 
 // keepAllowed answers the calls that the key is not for with an error of their own. When none is
 // left, the request is refused as a whole.
-func (r *request) keepAllowed(pass *keys.Pass) (refused *keys.Refusal) {
+func (r *request) keepAllowed(pass *keys.Pass, label func(method string) string) (refused *keys.Refusal) {
 	kept, left := make([]item, 0, len(r.items)), 0
 	for _, it := range r.items {
 		if it.call == nil {
@@ -158,6 +159,9 @@ func (r *request) keepAllowed(pass *keys.Pass) (refused *keys.Refusal) {
 			continue
 		}
 		no := pass.Method(it.call.Method)
+		if no != nil {
+			pass.Count(label(it.call.Method), usage.Counts{Refused: 1})
+		}
 		switch {
 		case no == nil:
 			kept = append(kept, it)

@@ -11,6 +11,7 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/listen"
 	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/internal/usage"
 )
 
 // checkWebSocketAddr applies the rule of the first address to a second one of its own: without a
@@ -129,10 +130,20 @@ func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	g.sockets.Serve(w, r, client, lease)
 }
 
+// methodWebSocket is what usage calls WebSockets and the notifications that they send.
+const methodWebSocket = "websocket"
+
 // openLease counts a WebSocket as a request and as a stream of its key.
 func (g *Gateway) openLease(pass *keys.Pass) (*keys.Lease, *keys.Refusal) {
-	if _, limited := pass.Take(1); limited != nil {
+	_, limited := pass.Take(1)
+	var lease *keys.Lease
+	if limited == nil {
+		lease, limited = pass.Open(methodWebSocket)
+	}
+	if limited != nil {
+		pass.Count(methodWebSocket, usage.Counts{Refused: 1})
 		return nil, limited
 	}
-	return pass.Open()
+	pass.Count(methodWebSocket, usage.Counts{Requests: 1, Units: 1})
+	return lease, nil
 }

@@ -19,6 +19,8 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/keys/keystest"
+	"github.com/mintlake/mintlake/internal/usage"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -132,9 +134,21 @@ type fixture struct {
 
 func start(t *testing.T, cfg Config) *fixture {
 	t.Helper()
+	return startMetered(t, cfg, nil)
+}
+
+// startMetered counts what the key alice uses with meter.
+func startMetered(t *testing.T, cfg Config, meter *usage.Meter) *fixture {
+	t.Helper()
 	key, hash := keys.Generate(keys.RPC)
-	store, err := keys.NewStatic(keys.Entry{ID: "alice", Product: keys.RPC, Hash: hash})
+	configured, err := keys.NewStatic(keys.Entry{ID: "alice", Product: keys.RPC, Hash: hash})
 	require.NoError(t, err)
+	issued := keystest.New()
+	live, err := keys.NewLive(keys.Deps{Offsets: issued, OpenTail: func(_ []string, start map[kafka.TopicPartition]int64) (keys.Tailer, error) {
+		return issued.Tail(start), nil
+	}})
+	require.NoError(t, err)
+	store := keys.Metered(live, configured, meter)
 	cfg.Addr = "127.0.0.1:0"
 	// No time is short unless the test says so: a machine may stand still for a while.
 	for _, limit := range []*time.Duration{&cfg.pingInterval, &cfg.writeTimeout, &cfg.goodbyeTimeout, &cfg.stopTimeout} {

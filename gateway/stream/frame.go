@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/keys"
 )
 
 // frameConn is a WebSocket's connection that two write to: the library, which answers pings and
@@ -20,6 +22,8 @@ type frameConn struct {
 	mu sync.Mutex
 	// closing is set before the close frame: no message may come after it.
 	closing bool
+	// lease counts what is sent as usage of its key; nil counts nothing.
+	lease *keys.Lease
 }
 
 // Write implements net.Conn.
@@ -104,6 +108,7 @@ func (c *frameConn) sendWhole(timeout time.Duration, b []byte) error {
 	if _, err := c.Conn.Write(b); err != nil {
 		return err
 	}
+	c.lease.Sent(len(b))
 	return c.SetWriteDeadline(time.Time{})
 }
 

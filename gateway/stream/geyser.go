@@ -126,6 +126,7 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 			g.metrics.refused.WithLabelValues(formGRPC, "full").Inc()
 			return status.Error(codes.ResourceExhausted, err.Error())
 		}
+		leaseOf(stream.Context()).Named(addressesIn(filters))
 	}
 }
 

@@ -8,12 +8,14 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/internal/usage"
 )
 
 // first is the first value of a key of the metadata; empty for none.
@@ -32,15 +34,18 @@ func (s *Server) admitGRPC(ctx context.Context, fullMethod string) (keys.Pass, e
 		request.Address = s.cfg.TrustedProxies.ClientOf(p.Addr.String(), md.Get(strings.ToLower(proxies.Header)))
 	}
 	pass, refused := s.gate.Admit(request)
-	if refused == nil {
-		refused = pass.Method(path.Base(fullMethod))
-	}
-	if refused == nil {
-		_, refused = pass.Take(1)
-	}
 	if refused != nil {
 		return pass, s.refuseGRPC(refused)
 	}
+	method := path.Base(fullMethod) // one of the service's: gRPC refuses others before
+	if refused = pass.Method(method); refused == nil {
+		_, refused = pass.Take(1)
+	}
+	if refused != nil {
+		pass.Count(method, usage.Counts{Refused: 1})
+		return pass, s.refuseGRPC(refused)
+	}
+	pass.Count(method, usage.Counts{Requests: 1, Units: 1})
 	return pass, nil
 }
 
@@ -85,7 +90,7 @@ func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.S
 	if err != nil {
 		return err
 	}
-	lease, refused := pass.Open()
+	lease, refused := pass.Open(path.Base(info.FullMethod))
 	if refused != nil {
 		return s.refuseGRPC(refused)
 	}
@@ -100,6 +105,15 @@ type leasedStream struct {
 }
 
 type leaseKey struct{}
+
+// SendMsg implements grpc.ServerStream. What is encoded already is a transaction, and counts.
+func (l *leasedStream) SendMsg(m any) error {
+	err := l.ServerStream.SendMsg(m)
+	if encoded, ok := m.(mem.BufferSlice); ok && err == nil {
+		l.lease.Sent(encoded.Len())
+	}
+	return err
+}
 
 // Context implements grpc.ServerStream.
 func (l *leasedStream) Context() context.Context {
@@ -122,9 +136,10 @@ func (s *Server) admitWebSocket(r *http.Request) (*keys.Lease, *keys.Refusal) {
 		return nil, refused
 	}
 	if _, refused = pass.Take(1); refused != nil {
+		pass.Count(methodSubscribe, usage.Counts{Refused: 1})
 		return nil, refused
 	}
-	return pass.Open()
+	return pass.Open(methodSubscribe)
 }
 
 // refuseKey answers a request that its key, or the lack of one, does not allow.

@@ -22,6 +22,9 @@ import (
 //	   "params":{"subscription":1,"result":{…}}}
 //	→ {"jsonrpc":"2.0","id":2,"method":"transactionUnsubscribe","params":[1]}
 
+// methodSubscribe is also what usage calls the stream of a WebSocket.
+const methodSubscribe = "transactionSubscribe"
+
 // JSON-RPC 2.0 error codes.
 const (
 	codeParse          = -32700
@@ -134,17 +137,26 @@ func (c *session) handle(message []byte) (answer []byte, refused bool) {
 	return out, reply.Error != nil
 }
 
+// countedAs is what usage calls a method: what clients invent is other.
+func countedAs(method string) string {
+	switch method {
+	case methodSubscribe, "transactionUnsubscribe":
+		return method
+	}
+	return "other"
+}
+
 func (c *session) call(in *wsRequest) (any, error) {
 	if in.Version != "2.0" {
 		return nil, &wsError{codeInvalidRequest, `jsonrpc must be "2.0"`}
 	}
 	if in.Method != "ping" {
-		if refused := c.lease.Call(in.Method); refused != nil {
+		if refused := c.lease.Call(in.Method, countedAs(in.Method)); refused != nil {
 			return nil, refusedCall(refused)
 		}
 	}
 	switch in.Method {
-	case "transactionSubscribe":
+	case methodSubscribe:
 		return c.subscribe(in.Params)
 	case "transactionUnsubscribe":
 		return c.unsubscribe(in.Params)
@@ -196,6 +208,7 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 		delete(c.filters, c.next)
 		return nil, &wsError{codeInvalidParams, err.Error()}
 	}
+	c.lease.Named(c.addresses())
 	return c.next, nil
 }
 
@@ -239,5 +252,6 @@ func (c *session) unsubscribe(params []json.RawMessage) (any, error) {
 		return nil, &wsError{codeInvalidParams, "no such subscription"}
 	}
 	delete(c.filters, id)
+	c.lease.Named(c.addresses())
 	return true, c.publish()
 }

@@ -117,6 +117,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	conn.SetReadLimit(maxMessageBytes)
 	s.metrics.subscriptions.WithLabelValues(formWebSocket).Inc()
 	session.conn, session.frames = conn, upgrade.conn
+	session.frames.lease = lease
 	// On a goroutine of its own: what net/http keeps for the request, buffers among it, goes with
 	// this one. The hub ends the session.
 	go session.run(context.WithoutCancel(r.Context()))

@@ -109,10 +109,20 @@ func (c *session) allowed(method string) error {
 	if method == "ping" {
 		return nil
 	}
-	if refused := c.lease.Call(method); refused != nil {
+	if refused := c.lease.Call(method, countedAs(method)); refused != nil {
 		return refusal(refused.RPCCode(), refused.Error())
 	}
 	return nil
+}
+
+// countedAs is what usage calls a method: what clients invent is other.
+func countedAs(method string) string {
+	for _, kind := range kindNames {
+		if method == kind+"Subscribe" || method == kind+"Unsubscribe" {
+			return method
+		}
+	}
+	return "other"
 }
 
 // perform queues the answer of a call that succeeds.

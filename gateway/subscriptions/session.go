@@ -162,6 +162,7 @@ func (c *session) send(ctx context.Context) {
 			return
 		case message := <-c.out:
 			err = c.within(ctx, func(ctx context.Context) error { return c.conn.Write(ctx, websocket.MessageText, message) })
+			c.lease.Sent(len(message))
 		case <-ping.C:
 			err = c.within(ctx, c.conn.Ping)
 		}

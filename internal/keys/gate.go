@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/usage"
 )
 
 // OpenID is the id of every request to a surface that runs without keys.
@@ -22,6 +24,7 @@ type Gate struct {
 	// mayOpen says that the surface is open for as long as there is no key.
 	mayOpen bool
 	now     func() time.Time
+	usage   *usage.Meter // nil counts nothing
 
 	mu     sync.Mutex
 	leases map[*Lease]struct{}
@@ -35,6 +38,9 @@ type Gate struct {
 // setting that the error names, e.g. "--rpc-keys".
 func NewGate(store Store, product Product, addr, flag string) (*Gate, error) {
 	g := &Gate{store: store, product: product, number: productNumber(product), now: time.Now, leases: map[*Lease]struct{}{}}
+	if metered, ok := store.(interface{ usageMeter() *usage.Meter }); ok {
+		g.usage = metered.usageMeter()
+	}
 	if store.Has(product) {
 		return g, nil
 	}

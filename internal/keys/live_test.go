@@ -43,7 +43,7 @@ func TestAKeyLivesAndEndsOnEveryNode(t *testing.T) {
 
 	pass, refused := there.Admit(Request{Key: key})
 	require.Nil(t, refused)
-	lease, refused := pass.Open()
+	lease, refused := pass.Open("Subscribe")
 	require.Nil(t, refused)
 	defer lease.Close()
 	_, err = issuer.Revoke(t.Context(), "bob", RPC, "alice", "leaked")
@@ -294,16 +294,16 @@ func TestRulesRefuse(t *testing.T) {
 	for method, ok := range map[string]bool{"getSlot": true, "getSlots": false, "getAccountInfo": true, "slotSubscribe": true, "slotUnsubscribe": true, "rootUnsubscribe": false} {
 		require.Equal(t, ok, pass.Method(method) == nil, method)
 	}
-	lease, refused := pass.Open()
+	lease, refused := pass.Open("Subscribe")
 	require.Nil(t, refused)
-	_, refused = pass.Open()
+	_, refused = pass.Open("Subscribe")
 	require.Equal(t, RuleStreams, refused.Rule)
 	require.Equal(t, -32429, refused.RPCCode())
 	require.Nil(t, lease.Addresses(5))
 	require.Equal(t, RuleAddresses, lease.Addresses(6).Rule)
 	lease.Close()
 	lease.Close()
-	lease, refused = pass.Open()
+	lease, refused = pass.Open("Subscribe")
 	require.Nil(t, refused, "a closed stream counts no more")
 
 	// New rules hold for the open stream too.

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/mintlake/mintlake/internal/usage"
 )
 
 // Pass is a request that was admitted.
@@ -48,9 +50,15 @@ func (p *Pass) Take(n int) (Budget, *Refusal) {
 	return budget, refused
 }
 
-// Open begins a stream of the key. The caller closes the lease when the stream is over.
-func (p *Pass) Open() (*Lease, *Refusal) {
-	l := &Lease{gate: p.gate, request: p.request, hash: p.hash, open: p.key == nil, ended: make(chan struct{})}
+// Count adds to the key's usage. method must be of a bounded set.
+func (p *Pass) Count(method string, c usage.Counts) {
+	p.gate.usage.Count(string(p.gate.product), p.ID(), method, c)
+}
+
+// Open begins a stream of the key, which counts as usage of method. The caller closes the lease
+// when the stream is over.
+func (p *Pass) Open(method string) (*Lease, *Refusal) {
+	l := &Lease{gate: p.gate, request: p.request, hash: p.hash, open: p.key == nil, ended: make(chan struct{}), id: p.ID()}
 	if p.key != nil {
 		l.meter = p.key.meter
 		if limit := p.key.Rules.Streams; !l.meter.open(limit) {
@@ -65,6 +73,7 @@ func (p *Pass) Open() (*Lease, *Refusal) {
 		l.Close()
 		return nil, refused
 	}
+	l.used = p.gate.usage.Open(string(p.gate.product), l.id, method)
 	return l, nil
 }
 
@@ -75,8 +84,10 @@ type Lease struct {
 	gate    *Gate
 	request Request
 	hash    Hash
+	id      string // of the key
 	open    bool   // no key was needed
 	meter   *meter // nil where no key was needed
+	used    *usage.Stream
 
 	ended  chan struct{}
 	once   sync.Once
@@ -117,26 +128,50 @@ func (l *Lease) Close() {
 		l.gate.mu.Lock()
 		delete(l.gate.leases, l)
 		l.gate.mu.Unlock()
+		l.used.Close()
 		if l.meter != nil {
 			l.meter.close()
 		}
 	})
 }
 
-// Call checks one call within the stream: the method, and the requests a second.
-func (l *Lease) Call(method string) *Refusal {
+// Call checks one call within the stream: the method, and the requests a second. It counts as usage
+// of the method counted, which is of a bounded set.
+func (l *Lease) Call(method, counted string) *Refusal {
 	if l == nil {
 		return nil
 	}
 	pass, refused := l.pass()
+	if refused == nil {
+		refused = pass.Method(method)
+	}
+	if refused == nil {
+		_, refused = pass.Take(1)
+	}
 	if refused != nil {
-		return refused
+		l.count(counted, usage.Counts{Refused: 1})
+	} else {
+		l.count(counted, usage.Counts{Requests: 1, Units: 1})
 	}
-	if refused := pass.Method(method); refused != nil {
-		return refused
-	}
-	_, refused = pass.Take(1)
 	return refused
+}
+
+func (l *Lease) count(method string, c usage.Counts) {
+	l.gate.usage.Count(string(l.gate.product), l.id, method, c)
+}
+
+// Sent adds bytes that the stream sent to the key's usage.
+func (l *Lease) Sent(n int) {
+	if l != nil {
+		l.used.Sent(n)
+	}
+}
+
+// Named says how many addresses the filters of the stream have now, for the key's usage.
+func (l *Lease) Named(addresses int) {
+	if l != nil {
+		l.used.Name(addresses)
+	}
 }
 
 // Addresses checks how many addresses the filters of the stream may have.

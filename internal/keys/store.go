@@ -1,6 +1,10 @@
 package keys
 
-import "time"
+import (
+	"time"
+
+	"github.com/mintlake/mintlake/internal/usage"
+)
 
 // Key is an issued or configured key. It is never modified: a change makes a new Key.
 type Key struct {
@@ -60,11 +64,17 @@ type Store interface {
 
 // Join makes one store of the issued keys and the configured ones. A key that is in both is the
 // issued one, so that its revocation holds.
-func Join(issued *Live, configured *Static) Store { return &joined{issued, configured} }
+func Join(issued *Live, configured *Static) Store { return Metered(issued, configured, nil) }
+
+// Metered is Join; gates of the store count what keys use with meter.
+func Metered(issued *Live, configured *Static, meter *usage.Meter) Store {
+	return &joined{issued, configured, meter}
+}
 
 type joined struct {
 	issued     *Live
 	configured *Static
+	meter      *usage.Meter
 }
 
 func (j *joined) Find(hash Hash) (Found, bool) {
@@ -77,6 +87,8 @@ func (j *joined) Find(hash Hash) (Found, bool) {
 func (j *joined) Has(product Product) bool { return j.issued.Has(product) || j.configured.Has(product) }
 
 func (j *joined) Changed() <-chan struct{} { return j.issued.Changed() }
+
+func (j *joined) usageMeter() *usage.Meter { return j.meter }
 
 // mayIssue says that keys can be made while the process runs.
 func (j *joined) mayIssue() bool { return j.issued.issues.Load() }

@@ -18,6 +18,7 @@ func Sharding() map[string]string {
 		"pools_raw": byPool, "pool_reserves_raw": byPool, "pool_minutes_raw": byPool,
 		"pool_volume_1m_raw": byPool, "pool_volume_1h_raw": byPool, "pool_volume_1d_raw": byPool,
 		"swap_minutes_raw": "cityHash64(minute)", "venue_volume_1m_raw": "cityHash64(bucket)", "trade_pools_1m_raw": "cityHash64(bucket)",
-		"valuations": everywhere,
+		"key_usage_1m_raw": "cityHash64(key)",
+		"valuations":       everywhere,
 	}
 }

@@ -4241,6 +4241,160 @@ func (x *KeyRules) GetStreamAddresses() uint32 {
 	return 0
 }
 
+// Usage is what one process counted for a key and a method in a minute. Topic gateway.usage.v1,
+// key: product/key. Figures are totals of the minute so far: of two records of one node, epoch,
+// minute, product, key and method the one of the higher sequence holds, and the others say nothing.
+type Usage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the machine, and a random number of the process.
+	Node  string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Epoch uint64 `protobuf:"fixed64,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Grows with each record of the process.
+	Sequence uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// Start of the minute, Unix seconds.
+	Minute int64 `protobuf:"varint,4,opt,name=minute,proto3" json:"minute,omitempty"`
+	// rpc or swap.
+	Product string `protobuf:"bytes,5,opt,name=product,proto3" json:"product,omitempty"`
+	// The key's name, or open where none was needed. Never the key.
+	Key string `protobuf:"bytes,6,opt,name=key,proto3" json:"key,omitempty"`
+	// A JSON-RPC method, a gRPC method, a WebSocket's, or a route of the swap API; other for what
+	// clients invent.
+	Method string `protobuf:"bytes,7,opt,name=method,proto3" json:"method,omitempty"`
+	// Requests that the key was admitted for, and those that its rules or limits refused.
+	Requests uint64 `protobuf:"varint,8,opt,name=requests,proto3" json:"requests,omitempty"`
+	Refused  uint64 `protobuf:"varint,9,opt,name=refused,proto3" json:"refused,omitempty"`
+	// Bytes of answers and notifications.
+	Bytes uint64 `protobuf:"varint,10,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Requests by weight, and one for each 10,000 bytes that streams sent.
+	Units uint64 `protobuf:"varint,11,opt,name=units,proto3" json:"units,omitempty"`
+	// The most streams that were open at the same time, and addresses in their filters.
+	Streams       uint64 `protobuf:"varint,12,opt,name=streams,proto3" json:"streams,omitempty"`
+	Addresses     uint64 `protobuf:"varint,13,opt,name=addresses,proto3" json:"addresses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Usage) Reset() {
+	*x = Usage{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Usage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Usage) ProtoMessage() {}
+
+func (x *Usage) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Usage.ProtoReflect.Descriptor instead.
+func (*Usage) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Usage) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Usage) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Usage) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Usage) GetMinute() int64 {
+	if x != nil {
+		return x.Minute
+	}
+	return 0
+}
+
+func (x *Usage) GetProduct() string {
+	if x != nil {
+		return x.Product
+	}
+	return ""
+}
+
+func (x *Usage) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Usage) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *Usage) GetRequests() uint64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
+func (x *Usage) GetRefused() uint64 {
+	if x != nil {
+		return x.Refused
+	}
+	return 0
+}
+
+func (x *Usage) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Usage) GetUnits() uint64 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
+func (x *Usage) GetStreams() uint64 {
+	if x != nil {
+		return x.Streams
+	}
+	return 0
+}
+
+func (x *Usage) GetAddresses() uint64 {
+	if x != nil {
+		return x.Addresses
+	}
+	return 0
+}
+
 var File_mintlake_events_v1_events_proto protoreflect.FileDescriptor
 
 const file_mintlake_events_v1_events_proto_rawDesc = "" +
@@ -4644,7 +4798,22 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\amethods\x18\x04 \x03(\tR\amethods\x12.\n" +
 	"\x13requests_per_second\x18\x05 \x01(\rR\x11requestsPerSecond\x12\x18\n" +
 	"\astreams\x18\x06 \x01(\rR\astreams\x12)\n" +
-	"\x10stream_addresses\x18\a \x01(\rR\x0fstreamAddresses*s\n" +
+	"\x10stream_addresses\x18\a \x01(\rR\x0fstreamAddresses\"\xc3\x02\n" +
+	"\x05Usage\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x06R\x05epoch\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x16\n" +
+	"\x06minute\x18\x04 \x01(\x03R\x06minute\x12\x18\n" +
+	"\aproduct\x18\x05 \x01(\tR\aproduct\x12\x10\n" +
+	"\x03key\x18\x06 \x01(\tR\x03key\x12\x16\n" +
+	"\x06method\x18\a \x01(\tR\x06method\x12\x1a\n" +
+	"\brequests\x18\b \x01(\x04R\brequests\x12\x18\n" +
+	"\arefused\x18\t \x01(\x04R\arefused\x12\x14\n" +
+	"\x05bytes\x18\n" +
+	" \x01(\x04R\x05bytes\x12\x14\n" +
+	"\x05units\x18\v \x01(\x04R\x05units\x12\x18\n" +
+	"\astreams\x18\f \x01(\x04R\astreams\x12\x1c\n" +
+	"\taddresses\x18\r \x01(\x04R\taddresses*s\n" +
 	"\x0fMetadataProgram\x12 \n" +
 	"\x1cMETADATA_PROGRAM_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19METADATA_PROGRAM_METAPLEX\x10\x01\x12\x1f\n" +
@@ -4687,7 +4856,7 @@ func file_mintlake_events_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(MetadataProgram)(0),           // 0: mintlake.events.v1.MetadataProgram
 	(LegSource)(0),                 // 1: mintlake.events.v1.LegSource
@@ -4734,8 +4903,9 @@ var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(*KeyRotated)(nil),             // 42: mintlake.events.v1.KeyRotated
 	(*KeyRevoked)(nil),             // 43: mintlake.events.v1.KeyRevoked
 	(*KeyRules)(nil),               // 44: mintlake.events.v1.KeyRules
-	nil,                            // 45: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	nil,                            // 46: mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	(*Usage)(nil),                  // 45: mintlake.events.v1.Usage
+	nil,                            // 46: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	nil,                            // 47: mintlake.events.v1.TokenListEntry.ExtensionsEntry
 }
 var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	5,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
@@ -4772,9 +4942,9 @@ var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	13, // 31: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
 	10, // 32: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
 	10, // 33: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
-	45, // 34: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	46, // 34: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
 	4,  // 35: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
-	46, // 36: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	47, // 36: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
 	38, // 37: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
 	40, // 38: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
 	41, // 39: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
@@ -4838,7 +5008,7 @@ func file_mintlake_events_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,93 @@
+package admin
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
+)
+
+// UsageTable is the Usage of the view key_usage_1m.
+type UsageTable struct {
+	*clickhouse.Questions
+	view string
+}
+
+// NewUsageTable reads from the given database. See clickhouse.Questions for when the connection is
+// opened.
+func NewUsageTable(open func(ctx context.Context) (driver.Conn, error), database string) *UsageTable {
+	return &UsageTable{
+		Questions: clickhouse.NewQuestions(open, clickhouse.Bounds{Time: 20 * time.Second, Concurrent: 2, Memory: 512 << 20, Threads: 2}),
+		view:      "`" + database + "`.key_usage_1m",
+	}
+}
+
+// usageGroups are the columns of each value of by, with what they select.
+var usageGroups = map[string][][2]string{
+	"minute": {{"minute", "time"}}, "hour": {{"toStartOfHour(minute)", "time"}}, "day": {{"toStartOfDay(minute)", "time"}},
+	"key": {{"product", "product"}, {"key", "key"}}, "method": {{"method", "method"}},
+}
+
+// Usage implements Usage: first what holds for each minute, as streams of one minute add up and
+// those of two do not.
+func (u *UsageTable) Usage(ctx context.Context, q UsageQuery, limit int) (rows []UsageRow, err error) {
+	var inner, outer, names []string
+	for _, by := range q.By {
+		for _, group := range usageGroups[by] {
+			expression, name := group[0], group[1]
+			inner = append(inner, expression+" AS by_"+name)
+			outer = append(outer, "by_"+name)
+			names = append(names, name)
+		}
+	}
+	list := func(more ...string) string { return strings.Join(append(append([]string{}, more...), outer...), ", ") }
+	columns := strings.Join(append(append([]string{}, outer...), "sum(a), sum(b), sum(c), sum(d), max(e), max(f)"), ", ")
+	text := "SELECT " + columns + " FROM (SELECT " + strings.Join(append(inner, "sum(requests) AS a, sum(refused) AS b, sum(bytes) AS c, "+
+		"sum(units) AS d, sum(streams) AS e, sum(addresses) AS f"), ", ") + " FROM " + u.view + " WHERE minute >= toDateTime({from:UInt32}, 'UTC') AND minute < toDateTime({to:UInt32}, 'UTC')" +
+		" AND ({product:String} = '' OR product = {product:String}) AND ({key:String} = '' OR key = {key:String}) AND ({method:String} = '' OR method = {method:String})" +
+		" GROUP BY " + list("minute") + ")"
+	if len(outer) > 0 {
+		text += " GROUP BY " + list() + " ORDER BY " + list()
+	}
+	text += " LIMIT {limit:UInt64}"
+	err = u.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
+		found, err := conn.Query(ctx, text, ch.Named("from", uint32(q.From.Unix())), ch.Named("to", uint32(q.To.Unix())), ch.Named("product", q.Product), ch.Named("key", q.Key),
+			ch.Named("method", q.Method), ch.Named("limit", uint64(limit)))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = found.Close() }()
+		for found.Next() {
+			var row UsageRow
+			if err := found.Scan(row.targets(names)...); err != nil {
+				return err
+			}
+			rows = append(rows, row)
+		}
+		return found.Err()
+	})
+	return rows, err
+}
+
+// targets are where the columns of the query go.
+func (r *UsageRow) targets(names []string) []any {
+	targets := make([]any, 0, len(names)+6)
+	for _, name := range names {
+		switch name {
+		case "time":
+			r.Time = new(time.Time)
+			targets = append(targets, r.Time)
+		case "product":
+			targets = append(targets, &r.Product)
+		case "key":
+			targets = append(targets, &r.Key)
+		default:
+			targets = append(targets, &r.Method)
+		}
+	}
+	return append(targets, &r.Requests, &r.Refused, &r.Bytes, &r.Units, &r.Streams, &r.Addresses)
+}

@@ -1,0 +1,35 @@
+package jsonrpc
+
+import (
+	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/usage"
+)
+
+// scanUnits is what a call counts that makes an upstream go through an index or a whole block.
+const scanUnits = 10
+
+// unitsOf weighs a call for the usage of its key.
+func unitsOf(method string) uint64 {
+	switch method {
+	case "getProgramAccounts", "getTokenAccountsByOwner", "getTokenAccountsByDelegate", "getTokenLargestAccounts", "getLargestAccounts", "getSupply",
+		"getSignaturesForAddress", "getBlock", "getBlocks", "getBlocksWithLimit", "searchAssets":
+		return scanUnits
+	}
+	return 1
+}
+
+// countRefused counts the calls of a request over the key's limit. req is nil where the body could
+// not be read.
+func (g *Gateway) countRefused(pass *keys.Pass, req *request) {
+	if req == nil {
+		pass.Count(other, usage.Counts{Refused: 1})
+		return
+	}
+	for _, it := range req.items {
+		method := other
+		if it.call != nil {
+			method = g.metrics.label(it.call.Method)
+		}
+		pass.Count(method, usage.Counts{Refused: 1})
+	}
+}

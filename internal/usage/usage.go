@@ -1,0 +1,257 @@
+// Package usage counts what API keys use, by minute and method, and writes it to gateway.usage.v1.
+//
+// In: calls and open streams, as the surfaces tell them. Out: records of totals. Guarantees: a
+// request never waits for Kafka. A record holds all that one process counted for a key and a method
+// in a minute, and each further record of that minute replaces it: records that come twice, late or
+// in another order change nothing, and one that is lost is made good by the next. While Kafka is
+// away totals stay in memory, up to a bound; what is beyond it is left out and counted. No key is
+// ever in it, only names of keys.
+package usage
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+)
+
+// BytesPerUnit is how many bytes of a stream are a unit.
+const BytesPerUnit = 10_000
+
+// Counts are what calls add.
+type Counts struct {
+	// Requests that the key was admitted for, and Refused ones that its rules or limits refused.
+	Requests, Refused uint64
+	// Bytes of answers and notifications.
+	Bytes uint64
+	// Units weigh requests by what they cost: see docs/keys.md.
+	Units uint64
+}
+
+// Config of a meter; zero values are the documented defaults.
+type Config struct {
+	// Node names the process's machine in records.
+	Node string
+	// Epoch tells the processes of a node apart. Required, random.
+	Epoch uint64
+	// flushEvery is how often totals are written, and how long one writing may take. Default 5 s.
+	flushEvery time.Duration
+	// maxTotals bounds the totals in memory, each some 200 bytes. Default 100,000.
+	maxTotals int
+}
+
+// Deps are the collaborators.
+type Deps struct {
+	// Producer is required.
+	Producer kafka.RecordProducer
+	// Logger and Registerer may be nil.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// subject is who uses what.
+type subject struct{ product, key, method string }
+
+type totalKey struct {
+	subject
+	minute int64 // Unix seconds of its start
+}
+
+// total is what a subject used in a minute.
+type total struct {
+	Counts
+	// streamed is the part of Bytes that streams sent.
+	streamed uint64
+	// streams and addresses are the most that were open, and named in filters, at the same time.
+	streams, addresses uint64
+	// changed says that the newest record, if there is one, does not hold all of it.
+	changed bool
+}
+
+// open is what a subject has open now.
+type open struct{ streams, addresses uint64 }
+
+// Meter counts. A nil Meter counts nothing.
+type Meter struct {
+	cfg     Config
+	deps    Deps
+	metrics *metrics
+
+	mu     sync.Mutex
+	totals map[totalKey]*total
+	open   map[subject]open
+	all    map[*Stream]struct{}
+	// minute that is counted in. It never goes back, whatever the clock does: a total that was
+	// written and forgotten would begin again at 0 and replace what was written.
+	minute   int64
+	sequence uint64
+}
+
+// New makes a meter that writes nothing until Run.
+func New(cfg Config, deps Deps) (*Meter, error) {
+	if deps.Producer == nil {
+		return nil, errors.New("usage: a producer is required")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.flushEvery <= 0 {
+		cfg.flushEvery = 5 * time.Second
+	}
+	if cfg.maxTotals <= 0 {
+		cfg.maxTotals = 100_000
+	}
+	m := &Meter{cfg: cfg, deps: deps, totals: map[totalKey]*total{}, open: map[subject]open{}, all: map[*Stream]struct{}{}, minute: minuteOf(time.Now())}
+	var err error
+	m.metrics, err = newMetrics(deps.Registerer, m)
+	return m, err
+}
+
+func minuteOf(t time.Time) int64 { return t.Unix() / 60 * 60 }
+
+// Count adds what a call used. method must be of a bounded set: what clients invent is "other".
+func (m *Meter) Count(product, key, method string, c Counts) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.minute = max(m.minute, minuteOf(time.Now()))
+	m.add(subject{product, key, method}, c)
+}
+
+// add returns the subject's total of the minute; nil when there is no room for another one.
+func (m *Meter) add(s subject, c Counts) *total {
+	key := totalKey{s, m.minute}
+	t := m.totals[key]
+	if t == nil {
+		if len(m.totals) >= m.cfg.maxTotals {
+			m.metrics.lostRequests.Add(float64(c.Requests))
+			m.metrics.lostBytes.Add(float64(c.Bytes))
+			return nil
+		}
+		t = &total{}
+		m.totals[key] = t
+	}
+	t.Requests += c.Requests
+	t.Refused += c.Refused
+	t.Bytes += c.Bytes
+	t.Units += c.Units
+	t.changed = true
+	return t
+}
+
+// Stream is an open stream or WebSocket. A nil Stream counts nothing.
+type Stream struct {
+	meter *Meter
+	subject
+	// bytes that no total has yet.
+	bytes     atomic.Uint64
+	addresses uint64 // under meter.mu
+	closed    bool   // under meter.mu
+}
+
+// Open counts a stream until it is closed.
+func (m *Meter) Open(product, key, method string) *Stream {
+	if m == nil {
+		return nil
+	}
+	s := &Stream{meter: m, subject: subject{product, key, method}}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.minute = max(m.minute, minuteOf(time.Now()))
+	m.all[s] = struct{}{}
+	now := m.open[s.subject]
+	now.streams++
+	m.open[s.subject] = now
+	m.peak(s.subject)
+	return s
+}
+
+// Sent adds bytes that the stream sent.
+func (s *Stream) Sent(n int) {
+	if s != nil {
+		s.bytes.Add(uint64(n))
+	}
+}
+
+// Name says how many addresses the stream's filters have now.
+func (s *Stream) Name(addresses int) {
+	if s == nil {
+		return
+	}
+	m := s.meter
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.closed {
+		return
+	}
+	now := m.open[s.subject]
+	now.addresses += uint64(addresses) - s.addresses
+	s.addresses = uint64(addresses)
+	m.open[s.subject] = now
+	m.peak(s.subject)
+}
+
+// Close may be called more than once.
+func (s *Stream) Close() {
+	if s == nil {
+		return
+	}
+	m := s.meter
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	m.minute = max(m.minute, minuteOf(time.Now()))
+	m.collect(s)
+	m.peak(s.subject) // of a minute that no look at what is open has seen
+	delete(m.all, s)
+	now := m.open[s.subject]
+	now.streams, now.addresses = now.streams-1, now.addresses-s.addresses
+	if m.open[s.subject] = now; now.streams == 0 {
+		delete(m.open, s.subject)
+	}
+}
+
+// collect moves a stream's bytes into the total of the minute.
+func (m *Meter) collect(s *Stream) {
+	n := s.bytes.Swap(0)
+	if n == 0 {
+		return
+	}
+	if t := m.add(s.subject, Counts{Bytes: n}); t != nil {
+		t.streamed += n
+	}
+}
+
+// peak raises the total's streams and addresses to those that are open now.
+func (m *Meter) peak(s subject) {
+	t := m.add(s, Counts{})
+	if t == nil {
+		return
+	}
+	now := m.open[s]
+	t.streams, t.addresses = max(t.streams, now.streams), max(t.addresses, now.addresses)
+}
+
+// collectAll brings the totals up to date. What streams sent since the last time counts for the
+// minute that was then; Run comes at the turn of each minute.
+func (m *Meter) collectAll() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for s := range m.all {
+		m.collect(s)
+	}
+	for s := range m.open {
+		m.peak(s)
+	}
+	m.minute = max(m.minute, minuteOf(time.Now()))
+}

@@ -1,0 +1,143 @@
+// Package usage turns the usage of API keys into ClickHouse rows.
+//
+// In: records of gateway.usage.v1. Out: rows of key_usage_1m_raw; dead letters for what is no
+// message. Guarantees: an offset is committed only after the rows are stored; storing a record
+// twice, or in another order, leaves the same rows. It has a consumer group of its own, so the
+// registry never waits for it.
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/projector/delivery"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+const (
+	batchRecords = 20_000
+	// batchWait is how long a batch gathers: meters write each few seconds.
+	batchWait = time.Second
+	// flushTimeout bounds the work on one batch after a stop was asked for.
+	flushTimeout = 5 * time.Second
+)
+
+// Topics are the topics that the projector's consumer reads.
+func Topics() []string { return []string{schemas.TopicGatewayUsage} }
+
+// Store makes rows durable. Retryable says whether the same call may succeed later.
+type Store interface {
+	Insert(ctx context.Context, rows []*eventspb.Usage) error
+	Retryable(err error) bool
+}
+
+// Deps are a projector's collaborators; all are required but Registerer.
+type Deps struct {
+	Consumer   delivery.Consumer
+	Producer   kafka.RecordProducer
+	Store      Store
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Projector is the component.
+type Projector struct {
+	deps                           Deps
+	rows, deadLetters, storeErrors prometheus.Counter
+}
+
+// New makes a projector that does nothing until Run.
+func New(deps Deps) (*Projector, error) {
+	if deps.Consumer == nil || deps.Producer == nil || deps.Store == nil || deps.Logger == nil {
+		return nil, errors.New("projector of usage: consumer, producer, store and logger are required")
+	}
+	p := &Projector{
+		deps:        deps,
+		rows:        prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_usage_rows_total", Help: "Rows of usage stored, repeated ones included."}),
+		deadLetters: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_usage_dead_letters_total", Help: "Records of usage that are no message of their topic."}),
+		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_usage_store_errors_total", Help: "Batches of usage that ClickHouse refused; they are tried again."}),
+	}
+	if deps.Registerer != nil {
+		for _, c := range []prometheus.Collector{p.rows, p.deadLetters, p.storeErrors} {
+			if err := deps.Registerer.Register(c); err != nil {
+				return nil, fmt.Errorf("projector of usage: register metrics: %w", err)
+			}
+		}
+	}
+	return p, nil
+}
+
+// Run projects until ctx ends, then finishes the batch in hand and returns nil. An error is one
+// that needs an operator.
+func (p *Projector) Run(ctx context.Context) error {
+	for {
+		records, err := p.deps.Consumer.FetchBatch(ctx, batchRecords, batchWait)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("projector of usage: fetch: %w", err)
+		}
+		if err := p.project(ctx, records); err != nil {
+			if ctx.Err() != nil {
+				p.deps.Logger.Info("projector of usage stopped inside a batch: it is read again at the next start", "err", err)
+				return nil
+			}
+			return fmt.Errorf("projector of usage: %w", err)
+		}
+	}
+}
+
+// project stores one batch and commits it. It outlives ctx by flushTimeout.
+func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
+	work, cancel := delivery.Graceful(ctx, flushTimeout)
+	defer cancel()
+	rows := make([]*eventspb.Usage, 0, len(records))
+	var letters []kafka.Record
+	for i := range records {
+		row, err := read(&records[i])
+		if err != nil {
+			p.deadLetters.Inc()
+			p.deps.Logger.Warn("record is no usage: dead letter", "topic", records[i].Topic, "partition", records[i].Partition, "offset", records[i].Offset, "err", err)
+			letters = append(letters, delivery.DeadLetter(&records[i], err))
+			continue
+		}
+		rows = append(rows, row)
+	}
+	if len(letters) > 0 {
+		if err := p.deps.Producer.Produce(work, letters...); err != nil {
+			return fmt.Errorf("write dead letters: %w", err)
+		}
+	}
+	if err := p.insert(work, rows); err != nil {
+		return err
+	}
+	p.rows.Add(float64(len(rows)))
+	if err := p.deps.Consumer.Commit(work, records); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// insert stores the rows, for as long as it takes while the store may recover.
+func (p *Projector) insert(ctx context.Context, rows []*eventspb.Usage) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return delivery.Retry(ctx, p.deps.Store.Retryable, func(err error, wait time.Duration) {
+		p.deps.Logger.Warn("clickhouse refused usage, trying again", "err", err, "wait", wait)
+	}, func(ctx context.Context) error {
+		err := p.deps.Store.Insert(ctx, rows)
+		if err != nil {
+			p.storeErrors.Inc()
+		}
+		return err
+	})
+}
