@@ -169,7 +169,7 @@ func (c *choice) response(r *request, minOut uint64) *Response {
 func (s *Server) transaction(ctx context.Context, r *request, best *choice, minOut uint64) (*Transaction, error) {
 	side := func(key venue.Key) txn.Side { return txn.Side{Mint: key, Program: best.snapshot.Mints[key].Program} }
 	build := txn.Request{
-		User: *r.user, In: side(r.source), Out: side(r.target), AmountIn: r.amount, SwapUnits: best.quote.ComputeUnits, UnitPrice: s.cfg.unitPrice,
+		User: *r.user, In: side(r.source), Out: side(r.target), AmountIn: r.amount, SwapUnits: best.quote.ComputeUnits, UnitPrice: s.cfg.unitPrice, Native: best.quote.Native,
 		Swap: func(user venue.UserAccounts) ([]venue.Instruction, error) {
 			return best.pool.Instructions(best.quote, minOut, user)
 		},

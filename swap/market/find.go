@@ -62,7 +62,7 @@ func (m *Market) ask(ctx context.Context, v venue.Venue, p pair) ([]venue.Ref, e
 	lookup := v.Lookup(p.a, p.b)
 	var refs []venue.Ref
 	add := func(address venue.Key, data []byte) {
-		ref, err := v.Open(address, data)
+		ref, err := v.Open(address, data, p.a, p.b)
 		if err != nil {
 			return
 		}

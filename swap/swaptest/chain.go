@@ -338,7 +338,7 @@ func (c *Chain) Pool(t testing.TB, v venue.Venue, mints [2]Key) (venue.Pool, err
 		if !fits {
 			continue
 		}
-		ref, err := v.Open(key, account.Data)
+		ref, err := v.Open(key, account.Data, mints[:]...)
 		if err != nil {
 			return nil, err
 		}

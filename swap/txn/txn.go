@@ -43,6 +43,8 @@ type Request struct {
 	// HasWrapped says that the user's account for wrapped SOL exists already. Then it is not
 	// closed: closing it would unwrap what else the user keeps there.
 	HasWrapped bool
+	// Native says that the swap moves SOL from or to the wallet itself: nothing is wrapped.
+	Native bool
 	// Swap makes the venue's instructions for the user's accounts.
 	Swap func(user venue.UserAccounts) ([]venue.Instruction, error)
 	// SwapUnits are the compute units that Swap may use.
@@ -91,10 +93,13 @@ func Build(r Request) (*Transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	units := r.SwapUnits + unitsCreateAccount
-	list := []venue.Instruction{createAccount(r.User, destination, r.Out)}
+	units := r.SwapUnits
+	var list []venue.Instruction
+	if !r.Native || !r.Out.native() {
+		list, units = append(list, createAccount(r.User, destination, r.Out)), units+unitsCreateAccount
+	}
 	wrapped := destination
-	if r.In.native() {
+	if r.In.native() && !r.Native {
 		wrapped = source
 		list = append(list, createAccount(r.User, source, r.In), transferSOL(r.User, source, r.AmountIn), syncNative(source))
 		units += unitsCreateAccount + unitsWrap
@@ -104,7 +109,7 @@ func Build(r Request) (*Transaction, error) {
 		return nil, err
 	}
 	list = append(list, swap...)
-	closes := (r.In.native() || r.Out.native()) && !r.HasWrapped
+	closes := (r.In.native() || r.Out.native()) && !r.HasWrapped && !r.Native
 	if closes {
 		list = append(list, closeAccount(wrapped, r.User))
 		units += unitsClose
@@ -115,7 +120,7 @@ func Build(r Request) (*Transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Transaction{Bytes: raw, ComputeUnits: limit, Unwraps: closes && r.Out.native()}, nil
+	return &Transaction{Bytes: raw, ComputeUnits: limit, Unwraps: r.Out.native() && (closes || r.Native)}, nil
 }
 
 // AssociatedAccount is the user's associated token account.

@@ -18,6 +18,26 @@ func MustKey(text string) Key {
 	return Key(key)
 }
 
+// Padded returns data, longer by zeros if it is shorter than length: accounts from before an
+// upgrade lack what it appended.
+func Padded(data []byte, length int) []byte {
+	if len(data) >= length {
+		return data
+	}
+	return append(append(make([]byte, 0, length), data...), make([]byte, length-len(data))...)
+}
+
+// FirstKey returns the first of count keys that is set, or zero. For a list of which a program
+// takes any, so that equal questions get equal transactions.
+func FirstKey(data []byte, count int) Key {
+	for i := 0; i < count && len(data) >= 32*(i+1); i++ {
+		if k := Key(data[32*i : 32*(i+1)]); k != (Key{}) {
+			return k
+		}
+	}
+	return Key{}
+}
+
 // Owned returns the data of an account that must exist and belong to a program.
 func Owned(state State, key, program Key) ([]byte, error) {
 	account, held := state.Account(key)

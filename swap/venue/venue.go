@@ -50,8 +50,10 @@ type Venue interface {
 	Program() Key
 	// Lookup says where the pools of a pair are, in either order of the mints.
 	Lookup(a, b Key) Lookup
-	// Open reads a pool account that Program owns. An account that is no pool is an error.
-	Open(address Key, data []byte) (Ref, error)
+	// Open reads a pool account that Program owns. An account that is no pool is an error. mints
+	// are those that Lookup was asked for, as far as known: some accounts do not name their mints,
+	// and cannot be opened without.
+	Open(address Key, data []byte, mints ...Key) (Ref, error)
 }
 
 // Lookup is where pools may be. What is found may be something else: Open says.
@@ -161,6 +163,8 @@ type Quote struct {
 	// in basis points, rounded up.
 	ImpactBps uint64
 	Fees      Fees
+	// Native says that SOL leaves and reaches the wallet itself, not its token account.
+	Native bool
 	// ComputeUnits that the instructions may use.
 	ComputeUnits uint32
 }

@@ -89,7 +89,7 @@ func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 }
 
 // Open implements venue.Venue.
-func (Venue) Open(address venue.Key, data []byte) (venue.Ref, error) {
+func (Venue) Open(address venue.Key, data []byte, _ ...venue.Key) (venue.Ref, error) {
 	state, err := decodeState(data)
 	if err != nil {
 		return nil, err

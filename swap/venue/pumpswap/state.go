@@ -57,19 +57,11 @@ type state struct {
 	protocolOwed, creators uint64
 }
 
-// padded returns data, longer by zeros if it is shorter than length.
-func padded(data []byte, length int) []byte {
-	if len(data) >= length {
-		return data
-	}
-	return append(append(make([]byte, 0, length), data...), make([]byte, length-len(data))...)
-}
-
 func decodeState(data []byte) (state, error) {
 	if len(data) < poolPrefix || [8]byte(data) != poolDiscriminator {
 		return state{}, fmt.Errorf("%w: a pool of %d bytes", venue.ErrMalformed, len(data))
 	}
-	data = padded(data, poolLength)
+	data = venue.Padded(data, poolLength)
 	key := func(at int) venue.Key { return venue.Key(data[at : at+32]) }
 	number := func(at int) uint64 { return binary.LittleEndian.Uint64(data[at:]) }
 	s := state{
@@ -104,22 +96,12 @@ func decodeConfig(data []byte) (config, error) {
 	if len(data) < configPrefix || [8]byte(data) != configDiscriminator {
 		return config{}, fmt.Errorf("%w: a global config of %d bytes", venue.ErrMalformed, len(data))
 	}
-	data = padded(data, configLength)
+	data = venue.Padded(data, configLength)
 	c := config{flags: data[configFlags], creatorConfigurable: data[configCreatorRate] != 0}
-	c.recipient = first(data[configRecipients : configRecipients+8*32])
-	if c.reserved = venue.Key(data[configReserved : configReserved+32]); c.reserved == (venue.Key{}) {
-		c.reserved = first(data[configReserved7 : configReserved7+7*32])
+	c.recipient = venue.FirstKey(data[configRecipients:], 8)
+	if c.reserved = venue.FirstKey(data[configReserved:], 1); c.reserved == (venue.Key{}) {
+		c.reserved = venue.FirstKey(data[configReserved7:], 7)
 	}
-	c.buyback = first(data[configBuyback : configBuyback+8*32])
+	c.buyback = venue.FirstKey(data[configBuyback:], 8)
 	return c, nil
-}
-
-// first returns the first key that is set. The program takes any of a list.
-func first(list []byte) venue.Key {
-	for ; len(list) >= 32; list = list[32:] {
-		if k := venue.Key(list[:32]); k != (venue.Key{}) {
-			return k
-		}
-	}
-	return venue.Key{}
 }
