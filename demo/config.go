@@ -12,6 +12,7 @@ import (
 
 	"github.com/mintlake/mintlake/demo/chain"
 	"github.com/mintlake/mintlake/demo/ledger"
+	"github.com/mintlake/mintlake/internal/nearest"
 )
 
 // Config of a demo node. The zero value of a field takes the default named here.
@@ -92,7 +93,7 @@ func ParseSource(source string) (Config, error) {
 	for _, key := range sortedKeys(q) {
 		set, ok := fields[key]
 		if !ok {
-			errs = append(errs, fmt.Errorf("unknown key %q: must be one of %s", key, strings.Join(sortedKeys(fields), ", ")))
+			errs = append(errs, fmt.Errorf("unknown key %q: must be one of %s%s", key, strings.Join(sortedKeys(fields), ", "), nearest.Hint(key, sortedKeys(fields))))
 			continue
 		}
 		if len(q[key]) != 1 {

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/api"
+	"github.com/mintlake/mintlake/demo"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/hosts"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/nearest"
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/projector/swaps"
@@ -205,7 +207,7 @@ func (c *Config) validate() error {
 	}
 	oneOf := func(key, value string, allowed ...string) {
 		if !slices.Contains(allowed, value) {
-			bad(key, value, "must be one of "+strings.Join(allowed, ", "))
+			bad(key, value, "must be one of "+strings.Join(allowed, ", ")+nearest.Hint(value, allowed))
 		}
 	}
 	oneOf("geyser.commitment", c.Geyser.Commitment, "confirmed", "finalized")
@@ -221,7 +223,11 @@ func (c *Config) validate() error {
 		bad("source", "[]", "must name at least one source, or none")
 	}
 	for _, text := range c.Source {
-		if _, err := source.ParseSpec(text); err != nil {
+		spec, err := source.ParseSpec(text)
+		if err == nil && spec.Kind == source.KindDemo {
+			_, err = demo.ParseSource(text)
+		}
+		if err != nil {
 			problems = append(problems, err)
 		}
 	}

@@ -50,6 +50,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(backupCommand(), restoreCommand())
 	root.AddCommand(roomCommands()...)
 	root.AddCommand(cli.Commands()...)
+	shapeHelp(root)
 	return root
 }
 
@@ -90,9 +91,9 @@ func newLogger(cfg *Config) *slog.Logger {
 	}
 	options := &slog.HandlerOptions{Level: level}
 	if cfg.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+		return slog.New(slog.NewJSONHandler(screen, options))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(slog.NewTextHandler(screen, options))
 }
 
 func configCommand() *cobra.Command {

@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/projector"
@@ -36,7 +33,6 @@ const (
 
 // showProgress tells on the terminal how far a finite source is, until everything is visible.
 func showProgress(ctx context.Context, room *runner.Runner, lag func(context.Context) (int64, error)) {
-	live := term.IsTerminal(int(os.Stderr.Fd())) // then one line is rewritten
 	started, told := time.Now(), time.Time{}
 	ticker := time.NewTicker(progressLook)
 	defer ticker.Stop()
@@ -54,13 +50,12 @@ func showProgress(ctx context.Context, room *runner.Runner, lag func(context.Con
 		finished := p.Done && err == nil && behind == 0
 		line := progressLine(p, behind, err, time.Since(started))
 		switch {
-		case live && finished:
-			fmt.Fprintln(os.Stderr, "\r\x1b[K"+line)
-		case live:
-			fmt.Fprint(os.Stderr, "\r\x1b[K"+line)
+		case screen.Lives() && !finished:
+			screen.Show(line)
 		case finished || time.Since(told) >= progressTell:
 			told = time.Now()
-			fmt.Fprintln(os.Stderr, line)
+			screen.Show("")
+			fmt.Fprintln(screen, line)
 		}
 		if finished {
 			return

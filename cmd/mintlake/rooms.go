@@ -240,6 +240,9 @@ func roomCommands() []*cobra.Command {
 	for _, room := range rooms {
 		commands = append(commands, withConfig(&cobra.Command{Use: room.name, Short: room.short + "; needs Kafka of its own, see --kafka-brokers"},
 			func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
+				if err := preflight(cfg, []string{room.name}, false); err != nil {
+					return err
+				}
 				s := newSystem(cfg, logger)
 				return errors.Join(s.runAlone(ctx, room.clickhouse, room.start(s)), s.stop())
 			}))

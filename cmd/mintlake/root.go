@@ -137,6 +137,8 @@ func (q *rootQuery) replay(ctx context.Context) (root.Root, error) {
 	}
 	begin, records, bad := time.Now(), 0, 0
 	replay := root.NewReplay(q.atSlot)
+	count, stop := counted(ctx, "root", "records", 0)
+	defer stop()
 	err := q.log.read(ctx, topics, func(record *kafka.Record) {
 		facts, err := factsOfRecord(record)
 		if err != nil {
@@ -144,6 +146,7 @@ func (q *rootQuery) replay(ctx context.Context) (root.Root, error) {
 		}
 		replay.Apply(facts)
 		records++
+		count(1)
 	})
 	if err != nil {
 		return root.Root{}, err

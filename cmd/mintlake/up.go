@@ -30,10 +30,14 @@ serving. Ctrl-C stops in order: what produces before what stores.`,
 }
 
 func up(ctx context.Context, cfg *Config, logger *slog.Logger) error {
+	if err := preflight(cfg, cfg.Rooms, true); err != nil {
+		return err
+	}
 	s := newSystem(cfg, logger)
 	err := s.startAll(ctx)
 	if err == nil {
 		s.announce()
+		s.keepLiveLine()
 		err = s.lifecycle.wait(ctx)
 		logger.Info("stopping")
 	}
@@ -122,13 +126,42 @@ func (s *system) announce() {
 	} {
 		s.addresses.add(engine.name, engine.url)
 	}
-	fmt.Fprintln(os.Stdout, "Mintlake is up; Ctrl-C stops it.")
-	pairs := make([]string, 0, len(s.addresses))
-	for _, a := range s.addresses {
-		fmt.Fprintf(os.Stdout, "  %-11s %s\n", a.name, a.url)
-		pairs = append(pairs, a.name+"="+a.url)
+	fmt.Fprint(os.Stdout, welcome(s.addresses, s.cfg.DataDir, s.cfg.ClickHouse.DSN == "" && s.backends.clickhouseDSN != ""))
+}
+
+// welcome says where everything is and what a person does next: for people, and in one line for
+// scripts.
+func welcome(where addresses, dataDir string, embedded bool) string {
+	var out strings.Builder
+	out.WriteString("Mintlake is up; Ctrl-C stops it.\n")
+	urls, pairs := map[string]string{}, make([]string, 0, len(where))
+	for _, a := range where {
+		fmt.Fprintf(&out, "  %-11s %s\n", a.name, a.url)
+		pairs, urls[a.name] = append(pairs, a.name+"="+a.url), a.url
 	}
-	fmt.Fprintln(os.Stdout, "addresses", strings.Join(pairs, " "))
+	var next [][2]string
+	if api := urls["api"]; api != "" {
+		node := ""
+		if api != "http://"+defaults().API.Addr {
+			node = " --url " + api
+		}
+		next = append(next, [2]string{"look at tokens", api + "/"}, [2]string{"read the API", api + "/docs"},
+			[2]string{"ask by command", "mintlake tokens search" + node}, [2]string{"see how far", "mintlake status" + node})
+	}
+	if sql := urls["clickhouse"]; embedded && sql != "" {
+		next = append(next, [2]string{"ask in SQL", "curl " + sql + " -d 'SELECT kind, count() FROM mintlake.token_events GROUP BY kind'"})
+	}
+	if embedded {
+		next = append(next, [2]string{"stop", "Ctrl-C; the data stays in " + dataDir})
+	}
+	if len(next) > 0 {
+		out.WriteString("What next:\n")
+	}
+	for _, line := range next {
+		fmt.Fprintf(&out, "  %-15s %s\n", line[0], line[1])
+	}
+	fmt.Fprintln(&out, "addresses", strings.Join(pairs, " "))
+	return out.String()
 }
 
 // clickhouseURL is the ClickHouse in use without its credentials.

@@ -83,7 +83,7 @@ The exit code is 0 when all is equal, 1 when rows are missing or wrong or a part
 		}
 		return err
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codedError{err, 2} })
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &codedError{nearFlag(cmd, err), 2} })
 	return cmd
 }
 
@@ -253,9 +253,20 @@ func (s *system) projectCommitted(ctx context.Context, group verify.Group, proje
 	if len(ends) == 0 {
 		return fmt.Errorf("the consumer group %s has committed nothing: nothing was projected yet, or the groups' offsets are lost", group.Name)
 	}
+	starts, err := s.admin.StartOffsets(ctx, group.Topics)
+	if err != nil {
+		return err
+	}
+	all := int64(0)
+	for partition, end := range ends {
+		all += max(0, end-starts[partition])
+	}
 	records, total := 0, time.Now()
+	count, stop := counted(ctx, "project "+group.Name, "records", all)
+	defer stop()
 	err = log.readTo(ctx, group.Topics, ends, projectBatch, func(batch []kafka.Record) error {
 		records += len(batch)
+		count(len(batch))
 		return projection.Write(ctx, group.Name, batch)
 	})
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/mintlake/mintlake/internal/nearest"
 )
 
 // Spec is a SOURCE string taken apart; see docs/sources.md.
@@ -27,6 +29,9 @@ type Spec struct {
 	Params url.Values
 }
 
+// schemes are what a source may begin with.
+var schemes = []string{KindGeyser + "+https", KindGeyser + "+http", KindRPC + "+https", KindRPC + "+http", KindFile, KindDemo, KindNone}
+
 // ParseSpec reads a SOURCE: geyser+https://host:port, geyser+http://…,
 // rpc+https://…?from=SLOT&to=SLOT, file:PATH[?speed=realtime], demo:?tps=&tokens=&seed=, none.
 // Errors are one line and show no key.
@@ -42,7 +47,7 @@ func ParseSpec(s string) (Spec, error) {
 	}
 	kind, web, found := strings.Cut(scheme, "+")
 	if !found || kind != KindRPC && kind != KindGeyser {
-		return Spec{}, fmt.Errorf("source %.20q: want geyser+https://host:port, rpc+https://host?from=SLOT&to=SLOT, file:PATH, demo: or none", scheme)
+		return Spec{}, fmt.Errorf("source %.20q: want geyser+https://host:port, rpc+https://host?from=SLOT&to=SLOT, file:PATH, demo: or none%s", scheme, nearest.Hint(scheme, schemes))
 	}
 	u, err := url.Parse(web + ":" + rest)
 	if err != nil || web != "http" && web != "https" || u.Host == "" {

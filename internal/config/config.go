@@ -16,6 +16,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -28,6 +29,8 @@ import (
 	"github.com/knadh/koanf/providers/posflag"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
+
+	"github.com/mintlake/mintlake/internal/nearest"
 )
 
 // fileSuffix makes a secret's key that of its file.
@@ -77,32 +80,44 @@ func keys(target any) []key {
 	return list
 }
 
+// SettingAnnotation marks the flags of settings, to tell them from a command's own.
+const SettingAnnotation = "mintlake_setting"
+
 // AddFlags registers a flag for each key of defaults whose type a flag can have.
 func AddFlags(flags *pflag.FlagSet, defaults any) {
+	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	for _, k := range keys(defaults) {
-		usage := k.usage + " ($" + k.env() + ")"
-		switch v := k.value.Interface().(type) {
-		case string:
-			flags.String(k.flag(), v, usage)
-			if k.secret {
-				file := k.file()
-				flags.String(file.flag(), "", file.usage+" ($"+file.env()+")")
-			}
-		case bool:
-			flags.Bool(k.flag(), v, usage)
-		case int:
-			flags.Int(k.flag(), v, usage)
-		case int64:
-			flags.Int64(k.flag(), v, usage)
-		case float64:
-			flags.Float64(k.flag(), v, usage)
-		case time.Duration:
-			flags.Duration(k.flag(), v, usage)
-		case []string:
-			flags.StringSlice(k.flag(), v, usage)
-		default:
-			panic(fmt.Sprintf("config: key %s has type %T, which no flag can have", k.path, v))
+		addFlag(settings, k)
+	}
+	settings.VisitAll(func(f *pflag.Flag) {
+		f.Annotations = map[string][]string{SettingAnnotation: nil}
+		flags.AddFlag(f)
+	})
+}
+
+func addFlag(flags *pflag.FlagSet, k key) {
+	usage := k.usage + " ($" + k.env() + ")"
+	switch v := k.value.Interface().(type) {
+	case string:
+		flags.String(k.flag(), v, usage)
+		if k.secret {
+			file := k.file()
+			flags.String(file.flag(), "", file.usage+" ($"+file.env()+")")
 		}
+	case bool:
+		flags.Bool(k.flag(), v, usage)
+	case int:
+		flags.Int(k.flag(), v, usage)
+	case int64:
+		flags.Int64(k.flag(), v, usage)
+	case float64:
+		flags.Float64(k.flag(), v, usage)
+	case time.Duration:
+		flags.Duration(k.flag(), v, usage)
+	case []string:
+		flags.StringSlice(k.flag(), v, usage)
+	default:
+		panic(fmt.Sprintf("config: key %s has type %T, which no flag can have", k.path, v))
 	}
 }
 
@@ -111,7 +126,12 @@ func AddFlags(flags *pflag.FlagSet, defaults any) {
 func Load(target any, path string, environ []string, flags *pflag.FlagSet) error {
 	k := koanf.New(".")
 	list := keys(target)
+	lines := map[string]int{}
 	if path != "" {
+		var err error
+		if lines, err = checkFile(path, list); err != nil {
+			return err
+		}
 		if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
 			return fmt.Errorf("configuration file %s: %w", path, err)
 		}
@@ -139,6 +159,11 @@ func Load(target any, path string, environ []string, flags *pflag.FlagSet) error
 	if err := k.Load(changedOnly, nil); err != nil {
 		return fmt.Errorf("flags: %w", err)
 	}
+	for _, leaf := range list {
+		if flag := flags.Lookup(leaf.flag()); fromEnv[leaf.path] != nil || flag != nil && flag.Changed {
+			delete(lines, leaf.path) // the file's value is overruled
+		}
+	}
 	if err := readSecrets(k, list); err != nil {
 		return err
 	}
@@ -148,7 +173,7 @@ func Load(target any, path string, environ []string, flags *pflag.FlagSet) error
 			mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(",")),
 	}})
 	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
+		return fmt.Errorf("configuration: %w", placed(err, path, lines))
 	}
 	return nil
 }
@@ -171,7 +196,7 @@ func environment(list []key, environ []string) (map[string]any, error) {
 		case ok:
 			values[path] = value
 		case strings.HasPrefix(name, EnvPrefix) && !reserved(name):
-			unknown = append(unknown, fmt.Errorf("environment variable %s: no such key; `mintlake config --dump` lists them", name))
+			unknown = append(unknown, fmt.Errorf("environment variable %s: no such key%s; `mintlake config --dump` lists them", name, nearest.Hint(name, slices.Sorted(maps.Keys(known)))))
 		}
 	}
 	return values, errors.Join(unknown...)

@@ -68,6 +68,33 @@ func TestUnknownKeysFail(t *testing.T) {
 	require.ErrorContains(t, err, "limit")
 }
 
+// What is wrong in a file is told with its line, and with the name that was meant.
+func TestProblemsOfAFileHaveLines(t *testing.T) {
+	for text, want := range map[string][]string{
+		"data_dir: x\napi:\n  adr: y\n  limt: 5\n": {"c.yaml line 3: there is no setting api.adr; did you mean api.addr?", "c.yaml line 4: there is no setting api.limt; did you mean api.limit?"},
+		"data_dir: x\napi:\n  limit: many":         {"c.yaml line 3: api.limit: cannot parse"},
+		"api:\n  addr: x\n wait: 5s":               {"c.yaml: yaml: line 2"},
+		"- a\n- b":                                 {"c.yaml line 1"},
+		"\napi: 5":                                 {"c.yaml line 2: api needs keys of its own"},
+		"api: &a {adr: x}\nsource: [x]\n<<: *a":    {"c.yaml line 1: there is no setting api.adr; did you mean api.addr?"},
+	} {
+		_, err := load(t, text, nil, nil)
+		for _, part := range want {
+			require.ErrorContains(t, err, part)
+		}
+	}
+	_, err := load(t, "api: {limit: 5}", []string{"MINTLAKE_API_LIMIT=many"}, nil)
+	require.ErrorContains(t, err, "limit")
+	require.NotContains(t, err.Error(), "line", "the file is not to blame")
+	_, err = load(t, "", []string{"MINTLAKE_API_ADR=x"}, nil)
+	require.ErrorContains(t, err, "did you mean MINTLAKE_API_ADDR?")
+	s, err := load(t, "", []string{"MINTLAKE_URL=http://x"}, nil)
+	require.NoError(t, err, "the commands that ask a node read it")
+	require.Equal(t, "d", s.DataDir)
+	_, err = load(t, "# nothing is set\n", nil, nil)
+	require.NoError(t, err)
+}
+
 func TestDumpHidesSecrets(t *testing.T) {
 	s := defaults()
 	s.API.Token = "hunter2"

@@ -69,6 +69,9 @@ func Clean(text string) string {
 	}, text)
 }
 
+// Cut is text of at most width places, with … where it was cut.
+func Cut(text string, width int) string { return runewidth.Truncate(text, width, "…") }
+
 // Cell is one place of a table.
 type Cell struct {
 	Text  string
@@ -91,7 +94,7 @@ const Widest = 44
 func (t *Table) Row(cells ...Cell) {
 	for i := range cells {
 		if cells[i].Text = Clean(cells[i].Text); i < len(cells)-1 {
-			cells[i].Text = runewidth.Truncate(cells[i].Text, Widest, "…")
+			cells[i].Text = Cut(cells[i].Text, Widest)
 		}
 	}
 	t.rows = append(t.rows, cells)

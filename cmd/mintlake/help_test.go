@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+func runCommand(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := rootCommand()
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// Help shows what a command is about; --help-all shows every setting.
+func TestHelpShowsACommandsOwnFlags(t *testing.T) {
+	visitCommands(rootCommand(), func(cmd *cobra.Command) {
+		path := strings.Fields(cmd.CommandPath())[1:]
+		shown, err := runCommand(t, append(path, "--help")...)
+		require.NoError(t, err, path)
+		require.Less(t, strings.Count(shown, "\n"), 75, "%v: %s", path, shown)
+	})
+	shown, err := runCommand(t, "export", "--help")
+	require.NoError(t, err)
+	require.Contains(t, shown, "--key ")
+	require.Contains(t, shown, "--data-dir")
+	require.NotContains(t, shown, "--rpc-hedge-share")
+	require.Contains(t, shown, "--help-all")
+	all, err := runCommand(t, "export", "--help-all")
+	require.NoError(t, err)
+	require.Contains(t, all, "--rpc-hedge-share")
+	require.NotContains(t, all, "Other settings have flags too")
+	shown, err = runCommand(t, "tokens", "get", "--help-all")
+	require.NoError(t, err, "help needs no arguments")
+	require.Contains(t, shown, "--url")
+}
+
+func TestTypingErrorsAreAnsweredWithWhatWasMeant(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"tokns"}, "tokens"},
+		{[]string{"tokens", "serch"}, "mintlake tokens has no command \"serch\"; did you mean search?"},
+		{[]string{"keys", "lst"}, "did you mean list?"},
+		{[]string{"up", "--data-dri", "x"}, "mintlake up has no flag --data-dri; did you mean --data-dir?"},
+		{[]string{"verify", "--tabels", "x"}, "did you mean --tables?"},
+		{[]string{"tokens", "get", "--jsn", "x"}, "did you mean --json?"},
+		{[]string{"config", "--source", "gyser+https://h"}, "did you mean geyser+https?"},
+		{[]string{"config", "--source", "demo:?tsp=5"}, "did you mean tps?"},
+		{[]string{"config", "--rooms", "apis"}, "did you mean api?"},
+		{[]string{"config", "--log-level", "inf"}, "did you mean info?"},
+	} {
+		_, err := runCommand(t, c.args...)
+		require.ErrorContains(t, err, c.want, c.args)
+	}
+	require.Equal(t, 2, exitCode(func() error { _, err := runCommand(t, "verify", "--tabels"); return err }()))
+}
+
+func TestValuesComplete(t *testing.T) {
+	for want, args := range map[string][]string{
+		"projector": {"up", "--rooms", ""}, "debug": {"api", "--log-level", ""}, "geyser+https://": {"up", "--source", "gey"}, "newest": {"tokens", "search", "--sort", ""},
+	} {
+		shown, err := runCommand(t, append([]string{"__complete"}, args...)...)
+		require.NoError(t, err)
+		require.Contains(t, shown, want, args)
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mintlake/mintlake/client"
+	"github.com/mintlake/mintlake/client/rest"
+	"github.com/mintlake/mintlake/internal/terminal"
+)
+
+// screen is this process's standard error: the log, and on a terminal one live line below it.
+var screen = terminal.NewLive(os.Stderr)
+
+// liveEvery is the time between two looks at the status.
+const liveEvery = time.Second
+
+// keepLiveLine shows how far the node is until the system stops, where a person looks and the token API
+// runs here.
+func (s *system) keepLiveLine() {
+	api := ""
+	for _, a := range s.addresses {
+		if a.name == "api" {
+			api = a.url
+		}
+	}
+	if api == "" || !screen.Lives() || s.ingest != nil && s.ingest.finite { // a finite source has its own
+		return
+	}
+	asked, err := client.New(client.Config{URL: api, MaxWait: -1})
+	if err != nil {
+		s.logger.Warn("the live line cannot be shown", "err", err)
+		return
+	}
+	s.lifecycle.start("live line", func(ctx context.Context) error {
+		defer screen.Show("")
+		var before *rest.Status
+		told := time.Now()
+		ticker := time.NewTicker(liveEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+			}
+			now, err := asked.Status(ctx)
+			if err != nil {
+				continue // it is back at the next look, or the node ends
+			}
+			screen.Show(statusLine(before, now, time.Since(told)))
+			before, told = now, time.Now()
+		}
+	})
+}
+
+// statusLine is the live line: what was done between two looks that are passed apart. before is nil
+// at the first one.
+func statusLine(before, now *rest.Status, passed time.Duration) string {
+	parts := []string{"slot " + terminal.Count(now.Source.Slot)}
+	if before != nil && passed > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f tx/s", float64(max(0, now.Source.Transactions-before.Source.Transactions))/passed.Seconds()))
+	}
+	parts = append(parts, terminal.Count(now.Registry.Tokens)+" tokens")
+	lag := "lag unknown"
+	if now.Pipeline.LagRecords != nil {
+		lag = "lag " + terminal.Count(*now.Pipeline.LagRecords)
+	}
+	parts = append(parts, lag)
+	if now.Freshness.P50Ms != nil {
+		parts = append(parts, fmt.Sprintf("fresh in %d ms", *now.Freshness.P50Ms))
+	}
+	if now.Coverage.GapCount > 0 {
+		parts = append(parts, terminal.Count(now.Coverage.GapCount)+" gaps")
+	}
+	if now.Source.Done {
+		parts = append(parts, "source done")
+	}
+	return strings.Join(parts, " · ")
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/mintlake/mintlake/ingest/source"
+)
+
+// preflight tells what would end a start before anything is started: files that are not there,
+// addresses that are taken. All problems at once.
+func preflight(cfg *Config, rooms []string, embedded bool) error {
+	var problems []error
+	if slices.Contains(rooms, roomIngest) {
+		for _, text := range cfg.Source {
+			spec, err := source.ParseSpec(text)
+			if err != nil || spec.Kind != source.KindFile {
+				continue
+			}
+			if _, err := os.Stat(spec.Path); err != nil {
+				problems = append(problems, fmt.Errorf("source file: %w", err))
+			}
+		}
+	}
+	return errors.Join(append(problems, freeAddresses(listenAddresses(cfg, rooms, embedded))...)...)
+}
+
+// listenAddresses are the settings by which rooms listen, and what they say.
+func listenAddresses(cfg *Config, rooms []string, embedded bool) []address {
+	list := []address{{"metrics.addr", cfg.Metrics.Addr}}
+	if embedded && len(cfg.Kafka.Brokers) == 0 {
+		list = append(list, address{"kafka.addr", cfg.Kafka.Addr})
+	}
+	if embedded && cfg.ClickHouse.DSN == "" {
+		list = append(list, address{"clickhouse.addr", cfg.ClickHouse.Addr})
+	}
+	for _, surface := range []struct {
+		room string
+		address
+	}{
+		{roomAPI, address{"api.addr", cfg.API.Addr}}, {roomGateway, address{"rpc.addr", cfg.RPC.Addr}},
+		{roomGateway, address{"stream.addr", cfg.Stream.Addr}}, {roomSwap, address{"swap.addr", cfg.Swap.Addr}},
+	} {
+		if slices.Contains(rooms, surface.room) {
+			list = append(list, surface.address)
+		}
+	}
+	return list
+}
+
+// freeAddresses says which addresses cannot be listened on. It holds each until all are looked at,
+// so that two settings of one address are found too.
+func freeAddresses(list []address) (problems []error) {
+	var held []net.Listener
+	defer func() {
+		for _, listener := range held {
+			_ = listener.Close()
+		}
+	}()
+	for _, wanted := range list {
+		listener, err := net.Listen("tcp", wanted.url)
+		if err == nil {
+			held = append(held, listener)
+			continue
+		}
+		flag := "--" + strings.ReplaceAll(wanted.name, ".", "-")
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%s is taken, perhaps by another mintlake up; free is %s %s", wanted.url, flag, nextFree(wanted.url, &held))
+		}
+		problems = append(problems, fmt.Errorf("%s: %w", wanted.name, err))
+	}
+	return problems
+}
+
+// nextFree is the next address of the same host that is free; one of a free port where none is
+// near.
+func nextFree(taken string, held *[]net.Listener) string {
+	host, port, _ := net.SplitHostPort(taken) // it was listened on
+	number, _ := strconv.Atoi(port)
+	for next := number + 1; next <= min(number+100, 65_535); next++ {
+		candidate := net.JoinHostPort(host, strconv.Itoa(next))
+		if listener, err := net.Listen("tcp", candidate); err == nil {
+			*held = append(*held, listener)
+			return candidate
+		}
+	}
+	return net.JoinHostPort(host, "0")
+}

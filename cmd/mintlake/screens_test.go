@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/client/rest"
+	"github.com/mintlake/mintlake/internal/testkit"
+)
+
+// The screens of docs/cli.md that need no node are what the binary prints.
+func TestScreensOfTheCommandLinePage(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "cli.md"))
+	require.NoError(t, err)
+	page := string(text)
+	require.Contains(t, page, "```\n$ mintlake up --source 'demo:?tps=100&tokens=500'\n"+welcome(addresses{
+		{"api", "http://127.0.0.1:8080"}, {"rpc", "http://127.0.0.1:8899"}, {"rpc_ws", "ws://127.0.0.1:8900"}, {"stream", "http://127.0.0.1:10000"},
+		{"swap", "http://127.0.0.1:8081"}, {"kafka", "127.0.0.1:9092"}, {"clickhouse", "http://127.0.0.1:8123"},
+	}, ".mintlake", true)+"```")
+	require.Contains(t, page, "\n"+statusLine(statusAt(400_000_000, 5_000, 512), statusAt(400_000_123, 5_104, 524), time.Second)+"\n")
+	require.Contains(t, page, "\n"+countedLine("verify", "records", 1_250_000, 5_000_000, 25*time.Second)+"\n")
+	for _, c := range []struct {
+		typed string
+		args  []string
+	}{
+		{"mintlake up --data-dri /data", []string{"up", "--data-dri", "/data"}},
+		{"mintlake up --source gyser+https://provider:443", []string{"up", "--source", "gyser+https://provider:443"}},
+		{"mintlake tokens serch bonk", []string{"tokens", "serch", "bonk"}},
+	} {
+		_, err := runCommand(t, c.args...)
+		require.Error(t, err)
+		require.Contains(t, page, "$ "+c.typed+"\nmintlake: "+err.Error()+"\n")
+	}
+}
+
+func statusAt(slot, transactions, tokens int) *rest.Status {
+	s := &rest.Status{}
+	s.Source.Slot, s.Source.Transactions, s.Registry.Tokens = slot, transactions, tokens
+	lag, fresh := 12, 21
+	s.Pipeline.LagRecords, s.Freshness.P50Ms = &lag, &fresh
+	return s
+}
+
+func TestTheLiveLineTellsWhatIsMissing(t *testing.T) {
+	first := statusAt(5, 100, 1)
+	first.Pipeline.LagRecords, first.Freshness.P50Ms = nil, nil
+	first.Coverage.GapCount, first.Source.Done = 2, true
+	require.Equal(t, "slot 5 · 1 tokens · lag unknown · 2 gaps · source done", statusLine(nil, first, 0))
+}
+
+func TestWhatComesNextNamesAnotherNodeOnlyWhereItMust(t *testing.T) {
+	require.Contains(t, welcome(addresses{{"api", "http://127.0.0.1:9999"}}, "d", false), "mintlake tokens search --url http://127.0.0.1:9999")
+	require.NotContains(t, welcome(addresses{{"api", "http://127.0.0.1:8080"}}, "d", false), "--url")
+	require.NotContains(t, welcome(addresses{{"kafka", "k:9092"}}, "d", false), "What next")
+}

@@ -1,0 +1,63 @@
+// Package nearest finds the name that a person meant.
+//
+// In: what was typed, and the names there are. Out: the nearest of them. Guarantees: the same answer
+// each time; none when nothing is near.
+package nearest
+
+import "strings"
+
+// maxTyped bounds the work for one name.
+const maxTyped = 100
+
+// Of is the candidate with the fewest edits (insert, delete, replace, exchange of neighbours), at
+// most a third of what was typed, else the first that contains it. Empty for none.
+func Of(typed string, candidates []string) string {
+	if len(typed) > maxTyped {
+		return ""
+	}
+	best, edits := "", max(1, len(typed)/3)+1
+	for _, candidate := range candidates {
+		if n := distance(strings.ToLower(typed), candidate); n < edits {
+			best, edits = candidate, n
+		}
+	}
+	for _, candidate := range candidates {
+		if best == "" && len(typed) > 2 && strings.Contains(candidate, strings.ToLower(typed)) {
+			best = candidate
+		}
+	}
+	return best
+}
+
+// distance is the optimal string alignment distance of two names, in bytes.
+func distance(a, b string) int {
+	var before []int
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
+		for j := range b {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			next[j+1] = min(row[j]+cost, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}
+
+// Hint is "; did you mean X?", empty when nothing is near.
+func Hint(typed string, candidates []string) string {
+	if name := Of(typed, candidates); name != "" {
+		return "; did you mean " + name + "?"
+	}
+	return ""
+}
