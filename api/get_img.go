@@ -81,7 +81,7 @@ func (s *Server) logoOf(mint string) (url, status string, known bool) {
 	if !known {
 		return "", "", false
 	}
-	return s.rows.logo(id, s.replica.WithToken)
+	return s.rows.logo(id, s.replica.Row)
 }
 
 func sendFallback(c *fiber.Ctx, status string, seconds int) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/api/encode"
 	"github.com/mintlake/mintlake/api/feed"
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/replica/search"
 )
 
@@ -234,7 +235,10 @@ func (s *stream) passes(id uint32, t *registry.Token) bool {
 	case len(f.Extensions)+len(f.NotExtensions) == 0:
 		return true
 	}
-	kinds := s.server.replica.Extensions(id)
-	has := func(kind string) bool { return slices.Contains(kinds, kind) }
-	return !slices.ContainsFunc(f.NotExtensions, has) && !slices.ContainsFunc(f.Extensions, func(kind string) bool { return !has(kind) })
+	passes := false
+	s.server.replica.Row(id, func(row *replica.Row) {
+		has := func(kind string) bool { return slices.Contains(row.Extensions, kind) }
+		passes = !slices.ContainsFunc(f.NotExtensions, has) && !slices.ContainsFunc(f.Extensions, func(kind string) bool { return !has(kind) })
+	})
+	return passes
 }

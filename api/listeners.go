@@ -3,11 +3,13 @@ package api
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/mintlake/mintlake/api/feed"
 	"github.com/mintlake/mintlake/api/requests"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/replica/evidence"
 )
 
@@ -15,7 +17,15 @@ import (
 type copyOf struct{ *Server }
 
 func (s copyOf) Token(id uint32) *registry.Token { return s.replica.Token(id) }
-func (s copyOf) Extensions(id uint32) []string   { return s.replica.Extensions(id) }
+
+func (s copyOf) Extensions(id uint32) (kinds []string) {
+	s.replica.Row(id, func(row *replica.Row) {
+		for _, kind := range row.Extensions {
+			kinds = append(kinds, strings.Clone(kind))
+		}
+	})
+	return kinds
+}
 
 // buildListeners makes what hears of changes.
 func (s *Server) buildListeners() (err error) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/encode"
 	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/replica"
 )
 
 // Bounds of the row cache: some 20 MB with rows as they are, 128 MB at worst.
@@ -48,23 +48,24 @@ func newRowCache() *rowCache { return &rowCache{slots: make([]rowSlot, cachedRow
 func (c *rowCache) slot(id uint32) *rowSlot { return &c.slots[id%cachedRows] }
 
 // Apply implements replica.Listener.
-func (c *rowCache) Apply(changes []search.Change) {
+func (c *rowCache) Apply(changes []replica.Change) {
 	for i := range changes {
 		c.slot(changes[i].ID).changes.Add(1)
 	}
 }
 
-// withToken is replica.WithToken.
-type withToken func(id uint32, use func(token *registry.Token)) bool
+// rowReader is replica.Row.
+type rowReader func(id uint32, use func(row *replica.Row)) bool
 
 // row is the JSON of a member's row, false when it is none. It is read only; what is not kept is
 // appended to buf, and is valid as long as that.
-func (c *rowCache) row(id uint32, withToken withToken, buf *[]byte) (json []byte, ok bool) {
+func (c *rowCache) row(id uint32, read rowReader, buf *[]byte) (json []byte, ok bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {
 		return kept.json, true
 	}
-	ok = withToken(id, func(t *registry.Token) {
+	ok = read(id, func(r *replica.Row) {
+		t := r.Token
 		from := len(*buf)
 		*buf = encode.Token(*buf, t)
 		json = (*buf)[from:len(*buf):len(*buf)]
@@ -76,12 +77,13 @@ func (c *rowCache) row(id uint32, withToken withToken, buf *[]byte) (json []byte
 }
 
 // logo is the URL, empty for none, and the status of a member's logo; false when it is no member.
-func (c *rowCache) logo(id uint32, withToken withToken) (url, status string, ok bool) {
+func (c *rowCache) logo(id uint32, read rowReader) (url, status string, ok bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {
 		return kept.logoURL, kept.logoStatus, true
 	}
-	ok = withToken(id, func(t *registry.Token) {
+	ok = read(id, func(r *replica.Row) {
+		t := r.Token
 		if t.LogoURL != nil {
 			url = strings.Clone(*t.LogoURL)
 		}
@@ -121,6 +123,6 @@ func (s *Server) rowOf(id uint32, sh *shape, buf *[]byte) (row, bool) {
 		token := s.replica.Token(id)
 		return row{id: id, token: token}, token != nil
 	}
-	json, ok := s.rows.row(id, s.replica.WithToken, buf)
+	json, ok := s.rows.row(id, s.replica.Row, buf)
 	return row{id: id, json: json}, ok
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/encode"
 	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/replica"
 )
 
 // textOf is a row as it is written; empty for no member.
@@ -22,8 +22,8 @@ func textOf(c *rowCache, id uint32, make func(id uint32) *registry.Token) string
 }
 
 // lent lends tokens, nil for no member, and clears their strings afterwards.
-func lent(make func(id uint32) *registry.Token) withToken {
-	return func(id uint32, use func(*registry.Token)) bool {
+func lent(make func(id uint32) *registry.Token) rowReader {
+	return func(id uint32, use func(*replica.Row)) bool {
 		t := make(id)
 		if t == nil {
 			return false
@@ -39,7 +39,7 @@ func lent(make func(id uint32) *registry.Token) withToken {
 			url := borrow(*t.LogoURL)
 			own.LogoURL = &url
 		}
-		use(&own)
+		use(&replica.Row{ID: id, Token: &own})
 		for _, buf := range bufs {
 			clear(buf)
 		}
@@ -65,12 +65,12 @@ func TestRowsAreKeptUntilTheyChange(t *testing.T) {
 	}
 	require.Equal(t, 2, made, "the second row is kept")
 	name = "b"
-	c.Apply([]search.Change{{ID: 7}})
+	c.Apply([]replica.Change{{Row: replica.Row{ID: 7}}})
 	require.Equal(t, want(7), textOf(c, 7, make))
 	require.Equal(t, want(7+cachedRows), textOf(c, 7+cachedRows, make), "another number of the same slot")
 	require.Equal(t, want(7), textOf(c, 7, make))
 	name = ""
-	c.Apply([]search.Change{{ID: 7}})
+	c.Apply([]replica.Change{{Row: replica.Row{ID: 7}}})
 	require.Empty(t, textOf(c, 7, make), "no member any more")
 	name = string(make8k())
 	before := made
@@ -102,12 +102,12 @@ func TestLogosComeFromKeptRows(t *testing.T) {
 	require.NotEmpty(t, textOf(c, 7, make))
 	require.Equal(t, 1, made)
 	url = "data:image/svg+xml," + string(make8k())
-	c.Apply([]search.Change{{ID: 7}})
+	c.Apply([]replica.Change{{Row: replica.Row{ID: 7}}})
 	want(url, registry.LogoOK, true)
 	want(url, registry.LogoOK, true)
 	require.Equal(t, 3, made, "what is large is not kept")
 	url = "gone"
-	c.Apply([]search.Change{{ID: 7}})
+	c.Apply([]replica.Change{{Row: replica.Row{ID: 7}}})
 	want("", "", false)
 }
 
@@ -135,7 +135,7 @@ func TestNoRowIsOlderThanWhatWasTold(t *testing.T) {
 	}
 	for i := range int64(20_000) {
 		version.Store(i)
-		c.Apply([]search.Change{{ID: 1}})
+		c.Apply([]replica.Change{{Row: replica.Row{ID: 1}}})
 		require.Equal(t, string(encode.Token(nil, &registry.Token{Name: fmt.Sprint(i)})), textOf(c, 1, read))
 	}
 	close(stop)

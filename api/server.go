@@ -40,7 +40,6 @@ import (
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/replica/evidence"
-	"github.com/mintlake/mintlake/replica/search"
 	"github.com/mintlake/mintlake/schemas/openapi"
 )
 
@@ -161,7 +160,7 @@ func (s *Server) build() (err error) {
 		return fmt.Errorf("api: %w", err)
 	}
 	if s.replica, err = replica.New(s.cfg.replica(), replica.Deps{
-		Snapshot: s.deps.Snapshot, Offsets: s.deps.Offsets, OpenTail: s.deps.OpenTail, Index: search.NewInverted(), NotAMint: s.requests.NotAMint,
+		Snapshot: s.deps.Snapshot, Offsets: s.deps.Offsets, OpenTail: s.deps.OpenTail, NotAMint: s.requests.NotAMint,
 		Listeners: []replica.Listener{s.rows, s.evidence, s.feed, s.requests},
 		Logger:    s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now,
 	}); err != nil {

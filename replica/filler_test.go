@@ -10,25 +10,36 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// calls is an index and a Filler that remembers how it was told of which mint.
+// calls is a Filler that remembers how it was told of which mint.
 type calls []string
 
-func (c *calls) told(how string, changes []search.Change) {
+func (c *calls) told(how string, changes []Change) {
 	for i := range changes {
 		*c = append(*c, how+" "+changes[i].Mint)
 	}
 }
 
-func (c *calls) Apply(changes []search.Change)            { c.told("apply", changes) }
-func (c *calls) Fill(changes []search.Change)             { c.told("fill", changes) }
-func (c *calls) Filled()                                  { *c = append(*c, "filled") }
-func (c *calls) Search(search.Query) (none search.Result) { return none }
-func (c *calls) Len() int                                 { return 0 }
+func (c *calls) Apply(changes []Change) { c.told("apply", changes) }
+func (c *calls) Fill(changes []Change)  { c.told("fill", changes) }
+func (c *calls) Filled()                { *c = append(*c, "filled") }
+
+// indexCalls are those of an index.
+type indexCalls []string
+
+func (c *indexCalls) told(how string, documents []search.Document) {
+	for i := range documents {
+		*c = append(*c, how+" "+documents[i].Mint)
+	}
+}
+
+func (c *indexCalls) Apply(documents []search.Document) { c.told("apply", documents) }
+func (c *indexCalls) Fill(documents []search.Document)  { c.told("fill", documents) }
+func (c *indexCalls) Filled()                           { *c = append(*c, "filled") }
 
 // onlyApplies is a Listener that is no Filler.
 type onlyApplies struct{ calls calls }
 
-func (l *onlyApplies) Apply(changes []search.Change) { l.calls.Apply(changes) }
+func (l *onlyApplies) Apply(changes []Change) { l.calls.Apply(changes) }
 
 // TestWhoFillsIsFilledUntilTheCopyIsLive: whether a mint comes by the snapshot or by the topics.
 func TestWhoFillsIsFilledUntilTheCopyIsLive(t *testing.T) {
@@ -41,7 +52,8 @@ func TestWhoFillsIsFilledUntilTheCopyIsLive(t *testing.T) {
 	}
 	snapshot := snapshotOf{}
 	foldInto(snapshot, member(first))
-	var index, filler calls
+	var index indexCalls
+	var filler calls
 	var plain onlyApplies
 	s := newStore(&index, []Listener{&filler, &plain})
 	require.NoError(t, s.load(t.Context(), snapshot))
@@ -50,7 +62,7 @@ func TestWhoFillsIsFilledUntilTheCopyIsLive(t *testing.T) {
 	s.apply(member(third))
 
 	want := calls{"fill " + first, "fill " + second, "filled", "apply " + third}
-	require.Equal(t, want, index)
+	require.Equal(t, indexCalls(want), index)
 	require.Equal(t, want, filler)
 	require.Equal(t, calls{"apply " + first, "apply " + second, "apply " + third}, plain.calls)
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/replica/packed"
-	"github.com/mintlake/mintlake/replica/search"
 )
 
 // loadedAtOnce mints are packed by one core before they go into the table, for which there is a
@@ -47,7 +46,7 @@ func (s *store) load(ctx context.Context, snapshot Snapshot) error {
 	l := &loaders{store: s}
 	// The index and the listeners are told by a goroutine of their own, so that packing goes on
 	// meanwhile; in order, and never far behind.
-	told := make(chan []search.Change, 1)
+	told := make(chan []Change, 1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -132,7 +131,7 @@ func (l *loader) commit() {
 		s.table.Put(number, value, item.token != nil)
 		if item.token != nil {
 			s.volumes.show(number, item.token)
-			s.pending = append(s.pending, search.Change{ID: number, Mint: item.mint, Token: item.token, Extensions: item.extensions})
+			s.pending = append(s.pending, Change{Row: Row{ID: number, Mint: item.mint, Token: item.token, Extensions: item.extensions}})
 		}
 	}
 	clear(l.mints)

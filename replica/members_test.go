@@ -8,6 +8,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -30,8 +31,10 @@ func TestMembersHaveNumbers(t *testing.T) {
 	id, ok := n.ID(mint)
 	require.True(t, ok)
 	require.Equal(t, mint, n.Token(id).Mint)
-	require.Equal(t, []string{registry.ExtensionMetadataPointer}, n.Extensions(id))
+	require.True(t, n.Row(id, func(row *replica.Row) {
+		require.Equal(t, []string{registry.ExtensionMetadataPointer}, row.Extensions)
+	}))
 	_, ok = n.ID(apitest.Address(nameless))
 	require.False(t, ok)
-	require.Nil(t, n.Extensions(99))
+	require.False(t, n.Row(99, func(*replica.Row) { t.Error("a row of no mint") }))
 }

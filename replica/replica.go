@@ -52,19 +52,6 @@ type Offsets interface {
 	CommittedOffsets(ctx context.Context, group string, topics []string) (map[kafka.TopicPartition]int64, error)
 }
 
-// Listener hears of every change after the index has it, one batch at a time, in the order of the
-// fold. While the copy loads, a batch may be large.
-type Listener interface {
-	Apply(changes []search.Change)
-}
-
-// Filler is a Listener that takes what is there when the copy loads sooner by another way: Fill is
-// Apply until Filled.
-type Filler interface {
-	Fill(changes []search.Change)
-	Filled()
-}
-
 // Config of a Replica. Zero values mean the defaults.
 type Config struct {
 	// SnapshotPatience is how long ClickHouse may be away at start before everything is folded from
@@ -84,7 +71,6 @@ type Deps struct {
 	// OpenTail starts reading at the given offsets; partitions that are missing there from their
 	// first.
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
-	Index    search.Index
 	// Listeners may be empty.
 	Listeners []Listener
 	// NotAMint hears of addresses that enrichment found to hold no mint. May be nil.
@@ -100,6 +86,7 @@ type Replica struct {
 	cfg       Config
 	deps      Deps
 	metrics   *metrics
+	index     *search.Inverted
 	store     *store
 	freshness *freshness
 	started   time.Time // cut to the millisecond, as the received-at header is
@@ -124,8 +111,8 @@ var (
 
 // New checks the collaborators and registers the metrics.
 func New(cfg Config, deps Deps) (*Replica, error) {
-	if deps.Offsets == nil || deps.OpenTail == nil || deps.Index == nil {
-		return nil, errors.New("replica: offsets, tail and index are required")
+	if deps.Offsets == nil || deps.OpenTail == nil {
+		return nil, errors.New("replica: offsets and tail are required")
 	}
 	if cfg.SnapshotPatience <= 0 {
 		cfg.SnapshotPatience = 30 * time.Second
@@ -145,8 +132,9 @@ func New(cfg Config, deps Deps) (*Replica, error) {
 	if deps.NotAMint == nil {
 		deps.NotAMint = func(string) {}
 	}
+	index := search.NewInverted()
 	r := &Replica{
-		cfg: cfg, deps: deps, store: newStore(deps.Index, deps.Listeners), started: deps.Now().Truncate(time.Millisecond), applied: map[kafka.TopicPartition]int64{}, slots: newSlotView(),
+		cfg: cfg, deps: deps, index: index, store: newStore(index, deps.Listeners), started: deps.Now().Truncate(time.Millisecond), applied: map[kafka.TopicPartition]int64{}, slots: newSlotView(),
 		batch: batch{applied: map[kafka.TopicPartition]int64{}},
 	}
 	r.freshness = newFreshness(r.started)
@@ -276,30 +264,23 @@ func (r *Replica) Seal(slot uint64, done bool) { r.store.seal(slot, done) }
 // Root is the registry's root at the slot sealed last; false until the copy is loaded.
 func (r *Replica) Root() (root.Root, bool) { return r.store.root() }
 
-// Lookup returns a member of the registry, or nil. Read only.
+// Lookup returns a member of the registry, or nil.
 func (r *Replica) Lookup(mint string) *registry.Token { return r.store.lookup(mint) }
 
-// Token returns a member of the registry by the number that changes and hits carry, or nil. Read
-// only.
+// Token returns the member of a row id, or nil.
 func (r *Replica) Token(id uint32) *registry.Token { return r.store.token(id) }
 
-// WithToken calls use with the token of a row id. It returns false, and does not call use, if there
-// is none. The token and its strings are valid until use returns.
-func (r *Replica) WithToken(id uint32, use func(token *registry.Token)) bool {
-	return r.store.withToken(id, use)
-}
+// Row calls use with the row of a member. It returns false, and does not call use, if the mint of
+// that row id is none.
+func (r *Replica) Row(id uint32, use func(row *Row)) bool { return r.store.row(id, use) }
 
 // ID is the number of a member of the registry, and whether the mint is one. A mint keeps its
 // number while the process lives.
 func (r *Replica) ID(mint string) (uint32, bool) { return r.store.id(mint) }
 
-// Extensions are the kinds of a mint's Token-2022 extensions, sorted; none for a number that was
-// given to no mint. Read only.
-func (r *Replica) Extensions(id uint32) []string { return r.store.extensions(id) }
-
 // Search ranks the members of the registry. See package search. A row may be younger than the hit,
 // and gone.
-func (r *Replica) Search(query search.Query) search.Result { return r.deps.Index.Search(query) }
+func (r *Replica) Search(query search.Query) search.Result { return r.index.Search(query) }
 
 // Tokens is the number of members of the registry.
 func (r *Replica) Tokens() int { return r.store.table.Marked() }

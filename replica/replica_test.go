@@ -43,7 +43,7 @@ func start(t testT, ctx context.Context, log *apitest.Log, snapshot replica.Snap
 	t.Helper()
 	n := &node{}
 	cfg, deps := replica.Config{SnapshotPatience: 200 * time.Millisecond}, replica.Deps{
-		Snapshot: snapshot, Offsets: log, Index: search.NewScan(), Registerer: prometheus.NewRegistry(),
+		Snapshot: snapshot, Offsets: log, Registerer: prometheus.NewRegistry(),
 		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 			tail := log.Tail(topics, start)
 			n.mu.Lock()

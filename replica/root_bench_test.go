@@ -58,7 +58,7 @@ func (c corpus) Load(_ context.Context, each func(mint string, facts []registry.
 // newLane seals the root as a node's status does: at every so many slots, asking for it each time.
 // With seal 0 no root is kept.
 func newLane(b *testing.B, seal uint64, tokens int) *lane {
-	s := newStore(heard{}, nil)
+	s := newStore(indexed{}, nil)
 	if seal > 0 {
 		s.tracker = liveroot.NewTracker(s.shared, liveroot.Config{Every: seal, State: s.appendState})
 	}

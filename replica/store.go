@@ -18,18 +18,25 @@ import (
 // change holds a token.
 const loadingChanges = 4_096
 
+// index is what the store needs of search.Inverted.
+type index interface {
+	Apply(documents []search.Document)
+	Fill(documents []search.Document)
+	Filled()
+}
+
 // store folds facts and publishes tokens. It keeps states only, packed; tokens are made of them
 // when somebody asks. Folding is one goroutine's at a time; lookups go on meanwhile and take no
 // lock.
 type store struct {
-	index     search.Index
+	index     index
 	listeners []Listener
 	shared    *packed.Shared
 	// table holds the packed state of each mint, marked if it is a member. It is written under mu.
-	table        *memory.Table
-	readers      sync.Pool // of *packed.Reader
-	tokenReaders sync.Pool // of *tokenReader
-	volumes      volumes
+	table      *memory.Table
+	readers    sync.Pool // of *packed.Reader
+	rowReaders sync.Pool // of *rowReader
+	volumes    volumes
 
 	mu      sync.Mutex
 	fold    folder
@@ -37,23 +44,23 @@ type store struct {
 	live    bool
 	// rootless leaves the root out: benchmarks tell what it costs.
 	rootless bool
-	pending  []search.Change
+	pending  []Change
 	turn     pause.Turn // of the fold, see takeTurns
 	// to who makes pending changes visible while a snapshot loads; else nil
-	told chan<- []search.Change
+	told chan<- []Change
 
 	// base says that the root needs one.
 	base chan struct{}
 }
 
-func newStore(index search.Index, listeners []Listener) *store {
+func newStore(index index, listeners []Listener) *store {
 	shared := packed.NewShared()
 	s := &store{
 		index: index, listeners: listeners, shared: shared, table: memory.New(), fold: newFolder(shared), base: make(chan struct{}, 1),
 	}
 	s.tracker = liveroot.NewTracker(shared, liveroot.Config{Every: root.SealEvery, State: s.appendState})
 	s.readers.New = func() any { return packed.NewReader(shared) }
-	s.tokenReaders.New = func() any { return &tokenReader{reader: packed.NewReader(shared)} }
+	s.rowReaders.New = func() any { return &rowReader{reader: packed.NewReader(shared)} }
 	return s
 }
 
@@ -125,7 +132,7 @@ func (s *store) change(number uint32, facts []registry.Fact) {
 	if !member && !was {
 		return
 	}
-	change := search.Change{ID: number, Mint: mint, Same: same && was && member}
+	change := Change{Row: Row{ID: number, Mint: mint}, Same: same && was && member}
 	if member && !change.Same {
 		token, _ := state.Token(mint)
 		s.volumes.show(number, &token)
@@ -134,7 +141,7 @@ func (s *store) change(number uint32, facts []registry.Fact) {
 	s.pending = append(s.pending, change)
 }
 
-// isSearched says that a change of the register may change what search.Change.Same is about.
+// isSearched says that a change of the register may change what Change.Same is about.
 func isSearched(register registry.Register) bool {
 	return register != registry.RegisterSupply && register != registry.RegisterSupplyDelta && register != registry.RegisterLastSeen
 }
@@ -157,20 +164,41 @@ func (s *store) flush() {
 }
 
 // show is called by one goroutine at a time.
-func (s *store) show(changes []search.Change) {
-	s.showTo(s.index, s.volumes.ranked(changes))
+func (s *store) show(changes []Change) {
+	documents := s.documentsOf(changes)
+	if s.live {
+		s.index.Apply(documents)
+	} else {
+		s.index.Fill(documents)
+	}
 	for _, listener := range s.listeners {
 		s.turn.Next()
-		s.showTo(listener, changes)
+		if filler, ok := listener.(Filler); ok && !s.live {
+			filler.Fill(changes)
+		} else {
+			listener.Apply(changes)
+		}
 	}
 }
 
-func (s *store) showTo(who Listener, changes []search.Change) {
-	if filler, ok := who.(Filler); ok && !s.live {
-		filler.Fill(changes)
-	} else {
-		who.Apply(changes)
+// documentsOf are the changes that the index needs to hear of, with the volume that tokens are
+// ordered by.
+func (s *store) documentsOf(changes []Change) []search.Document {
+	documents := make([]search.Document, 0, len(changes))
+	for i := range changes {
+		change := &changes[i]
+		if change.Same {
+			continue
+		}
+		document := search.Document{ID: change.ID, Mint: change.Mint, Token: change.Token, Extensions: change.Extensions}
+		if figures := s.volumes.of(change.ID); change.Token != nil && !same(figures.rank, figures.daily) {
+			ranked := *change.Token
+			ranked.DailyVolumeUSD = figures.rank
+			document.Token = &ranked
+		}
+		documents = append(documents, document)
 	}
+	return documents
 }
 
 // goLive publishes what loading has gathered; from now on every apply is visible when it returns.
@@ -230,35 +258,37 @@ func (s *store) tokenOf(number uint32, key *packed.Key, extensions *[]string) (f
 	return found
 }
 
-// tokenReader makes one token after the other in the same memory.
-type tokenReader struct {
+// rowReader makes one row after the other in the same memory.
+type rowReader struct {
 	reader *packed.Reader
 	mint   []byte
-	room   registry.TokenBuffer
+	buf    registry.TokenBuffer
 	token  registry.Token
+	row    Row
 }
 
-// withToken calls use with the token of a row id. It returns false, and does not call use, if the
-// mint is not a member (any more). The token and its strings are valid until use returns: a page of
-// rows that is made this way leaves nothing for the garbage collector.
-func (s *store) withToken(number uint32, use func(token *registry.Token)) (member bool) {
+// row calls use with a row of pooled memory, see Row: a page of rows that is made this way leaves
+// nothing for the garbage collector. It returns false, and does not call use, if the mint is not a
+// member (any more).
+func (s *store) row(number uint32, use func(row *Row)) (member bool) {
 	key, ok := s.table.Key(number)
 	if !ok {
 		return false
 	}
-	l := s.tokenReaders.Get().(*tokenReader) // the pool makes no other
-	defer s.tokenReaders.Put(l)
-	l.mint = key.Append(l.mint[:0])
-	mint := unsafe.String(unsafe.SliceData(l.mint), len(l.mint)) //nolint:gosec // valid until use returns
+	r := s.rowReaders.Get().(*rowReader) // the pool makes no other
+	defer s.rowReaders.Put(r)
+	r.mint = key.Append(r.mint[:0])
+	mint := unsafe.String(unsafe.SliceData(r.mint), len(r.mint)) //nolint:gosec // valid until use returns
 	s.table.Read(number, func(value []byte, marked bool) {
 		if member = marked; member {
-			state := registry.StateOf(l.reader.ReusedFacts(mint, value))
-			l.token, _ = state.TokenIn(mint, &l.room)
-			s.volumes.show(number, &l.token)
+			state := registry.StateOf(r.reader.ReusedFacts(mint, value))
+			r.token, _ = state.TokenIn(mint, &r.buf)
+			s.volumes.show(number, &r.token)
+			r.row = Row{ID: number, Mint: mint, Token: &r.token, Extensions: state.Extensions()}
 		}
 	})
 	if member {
-		use(&l.token)
+		use(&r.row)
 	}
 	return member
 }
@@ -271,14 +301,4 @@ func (s *store) id(mint string) (uint32, bool) {
 	}
 	number, ok := s.table.Find(&key)
 	return number, ok && s.table.IsMarked(number)
-}
-
-func (s *store) extensions(number uint32) (kinds []string) {
-	reader := s.readers.Get().(*packed.Reader) // the pool makes no other
-	defer s.readers.Put(reader)
-	s.table.Read(number, func(value []byte, _ bool) {
-		state := registry.StateOf(reader.Facts("", value))
-		kinds = state.Extensions()
-	})
-	return kinds
 }

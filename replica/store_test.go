@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,11 +14,11 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 )
 
-// heard is an index that only remembers: of each mint the last change that says what it is, marked
+// heard is a listener that only remembers: of each mint the last change that says what it is, marked
 // if a later one says that it is the same.
-type heard map[uint32]search.Change
+type heard map[uint32]Change
 
-func (h heard) Apply(changes []search.Change) {
+func (h heard) Apply(changes []Change) {
 	for _, change := range changes {
 		if change.Same {
 			told := h[change.ID]
@@ -41,10 +42,16 @@ func searchedOf(t *registry.Token, extensions []string) []any {
 	return []any{t.Mint, extensions, t.Symbol, t.Name, t.IsToken22, t.Tags, t.FirstSeenAt, t.DailyVolumeUSD}
 }
 
-func (h heard) Fill(changes []search.Change)      { h.Apply(changes) }
-func (h heard) Filled()                           {}
-func (h heard) Search(search.Query) search.Result { return search.Result{} }
-func (h heard) Len() int                          { return len(h) }
+// indexed is an index that only remembers: of each mint the last document.
+type indexed map[uint32]search.Document
+
+func (x indexed) Apply(documents []search.Document) {
+	for _, document := range documents {
+		x[document.ID] = document
+	}
+}
+func (x indexed) Fill(documents []search.Document) { x.Apply(documents) }
+func (x indexed) Filled()                          {}
 
 // snapshotOf is a Snapshot of states, from several goroutines.
 type snapshotOf map[string]*registry.State
@@ -75,14 +82,31 @@ func foldInto(states map[string]*registry.State, facts []registry.Fact) {
 }
 
 // said fails unless what the index was told last is what is searched for now.
-func said(t *rapid.T, s *store, told heard) {
+func said(t *rapid.T, s *store, told heard, index indexed) {
+	require.Len(t, index, len(told))
 	for id, change := range told {
 		token := s.token(id)
 		require.Equal(t, token == nil, change.Token == nil)
 		if token != nil {
-			require.Equal(t, searchedOf(token, s.extensions(id)), searchedOf(change.Token, change.Extensions))
+			require.Equal(t, searchedOf(token, extensionsOf(s, id)), searchedOf(change.Token, change.Extensions))
+		}
+		document := index[id]
+		require.Equal(t, change.Mint, document.Mint)
+		if token == nil {
+			require.Nil(t, document.Token)
+		} else {
+			require.Equal(t, searchedOf(token, extensionsOf(s, id)), searchedOf(document.Token, document.Extensions))
 		}
 	}
+}
+
+func extensionsOf(s *store, id uint32) (kinds []string) {
+	s.row(id, func(row *Row) {
+		for _, kind := range row.Extensions {
+			kinds = append(kinds, strings.Clone(kind))
+		}
+	})
+	return kinds
 }
 
 // TestStoreIsAMapOfStates: whatever comes by snapshot (once or twice) and whatever as facts, in
@@ -96,8 +120,8 @@ func TestStoreIsAMapOfStates(t *testing.T) {
 		}
 		durable := snapshotOf{}
 		foldInto(durable, facts[:rapid.IntRange(0, len(facts)).Draw(t, "durable")])
-		told := heard{}
-		s := newStore(told, nil)
+		told, index := heard{}, indexed{}
+		s := newStore(index, []Listener{told})
 		for range rapid.IntRange(0, 2).Draw(t, "loads") {
 			require.NoError(t, s.load(t.Context(), durable))
 		}
@@ -109,7 +133,7 @@ func TestStoreIsAMapOfStates(t *testing.T) {
 			}
 			s.apply(facts[from:to])
 			if s.live {
-				said(t, s, told)
+				said(t, s, told, index)
 			}
 			if rapid.IntRange(0, 5).Draw(t, "base") == 0 {
 				s.makeBase(t.Context())
@@ -136,19 +160,20 @@ func TestStoreIsAMapOfStates(t *testing.T) {
 			require.Equal(t, member, isMember)
 			if !member {
 				require.Nil(t, s.lookup(mint))
-				require.False(t, s.withToken(id, func(*registry.Token) { t.Fatal("has a token of no member") }))
+				require.False(t, s.row(id, func(*Row) { t.Fatal("has a token of no member") }))
 				continue
 			}
-			require.True(t, s.withToken(id, func(lent *registry.Token) { require.Equal(t, &token, lent) }))
+			require.True(t, s.row(id, func(row *Row) {
+				require.Equal(t, &Row{ID: id, Mint: mint, Token: &token, Extensions: state.Extensions()}, row)
+			}))
 			members++
 			require.Equal(t, &token, s.lookup(mint))
 			require.Equal(t, &token, s.token(id))
-			require.Equal(t, state.Extensions(), s.extensions(id))
 			if told[id].Same {
 				require.Equal(t, mint, told[id].Mint)
 				require.Equal(t, searchedOf(&token, state.Extensions()), searchedOf(told[id].Token, told[id].Extensions))
 			} else {
-				require.Equal(t, search.Change{ID: id, Mint: mint, Token: &token, Extensions: state.Extensions()}, told[id])
+				require.Equal(t, Change{Row: Row{ID: id, Mint: mint, Token: &token, Extensions: state.Extensions()}}, told[id])
 			}
 		}
 		require.Equal(t, members, s.table.Marked())

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/replica/packed"
-	"github.com/mintlake/mintlake/replica/search"
 )
 
 // volumesAtOnce bounds how long lookups of what changed and folding wait for each other while
@@ -87,27 +86,6 @@ func (v *volumes) show(number uint32, token *registry.Token) {
 	}
 }
 
-// ranked returns the changes as the index wants them: with the volume that tokens are ordered by.
-func (v *volumes) ranked(changes []search.Change) []search.Change {
-	var own []search.Change
-	for i := range changes {
-		figures := v.of(changes[i].ID)
-		if changes[i].Token == nil || same(figures.rank, figures.daily) {
-			continue
-		}
-		if own == nil {
-			own = append(own, changes...)
-		}
-		token := *changes[i].Token
-		token.DailyVolumeUSD = figures.rank
-		own[i].Token = &token
-	}
-	if own == nil {
-		return changes
-	}
-	return own
-}
-
 func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // SetVolumes exchanges the figures of all mints: what is not in the list has none any more, but for
@@ -171,7 +149,7 @@ func (s *store) tell(numbers []uint32) {
 		key, _ := s.table.Key(number)
 		var extensions []string
 		if token := s.tokenOf(number, &key, &extensions); token != nil {
-			s.pending = append(s.pending, search.Change{ID: number, Mint: token.Mint, Token: token, Extensions: extensions})
+			s.pending = append(s.pending, Change{Row: Row{ID: number, Mint: token.Mint, Token: token, Extensions: extensions}})
 		}
 	}
 	if s.live || len(s.pending) >= loadingChanges {

@@ -25,7 +25,7 @@ import (
 	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
-	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/replica"
 )
 
 // Kind says what happened to a mint. It is the event's name.
@@ -159,7 +159,7 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 }
 
 // Apply implements replica.Listener. What comes while the copy is loading is no news.
-func (f *Feed) Apply(changes []search.Change) {
+func (f *Feed) Apply(changes []replica.Change) {
 	live := f.deps.Ready()
 	f.mu.Lock()
 	if live && len(f.marks) == 0 { // the first changes lie behind a place
@@ -185,7 +185,7 @@ func (f *Feed) Apply(changes []search.Change) {
 }
 
 // note keeps who is a member, and says what the change is.
-func (f *Feed) note(change *search.Change) (kind Kind, news bool) {
+func (f *Feed) note(change *replica.Change) (kind Kind, news bool) {
 	word, bit := int(change.ID/64), uint64(1)<<(change.ID%64)
 	if word >= len(f.member) {
 		f.member = append(f.member, make([]uint64, word+1-len(f.member))...)

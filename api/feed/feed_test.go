@@ -10,7 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -33,10 +33,10 @@ func TestReadersSeeWhatChanges(t *testing.T) {
 
 	gone := n.change("young")
 	gone.Token = nil
-	n.Apply([]search.Change{gone, gone})
+	n.Apply([]replica.Change{gone, gone})
 	n.mark()
 	require.Equal(t, []Change{{Kind: KindRemoved, ID: gone.ID, Mint: "young"}}, r.read(t).Changes)
-	n.Apply([]search.Change{gone})
+	n.Apply([]replica.Change{gone})
 	n.mark()
 	require.Empty(t, r.drain(t).read(t).Changes, "it was gone already")
 }
@@ -48,7 +48,7 @@ func TestReaderIsWoken(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()
 	r := n.open(t, "")
-	n.Apply([]search.Change{n.change("a")})
+	n.Apply([]replica.Change{n.change("a")})
 	for r.seen["a"] != KindNew {
 		batch, err := r.Next(time.Minute)
 		require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -50,7 +50,7 @@ func (n *node) step(t require.TestingT, limit int) {
 	}
 	records, err := n.log.Tail(topics[:], n.applied).FetchBatch(context.Background(), limit, 0)
 	require.NoError(t, err)
-	var changes []search.Change
+	var changes []replica.Change
 	for _, record := range records {
 		changes = append(changes, n.change(string(record.Key)))
 	}
@@ -68,13 +68,13 @@ func (n *node) catchUp(t require.TestingT) {
 	n.mark()
 }
 
-func (n *node) change(mint string) search.Change {
+func (n *node) change(mint string) replica.Change {
 	id, known := n.ids[mint]
 	if !known {
 		id = uint32(len(n.mints))
 		n.ids[mint], n.mints = id, append(n.mints, mint)
 	}
-	return search.Change{ID: id, Mint: mint, Token: &registry.Token{Mint: mint}}
+	return replica.Change{Row: replica.Row{ID: id, Mint: mint, Token: &registry.Token{Mint: mint}}}
 }
 
 // reader is a client: what it has seen, and the last id it was given.

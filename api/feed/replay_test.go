@@ -10,7 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -65,7 +65,7 @@ func TestOutageOfTheTopicsEndsOnlyWhoNeedsThem(t *testing.T) {
 	_, err := n.open(t, begin).Next(0)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	now := n.open(t, "")
-	n.Apply([]search.Change{n.change("b")})
+	n.Apply([]replica.Change{n.change("b")})
 	n.mark()
 	require.Contains(t, now.drain(t).seen, "b")
 	log.SetDown(false)

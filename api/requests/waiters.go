@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/mintlake/mintlake/api/limits"
-	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/replica"
 )
 
 // Requests that wait at once: each holds a goroutine and its mints, some 60 KB with 500 of them.
@@ -55,7 +55,7 @@ func (q *Queue) Wait(ctx context.Context, client string, mints []string, pending
 }
 
 // Apply implements replica.Listener: whoever waits for a mint that is a member now looks again.
-func (q *Queue) Apply(changes []search.Change) {
+func (q *Queue) Apply(changes []replica.Change) {
 	w := &q.waiters
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -56,7 +56,7 @@ func TestWaitEndsWhenAllIsSettled(t *testing.T) {
 		<-looks
 	}
 	member.Store(true) // before the change is told, as the copy does
-	q.Apply([]search.Change{{Mint: "x", Token: &registry.Token{}}, {Mint: "a", Token: &registry.Token{}}, {Mint: "b"}})
+	q.Apply([]replica.Change{{Row: replica.Row{Mint: "x", Token: &registry.Token{}}}, {Row: replica.Row{Mint: "a", Token: &registry.Token{}}}, {Row: replica.Row{Mint: "b"}}})
 	for _, want := range []string{"a", "b", "c"} {
 		require.Equal(t, want, <-looks)
 	}

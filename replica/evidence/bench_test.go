@@ -9,7 +9,7 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/registrytest"
-	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/replica"
 )
 
 // corpusRows makes rows as they are asked for: what they weigh is not the evidence's.
@@ -26,10 +26,10 @@ func filled(t testing.TB, tokens int) (*Index, corpusRows) {
 	rows := corpusRows{registrytest.NewCorpus(1, nil)}
 	x, err := New(rows)
 	require.NoError(t, err)
-	changes := make([]search.Change, 0, 5_000)
+	changes := make([]replica.Change, 0, 5_000)
 	for id := range tokens {
 		token := rows.Token(uint32(id))
-		changes = append(changes, search.Change{ID: uint32(id), Mint: token.Mint, Token: token})
+		changes = append(changes, replica.Change{Row: replica.Row{ID: uint32(id), Mint: token.Mint, Token: token}})
 		if len(changes) == cap(changes) {
 			x.Fill(changes)
 			changes = changes[:0]
@@ -77,7 +77,7 @@ func TestReadersAndTheWriter(t *testing.T) {
 	for i := range 2_000 {
 		token := rows.Token(uint32(i))
 		token.Symbol = "MOVED"
-		x.Apply([]search.Change{{ID: uint32(i), Mint: token.Mint, Token: token}})
+		x.Apply([]replica.Change{{Row: replica.Row{ID: uint32(i), Mint: token.Mint, Token: token}}})
 	}
 	wait.Wait()
 }

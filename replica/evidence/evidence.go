@@ -16,7 +16,7 @@ import (
 	"sync"
 
 	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/replica"
 )
 
 // Rows is where the rows of tokens are: *replica.Replica.
@@ -88,13 +88,13 @@ func New(rows Rows) (*Index, error) {
 
 // Apply implements replica.Listener. Readers wait for one change at most. It does not call Rows:
 // whoever calls may hold its locks.
-func (x *Index) Apply(changes []search.Change) {
+func (x *Index) Apply(changes []replica.Change) {
 	x.Filled()
 	x.each(changes)
 }
 
 // each takes what differs from what is known.
-func (x *Index) each(changes []search.Change) {
+func (x *Index) each(changes []replica.Change) {
 	for i := range changes {
 		change := &changes[i]
 		if change.Same {

@@ -13,7 +13,7 @@ import (
 
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/replica"
 )
 
 // fakeRows are tokens by their numbers.
@@ -88,7 +88,7 @@ func TestEvidenceIsWhatLookingAtEveryTokenSays(t *testing.T) {
 		names := []string{"", "One", "0ne", "Two", "Three"}
 		numbers := uint32(rapid.SampledFrom([]int{6, 120}).Draw(rt, "numbers"))
 		for range rapid.IntRange(1, 8).Draw(rt, "batches") {
-			var changes []search.Change
+			var changes []replica.Change
 			for range rapid.IntRange(1, 150).Draw(rt, "changes") {
 				id := rapid.Uint32Range(0, numbers-1).Draw(rt, "id")
 				var token *registry.Token
@@ -104,7 +104,7 @@ func TestEvidenceIsWhatLookingAtEveryTokenSays(t *testing.T) {
 					}
 				}
 				rows[id] = token
-				changes = append(changes, search.Change{ID: id, Mint: mintOf(id), Token: token})
+				changes = append(changes, replica.Change{Row: replica.Row{ID: id, Mint: mintOf(id), Token: token}})
 			}
 			switch rapid.IntRange(0, 2).Draw(rt, "how") {
 			case 0:
@@ -149,9 +149,9 @@ func TestWhoIsWho(t *testing.T) {
 	}
 	x, err := New(rows)
 	require.NoError(t, err)
-	var changes []search.Change
+	var changes []replica.Change
 	for id, token := range rows {
-		changes = append(changes, search.Change{ID: id, Mint: token.Mint, Token: token})
+		changes = append(changes, replica.Change{Row: replica.Row{ID: id, Mint: token.Mint, Token: token}})
 	}
 	x.Apply(changes)
 	require.Equal(t, Evidence{Skeleton: "USDC", Sharing: 4, RankByVolume: 1, RankByAge: 2 + tie(1, 0), Canonical: mintOf(0), Signals: []Signal{}}, x.Of(0, rows[0]))
@@ -175,7 +175,7 @@ func TestCollidingHashesShareNothing(t *testing.T) {
 	rows := fakeRows{0: {Mint: mintOf(0), Symbol: "A"}, 1: {Mint: mintOf(1), Symbol: "A"}}
 	x, err := New(rows)
 	require.NoError(t, err)
-	x.Apply([]search.Change{{ID: 0, Token: rows[0]}, {ID: 1, Token: rows[1]}})
+	x.Apply([]replica.Change{{Row: replica.Row{ID: 0, Token: rows[0]}}, {Row: replica.Row{ID: 1, Token: rows[1]}}})
 	canonical := x.placeOf(0).canonical
 	other := 1 - canonical
 	rows[canonical] = &registry.Token{Mint: mintOf(canonical), Symbol: "B"} // as if B had A's hash

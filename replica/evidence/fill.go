@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/replica"
 )
 
 // A registry that is loaded whole has its groups made at the end, of sorted tokens: one after the
@@ -14,7 +14,7 @@ import (
 
 // Fill implements replica.Filler: it is Apply while the registry loads. Until Filled each token
 // that came by it stands for itself.
-func (x *Index) Fill(changes []search.Change) {
+func (x *Index) Fill(changes []replica.Change) {
 	x.mu.Lock()
 	x.filling = x.filling || len(x.groups.of) == 0
 	x.mu.Unlock()

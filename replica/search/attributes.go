@@ -18,12 +18,12 @@ type attributeTable struct {
 	list    []attributes
 }
 
-func (t *attributeTable) number(change *Change) uint32 {
+func (t *attributeTable) number(document *Document) uint32 {
 	var key strings.Builder
-	if change.Token.IsToken22 {
+	if document.Token.IsToken22 {
 		key.WriteByte('2')
 	}
-	for _, texts := range [2][]string{change.Extensions, change.Token.Tags} {
+	for _, texts := range [2][]string{document.Extensions, document.Token.Tags} {
 		key.WriteByte(0)
 		for _, text := range texts {
 			key.WriteString(text)
@@ -35,7 +35,7 @@ func (t *attributeTable) number(change *Change) uint32 {
 	}
 	number := uint32(len(t.list))
 	t.numbers[key.String()] = number
-	t.list = append(t.list, attributes{change.Token.IsToken22, cloneTexts(change.Extensions), cloneTexts(change.Token.Tags)})
+	t.list = append(t.list, attributes{document.Token.IsToken22, cloneTexts(document.Extensions), cloneTexts(document.Token.Tags)})
 	return number
 }
 

@@ -82,40 +82,37 @@ func (b *fillBucket) row(g *gathered) row {
 
 // Fill is Apply while nobody searches yet: what it is told is found after Filled, or the next
 // Apply. A registry that is loaded by it takes less time and room, and is searched faster.
-func (x *Inverted) Fill(changes []Change) {
+func (x *Inverted) Fill(documents []Document) {
 	x.writer.Lock()
 	defer x.writer.Unlock()
-	for i := range changes {
-		if changes[i].Same {
-			continue
-		}
-		if !x.fill(&changes[i]) { // what is in a segment already is not gathered
+	for i := range documents {
+		if !x.fill(&documents[i]) { // what is in a segment already is not gathered
 			x.endFilling()
-			x.apply(changes[i:])
+			x.apply(documents[i:])
 			return
 		}
 	}
 }
 
 // fill is false for a token that is in a segment.
-func (x *Inverted) fill(change *Change) bool {
-	at := x.placeOf(change.ID)
+func (x *Inverted) fill(document *Document) bool {
+	at := x.placeOf(document.ID)
 	if at.serial != 0 {
 		r := x.filling.at(at)
 		if r == nil {
 			return false
 		}
 		*r = gathered{gone: true}
-		x.where[change.ID] = place{}
+		x.where[document.ID] = place{}
 	}
-	r, ok := x.rowOf(change)
+	r, ok := x.rowOf(document)
 	if !ok {
 		return true
 	}
 	if x.filling == nil {
 		x.filling = &filling{}
 	}
-	x.where[change.ID] = x.filling.add(x.cache.seed, &r)
+	x.where[document.ID] = x.filling.add(x.cache.seed, &r)
 	return true
 }
 

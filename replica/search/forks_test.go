@@ -106,14 +106,14 @@ func TestForksEqualScan(t *testing.T) {
 		return string(text)
 	}
 	inverted, scan := NewInverted(), NewScan()
-	changes := make([]Change, 9_000)
+	changes := make([]Document, 9_000)
 	for i := range changes {
 		mint := fmt.Sprintf("M%d", i)
-		changes[i] = Change{ID: uint32(i), Mint: mint, Token: &registry.Token{Mint: mint, Symbol: draw(1, 4), Name: draw(8, 24), IsToken22: i%3 == 0}}
+		changes[i] = Document{ID: uint32(i), Mint: mint, Token: &registry.Token{Mint: mint, Symbol: draw(1, 4), Name: draw(8, 24), IsToken22: i%3 == 0}}
 	}
 	inverted.Apply(changes)
 	scan.Apply(changes)
-	gone := []Change{{ID: 7, Mint: changes[7].Mint}, {ID: 8_000, Mint: changes[8_000].Mint}}
+	gone := []Document{{ID: 7, Mint: changes[7].Mint}, {ID: 8_000, Mint: changes[8_000].Mint}}
 	inverted.Apply(gone)
 	scan.Apply(gone)
 	dense := 0

@@ -10,8 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// Inverted is an Index for millions of tokens: columns, and inverted lists over their distinct
-// texts.
+// Inverted is an index for millions of tokens: columns, and inverted lists over their distinct
+// texts. Apply, Fill and Filled are called by one goroutine at a time; Search by any number, at any
+// time.
 //
 // Tokens live in immutable segments of at most maxSlots; what changes beside them (volumes,
 // removals) is in pages that the writer copies. A batch becomes a small segment; small segments are
@@ -40,8 +41,6 @@ type Inverted struct {
 	merges  sync.WaitGroup
 }
 
-var _ Index = (*Inverted)(nil)
-
 // NewInverted returns an empty index. It has no goroutine but while it merges, which ends by
 // itself.
 func NewInverted() *Inverted {
@@ -56,28 +55,27 @@ func NewInverted() *Inverted {
 // Len is the number of tokens.
 func (x *Inverted) Len() int { return x.current.Load().live }
 
-// Apply publishes all changes at once. Of two changes of one mint the later holds. A mint that is
-// none (see Change) is left out.
-func (x *Inverted) Apply(changes []Change) {
-	if len(changes) == 0 {
+// Apply publishes all documents at once. Of two of one mint the later holds. A mint that is none
+// (see Document) is left out.
+func (x *Inverted) Apply(documents []Document) {
+	if len(documents) == 0 {
 		return
 	}
 	x.writer.Lock()
 	defer x.writer.Unlock()
 	x.endFilling()
-	x.apply(changes)
+	x.apply(documents)
 }
 
-func (x *Inverted) apply(changes []Change) {
-	changes = slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Same })
+func (x *Inverted) apply(documents []Document) {
 	b := x.newBatch()
-	last := make(map[uint32]int, len(changes))
-	for i := range changes {
-		last[changes[i].ID] = i
+	last := make(map[uint32]int, len(documents))
+	for i := range documents {
+		last[documents[i].ID] = i
 	}
-	for i := range changes {
-		if last[changes[i].ID] == i {
-			b.change(&changes[i])
+	for i := range documents {
+		if last[documents[i].ID] == i {
+			b.change(&documents[i])
 		}
 	}
 	b.publish()
@@ -118,18 +116,18 @@ func (b *batch) latest(serial uint32) *view {
 	return b.next.views[slices.IndexFunc(b.next.views, func(v *view) bool { return v.serial == serial })]
 }
 
-func (b *batch) change(change *Change) {
+func (b *batch) change(document *Document) {
 	x := b.x
-	at := x.placeOf(change.ID)
-	if change.Token == nil {
+	at := x.placeOf(document.ID)
+	if document.Token == nil {
 		if at.serial != 0 {
 			d := b.latest(at.serial)
-			b.lead(leader{id: change.ID, gone: true}, false, d.key(at.slot), d.isClassic(at.slot))
-			b.remove(change.ID)
+			b.lead(leader{id: document.ID, gone: true}, false, d.key(at.slot), d.isClassic(at.slot))
+			b.remove(document.ID)
 		}
 		return
 	}
-	r, ok := x.rowOf(change)
+	r, ok := x.rowOf(document)
 	if !ok {
 		return
 	}
@@ -144,7 +142,7 @@ func (b *batch) change(change *Change) {
 			}
 			return
 		}
-		b.remove(change.ID)
+		b.remove(document.ID)
 	} else {
 		b.lead(now, r.classic, math.MaxUint64, false)
 	}
@@ -163,14 +161,14 @@ func (x *Inverted) placeOf(id uint32) place {
 
 // rowOf is what the index keeps of a token; false for none, or no mint. Its texts may lie in
 // somebody else's.
-func (x *Inverted) rowOf(change *Change) (row, bool) {
-	token := change.Token
-	mint, ok := packMint(change.Mint)
+func (x *Inverted) rowOf(document *Document) (row, bool) {
+	token := document.Token
+	mint, ok := packMint(document.Mint)
 	if token == nil || !ok {
 		return row{}, false
 	}
 	r := row{
-		id: change.ID, attr: x.attrs.number(change), mint: mint, classic: !token.IsToken22, seen: unknownSeen,
+		id: document.ID, attr: x.attrs.number(document), mint: mint, classic: !token.IsToken22, seen: unknownSeen,
 		symbol: Normalise(token.Symbol), name: Normalise(token.Name),
 	}
 	if token.FirstSeenAt != nil {

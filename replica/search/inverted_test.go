@@ -55,9 +55,9 @@ func drawQuery(t *rapid.T) Query {
 	return q
 }
 
-func drawChange(t *rapid.T, most uint32) Change {
+func drawChange(t *rapid.T, most uint32) Document {
 	id := rapid.Uint32Range(0, most).Draw(t, "mint")
-	change := Change{ID: id, Mint: fmt.Sprintf("mint%d", id)}
+	change := Document{ID: id, Mint: fmt.Sprintf("mint%d", id)}
 	if id == 1 {
 		change.Mint = "m"
 	}
@@ -70,8 +70,8 @@ func drawChange(t *rapid.T, most uint32) Change {
 	return change
 }
 
-func drawChanges(t *rapid.T, most int) []Change {
-	changes := make([]Change, rapid.IntRange(0, most).Draw(t, "changes"))
+func drawChanges(t *rapid.T, most int) []Document {
+	changes := make([]Document, rapid.IntRange(0, most).Draw(t, "changes"))
 	for i := range changes {
 		changes[i] = drawChange(t, 40)
 	}
@@ -157,10 +157,10 @@ func TestMintKeysSortAsMints(t *testing.T) {
 func TestReadersOfInvertedSeeWholeBatches(t *testing.T) {
 	index := NewInverted()
 	index.Apply(corpus(2_000))
-	pair := func(i int) []Change {
+	pair := func(i int) []Document {
 		symbols := []string{"zzone", "zztwo"}
 		volume := float64(i)
-		return []Change{
+		return []Document{
 			{ID: 3000, Mint: "a", Token: &registry.Token{Mint: "a", Symbol: symbols[i%2], DailyVolumeUSD: &volume}},
 			{ID: 3001, Mint: "b", Token: &registry.Token{Mint: "b", Symbol: symbols[(i+1)%2], DailyVolumeUSD: &volume}},
 		}
@@ -188,21 +188,20 @@ func TestReadersOfInvertedSeeWholeBatches(t *testing.T) {
 	index.merges.Wait()
 }
 
-// TestChangesOfNothingThatIsSearchedFor make no version, and do not hide others of the mint.
-func TestChangesOfNothingThatIsSearchedFor(t *testing.T) {
-	of := func(name string) Change {
-		return Change{ID: 1, Mint: "Mint1", Token: &registry.Token{Mint: "Mint1", Symbol: "ONE", Name: name}}
+// TestDocumentsThatStayMakeNoVersion, and the later of two of a mint holds.
+func TestDocumentsThatStayMakeNoVersion(t *testing.T) {
+	of := func(name string) Document {
+		return Document{ID: 1, Mint: "Mint1", Token: &registry.Token{Mint: "Mint1", Symbol: "ONE", Name: name}}
 	}
-	same := Change{ID: 1, Mint: "Mint1", Same: true}
 	index := NewInverted()
-	index.Fill([]Change{of("alpha"), of("beta"), same})
+	index.Fill([]Document{of("alpha"), of("beta")})
 	index.Filled()
 	version := index.current.Load()
-	index.Apply([]Change{same})
+	index.Apply([]Document{of("beta")})
 	require.Same(t, version, index.current.Load())
 	require.Equal(t, 1, index.Search(Query{Text: "beta", IncludeToken22: true}).Total)
 
-	index.Apply([]Change{of("gamma"), same})
+	index.Apply([]Document{of("alpha"), of("gamma")})
 	require.Equal(t, 1, index.Search(Query{Text: "gamma", IncludeToken22: true}).Total)
 	require.Zero(t, index.Search(Query{Text: "beta", IncludeToken22: true}).Total)
 }

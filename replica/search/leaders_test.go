@@ -17,7 +17,7 @@ func TestLeadersEqualScan(t *testing.T) {
 	const tokens = 3_000
 	inverted, scan := NewInverted(), NewScan()
 	all := corpus(tokens)
-	apply := func(changes []Change) {
+	apply := func(changes []Document) {
 		inverted.Apply(changes)
 		scan.Apply(changes)
 		for _, classic := range []bool{false, true} {
@@ -36,14 +36,14 @@ func TestLeadersEqualScan(t *testing.T) {
 	}
 	for range 60 {
 		first := scan.Search(Query{IncludeToken22: true, Limit: 600}).Hits
-		var changes []Change
+		var changes []Document
 		for range 1 + random.IntN(300) {
 			id := random.Uint32N(tokens)
 			if random.IntN(3) > 0 {
 				id = first[random.IntN(len(first))].ID
 			}
 			row := *all[id].Token
-			change := Change{ID: id, Mint: all[id].Mint, Token: &row}
+			change := Document{ID: id, Mint: all[id].Mint, Token: &row}
 			switch random.IntN(5) {
 			case 0:
 				change.Token = nil
@@ -62,11 +62,11 @@ func TestLeadersEqualScan(t *testing.T) {
 		}
 		apply(changes)
 	}
-	var none []Change
+	var none []Document
 	for i := range all {
-		none = append(none, Change{ID: uint32(i), Mint: all[i].Mint})
+		none = append(none, Document{ID: uint32(i), Mint: all[i].Mint})
 	}
 	apply(none[10:])
 	apply(none)
-	apply([]Change{{ID: 1, Mint: "a", Token: &registry.Token{Mint: "a"}}})
+	apply([]Document{{ID: 1, Mint: "a", Token: &registry.Token{Mint: "a"}}})
 }

@@ -16,10 +16,10 @@ func BenchmarkLoad(b *testing.B) {
 	lists, err := registrytest.ReadLists(testkit.Shared(b, "data/tokenlists"))
 	require.NoError(b, err)
 	corpus := registrytest.NewCorpus(1, lists)
-	changes := make([]search.Change, 0, tokens)
+	changes := make([]search.Document, 0, tokens)
 	for i := range tokens {
 		token := corpus.Token(i)
-		changes = append(changes, search.Change{ID: uint32(i), Mint: token.Mint, Token: token.Registry()})
+		changes = append(changes, search.Document{ID: uint32(i), Mint: token.Mint, Token: token.Registry()})
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -18,7 +18,7 @@ var mintCodes = func() (codes [256]byte) {
 	return codes
 }()
 
-// packMint is false for what is no mint: see Change.
+// packMint is false for what is no mint: see Document.
 func packMint(mint string) (key mintKey, ok bool) {
 	if mint == "" || len(mint) > maxMintLength {
 		return key, false

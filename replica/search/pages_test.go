@@ -15,7 +15,7 @@ import (
 func TestPagesOfFewSymbols(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 8))
 	index, scan := NewInverted(), NewScan()
-	change := func(id int) Change {
+	change := func(id int) Document {
 		token := &registry.Token{Mint: fmt.Sprintf("Mint%dxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", id), Symbol: []string{"COIN", "COINS", "COI"}[id%3], Name: "Name", IsToken22: id%7 == 0}
 		if random.IntN(3) > 0 {
 			// of COI the most: it shares a page with COIN
@@ -24,10 +24,10 @@ func TestPagesOfFewSymbols(t *testing.T) {
 		}
 		seen := int64(random.IntN(50))
 		token.FirstSeenAt = &seen
-		return Change{ID: uint32(id), Mint: token.Mint, Token: token}
+		return Document{ID: uint32(id), Mint: token.Mint, Token: token}
 	}
 	const tokens = 6_000
-	changes := make([]Change, tokens)
+	changes := make([]Document, tokens)
 	for id := range changes {
 		changes[id] = change(id)
 	}
@@ -36,7 +36,7 @@ func TestPagesOfFewSymbols(t *testing.T) {
 	scan.Fill(changes)
 	index.Filled()
 	for range 40 {
-		changed := make([]Change, random.IntN(300))
+		changed := make([]Document, random.IntN(300))
 		for i := range changed {
 			changed[i] = change(random.IntN(tokens))
 			if random.IntN(4) == 0 {

@@ -2,7 +2,9 @@ package search_test
 
 import (
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"unicode"
 
@@ -13,21 +15,31 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 )
 
-// Sizes of TestInvertedEqualsScanOnRealNames; tools/bench-api -check does the same with ten times
-// as many of both.
+// Sizes of TestInvertedEqualsScanOnRealNames. MINTLAKE_TEST_SEARCH_SCALE=10 takes ten times as many
+// of both.
 const (
 	realTokens  = 10_000
 	realQueries = 1_000
 )
 
+func scale(t *testing.T) int {
+	given := os.Getenv("MINTLAKE_TEST_SEARCH_SCALE")
+	if given == "" {
+		return 1
+	}
+	times, err := strconv.Atoi(given)
+	require.NoError(t, err)
+	return times
+}
+
 // change gives a token of the corpus extensions and tags, which it has none of.
-func change(token *registrytest.Token, id int) search.Change {
+func change(token *registrytest.Token, id int) search.Document {
 	row := token.Registry()
 	kinds := [][]string{nil, nil, {"permanent_delegate"}, {"metadata_pointer", "token_metadata"}, {"permanent_delegate", "transfer_fee_config"}}
 	if id%7 == 0 {
 		row.Tags = []string{"verified"}
 	}
-	c := search.Change{ID: uint32(id), Mint: token.Mint, Token: row}
+	c := search.Document{ID: uint32(id), Mint: token.Mint, Token: row}
 	if row.IsToken22 {
 		c.Extensions = kinds[id%len(kinds)]
 	}
@@ -39,33 +51,34 @@ func change(token *registrytest.Token, id int) search.Change {
 func TestInvertedEqualsScanOnRealNames(t *testing.T) {
 	lists, err := registrytest.ReadLists(testkit.Shared(t, "data/tokenlists"))
 	require.NoError(t, err)
+	tokens, queries := realTokens*scale(t), realQueries*scale(t)
 	corpus := registrytest.NewCorpus(3, lists)
 	random := rand.New(rand.NewPCG(7, 8))
 	inverted, scan := search.NewInverted(), search.NewScan()
-	apply := func(changes []search.Change) {
+	apply := func(changes []search.Document) {
 		inverted.Apply(changes)
 		scan.Apply(changes)
 	}
 	// Every other listed token, and made-up ones.
 	number := func(id int) int { return len(lists)/2 + id*3 }
-	for from := 0; from < realTokens; from += 1_000 {
-		changes := make([]search.Change, 1_000)
+	for from := 0; from < tokens; from += 1_000 {
+		changes := make([]search.Document, 1_000)
 		for i := range changes {
 			token := corpus.Token(number(from + i))
 			changes[i] = change(&token, from+i)
 		}
-		if from < realTokens/2 { // as a node that starts
+		if from < tokens/2 { // as a node that starts
 			inverted.Fill(changes)
 			scan.Fill(changes)
 			continue
 		}
 		apply(changes)
 	}
-	for i := range realQueries {
+	for i := range queries {
 		if i%10 == 0 {
-			apply(someChanges(corpus, random, number))
+			apply(someChanges(corpus, random, tokens, number))
 		}
-		token := corpus.Token(number(random.IntN(realTokens)))
+		token := corpus.Token(number(random.IntN(tokens)))
 		q := search.Query{Text: textLike(random, &token), IncludeToken22: random.IntN(3) > 0, Limit: random.IntN(60), Offset: random.IntN(3) * random.IntN(60)}
 		q.Sort = search.Sort(max(0, random.IntN(10)-5))
 		if random.IntN(4) == 0 {
@@ -78,10 +91,10 @@ func TestInvertedEqualsScanOnRealNames(t *testing.T) {
 	require.Equal(t, scan.Len(), inverted.Len())
 }
 
-func someChanges(corpus *registrytest.Corpus, random *rand.Rand, number func(int) int) []search.Change {
-	changes := make([]search.Change, 100)
+func someChanges(corpus *registrytest.Corpus, random *rand.Rand, tokens int, number func(int) int) []search.Document {
+	changes := make([]search.Document, 100)
 	for i := range changes {
-		id := random.IntN(realTokens)
+		id := random.IntN(tokens)
 		token := corpus.Token(number(id))
 		changes[i] = change(&token, id)
 		row := changes[i].Token
@@ -89,7 +102,7 @@ func someChanges(corpus *registrytest.Corpus, random *rand.Rand, number func(int
 		case 0:
 			changes[i].Token = nil
 		case 1:
-			other := corpus.Token(number(random.IntN(realTokens)))
+			other := corpus.Token(number(random.IntN(tokens)))
 			row.Name = other.Name
 		case 2:
 			volume := float64(random.IntN(1000))
@@ -167,7 +180,7 @@ func TestWalkMeetsEachTokenOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	index := search.NewInverted()
 	const stay, all = 3_000, 4_000
-	var changes []search.Change
+	var changes []search.Document
 	for id := range all {
 		token := corpus.Token(id)
 		changes = append(changes, change(&token, id))
@@ -212,7 +225,7 @@ func TestInvertedMergesWhatIsLarge(t *testing.T) {
 	index := search.NewInverted()
 	const batches, size = 9, 9_000 // of the tier that is merged beside
 	for batch := range batches {
-		var changes []search.Change
+		var changes []search.Document
 		for i := range size {
 			id := batch*size + i
 			token := corpus.Token(id)
@@ -220,7 +233,7 @@ func TestInvertedMergesWhatIsLarge(t *testing.T) {
 		}
 		index.Apply(changes)
 		// a removal while merging
-		index.Apply([]search.Change{{ID: uint32(batch), Mint: corpus.Token(batch).Mint}})
+		index.Apply([]search.Document{{ID: uint32(batch), Mint: corpus.Token(batch).Mint}})
 	}
 	index.Wait()
 	require.Equal(t, batches*size-batches, index.Len())
@@ -236,7 +249,7 @@ func TestInvertedMergesWhatIsLarge(t *testing.T) {
 func FuzzInverted(f *testing.F) {
 	corpus := registrytest.NewCorpus(4, nil)
 	inverted, scan := search.NewInverted(), search.NewScan()
-	var changes []search.Change
+	var changes []search.Document
 	for id := range 300 {
 		token := corpus.Token(id)
 		changes = append(changes, change(&token, id))

@@ -163,18 +163,18 @@ func TestScanEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		index, model := NewScan(), map[uint32]*registry.Token{}
 		for range rapid.IntRange(0, 4).Draw(t, "batches") {
-			var changes []Change
+			var changes []Document
 			for range rapid.IntRange(0, 30).Draw(t, "changes") {
 				id := rapid.Uint32Range(0, 40).Draw(t, "mint")
 				mint := fmt.Sprintf("mint%d", id)
 				if rapid.IntRange(0, 4).Draw(t, "remove") == 0 {
 					delete(model, id)
-					changes = append(changes, Change{ID: id, Mint: mint})
+					changes = append(changes, Document{ID: id, Mint: mint})
 					continue
 				}
 				token := drawToken(t, mint)
 				model[id] = token
-				changes = append(changes, Change{ID: id, Mint: mint, Token: token})
+				changes = append(changes, Document{ID: id, Mint: mint, Token: token})
 			}
 			index.Apply(changes)
 		}
@@ -202,9 +202,9 @@ func TestTiersInOrder(t *testing.T) {
 		{Mint: "m6", Symbol: "BONK", Name: "Bonk"},
 		{Mint: "m7", Symbol: "ＵＳＤＣ", Name: "full width"},
 	}
-	var changes []Change
+	var changes []Document
 	for i, token := range tokens {
-		changes = append(changes, Change{ID: uint32(i), Mint: token.Mint, Token: token})
+		changes = append(changes, Document{ID: uint32(i), Mint: token.Mint, Token: token})
 	}
 	index.Apply(changes)
 	result := index.Search(Query{Text: " usdc\n", IncludeToken22: true, Limit: 50})
@@ -241,9 +241,9 @@ func TestOneEditIsLevenshteinOne(t *testing.T) {
 // or neither under one symbol.
 func TestReadersSeeWholeBatches(t *testing.T) {
 	index := NewScan()
-	pair := func(i int) []Change {
+	pair := func(i int) []Document {
 		symbols := []string{"one", "two"}
-		return []Change{
+		return []Document{
 			{ID: 0, Mint: "a", Token: &registry.Token{Mint: "a", Symbol: symbols[i%2]}},
 			{ID: 1, Mint: "b", Token: &registry.Token{Mint: "b", Symbol: symbols[(i+1)%2]}},
 		}
@@ -270,7 +270,7 @@ func TestReadersSeeWholeBatches(t *testing.T) {
 
 func FuzzSearch(f *testing.F) {
 	index := NewScan()
-	index.Apply([]Change{{Mint: "m", Token: &registry.Token{Mint: "m", Symbol: "USDC", Name: "USD Coin"}}})
+	index.Apply([]Document{{Mint: "m", Token: &registry.Token{Mint: "m", Symbol: "USDC", Name: "USD Coin"}}})
 	f.Add("usd", 0, 10)
 	f.Fuzz(func(t *testing.T, text string, offset, limit int) {
 		if offset < 0 || limit < 0 {
@@ -282,10 +282,10 @@ func FuzzSearch(f *testing.F) {
 }
 
 // corpus is a deterministic registry of n tokens with names in the manner of the real ones.
-func corpus(n int) []Change {
+func corpus(n int) []Document {
 	random := rand.New(rand.NewPCG(1, 2))
 	words := strings.Fields("pepe doge inu cat moon elon trump sol usd coin token baby shiba frog wif hat official meme ai agent bonk pump king rocket dao swap")
-	changes := make([]Change, n)
+	changes := make([]Document, n)
 	for i := range changes {
 		parts := []string{words[random.IntN(len(words))], words[random.IntN(len(words))], fmt.Sprintf("%x", random.IntN(4096))}
 		volume := random.ExpFloat64() * 1000
@@ -296,7 +296,7 @@ func corpus(n int) []Change {
 		if random.IntN(2) == 0 {
 			token.DailyVolumeUSD = &volume
 		}
-		changes[i] = Change{ID: uint32(i), Mint: token.Mint, Token: token}
+		changes[i] = Document{ID: uint32(i), Mint: token.Mint, Token: token}
 	}
 	return changes
 }

@@ -1,6 +1,6 @@
 // Package search ranks tokens for a query.
 //
-// In: changes of the registry, one token at a time. Out: pages of tokens in a total order, with the
+// In: documents, each the symbol and the name of one token. Out: pages of tokens in a total order, with the
 // exact number of matches.
 // Guarantees: a search sees one consistent state and never waits for a writer; two identical
 // searches of one state give identical pages; every token is in its best tier only.
@@ -139,36 +139,16 @@ type Result struct {
 	Next string
 }
 
-// Change says what a mint is now. Whoever hears of it copies what it keeps: what the pointers lead
-// to is not its own.
-type Change struct {
+// Document is a mint as it is searched for now. The index copies what it keeps: the pointers need to
+// be valid during the call only.
+type Document struct {
 	// ID is dense, from 0 on, never changes and is never given to another mint while the process
 	// lives.
 	ID uint32
 	// Mint is 1 to 44 letters and digits, as base58 of 32 bytes is.
 	Mint string
-	// Token is nil when the mint is not in the registry (any more), and when it is the Same.
+	// Token is nil when the mint is to be found no more.
 	Token *registry.Token
 	// Extensions are the kinds of the mint's Token-2022 extensions, sorted.
 	Extensions []string
-	// Same says that since the last change of the mint nothing changed that tokens are searched or
-	// compared by: text, program, extensions, tags, volume and first_seen_at; nor that it is in the
-	// registry. Most changes are of the supply alone.
-	Same bool
-}
-
-// Gone says that the mint is not in the registry any more.
-func (c *Change) Gone() bool { return c.Token == nil && !c.Same }
-
-// Index is what the API searches. Apply, Fill and Filled are called by one goroutine at a time;
-// Search by any number, at any time.
-type Index interface {
-	Apply(changes []Change)
-	// Fill is Apply while nobody searches yet: what it is told is found after Filled or the next
-	// Apply at the latest, and takes less time and room.
-	Fill(changes []Change)
-	Filled()
-	Search(query Query) Result
-	// Len is the number of tokens.
-	Len() int
 }

@@ -19,10 +19,10 @@ func BenchmarkTail(b *testing.B) {
 	corpus := registrytest.NewCorpus(1, lists)
 	index := search.NewInverted()
 	for from := 0; from < tokens; from += batch {
-		changes := make([]search.Change, 0, batch)
+		changes := make([]search.Document, 0, batch)
 		for i := from; i < from+batch; i++ {
 			token := corpus.Token(i)
-			changes = append(changes, search.Change{ID: uint32(i), Mint: token.Mint, Token: token.Registry()})
+			changes = append(changes, search.Document{ID: uint32(i), Mint: token.Mint, Token: token.Registry()})
 		}
 		index.Apply(changes)
 	}

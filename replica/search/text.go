@@ -106,40 +106,6 @@ func isWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// maskOf is a set of trigrams in 64 bits: a bit that is not set proves a trigram absent.
-func maskOf(set []gram) uint64 {
-	var mask uint64
-	for _, g := range set {
-		mask |= g.bit()
-	}
-	return mask
-}
-
-func (g gram) bit() uint64 {
-	return 1 << (uint64(g) * 0x9E3779B97F4A7C15 >> 58)
-}
-
-// similarity is the size of the intersection over the size of the union; 0 when both are empty.
-func similarity(a, b []gram) float64 {
-	shared, i, j := 0, 0, 0
-	for i < len(a) && j < len(b) {
-		switch {
-		case a[i] == b[j]:
-			shared++
-			i++
-			j++
-		case a[i] < b[j]:
-			i++
-		default:
-			j++
-		}
-	}
-	if shared == 0 {
-		return 0
-	}
-	return float64(shared) / float64(len(a)+len(b)-shared)
-}
-
 // oneEdit says that inserting, deleting or replacing exactly one rune turns a into b.
 func oneEdit(a, b string) bool {
 	for a != "" && b != "" {

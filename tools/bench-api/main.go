@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mintlake/mintlake/internal/embedded/clickhouse"
+	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 	"github.com/mintlake/mintlake/registry/registrytest"
 )
 
@@ -43,7 +43,7 @@ type options struct {
 	lists, peers    string
 	budget          time.Duration
 	postgresBin     string
-	check, best     int
+	best            int
 	updates         time.Duration
 	slowest         int
 	profile         string
@@ -60,7 +60,6 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.budget, "budget", 20*time.Second, "most time for one class of queries of one peer")
 	flags.StringVar(&o.postgresBin, "postgres-bin", "/usr/lib/postgresql/15/bin", "folder of initdb and postgres")
 	flags.IntVar(&o.best, "best", 1, "ask each query so often, as if for the first time, and count the best: for a machine that does other work, too")
-	flags.IntVar(&o.check, "check", 0, "compare so many random queries with looking at every token, and end")
 	flags.DurationVar(&o.updates, "updates", 0, "measure Mintlake for so long while 5,000 tokens change each second")
 	flags.IntVar(&o.slowest, "slowest", 0, "tell so many queries of each class that took Mintlake the most processor time")
 	flags.StringVar(&o.profile, "cpuprofile", "", "write a profile of Mintlake's searches to this file")
@@ -90,9 +89,6 @@ func run(ctx context.Context, args []string) error {
 	}
 	fmt.Printf("%d tokens, %d cores, load %s\n", o.tokens, runtime.NumCPU(), load())
 	fmt.Printf("mintlake: loaded in %.1f s, heap %d MiB, resident %d MiB\n\n", time.Since(started).Seconds(), heap(), resident())
-	if o.check > 0 {
-		return checkAll(ctx, ours, c, &o)
-	}
 	classes := makeQueries(c, &o)
 	var want map[string]measured
 	err = profiled(o.profile, func() error {

@@ -29,10 +29,10 @@ func (m *mintlake) load(ctx context.Context, c *registrytest.Corpus, tokens int)
 	return ctx.Err()
 }
 
-func loadInto(ctx context.Context, index search.Index, c *registrytest.Corpus, tokens int) {
-	changes := make([]search.Change, 0, batchSize)
+func loadInto(ctx context.Context, index *search.Inverted, c *registrytest.Corpus, tokens int) {
+	changes := make([]search.Document, 0, batchSize)
 	for token := range c.Tokens(tokens) {
-		changes = append(changes, search.Change{ID: uint32(token.Index), Mint: token.Mint, Token: token.Registry()})
+		changes = append(changes, search.Document{ID: uint32(token.Index), Mint: token.Mint, Token: token.Registry()})
 		if len(changes) == batchSize {
 			index.Fill(changes)
 			changes = changes[:0]
@@ -76,7 +76,7 @@ func (m *mintlake) measureUpdates(ctx context.Context, c *registrytest.Corpus, c
 		defer ticker.Stop()
 		for time.Now().Before(deadline) {
 			<-ticker.C
-			changes := make([]search.Change, 0, 100)
+			changes := make([]search.Document, 0, 100)
 			for range 100 {
 				token := c.Token(random.IntN(o.tokens))
 				row := token.Registry()
@@ -85,7 +85,7 @@ func (m *mintlake) measureUpdates(ctx context.Context, c *registrytest.Corpus, c
 				if random.IntN(2) == 0 {
 					row.Name = c.Token(random.IntN(o.tokens)).Name
 				}
-				changes = append(changes, search.Change{ID: uint32(token.Index), Mint: token.Mint, Token: row})
+				changes = append(changes, search.Document{ID: uint32(token.Index), Mint: token.Mint, Token: row})
 			}
 			started := time.Now()
 			m.index.Apply(changes)

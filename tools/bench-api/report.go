@@ -81,8 +81,8 @@ func printSlowest(queries []query, worked []time.Duration, count int) {
 	}
 }
 
-// compare counts equal answers and names the first query that has another: brute force (see check)
-// tells who is right.
+// compare counts equal answers and names the first query that has another: the oracle of package
+// search's tests tells who is right.
 func compare(queries []query, want, got []answer) string {
 	same, other := 0, ""
 	for i := range got {

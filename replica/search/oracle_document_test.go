@@ -25,9 +25,9 @@ type document struct {
 	tags          []string
 }
 
-func newDocument(change *Change) *document {
-	token := change.Token
-	d := &document{id: change.ID, mint: strings.Clone(change.Mint), token22: token.IsToken22, symbol: Normalise(token.Symbol), name: Normalise(token.Name)}
+func newDocument(given *Document) *document {
+	token := given.Token
+	d := &document{id: given.ID, mint: strings.Clone(given.Mint), token22: token.IsToken22, symbol: Normalise(token.Symbol), name: Normalise(token.Name)}
 	d.symbolRunes = len([]rune(d.symbol))
 	d.symbolGrams, d.nameGrams = grams(d.symbol), grams(d.name)
 	d.gramMask = maskOf(d.symbolGrams) | maskOf(d.nameGrams)
@@ -38,7 +38,7 @@ func newDocument(change *Change) *document {
 	if token.FirstSeenAt != nil {
 		d.firstSeen, d.hasFirstSeen = *token.FirstSeenAt, true
 	}
-	d.extensions, d.tags = slices.Clone(change.Extensions), slices.Clone(token.Tags)
+	d.extensions, d.tags = slices.Clone(given.Extensions), slices.Clone(token.Tags)
 	return d
 }
 
@@ -112,4 +112,38 @@ func compareKnown(a, b bool) int {
 		return -1
 	}
 	return 1
+}
+
+// maskOf is a set of trigrams in 64 bits: a bit that is not set proves a trigram absent.
+func maskOf(set []gram) uint64 {
+	var mask uint64
+	for _, g := range set {
+		mask |= g.bit()
+	}
+	return mask
+}
+
+func (g gram) bit() uint64 {
+	return 1 << (uint64(g) * 0x9E3779B97F4A7C15 >> 58)
+}
+
+// similarity is the size of the intersection over the size of the union; 0 when both are empty.
+func similarity(a, b []gram) float64 {
+	shared, i, j := 0, 0, 0
+	for i < len(a) && j < len(b) {
+		switch {
+		case a[i] == b[j]:
+			shared++
+			i++
+			j++
+		case a[i] < b[j]:
+			i++
+		default:
+			j++
+		}
+	}
+	if shared == 0 {
+		return 0
+	}
+	return float64(shared) / float64(len(a)+len(b)-shared)
 }

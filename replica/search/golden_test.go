@@ -1,4 +1,4 @@
-package api_test
+package search_test
 
 import (
 	"bufio"
@@ -87,9 +87,9 @@ func short(token *registry.Token) string {
 func TestGoldenQueries(t *testing.T) {
 	tokens := goldenTokens(t)
 	for name, index := range map[string]search.Index{"scan": search.NewScan(), "inverted": search.NewInverted()} {
-		changes := make([]search.Change, len(tokens))
+		changes := make([]search.Document, len(tokens))
 		for i, token := range tokens {
-			changes[i] = search.Change{ID: uint32(i), Mint: token.Mint, Token: token}
+			changes[i] = search.Document{ID: uint32(i), Mint: token.Mint, Token: token}
 		}
 		index.Apply(changes)
 		t.Run(name, func(t *testing.T) { runGolden(t, index, tokens) })

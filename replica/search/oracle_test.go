@@ -13,8 +13,8 @@ import (
 // segmentCount divides the tokens so that a change copies a small part of them.
 const segmentCount = 256
 
-// Scan is an Index that looks at every token: right for some hundred thousand of them. Writers
-// publish a new version of the segments they touch, readers keep the version they began with.
+// Scan is the oracle: an index that looks at every token. Writers publish a new version of the
+// segments they touch, readers keep the version they began with.
 type Scan struct {
 	seed    maphash.Seed
 	writer  sync.Mutex
@@ -27,7 +27,16 @@ type scanVersion struct {
 	count    int
 }
 
-var _ Index = (*Scan)(nil)
+// Index is what Inverted and the oracle have in common.
+type Index interface {
+	Apply(documents []Document)
+	Fill(documents []Document)
+	Filled()
+	Search(query Query) Result
+	Len() int
+}
+
+var _, _ Index = (*Inverted)(nil), (*Scan)(nil)
 
 // NewScan returns an empty index.
 func NewScan() *Scan {
@@ -40,17 +49,14 @@ func NewScan() *Scan {
 func (s *Scan) Len() int { return s.current.Load().count }
 
 // Apply publishes all changes at once. Of two changes of one mint the later holds.
-func (s *Scan) Apply(changes []Change) {
+func (s *Scan) Apply(changes []Document) {
 	if len(changes) == 0 {
 		return
 	}
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	bySegment := make(map[uint64][]Change)
+	bySegment := make(map[uint64][]Document)
 	for _, change := range changes {
-		if change.Same {
-			continue
-		}
 		segment := maphash.String(s.seed, change.Mint) % segmentCount
 		bySegment[segment] = append(bySegment[segment], change)
 	}
@@ -64,8 +70,8 @@ func (s *Scan) Apply(changes []Change) {
 }
 
 // merge returns a new segment with the changes in it.
-func merge(old []*document, changes []Change) []*document {
-	slices.SortStableFunc(changes, func(a, b Change) int { return strings.Compare(a.Mint, b.Mint) })
+func merge(old []*document, changes []Document) []*document {
+	slices.SortStableFunc(changes, func(a, b Document) int { return strings.Compare(a.Mint, b.Mint) })
 	merged := make([]*document, 0, len(old)+len(changes))
 	for i := 0; i < len(changes); i++ {
 		if i+1 < len(changes) && changes[i+1].Mint == changes[i].Mint {
@@ -87,7 +93,7 @@ func merge(old []*document, changes []Change) []*document {
 }
 
 // Fill is Apply.
-func (s *Scan) Fill(changes []Change) { s.Apply(changes) }
+func (s *Scan) Fill(changes []Document) { s.Apply(changes) }
 
 // Filled has nothing left to do.
 func (s *Scan) Filled() {}
