@@ -41,7 +41,7 @@ type system struct {
 	ingest   *ingestRoom
 	images   *images                       // nil until somebody needs them
 	together bool                          // the API runs in this process too
-	apiURL   string                        // the API in this process, for its other rooms; empty without one
+	apiURL   string                        // the API in this process; empty without one
 	damage   func() ([]parts.Damage, bool) // nil where nobody looks after ClickHouse's tables
 }
 

@@ -20,11 +20,10 @@ const (
 	usdcAuthority = "2wmVCSfPxGPjrnMMn7rchp4uaeoTqN39mXFC2zhPdri9"
 )
 
-// The shape is that of the reference implementation,
-// metaplex-foundation/digital-asset-rpc-infrastructure at f1a1ae6: digital_asset_types/src/rpc/asset.rs,
-// and the answers in integration_tests/tests/integration_tests/snapshots/
-// integration_tests__fungibles_and_token_extensions_tests__fungible_token_get_asset_scenario_1.snap (USDC), and _2 (a mint
-// without metadata). What those hold for NFTs (compression, ownership, royalty) a fungible has not.
+// The shape is that of the reference implementation, at commit f1a1ae6 of
+// metaplex-foundation/digital-asset-rpc-infrastructure: digital_asset_types/src/rpc/asset.rs, and
+// fungible_token_get_asset_scenario_1 (USDC) and _2 (a mint without metadata) of the snapshots in
+// integration_tests/tests/integration_tests. What those hold for NFTs (compression, ownership, royalty) a fungible has not.
 func TestTheShapeOfAnAsset(t *testing.T) {
 	a := newAPI(t, 0)
 	a.add(usdc, `"symbol":"USDC","name":"USD Coin","decimals":6,"logo_url":"https://example.org/usdc.png","is_token22":false,

@@ -17,8 +17,8 @@ import (
 type search struct {
 	name  string
 	limit int
-	// walks says that the order is by id, and pages are found by cursor; after is the last id of the
-	// page before. Otherwise page is the number of the page, and sort the API's order.
+	// walks says that the order is by id, and pages are found by cursor; after is the last id of
+	// the page before. Otherwise page is the number of the page, and sort the API's order.
 	walks bool
 	after string
 	page  int

@@ -132,8 +132,8 @@ type Deps struct {
 	Keys keys.Store
 	// Subscriptions serves WebSockets. Nil: handshakes are refused, and there is no second address.
 	Subscriptions Subscriptions
-	// Local answers methods from what Mintlake itself knows, before any upstream is asked. The first
-	// that names a method answers it.
+	// Local answers methods from what Mintlake itself knows, before any upstream is asked. The
+	// first that names a method answers it.
 	Local []Local
 	// Transport reaches the upstreams. Default: a pool of connections of its own.
 	Transport http.RoundTripper
