@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/gateway/das"
+	"github.com/mintlake/mintlake/gateway/fees"
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
 	"github.com/mintlake/mintlake/gateway/stream"
 	"github.com/mintlake/mintlake/gateway/subscriptions"
@@ -19,7 +20,8 @@ func (s *system) startGateway(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	subscribed, err := s.startSubscriptions()
+	estimates := fees.New()
+	subscribed, err := s.startSubscriptions(estimates)
 	if err != nil {
 		return err
 	}
@@ -32,7 +34,7 @@ func (s *system) startGateway(ctx context.Context) error {
 		TrustedProxies: s.keys.proxies,
 		PollInterval:   s.cfg.RPC.PollInterval, MaxLagSlots: s.cfg.RPC.MaxLag, SendUpstreams: s.cfg.RPC.SendUpstreams,
 		HedgeShare: s.cfg.RPC.HedgeShare, ShareReads: s.cfg.RPC.ShareReads, CacheBytes: s.cfg.RPC.CacheBytes,
-	}, jsonrpc.Deps{Keys: store, Subscriptions: subscribed, Local: local, Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer})
+	}, jsonrpc.Deps{Keys: store, Subscriptions: subscribed, Local: append(local, estimates), Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer})
 	if err != nil {
 		return err
 	}
@@ -74,10 +76,10 @@ const (
 )
 
 // startSubscriptions follows what ingest sees and what the upstream says, for the WebSockets of the
-// RPC address.
-func (s *system) startSubscriptions() (*subscriptions.Server, error) {
+// RPC address, and for estimates of fees.
+func (s *system) startSubscriptions(estimates *fees.Server) (*subscriptions.Server, error) {
 	deps := subscriptions.Deps{
-		Offsets: s.admin, Logger: s.logger, Registerer: s.registerer,
+		Offsets: s.admin, Fees: estimates, Logger: s.logger, Registerer: s.registerer,
 		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 			return kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: topics, Start: start, Name: "subscriptions"},
 				s.kafka)

@@ -275,7 +275,7 @@ func (g *Gateway) refusalOf(client context.Context, err error, id json.RawMessag
 	case client.Err() != nil:
 		return refusing(499, "client_gone", codeUpstreamAway, "the client went away", id)
 	case errors.As(err, &own):
-		return &refusal{status: own.status(), outcome: "local", code: own.Code, message: own.Message, id: id, data: own.Data}
+		return own.refusal(id)
 	case errors.Is(err, errNoUpstream):
 		return refusing(http.StatusServiceUnavailable, "no_upstream", codeUpstreamAway, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL", id)
 	case errors.As(err, &unreached):

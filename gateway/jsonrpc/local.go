@@ -62,7 +62,13 @@ func InvalidParams(format string, args ...any) *CallError {
 
 func (e *CallError) Error() string { return e.Message }
 
-func (e *CallError) status() int { return cmp.Or(e.Status, http.StatusOK) }
+func (e *CallError) refusal(id json.RawMessage) *refusal {
+	r := refusing(cmp.Or(e.Status, http.StatusOK), "local", e.Code, e.Message, id)
+	if len(e.Data) > 0 {
+		r.data = e.Data
+	}
+	return r
+}
 
 // byMethod finds who answers a method.
 func byMethod(locals []Local) map[string]Local {

@@ -93,6 +93,9 @@ func TestLocalMethodsMayAskUpstream(t *testing.T) {
 	status, body = f.post(t, `{"jsonrpc":"2.0","id":3,"method":"searchAssets"}`)
 	require.Equal(t, http.StatusOK, status)
 	require.JSONEq(t, `{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"no","data":[1]}}`, body)
+	f.local["getAsset"] = localMethods{func(string, json.RawMessage, Ask) (json.RawMessage, error) { return nil, InvalidParams("%s", "x") }}
+	_, body = f.post(t, assetCall(7))
+	require.Equal(t, `{"jsonrpc":"2.0","error":{"code":-32602,"message":"Invalid params: x"},"id":7}`, body)
 	n.Close()
 	f.local["getAsset"] = localMethods{func(_ string, _ json.RawMessage, ask Ask) (json.RawMessage, error) {
 		_, _, err := ask(t.Context(), "getMore", nil)

@@ -57,6 +57,7 @@ var table = func() map[string]*method {
 		"getVersion", "getHealth", "getIdentity", "getGenesisHash", "getEpochSchedule", "getMinimumBalanceForRentExemption", "getFirstAvailableBlock",
 		"minimumLedgerSlot", "getClusterNodes", "getMaxRetransmitSlot", "getMaxShredInsertSlot", "getHighestSnapshotSlot",
 		"getRecentPerformanceSamples", "getRecentPrioritizationFees", "getAsset", "getAssets", "getAssetBatch", "searchAssets",
+		"getPriorityFeeEstimate",
 	} {
 		all[name].timeless = true
 	}

@@ -12,7 +12,7 @@ import (
 
 // methods are the names that the metric calls_total knows; what else clients ask for counts as
 // "other", so that they cannot make labels. From solana.com/docs/rpc/http, deprecated methods
-// included where nodes still answer them; the last line is of the Digital Asset Standard.
+// included where nodes still answer them; the last line is of no node, but answered here.
 const methods = `getAccountInfo getBalance getBlock getBlockCommitment getBlockHeight getBlockProduction getBlockTime getBlocks
 getBlocksWithLimit getClusterNodes getEpochInfo getEpochSchedule getFeeForMessage getFirstAvailableBlock getGenesisHash getHealth
 getHighestSnapshotSlot getIdentity getInflationGovernor getInflationRate getInflationReward getLargestAccounts getLatestBlockhash
@@ -21,7 +21,7 @@ getRecentPerformanceSamples getRecentPrioritizationFees getSignatureStatuses get
 getStakeMinimumDelegation getSupply getTokenAccountBalance getTokenAccountsByDelegate getTokenAccountsByOwner getTokenLargestAccounts
 getTokenSupply getTransaction getTransactionCount getVersion getVoteAccounts isBlockhashValid minimumLedgerSlot requestAirdrop
 sendTransaction simulateTransaction
-getAsset getAssets getAssetBatch searchAssets`
+getAsset getAssets getAssetBatch searchAssets getPriorityFeeEstimate`
 
 type metrics struct {
 	known          map[string]bool

@@ -51,9 +51,16 @@ func (s *Server) feeds() []*feed {
 	always := s.deps.RPC == nil
 	return []*feed{
 		{s, schemas.TopicSlots, func() bool { return always || s.hub.follows() }, s.takeSlot},
-		{s, schemas.TopicTransactions, func() bool { return always || s.hub.waiting() > 0 }, s.takeTransaction},
+		{s, schemas.TopicTransactions, func() bool { return always || s.hub.waiting() > 0 || s.feesWanted() }, func(r kafka.Record) {
+			s.takeTransaction(r)
+			if s.feesWanted() {
+				s.deps.Fees.Take(r)
+			}
+		}},
 	}
 }
+
+func (s *Server) feesWanted() bool { return s.deps.Fees != nil && s.deps.Fees.Wanted() }
 
 func (f *feed) run(ctx context.Context) {
 	for ctx.Err() == nil {

@@ -91,6 +91,12 @@ type RPC interface {
 	Call(ctx context.Context, method string, params []any, result any) error
 }
 
+// Fees reads transactions too, so that the topic is read once: *fees.Server.
+type Fees interface {
+	Wanted() bool
+	Take(r kafka.Record)
+}
+
 // Deps are the collaborators.
 type Deps struct {
 	// Offsets and OpenTail reach the topics. Required.
@@ -98,6 +104,8 @@ type Deps struct {
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	// RPC is the upstream. Nil: subscriptions that only an upstream can answer are refused.
 	RPC RPC
+	// Fees gets the transactions while it wants them. May be nil.
+	Fees Fees
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer

@@ -78,6 +78,26 @@ func TestSignaturesFromIngest(t *testing.T) {
 	}
 }
 
+// takesFees counts the transactions it gets.
+type takesFees struct{ taken chan kafka.Record }
+
+func (takesFees) Wanted() bool          { return true }
+func (f takesFees) Take(r kafka.Record) { f.taken <- r }
+
+// The topic is read for estimates of fees too, while nobody waits for a signature.
+func TestTransactionsAreReadForFees(t *testing.T) {
+	b, estimates := newBroker(), takesFees{make(chan kafka.Record, 1)}
+	s, err := New(Config{}, Deps{Offsets: b, OpenTail: b.open, RPC: newUpstream(), Fees: estimates})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	b.topics[schemas.TopicTransactions] <- transactionRecord(1, 77, nil)
+	require.NotEmpty(t, (<-estimates.taken).Value)
+	cancel()
+	require.NoError(t, <-done)
+}
+
 func TestSlotsFromIngestAndRootsFromTheUpstream(t *testing.T) {
 	u := newUpstream()
 	u.tips["finalized"], u.skipped[71] = 70, true

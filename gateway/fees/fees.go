@@ -1,0 +1,207 @@
+// Package fees answers getPriorityFeeEstimate from the fees that the stream's transactions paid.
+//
+// In: records of the topic of transactions; calls of the JSON-RPC gateway. Out: prices of a compute
+// unit in micro-lamports.
+// Guarantees: only transactions of the last 150 slots count, as in getRecentPrioritizationFees of a
+// node. An account that too few of them wrote to is asked for upstream. Memory is bounded. Nothing
+// is read while nobody asks.
+package fees
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/gateway/jsonrpc"
+)
+
+const (
+	// maxAccounts is getRecentPrioritizationFees' own bound.
+	maxAccounts = 128
+	// coveredBy is how many transactions must have written to an account for their fees to say
+	// anything.
+	coveredBy = 10
+	// wantedFor is how long after a question transactions are read.
+	wantedFor = 10 * time.Minute
+	// maxAddress is the longest base58 text of 32 bytes.
+	maxAddress = 44
+)
+
+// Server answers estimates.
+type Server struct {
+	seen seen
+	// asked is when the last question came, in nanoseconds since 1970.
+	asked atomic.Int64
+}
+
+// New makes a server that has seen nothing.
+func New() *Server { return &Server{seen: newSeen()} }
+
+// Wanted says whether transactions are to be given to Take.
+func (s *Server) Wanted() bool { return time.Since(time.Unix(0, s.asked.Load())) < wantedFor }
+
+const method = "getPriorityFeeEstimate"
+
+// Methods implements jsonrpc.Local.
+func (s *Server) Methods() []string { return []string{method} }
+
+// level is an estimate: its name in questions and in answers, and the percentile that it is.
+type level struct {
+	name, field string
+	percentile  float64
+}
+
+var levels = []level{
+	{"Min", "min", 0}, {"Low", "low", 25}, {"Medium", "medium", 50}, {"High", "high", 75}, {"VeryHigh", "veryHigh", 95}, {"UnsafeMax", "unsafeMax", 100},
+}
+
+// Answer implements jsonrpc.Local.
+func (s *Server) Answer(ctx context.Context, _ string, params json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
+	q, err := parse(params)
+	if err != nil {
+		return nil, err
+	}
+	s.asked.Store(time.Now().UnixNano())
+	lists, uncovered := s.seen.prices(q.accounts, q.lookback)
+	if len(uncovered) > 0 || len(lists) == 0 {
+		more, err := askUpstream(ctx, uncovered, q.lookback, ask)
+		if err != nil {
+			return nil, err
+		}
+		lists = append(lists, more)
+	}
+	estimates := make(map[string]uint64, len(levels))
+	for _, level := range levels {
+		for _, prices := range lists {
+			estimates[level.field] = max(estimates[level.field], percentile(prices, level.percentile))
+		}
+	}
+	answer := map[string]any{"priorityFeeEstimate": estimates[q.level]}
+	if q.all {
+		answer = map[string]any{"priorityFeeLevels": estimates}
+	}
+	return json.Marshal(answer)
+}
+
+// percentile is the nearest rank in sorted prices; 0 of none.
+func percentile(prices []uint64, p float64) uint64 {
+	if len(prices) == 0 {
+		return 0
+	}
+	return prices[max(int(math.Ceil(p/100*float64(len(prices)))), 1)-1]
+}
+
+// askUpstream asks for the lowest fees of recent slots, sorted. Without accounts it asks for those
+// of all transactions.
+func askUpstream(ctx context.Context, accounts []string, lookback uint64, ask jsonrpc.Ask) ([]uint64, error) {
+	if ask == nil {
+		return nil, &jsonrpc.CallError{Code: jsonrpc.CodeUnavailable,
+			Message: "too few transactions of the stream wrote to these accounts, and no JSON-RPC server is configured (--rpc-upstream)"}
+	}
+	if accounts == nil {
+		accounts = []string{}
+	}
+	params, err := json.Marshal([]any{accounts})
+	if err != nil {
+		return nil, fmt.Errorf("encode accounts: %w", err)
+	}
+	result, failure, err := ask(ctx, "getRecentPrioritizationFees", params)
+	switch {
+	case err != nil:
+		return nil, err
+	case failure != nil:
+		return nil, failure
+	}
+	var slots []struct {
+		Slot uint64 `json:"slot"`
+		Fee  uint64 `json:"prioritizationFee"`
+	}
+	if json.Unmarshal(result, &slots) != nil {
+		return nil, &jsonrpc.CallError{Code: jsonrpc.CodeUnavailable, Message: "an upstream's answer is no list of fees: try again"}
+	}
+	newest := uint64(0)
+	for _, slot := range slots {
+		newest = max(newest, slot.Slot)
+	}
+	var prices []uint64
+	for _, slot := range slots {
+		if slot.Slot+lookback > newest {
+			prices = append(prices, slot.Fee)
+		}
+	}
+	slices.Sort(prices)
+	return prices, nil
+}
+
+// question is a call's parameters.
+type question struct {
+	accounts []string
+	// level is the field of the estimate that is wanted; all are if all.
+	level    string
+	all      bool
+	lookback uint64
+}
+
+// options are those of other providers' method of this name.
+type options struct {
+	PriorityLevel               *string `json:"priorityLevel"`
+	IncludeAllPriorityFeeLevels bool    `json:"includeAllPriorityFeeLevels"`
+	LookbackSlots               *uint64 `json:"lookbackSlots"`
+	Recommended                 bool    `json:"recommended"`
+	// what is refused when it is true
+	IncludeVote             bool `json:"includeVote"`
+	EvaluateEmptySlotAsZero bool `json:"evaluateEmptySlotAsZero"`
+}
+
+// parse reads [{"accountKeys": […], "options": {…}}].
+func parse(params json.RawMessage) (*question, error) {
+	var list []struct {
+		AccountKeys []string        `json:"accountKeys"`
+		Transaction json.RawMessage `json:"transaction"`
+		Options     options         `json:"options"`
+	}
+	if json.Unmarshal(params, &list) != nil || len(list) != 1 {
+		return nil, jsonrpc.InvalidParams("must be [{\"accountKeys\": [\"…\"], \"options\": {…}}]")
+	}
+	in := list[0]
+	q := &question{accounts: in.AccountKeys, level: "medium", all: in.Options.IncludeAllPriorityFeeLevels, lookback: lookback}
+	switch {
+	case len(in.Transaction) > 0 && string(in.Transaction) != "null":
+		return nil, jsonrpc.InvalidParams("transaction is not taken: name the accounts that it writes to in accountKeys")
+	case in.Options.IncludeVote:
+		return nil, jsonrpc.InvalidParams("includeVote: the stream has no votes")
+	case in.Options.EvaluateEmptySlotAsZero:
+		return nil, jsonrpc.InvalidParams("evaluateEmptySlotAsZero: only transactions count here, not slots")
+	case len(q.accounts) > maxAccounts:
+		return nil, jsonrpc.InvalidParams("accountKeys has %d accounts: at most %d", len(q.accounts), maxAccounts)
+	}
+	for _, account := range q.accounts {
+		// The length comes first: decoding base58 takes time that grows with its square.
+		if len(account) > maxAddress {
+			return nil, jsonrpc.InvalidParams("accountKeys: %.60q is no address in base58", account)
+		}
+		if key, err := base58.Decode(account); err != nil || len(key) != 32 {
+			return nil, jsonrpc.InvalidParams("accountKeys: %q is no address in base58", account)
+		}
+	}
+	if n := in.Options.LookbackSlots; n != nil {
+		if *n < 1 || *n > lookback {
+			return nil, jsonrpc.InvalidParams("lookbackSlots must be 1 to %d", lookback)
+		}
+		q.lookback = *n
+	}
+	if name := in.Options.PriorityLevel; name != nil {
+		i := slices.IndexFunc(levels, func(l level) bool { return l.name == *name })
+		if i < 0 {
+			return nil, jsonrpc.InvalidParams("priorityLevel must be Min, Low, Medium, High, VeryHigh or UnsafeMax")
+		}
+		q.level = levels[i].field
+	}
+	return q, nil
+}
