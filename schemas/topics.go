@@ -13,7 +13,7 @@ const (
 	TopicPools              = "chain.pools.v1"
 	TopicSlots              = "chain.slots.v1"
 	TopicIdentity           = "chain.identity.v1"
-	TopicTransactions       = "chain.transactions.v1"
+	TopicTransactions       = "chain.transactions.v2"
 	TopicEnrichmentRequests = "registry.enrichment-requests.v1"
 	TopicEnrichments        = "registry.enrichments.v1"
 	TopicDeadLetters        = "registry.dead-letters.v1"
@@ -49,6 +49,11 @@ const (
 	// and decides nothing.
 	HeaderReceivedAt = "received-at"
 
+	// HeaderTip is the highest slot of the topic so far, in decimal, on records of
+	// TopicTransactions whose own slot is lower. So tip, or slot where there is none, never falls
+	// along the log, and a slot is found by bisection.
+	HeaderTip = "tip"
+
 	// SchemaVersion is the minor version of all topics' records: grows when fields are added.
 	SchemaVersion = "1"
 )
@@ -70,6 +75,12 @@ const (
 	TypeRoute = "route"
 	// TypePool is a Pool on TopicPools.
 	TypePool = "pool"
+	// TypeTransaction is a geyser.SubscribeUpdateTransaction on TopicTransactions.
+	TypeTransaction = "transaction"
+	// TypeStreamBlock is a StreamBlock on TopicTransactions.
+	TypeStreamBlock = "stream_block"
+	// TypeStreamStatus is a StreamStatus on TopicTransactions.
+	TypeStreamStatus = "stream_status"
 	// TypeKeyChange is a KeyChange on TopicGatewayKeys.
 	TypeKeyChange = "key_change"
 	// TypeUsage is a Usage on TopicGatewayUsage.
@@ -103,7 +114,7 @@ func Topics() []Topic {
 		{TopicPools, 4, 0, "pools that were created or seen in a swap"},
 		{TopicSlots, 1, 30 * day, "slot ledger and source status"},
 		{TopicIdentity, 1, 0, "which chain the log is of"},
-		{TopicTransactions, 4, 6 * time.Hour, "raw filtered transactions for the public stream"},
+		{TopicTransactions, 1, 6 * time.Hour, "raw filtered transactions and ends of slots for the public stream, in the order of the log"},
 		{TopicEnrichmentRequests, 4, 7 * day, "mints whose facts are asked for"},
 		{TopicEnrichments, 4, 0, "facts that were read: accounts, off-chain metadata, logos"},
 		{TopicDeadLetters, 1, 30 * day, "what could not be processed, with its reason"},

@@ -248,7 +248,7 @@ func copyOthers(ctx context.Context, from, to string) error {
 			return err
 		}
 		switch name {
-		case kafkaFolder, clickhouseFolder, recordingsFolder, restoreFolder, "lost+found":
+		case kafkaFolder, clickhouseFolder, recordingsFolder, spillFolder, restoreFolder, "lost+found":
 			return fs.SkipDir
 		}
 		if !entry.Type().IsRegular() {

@@ -59,7 +59,8 @@ type Config struct {
 	} `koanf:"rpc"`
 	Stream struct {
 		Addr           string   `koanf:"addr" usage:"gRPC and WebSocket stream"`
-		Publish        bool     `koanf:"publish" usage:"pass a Geyser source's transactions on to the stream"`
+		Publish        bool     `koanf:"publish" usage:"pass the source's transactions on to the stream"`
+		SpillBytes     int64    `koanf:"spill_bytes" usage:"most bytes of transactions that wait on disk while Kafka is slower than the chain; beyond, transactions are left out and told as a gap; 0 = none wait there"`
 		AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may open WebSockets at the stream, as swap.allowed_origins"`
 		MaxSubscribers int      `koanf:"max_subscribers" usage:"most open subscriptions of all clients of the stream"`
 		MaxConnections int      `koanf:"max_connections" usage:"most open connections of all clients of the stream; one more waits"`
@@ -138,7 +139,7 @@ func defaults() *Config {
 	c.RPC.Addr = "127.0.0.1:8899"
 	c.RPC.PollInterval, c.RPC.MaxLag, c.RPC.SendUpstreams = 400*time.Millisecond, 25, 1
 	c.RPC.HedgeShare, c.RPC.ShareReads, c.RPC.CacheBytes = 0.05, true, 64<<20
-	c.Stream.Addr, c.Stream.Publish = "127.0.0.1:10000", true
+	c.Stream.Addr, c.Stream.Publish, c.Stream.SpillBytes = "127.0.0.1:10000", true, 1<<30
 	c.Stream.MaxSubscribers, c.Stream.MaxConnections = 1000, 4096
 	// A key works from any program, so pages of this machine need no permission beyond theirs;
 	// others are the operator's to name.
@@ -183,6 +184,9 @@ func (c *Config) validate() error {
 		if n < 1 {
 			bad(key, n, "must be at least 1")
 		}
+	}
+	if c.Stream.SpillBytes < 0 {
+		bad("stream.spill_bytes", c.Stream.SpillBytes, "must not be negative")
 	}
 	c.validateRPC(bad)
 	for key, list := range map[string][]string{

@@ -18,7 +18,8 @@ func TestPartitions(t *testing.T) {
 	}
 	require.Equal(t, 1, got[schemas.TopicSlots])
 	require.Equal(t, 1, got[schemas.TopicIdentity])
-	for _, topic := range []string{schemas.TopicTokenEvents, schemas.TopicSwaps, schemas.TopicTransactions, schemas.TopicEnrichmentRequests} {
+	require.Equal(t, 1, got[schemas.TopicTransactions])
+	for _, topic := range []string{schemas.TopicTokenEvents, schemas.TopicSwaps, schemas.TopicEnrichmentRequests} {
 		require.Equal(t, 12, got[topic], topic)
 	}
 	for _, topic := range schemas.Topics() {

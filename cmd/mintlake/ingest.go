@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -29,6 +30,9 @@ type ingestRoom struct {
 	finite     bool                    // it ends by itself, so its progress is worth telling
 }
 
+// spillFolder is the folder, in the data folder, of what waits to be written for the stream.
+const spillFolder = "stream-spill"
+
 // newIngestRoom makes the room. It writes nothing.
 func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometheus.Registerer) (*ingestRoom, error) {
 	r := &ingestRoom{s: s, producer: producer, registerer: registerer}
@@ -40,9 +44,15 @@ func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometh
 	if err != nil {
 		return nil, err
 	}
-	r.runner, err = runner.New(runner.Config{Sources: sources, CheckLinks: s.cfg.CheckLinks}, runner.Deps{
-		Producer: producer, Ledger: s.newSlotLog(), Mints: mints, Logger: s.logger, Registerer: registerer, Tracer: s.tracer,
-	})
+	deps := runner.Deps{Producer: producer, Ledger: s.newSlotLog(), Mints: mints, Logger: s.logger, Registerer: registerer, Tracer: s.tracer}
+	if s.cfg.Stream.Publish && len(sources) > 0 {
+		if r.publisher, err = transactions.New(transactions.Config{Folder: filepath.Join(s.cfg.DataDir, spillFolder), SpillBytes: s.cfg.Stream.SpillBytes},
+			transactions.Deps{Producer: producer, Logger: s.logger, Registerer: registerer}); err != nil {
+			return nil, err
+		}
+		deps.Stream = r.publisher
+	}
+	r.runner, err = runner.New(runner.Config{Sources: sources, CheckLinks: s.cfg.CheckLinks}, deps)
 	r.finite = len(sources) > 0 && sources[0].Kind() == source.KindFile
 	return r, err
 }
@@ -164,14 +174,8 @@ func (r *ingestRoom) geyserSource(spec source.Spec, kind string) (source.Source,
 		}
 		deps.Filler = filler
 	}
-	if r.s.cfg.Stream.Publish {
-		if r.publisher, err = transactions.New(transactions.Deps{Producer: r.producer, Logger: r.s.logger, Registerer: r.registerer}); err != nil {
-			return nil, err
-		}
-		deps.Tap = r.publisher.Tap
-	}
 	if r.s.cfg.Record != "" {
-		if deps.Tap, err = r.recordBeside(deps.Tap); err != nil {
+		if deps.Tap, err = r.recordBeside(); err != nil {
 			return nil, err
 		}
 	}

@@ -6,19 +6,14 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/file"
 )
 
-// recordBeside makes a tap that records what it is given and hands it on to next, which may be nil.
-func (r *ingestRoom) recordBeside(next func([]byte)) (func([]byte), error) {
+// recordBeside makes a tap that records what it is given.
+func (r *ingestRoom) recordBeside() (func([]byte), error) {
 	recordings, err := file.NewRecordings(file.RecordingsAt(r.s.cfg.Record))
 	if err != nil {
 		return nil, err
 	}
 	r.recordings = recordings
-	return func(message []byte) {
-		recordings.Tap(message)
-		if next != nil {
-			next(message)
-		}
-	}, nil
+	return recordings.Tap, nil
 }
 
 // keepRecording keeps the recording until ctx ends. A full disk ends the recording, and not what it

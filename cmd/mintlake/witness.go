@@ -18,7 +18,8 @@ func (w *witness) Block(ctx context.Context, block *chain.Block) error {
 	return ctx.Err()
 }
 
-func (w *witness) Skipped(ctx context.Context, _ uint64) error { return ctx.Err() }
-func (w *witness) Dead(ctx context.Context, _ uint64) error    { return ctx.Err() }
-func (w *witness) Refused(context.Context, string, error)      {}
-func (w *witness) Progress(uint64, uint64)                     {}
+func (w *witness) Skipped(ctx context.Context, _ uint64) error   { return ctx.Err() }
+func (w *witness) Dead(ctx context.Context, _ uint64) error      { return ctx.Err() }
+func (w *witness) Finalized(ctx context.Context, _ uint64) error { return ctx.Err() }
+func (w *witness) Refused(context.Context, string, error)        {}
+func (w *witness) Progress(uint64, uint64)                       {}

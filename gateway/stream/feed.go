@@ -66,6 +66,9 @@ func (s *Server) tail(ctx context.Context, topics []string, at map[kafka.TopicPa
 func (s *Server) publish(ctx context.Context, records []kafka.Record) {
 	list := make([]*transaction, 0, len(records))
 	for _, r := range records {
+		if typeOf(r) != schemas.TypeTransaction {
+			continue
+		}
 		t, err := parseRecord(r)
 		if err != nil {
 			s.metrics.badRecords.Inc()
@@ -80,6 +83,16 @@ func (s *Server) publish(ctx context.Context, records []kafka.Record) {
 	}
 	s.metrics.records.Add(float64(len(list)))
 	s.hub.publish(ctx, list)
+}
+
+// typeOf is the record's kind.
+func typeOf(r kafka.Record) string {
+	for _, h := range r.Headers {
+		if h.Key == schemas.HeaderType {
+			return string(h.Value)
+		}
+	}
+	return ""
 }
 
 // published is called when the subscribers have been handed a batch.

@@ -118,8 +118,9 @@ func recordOf(x *pb.SubscribeUpdateTransaction) kafka.Record {
 	if err != nil {
 		panic(err)
 	}
-	return kafka.Record{Topic: schemas.TopicTransactions, Key: x.Transaction.Signature, Value: value,
-		Headers: []kafka.Header{{Key: schemas.HeaderReceivedAt, Value: []byte("1700000000000")}}}
+	return kafka.Record{Topic: schemas.TopicTransactions, Key: strconv.AppendUint(nil, x.Slot, 10), Value: value,
+		Headers: []kafka.Header{{Key: schemas.HeaderType, Value: []byte(schemas.TypeTransaction)},
+			{Key: schemas.HeaderReceivedAt, Value: []byte("1700000000000")}}}
 }
 
 // patience is what anything may take before it counts as hanging.

@@ -8,7 +8,7 @@ import (
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
-	"github.com/mintlake/mintlake/gateway/txerror"
+	"github.com/mintlake/mintlake/internal/solana/txerror"
 )
 
 // The JSON of a transaction is what getTransaction answers with encoding base64, with the signature

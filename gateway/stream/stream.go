@@ -1,7 +1,7 @@
 // Package stream is the public transaction stream: the Yellowstone gRPC service geyser.Geyser and a
 // WebSocket form on one address.
 //
-// In: raw transactions from the topic chain.transactions.v1; subscriptions with transaction
+// In: raw transactions from the topic chain.transactions.v2; subscriptions with transaction
 // filters, with a key.
 // Out: each matching transaction, once a connection and in the order of its partition, to every
 // subscriber that keeps up.

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/gateway/txerror"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/solana/txerror"
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 

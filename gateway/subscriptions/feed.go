@@ -6,14 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
+	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/gateway/txerror"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/solana/txerror"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -132,10 +135,14 @@ func (s *Server) takeSlot(r kafka.Record) {
 	s.hub.newSlot(line.GetSlot(), parent, fromIngest)
 }
 
-// takeTransaction tells of a transaction that somebody waits for. The key is its signature, so the
-// others are not decoded.
+// takeTransaction tells of a transaction that somebody waits for. Of the others only the signature
+// is read. Ends and statuses of slots are not looked at.
 func (s *Server) takeTransaction(r kafka.Record) {
-	if !s.hub.watched(r.Key) {
+	if !slices.ContainsFunc(r.Headers, isTransaction) {
+		return
+	}
+	signature := []byte(base58.Encode(signatureIn(r.Value)))
+	if !s.hub.watched(signature) {
 		return
 	}
 	var tx pb.SubscribeUpdateTransaction
@@ -152,5 +159,33 @@ func (s *Server) takeTransaction(r kafka.Record) {
 		}
 		failure = text
 	}
-	s.hub.landed(string(r.Key), tx.GetSlot(), s.fed, failure, fromIngest)
+	s.hub.landed(string(signature), tx.GetSlot(), s.fed, failure, fromIngest)
+}
+
+func isTransaction(h kafka.Header) bool {
+	return h.Key == schemas.HeaderType && string(h.Value) == schemas.TypeTransaction
+}
+
+// signatureIn is the signature in an encoded SubscribeUpdateTransaction, nil where there is none:
+// field 1 of its field 1.
+func signatureIn(update []byte) []byte { return firstBytes(firstBytes(update)) }
+
+// firstBytes is field 1 of a message, where it is length-delimited.
+func firstBytes(message []byte) []byte {
+	for len(message) > 0 {
+		field, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return nil
+		}
+		if field == 1 && kind == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(message[n:])
+			return value
+		}
+		m := protowire.ConsumeFieldValue(field, kind, message[n:])
+		if m < 0 {
+			return nil
+		}
+		message = message[n+m:]
+	}
+	return nil
 }

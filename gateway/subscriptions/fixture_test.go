@@ -231,6 +231,8 @@ func signature(n byte) string {
 	return base58.Encode(raw)
 }
 
+var ofTransaction = []kafka.Header{{Key: schemas.HeaderType, Value: []byte(schemas.TypeTransaction)}}
+
 func transactionRecord(n byte, slot uint64, failure []byte) kafka.Record {
 	meta := &pb.TransactionStatusMeta{}
 	if failure != nil {
@@ -241,7 +243,7 @@ func transactionRecord(n byte, slot uint64, failure []byte) kafka.Record {
 	if err != nil {
 		panic(err)
 	}
-	return kafka.Record{Topic: schemas.TopicTransactions, Key: []byte(signature(n)), Value: value}
+	return kafka.Record{Topic: schemas.TopicTransactions, Key: strconv.AppendUint(nil, slot, 10), Value: value, Headers: ofTransaction}
 }
 
 func slotRecord(slot, parent uint64, status eventspb.SlotStatus) kafka.Record {

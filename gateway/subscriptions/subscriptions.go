@@ -3,7 +3,7 @@
 // of Agave's PubSub.
 //
 // In: WebSocket requests whose host, origin and key were checked already; the topics chain.slots.v1
-// and chain.transactions.v1; the JSON-RPC upstream. Out: notifications.
+// and chain.transactions.v2; the JSON-RPC upstream. Out: notifications.
 // Guarantees: a signature that landed before its subscription is answered at once, because the
 // upstream is asked after the subscription is known. A signature is answered once. Connections,
 // subscriptions, messages and what a slow client may be behind are bounded; a client that exceeds a

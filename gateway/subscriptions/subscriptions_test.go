@@ -68,7 +68,8 @@ func TestSignaturesFromIngest(t *testing.T) {
 	other := c.subscribe("signatureSubscribe", `["`+signature(2)+`",{"commitment":"processed","enableReceivedNotification":false}]`)
 	topic := f.broker.topics[schemas.TopicTransactions]
 	topic <- transactionRecord(3, 1, nil)
-	topic <- kafka.Record{Key: []byte(signature(1)), Value: []byte("garbage")}
+	topic <- kafka.Record{Value: []byte("garbage"), Headers: ofTransaction}
+	topic <- kafka.Record{Value: []byte{10, 2, 10, 0xff}, Headers: ofTransaction}
 	topic <- transactionRecord(1, 77, nil)
 	topic <- transactionRecord(2, 78, []byte{8, 0, 0, 0, 2, 25, 0, 0, 0, 0x71, 0x17, 0, 0})
 	require.JSONEq(t, notification("signatureNotification", `{"context":{"slot":77},"value":{"err":null}}`, id), c.read())

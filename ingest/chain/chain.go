@@ -25,6 +25,11 @@ type Block struct {
 	ParentBlockhash Key
 	// BlockTime is Unix seconds, 0 where the source does not say.
 	BlockTime int64
+	// Height is the number of blocks before this one; nil where the source does not say.
+	Height *uint64
+	// Executed is how many transactions the block has on the chain, those that are not here
+	// included; 0 where the source does not say.
+	Executed uint64
 	// Whole says that every transaction that Mintlake asks for is here: the block may enter the
 	// slot ledger. False for single transactions.
 	Whole        bool
@@ -68,6 +73,18 @@ type Transaction struct {
 	// Details are what few ask for; nil where the source has none, and of a vote or a failed
 	// transaction.
 	Details Details
+	// Raw is the transaction as it came, also of a vote or a failed one; nil where nobody needs it:
+	// of a lone transaction that is no Geyser update.
+	Raw Raw
+}
+
+// Raw is a transaction as it came.
+type Raw interface {
+	// AppendUpdate appends the transaction as a Geyser stream sends it: an encoded
+	// geyser.SubscribeUpdateTransactionInfo. It appends nothing when the transaction touches none
+	// of the programs that Mintlake subscribes to. An error says that the form it came in has not
+	// all that is needed.
+	AppendUpdate(to []byte) ([]byte, error)
 }
 
 // Details are the parts of a transaction's metadata that are read when asked for only: reading them

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/transactions"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -18,8 +19,13 @@ type job struct {
 	receivedAt time.Time
 	// slot is written once everything else is acknowledged; nil for lone transactions.
 	slot *eventspb.SlotRecord
-	// bare: there is a slot record and no block.
+	// bare: there is no block, only a slot record or a status.
 	bare bool
+	// stream is what the public stream gets of the block; status, where it is not unspecified, is
+	// what it is told of slot statusOf.
+	stream   *transactions.Block
+	status   eventspb.StreamSlotStatus
+	statusOf uint64
 
 	// decoded is closed when out is there.
 	decoded chan struct{}
@@ -146,6 +152,9 @@ func (p *pipeline) decode(ctx context.Context) error {
 				return err
 			}
 			p.runner.metrics.decodeSeconds.Observe(time.Since(begin).Seconds())
+			if p.runner.deps.Stream != nil {
+				j.stream = transactions.NewBlock(j.block, j.receivedAt)
+			}
 			j.out, j.block = out, nil
 		}
 		close(j.decoded)
@@ -171,16 +180,40 @@ func (p *pipeline) sequence(ctx context.Context) error {
 		}
 		j.mark()
 		p.commits <- j // never blocks: there is room for all in flight
-		if len(j.out.records) == 0 {
+		durable := p.stream(j)
+		if len(j.out.records) == 0 && durable == nil {
 			close(j.produced)
 			continue
 		}
 		p.steps.Go(func() {
 			j.err = p.runner.deps.Producer.Produce(ctx, j.out.records...)
+			if j.err == nil && durable != nil {
+				select {
+				case <-durable:
+				case <-ctx.Done():
+					j.err = context.Cause(ctx)
+				}
+			}
 			close(j.produced) // commit looks at err, in order
 		})
 	}
 	return nil
+}
+
+// stream passes the job on to the public stream. The channel, nil when there is nothing to wait
+// for, is closed when the stream has the block for good.
+func (p *pipeline) stream(j *job) (durable <-chan struct{}) {
+	if p.runner.deps.Stream == nil {
+		return nil
+	}
+	if j.status != eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_UNSPECIFIED {
+		p.runner.deps.Stream.Status(j.statusOf, j.status)
+	}
+	if j.stream == nil {
+		return nil
+	}
+	durable, j.stream = p.runner.deps.Stream.Block(j.stream), nil
+	return durable
 }
 
 // maxCommit bounds the slot records written at once.

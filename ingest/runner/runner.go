@@ -7,7 +7,8 @@
 // written only after every other record of the block is acknowledged, and slot records in the order
 // of the blocks; so after a crash the ledger says exactly what has to be read again, and reading it
 // again writes the same records (only received-at and the source's status differ). Blocks in the
-// ledger are not written twice. Memory is bounded by MaxInFlight blocks.
+// ledger are not written twice. Memory is bounded by MaxInFlight blocks. With Deps.Stream the same
+// holds of the public stream: a block's slot record is written once the stream has it.
 package runner
 
 import (
@@ -26,6 +27,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/ingest/ledger"
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/transactions"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/registry/coverage"
@@ -43,6 +45,15 @@ type LedgerReader interface {
 // which changes no token. A reader that is asked again may leave out what it has read.
 type MintReader interface {
 	ReadMints(ctx context.Context, visit func(mint chain.Key, slot uint64, timed bool)) error
+}
+
+// StreamWriter passes blocks and statuses on to the public stream: *transactions.Publisher.
+type StreamWriter interface {
+	// Begin tells the highest slot that earlier runs wrote.
+	Begin(tip uint64)
+	// Block takes a block, which may be nil. The channel is closed when it is durable.
+	Block(block *transactions.Block) (durable <-chan struct{})
+	Status(slot uint64, status eventspb.StreamSlotStatus)
 }
 
 // Config configures a Runner. The zero value of each field takes its default.
@@ -91,6 +102,8 @@ type Deps struct {
 	Ledger LedgerReader
 	// Mints may be nil: then every mint is sighted anew in each run.
 	Mints MintReader
+	// Stream may be nil: then nothing is passed on to the public stream.
+	Stream StreamWriter
 	// Logger may be nil: then nothing is logged.
 	Logger *slog.Logger
 	// Registerer may be nil: then the metrics go nowhere.
@@ -167,6 +180,9 @@ func (r *Runner) Run(ctx context.Context) error {
 		return err
 	}
 	r.introduced = nil // their blocks are read anew
+	if r.deps.Stream != nil {
+		r.deps.Stream.Begin(r.ledger.Coverage().ToSlot)
+	}
 	// What is under way goes on for the grace period when ctx ends; a failure ends everything at
 	// once.
 	base, fail := context.WithCancelCause(context.WithoutCancel(ctx))

@@ -50,14 +50,26 @@ func (s *sink) Dead(ctx context.Context, slot uint64) error {
 	return s.bare(ctx, slot, eventspb.SlotStatus_SLOT_STATUS_DEAD)
 }
 
+// Finalized passes the status on to the public stream, behind the blocks before it.
+func (s *sink) Finalized(ctx context.Context, slot uint64) error {
+	if s.runner.deps.Stream == nil {
+		return ctx.Err()
+	}
+	return s.pipeline.submit(ctx, &job{bare: true, status: eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED, statusOf: slot})
+}
+
 // bare submits a slot record without a block. Whether it says anything new is decided in its turn,
 // since a block of the slot may be under way.
 func (s *sink) bare(ctx context.Context, slot uint64, status eventspb.SlotStatus) error {
-	return s.pipeline.submit(ctx, &job{
+	j := &job{
 		receivedAt: s.runner.deps.Clock(),
 		slot:       &eventspb.SlotRecord{Slot: slot, Status: status, Source: s.kind},
 		bare:       true,
-	})
+	}
+	if status == eventspb.SlotStatus_SLOT_STATUS_DEAD {
+		j.status, j.statusOf = eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_DEAD, slot
+	}
+	return s.pipeline.submit(ctx, j)
 }
 
 // maxReason bounds the text of a refusal, in bytes.

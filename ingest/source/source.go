@@ -42,6 +42,8 @@ type Sink interface {
 	Skipped(ctx context.Context, slot uint64) error
 	// Dead records that the block of this slot lost its fork.
 	Dead(ctx context.Context, slot uint64) error
+	// Finalized tells that the chain can no longer lose the slot, whether it has a block or not.
+	Finalized(ctx context.Context, slot uint64) error
 	// Refused counts an input that could not be read, e.g. a broken file: name says which, err why.
 	Refused(ctx context.Context, name string, err error)
 	// Progress tells how much of a finite source has been read; total 0 when unknown.

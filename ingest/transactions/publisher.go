@@ -1,38 +1,53 @@
-// Package transactions passes the raw transactions of a Geyser stream on to the public stream.
+// Package transactions passes the transactions that ingest reads on to the public stream.
 //
-// In: messages of the provider as they came. Out: one record of chain.transactions.v1 per
-// transaction, a protobuf geyser.SubscribeUpdateTransaction keyed by its signature. Guarantees: it
-// never holds ingest up. When Kafka is slower than the chain, whole messages are left out and
-// counted: the public stream is live, the registry does not depend on it.
+// In: blocks as ingest decodes them, statuses of slots, in the order of the source. Out: the topic
+// chain.transactions.v2: for each slot its transactions, then a StreamBlock; StreamStatus records
+// as they come. Guarantees: the order of the log is the order in. A block is durable, in Kafka or
+// in the spill, before its slot record is written: what the ledger has is in the stream, or told as
+// left out. When Kafka is slower than the chain, blocks wait on disk, and ingest goes on. When the
+// spill is full too, transactions are left out, and the slot's StreamBlock says so.
 package transactions
 
 import (
-	"bytes"
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
+	"sync"
 	"time"
 
-	"github.com/mr-tron/base58"
 	"github.com/prometheus/client_golang/prometheus"
-	geyserpb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// queueMessages is how many messages may wait. A filtered mainnet block has about a megabyte.
-const queueMessages = 64
-
-// Fields of geyser.SubscribeUpdate that carry transactions.
 const (
-	fieldTransaction = protowire.Number(4)
-	fieldBlock       = protowire.Number(5)
+	// memoryBlocks and memoryBytes bound what waits in memory; memoryTime is how long it may. Then
+	// it goes into the spill. The blocks are half of what ingest has in flight, so that it does not
+	// stand still before.
+	memoryBlocks = 16
+	memoryBytes  = 32 << 20
+	memoryTime   = 2 * time.Second
+	// requestBytes bounds what is written at once.
+	requestBytes = 8 << 20
+	// fullReserve is the part of the disk above the bound that is for ends of slots whose
+	// transactions were left out.
+	fullReserve = 4 << 20
 )
+
+// Config of a Publisher.
+type Config struct {
+	// Folder of the spill. Required.
+	Folder string
+	// SpillBytes bounds the spill on disk. 0 = none.
+	SpillBytes int64
+
+	// memoryTime: see the constant.
+	memoryTime time.Duration
+}
 
 // Deps are the publisher's collaborators. Producer is required; Logger and Registerer may be nil.
 type Deps struct {
@@ -43,130 +58,209 @@ type Deps struct {
 
 // Publisher passes transactions on.
 type Publisher struct {
-	deps      Deps
-	queue     chan message
-	published prometheus.Counter
-	dropped   prometheus.Counter
+	cfg     Config
+	deps    Deps
+	metrics *metrics
+	// wake has a value when there may be something to write.
+	wake chan struct{}
+
+	mu      sync.Mutex
+	spill   *spill // nil until the first entry needs it, or Run opens it
+	pending []*entry
+	// memory counts the entries that are only in memory, and bytes theirs.
+	memory int
+	bytes  int
+	tip    uint64
+	// full says that the last block had to be left out.
+	full bool
 }
 
-type message struct {
-	raw        []byte
-	receivedAt time.Time
+// entry is some records on their way.
+type entry struct {
+	records []kafka.Record // nil when they are on disk
+	block   *Block         // nil for a status
+	size    int
+	place   *place
+	since   time.Time
+	// durable is closed when the entry is on a disk: Kafka's or ours.
+	durable chan struct{}
 }
 
-// New makes a publisher that does nothing until Run.
-func New(deps Deps) (*Publisher, error) {
+// New makes a publisher that writes nothing until Run.
+func New(cfg Config, deps Deps) (*Publisher, error) {
 	if deps.Producer == nil {
 		return nil, errors.New("new transaction publisher: no producer")
+	}
+	if cfg.Folder == "" || cfg.SpillBytes < 0 {
+		return nil, errors.New("new transaction publisher: a folder and no negative bound are required")
 	}
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)
 	}
-	p := &Publisher{
-		deps: deps, queue: make(chan message, queueMessages),
-		published: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "mintlake_ingest_transactions_published_total", Help: "Transactions passed on to the public stream.",
-		}),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "mintlake_ingest_transaction_messages_dropped_total", Help: "Messages left out of the public stream because Kafka was slower than the chain.",
-		}),
-	}
-	if deps.Registerer != nil {
-		for _, c := range []prometheus.Collector{p.published, p.dropped} {
-			if err := deps.Registerer.Register(c); err != nil {
-				return nil, fmt.Errorf("new transaction publisher: %w", err)
-			}
-		}
+	cfg.memoryTime = cmp.Or(cfg.memoryTime, memoryTime)
+	p := &Publisher{cfg: cfg, deps: deps, wake: make(chan struct{}, 1)}
+	var err error
+	if p.metrics, err = newMetrics(deps.Registerer, p); err != nil {
+		return nil, fmt.Errorf("new transaction publisher: %w", err)
 	}
 	return p, nil
 }
 
-// Tap takes a geyser.SubscribeUpdate as it came. It copies what it keeps and never blocks.
-func (p *Publisher) Tap(raw []byte) {
-	if !carriesTransactions(raw) {
-		return
+// Begin tells the highest slot that earlier runs wrote. Call it before Block and Status.
+func (p *Publisher) Begin(tip uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tip = max(p.tip, tip)
+}
+
+// Block takes a block, which may be nil. The channel is closed when it is durable. It never waits
+// for Kafka.
+func (p *Publisher) Block(b *Block) (durable <-chan struct{}) {
+	e := &entry{block: b, since: time.Now(), durable: make(chan struct{})}
+	if b == nil {
+		close(e.durable)
+		return e.durable
 	}
-	if len(p.queue) == cap(p.queue) { // before the copy, which is what costs
-		p.dropped.Inc()
-		return
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.encode(e) {
+		return e.durable
+	}
+	p.add(e)
+	return e.durable
+}
+
+// encode makes the entry's records; false when that is impossible.
+func (p *Publisher) encode(e *entry) bool {
+	records, err := e.block.withEnd()
+	if err != nil { // a message that is made here can be encoded
+		p.deps.Logger.Error("a slot was left out of the stream", "slot", e.block.slot, "err", err)
+		close(e.durable)
+		return false
+	}
+	p.mark(records, e.block.slot)
+	e.records, e.size = records, sizeOf(records)
+	return true
+}
+
+func (p *Publisher) mark(records []kafka.Record, slot uint64) {
+	if slot < p.tip {
+		below(records, p.tip)
+	}
+	p.tip = max(p.tip, slot)
+}
+
+// Status tells what became of a slot. It is not waited for: what is lost of it with the process is
+// told by later ones.
+func (p *Publisher) Status(slot uint64, status eventspb.StreamSlotStatus) {
+	value, err := proto.Marshal(&eventspb.StreamStatus{Slot: slot, Status: status})
+	if err != nil {
+		return // a message that is made here can be encoded
+	}
+	now := time.Now()
+	e := &entry{records: []kafka.Record{record(schemas.TypeStreamStatus, slot, value, now)}, since: now, durable: make(chan struct{})}
+	e.size = sizeOf(e.records)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mark(e.records, slot)
+	p.add(e)
+}
+
+// add puts the entry behind the others. The caller holds mu.
+func (p *Publisher) add(e *entry) {
+	p.pending = append(p.pending, e)
+	p.memory++
+	p.bytes += e.size
+	if p.spilled() > 0 || p.memory > memoryBlocks || p.bytes > memoryBytes {
+		p.toDisk()
 	}
 	select {
-	case p.queue <- message{bytes.Clone(raw), time.Now()}:
+	case p.wake <- struct{}{}:
 	default:
-		p.dropped.Inc()
 	}
 }
 
-// carriesTransactions looks at the message's outer fields only.
-func carriesTransactions(raw []byte) bool {
-	for len(raw) > 0 {
-		number, wireType, n := protowire.ConsumeTag(raw)
-		if n < 0 {
-			return false
-		}
-		if number == fieldTransaction || number == fieldBlock {
-			return true
-		}
-		skip := protowire.ConsumeFieldValue(number, wireType, raw[n:])
-		if skip < 0 {
-			return false
-		}
-		raw = raw[n+skip:]
+// spilled is the spill's size on disk.
+func (p *Publisher) spilled() int64 {
+	if p.spill == nil {
+		return 0
 	}
-	return false
+	return p.spill.bytes
 }
 
-// Run passes transactions on until ctx ends. An error is the producer's.
-func (p *Publisher) Run(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case m := <-p.queue:
-			if err := p.publish(ctx, m); err != nil && ctx.Err() == nil {
-				return fmt.Errorf("publish transactions: %w", err)
-			}
+// toDisk moves all entries that are in memory to the disk, those that are being written to Kafka
+// among them: how long that takes is not known. The caller holds mu.
+func (p *Publisher) toDisk() {
+	for _, e := range p.pending {
+		if e.place == nil && e.records != nil {
+			p.spillOne(e)
 		}
 	}
 }
 
-func (p *Publisher) publish(ctx context.Context, m message) error {
-	update := new(geyserpb.SubscribeUpdate)
-	if err := proto.Unmarshal(m.raw, update); err != nil {
-		p.dropped.Inc() // the source counts and reports what it cannot read
+func (p *Publisher) spillOne(e *entry) {
+	at, err := p.store(e.records, 0)
+	if err != nil && e.block != nil {
+		p.leaveOut(e, err)
+		at, err = p.store(e.records, fullReserve)
+	} else if err == nil {
+		p.full = false
+	}
+	p.memory--
+	p.bytes -= e.size
+	close(e.durable)
+	if err != nil {
+		// Of a status nothing is kept, of a block not even its end: readers see the next block
+		// name a parent that they have not got.
+		e.records = nil
+		return
+	}
+	e.place, e.records = &at, nil
+}
+
+func (p *Publisher) store(records []kafka.Record, reserve int64) (place, error) {
+	if err := p.open(); err != nil {
+		return place{}, err
+	}
+	return p.spill.add(records, reserve)
+}
+
+// leaveOut takes the transactions out of the entry.
+func (p *Publisher) leaveOut(e *entry, why error) {
+	p.metrics.leftOut.Add(float64(len(e.block.records)))
+	if !p.full {
+		p.full = true
+		p.deps.Logger.Error("Kafka is slower than the chain, and transactions cannot be kept on disk: the stream has a gap from here on",
+			"slot", e.block.slot, "err", why)
+	}
+	tip := e.records[len(e.records)-1].Headers
+	e.block.leaveOut()
+	records, err := e.block.withEnd()
+	if err != nil {
+		return
+	}
+	for i := range records {
+		records[i].Headers = tip
+	}
+	e.records = records
+}
+
+// open opens the spill, and puts what an earlier run left before everything else. The caller holds
+// mu.
+func (p *Publisher) open() error {
+	if p.spill != nil {
 		return nil
 	}
-	var records []kafka.Record
-	add := func(transaction *geyserpb.SubscribeUpdateTransaction) {
-		if value, err := proto.Marshal(transaction); err == nil {
-			records = append(records, record(transaction, value, m.receivedAt))
-		}
-	}
-	if transaction := update.GetTransaction(); transaction.GetTransaction() != nil {
-		add(transaction)
-	}
-	for _, info := range update.GetBlock().GetTransactions() {
-		add(&geyserpb.SubscribeUpdateTransaction{Transaction: info, Slot: update.GetBlock().GetSlot()})
-	}
-	if len(records) == 0 {
-		return nil
-	}
-	if err := p.deps.Producer.Produce(ctx, records...); err != nil {
+	s, left, err := openSpill(p.cfg.Folder, p.cfg.SpillBytes)
+	if err != nil {
 		return err
 	}
-	p.published.Add(float64(len(records)))
-	return nil
-}
-
-func record(transaction *geyserpb.SubscribeUpdateTransaction, value []byte, receivedAt time.Time) kafka.Record {
-	return kafka.Record{
-		Topic: schemas.TopicTransactions,
-		Key:   []byte(base58.Encode(transaction.GetTransaction().GetSignature())),
-		Value: value,
-		Headers: []kafka.Header{
-			{Key: schemas.HeaderType, Value: []byte("transaction")},
-			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
-			{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, receivedAt.UnixMilli(), 10)},
-		},
+	p.spill = s
+	before := make([]*entry, len(left))
+	for i := range left {
+		before[i] = &entry{place: &left[i], size: left[i].length, durable: make(chan struct{})}
+		close(before[i].durable)
 	}
+	p.pending = append(before, p.pending...)
+	return nil
 }

@@ -1,104 +1,243 @@
-package transactions_test
+package transactions
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
-	"testing/synctest"
+	"time"
 
 	geyserpb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/ingest/transactions"
+	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-type producer struct {
+// broker keeps what is written while it is up.
+type broker struct {
 	mu      sync.Mutex
 	records []kafka.Record
-	hold    chan struct{} // closed: writes go on
+	up      chan struct{} // closed: writes go on
 }
 
-func (p *producer) Produce(ctx context.Context, records ...kafka.Record) error {
-	if p.hold != nil {
-		select {
-		case <-p.hold:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+func newBroker(up bool) *broker {
+	b := &broker{up: make(chan struct{})}
+	if up {
+		close(b.up)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.records = append(p.records, records...)
+	return b
+}
+
+func (b *broker) Produce(ctx context.Context, records ...kafka.Record) error {
+	select {
+	case <-b.up:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.records = append(b.records, records...)
 	return nil
 }
 
-func marshal(t *testing.T, update *geyserpb.SubscribeUpdate) []byte {
-	t.Helper()
-	raw, err := proto.Marshal(update)
-	require.NoError(t, err)
-	return raw
-}
-
-func block(slot uint64, signatures ...string) *geyserpb.SubscribeUpdate {
-	b := &geyserpb.SubscribeUpdateBlock{Slot: slot}
-	for i, signature := range signatures {
-		b.Transactions = append(b.Transactions, &geyserpb.SubscribeUpdateTransactionInfo{Signature: []byte(signature), Index: uint64(i)})
-	}
-	return &geyserpb.SubscribeUpdate{Filters: []string{"f"}, UpdateOneof: &geyserpb.SubscribeUpdate_Block{Block: b}}
-}
-
-func TestPassesTransactionsOnAndNothingElse(t *testing.T) {
-	out := &producer{}
-	synctest.Test(t, func(t *testing.T) {
-		p, err := transactions.New(transactions.Deps{Producer: out})
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- p.Run(ctx) }()
-		p.Tap(marshal(t, block(7, "one", "two")))
-		p.Tap(marshal(t, &geyserpb.SubscribeUpdate{UpdateOneof: &geyserpb.SubscribeUpdate_Ping{Ping: &geyserpb.SubscribeUpdatePing{}}}))
-		p.Tap(marshal(t, &geyserpb.SubscribeUpdate{UpdateOneof: &geyserpb.SubscribeUpdate_Transaction{Transaction: &geyserpb.SubscribeUpdateTransaction{
-			Slot: 8, Transaction: &geyserpb.SubscribeUpdateTransactionInfo{Signature: []byte("three")},
-		}}}))
-		p.Tap([]byte{0xff, 0xff, 0xff})
-		p.Tap([]byte{0x2a, 0x01, 0xff}) // says it is a block and is none
-		p.Tap(nil)
-		synctest.Wait()
-		cancel()
-		require.NoError(t, <-done)
-	})
-	var got []string
-	for _, record := range out.records {
-		require.Equal(t, schemas.TopicTransactions, record.Topic)
-		transaction := new(geyserpb.SubscribeUpdateTransaction)
-		require.NoError(t, proto.Unmarshal(record.Value, transaction))
-		got = append(got, string(transaction.GetTransaction().GetSignature()))
-		require.NotZero(t, transaction.GetSlot())
-	}
-	require.Equal(t, []string{"one", "two", "three"}, got)
-}
-
-// While Kafka says nothing, ingest goes on: Tap returns at once, whatever it has to leave out.
-func TestNeverHoldsIngestUp(t *testing.T) {
-	out := &producer{}
-	synctest.Test(t, func(t *testing.T) {
-		out.hold = make(chan struct{})
-		p, err := transactions.New(transactions.Deps{Producer: out})
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- p.Run(ctx) }()
-		for slot := range uint64(1000) {
-			p.Tap(marshal(t, block(slot, "s")))
+// told is the topic's content as text: "7.1" a transaction, "7 end 2/0" the end of a slot with what
+// was published and left out, "7 finalized" a status.
+func (b *broker) told(t *testing.T) (list []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range b.records {
+		switch string(r.Headers[0].Value) {
+		case schemas.TypeTransaction:
+			var tx geyserpb.SubscribeUpdateTransaction
+			require.NoError(t, proto.Unmarshal(r.Value, &tx))
+			require.Equal(t, fmt.Sprint(tx.Slot), string(r.Key))
+			list = append(list, fmt.Sprintf("%d.%d", tx.Slot, tx.Transaction.Index))
+		case schemas.TypeStreamBlock:
+			var end eventspb.StreamBlock
+			require.NoError(t, proto.Unmarshal(r.Value, &end))
+			list = append(list, fmt.Sprintf("%d end %d/%d", end.Slot, end.Published, end.LeftOut))
+		case schemas.TypeStreamStatus:
+			var status eventspb.StreamStatus
+			require.NoError(t, proto.Unmarshal(r.Value, &status))
+			list = append(list, fmt.Sprintf("%d finalized", status.Slot))
 		}
-		close(out.hold)
-		synctest.Wait()
+	}
+	return list
+}
+
+type rawUpdate []byte
+
+func (r rawUpdate) AppendUpdate(to []byte) ([]byte, error) { return append(to, r...), nil }
+
+type rawBroken struct{}
+
+func (rawBroken) AppendUpdate([]byte) ([]byte, error) { return nil, os.ErrInvalid }
+
+// blockOf has n transactions of size bytes.
+func blockOf(slot uint64, n, size int) *Block {
+	parent := slot - 1
+	b := &chain.Block{Slot: slot, ParentSlot: &parent, Whole: true}
+	for i := range n {
+		raw, err := proto.Marshal(&geyserpb.SubscribeUpdateTransactionInfo{Index: uint64(i), Signature: make([]byte, size)})
+		if err != nil {
+			panic(err)
+		}
+		b.Transactions = append(b.Transactions, chain.Transaction{Raw: rawUpdate(raw)})
+	}
+	return NewBlock(b, time.UnixMilli(1))
+}
+
+func publisher(t *testing.T, folder string, spill int64, out *broker) *Publisher {
+	t.Helper()
+	p, err := New(Config{Folder: folder, SpillBytes: spill, memoryTime: 40 * time.Millisecond}, Deps{Producer: out})
+	require.NoError(t, err)
+	return p
+}
+
+// run starts p; what it returns stops it, as a kill would: nothing is written any more.
+func run(t *testing.T, p *Publisher) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	return func() {
 		cancel()
 		require.NoError(t, <-done)
-	})
-	require.NotEmpty(t, out.records)
-	require.Less(t, len(out.records), 100, "what waits is bounded")
+	}
+}
+
+func TestASlotIsItsTransactionsAndThenItsEnd(t *testing.T) {
+	out := newBroker(true)
+	p := publisher(t, t.TempDir(), 0, out)
+	defer run(t, p)()
+	<-p.Block(blockOf(7, 2, 1))
+	p.Status(6, eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED)
+	broken := &chain.Block{Slot: 8, Whole: true, Transactions: []chain.Transaction{{Raw: rawBroken{}}, {}, {Raw: rawUpdate(nil)}}}
+	<-p.Block(NewBlock(broken, time.Now()))
+	<-p.Block(nil)
+	require.Equal(t, []string{"7.0", "7.1", "7 end 2/0", "6 finalized", "8 end 0/1"}, out.told(t))
+	require.Equal(t, kafka.Header{Key: schemas.HeaderTip, Value: []byte("7")}, out.records[3].Headers[3], "a lower slot says how far the topic is")
+	require.Len(t, out.records[0].Headers, 3)
+}
+
+// While Kafka says nothing blocks become durable on disk, and are written in their order when it is
+// back, by this process or by the next one.
+func TestBlocksWaitOnDisk(t *testing.T) {
+	folder, out := t.TempDir(), newBroker(false)
+	p := publisher(t, folder, 1<<20, out)
+	stop := run(t, p)
+	var want []string
+	for slot := range uint64(50) {
+		<-p.Block(blockOf(100+slot, 1, 1))
+		want = append(want, fmt.Sprintf("%d.0", 100+slot), fmt.Sprintf("%d end 1/0", 100+slot))
+	}
+	require.Empty(t, out.told(t))
+	stop()
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	// A kill in the middle of an entry leaves a part of it.
+	torn, err := os.OpenFile(files[len(files)-1], os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = torn.Write([]byte{0, 0, 1, 0, 1, 2, 3, 4, 5})
+	require.NoError(t, err)
+	require.NoError(t, torn.Close())
+
+	out = newBroker(true)
+	p = publisher(t, folder, 1<<20, out)
+	<-p.Block(nil)
+	defer run(t, p)()
+	<-p.Block(blockOf(150, 0, 0))
+	want = append(want, "150 end 0/0")
+	require.Equal(t, want, out.told(t), "the older ones first")
+	require.Eventually(t, func() bool {
+		files, err := filepath.Glob(filepath.Join(folder, "*"))
+		return err == nil && len(files) == 0
+	}, time.Minute, time.Millisecond, "nothing stays on disk")
+}
+
+// When the spill is full, transactions are left out, and the ends of their slots say so.
+func TestAFullSpillIsTold(t *testing.T) {
+	for _, spill := range []int64{0, 50_000} {
+		out := newBroker(false)
+		p := publisher(t, t.TempDir(), spill, out)
+		stop := run(t, p)
+		for slot := range uint64(100) {
+			<-p.Block(blockOf(100+slot, 3, 1000))
+		}
+		close(out.up)
+		last := p.Block(blockOf(200, 0, 0))
+		<-last
+		require.Eventually(t, func() bool { told := out.told(t); return told[len(told)-1] == "200 end 0/0" }, time.Minute, time.Millisecond)
+		ends, missing := 0, 0
+		seen := map[string]bool{}
+		for _, line := range out.told(t) {
+			var slot, published, leftOut int
+			if n, _ := fmt.Sscanf(line, "%d end %d/%d", &slot, &published, &leftOut); n == 3 && slot < 200 && !seen[line] {
+				seen[line] = true
+				require.Equal(t, 3, published+leftOut, line)
+				ends++
+				if missing += leftOut; leftOut == 0 {
+					require.True(t, seen[fmt.Sprintf("%d.2", slot)], line)
+				}
+			}
+			seen[line] = true
+		}
+		require.Equal(t, 100, ends)
+		require.NotZero(t, missing)
+		stop()
+	}
+}
+
+// Random schedules of a broker that comes and goes and of processes that are killed: what became
+// durable is on the topic, each slot whole and behind the one before, whatever repeats.
+func TestNothingDurableIsLost(t *testing.T) {
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		folder, durable, all := t.TempDir(), map[uint64]bool{}, []string(nil)
+		slot := uint64(0)
+		for life := range 4 {
+			out := newBroker(r.IntN(2) == 0 || life == 3)
+			p := publisher(t, folder, 1<<20, out)
+			stop := run(t, p)
+			for range r.IntN(60) {
+				slot++
+				waits := p.Block(blockOf(slot, r.IntN(3), 100))
+				if r.IntN(4) > 0 {
+					<-waits
+					durable[slot] = true
+				}
+			}
+			if life == 3 {
+				slot++
+				<-p.Block(blockOf(slot, 1, 1))
+				durable[slot] = true
+			}
+			stop()
+			all = append(all, out.told(t)...)
+		}
+		whole, open := map[uint64]bool{}, map[uint64]int{}
+		for _, line := range all {
+			var at uint64
+			var a, b int
+			if n, _ := fmt.Sscanf(line, "%d end %d/%d", &at, &a, &b); n == 3 {
+				require.Equal(t, a, open[at], "seed %d: %s", seed, line)
+				require.Zero(t, b)
+				whole[at], open[at] = true, 0
+				continue
+			}
+			_, err := fmt.Sscanf(line, "%d.%d", &at, &a)
+			require.NoError(t, err)
+			open[at] = a + 1
+		}
+		for at := range durable {
+			require.True(t, whole[at], "seed %d: slot %d became durable and is not on the topic", seed, at)
+		}
+	}
 }

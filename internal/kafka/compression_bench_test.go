@@ -17,7 +17,7 @@ import (
 )
 
 // blockTransactions are the transactions of a recorded mainnet block, each as the bytes that a
-// record of chain.transactions.v1 holds but for its slot: field 4 of a ConfirmedBlock. Votes are
+// record of chain.transactions.v2 holds but for its slot: field 4 of a ConfirmedBlock. Votes are
 // left out, as Mintlake asks its providers to.
 func blockTransactions(t testing.TB) [][]byte {
 	t.Helper()

@@ -196,6 +196,56 @@ func (SlotStatus) EnumDescriptor() ([]byte, []int) {
 	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
+type StreamSlotStatus int32
+
+const (
+	StreamSlotStatus_STREAM_SLOT_STATUS_UNSPECIFIED StreamSlotStatus = 0
+	StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED   StreamSlotStatus = 1
+	// Its block lost its fork.
+	StreamSlotStatus_STREAM_SLOT_STATUS_DEAD StreamSlotStatus = 2
+)
+
+// Enum value maps for StreamSlotStatus.
+var (
+	StreamSlotStatus_name = map[int32]string{
+		0: "STREAM_SLOT_STATUS_UNSPECIFIED",
+		1: "STREAM_SLOT_STATUS_FINALIZED",
+		2: "STREAM_SLOT_STATUS_DEAD",
+	}
+	StreamSlotStatus_value = map[string]int32{
+		"STREAM_SLOT_STATUS_UNSPECIFIED": 0,
+		"STREAM_SLOT_STATUS_FINALIZED":   1,
+		"STREAM_SLOT_STATUS_DEAD":        2,
+	}
+)
+
+func (x StreamSlotStatus) Enum() *StreamSlotStatus {
+	p := new(StreamSlotStatus)
+	*p = x
+	return p
+}
+
+func (x StreamSlotStatus) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StreamSlotStatus) Descriptor() protoreflect.EnumDescriptor {
+	return file_mintlake_events_v1_events_proto_enumTypes[3].Descriptor()
+}
+
+func (StreamSlotStatus) Type() protoreflect.EnumType {
+	return &file_mintlake_events_v1_events_proto_enumTypes[3]
+}
+
+func (x StreamSlotStatus) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use StreamSlotStatus.Descriptor instead.
+func (StreamSlotStatus) EnumDescriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{3}
+}
+
 type RequestReason int32
 
 const (
@@ -237,11 +287,11 @@ func (x RequestReason) String() string {
 }
 
 func (RequestReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_mintlake_events_v1_events_proto_enumTypes[3].Descriptor()
+	return file_mintlake_events_v1_events_proto_enumTypes[4].Descriptor()
 }
 
 func (RequestReason) Type() protoreflect.EnumType {
-	return &file_mintlake_events_v1_events_proto_enumTypes[3]
+	return &file_mintlake_events_v1_events_proto_enumTypes[4]
 }
 
 func (x RequestReason) Number() protoreflect.EnumNumber {
@@ -250,7 +300,7 @@ func (x RequestReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestReason.Descriptor instead.
 func (RequestReason) EnumDescriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{3}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
 type LogoStatus int32
@@ -286,11 +336,11 @@ func (x LogoStatus) String() string {
 }
 
 func (LogoStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_mintlake_events_v1_events_proto_enumTypes[4].Descriptor()
+	return file_mintlake_events_v1_events_proto_enumTypes[5].Descriptor()
 }
 
 func (LogoStatus) Type() protoreflect.EnumType {
-	return &file_mintlake_events_v1_events_proto_enumTypes[4]
+	return &file_mintlake_events_v1_events_proto_enumTypes[5]
 }
 
 func (x LogoStatus) Number() protoreflect.EnumNumber {
@@ -299,7 +349,7 @@ func (x LogoStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LogoStatus.Descriptor instead.
 func (LogoStatus) EnumDescriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{4}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
 // Position is a place on the chain: the order of facts, never a clock.
@@ -2306,6 +2356,176 @@ func (x *SlotRecord) GetSwapLegs() uint32 {
 	return 0
 }
 
+// StreamBlock ends a slot on the topic chain.transactions.v2: it stands behind the last transaction
+// of its slot, so its presence proves that they are in the log. Key: the slot in decimal.
+type StreamBlock struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Slot  uint64                 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Absent where the source does not say.
+	ParentSlot      *uint64 `protobuf:"varint,2,opt,name=parent_slot,json=parentSlot,proto3,oneof" json:"parent_slot,omitempty"`
+	Blockhash       []byte  `protobuf:"bytes,3,opt,name=blockhash,proto3" json:"blockhash,omitempty"`
+	ParentBlockhash []byte  `protobuf:"bytes,4,opt,name=parent_blockhash,json=parentBlockhash,proto3" json:"parent_blockhash,omitempty"`
+	// Absent where the source does not say.
+	BlockHeight *uint64 `protobuf:"varint,5,opt,name=block_height,json=blockHeight,proto3,oneof" json:"block_height,omitempty"`
+	// Unix seconds; 0 where the source does not say.
+	BlockTime int64 `protobuf:"varint,6,opt,name=block_time,json=blockTime,proto3" json:"block_time,omitempty"`
+	// Transactions of the slot that stand before this record.
+	Published uint32 `protobuf:"varint,7,opt,name=published,proto3" json:"published,omitempty"`
+	// Transactions of the slot that should stand there and do not: a gap.
+	LeftOut uint32 `protobuf:"varint,8,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// All transactions of the block, as the source says; 0 where it does not.
+	Executed      uint64 `protobuf:"varint,9,opt,name=executed,proto3" json:"executed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamBlock) Reset() {
+	*x = StreamBlock{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamBlock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamBlock) ProtoMessage() {}
+
+func (x *StreamBlock) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamBlock.ProtoReflect.Descriptor instead.
+func (*StreamBlock) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *StreamBlock) GetSlot() uint64 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *StreamBlock) GetParentSlot() uint64 {
+	if x != nil && x.ParentSlot != nil {
+		return *x.ParentSlot
+	}
+	return 0
+}
+
+func (x *StreamBlock) GetBlockhash() []byte {
+	if x != nil {
+		return x.Blockhash
+	}
+	return nil
+}
+
+func (x *StreamBlock) GetParentBlockhash() []byte {
+	if x != nil {
+		return x.ParentBlockhash
+	}
+	return nil
+}
+
+func (x *StreamBlock) GetBlockHeight() uint64 {
+	if x != nil && x.BlockHeight != nil {
+		return *x.BlockHeight
+	}
+	return 0
+}
+
+func (x *StreamBlock) GetBlockTime() int64 {
+	if x != nil {
+		return x.BlockTime
+	}
+	return 0
+}
+
+func (x *StreamBlock) GetPublished() uint32 {
+	if x != nil {
+		return x.Published
+	}
+	return 0
+}
+
+func (x *StreamBlock) GetLeftOut() uint32 {
+	if x != nil {
+		return x.LeftOut
+	}
+	return 0
+}
+
+func (x *StreamBlock) GetExecuted() uint64 {
+	if x != nil {
+		return x.Executed
+	}
+	return 0
+}
+
+// StreamStatus tells what became of a slot, on the topic chain.transactions.v2. Key: the slot in
+// decimal. That a slot is confirmed is told by its StreamBlock.
+type StreamStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Slot          uint64                 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	Status        StreamSlotStatus       `protobuf:"varint,2,opt,name=status,proto3,enum=mintlake.events.v1.StreamSlotStatus" json:"status,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamStatus) Reset() {
+	*x = StreamStatus{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamStatus) ProtoMessage() {}
+
+func (x *StreamStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamStatus.ProtoReflect.Descriptor instead.
+func (*StreamStatus) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *StreamStatus) GetSlot() uint64 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *StreamStatus) GetStatus() StreamSlotStatus {
+	if x != nil {
+		return x.Status
+	}
+	return StreamSlotStatus_STREAM_SLOT_STATUS_UNSPECIFIED
+}
+
 // ChainIdentity says which chain the log is of. Topic chain.identity.v1, key: "chain". The topic's
 // first record counts.
 type ChainIdentity struct {
@@ -2322,7 +2542,7 @@ type ChainIdentity struct {
 
 func (x *ChainIdentity) Reset() {
 	*x = ChainIdentity{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[20]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2334,7 +2554,7 @@ func (x *ChainIdentity) String() string {
 func (*ChainIdentity) ProtoMessage() {}
 
 func (x *ChainIdentity) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[20]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2347,7 +2567,7 @@ func (x *ChainIdentity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChainIdentity.ProtoReflect.Descriptor instead.
 func (*ChainIdentity) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ChainIdentity) GetGenesisHash() []byte {
@@ -2393,7 +2613,7 @@ type SourceStatus struct {
 
 func (x *SourceStatus) Reset() {
 	*x = SourceStatus{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2405,7 +2625,7 @@ func (x *SourceStatus) String() string {
 func (*SourceStatus) ProtoMessage() {}
 
 func (x *SourceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2418,7 +2638,7 @@ func (x *SourceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStatus.ProtoReflect.Descriptor instead.
 func (*SourceStatus) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SourceStatus) GetKind() string {
@@ -2504,7 +2724,7 @@ type EnrichmentRequest struct {
 
 func (x *EnrichmentRequest) Reset() {
 	*x = EnrichmentRequest{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2516,7 +2736,7 @@ func (x *EnrichmentRequest) String() string {
 func (*EnrichmentRequest) ProtoMessage() {}
 
 func (x *EnrichmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2529,7 +2749,7 @@ func (x *EnrichmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrichmentRequest.ProtoReflect.Descriptor instead.
 func (*EnrichmentRequest) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *EnrichmentRequest) GetMint() []byte {
@@ -2600,7 +2820,7 @@ type Enrichment struct {
 
 func (x *Enrichment) Reset() {
 	*x = Enrichment{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2612,7 +2832,7 @@ func (x *Enrichment) String() string {
 func (*Enrichment) ProtoMessage() {}
 
 func (x *Enrichment) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2625,7 +2845,7 @@ func (x *Enrichment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Enrichment.ProtoReflect.Descriptor instead.
 func (*Enrichment) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Enrichment) GetMint() []byte {
@@ -2815,7 +3035,7 @@ type MintAccount struct {
 
 func (x *MintAccount) Reset() {
 	*x = MintAccount{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2827,7 +3047,7 @@ func (x *MintAccount) String() string {
 func (*MintAccount) ProtoMessage() {}
 
 func (x *MintAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2840,7 +3060,7 @@ func (x *MintAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MintAccount.ProtoReflect.Descriptor instead.
 func (*MintAccount) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *MintAccount) GetProgramId() []byte {
@@ -2908,7 +3128,7 @@ type MetaplexAccount struct {
 
 func (x *MetaplexAccount) Reset() {
 	*x = MetaplexAccount{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +3140,7 @@ func (x *MetaplexAccount) String() string {
 func (*MetaplexAccount) ProtoMessage() {}
 
 func (x *MetaplexAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3153,7 @@ func (x *MetaplexAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaplexAccount.ProtoReflect.Descriptor instead.
 func (*MetaplexAccount) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MetaplexAccount) GetMetadata() *MetadataSet {
@@ -2966,7 +3186,7 @@ type OffchainMetadata struct {
 
 func (x *OffchainMetadata) Reset() {
 	*x = OffchainMetadata{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2978,7 +3198,7 @@ func (x *OffchainMetadata) String() string {
 func (*OffchainMetadata) ProtoMessage() {}
 
 func (x *OffchainMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2991,7 +3211,7 @@ func (x *OffchainMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OffchainMetadata.ProtoReflect.Descriptor instead.
 func (*OffchainMetadata) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *OffchainMetadata) GetUri() []byte {
@@ -3113,7 +3333,7 @@ type Logo struct {
 
 func (x *Logo) Reset() {
 	*x = Logo{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3345,7 @@ func (x *Logo) String() string {
 func (*Logo) ProtoMessage() {}
 
 func (x *Logo) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3358,7 @@ func (x *Logo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logo.ProtoReflect.Descriptor instead.
 func (*Logo) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Logo) GetUrl() string {
@@ -3292,7 +3512,7 @@ type LogoOverride struct {
 
 func (x *LogoOverride) Reset() {
 	*x = LogoOverride{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3304,7 +3524,7 @@ func (x *LogoOverride) String() string {
 func (*LogoOverride) ProtoMessage() {}
 
 func (x *LogoOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3317,7 +3537,7 @@ func (x *LogoOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoOverride.ProtoReflect.Descriptor instead.
 func (*LogoOverride) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LogoOverride) GetVersion() uint64 {
@@ -3357,7 +3577,7 @@ type NotAMint struct {
 
 func (x *NotAMint) Reset() {
 	*x = NotAMint{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3369,7 +3589,7 @@ func (x *NotAMint) String() string {
 func (*NotAMint) ProtoMessage() {}
 
 func (x *NotAMint) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3382,7 +3602,7 @@ func (x *NotAMint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotAMint.ProtoReflect.Descriptor instead.
 func (*NotAMint) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *NotAMint) GetReason() string {
@@ -3417,7 +3637,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3429,7 +3649,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3442,7 +3662,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DeadLetter) GetSource() string {
@@ -3538,7 +3758,7 @@ type TokenListEntry struct {
 
 func (x *TokenListEntry) Reset() {
 	*x = TokenListEntry{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3550,7 +3770,7 @@ func (x *TokenListEntry) String() string {
 func (*TokenListEntry) ProtoMessage() {}
 
 func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3563,7 +3783,7 @@ func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenListEntry.ProtoReflect.Descriptor instead.
 func (*TokenListEntry) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TokenListEntry) GetList() string {
@@ -3633,7 +3853,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +3865,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3658,7 +3878,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Facts) GetFacts() []*Fact {
@@ -3684,7 +3904,7 @@ type Fact struct {
 
 func (x *Fact) Reset() {
 	*x = Fact{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3696,7 +3916,7 @@ func (x *Fact) String() string {
 func (*Fact) ProtoMessage() {}
 
 func (x *Fact) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3709,7 +3929,7 @@ func (x *Fact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fact.ProtoReflect.Descriptor instead.
 func (*Fact) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Fact) GetRegister() uint32 {
@@ -3777,7 +3997,7 @@ type KeyChange struct {
 
 func (x *KeyChange) Reset() {
 	*x = KeyChange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3789,7 +4009,7 @@ func (x *KeyChange) String() string {
 func (*KeyChange) ProtoMessage() {}
 
 func (x *KeyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3802,7 +4022,7 @@ func (x *KeyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyChange.ProtoReflect.Descriptor instead.
 func (*KeyChange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *KeyChange) GetProduct() string {
@@ -3933,7 +4153,7 @@ type KeyCreated struct {
 
 func (x *KeyCreated) Reset() {
 	*x = KeyCreated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3945,7 +4165,7 @@ func (x *KeyCreated) String() string {
 func (*KeyCreated) ProtoMessage() {}
 
 func (x *KeyCreated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3958,7 +4178,7 @@ func (x *KeyCreated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyCreated.ProtoReflect.Descriptor instead.
 func (*KeyCreated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *KeyCreated) GetSha256() []byte {
@@ -3999,7 +4219,7 @@ type KeyRestricted struct {
 
 func (x *KeyRestricted) Reset() {
 	*x = KeyRestricted{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4011,7 +4231,7 @@ func (x *KeyRestricted) String() string {
 func (*KeyRestricted) ProtoMessage() {}
 
 func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4024,7 +4244,7 @@ func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRestricted.ProtoReflect.Descriptor instead.
 func (*KeyRestricted) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *KeyRestricted) GetRules() *KeyRules {
@@ -4047,7 +4267,7 @@ type KeyRotated struct {
 
 func (x *KeyRotated) Reset() {
 	*x = KeyRotated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4059,7 +4279,7 @@ func (x *KeyRotated) String() string {
 func (*KeyRotated) ProtoMessage() {}
 
 func (x *KeyRotated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4072,7 +4292,7 @@ func (x *KeyRotated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRotated.ProtoReflect.Descriptor instead.
 func (*KeyRotated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *KeyRotated) GetSha256() []byte {
@@ -4106,7 +4326,7 @@ type KeyRevoked struct {
 
 func (x *KeyRevoked) Reset() {
 	*x = KeyRevoked{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4118,7 +4338,7 @@ func (x *KeyRevoked) String() string {
 func (*KeyRevoked) ProtoMessage() {}
 
 func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4131,7 +4351,7 @@ func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRevoked.ProtoReflect.Descriptor instead.
 func (*KeyRevoked) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *KeyRevoked) GetReason() string {
@@ -4164,7 +4384,7 @@ type KeyRules struct {
 
 func (x *KeyRules) Reset() {
 	*x = KeyRules{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4176,7 +4396,7 @@ func (x *KeyRules) String() string {
 func (*KeyRules) ProtoMessage() {}
 
 func (x *KeyRules) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4189,7 +4409,7 @@ func (x *KeyRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRules.ProtoReflect.Descriptor instead.
 func (*KeyRules) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *KeyRules) GetExpiresAtMs() int64 {
@@ -4276,7 +4496,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4288,7 +4508,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4301,7 +4521,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Usage) GetNode() string {
@@ -4618,7 +4838,24 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x06source\x18\t \x01(\tR\x06source\x12\x1b\n" +
 	"\tswap_legs\x18\n" +
 	" \x01(\rR\bswapLegsB\x0e\n" +
-	"\f_parent_slot\"q\n" +
+	"\f_parent_slot\"\xcd\x02\n" +
+	"\vStreamBlock\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12$\n" +
+	"\vparent_slot\x18\x02 \x01(\x04H\x00R\n" +
+	"parentSlot\x88\x01\x01\x12\x1c\n" +
+	"\tblockhash\x18\x03 \x01(\fR\tblockhash\x12)\n" +
+	"\x10parent_blockhash\x18\x04 \x01(\fR\x0fparentBlockhash\x12&\n" +
+	"\fblock_height\x18\x05 \x01(\x04H\x01R\vblockHeight\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"block_time\x18\x06 \x01(\x03R\tblockTime\x12\x1c\n" +
+	"\tpublished\x18\a \x01(\rR\tpublished\x12\x19\n" +
+	"\bleft_out\x18\b \x01(\rR\aleftOut\x12\x1a\n" +
+	"\bexecuted\x18\t \x01(\x04R\bexecutedB\x0e\n" +
+	"\f_parent_slotB\x0f\n" +
+	"\r_block_height\"`\n" +
+	"\fStreamStatus\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12<\n" +
+	"\x06status\x18\x02 \x01(\x0e2$.mintlake.events.v1.StreamSlotStatusR\x06status\"q\n" +
 	"\rChainIdentity\x12!\n" +
 	"\fgenesis_hash\x18\x01 \x01(\fR\vgenesisHash\x12\x17\n" +
 	"\atold_by\x18\x02 \x01(\tR\x06toldBy\x12$\n" +
@@ -4830,7 +5067,11 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x14SLOT_STATUS_INGESTED\x10\x01\x12\x17\n" +
 	"\x13SLOT_STATUS_SKIPPED\x10\x02\x12\x14\n" +
 	"\x10SLOT_STATUS_DEAD\x10\x03\x12\x14\n" +
-	"\x10SLOT_STATUS_LOST\x10\x04*\xa8\x01\n" +
+	"\x10SLOT_STATUS_LOST\x10\x04*u\n" +
+	"\x10StreamSlotStatus\x12\"\n" +
+	"\x1eSTREAM_SLOT_STATUS_UNSPECIFIED\x10\x00\x12 \n" +
+	"\x1cSTREAM_SLOT_STATUS_FINALIZED\x10\x01\x12\x1b\n" +
+	"\x17STREAM_SLOT_STATUS_DEAD\x10\x02*\xa8\x01\n" +
 	"\rRequestReason\x12\x1e\n" +
 	"\x1aREQUEST_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REQUEST_REASON_SIGHTED\x10\x01\x12\x1f\n" +
@@ -4855,108 +5096,112 @@ func file_mintlake_events_v1_events_proto_rawDescGZIP() []byte {
 	return file_mintlake_events_v1_events_proto_rawDescData
 }
 
-var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(MetadataProgram)(0),           // 0: mintlake.events.v1.MetadataProgram
 	(LegSource)(0),                 // 1: mintlake.events.v1.LegSource
 	(SlotStatus)(0),                // 2: mintlake.events.v1.SlotStatus
-	(RequestReason)(0),             // 3: mintlake.events.v1.RequestReason
-	(LogoStatus)(0),                // 4: mintlake.events.v1.LogoStatus
-	(*Position)(nil),               // 5: mintlake.events.v1.Position
-	(*TokenEvent)(nil),             // 6: mintlake.events.v1.TokenEvent
-	(*InitializeMint)(nil),         // 7: mintlake.events.v1.InitializeMint
-	(*AmountChange)(nil),           // 8: mintlake.events.v1.AmountChange
-	(*SetAuthority)(nil),           // 9: mintlake.events.v1.SetAuthority
-	(*MetadataSet)(nil),            // 10: mintlake.events.v1.MetadataSet
-	(*Creator)(nil),                // 11: mintlake.events.v1.Creator
-	(*AdditionalField)(nil),        // 12: mintlake.events.v1.AdditionalField
-	(*ExtensionSet)(nil),           // 13: mintlake.events.v1.ExtensionSet
-	(*Attribute)(nil),              // 14: mintlake.events.v1.Attribute
-	(*CloseMint)(nil),              // 15: mintlake.events.v1.CloseMint
-	(*AccountFreeze)(nil),          // 16: mintlake.events.v1.AccountFreeze
-	(*WithdrawExcessLamports)(nil), // 17: mintlake.events.v1.WithdrawExcessLamports
-	(*RawInstruction)(nil),         // 18: mintlake.events.v1.RawInstruction
-	(*Sighting)(nil),               // 19: mintlake.events.v1.Sighting
-	(*SwapLeg)(nil),                // 20: mintlake.events.v1.SwapLeg
-	(*Route)(nil),                  // 21: mintlake.events.v1.Route
-	(*RouteHop)(nil),               // 22: mintlake.events.v1.RouteHop
-	(*Pool)(nil),                   // 23: mintlake.events.v1.Pool
-	(*SlotRecord)(nil),             // 24: mintlake.events.v1.SlotRecord
-	(*ChainIdentity)(nil),          // 25: mintlake.events.v1.ChainIdentity
-	(*SourceStatus)(nil),           // 26: mintlake.events.v1.SourceStatus
-	(*EnrichmentRequest)(nil),      // 27: mintlake.events.v1.EnrichmentRequest
-	(*Enrichment)(nil),             // 28: mintlake.events.v1.Enrichment
-	(*MintAccount)(nil),            // 29: mintlake.events.v1.MintAccount
-	(*MetaplexAccount)(nil),        // 30: mintlake.events.v1.MetaplexAccount
-	(*OffchainMetadata)(nil),       // 31: mintlake.events.v1.OffchainMetadata
-	(*Logo)(nil),                   // 32: mintlake.events.v1.Logo
-	(*LogoOverride)(nil),           // 33: mintlake.events.v1.LogoOverride
-	(*NotAMint)(nil),               // 34: mintlake.events.v1.NotAMint
-	(*DeadLetter)(nil),             // 35: mintlake.events.v1.DeadLetter
-	(*TokenListEntry)(nil),         // 36: mintlake.events.v1.TokenListEntry
-	(*Facts)(nil),                  // 37: mintlake.events.v1.Facts
-	(*Fact)(nil),                   // 38: mintlake.events.v1.Fact
-	(*KeyChange)(nil),              // 39: mintlake.events.v1.KeyChange
-	(*KeyCreated)(nil),             // 40: mintlake.events.v1.KeyCreated
-	(*KeyRestricted)(nil),          // 41: mintlake.events.v1.KeyRestricted
-	(*KeyRotated)(nil),             // 42: mintlake.events.v1.KeyRotated
-	(*KeyRevoked)(nil),             // 43: mintlake.events.v1.KeyRevoked
-	(*KeyRules)(nil),               // 44: mintlake.events.v1.KeyRules
-	(*Usage)(nil),                  // 45: mintlake.events.v1.Usage
-	nil,                            // 46: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	nil,                            // 47: mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	(StreamSlotStatus)(0),          // 3: mintlake.events.v1.StreamSlotStatus
+	(RequestReason)(0),             // 4: mintlake.events.v1.RequestReason
+	(LogoStatus)(0),                // 5: mintlake.events.v1.LogoStatus
+	(*Position)(nil),               // 6: mintlake.events.v1.Position
+	(*TokenEvent)(nil),             // 7: mintlake.events.v1.TokenEvent
+	(*InitializeMint)(nil),         // 8: mintlake.events.v1.InitializeMint
+	(*AmountChange)(nil),           // 9: mintlake.events.v1.AmountChange
+	(*SetAuthority)(nil),           // 10: mintlake.events.v1.SetAuthority
+	(*MetadataSet)(nil),            // 11: mintlake.events.v1.MetadataSet
+	(*Creator)(nil),                // 12: mintlake.events.v1.Creator
+	(*AdditionalField)(nil),        // 13: mintlake.events.v1.AdditionalField
+	(*ExtensionSet)(nil),           // 14: mintlake.events.v1.ExtensionSet
+	(*Attribute)(nil),              // 15: mintlake.events.v1.Attribute
+	(*CloseMint)(nil),              // 16: mintlake.events.v1.CloseMint
+	(*AccountFreeze)(nil),          // 17: mintlake.events.v1.AccountFreeze
+	(*WithdrawExcessLamports)(nil), // 18: mintlake.events.v1.WithdrawExcessLamports
+	(*RawInstruction)(nil),         // 19: mintlake.events.v1.RawInstruction
+	(*Sighting)(nil),               // 20: mintlake.events.v1.Sighting
+	(*SwapLeg)(nil),                // 21: mintlake.events.v1.SwapLeg
+	(*Route)(nil),                  // 22: mintlake.events.v1.Route
+	(*RouteHop)(nil),               // 23: mintlake.events.v1.RouteHop
+	(*Pool)(nil),                   // 24: mintlake.events.v1.Pool
+	(*SlotRecord)(nil),             // 25: mintlake.events.v1.SlotRecord
+	(*StreamBlock)(nil),            // 26: mintlake.events.v1.StreamBlock
+	(*StreamStatus)(nil),           // 27: mintlake.events.v1.StreamStatus
+	(*ChainIdentity)(nil),          // 28: mintlake.events.v1.ChainIdentity
+	(*SourceStatus)(nil),           // 29: mintlake.events.v1.SourceStatus
+	(*EnrichmentRequest)(nil),      // 30: mintlake.events.v1.EnrichmentRequest
+	(*Enrichment)(nil),             // 31: mintlake.events.v1.Enrichment
+	(*MintAccount)(nil),            // 32: mintlake.events.v1.MintAccount
+	(*MetaplexAccount)(nil),        // 33: mintlake.events.v1.MetaplexAccount
+	(*OffchainMetadata)(nil),       // 34: mintlake.events.v1.OffchainMetadata
+	(*Logo)(nil),                   // 35: mintlake.events.v1.Logo
+	(*LogoOverride)(nil),           // 36: mintlake.events.v1.LogoOverride
+	(*NotAMint)(nil),               // 37: mintlake.events.v1.NotAMint
+	(*DeadLetter)(nil),             // 38: mintlake.events.v1.DeadLetter
+	(*TokenListEntry)(nil),         // 39: mintlake.events.v1.TokenListEntry
+	(*Facts)(nil),                  // 40: mintlake.events.v1.Facts
+	(*Fact)(nil),                   // 41: mintlake.events.v1.Fact
+	(*KeyChange)(nil),              // 42: mintlake.events.v1.KeyChange
+	(*KeyCreated)(nil),             // 43: mintlake.events.v1.KeyCreated
+	(*KeyRestricted)(nil),          // 44: mintlake.events.v1.KeyRestricted
+	(*KeyRotated)(nil),             // 45: mintlake.events.v1.KeyRotated
+	(*KeyRevoked)(nil),             // 46: mintlake.events.v1.KeyRevoked
+	(*KeyRules)(nil),               // 47: mintlake.events.v1.KeyRules
+	(*Usage)(nil),                  // 48: mintlake.events.v1.Usage
+	nil,                            // 49: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	nil,                            // 50: mintlake.events.v1.TokenListEntry.ExtensionsEntry
 }
 var file_mintlake_events_v1_events_proto_depIdxs = []int32{
-	5,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
-	7,  // 1: mintlake.events.v1.TokenEvent.initialize_mint:type_name -> mintlake.events.v1.InitializeMint
-	8,  // 2: mintlake.events.v1.TokenEvent.mint_to:type_name -> mintlake.events.v1.AmountChange
-	8,  // 3: mintlake.events.v1.TokenEvent.burn:type_name -> mintlake.events.v1.AmountChange
-	9,  // 4: mintlake.events.v1.TokenEvent.set_authority:type_name -> mintlake.events.v1.SetAuthority
-	10, // 5: mintlake.events.v1.TokenEvent.metadata_set:type_name -> mintlake.events.v1.MetadataSet
-	13, // 6: mintlake.events.v1.TokenEvent.extension_set:type_name -> mintlake.events.v1.ExtensionSet
-	15, // 7: mintlake.events.v1.TokenEvent.close_mint:type_name -> mintlake.events.v1.CloseMint
-	16, // 8: mintlake.events.v1.TokenEvent.freeze_account:type_name -> mintlake.events.v1.AccountFreeze
-	16, // 9: mintlake.events.v1.TokenEvent.thaw_account:type_name -> mintlake.events.v1.AccountFreeze
-	17, // 10: mintlake.events.v1.TokenEvent.withdraw_excess_lamports:type_name -> mintlake.events.v1.WithdrawExcessLamports
-	18, // 11: mintlake.events.v1.TokenEvent.raw:type_name -> mintlake.events.v1.RawInstruction
-	19, // 12: mintlake.events.v1.TokenEvent.sighting:type_name -> mintlake.events.v1.Sighting
+	6,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
+	8,  // 1: mintlake.events.v1.TokenEvent.initialize_mint:type_name -> mintlake.events.v1.InitializeMint
+	9,  // 2: mintlake.events.v1.TokenEvent.mint_to:type_name -> mintlake.events.v1.AmountChange
+	9,  // 3: mintlake.events.v1.TokenEvent.burn:type_name -> mintlake.events.v1.AmountChange
+	10, // 4: mintlake.events.v1.TokenEvent.set_authority:type_name -> mintlake.events.v1.SetAuthority
+	11, // 5: mintlake.events.v1.TokenEvent.metadata_set:type_name -> mintlake.events.v1.MetadataSet
+	14, // 6: mintlake.events.v1.TokenEvent.extension_set:type_name -> mintlake.events.v1.ExtensionSet
+	16, // 7: mintlake.events.v1.TokenEvent.close_mint:type_name -> mintlake.events.v1.CloseMint
+	17, // 8: mintlake.events.v1.TokenEvent.freeze_account:type_name -> mintlake.events.v1.AccountFreeze
+	17, // 9: mintlake.events.v1.TokenEvent.thaw_account:type_name -> mintlake.events.v1.AccountFreeze
+	18, // 10: mintlake.events.v1.TokenEvent.withdraw_excess_lamports:type_name -> mintlake.events.v1.WithdrawExcessLamports
+	19, // 11: mintlake.events.v1.TokenEvent.raw:type_name -> mintlake.events.v1.RawInstruction
+	20, // 12: mintlake.events.v1.TokenEvent.sighting:type_name -> mintlake.events.v1.Sighting
 	0,  // 13: mintlake.events.v1.MetadataSet.metadata_program:type_name -> mintlake.events.v1.MetadataProgram
-	11, // 14: mintlake.events.v1.MetadataSet.creators:type_name -> mintlake.events.v1.Creator
-	12, // 15: mintlake.events.v1.MetadataSet.additional_fields:type_name -> mintlake.events.v1.AdditionalField
-	14, // 16: mintlake.events.v1.ExtensionSet.attributes:type_name -> mintlake.events.v1.Attribute
-	5,  // 17: mintlake.events.v1.SwapLeg.position:type_name -> mintlake.events.v1.Position
-	5,  // 18: mintlake.events.v1.Route.position:type_name -> mintlake.events.v1.Position
-	22, // 19: mintlake.events.v1.Route.hops:type_name -> mintlake.events.v1.RouteHop
-	5,  // 20: mintlake.events.v1.Pool.position:type_name -> mintlake.events.v1.Position
+	12, // 14: mintlake.events.v1.MetadataSet.creators:type_name -> mintlake.events.v1.Creator
+	13, // 15: mintlake.events.v1.MetadataSet.additional_fields:type_name -> mintlake.events.v1.AdditionalField
+	15, // 16: mintlake.events.v1.ExtensionSet.attributes:type_name -> mintlake.events.v1.Attribute
+	6,  // 17: mintlake.events.v1.SwapLeg.position:type_name -> mintlake.events.v1.Position
+	6,  // 18: mintlake.events.v1.Route.position:type_name -> mintlake.events.v1.Position
+	23, // 19: mintlake.events.v1.Route.hops:type_name -> mintlake.events.v1.RouteHop
+	6,  // 20: mintlake.events.v1.Pool.position:type_name -> mintlake.events.v1.Position
 	2,  // 21: mintlake.events.v1.SlotRecord.status:type_name -> mintlake.events.v1.SlotStatus
-	3,  // 22: mintlake.events.v1.EnrichmentRequest.reason:type_name -> mintlake.events.v1.RequestReason
-	29, // 23: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
-	30, // 24: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
-	31, // 25: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
-	32, // 26: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
-	34, // 27: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
-	36, // 28: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
-	37, // 29: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
-	33, // 30: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
-	13, // 31: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
-	10, // 32: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
-	10, // 33: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
-	46, // 34: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	4,  // 35: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
-	47, // 36: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
-	38, // 37: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
-	40, // 38: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
-	41, // 39: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
-	42, // 40: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
-	43, // 41: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
-	44, // 42: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
-	44, // 43: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	3,  // 22: mintlake.events.v1.StreamStatus.status:type_name -> mintlake.events.v1.StreamSlotStatus
+	4,  // 23: mintlake.events.v1.EnrichmentRequest.reason:type_name -> mintlake.events.v1.RequestReason
+	32, // 24: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
+	33, // 25: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
+	34, // 26: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
+	35, // 27: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
+	37, // 28: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
+	39, // 29: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
+	40, // 30: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
+	36, // 31: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
+	14, // 32: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
+	11, // 33: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
+	11, // 34: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
+	49, // 35: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	5,  // 36: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
+	50, // 37: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	41, // 38: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
+	43, // 39: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
+	44, // 40: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
+	45, // 41: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
+	46, // 42: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
+	47, // 43: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
+	47, // 44: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_mintlake_events_v1_events_proto_init() }
@@ -4984,7 +5229,8 @@ func file_mintlake_events_v1_events_proto_init() {
 	file_mintlake_events_v1_events_proto_msgTypes[15].OneofWrappers = []any{}
 	file_mintlake_events_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
 	file_mintlake_events_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[23].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[25].OneofWrappers = []any{
 		(*Enrichment_MintAccount)(nil),
 		(*Enrichment_MetaplexAccount)(nil),
 		(*Enrichment_Offchain)(nil),
@@ -4994,9 +5240,9 @@ func file_mintlake_events_v1_events_proto_init() {
 		(*Enrichment_Facts)(nil),
 		(*Enrichment_LogoOverride)(nil),
 	}
-	file_mintlake_events_v1_events_proto_msgTypes[27].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[31].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[34].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[29].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[36].OneofWrappers = []any{
 		(*KeyChange_Created)(nil),
 		(*KeyChange_Restricted)(nil),
 		(*KeyChange_Rotated)(nil),
@@ -5007,8 +5253,8 @@ func file_mintlake_events_v1_events_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   43,
+			NumEnums:      6,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -19,6 +19,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -157,8 +158,11 @@ func pick(r *rand.Rand, block []*pb.SubscribeUpdateTransaction, clients int) (fi
 	return filters, deliveries
 }
 
+// topicBefore is where binaries read that are older than chain.transactions.v2.
+const topicBefore = "chain.transactions.v1"
+
 // records are a block's, as ingest writes them.
-func records(block []*pb.SubscribeUpdateTransaction) ([]kafka.Record, error) {
+func records(topic string, block []*pb.SubscribeUpdateTransaction) ([]kafka.Record, error) {
 	list := make([]kafka.Record, 0, len(block))
 	now := fmt.Append(nil, time.Now().UnixMilli())
 	for _, x := range block {
@@ -166,8 +170,8 @@ func records(block []*pb.SubscribeUpdateTransaction) ([]kafka.Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, kafka.Record{Topic: schemas.TopicTransactions, Key: x.Transaction.Signature, Value: value,
-			Headers: []kafka.Header{{Key: schemas.HeaderReceivedAt, Value: now}}})
+		list = append(list, kafka.Record{Topic: topic, Key: strconv.AppendUint(nil, x.Slot, 10), Value: value,
+			Headers: []kafka.Header{{Key: schemas.HeaderType, Value: []byte(schemas.TypeTransaction)}, {Key: schemas.HeaderReceivedAt, Value: now}}})
 	}
 	return list, nil
 }
@@ -197,18 +201,18 @@ func fanouts(ctx context.Context, o options, broker *broker) error {
 	var ours, base, all measured
 	for range o.rounds { // in turns: the machine may be busy with other things
 		if o.base != "" {
-			took, err := fanout(ctx, broker, o.base, filters, block, deliveries, 2)
+			took, err := fanout(ctx, broker, o.base, topicBefore, filters, block, deliveries, 2)
 			if err != nil {
 				return fmt.Errorf("base: %w", err)
 			}
 			base.add(took)
 		}
-		took, err := fanout(ctx, broker, o.server, filters, block, deliveries, 3)
+		took, err := fanout(ctx, broker, o.server, schemas.TopicTransactions, filters, block, deliveries, 3)
 		if err != nil {
 			return err
 		}
 		ours.add(took)
-		if took, err = fanout(ctx, broker, o.server, every, five, 5*few, 3); err != nil {
+		if took, err = fanout(ctx, broker, o.server, schemas.TopicTransactions, every, five, 5*few, 3); err != nil {
 			return err
 		}
 		all.add(took)
@@ -226,7 +230,7 @@ func fanouts(ctx context.Context, o options, broker *broker) error {
 	fmt.Printf("%-60s %.2f (wanted: at most 2)\n", "5 that all want / block", ratio(medians[fmt.Sprintf("5 transactions that all %d want", few)], medians[name]))
 	for _, many := range o.clients[1:] {
 		filters, deliveries := pick(r, block, many)
-		took, err := fanout(ctx, broker, o.server, filters, block, deliveries, 5)
+		took, err := fanout(ctx, broker, o.server, schemas.TopicTransactions, filters, block, deliveries, 5)
 		if err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func startBroker(ctx context.Context) (*broker, error) {
 		return nil, err
 	}
 	defer admin.Close()
-	for _, topic := range schemas.Topics() {
+	for _, topic := range append(schemas.Topics(), schemas.Topic{Name: topicBefore, Partitions: 4, Retention: time.Hour}) {
 		if err := admin.EnsureTopics(ctx, []kafka.TopicSpec{{Name: topic.Name, Partitions: topic.Partitions, ReplicationFactor: 1, Config: topic.Config()}}); err != nil {
 			cancel()
 			return nil, err
@@ -197,7 +197,7 @@ const patience = time.Minute
 
 // fanout starts a server, connects the clients, and writes the block `rounds` times after one that
 // warms up.
-func fanout(ctx context.Context, broker *broker, binary string, filters [][]string, block []*pb.SubscribeUpdateTransaction, deliveries, rounds int) (m measured, err error) {
+func fanout(ctx context.Context, broker *broker, binary, topic string, filters [][]string, block []*pb.SubscribeUpdateTransaction, deliveries, rounds int) (m measured, err error) {
 	s, err := startServer(ctx, broker, binary, len(filters))
 	if err != nil {
 		return m, err
@@ -228,7 +228,7 @@ func fanout(ctx context.Context, broker *broker, binary string, filters [][]stri
 	}()
 	var before time.Duration
 	for round := range rounds + 1 {
-		list, err := records(block)
+		list, err := records(topic, block)
 		if err != nil {
 			return m, err
 		}

@@ -210,5 +210,11 @@ func (p *player) play(ctx context.Context, u parse.Update) error {
 			steps = p.line.Finalized(u.Slot, *u.Parent)
 		}
 	}
-	return p.carrier.Carry(ctx, steps)
+	if err := p.carrier.Carry(ctx, steps); err != nil {
+		return err
+	}
+	if u.Kind == parse.Slot && u.Status == parse.SlotFinalized {
+		return p.sink.Finalized(ctx, u.Slot)
+	}
+	return nil
 }

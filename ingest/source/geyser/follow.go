@@ -221,6 +221,11 @@ func (f *follower) message(ctx context.Context, message []byte, pings chan<- str
 	if err := f.carry(ctx, f.steps(u, now)); err != nil {
 		return err
 	}
+	if u.Kind == parse.Slot && u.Status == parse.SlotFinalized && f.believed(u.Slot) {
+		if err := f.sink.Finalized(ctx, u.Slot); err != nil {
+			return err
+		}
+	}
 	if tip := f.line.Tip(); tip > f.tip {
 		f.forGap = false
 		// after the sink took it: a full pipeline is no standstill
@@ -235,7 +240,7 @@ const maxAhead = 10_000
 // witnessed says that a status tells of a block in its slot, of whatever fork. Shreds alone do not:
 // a block that never was complete is none.
 func (f *follower) witnessed(u parse.Update) bool {
-	if tip := f.line.Tip(); tip > 0 && (u.Slot > tip+maxAhead || u.Slot+maxAhead < tip) {
+	if !f.believed(u.Slot) {
 		return false
 	}
 	switch u.Status {
@@ -244,6 +249,12 @@ func (f *follower) witnessed(u parse.Update) bool {
 	case parse.SlotConfirmed, parse.SlotFinalized, parse.SlotFirstShredReceived:
 	}
 	return false
+}
+
+// believed says that a status of the slot can be true.
+func (f *follower) believed(slot uint64) bool {
+	tip := f.line.Tip()
+	return tip == 0 || slot <= tip+maxAhead && slot+maxAhead >= tip
 }
 
 func (f *follower) steps(u parse.Update, now time.Time) []order.Step {

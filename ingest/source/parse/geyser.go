@@ -188,11 +188,11 @@ func (u *Update) transaction(data []byte) error {
 
 // headerFields are the field numbers in which SubscribeUpdateBlock and SubscribeUpdateBlockMeta
 // differ; 0 = has none.
-type headerFields struct{ parentSlot, parentHash, executed, transactions int32 }
+type headerFields struct{ parentSlot, parentHash, executed, transactions, height int32 }
 
 var (
-	blockFields = headerFields{parentSlot: 7, parentHash: 8, executed: 9, transactions: 6}
-	metaFields  = headerFields{parentSlot: 6, parentHash: 7, executed: 8}
+	blockFields = headerFields{parentSlot: 7, parentHash: 8, executed: 9, transactions: 6, height: 5}
+	metaFields  = headerFields{parentSlot: 6, parentHash: 7, executed: 8, height: 5}
 )
 
 func (u *Update) header(data []byte, kind UpdateKind, f headerFields) error {
@@ -217,6 +217,9 @@ func (u *Update) header(data []byte, kind UpdateKind, f headerFields) error {
 			b.block.ParentBlockhash, err = decodeKey(w.v)
 		case num == f.executed && w.varint(w.num):
 			u.Executed = w.n
+		case num == f.height && w.message(w.num):
+			b.block.Height = new(uint64)
+			*b.block.Height, err = firstVarint(w.v, 1)
 		case num == f.transactions && w.message(w.num):
 			if err = b.geyserTransaction(w.v); err != nil {
 				err = fmt.Errorf("transaction %d: %w", len(b.block.Transactions)-1, err)
@@ -236,7 +239,7 @@ func (u *Update) header(data []byte, kind UpdateKind, f headerFields) error {
 	case u.Executed > 0 && uint64(len(b.block.Transactions)) > u.Executed:
 		return malformed("block of slot %d with %d transactions of %d", u.Slot, len(b.block.Transactions), u.Executed)
 	}
-	b.block.ParentSlot = &parent
+	b.block.ParentSlot, b.block.Executed = &parent, u.Executed
 	var err error
 	u.Block, err = b.finish(u.Slot, kind == Block)
 	return err
@@ -249,6 +252,7 @@ func (b *builder) geyserTransaction(data []byte) error {
 	}
 	b.block.Transactions = append(b.block.Transactions, chain.Transaction{})
 	tx := &b.block.Transactions[len(b.block.Transactions)-1]
+	tx.Raw = b.raw(rawTransaction{form: rawUpdate, all: data})
 	var body, meta []byte
 	var vote bool
 	w := walk{rest: data}

@@ -130,9 +130,12 @@ func (l *blockList) read(r *jsonwalk.Reader) error {
 			return malformed("more than %d transactions", maxTransactions)
 		}
 		l.b.block.Transactions = append(l.b.block.Transactions, chain.Transaction{Index: i})
-		if err := l.b.jsonWholeEntry(&l.b.block.Transactions[i], r); err != nil {
+		at := *r
+		tx := &l.b.block.Transactions[i]
+		if err := l.b.jsonWholeEntry(tx, r); err != nil {
 			return fmt.Errorf("transaction %d: %w", i, err)
 		}
+		tx.Raw = l.b.raw(rawTransaction{form: rawJSON, all: at.Since(r), index: i})
 		return nil
 	})
 	if l.err == nil {
@@ -171,7 +174,7 @@ func (d *document) value(r *jsonwalk.Reader, ctx context, depth int) error {
 func (d *document) object(r *jsonwalk.Reader, ctx context, depth int) error {
 	var list blockList
 	f, err := gatherWith(r, &list, "slot", "blockTime", "transactions", "transaction", "meta", "version", "transactionIndex", "raw", "result", "params",
-		"value", "block", "context", "error", "lamports", "signatures", "blockhash", "previousBlockhash", "parentSlot", "message")
+		"value", "block", "context", "error", "lamports", "signatures", "blockhash", "previousBlockhash", "parentSlot", "blockHeight", "message")
 	if err != nil {
 		return err
 	}
@@ -253,6 +256,7 @@ func (d *document) wholeBlock(list blockList, f fields, ctx context) error {
 	if list.err != nil {
 		return list.err
 	}
+	b.block.Executed = uint64(len(b.block.Transactions))
 	block, err := b.finish(slot, true)
 	if err == nil {
 		d.blocks = append(d.blocks, block)
@@ -280,6 +284,13 @@ func (b *builder) blockHeader(f fields) error {
 		return fmt.Errorf("parentSlot: %w", err)
 	}
 	b.block.ParentSlot = &parent
+	if at, ok := f["blockHeight"]; ok {
+		height, err := at.Uint64()
+		if err != nil {
+			return fmt.Errorf("blockHeight: %w", err)
+		}
+		b.block.Height = &height
+	}
 	return nil
 }
 

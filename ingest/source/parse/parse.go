@@ -88,6 +88,7 @@ type builder struct {
 	balances  slab[chain.TokenBalance]
 	bytes     slab[byte]
 	details   slab[details]
+	raws      slab[rawTransaction]
 	scratch   []chain.Call
 	groups    []innerGroup
 	balanceAt []chain.TokenBalance

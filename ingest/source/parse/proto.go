@@ -101,6 +101,9 @@ func ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
 			var at uint64
 			at, err = firstVarint(w.v, 1)
 			b.block.BlockTime = int64(at)
+		case w.message(7):
+			b.block.Height = new(uint64)
+			*b.block.Height, err = firstVarint(w.v, 1)
 		}
 		if err != nil {
 			return nil, err
@@ -112,7 +115,7 @@ func ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
 	if b.block.Blockhash == (chain.Key{}) {
 		return nil, malformed("block without blockhash")
 	}
-	b.block.ParentSlot = &parent
+	b.block.ParentSlot, b.block.Executed = &parent, uint64(len(b.block.Transactions))
 	return b.finish(slot, true)
 }
 
@@ -140,6 +143,7 @@ func (b *builder) confirmedTransaction(data []byte) error {
 	if err != nil {
 		return fmt.Errorf("transaction %d: %w", i, err)
 	}
+	tx.Raw = b.raw(rawTransaction{form: rawStored, all: data, index: i})
 	return nil
 }
 

@@ -55,6 +55,11 @@ func (s *Serial) Dead(ctx context.Context, slot uint64) error {
 	return s.call(ctx, func() error { return s.sink.Dead(ctx, slot) })
 }
 
+// Finalized hands the slot on.
+func (s *Serial) Finalized(ctx context.Context, slot uint64) error {
+	return s.call(ctx, func() error { return s.sink.Finalized(ctx, slot) })
+}
+
 // Seen takes the stream's word that a slot has a block, on the chain or not.
 func (s *Serial) Seen(ctx context.Context, slot uint64) error {
 	if !s.witness.Seen(slot) {

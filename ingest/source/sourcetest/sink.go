@@ -23,6 +23,7 @@ type Sink struct {
 	blocks      []*chain.Block
 	skipped     []uint64
 	dead        []uint64
+	finalized   []uint64
 	refused     map[string]error
 	inside      int
 	concurrent  bool
@@ -60,6 +61,12 @@ func (s *Sink) Skipped(ctx context.Context, slot uint64) error {
 // Dead remembers slot.
 func (s *Sink) Dead(ctx context.Context, slot uint64) error {
 	s.update(func() { s.dead = append(s.dead, slot) })
+	return ctx.Err()
+}
+
+// Finalized remembers slot.
+func (s *Sink) Finalized(ctx context.Context, slot uint64) error {
+	s.update(func() { s.finalized = append(s.finalized, slot) })
 	return ctx.Err()
 }
 

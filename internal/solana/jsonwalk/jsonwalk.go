@@ -31,6 +31,12 @@ type Reader struct {
 // New returns a Reader at the start of data.
 func New(data []byte) *Reader { return &Reader{data: data} }
 
+// Since returns the text from r, where a value began, to later, a Reader of the same text that has
+// passed it.
+func (r *Reader) Since(later *Reader) []byte {
+	return r.data[r.pos:later.pos:later.pos]
+}
+
 func (r *Reader) fail(want string) error {
 	if r.pos >= len(r.data) {
 		return fmt.Errorf("%w at byte %d: text ends, want %s", ErrSyntax, r.pos, want)

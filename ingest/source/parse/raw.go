@@ -1,0 +1,126 @@
+package parse
+
+import (
+	"bytes"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// rawForm is what a transaction came as.
+type rawForm uint8
+
+const (
+	// rawUpdate is a geyser.SubscribeUpdateTransactionInfo.
+	rawUpdate rawForm = iota
+	// rawStored is a solana.storage.ConfirmedTransaction.
+	rawStored
+	// rawJSON is an entry of getBlock's transactions.
+	rawJSON
+)
+
+// rawTransaction is a transaction as it came. It borrows the message.
+type rawTransaction struct {
+	form  rawForm
+	index int
+	all   []byte
+}
+
+func (b *builder) raw(r rawTransaction) chain.Raw {
+	one := &b.raws.take(1)[0]
+	*one = r
+	return one
+}
+
+// AppendUpdate implements chain.Raw. A Geyser server has left out what touches none of our programs
+// already; of whole blocks it is left out here, so that the stream is the same whatever the source.
+func (r *rawTransaction) AppendUpdate(to []byte) ([]byte, error) {
+	switch r.form {
+	case rawUpdate:
+		return append(to, r.all...), nil
+	case rawStored:
+		return r.appendStored(to)
+	case rawJSON:
+		return r.appendJSON(to)
+	}
+	return to, nil
+}
+
+// Fields of geyser.SubscribeUpdateTransactionInfo.
+const (
+	fieldInfoSignature   protowire.Number = 1
+	fieldInfoVote        protowire.Number = 2
+	fieldInfoTransaction protowire.Number = 3
+	fieldInfoMeta        protowire.Number = 4
+	fieldInfoIndex       protowire.Number = 5
+)
+
+// appendInfo appends a SubscribeUpdateTransactionInfo that is no vote: a vote touches none of our
+// programs.
+func appendInfo(to, signature, transaction, meta []byte, index int) []byte {
+	to = appendMessage(to, fieldInfoSignature, signature)
+	to = appendMessage(to, fieldInfoTransaction, transaction)
+	to = appendMessage(to, fieldInfoMeta, meta)
+	return appendNumber(to, fieldInfoIndex, uint64(index))
+}
+
+func appendMessage(to []byte, field protowire.Number, value []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(to, field, protowire.BytesType), value)
+}
+
+// appendNumber leaves zero out, as proto3 does.
+func appendNumber(to []byte, field protowire.Number, value uint64) []byte {
+	if value == 0 {
+		return to
+	}
+	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.VarintType), value)
+}
+
+// subscribed are the programs of which a transaction must touch one.
+var subscribed = []chain.Key{mustKey(schemas.ProgramToken), mustKey(schemas.ProgramToken2022), mustKey(schemas.ProgramMetaplex)}
+
+func isSubscribed(key []byte) bool {
+	return slices.ContainsFunc(subscribed, func(k chain.Key) bool { return bytes.Equal(k[:], key) })
+}
+
+// appendStored takes the messages of a ConfirmedTransaction as they are: Geyser's are the same.
+func (r *rawTransaction) appendStored(to []byte) ([]byte, error) {
+	var transaction, meta, signature []byte
+	touches := false
+	w := walk{rest: r.all}
+	for w.next() {
+		switch {
+		case w.message(1):
+			transaction = w.v
+		case w.message(2):
+			meta = w.v
+		}
+	}
+	body := walk{rest: transaction}
+	for body.next() {
+		switch {
+		case body.message(1) && signature == nil:
+			signature = body.v
+		case body.message(2):
+			touches = touches || hasSubscribed(body.v, 2, 2)
+		}
+	}
+	if !touches && !hasSubscribed(meta, 12, 13) {
+		return to, nil
+	}
+	return appendInfo(to, signature, transaction, meta, r.index), nil
+}
+
+// hasSubscribed says that one of the two fields of a message holds one of our programs.
+func hasSubscribed(message []byte, one, other protowire.Number) bool {
+	w := walk{rest: message}
+	for w.next() {
+		if (w.message(one) || w.message(other)) && isSubscribed(w.v) {
+			return true
+		}
+	}
+	return false
+}

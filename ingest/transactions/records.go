@@ -1,0 +1,127 @@
+package transactions
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Block is what the topic gets of one block, in the order of its transactions.
+type Block struct {
+	slot    uint64
+	records []kafka.Record
+	end     *eventspb.StreamBlock // nil for a lone transaction
+	// receivedAt is when the block reached Mintlake.
+	receivedAt time.Time
+}
+
+// maxRecord bounds a transaction's record: what the topic takes.
+const maxRecord = kafka.DefaultMaxRecordBytes - 1024
+
+// NewBlock encodes a block; nil when the topic gets nothing of it. A transaction that cannot be
+// encoded is counted as left out.
+func NewBlock(block *chain.Block, receivedAt time.Time) *Block {
+	b := &Block{slot: block.Slot, receivedAt: receivedAt}
+	leftOut := uint32(0)
+	for i := range block.Transactions {
+		raw := block.Transactions[i].Raw
+		if raw == nil {
+			continue
+		}
+		value, err := updateOf(raw, block.Slot)
+		switch {
+		case err != nil || len(value) > maxRecord:
+			leftOut++
+		case value != nil:
+			b.records = append(b.records, record(schemas.TypeTransaction, block.Slot, value, receivedAt))
+		}
+	}
+	if block.Whole {
+		b.end = &eventspb.StreamBlock{
+			Slot: block.Slot, ParentSlot: block.ParentSlot, Blockhash: bytes.Clone(block.Blockhash[:]), ParentBlockhash: bytes.Clone(block.ParentBlockhash[:]),
+			BlockHeight: block.Height, BlockTime: block.BlockTime, Published: uint32(len(b.records)), LeftOut: leftOut, Executed: block.Executed,
+		}
+	}
+	if b.end == nil && len(b.records) == 0 {
+		return nil
+	}
+	return b
+}
+
+// Fields of geyser.SubscribeUpdateTransaction.
+const (
+	fieldTransaction protowire.Number = 1
+	fieldSlot        protowire.Number = 2
+)
+
+// infoGuess is the room that most transactions fit into.
+const infoGuess = 4096
+
+// updateOf encodes a SubscribeUpdateTransaction; nil when it is not for the stream.
+func updateOf(raw chain.Raw, slot uint64) ([]byte, error) {
+	info, err := raw.AppendUpdate(make([]byte, 0, infoGuess))
+	if err != nil || len(info) == 0 {
+		return nil, err
+	}
+	out := make([]byte, 0, len(info)+24)
+	out = protowire.AppendBytes(protowire.AppendTag(out, fieldTransaction, protowire.BytesType), info)
+	return protowire.AppendVarint(protowire.AppendTag(out, fieldSlot, protowire.VarintType), slot), nil
+}
+
+func record(kind string, slot uint64, value []byte, receivedAt time.Time) kafka.Record {
+	return kafka.Record{
+		Topic: schemas.TopicTransactions,
+		Key:   strconv.AppendUint(nil, slot, 10),
+		Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte(kind)},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+			{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, receivedAt.UnixMilli(), 10)},
+		},
+	}
+}
+
+// withEnd returns all records of the block.
+func (b *Block) withEnd() ([]kafka.Record, error) {
+	if b.end == nil {
+		return b.records, nil
+	}
+	value, err := proto.Marshal(b.end)
+	if err != nil {
+		return nil, fmt.Errorf("encode end of slot: %w", err)
+	}
+	return append(b.records, record(schemas.TypeStreamBlock, b.slot, value, b.receivedAt)), nil
+}
+
+// leaveOut takes the transactions out of the block: only its end is left, which tells of them.
+func (b *Block) leaveOut() {
+	if b.end != nil {
+		b.end.LeftOut += b.end.Published
+		b.end.Published = 0
+	}
+	b.records = nil
+}
+
+// below marks records of a slot below tip.
+func below(records []kafka.Record, tip uint64) {
+	header := kafka.Header{Key: schemas.HeaderTip, Value: strconv.AppendUint(nil, tip, 10)}
+	for i := range records {
+		records[i].Headers = append(records[i].Headers, header)
+	}
+}
+
+func sizeOf(records []kafka.Record) (n int) {
+	for i := range records {
+		n += len(records[i].Value) + 100 // key and headers
+	}
+	return n
+}

@@ -1,0 +1,139 @@
+package transactions
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+)
+
+// Run writes until ctx ends. What is not written by then is in the spill, or its slot is not in the
+// ledger. An error is the producer's.
+func (p *Publisher) Run(ctx context.Context) error {
+	p.mu.Lock()
+	err := p.open()
+	p.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("publish transactions: %w", err)
+	}
+	defer p.close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := make(chan error, 1)
+	go func() { failed <- p.write(ctx) }()
+	tick := time.NewTicker(p.cfg.memoryTime / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-failed:
+			if err != nil {
+				return fmt.Errorf("publish transactions: %w", err)
+			}
+			return nil
+		case now := <-tick.C:
+			p.age(now)
+		}
+	}
+}
+
+// age moves what has waited in memory for too long to the disk.
+func (p *Publisher) age(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.pending {
+		if e.place == nil && e.records != nil {
+			if now.Sub(e.since) > p.cfg.memoryTime {
+				p.toDisk()
+			}
+			return
+		}
+	}
+}
+
+// write writes the oldest entries to Kafka until ctx ends.
+func (p *Publisher) write(ctx context.Context) error {
+	for {
+		batch, records, err := p.batch()
+		if err != nil {
+			return err
+		}
+		if len(batch) == 0 {
+			select {
+			case <-p.wake:
+				continue
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		if len(records) > 0 {
+			if err := p.deps.Producer.Produce(ctx, records...); err != nil {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return err
+			}
+		}
+		p.written(batch)
+		p.metrics.published.Add(float64(len(records)))
+	}
+}
+
+// batch returns the oldest entries, as many as make one request.
+func (p *Publisher) batch() (batch []*entry, records []kafka.Record, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	size := 0
+	for _, e := range p.pending {
+		if size > 0 && size+e.size > requestBytes {
+			break
+		}
+		list := e.records
+		if e.place != nil {
+			if list, err = e.place.records(); err != nil {
+				// The disk broke its word. Readers see the missing slot by the next one's parent.
+				p.deps.Logger.Error("a slot was left out of the stream", "err", err)
+				p.metrics.lost.Inc()
+				list, err = nil, nil
+			}
+		}
+		batch, records = append(batch, e), append(records, list...)
+		size += sizeOf(list) + 1
+	}
+	return batch, records, nil
+}
+
+// written takes the entries, which are the oldest, out.
+func (p *Publisher) written(batch []*entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pending = p.pending[len(batch):]
+	for _, e := range batch {
+		if e.place != nil {
+			if err := p.spill.done(*e.place); err != nil {
+				p.deps.Logger.Warn("a file of the spill stays", "err", err)
+			}
+			continue
+		}
+		if e.records != nil {
+			p.memory--
+			p.bytes -= e.size
+			close(e.durable)
+		}
+	}
+	if len(p.pending) == 0 {
+		p.pending = nil
+	}
+}
+
+func (p *Publisher) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var left []place
+	for _, e := range p.pending {
+		if e.place != nil {
+			left = append(left, *e.place)
+		}
+	}
+	p.spill.close(left)
+}

@@ -1,0 +1,199 @@
+package transactions
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+)
+
+// segmentBytes is the size from which on a new segment is begun.
+const segmentBytes = 64 << 20
+
+// headBytes are the length and the CRC-32C before each entry's bytes.
+const headBytes = 8
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// errSpillFull says that the spill has as many bytes as it may.
+var errSpillFull = errors.New("the spill is full")
+
+// spill is a folder of segments: files of entries, each a list of records, in the order in which
+// they were added. A segment is removed when all of its entries were taken. It is for one goroutine
+// at a time.
+type spill struct {
+	folder string
+	most   int64
+	bytes  int64
+	next   int
+	last   *segment // that entries are added to; nil = the next entry begins one
+}
+
+type segment struct {
+	file *os.File
+	size int64
+	// live counts the entries that are still wanted.
+	live int
+}
+
+// place is where an entry stands.
+type place struct {
+	segment *segment
+	at      int64
+	length  int
+}
+
+// openSpill makes the folder and returns the entries that an earlier run left. What is cut off at a
+// segment's end was never promised, and is dropped.
+func openSpill(folder string, most int64) (*spill, []place, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("open spill: %w", err)
+	}
+	names, err := filepath.Glob(filepath.Join(folder, "*.spill"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("open spill: %w", err)
+	}
+	slices.Sort(names)
+	s := &spill{folder: folder, most: most}
+	var left []place
+	for _, name := range names {
+		if _, err := fmt.Sscanf(filepath.Base(name), "%d-", &s.next); err != nil {
+			continue
+		}
+		s.next++
+		places, err := s.load(name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("open spill: %w", err)
+		}
+		left = append(left, places...)
+	}
+	return s, left, nil
+}
+
+func (s *spill) load(name string) (places []place, err error) {
+	file, err := os.OpenFile(name, os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	seg := &segment{file: file}
+	for {
+		var head [headBytes]byte
+		if _, err := file.ReadAt(head[:], seg.size); err != nil {
+			break
+		}
+		p := place{seg, seg.size, int(binary.BigEndian.Uint32(head[:]))}
+		if _, err := p.bytes(); err != nil {
+			break
+		}
+		seg.size += headBytes + int64(p.length)
+		seg.live++
+		places = append(places, p)
+	}
+	s.bytes += seg.size
+	if seg.live == 0 {
+		return nil, s.remove(seg)
+	}
+	return places, nil
+}
+
+// add returns when the entry is on the disk. reserve allows it to exceed the bound: for entries
+// that tell of others that did not fit.
+func (s *spill) add(records []kafka.Record, reserve int64) (place, error) {
+	var body bytes.Buffer
+	body.Write(make([]byte, headBytes))
+	if err := gob.NewEncoder(&body).Encode(records); err != nil {
+		return place{}, fmt.Errorf("spill: %w", err)
+	}
+	entry := body.Bytes()
+	if s.bytes+int64(len(entry)) > s.most+reserve {
+		return place{}, errSpillFull
+	}
+	binary.BigEndian.PutUint32(entry, uint32(len(entry)-headBytes))
+	binary.BigEndian.PutUint32(entry[4:], crc32.Checksum(entry[headBytes:], castagnoli))
+	if s.last == nil || s.last.size >= segmentBytes {
+		if err := s.begin(); err != nil {
+			return place{}, fmt.Errorf("spill: %w", err)
+		}
+	}
+	seg := s.last
+	if _, err := seg.file.WriteAt(entry, seg.size); err != nil {
+		return place{}, fmt.Errorf("spill: %w", err)
+	}
+	if err := seg.file.Sync(); err != nil {
+		return place{}, fmt.Errorf("spill: %w", err)
+	}
+	p := place{seg, seg.size, len(entry) - headBytes}
+	seg.size += int64(len(entry))
+	seg.live++
+	s.bytes += int64(len(entry))
+	return p, nil
+}
+
+// begin begins a segment. Its name has the process in it: for a moment two may lead, and share a
+// folder.
+func (s *spill) begin() error {
+	file, err := os.OpenFile(filepath.Join(s.folder, fmt.Sprintf("%012d-%d.spill", s.next, os.Getpid())), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	s.next++
+	s.last = &segment{file: file}
+	return nil
+}
+
+// done takes an entry out.
+func (s *spill) done(p place) error {
+	if p.segment.live--; p.segment.live > 0 {
+		return nil
+	}
+	if p.segment == s.last {
+		s.last = nil
+	}
+	return s.remove(p.segment)
+}
+
+func (s *spill) remove(seg *segment) error {
+	s.bytes -= seg.size
+	return errors.Join(seg.file.Close(), os.Remove(seg.file.Name()))
+}
+
+// close lets go of the files; the entries stay.
+func (s *spill) close(left []place) {
+	for _, p := range left {
+		_ = p.segment.file.Close() // nothing was written since it was synced
+	}
+}
+
+func (p place) bytes() ([]byte, error) {
+	entry := make([]byte, 0, min(p.length, 1<<20))
+	reader := io.NewSectionReader(p.segment.file, p.at, headBytes+int64(p.length))
+	buffer := bytes.NewBuffer(entry)
+	if _, err := io.Copy(buffer, reader); err != nil {
+		return nil, fmt.Errorf("read spill: %w", err)
+	}
+	entry = buffer.Bytes()
+	if len(entry) != headBytes+p.length || crc32.Checksum(entry[headBytes:], castagnoli) != binary.BigEndian.Uint32(entry[4:]) {
+		return nil, errors.New("read spill: the entry is damaged")
+	}
+	return entry[headBytes:], nil
+}
+
+// records reads the entry.
+func (p place) records() (records []kafka.Record, err error) {
+	body, err := p.bytes()
+	if err != nil {
+		return nil, err
+	}
+	if err := gob.NewDecoder(bytes.NewReader(body)).Decode(&records); err != nil {
+		return nil, fmt.Errorf("read spill: %w", err)
+	}
+	return records, nil
+}

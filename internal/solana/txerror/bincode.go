@@ -1,0 +1,111 @@
+package txerror
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"slices"
+)
+
+// errUnknown is an error that this version has no number for.
+var errUnknown = errors.New("unknown transaction error")
+
+// Bincode is the inverse of JSON: the bytes of a TransactionError from what a node answers. It
+// returns an error for what this version does not know.
+func Bincode(text []byte) ([]byte, error) {
+	name, carried, err := variant(text)
+	if err != nil {
+		return nil, err
+	}
+	if name == "bincode" {
+		var encoded string
+		if err := json.Unmarshal(carried, &encoded); err != nil {
+			return nil, errUnknown
+		}
+		return base64.StdEncoding.DecodeString(encoded)
+	}
+	out, err := appendVariant(nil, transactionErrors, name)
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case "InstructionError":
+		return appendInstructionError(out, carried)
+	case "DuplicateInstruction":
+		return appendByte(out, carried)
+	case "InsufficientFundsForRent", "ProgramExecutionTemporarilyRestricted":
+		var of struct {
+			Index *json.RawMessage `json:"account_index"`
+		}
+		if json.Unmarshal(carried, &of) != nil || of.Index == nil {
+			return nil, errUnknown
+		}
+		return appendByte(out, *of.Index)
+	}
+	return out, nil
+}
+
+// variant takes "Name" or {"Name": carried} apart.
+func variant(text []byte) (name string, carried json.RawMessage, err error) {
+	if json.Unmarshal(text, &name) == nil && name != "" {
+		return name, nil, nil
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(text, &object) != nil || len(object) != 1 {
+		return "", nil, errUnknown
+	}
+	for name, carried = range object {
+	}
+	return name, carried, nil
+}
+
+func appendVariant(out []byte, names []string, name string) ([]byte, error) {
+	i := slices.Index(names, name)
+	if i < 0 {
+		return nil, errUnknown
+	}
+	return binary.LittleEndian.AppendUint32(out, uint32(i)), nil
+}
+
+func appendByte(out []byte, text json.RawMessage) ([]byte, error) {
+	var n uint8
+	if json.Unmarshal(text, &n) != nil {
+		return nil, errUnknown
+	}
+	return append(out, n), nil
+}
+
+func appendInstructionError(out []byte, text json.RawMessage) ([]byte, error) {
+	var pair []json.RawMessage
+	if json.Unmarshal(text, &pair) != nil || len(pair) != 2 {
+		return nil, errUnknown
+	}
+	out, err := appendByte(out, pair[0])
+	if err != nil {
+		return nil, err
+	}
+	name, carried, err := variant(pair[1])
+	if err != nil {
+		return nil, err
+	}
+	if out, err = appendVariant(out, instructionErrors, name); err != nil {
+		return nil, err
+	}
+	switch name {
+	case "Custom":
+		var code uint32
+		if json.Unmarshal(carried, &code) != nil {
+			return nil, errUnknown
+		}
+		out = binary.LittleEndian.AppendUint32(out, code)
+	case "BorshIoError":
+		var text string
+		if carried == nil || json.Unmarshal(carried, &text) != nil {
+			return out, nil // it carries nothing since agave 3
+		}
+		out = binary.LittleEndian.AppendUint64(out, uint64(len(text)))
+		out = append(out, text...)
+	}
+	return out, nil
+}
