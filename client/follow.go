@@ -111,7 +111,8 @@ func (c *Client) followOnce(ctx context.Context, params *rest.StreamTokensParams
 	return f.read(response.Body, func() { quiet.Reset(quietLimit) })
 }
 
-// follower reads Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+// follower reads Server-Sent Events:
+// https://html.spec.whatwg.org/multipage/server-sent-events.html
 type follower struct {
 	handle func(Event) error
 	alive  func() // an event came

@@ -131,7 +131,8 @@ func completeValues(cmd *cobra.Command) {
 		"geyser-commitment": {"confirmed", "finalized"}, "kafka-compression": kafka.Compressions(), "api-ranking": {"volume", "user_volume", "organic_volume"},
 	} {
 		if cmd.Flags().Lookup(name) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that does not exist
+			// fails only for a flag that does not exist
+			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
 	if cmd.Flags().Lookup("source") != nil {

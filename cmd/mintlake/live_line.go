@@ -18,8 +18,8 @@ var screen = terminal.NewLive(os.Stderr)
 // liveEvery is the time between two looks at the status.
 const liveEvery = time.Second
 
-// keepLiveLine shows how far the node is until the system stops, where a person looks and the token API
-// runs here.
+// keepLiveLine shows how far the node is until the system stops, where a person looks and the
+// token API runs here. A finite source has a line of its own.
 func (s *system) keepLiveLine() {
 	api := ""
 	for _, a := range s.addresses {
@@ -27,7 +27,7 @@ func (s *system) keepLiveLine() {
 			api = a.url
 		}
 	}
-	if api == "" || !screen.Lives() || s.ingest != nil && s.ingest.finite { // a finite source has its own
+	if api == "" || !screen.Lives() || s.ingest != nil && s.ingest.finite {
 		return
 	}
 	asked, err := client.New(client.Config{URL: api, MaxWait: -1})

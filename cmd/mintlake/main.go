@@ -49,7 +49,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(probeCommand())
 	root.AddCommand(backupCommand(), restoreCommand())
 	root.AddCommand(roomCommands()...)
-	root.AddCommand(cli.Commands()...)
+	root.AddCommand(cli.Commands(thisBuild().Version)...)
 	shapeHelp(root)
 	return root
 }

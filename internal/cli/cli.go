@@ -1,4 +1,4 @@
-// Package cli has the commands that ask a running node: tokens, status and quote.
+// Package cli has the commands that ask a running node: tokens, status, quote and mcp.
 //
 // In: the URL of a token API. Out: tables for people, or with --json the API's answer as it came.
 // Guarantees: text of token creators cannot steer the terminal; a command that fails says what to
@@ -24,9 +24,9 @@ import (
 	"github.com/mintlake/mintlake/internal/terminal"
 )
 
-// Commands are the commands for the root.
-func Commands() []*cobra.Command {
-	return []*cobra.Command{tokensCommand(), statusCommand(), quoteCommand()}
+// Commands are the commands for the root of a binary of this version.
+func Commands(version string) []*cobra.Command {
+	return []*cobra.Command{tokensCommand(), statusCommand(), quoteCommand(), mcpCommand(version)}
 }
 
 // ask is one call of a command.
@@ -55,7 +55,10 @@ func fromEnvironment(name, otherwise string) string {
 // asking gives a command the flags that all have, and a client.
 func asking(cmd *cobra.Command, run func(ctx context.Context, a *ask, args []string) error) *cobra.Command {
 	address := cmd.Flags().String("url", fromEnvironment("MINTLAKE_URL", defaultURL), "token API of a node ($MINTLAKE_URL)")
-	asJSON := cmd.Flags().Bool("json", false, "print the API's answer as it came")
+	asJSON := new(bool)
+	if cmd.Name() != "mcp" {
+		cmd.Flags().BoolVar(asJSON, "json", false, "print the API's answer as it came")
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg := client.Config{URL: *address}
 		if flag := cmd.Flag("swap-url"); flag != nil {

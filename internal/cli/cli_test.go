@@ -57,8 +57,17 @@ func canned(t *testing.T) *httptest.Server {
 		}
 		return `{"items":[],"page":1,"limit":20,"total":0}`
 	})
-	answer("GET /tokens/{mint}", func(r *http.Request) string {
-		return map[string]string{usdc: real, sol: wrapped}[r.PathValue("mint")]
+	mux.HandleFunc("GET /tokens/{mint}", func(w http.ResponseWriter, r *http.Request) {
+		body := map[string]string{usdc: real, sol: wrapped}[r.PathValue("mint")]
+		w.Header().Set("Content-Type", "application/json")
+		if body == "" {
+			w.WriteHeader(http.StatusNotFound)
+			body = `{"statusCode":404,"error":"Not Found","message":"the mint is not in the registry"}`
+		}
+		fmt.Fprint(w, body)
+	})
+	answer("GET /tokens/{mint}/ohlcv", func(*http.Request) string {
+		return `{"mint":"` + usdc + `","interval":"1h","candles":[{"time":1,"open":1,"high":1,"low":1,"close":1,"volume_usd":5,"trades":1,"traders":1}]}`
 	})
 	answer("POST /tokens/batch", func(*http.Request) string {
 		return `{"items":[` + real + `],"unknown":["` + impostor + `"],"states":[{"mint":"` + usdc + `","state":"ready","retry_after_ms":null},` +
@@ -99,7 +108,7 @@ func call(t *testing.T, input string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	root := &cobra.Command{Use: "mintlake", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(Commands()...)
+	root.AddCommand(Commands("v1")...)
 	root.SetOut(&out)
 	root.SetErr(&out)
 	root.SetIn(strings.NewReader(input))

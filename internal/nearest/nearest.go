@@ -1,7 +1,7 @@
 // Package nearest finds the name that a person meant.
 //
-// In: what was typed, and the names there are. Out: the nearest of them. Guarantees: the same answer
-// each time; none when nothing is near.
+// In: what was typed, and the names there are. Out: the nearest of them. Guarantees: the same
+// answer each time; none when nothing is near.
 package nearest
 
 import "strings"
@@ -15,14 +15,15 @@ func Of(typed string, candidates []string) string {
 	if len(typed) > maxTyped {
 		return ""
 	}
+	typed = strings.ToLower(typed)
 	best, edits := "", max(1, len(typed)/3)+1
 	for _, candidate := range candidates {
-		if n := distance(strings.ToLower(typed), candidate); n < edits {
+		if n := distance(typed, strings.ToLower(candidate)); n < edits {
 			best, edits = candidate, n
 		}
 	}
 	for _, candidate := range candidates {
-		if best == "" && len(typed) > 2 && strings.Contains(candidate, strings.ToLower(typed)) {
+		if best == "" && len(typed) > 2 && strings.Contains(strings.ToLower(candidate), typed) {
 			best = candidate
 		}
 	}

@@ -200,8 +200,8 @@ func Amount(raw string, decimals int) string {
 	return commas(whole) + "." + part
 }
 
-// Raw is the raw amount of a decimal number of whole tokens. It is exact: more places than the token
-// has are an error.
+// Raw is the raw amount of a decimal number of whole tokens. It is exact: more places than the
+// token has are an error.
 func Raw(text string, decimals int) (string, error) {
 	whole, part, _ := strings.Cut(strings.ReplaceAll(text, ",", ""), ".")
 	if len(text) > 80 || whole+part == "" || strings.Trim(whole+part, "0123456789") != "" {

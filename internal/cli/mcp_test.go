@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// The official client drives the command over its standard input and output.
+func TestMCPAnswersTheOfficialClient(t *testing.T) {
+	server := canned(t)
+	in, toCommand := io.Pipe()
+	fromCommand, out := io.Pipe()
+	root := &cobra.Command{Use: "mintlake", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(Commands("v1")...)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetArgs([]string{"mcp", "--url", server.URL})
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ended <- root.ExecuteContext(ctx) }()
+
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: fromCommand, Writer: toCommand}, nil)
+	require.NoError(t, err)
+	tools, err := session.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, tools.Tools, 5)
+	for _, tool := range tools.Tools {
+		require.True(t, tool.Annotations.ReadOnlyHint, tool.Name)
+	}
+	for name, c := range map[string]struct {
+		args map[string]any
+		want string
+	}{
+		"search_tokens":   {map[string]any{"query": "usdc", "limit": 5}, impostor},
+		"get_token":       {map[string]any{"mint": usdc}, "9876543210123456"},
+		"token_history":   {map[string]any{"mint": usdc}, "initialize_mint"},
+		"token_ohlcv":     {map[string]any{"mint": usdc, "interval": "1h"}, "volume_usd"},
+		"registry_status": {nil, "complete_to_slot"},
+	} {
+		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: c.args})
+		require.NoError(t, err, name)
+		require.False(t, result.IsError, name)
+		require.Contains(t, result.Content[0].(*mcp.TextContent).Text, c.want, name)
+	}
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_token", Arguments: map[string]any{"mint": "nothing"}})
+	require.NoError(t, err, "the model is told")
+	require.True(t, result.IsError)
+	require.Contains(t, result.Content[0].(*mcp.TextContent).Text, "not in the registry")
+	cancel()
+	require.NoError(t, toCommand.Close())
+	require.NoError(t, out.Close())
+	require.NoError(t, <-ended)
+}
