@@ -1,0 +1,80 @@
+package router
+
+import (
+	"math/bits"
+
+	"github.com/mintlake/mintlake/swap/venue/arith"
+)
+
+const wholeBps = 10_000
+
+// worth is a rate: token units are paid for lamports.
+type worth struct{ lamports, units uint64 }
+
+// cost is what a plan costs beyond its swaps, in the token that plans are compared in. It is 0 where
+// the graph does not know what SOL is worth.
+func (s *search) cost(units uint32, rents uint64) uint64 {
+	lamports := rents * s.q.Rent
+	hi, lo := bits.Mul64(uint64(units), s.q.UnitPrice)
+	if hi < 1_000_000 {
+		priority, _ := bits.Div64(hi, lo, 1_000_000)
+		lamports += priority
+	}
+	if lamports == 0 {
+		return 0
+	}
+	if s.worth == nil {
+		s.worth = s.price()
+	}
+	cost, _ := arith.MulDivUp(lamports, s.worth.units, max(s.worth.lamports, 1))
+	return cost
+}
+
+// pricedLamports is what the rate is asked for: a hundredth of a SOL.
+const pricedLamports = 10_000_000
+
+// price asks the pools what SOL is worth in the token that plans are compared in.
+func (s *search) price() *worth {
+	measure := s.q.Out
+	if s.q.ExactOut {
+		measure = s.q.In
+	}
+	if measure == s.q.Native {
+		return &worth{1, 1}
+	}
+	best := &worth{pricedLamports, 0}
+	for _, e := range s.pools.Between(s.q.Native, measure) {
+		quote, err := e.Quote(s.q.order(e, s.q.Native, pricedLamports, false))
+		if err == nil && quote.AmountOut > best.units {
+			best.units = quote.AmountOut
+		}
+	}
+	return best
+}
+
+// less is ⌊amount·(10,000−bps)/10,000⌋.
+func less(amount, bps uint64) uint64 {
+	n, _ := arith.MulDiv(amount, wholeBps-min(bps, wholeBps), wholeBps)
+	return n
+}
+
+// more is ⌈amount·(10,000+bps)/10,000⌉, at most what 64 bits hold.
+func more(amount, bps uint64) uint64 {
+	n, ok := arith.MulDivUp(amount, wholeBps+bps, wholeBps)
+	if !ok {
+		return ^uint64(0)
+	}
+	return n
+}
+
+func mulDivUp(a, b, d uint64) uint64 {
+	n, _ := arith.MulDivUp(a, b, max(d, 1))
+	return n
+}
+
+// greater is a+b > c+d, without overflow.
+func greater(a, b, c, d uint64) bool {
+	x, carryX := bits.Add64(a, b, 0)
+	y, carryY := bits.Add64(c, d, 0)
+	return carryX > carryY || carryX == carryY && x > y
+}

@@ -1,0 +1,118 @@
+package router
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/swaptest"
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/cpmm"
+)
+
+var (
+	sol   = mint.WrappedSOL
+	usdc  = swaptest.Named("usdc")
+	coin  = swaptest.Named("coin")
+	clock = venue.Clock{Slot: 1000, Epoch: 2, UnixTime: 1_700_000_000}
+)
+
+// world is a chain in memory whose pools become a graph.
+type world struct {
+	*swaptest.Chain
+	t     testing.TB
+	edges []Edge
+	rates map[venue.Key]rate
+}
+
+// rate is what the float model of a test must know of a pool: reserves by mint, and what is left of
+// the input after the fee.
+type rate struct {
+	reserves map[venue.Key]float64
+	left     float64
+}
+
+func newWorld(t testing.TB) *world {
+	w := &world{Chain: swaptest.New(), t: t, rates: map[venue.Key]rate{}}
+	w.Mint(usdc, swaptest.TokenProgram, 6)
+	w.Mint(coin, swaptest.TokenProgram, 6)
+	return w
+}
+
+// pool adds a CPMM pool; fee is in millionths.
+func (w *world) pool(name string, a, b venue.Key, ofA, ofB, fee uint64) venue.Key {
+	keys := w.CPMM(swaptest.Pool{Name: name, Mints: [2]venue.Key{a, b}, Amounts: [2]uint64{ofA, ofB}, TradeRate: fee})
+	list := []venue.Key{keys.Pool, keys.Config, keys.Vaults[0], keys.Vaults[1], a, b}
+	_, accounts, err := w.GetMultipleAccounts(w.t.Context(), list, solana.AccountOptions{})
+	require.NoError(w.t, err)
+	read := map[venue.Key]*solana.Account{}
+	for i, k := range list {
+		read[k] = accounts[i]
+	}
+	ref, err := cpmm.Venue{}.Open(keys.Pool, read[keys.Pool].Data)
+	require.NoError(w.t, err)
+	pool, err := ref.Decode(venue.NewAccounts(read))
+	require.NoError(w.t, err)
+	w.edges = append(w.edges, Edge{Pool: pool, Venue: cpmm.Name, Slot: 1000, Clock: clock})
+	w.rates[keys.Pool] = rate{map[venue.Key]float64{a: float64(ofA), b: float64(ofB)}, 1 - float64(fee)/1e6}
+	return keys.Pool
+}
+
+// market makes pools of realistic depth: a few hubs, many tokens with one to four pools, depths that
+// spread over five orders of magnitude, prices within half a percent of each other.
+func market(t testing.TB, pools int, seed uint64) (*world, []venue.Key) {
+	w := newWorld(t)
+	random := rand.New(rand.NewPCG(seed, 1))
+	hubs := []venue.Key{sol, usdc, swaptest.Named("usdt"), coin}
+	prices := map[venue.Key]float64{sol: 1, usdc: 100, hubs[2]: 100, coin: 5000} // units for one of SOL
+	w.Mint(hubs[2], swaptest.TokenProgram, 6)
+	tokens := append([]venue.Key{}, hubs...)
+	fees := []uint64{100, 500, 2500, 2500, 10_000, 20_000}
+	depth := func(scale float64) float64 { return math.Exp(random.NormFloat64()*2.3) * scale }
+	add := func(a, b venue.Key, inSOL float64) {
+		noise := 1 + (random.Float64()-0.5)/100
+		w.pool(fmt.Sprint("pool ", len(w.edges)), a, b, units(inSOL*prices[a]), units(inSOL*prices[b]*noise), fees[random.IntN(len(fees))])
+	}
+	for i, a := range hubs {
+		for _, b := range hubs[:i] {
+			for range 6 {
+				add(a, b, depth(3e12))
+			}
+		}
+	}
+	for len(w.edges) < pools {
+		token := swaptest.Named(fmt.Sprint("token ", len(tokens)))
+		w.Mint(token, swaptest.TokenProgram, 6)
+		prices[token] = math.Exp(random.NormFloat64() * 3)
+		tokens = append(tokens, token)
+		for range 1 + random.IntN(4) {
+			other := hubs[min(random.IntN(8), 7)%len(hubs)]
+			if random.IntN(10) == 0 && len(tokens) > 10 {
+				other = tokens[4+random.IntN(len(tokens)-5)]
+			}
+			if other != token && len(w.edges) < pools {
+				add(token, other, depth(5e10))
+			}
+		}
+	}
+	return w, tokens
+}
+
+func units(n float64) uint64 { return uint64(min(max(n, 1e4), 1e18)) }
+
+// question is a sale of amount of a for b.
+func question(a, b venue.Key, amount uint64) Question {
+	return Question{In: a, Out: b, Amount: amount, Native: sol, Slack: 10}
+}
+
+func (w *world) find(q Question) *Answer {
+	w.t.Helper()
+	answer, err := Find(w.t.Context(), NewGraph(w.edges), q)
+	require.NoError(w.t, err)
+	return answer
+}

@@ -1,0 +1,256 @@
+// Package router chooses how a trade is made: over one pool, split over several, or over two pools
+// one behind the other.
+//
+// In: pools with their state, and a question. Out: plans, best first. Guarantees: pure and
+// deterministic; no pool is used twice; what a plan promises is what its pools' own arithmetic
+// gives for the literal amounts that stand in its transaction; the best direct pool is always among
+// the plans.
+//
+// The objective is what the user receives (or, for exact-out, pays), net of what the plan costs
+// beyond the swap itself: the priority fee of its compute units, and the rent of an account for a
+// token in the middle.
+package router
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Edge is a pool with what the router must know of it.
+type Edge struct {
+	venue.Pool
+	// Venue is its name.
+	Venue string
+	// Slot that its state is of, and the chain's clock then.
+	Slot  uint64
+	Clock venue.Clock
+}
+
+// Pools are the pools that routes are made of. *Graph is one. Lists are in a fixed order.
+type Pools interface {
+	// Between are the pools of a pair, in either direction.
+	Between(a, b venue.Key) []Edge
+	// Neighbours are the mints that share a pool with this one.
+	Neighbours(mint venue.Key) []venue.Key
+}
+
+// Question is what is asked for. Zero values of the limits mean the defaults at each field.
+type Question struct {
+	In, Out venue.Key
+	// Amount of In, or of Out when ExactOut.
+	Amount   uint64
+	ExactOut bool
+	// OnlyDirect leaves out routes over a second mint.
+	OnlyDirect bool
+	// Slack is how much of the first swap's output, in basis points, the second swap does not count
+	// on, so that a small move of the price in between does not make the transaction fail.
+	Slack uint64
+	// UnitPrice of a compute unit, in millionths of a lamport; Rent of a token account in lamports.
+	// They are counted where the graph knows what SOL is worth.
+	UnitPrice, Rent uint64
+	// Native is the mint that stands for SOL.
+	Native venue.Key
+	// MaxParts bounds the pools of a split. Default 4.
+	MaxParts int
+}
+
+// order is the question's to one pool.
+func (q *Question) order(e Edge, in venue.Key, amount uint64, exactOut bool) venue.Order {
+	return venue.Order{In: in, Amount: amount, ExactOut: exactOut, Clock: e.Clock}
+}
+
+// Leg is one swap of a route.
+type Leg struct {
+	Edge
+	Quote venue.Quote
+}
+
+// Route is one swap, or two of which the second sells what the first buys.
+type Route struct {
+	Legs []Leg
+	// AmountIn and AmountOut are those of the whole route.
+	AmountIn, AmountOut uint64
+	// Residual is the most of the middle mint that stays with the user.
+	Residual uint64
+}
+
+// Plan is a way to make the trade.
+type Plan struct {
+	// Routes run side by side: one, or the parts of a split.
+	Routes []Route
+	// AmountIn and AmountOut are what the plan takes and gives.
+	AmountIn, AmountOut uint64
+	// ImpactBps is how much worse than the price before the trade it executes, fees aside; rounded up.
+	ImpactBps uint64
+	// ComputeUnits that its swaps may use.
+	ComputeUnits uint32
+	// net is the plan's worth for comparisons: AmountOut less costs, or AmountIn plus costs.
+	net uint64
+}
+
+// Refused is a pool that could not take part, and why.
+type Refused struct {
+	Edge
+	Err error
+}
+
+// Answer is all plans, the best first, and what was found on the way.
+type Answer struct {
+	Plans []Plan
+	// Refused are direct pools that gave no quote for the whole amount.
+	Refused []Refused
+	// Considered counts the pools that were asked, by venue.
+	Considered map[string]int
+}
+
+// ErrNoPool is a pair that no pool and no two pools connect.
+var ErrNoPool = errors.New("no pool")
+
+// Find answers a question. It returns what it has when ctx ends, the direct pools at least. An error
+// wraps ErrNoPool, or a venue.Refusal when there are pools and none takes the trade.
+func Find(ctx context.Context, pools Pools, q Question) (*Answer, error) {
+	s := &search{ctx: ctx, pools: pools, q: q, answer: &Answer{Considered: map[string]int{}}}
+	if s.q.MaxParts == 0 {
+		s.q.MaxParts = 4
+	}
+	direct := s.direct()
+	s.split(direct)
+	if !q.OnlyDirect {
+		s.hops()
+	}
+	if len(s.answer.Plans) == 0 {
+		return s.answer, s.refusal()
+	}
+	slices.SortStableFunc(s.answer.Plans, s.compare)
+	return s.answer, nil
+}
+
+// search is one question's.
+type search struct {
+	ctx    context.Context
+	pools  Pools
+	q      Question
+	answer *Answer
+	// hopRefusal is why no two pools took the trade, when some connect the pair.
+	hopRefusal error
+	// lamport is what the graph says that a SOL of costs is worth, once it is known.
+	worth *worth
+}
+
+func (s *search) over() bool { return s.ctx.Err() != nil }
+
+// refusal says why there is no plan: of several reasons the one that is most about the amount.
+func (s *search) refusal() error {
+	var worst error
+	for _, r := range s.answer.Refused {
+		if worst == nil || severity(r.Err) > severity(worst) {
+			worst = r.Err
+		}
+	}
+	switch {
+	case worst != nil:
+		return worst
+	case s.hopRefusal != nil:
+		return s.hopRefusal
+	}
+	return fmt.Errorf("%w trades %s for %s", ErrNoPool, venue.Text(s.q.In), venue.Text(s.q.Out))
+}
+
+// severity orders refusals: what the client can mend by another amount comes first.
+func severity(err error) int {
+	order := []venue.Refusal{venue.ErrMalformed, venue.ErrUnverified, venue.ErrMint, venue.ErrClosed, venue.ErrNoLiquidity, venue.ErrTooSmall, venue.ErrTooLarge}
+	return slices.Index(order, venue.RefusalOf(err))
+}
+
+// direct asks every pool of the pair for the whole amount.
+func (s *search) direct() []Edge {
+	edges := s.pools.Between(s.q.In, s.q.Out)
+	for _, e := range edges {
+		s.answer.Considered[e.Venue]++
+		quote, err := e.Quote(s.q.order(e, s.q.In, s.q.Amount, s.q.ExactOut))
+		if err != nil {
+			s.answer.Refused = append(s.answer.Refused, Refused{e, err})
+			continue
+		}
+		s.add(Route{Legs: []Leg{{e, quote}}, AmountIn: quote.AmountIn, AmountOut: quote.AmountOut})
+	}
+	return edges
+}
+
+// add makes a plan of routes that run side by side.
+func (s *search) add(routes ...Route) {
+	p := Plan{Routes: routes}
+	var weighted uint64
+	rents := uint64(0)
+	for _, r := range routes {
+		in, carry := p.AmountIn+r.AmountIn, p.AmountIn+r.AmountIn < p.AmountIn
+		out := p.AmountOut + r.AmountOut
+		if carry || out < p.AmountOut {
+			return // more than 64 bits
+		}
+		p.AmountIn, p.AmountOut = in, out
+		for _, l := range r.Legs {
+			p.ComputeUnits += l.Quote.ComputeUnits
+		}
+		if len(r.Legs) > 1 && r.Legs[0].Quote.Out != s.q.Native {
+			rents++
+		}
+	}
+	for _, r := range routes {
+		weighted += mulDivUp(impact(r), r.AmountIn, p.AmountIn)
+	}
+	p.ImpactBps = min(weighted, wholeBps)
+	cost := s.cost(p.ComputeUnits, rents)
+	if s.q.ExactOut {
+		p.net = p.AmountIn + min(cost, ^uint64(0)-p.AmountIn)
+	} else {
+		p.net = p.AmountOut - min(cost, p.AmountOut)
+	}
+	s.answer.Plans = append(s.answer.Plans, p)
+}
+
+// impact of a route: each leg leaves its part of the price.
+func impact(r Route) uint64 {
+	left := uint64(wholeBps)
+	for _, l := range r.Legs {
+		left = left * (wholeBps - min(l.Quote.ImpactBps, wholeBps)) / wholeBps
+	}
+	return wholeBps - left
+}
+
+// compare orders plans: by worth, then by the number of swaps, then by the addresses.
+func (s *search) compare(a, b Plan) int {
+	if a.net != b.net {
+		if (a.net > b.net) != s.q.ExactOut {
+			return -1
+		}
+		return 1
+	}
+	x, y := a.legs(), b.legs()
+	if len(x) != len(y) {
+		return len(x) - len(y)
+	}
+	for i := range x {
+		p, r := x[i].Address(), y[i].Address()
+		if c := bytes.Compare(p[:], r[:]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func (p *Plan) legs() []Leg {
+	var list []Leg
+	for _, r := range p.Routes {
+		list = append(list, r.Legs...)
+	}
+	return list
+}
+
+// Legs are all swaps of the plan, in the order of the transaction.
+func (p *Plan) Legs() []Leg { return p.legs() }
