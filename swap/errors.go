@@ -11,6 +11,18 @@ import (
 
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/txn"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Codes of errors, besides those of venue.Refusal.
+const (
+	codeNoPool     = "no_pool"
+	codeStale      = "stale_state"
+	codeTooLarge   = "too_large_for_a_transaction"
+	codeOutdated   = "quote_outdated"
+	codeInvalid    = "invalid_request"
+	codeUnverified = string(venue.ErrUnverified)
+	codeMint       = string(venue.ErrMint)
 )
 
 // Error is what a client is told: the body of every response that is not a success. Inner errors
@@ -19,6 +31,11 @@ type Error struct {
 	StatusCode int    `json:"statusCode"`
 	Name       string `json:"error"`
 	Message    string `json:"message"`
+	// Code says what is wrong in a word, where a program could act on it.
+	Code string `json:"code,omitempty"`
+	// Slot that the state is of, and the chain's: of stale_state.
+	Slot      uint64 `json:"slot,omitempty"`
+	ChainSlot uint64 `json:"chain_slot,omitempty"`
 	// cause is for the log alone.
 	cause error
 }
@@ -32,12 +49,25 @@ func newError(status int, format string, args ...any) *Error {
 
 // invalid is a 400 that names field, value and rule.
 func invalid(field, value, rule string) *Error {
-	return newError(fiber.StatusBadRequest, "%s is %s: %s", field, quoted(value), rule)
+	return badRequest("%s is %s: %s", field, quoted(value), rule)
 }
 
 // missing is a 400 that names a parameter that is required, and its rule.
-func missing(field, rule string) *Error {
-	return newError(fiber.StatusBadRequest, "%s is missing: %s", field, rule)
+func missing(field, rule string) *Error { return badRequest("%s is missing: %s", field, rule) }
+
+// twice is a 400 about a parameter that is given twice.
+func twice(field string) *Error { return badRequest("%s is given twice: it must be given once", field) }
+
+// noUpstream is a 503 of a server that cannot read the chain.
+func noUpstream() *Error {
+	return newError(fiber.StatusServiceUnavailable, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL")
+}
+
+// badRequest is a 400.
+func badRequest(format string, args ...any) *Error {
+	e := newError(fiber.StatusBadRequest, format, args...)
+	e.Code = codeInvalid
+	return e
 }
 
 // quoted is a client's string, short enough to be told back.
@@ -51,8 +81,30 @@ func quoted(value string) string {
 }
 
 // noRoute is a 404: the request was right and nothing can fill it.
-func noRoute(format string, args ...any) *Error {
-	return newError(fiber.StatusNotFound, format, args...)
+func noRoute(code, format string, args ...any) *Error {
+	e := newError(fiber.StatusNotFound, format, args...)
+	e.Code = code
+	return e
+}
+
+// outdated is a 409: a quote that the client brought does not hold any more.
+func outdated(format string, args ...any) *Error {
+	e := newError(fiber.StatusConflict, format, args...)
+	e.Code = codeOutdated
+	return e
+}
+
+// codeOf is the code of a pool's refusal. A pool that does not trade has no liquidity to give, and
+// what is no pool is none.
+func codeOf(err error) string {
+	switch refusal := venue.RefusalOf(err); refusal {
+	case venue.ErrClosed:
+		return string(venue.ErrNoLiquidity)
+	case venue.ErrMalformed, "":
+		return codeNoPool
+	default:
+		return string(refusal)
+	}
 }
 
 // public makes an Error of any error.
@@ -65,9 +117,9 @@ func public(err error) *Error {
 	case errors.As(err, &theirs):
 		return newError(theirs.Code, "%s", http.StatusText(theirs.Code))
 	case errors.Is(err, mint.ErrUntradable):
-		return noRoute("%s", err)
+		return noRoute(codeMint, "%s", err)
 	case errors.Is(err, txn.ErrTooLarge):
-		return noRoute("the route does not fit a transaction")
+		return noRoute(codeTooLarge, "the route does not fit a transaction: %s", err)
 	}
 	e := newError(fiber.StatusInternalServerError, "the request could not be answered; it is not your fault")
 	e.cause = err
@@ -88,13 +140,25 @@ func away(err error) *Error {
 	return e
 }
 
+// fresh says whether state of a slot may be quoted: it is at most maxAge slots behind the highest
+// slot that any server reported.
+func (s *Server) fresh(slot, maxAge uint64) error {
+	tip := s.market.Tip()
+	if slot+maxAge >= tip {
+		return nil
+	}
+	e := newError(fiber.StatusServiceUnavailable, "the pools' state is of slot %d, and the chain is at %d: more than %d slots behind", slot, tip, maxAge)
+	e.Code, e.Slot, e.ChainSlot = codeStale, slot, tip
+	return e
+}
+
 // writeError answers with err, counts it and logs what the client is not told.
 func (s *Server) writeError(c *fiber.Ctx, route string, err error) {
 	e := public(err)
 	if e.cause != nil {
 		s.deps.Logger.Warn("quote failed", "route", route, "status", e.StatusCode, "err", e.cause)
 	}
-	if e.StatusCode == fiber.StatusServiceUnavailable {
+	if (e.StatusCode == fiber.StatusServiceUnavailable || e.StatusCode == fiber.StatusTooManyRequests) && len(c.Response().Header.Peek(fiber.HeaderRetryAfter)) == 0 {
 		c.Set(fiber.HeaderRetryAfter, "1")
 	}
 	if err := c.Status(e.StatusCode).JSON(e); err != nil {

@@ -25,17 +25,17 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "mintlake_swap_request_seconds", Help: "Time of a request.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}, []string{"route"}),
 		quotes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mintlake_swap_quotes_total", Help: "Quotes given, by the venue that gave the most.",
+			Name: "mintlake_swap_quotes_total", Help: "Swaps of quotes that were given, by venue: a split or a route over two pools has several.",
 		}, []string{"venue"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "mintlake_swap_in_flight", Help: "Quotes being made.",
 		}),
 	}
-	routes := []string{routeQuote, routeSwap, routeProbe, routeOther}
-	counters.Preset(m.requests, routes[:2], []string{"200", "400", "401", "403", "404", "422", "429", "500", "502", "503", "504"})
-	counters.Preset(m.requests, routes[2:3], []string{"200", "503"})
-	counters.Preset(m.requests, routes[3:], []string{"400", "403", "404", "405", "413", "500"})
-	counters.PresetHistogram(m.requestSeconds, routes)
+	keyed := []string{routeQuote, routeSwap, routeVenues, routePools}
+	counters.Preset(m.requests, keyed, []string{"200", "400", "401", "403", "404", "409", "429", "500", "503"})
+	counters.Preset(m.requests, []string{routeProbe}, []string{"200", "503"})
+	counters.Preset(m.requests, []string{routeOther}, []string{"400", "403", "404", "405", "413", "500"})
+	counters.PresetHistogram(m.requestSeconds, append(keyed, routeProbe, routeOther))
 	for _, v := range all.Venues() {
 		m.quotes.WithLabelValues(v.Name())
 	}

@@ -31,7 +31,6 @@ func formula(amount, ri, ro, rate int64) string {
 
 func TestQuoteTakesTheBestPool(t *testing.T) {
 	c := chain()
-	c.CPMM(swaptest.Pool{Name: "small", Mints: [2]venue.Key{coin, swaptest.WrappedSOL}, Amounts: [2]uint64{1_000_000, 1_000_000}, TradeRate: 2500})
 	big := c.CPMM(swaptest.Pool{Name: "big", Mints: [2]venue.Key{coin, swaptest.WrappedSOL}, Amounts: [2]uint64{1_000_000_000, 1_000_000_000}, TradeRate: 10_000})
 	c.CPMM(swaptest.Pool{Name: "closed", Mints: [2]venue.Key{coin, swaptest.WrappedSOL}, Amounts: [2]uint64{1, 1 << 60}, TradeRate: 1, Status: 4})
 	c.CPMM(swaptest.Pool{Name: "future", Mints: [2]venue.Key{coin, swaptest.WrappedSOL}, Amounts: [2]uint64{1, 1 << 60}, TradeRate: 1, OpenTime: 1_700_000_001})
@@ -47,7 +46,11 @@ func TestQuoteTakesTheBestPool(t *testing.T) {
 	require.EqualValues(t, 1, r.PriceImpactBps)
 	require.EqualValues(t, 1000, r.Slot)
 	require.Nil(t, r.Transaction)
+	require.Len(t, r.Venues, 1)
+	require.Equal(t, 3, r.Venues[0].Pools)
+	require.ElementsMatch(t, []string{"no_liquidity", "no_liquidity"}, []string{r.Venues[0].Refused[0].Code, r.Venues[0].Refused[1].Code})
 
+	c.CPMM(swaptest.Pool{Name: "small", Mints: [2]venue.Key{coin, swaptest.WrappedSOL}, Amounts: [2]uint64{1_000_000, 1_000_000}, TradeRate: 2500})
 	r = f.quoteOK(t, query(coin, swaptest.WrappedSOL, "100"))
 	require.Equal(t, formula(100, 1_000_000, 1_000_000, 2500), r.AmountOut, "for a small trade the cheaper pool is the better one")
 	_, body := f.do(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "100"), "")
@@ -127,9 +130,9 @@ func TestRequestsForOnePairShareARead(t *testing.T) {
 	release := c.Hold()
 	var wg sync.WaitGroup
 	for i := range 20 {
-		path := query(coin, taxed, "1000")
+		path := query(coin, taxed, "1000", fieldOnlyDirect, "true")
 		if i%2 == 0 {
-			path = query(taxed, coin, "1000")
+			path = query(taxed, coin, "1000", fieldOnlyDirect, "true")
 		}
 		wg.Go(func() { f.quoteOK(t, path) })
 	}
@@ -159,7 +162,7 @@ func TestManyPoolsAreReadInSeveralCalls(t *testing.T) {
 		c.CPMM(swaptest.Pool{Name: fmt.Sprint("p", i), Mints: [2]venue.Key{taxed, coin}, Amounts: [2]uint64{1_000_000, 1_000_000 + uint64(i)*1000}, TradeRate: 2500})
 	}
 	f := start(t, Config{}, c)
-	f.quoteOK(t, query(coin, taxed, "100000"))
+	f.quoteOK(t, query(coin, taxed, "100000", fieldOnlyDirect, "true"))
 	_, reads := lookups()
 	require.Equal(t, reads+3, c.Calls("getMultipleAccounts"), "24 pools of 4 accounts a call")
 }

@@ -1,11 +1,10 @@
 package swap
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -13,25 +12,54 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Names of the parameters, from the specification.
+// Bounds of the parameters.
 const (
-	fieldSource   = "src_mint"
-	fieldTarget   = "dst_mint"
-	fieldAmount   = "amount_in"
-	fieldSlippage = "slippage_bps"
-	fieldUser     = "user_account"
+	// maxSlippage is all of it.
+	maxSlippage = 10_000
+	// maxFee is the most that a platform may take, in basis points.
+	maxFee = 500
+	// maxAccounts of a transaction (solana-message: a bank locks at most 64 accounts of one).
+	maxAccounts = 64
+	// maxPriorityFee is 1 SOL: more is a slip of the keyboard.
+	maxPriorityFee = 1_000_000_000
+	// maxAge is how many slots behind the chain the state may be, and the default.
+	maxAge = 10
+	// maxDexes bounds the venues that a request names.
+	maxDexes = 32
+	// defaultSlippage is that of other routers' clients, which may leave it out.
+	defaultSlippage = "50"
 )
 
-// maxSlippage is all of it.
-const maxSlippage = 10_000
+// The two values of swap_mode, as the specification's spelling and the ecosystem's write them.
+const (
+	modeIn, modeOut           = "exact_in", "exact_out"
+	modeInAlias, modeOutAlias = "ExactIn", "ExactOut"
+	formatJupiter             = "jupiter"
+)
 
 // request is a quote's parameters, valid.
 type request struct {
 	source, target venue.Key
-	amount         uint64
-	slippage       uint64
+	// amount of source, or of target when exactOut.
+	amount   uint64
+	exactOut bool
+	slippage uint64
 	// user is nil when no transaction is wanted.
 	user *venue.Key
+	// jupiter asks for the answer in the convention of Jupiter's API.
+	jupiter    bool
+	onlyDirect bool
+	// dexes, when not empty, are the only venues; excluded ones are out.
+	dexes, excluded map[string]bool
+	maxAccounts     int
+	// priorityFee in lamports; nil for the server's own price of a compute unit.
+	priorityFee *uint64
+	fee         uint64
+	treasury    *venue.Key
+	maxAge      uint64
+	// bound is what a quote that the client brought promised: the least out, or the most in when
+	// exactOut. nil for none.
+	bound *uint64
 }
 
 // Rules of the parameters, as errors tell them.
@@ -39,48 +67,192 @@ const (
 	ruleKey      = "must be a base58 address of 32 bytes"
 	ruleAmount   = "must be a whole number of raw units from 1 to 18446744073709551615"
 	ruleSlippage = "must be a whole number from 0 to 10000"
+	ruleUser     = "must be a wallet: nobody can sign for an address off the curve"
+	ruleBoolean  = "must be true or false"
 )
 
-// parseRequest reads the parameters. get returns a parameter's text, empty when it is absent: an
-// empty one is as good as none. Errors are 400s that name field, value, or that it is missing, and
-// rule.
-func parseRequest(get func(field string) string, needUser bool) (*request, error) {
-	r := &request{}
-	var err error
-	if r.source, err = parseKey(fieldSource, get(fieldSource)); err != nil {
+// parser reads parameters until the first error.
+type parser struct {
+	fields fields
+	err    error
+}
+
+// parseRequest reads the parameters. Errors are 400s that name field, value, or that it is missing,
+// and rule. Nothing is looked up.
+func parseRequest(f fields, needUser bool) (*request, error) {
+	if err := f.once(); err != nil {
 		return nil, err
 	}
-	if r.target, err = parseKey(fieldTarget, get(fieldTarget)); err != nil {
+	f, err := f.expand()
+	if err != nil {
 		return nil, err
 	}
-	if r.source == r.target {
-		return nil, invalid(fieldTarget, get(fieldTarget), "must differ from src_mint")
+	p, r := &parser{fields: f}, &request{}
+	r.jupiter = p.choice(fieldFormat, "must be jupiter, or absent", formatJupiter) != ""
+	r.source = p.key(fieldSource)
+	r.target = p.key(fieldTarget)
+	if p.err == nil && r.source == r.target {
+		name, text := p.fields.get(fieldTarget)
+		source, _ := p.fields.get(fieldSource)
+		p.fail(name, text, "must differ from "+source)
 	}
-	if get(fieldAmount) == "" {
-		return nil, missing(fieldAmount, ruleAmount)
+	p.amounts(r)
+	p.slippage(r)
+	r.onlyDirect = p.choice(fieldOnlyDirect, ruleBoolean, "true", "false") == "true"
+	r.dexes = p.venues(fieldDexes)
+	r.excluded = p.venues(fieldExclude)
+	r.maxAccounts = int(p.number(fieldMaxAccounts, maxAccounts, 1, maxAccounts))
+	r.maxAge = p.number(fieldMaxAge, maxAge, 0, maxAge)
+	p.money(r)
+	p.user(r, needUser)
+	if p.fields[memberBound] != "" {
+		bound := p.number(memberBound, 0, 0, 1<<64-1)
+		r.bound = &bound
 	}
-	r.amount, err = strconv.ParseUint(get(fieldAmount), 10, 64)
-	if err != nil || r.amount == 0 {
-		return nil, invalid(fieldAmount, get(fieldAmount), ruleAmount)
-	}
-	if get(fieldSlippage) == "" {
-		return nil, missing(fieldSlippage, ruleSlippage)
-	}
-	r.slippage, err = strconv.ParseUint(get(fieldSlippage), 10, 64)
-	if err != nil || r.slippage > maxSlippage {
-		return nil, invalid(fieldSlippage, get(fieldSlippage), ruleSlippage)
-	}
-	if text := get(fieldUser); text != "" || needUser {
-		user, err := parseKey(fieldUser, text)
-		if err != nil {
-			return nil, err
-		}
-		if !solana.IsOnCurve(user[:]) {
-			return nil, invalid(fieldUser, text, "must be a wallet: nobody can sign for an address off the curve")
-		}
-		r.user = &user
+	if p.err != nil {
+		return nil, p.err
 	}
 	return r, nil
+}
+
+func (p *parser) fail(name, text, rule string) {
+	if p.err == nil {
+		p.err = invalid(name, text, rule)
+	}
+}
+
+// choice is one of the words, or "".
+func (p *parser) choice(field, rule string, words ...string) string {
+	name, text := p.fields.get(field)
+	if text != "" && !slices.Contains(words, text) {
+		p.fail(name, text, rule)
+	}
+	return text
+}
+
+// number is a whole number within bounds.
+func (p *parser) number(field string, absent, least, most uint64) uint64 {
+	name, text := p.fields.get(field)
+	if text == "" {
+		return absent
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n < least || n > most {
+		p.fail(name, text, fmt.Sprintf("must be a whole number from %d to %d", least, most))
+	}
+	return n
+}
+
+// key is a parameter that is required.
+func (p *parser) key(field string) venue.Key {
+	name, text := p.fields.get(field)
+	if p.err != nil {
+		return venue.Key{}
+	}
+	var key venue.Key
+	key, p.err = parseKey(name, text)
+	return key
+}
+
+// amounts reads the mode and the amount of the side that it fixes.
+func (p *parser) amounts(r *request) {
+	mode := p.choice(fieldMode, "must be exact_in or exact_out", modeIn, modeOut, modeInAlias, modeOutAlias)
+	r.exactOut = mode == modeOut || mode == modeOutAlias
+	field, other := fieldAmount, fieldAmountOut
+	if r.exactOut {
+		field, other = other, field
+	}
+	name, text := p.fields.get(field)
+	switch n, err := strconv.ParseUint(text, 10, 64); {
+	case p.err != nil:
+	case p.fields[other] != "":
+		p.fail(other, p.fields[other], "must be absent: "+fieldMode+" fixes "+field)
+	case text == "":
+		p.err = missing(field, ruleAmount)
+	case err != nil || n == 0:
+		p.fail(name, text, ruleAmount)
+	default:
+		r.amount = n
+	}
+}
+
+// slippage is required, but in the convention of other routers, whose clients may leave it out.
+func (p *parser) slippage(r *request) {
+	name, text := p.fields.get(fieldSlippage)
+	if text == "" && r.jupiter {
+		text = defaultSlippage
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	switch {
+	case p.err != nil:
+	case text == "":
+		p.err = missing(fieldSlippage, ruleSlippage)
+	case err != nil || n > maxSlippage:
+		p.fail(name, text, ruleSlippage)
+	}
+	r.slippage = n
+}
+
+// venues is a list of venues by name or label, separated by commas.
+func (p *parser) venues(field string) map[string]bool {
+	name, text := p.fields.get(field)
+	if text == "" {
+		return nil
+	}
+	list := strings.Split(text, ",")
+	if len(list) > maxDexes {
+		p.fail(name, text, fmt.Sprintf("must have at most %d entries", maxDexes))
+		return nil
+	}
+	named := map[string]bool{}
+	for _, entry := range list {
+		known, ok := venueNamed(strings.TrimSpace(entry))
+		if !ok {
+			p.fail(name, text, "must be names of venues, separated by commas: GET "+routeVenues+" lists them")
+			return nil
+		}
+		named[known] = true
+	}
+	return named
+}
+
+// money is what the network and the platform get.
+func (p *parser) money(r *request) {
+	if _, text := p.fields.get(fieldPriorityFee); text != "" {
+		n := p.number(fieldPriorityFee, 0, 0, maxPriorityFee)
+		r.priorityFee = &n
+	}
+	r.fee = p.number(fieldFee, 0, 0, maxFee)
+	if name, text := p.fields.get(fieldTreasury); text != "" && p.err == nil {
+		r.treasury = p.wallet(name, text)
+		if r.fee == 0 {
+			p.fail(name, text, "must be absent without "+fieldFee)
+		}
+	}
+}
+
+// user reads who signs.
+func (p *parser) user(r *request, need bool) {
+	name, text := p.fields.get(fieldUser)
+	if p.err != nil || text == "" && !need {
+		return
+	}
+	if r.user = p.wallet(name, text); r.user != nil && r.fee > 0 && r.treasury == nil {
+		p.err = missing(fieldTreasury, "must be the wallet that gets "+fieldFee)
+	}
+}
+
+// wallet is an address on the curve.
+func (p *parser) wallet(name, text string) *venue.Key {
+	key, err := parseKey(name, text)
+	if err != nil {
+		p.err = err
+		return nil
+	}
+	if !solana.IsOnCurve(key[:]) {
+		p.fail(name, text, ruleUser)
+	}
+	return &key
 }
 
 func parseKey(field, text string) (venue.Key, error) {
@@ -96,31 +268,4 @@ func parseKey(field, text string) (venue.Key, error) {
 		return venue.Key{}, invalid(field, text, ruleKey)
 	}
 	return venue.Key(key), nil
-}
-
-// bodyFields reads a JSON object whose values are strings or numbers. Numbers keep their digits: an
-// amount may exceed what a double holds.
-func bodyFields(body []byte) (map[string]string, error) {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	var members map[string]any
-	if err := decoder.Decode(&members); err != nil || members == nil {
-		return nil, newError(400, "the body must be a JSON object with src_mint, dst_mint, amount_in, slippage_bps and user_account")
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, newError(400, "the body must be one JSON object")
-	}
-	fields := map[string]string{}
-	for _, name := range []string{fieldSource, fieldTarget, fieldAmount, fieldSlippage, fieldUser} {
-		switch v := members[name].(type) {
-		case nil:
-		case string:
-			fields[name] = v
-		case json.Number:
-			fields[name] = v.String()
-		default:
-			return nil, newError(400, "%s must be a string or a number", name)
-		}
-	}
-	return fields, nil
 }

@@ -3,6 +3,7 @@ package swap
 import (
 	"context"
 	"fmt"
+	"path"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -22,26 +23,38 @@ const keyHeader = "X-API-KEY"
 
 // Route labels of metrics.
 const (
-	routeQuote = "/api/v2/quote"
-	routeSwap  = "/api/v2/swap"
-	routeProbe = "probe"
-	routeOther = "other"
+	routeQuote  = "/api/v2/quote"
+	routeSwap   = "/api/v2/swap"
+	routeVenues = "/api/v2/venues"
+	routePools  = "/api/v2/pools"
+	routeProbe  = "probe"
+	routeOther  = "other"
 )
 
 func (s *Server) addRoutes() {
 	s.app.Use(s.common)
-	s.app.Get(routeQuote, s.counted(routeQuote, s.keyed("quote", s.getQuote)))
-	s.app.Post(routeSwap, s.counted(routeSwap, s.keyed("swap", s.postSwap)))
+	keyed := []struct {
+		method, path string
+		handle       func(ctx context.Context, c *fiber.Ctx) error
+	}{
+		{fiber.MethodGet, routeQuote, s.getQuote},
+		{fiber.MethodPost, routeSwap, s.postSwap},
+		{fiber.MethodGet, routeVenues, s.getVenues},
+		{fiber.MethodGet, routePools, s.getPools},
+	}
+	for _, r := range keyed {
+		s.app.Add(r.method, r.path, s.counted(r.path, s.keyed(path.Base(r.path), r.handle)))
+	}
 	s.app.Get("/healthz", s.counted(routeProbe, func(c *fiber.Ctx) error { return c.JSON(fiber.Map{"status": "ok"}) }))
 	s.app.Get("/readyz", s.counted(routeProbe, s.getReady))
-	for path, method := range map[string]string{routeQuote: fiber.MethodGet, routeSwap: fiber.MethodPost} {
-		s.app.All(path, s.counted(routeOther, func(c *fiber.Ctx) error {
-			c.Set(fiber.HeaderAllow, method+", OPTIONS")
-			return newError(fiber.StatusMethodNotAllowed, "use %s", method)
+	for _, r := range keyed {
+		s.app.All(r.path, s.counted(routeOther, func(c *fiber.Ctx) error {
+			c.Set(fiber.HeaderAllow, r.method+", OPTIONS")
+			return newError(fiber.StatusMethodNotAllowed, "use %s", r.method)
 		}))
 	}
 	s.app.Use(s.counted(routeOther, func(*fiber.Ctx) error {
-		return newError(fiber.StatusNotFound, "no such path: GET /api/v2/quote, POST /api/v2/swap")
+		return newError(fiber.StatusNotFound, "no such path: GET "+routeQuote+", POST "+routeSwap+", GET "+routeVenues+", GET "+routePools)
 	}))
 }
 
@@ -122,7 +135,8 @@ func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.
 	}
 }
 
-// admit checks the key and its rules. Rules name the routes quote and swap as their methods.
+// admit checks the key and its rules. Rules name the routes by their last part as methods: quote,
+// swap, venues, pools.
 func (s *Server) admit(c *fiber.Ctx, method string) (keys.Pass, error) {
 	var forwarded []string
 	for _, value := range c.Request().Header.PeekAll(proxies.Header) {
@@ -153,41 +167,54 @@ func (s *Server) admit(c *fiber.Ctx, method string) (keys.Pass, error) {
 
 // getQuote is GET /api/v2/quote.
 func (s *Server) getQuote(ctx context.Context, c *fiber.Ctx) error {
-	r, err := parseRequest(func(field string) string { return c.Query(field) }, false)
+	fields, err := queryFields(c)
 	if err != nil {
 		return err
 	}
-	return s.answer(ctx, c, r)
+	r, err := parseRequest(fields, false)
+	if err != nil {
+		return err
+	}
+	return s.answer(ctx, c, r, false)
 }
 
-// postSwap is POST /api/v2/swap: the parameters of a quote as JSON, and the same answer, always
-// with the transaction. The specification names the path alone; a second request shape for the same
-// thing is what a client that builds bodies expects, and nothing is executed here either.
+// postSwap is POST /api/v2/swap: the parameters of a quote as JSON, or a whole quote, and the same
+// answer, always with the transaction. The specification names the path alone; nothing is executed
+// here either.
 func (s *Server) postSwap(ctx context.Context, c *fiber.Ctx) error {
 	fields, err := bodyFields(c.Body())
 	if err != nil {
 		return err
 	}
-	r, err := parseRequest(func(field string) string { return fields[field] }, true)
+	r, err := parseRequest(fields, true)
 	if err != nil {
 		return err
 	}
-	return s.answer(ctx, c, r)
+	return s.answer(ctx, c, r, true)
 }
 
-func (s *Server) answer(ctx context.Context, c *fiber.Ctx, r *request) error {
-	out, err := s.quote(ctx, r)
+func (s *Server) answer(ctx context.Context, c *fiber.Ctx, r *request, simulate bool) error {
+	began := time.Now()
+	out, chosen, err := s.quote(ctx, r)
 	if err != nil {
 		return err
 	}
-	s.metrics.quotes.WithLabelValues(out.Route[0].Venue).Inc()
+	if simulate {
+		out.Simulation = s.simulate(ctx, out.Txn)
+	}
+	for _, leg := range out.Route {
+		s.metrics.quotes.WithLabelValues(leg.Venue).Inc()
+	}
+	if r.jupiter {
+		return c.JSON(jupiter(r, chosen, out, began))
+	}
 	return c.JSON(out)
 }
 
 // getReady says whether quotes can be made at all.
 func (s *Server) getReady(c *fiber.Ctx) error {
 	if s.market == nil {
-		return newError(fiber.StatusServiceUnavailable, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL")
+		return noUpstream()
 	}
 	return c.JSON(fiber.Map{"status": "ok"})
 }

@@ -8,7 +8,8 @@
 // error, message}. Keys are neither logged nor told.
 //
 // venue holds the words, the packages below it know one venue each, market finds and reads pools,
-// txn builds transactions; this package chooses and answers. It needs no Kafka and no ClickHouse.
+// router chooses pools and routes, txn builds transactions; this package answers. It needs no Kafka
+// and no ClickHouse.
 package swap
 
 import (
@@ -32,6 +33,8 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/swap/market"
+	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/all"
 )
 
@@ -55,6 +58,11 @@ type Config struct {
 	// stopTimeout is how long requests in flight may take once the API is told to stop. Default 10
 	// s.
 	stopTimeout time.Duration
+	// routing bounds the search for a route; what was found by then is the answer. Default 50 ms.
+	routing time.Duration
+	// hubs are the mints that routes over two pools go through. Default wrapped SOL and USDC: each
+	// one more is two pairs more to read for a quote.
+	hubs []solana.Key
 	// market bounds caches and reads.
 	market market.Config
 }
@@ -64,9 +72,16 @@ func (c Config) withDefaults() Config {
 	c.maxInFlight = cmp.Or(max(c.maxInFlight, 0), 256)
 	c.timeout = cmp.Or(max(c.timeout, 0), 10*time.Second)
 	c.stopTimeout = cmp.Or(max(c.stopTimeout, 0), 10*time.Second)
+	c.routing = cmp.Or(max(c.routing, 0), 50*time.Millisecond)
+	if c.hubs == nil {
+		c.hubs = []solana.Key{mint.WrappedSOL, usdc}
+	}
 	c.market.Commitment = cmp.Or(c.market.Commitment, solana.Processed)
 	return c
 }
+
+// usdc is the mint of Circle's dollar, against which most tokens trade that do not against SOL.
+var usdc = venue.MustKey("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 
 // RPC is what the API asks of a node: *solana.Client.
 type RPC interface {
@@ -102,12 +117,15 @@ type Server struct {
 	quotes  *semaphore.Weighted
 	origins *origins.Set
 	metrics *metrics
+	// covered are the names of the venues that are quoted.
+	covered map[string]bool
 }
 
-// Limits of a request's head and body. A query with all parameters has some 250 bytes.
+// Limits of a request's head and body. A query with all parameters has some 1,000 bytes, a whole
+// quote that comes back some 6,000.
 const (
 	readBuffer = 8 << 10
-	bodyLimit  = 4 << 10
+	bodyLimit  = 32 << 10
 )
 
 // New checks the configuration and registers the metrics; it does no I/O.
@@ -128,7 +146,10 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, deps: deps, gate: gate, quotes: semaphore.NewWeighted(int64(cfg.maxInFlight)),
-		Bound: listen.NewBound(),
+		Bound: listen.NewBound(), covered: map[string]bool{},
+	}
+	for _, v := range all.Venues() {
+		s.covered[v.Name()] = true
 	}
 	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("swap: allowed origin %w", err)

@@ -97,6 +97,8 @@ type Snapshot struct {
 	Refused []Refused
 	// Slot is the lowest of the pools' slots; of the mints' when there is no pool.
 	Slot uint64
+	// ReadAt is when the reading began, by the wall clock.
+	ReadAt time.Time
 }
 
 type pair struct{ a, b venue.Key }
@@ -118,6 +120,7 @@ type Market struct {
 	flight  singleflight.Group
 	pools   *lru.Cache[pair, known]
 	states  *lru.Cache[pair, remembered]
+	tip     tip
 	metrics *metrics
 }
 
@@ -187,10 +190,12 @@ func (m *Market) read(ctx context.Context, p pair) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	began := m.deps.Now()
 	snapshot, err := m.load(ctx, p, refs)
 	if err != nil {
 		return nil, err
 	}
+	snapshot.ReadAt = began
 	m.states.Add(p, remembered{snapshot, m.deps.Now().Add(m.cfg.StateTTL)})
 	return snapshot, nil
 }
@@ -267,6 +272,7 @@ func (m *Market) loadBatch(ctx context.Context, p pair, b batch) (*Snapshot, err
 	if err != nil {
 		return nil, fmt.Errorf("read pools: %w", err)
 	}
+	m.Observe(slot)
 	read := make(map[venue.Key]*solana.Account, len(b.keys))
 	for i, k := range b.keys {
 		read[k] = accounts[i]

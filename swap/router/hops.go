@@ -1,6 +1,8 @@
 package router
 
 import (
+	"cmp"
+
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -41,38 +43,66 @@ func (s *search) middles() []venue.Key {
 	return list
 }
 
-// hop is the best route over a middle: each of its two swaps takes the pool that gives most.
+// form says how a swap moves SOL: wrapped, from and to the wallet, or either.
+type form int
+
+const (
+	anyForm form = iota
+	wrapped
+	unwrapped
+)
+
+func (f form) fits(quote venue.Quote) bool { return f == anyForm || quote.Native == (f == unwrapped) }
+
+// hop is the best route over a middle: each of its two swaps takes the pool that gives most. SOL in
+// the middle is either wrapped or not, for both.
 func (s *search) hop(middle venue.Key) (Route, error) {
+	forms := []form{anyForm}
+	if middle == s.q.Native {
+		forms = []form{wrapped, unwrapped}
+	}
+	var best Route
+	var refusal error
+	for _, f := range forms {
+		route, err := s.join(middle, f)
+		switch {
+		case err != nil:
+			refusal = cmp.Or(refusal, err)
+		case len(best.Legs) == 0, s.q.ExactOut && route.AmountIn < best.AmountIn, !s.q.ExactOut && route.AmountOut > best.AmountOut:
+			best = route
+		}
+	}
+	if len(best.Legs) == 0 {
+		return Route{}, refusal
+	}
+	return best, nil
+}
+
+// handed is how much of the middle the first swap hands to the second. An exact-out question asks
+// the second pool, and the slack comes on top: the user receives it, unless the price moves.
+func (s *search) handed(middle venue.Key, f form) (uint64, error) {
 	if s.q.ExactOut {
-		return s.hopExactOut(middle)
+		second, err := s.best(middle, s.q.Out, s.q.Amount, true, f)
+		return more(second.Quote.AmountIn, s.q.Slack), err
 	}
-	first, err := s.best(s.q.In, middle, s.q.Amount, false)
+	first, err := s.best(s.q.In, middle, s.q.Amount, false, f)
+	return less(first.Quote.AmountOut, s.q.Slack), err
+}
+
+// join makes the route.
+func (s *search) join(middle venue.Key, f form) (Route, error) {
+	amount, err := s.handed(middle, f)
 	if err != nil {
 		return Route{}, err
 	}
-	return s.join(middle, less(first.Quote.AmountOut, s.q.Slack))
-}
-
-// hopExactOut asks the second pool how much of the middle it wants. The slack comes on top: the user
-// receives it, unless the price moves.
-func (s *search) hopExactOut(middle venue.Key) (Route, error) {
-	second, err := s.best(middle, s.q.Out, s.q.Amount, true)
-	if err != nil {
-		return Route{}, err
-	}
-	return s.join(middle, more(second.Quote.AmountIn, s.q.Slack))
-}
-
-// join makes the route that hands over amount of the middle.
-func (s *search) join(middle venue.Key, amount uint64) (Route, error) {
-	first, err := s.best(s.q.In, middle, amount, true)
+	first, err := s.best(s.q.In, middle, amount, true, f)
 	if err != nil {
 		return Route{}, err
 	}
 	if !s.q.ExactOut && first.Quote.AmountIn > s.q.Amount {
 		return Route{}, venue.ErrTooSmall // so little that the rounding is more than the slack
 	}
-	second, err := s.best(middle, s.q.Out, amount, false)
+	second, err := s.best(middle, s.q.Out, amount, false, f)
 	if err != nil {
 		return Route{}, err
 	}
@@ -86,18 +116,17 @@ func (s *search) join(middle venue.Key, amount uint64) (Route, error) {
 }
 
 // best is the pool of a pair that gives most, or takes least.
-func (s *search) best(in, out venue.Key, amount uint64, exactOut bool) (Leg, error) {
+func (s *search) best(in, out venue.Key, amount uint64, exactOut bool, f form) (Leg, error) {
 	var leg Leg
 	var refusal error = venue.ErrNoLiquidity
 	found := false
 	for _, e := range s.pools.Between(in, out) {
-		s.answer.Considered[e.Venue]++
 		quote, err := e.Quote(s.q.order(e, in, amount, exactOut))
 		if err != nil {
 			refusal = err
 			continue
 		}
-		if !found || better(quote, leg.Quote, exactOut) {
+		if f.fits(quote) && (!found || better(quote, leg.Quote, exactOut)) {
 			leg, found = Leg{e, quote}, true
 		}
 	}

@@ -104,8 +104,6 @@ type Answer struct {
 	Plans []Plan
 	// Refused are direct pools that gave no quote for the whole amount.
 	Refused []Refused
-	// Considered counts the pools that were asked, by venue.
-	Considered map[string]int
 }
 
 // ErrNoPool is a pair that no pool and no two pools connect.
@@ -114,7 +112,7 @@ var ErrNoPool = errors.New("no pool")
 // Find answers a question. It returns what it has when ctx ends, the direct pools at least. An error
 // wraps ErrNoPool, or a venue.Refusal when there are pools and none takes the trade.
 func Find(ctx context.Context, pools Pools, q Question) (*Answer, error) {
-	s := &search{ctx: ctx, pools: pools, q: q, answer: &Answer{Considered: map[string]int{}}}
+	s := &search{ctx: ctx, pools: pools, q: q, answer: &Answer{}}
 	if s.q.MaxParts == 0 {
 		s.q.MaxParts = 4
 	}
@@ -138,7 +136,7 @@ type search struct {
 	answer *Answer
 	// hopRefusal is why no two pools took the trade, when some connect the pair.
 	hopRefusal error
-	// lamport is what the graph says that a SOL of costs is worth, once it is known.
+	// worth is what SOL costs in the token that plans are compared in, once it was asked for.
 	worth *worth
 }
 
@@ -171,7 +169,6 @@ func severity(err error) int {
 func (s *search) direct() []Edge {
 	edges := s.pools.Between(s.q.In, s.q.Out)
 	for _, e := range edges {
-		s.answer.Considered[e.Venue]++
 		quote, err := e.Quote(s.q.order(e, s.q.In, s.q.Amount, s.q.ExactOut))
 		if err != nil {
 			s.answer.Refused = append(s.answer.Refused, Refused{e, err})
@@ -231,7 +228,7 @@ func (s *search) compare(a, b Plan) int {
 		}
 		return 1
 	}
-	x, y := a.legs(), b.legs()
+	x, y := a.Legs(), b.Legs()
 	if len(x) != len(y) {
 		return len(x) - len(y)
 	}
@@ -244,13 +241,11 @@ func (s *search) compare(a, b Plan) int {
 	return 0
 }
 
-func (p *Plan) legs() []Leg {
+// Legs are all swaps of the plan, in the order of the transaction.
+func (p *Plan) Legs() []Leg {
 	var list []Leg
 	for _, r := range p.Routes {
 		list = append(list, r.Legs...)
 	}
 	return list
 }
-
-// Legs are all swaps of the plan, in the order of the transaction.
-func (p *Plan) Legs() []Leg { return p.legs() }

@@ -1,14 +1,17 @@
 // Package txn builds the transactions of quotes.
 //
-// In: a swap instruction and who makes it. Out: the bytes of a versioned transaction (v0) with zero
+// In: swap instructions and who makes them. Out: the bytes of a versioned transaction (v0) with zero
 // signatures in the places of the required signers, which is what wallets sign. Guarantees: pure;
-// at most MaxBytes; only the user signs and pays.
+// the same request gives the same bytes; at most MaxBytes and MaxAccounts; only the user signs and
+// pays.
 package txn
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -16,41 +19,73 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// MaxBytes is the greatest transaction that the network carries: an IPv6 packet of 1,280 bytes less
-// headers.
-const MaxBytes = 1232
+// Limits of the network.
+const (
+	// MaxBytes is the greatest transaction that it carries: an IPv6 packet of 1,280 bytes less
+	// headers.
+	MaxBytes = 1232
+	// MaxAccounts that a transaction may lock.
+	MaxAccounts = 64
+	// maxUnits of compute of a transaction.
+	maxUnits = 1_400_000
+)
 
 // ErrTooLarge is a swap that does not fit a transaction.
-var ErrTooLarge = errors.New("the transaction would be larger than 1232 bytes")
+var ErrTooLarge = errors.New("it does not fit a transaction")
 
 var budgetProgram = venue.Key(solana.MustPublicKeyFromBase58("ComputeBudget111111111111111111111111111111"))
 
-// Side is one of the two tokens.
+// Side is a token.
 type Side struct {
 	Mint venue.Key
 	// Program that owns the mint.
-	Program venue.Key
+	Program  venue.Key
+	Decimals uint8
 }
 
 func (s Side) native() bool { return s.Mint == mint.WrappedSOL }
 
+// Swap is one swap of the route.
+type Swap struct {
+	In, Out Side
+	// Instructions makes the venue's instructions for the user's accounts.
+	Instructions func(user venue.UserAccounts) ([]venue.Instruction, error)
+	// Spend is the most that they sell, raw.
+	Spend uint64
+	// Native says that SOL leaves and reaches the wallet itself: nothing is wrapped.
+	Native bool
+	// Units of compute that they may use.
+	Units uint32
+}
+
+// wraps says whether a swap moves wrapped SOL.
+func (s Swap) wraps() bool { return !s.Native && (s.In.native() || s.Out.native()) }
+
+// Fee is what the platform takes of the output.
+type Fee struct {
+	// Treasury is the wallet that gets it. Its associated account must exist.
+	Treasury venue.Key
+	Amount   uint64
+}
+
 // Request says what to build.
 type Request struct {
-	User    venue.Key
+	User venue.Key
+	// In and Out may be the mint of wrapped SOL: then SOL is sold and bought.
 	In, Out Side
-	// AmountIn is raw; of native SOL when In is its wrapped mint.
-	AmountIn uint64
+	// Swaps in the order of the transaction.
+	Swaps []Swap
+	// Fee may be nil.
+	Fee *Fee
 	// HasWrapped says that the user's account for wrapped SOL exists already. Then it is not
 	// closed: closing it would unwrap what else the user keeps there.
 	HasWrapped bool
-	// Native says that the swap moves SOL from or to the wallet itself: nothing is wrapped.
-	Native bool
-	// Swap makes the venue's instructions for the user's accounts.
-	Swap func(user venue.UserAccounts) ([]venue.Instruction, error)
-	// SwapUnits are the compute units that Swap may use.
-	SwapUnits uint32
-	// UnitPrice is the priority fee in millionths of a lamport per compute unit.
-	UnitPrice uint64
+	// UnitPrice is the priority fee in millionths of a lamport per compute unit. PriorityFee, when
+	// not nil, is the whole priority fee in lamports instead.
+	UnitPrice   uint64
+	PriorityFee *uint64
+	// MaxAccounts bounds the transaction's accounts; 0 for the network's limit.
+	MaxAccounts int
 	// Blockhash makes the transaction valid for about a minute.
 	Blockhash venue.Key
 }
@@ -60,67 +95,207 @@ type Transaction struct {
 	Bytes []byte
 	// ComputeUnits is the limit that it sets.
 	ComputeUnits uint32
+	// PriorityFee in lamports.
+	PriorityFee uint64
 	// Unwraps says that SOL arrives as SOL. False when the output is no SOL, or stays wrapped
 	// because the user's account existed.
 	Unwraps bool
 }
 
-// Compute units of the steps beside the swap, generous; an associated account's address takes a
+// Compute units of the steps beside the swaps, generous; an associated account's address takes a
 // search of unknown length.
 const (
 	unitsCreateAccount = 35_000
 	unitsWrap          = 5_000
+	unitsTransfer      = 10_000
 	unitsClose         = 5_000
 	unitsSpare         = 30_000
-	maxUnits           = 1_400_000
 )
 
 // Build makes the transaction:
 //
 //	compute unit limit and price
-//	create the destination account if missing (and the one for wrapped SOL, when SOL is sold)
-//	SOL is sold:            transfer SOL into the account for wrapped SOL, sync it
-//	the swap
-//	SOL is sold or bought:  close the account for wrapped SOL, if the user had none before
+//	create the accounts of bought tokens that are missing, and the one for wrapped SOL
+//	SOL is sold:       transfer SOL into the account for wrapped SOL, sync it
+//	the swaps
+//	the platform's fee
+//	SOL is on the way: close the account for wrapped SOL, if the user had none before
 //
 // The source of any other token is the user's associated account.
-func Build(r Request) (*Transaction, error) {
-	source, err := AssociatedAccount(r.User, r.In)
+func Build(r Request) (*Transaction, error) { return build(r, AssociatedAccount) }
+
+// Fits says whether the transaction of a request would fit, without the search for the accounts'
+// addresses. User, Fee's treasury and Blockhash may be zero.
+func Fits(r Request) error {
+	r.User, r.HasWrapped = sha256.Sum256([]byte("user")), false
+	if r.Fee != nil {
+		fee := *r.Fee
+		fee.Treasury, r.Fee = sha256.Sum256([]byte("treasury")), &fee
+	}
+	_, err := build(r, func(owner venue.Key, side Side) (venue.Key, error) {
+		return sha256.Sum256(append(owner[:], side.Mint[:]...)), nil
+	})
+	return err
+}
+
+// builder collects the instructions of a transaction.
+type builder struct {
+	Request
+	accountOf func(owner venue.Key, side Side) (venue.Key, error)
+	list      []venue.Instruction
+	units     uint64
+	created   map[venue.Key]bool
+	// wraps says that wrapped SOL is on the way, lamports that SOL is bought without wrapping.
+	wraps, lamports bool
+}
+
+func build(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) (*Transaction, error) {
+	b := &builder{Request: r, accountOf: accountOf, created: map[venue.Key]bool{}}
+	for _, s := range r.Swaps {
+		b.wraps, b.lamports = b.wraps || s.wraps(), b.lamports || s.Native && s.Out == r.Out && r.Out.native()
+	}
+	for _, step := range []func() error{b.createBought, b.wrap, b.swap, b.payFee, b.unwrap, b.payLamports} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	limit := min(b.units+b.units/5+unitsSpare, maxUnits)
+	if b.units > maxUnits {
+		return nil, fmt.Errorf("%w: it takes %d compute units of at most %d", ErrTooLarge, b.units, maxUnits)
+	}
+	price := r.UnitPrice
+	if r.PriorityFee != nil {
+		hi, lo := bits.Mul64(*r.PriorityFee, lamport)
+		price, _ = bits.Div64(min(hi, limit-1), lo, limit)
+	}
+	list := append([]venue.Instruction{unitLimit(uint32(limit)), unitPrice(price)}, b.list...)
+	raw, err := encode(r, list)
 	if err != nil {
 		return nil, err
 	}
-	destination, err := AssociatedAccount(r.User, r.Out)
+	hi, lo := bits.Mul64(price, limit)
+	paid, _ := bits.Div64(min(hi, lamport-1), lo, lamport)
+	return &Transaction{Bytes: raw, ComputeUnits: uint32(limit), PriorityFee: paid, Unwraps: r.Out.native() && !(b.wraps && r.HasWrapped)}, nil
+}
+
+// lamport is how many millionths it has.
+const lamport = 1_000_000
+
+// create adds the creation of the user's account for a token, once.
+func (b *builder) create(side Side) error {
+	if b.created[side.Mint] {
+		return nil
+	}
+	b.created[side.Mint] = true
+	account, err := b.accountOf(b.User, side)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	units := r.SwapUnits
-	var list []venue.Instruction
-	if !r.Native || !r.Out.native() {
-		list, units = append(list, createAccount(r.User, destination, r.Out)), units+unitsCreateAccount
+	b.list = append(b.list, createAccount(b.User, account, side))
+	b.units += unitsCreateAccount
+	return nil
+}
+
+// createBought makes the accounts for what the swaps buy.
+func (b *builder) createBought() error {
+	bought := []Side{b.Out}
+	for _, s := range b.Swaps {
+		bought = append(bought, s.Out)
 	}
-	wrapped := destination
-	if r.In.native() && !r.Native {
-		wrapped = source
-		list = append(list, createAccount(r.User, source, r.In), transferSOL(r.User, source, r.AmountIn), syncNative(source))
-		units += unitsCreateAccount + unitsWrap
+	for _, side := range bought {
+		if side.native() && !b.wraps {
+			continue
+		}
+		if err := b.create(side); err != nil {
+			return err
+		}
 	}
-	swap, err := r.Swap(venue.UserAccounts{Owner: r.User, Source: source, Destination: destination})
+	return nil
+}
+
+// wrap puts native SOL that is sold into the account for wrapped SOL.
+func (b *builder) wrap() error {
+	var lamports uint64
+	for _, s := range b.Swaps {
+		if s.wraps() && s.In == b.In && b.In.native() {
+			lamports += s.Spend
+		}
+	}
+	if lamports == 0 {
+		return nil
+	}
+	if err := b.create(b.In); err != nil {
+		return err
+	}
+	account, err := b.accountOf(b.User, b.In)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	list = append(list, swap...)
-	closes := (r.In.native() || r.Out.native()) && !r.HasWrapped && !r.Native
-	if closes {
-		list = append(list, closeAccount(wrapped, r.User))
-		units += unitsClose
+	b.list = append(b.list, transferSOL(b.User, account, lamports), syncNative(account))
+	b.units += unitsWrap
+	return nil
+}
+
+func (b *builder) swap() error {
+	for _, s := range b.Swaps {
+		source, err := b.accountOf(b.User, s.In)
+		if err != nil {
+			return err
+		}
+		destination, err := b.accountOf(b.User, s.Out)
+		if err != nil {
+			return err
+		}
+		list, err := s.Instructions(venue.UserAccounts{Owner: b.User, Source: source, Destination: destination})
+		if err != nil {
+			return err
+		}
+		b.list = append(b.list, list...)
+		b.units += uint64(s.Units)
 	}
-	limit := min(units+units/5+unitsSpare, maxUnits)
-	list = append([]venue.Instruction{unitLimit(limit), unitPrice(r.UnitPrice)}, list...)
-	raw, err := encode(r.User, r.Blockhash, list)
+	return nil
+}
+
+// payFee hands the platform its part of the output.
+func (b *builder) payFee() error {
+	if b.Fee == nil || b.Fee.Amount == 0 || b.lamports {
+		return nil
+	}
+	from, err := b.accountOf(b.User, b.Out)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &Transaction{Bytes: raw, ComputeUnits: limit, Unwraps: r.Out.native() && (closes || r.Native)}, nil
+	to, err := b.accountOf(b.Fee.Treasury, b.Out)
+	if err != nil {
+		return err
+	}
+	b.list = append(b.list, transferChecked(from, to, b.User, b.Out, b.Fee.Amount))
+	b.units += unitsTransfer
+	return nil
+}
+
+// unwrap closes the account for wrapped SOL, if this transaction made it.
+func (b *builder) unwrap() error {
+	if !b.wraps || b.HasWrapped {
+		return nil
+	}
+	account, err := b.accountOf(b.User, Side{Mint: mint.WrappedSOL, Program: mint.Token})
+	if err != nil {
+		return err
+	}
+	b.list = append(b.list, closeAccount(account, b.User))
+	b.units += unitsClose
+	return nil
+}
+
+// payLamports hands the platform its part of SOL that was bought without wrapping.
+func (b *builder) payLamports() error {
+	if b.Fee == nil || b.Fee.Amount == 0 || !b.lamports {
+		return nil
+	}
+	b.list = append(b.list, transferSOL(b.User, b.Fee.Treasury, b.Fee.Amount))
+	b.units += unitsTransfer
+	return nil
 }
 
 // AssociatedAccount is the user's associated token account.
@@ -155,6 +330,15 @@ func closeAccount(account, user venue.Key) venue.Instruction {
 	}}
 }
 
+// transferChecked is the token programs' TransferChecked (instruction 12). Token-2022 refuses the plain
+// Transfer of a mint with a fee.
+func transferChecked(from, to, owner venue.Key, side Side, amount uint64) venue.Instruction {
+	data := append(binary.LittleEndian.AppendUint64([]byte{12}, amount), side.Decimals)
+	return venue.Instruction{Program: side.Program, Data: data, Accounts: []venue.Meta{
+		{Key: from, Writable: true}, {Key: side.Mint}, {Key: to, Writable: true}, {Key: owner, Signer: true},
+	}}
+}
+
 // unitLimit is SetComputeUnitLimit (instruction 2), unitPrice SetComputeUnitPrice (instruction 3).
 func unitLimit(units uint32) venue.Instruction {
 	return venue.Instruction{Program: budgetProgram, Data: binary.LittleEndian.AppendUint32([]byte{2}, units)}
@@ -164,7 +348,7 @@ func unitPrice(price uint64) venue.Instruction {
 	return venue.Instruction{Program: budgetProgram, Data: binary.LittleEndian.AppendUint64([]byte{3}, price)}
 }
 
-func encode(payer, blockhash venue.Key, list []venue.Instruction) ([]byte, error) {
+func encode(r Request, list []venue.Instruction) ([]byte, error) {
 	converted := make([]solana.Instruction, len(list))
 	for i, in := range list {
 		metas := make(solana.AccountMetaSlice, len(in.Accounts))
@@ -173,9 +357,16 @@ func encode(payer, blockhash venue.Key, list []venue.Instruction) ([]byte, error
 		}
 		converted[i] = solana.NewInstruction(solana.PublicKey(in.Program), metas, in.Data)
 	}
-	tx, err := solana.NewTransaction(converted, solana.Hash(blockhash), solana.TransactionPayer(solana.PublicKey(payer)))
+	tx, err := solana.NewTransaction(converted, solana.Hash(r.Blockhash), solana.TransactionPayer(solana.PublicKey(r.User)))
 	if err != nil {
 		return nil, fmt.Errorf("build transaction: %w", err)
+	}
+	most := MaxAccounts
+	if r.MaxAccounts > 0 {
+		most = min(most, r.MaxAccounts)
+	}
+	if n := len(tx.Message.AccountKeys); n > most {
+		return nil, fmt.Errorf("%w: it names %d accounts of at most %d", ErrTooLarge, n, most)
 	}
 	// Without lookup tables solana-go makes a legacy message, and the specification says versioned.
 	tx.Message.SetVersion(solana.MessageVersionV0)
@@ -184,7 +375,7 @@ func encode(payer, blockhash venue.Key, list []venue.Instruction) ([]byte, error
 		return nil, fmt.Errorf("encode transaction: %w", err)
 	}
 	if len(raw) > MaxBytes {
-		return nil, fmt.Errorf("%w: %d", ErrTooLarge, len(raw))
+		return nil, fmt.Errorf("%w: it has %d bytes of at most %d", ErrTooLarge, len(raw), MaxBytes)
 	}
 	return raw, nil
 }

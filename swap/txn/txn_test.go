@@ -23,10 +23,10 @@ func TestNativeSwapsWrapNothing(t *testing.T) {
 		{coin, sol, []byte{2, 3, 99}, true},
 	} {
 		built, err := Build(Request{
-			User: venue.Key{1}, In: e.in, Out: e.out, AmountIn: 5, Native: true, SwapUnits: 1000,
-			Swap: func(venue.UserAccounts) ([]venue.Instruction, error) {
+			User: venue.Key{1}, In: e.in, Out: e.out,
+			Swaps: []Swap{{In: e.in, Out: e.out, Spend: 5, Native: true, Units: 1000, Instructions: func(venue.UserAccounts) ([]venue.Instruction, error) {
 				return []venue.Instruction{{Program: venue.Key{9}, Data: []byte{99}}}, nil
-			},
+			}}},
 		})
 		require.NoError(t, err)
 		tx, err := solana.TransactionFromBytes(built.Bytes)

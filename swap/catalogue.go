@@ -1,0 +1,43 @@
+package swap
+
+// listed is a venue that clients may name.
+type listed struct {
+	// Name as in the swaps table; Label as other routers write it.
+	Name, Label string
+}
+
+// catalogue are the venues that are known, covered or not. Those without a package below swap/venue
+// are listed as unverified.
+var catalogue = []listed{
+	{"raydium_cpmm", "Raydium CP"},
+	{"raydium_amm_v4", "Raydium"},
+	{"raydium_clmm", "Raydium CLMM"},
+	{"raydium_launchlab", "Raydium Launchlab"},
+	{"pumpswap", "Pump.fun Amm"},
+	{"pump_curve", "Pump.fun"},
+	{"meteora_damm_v1", "Meteora"},
+	{"meteora_damm_v2", "Meteora DAMM v2"},
+	{"meteora_dbc", "Dynamic Bonding Curve"},
+	{"meteora_dlmm", "Meteora DLMM"},
+	{"orca_whirlpool", "Whirlpool"},
+}
+
+// venueNamed returns the name of a venue that is given by name or label.
+func venueNamed(text string) (string, bool) {
+	for _, v := range catalogue {
+		if text == v.Name || text == v.Label {
+			return v.Name, true
+		}
+	}
+	return "", false
+}
+
+// label of a venue; its name where it has none.
+func label(name string) string {
+	for _, v := range catalogue {
+		if v.Name == name {
+			return v.Label
+		}
+	}
+	return name
+}

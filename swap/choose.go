@@ -1,0 +1,233 @@
+package swap
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/swap/market"
+	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/router"
+	"github.com/mintlake/mintlake/swap/txn"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// view is the state that a question is answered from.
+type view struct {
+	graph *router.Graph
+	mints map[venue.Key]*mint.Mint
+	// refused pools of the pair exist and cannot be quoted.
+	refused []market.Refused
+	// slot is the oldest that a part of the state is of.
+	slot   uint64
+	readAt time.Time
+}
+
+// choice is the plan that a request is answered with, and what follows from it.
+type choice struct {
+	view *view
+	plan router.Plan
+	// slot is the oldest of the plan's pools.
+	slot uint64
+	// amountIn is sold and amountOut received; maxIn and minOut are what the chain enforces; fee is
+	// the platform's, and not part of amountOut.
+	amountIn, maxIn, amountOut, minOut, fee uint64
+	venues                                  []VenueReport
+}
+
+// look reads the state of the pair, and of the pairs with the mints that routes go over.
+func (s *Server) look(ctx context.Context, r *request) (*view, error) {
+	pairs := [][2]venue.Key{{r.source, r.target}}
+	if !r.onlyDirect {
+		for _, hub := range s.cfg.hubs {
+			if hub != r.source && hub != r.target {
+				pairs = append(pairs, [2]venue.Key{r.source, hub}, [2]venue.Key{hub, r.target})
+			}
+		}
+	}
+	snapshots := make([]*market.Snapshot, len(pairs))
+	group, reading := errgroup.WithContext(ctx)
+	for i, p := range pairs {
+		group.Go(func() (err error) {
+			snapshots[i], err = s.market.Snapshot(reading, p[0], p[1])
+			if i > 0 && errors.Is(err, mint.ErrUntradable) {
+				return nil // no route over this mint
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, away(err)
+	}
+	v := &view{mints: map[venue.Key]*mint.Mint{}, refused: snapshots[0].Refused, slot: snapshots[0].Slot, readAt: snapshots[0].ReadAt}
+	var edges []router.Edge
+	for _, snapshot := range snapshots {
+		if snapshot == nil {
+			continue
+		}
+		for key, m := range snapshot.Mints {
+			v.mints[key] = m
+		}
+		for _, p := range snapshot.Pools {
+			if r.allows(p.Venue) {
+				edges = append(edges, router.Edge{Pool: p.Pool, Venue: p.Venue, Slot: p.Slot, Clock: p.Clock})
+			}
+		}
+		v.slot = min(v.slot, snapshot.Slot)
+		if snapshot.ReadAt.Before(v.readAt) {
+			v.readAt = snapshot.ReadAt
+		}
+	}
+	v.graph = router.NewGraph(edges)
+	return v, s.fresh(v.slot, r.maxAge)
+}
+
+// covered says whether a venue that the request names is covered at all. An error is about those
+// that it wants alone.
+func (r *request) covered(known map[string]bool) error {
+	if len(r.dexes) == 0 {
+		return nil
+	}
+	for name := range r.dexes {
+		if known[name] {
+			return nil
+		}
+	}
+	return noRoute(codeUnverified, "none of the venues in %s is covered: GET %s lists them", fieldDexes, routeVenues)
+}
+
+// allows says whether a request lets a venue take part.
+func (r *request) allows(name string) bool {
+	return !r.excluded[name] && (len(r.dexes) == 0 || r.dexes[name])
+}
+
+// choose takes the best plan that fits a transaction.
+func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, error) {
+	amount := r.amount
+	if r.exactOut { // the platform's fee comes on top
+		amount = addFee(amount, r.fee)
+	}
+	searching, cancel := context.WithTimeout(ctx, s.cfg.routing)
+	defer cancel()
+	answer, err := router.Find(searching, v.graph, router.Question{
+		In: r.source, Out: r.target, Amount: amount, ExactOut: r.exactOut, OnlyDirect: r.onlyDirect,
+		Slack: max(r.slippage/2, leastSlack), UnitPrice: s.unitPrice(r), Rent: tokenAccountRent, Native: mint.WrappedSOL,
+	})
+	reports := reportsOf(r, v, answer)
+	if err != nil {
+		return nil, refused(r, v, err)
+	}
+	var tooLarge error
+	for _, plan := range answer.Plans {
+		c := &choice{view: v, plan: plan, venues: reports}
+		c.settle(r)
+		err := txn.Fits(s.build(r, c))
+		if err == nil {
+			return c, c.keeps(r)
+		}
+		if !errors.Is(err, txn.ErrTooLarge) {
+			return nil, err
+		}
+		tooLarge = cmp.Or(tooLarge, err)
+	}
+	return nil, tooLarge
+}
+
+const (
+	// leastSlack, in basis points: what the first of two swaps may move without the transaction
+	// failing.
+	leastSlack = 10
+	// tokenAccountRent is what an account for an SPL token costs: 165 bytes, in lamports.
+	tokenAccountRent = 2_039_280
+)
+
+// unitPrice is what a compute unit costs a request, 0 when the whole fee is fixed.
+func (s *Server) unitPrice(r *request) uint64 {
+	if r.priorityFee != nil {
+		return 0
+	}
+	return s.cfg.unitPrice
+}
+
+// settle computes what the user pays and receives, and what the chain enforces.
+func (c *choice) settle(r *request) {
+	c.slot = c.view.slot
+	for i, l := range c.plan.Legs() {
+		if i == 0 || l.Slot < c.slot {
+			c.slot = l.Slot
+		}
+	}
+	if r.exactOut {
+		c.fee = addFee(r.amount, r.fee) - r.amount
+		c.amountIn, c.maxIn = c.plan.AmountIn, atMost(c.plan.AmountIn, r.slippage)
+		c.amountOut, c.minOut = c.plan.AmountOut-c.fee, r.amount
+		if r.bound != nil {
+			c.maxIn = *r.bound
+		}
+		return
+	}
+	c.fee = proportion(c.plan.AmountOut, r.fee, maxSlippage)
+	c.amountIn, c.maxIn = r.amount, r.amount
+	c.amountOut = c.plan.AmountOut - c.fee
+	c.minOut = atLeast(c.amountOut, r.slippage)
+	if r.bound != nil {
+		c.minOut = *r.bound
+	}
+}
+
+// keeps holds a choice to the promise of the quote that the client brought.
+func (c *choice) keeps(r *request) error {
+	switch {
+	case r.bound == nil:
+	case r.exactOut && c.amountIn > c.maxIn:
+		return outdated("the trade takes %d now, more than the quote's %d: ask for a new quote", c.amountIn, c.maxIn)
+	case !r.exactOut && c.amountOut < c.minOut:
+		return outdated("the trade gives %d now, less than the quote's %d: ask for a new quote", c.amountOut, c.minOut)
+	}
+	return nil
+}
+
+// reportsOf says what each venue had for the pair.
+func reportsOf(r *request, v *view, answer *router.Answer) []VenueReport {
+	reports, at := []VenueReport{}, map[string]int{}
+	report := func(name string) *VenueReport {
+		if _, known := at[name]; !known {
+			at[name] = len(reports)
+			reports = append(reports, VenueReport{Venue: name, Refused: []PoolRefusal{}})
+		}
+		return &reports[at[name]]
+	}
+	refuse := func(name string, pool venue.Key, err error) {
+		if of := report(name); len(of.Refused) < maxRefusals {
+			of.Refused = append(of.Refused, PoolRefusal{venue.Text(pool), codeOf(err), err.Error()})
+		}
+	}
+	for _, e := range v.graph.Between(r.source, r.target) {
+		report(e.Venue).Pools++
+	}
+	for _, p := range v.refused {
+		if r.allows(p.Venue) {
+			report(p.Venue).Pools++
+			refuse(p.Venue, p.Address, p.Err)
+		}
+	}
+	for _, p := range answer.Refused {
+		refuse(p.Venue, p.Address(), p.Err)
+	}
+	return reports
+}
+
+// refused is the error of a question that no plan answers.
+func refused(r *request, v *view, err error) error {
+	if !errors.Is(err, router.ErrNoPool) {
+		return noRoute(codeOf(err), "none of the pools of this pair can take the trade: %s", err)
+	}
+	if len(v.refused) > 0 {
+		err := v.refused[0].Err
+		return noRoute(codeOf(err), "none of the %d pools of this pair can take the trade: %s", len(v.refused), err)
+	}
+	return noRoute(codeNoPool, "no pool trades %s for %s on the venues that are covered", venue.Text(r.source), venue.Text(r.target))
+}

@@ -1,0 +1,112 @@
+package swap
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/mintlake/mintlake/swap/router"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// jupiterQuote is a quote in the convention of Jupiter's API (dev.jup.ag, GET /swap/v1/quote):
+// amounts are decimal strings, priceImpactPct a fraction of one.
+type jupiterQuote struct {
+	InputMint            string        `json:"inputMint"`
+	InAmount             string        `json:"inAmount"`
+	OutputMint           string        `json:"outputMint"`
+	OutAmount            string        `json:"outAmount"`
+	OtherAmountThreshold string        `json:"otherAmountThreshold"`
+	SwapMode             string        `json:"swapMode"`
+	SlippageBps          uint64        `json:"slippageBps"`
+	PlatformFee          *jupiterFee   `json:"platformFee"`
+	PriceImpactPct       string        `json:"priceImpactPct"`
+	RoutePlan            []jupiterStep `json:"routePlan"`
+	ContextSlot          uint64        `json:"contextSlot"`
+	// TimeTaken in seconds.
+	TimeTaken float64 `json:"timeTaken"`
+	*jupiterSwap
+}
+
+type jupiterFee struct {
+	Amount string `json:"amount"`
+	FeeBps uint64 `json:"feeBps"`
+}
+
+type jupiterStep struct {
+	SwapInfo jupiterInfo `json:"swapInfo"`
+	Percent  uint64      `json:"percent"`
+	Bps      uint64      `json:"bps"`
+}
+
+type jupiterInfo struct {
+	AmmKey     string `json:"ammKey"`
+	Label      string `json:"label"`
+	InputMint  string `json:"inputMint"`
+	OutputMint string `json:"outputMint"`
+	InAmount   string `json:"inAmount"`
+	OutAmount  string `json:"outAmount"`
+	FeeAmount  string `json:"feeAmount"`
+	FeeMint    string `json:"feeMint"`
+}
+
+// jupiterSwap is the transaction in that convention.
+type jupiterSwap struct {
+	SwapTransaction           string      `json:"swapTransaction"`
+	LastValidBlockHeight      uint64      `json:"lastValidBlockHeight"`
+	PrioritizationFeeLamports uint64      `json:"prioritizationFeeLamports"`
+	ComputeUnitLimit          uint32      `json:"computeUnitLimit"`
+	Simulation                *Simulation `json:"simulation,omitempty"`
+}
+
+// jupiter tells an answer in that convention. inAmount and outAmount are the question's own where it
+// fixed them.
+func jupiter(r *request, c *choice, out *Response, began time.Time) *jupiterQuote {
+	j := &jupiterQuote{
+		InputMint: out.SourceMint, InAmount: out.AmountIn, OutputMint: out.TargetMint, OutAmount: out.AmountOut,
+		OtherAmountThreshold: out.MinAmountOut, SwapMode: modeInAlias, SlippageBps: r.slippage,
+		PriceImpactPct: strconv.FormatFloat(float64(c.plan.ImpactBps)/maxSlippage, 'f', -1, 64), RoutePlan: []jupiterStep{},
+		ContextSlot: c.view.slot, TimeTaken: time.Since(began).Seconds(),
+	}
+	if r.exactOut {
+		j.SwapMode, j.OutAmount, j.OtherAmountThreshold = modeOutAlias, decimal(r.amount), out.MaxAmountIn
+	}
+	if c.fee > 0 {
+		j.PlatformFee = &jupiterFee{decimal(c.fee), r.fee}
+	}
+	shares := sharesOf(&c.plan)
+	for i, route := range c.plan.Routes {
+		for hop, l := range route.Legs {
+			bps := uint64(maxSlippage)
+			if hop == 0 {
+				bps = shares[i]
+			}
+			j.RoutePlan = append(j.RoutePlan, jupiterStep{jupiterLeg(&l), bps / 100, bps})
+		}
+	}
+	if out.Transaction != nil {
+		j.jupiterSwap = &jupiterSwap{out.Txn, out.LastValidBlockHeight, out.PriorityFee, out.ComputeUnits, out.Simulation}
+	}
+	return j
+}
+
+// jupiterLeg sums what the pool takes of a swap.
+func jupiterLeg(l *router.Leg) jupiterInfo {
+	info := jupiterInfo{
+		AmmKey: venue.Text(l.Address()), Label: label(l.Venue), InputMint: venue.Text(l.Quote.Order.In), OutputMint: venue.Text(l.Quote.Out),
+		InAmount: decimal(l.Quote.AmountIn), OutAmount: decimal(l.Quote.AmountOut), FeeAmount: "0", FeeMint: venue.Text(l.Quote.Order.In),
+	}
+	var total uint64
+	for _, fee := range l.Quote.Fees.List() {
+		if fee.Kind == venue.FeeTransfer {
+			continue
+		}
+		if total == 0 {
+			info.FeeMint = venue.Text(fee.Mint)
+		}
+		if venue.Text(fee.Mint) == info.FeeMint {
+			total += fee.Amount
+		}
+	}
+	info.FeeAmount = decimal(total)
+	return info
+}

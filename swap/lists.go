@@ -1,0 +1,147 @@
+package swap
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/gofiber/fiber/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/swap/market"
+	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/all"
+)
+
+// ListedVenue is a venue of GET /api/v2/venues.
+type ListedVenue struct {
+	Venue string `json:"venue"`
+	// Label is its name in the convention of other routers.
+	Label string `json:"label"`
+	// Status is proved, or unverified: then it is not quoted, and Reason says why.
+	Status string  `json:"status"`
+	Reason *string `json:"reason"`
+	// Program id; null for a venue that is not covered.
+	Program *string `json:"program"`
+}
+
+// The values of ListedVenue.Status.
+const (
+	statusProved     = "proved"
+	statusUnverified = "unverified"
+)
+
+// notCovered is why a venue is unverified.
+const notCovered = "nothing proves its arithmetic here yet: its pools are not quoted"
+
+// getVenues is GET /api/v2/venues.
+func (s *Server) getVenues(_ context.Context, c *fiber.Ctx) error {
+	programs := map[string]string{}
+	for _, v := range all.Venues() {
+		programs[v.Name()] = venue.Text(v.Program())
+	}
+	list := []ListedVenue{}
+	for _, known := range catalogue {
+		entry := ListedVenue{Venue: known.Name, Label: known.Label, Status: statusUnverified}
+		if program, covered := programs[known.Name]; covered {
+			entry.Status, entry.Program = statusProved, &program
+		} else {
+			reason := notCovered
+			entry.Reason = &reason
+		}
+		list = append(list, entry)
+	}
+	return c.JSON(fiber.Map{"venues": list})
+}
+
+// ListedPool is a pool of GET /api/v2/pools.
+type ListedPool struct {
+	Venue string    `json:"venue"`
+	Pool  string    `json:"pool"`
+	Mints [2]string `json:"mints"`
+	Slot  uint64    `json:"slot"`
+	// Refused says why the pool is not quoted; null when it is.
+	Refused *PoolRefusal `json:"refused"`
+}
+
+// Parameters of GET /api/v2/pools.
+const (
+	fieldMint = "mint"
+	fieldWith = "with"
+)
+
+// getPools is GET /api/v2/pools: the pools of a mint with another one, or with the hubs.
+func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
+	if s.market == nil {
+		return noUpstream()
+	}
+	key, others, err := s.poolsQuery(c)
+	if err != nil {
+		return err
+	}
+	snapshots := make([]*market.Snapshot, len(others))
+	untradable := make([]error, len(others))
+	group, reading := errgroup.WithContext(ctx)
+	for i, other := range others {
+		group.Go(func() (err error) {
+			snapshots[i], err = s.market.Snapshot(reading, key, other)
+			if errors.Is(err, mint.ErrUntradable) {
+				untradable[i], err = err, nil
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return away(err)
+	}
+	if !slices.Contains(untradable, nil) {
+		return untradable[0]
+	}
+	list := []ListedPool{}
+	for i, snapshot := range snapshots {
+		if snapshot == nil {
+			continue
+		}
+		if err := s.fresh(snapshot.Slot, maxAge); err != nil {
+			return err
+		}
+		mints := [2]string{venue.Text(key), venue.Text(others[i])}
+		for _, p := range snapshot.Pools {
+			list = append(list, ListedPool{p.Venue, venue.Text(p.Address()), mints, p.Slot, nil})
+		}
+		for _, p := range snapshot.Refused {
+			address := venue.Text(p.Address)
+			list = append(list, ListedPool{p.Venue, address, mints, snapshot.Slot, &PoolRefusal{address, codeOf(p.Err), p.Err.Error()}})
+		}
+	}
+	return c.JSON(fiber.Map{"pools": list})
+}
+
+// poolsQuery reads the parameters: a mint, and those that its pools are wanted with.
+func (s *Server) poolsQuery(c *fiber.Ctx) (venue.Key, []venue.Key, error) {
+	args := c.Context().QueryArgs()
+	for _, name := range []string{fieldMint, fieldWith} {
+		if len(args.PeekMulti(name)) > 1 {
+			return venue.Key{}, nil, twice(name)
+		}
+	}
+	key, err := parseKey(fieldMint, c.Query(fieldMint))
+	if err != nil {
+		return venue.Key{}, nil, err
+	}
+	if text := c.Query(fieldWith); text != "" {
+		other, err := parseKey(fieldWith, text)
+		if err == nil && other == key {
+			err = invalid(fieldWith, text, "must differ from "+fieldMint)
+		}
+		return key, []venue.Key{other}, err
+	}
+	var others []venue.Key
+	for _, hub := range s.cfg.hubs {
+		if hub != key {
+			others = append(others, hub)
+		}
+	}
+	return key, others, nil
+}

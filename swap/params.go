@@ -1,0 +1,164 @@
+package swap
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// Names of the parameters. The first five are the specification's.
+const (
+	fieldSource   = "src_mint"
+	fieldTarget   = "dst_mint"
+	fieldAmount   = "amount_in"
+	fieldSlippage = "slippage_bps"
+	fieldUser     = "user_account"
+
+	fieldAmountOut   = "amount_out"
+	fieldMode        = "swap_mode"
+	fieldFormat      = "format"
+	fieldOnlyDirect  = "only_direct"
+	fieldDexes       = "dexes"
+	fieldExclude     = "exclude_dexes"
+	fieldMaxAccounts = "max_accounts"
+	fieldPriorityFee = "priority_fee"
+	fieldFee         = "fee_bps"
+	fieldTreasury    = "treasury"
+	fieldMaxAge      = "max_age_slots"
+	fieldQuote       = "quote"
+)
+
+// aliases are the parameters' names in the convention of the ecosystem's other routers. amount is
+// that of the side that swap_mode fixes.
+var aliases = map[string]string{
+	fieldSource: "inputMint", fieldTarget: "outputMint", fieldAmount: "amount", fieldAmountOut: "amount", fieldSlippage: "slippageBps",
+	fieldUser: "userPublicKey", fieldMode: "swapMode", fieldOnlyDirect: "onlyDirectRoutes", fieldExclude: "excludeDexes",
+	fieldMaxAccounts: "maxAccounts", fieldPriorityFee: "prioritizationFeeLamports", fieldFee: "platformFeeBps", fieldQuote: "quoteResponse",
+}
+
+// order is that in which parameters are checked.
+var order = []string{
+	fieldQuote, fieldFormat, fieldSource, fieldTarget, fieldMode, fieldAmount, fieldAmountOut, fieldSlippage, fieldUser, fieldOnlyDirect, fieldDexes,
+	fieldExclude, fieldMaxAccounts, fieldPriorityFee, fieldFee, fieldTreasury, fieldMaxAge,
+}
+
+// known are the names that mean something, in both spellings.
+var known = func() map[string]bool {
+	names := map[string]bool{}
+	for _, name := range order {
+		names[name] = true
+		if alias := aliases[name]; alias != "" {
+			names[alias] = true
+		}
+	}
+	return names
+}()
+
+// fields are a request's parameters as text, by the name that the client wrote. An empty one is as
+// good as none.
+type fields map[string]string
+
+// once checks that no parameter is given in both spellings.
+func (f fields) once() error {
+	for _, field := range order {
+		if alias := aliases[field]; f[field] != "" && f[alias] != "" {
+			return badRequest("%s and %s are given: they are two spellings of one parameter, give one of them", field, alias)
+		}
+	}
+	return nil
+}
+
+// get returns a parameter's text, and the name under which the client gave it.
+func (f fields) get(field string) (name, text string) {
+	if alias := aliases[field]; f[alias] != "" {
+		return alias, f[alias]
+	}
+	return field, f[field]
+}
+
+// queryFields reads a URL's parameters. A known one that is given twice is a 400.
+func queryFields(c *fiber.Ctx) (fields, error) {
+	f, seen := fields{}, map[string]bool{}
+	var err error
+	c.Context().QueryArgs().VisitAll(func(key, value []byte) {
+		name := string(key)
+		if !known[name] || err != nil {
+			return
+		}
+		if seen[name] {
+			err = twice(name)
+		}
+		seen[name] = true
+		f[name] = string(value)
+	})
+	if f[fieldQuote]+f[aliases[fieldQuote]] != "" {
+		return nil, badRequest("%s belongs into the body of POST %s", fieldQuote, routeSwap)
+	}
+	return f, err
+}
+
+// errBody is a body that is no object.
+const errBody = "the body must be a JSON object with src_mint, dst_mint, amount_in, slippage_bps and user_account, or with quote and user_account"
+
+// bodyFields reads a JSON object whose values are strings, numbers or booleans; quote may be an
+// object. Numbers keep their digits: an amount may exceed what a double holds.
+func bodyFields(body []byte) (fields, error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
+		return nil, badRequest(errBody)
+	}
+	f, seen := fields{}, map[string]bool{}
+	for decoder.More() {
+		token, err := decoder.Token()
+		name, ok := token.(string)
+		var value json.RawMessage
+		if err != nil || !ok || decoder.Decode(&value) != nil {
+			return nil, badRequest(errBody)
+		}
+		if !known[name] {
+			continue
+		}
+		if seen[name] {
+			return nil, twice(name)
+		}
+		seen[name] = true
+		if f[name], err = scalar(name, value); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := decoder.Token(); err != nil {
+		return nil, badRequest(errBody)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, badRequest("the body must be one JSON object")
+	}
+	return f, nil
+}
+
+// scalar is a member's text. null is as good as none.
+func scalar(name string, value json.RawMessage) (string, error) {
+	isQuote := name == fieldQuote || name == aliases[fieldQuote]
+	switch first := value[0]; {
+	case isQuote && first == '{':
+		return string(value), nil
+	case isQuote && first != 'n':
+		return "", badRequest("%s must be a quote as this API answered it", name)
+	case first == '"':
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			return "", badRequest(errBody)
+		}
+		return text, nil
+	case first == 'n':
+		return "", nil
+	case first == '{' || first == '[' || len(value) > maxScalar:
+		return "", badRequest("%s must be a string or a number", name)
+	}
+	return string(value), nil
+}
+
+// maxScalar bounds a number's digits.
+const maxScalar = 64

@@ -1,0 +1,169 @@
+package swap
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/swap/swaptest"
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/cpmm"
+)
+
+// onePool is a chain with a pool of coin and wrapped SOL.
+func onePool() *swaptest.Chain {
+	c := chain()
+	c.CPMM(swaptest.Pool{Name: "p", Mints: [2]venue.Key{coin, swaptest.WrappedSOL}, Amounts: [2]uint64{1_000_000_000, 1_000_000_000}, TradeRate: 2500})
+	return c
+}
+
+// TestNoBadParameterReachesAPool: each parameter, in each spelling, with values of the wrong type,
+// size or number, is a 400 that names it before anything is read.
+func TestNoBadParameterReachesAPool(t *testing.T) {
+	f := start(t, Config{}, onePool())
+	bad := map[string][]string{
+		fieldSource: {"x", strings.Repeat("1", 45), "0OIl", "-1"}, fieldTarget: {"x", venue.Text(coin)}, fieldAmount: {"0", "-1", "1e3", "18446744073709551616", "0x10", " 1"},
+		fieldSlippage: {"-1", "10001", "1.5", "a"}, fieldUser: {"x", venue.Text(cpmm.Authority)}, fieldMode: {"in", "EXACT_IN"}, fieldFormat: {"json"},
+		fieldOnlyDirect: {"1", "yes"}, fieldDexes: {"nowhere", "raydium_cpmm,,", strings.Repeat("raydium_cpmm,", 40) + "raydium_cpmm"}, fieldExclude: {"raydium"},
+		fieldMaxAccounts: {"0", "65", "x"}, fieldPriorityFee: {"-1", "1000000001", "auto"}, fieldFee: {"501", "-1"}, fieldTreasury: {"x", wallet.String()},
+		fieldMaxAge: {"11", "-1", "1e2"},
+	}
+	for field, values := range bad {
+		for _, name := range []string{field, aliases[field]} {
+			for _, value := range values {
+				q := url.Values{fieldSource: {venue.Text(coin)}, fieldTarget: {venue.Text(swaptest.WrappedSOL)}, fieldAmount: {"1"}, fieldSlippage: {"50"}}
+				if name == "" {
+					continue
+				}
+				q.Del(field)
+				q.Set(name, value)
+				f.refused(t, http.MethodGet, "/api/v2/quote?"+q.Encode(), "", http.StatusBadRequest, name+" is ")
+				q.Add(name, value)
+				f.refused(t, http.MethodGet, "/api/v2/quote?"+q.Encode(), "", http.StatusBadRequest, name+" is given twice")
+			}
+			if name != field && name != "" {
+				q := url.Values{field: {"1"}, name: {"1"}}
+				f.refused(t, http.MethodGet, "/api/v2/quote?"+q.Encode(), "", http.StatusBadRequest, "two spellings of one parameter")
+			}
+		}
+	}
+	ok := query(coin, swaptest.WrappedSOL, "1")
+	f.refused(t, http.MethodGet, ok+"&amount_out=1", "", http.StatusBadRequest, `amount_out is "1": must be absent`)
+	f.refused(t, http.MethodGet, ok+"&quote={}", "", http.StatusBadRequest, "belongs into the body")
+	f.refused(t, http.MethodGet, ok+"&fee_bps=5&user_account="+wallet.String(), "", http.StatusBadRequest, "treasury is missing")
+	f.refused(t, http.MethodGet, "/api/v2/pools?mint=x", "", http.StatusBadRequest, `mint is "x"`)
+	f.refused(t, http.MethodGet, "/api/v2/pools?mint="+venue.Text(coin)+"&with="+venue.Text(coin), "", http.StatusBadRequest, "must differ")
+	f.refused(t, http.MethodGet, "/api/v2/pools?mint=a&mint=b", "", http.StatusBadRequest, "given twice")
+	require.Zero(t, f.chain.Calls("getProgramAccounts"))
+	require.Zero(t, f.chain.Calls("getMultipleAccounts"))
+}
+
+// TestTheConventionOfOtherRouters: their spellings, their answer, and their way from a quote to a
+// transaction.
+func TestTheConventionOfOtherRouters(t *testing.T) {
+	f := start(t, Config{}, onePool())
+	ours := f.quoteOK(t, query(coin, swaptest.WrappedSOL, "100000"))
+	path := fmt.Sprintf("/api/v2/quote?inputMint=%s&outputMint=%s&amount=100000&format=jupiter", venue.Text(coin), venue.Text(swaptest.WrappedSOL))
+	status, body := f.do(t, http.MethodGet, path, "")
+	require.Equal(t, http.StatusOK, status, string(body))
+	var theirs map[string]any
+	require.NoError(t, json.Unmarshal(body, &theirs))
+	delete(theirs, "timeTaken")
+	require.Equal(t, map[string]any{
+		"inputMint": venue.Text(coin), "inAmount": "100000", "outputMint": venue.Text(swaptest.WrappedSOL), "outAmount": ours.AmountOut,
+		"otherAmountThreshold": ours.MinAmountOut, "swapMode": "ExactIn", "slippageBps": 50.0, "platformFee": nil, "priceImpactPct": "0.0001", "contextSlot": 1000.0,
+		"routePlan": []any{map[string]any{"percent": 100.0, "bps": 10000.0, "swapInfo": map[string]any{
+			"ammKey": ours.Route[0].Pool, "label": "Raydium CP", "inputMint": venue.Text(coin), "outputMint": venue.Text(swaptest.WrappedSOL),
+			"inAmount": "100000", "outAmount": ours.AmountOut, "feeAmount": "250", "feeMint": venue.Text(coin),
+		}}},
+	}, theirs)
+
+	status, body = f.do(t, http.MethodPost, "/api/v2/swap", fmt.Sprintf(`{"quoteResponse":%s,"userPublicKey":%q,"prioritizationFeeLamports":5000,"wrapAndUnwrapSol":true}`, body, wallet))
+	require.Equal(t, http.StatusOK, status, string(body))
+	var swapped map[string]any
+	require.NoError(t, json.Unmarshal(body, &swapped))
+	require.EqualValues(t, 1150, swapped["lastValidBlockHeight"])
+	require.InDelta(t, 5000, swapped["prioritizationFeeLamports"], 1)
+	instructions(t, swapped["swapTransaction"].(string))
+}
+
+// TestAWholeQuoteKeepsItsPromise: what POST makes of a quote never gives less than the quote said,
+// and when that is not to be had any more, the answer is 409.
+func TestAWholeQuoteKeepsItsPromise(t *testing.T) {
+	c := onePool()
+	f := start(t, Config{}, c)
+	for _, mode := range []string{modeIn, modeOut} {
+		path := query(coin, swaptest.WrappedSOL, "1000000", fieldMode, mode)
+		if mode == modeOut {
+			path = query(coin, swaptest.WrappedSOL, "", fieldMode, mode, fieldAmountOut, "1000000")
+		}
+		_, quote := f.do(t, http.MethodGet, path, "")
+		var promised, made Response
+		require.NoError(t, json.Unmarshal(quote, &promised))
+		post := fmt.Sprintf(`{"quote":%s,"user_account":%q}`, quote, wallet)
+		status, body := f.do(t, http.MethodPost, "/api/v2/swap", post)
+		require.Equal(t, http.StatusOK, status, string(body))
+		require.NoError(t, json.Unmarshal(body, &made))
+		require.Equal(t, []string{promised.MinAmountOut, promised.MaxAmountIn}, []string{made.MinAmountOut, made.MaxAmountIn})
+
+		broken := strings.NewReplacer(`"min_amount_out":"`+promised.MinAmountOut, `"min_amount_out":"2`+promised.MinAmountOut, `"max_amount_in":"`+promised.MaxAmountIn, `"max_amount_in":"9`)
+		if mode == modeOut {
+			broken = strings.NewReplacer(`"max_amount_in":"`+promised.MaxAmountIn, `"max_amount_in":"9`)
+		}
+		f.refused(t, http.MethodPost, "/api/v2/swap", broken.Replace(post), http.StatusConflict, "ask for a new quote")
+		f.refused(t, http.MethodPost, "/api/v2/swap", strings.Replace(post, "{", `{"src_mint":"x",`, 1), http.StatusBadRequest, "src_mint is part of the quote")
+	}
+}
+
+// TestThePlatformsFeeComesOffTheOutput: the user's minimum holds after it, and it goes to an account
+// that exists.
+func TestThePlatformsFeeComesOffTheOutput(t *testing.T) {
+	c := onePool()
+	f := start(t, Config{}, c)
+	plain := f.quoteOK(t, query(coin, swaptest.WrappedSOL, "1000000"))
+	treasury := solana.MustPublicKeyFromBase58("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
+	path := query(coin, swaptest.WrappedSOL, "1000000", fieldFee, "100", fieldTreasury, treasury.String(), fieldUser, wallet.String())
+	f.refused(t, http.MethodGet, path, "", http.StatusBadRequest, "must have an associated account")
+	account, _, err := solana.FindProgramAddress([][]byte{treasury[:], swaptest.TokenProgram[:], swaptest.WrappedSOL[:]}, solana.SPLAssociatedTokenAccountProgramID)
+	require.NoError(t, err)
+	c.Set(venue.Key(account), swaptest.TokenProgram, make([]byte, 165))
+	r := f.quoteOK(t, path)
+	fee := number(t, plain.AmountOut) / 100
+	require.Equal(t, decimal(number(t, plain.AmountOut)-fee), r.AmountOut)
+	require.Equal(t, Fee{feePlatform, venue.Text(swaptest.WrappedSOL), decimal(fee)}, r.Fees[len(r.Fees)-1])
+	_, steps := instructions(t, r.Txn)
+	require.Equal(t, []string{stepLimit, stepPrice, stepCreate, stepSwap, "Token 12", stepClose}, steps)
+}
+
+func TestVenuesCanBeChosen(t *testing.T) {
+	f := start(t, Config{}, onePool())
+	f.quoteOK(t, query(coin, swaptest.WrappedSOL, "1000", fieldDexes, "Raydium CP,orca_whirlpool"))
+	f.refused(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "1000", fieldDexes, "orca_whirlpool"), "", http.StatusNotFound, "none of the venues")
+	f.refused(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "1000", fieldExclude, "raydium_cpmm"), "", http.StatusNotFound, "no pool trades")
+
+	var venues struct{ Venues []ListedVenue }
+	status, body := f.do(t, http.MethodGet, "/api/v2/venues", "")
+	require.Equal(t, http.StatusOK, status)
+	require.NoError(t, json.Unmarshal(body, &venues))
+	status2 := map[string]string{}
+	for _, v := range venues.Venues {
+		status2[v.Venue] = v.Status
+		require.Equal(t, v.Status == statusUnverified, v.Reason != nil)
+	}
+	require.Equal(t, statusProved, status2["raydium_cpmm"])
+	require.Equal(t, statusUnverified, status2["orca_whirlpool"])
+
+	var pools struct{ Pools []ListedPool }
+	status, body = f.do(t, http.MethodGet, "/api/v2/pools?mint="+venue.Text(coin), "")
+	require.Equal(t, http.StatusOK, status, string(body))
+	require.NoError(t, json.Unmarshal(body, &pools))
+	require.Len(t, pools.Pools, 1)
+	require.Nil(t, pools.Pools[0].Refused)
+	f.refused(t, http.MethodGet, "/api/v2/pools?mint="+venue.Text(swaptest.Named("nothing")), "", http.StatusNotFound, "no such account")
+}

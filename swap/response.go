@@ -1,0 +1,198 @@
+package swap
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/mintlake/mintlake/swap/router"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Response is the body of a quote. Amounts are raw units in decimal strings: they may exceed what
+// JavaScript holds exactly.
+type Response struct {
+	SourceMint string `json:"src_mint"`
+	TargetMint string `json:"dst_mint"`
+	// SwapMode is exact_in or exact_out.
+	SwapMode string `json:"swap_mode"`
+	// AmountIn leaves the user's account: all of it when exact_in asks for it, but what Residual
+	// tells of a route over two pools.
+	AmountIn string `json:"amount_in"`
+	// MaxAmountIn is the most that may leave it. The chain refuses the transaction otherwise.
+	MaxAmountIn string `json:"max_amount_in"`
+	// AmountOut is what the user receives at the state of Slot, fees of pools, of Token-2022
+	// transfers and of the platform taken off.
+	AmountOut string `json:"amount_out"`
+	// MinAmountOut is the least that the user receives: AmountOut less the slippage, rounded down,
+	// or what exact_out asks for. The chain refuses the transaction when less would arrive.
+	MinAmountOut string `json:"min_amount_out"`
+	SlippageBps  uint64 `json:"slippage_bps"`
+	// PriceImpactBps is how much worse than the price before the trade it executes, fees aside;
+	// rounded up.
+	PriceImpactBps uint64 `json:"price_impact_bps"`
+	// Fees are counted in the amounts already.
+	Fees []Fee `json:"fees"`
+	// FeeBps is the platform's part of the output.
+	FeeBps uint64 `json:"fee_bps"`
+	// Slot that the oldest of the pools' states is of; ContextSlot is the slot up to which all of
+	// them are known to be unchanged.
+	Slot        uint64 `json:"slot"`
+	ContextSlot uint64 `json:"context_slot"`
+	// StateAgeMs is how long ago the state was read, TimeTakenMs how long the answer took.
+	StateAgeMs  int64   `json:"state_age_ms"`
+	TimeTakenMs float64 `json:"time_taken_ms"`
+	// Route are all swaps, in the order of the transaction; Routes are the same swaps as the parts
+	// of the split, each with its share.
+	Route  []Leg   `json:"route"`
+	Routes []Route `json:"routes"`
+	// Residual is what stays with the user of tokens other than the one that is bought. Empty, and
+	// never null, for none.
+	Residual []Residual `json:"residual"`
+	// Venues that were asked for a direct trade, with the pools that took no part.
+	Venues []VenueReport `json:"venues"`
+	// Warnings name what a mint's owner can do to its holders, as "dst_mint: permanent_delegate".
+	// Empty, and never null, for none.
+	Warnings []string `json:"warnings"`
+	*Transaction
+	// Simulation is there when POST asked, and a JSON-RPC server simulated the transaction.
+	Simulation *Simulation `json:"simulation,omitempty"`
+}
+
+// Fee is one fee. Kind is pool, creator, transfer or platform.
+type Fee struct {
+	Kind   venue.FeeKind `json:"kind"`
+	Mint   string        `json:"mint"`
+	Amount string        `json:"amount"`
+}
+
+// feePlatform is the kind of the fee that fee_bps asks for.
+const feePlatform venue.FeeKind = "platform"
+
+// Leg is one swap of the route.
+type Leg struct {
+	Venue      string `json:"venue"`
+	Pool       string `json:"pool"`
+	SourceMint string `json:"src_mint"`
+	TargetMint string `json:"dst_mint"`
+	AmountIn   string `json:"amount_in"`
+	AmountOut  string `json:"amount_out"`
+}
+
+// Route is one of the parts that run side by side.
+type Route struct {
+	// ShareBps of the amount that is sold, in basis points; the shares of all routes are 10,000.
+	ShareBps  uint64 `json:"share_bps"`
+	AmountIn  string `json:"amount_in"`
+	AmountOut string `json:"amount_out"`
+	Legs      []Leg  `json:"legs"`
+}
+
+// Residual is a token that is left over.
+type Residual struct {
+	Mint string `json:"mint"`
+	// AmountMax at the state of Slot.
+	AmountMax string `json:"amount_max"`
+}
+
+// VenueReport is what a venue had for the pair.
+type VenueReport struct {
+	Venue string `json:"venue"`
+	// Pools of the pair.
+	Pools   int           `json:"pools"`
+	Refused []PoolRefusal `json:"refused"`
+}
+
+// PoolRefusal is a pool that gives no quote for the whole amount.
+type PoolRefusal struct {
+	Pool   string `json:"pool"`
+	Code   string `json:"code"`
+	Reason string `json:"reason"`
+}
+
+// maxRefusals bounds the pools that a VenueReport names.
+const maxRefusals = 16
+
+// Transaction stands in a Response when the request named a user.
+type Transaction struct {
+	// Txn is the base64 of a v0 transaction with zero signatures.
+	Txn string `json:"txn"`
+	// LastValidBlockHeight is the block height after which it is void.
+	LastValidBlockHeight uint64 `json:"last_valid_block_height"`
+	ComputeUnits         uint32 `json:"compute_units"`
+	// PriorityFee in lamports.
+	PriorityFee uint64 `json:"priority_fee"`
+	// Unwraps says that bought SOL arrives as SOL. False for other tokens, and when the user has an
+	// account for wrapped SOL, where it then stays.
+	Unwraps bool `json:"unwraps_sol"`
+}
+
+func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// response tells a choice.
+func (s *Server) response(r *request, c *choice, began time.Time) *Response {
+	out := &Response{
+		SourceMint: venue.Text(r.source), TargetMint: venue.Text(r.target), SwapMode: modeIn,
+		AmountIn: decimal(c.amountIn), MaxAmountIn: decimal(c.maxIn), AmountOut: decimal(c.amountOut), MinAmountOut: decimal(c.minOut),
+		SlippageBps: r.slippage, PriceImpactBps: c.plan.ImpactBps, FeeBps: r.fee,
+		Slot: c.slot, ContextSlot: c.view.slot, StateAgeMs: max(0, s.deps.Now().Sub(c.view.readAt).Milliseconds()),
+		Route: []Leg{}, Routes: []Route{}, Residual: []Residual{}, Warnings: []string{}, Fees: feesOf(r, c),
+		Venues: c.venues,
+	}
+	if r.exactOut {
+		out.SwapMode = modeOut
+	}
+	shares := sharesOf(&c.plan)
+	for i, route := range c.plan.Routes {
+		part := Route{ShareBps: shares[i], AmountIn: decimal(route.AmountIn), AmountOut: decimal(route.AmountOut)}
+		for _, l := range route.Legs {
+			part.Legs = append(part.Legs, Leg{
+				Venue: l.Venue, Pool: venue.Text(l.Address()), SourceMint: venue.Text(l.Quote.Order.In), TargetMint: venue.Text(l.Quote.Out),
+				AmountIn: decimal(l.Quote.AmountIn), AmountOut: decimal(l.Quote.AmountOut),
+			})
+		}
+		out.Route, out.Routes = append(out.Route, part.Legs...), append(out.Routes, part)
+		if route.Residual > 0 {
+			out.Residual = append(out.Residual, Residual{part.Legs[0].TargetMint, decimal(route.Residual)})
+		}
+	}
+	if left := c.amountIn - min(c.plan.AmountIn, c.amountIn); left > 0 {
+		out.Residual = append(out.Residual, Residual{out.SourceMint, decimal(left)})
+	}
+	for _, side := range []struct {
+		field string
+		key   venue.Key
+	}{{fieldSource, r.source}, {fieldTarget, r.target}} {
+		for _, w := range c.view.mints[side.key].Warnings {
+			out.Warnings = append(out.Warnings, side.field+": "+w)
+		}
+	}
+	out.TimeTakenMs = float64(time.Since(began).Microseconds()) / 1000
+	return out
+}
+
+// feesOf are the fees of all swaps, and the platform's.
+func feesOf(r *request, c *choice) []Fee {
+	list := []Fee{}
+	for _, l := range c.plan.Legs() {
+		for _, fee := range l.Quote.Fees.List() {
+			list = append(list, Fee{fee.Kind, venue.Text(fee.Mint), decimal(fee.Amount)})
+		}
+	}
+	if c.fee > 0 {
+		list = append(list, Fee{feePlatform, venue.Text(r.target), decimal(c.fee)})
+	}
+	return list
+}
+
+// sharesOf are the parts of a plan's routes in basis points. The first and greatest takes the
+// rounding.
+func sharesOf(p *router.Plan) []uint64 {
+	shares := make([]uint64, len(p.Routes))
+	rest := uint64(maxSlippage)
+	for i := len(p.Routes) - 1; i > 0; i-- {
+		shares[i] = proportion(p.Routes[i].AmountIn, maxSlippage, p.AmountIn)
+		rest -= shares[i]
+	}
+	shares[0] = rest
+	return shares
+}
