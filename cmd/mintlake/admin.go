@@ -42,7 +42,7 @@ func (s *system) startAdmin(ctx context.Context, ring *keyring) error {
 		usage = table
 	}
 	room, err := admin.New(admin.Config{Addr: s.cfg.Admin.Addr, Token: s.cfg.Admin.Token, AllowedHosts: s.cfg.AllowedHosts}, admin.Deps{
-		Issuer: keys.NewIssuer(ring.live, ring.configured, s.writers.For("admin")), Live: ring.live, Configured: ring.configured, Usage: usage, Logger: s.logger,
+		Issuer: keys.NewIssuer(ring.live, ring.configured, s.writers.For("admin")), Live: ring.live, Configured: ring.configured, DeadLetters: s.deadLetters(), Usage: usage, Logger: s.logger,
 	})
 	if err != nil {
 		return err

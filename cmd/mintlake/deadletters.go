@@ -11,98 +11,142 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/internal/deadletter"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/schemas"
-	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
 func deadLettersCommand() *cobra.Command {
-	var last int64
 	cmd := &cobra.Command{
 		Use:   "dead-letters",
-		Short: "List what could not be processed, with its reason",
-		Long: `List the last dead letters, the newest at the end: when, which room gave up, where the record lies, and why.
+		Short: "List what could not be processed, with its reason, and try it again",
+		Long: `List what could not be processed, with its reason, and try it again.
 
-Without --kafka-brokers it reads from the embedded broker of a running "mintlake up" at --kafka-addr.`,
+Without --kafka-brokers they use the embedded broker of a running "mintlake up" at --kafka-addr.`,
 	}
-	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) (err error) {
+	cmd.AddCommand(listDeadLettersCommand(), replayDeadLetterCommand())
+	return cmd
+}
+
+func listDeadLettersCommand() *cobra.Command {
+	var last int64
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the last dead letters",
+		Long: `List the last dead letters, the newest at the end: partition and offset of the letter, when, which room gave up, where the record lies
+(topic/partition@offset), its length, and why.`,
+		Args: cobra.NoArgs,
+	}
+	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 		if last < 1 {
 			return fmt.Errorf("dead-letters: --last is %d, must be at least 1", last)
 		}
-		s := newSystem(cfg, logger)
-		defer func() { err = errors.Join(err, s.stop()) }()
-		s.backends = &backends{brokers: cfg.Kafka.Brokers}
-		if len(s.backends.brokers) == 0 {
-			s.backends.brokers = []string{cfg.Kafka.Addr}
-		}
-		if err := s.connect(); err != nil {
-			return err
-		}
-		soon, cancel := context.WithTimeout(ctx, kafkaPatience)
-		defer cancel()
-		if err := s.admin.Ping(soon); err != nil {
-			return fmt.Errorf("dead-letters: no Kafka answers at %v: start `mintlake up`, or name the brokers with --kafka-brokers", s.backends.brokers)
-		}
-		return s.listDeadLetters(ctx, cmd.OutOrStdout(), last)
+		return withLetters(ctx, cfg, logger, func(store *deadletter.Store) error { return listDeadLetters(ctx, store, cmd.OutOrStdout(), last) })
 	})
 	cmd.Flags().Int64Var(&last, "last", 20, "how many")
 	return cmd
 }
 
-// listDeadLetters prints the last ones of each partition, up to what there is now.
-func (s *system) listDeadLetters(ctx context.Context, out io.Writer, last int64) error {
-	topics := []string{schemas.TopicDeadLetters}
-	first, err := s.admin.StartOffsets(ctx, topics)
+func replayDeadLetterCommand() *cobra.Command {
+	var partition, offset uint64
+	cmd := &cobra.Command{
+		Use:   "replay PARTITION/OFFSET",
+		Short: "Write the record that a dead letter is about to its topic again",
+		Long: `Read the record that a dead letter is about from its topic, partition and offset, and write it to the end of that topic again, with its key and
+headers. Do it when the cause is mended, such as by a newer version. What rooms stored of the record before does not change.
+
+It fails when retention took the record, or when the input was never a record.`,
+		Example: `  mintlake dead-letters list
+  mintlake dead-letters replay 0/17`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			wrong := errors.New("name the dead letter as the list does: mintlake dead-letters replay 0/17")
+			if len(args) != 1 {
+				return wrong
+			}
+			first, second, _ := strings.Cut(args[0], "/")
+			var err, err2 error
+			partition, err = strconv.ParseUint(first, 10, 31)
+			offset, err2 = strconv.ParseUint(second, 10, 63)
+			if err != nil || err2 != nil {
+				return wrong
+			}
+			return nil
+		},
+	}
+	return withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
+		return withLetters(ctx, cfg, logger, func(store *deadletter.Store) error {
+			letter, err := store.Replay(ctx, int(partition), int64(offset))
+			if err != nil {
+				return fmt.Errorf("dead-letters: %d/%d: %w", partition, offset, err)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is written again\n", placeOfLetter(letter))
+			return err
+		})
+	})
+}
+
+// withLetters calls use with the dead letters of a running Kafka.
+func withLetters(ctx context.Context, cfg *Config, logger *slog.Logger, use func(*deadletter.Store) error) (err error) {
+	s := newSystem(cfg, logger)
+	defer func() { err = errors.Join(err, s.stop()) }()
+	s.backends = &backends{brokers: cfg.Kafka.Brokers}
+	if len(s.backends.brokers) == 0 {
+		s.backends.brokers = []string{cfg.Kafka.Addr}
+	}
+	if err := s.connect(); err != nil {
+		return err
+	}
+	soon, cancel := context.WithTimeout(ctx, kafkaPatience)
+	defer cancel()
+	if err := s.admin.Ping(soon); err != nil {
+		return fmt.Errorf("dead-letters: no Kafka answers at %v: start `mintlake up`, or name the brokers with --kafka-brokers", s.backends.brokers)
+	}
+	return use(s.deadLetters())
+}
+
+// deadLetters is the store of the system's Kafka.
+func (s *system) deadLetters() *deadletter.Store {
+	return &deadletter.Store{
+		Offsets: s.admin, Producer: s.writers.For("replay"),
+		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
+			return kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: topics, Start: start, Name: "dead-letters"}, s.kafka)
+		},
+	}
+}
+
+func listDeadLetters(ctx context.Context, store *deadletter.Store, out io.Writer, last int64) error {
+	letters, err := store.List(ctx, last)
 	if err != nil {
-		return fmt.Errorf("dead-letters: %w", err)
+		return err
 	}
-	ends, err := s.admin.EndOffsets(ctx, topics)
-	if err != nil {
-		return fmt.Errorf("dead-letters: %w", err)
-	}
-	start, left := map[kafka.TopicPartition]int64{}, int64(0)
-	for tp, end := range ends {
-		start[tp] = max(first[tp], end-last)
-		left += end - start[tp]
-	}
-	if left == 0 {
+	if len(letters) == 0 {
 		_, err := fmt.Fprintln(out, "there are no dead letters")
 		return err
 	}
-	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: topics, Start: start, Name: "dead-letters"}, s.kafka)
-	if err != nil {
-		return err
-	}
-	defer tailer.Close()
-	for left > 0 {
-		records, err := tailer.FetchBatch(ctx, int(min(left, 1000)), 100*time.Millisecond)
-		if err != nil {
-			return fmt.Errorf("dead-letters: %w", err)
+	for i := range letters {
+		if _, err := fmt.Fprintln(out, deadLetterLine(&letters[i])); err != nil {
+			return err
 		}
-		for i := range records {
-			if _, err := fmt.Fprintln(out, deadLetterLine(&records[i])); err != nil {
-				return err
-			}
-		}
-		left -= int64(len(records))
 	}
 	return nil
 }
 
 // deadLetterLine is one dead letter. Reason and key come from outside, so they are quoted: no
 // terminal obeys them.
-func deadLetterLine(record *kafka.Record) string {
-	at := record.Time.UTC().Format(time.RFC3339)
-	var letter eventspb.DeadLetter
-	if err := proto.Unmarshal(record.Value, &letter); err != nil {
-		return fmt.Sprintf("%s offset %d is no dead letter: %s", at, record.Offset, strconv.QuoteToASCII(err.Error()))
+func deadLetterLine(letter *deadletter.Letter) string {
+	at := fmt.Sprintf("%d/%d %s", letter.Partition, letter.Offset, letter.At.UTC().Format(time.RFC3339))
+	if letter.Err != nil {
+		return at + " is no dead letter: " + strconv.QuoteToASCII(letter.Err.Error())
 	}
-	where := "input " + strconv.QuoteToASCII(string(letter.GetKey()))
-	if letter.GetTopic() != "" {
-		where = fmt.Sprintf("%s/%d@%d", strconv.QuoteToASCII(letter.GetTopic()), letter.GetPartition(), letter.GetOffset())
-		where = strings.ReplaceAll(where, `"`, "")
+	return fmt.Sprintf("%s %s %s %d bytes: %s", at, strconv.QuoteToASCII(letter.GetSource()), placeOfLetter(letter), letter.GetValueBytes(),
+		strconv.QuoteToASCII(letter.GetReason()))
+}
+
+// placeOfLetter is where the record lies, or what the input was called.
+func placeOfLetter(letter *deadletter.Letter) string {
+	if letter.GetTopic() == "" {
+		return "input " + strconv.QuoteToASCII(string(letter.GetKey()))
 	}
-	return fmt.Sprintf("%s %s %s %d bytes: %s", at, strconv.QuoteToASCII(letter.GetSource()), where, letter.GetValueBytes(), strconv.QuoteToASCII(letter.GetReason()))
+	where := fmt.Sprintf("%s/%d@%d", strconv.QuoteToASCII(letter.GetTopic()), letter.DeadLetter.GetPartition(), letter.DeadLetter.GetOffset())
+	return strings.ReplaceAll(where, `"`, "")
 }

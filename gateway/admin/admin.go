@@ -61,6 +61,8 @@ type Deps struct {
 	Issuer     Issuer
 	Live       *keys.Live
 	Configured *keys.Static
+	// DeadLetters is required.
+	DeadLetters DeadLetters
 	// Usage may be nil where no ClickHouse is known.
 	Usage Usage
 	// Logger may be nil.
@@ -89,8 +91,8 @@ const (
 
 // New checks the configuration; it does no I/O.
 func New(cfg Config, deps Deps) (*Server, error) {
-	if deps.Issuer == nil || deps.Live == nil || deps.Configured == nil {
-		return nil, errors.New("admin API: an issuer and the stores of keys are required")
+	if deps.Issuer == nil || deps.Live == nil || deps.Configured == nil || deps.DeadLetters == nil {
+		return nil, errors.New("admin API: an issuer, the stores of keys and dead letters are required")
 	}
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)

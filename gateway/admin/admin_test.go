@@ -72,7 +72,7 @@ func start(t *testing.T, cfg Config) *fixture {
 	require.NoError(t, err)
 	cfg.Addr, cfg.Token = "127.0.0.1:0", token
 	log := &lockedBuffer{}
-	s, err := New(cfg, Deps{Issuer: keys.NewIssuer(live, configured, producer), Live: live, Configured: configured,
+	s, err := New(cfg, Deps{Issuer: keys.NewIssuer(live, configured, producer), Live: live, Configured: configured, DeadLetters: letters{},
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())

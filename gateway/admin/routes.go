@@ -36,14 +36,16 @@ func parseBody(body []byte, into any) error {
 func (s *Server) routes() http.Handler {
 	api := http.NewServeMux()
 	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request) error{
-		"GET /v1/keys":                          s.list,
-		"POST /v1/keys":                         s.create,
-		"GET /v1/keys/{product}/{name}":         s.show,
-		"PATCH /v1/keys/{product}/{name}":       s.restrict,
-		"POST /v1/keys/{product}/{name}/rotate": s.rotate,
-		"POST /v1/keys/{product}/{name}/revoke": s.revoke,
-		"GET /v1/log":                           s.changes,
-		"GET /usage":                            s.usage,
+		"GET /v1/keys":                                      s.list,
+		"POST /v1/keys":                                     s.create,
+		"GET /v1/keys/{product}/{name}":                     s.show,
+		"PATCH /v1/keys/{product}/{name}":                   s.restrict,
+		"POST /v1/keys/{product}/{name}/rotate":             s.rotate,
+		"POST /v1/keys/{product}/{name}/revoke":             s.revoke,
+		"GET /v1/log":                                       s.changes,
+		"GET /usage":                                        s.usage,
+		"GET /v1/dead-letters":                              s.deadLetters,
+		"POST /v1/dead-letters/{partition}/{offset}/replay": s.replay,
 	} {
 		api.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if err := handle(w, r); err != nil {

@@ -1,0 +1,164 @@
+package deadletter
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Why a dead letter cannot be replayed.
+var (
+	ErrNoLetter = errors.New("there is no such dead letter; those older than 30 days are gone")
+	ErrNoRecord = errors.New("it is about an input that was never a record: there is nothing to replay")
+	ErrGone     = errors.New("retention took the record: its topic keeps it no longer")
+	ErrOther    = errors.New("another record lies where the original did: the log was made anew or repaired")
+)
+
+// Letter is a dead letter as it lies on the topic. Texts come from outside.
+type Letter struct {
+	At time.Time
+	// Partition and Offset are the letter's own.
+	Partition int
+	Offset    int64
+	*eventspb.DeadLetter
+	// Err is set when the record is no dead letter.
+	Err error
+}
+
+// Offsets tells where topics begin and end: *kafka.Admin.
+type Offsets interface {
+	StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
+	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
+}
+
+// Store lists dead letters and replays what they are about.
+type Store struct {
+	// Offsets, OpenTail and Producer are required.
+	Offsets  Offsets
+	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
+	Producer kafka.RecordProducer
+}
+
+// List returns the last dead letters of each partition, up to what there is now, the oldest first.
+func (s *Store) List(ctx context.Context, last int64) ([]Letter, error) {
+	first, ends, err := s.bounds(ctx, schemas.TopicDeadLetters)
+	if err != nil {
+		return nil, err
+	}
+	start, left := map[kafka.TopicPartition]int64{}, int64(0)
+	for tp, end := range ends {
+		start[tp] = max(first[tp], end-last)
+		left += end - start[tp]
+	}
+	letters := []Letter{}
+	err = s.read(ctx, schemas.TopicDeadLetters, start, func(record *kafka.Record) (more bool) {
+		letters = append(letters, letterOf(record))
+		return int64(len(letters)) < left
+	}, left)
+	return letters, err
+}
+
+func letterOf(record *kafka.Record) Letter {
+	l := Letter{At: record.Time, Partition: record.Partition, Offset: record.Offset, DeadLetter: new(eventspb.DeadLetter)}
+	l.Err = proto.Unmarshal(record.Value, l.DeadLetter)
+	return l
+}
+
+func (s *Store) bounds(ctx context.Context, topic string) (first, ends map[kafka.TopicPartition]int64, err error) {
+	if first, err = s.Offsets.StartOffsets(ctx, []string{topic}); err != nil {
+		return nil, nil, fmt.Errorf("dead letters: where %s begins: %w", topic, err)
+	}
+	if ends, err = s.Offsets.EndOffsets(ctx, []string{topic}); err != nil {
+		return nil, nil, fmt.Errorf("dead letters: where %s ends: %w", topic, err)
+	}
+	return first, ends, nil
+}
+
+// read gives see the records from start on until it wants no more. count is how many there are.
+func (s *Store) read(ctx context.Context, topic string, start map[kafka.TopicPartition]int64, see func(*kafka.Record) (more bool), count int64) error {
+	if count <= 0 {
+		return nil
+	}
+	tail, err := s.OpenTail([]string{topic}, start)
+	if err != nil {
+		return fmt.Errorf("dead letters: read %s: %w", topic, err)
+	}
+	defer tail.Close()
+	for {
+		records, err := tail.FetchBatch(ctx, int(min(count, 1000)), 100*time.Millisecond)
+		if err != nil {
+			return fmt.Errorf("dead letters: read %s: %w", topic, err)
+		}
+		for i := range records {
+			if !see(&records[i]) {
+				return nil
+			}
+		}
+	}
+}
+
+// one reads the record at a place; ErrGone when it is no longer there.
+func (s *Store) one(ctx context.Context, at kafka.TopicPartition, offset int64) (found *kafka.Record, err error) {
+	first, ends, err := s.bounds(ctx, at.Topic)
+	if err != nil {
+		return nil, err
+	}
+	if end, known := ends[at]; !known || offset >= end || offset < first[at] {
+		return nil, ErrGone
+	}
+	start := ends // nothing of the other partitions
+	start[at] = offset
+	err = s.read(ctx, at.Topic, start, func(record *kafka.Record) bool {
+		if record.Partition != at.Partition {
+			return true // written since
+		}
+		if record.Offset == offset {
+			found = record
+		}
+		return false
+	}, 1)
+	if err == nil && found == nil {
+		err = ErrGone
+	}
+	return found, err
+}
+
+// Replay reads the record that a dead letter is about from where it lies, and writes it again to
+// the end of its topic, with its key and headers. Rooms read it like any other record: what they
+// stored of it before does not change. The letter is returned also with an error, if there is one.
+func (s *Store) Replay(ctx context.Context, partition int, offset int64) (*Letter, error) {
+	record, err := s.one(ctx, kafka.TopicPartition{Topic: schemas.TopicDeadLetters, Partition: partition}, offset)
+	if errors.Is(err, ErrGone) {
+		return nil, ErrNoLetter
+	}
+	if err != nil {
+		return nil, err
+	}
+	letter := letterOf(record)
+	topics := schemas.Topics()
+	known := slices.ContainsFunc(topics, func(t schemas.Topic) bool { return t.Name == letter.GetTopic() })
+	if letter.Err != nil || !known || letter.DeadLetter.GetOffset() < 0 {
+		return &letter, ErrNoRecord
+	}
+	original, err := s.one(ctx, kafka.TopicPartition{Topic: letter.GetTopic(), Partition: int(letter.DeadLetter.GetPartition())}, letter.DeadLetter.GetOffset())
+	if err != nil {
+		return &letter, err
+	}
+	if hash := sha256.Sum256(original.Value); !slices.Equal(hash[:], letter.GetValueSha256()) {
+		return &letter, ErrOther
+	}
+	err = s.Producer.Produce(ctx, kafka.Record{Topic: original.Topic, Key: original.Key, Value: original.Value, Headers: original.Headers})
+	if err != nil {
+		return &letter, fmt.Errorf("dead letters: write the record again: %w", err)
+	}
+	return &letter, nil
+}
