@@ -23,7 +23,8 @@ const (
 // The shape is that of the reference implementation, at commit f1a1ae6 of
 // metaplex-foundation/digital-asset-rpc-infrastructure: digital_asset_types/src/rpc/asset.rs, and
 // fungible_token_get_asset_scenario_1 (USDC) and _2 (a mint without metadata) of the snapshots in
-// integration_tests/tests/integration_tests. What those hold for NFTs (compression, ownership, royalty) a fungible has not.
+// integration_tests/tests/integration_tests. What those hold for NFTs (compression, ownership,
+// royalty) a fungible has not.
 func TestTheShapeOfAnAsset(t *testing.T) {
 	a := newAPI(t, 0)
 	a.add(usdc, `"symbol":"USDC","name":"USD Coin","decimals":6,"logo_url":"https://example.org/usdc.png","is_token22":false,

@@ -32,7 +32,7 @@ func (g *Gateway) answerBatch(parent context.Context, w http.ResponseWriter, req
 	for i := range parts {
 		parts[i] = make(chan part, 1)
 	}
-	go g.performAll(ctx, parent, req.items, s, parts)
+	go g.performAll(ctx, parent, req, s, parts)
 	begun := false
 	for i := range parts {
 		p := <-parts[i]
@@ -53,10 +53,10 @@ func (g *Gateway) answerBatch(parent context.Context, w http.ResponseWriter, req
 }
 
 // performAll makes the calls in their order, batchAtOnce at a time. Each part is filled once.
-func (g *Gateway) performAll(ctx, client context.Context, items []item, s *session, parts []chan part) {
+func (g *Gateway) performAll(ctx, client context.Context, req *request, s *session, parts []chan part) {
 	places := make(chan struct{}, batchAtOnce)
 	var held atomic.Int64
-	for i, it := range items {
+	for i, it := range req.items {
 		if it.call == nil {
 			parts[i] <- part{body: it.refused}
 			continue
@@ -64,12 +64,12 @@ func (g *Gateway) performAll(ctx, client context.Context, items []item, s *sessi
 		select {
 		case places <- struct{}{}:
 		case <-ctx.Done(): // perform will say so
-			places = make(chan struct{}, len(items))
+			places = make(chan struct{}, len(req.items))
 			places <- struct{}{}
 		}
 		leave := func(places chan struct{}) func() { return func() { <-places } }(places)
 		go func() {
-			p := g.performOne(ctx, client, it.call, s)
+			p := g.performOne(ctx, client, req, it.call, s)
 			size := int64(p.size())
 			p.done = func() { held.Add(-size) }
 			if total := held.Add(size); total > batchHeld || p.got != nil && p.got.rest != nil {
@@ -85,8 +85,11 @@ func (g *Gateway) performAll(ctx, client context.Context, items []item, s *sessi
 	}
 }
 
-func (g *Gateway) performOne(ctx, client context.Context, c *call, s *session) part {
+func (g *Gateway) performOne(ctx, client context.Context, req *request, c *call, s *session) part {
 	got, err := g.perform(ctx, c, s)
+	if req.rebroadcast && c.Method == sendTransaction {
+		g.rebroadcast(req, c, got, err)
+	}
 	switch {
 	case c.notification():
 		if got != nil {

@@ -95,7 +95,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // cors is what pages of allowed origins may do. solana-client is sent by @solana/web3.js.
-var cors = origins.CORS{Methods: "POST, GET, OPTIONS", Allowed: "Content-Type, " + keyHeader + ", Solana-Client, " + SessionHeader, Exposed: "Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"}
+var cors = origins.CORS{Methods: "POST, GET, OPTIONS", Allowed: "Content-Type, " + keyHeader + ", Solana-Client, " + SessionHeader + ", " + RebroadcastHeader, Exposed: RebroadcastHeader + ", Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"}
 
 func (g *Gateway) health(w http.ResponseWriter, status int) {
 	body := map[string]any{"status": "ok", "upstreams": len(g.pool.upstreams), "upstreams_well": g.pool.wellCount()}
@@ -205,6 +205,10 @@ func (g *Gateway) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *refusal {
 	id := req.id()
 	name := r.Header.Get(SessionHeader)
+	var err error
+	if req.rebroadcast, err = wantsRebroadcast(r); err != nil {
+		return refusing(http.StatusBadRequest, "invalid", codeInvalidRequest, err.Error(), id)
+	}
 	switch {
 	case len(name) > maxSessionName:
 		return refusing(http.StatusBadRequest, "invalid", codeInvalidRequest, SessionHeader+" is over "+itoa(maxSessionName)+" bytes", id)
@@ -234,6 +238,9 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	}
 	c := req.items[0].call
 	got, err := g.perform(ctx, c, s)
+	if req.rebroadcast && c.Method == sendTransaction {
+		w.Header().Set(RebroadcastHeader, g.rebroadcast(req, c, got, err))
+	}
 	if err != nil {
 		return g.refusalOf(r.Context(), err, id)
 	}

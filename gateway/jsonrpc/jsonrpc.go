@@ -94,6 +94,9 @@ type Config struct {
 	ShareReads bool
 	// CacheBytes bounds what is kept of answers that cannot change. 0 keeps none.
 	CacheBytes int
+	// rebroadcastInterval is the time between two sends of a transaction that is sent again.
+	// Default 2 s.
+	rebroadcastInterval time.Duration
 	// stopTimeout is how long requests in flight may take once the endpoint is told to stop.
 	// Default 10 s.
 	stopTimeout time.Duration
@@ -104,6 +107,7 @@ func (c Config) withDefaults() Config {
 	c.timeout = cmp.Or(max(c.timeout, 0), 60*time.Second)
 	c.probeInterval = cmp.Or(max(c.probeInterval, 0), 5*time.Second)
 	c.stopTimeout = cmp.Or(max(c.stopTimeout, 0), 10*time.Second)
+	c.rebroadcastInterval = cmp.Or(max(c.rebroadcastInterval, 0), 2*time.Second)
 	c.maxBatch = cmp.Or(max(c.maxBatch, 0), 100)
 	c.maxConcurrent = cmp.Or(max(c.maxConcurrent, 0), 512)
 	c.maxConnections = cmp.Or(max(c.maxConnections, 0), 4096)
@@ -167,9 +171,10 @@ type Gateway struct {
 	// afterwards bounds what goes on of transactions that another upstream has taken.
 	afterwards *semaphore.Weighted
 	// lastCall is when the last request came, in nanoseconds since 1970.
-	lastCall atomic.Int64
-	sessions *sessions
-	hedges   budget
+	lastCall     atomic.Int64
+	sessions     *sessions
+	rebroadcasts *rebroadcasts
+	hedges       budget
 	// latencies are those of reads by method, "other" for unknown ones.
 	latencies map[string]*window
 	flights   flights
@@ -195,7 +200,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	g := &Gateway{
 		cfg: cfg, gate: gate, log: deps.Logger, Bound: listen.NewBound(), sockets: deps.Subscriptions, tracer: deps.Tracer,
 		calls: semaphore.NewWeighted(int64(cfg.maxConcurrent)), afterwards: semaphore.NewWeighted(int64(cfg.maxConcurrent)),
-		sessions: newSessions(), hedges: budget{share: cfg.HedgeShare}, latencies: newLatencies(), flights: flights{all: map[string]*flight{}},
+		sessions: newSessions(), rebroadcasts: newRebroadcasts(), hedges: budget{share: cfg.HedgeShare}, latencies: newLatencies(), flights: flights{all: map[string]*flight{}},
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -243,6 +248,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.log.Info("rpc gateway listens", "addr", g.Addr(), "websockets", g.WebSocketAddr(), "upstreams", len(g.pool.upstreams), "open", g.gate.Open())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { g.poll(ctx); return nil })
+	group.Go(func() error { g.rebroadcastAll(ctx); return nil })
 	group.Go(func() error { g.gate.Run(ctx); return nil })
 	g.serveOn(ctx, group, listener, g)
 	if second != nil {

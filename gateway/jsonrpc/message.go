@@ -51,6 +51,8 @@ type request struct {
 	items []item
 	// pass is of its key, whose id names sessions and usage.
 	pass keys.Pass
+	// rebroadcast says that transactions are to be sent again until they are confirmed or expired.
+	rebroadcast bool
 }
 
 // calls is the number of calls that are valid.

@@ -109,10 +109,10 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 		}
 		return float64(g.cache.bytes())
 	})
-	for _, c := range []prometheus.Collector{
+	for _, c := range append(g.rebroadcasts.collectors(),
 		m.requests, m.requestSeconds, m.calls, m.attempts, m.attemptSeconds, m.answerBytes, m.inFlight, well,
 		m.polls, m.stale, m.hedges, m.sends, m.cache, m.shared, sessions, cached, &poolMetrics{g.pool},
-	} {
+	) {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

@@ -10,6 +10,8 @@ import (
 	"github.com/mr-tron/base58"
 )
 
+const sendTransaction = "sendTransaction"
+
 // unknownError says that a call may or may not have had its effect: it went out, and the answer was
 // lost.
 type unknownError struct {

@@ -92,6 +92,8 @@ type simulatedChain struct {
 	// landed are the transactions that an upstream took, with the time.
 	landed   map[string]time.Time
 	airdrops map[string]int
+	// statuses are the confirmation statuses of transactions that are in a block.
+	statuses map[string]string
 }
 
 const firstSlot = 1_000_000
@@ -233,6 +235,8 @@ func (s *simulated) one(c *call, m mood) string {
 		return withContext("7")
 	case "getMultipleAccounts":
 		return withContext(`"` + strings.Repeat("a", 70_000) + `"`)
+	case "getSignatureStatuses":
+		return withContext(s.chain.statusesOf(c.Params))
 	case "sendTransaction":
 		return s.take(c, result)
 	case "requestAirdrop":
@@ -278,7 +282,7 @@ type world struct {
 func simulate(t *testing.T, cfg Config, upstreams int, run func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := &simulatedChain{began: time.Now(), upstreams: map[string]*simulated{}, landed: map[string]time.Time{}, airdrops: map[string]int{}}
+		c := &simulatedChain{began: time.Now(), upstreams: map[string]*simulated{}, landed: map[string]time.Time{}, airdrops: map[string]int{}, statuses: map[string]string{}}
 		w := &world{simulatedChain: c}
 		for i := range upstreams {
 			name := string(rune('a' + i))

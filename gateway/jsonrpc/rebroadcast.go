@@ -1,0 +1,261 @@
+package jsonrpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/internal/counters"
+	"github.com/mintlake/mintlake/internal/solana"
+)
+
+const (
+	// RebroadcastHeader asks that transactions of the request are sent again until they are
+	// confirmed or expired. The answer to a single call has it too, with what came of that.
+	RebroadcastHeader = "X-Mintlake-Rebroadcast"
+	// maxRebroadcasts and rebroadcastsPerKey bound the transactions that are sent again.
+	maxRebroadcasts    = 512
+	rebroadcastsPerKey = 64
+	// maxTransactionText bounds a transaction's text; 1,232 bytes have 1,683 characters in base58.
+	maxTransactionText = 2048
+	// blockhashBlocks is how many blocks a blockhash is valid for (MAX_PROCESSING_AGE of agave).
+	blockhashBlocks = 150
+	// rebroadcastAge ends what no upstream tells the block height for.
+	rebroadcastAge = 2 * time.Minute
+	// resendsAtOnce bounds the sends on their way.
+	resendsAtOnce = 16
+	// statusesPerCall is getSignatureStatuses' own limit.
+	statusesPerCall = 256
+)
+
+// What came of asking for a rebroadcast; metric labels and values of the header.
+const (
+	rebroadcastAccepted = "accepted"
+	rebroadcastFull     = "full"
+	rebroadcastNone     = "none" // it was refused, or cannot be read
+)
+
+// rebroadcast is a transaction that is sent again until it is confirmed or expired.
+type rebroadcast struct {
+	signature, key string
+	task           *task
+	since          time.Time
+	// expires is the block height from which on its blockhash cannot be valid; 0 until a height was
+	// seen.
+	expires uint64
+	// landed says that an upstream has it, not yet confirmed.
+	landed bool
+}
+
+// rebroadcasts are those on their way, by signature.
+type rebroadcasts struct {
+	mu   sync.Mutex
+	all  map[string]*rebroadcast
+	keys map[string]int
+
+	ended   *prometheus.CounterVec
+	resends prometheus.Counter
+	waiting prometheus.GaugeFunc
+}
+
+func newRebroadcasts() *rebroadcasts {
+	r := &rebroadcasts{all: map[string]*rebroadcast{}, keys: map[string]int{}}
+	r.ended = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_gateway_rpc_rebroadcasts_total", Help: "Transactions that were to be sent again, by what came of it.",
+	}, []string{"outcome"})
+	r.resends = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "mintlake_gateway_rpc_resends_total", Help: "Times that a transaction was sent again, once for each upstream.",
+	})
+	r.waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_gateway_rpc_rebroadcasts", Help: "Transactions that are sent again until they are confirmed or expired.",
+	}, func() float64 { return float64(len(r.list())) })
+	counters.Preset(r.ended, []string{"confirmed", "expired", rebroadcastFull})
+	return r
+}
+
+func (r *rebroadcasts) collectors() []prometheus.Collector {
+	return []prometheus.Collector{r.ended, r.resends, r.waiting}
+}
+
+// add takes a transaction in, unless there are too many.
+func (r *rebroadcasts) add(b *rebroadcast) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.all[b.signature] != nil:
+		return rebroadcastAccepted
+	case len(r.all) >= maxRebroadcasts, r.keys[b.key] >= rebroadcastsPerKey:
+		r.ended.WithLabelValues(rebroadcastFull).Inc()
+		return rebroadcastFull
+	}
+	r.all[b.signature] = b
+	r.keys[b.key]++
+	return rebroadcastAccepted
+}
+
+func (r *rebroadcasts) end(b *rebroadcast, outcome string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all, b.signature)
+	if r.keys[b.key]--; r.keys[b.key] == 0 {
+		delete(r.keys, b.key)
+	}
+	r.ended.WithLabelValues(outcome).Inc()
+}
+
+func (r *rebroadcasts) list() []*rebroadcast {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.all))
+}
+
+// wantsRebroadcast reads the header.
+func wantsRebroadcast(r *http.Request) (bool, error) {
+	switch r.Header.Get(RebroadcastHeader) {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, errors.New(RebroadcastHeader + " must be true or false")
+}
+
+// rebroadcast takes in what a sendTransaction sent, if the client asks for that: also where its
+// outcome is unknown, but not where upstreams refused it.
+func (g *Gateway) rebroadcast(req *request, c *call, got *answer, err error) string {
+	var unknown *unknownError
+	if err != nil && !errors.As(err, &unknown) || err == nil && got.failure != nil {
+		return rebroadcastNone
+	}
+	params, signature := resendParams(c.Params), signatureOf(c.Params)
+	if params == nil || signature == "" {
+		return rebroadcastNone
+	}
+	t, err := newTask(&call{Version: "2.0", ID: json.RawMessage("1"), Method: c.Method, Params: params}, nil)
+	if err != nil {
+		return rebroadcastNone
+	}
+	return g.rebroadcasts.add(&rebroadcast{signature: signature, key: req.pass.ID(), task: t, since: time.Now()})
+}
+
+// resendParams are params for sending a transaction again: without preflight, as that was passed,
+// and without the node's own retries.
+func resendParams(params json.RawMessage) json.RawMessage {
+	var list []json.RawMessage
+	if json.Unmarshal(params, &list) != nil || len(list) == 0 || len(list[0]) > maxTransactionText {
+		return nil
+	}
+	var options struct {
+		Encoding string `json:"encoding,omitempty"`
+	}
+	if len(list) > 1 && json.Unmarshal(list[1], &options) != nil {
+		return nil
+	}
+	made, err := json.Marshal([]any{list[0], map[string]any{"encoding": encodingOr(options.Encoding), "skipPreflight": true, "maxRetries": 0}})
+	if err != nil {
+		return nil
+	}
+	return made
+}
+
+// encodingOr is sendTransaction's default where a call names no encoding.
+func encodingOr(named string) string {
+	if named == "" {
+		return "base58"
+	}
+	return named
+}
+
+// rebroadcastAll sends again what is neither confirmed nor expired, until ctx ends.
+func (g *Gateway) rebroadcastAll(ctx context.Context) {
+	ticker := time.NewTicker(g.cfg.rebroadcastInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if list := g.rebroadcasts.list(); len(list) > 0 {
+			g.lastCall.Store(time.Now().UnixNano()) // the upstreams' slots are needed
+			g.rebroadcastOnce(ctx, list)
+		}
+	}
+}
+
+func (g *Gateway) rebroadcastOnce(ctx context.Context, list []*rebroadcast) {
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.attemptTimeout)
+	defer cancel()
+	for some := range slices.Chunk(list, statusesPerCall) {
+		g.learnStatuses(ctx, some)
+	}
+	var height uint64
+	if result, failure, err := g.askUpstreams(ctx, "getBlockHeight", json.RawMessage(`[{"commitment":"processed"}]`)); err == nil && failure == nil {
+		_ = json.Unmarshal(result, &height) // without a height nothing expires by it
+	}
+	var sends errgroup.Group
+	sends.SetLimit(resendsAtOnce)
+	for _, b := range g.rebroadcasts.list() {
+		if b.expires == 0 && height > 0 {
+			b.expires = height + blockhashBlocks + 1
+		}
+		switch {
+		case b.expires > 0 && height >= b.expires, time.Since(b.since) > rebroadcastAge:
+			g.rebroadcasts.end(b, "expired")
+		case !b.landed:
+			sends.Go(func() error { g.resend(ctx, b); return nil })
+		}
+	}
+	_ = sends.Wait() // resend has no error
+}
+
+// learnStatuses ends what is confirmed.
+func (g *Gateway) learnStatuses(ctx context.Context, list []*rebroadcast) {
+	signatures := make([]string, len(list))
+	for i, b := range list {
+		signatures[i] = b.signature
+	}
+	params, err := json.Marshal([]any{signatures})
+	if err != nil {
+		return
+	}
+	result, failure, err := g.askUpstreams(ctx, "getSignatureStatuses", params)
+	var answer struct {
+		Value []*struct {
+			Status string `json:"confirmationStatus"`
+		} `json:"value"`
+	}
+	if err != nil || failure != nil || json.Unmarshal(result, &answer) != nil || len(answer.Value) != len(list) {
+		return // the next round asks again
+	}
+	for i, status := range answer.Value {
+		b := list[i]
+		b.landed = status != nil
+		if status != nil && (status.Status == string(solana.Confirmed) || status.Status == string(solana.Finalized)) {
+			g.rebroadcasts.end(b, "confirmed")
+		}
+	}
+}
+
+// resend gives a transaction to as many upstreams as get one at first. What they answer says
+// nothing that its status does not.
+func (g *Gateway) resend(ctx context.Context, b *rebroadcast) {
+	order := g.pool.choose(b.task.level, 0)
+	var all sync.WaitGroup
+	for _, u := range order[:min(g.cfg.SendUpstreams, len(order))] {
+		all.Go(func() {
+			g.rebroadcasts.resends.Inc()
+			o := g.ask(ctx, u, b.task)
+			o.drop()
+		})
+	}
+	all.Wait()
+}
