@@ -5,11 +5,12 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/ammv4"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
+	"github.com/mintlake/mintlake/swap/venue/dammv2"
 	"github.com/mintlake/mintlake/swap/venue/pumpcurve"
 	"github.com/mintlake/mintlake/swap/venue/pumpswap"
 )
 
 // Venues in the order that a quote asks them.
 func Venues() venue.List {
-	return venue.List{cpmm.Venue{}, ammv4.Venue{}, pumpswap.Venue{}, pumpcurve.Venue{}}
+	return venue.List{cpmm.Venue{}, ammv4.Venue{}, pumpswap.Venue{}, pumpcurve.Venue{}, dammv2.Venue{}}
 }

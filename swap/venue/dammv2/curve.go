@@ -1,0 +1,120 @@
+package dammv2
+
+import (
+	"fmt"
+
+	"github.com/holiman/uint256"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// The one range of a pool: liquidity L and square root prices √P are Q64.64, √P of token a in token
+// b. Selling a lowers the price, selling b raises it.
+//
+//	Δa = L·(√P₁−√P₀)/(√P₀·√P₁)    Δb = L·(√P₁−√P₀)/2¹²⁸
+//
+// What the pool takes is rounded up and what it gives is rounded down.
+
+// move is a swap along the range, fees aside.
+type move struct {
+	// in and out are amounts; price is the square root price behind the swap.
+	in, out uint64
+	price   uint256.Int
+}
+
+var errRange = fmt.Errorf("%w: the price would leave the range", venue.ErrNoLiquidity)
+
+// sellExact sells amount: of a if aToB, else of b.
+func (s *state) sellExact(m *move, amount uint64, aToB bool) error {
+	var next, change uint256.Int
+	change.SetUint64(amount)
+	if aToB {
+		// √P₁ = ⌈L·√P/(L+amount·√P)⌉
+		change.Mul(&change, &s.price)
+		change.Add(&change, &s.liquidity)
+		var product uint256.Int
+		divideUp(&next, product.Mul(&s.liquidity, &s.price), &change)
+		if next.Lt(&s.low) {
+			return errRange
+		}
+	} else {
+		// √P₁ = √P+⌊amount·2¹²⁸/L⌋
+		change.Lsh(&change, 128)
+		change.Div(&change, &s.liquidity)
+		next.Add(&s.price, &change)
+		if next.Gt(&s.high) {
+			return errRange
+		}
+	}
+	m.in, m.price = amount, next
+	return s.amounts(&m.out, &next, !aToB, false)
+}
+
+// buyExact buys amount: of b if aToB, else of a.
+func (s *state) buyExact(m *move, amount uint64, aToB bool) error {
+	var next, change uint256.Int
+	change.SetUint64(amount)
+	if aToB {
+		// √P₁ = √P−⌈amount·2¹²⁸/L⌉
+		change.Lsh(&change, 128)
+		var quotient uint256.Int
+		divideUp(&quotient, &change, &s.liquidity)
+		if !quotient.Lt(&s.price) {
+			return errRange
+		}
+		next.Sub(&s.price, &quotient)
+		if next.Lt(&s.low) {
+			return errRange
+		}
+	} else {
+		// √P₁ = ⌈L·√P/(L−amount·√P)⌉
+		change.Mul(&change, &s.price)
+		if !change.Lt(&s.liquidity) {
+			return errRange
+		}
+		change.Sub(&s.liquidity, &change)
+		var product uint256.Int
+		divideUp(&next, product.Mul(&s.liquidity, &s.price), &change)
+		if next.Gt(&s.high) {
+			return errRange
+		}
+	}
+	m.out, m.price = amount, next
+	return s.amounts(&m.in, &next, aToB, true)
+}
+
+// amounts is Δa, or Δb, between the price and next.
+func (s *state) amounts(amount *uint64, next *uint256.Int, ofA, up bool) error {
+	var difference, result uint256.Int
+	if next.Lt(&s.price) {
+		difference.Sub(&s.price, next)
+	} else {
+		difference.Sub(next, &s.price)
+	}
+	difference.Mul(&difference, &s.liquidity)
+	var divisor uint256.Int
+	if ofA {
+		divisor.Mul(&s.price, next)
+	} else {
+		divisor.Lsh(divisor.SetOne(), 128)
+	}
+	if up {
+		divideUp(&result, &difference, &divisor)
+	} else {
+		result.Div(&difference, &divisor)
+	}
+	if !result.IsUint64() {
+		return fmt.Errorf("%w: it would move more than 64 bits", venue.ErrTooLarge)
+	}
+	*amount = result.Uint64()
+	return nil
+}
+
+// divideUp sets q to ⌈a/d⌉.
+func divideUp(q, a, d *uint256.Int) {
+	var rest uint256.Int
+	q.DivMod(a, d, &rest)
+	if !rest.IsZero() {
+		q.AddUint64(q, 1)
+	}
+}

@@ -1,0 +1,291 @@
+// Package dammv2 knows Meteora's venue of pools with one price range (DAMM v2).
+//
+// In: accounts of the chain, hostile. Out: quotes that equal the program's own arithmetic, and its
+// instructions.
+// Guarantees: decoding and arithmetic are pure and never panic; a feature whose arithmetic nothing
+// has proved is refused: base fees that depend on the amount or on the price, and compounding fees.
+//
+// Written from the account layout and the formulas, and held against runs of the program (the test
+// vectors).
+package dammv2
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/holiman/uint256"
+
+	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Name of the venue, as in the swaps table.
+const Name = "meteora_damm_v2"
+
+var (
+	// Program id of DAMM v2.
+	Program = venue.MustKey("cpamdpZCGKUy5JxQXB4dcpGPiikHawvSWAd6mEn1sGG")
+	// Authority over all vaults.
+	Authority = venue.MustDerive(Program, []byte("pool_authority"))
+
+	eventAuthority = venue.MustDerive(Program, []byte("__event_authority"))
+	discriminator  = [8]byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc}
+)
+
+// Layout of a Pool account. Side 0 is token a, side 1 token b.
+const (
+	// PoolSize is the length of a pool account.
+	PoolSize = 1112
+
+	poolBaseFee    = 8
+	poolDynamicFee = 56
+	poolMints      = 168
+	poolVaults     = 232
+	poolLiquidity  = 360
+	poolLow        = 424
+	poolHigh       = 440
+	poolPrice      = 456
+	poolActivation = 472
+	poolByTime     = 480
+	poolStatus     = 481
+	poolCollect    = 484
+	poolFeeVersion = 486
+)
+
+// Values of the mode of collecting fees: of both tokens, then a swap pays in what it buys, or of
+// token b alone. Beyond them is compounding.
+const (
+	collectBoth  = 0
+	collectOnlyB = 1
+)
+
+// Venue is DAMM v2.
+type Venue struct{}
+
+// Name implements venue.Venue.
+func (Venue) Name() string { return Name }
+
+// Program implements venue.Venue.
+func (Venue) Program() venue.Key { return Program }
+
+// Lookup implements venue.Venue. Either mint may be token a.
+func (Venue) Lookup(a, b venue.Key) venue.Lookup {
+	filter := func(a, b venue.Key) venue.Filter {
+		return venue.Filter{Size: PoolSize, Parts: []venue.Part{{Offset: 0, Bytes: discriminator[:]}, {Offset: poolMints, Bytes: append(a[:], b[:]...)}}}
+	}
+	return venue.Lookup{Filters: []venue.Filter{filter(a, b), filter(b, a)}}
+}
+
+// Open implements venue.Venue.
+func (Venue) Open(address venue.Key, data []byte, _ ...venue.Key) (venue.Ref, error) {
+	s, err := decodeState(data)
+	if err != nil {
+		return nil, err
+	}
+	return &ref{address, s.mints, s.liquidity[1]}, nil
+}
+
+// state is a Pool account.
+type state struct {
+	mints, vaults              [2]venue.Key
+	base                       baseFee
+	dynamic                    dynamicFee
+	liquidity, low, high       uint256.Int
+	price                      uint256.Int
+	activation                 uint64
+	byTime                     bool
+	status, collect, feeCapped byte
+}
+
+func decodeState(data []byte) (state, error) {
+	if len(data) < PoolSize || [8]byte(data) != discriminator {
+		return state{}, fmt.Errorf("%w: a pool of %d bytes", venue.ErrMalformed, len(data))
+	}
+	key := func(at int) venue.Key { return venue.Key(data[at : at+32]) }
+	s := state{
+		mints: [2]venue.Key{key(poolMints), key(poolMints + 32)}, vaults: [2]venue.Key{key(poolVaults), key(poolVaults + 32)},
+		base: decodeBaseFee(data[poolBaseFee:]), dynamic: decodeDynamicFee(data[poolDynamicFee:]),
+		liquidity: wide(data[poolLiquidity:]), low: wide(data[poolLow:]), high: wide(data[poolHigh:]), price: wide(data[poolPrice:]),
+		activation: binary.LittleEndian.Uint64(data[poolActivation:]), byTime: data[poolByTime] != 0,
+		status: data[poolStatus], collect: data[poolCollect], feeCapped: data[poolFeeVersion],
+	}
+	if s.mints[0] == s.mints[1] {
+		return state{}, fmt.Errorf("%w: one mint on both sides", venue.ErrMalformed)
+	}
+	return s, nil
+}
+
+// check refuses what is not proved and what cannot be.
+func (s *state) check() error {
+	switch {
+	case s.collect > collectOnlyB:
+		return fmt.Errorf("%w: mode %d of collecting fees", venue.ErrUnverified, s.collect)
+	case int(s.feeCapped) >= len(maxFee):
+		return fmt.Errorf("%w: fee version %d", venue.ErrUnverified, s.feeCapped)
+	case s.low.IsZero() || s.price.Lt(&s.low) || s.price.Gt(&s.high):
+		return fmt.Errorf("%w: the price is out of the range", venue.ErrMalformed)
+	}
+	return s.base.check()
+}
+
+// ref is a known pool.
+type ref struct {
+	address venue.Key
+	mints   [2]venue.Key
+	depth   uint64
+}
+
+// Address implements venue.Ref.
+func (r *ref) Address() venue.Key { return r.address }
+
+// Mints implements venue.Ref.
+func (r *ref) Mints() [2]venue.Key { return r.mints }
+
+// Rank implements venue.Ref.
+func (r *ref) Rank() uint64 { return r.depth }
+
+// Accounts implements venue.Ref. The vaults tell nothing that the pool does not.
+func (r *ref) Accounts() []venue.Key { return []venue.Key{r.address} }
+
+// Decode implements venue.Ref.
+func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {
+	p, err := r.decode(accounts)
+	if err != nil {
+		return nil, fmt.Errorf("pool %s: %w", venue.Text(r.address), err)
+	}
+	return p, nil
+}
+
+func (r *ref) decode(accounts venue.State) (*Pool, error) {
+	data, err := venue.Owned(accounts, r.address, Program)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{address: r.address}
+	if p.state, err = decodeState(data); err != nil {
+		return nil, err
+	}
+	if err := p.state.check(); err != nil {
+		return nil, err
+	}
+	for side, key := range p.state.mints {
+		if p.mints[side], err = accounts.Mint(key); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// Pool is a pool's state at one slot.
+type Pool struct {
+	address venue.Key
+	state   state
+	mints   [2]*mint.Mint
+}
+
+// Address implements venue.Pool.
+func (p *Pool) Address() venue.Key { return p.address }
+
+// Mints implements venue.Pool.
+func (p *Pool) Mints() [2]venue.Key { return p.state.mints }
+
+// result of a swap.
+type result struct {
+	side int
+	// in reaches the pool and out leaves it; fee is a part of one of them.
+	in, out, fee uint64
+	feeOnInput   bool
+	move         move
+}
+
+// rate is the whole fee at a time, in billionths, and the dynamic fee as it is then.
+func (s *state) rate(clock venue.Clock) (uint64, error) {
+	point := clock.Slot
+	if s.byTime {
+		point = uint64(max(clock.UnixTime, 0))
+	}
+	switch {
+	case s.status != 0:
+		return 0, fmt.Errorf("%w: its status is %d", venue.ErrClosed, s.status)
+	case point < s.activation:
+		return 0, fmt.Errorf("%w: it opens at %d", venue.ErrClosed, s.activation)
+	case s.liquidity.IsZero():
+		return 0, fmt.Errorf("%w: it has no liquidity", venue.ErrNoLiquidity)
+	}
+	base, ok := s.base.at(point, s.activation)
+	if !ok {
+		return 0, fmt.Errorf("%w: a fee below nothing", venue.ErrMalformed)
+	}
+	most := maxFee[s.feeCapped]
+	return min(min(base, most)+s.dynamic.fee(), most), nil
+}
+
+func (p *Pool) swap(o venue.Order) (result, error) {
+	side, err := venue.Side(p.state.mints, o.In)
+	if err != nil {
+		return result{}, err
+	}
+	rate, err := p.state.rate(o.Clock)
+	if err != nil {
+		return result{}, err
+	}
+	amount, err := p.pair(side).AtPool(o)
+	if err != nil {
+		return result{}, err
+	}
+	r := result{side: side, feeOnInput: p.state.collect == collectOnlyB && side == 1}
+	if o.ExactOut {
+		err = p.state.exactOut(&r, amount, rate)
+	} else {
+		err = p.state.exactIn(&r, amount, rate)
+	}
+	return r, err
+}
+
+func (p *Pool) pair(side int) venue.Pair {
+	return venue.Pair{In: p.mints[side], Out: p.mints[1-side]}
+}
+
+func (s *state) exactIn(r *result, amount, rate uint64) error {
+	r.in = amount
+	if r.feeOnInput {
+		r.fee = feeOf(amount, rate)
+		amount -= r.fee
+	}
+	if err := s.sellExact(&r.move, amount, r.side == 0); err != nil {
+		return err
+	}
+	r.out = r.move.out
+	if !r.feeOnInput {
+		r.fee = feeOf(r.out, rate)
+		r.out -= r.fee
+	}
+	if r.out == 0 {
+		return venue.ErrTooSmall
+	}
+	return nil
+}
+
+func (s *state) exactOut(r *result, amount, rate uint64) error {
+	gross, ok := amount, true
+	if !r.feeOnInput {
+		gross, ok = withFee(amount, rate)
+	}
+	if !ok {
+		return fmt.Errorf("%w: with the fee it has more than 64 bits", venue.ErrTooLarge)
+	}
+	if err := s.buyExact(&r.move, gross, r.side == 0); err != nil {
+		return err
+	}
+	r.out, r.in, r.fee = amount, r.move.in, gross-amount
+	if r.feeOnInput {
+		if r.in, ok = withFee(r.move.in, rate); !ok {
+			return fmt.Errorf("%w: with the fee it has more than 64 bits", venue.ErrTooLarge)
+		}
+		r.fee = r.in - r.move.in
+	}
+	if r.in == 0 {
+		return venue.ErrTooSmall
+	}
+	return nil
+}
