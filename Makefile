@@ -79,6 +79,10 @@ test-openapi: ## Hold a live API node to the OpenAPI document with Schemathesis 
 test-clients: deps ## Run unchanged client libraries of others against the whole system (SUITES=clickhouse; needs Python, Node and Java with Maven)
 	@GO="$(GO)" tools/clients/run.sh
 
+.PHONY: test-typescript
+test-typescript: ## Test the TypeScript client, the example of its README among it (needs Node with npm)
+	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm test --silent
+
 .PHONY: compose-config
 compose-config: ## Hold docker-compose.yml and .env.example to Docker Compose's rules (built from its Go module; needs no engine)
 	@GO="$(GO)" tools/containers/config.sh
@@ -162,6 +166,7 @@ gen: ## Regenerate generated files
 	$(GO) run ./tools/protogen proto mintlake/events/v1/events.proto
 	tools/deps/libchdb.sh --pin >internal/embedded/clickhouse/libchdb.pin
 	$(GO) tool -modfile=tools/clientgen/go.mod oapi-codegen -config tools/clientgen/config.yaml schemas/openapi/openapi.yaml
+	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent gen
 	$(GO) run ./tools/notice
 	$(GO) run ./cmd/mintlake config --page >docs/configuration.md
 	cd tools/svm-fixtures && npm ci --silent && npm run --silent gen

@@ -1,0 +1,217 @@
+// The token API of Mintlake. Types are made of the OpenAPI document by openapi-typescript. A
+// refused request (429, or 503 while a node loads) is made again when Retry-After says.
+import type { components, operations } from "./openapi.js";
+import { events, NotAFeed } from "./sse.js";
+
+type Schemas = components["schemas"];
+type Query<Name extends keyof operations> = NonNullable<operations[Name]["parameters"]["query"]>;
+
+export type Token = Schemas["Token"];
+export type Row = Schemas["Row"];
+export type SearchResponse = Schemas["SearchResponse"];
+export type BatchRequest = Schemas["BatchRequest"];
+export type BatchResponse = Schemas["BatchResponse"];
+export type HistoryResponse = Schemas["HistoryResponse"];
+export type CandlesResponse = Schemas["CandlesResponse"];
+export type PoolsResponse = Schemas["PoolsResponse"];
+export type Status = Schemas["Status"];
+
+/** One event of the change feed. Save a cursor after the events before it are stored. */
+export type FeedEvent =
+  | { event: "new" | "changed"; token: Row }
+  | { event: "removed"; mint: string }
+  | { event: "reset"; reason: string; message: string }
+  | { event: "cursor"; cursor: string };
+
+/** An answer that is no success. */
+export class MintlakeError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    /** Milliseconds to wait before the next try; 0 where the API says nothing. */
+    readonly retryAfterMs: number,
+    /** Finds the request in the node's log. */
+    readonly requestId: string | null,
+  ) {
+    super(`${status}: ${message}`);
+    this.name = "MintlakeError";
+  }
+}
+
+export interface Options {
+  /** The token API, such as http://127.0.0.1:8080. */
+  url: string;
+  /** Makes the requests; the global fetch by default. */
+  fetch?: typeof fetch;
+  /** Longest time that one request waits for its limit; a minute by default, 0 for never. */
+  maxWaitMs?: number;
+}
+
+const maxTries = 5;
+const longestPauseMs = 30_000;
+/** The feed sends a sign of life each 15 s. */
+const quietLimitMs = 45_000;
+
+export class Mintlake {
+  readonly #url: string;
+  readonly #fetch: typeof fetch;
+  readonly #maxWaitMs: number;
+
+  constructor(options: Options) {
+    const url = new URL(options.url);
+    if (url.protocol !== "http:" && url.protocol !== "https:") {
+      throw new TypeError(`url is ${options.url}: must be http(s)://host:port`);
+    }
+    this.#url = url.href.replace(/\/$/, "");
+    this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
+    this.#maxWaitMs = options.maxWaitMs ?? 60_000;
+  }
+
+  /** GET /tokens: without q the tokens with the most volume. */
+  search(query: Query<"searchTokens"> = {}, signal?: AbortSignal): Promise<SearchResponse> {
+    return this.#json("/tokens", query, { signal: signal ?? null });
+  }
+
+  /** Every token that matches, each once, by walks of 200. */
+  async *walk(query: Query<"searchTokens"> = {}, signal?: AbortSignal): AsyncGenerator<Row> {
+    for (let cursor: string | null | undefined = ""; cursor !== null && cursor !== undefined; ) {
+      const page: SearchResponse = await this.search({ limit: 200, ...query, cursor }, signal);
+      yield* page.items;
+      cursor = page.next_cursor;
+    }
+  }
+
+  /** GET /tokens/{mint}. An unknown mint is a MintlakeError of status 404. */
+  token(mint: string, query: Query<"getToken"> = {}, signal?: AbortSignal): Promise<Row> {
+    return this.#json(`/tokens/${encodeURIComponent(mint)}`, query, { signal: signal ?? null });
+  }
+
+  /** POST /tokens/batch: up to 500 mints. */
+  batch(body: BatchRequest, query: Query<"resolveTokens"> = {}, signal?: AbortSignal): Promise<BatchResponse> {
+    const headers = { "Content-Type": "application/json" };
+    return this.#json("/tokens/batch", query, { method: "POST", headers, body: JSON.stringify(body), signal: signal ?? null });
+  }
+
+  /** GET /tokens/{mint}/history: one page, newest first. */
+  history(mint: string, query: Query<"getHistory"> = {}, signal?: AbortSignal): Promise<HistoryResponse> {
+    return this.#json(`/tokens/${encodeURIComponent(mint)}/history`, query, { signal: signal ?? null });
+  }
+
+  /** GET /tokens/{mint}/ohlcv, oldest first. */
+  candles(mint: string, query: Query<"getCandles"> = {}, signal?: AbortSignal): Promise<CandlesResponse> {
+    return this.#json(`/tokens/${encodeURIComponent(mint)}/ohlcv`, query, { signal: signal ?? null });
+  }
+
+  /** GET /tokens/{mint}/pools, those that trade most first. */
+  pools(mint: string, query: Query<"getPools"> = {}, signal?: AbortSignal): Promise<PoolsResponse> {
+    return this.#json(`/tokens/${encodeURIComponent(mint)}/pools`, query, { signal: signal ?? null });
+  }
+
+  /** GET /status. */
+  status(signal?: AbortSignal): Promise<Status> {
+    return this.#json("/status", {}, { signal: signal ?? null });
+  }
+
+  /**
+   * New and changed tokens as they come, for ever. When the stream ends it goes on behind the last
+   * cursor: nothing is missed, some events may come twice. Throws for a request that cannot be right.
+   */
+  async *follow(query: Query<"streamTokens"> = {}, signal?: AbortSignal): AsyncGenerator<FeedEvent> {
+    let cursor = query.cursor;
+    let retryMs = 0;
+    for (let failures = 0; !signal?.aborted; ) {
+      let wait = Math.min(longestPauseMs, 500 * 2 ** Math.min(failures++, 6));
+      const quiet = new AbortController();
+      const stop = () => quiet.abort();
+      signal?.addEventListener("abort", stop);
+      let timer = setTimeout(stop, quietLimitMs);
+      try {
+        const response = await this.#fetch(this.#address("/tokens/stream", { ...query, cursor }), {
+          headers: { Accept: "text/event-stream" }, signal: quiet.signal,
+        });
+        if (!response.ok) throw await errorOf(response);
+        const alive = () => { clearTimeout(timer); timer = setTimeout(stop, quietLimitMs); };
+        for await (const event of events(response, alive)) {
+          failures = 0;
+          retryMs = Math.min(event.retry ?? retryMs, longestPauseMs);
+          const shown = shownEvent(event.event, event.data);
+          if (shown) yield shown;
+          if (shown?.event === "reset") cursor = undefined; // it is of no use any more
+          if (event.id !== undefined) {
+            cursor = event.id;
+            yield { event: "cursor", cursor: event.id };
+          }
+        }
+        wait = retryMs;
+      } catch (error) {
+        if (error instanceof SyntaxError || error instanceof NotAFeed) throw error;
+        if (error instanceof MintlakeError) {
+          if (error.retryAfterMs === 0 && error.status < 500) throw error;
+          wait = Math.max(wait, error.retryAfterMs);
+        }
+      } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", stop);
+        quiet.abort();
+      }
+      await sleep(Math.max(wait, retryMs), signal);
+    }
+  }
+
+  #address(path: string, query: object): string {
+    const params = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined && value !== null) params.set(name, String(value)); // lists are joined by commas
+    }
+    const text = params.toString();
+    return this.#url + path + (text === "" ? "" : "?" + text);
+  }
+
+  async #json<T>(path: string, query: object, init: RequestInit): Promise<T> {
+    let left = this.#maxWaitMs;
+    for (let attempt = 1; ; attempt++) {
+      const response = await this.#fetch(this.#address(path, query), init);
+      if (response.ok) return (await response.json()) as T;
+      const refusal = await errorOf(response);
+      if (refusal.retryAfterMs === 0 || refusal.retryAfterMs > left || attempt === maxTries) throw refusal;
+      left -= refusal.retryAfterMs;
+      await sleep(refusal.retryAfterMs, init.signal ?? undefined);
+      init.signal?.throwIfAborted();
+    }
+  }
+}
+
+function shownEvent(event: string, data: string): FeedEvent | undefined {
+  switch (event) {
+    case "new":
+    case "changed":
+      return { event, token: JSON.parse(data) as Row };
+    case "removed":
+      return { event, mint: (JSON.parse(data) as { mint: string }).mint };
+    case "reset":
+      return { event, ...(JSON.parse(data) as { reason: string; message: string }) };
+  }
+  return undefined; // end, and what later versions send
+}
+
+async function errorOf(response: Response): Promise<MintlakeError> {
+  let message = `${response.statusText}: no error of Mintlake`;
+  try {
+    const told = (await response.json()) as { message?: unknown };
+    if (typeof told.message === "string") message = told.message;
+  } catch {
+    // not JSON: another server answered
+  }
+  const seconds = Number(response.headers.get("Retry-After"));
+  const waits = (response.status === 429 || response.status === 503) && seconds > 0;
+  return new MintlakeError(response.status, message, waits ? seconds * 1000 : 0, response.headers.get("X-Request-ID"));
+}
+
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => { clearTimeout(timer); signal?.removeEventListener("abort", done); resolve(); };
+    const timer = setTimeout(done, ms);
+    if (signal?.aborted) done();
+    signal?.addEventListener("abort", done);
+  });
+}

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { readFileSync, writeFileSync, rmSync } from "node:fs";
+import { test } from "node:test";
+import { Mintlake, MintlakeError } from "@mintlake/client";
+
+const mint = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v";
+const usdc = { mint, symbol: "USDC", name: "USD Coin", decimals: 6, logo_status: "ok", is_token22: false };
+
+/** A server that answers by handle for the time of one test. */
+async function serving(t, handle) {
+  const server = createServer(handle).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  t.after(() => { server.closeAllConnections(); server.close(); });
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
+function send(response, body, status = 200, headers = {}) {
+  response.writeHead(status, { "Content-Type": "application/json", ...headers }).end(JSON.stringify(body));
+}
+
+const refusal = { statusCode: 429, error: "Too Many Requests", message: "slower" };
+
+test("a refused request is made again when Retry-After says", async (t) => {
+  let asked = 0;
+  const url = await serving(t, (request, response) => {
+    let body = "";
+    request.on("data", (part) => (body += part)).on("end", () => {
+      if (asked++ === 0) return send(response, refusal, 429, { "Retry-After": "1" });
+      send(response, { items: [usdc], unknown: JSON.parse(body).mints.slice(1) });
+    });
+  });
+  const began = Date.now();
+  const found = await new Mintlake({ url }).batch({ mints: [mint, "x"] });
+  assert.deepEqual(found, { items: [usdc], unknown: ["x"] });
+  assert.ok(Date.now() - began >= 990);
+});
+
+test("errors are the API's", async (t) => {
+  const url = await serving(t, (request, response) => request.url === "/status" ? send(response, refusal, 429, { "Retry-After": "30", "X-Request-ID": "r1" }) : response.writeHead(404).end("<html>"));
+  const client = new Mintlake({ url: url + "/", maxWaitMs: 5_000 });
+  await assert.rejects(client.status(), (error) => error instanceof MintlakeError && error.retryAfterMs === 30_000 && error.requestId === "r1" && /slower/.test(error.message));
+  await assert.rejects(client.token(mint), /no error of Mintlake/);
+  assert.throws(() => new Mintlake({ url: "ftp://x" }), /http/);
+});
+
+test("parameters are those of the API", async (t) => {
+  const asked = [];
+  const url = await serving(t, (request, response) => { asked.push(request.url); send(response, { items: [usdc], next_cursor: asked.length < 2 ? "next" : null }); });
+  const rows = [];
+  for await (const row of new Mintlake({ url }).walk({ fields: ["mint", "symbol"], q: "a b" })) rows.push(row);
+  assert.deepEqual(rows, [usdc, usdc]);
+  assert.deepEqual(asked, ["/tokens?limit=200&fields=mint%2Csymbol&q=a+b&cursor=", "/tokens?limit=200&fields=mint%2Csymbol&q=a+b&cursor=next"]);
+});
+
+test("a feed that is cut off goes on behind its last cursor", async (t) => {
+  const asked = [];
+  const answers = [
+    'retry: 1\n\nevent: new\ndata: {"mint":"a",\ndata: "symbol":"A"}\n\nid: one\n\nevent: new\ndata: {"mi',
+    null,
+    ': alive\n\nevent: changed\ndata: {"mint":"b"}\n\nevent: later\ndata: ?\n\nevent: end\ndata: {"reason":"age"}\n\n',
+    'event: reset\ndata: {"reason":"cursor_too_old","message":"read anew"}\n\n',
+    'event: removed\ndata: {"mint":"a"}\n\n',
+  ];
+  const url = await serving(t, (request, response) => {
+    asked.push(new URL(request.url, "http://x").searchParams.get("cursor"));
+    const answer = answers[asked.length - 1];
+    if (answer === null) return send(response, refusal, 429, { "Retry-After": "1" });
+    response.writeHead(200, { "Content-Type": "text/event-stream" }).end(answer);
+  });
+  const got = [];
+  for await (const event of new Mintlake({ url }).follow()) {
+    got.push(event);
+    if (event.event === "removed") break;
+  }
+  assert.deepEqual(got, [
+    { event: "new", token: { mint: "a", symbol: "A" } }, { event: "cursor", cursor: "one" }, { event: "changed", token: { mint: "b" } },
+    { event: "reset", reason: "cursor_too_old", message: "read anew" }, { event: "removed", mint: "a" },
+  ]);
+  assert.deepEqual(asked, [null, "one", "one", "one", null]);
+});
+
+test("a feed that cannot be right throws", async (t) => {
+  const url = await serving(t, (_, response) => send(response, { statusCode: 400, error: "Bad Request", message: "tag is too long" }, 400));
+  await assert.rejects(new Mintlake({ url }).follow({ tag: "x" }).next(), /tag is too long/);
+  const other = await serving(t, (_, response) => response.end("<html>"));
+  await assert.rejects(new Mintlake({ url: other }).follow().next(), /no event stream/);
+});
+
+test("the example of the README runs", async (t) => {
+  const url = await serving(t, (request, response) => {
+    const path = request.url.split("?")[0];
+    if (path === "/tokens") return send(response, { items: [usdc], page: 1, limit: 5, total: 1 });
+    if (path === "/tokens/stream") return response.writeHead(200, { "Content-Type": "text/event-stream" }).end(`event: new\ndata: ${JSON.stringify(usdc)}\n\n`);
+    send(response, { ...usdc, supply: "1000000" });
+  });
+  const example = /```js\n([\s\S]*?)```/.exec(readFileSync(new URL("../README.md", import.meta.url), "utf8"))[1];
+  const file = new URL(`./example-${process.pid}.mjs`, import.meta.url);
+  t.after(() => rmSync(file, { force: true }));
+  writeFileSync(file, example);
+  process.env.MINTLAKE_URL = url;
+  const lines = [];
+  t.mock.method(console, "log", (...words) => lines.push(words.join(" ")));
+  await import(file.href);
+  assert.deepEqual(lines, [`USDC ${mint}`, "supply 1000000", "new USDC"]);
+});
