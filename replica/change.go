@@ -8,8 +8,8 @@ import "github.com/mintlake/mintlake/registry"
 // function returns. Who keeps something of a row copies it, strings.Clone for a text. What a method
 // returns as a *registry.Token instead is the caller's own.
 type Row struct {
-	// ID is the mint's row id. IDs are dense, from 0 on, never change and are never given to another
-	// mint while the process lives.
+	// ID is the mint's row id. IDs are dense, from 0 on, never change and are never given to
+	// another mint while the process lives.
 	ID uint32
 	// Mint is base58 of 32 bytes.
 	Mint string

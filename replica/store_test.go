@@ -14,8 +14,8 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 )
 
-// heard is a listener that only remembers: of each mint the last change that says what it is, marked
-// if a later one says that it is the same.
+// heard is a listener that only remembers: of each mint the last change that says what it is,
+// marked if a later one says that it is the same.
 type heard map[uint32]Change
 
 func (h heard) Apply(changes []Change) {

@@ -19,6 +19,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode/spltoken"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
 	"github.com/mintlake/mintlake/ingest/decode/token2022"
+	"github.com/mintlake/mintlake/ingest/decode/venues"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -97,7 +98,7 @@ func New(observer Observer) *Decoder {
 	for key := range d.programs {
 		d.keys = append(d.keys, key)
 	}
-	d.swaps = swap.New(Venues(), Aggregators(), observer)
+	d.swaps = swap.New(venues.All(), Aggregators(), observer)
 	return d
 }
 

@@ -2,47 +2,8 @@ package decode
 
 import (
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/ingest/decode/aldrin"
-	"github.com/mintlake/mintlake/ingest/decode/heaven"
-	"github.com/mintlake/mintlake/ingest/decode/invariant"
-	"github.com/mintlake/mintlake/ingest/decode/lifinity"
-	"github.com/mintlake/mintlake/ingest/decode/manifest"
-	"github.com/mintlake/mintlake/ingest/decode/mercurial"
-	"github.com/mintlake/mintlake/ingest/decode/meteoradammv1"
-	"github.com/mintlake/mintlake/ingest/decode/meteoradammv2"
-	"github.com/mintlake/mintlake/ingest/decode/meteoradbc"
-	"github.com/mintlake/mintlake/ingest/decode/meteoradlmm"
-	"github.com/mintlake/mintlake/ingest/decode/onedex"
-	"github.com/mintlake/mintlake/ingest/decode/openbookv2"
-	"github.com/mintlake/mintlake/ingest/decode/phoenix"
-	"github.com/mintlake/mintlake/ingest/decode/proprietary"
-	"github.com/mintlake/mintlake/ingest/decode/pumpcurve"
-	"github.com/mintlake/mintlake/ingest/decode/pumpswap"
-	"github.com/mintlake/mintlake/ingest/decode/raydiumammv4"
-	"github.com/mintlake/mintlake/ingest/decode/raydiumclmm"
-	"github.com/mintlake/mintlake/ingest/decode/raydiumcpmm"
-	"github.com/mintlake/mintlake/ingest/decode/raydiumlaunchlab"
-	"github.com/mintlake/mintlake/ingest/decode/saber"
-	"github.com/mintlake/mintlake/ingest/decode/stabble"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
-	"github.com/mintlake/mintlake/ingest/decode/tokenswap"
-	"github.com/mintlake/mintlake/ingest/decode/whirlpool"
 )
-
-// Venues are the tables of all venues whose swaps are read.
-func Venues() []swap.Venue {
-	all := []swap.Venue{
-		raydiumammv4.Venue(), raydiumcpmm.Venue(), raydiumlaunchlab.Venue(),
-		meteoradlmm.Venue(), meteoradammv1.Venue(), meteoradammv2.Venue(), meteoradbc.Venue(),
-		pumpswap.Venue(), pumpcurve.Venue(),
-		phoenix.Venue(), openbookv2.Venue(), manifest.Venue(), lifinity.Venue(),
-		saber.Venue(), mercurial.Venue(), invariant.Venue(), aldrin.Venue(), onedex.Venue(), heaven.Venue(),
-	}
-	for _, more := range [][]swap.Venue{raydiumclmm.Venues(), whirlpool.Venues(), tokenswap.Venues(), stabble.Venues(), proprietary.Venues()} {
-		all = append(all, more...)
-	}
-	return all
-}
 
 // Aggregators are the programs that route through venues: their instructions are routes, never
 // legs.

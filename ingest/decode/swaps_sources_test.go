@@ -12,6 +12,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
+	"github.com/mintlake/mintlake/ingest/decode/venues"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
@@ -50,7 +51,7 @@ func realSwaps(t testing.TB) map[string]swapped {
 // data at hand no source disagrees at all.
 func TestLegsCarryTwoAgreeingSources(t *testing.T) {
 	tells := make(map[string]bool)
-	for _, v := range decode.Venues() {
+	for _, v := range venues.All() {
 		tells[v.Name] = v.Events != swap.NoEvents
 	}
 	legs, agreeing, told := 0, 0, 0
@@ -87,7 +88,7 @@ func TestEveryVenueHasRealLegs(t *testing.T) {
 			seen[leg.GetVenue()]++
 		}
 	}
-	for _, v := range decode.Venues() {
+	for _, v := range venues.All() {
 		if why, ok := absent[v.Name]; ok {
 			require.Zero(t, seen[v.Name], "%s has legs: take it from the list (%s)", v.Name, why)
 			continue
@@ -108,7 +109,7 @@ func TestTablesOfVenues(t *testing.T) {
 		require.NotEqual(t, chain.Key{}, key(t, program))
 		names[name], programs[program] = true, true
 	}
-	for _, v := range decode.Venues() {
+	for _, v := range venues.All() {
 		entry(v.Name, v.Program)
 		require.Equal(t, v.Events == swap.NoEvents, v.Event == nil, v.Name)
 		for _, ins := range v.Instructions {
@@ -134,7 +135,7 @@ func TestTablesOfVenues(t *testing.T) {
 func TestVenuesAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/swaps.md")
 	require.NoError(t, err)
-	for _, v := range decode.Venues() {
+	for _, v := range venues.All() {
 		require.Contains(t, string(text), "`"+v.Name+"`")
 		require.Contains(t, string(text), v.Program, v.Name)
 	}

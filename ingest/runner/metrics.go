@@ -8,6 +8,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
+	"github.com/mintlake/mintlake/ingest/decode/venues"
 	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -78,12 +79,12 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 
 // preset leaves out raw instructions alone: their reasons are the decoders' error texts.
 func (m *metrics) preset() {
-	var kinds, venues, aggregators []string
+	var kinds, venueNames, aggregators []string
 	for _, kind := range schemas.Kinds() {
 		kinds = append(kinds, string(kind))
 	}
-	for _, venue := range decode.Venues() {
-		venues = append(venues, venue.Name)
+	for _, venue := range venues.All() {
+		venueNames = append(venueNames, venue.Name)
 	}
 	for _, aggregator := range decode.Aggregators() {
 		aggregators = append(aggregators, aggregator.Name)
@@ -92,11 +93,11 @@ func (m *metrics) preset() {
 	counters.Preset(m.requests, []string{"sighted", "metadata_set"})
 	counters.Preset(m.facts, []string{factMintAccount, factMetaplexAccount})
 	counters.Preset(m.ignored, decode.Programs(), decode.IgnoredReasons())
-	counters.Preset(m.ignored, venues, swap.Reasons())
+	counters.Preset(m.ignored, venueNames, swap.Reasons())
 	counters.Preset(m.slots, []string{"ingested", "skipped", "dead", "unknown"})
-	counters.Preset(m.legs, venues, []string{"two", "one", "none", "disagree"})
+	counters.Preset(m.legs, venueNames, []string{"two", "one", "none", "disagree"})
 	counters.Preset(m.routes, aggregators)
-	counters.Preset(m.pools, venues)
+	counters.Preset(m.pools, venueNames)
 }
 
 func (m *metrics) event(kind schemas.Kind) { m.events.WithLabelValues(string(kind)).Inc() }

@@ -1,9 +1,9 @@
 // Package search ranks tokens for a query.
 //
-// In: documents, each the symbol and the name of one token. Out: pages of tokens in a total order, with the
-// exact number of matches.
-// Guarantees: a search sees one consistent state and never waits for a writer; two identical
-// searches of one state give identical pages; every token is in its best tier only.
+// In: documents, each the symbol and the name of one token. Out: pages of tokens in a total order,
+// with the exact number of matches. Guarantees: a search sees one consistent state and never waits
+// for a writer; two identical searches of one state give identical pages; every token is in its
+// best tier only.
 //
 // The order is the contract (docs/api.md repeats it for users). Tiers, best first: exact mint,
 // exact symbol, symbol prefix, name prefix, fuzzy by substring, fuzzy by similarity. Text is
@@ -139,8 +139,8 @@ type Result struct {
 	Next string
 }
 
-// Document is a mint as it is searched for now. The index copies what it keeps: the pointers need to
-// be valid during the call only.
+// Document is a mint as it is searched for now. The index copies what it keeps: the pointers need
+// to be valid during the call only.
 type Document struct {
 	// ID is dense, from 0 on, never changes and is never given to another mint while the process
 	// lives.

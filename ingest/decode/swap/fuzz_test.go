@@ -10,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
+	"github.com/mintlake/mintlake/ingest/decode/venues"
 )
 
 // details are a log and lamports made up.
@@ -32,7 +33,7 @@ func (d details) Lamports(pre, post []uint64) ([]uint64, []uint64) {
 
 // FuzzEvents gives every venue's event reader any bytes, with each of the tags that begin one.
 func FuzzEvents(f *testing.F) {
-	venues := decode.Venues()
+	all := venues.All()
 	tags := []string{"", "\x03", "\x04"}
 	for _, name := range []string{"SwapEvent", "Traded", "Swap", "EvtSwap", "EvtSwap2", "BuyEvent", "SellEvent", "TradeEvent", "CreateEvent"} {
 		tags = append(tags, swap.AnchorEvent(name))
@@ -43,10 +44,10 @@ func FuzzEvents(f *testing.F) {
 	}
 	f.Fuzz(func(_ *testing.T, tag uint8, data []byte) {
 		whole := append([]byte(tags[int(tag)%len(tags)]), data...)
-		for i := range venues {
-			if venues[i].Event != nil {
+		for i := range all {
+			if all[i].Event != nil {
 				var e swap.Event
-				venues[i].Event(whole, &e)
+				all[i].Event(whole, &e)
 			}
 		}
 		swap.JupiterHops(whole, nil)
@@ -57,11 +58,11 @@ func FuzzEvents(f *testing.F) {
 // FuzzTransactions runs hostile instructions of every venue: any data behind a true tag, any
 // accounts, depths, balances and logs.
 func FuzzTransactions(f *testing.F) {
-	venues, d := decode.Venues(), decode.New(nil)
+	all, d := venues.All(), decode.New(nil)
 	f.Add(uint8(0), uint8(0), []byte("data"), []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26}, 30, uint64(5), "Program x invoke [1]", []byte{2, 3})
 	f.Add(uint8(200), uint8(7), []byte{}, []byte{255}, 300, uint64(1)<<63, "Program log: ray_log: AAAA", []byte{0, 9, 1})
 	f.Fuzz(func(t *testing.T, venue, ins uint8, data, accounts []byte, keys int, amount uint64, line string, heights []byte) {
-		v := &venues[int(venue)%len(venues)]
+		v := &all[int(venue)%len(all)]
 		in := &v.Instructions[int(ins)%len(v.Instructions)]
 		tx := hostile(t, v, in, data, accounts, keys, amount, line, heights)
 		first := d.Swaps(tx, 1, 1)

@@ -1,0 +1,46 @@
+package venues
+
+import "github.com/mintlake/mintlake/ingest/decode/swap"
+
+// meteoraDAMMv1 reads Meteora's DAMM v1 (dynamic AMM pools over Mercurial vaults).
+//
+// Layouts: the program's IDL (MeteoraAg/damm-v1-sdk dynamic-amm). Amounts: transfers into and out
+// of the token vaults of the vault program, inside the swap's subtree; checked by the event in the
+// log, which a node may have cut, and by balances. A token vault is shared by many pools, so that
+// legs carry no reserves.
+func meteoraDAMMv1() swap.Venue {
+	return swap.Venue{
+		Name: "meteora_damm_v1", Program: "Eo7WjKq67rjJQSZxS6z3YkapzY3eMj6Xy8X5EQVn5UaB", Events: swap.ProgramData, Event: meteoraDAMMv1Event, SharedVaults: true,
+		Instructions: []swap.Instruction{
+			swap.Anchor("swap", 15, swap.Shape{Pool: 0, VaultA: 5, VaultB: 6, Owner: 12, MintA: swap.None, MintB: swap.None}),
+			meteoraDAMMv1Create("initialize_permissionless_pool", 26, 2, 6, 17),
+			meteoraDAMMv1Create("initialize_permissionless_pool_with_fee_tier", 26, 2, 6, 17),
+			meteoraDAMMv1Create("initialize_permissionless_constant_product_pool_with_config", 26, 3, 7, 18),
+			meteoraDAMMv1Create("initialize_permissionless_constant_product_pool_with_config2", 26, 3, 7, 18),
+			meteoraDAMMv1Create("initialize_customizable_permissionless_constant_product_pool", 25, 2, 6, 17),
+			swap.AnchorCreate("initialize_permissioned_pool", 24,
+				swap.Shape{Pool: 0, VaultA: swap.None, VaultB: swap.None, Owner: 15, MintA: 2, MintB: 3}),
+		},
+	}
+}
+
+// meteoraDAMMv1Create is an instruction that makes a pool; mint and vault are the places of the
+// first of two.
+func meteoraDAMMv1Create(name string, accounts, mint, vault, payer int) swap.Instruction {
+	return swap.AnchorCreate(name, accounts, swap.Shape{Pool: 0, VaultA: vault, VaultB: vault + 1, Owner: payer, MintA: mint, MintB: mint + 1})
+}
+
+// meteoraDAMMv1Event reads Swap: amounts in and out, trade, protocol and host fees. It names no
+// pool. The protocol's fee goes past the vault. Amounts are the change of the pool's share of the
+// vaults, which is rounded: they come near to what moved.
+func meteoraDAMMv1Event(data []byte, e *swap.Event) bool {
+	const tag = "\x51\x6c\xe3\xbe\xcd\xd0\x0a\xc4"
+	if !swap.HasTag(data, tag) || len(data) < 8+5*8 {
+		return false
+	}
+	e.HasOut, e.Near = true, true
+	e.In, _ = swap.U64(data, 8)
+	e.Out, _ = swap.U64(data, 16)
+	e.InFee, _ = swap.U64(data, 32)
+	return true
+}

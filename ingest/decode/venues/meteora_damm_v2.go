@@ -1,0 +1,52 @@
+package venues
+
+import "github.com/mintlake/mintlake/ingest/decode/swap"
+
+// meteoraDAMMv2 reads Meteora's DAMM v2 (cp-amm).
+//
+// Layouts: the program's IDL 0.2.0 (MeteoraAg/damm-v2 idl). Amounts: transfers into and out of the
+// vaults; checked by the program's EvtSwap or EvtSwap2, calls to itself, and by balances.
+func meteoraDAMMv2() swap.Venue {
+	trade := swap.Shape{Pool: 1, VaultA: 4, VaultB: 5, Owner: 8, MintA: 6, MintB: 7}
+	return swap.Venue{
+		Name: "meteora_damm_v2", Program: "cpamdpZCGKUy5JxQXB4dcpGPiikHawvSWAd6mEn1sGG", Events: swap.SelfCall, Event: meteoraDAMMv2Event,
+		Instructions: []swap.Instruction{
+			swap.Anchor("swap", 14, trade),
+			swap.Anchor("swap2", 14, trade),
+			swap.AnchorCreate("initialize_pool", 20, swap.Shape{Pool: 6, VaultA: 10, VaultB: 11, Owner: 0, MintA: 8, MintB: 9}),
+			swap.AnchorCreate("initialize_customizable_pool", 19, swap.Shape{Pool: 5, VaultA: 9, VaultB: 10, Owner: 0, MintA: 7, MintB: 8}),
+			swap.AnchorCreate("initialize_pool_with_dynamic_config", 21, swap.Shape{Pool: 7, VaultA: 11, VaultB: 12, Owner: 0, MintA: 9, MintB: 10}),
+		},
+	}
+}
+
+// meteoraDAMMv2Event reads EvtSwap (pool, direction, referral, parameters, result, amount in) and
+// EvtSwap2 (pool, direction, fee mode, referral, parameters, result, amounts with and without
+// Token-2022 fees).
+func meteoraDAMMv2Event(data []byte, e *swap.Event) bool {
+	const (
+		first  = "\x1b\x3c\x15\xd5\x8a\xaa\xbb\x93"
+		second = "\xbd\x42\x33\xa8\x26\x50\x75\x99"
+		// EvtSwap: tag, pool, two bytes, amount_in, minimum_amount_out; output_amount, next price
+		// u128, four fees; actual amount in, time.
+		out1 = 8 + 32 + 2 + 16
+		in1  = out1 + 8 + 16 + 4*8
+		// EvtSwap2: tag, pool, three bytes, two amounts and a mode; included and excluded fee
+		// input, amount left, output amount, next price, four fees.
+		out2 = 8 + 32 + 3 + 17 + 3*8
+		in2  = out2 + 8 + 16 + 4*8
+	)
+	switch {
+	case swap.HasTag(data, first) && len(data) >= in1+8:
+		e.In, _ = swap.U64(data, in1)
+		e.Out, _ = swap.U64(data, out1)
+	case swap.HasTag(data, second) && len(data) >= in2+3*8:
+		// included_transfer_fee_amount_in; what follows is the amount out with its fee
+		e.In, _ = swap.U64(data, in2)
+		e.Out, _ = swap.U64(data, in2+8)
+	default:
+		return false
+	}
+	e.Pool, e.HasOut = swap.Key(data, 8), true
+	return true
+}

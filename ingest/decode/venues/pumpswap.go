@@ -1,0 +1,123 @@
+package venues
+
+import (
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/decode/swap"
+)
+
+const pumpSwapName = "pumpswap"
+
+// pumpSwap reads PumpSwap (pump_amm).
+//
+// Layouts: pump-fun/pump-public-docs idl/pump_amm.json, docs/instructions/PUMP_SWAP_TRADE_V2.md and
+// MULTI_HOP_SWAP.md (October 2026). Amounts: transfers into and out of the pool's vaults; checked
+// by the program's BuyEvent and SellEvent, calls to itself, and by balances. On a sale all fees
+// leave the quote vault; on a purchase they go from the buyer past it, but for the trades of
+// version 2, which keep the protocol's and the creator's fee in the vault.
+func pumpSwap() swap.Venue {
+	trade := swap.Shape{Pool: 0, VaultA: 7, VaultB: 8, Owner: 1, MintA: 3, MintB: 4}
+	route := swap.Anchor("multi_hop_swap", 21)
+	v := swap.Venue{
+		Name: pumpSwapName, Program: "pAMMBay6oceH9fJKBRHGP5D4bD4sWpmSwMn52FMfXEA", Events: swap.SelfCall, Event: pumpSwapEvent,
+		Instructions: []swap.Instruction{
+			swap.Anchor("buy", 17, trade),
+			swap.Anchor("sell", 17, trade),
+			swap.Anchor("buy_exact_quote_in", 17, trade),
+			swap.Anchor("buy_v2", 17, trade),
+			swap.Anchor("sell_v2", 17, trade),
+			swap.Anchor("buy_exact_quote_in_v2", 17, trade),
+			route,
+			swap.AnchorCreate("create_pool", 18, swap.Shape{Pool: 0, VaultA: 9, VaultB: 10, Owner: 2, MintA: 3, MintB: 4}),
+		},
+	}
+	told := v // what hops asks for the pools' events
+	for i := range v.Instructions {
+		if v.Instructions[i].Name == route.Name {
+			v.Instructions[i].Find = func(in *swap.Input, shapes []swap.Shape) []swap.Shape { return pumpSwapHops(in, &told, shapes) }
+		}
+	}
+	return v
+}
+
+// pumpSwapHops finds the pools of multi_hop_swap: behind sixteen fixed accounts five for each hop,
+// mints, pool, vaults. A hop over a bonding curve looks the same and is the curve's program to
+// tell; that a hop is a pool's is told by its event.
+func pumpSwapHops(in *swap.Input, v *swap.Venue, shapes []swap.Shape) []swap.Shape {
+	const first, group = 16, 5
+	for i := first; i+group <= in.Accounts(); i += group {
+		if in.HasEvent(v, in.Key(i+2)) {
+			shapes = append(shapes, swap.Shape{Pool: i + 2, VaultA: i + 3, VaultB: i + 4, Owner: 0, MintA: i, MintB: i + 1})
+		}
+	}
+	return shapes
+}
+
+// Offsets in BuyEvent and SellEvent, tag included: fourteen numbers, then keys.
+const (
+	pumpSwapBase       = 8 + 1*8  // base_amount_out, base_amount_in
+	pumpSwapQuote      = 8 + 7*8  // quote_amount_in, quote_amount_out: without fees
+	pumpSwapLpFee      = 8 + 9*8  // stays in the vault
+	pumpSwapWithLPFee  = 8 + 12*8 // quote_amount_in_with_lp_fee, quote_amount_out_without_lp_fee
+	pumpSwapUser       = 8 + 13*8 // user_quote_amount_in, user_quote_amount_out
+	pumpSwapPool       = 8 + 14*8
+	pumpSwapRecipient  = pumpSwapPool + 4*32
+	pumpSwapCoinFee    = pumpSwapRecipient + 3*32 + 8
+	pumpSwapBuyLength  = pumpSwapCoinFee + 8
+	pumpSwapSellLength = pumpSwapCoinFee + 8
+	// Behind the creator's fee. A purchase: track_volume, four numbers, min_base_amount_out,
+	// ix_name, cashback (two), buyback (two); a sale: cashback, buyback.
+	pumpSwapAfterSale = pumpSwapCoinFee + 8
+)
+
+func pumpSwapEvent(data []byte, e *swap.Event) bool {
+	const (
+		buy  = "\x67\xf4\x52\x1f\x2c\xf5\x77\x77"
+		sell = "\x3e\x2f\x37\x0a\xa5\x03\xdc\x2a"
+	)
+	switch {
+	case swap.HasTag(data, buy) && len(data) >= pumpSwapPool+32:
+		e.In, _ = swap.U64(data, pumpSwapWithLPFee)
+		e.Out, _ = swap.U64(data, pumpSwapBase)
+		e.Paid, _ = swap.U64(data, pumpSwapUser)
+		e.Got = e.Out
+		if pumpSwapKept(data) {
+			// Version 2: all that the buyer pays comes into the vault but for the buyback's share
+			// of the protocol's fee.
+			e.InFee = 0
+			e.In = e.Paid - min(pumpSwapBuybackOfBuy(data), e.Paid)
+		}
+	case swap.HasTag(data, sell) && len(data) >= pumpSwapPool+32:
+		e.In, _ = swap.U64(data, pumpSwapBase)
+		e.Paid = e.In
+		e.Got, _ = swap.U64(data, pumpSwapUser)
+		e.Out, _ = swap.U64(data, pumpSwapWithLPFee)
+		if pumpSwapKept(data) {
+			buyback, _ := swap.U64(data, pumpSwapAfterSale+3*8)
+			e.Out = e.Got + buyback
+		}
+	default:
+		return false
+	}
+	e.Pool, e.HasOut = swap.Key(data, pumpSwapPool), true
+	return true
+}
+
+// pumpSwapKept says whether the fees stayed in the vault: then the event names no recipient. The
+// docs show the zero key as the system program's address, which it is.
+func pumpSwapKept(data []byte) bool {
+	return len(data) >= pumpSwapBuyLength && swap.Key(data, pumpSwapRecipient) == (chain.Key{})
+}
+
+// pumpSwapBuybackOfBuy is BuyEvent's buyback_fee, behind a text of any length.
+func pumpSwapBuybackOfBuy(data []byte) uint64 {
+	const name = pumpSwapCoinFee + 8 + 1 + 4*8 + 8
+	if len(data) < name+4 {
+		return 0
+	}
+	length := int(uint32(data[name]) | uint32(data[name+1])<<8 | uint32(data[name+2])<<16 | uint32(data[name+3])<<24)
+	if length > len(data) {
+		return 0
+	}
+	fee, _ := swap.U64(data, name+4+length+3*8)
+	return fee
+}

@@ -1,0 +1,62 @@
+package venues
+
+import (
+	"encoding/binary"
+
+	"github.com/mintlake/mintlake/ingest/decode/swap"
+)
+
+// raydiumAMMv4 reads Raydium's AMM v4.
+//
+// Layouts: raydium-io/raydium-amm program/src/instruction.rs (accounts), log.rs (ray_log). Amounts:
+// transfers into and out of the coin and pc vaults; checked by ray_log, which a node may have cut,
+// and by balances. SPL Token only.
+func raydiumAMMv4() swap.Venue {
+	// The target orders may be left out, which moves all behind them.
+	full := swap.Shape{Pool: 1, VaultA: 5, VaultB: 6, Owner: 17, MintA: swap.None, MintB: swap.None}
+	short := swap.Shape{Pool: 1, VaultA: 4, VaultB: 5, Owner: 16, MintA: swap.None, MintB: swap.None}
+	second := swap.Shape{Pool: 1, VaultA: 3, VaultB: 4, Owner: 7, MintA: swap.None, MintB: swap.None}
+	in, out := swap.Tag("09"), swap.Tag("0b")
+	return swap.Venue{
+		Name: "raydium_amm_v4", Program: "675kPX9MHTjS2zt1qfr1NYHuzeLXfQM9H24wFSUt1Mp8", Events: swap.RayLog, Event: raydiumAMMv4Event,
+		Instructions: []swap.Instruction{
+			{Name: "swap_base_in", Tag: in, MinAccounts: 18, Shapes: []swap.Shape{full}},
+			{Name: "swap_base_in", Tag: in, MinAccounts: 17, MaxAccounts: 17, Shapes: []swap.Shape{short}},
+			{Name: "swap_base_out", Tag: out, MinAccounts: 18, Shapes: []swap.Shape{full}},
+			{Name: "swap_base_out", Tag: out, MinAccounts: 17, MaxAccounts: 17, Shapes: []swap.Shape{short}},
+			{Name: "swap_base_in_v2", Tag: swap.Tag("10"), MinAccounts: 8, Shapes: []swap.Shape{second}},
+			{Name: "swap_base_out_v2", Tag: swap.Tag("11"), MinAccounts: 8, Shapes: []swap.Shape{second}},
+			{Name: "initialize2", Kind: swap.Create, Tag: swap.Tag("01"), MinAccounts: 21, Shapes: []swap.Shape{
+				{Pool: 4, VaultA: 10, VaultB: 11, Owner: 17, MintA: 8, MintB: 9},
+			}},
+			{Name: "initialize", Kind: swap.Create, Tag: swap.Tag("00"), MinAccounts: 18, Shapes: []swap.Shape{
+				{Pool: 3, VaultA: 9, VaultB: 10, Owner: 17, MintA: 7, MintB: 8},
+			}},
+		},
+	}
+}
+
+// Log types of swaps, and the lengths of their logs: a byte, then u64 fields; base_in ends with
+// direction, user_source, pool_coin, pool_pc, out_amount, base_out with the same and deduct_in.
+const (
+	raydiumAMMv4LogBaseIn, raydiumAMMv4LogBaseOut = 3, 4
+	raydiumAMMv4LogLength                         = 1 + 7*8
+)
+
+func raydiumAMMv4Event(data []byte, e *swap.Event) bool {
+	if len(data) < raydiumAMMv4LogLength {
+		return false
+	}
+	field := func(i int) uint64 { return binary.LittleEndian.Uint64(data[1+8*i:]) }
+	switch data[0] {
+	case raydiumAMMv4LogBaseIn:
+		// amount_in, minimum_out, direction, user_source, pool_coin, pool_pc, out_amount
+		e.In, e.Out = field(0), field(6)
+	case raydiumAMMv4LogBaseOut: // max_in, amount_out, direction, user_source, pool_coin, pool_pc, deduct_in
+		e.In, e.Out = field(6), field(1)
+	default:
+		return false
+	}
+	e.HasOut = true
+	return true
+}

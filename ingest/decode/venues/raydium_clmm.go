@@ -1,0 +1,72 @@
+package venues
+
+import (
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/decode/swap"
+)
+
+// raydiumCLMM reads Raydium's CLMM and the programs forked from it: PancakeSwap and Byreal.
+//
+// Layouts: raydium-io/raydium-clmm programs/amm/src/instructions (accounts), states/pool.rs
+// (SwapEvent). Amounts: transfers into and out of the vaults; checked by the event in the log,
+// which a node may have cut, and by balances. swap_router_base_in makes a leg of each of its pools.
+func raydiumCLMM() []swap.Venue {
+	return []swap.Venue{
+		raydiumCLMMVenue("raydium_clmm", "CAMMCzo5YL8w4VFF8KVHrK22GGUsp5VTaW7grrKgrWqK"),
+		raydiumCLMMVenue("pancakeswap_clmm", "HpNfyc2Saw7RKkQd8nEL4khUcuPhQ7WwY1B2qjx8jxFq"),
+		raydiumCLMMVenue("byreal_clmm", "REALQqNEomY6cQGZJUGwywTBD2UmDT32rZcNnfxQ5N2"),
+	}
+}
+
+func raydiumCLMMVenue(name, program string) swap.Venue {
+	create := swap.Shape{Pool: 2, VaultA: 5, VaultB: 6, Owner: 0, MintA: 3, MintB: 4}
+	router := swap.Anchor("swap_router_base_in", 13)
+	router.Find = raydiumCLMMHops
+	return swap.Venue{
+		Name: name, Program: program, Events: swap.ProgramData, Event: raydiumCLMMEvent,
+		Instructions: []swap.Instruction{
+			swap.Anchor("swap_v2", 13, swap.Shape{Pool: 2, VaultA: 5, VaultB: 6, Owner: 0, MintA: 11, MintB: 12}),
+			swap.Anchor("swap", 10, swap.Shape{Pool: 2, VaultA: 5, VaultB: 6, Owner: 0, MintA: swap.None, MintB: swap.None}),
+			router,
+			swap.AnchorCreate("create_pool", 13, create),
+			swap.AnchorCreate("create_customizable_pool", 13, create),
+		},
+	}
+}
+
+// raydiumCLMMHops finds the pools of swap_router_base_in. Behind six fixed accounts there is for
+// each: config, pool, the user's account, the vaults in and out, the mint out, the observation, and
+// any number of tick arrays. Where one begins is told by the vaults: the pool owns both.
+func raydiumCLMMHops(in *swap.Input, shapes []swap.Shape) []swap.Shape {
+	const first, group = 6, 7
+	for i := first; i+group <= in.Accounts(); i++ {
+		pool := in.Key(i + 1)
+		if pool == (chain.Key{}) || in.Owner(i+3) != pool || in.Owner(i+4) != pool {
+			continue
+		}
+		shapes = append(shapes, swap.Shape{Pool: i + 1, VaultA: i + 3, VaultB: i + 4, Owner: 0, MintA: swap.None, MintB: i + 5})
+		i += group - 1
+	}
+	return shapes
+}
+
+// raydiumCLMMEvent reads SwapEvent. amount_0 and transfer_fee_0 are of the vault of mint 0;
+// zero_for_one says that this one came in.
+func raydiumCLMMEvent(data []byte, e *swap.Event) bool {
+	const (
+		tag     = "\x40\xc6\xcd\xe8\x26\x08\x71\xe2"
+		amounts = 8 + 4*32
+	)
+	if !swap.HasTag(data, tag) || len(data) < amounts+4*8+1 {
+		return false
+	}
+	e.Pool, e.HasOut = swap.Key(data, 8), true
+	e.In, _ = swap.U64(data, amounts)
+	e.InFee, _ = swap.U64(data, amounts+8)
+	e.Out, _ = swap.U64(data, amounts+16)
+	e.OutFee, _ = swap.U64(data, amounts+24)
+	if data[amounts+32] == 0 {
+		e.In, e.Out, e.InFee, e.OutFee = e.Out, e.In, e.OutFee, e.InFee
+	}
+	return true
+}

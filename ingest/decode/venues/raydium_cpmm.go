@@ -1,0 +1,36 @@
+package venues
+
+import "github.com/mintlake/mintlake/ingest/decode/swap"
+
+// raydiumCPMM reads Raydium's CPMM (cp-swap).
+//
+// Layouts: raydium-io/raydium-cp-swap programs/cp-swap/src/instructions (accounts),
+// states/events.rs (SwapEvent). Amounts: transfers into and out of the vaults; checked by the event
+// in the log, which a node may have cut, and by balances.
+func raydiumCPMM() swap.Venue {
+	trade := []swap.Shape{{Pool: 3, VaultA: 6, VaultB: 7, Owner: 0, MintA: 10, MintB: 11}}
+	return swap.Venue{
+		Name: "raydium_cpmm", Program: "CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C", Events: swap.Anywhere, Event: raydiumCPMMEvent,
+		Instructions: []swap.Instruction{
+			swap.Anchor("swap_base_input", 13, trade...),
+			swap.Anchor("swap_base_output", 13, trade...),
+			swap.AnchorCreate("initialize", 20, swap.Shape{Pool: 3, VaultA: 10, VaultB: 11, Owner: 0, MintA: 4, MintB: 5}),
+			swap.AnchorCreate("initialize_with_permission", 20, swap.Shape{Pool: 4, VaultA: 11, VaultB: 12, Owner: 1, MintA: 5, MintB: 6}),
+		},
+	}
+}
+
+// raydiumCPMMEvent reads SwapEvent: pool, both vaults before, amounts, Token-2022 fees; newer
+// builds append fields.
+func raydiumCPMMEvent(data []byte, e *swap.Event) bool {
+	const tag = "\x40\xc6\xcd\xe8\x26\x08\x71\xe2"
+	if !swap.HasTag(data, tag) || len(data) < 8+32+6*8 {
+		return false
+	}
+	e.Pool, e.HasOut = swap.Key(data, 8), true
+	e.In, _ = swap.U64(data, 56)
+	e.Out, _ = swap.U64(data, 64)
+	e.InFee, _ = swap.U64(data, 72)
+	e.OutFee, _ = swap.U64(data, 80)
+	return true
+}

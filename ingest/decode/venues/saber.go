@@ -1,0 +1,20 @@
+package venues
+
+import "github.com/mintlake/mintlake/ingest/decode/swap"
+
+// saber reads Saber's StableSwap.
+//
+// Layouts: saber-hq/stable-swap stable-swap-client/src/instruction.rs: pool, authority, user,
+// source, vaults in and out, destination, the admin's fee account. Amounts: transfers into and out
+// of the vaults; checked by balances. The admin's fee leaves the vault out too.
+func saber() swap.Venue {
+	const length = 1 + 2*8 // tag, amount in, least amount out
+	return swap.Venue{
+		Name: "saber", Program: "SSwpkEEcbUqx4vtoEByFjSkhKdCT862DNVb52nZg1UZ",
+		Instructions: []swap.Instruction{
+			{Name: "swap", Tag: swap.Tag("01"), MinAccounts: 9, DataLength: length, Shapes: []swap.Shape{
+				{Pool: 0, VaultA: 4, VaultB: 5, Owner: 2, MintA: swap.None, MintB: swap.None},
+			}},
+		},
+	}
+}

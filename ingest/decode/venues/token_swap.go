@@ -1,0 +1,28 @@
+package venues
+
+import "github.com/mintlake/mintlake/ingest/decode/swap"
+
+// tokenSwap reads Saros and the other pools whose programs were made from SPL's token-swap.
+//
+// Layouts: solana-program/token-swap program/src/instruction.rs: swap account, authority, user,
+// source, vaults in and out, destination. Amounts: transfers into and out of the vaults; checked by
+// balances. The programs tell no events.
+func tokenSwap() []swap.Venue {
+	return []swap.Venue{
+		tokenSwapVenue("saros_amm", "SSwapUtytfBdBn1b9NUGG6foMVPtcWgpRU32HToDUZr"),
+		tokenSwapVenue("orca_token_swap_v1", "DjVE6JNiYqPL2QXyCUUh8rNjHrbz9hXHNYt99MQ59qw1"),
+		tokenSwapVenue("orca_token_swap_v2", "9W959DqEETiGZocYWCQPaJ6sBmUzgfxXfqGeTEdp3aQP"),
+	}
+}
+
+func tokenSwapVenue(name, program string) swap.Venue {
+	const length = 1 + 2*8 // tag, amount in, least amount out
+	return swap.Venue{
+		Name: name, Program: program,
+		Instructions: []swap.Instruction{
+			{Name: "swap", Tag: swap.Tag("01"), MinAccounts: 10, DataLength: length, Shapes: []swap.Shape{
+				{Pool: 0, VaultA: 4, VaultB: 5, Owner: 2, MintA: swap.None, MintB: swap.None},
+			}},
+		},
+	}
+}
