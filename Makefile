@@ -83,6 +83,10 @@ test-clients: deps ## Run unchanged client libraries of others against the whole
 test-typescript: ## Test the TypeScript client, the example of its README among it (needs Node with npm)
 	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm test --silent
 
+.PHONY: test-web
+test-web: deps build ## Look at the explorer in Debian's Chromium, over a running demo (needs Node with npm; PICTURES=docs/images writes the pictures of the docs)
+	@tools/web/run.sh $(ARGS)
+
 .PHONY: compose-config
 compose-config: ## Hold docker-compose.yml and .env.example to Docker Compose's rules (built from its Go module; needs no engine)
 	@GO="$(GO)" tools/containers/config.sh

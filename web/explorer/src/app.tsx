@@ -6,13 +6,14 @@ import { useTitle } from "./hooks";
 
 // What few visits need is loaded with the page that needs it; the charts are most of it.
 const NewPage = lazy(() => import("./pages/new").then((module) => module.NewPage));
+const MoversPage = lazy(() => import("./pages/movers").then((module) => module.MoversPage));
 const CoveragePage = lazy(() => import("./pages/coverage").then((module) => module.CoveragePage));
 const TokenPage = lazy(() => import("./pages/token").then((module) => module.TokenPage));
 
 /** pages are the paths that the explorer answers; the node serves the same (api/get_explorer.go). */
-const pages = /^\/($|\?|token\/|(new|coverage)($|\?))/;
+const pages = /^\/($|\?|token\/|(new|movers|coverage)($|\?))/;
 
-const menu = [["/", "Tokens"], ["/new", "New"], ["/coverage", "Coverage"]] as const;
+const menu = [["/", "Tokens"], ["/new", "New"], ["/movers", "Movers"], ["/coverage", "Coverage"]] as const;
 
 export function App() {
   return (
@@ -27,6 +28,7 @@ export function App() {
             <Route path="/" component={Tokens} />
             <Route path="/token/:mint" component={TokenPage} />
             <Route path="/new" component={NewPage} />
+            <Route path="/movers" component={MoversPage} />
             <Route path="/coverage" component={CoveragePage} />
             <Route default component={NotFound} />
           </Router>
@@ -68,8 +70,9 @@ function Header() {
 function NotFound() {
   useTitle("Not found");
   return (
-    <p class="empty">
-      There is no such page. <a href="/">All tokens</a>
-    </p>
+    <div class="empty">
+      <h1>There is no such page.</h1>
+      <a href="/">All tokens</a>
+    </div>
   );
 }

@@ -36,7 +36,14 @@ export function CoveragePage() {
   const { data: status, error } = useGet<Status>("/status", every);
   const looks = useLooks(status);
   useTitle("Coverage and freshness");
-  if (!status) return error ? <Problem>{error}</Problem> : <p class="empty">…</p>;
+  if (!status) {
+    return (
+      <>
+        <h1 class="hidden">Coverage and freshness</h1>
+        {error ? <Problem>{error}</Problem> : <p class="empty">…</p>}
+      </>
+    );
+  }
   const drawn = (field: "p50" | "p99" | "lag") => looks.flatMap((look) => (look[field] === null ? [] : [{ x: look.at, y: look[field] }]));
   return (
     <>

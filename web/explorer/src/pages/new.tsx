@@ -34,10 +34,10 @@ function useNewest(paused: boolean): Live {
     const abort = new AbortController();
     const changes = new Map<string, Token | null>();
     const shown = new Set<string>();
-    const feed = new EventSource("/tokens/stream?evidence=true");
+    const feed = new EventSource("/tokens/stream?evidence=true&market=true");
     const read = async () => {
       try {
-        const page = await get<Page>("/tokens?sort=newest&limit=50&evidence=true", abort.signal);
+        const page = await get<Page>("/tokens?sort=newest&limit=50&evidence=true&market=true", abort.signal);
         for (const token of page.items) if (!changes.has(token.mint)) changes.set(token.mint, token);
       } catch (error) {
         if (!cancelled(error)) setLive((now) => ({ ...now, error: words(error) }));

@@ -16,9 +16,16 @@ export function TokenPage() {
   const { params } = useRoute();
   const mint = params.mint ?? "";
   const base = `/tokens/${encodeURIComponent(mint)}`;
-  const { data: token, error } = useGet<Token>(`${base}?evidence=true`, 10_000);
+  const { data: token, error } = useGet<Token>(`${base}?evidence=true&market=true`, 10_000);
   useTitle(token ? (token.name && token.symbol ? `${token.symbol} · ${token.name}` : title(token)) : mint);
-  if (!token) return error ? <Problem>{error}</Problem> : <p class="empty">…</p>;
+  if (!token) {
+    return (
+      <>
+        <h1 class="hidden">Token {mint}</h1>
+        {error ? <Problem>{error}</Problem> : <p class="empty">…</p>}
+      </>
+    );
+  }
   return (
     <article class="token">
       {error && <Problem>{error}</Problem>}

@@ -32,7 +32,7 @@ function url(wanted: Wanted): string {
 
 /** request is what the API is asked. The time of an age stands still by the minute, so that pages turn over one set. */
 function request(wanted: Wanted): string {
-  const parameters = new URLSearchParams({ limit: String(limit), evidence: "true" });
+  const parameters = new URLSearchParams({ limit: String(limit), evidence: "true", market: "true" });
   for (const name of names) if (name !== "age" && wanted[name]) parameters.set(name, wanted[name]);
   const age = hours[wanted.age ?? ""];
   if (age) parameters.set("created_after", String(Math.floor(Date.now() / 60_000) * 60_000 - age * 3_600_000));

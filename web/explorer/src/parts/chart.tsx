@@ -16,7 +16,7 @@ const color = (name: string) => getComputedStyle(document.documentElement).getPr
 function dress({ chart, candles }: Series) {
   const line = color("line");
   chart.applyOptions({
-    layout: { background: { color: "transparent" }, textColor: color("soft"), fontFamily: "system-ui, sans-serif", attributionLogo: false },
+    layout: { background: { color: "transparent" }, textColor: color("soft"), fontFamily: "system-ui, sans-serif" },
     grid: { vertLines: { color: line }, horzLines: { color: line } },
     rightPriceScale: { borderColor: line },
     timeScale: { borderColor: line },
@@ -26,7 +26,8 @@ function dress({ chart, candles }: Series) {
 }
 
 function create(at: HTMLElement): Series {
-  const chart = createChart(at, { autoSize: true, timeScale: { timeVisible: true, secondsVisible: false } });
+  // The logo brings a style element, which the content security policy refuses; the footer names the library.
+  const chart = createChart(at, { autoSize: true, layout: { attributionLogo: false }, timeScale: { timeVisible: true, secondsVisible: false } });
   const candles = chart.addSeries(CandlestickSeries, {
     priceFormat: { type: "custom", formatter: (value: number) => price(Math.max(value, 0)), minMove: 1e-12 },
   });

@@ -3,7 +3,7 @@ import { useLocation } from "preact-iso";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Cache, type Page, type Token, cancelled, get, sleep, words } from "../api";
 import { short } from "../format";
-import { Ago, Logo, Usd } from "./small";
+import { Ago, Logo, Price, Usd } from "./small";
 import { Mark } from "./mark";
 
 const shown = 8;
@@ -33,7 +33,7 @@ function useHits(text: string): { items: Token[]; done: boolean; error?: string 
     void (async () => {
       try {
         await sleep(debounce, abort.signal);
-        const page = await get<Page>(`/tokens?${new URLSearchParams({ q: text, limit: String(shown), evidence: "true" })}`, abort.signal);
+        const page = await get<Page>(`/tokens?${new URLSearchParams({ q: text, limit: String(shown), evidence: "true", market: "true" })}`, abort.signal);
         cache.set(text, page.items);
         setState({ text, items: page.items });
       } catch (error) {
@@ -49,11 +49,12 @@ function useHits(text: string): { items: Token[]; done: boolean; error?: string 
 export function Search() {
   const { path, query, route } = useLocation();
   const [text, setText] = useState(query.q ?? "");
+  const [focused, setFocused] = useState(false);
   const [open, setOpen] = useState(false);
   const [active, setActive] = useState(-1);
   const input = useRef<HTMLInputElement>(null);
   const wanted = text.trim();
-  const { items, done, error } = useHits(open ? wanted : "");
+  const { items, done, error } = useHits(focused ? wanted : "");
 
   // The box says what the list below is about.
   useEffect(() => setText(path === "/" ? (query.q ?? "") : ""), [path, query.q]);
@@ -122,8 +123,14 @@ export function Search() {
           setOpen(true);
           setActive(-1);
         }}
-        onFocus={() => setOpen(true)}
-        onBlur={() => setOpen(false)}
+        onFocus={() => {
+          setFocused(true);
+          setOpen(true);
+        }}
+        onBlur={() => {
+          setFocused(false);
+          setOpen(false);
+        }}
         onKeyDown={key}
       />
       <kbd aria-hidden="true">/</kbd>
@@ -158,8 +165,13 @@ function Hit({ token, place, active, go }: { token: Token; place: number; active
         </small>
       </span>
       <span class="figures">
-        <Usd value={token.daily_volume_usd} />
+        <Price value={token.market?.price_usd} />
         <small>
+          {token.daily_volume_usd != null && (
+            <>
+              <Usd value={token.daily_volume_usd} /> a day ·{" "}
+            </>
+          )}
           <Ago ms={token.first_seen_at} />
         </small>
       </span>

@@ -1,7 +1,7 @@
 // Tokens one below the other; on a phone each is a card with the same facts.
 import type { Token } from "../api";
 import { short } from "../format";
-import { Ago, Amount, Logo, Usd } from "./small";
+import { Ago, Amount, Logo, Price, Usd } from "./small";
 import { Mark } from "./mark";
 
 /** step moves the focus to the row above or below. */
@@ -21,6 +21,7 @@ export function TokenList({ items, label }: { items: Token[]; label: string }) {
         <span />
         <span>Token</span>
         <span>Mint</span>
+        <span class="number">Price</span>
         <span class="number">Supply</span>
         <span class="number">Volume 24 h</span>
         <span class="number">First seen</span>
@@ -47,6 +48,9 @@ function Row({ token }: { token: Token }) {
       </span>
       <span class="cell" data-label="Mint">
         <code title={token.mint}>{short(token.mint)}</code>
+      </span>
+      <span class="cell number" data-label="Price">
+        <Price value={token.market?.price_usd} />
       </span>
       <span class="cell number" data-label="Supply">
         <Amount raw={token.supply} decimals={token.decimals} />

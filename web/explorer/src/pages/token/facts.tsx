@@ -14,7 +14,7 @@ export function fieldText(field: string, value: unknown, decimals: number): stri
   return String(value);
 }
 
-const beside = new Set(["evidence", "provenance", "match"]);
+const beside = new Set(["evidence", "market", "provenance", "match"]);
 
 export function Facts({ base, token }: { base: string; token: Token }) {
   const { data } = useGet<Token>(`${base}?provenance=true`);

@@ -1,8 +1,8 @@
 // The head of a token's page: who it is, where it is at home, what the figures say.
 import type { ComponentChildren } from "preact";
 import type { Token } from "../../api";
-import { short, title } from "../../format";
-import { Ago, Amount, Copy, Logo, Usd } from "../../parts/small";
+import { count, short, title } from "../../format";
+import { Ago, Amount, Copy, Logo, Price, Usd } from "../../parts/small";
 import { judge } from "../../parts/mark";
 
 /** safe keeps links that lead to a page: what they are comes from whoever made the token. */
@@ -20,6 +20,12 @@ function links(token: Token): [string, string][] {
   const home = safe(token.external_url);
   if (home && !all.some(([, url]) => url === home)) all.unshift(["website", home]);
   return all.filter((link): link is [string, string] => link[1] !== null);
+}
+
+/** worth is the whole supply at the latest price: what is locked is in it, what was burned is not. */
+function worth(token: Token): number | null {
+  const price = token.market?.price_usd;
+  return price == null || token.supply == null ? null : (Number(token.supply) / 10 ** token.decimals) * price;
 }
 
 export function Head({ token }: { token: Token }) {
@@ -64,8 +70,18 @@ export function Head({ token }: { token: Token }) {
       )}
       {token.description && <p class="about">{token.description}</p>}
       <dl class="figures">
+        <Figure name="Price">
+          <Price value={token.market?.price_usd} />
+        </Figure>
         <Figure name="Volume 24 h">
           <Usd value={token.daily_volume_usd} />
+        </Figure>
+        <Figure name="Organic volume">
+          <Usd value={token.market?.organic_volume_usd} />
+        </Figure>
+        <Figure name="Trades 24 h">{token.market ? count(token.market.trades_24h) : "–"}</Figure>
+        <Figure name="Supply × price">
+          <Usd value={worth(token)} />
         </Figure>
         <Figure name="Supply">
           <Amount raw={token.supply} decimals={token.decimals} />

@@ -8,7 +8,7 @@ import { TokenList } from "../../parts/token-list";
 export function Namesakes({ token }: { token: Token }) {
   const evidence = token.evidence;
   const others = (evidence?.sharing ?? 0) - 1;
-  const query = new URLSearchParams({ q: token.symbol, limit: "50", evidence: "true" });
+  const query = new URLSearchParams({ q: token.symbol, limit: "50", evidence: "true", market: "true" });
   const { data, error } = useGet<Page>(others > 0 ? `/tokens?${query}` : null);
   if (others <= 0) return null;
   const found = (data?.items ?? []).filter((item) => item.evidence?.skeleton === evidence?.skeleton && item.mint !== token.mint);

@@ -1,0 +1,69 @@
+// What the tests share: the browser, pages whose complaints are gathered, and the API.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+export const base = process.env.MINTLAKE_API;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** browser is started once; whoever imports this closes it. */
+export const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+
+export const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+export const dark = { colorScheme: "dark" };
+
+/**
+ * open shows a path, runs look, and fails when the page complained of anything or asked another host. The browser itself complains of
+ * answers that are no success: expected is such a one.
+ */
+export async function open(path, look, { expected, ...options } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1180, height: 900 }, ...options });
+  const complaints = [];
+  const page = await context.newPage();
+  page.setDefaultTimeout(30_000);
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type()) && !expected?.test(message.text())) complaints.push(`${message.type()}: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("request", (request) => request.url().startsWith(base) || complaints.push(`another host: ${request.url()}`));
+  try {
+    await page.goto(base + path);
+    await look(page);
+    assert.deepEqual(complaints, []);
+  } finally {
+    await context.close();
+  }
+}
+
+/** clean holds a page to axe's rules. */
+export async function clean(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  const told = violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join("\n  ")}`);
+  assert.deepEqual(told, []);
+}
+
+/** picture writes one of the docs' images, the top of the page, if they are wanted. */
+export async function picture(page, name) {
+  if (!process.env.PICTURES) return;
+  if (page.viewportSize().width > 1000) await page.setViewportSize({ width: 1000, height: 640 });
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.screenshot({ path: `${process.env.PICTURES}/${name}.png` });
+}
+
+export async function get(path) {
+  const response = await fetch(base + path);
+  assert.ok(response.ok, `${path}: ${response.status}`);
+  return response.json();
+}
+
+/** until asks again until the answer holds. */
+export async function until(what, ask, seconds = 90) {
+  for (const end = Date.now() + seconds * 1000; ; ) {
+    const answer = await ask();
+    if (answer) return answer;
+    assert.ok(Date.now() < end, `not within ${seconds} s: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+}

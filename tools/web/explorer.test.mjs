@@ -1,0 +1,190 @@
+// What a visitor does, in a browser, over a running demo.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { base, browser, clean, dark, get, open, phone, picture, until } from "./browser.mjs";
+
+const lake = "2jkr4DGiCE9faYHcjYijNhn95EQ4nWqWYwTypfuUZzg9"; // of the demo's genesis, and traded throughout
+const rows = "main .tokens a.row";
+
+before(async () => {
+  await until("50 tokens", async () => (await get("/status")).registry.tokens >= 50);
+  await until("candles", async () => (await get(`/tokens/${lake}/ohlcv?interval=1m`).catch(() => ({ candles: [] }))).candles.length >= 2, 180);
+});
+after(() => browser.close());
+
+test("search by keyboard", () =>
+  open("/", async (page) => {
+    await page.waitForSelector(rows);
+    await page.keyboard.press("/");
+    await page.keyboard.type("lake", { delay: 40 });
+    await page.waitForSelector("#hits li");
+    assert.match(await page.textContent("#hits li >> nth=0"), /LAKE.*Mintlake/s);
+    await picture(page, "explorer-search");
+    await clean(page);
+    await page.keyboard.press("ArrowDown");
+    assert.equal(await page.getAttribute("#q", "aria-activedescendant"), "hit-0");
+    await page.keyboard.press("Escape");
+    assert.ok(await page.isHidden("#hits"), "Escape closes the list");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${base}/token/${lake}`);
+    await page.waitForSelector("h1:has-text('LAKE')");
+    assert.match(await page.title(), /^LAKE/);
+    await page.goBack();
+    await page.keyboard.press("/");
+    await page.keyboard.type("usdc");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${base}/?q=usdc`);
+    await page.waitForFunction(() => document.querySelector("main a.row:not(.heads) b")?.textContent === "USDC");
+    await page.focus(`${rows} >> nth=0`);
+    await page.keyboard.press("ArrowDown");
+    assert.ok(await page.evaluate(() => document.activeElement === document.querySelectorAll("main a.row")[1]), "arrows go from row to row");
+  }));
+
+test("a search that is refused waits quietly", () =>
+  open("/", async (page) => {
+    let refused = 0;
+    await page.waitForSelector(rows);
+    await page.route("**/tokens?q=*", (route) =>
+      refused++ === 0 ? route.fulfill({ status: 429, headers: { "Retry-After": "1" }, json: { message: "too many requests" } }) : route.continue(),
+    );
+    await page.fill("#q", "usdc"); // at once: a busy machine types slower than a person
+    await page.waitForSelector("#hits li");
+    assert.equal(refused, 2, "it is asked for once, and once more after the refusal");
+    assert.equal(await page.locator(".problem").count(), 0);
+  }, { expected: /status of 429/ }));
+
+test("a token that is made now appears live", () =>
+  open("/new", async (page) => {
+    await page.waitForSelector(rows);
+    await page.waitForSelector(".live.on");
+    const known = new Set(await page.$$eval(rows, (all) => all.map((row) => row.getAttribute("href"))));
+    const last = (await get("/tokens?sort=newest&limit=1")).items[0].first_seen_at;
+    const made = await until("a token that was not there", async () => (await page.$$eval(rows, (all) => all.map((row) => row.getAttribute("href")))).find((href) => !known.has(href)));
+    const token = await get(`/tokens/${made.split("/").at(-1)}`);
+    assert.ok(token.first_seen_at >= last, "it is newer than what was there");
+    await clean(page);
+  }));
+
+test("a token's page draws candles", () =>
+  open(`/token/${lake}?interval=1m`, async (page) => {
+    await page.waitForSelector(".chart canvas");
+    // The colours of rising and falling candles, counted in what was really drawn.
+    const colours = await until("drawn candles", () =>
+      page.evaluate(() => {
+        const style = getComputedStyle(document.documentElement);
+        const wanted = ["--up", "--down"].map((name) => style.getPropertyValue(name).trim().slice(1).match(/../g).map((hex) => parseInt(hex, 16)));
+        let found = 0;
+        for (const canvas of document.querySelectorAll(".chart canvas")) {
+          const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+          for (let at = 0; at < data.length; at += 4) if (wanted.some((rgb) => rgb.every((part, n) => Math.abs(part - data[at + n]) < 4))) found++;
+        }
+        return found > 300 ? found : 0;
+      }),
+    );
+    assert.ok(colours > 300);
+    for (const heading of ["What others can do", "Pools", "History", "Facts and where they came from"]) await page.waitForSelector(`h2:has-text("${heading}")`);
+    await page.waitForSelector(".pools li");
+    await page.waitForSelector(".history > li");
+    await page.waitForSelector(".origin:has-text('slot')");
+    await page.click("summary:has-text('Raw JSON')");
+    assert.equal(JSON.parse(await page.textContent("pre")).mint, lake);
+    await page.click("summary:has-text('Raw JSON')");
+    await clean(page);
+    await picture(page, "explorer-token");
+  }));
+
+test("tokens that look alike are told apart", async () => {
+  // The demo makes tokens under the names of others.
+  const fake = await until("a lookalike", async () =>
+    (await get("/tokens?limit=200&sort=newest&evidence=true")).items.find(({ evidence }) => evidence.signals.some((signal) => ["copied_name", "homoglyph"].includes(signal))),
+  );
+  await open(`/?q=${encodeURIComponent(fake.mint)}`, async (page) => {
+    await page.waitForSelector(`${rows} .mark.danger`);
+    await page.click(rows);
+    await page.waitForSelector(".verdict.danger");
+    assert.match(await page.textContent(".verdict"), /Take care/);
+    assert.equal(await page.getAttribute(".verdict a", "href"), `/token/${fake.evidence.canonical}`);
+    await clean(page);
+  });
+});
+
+test("filters live in the URL and survive a reload", () =>
+  open("/", async (page) => {
+    await page.waitForSelector(rows);
+    await page.click("button.chip:has-text('Token-2022')");
+    await page.click("button.chip:has-text('Newest')");
+    await page.waitForURL(/program=token-2022/);
+    await page.waitForURL(/sort=newest/);
+    for (const again of [false, true]) {
+      if (again) await page.reload();
+      await page.waitForFunction(() => document.querySelectorAll("button.chip[aria-pressed='true']").length === 5);
+      assert.deepEqual(await page.$$eval(".chip[aria-pressed='true']", (all) => all.map((chip) => chip.textContent)), ["Newest", "Token-2022", "Any", "Any", "Any"]);
+      const programs = await until("rows of that program alone", async () => {
+        const badges = await page.$$eval(rows, (all) => all.map((row) => row.querySelector(".badge")?.textContent));
+        return badges.length > 0 && badges.every((badge) => badge === "Token-2022");
+      });
+      assert.ok(programs);
+    }
+    await page.goBack();
+    await page.waitForURL(/\/\?program=token-2022$/);
+  }));
+
+test("movers are in the order asked for", () =>
+  open("/movers", async (page) => {
+    await page.waitForSelector("a.row.mover");
+    const changes = () => page.$$eval("a.mover [data-label='Change 24 h']", (all) => all.map((cell) => Number(cell.textContent.replace("−", "-").replace(/[ %+]/g, ""))));
+    const up = await changes();
+    assert.ok(up.length > 1);
+    assert.deepEqual(up, up.toSorted((a, b) => b - a));
+    await page.click("button.chip:has-text('Down')");
+    await page.waitForURL(/by=down/);
+    const down = await changes();
+    assert.deepEqual(down, down.toSorted((a, b) => a - b));
+    await clean(page);
+  }));
+
+test("coverage shows a gap", () =>
+  open("/", async (page) => {
+    // The node's own answer with a hole cut into it: the demo leaves none.
+    await page.route("**/status", async (route) => {
+      const status = await (await route.fetch()).json();
+      const { from_slot: from, to_slot: to } = status.coverage;
+      const at = Math.floor((from + to) / 2);
+      Object.assign(status.coverage, { gaps: [{ from_slot: at, to_slot: at + 1 }], gap_count: 1, complete_to_slot: at - 1 });
+      await route.fulfill({ json: status });
+    });
+    await page.click("nav a:has-text('Coverage')");
+    await page.waitForSelector("svg.slots rect.gap");
+    assert.match(await page.textContent("main"), /1 gap/);
+    const box = await page.locator("svg.slots rect.gap").boundingBox();
+    assert.ok(box.width >= 2, "two slots among thousands can be seen");
+    await page.waitForSelector("figure.line path");
+    await clean(page);
+    await picture(page, "explorer-coverage");
+  }));
+
+test("a phone in the dark shows what matters", () =>
+  open(
+    "/",
+    async (page) => {
+      await page.waitForSelector(rows);
+      for (const label of ["Mint", "Price", "Volume 24 h", "Supply", "First seen"]) assert.ok(await page.isVisible(`${rows} >> nth=0 >> [data-label='${label}']`), label);
+      const wide = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok((await wide()) <= 0, "nothing stands out at the side");
+      await clean(page);
+      await picture(page, "explorer-phone");
+      await page.click(`${rows}[href='/token/${lake}']`);
+      await page.waitForSelector(".chart canvas");
+      await page.waitForSelector(".history > li");
+      assert.ok((await wide()) <= 0, "nothing stands out at the side of a token's page");
+      await clean(page);
+    },
+    { ...phone, ...dark },
+  ));
+
+test("what is not there is told", () =>
+  open("/token/notamint", async (page) => {
+    await page.waitForSelector(".problem:has-text('not in the registry')");
+    await clean(page);
+  }, { expected: /status of 404/ }));

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Looks at the explorer in a browser: one `mintlake up` of the demo chain on free ports, in a temporary folder, and Debian's Chromium.
+#
+#   tools/web/run.sh                      all tests
+#   tools/web/run.sh --test-name-pattern=search
+#   PICTURES=docs/images tools/web/run.sh also writes the pictures of the docs there
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+fail() {
+  echo "web: $*" >&2
+  exit 1
+}
+CHROMIUM=$("$here/install.sh") || exit 1
+export CHROMIUM
+
+# Installed once for each lock file.
+packages=${MINTLAKE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/mintlake}/web-$(sha256sum "$here/package-lock.json" | cut -c1-16)
+if [ ! -e "$packages/done" ]; then
+  rm -rf "$packages"
+  mkdir -p "$packages"
+  cp "$here/package.json" "$here/package-lock.json" "$packages/"
+  (cd "$packages" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+  touch "$packages/done"
+fi
+cp "$here"/*.mjs "$packages/" # modules are looked for beside the script
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/mintlake-web.XXXXXX")
+node=
+leave() {
+  [ -z "$node" ] || { kill -INT "$node" 2>/dev/null && wait "$node" 2>/dev/null; } || true
+  rm -rf "$work"
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+"$root/bin/mintlake" up --data-dir "$work/data" --source 'demo:?tps=20&tokens=100' \
+  --api-addr 127.0.0.1:0 --swap-addr 127.0.0.1:0 --rpc-addr 127.0.0.1:0 --stream-addr 127.0.0.1:0 --metrics-addr 127.0.0.1:0 \
+  --kafka-addr 127.0.0.1:0 --clickhouse-addr 127.0.0.1:0 >"$work/stdout" 2>"$work/stderr" &
+node=$!
+for _ in $(seq 600); do
+  MINTLAKE_API=$(sed -n 's/^addresses .*\bapi=\([^ ]*\).*/\1/p' "$work/stdout")
+  [ -n "$MINTLAKE_API" ] && curl -fso "$work/ready" "$MINTLAKE_API/readyz" && break
+  kill -0 "$node" 2>/dev/null || { cat "$work/stderr" >&2; fail "the node ended: see above"; }
+  sleep 0.2
+done
+export MINTLAKE_API PICTURES=${PICTURES:+$(cd "$PICTURES" && pwd)}
+cd "$packages" && node --test --test-concurrency=1 "$@" explorer.test.mjs
