@@ -77,7 +77,7 @@ func (s *Server) queryStream(c *fiber.Ctx) (*stream, error) {
 	if _, given, _ := queryOnce(c, "q"); given {
 		return nil, invalid("q", quoted(c.Query("q")), "must be absent: a stream has filters and no ranking")
 	}
-	return &stream{server: s, filter: filter, include22: include, write: rowWriter{shape: shape, index: s.evidence}}, nil
+	return &stream{server: s, filter: filter, include22: include, write: s.writer(shape)}, nil
 }
 
 func refuseStream(err error, cursor string) error {

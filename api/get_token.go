@@ -45,7 +45,7 @@ func (s *Server) getToken(c *fiber.Ctx) error {
 	if !member {
 		return unknownMint(mint)
 	}
-	return s.sendJSON(c, rowResponse{found, rowWriter{shape: shape, index: s.evidence}})
+	return s.sendJSON(c, rowResponse{found, s.writer(shape)})
 }
 
 // pastToken is what a question to the history asks for.
@@ -93,7 +93,7 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) e
 	}
 	w := rowWriter{shape: asked.shape}
 	if !asked.asOf {
-		w.index = s.evidence
+		w = s.writer(asked.shape)
 	}
 	body := w.appendRow(nil, &found)
 	if asked.provenance {

@@ -41,7 +41,7 @@ func (s *Server) getTokens(c *fiber.Ctx) error {
 	}
 	result := s.replica.Search(query)
 	response := searchResponse{
-		rows: make([]row, 0, len(result.Hits)), write: rowWriter{shape: shape, index: s.evidence},
+		rows: make([]row, 0, len(result.Hits)), write: s.writer(shape),
 		page: page, limit: query.Limit, total: result.Total, walks: query.Sort == search.SortMint, next: result.Next,
 	}
 	buf := s.buf()

@@ -124,10 +124,14 @@ func (r batchResponse) appendJSON(dst []byte) []byte {
 }
 
 func (w *rowWriter) sizeHint(rows int) int {
+	row := encode.TokenSize
 	if w.evidence {
-		return rows * (encode.TokenSize + 256)
+		row += 256
 	}
-	return rows * encode.TokenSize
+	if w.market {
+		row += 128
+	}
+	return rows * row
 }
 
 func (r rowResponse) sizeHint() int { return r.write.sizeHint(1) }

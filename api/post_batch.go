@@ -76,7 +76,7 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 		s.awaitMints(client, pending, request.wait, answers)
 		s.findRows(request.mints, members, &shape, &bufs)
 	}
-	response := batchResponse{rows: make([]row, 0, len(request.mints)), write: rowWriter{shape: shape, index: s.evidence}, unknown: []string{}}
+	response := batchResponse{rows: make([]row, 0, len(request.mints)), write: s.writer(shape), unknown: []string{}}
 	for i, mint := range request.mints {
 		state := mintState{mint: mint, state: stateReady}
 		if members[i].is {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/encode"
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/replica/evidence"
 	"github.com/mintlake/mintlake/replica/search"
 )
@@ -20,28 +21,29 @@ import (
 const (
 	fieldMatch    = "match"
 	fieldEvidence = "evidence"
+	fieldMarket   = "market"
 )
 
-// rowFields are the names that `fields` takes: those of registry.Token in their order, match and
-// evidence.
+// rowFields are the names that `fields` takes: those of registry.Token in their order, match,
+// evidence and market.
 func rowFields() []string {
 	token := reflect.TypeFor[registry.Token]()
-	names := make([]string, 0, token.NumField()+2)
+	names := make([]string, 0, token.NumField()+3)
 	for i := range token.NumField() {
 		name, _, _ := strings.Cut(token.Field(i).Tag.Get("json"), ",")
 		names = append(names, name)
 	}
-	return append(names, fieldMatch, fieldEvidence)
+	return append(names, fieldMatch, fieldEvidence, fieldMarket)
 }
 
 // shape is how rows are asked for. The zero value is a token and nothing else.
 type shape struct {
-	explain, evidence bool
+	explain, evidence, market bool
 	// fields are those wanted, nil for all.
 	fields []string
 }
 
-// queryShape reads evidence and fields, and explain where there is something to explain.
+// queryShape reads evidence, market and fields, and explain where there is something to explain.
 func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 	if explains {
 		if s.explain, err = queryBoolean(c, "explain", false); err != nil {
@@ -49,6 +51,9 @@ func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 		}
 	}
 	if s.evidence, err = queryBoolean(c, "evidence", false); err != nil {
+		return s, err
+	}
+	if s.market, err = queryBoolean(c, "market", false); err != nil {
 		return s, err
 	}
 	text, given, err := queryOnce(c, "fields")
@@ -65,13 +70,14 @@ func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 			return s, invalid("fields", quoted(name), "must be of "+strings.Join(known, ", ")+", several with commas between")
 		}
 	}
-	// Naming match or evidence asks for it, and asking for it names it.
+	// Naming match, evidence or market asks for it, and asking for it names it.
 	s.explain = s.explain || slices.Contains(s.fields, fieldMatch)
 	s.evidence = s.evidence || slices.Contains(s.fields, fieldEvidence)
+	s.market = s.market || slices.Contains(s.fields, fieldMarket)
 	return s, nil
 }
 
-func (s *shape) plain() bool { return !s.explain && !s.evidence && s.fields == nil }
+func (s *shape) plain() bool { return !s.explain && !s.evidence && !s.market && s.fields == nil }
 
 // row is a token with what was asked for beside.
 type row struct {
@@ -100,10 +106,17 @@ type rowResponse struct {
 type rowWriter struct {
 	shape
 	index *evidence.Index // nil: there is no evidence, as of the past
+	// trade is the replica's Market; nil: there is none, as of the past.
+	trade func(id uint32) *replica.Market
 	buf   []byte
 }
 
-// appendRow writes the token's fields, or those wanted, then match, then evidence.
+// writer writes rows as of now.
+func (s *Server) writer(sh shape) rowWriter {
+	return rowWriter{shape: sh, index: s.evidence, trade: s.replica.Market}
+}
+
+// appendRow writes the token's fields, or those wanted, then match, evidence and market.
 func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 	if w.plain() {
 		return r.appendToken(dst)
@@ -124,6 +137,13 @@ func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 	case w.evidence:
 		e := w.index.Of(r.id, r.token)
 		dst = appendEvidence(appendName(dst, fieldEvidence), &e)
+	}
+	if w.market {
+		var market *replica.Market
+		if w.trade != nil {
+			market = w.trade(r.id)
+		}
+		dst = appendMarket(appendName(dst, fieldMarket), market)
 	}
 	return append(dst, '}')
 }
@@ -229,4 +249,15 @@ func appendEvidence(dst []byte, e *evidence.Evidence) []byte {
 		dst = encode.String(dst, string(signal))
 	}
 	return append(dst, `]}`...)
+}
+
+func appendMarket(dst []byte, m *replica.Market) []byte {
+	if m == nil {
+		return append(dst, "null"...)
+	}
+	dst = encode.Float(append(dst, `{"price_usd":`...), m.PriceUSD)
+	dst = encode.Float(append(dst, `,"organic_volume_usd":`...), m.OrganicUSD)
+	dst = strconv.AppendUint(append(dst, `,"trades_24h":`...), m.Trades, 10)
+	dst = strconv.AppendInt(append(dst, `,"as_of":`...), m.AsOf.UnixMilli(), 10)
+	return append(dst, '}')
 }

@@ -35,7 +35,11 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	stream := n.stream("?evidence=true")
 	stream.awaitID()
 	volume, traded := 12.5, time.Unix(1_800_000_000, 0)
-	n.SetVolumes([]replica.Volume{{Mint: mint, DailyUSD: &volume, RankUSD: &volume, LastTradeAt: traded}})
+	price, organic := 1.25e-7, 10.5
+	n.SetVolumes([]replica.Volume{{
+		Mint: mint, DailyUSD: &volume, RankUSD: &volume, LastTradeAt: traded,
+		Market: &replica.Market{PriceUSD: &price, OrganicUSD: &organic, Trades: 3, AsOf: traded},
+	}})
 
 	plain := n.get("/tokens/" + mint).decode(t)
 	require.EqualValues(t, 12.5, plain["daily_volume_usd"])
@@ -58,24 +62,30 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	all := "fields=" + strings.Join(names, ",")
 	lookup := "/tokens/" + mint
 	evidence := n.get(lookup + "?evidence=true").decode(t)["evidence"]
+	market := map[string]any{"price_usd": 1.25e-7, "organic_volume_usd": 10.5, "trades_24h": 3.0, "as_of": float64(traded.UnixMilli())}
 	for query, extra := range map[string][]string{
 		"?" + all: nil, "?evidence=true": {"evidence"}, "?provenance=true": {"provenance"}, "?provenance=true&" + all: {"provenance"},
 		"?provenance=true&evidence=true": {"provenance", "evidence"}, "?provenance=true&evidence=true&" + all: {"provenance", "evidence"},
+		"?market=true": {"market"}, "?" + all + ",market": {"market"}, "?provenance=true&market=true": {"provenance", "market"},
 	} {
 		row := n.get(lookup + query).decode(t)
 		if row["evidence"] != nil {
 			require.Equal(t, evidence, row["evidence"], query)
 		}
+		if strings.Contains(query, "market") {
+			require.Equal(t, market, row["market"], query)
+		}
 		require.Equal(t, plain, without(row, extra...), query)
 	}
 	for query, extra := range map[string][]string{
 		"?q=": nil, "?q=one": nil, "?q=" + mint: nil, "?q=one&" + all: nil, "?q=one&explain=true&evidence=true": {"match", "evidence"}, "?sort=newest": nil,
+		"?market=true&evidence=true": {"evidence", "market"},
 	} {
 		items, _ := n.get("/tokens" + query).decode(t)["items"].([]any)
 		require.Len(t, items, 1, query)
 		require.Equal(t, plain, without(items[0], extra...), query)
 	}
-	for query, extra := range map[string][]string{"": nil, "?" + all: nil, "?evidence=true": {"evidence"}} {
+	for query, extra := range map[string][]string{"": nil, "?" + all: nil, "?evidence=true": {"evidence"}, "?market=true": {"market"}} {
 		items, _ := n.do("POST", "/tokens/batch"+query, fmt.Sprintf(`{"mints":[%q]}`, mint), "Content-Type", "application/json").decode(t)["items"].([]any)
 		require.Len(t, items, 1, query)
 		require.Equal(t, plain, without(items[0], extra...), query)
@@ -99,4 +109,9 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	past = n.get(lookup + "?evidence=true&as_of_slot=12").decode(t)
 	require.Contains(t, past, "evidence")
 	require.Nil(t, past["evidence"], "of the past there is none")
+	past = n.get(lookup + "?market=true&as_of_slot=12").decode(t)
+	require.Contains(t, past, "market")
+	require.Nil(t, past["market"], "of the past there is none")
+	n.SetVolumes([]replica.Volume{{Mint: mint, LastTradeAt: traded}})
+	require.Nil(t, n.get(lookup + "?fields=market").decode(t)["market"], "what is not traded any more has no market")
 }

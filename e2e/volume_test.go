@@ -68,6 +68,7 @@ func TestVolumesOfRealBlocks(t *testing.T) {
 		return len(page.Items) == 2 && page.Items[0].Volume != nil
 	}, hang, 200*time.Millisecond)
 	require.Equal(t, []string{mintSOL, mintUSDC}, []string{page.Items[0].Mint, page.Items[1].Mint})
+	up.requireMarkets(t)
 
 	for _, row := range up.query(`SELECT toString(minute), price_usd, implied FROM mintlake.prices_1m INNER JOIN
 		(SELECT toStartOfMinute(block_time) AS minute,
@@ -79,5 +80,42 @@ func TestVolumesOfRealBlocks(t *testing.T) {
 		price, implied := values[1].(float64), values[2].(float64) // the query's types
 		require.InEpsilon(t, implied, price, 0.01, row)
 		t.Log(row, strconv.FormatFloat(price/implied-1, 'f', 6, 64))
+	}
+}
+
+// requireMarkets compares the market of the 200 mints that trade most with what their legs say.
+func (i *instance) requireMarkets(t *testing.T) {
+	t.Helper()
+	type market struct {
+		Price   *float64 `json:"price_usd"`
+		Organic *float64 `json:"organic_volume_usd"`
+		Trades  uint64   `json:"trades_24h"`
+		AsOf    int64    `json:"as_of"`
+	}
+	want := map[string]market{}
+	for _, line := range i.query(`WITH (SELECT max(block_time) FROM mintlake.swaps) AS now
+		SELECT mint, price, organic, legs, toUnixTimestamp(now) * 1000 FROM
+		(SELECT arrayJoin([mint_in, mint_out]) AS mint, count() AS legs FROM mintlake.swaps WHERE block_time > now - INTERVAL 1 DAY GROUP BY mint) AS l
+		LEFT JOIN (SELECT mint, argMax(price_usd, minute) AS price FROM mintlake.prices_1m WHERE isNotNull(price_usd) GROUP BY mint) AS p USING (mint)
+		LEFT JOIN (SELECT mint, toFloat64(organic_volume_usd) AS organic FROM mintlake.daily_volumes) AS o USING (mint)
+		SETTINGS join_use_nulls = 1, output_format_json_quote_64bit_integers = 0 FORMAT JSONCompactEachRow`) {
+		var m market
+		var mint string
+		require.NoError(t, json.Unmarshal([]byte(line), &[]any{&mint, &m.Price, &m.Organic, &m.Trades, &m.AsOf}))
+		want[mint] = m
+	}
+	var page struct {
+		Items []struct {
+			Mint   string  `json:"mint"`
+			Market *market `json:"market"`
+		} `json:"items"`
+	}
+	code, body := i.get("/tokens?limit=200&sort=volume&min_volume=0&fields=mint,market")
+	require.Equal(t, http.StatusOK, code, string(body))
+	require.NoError(t, json.Unmarshal(body, &page))
+	require.NotEmpty(t, page.Items)
+	for _, item := range page.Items {
+		require.NotNil(t, item.Market, item.Mint)
+		require.Equal(t, want[item.Mint], *item.Market, item.Mint)
 	}
 }

@@ -25,11 +25,28 @@ type Volume struct {
 	RankUSD *float64
 	// LastTradeAt is the block time of its latest leg; the zero time: unknown.
 	LastTradeAt time.Time
+	// Market is nil for a mint that was not traded in the 24 hours.
+	Market *Market
+}
+
+// Market is what a mint was worth and how it was traded in the 24 hours of block time up to AsOf.
+type Market struct {
+	// PriceUSD is the latest price of the 24 hours for a whole token; nil: no pool says one.
+	PriceUSD *float64
+	// OrganicUSD is the volume that resists wash trading; nil: no leg has a value.
+	OrganicUSD *float64
+	Trades     uint64
+	// AsOf is the highest block time that the valuation saw.
+	AsOf time.Time
 }
 
 // figures are what is in force of one mint.
-type figures struct{ daily, rank *float64 }
+type figures struct {
+	daily, rank *float64
+	market      *Market
+}
 
+// same does not look at the market: who follows tokens is not told of each valuation.
 func (f figures) same(g figures) bool { return same(f.daily, g.daily) && same(f.rank, g.rank) }
 
 // volumes are the figures in force, by the mints' numbers.
@@ -88,6 +105,9 @@ func (v *volumes) show(number uint32, token *registry.Token) {
 
 func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
+// Market is what trading says of a token, by its number; nil where it was not traded.
+func (r *Replica) Market(id uint32) *Market { return r.store.volumes.of(id).market }
+
 // SetVolumes exchanges the figures of all mints: what is not in the list has none any more, but for
 // its last trade. Tokens whose figures change are told to the index and the listeners. Of a mint
 // that is no member the figures wait until it becomes one.
@@ -107,8 +127,8 @@ func (s *store) setVolumes(list []Volume) {
 		if s.volumes.traded(number, list[i].LastTradeAt) {
 			changed[number] = struct{}{}
 		}
-		if figures := (figures{list[i].DailyUSD, list[i].RankUSD}); figures.daily != nil || figures.rank != nil {
-			next[number] = figures
+		if of := (figures{list[i].DailyUSD, list[i].RankUSD, list[i].Market}); of != (figures{}) {
+			next[number] = of
 		}
 	}
 	for number, figures := range next {

@@ -30,7 +30,7 @@ func Token(dst []byte, t *registry.Token) []byte {
 	dst = optional(dst, `,"logo_url":`, t.LogoURL)
 	dst = field(dst, `,"logo_status":`, t.LogoStatus)
 	dst = strconv.AppendBool(append(dst, `,"is_token22":`...), t.IsToken22)
-	dst = volume(append(dst, `,"daily_volume_usd":`...), t.DailyVolumeUSD)
+	dst = Float(append(dst, `,"daily_volume_usd":`...), t.DailyVolumeUSD)
 	if t.FirstSeenAt != nil {
 		dst = number(dst, `,"first_seen_at":`, t.FirstSeenAt)
 	}
@@ -84,8 +84,9 @@ func number(dst []byte, name string, value *int64) []byte {
 	return strconv.AppendInt(dst, *value, 10)
 }
 
-// volume writes a number as ECMAScript does: without an exponent from 1e-6 to 1e21.
-func volume(dst []byte, value *float64) []byte {
+// Float appends a number as ECMAScript does: without an exponent from 1e-6 to 1e21. What is none is
+// null.
+func Float(dst []byte, value *float64) []byte {
 	if value == nil || math.IsNaN(*value) || math.IsInf(*value, 0) {
 		return append(dst, "null"...)
 	}

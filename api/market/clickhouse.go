@@ -55,15 +55,19 @@ func (c *ClickHouse) Generation(ctx context.Context) (generation uint64, err err
 // Volumes implements Reader.
 func (c *ClickHouse) Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) (list []replica.Volume, err error) {
 	rank := map[Ranking]string{RankingVolume: "volume_usd", RankingUser: "user_volume_usd", RankingOrganic: "organic_volume_usd"}[ranking]
-	day := "SELECT mint, toFloat64(volume_usd), toFloat64(" + rank + "), last_trade_at FROM " + c.database + ".daily_volumes_raw FINAL WHERE generation = " +
-		strconv.FormatUint(generation, 10)
+	day := "SELECT mint, toFloat64(volume_usd), toFloat64(" + rank + "), last_trade_at, price_usd, toFloat64(organic_volume_usd), trades, until FROM " +
+		c.database + ".daily_volumes_raw FINAL WHERE generation = " + strconv.FormatUint(generation, 10)
 	if all {
-		day += " UNION ALL SELECT mint, NULL, NULL, max(last_trade_at) FROM " + c.database + ".last_trades_raw GROUP BY mint"
+		day += " UNION ALL SELECT mint, NULL, NULL, max(last_trade_at), NULL, NULL, 0, toDateTime(0, 'UTC') FROM " + c.database + ".last_trades_raw GROUP BY mint"
 	}
 	err = c.read(ctx, func(rows driver.Rows) error {
 		var volume replica.Volume
-		if err := rows.Scan(&volume.Mint, &volume.DailyUSD, &volume.RankUSD, &volume.LastTradeAt); err != nil {
+		var m replica.Market
+		if err := rows.Scan(&volume.Mint, &volume.DailyUSD, &volume.RankUSD, &volume.LastTradeAt, &m.PriceUSD, &m.OrganicUSD, &m.Trades, &m.AsOf); err != nil {
 			return err
+		}
+		if m.Trades > 0 {
+			volume.Market = &m
 		}
 		list = append(list, volume)
 		return nil

@@ -408,6 +408,7 @@ const (
 	SearchTokensParamsFieldsLastSeenAt           SearchTokensParamsFields = "last_seen_at"
 	SearchTokensParamsFieldsLogoStatus           SearchTokensParamsFields = "logo_status"
 	SearchTokensParamsFieldsLogoURL              SearchTokensParamsFields = "logo_url"
+	SearchTokensParamsFieldsMarket               SearchTokensParamsFields = "market"
 	SearchTokensParamsFieldsMetaplexURI          SearchTokensParamsFields = "metaplex_uri"
 	SearchTokensParamsFieldsMint                 SearchTokensParamsFields = "mint"
 	SearchTokensParamsFieldsMintAuthority        SearchTokensParamsFields = "mint_authority"
@@ -446,6 +447,8 @@ func (e SearchTokensParamsFields) Valid() bool {
 	case SearchTokensParamsFieldsLogoStatus:
 		return true
 	case SearchTokensParamsFieldsLogoURL:
+		return true
+	case SearchTokensParamsFieldsMarket:
 		return true
 	case SearchTokensParamsFieldsMetaplexURI:
 		return true
@@ -486,6 +489,7 @@ const (
 	ResolveTokensParamsFieldsLastSeenAt           ResolveTokensParamsFields = "last_seen_at"
 	ResolveTokensParamsFieldsLogoStatus           ResolveTokensParamsFields = "logo_status"
 	ResolveTokensParamsFieldsLogoURL              ResolveTokensParamsFields = "logo_url"
+	ResolveTokensParamsFieldsMarket               ResolveTokensParamsFields = "market"
 	ResolveTokensParamsFieldsMetaplexURI          ResolveTokensParamsFields = "metaplex_uri"
 	ResolveTokensParamsFieldsMint                 ResolveTokensParamsFields = "mint"
 	ResolveTokensParamsFieldsMintAuthority        ResolveTokensParamsFields = "mint_authority"
@@ -524,6 +528,8 @@ func (e ResolveTokensParamsFields) Valid() bool {
 	case ResolveTokensParamsFieldsLogoStatus:
 		return true
 	case ResolveTokensParamsFieldsLogoURL:
+		return true
+	case ResolveTokensParamsFieldsMarket:
 		return true
 	case ResolveTokensParamsFieldsMetaplexURI:
 		return true
@@ -588,6 +594,7 @@ const (
 	StreamTokensParamsFieldsLastSeenAt           StreamTokensParamsFields = "last_seen_at"
 	StreamTokensParamsFieldsLogoStatus           StreamTokensParamsFields = "logo_status"
 	StreamTokensParamsFieldsLogoURL              StreamTokensParamsFields = "logo_url"
+	StreamTokensParamsFieldsMarket               StreamTokensParamsFields = "market"
 	StreamTokensParamsFieldsMetaplexURI          StreamTokensParamsFields = "metaplex_uri"
 	StreamTokensParamsFieldsMint                 StreamTokensParamsFields = "mint"
 	StreamTokensParamsFieldsMintAuthority        StreamTokensParamsFields = "mint_authority"
@@ -626,6 +633,8 @@ func (e StreamTokensParamsFields) Valid() bool {
 	case StreamTokensParamsFieldsLogoStatus:
 		return true
 	case StreamTokensParamsFieldsLogoURL:
+		return true
+	case StreamTokensParamsFieldsMarket:
 		return true
 	case StreamTokensParamsFieldsMetaplexURI:
 		return true
@@ -666,6 +675,7 @@ const (
 	GetTokenParamsFieldsLastSeenAt           GetTokenParamsFields = "last_seen_at"
 	GetTokenParamsFieldsLogoStatus           GetTokenParamsFields = "logo_status"
 	GetTokenParamsFieldsLogoURL              GetTokenParamsFields = "logo_url"
+	GetTokenParamsFieldsMarket               GetTokenParamsFields = "market"
 	GetTokenParamsFieldsMetaplexURI          GetTokenParamsFields = "metaplex_uri"
 	GetTokenParamsFieldsMint                 GetTokenParamsFields = "mint"
 	GetTokenParamsFieldsMintAuthority        GetTokenParamsFields = "mint_authority"
@@ -704,6 +714,8 @@ func (e GetTokenParamsFields) Valid() bool {
 	case GetTokenParamsFieldsLogoStatus:
 		return true
 	case GetTokenParamsFieldsLogoURL:
+		return true
+	case GetTokenParamsFieldsMarket:
 		return true
 	case GetTokenParamsFieldsMetaplexURI:
 		return true
@@ -944,6 +956,21 @@ type HistoryResponse struct {
 	Next *string `json:"next"`
 }
 
+// Market With market=true only. What trading said in the 24 hours of block time up to as_of; docs/volume.md has the formulas.
+type Market struct {
+	// AsOf The highest block time of the valuation, epoch milliseconds.
+	AsOf int `json:"as_of"`
+
+	// OrganicVolumeUSD Volume that resists wash trading; null when no trade could be priced.
+	OrganicVolumeUSD *float64 `json:"organic_volume_usd"`
+
+	// PriceUSD Latest price of the 24 hours in US dollars for a whole token; null when no pool says one.
+	PriceUSD *float64 `json:"price_usd"`
+
+	// Trades24H Legs of swaps.
+	Trades24H int `json:"trades_24h"`
+}
+
 // Match With explain=true only. Why the item is where it is.
 type Match struct {
 	// Field What matched.
@@ -1172,6 +1199,9 @@ type Token struct {
 	// LogoURL Where the off-chain metadata says the logo is; null where that cannot be a URI.
 	LogoURL *string `json:"logo_url,omitempty"`
 
+	// Market With market=true only. Null where the token was not traded in the 24 hours, and with as_of_slot, as there is none of the past.
+	Market *Market `json:"market,omitempty"`
+
 	// Match With explain=true only. Why the item is where it is.
 	Match *Match `json:"match,omitempty"`
 
@@ -1234,6 +1264,9 @@ type TokenFields struct {
 	// LogoURL Where the off-chain metadata says the logo is; null where that cannot be a URI.
 	LogoURL *string `json:"logo_url,omitempty"`
 
+	// Market With market=true only. Null where the token was not traded in the 24 hours, and with as_of_slot, as there is none of the past.
+	Market *Market `json:"market,omitempty"`
+
 	// Match With explain=true only. Why the item is where it is.
 	Match *Match `json:"match,omitempty"`
 
@@ -1280,6 +1313,9 @@ type Fields = []string
 
 // IncludeToken22 defines model for include_token22.
 type IncludeToken22 = bool
+
+// MarketParameter defines model for market.
+type MarketParameter = bool
 
 // MinVolume defines model for min_volume.
 type MinVolume = float64
@@ -1379,7 +1415,10 @@ type SearchTokensParams struct {
 	// Evidence Whether each row says what is known about who it seems to be.
 	Evidence *EvidenceParameter `form:"evidence,omitempty" json:"evidence,omitempty"`
 
-	// Fields Only these fields of each row, with commas between, in the order of Token. match and evidence may be named too, where they can be asked for.
+	// Market Whether each row says what the token is worth and how it is traded.
+	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
+
+	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -1397,7 +1436,10 @@ type ResolveTokensParams struct {
 	// Evidence Whether each row says what is known about who it seems to be.
 	Evidence *EvidenceParameter `form:"evidence,omitempty" json:"evidence,omitempty"`
 
-	// Fields Only these fields of each row, with commas between, in the order of Token. match and evidence may be named too, where they can be asked for.
+	// Market Whether each row says what the token is worth and how it is traded.
+	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
+
+	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -1433,7 +1475,10 @@ type StreamTokensParams struct {
 	// Evidence Whether each row says what is known about who it seems to be.
 	Evidence *EvidenceParameter `form:"evidence,omitempty" json:"evidence,omitempty"`
 
-	// Fields Only these fields of each row, with commas between, in the order of Token. match and evidence may be named too, where they can be asked for.
+	// Market Whether each row says what the token is worth and how it is traded.
+	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
+
+	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 
 	// LastEventID As cursor.
@@ -1457,7 +1502,10 @@ type GetTokenParams struct {
 	// Evidence Whether each row says what is known about who it seems to be.
 	Evidence *EvidenceParameter `form:"evidence,omitempty" json:"evidence,omitempty"`
 
-	// Fields Only these fields of each row, with commas between, in the order of Token. match and evidence may be named too, where they can be asked for.
+	// Market Whether each row says what the token is worth and how it is traded.
+	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
+
+	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -2119,6 +2167,18 @@ func NewSearchTokensRequest(server string, params *SearchTokensParams) (*http.Re
 
 		}
 
+		if params.Market != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "market", *params.Market, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Fields != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "fields", *params.Fields, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
@@ -2187,6 +2247,18 @@ func NewResolveTokensRequestWithBody(server string, params *ResolveTokensParams,
 		if params.Evidence != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "evidence", *params.Evidence, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Market != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "market", *params.Market, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -2360,6 +2432,18 @@ func NewStreamTokensRequest(server string, params *StreamTokensParams) (*http.Re
 
 		}
 
+		if params.Market != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "market", *params.Market, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Fields != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "fields", *params.Fields, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
@@ -2463,6 +2547,18 @@ func NewGetTokenRequest(server string, mint Mint, params *GetTokenParams) (*http
 		if params.Evidence != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "evidence", *params.Evidence, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Market != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "market", *params.Market, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
