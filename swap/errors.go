@@ -63,6 +63,11 @@ func noUpstream() *Error {
 	return newError(fiber.StatusServiceUnavailable, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL")
 }
 
+// tooMany is a 503 of a server that has enough to do.
+func tooMany() *Error {
+	return newError(fiber.StatusServiceUnavailable, "too many requests in flight: try again")
+}
+
 // badRequest is a 400.
 func badRequest(format string, args ...any) *Error {
 	e := newError(fiber.StatusBadRequest, format, args...)

@@ -134,9 +134,7 @@ func (f *fixture) refused(t *testing.T, method, path, body string, status int, m
 	require.Equal(t, status, got, string(raw))
 	var e map[string]any
 	require.NoError(t, json.Unmarshal(raw, &e), string(raw))
-	for member := range e {
-		require.Contains(t, []string{"statusCode", "error", "message", "code", "slot", "chain_slot"}, member)
-	}
+	conforms(t, "Error", raw)
 	require.EqualValues(t, status, e["statusCode"])
 	require.Equal(t, http.StatusText(status), e["error"])
 	require.Contains(t, e["message"], message)

@@ -14,6 +14,7 @@ type metrics struct {
 	requestSeconds *prometheus.HistogramVec
 	quotes         *prometheus.CounterVec
 	inFlight       prometheus.Gauge
+	streams        prometheus.Gauge
 }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -30,8 +31,11 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "mintlake_swap_in_flight", Help: "Quotes being made.",
 		}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "mintlake_swap_streams", Help: "Open streams of quotes.",
+		}),
 	}
-	keyed := []string{routeQuote, routeSwap, routeVenues, routePools}
+	keyed := []string{routeQuote, routeStream, routeSwap, routeVenues, routePools}
 	counters.Preset(m.requests, keyed, []string{"200", "400", "401", "403", "404", "409", "429", "500", "503"})
 	counters.Preset(m.requests, []string{routeProbe}, []string{"200", "503"})
 	counters.Preset(m.requests, []string{routeOther}, []string{"400", "403", "404", "405", "413", "500"})
@@ -42,7 +46,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	if registerer == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.requestSeconds, m.quotes, m.inFlight} {
+	for _, c := range []prometheus.Collector{m.requests, m.requestSeconds, m.quotes, m.inFlight, m.streams} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

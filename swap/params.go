@@ -57,8 +57,8 @@ var known = func() map[string]bool {
 	return names
 }()
 
-// fields are a request's parameters as text, by the name that the client wrote. An empty one is as
-// good as none.
+// fields are a request's parameters as text, by the name that the client wrote. An empty one is
+// absent.
 type fields map[string]string
 
 // once checks that no parameter is given in both spellings.
@@ -92,12 +92,25 @@ func queryFields(c *fiber.Ctx) (fields, error) {
 			err = twice(name)
 		}
 		seen[name] = true
-		f[name] = string(value)
+		if f[name] = string(value); len(value) == 0 {
+			err = filled(name)
+		}
 	})
 	if f[fieldQuote]+f[aliases[fieldQuote]] != "" {
 		return nil, badRequest("%s belongs into the body of POST %s", fieldQuote, routeSwap)
 	}
 	return f, err
+}
+
+// mayBeEmpty are the parameters of which an empty one is as good as none.
+var mayBeEmpty = map[string]bool{fieldSource: true, fieldTarget: true, fieldAmount: true, fieldSlippage: true, fieldUser: true}
+
+// filled is the error about a parameter that is given without a value.
+func filled(name string) error {
+	if mayBeEmpty[name] {
+		return nil
+	}
+	return invalid(name, "", "must have a value, or be absent")
 }
 
 // errBody is a body that is no object.
@@ -150,6 +163,9 @@ func scalar(name string, value json.RawMessage) (string, error) {
 		var text string
 		if json.Unmarshal(value, &text) != nil {
 			return "", badRequest(errBody)
+		}
+		if text == "" {
+			return "", filled(name)
 		}
 		return text, nil
 	case first == 'n':

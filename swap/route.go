@@ -26,6 +26,7 @@ const (
 	routeQuote  = "/api/v2/quote"
 	routeSwap   = "/api/v2/swap"
 	routeVenues = "/api/v2/venues"
+	routeStream = "/api/v2/quote/stream"
 	routePools  = "/api/v2/pools"
 	routeProbe  = "probe"
 	routeOther  = "other"
@@ -42,19 +43,23 @@ func (s *Server) addRoutes() {
 		{fiber.MethodGet, routeVenues, s.getVenues},
 		{fiber.MethodGet, routePools, s.getPools},
 	}
+	methods := map[string]string{routeStream: fiber.MethodGet}
 	for _, r := range keyed {
+		methods[r.path] = r.method
 		s.app.Add(r.method, r.path, s.counted(r.path, s.keyed(path.Base(r.path), r.handle)))
 	}
+	s.app.Get(routeStream, s.counted(routeStream, s.getStream))
+	s.app.Get("/openapi.json", s.counted(routeProbe, s.getOpenAPI))
 	s.app.Get("/healthz", s.counted(routeProbe, func(c *fiber.Ctx) error { return c.JSON(fiber.Map{"status": "ok"}) }))
 	s.app.Get("/readyz", s.counted(routeProbe, s.getReady))
-	for _, r := range keyed {
-		s.app.All(r.path, s.counted(routeOther, func(c *fiber.Ctx) error {
-			c.Set(fiber.HeaderAllow, r.method+", OPTIONS")
-			return newError(fiber.StatusMethodNotAllowed, "use %s", r.method)
+	for path, method := range methods {
+		s.app.All(path, s.counted(routeOther, func(c *fiber.Ctx) error {
+			c.Set(fiber.HeaderAllow, method+", OPTIONS")
+			return newError(fiber.StatusMethodNotAllowed, "use %s", method)
 		}))
 	}
 	s.app.Use(s.counted(routeOther, func(*fiber.Ctx) error {
-		return newError(fiber.StatusNotFound, "no such path: GET "+routeQuote+", POST "+routeSwap+", GET "+routeVenues+", GET "+routePools)
+		return newError(fiber.StatusNotFound, "no such path: GET "+routeQuote+", GET "+routeStream+", POST "+routeSwap+", GET "+routeVenues+", GET "+routePools)
 	}))
 }
 
@@ -120,7 +125,7 @@ func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.
 			return err
 		}
 		if !s.quotes.TryAcquire(1) {
-			return newError(fiber.StatusServiceUnavailable, "too many requests in flight: try again")
+			return tooMany()
 		}
 		defer s.quotes.Release(1)
 		s.metrics.inFlight.Inc()
@@ -136,7 +141,7 @@ func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.
 }
 
 // admit checks the key and its rules. Rules name the routes by their last part as methods: quote,
-// swap, venues, pools.
+// stream, swap, venues, pools.
 func (s *Server) admit(c *fiber.Ctx, method string) (keys.Pass, error) {
 	var forwarded []string
 	for _, value := range c.Request().Header.PeekAll(proxies.Header) {
@@ -209,6 +214,12 @@ func (s *Server) answer(ctx context.Context, c *fiber.Ctx, r *request, simulate 
 		return c.JSON(jupiter(r, chosen, out, began))
 	}
 	return c.JSON(out)
+}
+
+// getOpenAPI is GET /openapi.json: the document that describes this API.
+func (s *Server) getOpenAPI(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(s.openapi)
 }
 
 // getReady says whether quotes can be made at all.

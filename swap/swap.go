@@ -32,6 +32,7 @@ import (
 	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tracing"
+	"github.com/mintlake/mintlake/schemas/openapi"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
@@ -58,6 +59,11 @@ type Config struct {
 	// stopTimeout is how long requests in flight may take once the API is told to stop. Default 10
 	// s.
 	stopTimeout time.Duration
+	// slot is how often a stream looks for a new quote. Default 400 ms, a slot.
+	slot time.Duration
+	// heartbeat is how often a stream without events says that it is alive; a client that went is
+	// noticed then. Default 10 s.
+	heartbeat time.Duration
 	// routing bounds the search for a route; what was found by then is the answer. Default 50 ms.
 	routing time.Duration
 	// hubs are the mints that routes over two pools go through. Default wrapped SOL and USDC: each
@@ -72,6 +78,8 @@ func (c Config) withDefaults() Config {
 	c.maxInFlight = cmp.Or(max(c.maxInFlight, 0), 256)
 	c.timeout = cmp.Or(max(c.timeout, 0), 10*time.Second)
 	c.stopTimeout = cmp.Or(max(c.stopTimeout, 0), 10*time.Second)
+	c.slot = cmp.Or(max(c.slot, 0), 400*time.Millisecond)
+	c.heartbeat = cmp.Or(max(c.heartbeat, 0), 10*time.Second)
 	c.routing = cmp.Or(max(c.routing, 0), 50*time.Millisecond)
 	if c.hubs == nil {
 		c.hubs = []solana.Key{mint.WrappedSOL, usdc}
@@ -119,6 +127,10 @@ type Server struct {
 	metrics *metrics
 	// covered are the names of the venues that are quoted.
 	covered map[string]bool
+	openapi []byte
+	streams streams
+	// stopping is closed when the API is told to stop.
+	stopping chan struct{}
 }
 
 // Limits of a request's head and body. A query with all parameters has some 1,000 bytes, a whole
@@ -146,10 +158,13 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, deps: deps, gate: gate, quotes: semaphore.NewWeighted(int64(cfg.maxInFlight)),
-		Bound: listen.NewBound(), covered: map[string]bool{},
+		Bound: listen.NewBound(), covered: map[string]bool{}, streams: streams{of: map[string]int{}}, stopping: make(chan struct{}),
 	}
 	for _, v := range all.Venues() {
 		s.covered[v.Name()] = true
+	}
+	if s.openapi, err = openapi.SwapJSON(); err != nil {
+		return nil, fmt.Errorf("swap: %w", err)
 	}
 	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("swap: allowed origin %w", err)
@@ -185,6 +200,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.Announce(listener.Addr())
 	s.deps.Logger.Info("swap api listens", "addr", s.Addr(), "open", s.gate.Open())
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { s.gate.Run(ctx); return nil })
 	group.Go(func() error { return s.serve(ctx, listener) })
 	return group.Wait()
 }
@@ -197,6 +213,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 		return fmt.Errorf("swap: serve: %w", err)
 	case <-ctx.Done():
 	}
+	close(s.stopping)
 	if err := s.app.ShutdownWithTimeout(s.cfg.stopTimeout); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		s.deps.Logger.Warn("swap api did not stop cleanly", "err", err)
 	}

@@ -1,7 +1,7 @@
-// Package openapi holds the description of the token API.
+// Package openapi holds the descriptions of the token API and of the swap API.
 //
-// In: openapi.yaml, the source. Out: the same document in JSON. Guarantees: OpenAPI 3.1; the API's
-// tests hold every route and response to it.
+// In: openapi.yaml and swap.yaml, the sources. Out: the same documents in JSON. Guarantees: OpenAPI
+// 3.1; the APIs' tests hold every route and response to them.
 package openapi
 
 import (
@@ -15,16 +15,24 @@ import (
 //go:embed openapi.yaml
 var source []byte
 
-// JSON returns the document in JSON, its keys sorted.
-func JSON() ([]byte, error) {
+// JSON returns the document of the token API in JSON, its keys sorted.
+func JSON() ([]byte, error) { return encode("openapi.yaml", source) }
+
+//go:embed swap.yaml
+var swapSource []byte
+
+// SwapJSON returns the document of the swap API in JSON, its keys sorted.
+func SwapJSON() ([]byte, error) { return encode("swap.yaml", swapSource) }
+
+func encode(name string, source []byte) ([]byte, error) {
 	var document map[string]any
 	if err := yaml.Unmarshal(source, &document); err != nil {
-		return nil, fmt.Errorf("read openapi.yaml: %w", err)
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	delete(document, "x-header-groups") // anchors of the source, of no use to a reader
 	encoded, err := json.Marshal(document)
 	if err != nil {
-		return nil, fmt.Errorf("encode openapi.yaml: %w", err)
+		return nil, fmt.Errorf("encode %s: %w", name, err)
 	}
 	return encoded, nil
 }

@@ -330,8 +330,8 @@ func closeAccount(account, user venue.Key) venue.Instruction {
 	}}
 }
 
-// transferChecked is the token programs' TransferChecked (instruction 12). Token-2022 refuses the plain
-// Transfer of a mint with a fee.
+// transferChecked is the token programs' TransferChecked (instruction 12). Token-2022 refuses the
+// plain Transfer of a mint with a fee.
 func transferChecked(from, to, owner venue.Key, side Side, amount uint64) venue.Instruction {
 	data := append(binary.LittleEndian.AppendUint64([]byte{12}, amount), side.Decimals)
 	return venue.Instruction{Program: side.Program, Data: data, Accounts: []venue.Meta{

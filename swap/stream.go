@@ -1,0 +1,247 @@
+package swap
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/internal/keys"
+)
+
+// Bounds of streams.
+const (
+	// maxStreams of all clients, and of one: a key, or an address where no key is needed.
+	maxStreams, maxClientStreams = 256, 8
+	// streamAge is when a stream ends, so that clients spread over the nodes there are.
+	streamAge = time.Hour
+	// streamPatience is how long a client may take to read an event.
+	streamPatience = 10 * time.Second
+	// retryStreams, in seconds, is when a refused client may try again.
+	retryStreams = "10"
+)
+
+// streams counts who has streams open.
+type streams struct {
+	mu    sync.Mutex
+	total int
+	of    map[string]int
+}
+
+// open counts one more; the caller calls close later. An error is a refusal.
+func (s *streams) open(client string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.of[client] >= maxClientStreams:
+		return newError(fiber.StatusTooManyRequests, "%d streams are open, as many as one client may have: close one first", maxClientStreams)
+	case s.total >= maxStreams:
+		return newError(fiber.StatusServiceUnavailable, "as many streams are open as this node serves: try again later, or another node")
+	}
+	s.total++
+	s.of[client]++
+	return nil
+}
+
+func (s *streams) close(client string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total--
+	if s.of[client]--; s.of[client] == 0 {
+		delete(s.of, client)
+	}
+}
+
+// stream is one client's. It outlives the handler, so nothing of fiber's context is in it.
+type stream struct {
+	server *Server
+	r      *request
+	conn   net.Conn
+	lease  *keys.Lease
+	// last is the event that was sent last, without what changes with each answer.
+	last []byte
+}
+
+// getStream is GET /api/v2/quote/stream: a quote anew whenever it changes, as server-sent events
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html). The first quote decides the
+// status.
+func (s *Server) getStream(c *fiber.Ctx) error {
+	pass, err := s.admit(c, "stream")
+	if err != nil {
+		return err
+	}
+	fields, err := queryFields(c)
+	if err != nil {
+		return err
+	}
+	r, err := parseRequest(fields, false)
+	if err != nil {
+		return err
+	}
+	if name, text := fields.get(fieldUser); text != "" {
+		return invalid(name, text, "must be absent: a stream has no transactions, GET "+routeQuote+" has")
+	}
+	st := &stream{server: s, r: r, conn: c.Context().Conn()}
+	first, err := st.next(c.UserContext())
+	if errors.Is(err, errBusy) {
+		return tooMany()
+	}
+	if err != nil {
+		return err
+	}
+	client := pass.ID()
+	if client == keys.OpenID {
+		client = c.Context().RemoteIP().String()
+	}
+	if err := s.streams.open(client); err != nil {
+		c.Set(fiber.HeaderRetryAfter, retryStreams)
+		return err
+	}
+	lease, refused := pass.Open("stream")
+	if refused != nil {
+		s.streams.close(client)
+		refused.Headers(c.Set)
+		return newError(refused.Status, "%s", refused)
+	}
+	st.lease = lease
+	c.Set(fiber.HeaderContentType, "text/event-stream; charset=utf-8")
+	c.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	s.metrics.streams.Inc()
+	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.deps.Logger.Error("stream failed", "err", fmt.Sprintf("panic: %v: %s", p, debug.Stack()))
+			}
+			lease.Close()
+			s.streams.close(client)
+			s.metrics.streams.Dec()
+		}()
+		st.run(w, first)
+	})
+	return nil
+}
+
+// No event: the quote is as it was, or the server is busy.
+var (
+	errSame = errors.New("the quote is as it was")
+	errBusy = errors.New("too many requests in flight")
+)
+
+// next is the event of now. An error is errSame, errBusy or the quote's.
+func (st *stream) next(ctx context.Context) ([]byte, error) {
+	s := st.server
+	if !s.quotes.TryAcquire(1) {
+		return nil, errBusy
+	}
+	defer s.quotes.Release(1)
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.timeout)
+	defer cancel()
+	began := time.Now()
+	out, chosen, err := s.quote(ctx, st.r)
+	if err != nil {
+		return nil, err
+	}
+	var body any = out
+	if st.r.jupiter {
+		body = jupiter(st.r, chosen, out, began)
+	}
+	full, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	same := *out
+	same.Slot, same.ContextSlot, same.StateAgeMs, same.TimeTakenMs = 0, 0, 0, 0
+	return full, st.changed(&same)
+}
+
+// changed remembers what an event says, and returns errSame when the last one said it.
+func (st *stream) changed(what any) error {
+	now, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(now, st.last) {
+		return errSame
+	}
+	st.last = now
+	return nil
+}
+
+// run writes events until the client goes, reads too slowly, or may not read any more.
+func (st *stream) run(w *bufio.Writer, first []byte) {
+	if st.event(w, "quote", first) != nil {
+		return
+	}
+	tick := time.NewTicker(st.server.cfg.slot)
+	defer tick.Stop()
+	age := time.NewTimer(streamAge)
+	defer age.Stop()
+	wrote := time.Now()
+	for {
+		var err error
+		select {
+		case <-st.server.stopping:
+			_ = st.event(w, "end", []byte(`{"reason":"shutdown","message":"the node stops: connect again"}`))
+			return
+		case <-st.lease.Ended():
+			_ = st.event(w, "end", []byte(`{"reason":"key","message":"the key may not be used any more"}`))
+			return
+		case <-age.C:
+			_ = st.event(w, "end", []byte(`{"reason":"age","message":"the stream is as old as one may be: connect again"}`))
+			return
+		case <-tick.C:
+			name, data := st.look()
+			switch {
+			case data != nil:
+				err, wrote = st.event(w, name, data), time.Now()
+			case time.Since(wrote) >= st.server.cfg.heartbeat:
+				err, wrote = st.flush(w, ": alive\n\n"), time.Now()
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// look is the next event, or none. A quote that cannot be made any more is told once.
+func (st *stream) look() (name string, data []byte) {
+	data, err := st.next(context.Background())
+	if err == nil {
+		return "quote", data
+	}
+	if errors.Is(err, errSame) || errors.Is(err, errBusy) {
+		return "", nil
+	}
+	told := public(err)
+	if st.changed([]string{told.Code, told.Name}) != nil {
+		return "", nil
+	}
+	if told.cause != nil {
+		st.server.deps.Logger.Warn("quote failed", "route", routeStream, "status", told.StatusCode, "err", told.cause)
+	}
+	data, _ = json.Marshal(told)
+	return "error", data
+}
+
+func (st *stream) event(w *bufio.Writer, name string, data []byte) error {
+	return st.flush(w, "event: "+name+"\ndata: "+string(data)+"\n\n")
+}
+
+// flush sends text. The connection's own deadline is that of one response and would end every
+// stream.
+func (st *stream) flush(w *bufio.Writer, text string) error {
+	_ = st.conn.SetWriteDeadline(time.Now().Add(streamPatience))
+	if _, err := w.WriteString(text); err != nil {
+		return err // the stream ends, whatever it was
+	}
+	return w.Flush()
+}
