@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/adaptor"
 )
 
 //go:embed docs.html
@@ -26,8 +27,11 @@ func (s *Server) getOpenAPI(c *fiber.Ctx) error {
 	return c.Send(s.openapi)
 }
 
-// getDocs is GET /docs: the OpenAPI document for people, in one page.
+// getDocs is GET /docs: the OpenAPI document for people. ?plain gives the page without scripts.
 func (s *Server) getDocs(c *fiber.Ctx) error {
+	if s.deps.Docs != nil && !c.Context().QueryArgs().Has("plain") {
+		return adaptor.HTTPHandler(s.deps.Docs)(c)
+	}
 	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 	c.Set(fiber.HeaderContentSecurityPolicy, docsPolicy)
 	c.Set(fiber.HeaderCacheControl, cacheMinutes)

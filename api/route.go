@@ -74,6 +74,7 @@ func (s *Server) addRoutes() {
 		{fiber.MethodGet, "/readyz", windowNone, false, s.getReady},
 		{fiber.MethodGet, "/openapi.json", windowGlobal, false, s.getOpenAPI},
 		{fiber.MethodGet, "/docs", windowGlobal, false, s.getDocs},
+		{fiber.MethodGet, "/llms.txt", windowGlobal, false, s.getLLMs},
 	}
 	s.addExplorer()
 	other := &route{path: routeOther, window: windowGlobal, handle: s.noRoute}

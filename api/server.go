@@ -69,6 +69,8 @@ type Deps struct {
 	Market market.Reader
 	// Explorer serves the pages for people; nil: there are none.
 	Explorer http.Handler
+	// Docs serves /docs; nil: a page without scripts.
+	Docs http.Handler
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -100,6 +102,7 @@ type Server struct {
 	routes   []*route
 	openapi  []byte
 	docs     []byte
+	llms     []byte
 	codings  []*coding
 	rows     *rowCache
 	bodies   sync.Pool // of *pooledBody
@@ -177,6 +180,9 @@ func (s *Server) build() (err error) {
 	}
 	if s.openapi, err = openapi.JSON(); err != nil {
 		return fmt.Errorf("api: %w", err)
+	}
+	if s.llms, err = renderLLMs(s.openapi); err != nil {
+		return err
 	}
 	s.docs, err = renderDocs(s.openapi)
 	return err

@@ -11,7 +11,9 @@ package web
 import (
 	"embed"
 	"io/fs"
+	"mime"
 	"net/http"
+	"path"
 	"strings"
 )
 
@@ -58,6 +60,13 @@ func Handler() http.Handler {
 		}
 		if strings.HasPrefix(name, "assets/") { // the names hold a hash of what is in the files
 			header.Set("Cache-Control", "public, max-age=31536000, immutable")
+		}
+		if packed, err := fs.ReadFile(files, name+".br"); err == nil && strings.Contains(r.Header.Get("Accept-Encoding"), "br") {
+			header.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
+			header.Set("Content-Encoding", "br")
+			header.Set("Vary", "Accept-Encoding")
+			_, _ = w.Write(packed)
+			return
 		}
 		server.ServeHTTP(w, r)
 	})

@@ -180,6 +180,7 @@ func (s *system) startAPI(ctx context.Context) error {
 		History:  past,
 		Market:   trade,
 		Explorer: web.Handler(),
+		Docs:     web.Docs(),
 		Damage:   s.damage,
 		Logger:   s.logger, Registerer: s.registerer, Tracer: s.tracer,
 	}

@@ -1,0 +1,45 @@
+// The reference of this node's API: its document, with this server's address in every example, and
+// this server's answers as the examples of responses. Nothing is asked of another host.
+
+const get = async (path) => {
+  const response = await fetch(path);
+  return response.ok ? response.json() : undefined;
+};
+
+/** What an answer looks like here: long lists are cut. */
+const shortened = (value) => {
+  if (Array.isArray(value)) return value.slice(0, 2).map(shortened);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shortened(inner)]));
+};
+
+/** Asks this node for an example of each response. A refused one stays without. */
+const addExamples = async (document, mint) => {
+  const asked = Object.entries(document.paths).map(async ([path, { get: operation, post }]) => {
+    const content = (operation ?? post)?.responses["200"]?.content?.["application/json"];
+    if (!content || path === "/openapi.json") return;
+    const body = post && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ mints: [mint], states: true }) };
+    const response = await fetch(path.replace("{mint}", mint) + (path === "/tokens" ? "?limit=2" : ""), body);
+    if (response.ok) content.example = shortened(await response.json());
+    if (post) post.requestBody.content["application/json"].example = { mints: [mint], states: true };
+  });
+  await Promise.allSettled(asked);
+};
+
+const start = async () => {
+  const document_ = await get("/openapi.json");
+  document_.servers = [{ url: location.origin, description: "this node" }];
+  const mint = (await get("/tokens?limit=1&fields=mint"))?.items[0]?.mint;
+  if (mint) {
+    document_.components.parameters.mint.example = mint;
+    await addExamples(document_, mint);
+  }
+  Scalar.createApiReference("#reference", {
+    content: document_,
+    // everything that would ask another host
+    withDefaultFonts: false, telemetry: false, agent: { disabled: true }, mcp: { disabled: true }, proxyUrl: "", hideClientButton: true, showDeveloperTools: "never",
+    defaultHttpClient: { targetKey: "shell", clientKey: "curl" }, documentDownloadType: "direct",
+  });
+};
+
+await start();
