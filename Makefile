@@ -51,6 +51,14 @@ check: ## Check formatting and lint, and run the tests that need no engine
 test-hostile: deps ## Attack a running system through every port, and damage 200 places of its data (MINTLAKE_TEST_HOSTILE_RANGE=40-80: these only); make test runs a bounded form
 	MINTLAKE_TEST_HOSTILE=full $(GO) test -count=1 -timeout 3h -v -run '^TestHostile' ./e2e
 
+.PHONY: test-programs
+test-programs: ## Run random swaps made by our own builder on the venues' programs in LiteSVM, three builds (SWAPS=4000 each; needs cargo and Node)
+	MINTLAKE_TEST_PROGRAMS=$(or $(SWAPS),4000) $(GO) test -count=1 -timeout 60m -v -run '^TestPrograms$$' ./swap/venue/all
+
+.PHONY: test-properties
+test-properties: ## Check what each venue must keep to, on 100,000 drawn pools each
+	$(GO) test -count=1 -timeout 60m -run '^TestProperties$$' $$($(GO) list ./swap/venue/... | grep -v '/\(all\|arith\|pumpfees\|venue\|venuetest\|unverified\)$$') -rapid.checks=100000
+
 .PHONY: test-kafka
 test-kafka: deps ## Run the tests that speak Kafka against Apache Kafka itself (needs Java and Maven)
 	tools/kafka/install.sh

@@ -102,6 +102,7 @@ func TestAccountsDependOnTheCoin(t *testing.T) {
 		{"plain", nil, 26, 24},
 		{"cashback", func(pool []byte) { pool[poolCashback] = 1 }, 27, 26},
 		{"no creator", func(pool []byte) { copy(pool[poolCoinCreator:], make([]byte, 32)) }, 25, 23},
+		{"a creator who gets nothing", func(pool []byte) { pool[poolCreator]++; pool[poolCashback] = 1 }, 25, 23},
 	} {
 		c, mints := chain(t, e.edit)
 		p, err := c.Pool(t, Venue{}, mints)
