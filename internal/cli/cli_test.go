@@ -35,7 +35,7 @@ func canned(t *testing.T) *httptest.Server {
 		return fmt.Sprintf(`{"mint":%q,"symbol":%q,"name":%q,"decimals":%d,"logo_status":"ok","is_token22":false%s}`, mint, symbol, name, decimals, more)
 	}
 	evidence := `"evidence":{"skeleton":"usdc","sharing":2,"rank_by_volume":1,"rank_by_age":1,"canonical":"` + usdc + `","signals":["mint_authority","freeze_authority"]}`
-	real := row("USDC", "USD Coin", usdc, 6, fmt.Sprintf(`,"supply":"9876543210123456","daily_volume_usd":1234567890.5,"first_seen_at":%d,"mint_authority":"BJE5MMbqXjVwjAF7oxwPYXnTXDyspzZyt4vwenNw5ruG","external_url":"https://www.circle.com","tags":["verified"],"match":{"tier":"exact_symbol","field":"symbol","score":0},%s`,
+	real := row("USDC", "USD Coin", usdc, 6, fmt.Sprintf(`,"supply":"9876543210123456","daily_volume_usd":1234567890.5,"first_seen_at":%d,"mint_authority":"BJE5MMbqXjVwjAF7oxwPYXnTXDyspzZyt4vwenNw5ruG","external_url":"https://www.circle.com","tags":["verified"],"market":{"as_of":1,"price_usd":0.99987,"organic_volume_usd":5,"trades_24h":9},"match":{"tier":"exact_symbol","field":"symbol","score":0},%s`,
 		since(2000*24*time.Hour), evidence))
 	fake := row("USDC", "USD Co\\u001b[2Jin\\u202e", impostor, 6, fmt.Sprintf(`,"daily_volume_usd":12.5,"first_seen_at":%d,"match":{"tier":"exact_symbol","field":"symbol","score":0},%s`,
 		since(5*time.Minute), strings.Replace(strings.Replace(evidence, `"rank_by_volume":1`, `"rank_by_volume":2`, 1), `"mint_authority","freeze_authority"`, ``, 1)))

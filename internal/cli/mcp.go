@@ -69,9 +69,9 @@ func (a *ask) mcpServer(version string) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "mintlake", Title: "Mintlake token registry", Version: version}, nil)
 	tool(server, "search_tokens", "Search fungible tokens of Solana. Each has evidence: canonical is the token that trades most among those that look alike, so a row with another canonical may be an impostor."+writtenByCreators,
 		func(ctx context.Context, in searchArgs) ([]byte, error) {
-			evidence := true
+			yes := true
 			answer, err := a.REST.SearchTokensWithResponse(ctx, &rest.SearchTokensParams{
-				Q: given(in.Query), Limit: within(in.Limit, 10, 50), Sort: given(rest.SearchTokensParamsSort(in.Sort)), Evidence: &evidence,
+				Q: given(in.Query), Limit: within(in.Limit, 10, 50), Sort: given(rest.SearchTokensParamsSort(in.Sort)), Evidence: &yes, Market: &yes,
 			})
 			if err != nil {
 				return nil, err

@@ -57,9 +57,9 @@ func searchCommand() *cobra.Command {
   mintlake tokens search bonk --json | jq '.items[].mint'`,
 	}
 	asking(cmd, func(ctx context.Context, a *ask, args []string) error {
-		text, evidence := strings.Join(args, " "), true
+		text, yes := strings.Join(args, " "), true
 		answer, err := a.REST.SearchTokensWithResponse(ctx, &rest.SearchTokensParams{
-			Q: given(text), Limit: &limit, Sort: given(rest.SearchTokensParamsSort(sort)), Evidence: &evidence,
+			Q: given(text), Limit: &limit, Sort: given(rest.SearchTokensParamsSort(sort)), Evidence: &yes, Market: &yes,
 			Program: given(rest.SearchTokensParamsProgram(f.program)), Tag: given(f.tag), MinVolume: given(f.minVolume),
 		})
 		if err != nil {
@@ -76,11 +76,11 @@ func searchCommand() *cobra.Command {
 			fmt.Fprintln(a.notes, "no token matches")
 			return nil
 		}
-		table := terminal.Table{Head: []string{"SYMBOL", "NAME", "VOLUME 24 H", "AGE", "MINT", "NOTE"}, Right: map[int]bool{2: true, 3: true}}
+		table := terminal.Table{Head: []string{"SYMBOL", "NAME", "PRICE", "VOLUME 24 H", "AGE", "MINT", "NOTE"}, Right: map[int]bool{2: true, 3: true, 4: true}}
 		for i := range found.Items {
 			row := &found.Items[i]
 			note, style := a.note(row)
-			table.Row(terminal.Cell{Text: row.Symbol, Style: terminal.Bold}, terminal.Cell{Text: row.Name}, terminal.Cell{Text: dollars(row.DailyVolumeUSD)},
+			table.Row(terminal.Cell{Text: row.Symbol, Style: terminal.Bold}, terminal.Cell{Text: row.Name}, terminal.Cell{Text: dollars(price(row))}, terminal.Cell{Text: dollars(row.DailyVolumeUSD)},
 				terminal.Cell{Text: a.ago(row.FirstSeenAt)}, terminal.Cell{Text: row.Mint}, terminal.Cell{Text: note, Style: style})
 		}
 		if err := table.Write(a.out, a.paint); err != nil {
@@ -114,6 +114,14 @@ func (a *ask) note(row *rest.Token) (string, terminal.Style) {
 	return strings.Join(risks, ", "), terminal.Yellow
 }
 
+// price is a token's price; nil where it was not traded.
+func price(row *rest.Token) *float64 {
+	if row.Market == nil {
+		return nil
+	}
+	return row.Market.PriceUSD
+}
+
 func dollars(amount *float64) string {
 	if amount == nil {
 		return "-"
@@ -142,8 +150,8 @@ func getCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		evidence := true
-		answer, err := a.REST.GetTokenWithResponse(ctx, mint, &rest.GetTokenParams{Evidence: &evidence})
+		yes := true
+		answer, err := a.REST.GetTokenWithResponse(ctx, mint, &rest.GetTokenParams{Evidence: &yes, Market: &yes})
 		if err != nil {
 			return err
 		}
@@ -183,6 +191,7 @@ func (a *ask) showToken(token *rest.Token) error {
 		add("supply", terminal.Amount(*token.Supply, token.Decimals), terminal.Plain)
 	}
 	add("decimals", fmt.Sprint(token.Decimals), terminal.Plain)
+	add("price", dollars(price(token)), terminal.Plain)
 	add("volume 24 h", dollars(token.DailyVolumeUSD), terminal.Plain)
 	add("first seen", a.ago(token.FirstSeenAt), terminal.Plain)
 	add("mint authority", text(token.MintAuthority), terminal.Yellow)

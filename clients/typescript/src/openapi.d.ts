@@ -344,6 +344,8 @@ export interface components {
             match?: components["schemas"]["Match"];
             /** @description With evidence=true only. Null with as_of_slot, as there is none of the past. */
             evidence?: components["schemas"]["Evidence"] | null;
+            /** @description With market=true only. Null where the token was not traded in the 24 hours, and with as_of_slot, as there is none of the past. */
+            market?: components["schemas"]["Market"] | null;
             /** @description With provenance=true only. Where the value of each field that is not null came from. */
             provenance?: {
                 [key: string]: components["schemas"]["Origin"];
@@ -363,6 +365,17 @@ export interface components {
             field: "mint" | "symbol" | "name" | null;
             /** @description Similarity, for substring and similar, where it orders; else 0. */
             score: number;
+        };
+        /** @description With market=true only. What trading said in the 24 hours of block time up to as_of; docs/volume.md has the formulas. */
+        Market: {
+            /** @description Latest price of the 24 hours in US dollars for a whole token; null when no pool says one. */
+            price_usd: number | null;
+            /** @description Volume that resists wash trading; null when no trade could be priced. */
+            organic_volume_usd: number | null;
+            /** @description Legs of swaps. */
+            trades_24h: number;
+            /** @description The highest block time of the valuation, epoch milliseconds. */
+            as_of: number;
         };
         /** @description With evidence=true only. What is known about who the token seems to be; the rules are in docs/evidence.md. Without a symbol there is nothing to compare. */
         Evidence: {
@@ -831,8 +844,10 @@ export interface components {
         created_after: number;
         /** @description Whether each row says what is known about who it seems to be. */
         evidence: boolean;
-        /** @description Only these fields of each row, with commas between, in the order of Token. match and evidence may be named too, where they can be asked for. */
-        fields: ("mint" | "symbol" | "name" | "decimals" | "logo_url" | "logo_status" | "is_token22" | "daily_volume_usd" | "first_seen_at" | "last_seen_at" | "supply" | "mint_authority" | "freeze_authority" | "metaplex_uri" | "update_authority" | "seller_fee_basis_points" | "token_standard" | "description" | "external_url" | "extensions" | "tags" | "evidence")[];
+        /** @description Whether each row says what the token is worth and how it is traded. */
+        market: boolean;
+        /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for. */
+        fields: ("mint" | "symbol" | "name" | "decimals" | "logo_url" | "logo_status" | "is_token22" | "daily_volume_usd" | "first_seen_at" | "last_seen_at" | "supply" | "mint_authority" | "freeze_authority" | "metaplex_uri" | "update_authority" | "seller_fee_basis_points" | "token_standard" | "description" | "external_url" | "extensions" | "tags" | "evidence" | "market")[];
     };
     requestBodies: never;
     headers: {
@@ -886,7 +901,9 @@ export interface operations {
                 explain?: boolean;
                 /** @description Whether each row says what is known about who it seems to be. */
                 evidence?: components["parameters"]["evidence"];
-                /** @description Only these fields of each row, with commas between, in the order of Token. match and evidence may be named too, where they can be asked for. */
+                /** @description Whether each row says what the token is worth and how it is traded. */
+                market?: components["parameters"]["market"];
+                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -927,7 +944,9 @@ export interface operations {
                 provenance?: boolean;
                 /** @description Whether each row says what is known about who it seems to be. */
                 evidence?: components["parameters"]["evidence"];
-                /** @description Only these fields of each row, with commas between, in the order of Token. match and evidence may be named too, where they can be asked for. */
+                /** @description Whether each row says what the token is worth and how it is traded. */
+                market?: components["parameters"]["market"];
+                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -1129,7 +1148,9 @@ export interface operations {
             query?: {
                 /** @description Whether each row says what is known about who it seems to be. */
                 evidence?: components["parameters"]["evidence"];
-                /** @description Only these fields of each row, with commas between, in the order of Token. match and evidence may be named too, where they can be asked for. */
+                /** @description Whether each row says what the token is worth and how it is traded. */
+                market?: components["parameters"]["market"];
+                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -1187,7 +1208,9 @@ export interface operations {
                 created_after?: components["parameters"]["created_after"];
                 /** @description Whether each row says what is known about who it seems to be. */
                 evidence?: components["parameters"]["evidence"];
-                /** @description Only these fields of each row, with commas between, in the order of Token. match and evidence may be named too, where they can be asked for. */
+                /** @description Whether each row says what the token is worth and how it is traded. */
+                market?: components["parameters"]["market"];
+                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for. */
                 fields?: components["parameters"]["fields"];
             };
             header?: {
