@@ -58,8 +58,8 @@ type jupiterSwap struct {
 	Simulation                *Simulation `json:"simulation,omitempty"`
 }
 
-// jupiter tells an answer in that convention. inAmount and outAmount are the question's own where it
-// fixed them.
+// jupiter tells an answer in that convention. inAmount and outAmount are the question's own where
+// it fixed them.
 func jupiter(r *request, c *choice, out *Response, began time.Time) *jupiterQuote {
 	j := &jupiterQuote{
 		InputMint: out.SourceMint, InAmount: out.AmountIn, OutputMint: out.TargetMint, OutAmount: out.AmountOut,

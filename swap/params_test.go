@@ -124,8 +124,8 @@ func TestAWholeQuoteKeepsItsPromise(t *testing.T) {
 	}
 }
 
-// TestThePlatformsFeeComesOffTheOutput: the user's minimum holds after it, and it goes to an account
-// that exists.
+// TestThePlatformsFeeComesOffTheOutput: the user's minimum holds after it, and it goes to an
+// account that exists.
 func TestThePlatformsFeeComesOffTheOutput(t *testing.T) {
 	c := onePool()
 	f := start(t, Config{}, c)

@@ -11,8 +11,8 @@ const wholeBps = 10_000
 // worth is a rate: token units are paid for lamports.
 type worth struct{ lamports, units uint64 }
 
-// cost is what a plan costs beyond its swaps, in the token that plans are compared in. It is 0 where
-// the graph does not know what SOL is worth.
+// cost is what a plan costs beyond its swaps, in the token that plans are compared in. It is 0
+// where the graph does not know what SOL is worth.
 func (s *search) cost(units uint32, rents uint64) uint64 {
 	lamports := rents * s.q.Rent
 	hi, lo := bits.Mul64(uint64(units), s.q.UnitPrice)

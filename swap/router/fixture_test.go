@@ -63,13 +63,14 @@ func (w *world) pool(name string, a, b venue.Key, ofA, ofB, fee uint64) venue.Ke
 	return keys.Pool
 }
 
-// market makes pools of realistic depth: a few hubs, many tokens with one to four pools, depths that
-// spread over five orders of magnitude, prices within half a percent of each other.
+// market makes pools of realistic depth: a few hubs, many tokens with one to four pools, depths
+// that spread over five orders of magnitude, prices within half a percent of each other.
 func market(t testing.TB, pools int, seed uint64) (*world, []venue.Key) {
 	w := newWorld(t)
 	random := rand.New(rand.NewPCG(seed, 1))
 	hubs := []venue.Key{sol, usdc, swaptest.Named("usdt"), coin}
-	prices := map[venue.Key]float64{sol: 1, usdc: 100, hubs[2]: 100, coin: 5000} // units for one of SOL
+	// units for one of SOL
+	prices := map[venue.Key]float64{sol: 1, usdc: 100, hubs[2]: 100, coin: 5000}
 	w.Mint(hubs[2], swaptest.TokenProgram, 6)
 	tokens := append([]venue.Key{}, hubs...)
 	fees := []uint64{100, 500, 2500, 2500, 10_000, 20_000}

@@ -16,10 +16,10 @@ import (
 )
 
 // TestPlansAreAsGoodAsAnExhaustiveSearch: over 20,000 pools of realistic depth the best plan is
-// within 0.05 % of the best of all routes over two pools and all splits over direct pools, and never
-// below the best direct pool. The reference tries every pair of pools, and computes the splits in
-// another way: by equal margins, in floating point, over every subset of pools. MINTLAKE_TEST_ROUTES
-// is the number of trades.
+// within 0.05 % of the best of all routes over two pools and all splits over direct pools, and
+// never below the best direct pool. The reference tries every pair of pools, and computes the
+// splits in another way: by equal margins, in floating point, over every subset of pools.
+// MINTLAKE_TEST_ROUTES is the number of trades.
 func TestPlansAreAsGoodAsAnExhaustiveSearch(t *testing.T) {
 	w, tokens := market(t, 20_000, 7)
 	graph := NewGraph(w.edges)

@@ -85,7 +85,8 @@ type Plan struct {
 	Routes []Route
 	// AmountIn and AmountOut are what the plan takes and gives.
 	AmountIn, AmountOut uint64
-	// ImpactBps is how much worse than the price before the trade it executes, fees aside; rounded up.
+	// ImpactBps is how much worse than the price before the trade it executes, fees aside; rounded
+	// up.
 	ImpactBps uint64
 	// ComputeUnits that its swaps may use.
 	ComputeUnits uint32
@@ -109,8 +110,8 @@ type Answer struct {
 // ErrNoPool is a pair that no pool and no two pools connect.
 var ErrNoPool = errors.New("no pool")
 
-// Find answers a question. It returns what it has when ctx ends, the direct pools at least. An error
-// wraps ErrNoPool, or a venue.Refusal when there are pools and none takes the trade.
+// Find answers a question. It returns what it has when ctx ends, the direct pools at least. An
+// error wraps ErrNoPool, or a venue.Refusal when there are pools and none takes the trade.
 func Find(ctx context.Context, pools Pools, q Question) (*Answer, error) {
 	s := &search{ctx: ctx, pools: pools, q: q, answer: &Answer{}}
 	if s.q.MaxParts == 0 {

@@ -24,9 +24,9 @@ type part struct {
 }
 
 // split looks for shares over direct pools that beat the best single one. A pool's output is
-// concave in its input, so the best shares are those whose margins are equal: greedy steps come near,
-// and moves between pairs of pools finish. Plans of fewer pools come too, for the case that the
-// whole does not fit a transaction.
+// concave in its input, so the best shares are those whose margins are equal: greedy steps come
+// near, and moves between pairs of pools finish. Plans of fewer pools come too, for the case that
+// the whole does not fit a transaction.
 func (s *search) split(edges []Edge) {
 	pools := s.promising(edges)
 	for most := min(len(pools), s.q.MaxParts); most > 1 && !s.over(); {

@@ -1,9 +1,9 @@
 // Package txn builds the transactions of quotes.
 //
-// In: swap instructions and who makes them. Out: the bytes of a versioned transaction (v0) with zero
-// signatures in the places of the required signers, which is what wallets sign. Guarantees: pure;
-// the same request gives the same bytes; at most MaxBytes and MaxAccounts; only the user signs and
-// pays.
+// In: swap instructions and who makes them. Out: the bytes of a versioned transaction (v0) with
+// zero signatures in the places of the required signers, which is what wallets sign. Guarantees:
+// pure; the same request gives the same bytes; at most MaxBytes and MaxAccounts; only the user
+// signs and pays.
 package txn
 
 import (
