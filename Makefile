@@ -80,7 +80,7 @@ test-scaleout: deps ## Kill, freeze, stop and add members of every room under lo
 	MINTLAKE_TEST_KAFKA=apache MINTLAKE_TEST_SCALEOUT=full $(GO) test -count=1 -timeout 40m -v -run '^(TestStandby|TestScaleOut)$$' ./e2e
 
 .PHONY: test-openapi
-test-openapi: ## Hold a live API node to the OpenAPI document with Schemathesis (needs Python with pip)
+test-openapi: ## Hold a live API node and a live swap API to their OpenAPI documents with Schemathesis (needs Python with pip)
 	@GO="$(GO)" tools/schemathesis/run.sh $(ARGS)
 
 .PHONY: test-clients
