@@ -68,6 +68,7 @@ func (s *Server) addRoutes() {
 		{fiber.MethodGet, "/tokens/:mint/history", windowLookup, true, s.getHistory},
 		{fiber.MethodGet, "/tokens/:mint/ohlcv", windowLookup, true, s.getCandles},
 		{fiber.MethodGet, "/tokens/:mint/pools", windowLookup, true, s.getPools},
+		{fiber.MethodGet, "/venues", windowLookup, false, s.getVenues},
 		{fiber.MethodGet, "/img/:mint", windowImage, false, s.getImage},
 		{fiber.MethodGet, "/status", windowNone, false, s.getStatus},
 		{fiber.MethodGet, "/healthz", windowNone, false, s.getHealth},

@@ -69,6 +69,7 @@ func TestVolumesOfRealBlocks(t *testing.T) {
 	}, hang, 200*time.Millisecond)
 	require.Equal(t, []string{mintSOL, mintUSDC}, []string{page.Items[0].Mint, page.Items[1].Mint})
 	up.requireMarkets(t)
+	up.requireVenues(t)
 
 	for _, row := range up.query(`SELECT toString(minute), price_usd, implied FROM mintlake.prices_1m INNER JOIN
 		(SELECT toStartOfMinute(block_time) AS minute,
@@ -81,6 +82,34 @@ func TestVolumesOfRealBlocks(t *testing.T) {
 		require.InEpsilon(t, implied, price, 0.01, row)
 		t.Log(row, strconv.FormatFloat(price/implied-1, 'f', 6, 64))
 	}
+}
+
+// requireVenues compares GET /venues with what the legs say.
+func (i *instance) requireVenues(t *testing.T) {
+	t.Helper()
+	type venue struct {
+		Venue    string  `json:"venue"`
+		Volume   float64 `json:"volume_usd"`
+		Trades   uint64  `json:"trades"`
+		Unpriced uint64  `json:"unpriced"`
+	}
+	var want []venue
+	for _, line := range i.query(`WITH (SELECT max(block_time) FROM mintlake.swaps) AS now
+		SELECT toString(venue) AS name, toFloat64(sum(toDecimal128(ifNull(usd_value, 0), 6))) AS usd, count(), countIf(isNull(usd_value))
+		FROM mintlake.swaps WHERE block_time > now - INTERVAL 1 DAY GROUP BY name ORDER BY usd DESC, name
+		SETTINGS output_format_json_quote_64bit_integers = 0 FORMAT JSONCompactEachRow`) {
+		var v venue
+		require.NoError(t, json.Unmarshal([]byte(line), &[]any{&v.Venue, &v.Volume, &v.Trades, &v.Unpriced}))
+		want = append(want, v)
+	}
+	var got struct {
+		Venues []venue `json:"venues"`
+	}
+	code, body := i.get("/venues")
+	require.Equal(t, http.StatusOK, code, string(body))
+	require.NoError(t, json.Unmarshal(body, &got))
+	require.NotEmpty(t, want)
+	require.Equal(t, want, got.Venues)
 }
 
 // requireMarkets compares the market of the 200 mints that trade most with what their legs say.

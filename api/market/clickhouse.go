@@ -123,6 +123,23 @@ func (c *ClickHouse) Pools(ctx context.Context, mint string, limit int) ([]Pool,
 	return pools, err
 }
 
+// Venues implements Reader.
+func (c *ClickHouse) Venues(ctx context.Context) (asOf time.Time, venues []Venue, err error) {
+	venues = []Venue{}
+	err = c.read(ctx, func(rows driver.Rows) error {
+		var v Venue
+		if err := rows.Scan(&asOf, &v.Venue, &v.VolumeUSD, &v.AggregatedUSD, &v.Trades, &v.Unpriced); err != nil {
+			return err
+		}
+		venues = append(venues, v)
+		return nil
+	}, `WITH (SELECT max(until) FROM `+c.database+`.daily_volumes_raw) AS latest
+		SELECT latest, toString(venue) AS name, toFloat64(sum(volume_usd)) AS usd, toFloat64(sumIf(volume_usd, aggregator != '')), sum(trades), sum(unpriced)
+		FROM `+c.database+`.venue_volume_1m WHERE bucket > latest - INTERVAL 24 HOUR AND bucket <= latest
+		GROUP BY name ORDER BY usd DESC, name`)
+	return asOf, venues, err
+}
+
 func decimal(n *uint64) *string {
 	if n == nil {
 		return nil

@@ -59,6 +59,17 @@ type Pool struct {
 	Trades         uint64   `json:"trades"`
 }
 
+// Venue is what was traded on a venue in 24 hours.
+type Venue struct {
+	Venue     string  `json:"venue"`
+	VolumeUSD float64 `json:"volume_usd"`
+	// AggregatedUSD is the part of it that aggregators brought.
+	AggregatedUSD float64 `json:"aggregated_usd"`
+	Trades        uint64  `json:"trades"`
+	// Unpriced are trades without a value in US dollars.
+	Unpriced uint64 `json:"unpriced"`
+}
+
 // Reader is ClickHouse.
 type Reader interface {
 	// Generation is the number of the latest daily volumes; 0: none yet.
@@ -71,6 +82,9 @@ type Reader interface {
 	Candles(ctx context.Context, mint string, interval Interval, from, to time.Time, limit int) ([]Candle, error)
 	// Pools are those of a mint, by daily volume.
 	Pools(ctx context.Context, mint string, limit int) ([]Pool, error)
+	// Venues are those of the 24 hours of block time that end with asOf, those that trade most
+	// first; asOf is zero before the first valuation.
+	Venues(ctx context.Context) (asOf time.Time, venues []Venue, err error)
 }
 
 // Interval is the length of a candle.

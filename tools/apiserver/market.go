@@ -28,3 +28,8 @@ func (noTrades) Pools(_ context.Context, mint string, _ int) ([]market.Pool, err
 	amount := "1"
 	return []market.Pool{{Pool: mint, Venue: "orca_whirlpool", MintA: mint, MintB: exampleMint, ReserveA: &amount}}, nil
 }
+
+// Venues implements market.Reader.
+func (noTrades) Venues(context.Context) (time.Time, []market.Venue, error) {
+	return time.Time{}, []market.Venue{}, nil
+}

@@ -144,6 +144,15 @@ test("movers are in the order asked for", () =>
     await clean(page);
   }));
 
+test("venues are listed with what they traded", () =>
+  open("/volume", async (page) => {
+    await page.waitForSelector(".venues tbody tr");
+    const { venues } = await get("/venues");
+    assert.ok(venues.length > 0 && venues[0].volume_usd > 0);
+    assert.match(await page.textContent(".venues tbody tr >> nth=0"), new RegExp(venues[0].venue.replaceAll("_", " ")));
+    await clean(page);
+  }));
+
 test("coverage shows a gap", () =>
   open("/", async (page) => {
     // The node's own answer with a hole cut into it: the demo leaves none.

@@ -14,7 +14,7 @@ export default defineConfig(({ command }) => ({
   // `npm run dev` beside a running node. MINTLAKE_API is the node's address.
   server: {
     proxy: Object.fromEntries(
-      ["/tokens", "/img", "/status", "/docs", "/openapi.json"].map((path) => [path, process.env.MINTLAKE_API ?? "http://127.0.0.1:8080"]),
+      ["/tokens", "/venues", "/img", "/status", "/docs", "/openapi.json"].map((path) => [path, process.env.MINTLAKE_API ?? "http://127.0.0.1:8080"]),
     ),
   },
 }));

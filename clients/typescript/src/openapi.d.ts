@@ -104,6 +104,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/venues": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What was traded on each venue
+         * @description In the 24 hours of block time up to as_of, those that trade most first. Counts to the limit of lookups, 180 requests a minute together.
+         */
+        get: operations["getVenues"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tokens/batch": {
         parameters: {
             query?: never;
@@ -473,6 +493,25 @@ export interface components {
             daily_volume_usd: number | null;
             /** @description Legs in that time. */
             trades: number;
+        };
+        /** @description What was traded on each venue in 24 hours. */
+        VenuesResponse: {
+            /** @description The highest block time of the valuation, epoch milliseconds; null before the first one. */
+            as_of: number | null;
+            venues: components["schemas"]["Venue"][];
+        };
+        /** @description A program on which tokens are swapped. */
+        Venue: {
+            /** @description raydium_amm_v4, orca_whirlpool … */
+            venue: string;
+            /** @description Sum of the values of its legs in US dollars. */
+            volume_usd: number;
+            /** @description The part of it that aggregators brought. */
+            aggregated_usd: number;
+            /** @description Legs. */
+            trades: number;
+            /** @description Legs without a value in US dollars. */
+            unpriced: number;
         };
         /** @description One instruction, or one read. */
         HistoryEntry: {
@@ -1137,6 +1176,37 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getVenues: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The venues. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VenuesResponse"];
+                };
+            };
+            304: components["responses"]["NotModified"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];

@@ -10,6 +10,7 @@ export type Candles = Schemas["CandlesResponse"];
 export type Candle = Schemas["Candle"];
 export type Batch = Omit<Schemas["BatchResponse"], "items"> & { items: Token[] };
 export type Pool = Schemas["Pool"];
+export type Venues = Schemas["VenuesResponse"];
 export type Pools = Schemas["PoolsResponse"];
 export type History = Schemas["HistoryResponse"];
 export type HistoryEntry = Schemas["HistoryEntry"];

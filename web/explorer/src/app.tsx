@@ -7,13 +7,14 @@ import { useTitle } from "./hooks";
 // What few visits need is loaded with the page that needs it; the charts are most of it.
 const NewPage = lazy(() => import("./pages/new").then((module) => module.NewPage));
 const MoversPage = lazy(() => import("./pages/movers").then((module) => module.MoversPage));
+const VolumePage = lazy(() => import("./pages/volume").then((module) => module.VolumePage));
 const CoveragePage = lazy(() => import("./pages/coverage").then((module) => module.CoveragePage));
 const TokenPage = lazy(() => import("./pages/token").then((module) => module.TokenPage));
 
 /** pages are the paths that the explorer answers; the node serves the same (api/get_explorer.go). */
-const pages = /^\/($|\?|token\/|(new|movers|coverage)($|\?))/;
+const pages = /^\/($|\?|token\/|(new|movers|volume|coverage)($|\?))/;
 
-const menu = [["/", "Tokens"], ["/new", "New"], ["/movers", "Movers"], ["/coverage", "Coverage"]] as const;
+const menu = [["/", "Tokens"], ["/new", "New"], ["/movers", "Movers"], ["/volume", "Volume"], ["/coverage", "Coverage"]] as const;
 
 export function App() {
   return (
@@ -29,6 +30,7 @@ export function App() {
             <Route path="/token/:mint" component={TokenPage} />
             <Route path="/new" component={NewPage} />
             <Route path="/movers" component={MoversPage} />
+            <Route path="/volume" component={VolumePage} />
             <Route path="/coverage" component={CoveragePage} />
             <Route default component={NotFound} />
           </Router>

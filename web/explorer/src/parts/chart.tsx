@@ -27,7 +27,7 @@ function dress({ chart, candles }: Series) {
 
 function create(at: HTMLElement): Series {
   // The logo brings a style element, which the content security policy refuses; the footer names the library.
-  const chart = createChart(at, { autoSize: true, layout: { attributionLogo: false }, timeScale: { timeVisible: true, secondsVisible: false } });
+  const chart = createChart(at, { autoSize: true, layout: { attributionLogo: false }, timeScale: { timeVisible: true, secondsVisible: false, maxBarSpacing: 24 } });
   const candles = chart.addSeries(CandlestickSeries, {
     priceFormat: { type: "custom", formatter: (value: number) => price(Math.max(value, 0)), minMove: 1e-12 },
   });
