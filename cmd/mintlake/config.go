@@ -47,6 +47,7 @@ type Config struct {
 		Addr           string        `koanf:"addr" usage:"JSON-RPC gateway; WebSocket subscriptions are served there too"`
 		WSAddr         string        `koanf:"ws_addr" usage:"second address for WebSocket subscriptions; empty = the port after rpc.addr, where clients look; off = none"`
 		Upstream       []string      `koanf:"upstream" usage:"JSON-RPC servers for enrichment, backfill and the gateway"`
+		UpstreamWS     []string      `koanf:"upstream_ws" usage:"WebSockets of JSON-RPC servers, as wss://host, for account, program and log subscriptions; the preferred one first; empty = none"`
 		Keys           []string      `koanf:"keys" usage:"accepted keys of the gateway and the stream as NAME:SHA256 (mintlake keys new rpc NAME)"`
 		AllowedOrigins []string      `koanf:"allowed_origins" usage:"web origins whose pages may call the JSON-RPC gateway, as swap.allowed_origins"`
 		PollInterval   time.Duration `koanf:"poll_interval" usage:"how often the gateway asks each upstream for health and slots while there are calls; each 5s while there are none"`

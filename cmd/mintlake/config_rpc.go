@@ -23,6 +23,11 @@ func (c *Config) validateRPC(bad func(key string, value any, rule string)) {
 			bad("rpc.upstream", redactURL(upstream), "must be an http or https URL")
 		}
 	}
+	for _, upstream := range c.RPC.UpstreamWS {
+		if u, err := url.Parse(upstream); err != nil || u.Host == "" || (u.Scheme != "ws" && u.Scheme != "wss") {
+			bad("rpc.upstream_ws", redactURL(upstream), "must be a ws or wss URL")
+		}
+	}
 	if c.RPC.DASAPI != "" && c.RPC.DASAPI != dasOff {
 		if u, err := url.Parse(c.RPC.DASAPI); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" {
 			bad("rpc.das_api", redactURL(c.RPC.DASAPI), "must be http(s)://host:port, off, or empty")

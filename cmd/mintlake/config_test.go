@@ -62,6 +62,7 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"rpc.poll_interval":      func(c *Config) { c.RPC.PollInterval = 0 },
 		"rpc.max_lag":            func(c *Config) { c.RPC.MaxLag = 0 },
 		"rpc.send_upstreams":     func(c *Config) { c.RPC.SendUpstreams = 0 },
+		"rpc.upstream_ws":        func(c *Config) { c.RPC.UpstreamWS = []string{"https://example.org/?key=hunter2"} },
 		"rpc.das_api":            func(c *Config) { c.RPC.DASAPI = "api.example/?key=hunter2" },
 		"api.internal_token":     func(c *Config) { c.API.InternalToken = "hunter2" },
 		"rpc.hedge_share":        func(c *Config) { c.RPC.HedgeShare = 1.5 },

@@ -73,6 +73,10 @@ const (
 	statusCalls = 20
 	// statusAnswer bounds an answer in bytes; 256 statuses have some 60 KB.
 	statusAnswer = 4 << 20
+	// accountPatience and accountAnswer are for accounts that are read after a change of upstream;
+	// one of 10 MiB has 14 MB in base64.
+	accountPatience = 30 * time.Second
+	accountAnswer   = 32 << 20
 )
 
 // startSubscriptions follows what ingest sees and what the upstream says, for the WebSockets of the
@@ -93,8 +97,15 @@ func (s *system) startSubscriptions(estimates *fees.Server) (*subscriptions.Serv
 			return nil, err
 		}
 		deps.RPC = client
+		if len(s.cfg.RPC.UpstreamWS) > 0 {
+			if deps.Accounts, err = solana.NewClient(solana.Config{
+				Endpoints: s.cfg.RPC.Upstream, MaxElapsed: accountPatience, RequestsPerSecond: statusCalls, MaxBodyBytes: accountAnswer,
+			}, solana.Deps{Logger: s.logger, Registerer: s.registerer}); err != nil {
+				return nil, err
+			}
+		}
 	}
-	room, err := subscriptions.New(subscriptions.Config{Commitment: s.cfg.Geyser.Commitment}, deps)
+	room, err := subscriptions.New(subscriptions.Config{Commitment: s.cfg.Geyser.Commitment, WebSockets: s.cfg.RPC.UpstreamWS}, deps)
 	if err != nil {
 		return nil, err
 	}

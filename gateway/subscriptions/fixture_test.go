@@ -70,6 +70,7 @@ type upstream struct {
 	statuses map[string]string // JSON by signature
 	tips     map[string]uint64 // by commitment
 	skipped  map[uint64]bool
+	account  string // JSON
 	away     bool
 	asked    map[string]int
 }
@@ -125,6 +126,8 @@ func (u *upstream) Call(_ context.Context, method string, params []any, result a
 			}
 		}
 		answer = "[" + strings.Join(list, ",") + "]"
+	case "getAccountInfo":
+		answer = u.account
 	default:
 		return errors.New("no such method")
 	}
@@ -155,7 +158,7 @@ func start(t *testing.T, cfg Config, rpc *upstream) *fixture {
 	b := newBroker()
 	deps := Deps{Offsets: b, OpenTail: b.open, Registerer: prometheus.NewRegistry()}
 	if rpc != nil {
-		deps.RPC = rpc
+		deps.RPC, deps.Accounts = rpc, rpc
 	}
 	s, err := New(cfg, deps)
 	require.NoError(t, err)

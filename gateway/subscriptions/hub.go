@@ -47,9 +47,13 @@ const (
 	kindSignature kind = iota
 	kindSlot
 	kindRoot
+	// what upstreams tell
+	kindAccount
+	kindProgram
+	kindLogs
 )
 
-var kindNames = [...]string{kindSignature: "signature", kindSlot: "slot", kindRoot: "root"}
+var kindNames = [...]string{kindSignature: "signature", kindSlot: "slot", kindRoot: "root", kindAccount: "account", kindProgram: "program", kindLogs: "logs"}
 
 // subscription is one of a connection's. The hub's lock guards it.
 type subscription struct {
@@ -61,6 +65,8 @@ type subscription struct {
 	signature string
 	want      level
 	received  bool
+	// relayed is what an upstream tells; nil for what is told here.
+	relayed *relayed
 }
 
 // watch is all that is known of a signature that somebody waits for.
@@ -78,7 +84,9 @@ type hub struct {
 	// signaturesDue and slotsWanted wake the pollers: something is new that should not wait for
 	// their next turn.
 	signaturesDue, slotsWanted chan struct{}
-	gone                       sync.WaitGroup
+	// relayWanted wakes the relay: there are new subscriptions for an upstream, or unwanted ones.
+	relayWanted chan struct{}
+	gone        sync.WaitGroup
 
 	mu       sync.Mutex
 	closed   bool
@@ -89,6 +97,8 @@ type hub struct {
 	watches  map[string]*watch
 	slots    map[*subscription]struct{}
 	roots    map[*subscription]struct{}
+	relayed  map[string]*relayed // by kind and parameters
+	unwanted []goneRelayed       // that the upstream still has
 	slot     uint64
 	root     uint64
 	fedAt    time.Time // when ingest last brought a new slot
@@ -96,9 +106,9 @@ type hub struct {
 
 func newHub(cfg Config, m *metrics) *hub {
 	return &hub{
-		cfg: cfg, metrics: m, signaturesDue: make(chan struct{}, 1), slotsWanted: make(chan struct{}, 1),
+		cfg: cfg, metrics: m, signaturesDue: make(chan struct{}, 1), slotsWanted: make(chan struct{}, 1), relayWanted: make(chan struct{}, 1),
 		sessions: map[*session]struct{}{}, clients: map[string]int{}, watches: map[string]*watch{},
-		slots: map[*subscription]struct{}{}, roots: map[*subscription]struct{}{},
+		slots: map[*subscription]struct{}{}, roots: map[*subscription]struct{}{}, relayed: map[string]*relayed{},
 	}
 }
 
@@ -133,7 +143,9 @@ func (h *hub) removeSession(s *session) {
 	for _, sub := range s.subscriptions {
 		h.drop(sub)
 	}
+	h.forgetWaiting(s)
 	delete(h.sessions, s)
+	s.server.queued.Add(-s.queued.Load())
 	if h.clients[s.client]--; h.clients[s.client] == 0 {
 		delete(h.clients, s.client)
 	}
@@ -195,6 +207,9 @@ func (h *hub) drop(sub *subscription) {
 	delete(h.slots, sub)
 	delete(h.roots, sub)
 	h.total--
+	if sub.relayed != nil {
+		h.leaveRelayed(sub)
+	}
 	if w := h.watches[sub.signature]; sub.kind == kindSignature && w != nil {
 		if delete(w.subscribers, sub); len(w.subscribers) == 0 {
 			delete(h.watches, sub.signature)

@@ -20,6 +20,7 @@ type metrics struct {
 	polls         *prometheus.CounterVec
 	badRecords    *prometheus.CounterVec
 	feedRestarts  *prometheus.CounterVec
+	relays        *prometheus.CounterVec
 }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -36,9 +37,12 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		badRecords:    vec("bad_records_total", "Records that could not be read and were left out, by topic.", "topic"),
 		feedRestarts:  vec("feed_restarts_total", "Times that a topic failed for good and was opened again.", "topic"),
 	}
+	m.relays = vec("relay_connections_total", "Connections to upstreams' WebSockets, by outcome.", "outcome")
+	counters.Preset(m.relays, []string{"connected", "failed"})
 	topics := []string{schemas.TopicSlots, schemas.TopicTransactions}
 	counters.Preset(m.calls, []string{
 		"ping", "signatureSubscribe", "slotSubscribe", "rootSubscribe", "signatureUnsubscribe", "slotUnsubscribe", "rootUnsubscribe",
+		"accountSubscribe", "programSubscribe", "logsSubscribe", "accountUnsubscribe", "programUnsubscribe", "logsUnsubscribe",
 		"notification", "refused",
 	})
 	counters.Preset(m.subscriptions, kindNames[:])
@@ -47,7 +51,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	counters.Preset(m.polls, []string{"getSignatureStatuses", "getBlocks"}, []string{"ok", "error"})
 	counters.Preset(m.badRecords, topics)
 	counters.Preset(m.feedRestarts, topics)
-	return m, register(registerer, m.calls, m.subscriptions, m.notifications, m.refused, m.lagged, m.polls, m.badRecords, m.feedRestarts)
+	return m, register(registerer, m.calls, m.subscriptions, m.notifications, m.refused, m.lagged, m.polls, m.badRecords, m.feedRestarts, m.relays)
 }
 
 func (m *metrics) registerGauges(registerer prometheus.Registerer, h *hub) error {
@@ -60,6 +64,7 @@ func (m *metrics) registerGauges(registerer prometheus.Registerer, h *hub) error
 	}
 	return register(registerer,
 		gauge("connections", "Open WebSocket connections.", func() int { return len(h.sessions) }),
+		gauge("relayed", "Different subscriptions that upstreams have for clients.", func() int { return len(h.relayed) }),
 		gauge("open", "Open subscriptions.", func() int { return h.total }))
 }
 

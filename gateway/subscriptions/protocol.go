@@ -148,6 +148,14 @@ func (c *session) perform(in *call) error {
 			return errNoUpstream
 		}
 		return c.subscribe(in, &subscription{kind: kindRoot})
+	case "accountSubscribe", "programSubscribe", "logsSubscribe":
+		return c.subscribeRelayed(in, params)
+	case "accountUnsubscribe":
+		return c.unsubscribe(in, kindAccount, params)
+	case "programUnsubscribe":
+		return c.unsubscribe(in, kindProgram, params)
+	case "logsUnsubscribe":
+		return c.unsubscribe(in, kindLogs, params)
 	case "signatureUnsubscribe":
 		return c.unsubscribe(in, kindSignature, params)
 	case "slotUnsubscribe":
@@ -155,7 +163,33 @@ func (c *session) perform(in *call) error {
 	case "rootUnsubscribe":
 		return c.unsubscribe(in, kindRoot, params)
 	}
-	return refusal(codeNoMethod, "Method not found: this WebSocket serves signatureSubscribe, slotSubscribe, rootSubscribe and their unsubscribes")
+	return refusal(codeNoMethod, "Method not found: this WebSocket serves signatureSubscribe, slotSubscribe, rootSubscribe, accountSubscribe, programSubscribe, logsSubscribe and their unsubscribes")
+}
+
+// relayedKinds are the kinds of what upstreams tell.
+var relayedKinds = map[string]kind{"accountSubscribe": kindAccount, "programSubscribe": kindProgram, "logsSubscribe": kindLogs}
+
+// subscribeRelayed asks an upstream. The answer comes with the upstream's.
+func (c *session) subscribeRelayed(in *call, params []json.RawMessage) error {
+	switch {
+	case len(c.server.cfg.WebSockets) == 0:
+		return refusal(codeNoMethod, "Method not found: no upstream with WebSockets is configured (--rpc-upstream-ws)")
+	case len(params) == 0 || len(params) > 2:
+		return refusal(codeInvalidParams, "Invalid params: 1 or 2 are needed")
+	}
+	compact, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	return limitReached(c.server.hub.subscribeRelayed(&subscription{kind: relayedKinds[in.Method], owner: c}, compact, in.ID))
+}
+
+// limitReached says in Agave's words that a bound is reached, and which one.
+func limitReached(err error) error {
+	if err == nil {
+		return nil
+	}
+	return refusal(codeInternal, "Internal Error: Subscription refused. Node subscription limit reached: "+err.Error())
 }
 
 // errNoUpstream refuses what could never be answered.
@@ -198,11 +232,7 @@ func (c *session) signatureParams(params []json.RawMessage) (*subscription, erro
 
 func (c *session) subscribe(in *call, sub *subscription) error {
 	sub.owner = c
-	err := c.server.hub.subscribe(sub, func(id uint64) []byte { return encode(answer{Result: id, ID: in.ID}) })
-	if err != nil { // Agave's words, and which bound it was
-		return refusal(codeInternal, "Internal Error: Subscription refused. Node subscription limit reached: "+err.Error())
-	}
-	return nil
+	return limitReached(c.server.hub.subscribe(sub, func(id uint64) []byte { return encode(answer{Result: id, ID: in.ID}) }))
 }
 
 func (c *session) unsubscribe(in *call, k kind, params []json.RawMessage) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -36,6 +37,10 @@ type session struct {
 	conn     *websocket.Conn
 	calls    *rate.Limiter
 	refusals *rate.Limiter
+	// pending are calls that wait for an upstream; the hub's lock guards it.
+	pending int
+	// queued are the bytes in out.
+	queued atomic.Int64
 	// out holds messages for the client, in order.
 	out chan []byte
 	// ended is closed when the hub gives the session up; why is set before.
@@ -46,11 +51,15 @@ type session struct {
 	subscriptions map[uint64]*subscription
 }
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, client string, lease *keys.Lease) {
-	c := &session{
+func newSession(s *Server, client string, lease *keys.Lease) *session {
+	return &session{
 		server: s, client: client, lease: lease, out: make(chan []byte, s.cfg.buffer), ended: make(chan struct{}), subscriptions: map[uint64]*subscription{},
 		calls: rate.NewLimiter(callsPerSecond, callsFree), refusals: rate.NewLimiter(rate.Limit(s.cfg.refusalsPerSecond), refusalsFree),
 	}
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, client string, lease *keys.Lease) {
+	c := newSession(s, client, lease)
 	if err := s.hub.addSession(c); err != nil {
 		s.metrics.refused.WithLabelValues("full").Inc()
 		status := http.StatusServiceUnavailable
@@ -82,15 +91,38 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	_ = json.NewEncoder(w).Encode(answer{Version: "2.0", Error: &callError{codeInternal, message}})
 }
 
-// queue gives a message to the client. One that has too many unread is given up.
+// queue gives a message to the client. One that has too many unread, or too many bytes, is given
+// up.
 func (c *session) queue(message []byte) {
+	size := int64(len(message))
 	select {
 	case <-c.ended:
-	case c.out <- message:
+		return
 	default:
-		c.server.metrics.lagged.Inc()
-		c.end(errLagged)
 	}
+	mine, all := c.queued.Add(size), c.server.queued.Add(size)
+	if mine <= c.server.cfg.bufferBytes && all <= c.server.cfg.bufferBytesTotal {
+		select {
+		case c.out <- message:
+			return
+		default:
+		}
+	}
+	c.server.metrics.lagged.Inc()
+	c.end(errLagged)
+}
+
+// refuseLater queues an error that did not come at once, as late as others are answered.
+func (c *session) refuseLater(message []byte) {
+	wait := c.refusals.Reserve().Delay()
+	time.AfterFunc(wait, func() {
+		h := c.server.hub
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if _, here := h.sessions[c]; here {
+			c.queue(message)
+		}
+	})
 }
 
 func (c *session) end(why error) {
@@ -162,6 +194,8 @@ func (c *session) send(ctx context.Context) {
 			return
 		case message := <-c.out:
 			err = c.within(ctx, func(ctx context.Context) error { return c.conn.Write(ctx, websocket.MessageText, message) })
+			c.queued.Add(-int64(len(message)))
+			c.server.queued.Add(-int64(len(message)))
 			c.lease.Sent(len(message))
 		case <-ping.C:
 			err = c.within(ctx, c.conn.Ping)

@@ -1,6 +1,7 @@
 // Package subscriptions serves Solana's WebSocket subscriptions that clients confirm transactions
 // with: signatureSubscribe, slotSubscribe and rootSubscribe, in the shape and with the error codes
-// of Agave's PubSub.
+// of Agave's PubSub; and passes accountSubscribe, programSubscribe and logsSubscribe on to upstreams
+// that have WebSockets.
 //
 // In: WebSocket requests whose host, origin and key were checked already; the topics chain.slots.v1
 // and chain.transactions.v2; the JSON-RPC upstream. Out: notifications.
@@ -21,6 +22,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -41,8 +44,21 @@ type Config struct {
 	// maxSubscriptions bounds the subscriptions of one connection; default 1,000.
 	// MaxSubscriptionsTotal bounds those of all; default 20,000.
 	maxSubscriptions, maxSubscriptionsTotal int
+	// WebSockets are ws(s) URLs of upstreams that tell accounts, programs and logs, the preferred one
+	// first. Without any these subscriptions are refused.
+	WebSockets []string
+	// maxRelayed bounds the different subscriptions that upstreams have for clients. Default 1,000.
+	maxRelayed int
+	// relayTimeout is how long an upstream's WebSocket may take to open, to answer and to accept a
+	// message. Default 10 s.
+	relayTimeout time.Duration
+	// relayPatience is how long no upstream may be there before clients are cut off. Default 30 s.
+	relayPatience time.Duration
 	// buffer is how many messages a client may be behind. Default 2,048.
 	buffer int
+	// bufferBytes is how many bytes a client may be behind, bufferBytesTotal how many all may be.
+	// Default 32 MiB and 512 MiB.
+	bufferBytes, bufferBytesTotal int64
 	// pollInterval is the time between two questions to the upstream about the same thing. Default
 	// 500 ms.
 	pollInterval time.Duration
@@ -72,6 +88,11 @@ func (c Config) withDefaults() Config {
 	c.maxSubscriptions = cmp.Or(max(c.maxSubscriptions, 0), 1000)
 	c.maxSubscriptionsTotal = cmp.Or(max(c.maxSubscriptionsTotal, 0), 20_000)
 	c.buffer = cmp.Or(max(c.buffer, 0), 2048)
+	c.bufferBytes = cmp.Or(max(c.bufferBytes, 0), 32<<20)
+	c.bufferBytesTotal = cmp.Or(max(c.bufferBytesTotal, 0), 512<<20)
+	c.maxRelayed = cmp.Or(max(c.maxRelayed, 0), 1000)
+	c.relayTimeout = cmp.Or(max(c.relayTimeout, 0), 10*time.Second)
+	c.relayPatience = cmp.Or(max(c.relayPatience, 0), 30*time.Second)
 	c.pollInterval = cmp.Or(max(c.pollInterval, 0), 500*time.Millisecond)
 	c.feedPatience = cmp.Or(max(c.feedPatience, 0), 3*time.Second)
 	c.pingInterval = cmp.Or(max(c.pingInterval, 0), 15*time.Second)
@@ -104,6 +125,9 @@ type Deps struct {
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	// RPC is the upstream. Nil: subscriptions that only an upstream can answer are refused.
 	RPC RPC
+	// Accounts reads accounts after a change of upstream: *solana.Client, one of its own, so that
+	// reads do not hold up questions about signatures. Nil: they are not read.
+	Accounts RPC
 	// Fees gets the transactions while it wants them. May be nil.
 	Fees Fees
 	// Logger and Registerer may be nil.
@@ -118,6 +142,8 @@ type Server struct {
 	hub     *hub
 	fed     level // of what ingest reads
 	metrics *metrics
+	// queued are the bytes that all clients have not read yet.
+	queued atomic.Int64
 }
 
 // New checks the configuration and registers the metrics; it does no I/O.
@@ -132,6 +158,11 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	fed, ok := parseLevel(cfg.Commitment)
 	if !ok || fed == processed {
 		return nil, fmt.Errorf("subscriptions: commitment %q: must be confirmed or finalized", cfg.Commitment)
+	}
+	for i, raw := range cfg.WebSockets {
+		if u, err := url.Parse(raw); err != nil || u.Scheme != "ws" && u.Scheme != "wss" || u.Host == "" {
+			return nil, fmt.Errorf("subscriptions: upstream %d (%s): want ws(s)://host (--rpc-upstream-ws)", i+1, solana.Redact(raw))
+		}
 	}
 	m, err := newMetrics(deps.Registerer)
 	if err != nil {
@@ -154,6 +185,9 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.deps.RPC != nil {
 		group.Go(func() error { s.pollSignatures(ctx); return nil })
 		group.Go(func() error { s.pollSlots(ctx); return nil })
+	}
+	if len(s.cfg.WebSockets) > 0 {
+		group.Go(func() error { s.runRelay(ctx); return nil })
 	}
 	group.Go(func() error {
 		<-ctx.Done()

@@ -269,11 +269,13 @@ func TestAStopIsSaid(t *testing.T) {
 // FuzzHandle: any message gets one answer that is JSON, or none if it is a notification, and never
 // ends the server.
 func FuzzHandle(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"accountSubscribe","params":["x",{"encoding":"base64"}]}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"logsUnsubscribe","params":[7]}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"signatureSubscribe","params":["` + signature(1) + `",{"commitment":"confirmed"}]}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"x","method":"slotUnsubscribe","params":[1]}`))
 	f.Add([]byte(`[{"jsonrpc":"2.0","method":"ping"}]`))
 	b := newBroker()
-	s, err := New(Config{}, Deps{Offsets: b, OpenTail: b.open, RPC: newUpstream()})
+	s, err := New(Config{WebSockets: []string{"ws://127.0.0.1:1"}}, Deps{Offsets: b, OpenTail: b.open, RPC: newUpstream()})
 	if err != nil {
 		f.Fatal(err)
 	}

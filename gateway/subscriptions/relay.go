@@ -1,0 +1,286 @@
+package subscriptions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/solana"
+)
+
+const (
+	// relayMessageBytes bounds one message of an upstream: an account of 10 MiB has 14 MB in base64.
+	relayMessageBytes = 32 << 20
+	// firstRelayPause and maxRelayPause are the times between two rounds through all upstreams.
+	firstRelayPause = time.Second
+	maxRelayPause   = 30 * time.Second
+)
+
+var (
+	errRelayRefused = errors.New("the upstream refuses a subscription that another one took")
+	errRelaySilent  = errors.New("the upstream does not answer a subscription")
+	errRelayIdle    = errors.New("nobody wants it")
+)
+
+// relay passes subscriptions on to one upstream at a time, over one connection. When that dies it
+// makes all of them again at the next one. Identical subscriptions of clients are one upstream.
+type relay struct {
+	server *Server
+	client *http.Client
+}
+
+// runRelay keeps a connection while somebody wants one, until ctx ends.
+func (s *Server) runRelay(ctx context.Context) {
+	r := &relay{server: s, client: &http.Client{
+		// A redirect would carry the upstream's key to wherever the answer says.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	wait, failed, lostAt := firstRelayPause, 0, time.Time{}
+	for at := 0; ctx.Err() == nil; {
+		if !s.hub.relays() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.hub.relayWanted:
+			}
+			continue
+		}
+		url := s.cfg.WebSockets[at%len(s.cfg.WebSockets)]
+		served, err := r.serve(ctx, url)
+		s.hub.relayLost()
+		if ctx.Err() != nil || errors.Is(err, errRelayIdle) {
+			continue
+		}
+		at++
+		if served || lostAt.IsZero() {
+			lostAt = time.Now()
+		}
+		s.deps.Logger.Warn("subscriptions lost an upstream's WebSocket, going on to the next", "upstream", solana.Redact(url), "err", plain(err))
+		if served {
+			wait, failed = firstRelayPause, 0
+			continue
+		}
+		if failed++; failed%len(s.cfg.WebSockets) == 0 {
+			s.hub.relayAway(time.Since(lostAt) > s.cfg.relayPatience)
+			_ = pause.For(ctx, wait) // the loop ends with ctx
+			wait = min(2*wait, maxRelayPause)
+		}
+	}
+}
+
+// plain is an error without a URL, which may hold a key.
+func plain(err error) string {
+	if code := websocket.CloseStatus(err); code != -1 {
+		return "closed with code " + strconv.Itoa(int(code))
+	}
+	for _, known := range []error{errRelayRefused, errRelaySilent, context.DeadlineExceeded} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return "the connection failed"
+}
+
+// relayConn is one connection to an upstream.
+type relayConn struct {
+	*relay
+	conn *websocket.Conn
+	last uint64 // call
+	// calls are subscriptions that were asked for, by the call's id; numbers those that the upstream
+	// has, by its number.
+	calls   map[uint64]*relayed
+	numbers map[uint64]*relayed
+	served  bool
+	// reads bounds the accounts that are read at one time.
+	reads *semaphore.Weighted
+}
+
+// readsAtOnce is that bound.
+const readsAtOnce = 4
+
+// serve uses one upstream until it fails or nobody wants it. served says that it took a
+// subscription.
+func (r *relay) serve(ctx context.Context, url string) (served bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := r.server
+	dialing, stop := context.WithTimeout(ctx, s.cfg.relayTimeout)
+	conn, _, err := websocket.Dial(dialing, url, &websocket.DialOptions{HTTPClient: r.client, CompressionMode: websocket.CompressionDisabled}) //nolint:bodyclose // the library closes it
+	stop()
+	if err != nil {
+		s.metrics.relays.WithLabelValues("failed").Inc()
+		return false, err
+	}
+	s.metrics.relays.WithLabelValues("connected").Inc()
+	defer conn.CloseNow() //nolint:errcheck // nothing is left to do about it
+	conn.SetReadLimit(relayMessageBytes)
+	c := &relayConn{relay: r, conn: conn, calls: map[uint64]*relayed{}, numbers: map[uint64]*relayed{}, reads: semaphore.NewWeighted(readsAtOnce)}
+	messages, broken := make(chan []byte), make(chan error, 1)
+	go func() {
+		for {
+			_, message, err := conn.Read(ctx)
+			if err != nil {
+				broken <- err
+				return
+			}
+			select {
+			case messages <- message:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	err = c.loop(ctx, messages, broken)
+	return c.served, err
+}
+
+func (c *relayConn) loop(ctx context.Context, messages <-chan []byte, broken <-chan error) error {
+	s := c.server
+	check := time.NewTicker(s.cfg.relayTimeout)
+	defer check.Stop()
+	if err := c.catchUp(ctx); err != nil {
+		return err
+	}
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err = <-broken:
+		case message := <-messages:
+			err = c.take(ctx, message)
+		case <-s.hub.relayWanted:
+			err = c.catchUp(ctx)
+		case <-check.C:
+			switch {
+			case !s.hub.relays():
+				return errRelayIdle
+			case c.unanswered():
+				err = errRelaySilent
+			default:
+				err = c.within(ctx, c.conn.Ping)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (c *relayConn) within(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.server.cfg.relayTimeout)
+	defer cancel()
+	return do(ctx)
+}
+
+// unanswered says that a subscription waits for its answer for too long.
+func (c *relayConn) unanswered() bool {
+	for _, entry := range c.calls {
+		if entry != nil && time.Since(entry.asked) > c.server.cfg.relayTimeout {
+			return true
+		}
+	}
+	return false
+}
+
+// catchUp asks for what is new, and gives up what nobody wants any more.
+func (c *relayConn) catchUp(ctx context.Context) error {
+	fresh, gone := c.server.hub.relayChanges()
+	for _, entry := range fresh {
+		entry.asked = time.Now()
+		if err := c.call(ctx, kindNames[entry.kind]+"Subscribe", entry.params, entry); err != nil {
+			return err
+		}
+	}
+	for _, g := range gone {
+		if c.numbers[g.number] == nil {
+			continue // of an earlier connection
+		}
+		delete(c.numbers, g.number)
+		if err := c.call(ctx, kindNames[g.kind]+"Unsubscribe", json.RawMessage("["+strconv.FormatUint(g.number, 10)+"]"), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call sends a call; entry is who waits for the answer, nil for nobody.
+func (c *relayConn) call(ctx context.Context, method string, params json.RawMessage, entry *relayed) error {
+	c.last++
+	if entry != nil {
+		c.calls[c.last] = entry
+	}
+	message, err := json.Marshal(call{Version: "2.0", ID: json.RawMessage(strconv.FormatUint(c.last, 10)), Method: method, Params: params})
+	if err != nil {
+		return err
+	}
+	return c.within(ctx, func(ctx context.Context) error { return c.conn.Write(ctx, websocket.MessageText, message) })
+}
+
+// relayMessage is an answer or a notification of an upstream.
+type relayMessage struct {
+	ID     *uint64         `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  *callError      `json:"error"`
+	Params struct {
+		Result       json.RawMessage `json:"result"`
+		Subscription uint64          `json:"subscription"`
+	} `json:"params"`
+}
+
+// take passes on what an upstream says. What is not understood is left out.
+func (c *relayConn) take(ctx context.Context, text []byte) error {
+	var m relayMessage
+	if json.Unmarshal(text, &m) != nil {
+		return nil
+	}
+	if m.ID == nil {
+		if entry := c.numbers[m.Params.Subscription]; entry != nil && len(m.Params.Result) > 0 {
+			c.server.hub.relayNotify(entry, m.Params.Result, false)
+		}
+		return nil
+	}
+	entry := c.calls[*m.ID]
+	delete(c.calls, *m.ID)
+	if entry == nil {
+		return nil
+	}
+	number, err := strconv.ParseUint(string(m.Result), 10, 64)
+	if m.Error == nil && err != nil {
+		m.Error = refusal(codeInternal, "the upstream's answer is no subscription")
+	}
+	if m.Error != nil {
+		if c.server.hub.relayRefused(entry, m.Error, len(c.server.cfg.WebSockets)) {
+			return errRelayRefused
+		}
+		return nil
+	}
+	c.served = true
+	c.numbers[number] = entry
+	if again := c.server.hub.relayAccepted(entry, number); again && entry.kind == kindAccount {
+		go c.tellAccount(ctx, entry)
+	}
+	return nil
+}
+
+// tellAccount tells what an account is now, as it may have changed while no upstream told.
+func (c *relayConn) tellAccount(ctx context.Context, entry *relayed) {
+	var params []any
+	var now json.RawMessage
+	if c.server.deps.Accounts == nil || json.Unmarshal(entry.params, &params) != nil || c.reads.Acquire(ctx, 1) != nil {
+		return
+	}
+	defer c.reads.Release(1)
+	if err := c.server.deps.Accounts.Call(ctx, "getAccountInfo", params, &now); err != nil {
+		c.server.deps.Logger.Warn("subscriptions cannot read an account after a change of upstream", "err", err)
+		return
+	}
+	c.server.hub.relayNotify(entry, now, true)
+}
