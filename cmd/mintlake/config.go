@@ -64,6 +64,7 @@ type Config struct {
 		SpillBytes     int64    `koanf:"spill_bytes" usage:"most bytes of transactions that wait on disk while Kafka is slower than the chain; beyond, transactions are left out and told as a gap; 0 = none wait there"`
 		AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may open WebSockets at the stream, as swap.allowed_origins"`
 		MaxSubscribers int      `koanf:"max_subscribers" usage:"most open subscriptions of all clients of the stream"`
+		MaxReplays     int      `koanf:"max_replays" usage:"most replays (from_slot) that run at one time; one more is refused"`
 		MaxConnections int      `koanf:"max_connections" usage:"most open connections of all clients of the stream; one more waits"`
 	} `koanf:"stream"`
 	Keys struct {
@@ -141,7 +142,7 @@ func defaults() *Config {
 	c.RPC.PollInterval, c.RPC.MaxLag, c.RPC.SendUpstreams = 400*time.Millisecond, 25, 1
 	c.RPC.HedgeShare, c.RPC.ShareReads, c.RPC.CacheBytes = 0.05, true, 64<<20
 	c.Stream.Addr, c.Stream.Publish, c.Stream.SpillBytes = "127.0.0.1:10000", true, 1<<30
-	c.Stream.MaxSubscribers, c.Stream.MaxConnections = 1000, 4096
+	c.Stream.MaxSubscribers, c.Stream.MaxConnections, c.Stream.MaxReplays = 1000, 4096, 16
 	// A key works from any program, so pages of this machine need no permission beyond theirs;
 	// others are the operator's to name.
 	c.Swap.AllowedOrigins, c.RPC.AllowedOrigins, c.Stream.AllowedOrigins = origins.ThisMachine(), origins.ThisMachine(), origins.ThisMachine()
@@ -181,7 +182,8 @@ func (c *Config) validate() error {
 			bad(key, addr, "must be host:port")
 		}
 	}
-	for key, n := range map[string]int{"stream.max_subscribers": c.Stream.MaxSubscribers, "stream.max_connections": c.Stream.MaxConnections} {
+	for key, n := range map[string]int{"stream.max_subscribers": c.Stream.MaxSubscribers, "stream.max_connections": c.Stream.MaxConnections,
+		"stream.max_replays": c.Stream.MaxReplays} {
 		if n < 1 {
 			bad(key, n, "must be at least 1")
 		}

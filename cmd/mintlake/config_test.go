@@ -26,6 +26,7 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"api.max_connections":    func(c *Config) { c.API.MaxConnections = 0 },
 		"api.drain_time":         func(c *Config) { c.API.DrainTime = c.StopTimeout },
 		"stream.max_subscribers": func(c *Config) { c.Stream.MaxSubscribers = 0 },
+		"stream.max_replays":     func(c *Config) { c.Stream.MaxReplays = 0 },
 		"stream.max_connections": func(c *Config) { c.Stream.MaxConnections = 0 },
 		"api.body_limit":         func(c *Config) { c.API.BodyLimit = 1 },
 		"rate_limits.search":     func(c *Config) { c.RateLimits.Search = 0 },

@@ -18,18 +18,21 @@ const (
 	reopenPause = time.Second
 )
 
-// feed reads the topic from its end and publishes until ctx ends. A topic that failed for good is
-// opened again where it was left.
+// primed is how many records before the topic's end the feed reads without delivering: so it knows
+// what came before when it comes again, and the latest blocks.
+const primed = repeatsKept / 2
+
+// feed reads the topic and publishes what comes behind its present end until ctx ends. A topic that
+// failed for good is opened again where it was left.
 func (s *Server) feed(ctx context.Context) error {
-	topics := []string{schemas.TopicTransactions}
+	topics := []string{theLog.Topic}
 	var at map[kafka.TopicPartition]int64
 	for ctx.Err() == nil {
 		var err error
 		if at == nil {
-			at, err = s.deps.Offsets.EndOffsets(ctx, topics)
+			at, err = s.beginning(ctx, topics)
 		}
 		if err == nil {
-			s.fedOnce.Do(func() { close(s.fed) })
 			err = s.tail(ctx, topics, at)
 		}
 		if ctx.Err() != nil {
@@ -40,6 +43,25 @@ func (s *Server) feed(ctx context.Context) error {
 		_ = pause.For(ctx, reopenPause) // the loop ends with ctx
 	}
 	return nil
+}
+
+// beginning returns where the feed begins to read, and notes where it begins to deliver.
+func (s *Server) beginning(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error) {
+	begins, err := s.deps.Offsets.StartOffsets(ctx, topics)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := s.deps.Offsets.EndOffsets(ctx, topics)
+	if err != nil {
+		return nil, err
+	}
+	s.live = ends[theLog]
+	s.hub.begin(s.live)
+	from := max(begins[theLog], s.live-primed)
+	if from == s.live {
+		s.fedOnce.Do(func() { close(s.fed) })
+	}
+	return map[kafka.TopicPartition]int64{theLog: from}, nil
 }
 
 // tail publishes from at on, and keeps at where reading is.
@@ -61,38 +83,41 @@ func (s *Server) tail(ctx context.Context, topics []string, at map[kafka.TopicPa
 	}
 }
 
-// publish hands records to the subscribers, in their order. One that is no transaction, or came
-// before, is counted and left out.
+// publish hands what records tell to the subscribers, in their order. What is not understood is
+// counted and left out; what lies before the live log is only remembered.
 func (s *Server) publish(ctx context.Context, records []kafka.Record) {
 	list := make([]*transaction, 0, len(records))
+	var notes []placedNote
 	for _, r := range records {
-		if typeOf(r) != schemas.TypeTransaction {
-			continue
-		}
-		t, err := parseRecord(r)
+		s.marks.add(tipOf(r), r.Offset)
+		items, err := s.log.read(r)
 		if err != nil {
 			s.metrics.badRecords.Inc()
 			s.deps.Logger.Debug("record left out", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", err)
-			continue
 		}
-		if s.repeats.add(t.slot, t.signature) {
-			s.metrics.repeated.Inc()
-			continue
+		for _, item := range items {
+			if item.note != nil {
+				s.recent.take(item.note)
+			}
+			switch {
+			case r.Offset < s.live:
+			case item.note != nil:
+				notes = append(notes, placedNote{len(list), item.note})
+				if item.note.kind == noteGap {
+					s.metrics.gaps.Inc()
+				}
+			default:
+				list = append(list, item.tx)
+			}
 		}
-		list = append(list, t)
 	}
 	s.metrics.records.Add(float64(len(list)))
-	s.hub.publish(ctx, list)
-}
-
-// typeOf is the record's kind.
-func typeOf(r kafka.Record) string {
-	for _, h := range r.Headers {
-		if h.Key == schemas.HeaderType {
-			return string(h.Value)
-		}
+	if len(list)+len(notes) > 0 {
+		s.hub.publish(ctx, list, notes...)
 	}
-	return ""
+	if last := len(records) - 1; last >= 0 && records[last].Offset >= s.live-1 {
+		s.fedOnce.Do(func() { close(s.fed) })
+	}
 }
 
 // published is called when the subscribers have been handed a batch.

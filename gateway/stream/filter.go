@@ -24,6 +24,8 @@ type filter struct {
 	// cuckoo adds the addresses that it contains to include; nil when there is none.
 	cuckoo *cuckoo
 	owners ownerMode
+	// gate holds back what a replay serves; nil when there is none.
+	gate *gate
 }
 
 // ownerMode says which owners of token accounts count as addresses of a transaction: Yellowstone's

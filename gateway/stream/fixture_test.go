@@ -29,13 +29,18 @@ type topic struct {
 	records chan kafka.Record
 	fail    chan error
 	opened  chan map[kafka.TopicPartition]int64
+	next    int64
 }
 
 func newTopic() *topic {
-	return &topic{make(chan kafka.Record, 100_000), make(chan error, 1), make(chan map[kafka.TopicPartition]int64, 10)}
+	return &topic{make(chan kafka.Record, 100_000), make(chan error, 1), make(chan map[kafka.TopicPartition]int64, 10), 7}
 }
 
 var end = kafka.TopicPartition{Topic: schemas.TopicTransactions, Partition: 0}
+
+func (t *topic) StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error) {
+	return t.EndOffsets(ctx, topics)
+}
 
 func (t *topic) EndOffsets(_ context.Context, topics []string) (map[kafka.TopicPartition]int64, error) {
 	if len(topics) != 1 || topics[0] != schemas.TopicTransactions {
@@ -55,6 +60,10 @@ func (t *topic) FetchBatch(ctx context.Context, limit int, _ time.Duration) ([]k
 		batch := []kafka.Record{r}
 		for len(batch) < limit && len(t.records) > 0 {
 			batch = append(batch, <-t.records)
+		}
+		for i := range batch {
+			batch[i].Offset = max(batch[i].Offset, t.next)
+			t.next = batch[i].Offset + 1
 		}
 		return batch, nil
 	case err := <-t.fail:

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
@@ -97,6 +99,8 @@ func endStatus(why error) error {
 }
 
 func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate], sub *subscriber, pongs chan<- int32) error {
+	var served *gate // of the replay; filters that come later are served by it, too
+	filtered := false
 	for {
 		in, err := stream.Recv()
 		switch {
@@ -114,7 +118,10 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 			}
 			continue
 		}
-		filters, err := g.filtersOf(in)
+		filters, watches, err := g.filtersOf(in)
+		if err == nil && in.FromSlot != nil && filtered {
+			err = errors.New("from_slot: only in the first request with filters; open another stream")
+		}
 		if err != nil {
 			g.metrics.refused.WithLabelValues(formGRPC, "invalid").Inc()
 			return status.Error(codes.InvalidArgument, err.Error())
@@ -122,9 +129,30 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 		if refused := leaseOf(stream.Context()).Addresses(addressesIn(filters)); refused != nil {
 			return g.refuseGRPC(refused)
 		}
+		filtered = filtered || len(filters)+len(watches) > 0
+		var again *replay
+		if in.FromSlot != nil {
+			if again, err = g.newReplay(stream.Context(), sub, *in.FromSlot); err != nil {
+				return g.replayStatus(err)
+			}
+			served = again.gate
+		}
+		for _, f := range filters {
+			f.gate = served
+		}
+		for _, w := range watches {
+			w.gate = served
+		}
+		sub.shard.setWatches(sub, watches)
 		if err := g.hub.setFilters(sub, filters); err != nil {
 			g.metrics.refused.WithLabelValues(formGRPC, "full").Inc()
+			if again != nil {
+				again.release()
+			}
 			return status.Error(codes.ResourceExhausted, err.Error())
+		}
+		if again != nil {
+			go again.run(stream.Context())
 		}
 		leaseOf(stream.Context()).Named(addressesIn(filters))
 	}
@@ -132,30 +160,55 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 
 // filtersOf reads a request. What this stream does not offer is refused, never ignored: a client
 // would wait for ever.
-func (g *geyser) filtersOf(in *pb.SubscribeRequest) ([]namedFilter, error) {
+func (g *geyser) filtersOf(in *pb.SubscribeRequest) ([]namedFilter, []*watch, error) {
 	filters, err := readFilters(in.Transactions, limits{g.cfg.maxFilters, g.cfg.maxAddresses})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	watches, err := watchesOf(in, nil, g.cfg.maxFilters)
+	if err != nil {
+		return nil, nil, err
 	}
 	// What readFilters understands of the fields that the message does not have is no longer in it.
 	if err := yellowstone.UnknownField(in); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for name, n := range map[string]int{
-		"accounts": len(in.Accounts), "slots": len(in.Slots), "transactions_status": len(in.TransactionsStatus), "blocks": len(in.Blocks),
-		"blocks_meta": len(in.BlocksMeta), "entry": len(in.Entry), "accounts_data_slice": len(in.AccountsDataSlice),
+		"accounts": len(in.Accounts), "transactions_status": len(in.TransactionsStatus), "blocks": len(in.Blocks),
+		"entry": len(in.Entry), "accounts_data_slice": len(in.AccountsDataSlice),
 	} {
 		if n > 0 {
-			return nil, fmt.Errorf("%s: this stream has transactions only", name)
+			return nil, nil, fmt.Errorf("%s: this stream has transactions, slots and blocks_meta; ask the provider's own Geyser server for others", name)
 		}
 	}
-	if in.FromSlot != nil {
-		return nil, errors.New("from_slot: this stream is live and repeats nothing")
+	if in.Commitment != nil && *in.Commitment == pb.CommitmentLevel_PROCESSED {
+		return nil, nil, errProcessed
 	}
 	if in.Commitment != nil && int(*in.Commitment) > g.rank {
-		return nil, fmt.Errorf("commitment: this stream is %s", g.cfg.Commitment)
+		return nil, nil, fmt.Errorf("commitment: this stream is %s", g.cfg.Commitment)
 	}
-	return filters, nil
+	return filters, watches, nil
+}
+
+// replayStatus is the gRPC status of a replay that cannot begin. One that is asked for too old a
+// slot is OUT_OF_RANGE, as Yellowstone says it, with the oldest slot in a google.rpc.ErrorInfo.
+func (g *geyser) replayStatus(err error) error {
+	var old *oldSlotError
+	switch {
+	case errors.As(err, &old):
+		g.metrics.refused.WithLabelValues(formGRPC, "old_slot").Inc()
+		refused, detailErr := status.New(codes.OutOfRange, err.Error()).WithDetails(&errdetails.ErrorInfo{
+			Reason: "SLOT_TOO_OLD", Domain: "mintlake", Metadata: map[string]string{"oldest_slot": strconv.FormatUint(old.oldest, 10)},
+		})
+		if detailErr != nil { // a detail that is made here can be encoded
+			return status.Error(codes.OutOfRange, err.Error())
+		}
+		return refused.Err()
+	case errors.Is(err, errReplays):
+		g.metrics.refused.WithLabelValues(formGRPC, "full").Inc()
+		return status.Error(codes.ResourceExhausted, err.Error())
+	}
+	return status.Error(codes.Unavailable, errLostLog.Error())
 }
 
 func (g *geyser) send(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate], sub *subscriber, pongs <-chan int32) error {
@@ -167,9 +220,17 @@ func (g *geyser) send(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.Su
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-sub.notes.ready:
+			if err := g.sendNotes(stream, sub); err != nil {
+				return err
+			}
+			continue
 		case <-sub.out.ready:
 			for d, ok := sub.out.pop(); ok; d, ok = sub.out.pop() {
-				if err := stream.SendMsg(d.update()); err != nil {
+				if err := g.sendOne(stream, d); err != nil {
+					return err
+				}
+				if err := g.sendNotes(stream, sub); err != nil {
 					return err
 				}
 			}
@@ -183,4 +244,21 @@ func (g *geyser) send(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.Su
 			return err
 		}
 	}
+}
+
+// sendNotes sends what never waits behind transactions.
+func (g *geyser) sendNotes(stream grpc.ServerStream, sub *subscriber) error {
+	for d, ok := sub.notes.pop(); ok; d, ok = sub.notes.pop() {
+		if err := g.sendOne(stream, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *geyser) sendOne(stream grpc.ServerStream, d delivery) error {
+	if d.note != nil {
+		return stream.SendMsg(d.slotUpdate())
+	}
+	return stream.SendMsg(d.update())
 }

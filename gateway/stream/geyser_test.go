@@ -102,12 +102,12 @@ func TestUnaryCalls(t *testing.T) {
 func TestWhatIsNotOfferedIsRefused(t *testing.T) {
 	f := start(t, Config{maxFilters: 2, maxAddresses: 3})
 	finalized, confirmed := pb.CommitmentLevel_FINALIZED, pb.CommitmentLevel_CONFIRMED
-	from := uint64(1)
+	processed := pb.CommitmentLevel_PROCESSED
 	bad := "x"
 	for want, in := range map[string]*pb.SubscribeRequest{
-		"slots: this stream":                {Slots: map[string]*pb.SubscribeRequestFilterSlots{"a": {}}},
+		"interslot_updates":                 {Slots: map[string]*pb.SubscribeRequestFilterSlots{"a": {InterslotUpdates: yes()}}},
+		"commitment: processed":             {Commitment: &processed},
 		"accounts: this":                    {Accounts: map[string]*pb.SubscribeRequestFilterAccounts{"a": {}}},
-		"from_slot":                         {FromSlot: &from},
 		"stream is confirmed":               {Commitment: &finalized},
 		"at most 2":                         {Transactions: filters{"a": {}, "b": {}, "c": {}}},
 		"more than 3":                       {Transactions: filters{"a": {AccountInclude: []string{text(1), text(2)}}, "b": {AccountExclude: []string{text(1), text(2)}}}},

@@ -24,6 +24,8 @@ var (
 type subscriber struct {
 	shard *shard
 	out   *queue
+	// notes are what never waits behind transactions.
+	notes *queue
 	// ended is closed when the hub gives the subscriber up; why is set before.
 	ended chan struct{}
 	once  sync.Once
@@ -40,6 +42,8 @@ type subscriber struct {
 	// it.
 	tick uint64
 	hits []*entry
+	// watches are the shard's, too.
+	watches []*watch
 }
 
 // end gives the subscriber up; only the first reason counts.
@@ -53,9 +57,17 @@ func (s *subscriber) end(why error) {
 // batch is transactions in the order in which they are delivered. Each shard does all of it; the
 // last one to finish reports.
 type batch struct {
-	list      []*transaction
+	list []*transaction
+	// notes come before the transactions with their places.
+	notes     []placedNote
 	delivered atomic.Int64
 	left      atomic.Int32
+}
+
+// placedNote is a note before the transaction list[before] of a batch.
+type placedNote struct {
+	before int
+	*note
 }
 
 // batchesAhead is how many batches may wait at a shard before publish waits for it.
@@ -105,7 +117,7 @@ func (h *hub) run(ctx context.Context) error {
 // add makes a subscriber without filters; it gets nothing until it has some. It may be buffer
 // transactions behind.
 func (h *hub) add(buffer int) (*subscriber, error) {
-	s := &subscriber{out: newQueue(buffer), ended: make(chan struct{})}
+	s := &subscriber{out: newQueue(buffer), notes: newQueue(notesBehind), ended: make(chan struct{})}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -132,6 +144,7 @@ func (h *hub) remove(s *subscriber) {
 	s.gone = true
 	h.addresses.Add(-int64(countAddresses(s.entries)))
 	s.shard.replace(s, nil)
+	s.shard.setWatches(s, nil)
 	s.change.Unlock()
 	h.mu.Lock()
 	s.shard.subscribers--
@@ -193,12 +206,17 @@ func (h *hub) count() int {
 
 // publish hands transactions to the shards. It never waits for a client, only for the shards, and
 // only until ctx ends: a subscriber whose buffer is full is given up.
-func (h *hub) publish(ctx context.Context, list []*transaction) {
-	b := &batch{list: list}
+func (h *hub) publish(ctx context.Context, list []*transaction, notes ...placedNote) {
+	b := &batch{list: list, notes: notes}
 	b.left.Store(int32(len(h.shards)))
 	for _, t := range list {
 		h.frequency.add(t.accounts)
 		h.seen(t.slot)
+	}
+	for _, n := range notes {
+		if n.kind == noteEnd {
+			h.seen(n.slot)
+		}
 	}
 	for _, s := range h.shards {
 		select {
@@ -206,6 +224,15 @@ func (h *hub) publish(ctx context.Context, list []*transaction) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// begin says at which offset the live log begins.
+func (h *hub) begin(offset int64) {
+	for _, s := range h.shards {
+		s.mu.Lock()
+		s.next = offset
+		s.mu.Unlock()
 	}
 }
 

@@ -153,4 +153,6 @@ func (s *Server) refuseKey(w http.ResponseWriter, refused *keys.Refusal) {
 }
 
 // refusedCall is the error of a call within a WebSocket.
-func refusedCall(refused *keys.Refusal) *wsError { return &wsError{refused.RPCCode(), refused.Error()} }
+func refusedCall(refused *keys.Refusal) *wsError {
+	return &wsError{Code: refused.RPCCode(), Message: refused.Error()}
+}

@@ -16,6 +16,9 @@ type metrics struct {
 	delivered     prometheus.Counter
 	delay         prometheus.Histogram
 	feedRestarts  prometheus.Counter
+	gaps          prometheus.Counter
+	replays       prometheus.Counter
+	replayed      prometheus.Counter
 	subscriptions *prometheus.CounterVec
 	refused       *prometheus.CounterVec
 }
@@ -41,6 +44,15 @@ func newMetrics(registerer prometheus.Registerer, h *hub) (*metrics, error) {
 		feedRestarts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_feed_restarts_total", Help: "Times the topic failed for good and was opened again.",
 		}),
+		gaps: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_gaps_total", Help: "Gaps of the live log: slots whose transactions are missing, in a row.",
+		}),
+		replays: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_replays_total", Help: "Replays begun.",
+		}),
+		replayed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_replayed_total", Help: "Transactions and notes of slots that replays handed over.",
+		}),
 		subscriptions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_subscribers_total", Help: "Subscribers that came, by form.",
 		}, []string{"form"}),
@@ -50,7 +62,7 @@ func newMetrics(registerer prometheus.Registerer, h *hub) (*metrics, error) {
 	}
 	forms := []string{formGRPC, formWebSocket}
 	counters.Preset(m.subscriptions, forms)
-	counters.Preset(m.refused, forms, append(keys.RefusedLabels(), "full", "invalid"))
+	counters.Preset(m.refused, forms, append(keys.RefusedLabels(), "full", "invalid", "old_slot"))
 	counters.Preset(m.refused, []string{formWebSocket}, []string{"host", "http_method", "path", "origin", "handshake"})
 	if registerer == nil {
 		return m, nil
@@ -64,7 +76,7 @@ func newMetrics(registerer prometheus.Registerer, h *hub) (*metrics, error) {
 	slot := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_gateway_stream_slot", Help: "Highest slot seen.",
 	}, func() float64 { return float64(h.slot.Load()) })
-	for _, c := range []prometheus.Collector{m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.subscriptions, m.refused, subscribers, lagged, slot} {
+	for _, c := range []prometheus.Collector{m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.gaps, m.replays, m.replayed, m.subscriptions, m.refused, subscribers, lagged, slot} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

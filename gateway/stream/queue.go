@@ -8,6 +8,9 @@ import "sync"
 type delivery struct {
 	tx    *transaction
 	wants []*entry
+	// note is there instead of a transaction, for watch.
+	note  *note
+	watch *watch
 }
 
 // queueFirst is how many deliveries a queue has room for at first; queueKept is the room that an
@@ -28,20 +31,26 @@ type queue struct {
 	most int
 	// ready has a value when the queue may have deliveries.
 	ready chan struct{}
+	// room has a value when the queue may have room again.
+	room chan struct{}
 }
 
 func newQueue(most int) *queue {
-	return &queue{most: most, ready: make(chan struct{}, 1)}
+	return &queue{most: most, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
 // push returns false, and takes nothing, when the queue is full.
-func (q *queue) push(d delivery) bool {
+func (q *queue) push(d delivery) bool { return q.pushBelow(d, q.most) }
+
+// pushBelow returns false, and takes nothing, when the queue has as many deliveries as limit, or is
+// full.
+func (q *queue) pushBelow(d delivery, limit int) bool {
 	q.mu.Lock()
+	if q.n >= min(limit, q.most) {
+		q.mu.Unlock()
+		return false
+	}
 	if q.n == len(q.ring) {
-		if q.n >= q.most {
-			q.mu.Unlock()
-			return false
-		}
 		grown := make([]delivery, min(max(queueFirst, 2*q.n), q.most))
 		copied := copy(grown, q.ring[q.head:])
 		copy(grown[copied:], q.ring[:q.head])
@@ -69,6 +78,10 @@ func (q *queue) pop() (delivery, bool) {
 	q.head = (q.head + 1) % len(q.ring)
 	if q.n--; q.n == 0 && len(q.ring) > queueKept {
 		q.ring, q.head = nil, 0
+	}
+	select {
+	case q.room <- struct{}{}:
+	default:
 	}
 	return d, true
 }

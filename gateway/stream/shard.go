@@ -80,6 +80,10 @@ type shard struct {
 	// which owners count too, always those that no address finds.
 	byAccount, byOwner postings
 	always             map[*entry]struct{}
+	// watchers are the subscribers with watches.
+	watchers map[*subscriber]struct{}
+	// next is the offset behind what was matched.
+	next int64
 
 	tick    uint64
 	touched []*subscriber
@@ -87,7 +91,7 @@ type shard struct {
 }
 
 func newShard(h *hub) *shard {
-	return &shard{hub: h, in: make(chan *batch, batchesAhead), byAccount: postings{}, byOwner: postings{}, always: map[*entry]struct{}{}}
+	return &shard{hub: h, in: make(chan *batch, batchesAhead), byAccount: postings{}, byOwner: postings{}, always: map[*entry]struct{}{}, watchers: map[*subscriber]struct{}{}}
 }
 
 func (s *shard) run(ctx context.Context) {
@@ -96,8 +100,16 @@ func (s *shard) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case b := <-s.in:
-			for _, t := range b.list {
+			notes := b.notes
+			for i, t := range b.list {
+				for len(notes) > 0 && notes[0].before <= i {
+					s.tell(notes[0].note)
+					notes = notes[1:]
+				}
 				b.delivered.Add(int64(s.match(t)))
+			}
+			for _, n := range notes {
+				s.tell(n.note)
 			}
 			if b.left.Add(-1) == 0 && s.hub.finished != nil {
 				s.hub.finished(b.list, int(b.delivered.Load()))
@@ -111,6 +123,7 @@ func (s *shard) match(t *transaction) (delivered int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tick++
+	s.next = t.offset + 1
 	s.hashes.reset()
 	for i := range t.accounts {
 		s.ask(s.byAccount[t.accounts[i]], t)
@@ -143,7 +156,7 @@ func (s *shard) ask(candidates []*entry, t *transaction) {
 }
 
 func (s *shard) askOne(e *entry, t *transaction) {
-	if !e.live || e.tick == s.tick {
+	if !e.live || e.tick == s.tick || !e.gate.opens(t.offset) {
 		return
 	}
 	e.tick = s.tick

@@ -3,9 +3,10 @@
 //
 // In: raw transactions from the topic chain.transactions.v2; subscriptions with transaction
 // filters, with a key.
-// Out: each matching transaction, once a connection and in the order of its partition, to every
-// subscriber that keeps up.
-// Guarantees: the stream is live: it begins at the topic's end and repeats nothing. A subscriber
+// Out: each matching transaction, once a connection and in the order of the log, to every
+// subscriber that keeps up; ends of slots, statuses, gaps.
+// Guarantees: a subscription is live, or begins at a slot that the log still has and goes on live
+// with nothing lost or doubled. What is missing in the log is told. A subscriber
 // that falls behind is cut off with a reason, never buffered without end, and never slows the
 // others. Keys are neither logged nor told.
 //
@@ -28,6 +29,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 
 	"github.com/mintlake/mintlake/internal/framing"
@@ -61,6 +63,8 @@ type Config struct {
 	// maxAllAddresses bounds the addresses in the filters of all subscribers: about 130 bytes of
 	// memory each. Default 5,000,000.
 	maxAllAddresses int
+	// MaxReplays bounds the replays that run at one time. Default 16.
+	MaxReplays int
 	// MaxConnections bounds open client connections; one more waits. Default 4,096.
 	MaxConnections int
 	// refusalsPerSecond is how often one WebSocket gets an error answer. The first 10 are free;
@@ -90,14 +94,16 @@ func (c Config) withDefaults() Config {
 	c.maxFilters = cmp.Or(max(c.maxFilters, 0), 16)
 	c.maxAddresses = cmp.Or(max(c.maxAddresses, 0), 50_000)
 	c.maxAllAddresses = cmp.Or(max(c.maxAllAddresses, 0), 5_000_000)
+	c.MaxReplays = cmp.Or(max(c.MaxReplays, 0), 16)
 	c.MaxConnections = cmp.Or(max(c.MaxConnections, 0), 4096)
 	c.Commitment = cmp.Or(c.Commitment, "confirmed")
 	c.Version = cmp.Or(c.Version, "dev")
 	return c
 }
 
-// Offsets tells where topics end: *kafka.Admin.
+// Offsets tells where topics begin and end: *kafka.Admin.
 type Offsets interface {
+	StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 }
 
@@ -121,8 +127,12 @@ type Server struct {
 	deps    Deps
 	gate    *keys.Gate
 	hub     *hub
-	repeats *repeats // of feed
-	rank    int      // of cfg.Commitment
+	log     *logReader // of feed
+	live    int64      // of feed: the offset from which on it delivers
+	marks   marks
+	recent  recent
+	replays *semaphore.Weighted
+	rank    int // of cfg.Commitment
 	origins *origins.Set
 	metrics *metrics
 	// fed is closed once the topic's end is known: what is written from then on is delivered.
@@ -163,11 +173,12 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("stream: allowed origin %w", err)
 	}
-	s.hub, s.repeats = newHub(cfg.MaxSubscribers, cfg.maxAllAddresses), newRepeats()
+	s.hub, s.replays = newHub(cfg.MaxSubscribers, cfg.maxAllAddresses), semaphore.NewWeighted(int64(cfg.MaxReplays))
 	s.hub.finished = s.published
 	if s.metrics, err = newMetrics(deps.Registerer, s.hub); err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
+	s.log = newLogReader(s.metrics)
 	return s, nil
 }
 

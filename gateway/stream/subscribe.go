@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
@@ -31,6 +32,7 @@ const (
 	codeInvalidRequest = -32600
 	codeNoMethod       = -32601
 	codeInvalidParams  = -32602
+	codeBusy           = -32005
 )
 
 type wsRequest struct {
@@ -50,6 +52,7 @@ type wsReply struct {
 type wsError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
 }
 
 func (e *wsError) Error() string { return e.Message }
@@ -71,7 +74,7 @@ type wsFilter struct {
 var (
 	filterKeys = []string{"vote", "failed", "signature", "accountInclude", "accountExclude", "accountRequired",
 		"account_include", "account_exclude", "account_required"}
-	optionKeys = []string{"commitment", "encoding", "transactionDetails", "showRewards", "maxSupportedTransactionVersion"}
+	optionKeys = []string{"commitment", "encoding", "transactionDetails", "showRewards", "maxSupportedTransactionVersion", "fromSlot"}
 )
 
 // wsOptions are what providers' clients send along. What would change the answer in a way that is
@@ -84,6 +87,8 @@ type wsOptions struct {
 	// MaxVersion changes nothing: this stream sends transactions of every version, and a version
 	// that a client cannot read is the client's to leave out.
 	MaxVersion *uint8 `json:"maxSupportedTransactionVersion"`
+	// FromSlot asks for a replay from this slot on, which then goes on live.
+	FromSlot *uint64 `json:"fromSlot"`
 }
 
 // readParam reads params[i] and refuses a key that is not among known: a condition that is ignored
@@ -91,11 +96,11 @@ type wsOptions struct {
 func readParam(raw json.RawMessage, i int, known []string, into any) error {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(raw, &keys) != nil || keys == nil {
-		return &wsError{codeInvalidParams, fmt.Sprintf("params[%d] is not of the right shape: it must be an object", i)}
+		return &wsError{Code: codeInvalidParams, Message: fmt.Sprintf("params[%d] is not of the right shape: it must be an object", i)}
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if !slices.Contains(known, key) {
-			return &wsError{codeInvalidParams, fmt.Sprintf("params[%d]: unknown key %.40q; known are %s", i, key, strings.Join(known, ", "))}
+			return &wsError{Code: codeInvalidParams, Message: fmt.Sprintf("params[%d]: unknown key %.40q; known are %s", i, key, strings.Join(known, ", "))}
 		}
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
@@ -104,7 +109,7 @@ func readParam(raw json.RawMessage, i int, known []string, into any) error {
 		if errors.As(err, &wrong) {
 			message += fmt.Sprintf(": %s cannot be a %s", wrong.Field, wrong.Value)
 		}
-		return &wsError{codeInvalidParams, message}
+		return &wsError{Code: codeInvalidParams, Message: message}
 	}
 	return nil
 }
@@ -114,7 +119,7 @@ func (c *session) handle(message []byte) (answer []byte, refused bool) {
 	var in wsRequest
 	reply := wsReply{Version: "2.0"}
 	if err := json.Unmarshal(message, &in); err != nil {
-		reply.Error = &wsError{codeParse, "the message is no JSON-RPC 2.0 call"}
+		reply.Error = &wsError{Code: codeParse, Message: "the message is no JSON-RPC 2.0 call"}
 	} else {
 		reply.ID = in.ID
 		result, err := c.call(&in)
@@ -140,7 +145,7 @@ func (c *session) handle(message []byte) (answer []byte, refused bool) {
 // countedAs is what usage calls a method: what clients invent is other.
 func countedAs(method string) string {
 	switch method {
-	case methodSubscribe, "transactionUnsubscribe":
+	case methodSubscribe, "transactionUnsubscribe", "slotSubscribe", "slotUnsubscribe", "rootSubscribe", "rootUnsubscribe":
 		return method
 	}
 	return "other"
@@ -148,7 +153,7 @@ func countedAs(method string) string {
 
 func (c *session) call(in *wsRequest) (any, error) {
 	if in.Version != "2.0" {
-		return nil, &wsError{codeInvalidRequest, `jsonrpc must be "2.0"`}
+		return nil, &wsError{Code: codeInvalidRequest, Message: `jsonrpc must be "2.0"`}
 	}
 	if in.Method != "ping" {
 		if refused := c.lease.Call(in.Method, countedAs(in.Method)); refused != nil {
@@ -158,23 +163,25 @@ func (c *session) call(in *wsRequest) (any, error) {
 	switch in.Method {
 	case methodSubscribe:
 		return c.subscribe(in.Params)
-	case "transactionUnsubscribe":
+	case "transactionUnsubscribe", "slotUnsubscribe", "rootUnsubscribe":
 		return c.unsubscribe(in.Params)
+	case "slotSubscribe":
+		return c.watch(watchSlots, in.Params)
+	case "rootSubscribe":
+		return c.watch(watchRoots, in.Params)
 	case "ping":
 		return "pong", nil
+	case "signatureSubscribe", "signatureUnsubscribe":
+		return nil, &wsError{Code: codeNoMethod, Message: "no such method: this is the transaction stream. " + in.Method + " is served at the RPC address: leave the client's wsEndpoint out, or point it there"}
 	}
-	switch in.Method {
-	case "signatureSubscribe", "slotSubscribe", "rootSubscribe", "signatureUnsubscribe", "slotUnsubscribe", "rootUnsubscribe":
-		return nil, &wsError{codeNoMethod, "no such method: this is the transaction stream. " + in.Method + " is served at the RPC address: leave the client's wsEndpoint out, or point it there"}
-	}
-	return nil, &wsError{codeNoMethod, "no such method: transactionSubscribe, transactionUnsubscribe, ping"}
+	return nil, &wsError{Code: codeNoMethod, Message: "no such method: transactionSubscribe, slotSubscribe, rootSubscribe, their unsubscribes, ping"}
 }
 
 func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	var want wsFilter
 	var options wsOptions
 	if len(params) == 0 || len(params) > 2 {
-		return nil, &wsError{codeInvalidParams, "params must be a filter and, if wanted, options"}
+		return nil, &wsError{Code: codeInvalidParams, Message: "params must be a filter and, if wanted, options"}
 	}
 	if err := readParam(params[0], 0, filterKeys, &want); err != nil {
 		return nil, err
@@ -187,8 +194,8 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	if err := c.checkOptions(options); err != nil {
 		return nil, err
 	}
-	if len(c.filters) >= c.server.cfg.maxFilters {
-		return nil, &wsError{codeInvalidParams, fmt.Sprintf("at most %d subscriptions on a connection", c.server.cfg.maxFilters)}
+	if err := c.checkRoom(); err != nil {
+		return nil, err
 	}
 	read, err := readFilters(map[string]*pb.SubscribeRequestFilterTransactions{"transactions": {
 		Vote: want.Vote, Failed: want.Failed, Signature: want.Signature,
@@ -197,19 +204,72 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 		AccountRequired: append(want.AccountRequired, want.AccountRequired2...),
 	}}, limits{1, c.server.cfg.maxAddresses - c.addresses()})
 	if err != nil {
-		return nil, &wsError{codeInvalidParams, err.Error()}
+		return nil, &wsError{Code: codeInvalidParams, Message: err.Error()}
 	}
 	if refused := c.lease.Addresses(c.addresses() + addressesIn(read)); refused != nil {
 		return nil, refusedCall(refused)
+	}
+	var again *replay
+	if options.FromSlot != nil {
+		if again, err = c.server.newReplay(c.life, c.sub, *options.FromSlot); err != nil {
+			return nil, refusedReplay(err)
+		}
+		read[0].gate = again.gate
 	}
 	c.next++
 	c.filters[c.next] = read[0].filter
 	if err := c.publish(); err != nil {
 		delete(c.filters, c.next)
-		return nil, &wsError{codeInvalidParams, err.Error()}
+		if again != nil {
+			again.release()
+		}
+		return nil, &wsError{Code: codeInvalidParams, Message: err.Error()}
+	}
+	if again != nil {
+		go again.run(c.life)
 	}
 	c.lease.Named(c.addresses())
 	return c.next, nil
+}
+
+// codeSlotTooOld refuses a replay; data.oldestSlot is the oldest slot there is.
+const codeSlotTooOld = -32016
+
+// refusedReplay is why a replay cannot begin.
+func refusedReplay(err error) error {
+	var old *oldSlotError
+	switch {
+	case errors.As(err, &old):
+		return &wsError{codeSlotTooOld, err.Error(), map[string]uint64{"oldestSlot": old.oldest, "fromSlot": old.asked}}
+	case errors.Is(err, errReplays):
+		return &wsError{Code: codeBusy, Message: err.Error()}
+	}
+	return &wsError{Code: codeBusy, Message: errLostLog.Error()}
+}
+
+// checkRoom says whether the connection may have one more subscription.
+func (c *session) checkRoom() error {
+	if len(c.filters)+len(c.watches) >= c.server.cfg.maxFilters {
+		return &wsError{Code: codeInvalidParams, Message: fmt.Sprintf("at most %d subscriptions on a connection", c.server.cfg.maxFilters)}
+	}
+	return nil
+}
+
+// watch subscribes to slots or roots.
+func (c *session) watch(kind watchKind, params []json.RawMessage) (any, error) {
+	if len(params) > 0 {
+		return nil, &wsError{Code: codeInvalidParams, Message: "params must be empty"}
+	}
+	if err := c.checkRoom(); err != nil {
+		return nil, err
+	}
+	c.next++
+	w := &watch{kind: kind, name: strconv.FormatUint(c.next, 10)}
+	if kind == watchSlots {
+		w.level = "confirmed"
+	}
+	c.watches[c.next] = w
+	return c.next, c.publish()
 }
 
 // addresses counts those of all subscriptions.
@@ -225,20 +285,23 @@ func (c *session) checkOptions(o wsOptions) error {
 	if o.Commitment != "" {
 		rank, ok := commitmentRank(o.Commitment)
 		if !ok {
-			return &wsError{codeInvalidParams, "commitment must be processed, confirmed or finalized"}
+			return &wsError{Code: codeInvalidParams, Message: "commitment must be processed, confirmed or finalized"}
+		}
+		if rank == 0 {
+			return &wsError{Code: codeInvalidParams, Message: errProcessed.Error()}
 		}
 		if rank > c.server.rank {
-			return &wsError{codeInvalidParams, "commitment: this stream is " + c.server.cfg.Commitment}
+			return &wsError{Code: codeInvalidParams, Message: "commitment: this stream is " + c.server.cfg.Commitment}
 		}
 	}
 	if o.Encoding != "" && o.Encoding != "base64" {
-		return &wsError{codeInvalidParams, "encoding: this stream has base64 only"}
+		return &wsError{Code: codeInvalidParams, Message: "encoding: this stream has base64 only"}
 	}
 	if o.TransactionDetails != "" && o.TransactionDetails != "full" {
-		return &wsError{codeInvalidParams, "transactionDetails: this stream has full only"}
+		return &wsError{Code: codeInvalidParams, Message: "transactionDetails: this stream has full only"}
 	}
 	if o.ShowRewards {
-		return &wsError{codeInvalidParams, "showRewards: this stream has no rewards"}
+		return &wsError{Code: codeInvalidParams, Message: "showRewards: this stream has no rewards"}
 	}
 	return nil
 }
@@ -246,12 +309,13 @@ func (c *session) checkOptions(o wsOptions) error {
 func (c *session) unsubscribe(params []json.RawMessage) (any, error) {
 	var id uint64
 	if len(params) != 1 || json.Unmarshal(params[0], &id) != nil {
-		return nil, &wsError{codeInvalidParams, "params must be one subscription number"}
+		return nil, &wsError{Code: codeInvalidParams, Message: "params must be one subscription number"}
 	}
-	if _, ok := c.filters[id]; !ok {
-		return nil, &wsError{codeInvalidParams, "no such subscription"}
+	if c.filters[id] == nil && c.watches[id] == nil {
+		return nil, &wsError{Code: codeInvalidParams, Message: "no such subscription"}
 	}
 	delete(c.filters, id)
+	delete(c.watches, id)
 	c.lease.Named(c.addresses())
 	return true, c.publish()
 }

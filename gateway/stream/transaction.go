@@ -25,6 +25,7 @@ type transaction struct {
 	// grpc is the part of an encoded geyser.SubscribeUpdate that is the same for all subscribers;
 	// raw is the geyser.SubscribeUpdateTransaction in it.
 	grpc, raw []byte
+	offset    int64
 	slot      uint64
 	signature signature
 	vote      bool
@@ -61,7 +62,7 @@ const accountsGuess = 32
 // microsecond where decoding everything would cost thirty. The value is copied, so that a
 // transaction which waits for a slow client does not hold the whole fetch that it came with.
 func parseRecord(r kafka.Record) (*transaction, error) {
-	t := &transaction{accounts: make([]address, 0, accountsGuess)}
+	t := &transaction{offset: r.Offset, accounts: make([]address, 0, accountsGuess)}
 	for _, h := range r.Headers {
 		if h.Key == schemas.HeaderReceivedAt {
 			if ms, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil {

@@ -132,7 +132,11 @@ type session struct {
 	lease   *keys.Lease
 	replies chan []byte
 	filters map[uint64]*filter
+	// watches are the subscriptions to slots and roots.
+	watches map[uint64]*watch
 	next    uint64
+	// life ends with the session.
+	life context.Context
 	// pinged is when the ping was sent that has no pong yet, in nanoseconds; 0 when there is none.
 	pinged atomic.Int64
 	// refusals is a token bucket: web3.js repeats at once what is refused, some five hundred times
@@ -146,7 +150,7 @@ const refusalsFree = 10
 
 func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
 	return &session{
-		server: s, sub: sub, lease: lease, replies: make(chan []byte, 4), filters: map[uint64]*filter{},
+		server: s, sub: sub, lease: lease, replies: make(chan []byte, 4), filters: map[uint64]*filter{}, watches: map[uint64]*watch{},
 		refusals: rate.NewLimiter(rate.Limit(s.cfg.refusalsPerSecond), refusalsFree),
 	}
 }
@@ -157,6 +161,7 @@ func (c *session) run(ctx context.Context) {
 	defer c.server.hub.remove(c.sub)
 	defer c.conn.CloseNow() //nolint:errcheck // nothing is left to do about it
 	ctx, cancel := context.WithCancel(ctx)
+	c.life = ctx
 	var both sync.WaitGroup
 	over := make(chan struct{}, 2)
 	for _, work := range []func(context.Context){c.receive, c.send} {
@@ -218,6 +223,8 @@ func (c *session) send(ctx context.Context) {
 			return
 		case reply := <-c.replies:
 			err = c.write(frameText, reply)
+		case <-c.sub.notes.ready:
+			err = c.notifyAll()
 		case <-c.sub.out.ready:
 			err = c.notifyAll()
 		case <-ping.C:
@@ -256,7 +263,15 @@ func (c *session) ponged(context.Context, []byte) { c.pinged.Store(0) }
 func (c *session) notifyAll() error {
 	out := newFrames()
 	defer out.release()
-	for d, ok := c.sub.out.pop(); ok; d, ok = c.sub.out.pop() {
+	for d, ok := c.pop(); ok; d, ok = c.pop() {
+		if d.note != nil {
+			message, err := d.notification(c.server.recent.root())
+			if err != nil {
+				return err
+			}
+			out.add(frameText, message)
+			continue
+		}
 		result, err := d.tx.notification()
 		if err != nil { // a record that cannot be shown is no reason to end the connection
 			c.server.metrics.badRecords.Inc()
@@ -280,6 +295,14 @@ func (c *session) notifyAll() error {
 	return c.frames.sendWhole(c.server.cfg.writeTimeout, out.bytes)
 }
 
+// pop returns what is to be sent next: notes do not wait behind transactions.
+func (c *session) pop() (delivery, bool) {
+	if d, ok := c.sub.notes.pop(); ok {
+		return d, true
+	}
+	return c.sub.out.pop()
+}
+
 // What stands around a subscription's number and a transaction's JSON in a notification.
 var (
 	notificationHead   = []byte(`{"jsonrpc":"2.0","method":"transactionNotification","params":{"subscription":`)
@@ -291,8 +314,12 @@ var (
 // subscription's number.
 func (c *session) publish() error {
 	filters := make([]namedFilter, 0, len(c.filters))
+	watches := slices.Collect(maps.Values(c.watches))
 	for _, id := range slices.Sorted(maps.Keys(c.filters)) {
-		filters = append(filters, namedFilter{strconv.FormatUint(id, 10), c.filters[id]})
+		name := strconv.FormatUint(id, 10)
+		filters = append(filters, namedFilter{name, c.filters[id]})
+		watches = append(watches, &watch{kind: watchGaps, name: name, ordered: true, gate: c.filters[id].gate})
 	}
+	c.sub.shard.setWatches(c.sub, watches)
 	return c.server.hub.setFilters(c.sub, filters)
 }

@@ -83,7 +83,7 @@ func TestWebSocket(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"vote":"no"}]}`:                 "vote cannot be a string",
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitmnet":"confirmed"}]}`: `unknown key \"commitmnet\"`,
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"showRewards":true}]}`:       "no rewards",
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"fromSlot":1}]}`:             `unknown key \"fromSlot\"`,
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"toSlot":1}]}`:               `unknown key \"toSlot\"`,
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"accountInclude":["x"]}]}`:      "base58",
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitment":"finalized"}]}`: "confirmed",
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"encoding":"jsonParsed"}]}`:  "base64 only",

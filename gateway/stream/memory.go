@@ -1,0 +1,144 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// theLog is the one partition of the topic: its offsets are one order for all.
+var theLog = kafka.TopicPartition{Topic: schemas.TopicTransactions, Partition: 0}
+
+// errNoSlot is the answer while the log has nothing.
+var errNoSlot = errors.New("no slot has come yet")
+
+// oldSlotError refuses a slot that is older than what the log keeps.
+type oldSlotError struct{ asked, oldest uint64 }
+
+func (e *oldSlotError) Error() string {
+	return fmt.Sprintf("from_slot: slot %d is no longer kept; the oldest slot there is is %d", e.asked, e.oldest)
+}
+
+// mark says at which offset a slot became the highest of the log.
+type mark struct {
+	slot   uint64
+	offset int64
+}
+
+// marksKept bounds the marks, 16 bytes each: a day of slots.
+const marksKept = 1 << 18
+
+// marks remembers where slots begin in the log, as far as this process has read it.
+type marks struct {
+	mu   sync.Mutex
+	list []mark // both ascending
+}
+
+// add notes that the record at offset is the first with this tip, if it is.
+func (m *marks) add(slot uint64, offset int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.list); n > 0 && slot <= m.list[n-1].slot {
+		return
+	}
+	if len(m.list) >= marksKept {
+		m.list = slices.Clone(m.list[marksKept/2:])
+	}
+	m.list = append(m.list, mark{slot, offset})
+}
+
+// find returns the offset of the first record with tip slot or more; false when that may lie before
+// what is remembered, or nothing so high was read yet.
+func (m *marks) find(slot uint64) (int64, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := sort.Search(len(m.list), func(i int) bool { return m.list[i].slot >= slot })
+	if i == 0 || i == len(m.list) {
+		return 0, false
+	}
+	return m.list[i].offset, true
+}
+
+// probeTimeout bounds one look into the log.
+const probeTimeout = 10 * time.Second
+
+// recordAt returns the first record at offset or behind.
+func (s *Server) recordAt(ctx context.Context, offset int64) (kafka.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	tailer, err := s.deps.OpenTail([]string{theLog.Topic}, map[kafka.TopicPartition]int64{theLog: offset})
+	if err != nil {
+		return kafka.Record{}, err
+	}
+	defer tailer.Close()
+	records, err := tailer.FetchBatch(ctx, 1, 0)
+	if err != nil {
+		return kafka.Record{}, fmt.Errorf("look into the log: %w", err)
+	}
+	return records[0], nil
+}
+
+// oldest returns the oldest slot of which the log has everything, and where the log begins and
+// ends. It returns errNoSlot when the log is empty.
+func (s *Server) oldest(ctx context.Context) (slot uint64, begin, end int64, err error) {
+	topics := []string{theLog.Topic}
+	begins, err := s.deps.Offsets.StartOffsets(ctx, topics)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	ends, err := s.deps.Offsets.EndOffsets(ctx, topics)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	begin, end = begins[theLog], ends[theLog]
+	if begin >= end {
+		return 0, begin, end, errNoSlot
+	}
+	first, err := s.recordAt(ctx, begin)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	slot = tipOf(first)
+	if begin > 0 {
+		slot++ // retention may have taken the beginning of this one
+	}
+	return slot, begin, end, nil
+}
+
+// locate returns the offset from which on the log has all of the slots from slot on.
+func (s *Server) locate(ctx context.Context, slot uint64) (int64, error) {
+	oldest, begin, end, err := s.oldest(ctx)
+	switch {
+	case errors.Is(err, errNoSlot):
+		return end, nil
+	case err != nil:
+		return 0, err
+	case slot < oldest:
+		return 0, &oldSlotError{slot, oldest}
+	}
+	if offset, ok := s.marks.find(slot); ok && offset >= begin {
+		return offset, nil
+	}
+	// Bisection over tips, which never fall. After a kill of the writer they may fall by the slots
+	// that it then writes again; whichever border is found, all of them lie behind it.
+	for begin < end {
+		middle := begin + (end-begin)/2
+		r, err := s.recordAt(ctx, middle)
+		if err != nil {
+			return 0, err
+		}
+		if tipOf(r) >= slot {
+			end = middle
+		} else {
+			begin = max(middle, r.Offset) + 1
+		}
+	}
+	return begin, nil
+}

@@ -1,0 +1,168 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/mr-tron/base58"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+const (
+	// recentBlocks is how many blocks are remembered; more than a blockhash is valid for.
+	recentBlocks = 512
+	// validFor is how many blocks a blockhash is valid for (agave, MAX_PROCESSING_AGE).
+	validFor = 150
+)
+
+// recent remembers the latest blocks.
+type recent struct {
+	mu        sync.Mutex
+	blocks    []*eventspb.StreamBlock // ascending by slot
+	finalized uint64
+}
+
+func (r *recent) take(n *note) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch n.kind {
+	case noteEnd:
+		i, found := slices.BinarySearchFunc(r.blocks, n.slot, compareSlot)
+		if found {
+			r.blocks[i] = n.end
+			return
+		}
+		r.blocks = slices.Insert(r.blocks, i, n.end)
+		if len(r.blocks) > recentBlocks {
+			r.blocks = slices.Delete(r.blocks, 0, 1)
+		}
+	case noteFinalized:
+		r.finalized = max(r.finalized, n.slot)
+	case noteDead:
+		if i, found := slices.BinarySearchFunc(r.blocks, n.slot, compareSlot); found {
+			r.blocks = slices.Delete(r.blocks, i, i+1)
+		}
+	case noteGap:
+	}
+}
+
+func compareSlot(b *eventspb.StreamBlock, slot uint64) int {
+	switch {
+	case b.GetSlot() < slot:
+		return -1
+	case b.GetSlot() > slot:
+		return 1
+	}
+	return 0
+}
+
+// root is the highest finalized slot; 0 when none is known.
+func (r *recent) root() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.finalized
+}
+
+// latest returns the highest block, of the finalized ones when that is asked; nil when none is
+// known.
+func (r *recent) latest(finalized bool) *eventspb.StreamBlock {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range slices.Backward(r.blocks) {
+		if !finalized || b.GetSlot() <= r.finalized {
+			return b
+		}
+	}
+	return nil
+}
+
+func (r *recent) byHash(hash []byte) *eventspb.StreamBlock {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range slices.Backward(r.blocks) {
+		if bytes.Equal(b.GetBlockhash(), hash) {
+			return b
+		}
+	}
+	return nil
+}
+
+// errProcessed refuses the commitment that this stream does not have.
+var errProcessed = errors.New("commitment: processed is not served: this stream begins at confirmed, as ingest reads no block that may still lose its fork")
+
+// latestAt returns the highest block at a commitment; without one at the stream's own.
+func (g *geyser) latestAt(commitment *pb.CommitmentLevel) (*eventspb.StreamBlock, error) {
+	if commitment != nil && *commitment == pb.CommitmentLevel_PROCESSED {
+		return nil, status.Error(codes.InvalidArgument, errProcessed.Error())
+	}
+	wantFinal := commitment != nil && *commitment == pb.CommitmentLevel_FINALIZED && g.cfg.Commitment != "finalized"
+	if b := g.recent.latest(wantFinal); b != nil {
+		return b, nil
+	}
+	return nil, status.Error(codes.Unavailable, "no block of this commitment has come yet")
+}
+
+var errNoHeight = status.Error(codes.Unavailable, "the source does not tell the heights of blocks")
+
+// GetLatestBlockhash implements geyser.Geyser.
+func (g *geyser) GetLatestBlockhash(_ context.Context, in *pb.GetLatestBlockhashRequest) (*pb.GetLatestBlockhashResponse, error) {
+	b, err := g.latestAt(in.Commitment)
+	if err != nil {
+		return nil, err
+	}
+	if b.BlockHeight == nil {
+		return nil, errNoHeight
+	}
+	return &pb.GetLatestBlockhashResponse{
+		Slot: b.GetSlot(), Blockhash: base58.Encode(b.GetBlockhash()), LastValidBlockHeight: b.GetBlockHeight() + validFor,
+	}, nil
+}
+
+// GetBlockHeight implements geyser.Geyser.
+func (g *geyser) GetBlockHeight(_ context.Context, in *pb.GetBlockHeightRequest) (*pb.GetBlockHeightResponse, error) {
+	b, err := g.latestAt(in.Commitment)
+	if err != nil {
+		return nil, err
+	}
+	if b.BlockHeight == nil {
+		return nil, errNoHeight
+	}
+	return &pb.GetBlockHeightResponse{BlockHeight: b.GetBlockHeight()}, nil
+}
+
+// IsBlockhashValid implements geyser.Geyser.
+func (g *geyser) IsBlockhashValid(_ context.Context, in *pb.IsBlockhashValidRequest) (*pb.IsBlockhashValidResponse, error) {
+	hash, err := base58.Decode(clip(in.GetBlockhash(), 44))
+	if err != nil || len(hash) != len(address{}) {
+		return nil, status.Errorf(codes.InvalidArgument, "blockhash %.50q: must be 32 bytes in base58", in.GetBlockhash())
+	}
+	latest, err := g.latestAt(in.Commitment)
+	if err != nil {
+		return nil, err
+	}
+	if latest.BlockHeight == nil {
+		return nil, errNoHeight
+	}
+	of := g.recent.byHash(hash)
+	valid := of != nil && of.GetSlot() <= latest.GetSlot() && of.GetBlockHeight()+validFor >= latest.GetBlockHeight()
+	return &pb.IsBlockhashValidResponse{Slot: latest.GetSlot(), Valid: valid}, nil
+}
+
+// SubscribeReplayInfo implements geyser.Geyser.
+func (g *geyser) SubscribeReplayInfo(ctx context.Context, _ *pb.SubscribeReplayInfoRequest) (*pb.SubscribeReplayInfoResponse, error) {
+	oldest, _, _, err := g.oldest(ctx)
+	switch {
+	case errors.Is(err, errNoSlot):
+		return &pb.SubscribeReplayInfoResponse{}, nil
+	case err != nil:
+		return nil, status.Error(codes.Unavailable, "the log cannot be read")
+	}
+	return &pb.SubscribeReplayInfoResponse{FirstAvailable: &oldest}, nil
+}

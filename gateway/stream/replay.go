@@ -1,0 +1,229 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+)
+
+// gate holds live transactions back from filters that a replay serves: those of offsets below from
+// are the replay's. Guarded by shard.mu; nil is always open.
+type gate struct{ from int64 }
+
+// replaying is the gate while the replay has not caught up.
+const replaying = math.MaxInt64
+
+func (g *gate) opens(offset int64) bool { return g == nil || offset >= g.from }
+
+// errReplays refuses a replay.
+var errReplays = errors.New("the server runs as many replays as it may; subscribe again in a moment, or without from_slot")
+
+const (
+	// replayAhead is how many deliveries of a replay wait for the client: fewer than live ones, so
+	// that there is room for those of the connection's other filters.
+	replayAhead = 256
+	// replayBatch bounds a fetch in records.
+	replayBatch = 512
+	// replayIdle is how long a replay waits for records before it looks whether it has caught up.
+	replayIdle = 50 * time.Millisecond
+)
+
+// replay reads the log for one subscriber from a slot on, until live delivery takes over.
+type replay struct {
+	server *Server
+	sub    *subscriber
+	gate   *gate
+	slot   uint64
+	next   int64 // offset of the next record
+	log    *logReader
+}
+
+// newReplay finds the slot in the log. The caller calls run or cancels by release.
+func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64) (*replay, error) {
+	if !s.replays.TryAcquire(1) {
+		return nil, errReplays
+	}
+	select { // before, the feed's place in the log is not known
+	case <-s.fed:
+	case <-ctx.Done():
+		s.replays.Release(1)
+		return nil, ctx.Err()
+	}
+	offset, err := s.locate(ctx, slot)
+	if err != nil {
+		s.replays.Release(1)
+		return nil, err
+	}
+	s.metrics.replays.Inc()
+	log := newLogReader(s.metrics)
+	log.ended = slot - min(slot, 1) // so a gap right behind it shows
+	return &replay{server: s, sub: sub, gate: &gate{from: replaying}, slot: slot, next: offset, log: log}, nil
+}
+
+func (r *replay) release() { r.server.replays.Release(1) }
+
+// run delivers until live delivery takes over, the subscriber is given up, or ctx ends. A log that
+// cannot be read ends the subscription: the client subscribes again from where it is.
+func (r *replay) run(ctx context.Context) {
+	defer r.release()
+	if r.sub.shard.handOver(r.gate, r.next) {
+		return
+	}
+	tailer, err := r.server.deps.OpenTail([]string{theLog.Topic}, map[kafka.TopicPartition]int64{theLog: r.next})
+	if err != nil {
+		r.sub.end(errLostLog)
+		return
+	}
+	defer tailer.Close()
+	for begins := true; !r.sub.shard.handOver(r.gate, r.next); begins = false {
+		within, cancel := context.WithTimeout(ctx, replayIdle)
+		records, err := tailer.FetchBatch(within, replayBatch, 0)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, context.DeadlineExceeded):
+			continue
+		case err != nil:
+			r.server.deps.Logger.Warn("a replay lost its topic", "err", err)
+			r.sub.end(errLostLog)
+			return
+		}
+		if begins && len(records) > 0 && records[0].Offset > r.next {
+			// Retention was faster. What is missing ends before the first record's slot.
+			r.tell(ctx, &note{offset: records[0].Offset, kind: noteGap, first: r.slot, slot: max(r.slot, tipOf(records[0]))})
+		}
+		for i := range records {
+			if !r.record(ctx, records[i]) {
+				return
+			}
+		}
+	}
+}
+
+// errLostLog ends subscriptions whose replay failed.
+var errLostLog = errors.New("the server cannot read its log; subscribe again with the slot that you are at")
+
+// record delivers what a record tells; false when the subscription is over.
+func (r *replay) record(ctx context.Context, record kafka.Record) bool {
+	items, err := r.log.read(record)
+	if err != nil {
+		r.server.metrics.badRecords.Inc()
+	}
+	r.next = record.Offset + 1
+	for _, item := range items {
+		if item.note != nil {
+			if item.note.slot >= r.slot && !r.tell(ctx, item.note) {
+				return false
+			}
+			continue
+		}
+		if item.tx.slot >= r.slot && !r.transaction(ctx, item.tx) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *replay) transaction(ctx context.Context, t *transaction) bool {
+	var wants []*entry
+	var hashes hashCache
+	r.sub.change.Lock()
+	for _, e := range r.sub.entries {
+		if e.gate == r.gate && e.wants(t, &hashes) {
+			wants = append(wants, e)
+		}
+	}
+	r.sub.change.Unlock()
+	if len(wants) == 0 {
+		return ctx.Err() == nil
+	}
+	return r.push(ctx, delivery{tx: t, wants: wants})
+}
+
+func (r *replay) tell(ctx context.Context, n *note) bool {
+	for _, d := range r.sub.shard.notesFor(r.sub, n, func(w *watch) bool { return w.gate == r.gate }) {
+		if !r.push(ctx, d) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *replay) push(ctx context.Context, d delivery) bool {
+	for {
+		if r.sub.out.pushBelow(d, replayAhead) {
+			r.server.metrics.replayed.Inc()
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-r.sub.ended:
+			return false
+		case <-r.sub.out.room:
+		}
+	}
+}
+
+// handOver opens the gate at offset next if live delivery is not beyond it.
+func (s *shard) handOver(g *gate, next int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next > next {
+		return false
+	}
+	g.from = next
+	return true
+}
+
+// notesFor returns what the subscriber's watches that match are told of a note.
+func (s *shard) notesFor(sub *subscriber, n *note, match func(*watch) bool) (list []delivery) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range sub.watches {
+		if match(w) && w.wants(n) {
+			list = append(list, delivery{note: n, watch: w})
+		}
+	}
+	return list
+}
+
+// setWatches replaces the subscriber's watches.
+func (s *shard) setWatches(sub *subscriber, list []*watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sub.watches = slices.Clone(list)
+	if len(list) == 0 {
+		delete(s.watchers, sub)
+	} else {
+		s.watchers[sub] = struct{}{}
+	}
+}
+
+// tell hands a note to those who watch for it. What belongs behind a slot's transactions waits
+// behind them, where the client wants both; all else has a small queue of its own.
+func (s *shard) tell(n *note) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = n.offset + 1
+	for sub := range s.watchers {
+		for _, w := range sub.watches {
+			if !w.gate.opens(n.offset) || !w.wants(n) {
+				continue
+			}
+			queue := sub.notes
+			if w.ordered && (n.kind == noteEnd || n.kind == noteGap) {
+				queue = sub.out
+			}
+			if !queue.push(delivery{note: n, watch: w}) {
+				s.hub.lagged.Add(1)
+				sub.end(errLagged)
+			}
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package stream
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mr-tron/base58"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// watch is a wish for notes. It is never changed, but for its gate.
+type watch struct {
+	kind watchKind
+	// name is the filter's over gRPC and the subscription's number over WebSocket.
+	name string
+	// level is the only commitment that is told of slots; all when it is empty.
+	level string
+	// ordered says that the client gets transactions, too: the end of a slot comes behind them.
+	ordered bool
+	gate    *gate
+}
+
+type watchKind uint8
+
+const (
+	// watchSlots is told ends, finalized and dead slots.
+	watchSlots watchKind = iota
+	// watchMeta is told ends, with all that they say.
+	watchMeta
+	// watchGaps is told gaps.
+	watchGaps
+	// watchRoots is told finalized slots.
+	watchRoots
+)
+
+// gapsFilter is the name of a slots filter that is told gaps and nothing else.
+const gapsFilter = "mintlake.gaps"
+
+// notesBehind is how many notes a client may be behind.
+const notesBehind = 1024
+
+func (w *watch) wants(n *note) bool {
+	switch w.kind {
+	case watchSlots:
+		switch n.kind {
+		case noteEnd:
+			return w.level == "" || w.level == "confirmed"
+		case noteFinalized:
+			return w.level == "" || w.level == "finalized"
+		case noteDead:
+			return w.level == ""
+		case noteGap:
+		}
+		return false
+	case watchMeta:
+		return n.kind == noteEnd
+	case watchGaps:
+		return n.kind == noteGap
+	case watchRoots:
+		return n.kind == noteFinalized
+	}
+	return false
+}
+
+// watchesOf reads the filters for slots and blocks_meta, in the order of their names.
+func watchesOf(in *pb.SubscribeRequest, g *gate, most int) (list []*watch, err error) {
+	if len(in.Slots)+len(in.BlocksMeta) > most {
+		return nil, fmt.Errorf("slots, blocks_meta: at most %d filters", most)
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Slots)) {
+		f := in.Slots[name]
+		if f.GetInterslotUpdates() {
+			return nil, errors.New("slots: interslot_updates: this stream has confirmed, finalized and dead slots only")
+		}
+		w := &watch{kind: watchSlots, name: name, ordered: len(in.Transactions) > 0, gate: g}
+		if f.GetFilterByCommitment() {
+			w.level = "confirmed"
+		}
+		if name == gapsFilter {
+			w.kind = watchGaps
+		}
+		list = append(list, w)
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.BlocksMeta)) {
+		list = append(list, &watch{kind: watchMeta, name: name, ordered: len(in.Transactions) > 0, gate: g})
+	}
+	for _, w := range list {
+		if len(w.name) > maxFilterName {
+			return nil, fmt.Errorf("filter %.20q…: a name has at most %d bytes", w.name, maxFilterName)
+		}
+	}
+	return list, nil
+}
+
+// slotUpdate is the note for gRPC.
+func (d delivery) slotUpdate() *pb.SubscribeUpdate {
+	n := d.note
+	out := &pb.SubscribeUpdate{Filters: []string{d.watch.name}, CreatedAt: timestamppb.New(time.Now())}
+	if d.watch.kind == watchMeta {
+		out.UpdateOneof = &pb.SubscribeUpdate_BlockMeta{BlockMeta: metaUpdate(n)}
+		return out
+	}
+	slot := &pb.SubscribeUpdateSlot{Slot: n.slot}
+	switch n.kind {
+	case noteEnd:
+		slot.Status, slot.Parent = pb.SlotStatus_SLOT_CONFIRMED, n.end.ParentSlot
+	case noteFinalized:
+		slot.Status = pb.SlotStatus_SLOT_FINALIZED
+	case noteDead:
+		slot.Status = pb.SlotStatus_SLOT_DEAD
+	case noteGap:
+		text := fmt.Sprintf("gap: transactions of slots %d to %d are missing", n.first, n.slot)
+		slot.Status, slot.Parent, slot.DeadError = pb.SlotStatus_SLOT_DEAD, &n.first, &text
+	}
+	out.UpdateOneof = &pb.SubscribeUpdate_Slot{Slot: slot}
+	return out
+}
+
+func metaUpdate(n *note) *pb.SubscribeUpdateBlockMeta {
+	meta := &pb.SubscribeUpdateBlockMeta{
+		Slot: n.slot, Blockhash: base58.Encode(n.end.GetBlockhash()), ParentSlot: n.end.GetParentSlot(),
+		ParentBlockhash: base58.Encode(n.end.GetParentBlockhash()), ExecutedTransactionCount: n.end.GetExecuted(),
+	}
+	if at := n.end.GetBlockTime(); at != 0 {
+		meta.BlockTime = &pb.UnixTimestamp{Timestamp: at}
+	}
+	if n.end.BlockHeight != nil {
+		meta.BlockHeight = &pb.BlockHeight{BlockHeight: n.end.GetBlockHeight()}
+	}
+	return meta
+}
+
+// notification is the note for WebSockets: a whole message.
+func (d delivery) notification(root uint64) ([]byte, error) {
+	n := d.note
+	var method string
+	var result any
+	switch d.watch.kind {
+	case watchSlots:
+		parent := n.slot - min(n.slot, 1)
+		if n.end.ParentSlot != nil {
+			parent = n.end.GetParentSlot()
+		}
+		method, result = "slotNotification", map[string]uint64{"slot": n.slot, "parent": parent, "root": root}
+	case watchRoots:
+		method, result = "rootNotification", n.slot
+	case watchGaps:
+		method, result = "gapNotification", map[string]uint64{"firstSlot": n.first, "lastSlot": n.slot}
+	case watchMeta: // over gRPC only
+	}
+	id, err := strconv.ParseUint(d.watch.name, 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]any{"jsonrpc": "2.0", "method": method, "params": map[string]any{"subscription": id, "result": result}})
+}
