@@ -206,9 +206,6 @@ var clockSysvar = venue.Key{
 	0x8b, 0x5e, 0xb8, 0xa3, 0x9b, 0x4b, 0x6d, 0x5c, 0x73, 0x55, 0x5b, 0x21, 0x00, 0x00, 0x00, 0x00,
 }
 
-// fixedAccounts are at the front of every read: the clock and both mints.
-const fixedAccounts = 3
-
 // load reads the pools' state, as many pools to a call as fit whole.
 func (m *Market) load(ctx context.Context, p pair, refs []located) (*Snapshot, error) {
 	batches := split(p, refs)

@@ -25,8 +25,9 @@ const Name = "pump_curve"
 var (
 	// Program id of pump.
 	Program = venue.MustKey("6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P")
-	// Global and FeeConfig are the venue's, of all curves.
-	Global    = venue.MustDerive(Program, []byte("global"))
+	// Global is the venue's own account, of all curves.
+	Global = venue.MustDerive(Program, []byte("global"))
+	// FeeConfig is the venue's account of the fee program.
 	FeeConfig = venue.MustDerive(pumpfees.Program, []byte("fee_config"), Program[:])
 )
 

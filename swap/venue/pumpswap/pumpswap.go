@@ -28,9 +28,10 @@ var (
 	Program = venue.MustKey("pAMMBay6oceH9fJKBRHGP5D4bD4sWpmSwMn52FMfXEA")
 	// Curve is pump's program. Pools that it made have tiered fees.
 	Curve = venue.MustKey("6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P")
-	// GlobalConfig and FeeConfig are the venue's, of all pools.
+	// GlobalConfig is the venue's own account, of all pools.
 	GlobalConfig = venue.MustDerive(Program, []byte("global_config"))
-	FeeConfig    = venue.MustDerive(pumpfees.Program, []byte("fee_config"), Program[:])
+	// FeeConfig is the venue's account of the fee program.
+	FeeConfig = venue.MustDerive(pumpfees.Program, []byte("fee_config"), Program[:])
 )
 
 // Venue is PumpSwap.
