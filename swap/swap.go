@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -184,7 +185,9 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		AppName: "mintlake-swap", DisableStartupMessage: true, Immutable: true, CaseSensitive: true, StrictRouting: true,
 		BodyLimit: bodyLimit, ReadBufferSize: readBuffer, Concurrency: 16 * cfg.maxInFlight,
 		ReadTimeout: 10 * time.Second, WriteTimeout: cfg.timeout + 10*time.Second, IdleTimeout: 75 * time.Second,
-		ErrorHandler: func(c *fiber.Ctx, err error) error { s.writeError(c, routeOther, err); return nil },
+		// Fiber answers methods that it does not know in a text of its own; QUERY is a standard's.
+		RequestMethods: slices.Concat(fiber.DefaultMethods, []string{"QUERY"}),
+		ErrorHandler:   func(c *fiber.Ctx, err error) error { s.writeError(c, routeOther, err); return nil },
 	})
 	s.addRoutes()
 	return s, nil

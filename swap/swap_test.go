@@ -50,6 +50,7 @@ func TestInvalidRequestsNameFieldValueAndRule(t *testing.T) {
 	f.refused(t, http.MethodPost, "/api/v2/swap", strings.Repeat(" ", 40_000), http.StatusRequestEntityTooLarge, "Too Large")
 	f.refused(t, http.MethodGet, "/api/v2/swap", "", http.StatusMethodNotAllowed, "use POST")
 	f.refused(t, http.MethodPost, "/api/v2/quote", "", http.StatusMethodNotAllowed, "use GET")
+	f.refused(t, "QUERY", "/api/v2/quote", "", http.StatusMethodNotAllowed, "use GET")
 	f.refused(t, http.MethodGet, "/api/v1/quote", "", http.StatusNotFound, "no such path")
 	require.Zero(t, f.chain.Calls("getProgramAccounts"))
 }
