@@ -8,6 +8,9 @@ FUZZTIME ?= 10s
 # Tests whose minutes say nothing of the broker: make test has them.
 BROKER_BLIND := TestLogosOfManyMints|TestKillsOfABulkLoadChangeNothing|TestErrorsSayWhatWhereAndWhatToDo|TestSearchGoesOnWithoutBackends|TestVolumesOfRealBlocks|TestOneRootWhateverTheWay|TestHostile|TestDamaged|TestPages|TestExportOfALiveDemo|TestBackup|TestAnalyticsQueriesAnswer|TestTheDemoStaysOneChain|TestObserve
 
+# Where benchmark programs write their figures as JSON.
+export MINTLAKE_BENCH_OUT ?= $(CURDIR)/bin/bench
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -110,6 +113,7 @@ test-containers: deps ## Run the Kafka, ClickHouse and Redis suites and the room
 .PHONY: lint
 lint: ## Check style and common mistakes
 	$(GO) vet ./...
+	$(GO) vet -C bench ./...
 	$(LINT) run ./...
 
 .PHONY: fuzz
@@ -126,23 +130,23 @@ bench-bootstrap: deps ## Fill an empty registry with 2,000,000 mints from a simu
 
 .PHONY: bench-api
 bench-api: deps ## Measure the search index against PostgreSQL 15, ClickHouse and Bleve over 2,000,000 tokens (ARGS='-tokens 100000 -peers bleve')
-	cd tools/bench-api && $(GO) run . -lists ../../../shared/data/tokenlists $(ARGS)
+	$(GO) run -C bench ./api -lists ../../shared/data/tokenlists $(ARGS)
 
 .PHONY: bench-memory
 bench-memory: deps build ## Measure what an API node takes and how soon it is ready over 2 and 5 million tokens (ARGS='--tokens 10000000')
-	$(GO) build -o bin/memorybench ./tools/memorybench
-	@bin/memorybench --mintlake $(BIN) $(ARGS)
+	$(GO) build -C bench -o ../bin/bench-memory ./memory
+	@bin/bench-memory --mintlake $(BIN) $(ARGS)
 
 .PHONY: bench-http
 bench-http: ## Measure an API node over HTTP, and what hostile clients do to others (ARGS: --tokens, --seconds, --only, --check)
-	$(GO) build -o bin/apiserver ./tools/apiserver
-	$(GO) build -o bin/bench-http ./tools/bench-http
-	@bin/bench-http --server bin/apiserver $(ARGS)
+	$(GO) build -C bench -o ../bin/bench-server ./server
+	$(GO) build -C bench -o ../bin/bench-http ./http
+	@bin/bench-http --server bin/bench-server $(ARGS)
 
 .PHONY: bench-gateway
 bench-gateway: deps ## Measure the gateway against its peers: stream fan-out, idle clients, filter engine, key checks (ONLY=fanout|idle|engine|keys; the engine's peer needs cargo)
-	@if [ -z "$(ONLY)" ] || [ "$(ONLY)" = keys ]; then $(GO) build -o bin/keychecks ./tools/bench-gateway/keychecks && bin/keychecks $(if $(ONLY),$(ARGS)); fi
-	@if [ "$(ONLY)" != keys ]; then ONLY="$(ONLY)" tools/bench-gateway/run.sh $(if $(ONLY),$(ARGS)); fi
+	@if [ -z "$(ONLY)" ] || [ "$(ONLY)" = keys ]; then $(GO) build -C bench -o ../bin/keychecks ./gateway/keychecks && bin/keychecks $(if $(ONLY),$(ARGS)); fi
+	@if [ "$(ONLY)" != keys ]; then ONLY="$(ONLY)" bench/gateway/run.sh $(if $(ONLY),$(ARGS)); fi
 
 .PHONY: bench-swaps
 bench-swaps: deps ## Store swap legs from blocks and by way of Kafka, value them, refresh the daily volumes of 100,000 mints; print legs a second and bytes a leg
@@ -164,7 +168,7 @@ bench-scaleout: deps ## Print processor seconds per million records by room, lag
 
 .PHONY: bench-img
 bench-img: ## Compare GET /img with nginx and libvips (installs Debian's nginx, wrk and libvips-tools)
-	@tools/benchimg/run.sh $(ARGS)
+	@bench/img/run.sh $(ARGS)
 
 DURATION ?= 1h
 TPS      ?= 1500

@@ -20,7 +20,7 @@ import (
 
 // BenchmarkEngine matches a block of 1,500 transactions against 1,000 clients of 20 addresses,
 // without parsing and without sending. Each transaction is wanted by two of them on average. With
-// MINTLAKE_BENCH_DIR it writes what it matches there, for tools/bench-gateway/richat.
+// MINTLAKE_BENCH_DIR it writes what it matches there, for bench/gateway/richat.
 func BenchmarkEngine(b *testing.B) {
 	const size, clients, each = 1500, 1000, 20
 	recorded := block(b)

@@ -78,7 +78,7 @@ func TestPlumbingKnowsNoRoom(t *testing.T) {
 
 // Every folder at the top has a place in the map of the design.
 func TestEveryFolderIsARoom(t *testing.T) {
-	known := append([]string{"proto", "schemas", "registry", "client", "clients", "cmd", "internal", "deploy", "docs", "e2e", "tools", "bin"}, rooms...)
+	known := append([]string{"proto", "schemas", "registry", "client", "clients", "cmd", "internal", "deploy", "docs", "e2e", "tools", "bench", "bin"}, rooms...)
 	entries, err := os.ReadDir(testkit.Root(t))
 	require.NoError(t, err)
 	for _, entry := range entries {

@@ -4,7 +4,7 @@
 #   tools/schemathesis/run.sh [SCHEMATHESIS OPTION …]
 #
 # Needs Python 3.10 or later with pip. Schemathesis and what it needs, in the versions that requirements.txt pins, go into Mintlake's cache, once.
-# They are tools/apiserver and tools/swapserver, so neither Kafka nor ClickHouse is needed. The seed is fixed: two runs ask the same.
+# They are bench/server and tools/swapserver, so neither Kafka nor ClickHouse is needed. The seed is fixed: two runs ask the same.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -37,16 +37,16 @@ stop() {
 }
 trap 'stop; rm -rf "$work"' EXIT
 
-# hold SERVER DOCUMENT ARGUMENT … -- OPTION …: start a server and hold it to its document.
+# hold FOLDER DOCUMENT ARGUMENT … -- OPTION …: start a server and hold it to its document.
 hold() {
-  local name=$1 document=$2 arguments=()
+  local folder=$1 name=${1//\//-} document=$2 arguments=()
   shift 2
   while [[ $1 != -- ]]; do
     arguments+=("$1")
     shift
   done
   shift
-  (cd "$here/../.." && ${GO:-go} build -o "$work/$name" "./tools/$name")
+  ${GO:-go} build -C "$here/../../$folder" -o "$work/$name" .
   "$work/$name" "${arguments[@]}" >"$work/$name.address" &
   server=$!
   for _ in $(seq 600); do
@@ -64,7 +64,7 @@ hold() {
   stop
 }
 
-hold apiserver openapi.yaml --tokens 1000 --stream-age 20ms -- "$@"
+hold bench/server openapi.yaml --tokens 1000 --stream-age 20ms -- "$@"
 # Which parameters of a quote go together (one amount, that of swap_mode; a treasury with a fee only) is more than a document of parameters can say.
 # So input that it allows may be refused. A stream does not end by itself.
-hold swapserver swap.yaml -- --exclude-checks positive_data_acceptance --exclude-path /api/v2/quote/stream "$@"
+hold tools/swapserver swap.yaml -- --exclude-checks positive_data_acceptance --exclude-path /api/v2/quote/stream "$@"

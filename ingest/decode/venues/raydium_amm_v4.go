@@ -52,7 +52,8 @@ func raydiumAMMv4Event(data []byte, e *swap.Event) bool {
 	case raydiumAMMv4LogBaseIn:
 		// amount_in, minimum_out, direction, user_source, pool_coin, pool_pc, out_amount
 		e.In, e.Out = field(0), field(6)
-	case raydiumAMMv4LogBaseOut: // max_in, amount_out, direction, user_source, pool_coin, pool_pc, deduct_in
+	case raydiumAMMv4LogBaseOut:
+		// max_in, amount_out, direction, user_source, pool_coin, pool_pc, deduct_in
 		e.In, e.Out = field(6), field(1)
 	default:
 		return false

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Measures the gateway's stream, each figure with its peer in the same run.
 #
-#   tools/bench-gateway/run.sh                 fan-out, idle memory, filter engine
-#   ONLY=fanout tools/bench-gateway/run.sh     fanout, idle or engine
-#   tools/bench-gateway/run.sh --rounds 9      flags of bench-gateway
+#   bench/gateway/run.sh                 fan-out, idle memory, filter engine
+#   ONLY=fanout bench/gateway/run.sh     fanout, idle or engine
+#   bench/gateway/run.sh --rounds 9      flags of bench-gateway
 #
 # fan-out is compared with the binary of the commit before the stream had an index, built here in a worktree; the filter engine with the Rust
 # crate richat-filter (one matcher per client, as its server has), for which cargo is needed.
@@ -22,7 +22,7 @@ trap 'git -C "$root" worktree remove --force "$work/base" 2>/dev/null || true; r
 
 cd "$root"
 $go build -o bin/mintlake ./cmd/mintlake
-$go build -o bin/bench-gateway ./tools/bench-gateway
+(cd bench && $go build -o ../bin/bench-gateway ./gateway)
 
 if [[ -z $only || $only == fanout ]]; then
   if [[ ! -x $cache/mintlake-$base ]]; then
@@ -48,6 +48,5 @@ if [[ -z $only || $only == engine ]]; then
     grep -v updates "$work/round" >>"$work/theirs"
   done
   median() { sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
-  awk -v ours="$(median "$work/ours")" -v theirs="$(median "$work/theirs")" 'BEGIN {
-    printf "ours %.2f ms, richat-filter 9.0.0 %.0f ms: %.0f times as fast (wanted: 50)\n", ours / 1000, theirs / 1000, theirs / ours }'
+  bin/bench-gateway --medians "$(awk -v ours="$(median "$work/ours")" -v theirs="$(median "$work/theirs")" 'BEGIN { print ours / 1000 "," theirs / 1000 }')"
 fi

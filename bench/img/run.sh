@@ -12,4 +12,4 @@ if [ ${#missing[@]} -gt 0 ]; then
   [ "$(id -u)" = 0 ] || { echo "bench-img: install ${missing[*]} first" >&2; exit 1; }
   apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" >/dev/null
 fi
-PATH=$PATH:/usr/sbin exec "${GO:-go}" run ./tools/benchimg "$@"
+PATH=$PATH:/usr/sbin exec "${GO:-go}" run -C bench ./img "$@"

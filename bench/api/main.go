@@ -1,4 +1,4 @@
-// Command bench-api measures the search index against PostgreSQL with pg_trgm, the embedded
+// Command api measures the search index against PostgreSQL with pg_trgm, the embedded
 // ClickHouse and Bleve.
 //
 // In: the token lists, expanded to a registry of any size (see registrytest.Corpus), and the peers
@@ -17,10 +17,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/pprof"
 	"strings"
 	"time"
+
+	"github.com/mintlake/mintlake/bench/report"
 
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 	"github.com/mintlake/mintlake/registry/registrytest"
@@ -47,10 +48,11 @@ type options struct {
 	updates         time.Duration
 	slowest         int
 	profile         string
+	report          *report.Report
 }
 
 func parse(args []string) (options, error) {
-	var o options
+	o := options{report: report.New("bench-api")}
 	flags := flag.NewFlagSet("bench-api", flag.ContinueOnError)
 	flags.IntVar(&o.tokens, "tokens", 2_000_000, "size of the registry")
 	flags.IntVar(&o.queries, "queries", 1000, "distinct queries of each class")
@@ -87,7 +89,7 @@ func run(ctx context.Context, args []string) error {
 	if err := ours.load(ctx, c, o.tokens); err != nil {
 		return err
 	}
-	fmt.Printf("%d tokens, %d cores, load %s\n", o.tokens, runtime.NumCPU(), load())
+	fmt.Printf("%d tokens\n", o.tokens)
 	fmt.Printf("mintlake: loaded in %.1f s, heap %d MiB, resident %d MiB\n\n", time.Since(started).Seconds(), heap(), resident())
 	classes := makeQueries(c, &o)
 	var want map[string]measured
@@ -95,18 +97,21 @@ func run(ctx context.Context, args []string) error {
 		if o.updates > 0 {
 			return ours.measureUpdates(ctx, c, classes, &o)
 		}
-		want = report(ctx, ours, classes, nil, &o)
+		want = measureAll(ctx, ours, classes, nil, &o)
 		return nil
 	})
-	if err != nil || o.updates > 0 {
+	if err != nil {
 		return err
+	}
+	if o.updates > 0 {
+		return o.report.Write()
 	}
 	for _, name := range strings.FieldsFunc(o.peers, func(r rune) bool { return r == ',' }) {
 		if err := comparePeer(ctx, name, c, classes, want, &o); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return nil
+	return o.report.Write()
 }
 
 // profiled writes a profile of the processor's time in measure to a file, if one is named.
@@ -172,6 +177,6 @@ func comparePeer(ctx context.Context, name string, c *registrytest.Corpus, class
 		return fmt.Errorf("load: %w", err)
 	}
 	fmt.Printf("%s: loaded and indexed in %.1f s\n  %s\n\n", name, time.Since(started).Seconds(), strings.Join(e.notes(), "\n  "))
-	report(ctx, e, classes, want, o)
+	measureAll(ctx, e, classes, want, o)
 	return nil
 }

@@ -36,7 +36,7 @@ func serveImages(folder string, images int) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "mintlake-benchimg-store-")
+	dir, err := os.MkdirTemp("", "mintlake-bench-img-store-")
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-// Command memorybench measures an API node over a registry of millions of tokens: how soon it is
+// Command memory measures an API node over a registry of millions of tokens: how soon it is
 // ready, what it takes of memory, and how it answers with and without live updates.
 //
 // In: the mintlake binary, the real token lists, the numbers of tokens. Out: a table. Guarantees:
@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mintlake/mintlake/bench/report"
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
 	"github.com/mintlake/mintlake/registry/registrytest"
@@ -30,6 +31,7 @@ type options struct {
 	sizes                 []int
 	rate                  int
 	phase                 time.Duration
+	report                *report.Report
 }
 
 func main() {
@@ -41,20 +43,23 @@ func main() {
 	pflag.IntSliceVar(&o.sizes, "tokens", []int{2_000_000, 5_000_000}, "numbers of tokens, ascending")
 	pflag.IntVar(&o.rate, "rate", 5_000, "live updates a second")
 	pflag.DurationVar(&o.phase, "phase", 20*time.Second, "how long each rate of updates is measured")
-	seed := pflag.Uint64("seed", 0, "of the client's questions; for memorybench itself")
-	asked := pflag.String("ask", "", "be the client of a node of that URL; for memorybench itself")
+	seed := pflag.Uint64("seed", 0, "of the client's questions; for the program itself")
+	asked := pflag.String("ask", "", "be the client of a node of that URL; for the program itself")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
 	if *asked == "" {
-		err = run(ctx, &o)
+		o.report = report.New("bench-memory")
+		if err = run(ctx, &o); err == nil {
+			err = o.report.Write()
+		}
 	} else {
 		c := client{*asked, o.sizes[0], *seed}
 		err = c.run(&o)
 	}
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "memorybench:", err)
+		fmt.Fprintln(os.Stderr, "bench-memory:", err)
 		os.Exit(1)
 	}
 }
@@ -64,7 +69,7 @@ func run(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.folder, err = os.MkdirTemp(o.folder, "mintlake-memorybench-"); err != nil {
+	if o.folder, err = os.MkdirTemp(o.folder, "mintlake-bench-memory-"); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(o.folder)) }()
@@ -131,7 +136,7 @@ func startBackends(ctx context.Context, folder string) (*backends, error) {
 		go func() {
 			defer close(ended)
 			if err := runner(ctx); err != nil {
-				fmt.Fprintln(os.Stderr, "memorybench:", err)
+				fmt.Fprintln(os.Stderr, "bench-memory:", err)
 			}
 		}()
 	}

@@ -37,11 +37,15 @@ type figures struct {
 
 type times []time.Duration
 
-func (t times) quantiles() string {
+func (t times) of(q float64) time.Duration {
 	slices.Sort(t)
-	of := func(q float64) time.Duration { return t[min(int(q*float64(len(t))), len(t)-1)].Round(time.Microsecond) }
-	return fmt.Sprintf("p50 %v p99 %v", of(.5), of(.99))
+	return t[min(int(q*float64(len(t))), len(t)-1)].Round(time.Microsecond)
 }
+
+func (t times) quantiles() string { return fmt.Sprintf("p50 %v p99 %v", t.of(.5), t.of(.99)) }
+
+// p99 is in milliseconds.
+func (t times) p99() float64 { return t.of(.99).Seconds() * 1000 }
 
 // startClient runs this program again as a client, and waits for its figures.
 func startClient(ctx context.Context, o *options, n *node, size int, seed uint64, length time.Duration) (f figures, err error) {

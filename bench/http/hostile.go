@@ -111,8 +111,7 @@ func (s *settings) flood(p *process) error {
 	// The well-behaved client is one of its own each second, so that its own limit is not what is
 	// measured.
 	r := s.asOthers(p)
-	s.report(fmt.Sprintf("flood from %d addresses", floodAddresses), r.String()+p.memory()+fmt.Sprintf(", flood %d requests", asked.Load()),
-		"p99 < 50 ms, none failed", r.p(99) < 50*time.Millisecond && r.failed == 0)
+	s.patient(fmt.Sprintf("flood from %d addresses", floodAddresses), r, r.String()+p.memory()+fmt.Sprintf(", flood %d requests", asked.Load()))
 	stop()
 	group.Wait()
 	return nil

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/mintlake/mintlake/bench/report"
 	"github.com/mintlake/mintlake/registry/registrytest"
 )
 
@@ -19,15 +21,16 @@ func measure(ctx context.Context, o *options, b *backends, corpus *registrytest.
 	if err := n.awaitReady(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("  ready in %.1f s, with %.1f s of the node's processor time\n", time.Since(begin).Seconds(), n.processorTime().Seconds())
-	n.print("at that moment")
+	of := fmt.Sprintf("%d tokens, ", size)
+	o.report.Add(report.Figure{Name: of + "ready", Value: time.Since(begin).Seconds(), Unit: "s", Note: fmt.Sprintf("%.1f s of the node's processor time", n.processorTime().Seconds())})
+	n.tell(o, of+"resident memory when ready")
 	for {
 		s, err := n.status()
 		if err != nil {
 			return err
 		}
 		if s.Root.Hash != nil {
-			fmt.Printf("  root known %.1f s after the start\n", time.Since(begin).Seconds())
+			o.report.Add(report.Figure{Name: of + "root known", Value: time.Since(begin).Seconds(), Unit: "s", Note: "after the start"})
 			break
 		}
 		time.Sleep(200 * time.Millisecond)
@@ -40,9 +43,9 @@ func measure(ctx context.Context, o *options, b *backends, corpus *registrytest.
 	return nil
 }
 
-func (n *node) print(when string) {
+func (n *node) tell(o *options, what string) {
 	now, highest := n.memory()
-	fmt.Printf("  resident memory %s: %d MiB, at most so far %d MiB\n", when, now, highest)
+	o.report.Add(report.Figure{Name: what, Value: float64(now), Unit: "MiB", Note: fmt.Sprintf("at most so far %d MiB", highest)})
 }
 
 // rounds are in how many parts each rate is measured, in turn: a machine that others use, too, has
@@ -61,17 +64,33 @@ func compare(ctx context.Context, o *options, b *backends, n *node, corpus *regi
 	}
 	for i, rate := range rates {
 		f := &seen[i]
-		fmt.Printf("  %5d updates a second: lookup %v; search %v; batch of %d %v (one client, over HTTP, %d of each, and %d batches, %.2f of a core; %.1f %% of the machine went to others)\n",
-			rate, f.Lookups.quantiles(), f.Searches.quantiles(), batchMints, f.Batches.quantiles(), len(f.Lookups), len(f.Batches), f.node.Seconds()/o.phase.Seconds(), f.machine.percent())
+		for _, asked := range []struct {
+			what          string
+			times, before times
+		}{
+			{"lookup", f.Lookups, seen[0].Lookups}, {"search", f.Searches, seen[0].Searches}, {fmt.Sprintf("batch of %d", batchMints), f.Batches, seen[0].Batches},
+		} {
+			figure := report.Figure{
+				Name: fmt.Sprintf("%d tokens, %d updates a second, %s, p99", size, rate, asked.what), Value: asked.times.p99(), Unit: "ms",
+				Note: fmt.Sprintf("%v of %d; %.2f of a core; %.1f %% of the machine went to others", asked.times.quantiles(), len(asked.times), f.node.Seconds()/o.phase.Seconds(), f.machine.percent()),
+			}
+			if i > 0 {
+				figure.Peer, figure.PeerValue = fmt.Sprintf("%d updates a second", rates[0]), asked.before.p99()
+			}
+			o.report.Add(figure)
+		}
 	}
 	s, err := n.status()
 	if err != nil {
 		return err
 	}
 	if s.Freshness.P99 != nil {
-		fmt.Printf("        from receipt to visible: p50 %d ms, p99 %d ms, of %d records of the last five minutes\n", *s.Freshness.P50, *s.Freshness.P99, s.Freshness.Count)
+		o.report.Add(report.Figure{
+			Name: fmt.Sprintf("%d tokens, from receipt to visible, p99", size), Value: float64(*s.Freshness.P99), Unit: "ms",
+			Note: fmt.Sprintf("p50 %d ms, of %d records of the last five minutes", *s.Freshness.P50, s.Freshness.Count),
+		})
 	}
-	n.print("after that")
+	n.tell(o, fmt.Sprintf("%d tokens, resident memory after up to %d updates a second", size, slices.Max(rates)))
 	return nil
 }
 

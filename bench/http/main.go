@@ -1,7 +1,7 @@
-// Command bench-http measures an API node over HTTP on this machine, and what hostile clients do to
+// Command http measures an API node over HTTP on this machine, and what hostile clients do to
 // others.
 //
-// In: the binary of tools/apiserver and how many tokens it is to hold. Out: a table on standard
+// In: the binary of bench/server and how many tokens it is to hold. Out: a table on standard
 // output; the exit code is 1 when a goal is missed and --check was given. Guarantees: the node runs
 // in a process of its own; a handler that returns a constant body of the same size, measured in
 // turns with it by the same load generator, says what this machine can do, so that figures are
@@ -11,10 +11,11 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/mintlake/mintlake/bench/report"
 )
 
 // settings of a run.
@@ -25,13 +26,13 @@ type settings struct {
 	seconds     int
 	only        string
 	check       bool
-	missed      int
+	report      *report.Report
 }
 
 func main() {
-	var s settings
+	s := settings{report: report.New("bench-http")}
 	constant := pflag.Int("constant", 0, "serve a constant body of that many bytes instead; for bench-http itself")
-	pflag.StringVar(&s.server, "server", "bin/apiserver", "binary of tools/apiserver")
+	pflag.StringVar(&s.server, "server", "bin/bench-server", "binary of bench/server")
 	pflag.IntVar(&s.tokens, "tokens", 100_000, "tokens of the registry")
 	pflag.IntVar(&s.connections, "connections", 16, "connections of the load generator")
 	pflag.IntVar(&s.seconds, "seconds", 5, "length of one measurement")
@@ -48,8 +49,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench-http:", err)
 		os.Exit(1)
 	}
-	if s.check && s.missed > 0 {
-		fmt.Fprintf(os.Stderr, "bench-http: %d goals are missed\n", s.missed)
+	if missed := s.report.Missed(); s.check && missed > 0 {
+		fmt.Fprintf(os.Stderr, "bench-http: %d goals are missed\n", missed)
 		os.Exit(1)
 	}
 }
@@ -57,7 +58,7 @@ func main() {
 // run measures all, each on a node of its own: what one leaves behind is none of the next one's
 // business.
 func (s *settings) run() error {
-	fmt.Printf("registry of %d tokens, %d connections, load average %s\n", s.tokens, s.connections, loadAverage())
+	fmt.Printf("registry of %d tokens, %d connections\n", s.tokens, s.connections)
 	for _, part := range []struct {
 		name string
 		args []string
@@ -82,17 +83,7 @@ func (s *settings) run() error {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
-	return nil
-}
-
-// report prints a line and counts a missed goal.
-func (s *settings) report(what, figures, goal string, met bool) {
-	verdict := "met"
-	if !met {
-		verdict = "MISSED"
-		s.missed++
-	}
-	fmt.Printf("%-34s %-70s goal %-26s %s\n", what, figures, goal, verdict)
+	return s.report.Write()
 }
 
 // length of one measurement.
@@ -119,7 +110,10 @@ func (s *settings) throughput(p *process) error {
 			ours = max(ours, closedLoop(p.url, kind.paths, s.connections, s.length()).perSecond())
 		}
 		constant.stop()
-		s.report(kind.name, fmt.Sprintf("%.0f/s of %d bytes; constant handler %.0f/s: %.2f of it", ours, size, theirs, ours/theirs), ">= 0.50", ours >= theirs/2)
+		s.report.Add(report.Figure{
+			Name: kind.name, Value: ours, Unit: "requests/s", Peer: "constant handler", PeerValue: theirs, Goal: "ratio >= 0.50", Met: ours >= theirs/2,
+			Note: fmt.Sprintf("bodies of %d bytes", size),
+		})
 	}
 	return nil
 }
@@ -142,8 +136,10 @@ func (s *settings) batch(p *process) error {
 		theirs = better(theirs, openLoop(constant.url, paths, 50, s.length()))
 		ours = better(ours, openLoop(p.url, paths, 50, s.length()))
 	}
-	figures := fmt.Sprintf("%s, %d bytes; constant handler p99 %.2f ms%s", ours, size, milliseconds(theirs.p(99)), p.memory())
-	s.report("batch of 500 at 50/s", figures, "p99 <= 10 ms, none failed", ours.p(99) <= 10*time.Millisecond && ours.failed == 0)
+	s.report.Add(report.Figure{
+		Name: "batch of 500 at 50/s, p99", Value: milliseconds(ours.p(99)), Unit: "ms", Peer: "constant handler", PeerValue: milliseconds(theirs.p(99)),
+		Goal: "<= 10 ms, none failed", Met: ours.p(99) <= 10*time.Millisecond && ours.failed == 0, Note: fmt.Sprintf("%s, %d bytes%s", ours, size, p.memory()),
+	})
 	return nil
 }
 
@@ -155,13 +151,13 @@ func (s *settings) others(what string, p *process, extra func() string) {
 	if extra != nil {
 		figures += ", " + extra()
 	}
-	s.report(what, figures, "p99 < 50 ms, none failed", r.p(99) < 50*time.Millisecond && r.failed == 0)
+	s.patient(what, r, figures)
 }
 
-func loadAverage() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	return strings.Join(strings.Fields(string(text))[:1], "")
+// patient reports what a well-behaved client saw.
+func (s *settings) patient(what string, r *result, note string) {
+	s.report.Add(report.Figure{
+		Name: what + ", p99 of another client", Value: milliseconds(r.p(99)), Unit: "ms", Goal: "< 50 ms, none failed",
+		Met: r.p(99) < 50*time.Millisecond && r.failed == 0, Note: note,
+	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/bench/report"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/keys/keystest"
@@ -87,17 +88,25 @@ func run(count, rounds int) error {
 }
 
 func judge(hit, miss, prefix string, checks [][]float64, hash float64, count int) error {
-	fmt.Printf("(e) key checks with %d keys issued; medians of batches of %d\n%-14s %7.0f ns\n", count, batch, "one SHA-256", hash)
+	r := report.New("bench-gateway-keys")
 	low, high := 0.0, 0.0
 	for kind, name := range []string{hit, miss, prefix} {
 		m := median(checks[kind])
-		fmt.Printf("%-14s %7.0f ns  %.2f of a SHA-256\n", name, m, m/hash)
+		r.Add(report.Figure{
+			Name: "key check, " + name, Value: m, Unit: "ns", Peer: "one SHA-256", PeerValue: hash, Goal: fmt.Sprintf("ratio <= %.1f", mostHashes), Met: m <= mostHashes*hash,
+			Note: fmt.Sprintf("%d keys issued", count),
+		})
 		if low == 0 || m < low {
 			low = m
 		}
 		high = max(high, m)
 	}
-	fmt.Printf("slowest check  %.2f of a SHA-256, at most %.1f; kinds lie %.0f %% apart, at most %.0f %%\n", high/hash, mostHashes, 100*(high/low-1), 100*mostSpread)
+	r.Add(report.Figure{
+		Name: "medians of the kinds lie apart", Value: 100 * (high/low - 1), Unit: "%", Goal: fmt.Sprintf("<= %.0f %%", 100*mostSpread), Met: high/low-1 <= mostSpread,
+	})
+	if err := r.Write(); err != nil {
+		return err
+	}
 	if high/hash > mostHashes {
 		return fmt.Errorf("a check takes %.2f times a SHA-256", high/hash)
 	}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mintlake/mintlake/bench/report"
 )
 
 // clients ask at once when throughput is measured: as many as there are cores.
@@ -25,9 +27,9 @@ type measured struct {
 	worked     []time.Duration // see clock
 }
 
-// report asks each query once, one after another, then all of them again with all clients, and
+// measureAll asks each query once, one after another, then all of them again with all clients, and
 // prints the figures. The first engine to be measured sets what the others are compared with.
-func report(ctx context.Context, e engine, classes []class, want map[string]measured, o *options) map[string]measured {
+func measureAll(ctx context.Context, e engine, classes []class, want map[string]measured, o *options) map[string]measured {
 	found := map[string]measured{}
 	fmt.Printf("%-12s %-22s %9s %9s %9s %9s %12s  %s\n", "", "", "p50 ms", "p99 ms", "max ms", "queries", "queries/s", "same answers")
 	for i := range classes {
@@ -50,10 +52,12 @@ func report(ctx context.Context, e engine, classes []class, want map[string]meas
 		line := fmt.Sprintf("%-12s %-22s %9.3f %9.3f %9.3f %9d %12.1f", e.name(), classes[i].name,
 			millis(times, 0.5), millis(times, 0.99), millis(times, 1), len(times), m.throughput)
 		slices.Sort(m.worked)
+		ours, compared := want[classes[i].name]
+		o.figure(e, classes[i].name, m, millis(times, 0.99), ours.throughput)
 		if remembers {
 			line += fmt.Sprintf("  processor time: p50 %.3f ms, p99 %.3f ms", millis(m.worked, 0.5), millis(m.worked, 0.99))
 		}
-		if ours, ok := want[classes[i].name]; ok {
+		if compared {
 			line += fmt.Sprintf("  %s; mintlake answers %.0f times as many", compare(queries, ours.answers, m.answers), ours.throughput/m.throughput)
 		}
 		fmt.Println(strings.TrimRight(line, " "))
@@ -64,9 +68,20 @@ func report(ctx context.Context, e engine, classes []class, want map[string]meas
 				throughput(ctx, e, queries, o.budget/2))
 		}
 	}
-	fmt.Println("load", load())
 	fmt.Println()
 	return found
+}
+
+// figure adds what a class of queries came to: Mintlake's own throughput and p99, of a peer how many
+// times as many queries Mintlake answers.
+func (o *options) figure(e engine, class string, m measured, p99, ours float64) {
+	if ours == 0 {
+		o.report.Add(report.Figure{Name: class, Value: m.throughput, Unit: "queries/s", Note: fmt.Sprintf("p99 %.3f ms", p99)})
+		return
+	}
+	o.report.Add(report.Figure{
+		Name: class, Value: ours, Unit: "queries/s", Peer: e.name(), PeerValue: m.throughput, Note: fmt.Sprintf("the peer's p99 %.3f ms", p99),
+	})
 }
 
 // printSlowest tells which queries took the most processor time.
@@ -167,15 +182,6 @@ func millis(sorted []time.Duration, share float64) float64 {
 		return 0
 	}
 	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))].Seconds() * 1000
-}
-
-// load is the machine's load of the last minute: others' work makes every figure worse.
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	return strings.Fields(string(text))[0]
 }
 
 func heap() uint64 {

@@ -11,6 +11,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -28,6 +29,7 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/bench/report"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 )
@@ -39,6 +41,7 @@ type options struct {
 	clients             []int
 	idle                int
 	only                string
+	medians             []float64
 }
 
 func main() {
@@ -50,6 +53,7 @@ func main() {
 	pflag.IntSliceVar(&o.clients, "clients", []int{1000, 10_000}, "clients; the first number is that of --base too")
 	pflag.IntVar(&o.idle, "idle", 10_000, "idle clients")
 	pflag.StringVar(&o.only, "only", "", "fanout or idle; both when empty")
+	pflag.Float64SliceVar(&o.medians, "medians", nil, "report these medians of the filter engine and of its peer, in ms, and end; for run.sh")
 	pflag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-gateway:", err)
@@ -58,6 +62,22 @@ func main() {
 }
 
 func run(o options) error {
+	if len(o.medians) == 2 {
+		r := report.New("bench-gateway-engine")
+		r.Add(report.Figure{
+			Name: "a block of 1,500 transactions for 1,000 clients of 20 addresses", Value: o.medians[0], Unit: "ms", Peer: "richat-filter 9.0.0", PeerValue: o.medians[1],
+			Goal: "50 times as fast", Met: o.medians[1] >= 50*o.medians[0],
+		})
+		return r.Write()
+	}
+	r := report.New("bench-gateway-" + cmp.Or(o.only, "stream"))
+	if err := measure(o, r); err != nil {
+		return err
+	}
+	return r.Write()
+}
+
+func measure(o options, r *report.Report) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	broker, err := startBroker(ctx)
@@ -66,7 +86,7 @@ func run(o options) error {
 	}
 	defer broker.stop()
 	if o.only != "idle" {
-		if err := fanouts(ctx, o, broker); err != nil {
+		if err := fanouts(ctx, o, broker, r); err != nil {
 			return err
 		}
 	}
@@ -74,7 +94,7 @@ func run(o options) error {
 		return nil
 	}
 	for _, grpc := range []bool{false, true} {
-		if err := idle(ctx, o, broker, grpc); err != nil {
+		if err := idle(ctx, o, broker, grpc, r); err != nil {
 			return err
 		}
 	}
@@ -176,19 +196,21 @@ func records(topic string, block []*pb.SubscribeUpdateTransaction) ([]kafka.Reco
 	return list, nil
 }
 
-// fanouts prints how long a block takes.
-func fanouts(ctx context.Context, o options, broker *broker) error {
+// fanouts tells how long a block takes.
+func fanouts(ctx context.Context, o options, broker *broker, told *report.Report) error {
 	block, err := readBlock(o.block)
 	if err != nil {
 		return err
 	}
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same clients in each run
 	medians, cpus := map[string]time.Duration{}, map[string]time.Duration{}
-	report := func(what string, m measured) {
+	show := func(what string, m measured) {
 		slices.Sort(m.took)
 		slices.Sort(m.cpu)
 		medians[what], cpus[what] = m.took[len(m.took)/2], m.cpu[len(m.cpu)/2]
-		fmt.Printf("%-60s median %8.1f ms, %6.0f ms of the server's processor time; all: %s\n", what, ms(medians[what]), ms(cpus[what]), list(m.took))
+		told.Add(report.Figure{
+			Name: what, Value: ms(medians[what]), Unit: "ms", Note: fmt.Sprintf("median; %.0f ms of the server's processor time; all: %s", ms(cpus[what]), list(m.took)),
+		})
 	}
 	few := o.clients[0]
 	filters, deliveries := pick(r, block, few)
@@ -219,15 +241,18 @@ func fanouts(ctx context.Context, o options, broker *broker) error {
 	}
 	name := fmt.Sprintf("%d transactions to %d clients, %d deliveries", blockSize, few, deliveries)
 	if o.base != "" {
-		report(name+", before", base)
+		show(name+", before", base)
 	}
-	report(name, ours)
-	report(fmt.Sprintf("5 transactions that all %d want", few), all)
+	show(name, ours)
+	show(fmt.Sprintf("5 transactions that all %d want", few), all)
 	if o.base != "" {
-		fmt.Printf("%-60s %.1f by the clock, %.1f of processor time (wanted: 20)\n", "before / now",
-			ratio(medians[name+", before"], medians[name]), ratio(cpus[name+", before"], cpus[name]))
+		told.Add(report.Figure{
+			Name: "now / before", Value: ms(medians[name]), Unit: "ms", Peer: "before", PeerValue: ms(medians[name+", before"]), Goal: "20 times as fast",
+			Met: ratio(medians[name+", before"], medians[name]) >= 20, Note: fmt.Sprintf("%.1f times by processor time", ratio(cpus[name+", before"], cpus[name])),
+		})
 	}
-	fmt.Printf("%-60s %.2f (wanted: at most 2)\n", "5 that all want / block", ratio(medians[fmt.Sprintf("5 transactions that all %d want", few)], medians[name]))
+	shared := medians[fmt.Sprintf("5 transactions that all %d want", few)]
+	told.Add(report.Figure{Name: "5 that all want", Value: ms(shared), Unit: "ms", Peer: "block", PeerValue: ms(medians[name]), Goal: "ratio <= 2", Met: shared <= 2*medians[name]})
 	for _, many := range o.clients[1:] {
 		filters, deliveries := pick(r, block, many)
 		took, err := fanout(ctx, broker, o.server, schemas.TopicTransactions, filters, block, deliveries, 5)
@@ -235,8 +260,11 @@ func fanouts(ctx context.Context, o options, broker *broker) error {
 			return err
 		}
 		more := fmt.Sprintf("%d transactions to %d clients, %d deliveries", blockSize, many, deliveries)
-		report(more, took)
-		fmt.Printf("%-60s %.1f (wanted: at most %d)\n", fmt.Sprintf("%d clients / %d clients", many, few), ratio(medians[more], medians[name]), many/few)
+		show(more, took)
+		told.Add(report.Figure{
+			Name: fmt.Sprintf("%d clients", many), Value: ms(medians[more]), Unit: "ms", Peer: fmt.Sprintf("%d clients", few), PeerValue: ms(medians[name]),
+			Goal: fmt.Sprintf("ratio <= %d", many/few), Met: ratio(medians[more], medians[name]) <= float64(many/few),
+		})
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
-// Command benchimg measures GET /img/{mint}: cached hits beside nginx serving the same files,
+// Command img measures GET /img/{mint}: cached hits beside nginx serving the same files,
 // variants beside libvips, and the node's memory while a thousand clients ask for distinct images
-// at once. tools/benchimg/run.sh installs what it needs.
+// at once. bench/img/run.sh installs what it needs.
 package main
 
 import (
@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/bench/report"
 	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/picture"
 )
@@ -46,7 +47,7 @@ func main() {
 		err = measure(*images, *seconds, *rounds, *clients)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "benchimg:", err)
+		fmt.Fprintln(os.Stderr, "bench-img:", err)
 		os.Exit(1)
 	}
 }
@@ -76,7 +77,8 @@ func draw(seed uint64, size int) []byte {
 func mintOf(i int) string { return apitest.Address(apitest.Mint(i + 1)) }
 
 func measure(images, seconds, rounds, clients int) error {
-	dir, err := os.MkdirTemp("", "mintlake-benchimg-")
+	told := report.New("bench-img")
+	dir, err := os.MkdirTemp("", "mintlake-bench-img-")
 	if err != nil {
 		return err
 	}
@@ -96,7 +98,7 @@ func measure(images, seconds, rounds, clients int) error {
 			return err
 		}
 	}
-	fmt.Printf("%d images of %d bytes on average; %d connections, best of %d rounds of %d s; load %s\n", images, total/images, clients, rounds, seconds, load())
+	fmt.Printf("%d images of %d bytes on average; %d connections, best of %d rounds of %d s\n", images, total/images, clients, rounds, seconds)
 	node, stop, err := start(folder, images)
 	if err != nil {
 		return err
@@ -107,23 +109,20 @@ func measure(images, seconds, rounds, clients int) error {
 		return err
 	}
 	defer stopNginx()
-	if err := hits(dir, map[string]int{nginx: nginxPID, node.url: node.pid}, nginx, node.url, images, seconds, rounds, clients); err != nil {
+	if err := hits(dir, map[string]int{nginx: nginxPID, node.url: node.pid}, nginx, node.url, images, seconds, rounds, clients, told); err != nil {
 		return err
 	}
-	if err := variants(dir); err != nil {
+	if err := variants(dir, told); err != nil {
 		return err
 	}
-	return node.memory(images)
-}
-
-func load() string {
-	text, _ := os.ReadFile("/proc/loadavg")
-	first, _, _ := strings.Cut(string(text), " ")
-	return first
+	if err := node.memory(images, told); err != nil {
+		return err
+	}
+	return told.Write()
 }
 
 // hits compares cached images.
-func hits(dir string, pids map[string]int, nginx, node string, images, seconds, rounds, clients int) error {
+func hits(dir string, pids map[string]int, nginx, node string, images, seconds, rounds, clients int, told *report.Report) error {
 	script := filepath.Join(dir, "paths.lua")
 	var lua strings.Builder
 	lua.WriteString("local paths = {")
@@ -157,8 +156,8 @@ func hits(dir string, pids map[string]int, nginx, node string, images, seconds, 
 			cheapest[url] = max(cheapest[url], rate*float64(seconds)/(cpuOf(pids[url])-before))
 		}
 	}
-	fmt.Printf("cached hits    nginx %8.0f/s   mintlake %8.0f/s   ratio %.2f (wanted: 0.50)\n", best[nginx], best[node], best[node]/best[nginx])
-	fmt.Printf("  a second of a core serves   nginx %8.0f     mintlake %8.0f     ratio %.2f\n", cheapest[nginx], cheapest[node], cheapest[node]/cheapest[nginx])
+	told.Add(report.Figure{Name: "cached hits", Value: best[node], Unit: "requests/s", Peer: "nginx", PeerValue: best[nginx], Goal: "ratio >= 0.50", Met: best[node] >= best[nginx]/2})
+	told.Add(report.Figure{Name: "a second of a core serves", Value: cheapest[node], Unit: "requests", Peer: "nginx", PeerValue: cheapest[nginx]})
 	return nil
 }
 
@@ -180,7 +179,7 @@ func cpuOf(pid int) (seconds float64) {
 
 // variants compares one core: 512 pixels down to 128, as WebP and as PNG, with the effort that each
 // has by default (libwebp: ours 1, libvips and imgproxy 4).
-func variants(dir string) error {
+func variants(dir string, told *report.Report) error {
 	const count = 100
 	large := filepath.Join(dir, "large")
 	if err := os.Mkdir(large, 0o750); err != nil {
@@ -208,7 +207,7 @@ func variants(dir string) error {
 			return fmt.Errorf("vipsthumbnail: %w: %s", err, out)
 		}
 		theirs := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()) / count
-		fmt.Printf("512 to 128 %-10s libvips %6.2f ms    mintlake %6.2f ms    of a core, decoding included\n", kind, ms(theirs), ms(ours))
+		told.Add(report.Figure{Name: "512 to 128 pixels, " + kind, Value: ms(ours), Unit: "ms", Peer: "libvips", PeerValue: ms(theirs), Note: "of a core, decoding included"})
 	}
 	return nil
 }
@@ -274,7 +273,7 @@ func start(folder string, images int) (*node, func(), error) {
 }
 
 // memory asks for a variant of every image at once, each from its own client.
-func (n *node) memory(images int) error {
+func (n *node) memory(images int, told *report.Report) error {
 	before := n.status("VmRSS")
 	var group sync.WaitGroup
 	failed := make(chan error, images)
@@ -304,7 +303,10 @@ func (n *node) memory(images int) error {
 	for err := range failed {
 		return err
 	}
-	fmt.Printf("%d distinct variants at once: %s in all, resident %d MiB before, %d MiB at most\n", images, time.Since(began).Round(time.Millisecond), before, n.status("VmHWM"))
+	told.Add(report.Figure{
+		Name: fmt.Sprintf("%d distinct variants at once, resident at most", images), Value: float64(n.status("VmHWM")), Unit: "MiB", Peer: "before", PeerValue: float64(before),
+		Note: fmt.Sprintf("%s in all", time.Since(began).Round(time.Millisecond)),
+	})
 	return nil
 }
 

@@ -1,4 +1,4 @@
-// Command apiserver is an API node over a registry made up in memory: what test-openapi and
+// Command server is an API node over a registry made up in memory: what test-openapi and
 // bench-http ask.
 //
 // In: how many tokens, and the settings of the node that matter to a test. Out: the address on
@@ -34,7 +34,7 @@ const exampleMint = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
 
 func main() {
 	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "apiserver:", err)
+		fmt.Fprintln(os.Stderr, "bench-server:", err)
 		os.Exit(1)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mintlake/mintlake/bench/report"
+
 	"github.com/prometheus/client_golang/prometheus"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"golang.org/x/sync/errgroup"
@@ -260,7 +262,7 @@ func fanout(ctx context.Context, broker *broker, binary, topic string, filters [
 }
 
 // idle prints what a client holds that has one filter of twenty addresses and gets nothing.
-func idle(ctx context.Context, o options, broker *broker, grpc bool) error {
+func idle(ctx context.Context, o options, broker *broker, grpc bool, told *report.Report) error {
 	s, err := startServer(ctx, broker, o.server, o.idle+1)
 	if err != nil {
 		return err
@@ -295,6 +297,9 @@ func idle(ctx context.Context, o options, broker *broker, grpc bool) error {
 		return err
 	}
 	each := float64(after-before) / float64(o.idle) / 1024
-	fmt.Printf("%-60s %.1f KB each, %d MB in all (wanted: under %d KB)\n", fmt.Sprintf("%d idle clients, %s", o.idle, form), each, after>>20, most)
+	told.Add(report.Figure{
+		Name: fmt.Sprintf("%d idle clients, %s", o.idle, form), Value: each, Unit: "KB each", Goal: fmt.Sprintf("< %d KB", most), Met: each < float64(most),
+		Note: fmt.Sprintf("%d MB in all", after>>20),
+	})
 	return nil
 }
