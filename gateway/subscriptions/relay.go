@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// relayMessageBytes bounds one message of an upstream: an account of 10 MiB has 14 MB in base64.
+	// relayMessageBytes bounds one message of an upstream: an account of 10 MiB has 14 MB in
+	// base64.
 	relayMessageBytes = 32 << 20
 	// firstRelayPause and maxRelayPause are the times between two rounds through all upstreams.
 	firstRelayPause = time.Second
@@ -93,8 +94,8 @@ type relayConn struct {
 	*relay
 	conn *websocket.Conn
 	last uint64 // call
-	// calls are subscriptions that were asked for, by the call's id; numbers those that the upstream
-	// has, by its number.
+	// calls are subscriptions that were asked for, by the call's id; numbers those that the
+	// upstream has, by its number.
 	calls   map[uint64]*relayed
 	numbers map[uint64]*relayed
 	served  bool

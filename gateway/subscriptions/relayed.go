@@ -187,7 +187,8 @@ func (h *hub) relayRefused(entry *relayed, why *callError, upstreams int) (lost 
 	return lost
 }
 
-// giveUp cuts off the clients of a subscription that no upstream serves any more, so that they know.
+// giveUp cuts off the clients of a subscription that no upstream serves any more, so that they
+// know.
 func (r *relayed) giveUp() {
 	for sub := range r.subscribers {
 		sub.owner.end(errRelayGone)

@@ -1,7 +1,7 @@
 // Package subscriptions serves Solana's WebSocket subscriptions that clients confirm transactions
 // with: signatureSubscribe, slotSubscribe and rootSubscribe, in the shape and with the error codes
-// of Agave's PubSub; and passes accountSubscribe, programSubscribe and logsSubscribe on to upstreams
-// that have WebSockets.
+// of Agave's PubSub; and passes accountSubscribe, programSubscribe and logsSubscribe on to
+// upstreams that have WebSockets.
 //
 // In: WebSocket requests whose host, origin and key were checked already; the topics chain.slots.v1
 // and chain.transactions.v2; the JSON-RPC upstream. Out: notifications.
@@ -44,8 +44,8 @@ type Config struct {
 	// maxSubscriptions bounds the subscriptions of one connection; default 1,000.
 	// MaxSubscriptionsTotal bounds those of all; default 20,000.
 	maxSubscriptions, maxSubscriptionsTotal int
-	// WebSockets are ws(s) URLs of upstreams that tell accounts, programs and logs, the preferred one
-	// first. Without any these subscriptions are refused.
+	// WebSockets are ws(s) URLs of upstreams that tell accounts, programs and logs, the preferred
+	// one first. Without any these subscriptions are refused.
 	WebSockets []string
 	// maxRelayed bounds the different subscriptions that upstreams have for clients. Default 1,000.
 	maxRelayed int
