@@ -121,6 +121,7 @@ func TestHostileUpstream(t *testing.T) {
 // TestHostileFiles: files of a source that are broken, deep, or expand to gigabytes are refused by
 // name, and the others are read.
 func TestHostileFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name string, data []byte) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
