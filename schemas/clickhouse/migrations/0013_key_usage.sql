@@ -38,3 +38,5 @@ AS SELECT minute, product, key, method, sum(r.requests) AS requests, sum(r.refus
     sum(r.streams) AS streams, sum(r.addresses) AS addresses
 FROM {{.Database}}.key_usage_1m_raw AS r FINAL
 GROUP BY minute, product, key, method;
+
+ALTER TABLE {{.Database}}.key_usage_1m {{onCluster}} MODIFY COMMENT 'One row a minute, product, key and method: what was used';
