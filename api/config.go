@@ -40,6 +40,9 @@ type Config struct {
 	RateLimits RateLimits `koanf:"-"`
 	Enrichment Enrichment `koanf:"enrichment_requests"`
 	Streams    Streams    `koanf:"streams"`
+	// Shapes that people have code for.
+	TokensV2  bool `koanf:"tokens_v2" usage:"serve /tokens/v2, the shape of Jupiter's Tokens API V2"`
+	TokenList bool `koanf:"token_list" usage:"serve /tokenlist.json, the verified tokens in the shape of the Solana token list"`
 }
 
 // Streams bounds GET /tokens/stream.
@@ -84,7 +87,7 @@ type Enrichment struct {
 // DefaultConfig returns the documented defaults; they pass Validate.
 func DefaultConfig() Config {
 	return Config{
-		Addr: "127.0.0.1:8080", Ranking: string(market.RankingVolume),
+		Addr: "127.0.0.1:8080", Ranking: string(market.RankingVolume), TokensV2: true, TokenList: true,
 		// 500 mints of 44 characters, quoted and indented, are some 30 KB; beyond is room to say
 		// "too many mints" instead of "too large".
 		BodyLimit:   128 << 10,

@@ -77,6 +77,13 @@ func (s *Server) addRoutes() {
 		{fiber.MethodGet, "/docs", windowGlobal, false, s.getDocs},
 		{fiber.MethodGet, "/llms.txt", windowGlobal, false, s.getLLMs},
 	}
+	if s.cfg.TokensV2 {
+		s.routes = append(s.routes, &route{fiber.MethodGet, "/tokens/v2/search", windowSearch, true, s.getV2Search},
+			&route{fiber.MethodGet, "/tokens/v2/tag", windowSearch, true, s.getV2Tag}, &route{fiber.MethodGet, "/tokens/v2/recent", windowSearch, true, s.getV2Recent})
+	}
+	if s.cfg.TokenList {
+		s.routes = append(s.routes, &route{fiber.MethodGet, "/tokenlist.json", windowSearch, true, s.getTokenList})
+	}
 	s.addExplorer()
 	other := &route{path: routeOther, window: windowGlobal, handle: s.noRoute}
 	for _, r := range s.routes {

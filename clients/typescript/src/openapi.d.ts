@@ -164,6 +164,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/tokens/v2/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search, in the shape of Jupiter's Tokens API V2
+         * @description At most 20 tokens, or those of up to 100 mints. Counts to the limit of searches.
+         */
+        get: operations["searchTokensV2"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokens/v2/tag": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tokens with a tag, in the shape of Jupiter's Tokens API V2
+         * @description At most 1,000, those with most volume first. Counts to the limit of searches.
+         */
+        get: operations["tagTokensV2"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokens/v2/recent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The newest tokens, in the shape of Jupiter's Tokens API V2
+         * @description 30 tokens, by the time they were first seen. Counts to the limit of searches.
+         */
+        get: operations["recentTokensV2"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokenlist.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The verified tokens as a Solana token list
+         * @description Tokens with the tag verified, by mint, at most 10,000. It changes only with them, so that its ETag holds. Counts to the limit of searches.
+         */
+        get: operations["getTokenList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/img/{mint}": {
         parameters: {
             query?: never;
@@ -427,6 +507,67 @@ export interface components {
          * @enum {string}
          */
         Source: "instruction" | "sighting" | "account_read" | "off_chain" | "logo" | "token_list" | "import";
+        /** @description A token in the shape of Jupiter's Tokens API V2. Holders, circulating supply, first pool and statistics by window are not known here and are left out. */
+        TokenV2: {
+            /** @description Mint, base58. */
+            id: string;
+            name: string;
+            symbol: string;
+            icon: string | null;
+            decimals: number;
+            twitter?: string;
+            telegram?: string;
+            website?: string;
+            /** @description In whole tokens. */
+            totalSupply: number | null;
+            tokenProgram: string;
+            usdPrice: number | null;
+            audit: {
+                mintAuthorityDisabled: boolean;
+                freezeAuthorityDisabled: boolean;
+            };
+            /** @description Mintlake's own: the part of the volume of 24 hours that resists wash trading, in percent. */
+            organicScore: number;
+            /**
+             * @description high from 70, medium from 30.
+             * @enum {string}
+             */
+            organicScoreLabel: "high" | "medium" | "low";
+            /** @description Whether it has the tag verified. */
+            isVerified: boolean;
+            tags: string[];
+            /** @description Block time of the latest event known, ISO 8601. */
+            updatedAt: string;
+        };
+        /** @description The shape of TokenList in @solana/spl-token-registry. */
+        TokenList: {
+            name: string;
+            logoURI: string;
+            keywords: string[];
+            tags: {
+                [key: string]: {
+                    [key: string]: string;
+                };
+            };
+            /** @description When the newest of them was first seen. */
+            timestamp: string;
+            version: {
+                [key: string]: number;
+            };
+            tokens: {
+                /** @constant */
+                chainId: 101;
+                address: string;
+                symbol: string;
+                name: string;
+                decimals: number;
+                logoURI?: string;
+                tags: string[];
+                extensions?: {
+                    [key: string]: string;
+                };
+            }[];
+        };
         /** @description A page of a mint's history, newest first. */
         HistoryResponse: {
             /** @description Base58 mint address. */
@@ -1315,6 +1456,140 @@ export interface operations {
                     };
                 };
             };
+            400: components["responses"]["BadRequest"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Loading"];
+        };
+    };
+    searchTokensV2: {
+        parameters: {
+            query: {
+                /** @description Symbol, name or mint; several mints with commas between. */
+                query: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tokens. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenV2"][];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Loading"];
+        };
+    };
+    tagTokensV2: {
+        parameters: {
+            query: {
+                /** @description A tag, such as verified. */
+                query: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tokens. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenV2"][];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Loading"];
+        };
+    };
+    recentTokensV2: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tokens. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenV2"][];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Loading"];
+        };
+    };
+    getTokenList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tokens. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenList"];
+                };
+            };
+            304: components["responses"]["NotModified"];
             400: components["responses"]["BadRequest"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];

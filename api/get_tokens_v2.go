@@ -1,0 +1,166 @@
+package api
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica"
+	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+// Bounds of /tokens/v2: those of Jupiter's Tokens API V2, but for the tag's, which is ours.
+const (
+	v2Search = 20
+	v2Mints  = 100
+	v2Recent = 30
+	v2Tagged = 1_000
+)
+
+// tagVerified is the tag of tokens that a curated list holds.
+const tagVerified = "verified"
+
+// tokenV2 is a token in the shape of Jupiter's Tokens API V2
+// (https://dev.jup.ag/guides/how-to-get-token-information). What is not known here is left out or
+// null: holders, supply in circulation, first pool, statistics by window.
+type tokenV2 struct {
+	ID           string   `json:"id"`
+	Name         string   `json:"name"`
+	Symbol       string   `json:"symbol"`
+	Icon         *string  `json:"icon"`
+	Decimals     uint8    `json:"decimals"`
+	Twitter      *string  `json:"twitter,omitempty"`
+	Telegram     *string  `json:"telegram,omitempty"`
+	Website      *string  `json:"website,omitempty"`
+	TotalSupply  *float64 `json:"totalSupply"`
+	TokenProgram string   `json:"tokenProgram"`
+	USDPrice     *float64 `json:"usdPrice"`
+	Audit        auditV2  `json:"audit"`
+	// OrganicScore is the part of the volume of 24 hours that resists wash trading, 0 to 100.
+	OrganicScore      float64  `json:"organicScore"`
+	OrganicScoreLabel string   `json:"organicScoreLabel"`
+	IsVerified        bool     `json:"isVerified"`
+	Tags              []string `json:"tags"`
+	UpdatedAt         string   `json:"updatedAt"`
+}
+
+type auditV2 struct {
+	MintAuthorityDisabled   bool `json:"mintAuthorityDisabled"`
+	FreezeAuthorityDisabled bool `json:"freezeAuthorityDisabled"`
+}
+
+// toV2 writes a token in that shape.
+func toV2(t *registry.Token, m *replica.Market) tokenV2 {
+	v := tokenV2{
+		ID: t.Mint, Name: t.Name, Symbol: t.Symbol, Icon: t.LogoURL, Decimals: t.Decimals, Website: t.ExternalURL,
+		TotalSupply: wholeTokens(t.Supply, t.Decimals), TokenProgram: schemas.ProgramToken,
+		Audit:      auditV2{MintAuthorityDisabled: t.MintAuthority == nil, FreezeAuthorityDisabled: t.FreezeAuthority == nil},
+		IsVerified: slices.Contains(t.Tags, tagVerified), Tags: append([]string{}, t.Tags...), OrganicScoreLabel: "low",
+	}
+	if t.IsToken22 {
+		v.TokenProgram = schemas.ProgramToken2022
+	}
+	for name, to := range map[string]**string{"twitter": &v.Twitter, "telegram": &v.Telegram} {
+		if link, ok := t.Extensions[name]; ok {
+			*to = &link
+		}
+	}
+	updated := int64(0)
+	if t.LastSeenAt != nil {
+		updated = *t.LastSeenAt
+	}
+	v.UpdatedAt = time.UnixMilli(updated).UTC().Format("2006-01-02T15:04:05.000Z")
+	if m == nil {
+		return v
+	}
+	v.USDPrice = m.PriceUSD
+	if m.OrganicUSD != nil && t.DailyVolumeUSD != nil && *t.DailyVolumeUSD > 0 {
+		v.OrganicScore = min(100, max(0, 100**m.OrganicUSD / *t.DailyVolumeUSD))
+	}
+	switch {
+	case v.OrganicScore >= 70:
+		v.OrganicScoreLabel = "high"
+	case v.OrganicScore >= 30:
+		v.OrganicScoreLabel = "medium"
+	}
+	return v
+}
+
+// wholeTokens is a raw supply in tokens, as near as a float is; nil for none.
+func wholeTokens(raw *string, decimals uint8) *float64 {
+	if raw == nil {
+		return nil
+	}
+	amount, ok := new(big.Int).SetString(*raw, 10)
+	if !ok {
+		return nil
+	}
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
+	whole, _ := new(big.Rat).SetFrac(amount, unit).Float64()
+	return &whole
+}
+
+// getV2Search is GET /tokens/v2/search: by symbol, name or mint; several mints with commas between.
+func (s *Server) getV2Search(c *fiber.Ctx) error {
+	text, given, err := queryOnce(c, "query")
+	if err != nil {
+		return err
+	}
+	if !given || text == "" {
+		return invalid("query", quoted(text), "must be a symbol, a name, or up to "+fmt.Sprint(v2Mints)+" mints with commas between")
+	}
+	if !strings.Contains(text, ",") {
+		return s.sendV2(c, search.Query{Text: text, IncludeToken22: true, Limit: v2Search})
+	}
+	mints := strings.Split(text, ",")
+	if len(mints) > v2Mints {
+		return invalid("query", fmt.Sprintf("%d mints", len(mints)), fmt.Sprintf("must be at most %d", v2Mints))
+	}
+	list := []tokenV2{}
+	for _, mint := range mints {
+		if id, ok := s.replica.ID(strings.TrimSpace(mint)); ok {
+			list = s.appendV2(list, id)
+		}
+	}
+	c.Set(fiber.HeaderCacheControl, cacheRevalidate)
+	return c.JSON(list)
+}
+
+// getV2Tag is GET /tokens/v2/tag: tokens with a tag, those with most volume first.
+func (s *Server) getV2Tag(c *fiber.Ctx) error {
+	tag, given, err := queryOnce(c, "query")
+	if err != nil {
+		return err
+	}
+	if !given || tag == "" || len(tag) > maxTag {
+		return invalid("query", quoted(tag), fmt.Sprintf("must be a tag of 1 to %d bytes, such as %s", maxTag, tagVerified))
+	}
+	return s.sendV2(c, search.Query{IncludeToken22: true, Filter: search.Filter{Tag: tag}, Sort: search.SortVolume, Limit: v2Tagged})
+}
+
+// getV2Recent is GET /tokens/v2/recent: the newest tokens.
+func (s *Server) getV2Recent(c *fiber.Ctx) error {
+	return s.sendV2(c, search.Query{IncludeToken22: true, Sort: search.SortNewest, Limit: v2Recent})
+}
+
+func (s *Server) sendV2(c *fiber.Ctx, query search.Query) error {
+	list := []tokenV2{}
+	for _, hit := range s.replica.Search(query).Hits {
+		list = s.appendV2(list, hit.ID)
+	}
+	c.Set(fiber.HeaderCacheControl, cacheRevalidate)
+	return c.JSON(list)
+}
+
+func (s *Server) appendV2(list []tokenV2, id uint32) []tokenV2 {
+	if token := s.replica.Token(id); token != nil {
+		list = append(list, toV2(token, s.replica.Market(id)))
+	}
+	return list
+}

@@ -1,0 +1,106 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/api"
+	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/replica"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// The fields of a token of Jupiter's Tokens API V2, as GetJupiterTokenResponse of the npm package
+// @accret/bridge-sdk 1.0.0 types them (dist/types/jupiter/getQuote.d.ts), and those that it requires.
+var (
+	jupiterFields = strings.Fields(`id name symbol icon decimals twitter telegram website dev circSupply totalSupply tokenProgram launchpad partnerConfig graduatedPool graduatedAt
+		holderCount fdv mcap usdPrice priceBlockId liquidity stats5m stats1h stats6h stats24h firstPool audit organicScore organicScoreLabel isVerified cexes tags updatedAt ctLikes smartCtLikes`)
+	jupiterRequired = strings.Fields("id name symbol decimals tokenProgram organicScore organicScoreLabel updatedAt")
+)
+
+// verifiedTokens are threeTokens, of which the first is on a curated list.
+func verifiedTokens() (*apitest.Log, []string) {
+	log, a := threeTokens()
+	log.Message(schemas.TopicEnrichments, a[0], &eventspb.Enrichment{Mint: apitest.Mint(1), Slot: 30, Fact: &eventspb.Enrichment_Offchain{
+		Offchain: &eventspb.OffchainMetadata{
+			Uri: []byte("https://example.org/x.json"), Image: "https://example.org/x.png", ExternalUrl: "https://example.org",
+			Extensions: map[string]string{"twitter": "https://x.example"}, Tags: []string{"verified", "stable"},
+		},
+	}}, time.Now())
+	return log, a
+}
+
+func TestTokensV2HaveThePublishedShape(t *testing.T) {
+	log, a := verifiedTokens()
+	n := startNode(t, log).awaitReady()
+	volume, organic, price := 200.0, 150.0, 0.99
+	n.SetVolumes([]replica.Volume{{Mint: a[0], DailyUSD: &volume, RankUSD: &volume, Market: &replica.Market{PriceUSD: &price, OrganicUSD: &organic, Trades: 7, AsOf: time.Unix(1_800_000_000, 0)}}})
+	list := func(path string) (rows []map[string]any) {
+		r := n.get(path)
+		require.Equal(t, http.StatusOK, r.StatusCode, "%s: %s", path, r.body)
+		var raw []json.RawMessage
+		require.NoError(t, json.Unmarshal(r.body, &raw))
+		for _, one := range raw {
+			conforms(t, "TokenV2", one)
+			var row map[string]any
+			require.NoError(t, json.Unmarshal(one, &row))
+			for name := range row {
+				require.True(t, slices.Contains(jupiterFields, name), "%s is no field of the published type", name)
+			}
+			for _, name := range jupiterRequired {
+				require.Contains(t, row, name)
+			}
+			rows = append(rows, row)
+		}
+		return rows
+	}
+	found := list("/tokens/v2/search?query=usdc")
+	require.Equal(t, a[0], found[0]["id"])
+	require.Equal(t, true, found[0]["isVerified"])
+	require.EqualValues(t, 0.99, found[0]["usdPrice"])
+	require.EqualValues(t, 75, found[0]["organicScore"])
+	require.Equal(t, "high", found[0]["organicScoreLabel"])
+	require.Equal(t, "https://x.example", found[0]["twitter"])
+	require.Equal(t, "low", found[1]["organicScoreLabel"])
+	require.Nil(t, found[1]["usdPrice"])
+	several := list("/tokens/v2/search?query=" + a[2] + "," + a[1] + ",nothing")
+	require.Len(t, several, 2, "in the order asked, unknown ones left out")
+	require.Equal(t, schemas.ProgramToken2022, several[0]["tokenProgram"])
+	tagged := list("/tokens/v2/tag?query=verified")
+	require.Len(t, tagged, 1)
+	require.Empty(t, list("/tokens/v2/tag?query=lst"))
+	require.Len(t, list("/tokens/v2/recent"), 3)
+	for _, path := range []string{"/tokens/v2/search", "/tokens/v2/search?query=", "/tokens/v2/tag", "/tokens/v2/search?query=" + strings.Repeat("a,", 100)} {
+		n.get(path).refused(t, 400)
+	}
+}
+
+// The shape is TokenList of @solana/spl-token-registry (solana-labs/token-list,
+// src/lib/tokenlist.ts).
+func TestTokenListOfVerifiedTokens(t *testing.T) {
+	log, a := verifiedTokens()
+	n := startNode(t, log).awaitReady()
+	r := n.get("/tokenlist.json")
+	conforms(t, "TokenList", r.body)
+	tokens, _ := r.decode(t)["tokens"].([]any)
+	require.Len(t, tokens, 1)
+	require.Equal(t, map[string]any{
+		"chainId": 101.0, "address": a[0], "symbol": "USDC", "name": "USD Coin", "decimals": 6.0, "logoURI": "https://example.org/x.png",
+		"tags": []any{"verified", "stable"}, "extensions": map[string]any{"twitter": "https://x.example"},
+	}, tokens[0])
+	require.Equal(t, http.StatusNotModified, n.do(http.MethodGet, "/tokenlist.json", "", "If-None-Match", r.Header.Get("ETag")).StatusCode)
+}
+
+func TestShapesAreBehindSettings(t *testing.T) {
+	log, _ := threeTokens()
+	n := startNode(t, log, func(c *api.Config) { c.TokensV2, c.TokenList = false, false }).awaitReady()
+	n.get("/tokens/v2/recent").refused(t, 404)
+	n.get("/tokenlist.json").refused(t, 404)
+}
