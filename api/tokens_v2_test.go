@@ -17,8 +17,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// The fields of a token of Jupiter's Tokens API V2, as GetJupiterTokenResponse of the npm package
-// @accret/bridge-sdk 1.0.0 types them (dist/types/jupiter/getQuote.d.ts), and those that it requires.
+// The fields of a token of Jupiter's Tokens API V2, and those that it requires, as
+// GetJupiterTokenResponse of the npm package @accret/bridge-sdk 1.0.0 types them
+// (dist/types/jupiter/getQuote.d.ts).
 var (
 	jupiterFields = strings.Fields(`id name symbol icon decimals twitter telegram website dev circSupply totalSupply tokenProgram launchpad partnerConfig graduatedPool graduatedAt
 		holderCount fdv mcap usdPrice priceBlockId liquidity stats5m stats1h stats6h stats24h firstPool audit organicScore organicScoreLabel isVerified cexes tags updatedAt ctLikes smartCtLikes`)

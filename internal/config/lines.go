@@ -89,7 +89,8 @@ func (c *fileCheck) bad(at *yaml.Node, format string, args ...any) {
 
 // placed says of each value of a wrong type in which line of the file it is.
 func placed(err error, path string, lines map[string]int) error {
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
+	var several interface{ Unwrap() []error }
+	if errors.As(err, &several) {
 		var problems []error
 		for _, one := range several.Unwrap() {
 			problems = append(problems, placed(one, path, lines))
