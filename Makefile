@@ -98,6 +98,10 @@ test-typescript: ## Test the TypeScript client, the example of its README among 
 test-web: deps build ## Look at the explorer in Debian's Chromium, over a running demo (needs Node with npm; PICTURES=docs/images writes the pictures of the docs)
 	@tools/web/run.sh $(ARGS)
 
+.PHONY: test-dashboard
+test-dashboard: deps build ## Drive the dashboard of a node over the demo chain in headless Chromium (needs Node and Debian's chromium); screenshots in bin/dashboard
+	@GO="$(GO)" tools/dashboard/run.sh
+
 .PHONY: compose-config
 compose-config: ## Hold docker-compose.yml and .env.example to Docker Compose's rules (built from its Go module; needs no engine)
 	@GO="$(GO)" tools/containers/config.sh

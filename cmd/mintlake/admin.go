@@ -11,6 +11,7 @@ import (
 	"github.com/mintlake/mintlake/gateway/admin"
 	"github.com/mintlake/mintlake/internal/keys"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/web"
 )
 
 // AdminConfig is the admin API, and how the commands reach it.
@@ -42,7 +43,8 @@ func (s *system) startAdmin(ctx context.Context, ring *keyring) error {
 		usage = table
 	}
 	room, err := admin.New(admin.Config{Addr: s.cfg.Admin.Addr, Token: s.cfg.Admin.Token, AllowedHosts: s.cfg.AllowedHosts}, admin.Deps{
-		Issuer: keys.NewIssuer(ring.live, ring.configured, s.writers.For("admin")), Live: ring.live, Configured: ring.configured, DeadLetters: s.deadLetters(), Usage: usage, Logger: s.logger,
+		Issuer: keys.NewIssuer(ring.live, ring.configured, s.writers.For("admin")), Live: ring.live, Configured: ring.configured, DeadLetters: s.deadLetters(), Usage: usage,
+		Pages: web.Dashboard(), Gatherer: s.registerer, Streams: s.streamClients, Logger: s.logger,
 	})
 	if err != nil {
 		return err
@@ -53,4 +55,18 @@ func (s *system) startAdmin(ctx context.Context, ring *keyring) error {
 	}
 	s.addresses.add("admin", "http://"+room.Addr())
 	return nil
+}
+
+// streamClients is the stream of this process as the dashboard shows it; nil where there is none.
+func (s *system) streamClients() *admin.StreamAnswer {
+	server := s.stream.Load()
+	if server == nil {
+		return nil
+	}
+	slot, clients := server.Clients()
+	answer := &admin.StreamAnswer{Slot: slot, Clients: len(clients), List: make([]admin.StreamClient, len(clients))}
+	for i, c := range clients {
+		answer.List[i] = admin.StreamClient(c)
+	}
+	return answer
 }

@@ -131,6 +131,7 @@ func (s *system) startStream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.stream.Store(room)
 	s.lifecycle.start("stream", room.Run)
 	if err := s.lifecycle.await(ctx, room.Ready()); err != nil {
 		return err

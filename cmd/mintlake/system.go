@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/mintlake/mintlake/gateway/stream"
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
 	"github.com/mintlake/mintlake/internal/deadletter"
@@ -35,6 +37,7 @@ type system struct {
 	demoGeyser string // source of the demo chain when it runs in this process, and its JSON-RPC
 	demoRPC    string
 	keys       *keyring // nil until a surface needs it
+	stream     atomic.Pointer[stream.Server]
 	// administers says that this process serves the admin API: up and the gateway.
 	administers bool
 	// nil where no room ingests, and where a leader is elected

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/semaphore"
 
@@ -65,6 +66,11 @@ type Deps struct {
 	DeadLetters DeadLetters
 	// Usage may be nil where no ClickHouse is known.
 	Usage Usage
+	// Pages is the dashboard, at / and /dashboard/; nil for none.
+	Pages http.Handler
+	// Gatherer has the metrics of the process, and Streams tells of its stream; nil says nothing.
+	Gatherer prometheus.Gatherer
+	Streams  func() *StreamAnswer
 	// Logger may be nil.
 	Logger *slog.Logger
 }
@@ -79,7 +85,9 @@ type Server struct {
 	// reading bounds the readings of the whole log of changes to one at a time.
 	reading *semaphore.Weighted
 	guard   *hosts.Guard
-	handler http.Handler
+	// sessions of browsers
+	sessions *sessions
+	handler  http.Handler
 }
 
 // Bounds of requests.
@@ -111,7 +119,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		cfg.wrongTokenEvery = time.Second
 	}
 	s := &Server{
-		cfg: cfg, deps: deps, token: sha256.Sum256([]byte(cfg.Token)), Bound: listen.NewBound(), reading: semaphore.NewWeighted(1),
+		cfg: cfg, deps: deps, token: sha256.Sum256([]byte(cfg.Token)), Bound: listen.NewBound(), reading: semaphore.NewWeighted(1), sessions: newSessions(),
 		wrong: &failures{most: float64(cfg.wrongTokens), left: float64(cfg.wrongTokens), every: cfg.wrongTokenEvery},
 	}
 	s.handler = s.routes()

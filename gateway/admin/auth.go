@@ -1,10 +1,7 @@
 package admin
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -43,28 +40,22 @@ func (f *failures) giveBack() {
 	f.left = min(f.most, f.left+1)
 }
 
-// authorized lets requests with the token pass.
+// authorized lets requests with the token pass, and those of a browser that signed in.
 func (s *Server) authorized(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		presented, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !bearer || presented == "" {
+		switch {
+		case bearer && presented != "":
+			if s.rightToken(w, r, presented) {
+				next.ServeHTTP(w, r)
+			}
+		case !s.signedIn(r):
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeError(w, http.StatusUnauthorized, "the admin token is required: Authorization: Bearer TOKEN")
-			return
+		case !sameOrigin(r):
+			writeError(w, http.StatusForbidden, "pages of other origins may not use the dashboard's session")
+		default:
+			next.ServeHTTP(w, r)
 		}
-		if !s.wrong.take(time.Now()) {
-			w.Header().Set("Retry-After", strconv.Itoa(max(1, int(s.cfg.wrongTokenEvery.Seconds()))))
-			writeError(w, http.StatusTooManyRequests, "too many wrong admin tokens: try again later")
-			return
-		}
-		hash := sha256.Sum256([]byte(presented))
-		if subtle.ConstantTimeCompare(hash[:], s.token[:]) != 1 {
-			s.deps.Logger.Warn("wrong admin token", "remote", r.RemoteAddr)
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			writeError(w, http.StatusUnauthorized, "the admin token is wrong")
-			return
-		}
-		s.wrong.giveBack()
-		next.ServeHTTP(w, r)
 	})
 }

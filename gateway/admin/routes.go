@@ -43,6 +43,7 @@ func (s *Server) routes() http.Handler {
 		"POST /v1/keys/{product}/{name}/rotate":             s.rotate,
 		"POST /v1/keys/{product}/{name}/revoke":             s.revoke,
 		"GET /v1/log":                                       s.changes,
+		"GET /v1/node":                                      s.node,
 		"GET /usage":                                        s.usage,
 		"GET /v1/dead-letters":                              s.deadLetters,
 		"POST /v1/dead-letters/{partition}/{offset}/replay": s.replay,
@@ -60,6 +61,12 @@ func (s *Server) routes() http.Handler {
 	all.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
+	all.HandleFunc("POST /session", s.signIn)
+	all.HandleFunc("DELETE /session", s.signOut)
+	if s.deps.Pages != nil {
+		all.Handle("GET /{$}", s.deps.Pages)
+		all.Handle("GET /dashboard/", s.deps.Pages)
+	}
 	all.Handle("/", s.authorized(api))
 	return all
 }
@@ -76,6 +83,9 @@ func keyOf(r *http.Request) (keys.Product, string, error) {
 func actorOf(r *http.Request) string {
 	if actor := r.Header.Get(ActorHeader); actor != "" {
 		return actor
+	}
+	if r.Header.Get("Authorization") == "" {
+		return "dashboard"
 	}
 	return "admin API"
 }

@@ -54,7 +54,7 @@ func BenchmarkEngine(b *testing.B) {
 			filters[i] = append(filters[i], randomKey(r))
 		}
 		slices.SortFunc(filters[i], compareAddresses)
-		sub, err := h.add(1 << 20)
+		sub, err := h.add("", "", 1<<20)
 		require.NoError(b, err)
 		require.NoError(b, h.setFilters(sub, []namedFilter{{"f", &filter{include: filters[i]}}}))
 	}

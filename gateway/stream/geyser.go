@@ -67,7 +67,7 @@ func (g *geyser) Ping(_ context.Context, in *pb.PingRequest) (*pb.PongResponse, 
 // Subscribe implements geyser.Geyser. Each request replaces the filters; one with a ping is
 // answered with a pong and changes nothing.
 func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate]) error {
-	sub, err := g.hub.add(g.cfg.buffer)
+	sub, err := g.hub.add(leaseOf(stream.Context()).ID(), formGRPC, g.cfg.buffer)
 	if err != nil {
 		g.metrics.refused.WithLabelValues(formGRPC, "full").Inc()
 		return endStatus(err)

@@ -44,7 +44,7 @@ func TestFiltersHaveYellowstonesMeaning(t *testing.T) {
 		read, err := readFilters(filters{"f": c.filter}, limits{1, 10})
 		require.NoError(t, err, name)
 		h := newHub(1, 10)
-		sub, err := h.add(1)
+		sub, err := h.add("", "", 1)
 		require.NoError(t, err)
 		require.NoError(t, h.setFilters(sub, read))
 		got := []int{}

@@ -26,6 +26,9 @@ type subscriber struct {
 	out   *queue
 	// notes are what never waits behind transactions.
 	notes *queue
+	// key is the name of the client's key, form is grpc or websocket.
+	key, form string
+	since     time.Time
 	// ended is closed when the hub gives the subscriber up; why is set before.
 	ended chan struct{}
 	once  sync.Once
@@ -116,8 +119,10 @@ func (h *hub) run(ctx context.Context) error {
 
 // add makes a subscriber without filters; it gets nothing until it has some. It may be buffer
 // transactions behind.
-func (h *hub) add(buffer int) (*subscriber, error) {
-	s := &subscriber{out: newQueue(buffer), notes: newQueue(notesBehind), ended: make(chan struct{})}
+func (h *hub) add(key, form string, buffer int) (*subscriber, error) {
+	s := &subscriber{
+		out: newQueue(buffer), notes: newQueue(notesBehind), ended: make(chan struct{}), key: key, form: form, since: time.Now(),
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {

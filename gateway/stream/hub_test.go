@@ -114,7 +114,7 @@ func TestTenThousandRandomFilters(t *testing.T) {
 			sets[i] = append(sets[i], random.filter())
 		}
 		var err error
-		subs[i], err = h.add(len(list))
+		subs[i], err = h.add("", "", len(list))
 		require.NoError(t, err)
 		require.NoError(t, h.setFilters(subs[i], readAll(t, sets[i])))
 	}
@@ -213,7 +213,7 @@ func TestFiltersChangeWhileTransactionsFlow(t *testing.T) {
 	var changing sync.WaitGroup
 	for i := range subs {
 		var err error
-		subs[i], err = h.add(len(list))
+		subs[i], err = h.add("", "", len(list))
 		require.NoError(t, err)
 		versions[i] = []version{{}}
 		changing.Go(func() {
@@ -292,9 +292,9 @@ func requireVersions(t *testing.T, versions []version, got map[int]string, see [
 // What does not fit is refused, and nothing of it stays.
 func TestAddressesOfAllAreBounded(t *testing.T) {
 	h := runHub(t, 10, 100)
-	first, err := h.add(1)
+	first, err := h.add("", "", 1)
 	require.NoError(t, err)
-	second, err := h.add(1)
+	second, err := h.add("", "", 1)
 	require.NoError(t, err)
 	of := func(from, n int) []namedFilter {
 		f := &filter{}
@@ -445,7 +445,7 @@ func BenchmarkPublish(b *testing.B) {
 			h := runHub(b, clients, 1<<30)
 			r := rand.New(rand.NewPCG(1, 1))
 			for range clients {
-				sub, err := h.add(1 << 20)
+				sub, err := h.add("", "", 1<<20)
 				require.NoError(b, err)
 				f := &filter{}
 				for range 20 {

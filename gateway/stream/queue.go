@@ -66,6 +66,19 @@ func (q *queue) pushBelow(d delivery, limit int) bool {
 	return true
 }
 
+// backlog is how many deliveries wait, and the slot of the oldest.
+func (q *queue) backlog() (n int, oldest uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.n == 0 {
+		return 0, 0
+	}
+	if first := q.ring[q.head]; first.tx != nil {
+		oldest = first.tx.slot
+	}
+	return q.n, oldest
+}
+
 // pop returns the oldest delivery; false when there is none.
 func (q *queue) pop() (delivery, bool) {
 	q.mu.Lock()

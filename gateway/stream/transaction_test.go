@@ -144,7 +144,7 @@ func FuzzMessage(f *testing.F) {
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, message []byte) {
 		s := &Server{cfg: Config{}.withDefaults(), rank: 1, metrics: m, hub: newHub(1, 1000)}
-		sub, err := s.hub.add(1)
+		sub, err := s.hub.add("", "", 1)
 		if err != nil {
 			t.Fatal(err)
 		}

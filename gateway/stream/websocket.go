@@ -92,7 +92,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 		s.refuseKey(w, refused)
 		return
 	}
-	sub, err := s.hub.add(s.cfg.buffer)
+	sub, err := s.hub.add(lease.ID(), formWebSocket, s.cfg.buffer)
 	if err != nil {
 		lease.Close()
 		w.Header().Set("Retry-After", "5")

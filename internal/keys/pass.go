@@ -160,6 +160,14 @@ func (l *Lease) count(method string, c usage.Counts) {
 	l.gate.usage.Count(string(l.gate.product), l.id, method, c)
 }
 
+// ID is the key's id, or OpenID.
+func (l *Lease) ID() string {
+	if l == nil {
+		return OpenID
+	}
+	return l.id
+}
+
 // Sent adds bytes that the stream sent to the key's usage.
 func (l *Lease) Sent(n int) {
 	if l != nil {

@@ -1,0 +1,158 @@
+package admin
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// UpstreamAnswer is a JSON-RPC upstream as the gateway of this process sees it.
+type UpstreamAnswer struct {
+	// Name is the URL without secrets. Condition is well, behind, in_trouble or ahead.
+	Name      string `json:"name"`
+	Condition string `json:"condition"`
+	// Slots by commitment; what was never said is absent.
+	Slots      map[string]float64 `json:"slots"`
+	LagSlots   *float64           `json:"lag_slots,omitempty"`
+	ErrorRatio float64            `json:"error_ratio"`
+	// Seconds until an answer begins, by quantile: 0.5, 0.95, 0.99.
+	Seconds map[string]float64 `json:"seconds"`
+}
+
+// StreamClient is a client of the stream.
+type StreamClient struct {
+	Key   string    `json:"key"`
+	Form  string    `json:"form"`
+	Since time.Time `json:"since"`
+	// Waiting transactions of the Buffer that the client may be behind, and how many slots the
+	// oldest of them is behind the stream's.
+	Waiting   int    `json:"waiting"`
+	Buffer    int    `json:"buffer"`
+	LagSlots  uint64 `json:"lag_slots"`
+	Filters   int    `json:"filters"`
+	Addresses int    `json:"addresses"`
+}
+
+// StreamAnswer is the stream of this process.
+type StreamAnswer struct {
+	// Slot is the highest that was seen. List are those that are the furthest behind.
+	Slot    uint64         `json:"slot"`
+	Clients int            `json:"clients"`
+	List    []StreamClient `json:"list"`
+}
+
+// NodeAnswer is the body of GET /v1/node: what this process knows. Figures of rooms that do not run
+// in it are absent.
+type NodeAnswer struct {
+	Upstreams []UpstreamAnswer   `json:"upstreams"`
+	Streams   *StreamAnswer      `json:"streams,omitempty"`
+	Figures   map[string]float64 `json:"figures"`
+}
+
+// maxStreamClients bounds the list of clients.
+const maxStreamClients = 500
+
+// figures are metrics of one series each, and what they are called in the answer.
+var figures = map[string]string{
+	"mintlake_ingest_slot":                "ingest_slot",
+	"mintlake_api_coverage_gaps":          "coverage_gaps",
+	"mintlake_enrich_queue_age_seconds":   "enrichment_queue_age_seconds",
+	"mintlake_gateway_rpc_upstreams_well": "upstreams_well",
+}
+
+// node is GET /v1/node.
+func (s *Server) node(w http.ResponseWriter, _ *http.Request) error {
+	answer := NodeAnswer{Upstreams: []UpstreamAnswer{}, Figures: map[string]float64{}}
+	if s.deps.Streams != nil {
+		answer.Streams = s.deps.Streams()
+	}
+	if streams := answer.Streams; streams != nil {
+		slices.SortStableFunc(streams.List, func(a, b StreamClient) int { return b.Waiting - a.Waiting })
+		streams.List = streams.List[:min(len(streams.List), maxStreamClients)]
+	}
+	if s.deps.Gatherer != nil {
+		families, err := s.deps.Gatherer.Gather()
+		if err != nil {
+			s.deps.Logger.Warn("metrics cannot be gathered whole", "err", err)
+		}
+		answer.Upstreams = upstreamsOf(families)
+		figuresOf(families, answer.Figures)
+	}
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}
+
+func labelOf(m *dto.Metric, name string) string {
+	for _, label := range m.GetLabel() {
+		if label.GetName() == name {
+			return label.GetValue()
+		}
+	}
+	return ""
+}
+
+func figuresOf(families []*dto.MetricFamily, into map[string]float64) {
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			switch name := family.GetName(); name {
+			case "mintlake_api_pipeline_lag_records":
+				reader, value := labelOf(m, "reader"), m.GetGauge().GetValue()
+				if value < 0 { // it cannot be known
+					continue
+				}
+				if reader == "any" {
+					into["pipeline_lag_records"] = value
+				}
+				if strings.HasPrefix(reader, "enrich") {
+					into["enrichment_queue_records"] = value
+				}
+			default:
+				if figure, wanted := figures[name]; wanted {
+					into[figure] = m.GetGauge().GetValue()
+				}
+			}
+		}
+	}
+}
+
+// upstreamsOf reads the gateway's metrics of its upstreams.
+func upstreamsOf(families []*dto.MetricFamily) []UpstreamAnswer {
+	found := map[string]*UpstreamAnswer{}
+	for _, family := range families {
+		kind, of := strings.CutPrefix(family.GetName(), "mintlake_gateway_rpc_upstream_")
+		if !of {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			name, value := labelOf(m, "upstream"), m.GetGauge().GetValue()
+			u := found[name]
+			if u == nil {
+				u = &UpstreamAnswer{Name: name, Slots: map[string]float64{}, Seconds: map[string]float64{}}
+				found[name] = u
+			}
+			switch kind {
+			case "slot":
+				u.Slots[labelOf(m, "commitment")] = value
+			case "lag_slots":
+				u.LagSlots = &value
+			case "error_ratio":
+				u.ErrorRatio = value
+			case "recent_seconds":
+				u.Seconds[labelOf(m, "quantile")] = value
+			case "condition":
+				if value == 1 {
+					u.Condition = labelOf(m, "condition")
+				}
+			}
+		}
+	}
+	all := make([]UpstreamAnswer, 0, len(found))
+	for _, u := range found {
+		all = append(all, *u)
+	}
+	slices.SortFunc(all, func(a, b UpstreamAnswer) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}

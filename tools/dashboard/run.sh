@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Starts a node over the demo chain, makes a dead letter, and drives its dashboard in headless
+# Chromium (CHROMIUM=/usr/bin/chromium). Screenshots go to bin/dashboard.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+GO=${GO:-go} CHROMIUM=${CHROMIUM:-/usr/bin/chromium}
+[ -x "$CHROMIUM" ] || { echo "test-dashboard: no Chromium at $CHROMIUM: apt-get install chromium"; exit 1; }
+(cd tools/dashboard && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+work=$(mktemp -d)
+export MINTLAKE_ADMIN_TOKEN=a-token-of-test-dashboard
+free=127.0.0.1:0
+bin/mintlake up --data-dir "$work/data" --source 'demo:?tps=50&tokens=100' --kafka-addr $free --clickhouse-addr $free --api-addr $free --rpc-addr $free \
+	--stream-addr $free --swap-addr $free --metrics-addr $free --admin-addr $free >"$work/log" 2>&1 &
+node=$!
+trap 'kill $node 2>/dev/null; wait $node 2>/dev/null || true; rm -rf "$work"' EXIT
+for _ in $(seq 600); do
+	grep -q '^addresses' "$work/log" && break
+	kill -0 $node 2>/dev/null || { tail -5 "$work/log"; exit 1; }
+	sleep 0.1
+done
+at() { grep '^addresses' "$work/log" | tr ' ' '\n' | sed -n "s/^$1=//p"; }
+$GO run ./tools/dashboard/letter "$(at kafka)"
+mkdir -p bin/dashboard
+SHOTS=$PWD/bin/dashboard LETTERS=1 ADMIN=$(at admin) RPC=$(at rpc) TOKEN=$MINTLAKE_ADMIN_TOKEN CHROMIUM=$CHROMIUM node tools/dashboard/drive.mjs
