@@ -17,7 +17,6 @@ const renderer = {
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const out = fileURLToPath(new URL("../../dist/docs/", import.meta.url));
-const assets = fileURLToPath(new URL("../../dist/assets/", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "mintlake-docs-"));
 try {
   const packed = execFileSync("npm", ["pack", `${renderer.name}@${renderer.version}`, "--silent", "--pack-destination", folder], { encoding: "utf8" }).trim();
@@ -27,9 +26,9 @@ try {
   execFileSync("tar", ["-xzf", file, "-C", folder, "package/dist/browser/standalone.js"]);
   const bundle = readFileSync(join(folder, "package/dist/browser/standalone.js"));
   mkdirSync(out, { recursive: true });
-  writeFileSync(join(assets, `scalar-${renderer.version}.js`), bundle);
+  writeFileSync(join(out, `scalar-${renderer.version}.js`), bundle);
   // 4 MB: compressed once, not for each who asks
-  writeFileSync(join(assets, `scalar-${renderer.version}.js.br`), brotliCompressSync(bundle, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }));
+  writeFileSync(join(out, `scalar-${renderer.version}.js.br`), brotliCompressSync(bundle, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }));
   copyFileSync(join(here, "start.js"), join(out, "start.js"));
   writeFileSync(join(out, "index.html"), readFileSync(join(here, "index.html"), "utf8").replace("SCALAR_VERSION", renderer.version));
 } finally {
