@@ -72,8 +72,8 @@ func measureAll(ctx context.Context, e engine, classes []class, want map[string]
 	return found
 }
 
-// figure adds what a class of queries came to: Mintlake's own throughput and p99, of a peer how many
-// times as many queries Mintlake answers.
+// figure adds what a class of queries came to: Mintlake's own throughput and p99, of a peer how
+// many times as many queries Mintlake answers.
 func (o *options) figure(e engine, class string, m measured, p99, ours float64) {
 	if ours == 0 {
 		o.report.Add(report.Figure{Name: class, Value: m.throughput, Unit: "queries/s", Note: fmt.Sprintf("p99 %.3f ms", p99)})

@@ -102,7 +102,8 @@ func (r *Report) WriteTable(w io.Writer) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "figure\tvalue\tpeer\tratio\tgoal\tnote") // Flush tells what went wrong
+	// Flush tells what went wrong.
+	_, _ = fmt.Fprintln(table, "figure\tvalue\tpeer\tratio\tgoal\tnote")
 	for i := range r.Figures {
 		f := &r.Figures[i]
 		peer, ratio, goal := "", "", ""
