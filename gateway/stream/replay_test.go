@@ -137,7 +137,7 @@ func (f *fixture) subscribeFrom(t *testing.T, ctx context.Context, in *pb.Subscr
 	return stream
 }
 
-// told reads n updates as text: "700" a transaction, "7 SLOT_CONFIRMED" a slot, "7 meta", "5-6 gap".
+// told reads n updates as text: "700" a transaction, "7 meta", "5-6 gap", "7 SLOT_CONFIRMED".
 func told(t *testing.T, stream pb.Geyser_SubscribeClient, n int) (list []string) {
 	t.Helper()
 	for len(list) < n {
