@@ -58,7 +58,7 @@ func (s *Server) build(r *request, c *choice) txn.Request {
 			build.Fee.Treasury = *r.treasury
 		}
 	}
-	limits := c.limits(r)
+	limits := c.limits()
 	for i, l := range c.plan.Legs() {
 		spend := l.Quote.AmountIn
 		if l.Quote.Order.ExactOut {
@@ -76,7 +76,7 @@ func (s *Server) build(r *request, c *choice) txn.Request {
 
 // limits are what the chain enforces of each swap: the least out of an exact-in order, the most in
 // of an exact-out one. Those of a split's parts add up to the whole's.
-func (c *choice) limits(r *request) []uint64 {
+func (c *choice) limits() []uint64 {
 	var limits []uint64
 	// The platform's fee leaves the user's account after the swaps.
 	least, most := c.minOut+c.fee, c.maxIn

@@ -58,7 +58,8 @@ func Handler() http.Handler {
 			http.NotFound(w, r)
 			return
 		}
-		if strings.HasPrefix(name, "assets/") || strings.HasPrefix(name, "docs/scalar-") { // the names hold a hash or a version
+		// these names hold a hash or a version
+		if strings.HasPrefix(name, "assets/") || strings.HasPrefix(name, "docs/scalar-") {
 			header.Set("Cache-Control", "public, max-age=31536000, immutable")
 		}
 		if packed, err := fs.ReadFile(files, name+".br"); err == nil && strings.Contains(r.Header.Get("Accept-Encoding"), "br") {

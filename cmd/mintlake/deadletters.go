@@ -58,7 +58,7 @@ headers. Do it when the cause is mended, such as by a newer version. What rooms 
 It fails when retention took the record, or when the input was never a record.`,
 		Example: `  mintlake dead-letters list
   mintlake dead-letters replay 0/17`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			wrong := errors.New("name the dead letter as the list does: mintlake dead-letters replay 0/17")
 			if len(args) != 1 {
 				return wrong
@@ -147,6 +147,6 @@ func placeOfLetter(letter *deadletter.Letter) string {
 	if letter.GetTopic() == "" {
 		return "input " + strconv.QuoteToASCII(string(letter.GetKey()))
 	}
-	where := fmt.Sprintf("%s/%d@%d", strconv.QuoteToASCII(letter.GetTopic()), letter.DeadLetter.GetPartition(), letter.DeadLetter.GetOffset())
+	where := fmt.Sprintf("%s/%d@%d", strconv.QuoteToASCII(letter.GetTopic()), letter.GetPartition(), letter.GetOffset())
 	return strings.ReplaceAll(where, `"`, "")
 }

@@ -50,7 +50,8 @@ func (s *system) startKeys(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if ring.meter, err = usage.New(usage.Config{Node: nodeName(), Epoch: rand.Uint64() | 1}, usage.Deps{
+	epoch := rand.Uint64() | 1 //nolint:gosec // a number, not a secret
+	if ring.meter, err = usage.New(usage.Config{Node: nodeName(), Epoch: epoch}, usage.Deps{
 		Producer: s.writers.For("usage"), Logger: s.logger, Registerer: s.registerer,
 	}); err != nil {
 		return err

@@ -51,7 +51,7 @@ func TestDeadLetters(t *testing.T) {
 		"/v1/dead-letters/0/3/replay": http.StatusOK, "/v1/dead-letters/0/4/replay": http.StatusGone, "/v1/dead-letters/0/5/replay": http.StatusGone,
 		"/v1/dead-letters/1/3/replay": http.StatusNotFound, "/v1/dead-letters/0/6/replay": http.StatusServiceUnavailable, "/v1/dead-letters/0/-6/replay": http.StatusBadRequest,
 	} {
-		status, answer = f.do(http.MethodPost, path, "{}")
+		status, _ = f.do(http.MethodPost, path, "{}")
 		require.Equal(t, want, status, path)
 	}
 	require.Contains(t, f.log.String(), "dead letter replayed")

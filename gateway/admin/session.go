@@ -150,7 +150,7 @@ func (s *Server) signOut(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // over plain HTTP a secure cookie never comes back
 		Name: sessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		// A proxy in front has the TLS.
 		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",

@@ -91,7 +91,7 @@ func (s *Server) post(ctx context.Context, method, path string, body []byte) (an
 	if err != nil {
 		return nil, "connection"
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // read only
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests:
 		return nil, "limited"

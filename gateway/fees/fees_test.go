@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -179,7 +178,7 @@ func FuzzTake(f *testing.F) {
 			return value, nil, nil
 		})
 		if err == nil && !json.Valid(result) {
-			t.Fatal(fmt.Sprintf("no JSON: %s", result))
+			t.Fatalf("no JSON: %s", result)
 		}
 	})
 }

@@ -184,6 +184,7 @@ func (h *hub) subscribe(sub *subscription, reply func(id uint64) []byte) error {
 		w.subscribers[sub] = struct{}{}
 		w.since, w.due = time.Now(), time.Time{} // at once: it may have landed before
 		wake(h.signaturesDue)
+	case kindAccount, kindProgram, kindLogs: // the upstream's: subscribeRelayed
 	}
 	h.metrics.subscriptions.WithLabelValues(kindNames[sub.kind]).Inc()
 	sub.owner.queue(reply(sub.id))

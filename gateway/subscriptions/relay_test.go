@@ -204,7 +204,7 @@ func TestNoUpstreamAnswers(t *testing.T) {
 	c := f.dial(t)
 	c.subscribe("accountSubscribe", `["x"]`)
 	a.hangUp()
-	a.Server.CloseClientConnections()
+	a.CloseClientConnections()
 	a.Close()
 	_, _, err := c.Read(t.Context())
 	require.ErrorContains(t, err, "no upstream serves")

@@ -54,10 +54,7 @@ func (p *Publisher) age(now time.Time) {
 // write writes the oldest entries to Kafka until ctx ends.
 func (p *Publisher) write(ctx context.Context) error {
 	for {
-		batch, records, err := p.batch()
-		if err != nil {
-			return err
-		}
+		batch, records := p.batch()
 		if len(batch) == 0 {
 			select {
 			case <-p.wake:
@@ -80,7 +77,7 @@ func (p *Publisher) write(ctx context.Context) error {
 }
 
 // batch returns the oldest entries, as many as make one request.
-func (p *Publisher) batch() (batch []*entry, records []kafka.Record, err error) {
+func (p *Publisher) batch() (batch []*entry, records []kafka.Record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	size := 0
@@ -90,17 +87,18 @@ func (p *Publisher) batch() (batch []*entry, records []kafka.Record, err error) 
 		}
 		list := e.records
 		if e.place != nil {
+			var err error
 			if list, err = e.place.records(); err != nil {
 				// The disk broke its word. Readers see the missing slot by the next one's parent.
 				p.deps.Logger.Error("a slot was left out of the stream", "err", err)
 				p.metrics.lost.Inc()
-				list, err = nil, nil
+				list = nil
 			}
 		}
 		batch, records = append(batch, e), append(records, list...)
 		size += sizeOf(list) + 1
 	}
-	return batch, records, nil
+	return batch, records
 }
 
 // written takes the entries, which are the oldest, out.

@@ -146,10 +146,10 @@ func (s *Store) Replay(ctx context.Context, partition int, offset int64) (*Lette
 	letter := letterOf(record)
 	topics := schemas.Topics()
 	known := slices.ContainsFunc(topics, func(t schemas.Topic) bool { return t.Name == letter.GetTopic() })
-	if letter.Err != nil || !known || letter.DeadLetter.GetOffset() < 0 {
+	if letter.Err != nil || !known || letter.GetOffset() < 0 {
 		return &letter, ErrNoRecord
 	}
-	original, err := s.one(ctx, kafka.TopicPartition{Topic: letter.GetTopic(), Partition: int(letter.DeadLetter.GetPartition())}, letter.DeadLetter.GetOffset())
+	original, err := s.one(ctx, kafka.TopicPartition{Topic: letter.GetTopic(), Partition: int(letter.GetPartition())}, letter.GetOffset())
 	if err != nil {
 		return &letter, err
 	}

@@ -110,10 +110,3 @@ func units(n float64) uint64 { return uint64(min(max(n, 1e4), 1e18)) }
 func question(a, b venue.Key, amount uint64) Question {
 	return Question{In: a, Out: b, Amount: amount, Native: sol, Slack: 10}
 }
-
-func (w *world) find(q Question) *Answer {
-	w.t.Helper()
-	answer, err := Find(w.t.Context(), NewGraph(w.edges), q)
-	require.NoError(w.t, err)
-	return answer
-}

@@ -175,7 +175,7 @@ func build(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) (*Tran
 	}
 	hi, lo := bits.Mul64(price, limit)
 	paid, _ := bits.Div64(min(hi, lamport-1), lo, lamport)
-	return &Transaction{Bytes: raw, ComputeUnits: uint32(limit), PriorityFee: paid, Unwraps: r.Out.native() && !(b.wraps && r.HasWrapped)}, nil
+	return &Transaction{Bytes: raw, ComputeUnits: uint32(limit), PriorityFee: paid, Unwraps: r.Out.native() && (!b.wraps || !r.HasWrapped)}, nil
 }
 
 // lamport is how many millionths it has.
