@@ -45,8 +45,8 @@ func deadLetterOf(l *deadletter.Letter) DeadLetterAnswer {
 	if l.Err != nil {
 		a.Reason = "this record is no dead letter: " + l.Err.Error()
 	}
-	if l.GetTopic() != "" && l.DeadLetter.GetOffset() >= 0 {
-		a.Record = &RecordPlace{l.GetTopic(), l.DeadLetter.GetPartition(), l.DeadLetter.GetOffset()}
+	if l.GetTopic() != "" && l.GetOffset() >= 0 {
+		a.Record = &RecordPlace{l.GetTopic(), l.GetPartition(), l.GetOffset()}
 	}
 	return a
 }
