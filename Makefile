@@ -9,7 +9,7 @@ FUZZTIME ?= 10s
 BROKER_BLIND := TestLogosOfManyMints|TestKillsOfABulkLoadChangeNothing|TestErrorsSayWhatWhereAndWhatToDo|TestSearchGoesOnWithoutBackends|TestVolumesOfRealBlocks|TestOneRootWhateverTheWay|TestHostile|TestDamaged|TestPages|TestExportOfALiveDemo|TestBackup|TestAnalyticsQueriesAnswer|TestTheDemoStaysOneChain|TestObserve
 
 # Where benchmark programs write their figures as JSON.
-export MINTLAKE_BENCH_OUT ?= $(CURDIR)/bin/bench
+export BENCH_OUT ?= $(CURDIR)/bin/bench
 
 .DEFAULT_GOAL := help
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -19,6 +20,7 @@ import (
 const (
 	v2Search = 20
 	v2Mints  = 100
+	v2Query  = 4_600 // characters: so many mints with commas between
 	v2Recent = 30
 	v2Tagged = 1_000
 )
@@ -112,7 +114,7 @@ func (s *Server) getV2Search(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if !given || text == "" {
+	if !given || text == "" || utf8.RuneCountInString(text) > v2Query {
 		return invalid("query", quoted(text), "must be a symbol, a name, or up to "+fmt.Sprint(v2Mints)+" mints with commas between")
 	}
 	if !strings.Contains(text, ",") {

@@ -78,7 +78,7 @@ func TestTokensV2HaveThePublishedShape(t *testing.T) {
 	require.Len(t, tagged, 1)
 	require.Empty(t, list("/tokens/v2/tag?query=lst"))
 	require.Len(t, list("/tokens/v2/recent"), 3)
-	for _, path := range []string{"/tokens/v2/search", "/tokens/v2/search?query=", "/tokens/v2/tag", "/tokens/v2/search?query=" + strings.Repeat("a,", 100)} {
+	for _, path := range []string{"/tokens/v2/search", "/tokens/v2/search?query=", "/tokens/v2/tag", "/tokens/v2/search?query=" + strings.Repeat("a,", 100), "/tokens/v2/search?query=" + strings.Repeat("a", 4_601)} {
 		n.get(path).refused(t, 400)
 	}
 }

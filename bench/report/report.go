@@ -2,7 +2,7 @@
 //
 // In: figures, each with its peer in the same run if it has one. Out: a table on standard output,
 // and the same as JSON, with the commit and the machine, in the file NAME.json of the folder that
-// MINTLAKE_BENCH_OUT names (make sets it to bin/bench). Guarantees: a ratio is always ours over the
+// BENCH_OUT names (make sets it to bin/bench). Guarantees: a ratio is always ours over the
 // peer's.
 package report
 
@@ -81,7 +81,7 @@ func (r *Report) Write() error {
 	if err := r.WriteTable(os.Stdout); err != nil {
 		return err
 	}
-	folder := os.Getenv("MINTLAKE_BENCH_OUT")
+	folder := os.Getenv("BENCH_OUT")
 	if folder == "" {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAReportIsATableAndJSON(t *testing.T) {
-	t.Setenv("MINTLAKE_BENCH_OUT", t.TempDir())
+	t.Setenv("BENCH_OUT", t.TempDir())
 	r := New("bench-x")
 	r.Add(Figure{Name: "search", Value: 30, Unit: "requests/s", Peer: "constant handler", PeerValue: 40, Goal: ">= 0.5", Met: true})
 	r.Add(Figure{Name: "batch", Value: 11, Unit: "ms", Goal: "<= 10"})
@@ -21,7 +21,7 @@ func TestAReportIsATableAndJSON(t *testing.T) {
 	require.Regexp(t, `search +30\.0 requests/s +constant handler 40\.0 +0\.750 +>= 0\.5: met`, table.String())
 	require.Regexp(t, `batch +11\.0 ms +<= 10: MISSED`, table.String())
 	require.NoError(t, r.Write())
-	text, err := os.ReadFile(filepath.Join(os.Getenv("MINTLAKE_BENCH_OUT"), "bench-x.json"))
+	text, err := os.ReadFile(filepath.Join(os.Getenv("BENCH_OUT"), "bench-x.json"))
 	require.NoError(t, err)
 	var back Report
 	require.NoError(t, json.Unmarshal(text, &back))
