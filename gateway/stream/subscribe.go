@@ -171,7 +171,8 @@ func (c *session) call(in *wsRequest) (any, error) {
 		return c.watch(watchRoots, in.Params)
 	case "ping":
 		return "pong", nil
-	case "signatureSubscribe", "signatureUnsubscribe":
+	case "signatureSubscribe", "signatureUnsubscribe", "accountSubscribe", "accountUnsubscribe", "programSubscribe", "programUnsubscribe",
+		"logsSubscribe", "logsUnsubscribe":
 		return nil, &wsError{Code: codeNoMethod, Message: "no such method: this is the transaction stream. " + in.Method + " is served at the RPC address: leave the client's wsEndpoint out, or point it there"}
 	}
 	return nil, &wsError{Code: codeNoMethod, Message: "no such method: transactionSubscribe, slotSubscribe, rootSubscribe, their unsubscribes, ping"}

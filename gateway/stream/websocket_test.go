@@ -101,8 +101,8 @@ func TestSubscriptionsOfTheRPCAddressAreRefusedSlowly(t *testing.T) {
 	f := start(t, Config{refusalsPerSecond: 1 / patience.Seconds()})
 	conn := f.dial(t)
 	const message = `{"jsonrpc":"2.0","id":1,"method":"signatureSubscribe","params":["x"]}`
-	for range refusalsFree {
-		answer := f.call(t, conn, message)
+	for n := range refusalsFree {
+		answer := f.call(t, conn, strings.Replace(message, "signature", []string{"signature", "account", "program", "logs"}[n%4], 1))
 		require.Contains(t, answer, "-32601")
 		require.Contains(t, answer, "RPC address")
 	}

@@ -1,5 +1,6 @@
-// A client whose wsEndpoint is the transaction stream is told so, and does not run in circles.
-import { Connection } from '@solana/web3.js';
+// A client whose wsEndpoint is the transaction stream gets slots. What the stream has not is refused
+// by name, and the client does not run in circles.
+import { Connection, PublicKey } from '@solana/web3.js';
 import { assert, done, rpcURL } from './check.mjs';
 
 let errors = 0;
@@ -9,8 +10,11 @@ console.error = (text, detail) => {
   message ||= `${text} ${detail?.error?.message}`;
 };
 const connection = new Connection(rpcURL, { wsEndpoint: process.env.MINTLAKE_STREAM.replace(/^http/, 'ws') });
-connection.onSlotChange(() => {});
+let slots = 0;
+connection.onSlotChange(() => slots++);
+connection.onAccountChange(PublicKey.default, () => {});
 await new Promise((over) => setTimeout(over, 8000));
-assert.match(message, /slotSubscribe.*RPC address/);
+assert.match(message, /accountSubscribe.*RPC address/);
+assert.ok(slots > 0, 'no slot came');
 assert.ok(errors >= 1 && errors <= 30, `${errors} tries in 8 s`);
-done(`stream (${errors} tries in 8 s)`);
+done(`stream (${slots} slots, ${errors} tries in 8 s)`);
