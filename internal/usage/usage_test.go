@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,11 +21,14 @@ import (
 // topic keeps what is written. It fails as often as fail says; what failed may be written all the
 // same.
 type topic struct {
+	mu      sync.Mutex
 	records []kafka.Record
 	fail    func() (failed, written bool)
 }
 
 func (p *topic) Produce(_ context.Context, records ...kafka.Record) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	failed, written := p.fail()
 	if !failed || written {
 		p.records = append(p.records, records...)
@@ -33,6 +37,13 @@ func (p *topic) Produce(_ context.Context, records ...kafka.Record) error {
 		return errors.New("kafka is away")
 	}
 	return nil
+}
+
+// heal lets all that is written from now on succeed.
+func (p *topic) heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fail = never
 }
 
 func never() (bool, bool) { return false, false }
@@ -67,7 +78,8 @@ func newMeter(t *testing.T, p *topic, cfg Config) *Meter {
 func TestRowsAreWhatWasCounted(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	synctest.Test(t, func(t *testing.T) {
-		p := &topic{fail: func() (bool, bool) { return random.IntN(3) == 0, random.IntN(2) == 0 }}
+		faults := rand.New(rand.NewPCG(3, 4)) // the writing goroutine's own
+		p := &topic{fail: func() (bool, bool) { return faults.IntN(3) == 0, faults.IntN(2) == 0 }}
 		m := newMeter(t, p, Config{})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -85,7 +97,7 @@ func TestRowsAreWhatWasCounted(t *testing.T) {
 			sum := truth[key]
 			truth[key] = Counts{sum.Requests + c.Requests, sum.Refused + c.Refused, sum.Bytes + c.Bytes, sum.Units + c.Units}
 		}
-		p.fail = never
+		p.heal()
 		cancel()
 		<-ended
 		require.Empty(t, m.changedKeys())
@@ -160,7 +172,7 @@ func TestLossIsBoundedAndCounted(t *testing.T) {
 		require.Equal(t, 2.0, testutil.ToFloat64(m.metrics.lostRequests))
 		require.Equal(t, 17.0, testutil.ToFloat64(m.metrics.lostBytes))
 		require.Equal(t, 1.0, testutil.ToFloat64(m.metrics.writeErrors))
-		p.fail = never
+		p.heal()
 		time.Sleep(time.Minute)
 		m.collectAll()
 		m.flush(t.Context())
