@@ -17,6 +17,7 @@ import (
 
 	"github.com/mintlake/mintlake/bootstrap/rpctest"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/projector/swaps"
 	"github.com/mintlake/mintlake/schemas"
@@ -165,7 +166,7 @@ func TestKillsOfABulkLoadChangeNothing(t *testing.T) {
 			}
 			return cmd
 		}
-		killed(t, 20, 1500*time.Millisecond, run)
+		killed(t, testkit.Rounds(8, 40), 1500*time.Millisecond, run)
 		slow.Store(false)
 		mustRun(t, run(false))
 		requireEqualDumps(t, want, up.registry())
@@ -175,7 +176,7 @@ func TestKillsOfABulkLoadChangeNothing(t *testing.T) {
 		flags := kafkaFlags(t)
 		dir := filled(t, url, flags)
 		random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
-		for range 6 {
+		for range testkit.Rounds(4, 12) {
 			up := begin(t, dir, bulkFlags(flags)...)
 			up.awaitUp()
 			time.Sleep(time.Duration(random.Int64N(int64(1500 * time.Millisecond))))
@@ -195,7 +196,7 @@ func TestKillsOfABulkLoadChangeNothing(t *testing.T) {
 			}
 			return cmd
 		}
-		killed(t, 8, time.Second, run)
+		killed(t, testkit.Rounds(4, 16), time.Second, run)
 		mustRun(t, run(false))
 		requireEqualDumps(t, want, up.registry())
 	})

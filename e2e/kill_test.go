@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
+	"github.com/mintlake/mintlake/internal/testkit"
 )
 
 // dump is every row that users can see, in a fixed order.
@@ -22,9 +22,8 @@ func (i *instance) dump() map[string][]string {
 	return tables
 }
 
-// TestKillsChangeNothing kills `up` at twenty random moments of its ingestion and compares with an
-// undisturbed run, row for row. Against Apache Kafka it is ten: that broker lets each killed
-// member's partitions wait, and the moments are the same.
+// TestKillsChangeNothing kills `up` at ten random moments of its ingestion, forty in make
+// test-rounds, and compares with an undisturbed run, row for row.
 func TestKillsChangeNothing(t *testing.T) {
 	t.Parallel()
 	sources := append(sharedSources(t), "--source", "file:"+demoBlocks(t))
@@ -42,10 +41,7 @@ func TestKillsChangeNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	inFlight, lives, kills := 0, 0, 20
-	if kafkatest.Apache(t) {
-		kills = 10
-	}
+	inFlight, lives, kills := 0, 0, testkit.Rounds(10, 40)
 	for n := range kills {
 		up := begin(t, dir, append(sources, flags...)...)
 		if n%3 == 0 { // at any moment of the start too

@@ -22,16 +22,21 @@ func kafkaFlags(t testing.TB) []string {
 	return []string{"--kafka-brokers", strings.Join(kafkatest.Start(t), ",")}
 }
 
-// demoSlots is how long the demo chain's recording is: some seconds of ingestion.
-const demoSlots = 1500
+// demoSlots is how long the demo chain's recording is: some seconds of ingestion. Benchmarks
+// measure over more.
+const demoSlots, demoSlotsOfBenchmarks = 500, 1500
 
 var writeDemoBlocks sync.Once
 
 // demoBlocks is a folder with blocks of the demo chain, made once.
 func demoBlocks(t testing.TB) string {
 	t.Helper()
+	slots := demoSlots
+	if _, measured := t.(*testing.B); measured {
+		slots = demoSlotsOfBenchmarks
+	}
 	writeDemoBlocks.Do(func() {
-		out, err := exec.Command("go", "run", "../tools/demoblocks", "-dir", demoFolder, "-slots", strconv.Itoa(demoSlots)).CombinedOutput()
+		out, err := exec.Command("go", "run", "../tools/demoblocks", "-dir", demoFolder, "-slots", strconv.Itoa(slots)).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	})
 	return demoFolder

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
-	"slices"
+	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -120,8 +120,11 @@ func (b *bulk) Insert(_ context.Context, batch *projector.Batch) error {
 func (b *bulk) Fold(_ context.Context, dirty projector.Dirty) error {
 	b.mu.Lock()
 	read := map[kafka.TopicPartition]int64{}
-	for mint, tp := range b.byMint {
-		if _, found := slices.BinarySearch(dirty.Mints, mint); found || dirty.All {
+	if dirty.All {
+		maps.Copy(read, b.stored)
+	}
+	for _, mint := range dirty.Mints {
+		if tp, stored := b.byMint[mint]; stored {
 			read[tp] = b.stored[tp]
 		}
 	}

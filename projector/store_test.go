@@ -19,7 +19,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
-	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
+	"github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/registrytest"
@@ -69,6 +69,7 @@ func batchOf(messages []registrytest.Message) *projector.Batch {
 func TestClickHouseFoldsLikeGo(t *testing.T) {
 	conn, store := migrated(t)
 	store.FoldInRangesOf(40)
+	rapidseed.Few(t, 20)
 	rapid.Check(t, func(t *rapid.T) {
 		truncate(t, conn)
 		messages := registrytest.Messages(30).Draw(t, "messages")

@@ -21,6 +21,7 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/projector/swaps"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
@@ -203,7 +204,7 @@ func (s *tables) everything(t require.TestingT) map[string][]string {
 // between them, against one delivery in order and one valuation.
 func TestAnyDeliveryGivesTheSameFigures(t *testing.T) {
 	s := migrated(t)
-	for range 4 {
+	for range testkit.Rounds(2, 8) {
 		seed := rand.Uint64()
 		random := rand.New(rand.NewPCG(seed, 0))
 		s.truncate(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/mintlake/mintlake/api/history"
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
-	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
+	"github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	// the rooms meet in ClickHouse; only here one test looks at both sides
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/registry"
@@ -100,6 +100,7 @@ func fields(t require.TestingT, token registry.Token) map[string]any {
 // everything up to each slot; as_of_slot is that fold too.
 func TestHistoryIsTheFold(t *testing.T) {
 	db := start(t)
+	rapidseed.Few(t, 25)
 	rapid.Check(t, func(t *rapid.T) {
 		// what may stay behind would not be asked for
 		for _, table := range []string{"token_fact_history_raw", "token_facts_raw"} {
@@ -260,6 +261,7 @@ func whereOf(p *eventspb.Position) where {
 // schemas.PackPlace.
 func TestTheViewSaysThePlaceToo(t *testing.T) {
 	db := start(t)
+	rapidseed.Few(t, 25)
 	rapid.Check(t, func(t *rapid.T) {
 		require.NoError(t, db.conn.Exec(context.Background(), "TRUNCATE TABLE token_fact_history_raw"))
 		position := &eventspb.Position{Slot: rapid.Uint64Range(0, 1<<40).Draw(t, "slot"), InstructionIndex: rapid.Uint32Range(0, 4095).Draw(t, "outer")}
