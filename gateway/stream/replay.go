@@ -44,7 +44,9 @@ type replay struct {
 
 // newReplay finds the slot in the log. The caller calls run or cancels by release.
 func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64) (*replay, error) {
-	if !s.replays.TryAcquire(1) {
+	waiting, cancel := context.WithTimeout(ctx, s.cfg.replayPatience)
+	defer cancel()
+	if err := s.replays.Acquire(waiting, 1); err != nil {
 		return nil, errReplays
 	}
 	select { // before, the feed's place in the log is not known

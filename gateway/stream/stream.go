@@ -65,6 +65,9 @@ type Config struct {
 	maxAllAddresses int
 	// MaxReplays bounds the replays that run at one time. Default 16.
 	MaxReplays int
+	// replayPatience is how long a subscription waits for another replay to end before it is
+	// refused: after a break all clients come back at once. Default 5 s.
+	replayPatience time.Duration
 	// MaxConnections bounds open client connections; one more waits. Default 4,096.
 	MaxConnections int
 	// refusalsPerSecond is how often one WebSocket gets an error answer. The first 10 are free;
@@ -95,6 +98,7 @@ func (c Config) withDefaults() Config {
 	c.maxAddresses = cmp.Or(max(c.maxAddresses, 0), 50_000)
 	c.maxAllAddresses = cmp.Or(max(c.maxAllAddresses, 0), 5_000_000)
 	c.MaxReplays = cmp.Or(max(c.MaxReplays, 0), 16)
+	c.replayPatience = cmp.Or(max(c.replayPatience, 0), 5*time.Second)
 	c.MaxConnections = cmp.Or(max(c.MaxConnections, 0), 4096)
 	c.Commitment = cmp.Or(c.Commitment, "confirmed")
 	c.Version = cmp.Or(c.Version, "dev")

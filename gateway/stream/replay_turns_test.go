@@ -1,0 +1,33 @@
+package stream
+
+import (
+	"testing"
+	"time"
+
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// A replay waits for its turn while there are as many as may be, and is refused after a while.
+func TestReplaysTakeTurns(t *testing.T) {
+	for name, patient := range map[string]time.Duration{"refused": time.Millisecond, "served": patience} {
+		t.Run(name, func(t *testing.T) {
+			l := newMemoryLog(0)
+			l.slot(100, 99, 1, false)
+			f := startOn(t, l, Config{MaxReplays: 1, replayPatience: patient})
+			require.True(t, f.replays.TryAcquire(1), "another replay runs")
+			from := uint64(100)
+			stream := f.subscribeFrom(t, t.Context(), &pb.SubscribeRequest{FromSlot: &from, Transactions: filters{"all": {}}})
+			if name == "refused" {
+				_, err := stream.Recv()
+				require.Equal(t, codes.ResourceExhausted, status.Code(err))
+				require.ErrorContains(t, err, errReplays.Error())
+				return
+			}
+			f.replays.Release(1)
+			require.Equal(t, []string{"10000"}, told(t, stream, 1))
+		})
+	}
+}
