@@ -34,6 +34,15 @@ type RPC interface {
 	Call(ctx context.Context, method string, params []any, result any) error
 }
 
+// Held is the state that is there before anybody asks: *state.Feed.
+type Held interface {
+	// Pair returns the pools of a pair. The error wraps ErrNotHeld for one that must be read.
+	Pair(a, b venue.Key) (*Snapshot, error)
+}
+
+// ErrNotHeld is the error of a pair whose state is not held, or not certain.
+var ErrNotHeld = errors.New("the state of the pair is not held")
+
 // Config of a Market. Zero values take the defaults named at each field.
 type Config struct {
 	// PoolsTTL is how long a pair's list of pools is used; default 30 s. NoPoolsTTL is that of an

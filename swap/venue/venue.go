@@ -101,6 +101,10 @@ type Ref interface {
 	Rank() uint64
 	// Accounts that Decode needs, the pool itself among them, without the mints.
 	Accounts() []Key
+	// Together are those of Accounts that every swap of the pool writes, all in its transaction.
+	// Two of them that different transactions wrote last are not of one state, unless they were
+	// read together since.
+	Together() []Key
 	// Decode makes the pool's state. Errors wrap a Refusal.
 	Decode(state State) (Pool, error)
 }

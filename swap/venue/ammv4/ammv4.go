@@ -155,6 +155,11 @@ func (r *ref) Accounts() []venue.Key {
 	return keys
 }
 
+// Together implements venue.Ref.
+func (r *ref) Together() []venue.Key {
+	return []venue.Key{r.address, r.state.vaults[0], r.state.vaults[1]}
+}
+
 // Decode implements venue.Ref.
 func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {
 	p, err := decode(r.address, accounts)

@@ -41,6 +41,11 @@ func (r *ref) Accounts() []venue.Key {
 	return []venue.Key{r.address, r.state.Vaults[0], r.state.Vaults[1], r.state.Config}
 }
 
+// Together implements venue.Ref.
+func (r *ref) Together() []venue.Key {
+	return []venue.Key{r.address, r.state.Vaults[0], r.state.Vaults[1]}
+}
+
 // Decode implements venue.Ref.
 func (r *ref) Decode(state venue.State) (venue.Pool, error) {
 	p, err := decode(r.address, state)

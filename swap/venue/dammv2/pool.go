@@ -147,6 +147,9 @@ func (r *ref) Rank() uint64 { return r.depth }
 // Accounts implements venue.Ref. The vaults tell nothing that the pool does not.
 func (r *ref) Accounts() []venue.Key { return []venue.Key{r.address} }
 
+// Together implements venue.Ref.
+func (r *ref) Together() []venue.Key { return []venue.Key{r.address} }
+
 // Decode implements venue.Ref.
 func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {
 	p, err := r.decode(accounts)

@@ -87,6 +87,11 @@ func (r *ref) Accounts() []venue.Key {
 	return []venue.Key{r.address, r.state.baseVault, r.state.quoteVault, GlobalConfig, FeeConfig}
 }
 
+// Together implements venue.Ref.
+func (r *ref) Together() []venue.Key {
+	return []venue.Key{r.address, r.state.baseVault, r.state.quoteVault}
+}
+
 // Decode implements venue.Ref.
 func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {
 	p, err := r.decode(accounts)

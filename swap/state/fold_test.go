@@ -1,0 +1,122 @@
+package state
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap/market"
+	"github.com/mintlake/mintlake/swap/swaptest"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// begin is a first block.
+func begin(f *Fold) {
+	f.Block(10, 9, 1, time.Unix(0, 0))
+	f.Confirmed(10)
+}
+
+// born tells a fold of a block in which one transaction makes a pool.
+func born(f *Fold, slot uint64, k twinKeys) {
+	for i, key := range k.keys {
+		f.Write(Write{Slot: slot, Order: uint64(i + 1), Key: key, Transaction: 7, Account: k.account(i, 5)})
+	}
+	f.Block(slot, slot-1, 1, time.Unix(1, 0))
+}
+
+// read answers what is wanted, at a slot.
+func read(f *Fold, slot uint64, k twinKeys) {
+	f.Covered(f.Fresh(), 0)
+	keys, _ := f.Wanted(100)
+	accounts := make([]*solana.Account, len(keys))
+	for i, key := range keys {
+		accounts[i] = mintAccount()
+		for n, own := range k.keys {
+			if key == own {
+				accounts[i] = k.account(n, 5)
+			}
+		}
+	}
+	f.Read(slot, keys, accounts)
+	f.Publish()
+}
+
+func TestANewPoolIsQuotableByItsOwnAccounts(t *testing.T) {
+	f := NewFold(FoldConfig{}, venue.List{twin{}})
+	k := newTwin("new")
+	f.Ask(k.coin, swaptest.WrappedSOL)
+	begin(f)
+	read(f, 10, k)
+	found, err := f.Snapshot().Pair(k.coin, swaptest.WrappedSOL)
+	require.NoError(t, err)
+	require.Empty(t, found.Pools, "asked for, and there is none yet")
+	born(f, 11, k)
+	f.Publish()
+	_, err = f.Snapshot().Pair(k.coin, swaptest.WrappedSOL)
+	require.ErrorIs(t, err, market.ErrNotHeld, "its vaults are not subscribed yet")
+	read(f, 11, k)
+	found, err = f.Snapshot().Pair(swaptest.WrappedSOL, k.coin)
+	require.NoError(t, err)
+	require.Len(t, found.Pools, 1)
+	require.Equal(t, [3]uint64{5, 5, 5}, found.Pools[0].Pool.(*twinPool).numbers)
+	require.EqualValues(t, 11, found.Slot)
+}
+
+func TestAPairWithAPoolForWhichThereIsNoRoomIsNotQuotedFromHere(t *testing.T) {
+	f := NewFold(FoldConfig{MaxPools: 2}, venue.List{twin{}})
+	first, second := newTwin("first"), newTwin("second")
+	f.Ask(first.coin, swaptest.WrappedSOL) // one of the two: the mints
+	begin(f)
+	born(f, 11, first)
+	born(f, 12, second)
+	require.Len(t, f.pools.by, 2)
+	read(f, 12, first)
+	_, err := f.Snapshot().Pair(first.coin, swaptest.WrappedSOL)
+	require.NoError(t, err)
+	f.Ask(second.coin, swaptest.WrappedSOL)
+	read(f, 12, second)
+	_, err = f.Snapshot().Pair(second.coin, swaptest.WrappedSOL)
+	require.ErrorIs(t, err, market.ErrNotHeld)
+}
+
+func TestThePairThatWasAskedForFirstGivesWay(t *testing.T) {
+	f := NewFold(FoldConfig{MaxAsked: 1}, venue.List{twin{}})
+	f.Ask(swaptest.Named("a"), swaptest.WrappedSOL)
+	held := len(f.accounts)
+	for _, name := range []string{"b", "c", "d"} {
+		f.Ask(swaptest.Named(name), swaptest.WrappedSOL)
+	}
+	require.Len(t, f.accounts, held)
+	require.Len(t, f.pools.by, 1)
+	f.Publish()
+	_, err := f.Snapshot().Pair(swaptest.Named("a"), swaptest.WrappedSOL)
+	require.ErrorIs(t, err, market.ErrNotHeld)
+}
+
+// TestFinalSlotsAreForgotten: of a long life only the last state is kept.
+func TestFinalSlotsAreForgotten(t *testing.T) {
+	f := NewFold(FoldConfig{}, venue.List{twin{}})
+	k := newTwin("busy")
+	begin(f)
+	born(f, 11, k)
+	read(f, 11, k)
+	bytes := int64(0)
+	for slot := uint64(12); slot < 400; slot++ {
+		born(f, slot, k)
+		if slot < 300 {
+			f.Finalized(slot - 2)
+		} else if slot == 310 {
+			bytes = f.Bytes() // and from here on nothing becomes final any more
+		}
+		f.Publish()
+	}
+	require.Equal(t, uint64(399), f.Snapshot().Slot)
+	require.False(t, f.Broken())
+	require.Less(t, f.Bytes(), 30*bytes)
+	require.LessOrEqual(t, len(f.tree.slots), maxDepth+1)
+	f.Finalized(399)
+	require.Empty(t, f.tree.slots)
+	require.Less(t, f.Bytes(), bytes)
+}

@@ -1,0 +1,306 @@
+package state
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap/swaptest"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+const twins = 4
+
+// block is one of the true chain: what its pools hold after it, and after each of its transactions.
+type block struct {
+	slot, parent uint64
+	dead         bool
+	numbers      [twins][3]uint64
+	moments      [][twins][3]uint64
+}
+
+// message is what the stream brings, at a place that faults may change.
+type message struct {
+	place int
+	apply func(f *Fold)
+	// sealed is the block whose end it is.
+	sealed uint64
+	// retracted: from here on these slots must not be the head.
+	retracts func(b *block) bool
+}
+
+// world is a chain with forks, and the stream that tells it.
+type world struct {
+	t        *testing.T
+	random   *rand.Rand
+	pools    [twins]twinKeys
+	blocks   map[uint64]*block
+	messages []message
+	order    uint64
+	number   uint64
+	tip      uint64
+	// confirmed is the slot that is confirmed once the stream has come to a place.
+	confirmed []struct{ place, slot uint64 }
+	faults    faults
+}
+
+// faults of a stream.
+type faults struct {
+	// drops is the chance that one of a transaction's writes is lost, lost that of a block's end.
+	drops, lost float64
+	// jitter is how many places a message may come late; sealLate lets writes come behind the
+	// block's end.
+	jitter   int
+	sealLate bool
+	forks    float64
+}
+
+func (w *world) write(at int, slot uint64, keys twinKeys, i int, transaction, number uint64) {
+	w.order++
+	one := Write{Slot: slot, Order: w.order, Key: keys.keys[i], Transaction: transaction, Account: keys.account(i, number)}
+	m := message{place: at + w.random.IntN(w.faults.jitter+1), apply: func(f *Fold) { f.Write(one) }}
+	w.messages = append(w.messages, m)
+	if w.random.IntN(10) == 0 { // repeated, now or later
+		m.place += w.random.IntN(20)
+		w.messages = append(w.messages, m)
+	}
+}
+
+// step is the distance of two blocks' places in the stream.
+const step = 100
+
+// make makes blocks and the messages that tell of them.
+func (w *world) make(count int) {
+	first := &block{slot: 100, parent: 99}
+	for i := range w.pools {
+		w.pools[i] = newTwin(fmt.Sprint("pool ", i))
+	}
+	w.blocks, w.tip = map[uint64]*block{100: first}, 100
+	w.seal(0, first)
+	w.tell(step, func(f *Fold) { f.Confirmed(100) }, nil)
+	confirmed, losing := uint64(100), uint64(0)
+	for n := 1; n <= count; n++ {
+		at := n * step
+		parent := w.blocks[w.tip]
+		if losing != 0 {
+			parent = w.blocks[losing]
+		}
+		for w.random.Float64() < w.faults.forks && w.leads(parent.parent, confirmed) {
+			parent = w.blocks[parent.parent]
+		}
+		b := &block{slot: 100 + uint64(n), parent: parent.slot, numbers: parent.numbers, dead: w.random.IntN(15) == 0}
+		w.blocks[b.slot] = b
+		w.trade(at, b)
+		if w.random.Float64() < w.faults.forks/2 {
+			losing = b.slot // a fork that goes on for a while, and loses
+		} else {
+			losing = 0
+		}
+		if b.dead {
+			if w.random.IntN(2) == 0 {
+				w.seal(at+40, b)
+			}
+			losing = 0
+			w.tell(at+60, func(f *Fold) { f.Dead(b.slot) }, func(o *block) bool { return w.leads(o.slot, b.slot) })
+			continue
+		}
+		w.seal(at+step-20, b)
+		if losing == 0 && w.leads(b.slot, confirmed) {
+			w.tip = b.slot
+		}
+		if ancestor := w.ancestor(w.tip, w.random.IntN(4)); ancestor > confirmed {
+			confirmed = ancestor
+			w.confirmed = append(w.confirmed, struct{ place, slot uint64 }{uint64(at + step), confirmed})
+			w.tell(at+step, func(f *Fold) { f.Confirmed(ancestor) }, func(o *block) bool { return o.slot >= ancestor && !w.leads(o.slot, ancestor) })
+			if final := w.ancestor(ancestor, 5); n%3 == 0 {
+				w.tell(at+step, func(f *Fold) { f.Finalized(final) }, nil)
+			}
+		}
+	}
+	slices.SortStableFunc(w.messages, func(a, b message) int { return a.place - b.place })
+}
+
+func (w *world) tell(at int, apply func(*Fold), retracts func(*block) bool) {
+	w.messages = append(w.messages, message{place: at, apply: apply, retracts: retracts})
+}
+
+// trade makes a block's transactions: most move a whole pool, some a vault alone.
+func (w *world) trade(at int, b *block) {
+	for range w.random.IntN(6) {
+		pool := w.random.IntN(twins)
+		w.number++
+		number := w.number
+		lost := -1
+		if w.random.Float64() < w.faults.drops {
+			lost = w.random.IntN(3)
+		}
+		alone := w.random.IntN(12) == 0
+		for i := range 3 {
+			if alone && i != 1 {
+				continue
+			}
+			b.numbers[pool][i] = number
+			if i != lost || alone {
+				w.write(at, b.slot, w.pools[pool], i, number, number)
+			}
+		}
+		b.moments = append(b.moments, b.numbers)
+	}
+}
+
+// seal tells a block's end, behind its writes unless these may be late.
+func (w *world) seal(at int, b *block) {
+	if w.random.Float64() < w.faults.lost && b.slot > 100 {
+		return
+	}
+	if w.faults.sealLate {
+		at += w.random.IntN(w.faults.jitter+1) - w.faults.jitter/2
+	}
+	w.messages = append(w.messages, message{place: at, sealed: b.slot})
+}
+
+func (w *world) ancestor(slot uint64, above int) uint64 {
+	for range above {
+		if b := w.blocks[slot]; b != nil && w.blocks[b.parent] != nil {
+			slot = b.parent
+		}
+	}
+	return slot
+}
+
+// leads says whether a slot is another one or follows it.
+func (w *world) leads(slot, from uint64) bool {
+	for b := w.blocks[slot]; b != nil && b.slot >= from; b = w.blocks[b.parent] {
+		if b.slot == from {
+			return true
+		}
+	}
+	return false
+}
+
+// reading is what a call answers with: the state of a slot that is confirmed.
+func (w *world) reading(keys []venue.Key, b *block) []*solana.Account {
+	out := make([]*solana.Account, len(keys))
+	for n, key := range keys {
+		out[n] = mintAccount()
+		for p, pool := range w.pools {
+			if i := slices.Index(pool.keys[:], key); i >= 0 {
+				out[n] = pool.account(i, b.numbers[p][i])
+			}
+		}
+	}
+	return out
+}
+
+// run feeds the messages and checks each snapshot. It returns how many pools were quoted.
+func (w *world) run() (quoted int) {
+	f := NewFold(FoldConfig{}, venue.List{twin{}})
+	for _, pool := range w.pools {
+		f.Listed(pool.keys[0], pool.account(0, 0))
+		f.Ask(pool.coin, swaptest.WrappedSOL)
+	}
+	f.Covered(f.Fresh(), 0)
+	sealedAt := map[uint64]time.Time{}
+	var retracted []func(*block) bool
+	var answers []func()
+	confirmed := uint64(100)
+	for n, m := range w.messages {
+		now := time.Unix(int64(n), 0)
+		for _, c := range w.confirmed {
+			if int(c.place) <= m.place {
+				confirmed = c.slot
+			}
+		}
+		switch {
+		case m.sealed != 0:
+			if _, again := sealedAt[m.sealed]; !again {
+				sealedAt[m.sealed] = now
+			}
+			f.Block(m.sealed, w.blocks[m.sealed].parent, now.Unix(), now)
+		default:
+			m.apply(f)
+		}
+		if m.retracts != nil {
+			retracted = append(retracted, m.retracts)
+		}
+		if f.Broken() {
+			f.Reset()
+		}
+		if keys, _ := f.Wanted(solana.MaxAccountsPerCall); len(keys) > 0 && n%7 == 0 {
+			slot := confirmed
+			accounts := w.reading(keys, w.blocks[slot])
+			answers = append(answers, func() { f.Read(slot, keys, accounts) })
+		}
+		if len(answers) > 0 && w.random.IntN(9) == 0 { // answers take their time
+			answers[0]()
+			answers = answers[1:]
+		}
+		f.Publish()
+		quoted += w.check(f.Snapshot(), sealedAt, retracted)
+	}
+	return quoted
+}
+
+func (w *world) check(s *Snapshot, sealedAt map[uint64]time.Time, retracted []func(*block) bool) (quoted int) {
+	if s.Slot == 0 {
+		return 0
+	}
+	head := w.blocks[s.Slot]
+	for _, is := range retracted {
+		require.False(w.t, is(head), "slot %d is retracted", s.Slot)
+	}
+	for p, pool := range w.pools {
+		found, err := s.Pair(swaptest.WrappedSOL, pool.coin)
+		if err != nil || len(found.Pools) == 0 {
+			continue
+		}
+		quoted++
+		require.Equal(w.t, sealedAt[s.Slot], found.ReadAt, "the age")
+		numbers := found.Pools[0].Pool.(*twinPool).numbers
+		if !w.faults.sealLate {
+			require.Equal(w.t, head.numbers[p], numbers, "pool %d at slot %d", p, s.Slot)
+			continue
+		}
+		require.True(w.t, w.was(head, p, numbers), "pool %d was never %v on the fork of %d: %v", p, numbers, s.Slot, head.numbers[p])
+	}
+	return quoted
+}
+
+// was says whether a pool had these numbers at some moment of a fork.
+func (w *world) was(b *block, pool int, numbers [3]uint64) bool {
+	for ; b != nil; b = w.blocks[b.parent] {
+		if b.numbers[pool] == numbers || slices.ContainsFunc(b.moments, func(m [twins][3]uint64) bool { return m[pool] == numbers }) {
+			return true
+		}
+	}
+	return numbers == [3]uint64{}
+}
+
+// TestNeverTornOrRetracted: whatever a stream does, a pool is quoted only as it was at the head, or
+// not at all; its age is the head's.
+func TestNeverTornOrRetracted(t *testing.T) {
+	for name, c := range map[string]faults{
+		"well":                 {},
+		"forks":                {forks: 0.3},
+		"reordered writes":     {jitter: 60, forks: 0.2},
+		"dropped writes":       {drops: 0.2, forks: 0.1},
+		"lost blocks":          {lost: 0.05, forks: 0.1},
+		"all":                  {drops: 0.1, lost: 0.03, jitter: 60, forks: 0.2},
+		"writes after the end": {jitter: 150, sealLate: true, forks: 0.2, drops: 0.05},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(8) {
+				w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), faults: c}
+				w.make(60)
+				quoted := w.run()
+				require.Greater(t, quoted, len(w.messages)/20, "seed %d: hardly anything is quoted of %d messages", seed, len(w.messages))
+			}
+		})
+	}
+}

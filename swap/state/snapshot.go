@@ -1,0 +1,322 @@
+package state
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap/market"
+	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// shards of a table: a change copies one of them, and the list of all.
+const shards = 1024
+
+// table is a map of which a changed copy costs little. Readers need no lock.
+type table[K comparable, V any] struct {
+	shards [shards]map[K]V
+}
+
+var seed = maphash.MakeSeed()
+
+func (t *table[K, V]) get(key K) (V, bool) {
+	v, ok := t.shards[maphash.Comparable(seed, key)%shards][key]
+	return v, ok
+}
+
+// with returns a copy in which some keys have other values; a missing value takes the key out.
+func (t *table[K, V]) with(changes map[K]*V) *table[K, V] {
+	next, copied := *t, map[uint64]bool{}
+	for key, value := range changes {
+		i := maphash.Comparable(seed, key) % shards
+		if !copied[i] {
+			copied[i] = true
+			if next.shards[i] = maps.Clone(next.shards[i]); next.shards[i] == nil {
+				next.shards[i] = map[K]V{}
+			}
+		}
+		if value == nil {
+			delete(next.shards[i], key)
+		} else {
+			next.shards[i][key] = *value
+		}
+	}
+	return &next
+}
+
+// listed is what a snapshot has of a pair.
+type listed struct {
+	entries []*entry
+	// complete says that no pool of the pair is missing; asked that the addresses without a listing
+	// are among them.
+	complete, asked bool
+}
+
+// entry is a pool's state at one slot. Immutable but for decoded.
+type entry struct {
+	venue string
+	ref   venue.Ref
+	// own are the accounts of ref.Together, in its order.
+	own  []*solana.Account
+	slot uint64
+	// decoded is the pool, made when somebody asks.
+	decoded atomic.Pointer[decoded]
+}
+
+// decoded is a pool as it follows from an entry and the accounts that it shares with others.
+type decoded struct {
+	shared []*account
+	pool   venue.Pool
+	err    error
+}
+
+// account is one that several pools share: a mint, a config. Immutable but for mint.
+type account struct {
+	*solana.Account
+	mint atomic.Pointer[parsed]
+}
+
+type parsed struct {
+	mint *mint.Mint
+	err  error
+}
+
+// Snapshot is what holds at one slot. Immutable and safe for concurrent use.
+type Snapshot struct {
+	// Slot is 0 while nothing is known. At is when it was complete, by our clock.
+	Slot uint64
+	At   time.Time
+
+	venues   []string
+	time     int64
+	pairs    *table[pair, listed]
+	accounts *table[venue.Key, *account]
+	// full says that pairs may have pools that are not even known.
+	full bool
+}
+
+func newSnapshot(venues venue.List) *Snapshot {
+	s := &Snapshot{pairs: &table[pair, listed]{}, accounts: &table[venue.Key, *account]{}}
+	for _, v := range venues {
+		s.venues = append(s.venues, v.Name())
+	}
+	return s
+}
+
+// Publish makes a snapshot of what changed since the last one.
+func (f *Fold) Publish() {
+	dirty := map[*pool]struct{}{}
+	for key := range f.changed {
+		if h := f.accounts[key]; h != nil {
+			_, held := h.at(&f.tree)
+			for _, p := range h.users {
+				if !held || p.entry == nil || slices.Contains(p.ref.Together(), key) {
+					dirty[p] = struct{}{}
+				}
+			}
+		}
+	}
+	for p := range dirty {
+		if before := p.ref; f.update(p) && before != p.ref {
+			for _, key := range p.keys { // they may be held since long, for nobody yet
+				f.changed[key] = struct{}{}
+			}
+		}
+		f.pools.touched[p.pair] = struct{}{}
+	}
+	shared := map[venue.Key]**account{}
+	for key := range f.changed {
+		shared[key] = f.share(key)
+	}
+	clear(f.changed)
+	pairs := map[pair]*listed{}
+	for p := range f.pools.touched {
+		pairs[p] = f.list(p)
+	}
+	clear(f.pools.touched)
+	last := f.snapshot.Load()
+	next := &Snapshot{
+		Slot: f.tree.head, full: f.pools.full, venues: last.venues, pairs: last.pairs.with(pairs), accounts: last.accounts.with(shared),
+	}
+	if f.tree.started {
+		tip := f.tree.tip()
+		next.At, next.time = tip.receivedAt, tip.blockTime
+	}
+	f.snapshot.Store(next)
+}
+
+// share is what a snapshot has of an account; nil if no pool shares it with others.
+func (f *Fold) share(key venue.Key) **account {
+	h := f.accounts[key]
+	if h == nil {
+		return nil
+	}
+	v, held := h.at(&f.tree)
+	shares := func(p *pool) bool {
+		return key != p.address && (p.ref == nil || !slices.Contains(p.ref.Together(), key))
+	}
+	if !held || !slices.ContainsFunc(h.users, shares) {
+		return nil
+	}
+	a := &account{Account: v.account}
+	return &a
+}
+
+// list is what a snapshot has of a pair; nil if it has nothing.
+func (f *Fold) list(p pair) *listed {
+	_, refused := f.pools.refused[p]
+	_, asked := f.pools.asked[p]
+	l := &listed{complete: !refused, asked: asked}
+	for _, one := range f.pools.of[p] {
+		switch one.state {
+		case wanted:
+			l.complete = false
+		case held:
+			l.entries = append(l.entries, one.entry)
+		case absent:
+		}
+	}
+	if len(l.entries) == 0 && l.complete && !asked {
+		return nil
+	}
+	return l
+}
+
+// Bounds of a pair's answer.
+const (
+	// maxPairPools of one venue: those with the greatest rank.
+	maxPairPools = 64
+	// slotsPerEpoch of the main network.
+	slotsPerEpoch = 432_000
+)
+
+// errNotAsked is the error for a pair that nobody asked for before: it may have pools that no
+// listing has.
+var errNotAsked = fmt.Errorf("%w: nobody asked for the pair before", market.ErrNotHeld)
+
+// Pair is the state of a pair at the head. The error wraps market.ErrNotHeld when the state of one
+// of its pools is not certain now or not held, or mint.ErrUntradable.
+func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
+	l, _ := s.pairs.get(pairOf(a, b))
+	switch {
+	case s.Slot == 0 || s.full:
+		return nil, market.ErrNotHeld
+	case !l.asked:
+		return nil, errNotAsked
+	case !l.complete:
+		return nil, market.ErrNotHeld
+	}
+	found := &market.Snapshot{Slot: s.Slot, ReadAt: s.At, Mints: map[venue.Key]*mint.Mint{}}
+	for _, key := range []venue.Key{a, b} {
+		m, err := s.mint(key)
+		if err != nil {
+			return nil, err
+		}
+		found.Mints[key] = m
+	}
+	clock := venue.Clock{Slot: s.Slot, Epoch: s.Slot / slotsPerEpoch, UnixTime: s.time}
+	for _, e := range s.deepest(l.entries) {
+		d := s.decode(e)
+		switch {
+		case d == nil:
+			return nil, market.ErrNotHeld
+		case d.err != nil:
+			found.Refused = append(found.Refused, market.Refused{Venue: e.venue, Address: e.ref.Address(), Err: d.err})
+		default:
+			found.Pools = append(found.Pools, market.Pool{Pool: d.pool, Venue: e.venue, Slot: e.slot, Clock: clock})
+		}
+	}
+	return found, nil
+}
+
+// deepest are the pools of a pair by venue and rank, as many of each venue as a quote counts.
+func (s *Snapshot) deepest(entries []*entry) []*entry {
+	sorted := slices.Clone(entries)
+	slices.SortFunc(sorted, func(x, y *entry) int {
+		ax, ay := x.ref.Address(), y.ref.Address()
+		return cmp.Or(cmp.Compare(slices.Index(s.venues, x.venue), slices.Index(s.venues, y.venue)),
+			cmp.Compare(y.ref.Rank(), x.ref.Rank()), bytes.Compare(ax[:], ay[:]))
+	})
+	counts := map[string]int{}
+	return slices.DeleteFunc(sorted, func(e *entry) bool {
+		counts[e.venue]++
+		return counts[e.venue] > maxPairPools
+	})
+}
+
+// mint parses a mint once.
+func (s *Snapshot) mint(key venue.Key) (*mint.Mint, error) {
+	a, held := s.accounts.get(key)
+	if !held {
+		return nil, market.ErrNotHeld
+	}
+	p := a.mint.Load()
+	if p == nil {
+		m, err := mint.Parse(key, a.Account)
+		p = &parsed{m, err}
+		a.mint.Store(p)
+	}
+	return p.mint, p.err
+}
+
+// decode makes an entry's pool, unless it was made with the same shared accounts. It is nil if one
+// of these is missing.
+func (s *Snapshot) decode(e *entry) *decoded {
+	mints, own := e.ref.Mints(), e.ref.Together()
+	var shared []*account
+	for _, key := range append(e.ref.Accounts(), mints[:]...) {
+		if slices.Contains(own, key) {
+			continue
+		}
+		a, held := s.accounts.get(key)
+		if !held {
+			return nil
+		}
+		shared = append(shared, a)
+	}
+	if d := e.decoded.Load(); d != nil && slices.Equal(d.shared, shared) {
+		return d
+	}
+	d := &decoded{shared: shared}
+	d.pool, d.err = e.ref.Decode(&view{s, own, e.own})
+	e.decoded.Store(d)
+	return d
+}
+
+// view is the accounts that one entry is decoded from.
+type view struct {
+	*Snapshot
+	keys []venue.Key
+	own  []*solana.Account
+}
+
+// Account implements venue.State.
+func (v *view) Account(key venue.Key) (*solana.Account, bool) {
+	if i := slices.Index(v.keys, key); i >= 0 {
+		return v.own[i], true
+	}
+	a, held := v.accounts.get(key)
+	if !held {
+		return nil, false
+	}
+	return a.Account, true
+}
+
+// Mint implements venue.State.
+func (v *view) Mint(key venue.Key) (*mint.Mint, error) { return v.mint(key) }
+
+// HashOf shortens a signature.
+func HashOf(signature []byte) uint64 {
+	if len(signature) < 8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(signature)
+}

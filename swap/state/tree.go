@@ -1,0 +1,177 @@
+package state
+
+import (
+	"maps"
+	"time"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+const (
+	// maxSlots bounds the slots that are known and not yet final: a chain that is well has some 32
+	// to 64 of them.
+	maxSlots = 512
+	// maxDepth bounds those of the head's fork. What is deeper is taken for final.
+	maxDepth = 256
+)
+
+// slot is one that is not final yet.
+type slot struct {
+	parent uint64
+	// complete says that all of its writes have come.
+	complete, dead bool
+	blockTime      int64
+	receivedAt     time.Time
+	// keys of the accounts that it wrote.
+	keys []venue.Key
+}
+
+// tree is the slots after the root, and which of them lead to the head.
+type tree struct {
+	// started says that root and head mean something.
+	started bool
+	// root is final: the head's fork contains it. head is the slot whose state is told.
+	root, head uint64
+	// first is where the state begins.
+	first uint64
+	slots map[uint64]*slot
+	// fork has the slots from behind the root up to the head.
+	fork map[uint64]bool
+	// confirmed are the slots behind the root that are known to be confirmed.
+	confirmed map[uint64]bool
+	// final is the root's own.
+	final *slot
+}
+
+func newTree() tree {
+	return tree{slots: map[uint64]*slot{}, fork: map[uint64]bool{}, confirmed: map[uint64]bool{}}
+}
+
+// start makes a slot root and head, and returns those that it makes useless. It must be complete
+// and confirmed: one of a fork that loses would be the root for ever.
+func (t *tree) start(number uint64) (gone map[uint64]*slot) {
+	t.started, t.first, t.head, t.fork = true, number, number, map[uint64]bool{number: true}
+	gone, _ = t.finalize(number)
+	return gone
+}
+
+// again is an empty tree that remembers what can never be the head.
+func (t *tree) again() tree {
+	next := newTree()
+	for number, s := range t.slots {
+		if s.dead {
+			next.slots[number] = &slot{dead: true}
+		}
+	}
+	next.confirmed = t.confirmed
+	return next
+}
+
+// at returns a slot behind the root, made if it is not known.
+func (t *tree) at(number uint64) *slot {
+	s := t.slots[number]
+	if s == nil {
+		s = &slot{}
+		t.slots[number] = s
+	}
+	return s
+}
+
+// path returns the slots from behind the root up to one; ok is false if it does not lead there.
+func (t *tree) path(number uint64) (fork map[uint64]bool, ok bool) {
+	fork = map[uint64]bool{}
+	for number != t.root {
+		s := t.slots[number]
+		if number < t.root || s == nil || !s.complete || s.dead || s.parent >= number {
+			return nil, false
+		}
+		fork[number] = true
+		number = s.parent
+	}
+	return fork, true
+}
+
+// choose finds the head anew: the highest complete slot that leads to the root and that no
+// confirmed slot excludes. It returns the slots that joined or left the fork of the head.
+func (t *tree) choose() (changed []uint64) {
+	if !t.started {
+		return nil
+	}
+	best, fork := t.root, map[uint64]bool{}
+	for number, s := range t.slots {
+		if number <= best || !s.complete || s.dead {
+			continue
+		}
+		if path, ok := t.path(number); ok && !t.excluded(number, path) {
+			best, fork = number, path
+		}
+	}
+	for number := range t.fork {
+		if !fork[number] {
+			changed = append(changed, number)
+		}
+	}
+	for number := range fork {
+		if !t.fork[number] {
+			changed = append(changed, number)
+		}
+	}
+	t.head, t.fork = best, fork
+	return changed
+}
+
+// excluded says whether a fork that ends at a slot lacks a confirmed one.
+func (t *tree) excluded(number uint64, path map[uint64]bool) bool {
+	for confirmed := range t.confirmed {
+		if confirmed <= number && !path[confirmed] {
+			return true
+		}
+	}
+	return false
+}
+
+// finalize moves the root to a slot of the head's fork. It returns the slots that are not needed
+// any more, with whether they became final, and ok false if the slot is not on the fork.
+func (t *tree) finalize(number uint64) (gone map[uint64]*slot, ok bool) {
+	if number <= t.root {
+		return nil, true
+	}
+	if !t.fork[number] {
+		return nil, false
+	}
+	gone, t.final = map[uint64]*slot{}, t.slots[number]
+	for n, s := range t.slots {
+		if n <= number {
+			gone[n] = s
+			delete(t.slots, n)
+		}
+	}
+	t.root = number
+	maps.DeleteFunc(t.confirmed, func(n uint64, _ bool) bool { return n <= number })
+	for n := range t.fork {
+		if n <= number {
+			delete(t.fork, n)
+		}
+	}
+	return gone, true
+}
+
+// tip is the head's slot.
+func (t *tree) tip() *slot {
+	if t.head == t.root {
+		return t.final
+	}
+	return t.slots[t.head]
+}
+
+// loose counts complete slots above the head that do not lead to the root.
+func (t *tree) loose() (count int) {
+	for number, s := range t.slots {
+		if number > t.head && s.complete && !s.dead {
+			if _, ok := t.path(number); !ok {
+				count++
+			}
+		}
+	}
+	return count
+}
