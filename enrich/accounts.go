@@ -10,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -22,8 +23,8 @@ const (
 // accountStage reads mints and their Metaplex accounts in batches.
 type accountStage struct {
 	*batches
-	read   *lru.Cache[tokenaccount.Key, readMark]
-	absent *lru.Cache[tokenaccount.Key, readMark]
+	read   *lru.Cache[pubkey.Key, readMark]
+	absent *lru.Cache[pubkey.Key, readMark]
 }
 
 // readMark remembers what a read found.
@@ -39,24 +40,24 @@ func newAccountStage(e *Enricher) (*accountStage, error) {
 	if s.batches, err = newBatches(e, s, e.cfg.batchMints, byMint); err != nil {
 		return nil, err
 	}
-	if s.read, err = lru.New[tokenaccount.Key, readMark](e.cfg.cacheSize); err != nil {
+	if s.read, err = lru.New[pubkey.Key, readMark](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of reads: %w", err)
 	}
-	if s.absent, err = lru.New[tokenaccount.Key, readMark](e.cfg.cacheSize); err != nil {
+	if s.absent, err = lru.New[pubkey.Key, readMark](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of addresses without a mint: %w", err)
 	}
 	return s, nil
 }
 
 // keys are the mint and its Metaplex account.
-func (s *accountStage) keys(j *job) []solana.Key {
+func (s *accountStage) keys(j *job) []pubkey.Key {
 	// Without an address off the curve (once in 2^256) the second key repeats the first and is no
 	// metadata account.
 	metaplex, ok := tokenaccount.MetaplexAddress(j.mint)
 	if !ok {
 		metaplex = j.mint
 	}
-	return []solana.Key{solana.Key(j.mint), solana.Key(metaplex)}
+	return []pubkey.Key{j.mint, metaplex}
 }
 
 // of are the accounts of the batch's job i.
@@ -90,8 +91,8 @@ func (s *accountStage) answered(j *job) bool {
 func cutOff(r reading, mint, metaplex *solana.Account) bool {
 	long := func(a *solana.Account) bool { return a != nil && uint64(len(a.Data)) == r.length }
 	return r.length < wholeRead &&
-		(long(mint) && tokenaccount.Key(mint.Owner) == tokenaccount.ProgramToken2022 ||
-			long(metaplex) && tokenaccount.Key(metaplex.Owner) == tokenaccount.ProgramMetaplex)
+		(long(mint) && mint.Owner == tokenaccount.ProgramToken2022 ||
+			long(metaplex) && metaplex.Owner == tokenaccount.ProgramMetaplex)
 }
 
 // answer makes the batch's facts durable in one call, then lets its jobs go on.

@@ -13,6 +13,7 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func TestRPCAwayLosesNothing(t *testing.T) {
@@ -23,7 +24,7 @@ func TestRPCAwayLosesNothing(t *testing.T) {
 			w.rpc.putMint(mintKey(i), "", "")
 			w.request(t, ask(mintKey(i), sighted, 1, ""))
 		}
-		w.rpc.fail = func([]solana.Key) error { return errAway }
+		w.rpc.fail = func([]pubkey.Key) error { return errAway }
 		w.start(t)
 		time.Sleep(2 * w.cfg.patience)
 		synctest.Wait()
@@ -42,7 +43,7 @@ func TestServerThatRefusesEveryoneIsAway(t *testing.T) {
 		w := newWorld()
 		w.rpc.putMint(mintKey(1), "", "")
 		w.request(t, ask(mintKey(1), sighted, 1, ""))
-		w.rpc.fail = func([]solana.Key) error { return errRefused }
+		w.rpc.fail = func([]pubkey.Key) error { return errRefused }
 		w.start(t)
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -63,7 +64,7 @@ func TestServerThatComesBackJustThen(t *testing.T) {
 	w.rpc.putMint(mintKey(1), "", "")
 	w.request(t, ask(mintKey(1), sighted, 1, ""))
 	calls := 0
-	w.rpc.fail = func([]solana.Key) error {
+	w.rpc.fail = func([]pubkey.Key) error {
 		if calls++; calls <= w.cfg.withDefaults().attempts {
 			return errRefused
 		}
@@ -80,12 +81,12 @@ func TestPoisonIsFoundInItsBatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.cfg.patience = 20 * time.Millisecond
-			poison := solana.Key(mintKey(13))
+			poison := mintKey(13)
 			for i := range 40 {
 				w.rpc.putMint(mintKey(i), "", "")
 				w.request(t, ask(mintKey(i), sighted, 1, ""))
 			}
-			w.rpc.fail = func(keys []solana.Key) error {
+			w.rpc.fail = func(keys []pubkey.Key) error {
 				for _, key := range keys {
 					if key == poison {
 						return cause
@@ -157,7 +158,7 @@ func TestLargeMintIsReadWhole(t *testing.T) {
 	data[45], data[165] = 1, 1
 	data = append(append(data, 18, 0, 64, 0), append(make([]byte, 32), mint[:]...)...)
 	data = append(append(data, 19, 0, byte(len(value)), byte(len(value)>>8)), value...)
-	w.rpc.accounts[solana.Key(mint)] = &solana.Account{Owner: solana.Key(tokenaccount.ProgramToken2022), Data: data}
+	w.rpc.accounts[mint] = &solana.Account{Owner: tokenaccount.ProgramToken2022, Data: data}
 	w.rpc.putMint(mintKey(2), "", "")
 	w.request(t, ask(mint, sighted, 1, ""))
 	w.request(t, ask(mintKey(2), sighted, 1, ""))
@@ -187,8 +188,8 @@ func TestWhatIsNoMint(t *testing.T) {
 	w := newWorld()
 	account := mintAccount(0)
 	account.Data = make([]byte, 165)
-	w.rpc.accounts[solana.Key(mintKey(2))] = account
-	w.rpc.accounts[solana.Key(mintKey(3))] = &solana.Account{Data: make([]byte, 10<<20)}
+	w.rpc.accounts[mintKey(2)] = account
+	w.rpc.accounts[mintKey(3)] = &solana.Account{Data: make([]byte, 10<<20)}
 	for i := range 3 {
 		w.request(t, ask(mintKey(i+1), apiBatch, 0, "https://meta.test/x"))
 	}
@@ -208,7 +209,7 @@ func TestMalformedMetaplexAccount(t *testing.T) {
 	for i := range 3 {
 		w.rpc.putMint(mintKey(i), "Lake", "https://meta.test/1")
 		address, _ := tokenaccount.MetaplexAddress(mintKey(i))
-		account := w.rpc.accounts[solana.Key(address)]
+		account := w.rpc.accounts[address]
 		switch i {
 		case 0:
 			account.Data = account.Data[:70]

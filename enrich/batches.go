@@ -10,8 +10,8 @@ import (
 
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -37,7 +37,7 @@ type reading struct {
 // stage says what to read and what to make of it.
 type stage interface {
 	// keys of the accounts that j needs, as many for every job.
-	keys(j *job) []solana.Key
+	keys(j *job) []pubkey.Key
 	// answered ends j's turn when an earlier read answers it.
 	answered(j *job) bool
 	// answer takes what was read for a batch, makes it durable and ends the turns of its jobs, but
@@ -54,18 +54,18 @@ type batches struct {
 	size    int
 	turns   *keyed
 	pending chan *job
-	probe   solana.Key
+	probe   pubkey.Key
 }
 
 // newBatches makes the batches of a stage, size jobs each. Of the jobs with one turn key one at a
 // time is in the stage.
-func newBatches(e *Enricher, s stage, size int, turn func(*job) tokenaccount.Key) (*batches, error) {
-	probe, err := tokenaccount.ParseKey(schemas.MintWrappedSOL)
+func newBatches(e *Enricher, s stage, size int, turn func(*job) pubkey.Key) (*batches, error) {
+	probe, err := pubkey.Parse(schemas.MintWrappedSOL)
 	if err != nil {
 		return nil, fmt.Errorf("enrich: wrapped SOL: %w", err)
 	}
 	return &batches{
-		e: e, stage: s, size: size, turns: newKeyed(turn), pending: make(chan *job, e.cfg.maxInFlight), probe: solana.Key(probe),
+		e: e, stage: s, size: size, turns: newKeyed(turn), pending: make(chan *job, e.cfg.maxInFlight), probe: probe,
 	}, nil
 }
 
@@ -130,7 +130,7 @@ func (b *batches) gather(ctx context.Context) []*job {
 // readBatch reads the batch's accounts until it has an answer. While the server is away it waits,
 // however long: a backlog is not given up because the one who should answer it is down.
 func (b *batches) readBatch(ctx context.Context, batch []*job, length uint64) error {
-	keys := make([]solana.Key, 0, 2*len(batch))
+	keys := make([]pubkey.Key, 0, 2*len(batch))
 	for _, j := range batch {
 		keys = append(keys, b.stage.keys(j)...)
 	}
@@ -167,7 +167,7 @@ func (b *batches) delays() *backoff.ExponentialBackOff {
 
 // call makes one call when fewer than RPCConcurrency are under way, those of the other stage
 // counted.
-func (b *batches) call(ctx context.Context, keys []solana.Key, length uint64) (uint64, []*solana.Account, error) {
+func (b *batches) call(ctx context.Context, keys []pubkey.Key, length uint64) (uint64, []*solana.Account, error) {
 	if err := b.e.rpcCalls.Acquire(ctx, 1); err != nil {
 		return 0, nil, err
 	}
@@ -192,7 +192,7 @@ func (b *batches) call(ctx context.Context, keys []solana.Key, length uint64) (u
 // healthy says whether the server answers for an account that always exists: then what it refuses
 // is the request, not everyone.
 func (b *batches) healthy(ctx context.Context) bool {
-	_, _, err := b.call(ctx, []solana.Key{b.probe}, firstRead)
+	_, _, err := b.call(ctx, []pubkey.Key{b.probe}, firstRead)
 	return err == nil
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/pause"
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Lives end at random moments, every call fails at random, and in the end each request is answered:
@@ -38,11 +38,11 @@ func TestKilledAtRandomEveryRequestIsAnswered(t *testing.T) {
 					w.request(t, askAccount(metaplexOf(mintKey(i)), 5, ""))
 				case 4:
 					w.rpc.putMint(mintKey(i), "Lake", "")
-					w.rpc.accounts[solana.Key(metaplexOf(mintKey(i)))].Data[40] ^= 1
+					w.rpc.accounts[metaplexOf(mintKey(i))].Data[40] ^= 1
 					w.request(t, askAccount(metaplexOf(mintKey(i)), 5, "https://host0.test/x"))
 				}
 			}
-			w.rpc.fail = func([]solana.Key) error {
+			w.rpc.fail = func([]pubkey.Key) error {
 				if dice(10) == 0 {
 					return errAway
 				}

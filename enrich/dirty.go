@@ -17,9 +17,9 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // RereadConfig of a Rereader. Zero values take the default.
@@ -207,10 +207,10 @@ func (r *Rereader) notice(record *kafka.Record) {
 		return
 	}
 	event := &eventspb.TokenEvent{}
-	if proto.Unmarshal(record.Value, event) != nil || len(event.GetMint()) != len(tokenaccount.Key{}) {
+	if proto.Unmarshal(record.Value, event) != nil || len(event.GetMint()) != len(pubkey.Key{}) {
 		return
 	}
-	mint, now := tokenaccount.Key(event.GetMint()), r.now()
+	mint, now := pubkey.Key(event.GetMint()), r.now()
 	kind := schemas.KindOf(event)
 	switch {
 	case kind == schemas.KindCloseMint:

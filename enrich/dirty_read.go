@@ -16,6 +16,7 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // maxBehind is how many reads older than a mint's last change are too many: the server is stuck, or
@@ -137,7 +138,7 @@ func (r *Rereader) failed(batch []*dirtyMint, err error) (away bool) {
 
 // call reads the mints and their Metaplex accounts at one slot.
 func (r *Rereader) call(ctx context.Context, batch []*dirtyMint, length uint64) (uint64, []*solana.Account, error) {
-	keys := make([]solana.Key, 0, 2*len(batch))
+	keys := make([]pubkey.Key, 0, 2*len(batch))
 	for _, d := range batch {
 		// Without an address off the curve (once in 2^256) the second key repeats the first and is
 		// no metadata account.
@@ -145,7 +146,7 @@ func (r *Rereader) call(ctx context.Context, batch []*dirtyMint, length uint64) 
 		if !ok {
 			metaplex = d.mint
 		}
-		keys = append(keys, solana.Key(d.mint), solana.Key(metaplex))
+		keys = append(keys, d.mint, metaplex)
 	}
 	slot, accounts, err := r.rpc.GetMultipleAccounts(ctx, keys, solana.AccountOptions{
 		Commitment: r.cfg.commitment, DataSlice: &solana.DataSlice{Length: length},

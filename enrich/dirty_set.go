@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // What made a mint due: metric labels.
@@ -18,7 +18,7 @@ const (
 
 // dirtyMint is a mint that events changed since its accounts were last read.
 type dirtyMint struct {
-	mint tokenaccount.Key
+	mint pubkey.Key
 	// first and last are when the first and the latest of those events came.
 	first, last time.Time
 	// slot is the highest of those events'.
@@ -41,17 +41,17 @@ type dirtySet struct {
 	limit          int
 
 	mu    sync.Mutex
-	mints map[tokenaccount.Key]*dirtyMint
+	mints map[pubkey.Key]*dirtyMint
 }
 
 func newDirtySet(cfg RereadConfig) *dirtySet {
 	return &dirtySet{
-		quiet: cfg.Quiet, maxWait: cfg.MaxWait, maxDeltas: cfg.maxDeltas, limit: cfg.maxMints, mints: map[tokenaccount.Key]*dirtyMint{},
+		quiet: cfg.Quiet, maxWait: cfg.MaxWait, maxDeltas: cfg.maxDeltas, limit: cfg.maxMints, mints: map[pubkey.Key]*dirtyMint{},
 	}
 }
 
 // mark remembers that an event at slot changed the mint. False when the set is full.
-func (s *dirtySet) mark(mint tokenaccount.Key, slot uint64, delta bool, now time.Time) bool {
+func (s *dirtySet) mark(mint pubkey.Key, slot uint64, delta bool, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := s.mints[mint]
@@ -70,7 +70,7 @@ func (s *dirtySet) mark(mint tokenaccount.Key, slot uint64, delta bool, now time
 }
 
 // forget is for a mint that was closed.
-func (s *dirtySet) forget(mint tokenaccount.Key) {
+func (s *dirtySet) forget(mint pubkey.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mints, mint)

@@ -14,11 +14,10 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // events is a topic of token events with one partition.
@@ -29,7 +28,7 @@ type events struct {
 	committed int64
 }
 
-func (e *events) add(t *testing.T, mint tokenaccount.Key, slot uint64, kind schemas.Kind, at time.Time) *eventspb.TokenEvent {
+func (e *events) add(t *testing.T, mint pubkey.Key, slot uint64, kind schemas.Kind, at time.Time) *eventspb.TokenEvent {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -180,13 +179,13 @@ func TestWhatChangesNoAccountIsNotRead(t *testing.T) {
 func TestTroubleOfTheServerLosesNothing(t *testing.T) {
 	w, r, _ := startRereads(t, RereadConfig{})
 	failures := 3
-	w.rpc.fail = func(keys []solana.Key) error {
+	w.rpc.fail = func(keys []pubkey.Key) error {
 		if failures--; failures >= 0 {
 			return errAway
 		}
 		for _, key := range keys {
 			// whether the other mint is read in the same call or not
-			if key == solana.Key(mintKey(1)) {
+			if key == mintKey(1) {
 				w.rpc.slot += 4
 			}
 		}
@@ -205,7 +204,7 @@ func TestTroubleOfTheServerLosesNothing(t *testing.T) {
 
 func TestARefusalIsCountedAndNothingElse(t *testing.T) {
 	w, r, stop := startRereads(t, RereadConfig{})
-	w.rpc.fail = func([]solana.Key) error { return errRefused }
+	w.rpc.fail = func([]pubkey.Key) error { return errRefused }
 	w.add(t, mintKey(1), 990, schemas.KindMintTo, time.Now())
 	w.settled(t, r)
 	require.Eventually(t, func() bool { return counted(t, r.metrics.mints.WithLabelValues(rereadRefused)) == 1 }, hang, time.Millisecond)

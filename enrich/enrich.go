@@ -26,6 +26,7 @@ import (
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Consumer reads requests as a member of schemas.GroupEnrich. *kafka.GroupConsumer is one.
@@ -36,7 +37,7 @@ type Consumer interface {
 
 // RPC reads accounts. *solana.Client is one.
 type RPC interface {
-	GetMultipleAccounts(ctx context.Context, keys []solana.Key, opts solana.AccountOptions) (contextSlot uint64, accounts []*solana.Account, err error)
+	GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opts solana.AccountOptions) (contextSlot uint64, accounts []*solana.Account, err error)
 }
 
 // Fetcher gets off-chain JSON. Its errors have a fetch.Class. *fetch.Fetcher is one.

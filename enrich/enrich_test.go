@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 	apiBatch    = eventspb.RequestReason_REQUEST_REASON_API_BATCH
 )
 
-func ask(mint tokenaccount.Key, reason eventspb.RequestReason, slot uint64, uri string) *eventspb.EnrichmentRequest {
+func ask(mint pubkey.Key, reason eventspb.RequestReason, slot uint64, uri string) *eventspb.EnrichmentRequest {
 	return &eventspb.EnrichmentRequest{Mint: mint[:], Reason: reason, Slot: slot, Uri: []byte(uri)}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // findings are what a mint's two accounts say.
@@ -16,19 +17,19 @@ type findings struct {
 	// uri is the mint's metadata URI by the registry's own rules.
 	uri string
 	// metadataAccount is the mint's Metaplex account where it says something; else zero.
-	metadataAccount tokenaccount.Key
+	metadataAccount pubkey.Key
 	// malformed is set when the Metaplex account is there and cannot be read.
 	malformed error
 }
 
 // factsOf reads the accounts of a mint as they were at slot; nil = no such account. It is pure.
-func factsOf(mint tokenaccount.Key, slot uint64, mintAccount, metaplexAccount *solana.Account) findings {
+func factsOf(mint pubkey.Key, slot uint64, mintAccount, metaplexAccount *solana.Account) findings {
 	var found findings
 	if mintAccount == nil {
 		found.refuse(mint, slot, "no account")
 		return found
 	}
-	state, err := tokenaccount.ParseMint(tokenaccount.Key(mintAccount.Owner), mintAccount.Data)
+	state, err := tokenaccount.ParseMint(mintAccount.Owner, mintAccount.Data)
 	if err != nil {
 		found.refuse(mint, slot, whyNoMint(err))
 		return found
@@ -36,7 +37,7 @@ func factsOf(mint tokenaccount.Key, slot uint64, mintAccount, metaplexAccount *s
 	found.add(&eventspb.Enrichment{
 		Mint: mint[:], Slot: slot, Fact: &eventspb.Enrichment_MintAccount{MintAccount: state.Fact(mint)},
 	})
-	if metaplexAccount != nil && tokenaccount.Key(metaplexAccount.Owner) == tokenaccount.ProgramMetaplex {
+	if metaplexAccount != nil && metaplexAccount.Owner == tokenaccount.ProgramMetaplex {
 		found.metaplex(mint, slot, metaplexAccount.Data)
 	}
 	found.uri = currentURI(mint, found.facts)
@@ -45,7 +46,7 @@ func factsOf(mint tokenaccount.Key, slot uint64, mintAccount, metaplexAccount *s
 
 func (f *findings) add(fact *eventspb.Enrichment) { f.facts = append(f.facts, fact) }
 
-func (f *findings) refuse(mint tokenaccount.Key, slot uint64, reason string) {
+func (f *findings) refuse(mint pubkey.Key, slot uint64, reason string) {
 	f.notAMint = true
 	f.add(&eventspb.Enrichment{
 		Mint: mint[:], Slot: slot, Fact: &eventspb.Enrichment_NotAMint{NotAMint: &eventspb.NotAMint{Reason: reason}},
@@ -54,7 +55,7 @@ func (f *findings) refuse(mint tokenaccount.Key, slot uint64, reason string) {
 
 // metaplex adds the Metaplex account's fact. The account of another kind (a closed one has key 0)
 // says nothing.
-func (f *findings) metaplex(mint tokenaccount.Key, slot uint64, data []byte) {
+func (f *findings) metaplex(mint pubkey.Key, slot uint64, data []byte) {
 	metadata, err := tokenaccount.ParseMetaplex(data)
 	switch {
 	case errors.Is(err, tokenaccount.ErrOtherKind):
@@ -86,7 +87,7 @@ func whyNoMint(err error) string {
 }
 
 // currentURI folds the facts as the registry does, so that what is fetched is what will count.
-func currentURI(mint tokenaccount.Key, facts []*eventspb.Enrichment) string {
+func currentURI(mint pubkey.Key, facts []*eventspb.Enrichment) string {
 	var state registry.State
 	for _, enrichment := range facts {
 		for _, fact := range registry.FactsOfEnrichment(enrichment) {

@@ -20,6 +20,7 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const fakePartitions = 3
@@ -45,7 +46,7 @@ func (b *broker) request(t testing.TB, request *eventspb.EnrichmentRequest) {
 	if len(key) == 0 {
 		key = request.GetMetadataAccount()
 	}
-	b.raw([]byte(tokenaccount.Key(key).String()), value)
+	b.raw([]byte(pubkey.Key(key).String()), value)
 }
 
 func (b *broker) raw(key, value []byte) {
@@ -179,19 +180,19 @@ func (m *member) Commit(ctx context.Context, records []kafka.Record) error {
 type ledger struct {
 	mu       sync.Mutex
 	slot     uint64
-	accounts map[solana.Key]*solana.Account
-	calls    [][]solana.Key
-	fail     func(keys []solana.Key) error
+	accounts map[pubkey.Key]*solana.Account
+	calls    [][]pubkey.Key
+	fail     func(keys []pubkey.Key) error
 }
 
 func newLedger() *ledger {
-	l := &ledger{slot: 1000, accounts: map[solana.Key]*solana.Account{}}
-	wrapped, _ := tokenaccount.ParseKey(schemas.MintWrappedSOL)
-	l.accounts[solana.Key(wrapped)] = mintAccount(9)
+	l := &ledger{slot: 1000, accounts: map[pubkey.Key]*solana.Account{}}
+	wrapped, _ := pubkey.Parse(schemas.MintWrappedSOL)
+	l.accounts[wrapped] = mintAccount(9)
 	return l
 }
 
-func (l *ledger) GetMultipleAccounts(ctx context.Context, keys []solana.Key, opts solana.AccountOptions) (uint64, []*solana.Account, error) {
+func (l *ledger) GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opts solana.AccountOptions) (uint64, []*solana.Account, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = append(l.calls, keys)
@@ -262,10 +263,10 @@ func (w *web) fetched(uri string) int {
 func mintAccount(decimals byte) *solana.Account {
 	data := make([]byte, 82)
 	data[44], data[45] = decimals, 1
-	return &solana.Account{Owner: solana.Key(tokenaccount.ProgramToken), Lamports: 1, Data: data}
+	return &solana.Account{Owner: tokenaccount.ProgramToken, Lamports: 1, Data: data}
 }
 
-func metaplexAccount(mint tokenaccount.Key, name, uri string) *solana.Account {
+func metaplexAccount(mint pubkey.Key, name, uri string) *solana.Account {
 	data := append([]byte{4}, make([]byte, 32)...)
 	data = append(data, mint[:]...)
 	for _, text := range []string{name, "SYM", uri} {
@@ -273,21 +274,21 @@ func metaplexAccount(mint tokenaccount.Key, name, uri string) *solana.Account {
 		data = append(append(data, text...), 0)
 	}
 	data = append(data, 0, 0, 0, 0, 1, 0, 1, 2, 0, 0)
-	return &solana.Account{Owner: solana.Key(tokenaccount.ProgramMetaplex), Lamports: 1, Data: append(data, make([]byte, 100)...)}
+	return &solana.Account{Owner: tokenaccount.ProgramMetaplex, Lamports: 1, Data: append(data, make([]byte, 100)...)}
 }
 
-func (l *ledger) putMint(mint tokenaccount.Key, name, uri string) {
+func (l *ledger) putMint(mint pubkey.Key, name, uri string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.accounts[solana.Key(mint)] = mintAccount(6)
+	l.accounts[mint] = mintAccount(6)
 	if name != "" {
 		address, _ := tokenaccount.MetaplexAddress(mint)
-		l.accounts[solana.Key(address)] = metaplexAccount(mint, name, uri)
+		l.accounts[address] = metaplexAccount(mint, name, uri)
 	}
 }
 
-func mintKey(i int) tokenaccount.Key {
-	var key tokenaccount.Key
+func mintKey(i int) pubkey.Key {
+	var key pubkey.Key
 	copy(key[:], fmt.Sprintf("mint-%06d-of-a-test-xxxxxxxxxxxx", i))
 	return key
 }
@@ -368,7 +369,7 @@ type slowRPC struct {
 
 func rpcFunc(around func(call func()), rpc RPC) RPC { return &slowRPC{RPC: rpc, around: around} }
 
-func (s *slowRPC) GetMultipleAccounts(ctx context.Context, keys []solana.Key, opts solana.AccountOptions) (slot uint64, accounts []*solana.Account, err error) {
+func (s *slowRPC) GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opts solana.AccountOptions) (slot uint64, accounts []*solana.Account, err error) {
 	s.around(func() { slot, accounts, err = s.RPC.GetMultipleAccounts(ctx, keys, opts) })
 	return slot, accounts, err
 }

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -25,9 +25,9 @@ type job struct {
 	record kafka.Record
 	entry  *entry
 	// mint is zero until the resolver has read it from account.
-	mint tokenaccount.Key
+	mint pubkey.Key
 	// account is the Metaplex account of a request that names no mint; else zero.
-	account tokenaccount.Key
+	account pubkey.Key
 	request *eventspb.EnrichmentRequest
 
 	// behindSince is when the RPC server was first found not to have reached the request's slot.
@@ -98,10 +98,10 @@ func (j *job) name() bool {
 	mint, account := j.request.GetMint(), j.request.GetMetadataAccount()
 	switch {
 	case len(mint) == len(j.mint):
-		j.mint = tokenaccount.Key(mint)
+		j.mint = pubkey.Key(mint)
 		return true
 	case len(mint) == 0 && len(account) == len(j.account):
-		j.account = tokenaccount.Key(account)
+		j.account = pubkey.Key(account)
 		return j.byAccount()
 	default:
 		return false

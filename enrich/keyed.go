@@ -3,24 +3,24 @@ package enrich
 import (
 	"sync"
 
-	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // keyed lets one job of each key (a mint, say) into a stage at a time; the others wait in order.
 // The one that follows finds what the first did in the memory of the stage, and most often has
 // nothing left to do.
 type keyed struct {
-	key func(*job) tokenaccount.Key
+	key func(*job) pubkey.Key
 
 	mu     sync.Mutex
-	active map[tokenaccount.Key][]*job
+	active map[pubkey.Key][]*job
 }
 
-func newKeyed(key func(*job) tokenaccount.Key) *keyed {
-	return &keyed{key: key, active: map[tokenaccount.Key][]*job{}}
+func newKeyed(key func(*job) pubkey.Key) *keyed {
+	return &keyed{key: key, active: map[pubkey.Key][]*job{}}
 }
 
-func byMint(j *job) tokenaccount.Key { return j.mint }
+func byMint(j *job) pubkey.Key { return j.mint }
 
 // enter says whether j may go on now; else it waits until leave returns it.
 func (k *keyed) enter(j *job) bool {

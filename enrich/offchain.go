@@ -14,8 +14,8 @@ import (
 
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/hostqueue"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // offchainStage fetches the documents behind metadata URIs.
@@ -23,8 +23,8 @@ type offchainStage struct {
 	e       *Enricher
 	turns   *keyed
 	queues  *hostqueue.Queue[*job]
-	fetched *lru.Cache[tokenaccount.Key, fetchMark]
-	failed  *lru.Cache[tokenaccount.Key, fetchMark]
+	fetched *lru.Cache[pubkey.Key, fetchMark]
+	failed  *lru.Cache[pubkey.Key, fetchMark]
 	// parsing bounds the documents parsed at once: a hostile one takes many times its size in
 	// memory.
 	parsing *semaphore.Weighted
@@ -56,10 +56,10 @@ func newOffchainStage(e *Enricher) (*offchainStage, error) {
 		return e.cfg.perHost
 	})
 	var err error
-	if s.fetched, err = lru.New[tokenaccount.Key, fetchMark](e.cfg.cacheSize); err != nil {
+	if s.fetched, err = lru.New[pubkey.Key, fetchMark](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of documents: %w", err)
 	}
-	if s.failed, err = lru.New[tokenaccount.Key, fetchMark](e.cfg.cacheSize); err != nil {
+	if s.failed, err = lru.New[pubkey.Key, fetchMark](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of failed documents: %w", err)
 	}
 	return s, nil

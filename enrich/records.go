@@ -9,9 +9,9 @@ import (
 
 	"github.com/mintlake/mintlake/internal/deadletter"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // source names this room in dead letters.
@@ -44,7 +44,7 @@ func factRecord(fact *eventspb.Enrichment, receivedAt kafka.Header) (kafka.Recor
 	position := schemas.EndOfSlot(fact.GetSlot())
 	return kafka.Record{
 		Topic: schemas.TopicEnrichments,
-		Key:   []byte(tokenaccount.Key(fact.GetMint()).String()),
+		Key:   []byte(pubkey.Key(fact.GetMint()).String()),
 		Value: value,
 		Headers: []kafka.Header{
 			{Key: schemas.HeaderType, Value: []byte("enrichment." + factKind(fact))},

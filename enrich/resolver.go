@@ -10,6 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // resolverStage finds the mint of requests that name only a Metaplex metadata account, and hands
@@ -18,8 +19,8 @@ import (
 type resolverStage struct {
 	*batches
 	// mints of accounts, for good: the account's address is derived from the mint.
-	mints      *lru.Cache[tokenaccount.Key, tokenaccount.Key]
-	unresolved *lru.Cache[tokenaccount.Key, readMark]
+	mints      *lru.Cache[pubkey.Key, pubkey.Key]
+	unresolved *lru.Cache[pubkey.Key, readMark]
 }
 
 // resolution is what a metadata account's read came to: a metric label.
@@ -50,22 +51,22 @@ func newResolverStage(e *Enricher) (*resolverStage, error) {
 	s := &resolverStage{}
 	var err error
 	size := e.cfg.batchMints * solana.MaxAccountsPerCall / maxBatchMints
-	if s.batches, err = newBatches(e, s, size, func(j *job) tokenaccount.Key { return j.account }); err != nil {
+	if s.batches, err = newBatches(e, s, size, func(j *job) pubkey.Key { return j.account }); err != nil {
 		return nil, err
 	}
-	if s.mints, err = lru.New[tokenaccount.Key, tokenaccount.Key](e.cfg.cacheSize); err != nil {
+	if s.mints, err = lru.New[pubkey.Key, pubkey.Key](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of metadata accounts: %w", err)
 	}
-	if s.unresolved, err = lru.New[tokenaccount.Key, readMark](e.cfg.cacheSize); err != nil {
+	if s.unresolved, err = lru.New[pubkey.Key, readMark](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of accounts without a mint: %w", err)
 	}
 	return s, nil
 }
 
 // remember notes the mint of a metadata account. The caller has derived the one from the other.
-func (s *resolverStage) remember(account, mint tokenaccount.Key) { s.mints.Add(account, mint) }
+func (s *resolverStage) remember(account, mint pubkey.Key) { s.mints.Add(account, mint) }
 
-func (s *resolverStage) keys(j *job) []solana.Key { return []solana.Key{solana.Key(j.account)} }
+func (s *resolverStage) keys(j *job) []pubkey.Key { return []pubkey.Key{j.account} }
 
 // answered ends j's turn when the mint is known, or when an earlier read found none and is not
 // older than the request.
@@ -113,7 +114,7 @@ func (s *resolverStage) answer(ctx context.Context, batch []*job, r reading) err
 	return nil
 }
 
-func (s *resolverStage) handOn(j *job, mint tokenaccount.Key) {
+func (s *resolverStage) handOn(j *job, mint pubkey.Key) {
 	j.mint = mint
 	// The account stage's read may come from another server, which has its own time to reach the
 	// slot.
@@ -139,29 +140,29 @@ func (s *resolverStage) end(ctx context.Context, j *job, slot uint64, found reso
 // resolve says which mint a metadata account is about; found is nil where there is no account. The
 // data is the chain's and so anyone's: the mint counts only when the address derived from it is the
 // account's own. It is pure.
-func resolve(account tokenaccount.Key, found *solana.Account) (tokenaccount.Key, resolution) {
+func resolve(account pubkey.Key, found *solana.Account) (pubkey.Key, resolution) {
 	switch {
 	case found == nil:
-		return tokenaccount.Key{}, resolvedClosed
-	case tokenaccount.Key(found.Owner).IsZero() && len(found.Data) == 0:
+		return pubkey.Key{}, resolvedClosed
+	case found.Owner.IsZero() && len(found.Data) == 0:
 		// The system program's: someone sent lamports to the address of a closed account.
-		return tokenaccount.Key{}, resolvedClosed
-	case tokenaccount.Key(found.Owner) != tokenaccount.ProgramMetaplex:
-		return tokenaccount.Key{}, resolvedOtherOwner
+		return pubkey.Key{}, resolvedClosed
+	case found.Owner != tokenaccount.ProgramMetaplex:
+		return pubkey.Key{}, resolvedOtherOwner
 	case len(found.Data) == 0 || found.Data[0] == 0:
 		// Key::Uninitialized: what the program leaves of an account that it closes and that still
 		// holds fees.
-		return tokenaccount.Key{}, resolvedClosed
+		return pubkey.Key{}, resolvedClosed
 	}
 	metadata, err := tokenaccount.ParseMetaplex(found.Data)
 	switch {
 	case errors.Is(err, tokenaccount.ErrOtherKind):
-		return tokenaccount.Key{}, resolvedOtherKind
+		return pubkey.Key{}, resolvedOtherKind
 	case err != nil:
-		return tokenaccount.Key{}, resolvedMalformed
+		return pubkey.Key{}, resolvedMalformed
 	}
 	if address, ok := tokenaccount.MetaplexAddress(metadata.Mint); !ok || address != account {
-		return tokenaccount.Key{}, resolvedForeign
+		return pubkey.Key{}, resolvedForeign
 	}
 	return metadata.Mint, resolvedMint
 }

@@ -15,14 +15,15 @@ import (
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // askAccount is the request of ingest that saw an update of a metadata account and not its mint.
-func askAccount(account tokenaccount.Key, slot uint64, uri string) *eventspb.EnrichmentRequest {
+func askAccount(account pubkey.Key, slot uint64, uri string) *eventspb.EnrichmentRequest {
 	return &eventspb.EnrichmentRequest{Reason: metadataSet, Slot: slot, Uri: []byte(uri), MetadataAccount: account[:]}
 }
 
-func metaplexOf(mint tokenaccount.Key) tokenaccount.Key {
+func metaplexOf(mint pubkey.Key) pubkey.Key {
 	address, _ := tokenaccount.MetaplexAddress(mint)
 	return address
 }
@@ -69,7 +70,7 @@ func TestNothingIsFetchedBeforeTheMintIsKnown(t *testing.T) {
 		w := newWorld()
 		mint := mintKey(1)
 		w.rpc.putMint(mint, "Lake", "https://meta.test/1.json")
-		w.rpc.fail = func([]solana.Key) error { return errAway }
+		w.rpc.fail = func([]pubkey.Key) error { return errAway }
 		w.request(t, askAccount(metaplexOf(mint), 900, "https://meta.test/1.json"))
 		w.start(t)
 		time.Sleep(time.Second)
@@ -92,14 +93,14 @@ func TestMetadataAccountsThatNameNoMint(t *testing.T) {
 	}{
 		"never was":                  {nil, resolvedClosed, 0},
 		"closed, lamports sent":      {&solana.Account{Lamports: 5}, resolvedClosed, 0},
-		"closed, fees left":          {&solana.Account{Owner: solana.Key(tokenaccount.ProgramMetaplex), Data: make([]byte, 1)}, resolvedClosed, 0},
-		"closed, zeros left":         {&solana.Account{Owner: solana.Key(tokenaccount.ProgramMetaplex), Data: make([]byte, 607)}, resolvedClosed, 0},
+		"closed, fees left":          {&solana.Account{Owner: tokenaccount.ProgramMetaplex, Data: make([]byte, 1)}, resolvedClosed, 0},
+		"closed, zeros left":         {&solana.Account{Owner: tokenaccount.ProgramMetaplex, Data: make([]byte, 607)}, resolvedClosed, 0},
 		"owned by the token program": {mintAccount(6), resolvedOtherOwner, 0},
-		"an edition":                 {&solana.Account{Owner: solana.Key(tokenaccount.ProgramMetaplex), Data: append([]byte{6}, make([]byte, 281)...)}, resolvedOtherKind, 0},
-		"cut short":                  {&solana.Account{Owner: solana.Key(tokenaccount.ProgramMetaplex), Data: append([]byte{4}, make([]byte, 70)...)}, resolvedMalformed, 1},
+		"an edition":                 {&solana.Account{Owner: tokenaccount.ProgramMetaplex, Data: append([]byte{6}, make([]byte, 281)...)}, resolvedOtherKind, 0},
+		"cut short":                  {&solana.Account{Owner: tokenaccount.ProgramMetaplex, Data: append([]byte{4}, make([]byte, 70)...)}, resolvedMalformed, 1},
 		"about another mint":         {metaplexAccount(mintKey(2), "Lake", "https://meta.test/2"), resolvedForeign, 1},
 		"text longer than is read": {&solana.Account{
-			Owner: solana.Key(tokenaccount.ProgramMetaplex),
+			Owner: tokenaccount.ProgramMetaplex,
 			Data:  append(append([]byte{4}, make([]byte, 64)...), append([]byte{0, 0, 1, 0}, make([]byte, 70000)...)...),
 		}, resolvedMalformed, 1},
 	} {
@@ -109,7 +110,7 @@ func TestMetadataAccountsThatNameNoMint(t *testing.T) {
 			w.rpc.putMint(mintKey(1), "", "")
 			w.rpc.putMint(mintKey(2), "", "")
 			if test.account != nil {
-				w.rpc.accounts[solana.Key(account)] = test.account
+				w.rpc.accounts[account] = test.account
 			}
 			w.request(t, askAccount(account, 900, "https://meta.test/x"))
 			e, _ := w.start(t)
@@ -229,7 +230,7 @@ func TestAwayServerHoldsMetadataAccounts(t *testing.T) {
 			w.rpc.putMint(mintKey(i), "Lake", "")
 			w.request(t, askAccount(metaplexOf(mintKey(i)), 1, ""))
 		}
-		w.rpc.fail = func([]solana.Key) error { return errAway }
+		w.rpc.fail = func([]pubkey.Key) error { return errAway }
 		w.start(t)
 		time.Sleep(2 * w.cfg.patience)
 		synctest.Wait()
@@ -246,12 +247,12 @@ func TestAwayServerHoldsMetadataAccounts(t *testing.T) {
 func TestPoisonAmongMetadataAccounts(t *testing.T) {
 	w := newWorld()
 	w.cfg.patience = 20 * time.Millisecond
-	poison := solana.Key(metaplexOf(mintKey(13)))
+	poison := metaplexOf(mintKey(13))
 	for i := range 40 {
 		w.rpc.putMint(mintKey(i), "Lake", "")
 		w.request(t, askAccount(metaplexOf(mintKey(i)), 1, ""))
 	}
-	w.rpc.fail = func(keys []solana.Key) error {
+	w.rpc.fail = func(keys []pubkey.Key) error {
 		for _, key := range keys {
 			if key == poison {
 				return errRefused
@@ -265,7 +266,7 @@ func TestPoisonAmongMetadataAccounts(t *testing.T) {
 	letters := w.deadLetters(t)
 	require.Len(t, letters, 1)
 	require.Contains(t, letters[0].GetReason(), reasonRPC)
-	require.Equal(t, tokenaccount.Key(poison).String(), string(letters[0].GetKey()))
+	require.Equal(t, poison.String(), string(letters[0].GetKey()))
 }
 
 func TestMetadataAccountsWaitForTheSlot(t *testing.T) {
@@ -358,7 +359,7 @@ func TestTheMintCountsWhereBothAreNamed(t *testing.T) {
 	w.start(t)
 	w.drained(t)
 	for _, fact := range w.facts(t) {
-		require.Equal(t, mintKey(1), tokenaccount.Key(fact.GetMint()))
+		require.Equal(t, mintKey(1), pubkey.Key(fact.GetMint()))
 	}
 }
 
@@ -374,7 +375,7 @@ func TestNoAccountSpeaksForAnotherMint(t *testing.T) {
 		}
 		found.Data = found.Data[:rapid.IntRange(0, len(found.Data)).Draw(t, "length")]
 		if rapid.Bool().Draw(t, "owner") {
-			found.Owner = rapid.SampledFrom([]solana.Key{{}, solana.Key(tokenaccount.ProgramToken)}).Draw(t, "program")
+			found.Owner = rapid.SampledFrom([]pubkey.Key{{}, tokenaccount.ProgramToken}).Draw(t, "program")
 		}
 		mint, outcome := resolve(account, found)
 		if outcome != resolvedMint {
@@ -389,7 +390,7 @@ func TestNoAccountSpeaksForAnotherMint(t *testing.T) {
 func TestResolverCommitsNothingThatIsNotDurable(t *testing.T) {
 	for name, prepare := range map[string]func(w *world){
 		"facts":       func(*world) {},
-		"dead letter": func(w *world) { w.rpc.accounts[solana.Key(metaplexOf(mintKey(1)))].Data[40] ^= 1 },
+		"dead letter": func(w *world) { w.rpc.accounts[metaplexOf(mintKey(1))].Data[40] ^= 1 },
 		"behind":      func(w *world) { w.rpc.slot = 2; w.cfg.patience = 10 * time.Millisecond },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // serveRPC is a JSON-RPC server that knows getMultipleAccounts.
@@ -37,17 +37,17 @@ func serveRPC(t *testing.T, l *ledger) string {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		keys := make([]solana.Key, len(names))
+		keys := make([]pubkey.Key, len(names))
 		for i, name := range names {
-			key, _ := tokenaccount.ParseKey(name)
-			keys[i] = solana.Key(key)
+			key, _ := pubkey.Parse(name)
+			keys[i] = key
 		}
 		slot, accounts, _ := l.GetMultipleAccounts(r.Context(), keys, solana.AccountOptions{DataSlice: &options.DataSlice})
 		values := make([]any, len(accounts))
 		for i, account := range accounts {
 			if account != nil {
 				values[i] = map[string]any{
-					"owner": tokenaccount.Key(account.Owner).String(), "lamports": 1, "executable": false,
+					"owner": account.Owner.String(), "lamports": 1, "executable": false,
 					"data": []string{base64.StdEncoding.EncodeToString(account.Data), "base64"},
 				}
 			}
@@ -142,7 +142,7 @@ func readFacts(ctx context.Context, t *testing.T, brokers []string, count int) m
 		for _, record := range records {
 			fact := &eventspb.Enrichment{}
 			require.NoError(t, proto.Unmarshal(record.Value, fact))
-			require.Equal(t, tokenaccount.Key(fact.GetMint()).String(), string(record.Key))
+			require.Equal(t, pubkey.Key(fact.GetMint()).String(), string(record.Key))
 			facts[string(fact.GetMint())+factKind(fact)] = fact
 		}
 		read += len(records)

@@ -202,7 +202,7 @@ func reportsOf(r *request, v *view, answer *router.Answer) []VenueReport {
 	}
 	refuse := func(name string, pool venue.Key, err error) {
 		if of := report(name); len(of.Refused) < maxRefusals {
-			of.Refused = append(of.Refused, PoolRefusal{venue.Text(pool), codeOf(err), err.Error()})
+			of.Refused = append(of.Refused, PoolRefusal{pool.String(), codeOf(err), err.Error()})
 		}
 	}
 	for _, e := range v.graph.Between(r.source, r.target) {
@@ -229,5 +229,5 @@ func refused(r *request, v *view, err error) error {
 		err := v.refused[0].Err
 		return noRoute(codeOf(err), "none of the %d pools of this pair can take the trade: %s", len(v.refused), err)
 	}
-	return noRoute(codeNoPool, "no pool trades %s for %s on the venues that are covered", venue.Text(r.source), venue.Text(r.target))
+	return noRoute(codeNoPool, "no pool trades %s for %s on the venues that are covered", r.source.String(), r.target.String())
 }

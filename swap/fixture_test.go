@@ -112,7 +112,7 @@ func (f *fixture) do(t *testing.T, method, path, body string) (int, []byte) {
 }
 
 func query(source, target venue.Key, amount string, more ...string) string {
-	q := url.Values{fieldSource: {venue.Text(source)}, fieldTarget: {venue.Text(target)}, fieldAmount: {amount}, fieldSlippage: {"50"}}
+	q := url.Values{fieldSource: {source.String()}, fieldTarget: {target.String()}, fieldAmount: {amount}, fieldSlippage: {"50"}}
 	for i := 0; i+1 < len(more); i += 2 {
 		q.Set(more[i], more[i+1])
 	}

@@ -92,8 +92,8 @@ func jupiter(r *request, c *choice, out *Response, began time.Time) *jupiterQuot
 // jupiterLeg sums what the pool takes of a swap.
 func jupiterLeg(l *router.Leg) jupiterInfo {
 	info := jupiterInfo{
-		AmmKey: venue.Text(l.Address()), Label: label(l.Venue), InputMint: venue.Text(l.Quote.Order.In), OutputMint: venue.Text(l.Quote.Out),
-		InAmount: decimal(l.Quote.AmountIn), OutAmount: decimal(l.Quote.AmountOut), FeeAmount: "0", FeeMint: venue.Text(l.Quote.Order.In),
+		AmmKey: l.Address().String(), Label: label(l.Venue), InputMint: l.Quote.Order.In.String(), OutputMint: l.Quote.Out.String(),
+		InAmount: decimal(l.Quote.AmountIn), OutAmount: decimal(l.Quote.AmountOut), FeeAmount: "0", FeeMint: l.Quote.Order.In.String(),
 	}
 	var total uint64
 	for _, fee := range l.Quote.Fees.List() {
@@ -101,9 +101,9 @@ func jupiterLeg(l *router.Leg) jupiterInfo {
 			continue
 		}
 		if total == 0 {
-			info.FeeMint = venue.Text(fee.Mint)
+			info.FeeMint = fee.Mint.String()
 		}
-		if venue.Text(fee.Mint) == info.FeeMint {
+		if fee.Mint.String() == info.FeeMint {
 			total += fee.Amount
 		}
 	}

@@ -39,7 +39,7 @@ const notCovered = "nothing proves its arithmetic here yet: its pools are not qu
 func (s *Server) getVenues(_ context.Context, c *fiber.Ctx) error {
 	programs := map[string]string{}
 	for _, v := range all.Venues() {
-		programs[v.Name()] = venue.Text(v.Program())
+		programs[v.Name()] = v.Program().String()
 	}
 	list := []ListedVenue{}
 	for _, known := range catalogue {
@@ -106,12 +106,12 @@ func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 		if err := s.fresh(snapshot.Slot, maxAge); err != nil {
 			return err
 		}
-		mints := [2]string{venue.Text(key), venue.Text(others[i])}
+		mints := [2]string{key.String(), others[i].String()}
 		for _, p := range snapshot.Pools {
-			list = append(list, ListedPool{p.Venue, venue.Text(p.Address()), mints, p.Slot, nil})
+			list = append(list, ListedPool{p.Venue, p.Address().String(), mints, p.Slot, nil})
 		}
 		for _, p := range snapshot.Refused {
-			address := venue.Text(p.Address)
+			address := p.Address.String()
 			list = append(list, ListedPool{p.Venue, address, mints, snapshot.Slot, &PoolRefusal{address, codeOf(p.Err), p.Err.Error()}})
 		}
 	}

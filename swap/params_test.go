@@ -28,8 +28,8 @@ func onePool() *swaptest.Chain {
 func TestNoBadParameterReachesAPool(t *testing.T) {
 	f := start(t, Config{}, onePool())
 	bad := map[string][]string{
-		fieldSource: {"x", strings.Repeat("1", 45), "0OIl", "-1"}, fieldTarget: {"x", venue.Text(coin)}, fieldAmount: {"0", "-1", "1e3", "18446744073709551616", "0x10", " 1"},
-		fieldSlippage: {"-1", "10001", "1.5", "a"}, fieldUser: {"x", venue.Text(cpmm.Authority)}, fieldMode: {"in", "EXACT_IN"}, fieldFormat: {"json", ""},
+		fieldSource: {"x", strings.Repeat("1", 45), "0OIl", "-1"}, fieldTarget: {"x", coin.String()}, fieldAmount: {"0", "-1", "1e3", "18446744073709551616", "0x10", " 1"},
+		fieldSlippage: {"-1", "10001", "1.5", "a"}, fieldUser: {"x", cpmm.Authority.String()}, fieldMode: {"in", "EXACT_IN"}, fieldFormat: {"json", ""},
 		fieldOnlyDirect: {"1", "yes"}, fieldDexes: {"nowhere", "raydium_cpmm,,", strings.Repeat("raydium_cpmm,", 40) + "raydium_cpmm"}, fieldExclude: {"raydium"},
 		fieldMaxAccounts: {"0", "65", "x"}, fieldPriorityFee: {"-1", "1000000001", "auto"}, fieldFee: {"501", "-1"}, fieldTreasury: {"x", wallet.String()},
 		fieldMaxAge: {"11", "-1", "1e2", ""},
@@ -37,7 +37,7 @@ func TestNoBadParameterReachesAPool(t *testing.T) {
 	for field, values := range bad {
 		for _, name := range []string{field, aliases[field]} {
 			for _, value := range values {
-				q := url.Values{fieldSource: {venue.Text(coin)}, fieldTarget: {venue.Text(swaptest.WrappedSOL)}, fieldAmount: {"1"}, fieldSlippage: {"50"}}
+				q := url.Values{fieldSource: {coin.String()}, fieldTarget: {swaptest.WrappedSOL.String()}, fieldAmount: {"1"}, fieldSlippage: {"50"}}
 				if name == "" {
 					continue
 				}
@@ -61,7 +61,7 @@ func TestNoBadParameterReachesAPool(t *testing.T) {
 	f.refused(t, http.MethodGet, ok+"&quote={}", "", http.StatusBadRequest, "belongs into the body")
 	f.refused(t, http.MethodGet, ok+"&fee_bps=5&user_account="+wallet.String(), "", http.StatusBadRequest, "treasury is missing")
 	f.refused(t, http.MethodGet, "/api/v2/pools?mint=x", "", http.StatusBadRequest, `mint is "x"`)
-	f.refused(t, http.MethodGet, "/api/v2/pools?mint="+venue.Text(coin)+"&with="+venue.Text(coin), "", http.StatusBadRequest, "must differ")
+	f.refused(t, http.MethodGet, "/api/v2/pools?mint="+coin.String()+"&with="+coin.String(), "", http.StatusBadRequest, "must differ")
 	f.refused(t, http.MethodGet, "/api/v2/pools?mint=a&mint=b", "", http.StatusBadRequest, "given twice")
 	require.Zero(t, f.chain.Calls("getProgramAccounts"))
 	require.Zero(t, f.chain.Calls("getMultipleAccounts"))
@@ -72,18 +72,18 @@ func TestNoBadParameterReachesAPool(t *testing.T) {
 func TestTheConventionOfOtherRouters(t *testing.T) {
 	f := start(t, Config{}, onePool())
 	ours := f.quoteOK(t, query(coin, swaptest.WrappedSOL, "100000"))
-	path := fmt.Sprintf("/api/v2/quote?inputMint=%s&outputMint=%s&amount=100000&format=jupiter", venue.Text(coin), venue.Text(swaptest.WrappedSOL))
+	path := fmt.Sprintf("/api/v2/quote?inputMint=%s&outputMint=%s&amount=100000&format=jupiter", coin.String(), swaptest.WrappedSOL.String())
 	status, body := f.do(t, http.MethodGet, path, "")
 	require.Equal(t, http.StatusOK, status, string(body))
 	var theirs map[string]any
 	require.NoError(t, json.Unmarshal(body, &theirs))
 	delete(theirs, "timeTaken")
 	require.Equal(t, map[string]any{
-		"inputMint": venue.Text(coin), "inAmount": "100000", "outputMint": venue.Text(swaptest.WrappedSOL), "outAmount": ours.AmountOut,
+		"inputMint": coin.String(), "inAmount": "100000", "outputMint": swaptest.WrappedSOL.String(), "outAmount": ours.AmountOut,
 		"otherAmountThreshold": ours.MinAmountOut, "swapMode": "ExactIn", "slippageBps": 50.0, "platformFee": nil, "priceImpactPct": "0.0001", "contextSlot": 1000.0,
 		"routePlan": []any{map[string]any{"percent": 100.0, "bps": 10000.0, "swapInfo": map[string]any{
-			"ammKey": ours.Route[0].Pool, "label": "Raydium CP", "inputMint": venue.Text(coin), "outputMint": venue.Text(swaptest.WrappedSOL),
-			"inAmount": "100000", "outAmount": ours.AmountOut, "feeAmount": "250", "feeMint": venue.Text(coin),
+			"ammKey": ours.Route[0].Pool, "label": "Raydium CP", "inputMint": coin.String(), "outputMint": swaptest.WrappedSOL.String(),
+			"inAmount": "100000", "outAmount": ours.AmountOut, "feeAmount": "250", "feeMint": coin.String(),
 		}}},
 	}, theirs)
 
@@ -139,7 +139,7 @@ func TestThePlatformsFeeComesOffTheOutput(t *testing.T) {
 	r := f.quoteOK(t, path)
 	fee := number(t, plain.AmountOut) / 100
 	require.Equal(t, decimal(number(t, plain.AmountOut)-fee), r.AmountOut)
-	require.Equal(t, Fee{feePlatform, venue.Text(swaptest.WrappedSOL), decimal(fee)}, r.Fees[len(r.Fees)-1])
+	require.Equal(t, Fee{feePlatform, swaptest.WrappedSOL.String(), decimal(fee)}, r.Fees[len(r.Fees)-1])
 	_, steps := instructions(t, r.Txn)
 	require.Equal(t, []string{stepLimit, stepPrice, stepCreate, stepSwap, "Token 12", stepClose}, steps)
 }
@@ -163,10 +163,10 @@ func TestVenuesCanBeChosen(t *testing.T) {
 	require.Equal(t, statusUnverified, status2["orca_whirlpool"])
 
 	var pools struct{ Pools []ListedPool }
-	status, body = f.do(t, http.MethodGet, "/api/v2/pools?mint="+venue.Text(coin), "")
+	status, body = f.do(t, http.MethodGet, "/api/v2/pools?mint="+coin.String(), "")
 	require.Equal(t, http.StatusOK, status, string(body))
 	require.NoError(t, json.Unmarshal(body, &pools))
 	require.Len(t, pools.Pools, 1)
 	require.Nil(t, pools.Pools[0].Refused)
-	f.refused(t, http.MethodGet, "/api/v2/pools?mint="+venue.Text(swaptest.Named("nothing")), "", http.StatusNotFound, "no such account")
+	f.refused(t, http.MethodGet, "/api/v2/pools?mint="+swaptest.Named("nothing").String(), "", http.StatusNotFound, "no such account")
 }

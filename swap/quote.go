@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/txn"
 	"github.com/mintlake/mintlake/swap/venue"
@@ -124,7 +124,7 @@ func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*Trans
 		return nil, away(err)
 	}
 	if !paid {
-		return nil, invalid(fieldTreasury, venue.Text(build.Fee.Treasury), "must have an associated account for "+venue.Text(r.target)+": create it first")
+		return nil, invalid(fieldTreasury, build.Fee.Treasury.String(), "must have an associated account for "+r.target.String()+": create it first")
 	}
 	built, err := txn.Build(build)
 	if err != nil {
@@ -147,11 +147,11 @@ func (s *Server) blockhash(ctx context.Context) (venue.Key, uint64, error) {
 	if err := s.deps.RPC.Call(ctx, "getLatestBlockhash", []any{map[string]any{"commitment": solana.Confirmed}}, &result); err != nil {
 		return venue.Key{}, 0, err
 	}
-	hash, err := tokenaccount.ParseKey(result.Value.Blockhash)
+	hash, err := pubkey.Parse(result.Value.Blockhash)
 	if err != nil {
 		return venue.Key{}, 0, fmt.Errorf("getLatestBlockhash: %w", err)
 	}
-	return venue.Key(hash), result.Value.LastValidBlockHeight, nil
+	return hash, result.Value.LastValidBlockHeight, nil
 }
 
 // hasAccount says whether a wallet has its associated account for a token.

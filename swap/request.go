@@ -8,7 +8,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -259,13 +259,9 @@ func parseKey(field, text string) (venue.Key, error) {
 	if text == "" {
 		return venue.Key{}, missing(field, ruleKey)
 	}
-	// 44 characters hold 32 bytes; decoding takes quadratic time, so longer ones are not tried.
-	if len(text) > 44 {
-		return venue.Key{}, invalid(field, text, ruleKey)
-	}
-	key, err := tokenaccount.ParseKey(text)
+	key, err := pubkey.Parse(text)
 	if err != nil {
 		return venue.Key{}, invalid(field, text, ruleKey)
 	}
-	return venue.Key(key), nil
+	return key, nil
 }

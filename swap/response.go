@@ -131,7 +131,7 @@ func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
 // response tells a choice.
 func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 	out := &Response{
-		SourceMint: venue.Text(r.source), TargetMint: venue.Text(r.target), SwapMode: modeIn,
+		SourceMint: r.source.String(), TargetMint: r.target.String(), SwapMode: modeIn,
 		AmountIn: decimal(c.amountIn), MaxAmountIn: decimal(c.maxIn), AmountOut: decimal(c.amountOut), MinAmountOut: decimal(c.minOut),
 		SlippageBps: r.slippage, PriceImpactBps: c.plan.ImpactBps, FeeBps: r.fee,
 		Slot: c.slot, ContextSlot: c.view.slot, StateAgeMs: max(0, s.deps.Now().Sub(c.view.readAt).Milliseconds()),
@@ -146,7 +146,7 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 		part := Route{ShareBps: shares[i], AmountIn: decimal(route.AmountIn), AmountOut: decimal(route.AmountOut)}
 		for _, l := range route.Legs {
 			part.Legs = append(part.Legs, Leg{
-				Venue: l.Venue, Pool: venue.Text(l.Address()), SourceMint: venue.Text(l.Quote.Order.In), TargetMint: venue.Text(l.Quote.Out),
+				Venue: l.Venue, Pool: l.Address().String(), SourceMint: l.Quote.Order.In.String(), TargetMint: l.Quote.Out.String(),
 				AmountIn: decimal(l.Quote.AmountIn), AmountOut: decimal(l.Quote.AmountOut),
 			})
 		}
@@ -175,11 +175,11 @@ func feesOf(r *request, c *choice) []Fee {
 	list := []Fee{}
 	for _, l := range c.plan.Legs() {
 		for _, fee := range l.Quote.Fees.List() {
-			list = append(list, Fee{fee.Kind, venue.Text(fee.Mint), decimal(fee.Amount)})
+			list = append(list, Fee{fee.Kind, fee.Mint.String(), decimal(fee.Amount)})
 		}
 	}
 	if c.fee > 0 {
-		list = append(list, Fee{feePlatform, venue.Text(r.target), decimal(c.fee)})
+		list = append(list, Fee{feePlatform, r.target.String(), decimal(c.fee)})
 	}
 	return list
 }

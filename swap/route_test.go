@@ -63,7 +63,7 @@ func TestARouteOverTwoPools(t *testing.T) {
 	require.Equal(t, r.Route[0].TargetMint, r.Route[1].SourceMint)
 	require.Equal(t, r.Route[0].AmountOut, r.Route[1].AmountIn, "nothing is left in the middle")
 	require.Equal(t, "1000000", r.AmountIn)
-	require.Equal(t, []Residual{{venue.Text(coin), decimal(1_000_000 - number(t, r.Route[0].AmountIn))}}, r.Residual)
+	require.Equal(t, []Residual{{coin.String(), decimal(1_000_000 - number(t, r.Route[0].AmountIn))}}, r.Residual)
 	require.InDelta(t, 1_000_000*0.0025, float64(number(t, r.Residual[0].AmountMax)), 10, "half of the slippage")
 	_, steps := instructions(t, r.Txn)
 	require.Equal(t, []string{stepLimit, stepPrice, stepCreate, stepCreate, "CPMMo 55", stepSwap, stepClose}, steps, "exact output, then exact input")

@@ -34,9 +34,9 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/schemas/openapi"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
-	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/all"
 )
 
@@ -69,7 +69,7 @@ type Config struct {
 	routing time.Duration
 	// hubs are the mints that routes over two pools go through. Default wrapped SOL and USDC: each
 	// one more is two pairs more to read for a quote.
-	hubs []solana.Key
+	hubs []pubkey.Key
 	// market bounds caches and reads.
 	market market.Config
 }
@@ -83,18 +83,18 @@ func (c Config) withDefaults() Config {
 	c.heartbeat = cmp.Or(max(c.heartbeat, 0), 10*time.Second)
 	c.routing = cmp.Or(max(c.routing, 0), 50*time.Millisecond)
 	if c.hubs == nil {
-		c.hubs = []solana.Key{mint.WrappedSOL, usdc}
+		c.hubs = []pubkey.Key{mint.WrappedSOL, usdc}
 	}
 	c.market.Commitment = cmp.Or(c.market.Commitment, solana.Processed)
 	return c
 }
 
 // usdc is the mint of Circle's dollar, against which most tokens trade that do not against SOL.
-var usdc = venue.MustKey("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
+var usdc = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 
 // RPC is what the API asks of a node: *solana.Client.
 type RPC interface {
-	GetMultipleAccounts(ctx context.Context, keys []solana.Key, opts solana.AccountOptions) (uint64, []*solana.Account, error)
+	GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opts solana.AccountOptions) (uint64, []*solana.Account, error)
 	Call(ctx context.Context, method string, params []any, result any) error
 }
 

@@ -34,7 +34,7 @@ func TestInvalidRequestsNameFieldValueAndRule(t *testing.T) {
 		query(coin, taxed, "1", fieldSlippage, ""):                      `slippage_bps is missing: must be a whole number from 0 to 10000`,
 		query(coin, taxed, "1", fieldSlippage, "10001"):                 "0 to 10000",
 		query(coin, taxed, "1", fieldUser, "x"):                         `user_account is "x"`,
-		query(coin, taxed, "1", fieldUser, venue.Text(cpmm.Authority)):  "off the curve",
+		query(coin, taxed, "1", fieldUser, cpmm.Authority.String()):     "off the curve",
 		query(coin, taxed, "1", fieldSource, strings.Repeat("1", 5000)): "src_mint is",
 	} {
 		f.refused(t, http.MethodGet, path, "", http.StatusBadRequest, want)
@@ -45,7 +45,7 @@ func TestInvalidRequestsNameFieldValueAndRule(t *testing.T) {
 	} {
 		f.refused(t, http.MethodPost, "/api/v2/swap", body, http.StatusBadRequest, want)
 	}
-	noUser := fmt.Sprintf(`{"src_mint":%q,"dst_mint":%q,"amount_in":"1","slippage_bps":1}`, venue.Text(coin), venue.Text(taxed))
+	noUser := fmt.Sprintf(`{"src_mint":%q,"dst_mint":%q,"amount_in":"1","slippage_bps":1}`, coin.String(), taxed.String())
 	f.refused(t, http.MethodPost, "/api/v2/swap", noUser, http.StatusBadRequest, "user_account is missing: must be a base58")
 	f.refused(t, http.MethodPost, "/api/v2/swap", strings.Repeat(" ", 40_000), http.StatusRequestEntityTooLarge, "Too Large")
 	f.refused(t, http.MethodGet, "/api/v2/swap", "", http.StatusMethodNotAllowed, "use POST")
@@ -60,7 +60,7 @@ func TestInvalidRequestsNameFieldValueAndRule(t *testing.T) {
 func TestARequiredParameterThatIsMissingIsNamed(t *testing.T) {
 	f := start(t, Config{}, chain())
 	all := map[string]string{
-		fieldSource: venue.Text(coin), fieldTarget: venue.Text(taxed), fieldAmount: "1", fieldSlippage: "50", fieldUser: venue.Text(coin),
+		fieldSource: coin.String(), fieldTarget: taxed.String(), fieldAmount: "1", fieldSlippage: "50", fieldUser: coin.String(),
 	}
 	for field := range all {
 		members, values := map[string]any{}, url.Values{}

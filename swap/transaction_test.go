@@ -10,6 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
@@ -83,7 +84,7 @@ func TestTransactions(t *testing.T) {
 		}
 		got = append(got, text)
 	}
-	text := venue.Text
+	text := pubkey.Key.String
 	require.Equal(t, []string{
 		user + " s w", text(cpmm.Authority), text(sol.Config), text(sol.Pool) + " w",
 		ata(swaptest.WrappedSOL, swaptest.TokenProgram).String() + " w", ata(taxed, swaptest.Token2022Program).String() + " w",

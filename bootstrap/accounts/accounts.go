@@ -24,7 +24,7 @@ import (
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Config says what to read and how hard to ask. Zero values take the defaults named at each field.
@@ -253,7 +253,7 @@ func (r *Reader) readShard(ctx context.Context, plan *plan, s *shard, worker int
 
 // fetch makes one request and its facts durable.
 func (r *Reader) fetch(ctx context.Context, req *request, turn int) (progress, error) {
-	program, err := tokenaccount.ParseKey(req.kind.program)
+	program, err := pubkey.Parse(req.kind.program)
 	if err != nil {
 		return progress{}, fmt.Errorf("program of %s: %w", req.kind.name, err)
 	}

@@ -19,10 +19,10 @@ import (
 	"github.com/mintlake/mintlake/bootstrap/accounts"
 	"github.com/mintlake/mintlake/bootstrap/rpctest"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // log is a producer that folds what it is given, as the registry does.
@@ -57,7 +57,7 @@ func foldRecord(states map[string]*registry.State, record *kafka.Record) error {
 	if err := proto.Unmarshal(record.Value, enrichment); err != nil {
 		return err
 	}
-	if key := tokenaccount.Key(enrichment.GetMint()).String(); record.Topic != schemas.TopicEnrichments || string(record.Key) != key {
+	if key := pubkey.Key(enrichment.GetMint()).String(); record.Topic != schemas.TopicEnrichments || string(record.Key) != key {
 		return fmt.Errorf("topic %s, key %s for mint %s", record.Topic, record.Key, key)
 	}
 	apply(states, enrichment)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Why an account gives no fact: the labels of Summary.Skipped.
@@ -16,7 +17,7 @@ const (
 )
 
 // factOf is the fact that an account states, or why it states none. It is pure.
-func factOf(program tokenaccount.Key, slot uint64, a *account) (fact *eventspb.Enrichment, skipped string) {
+func factOf(program pubkey.Key, slot uint64, a *account) (fact *eventspb.Enrichment, skipped string) {
 	if a.owner != program {
 		return nil, skippedOwner
 	}

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/mr-tron/base58"
-
 	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // maxElementBytes bounds one element of an answer: the largest account asked for (extendedLength in
@@ -27,8 +25,8 @@ var (
 
 // account is one element of an answer. Its data is valid until the next one.
 type account struct {
-	pubkey tokenaccount.Key
-	owner  tokenaccount.Key
+	pubkey pubkey.Key
+	owner  pubkey.Key
 	data   []byte
 }
 
@@ -190,38 +188,22 @@ func (d *decoder) accounts() error {
 
 func (d *decoder) account() (account, error) {
 	var a account
-	if !decodeKey(&a.pubkey, d.element.Pubkey) {
-		return a, fmt.Errorf("%w: pubkey is no 32-byte base58 key", errMalformed)
+	var err error
+	if a.pubkey, err = pubkey.Parse(d.element.Pubkey); err != nil {
+		return a, fmt.Errorf("%w: pubkey: %w", errMalformed, err)
 	}
-	if !decodeKey(&a.owner, d.element.Account.Owner) {
-		return a, fmt.Errorf("%w: owner is no 32-byte base58 key", errMalformed)
+	if a.owner, err = pubkey.Parse(d.element.Account.Owner); err != nil {
+		return a, fmt.Errorf("%w: owner: %w", errMalformed, err)
 	}
 	data := d.element.Account.Data
 	if len(data) != 2 || data[1] != "base64" {
 		return a, fmt.Errorf(`%w: data is not [base64, "base64"]`, errMalformed)
 	}
-	var err error
 	if d.buffer, err = base64.StdEncoding.AppendDecode(d.buffer[:0], []byte(data[0])); err != nil {
 		return a, fmt.Errorf("%w: data: %w", errMalformed, err)
 	}
 	a.data = d.buffer
 	return a, nil
-}
-
-// maxKeyText is the length of the longest 32-byte key in base58: decoding takes quadratic time, so
-// longer text is not tried.
-const maxKeyText = 44
-
-func decodeKey(key *tokenaccount.Key, text string) bool {
-	if len(text) > maxKeyText {
-		return false
-	}
-	raw, err := base58.Decode(text)
-	if err != nil || len(raw) != len(key) {
-		return false
-	}
-	copy(key[:], raw)
-	return true
 }
 
 func (d *decoder) rpcError() error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Chain is a deterministic set of mints and their metadata: the n-th account is made when it is
@@ -138,13 +139,13 @@ func metadataData(n uint32, out []byte) []byte {
 
 // metadataAddress stands for the derived address, whose derivation would be most of the fake's
 // work.
-func metadataAddress(n uint32) tokenaccount.Key { return hash("metadata", n) }
+func metadataAddress(n uint32) pubkey.Key { return hash("metadata", n) }
 
 // Enrichments are what a reader of the whole chain must write, in no order.
 func (c *Chain) Enrichments(each func(*eventspb.Enrichment)) error {
 	for i := range c.Mints {
 		n := uint32(i)
-		key := tokenaccount.Key(hash("mint", n))
+		key := pubkey.Key(hash("mint", n))
 		program := tokenaccount.ProgramToken2022
 		if kindOfMint(n) == kindSPL {
 			program = tokenaccount.ProgramToken

@@ -12,9 +12,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Trust says whose snapshots are believed.
@@ -120,7 +120,7 @@ func (v *verifier) row(name string, row *factRow) error {
 		return fmt.Errorf("%w: %s: %w", ErrContent, name, err)
 	}
 	if fact.Mint != v.mint {
-		if _, err := tokenaccount.ParseKey(fact.Mint[:min(len(fact.Mint), 64)]); err != nil || fact.Mint < v.mint {
+		if _, err := pubkey.Parse(fact.Mint); err != nil || fact.Mint < v.mint {
 			return fmt.Errorf("%w: %s: mint %.64q is no key or not in order", ErrContent, name, fact.Mint)
 		}
 		v.endMint()

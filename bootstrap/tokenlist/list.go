@@ -17,8 +17,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Limits of what is taken from a list. Longer texts are cut, more tags and extensions left out.
@@ -64,7 +64,7 @@ type List struct {
 
 // Entry is one token of a list.
 type Entry struct {
-	Mint       tokenaccount.Key
+	Mint       pubkey.Key
 	Name       string
 	Symbol     string
 	Decimals   *uint8
@@ -88,7 +88,7 @@ func Parse(input io.Reader, options Options) (*List, error) {
 		return nil, errors.New("token list: the file is empty")
 	}
 	list := &List{}
-	c := &collector{list: list, seen: map[tokenaccount.Key]bool{}}
+	c := &collector{list: list, seen: map[pubkey.Key]bool{}}
 	if raw[0] == '{' || raw[0] == '[' {
 		err = c.json(raw)
 	} else {
@@ -112,12 +112,12 @@ func Parse(input io.Reader, options Options) (*List, error) {
 // collector takes a list's tokens one by one.
 type collector struct {
 	list *List
-	seen map[tokenaccount.Key]bool
+	seen map[pubkey.Key]bool
 }
 
 // add takes a token; place says where in the file it is, counted from 1.
 func (c *collector) add(place int, address string, entry Entry) {
-	mint, err := tokenaccount.ParseKey(address[:min(len(address), 64)])
+	mint, err := pubkey.Parse(address)
 	if err != nil {
 		c.refuse(place, fmt.Errorf("address %q: %w", clip(address, 64), err))
 		return

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/mr-tron/base58"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/ingest/source"
@@ -17,6 +16,7 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -42,7 +42,7 @@ func (l *identityLog) Remembered(ctx context.Context) (told chainid.Told, ok boo
 		if ok || proto.Unmarshal(record.Value, identity) != nil || len(identity.GetGenesisHash()) != len(told.Hash) {
 			return
 		}
-		told, ok = chainid.Told{Hash: chainid.Hash(identity.GetGenesisHash()), By: identity.GetToldBy()}, true
+		told, ok = chainid.Told{Hash: pubkey.Key(identity.GetGenesisHash()), By: identity.GetToldBy()}, true
 	})
 	return told, ok, err
 }
@@ -128,11 +128,11 @@ func (s *system) checkManifest(ctx context.Context, genesis, folder string) erro
 	if genesis == "" {
 		return nil
 	}
-	raw, err := base58.Decode(genesis[:min(len(genesis), 44)])
-	if err != nil || len(raw) != len(chainid.Hash{}) {
+	hash, err := pubkey.Parse(genesis)
+	if err != nil {
 		return fmt.Errorf("%s: genesis_hash %.50q of the manifest is no hash", folder, genesis)
 	}
-	return s.chainChecker().Check(ctx, chainid.Told{Hash: chainid.Hash(raw), By: "the snapshot " + folder})
+	return s.chainChecker().Check(ctx, chainid.Told{Hash: hash, By: "the snapshot " + folder})
 }
 
 // genesisForExport asks the named Kafka, or the embedded broker of a running up, which chain the
@@ -165,5 +165,5 @@ func (s *system) rememberedGenesis(ctx context.Context) (string, error) {
 	if err != nil || !ok {
 		return "", errors.Join(err)
 	}
-	return base58.Encode(told.Hash[:]), nil
+	return told.Hash.String(), nil
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func logosCommand() *cobra.Command {
@@ -105,7 +105,7 @@ func checkLogoURL(cfg *Config, url string) error {
 
 // decide writes a decision about a mint that follows the last one.
 func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, next func(*eventspb.LogoOverride, uint64) (*eventspb.LogoOverride, error)) error {
-	key, err := tokenaccount.ParseKey(mint)
+	key, err := pubkey.Parse(mint)
 	if err != nil {
 		return fmt.Errorf("logos: %s is no mint: %w", mint, err)
 	}
@@ -155,7 +155,7 @@ const typeLogoOverride = "enrichment.logo_override"
 
 // lastDecision reads the topic to its end: a decision holds whole, so one part of it is changed by
 // writing all of it again.
-func lastDecision(ctx context.Context, brokers []string, deps kafka.Deps, mint tokenaccount.Key) (*eventspb.LogoOverride, error) {
+func lastDecision(ctx context.Context, brokers []string, deps kafka.Deps, mint pubkey.Key) (*eventspb.LogoOverride, error) {
 	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: brokers}, deps)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func lastDecision(ctx context.Context, brokers []string, deps kafka.Deps, mint t
 	return last, nil
 }
 
-func decisionAbout(record *kafka.Record, mint tokenaccount.Key) *eventspb.LogoOverride {
+func decisionAbout(record *kafka.Record, mint pubkey.Key) *eventspb.LogoOverride {
 	for _, header := range record.Headers {
 		if header.Key == schemas.HeaderType && string(header.Value) != typeLogoOverride {
 			return nil

@@ -22,6 +22,7 @@ import (
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -50,7 +51,7 @@ type Registry interface {
 
 // RPC reads accounts. *solana.Client is one.
 type RPC interface {
-	GetMultipleAccounts(ctx context.Context, keys []solana.Key, opts solana.AccountOptions) (contextSlot uint64, accounts []*solana.Account, err error)
+	GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opts solana.AccountOptions) (contextSlot uint64, accounts []*solana.Account, err error)
 }
 
 // Config of an Auditor. Zero values of the fields with a default take it.
@@ -174,7 +175,7 @@ func (a *Auditor) Run(ctx context.Context) (*Report, error) {
 // account is one mint as the chain has it at slot.
 type account struct {
 	mint            string
-	key             tokenaccount.Key
+	key             pubkey.Key
 	slot            uint64
 	mintAccount     *solana.Account
 	metaplexAccount *solana.Account
@@ -215,9 +216,9 @@ func (a *Auditor) page(ctx context.Context, mints []string, report *Report) ([]r
 // read reads the accounts of up to batchMints mints at one slot.
 func (a *Auditor) read(ctx context.Context, mints []string) ([]account, error) {
 	accounts := make([]account, len(mints))
-	keys := make([]solana.Key, 0, 2*len(mints))
+	keys := make([]pubkey.Key, 0, 2*len(mints))
 	for i, mint := range mints {
-		key, err := tokenaccount.ParseKey(mint)
+		key, err := pubkey.Parse(mint)
 		if err != nil {
 			return nil, fmt.Errorf("mint %q of the registry: %w", mint, err)
 		}
@@ -228,7 +229,7 @@ func (a *Auditor) read(ctx context.Context, mints []string) ([]account, error) {
 			metaplex = key
 		}
 		accounts[i] = account{mint: mint, key: key}
-		keys = append(keys, solana.Key(key), solana.Key(metaplex))
+		keys = append(keys, key, metaplex)
 	}
 	if err := pause.Await(ctx, a.calls); err != nil {
 		return nil, err

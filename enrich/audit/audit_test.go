@@ -17,19 +17,20 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // chain is a JSON-RPC server in this process: accounts, at a slot that goes on with every call.
 type chain struct {
 	mu       sync.Mutex
 	slot     uint64
-	accounts map[solana.Key]*solana.Account
+	accounts map[pubkey.Key]*solana.Account
 	calls    int
 	// before is called in every call, with the slot that it answers at.
 	before func(slot uint64)
 }
 
-func (c *chain) GetMultipleAccounts(_ context.Context, keys []solana.Key, _ solana.AccountOptions) (uint64, []*solana.Account, error) {
+func (c *chain) GetMultipleAccounts(_ context.Context, keys []pubkey.Key, _ solana.AccountOptions) (uint64, []*solana.Account, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls++
@@ -104,19 +105,19 @@ func (b *book) Rows(_ context.Context, mints []string) (map[string]Row, error) {
 const readAt = 1000
 
 // world has n mints that the registry knows from reads at slot 900, and a chain that agrees.
-func world(n int) (*chain, *book, []tokenaccount.Key) {
-	c := &chain{slot: readAt - 1, accounts: map[solana.Key]*solana.Account{}}
+func world(n int) (*chain, *book, []pubkey.Key) {
+	c := &chain{slot: readAt - 1, accounts: map[pubkey.Key]*solana.Account{}}
 	b := &book{slot: 1 << 40, states: map[string]*registry.State{}, columns: map[string]map[string]string{}}
-	var keys []tokenaccount.Key
+	var keys []pubkey.Key
 	for i := range n {
-		var key tokenaccount.Key
+		var key pubkey.Key
 		copy(key[:], fmt.Sprintf("mint-%06d-of-a-test-xxxxxxxxxxxx", i))
 		keys = append(keys, key)
 		b.mints = append(b.mints, key.String())
 		metaplex, _ := tokenaccount.MetaplexAddress(key)
-		c.accounts[solana.Key(key)] = mintAccount(uint64(100 * i))
-		c.accounts[solana.Key(metaplex)] = metaplexAccount(key, fmt.Sprintf("Token %d", i))
-		known := account{mint: key.String(), key: key, slot: 900, mintAccount: c.accounts[solana.Key(key)], metaplexAccount: c.accounts[solana.Key(metaplex)]}
+		c.accounts[key] = mintAccount(uint64(100 * i))
+		c.accounts[metaplex] = metaplexAccount(key, fmt.Sprintf("Token %d", i))
+		known := account{mint: key.String(), key: key, slot: 900, mintAccount: c.accounts[key], metaplexAccount: c.accounts[metaplex]}
 		view, _ := chainView(&known, &result{})
 		for _, fact := range view.facts {
 			b.apply(fact)
@@ -131,10 +132,10 @@ func mintAccount(supply uint64) *solana.Account {
 	copy(data[4:36], bytes.Repeat([]byte{7}, 32))
 	binary.LittleEndian.PutUint64(data[36:], supply)
 	data[44], data[45] = 6, 1
-	return &solana.Account{Owner: solana.Key(tokenaccount.ProgramToken), Data: data}
+	return &solana.Account{Owner: tokenaccount.ProgramToken, Data: data}
 }
 
-func metaplexAccount(mint tokenaccount.Key, name string) *solana.Account {
+func metaplexAccount(mint pubkey.Key, name string) *solana.Account {
 	data := append([]byte{4}, bytes.Repeat([]byte{9}, 32)...)
 	data = append(data, mint[:]...)
 	for _, text := range []string{name, "SYM", "https://u.test/1"} {
@@ -142,7 +143,7 @@ func metaplexAccount(mint tokenaccount.Key, name string) *solana.Account {
 		data = append(data, text...)
 	}
 	data = append(data, 0, 0, 0, 0, 1, 0, 1, 2, 0, 0)
-	return &solana.Account{Owner: solana.Key(tokenaccount.ProgramMetaplex), Data: append(data, make([]byte, 50)...)}
+	return &solana.Account{Owner: tokenaccount.ProgramMetaplex, Data: append(data, make([]byte, 50)...)}
 }
 
 func run(t *testing.T, cfg Config, c *chain, b *book) *Report {
@@ -155,7 +156,7 @@ func run(t *testing.T, cfg Config, c *chain, b *book) *Report {
 	return report
 }
 
-func fact(mint tokenaccount.Key, register registry.Register, slot uint64, item, value string) registry.Fact {
+func fact(mint pubkey.Key, register registry.Register, slot uint64, item, value string) registry.Fact {
 	return registry.Fact{Mint: mint.String(), Register: register, Item: item, Position: schemas.Position{Slot: slot, Order: 5}, Value: value}
 }
 
@@ -183,7 +184,7 @@ func TestEveryKindOfDifferenceIsTold(t *testing.T) {
 	// the row is not what its facts say
 	b.columns[keys[1].String()] = map[string]string{"name": "another"}
 	// gone without an event
-	delete(c.accounts, solana.Key(keys[2]))
+	delete(c.accounts, keys[2])
 	// wrong: there is one
 	b.apply(fact(keys[3], registry.RegisterMintAuthority, 950, "", ""))
 	// sighted only
@@ -192,7 +193,7 @@ func TestEveryKindOfDifferenceIsTold(t *testing.T) {
 	b.apply(fact(keys[4], registry.RegisterDecimals, 5, "", "6"))                 //
 	metaplex, _ := tokenaccount.MetaplexAddress(keys[5])                          //
 	// its metadata is closed
-	delete(c.accounts, solana.Key(metaplex))
+	delete(c.accounts, metaplex)
 	// accounts do not say it
 	b.apply(fact(keys[6], registry.RegisterOffchain, 5, "", `{"uri":"x","name":"never mind"}`))
 
@@ -220,15 +221,15 @@ func TestABusyTokenIsNoError(t *testing.T) {
 	b.apply(fact(keys[0], registry.RegisterSupplyDelta, readAt+1, "a", "5"))
 	b.apply(fact(keys[0], registry.RegisterSupplyDelta, readAt-1, "b", "30"))
 	b.apply(fact(keys[0], registry.RegisterSupplyDelta, readAt, "c", "-10"))
-	c.accounts[solana.Key(keys[0])] = mintAccount(20)
+	c.accounts[keys[0]] = mintAccount(20)
 	// changed behind the first read only
 	b.apply(fact(keys[1], registry.RegisterMintAuthority, readAt+1, "", schemas.MintWrappedSOL))
 	c.before = func(slot uint64) {
 		if slot == readAt+1 {
 			account := mintAccount(100)
-			key, _ := tokenaccount.ParseKey(schemas.MintWrappedSOL)
+			key, _ := pubkey.Parse(schemas.MintWrappedSOL)
 			copy(account.Data[4:36], key[:])
-			c.accounts[solana.Key(keys[1])] = account
+			c.accounts[keys[1]] = account
 		}
 	}
 	b.apply(fact(keys[2], registry.RegisterSupply, 1<<39, "", "1")) // changes all the time
@@ -243,7 +244,7 @@ func TestABusyTokenIsNoError(t *testing.T) {
 
 func TestARowThatFollowsLateIsNoError(t *testing.T) {
 	c, b, keys := world(2)
-	c.accounts[solana.Key(keys[0])] = mintAccount(8)
+	c.accounts[keys[0]] = mintAccount(8)
 	b.late = []registry.Fact{fact(keys[0], registry.RegisterSupplyDelta, readAt-1, "a", "8")}
 	report := run(t, Config{}, c, b)
 	require.Empty(t, report.Differences)
@@ -287,7 +288,7 @@ func TestExtensionsAreComparedOneByOne(t *testing.T) {
 	data = append(data, 3, 0, 32, 0) // mint_close_authority
 	data = append(data, bytes.Repeat([]byte{5}, 32)...)
 	data = append(data, 9, 0, 0, 0) // non_transferable
-	c.accounts[solana.Key(mint)] = &solana.Account{Owner: solana.Key(tokenaccount.ProgramToken2022), Data: data}
+	c.accounts[mint] = &solana.Account{Owner: tokenaccount.ProgramToken2022, Data: data}
 	b.apply(fact(mint, registry.RegisterProgram, 950, "", schemas.ProgramToken2022))
 	for _, f := range registry.FactsOfEvent(&eventspb.TokenEvent{
 		Mint: mint[:], Position: &eventspb.Position{Slot: 960}, Payload: &eventspb.TokenEvent_ExtensionSet{ExtensionSet: &eventspb.ExtensionSet{
@@ -312,7 +313,7 @@ func TestBalancesInsideExtensionsDoNotFailAnAudit(t *testing.T) {
 	data = append(data, 1, 1, 0, 108, 0) // transfer_fee_config
 	fees := make([]byte, 108)
 	fees[64] = 77
-	c.accounts[solana.Key(mint)] = &solana.Account{Owner: solana.Key(tokenaccount.ProgramToken2022), Data: append(data, fees...)}
+	c.accounts[mint] = &solana.Account{Owner: tokenaccount.ProgramToken2022, Data: append(data, fees...)}
 	b.apply(fact(mint, registry.RegisterProgram, 950, "", schemas.ProgramToken2022))
 	b.apply(fact(mint, registry.RegisterExtension, 950, "transfer_fee_config", ""))
 	b.apply(fact(mint, registry.RegisterExtension, 950, "transfer_fee_config.withheld_amount", "5"))

@@ -101,14 +101,14 @@ func chainView(read *account, r *result) (*view, string) {
 	if read.mintAccount == nil {
 		return nil, "no account"
 	}
-	mint, err := tokenaccount.ParseMint(tokenaccount.Key(read.mintAccount.Owner), read.mintAccount.Data)
+	mint, err := tokenaccount.ParseMint(read.mintAccount.Owner, read.mintAccount.Data)
 	if err != nil {
 		return nil, err.Error()
 	}
 	facts := registry.FactsOfEnrichment(&eventspb.Enrichment{
 		Mint: read.key[:], Slot: read.slot, Fact: &eventspb.Enrichment_MintAccount{MintAccount: mint.Fact(read.key)},
 	})
-	if metaplex := read.metaplexAccount; metaplex != nil && tokenaccount.Key(metaplex.Owner) == tokenaccount.ProgramMetaplex {
+	if metaplex := read.metaplexAccount; metaplex != nil && metaplex.Owner == tokenaccount.ProgramMetaplex {
 		metadata, err := tokenaccount.ParseMetaplex(metaplex.Data)
 		switch {
 		case err == nil && metadata.Mint == read.key:

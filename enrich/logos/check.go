@@ -16,9 +16,9 @@ import (
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/imageload"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // work makes checks until ctx ends or Kafka refuses for good.
@@ -40,7 +40,7 @@ func (m *Machine) work(ctx context.Context) error {
 
 // check makes one attempt. It writes a fact when the attempt says something, else it puts the next
 // attempt off.
-func (m *Machine) check(ctx context.Context, mint mintKey) error {
+func (m *Machine) check(ctx context.Context, mint pubkey.Key) error {
 	e := m.table.view(mint)
 	url := e.url()
 	if url == "" {
@@ -209,7 +209,7 @@ func (m *Machine) plan(e *entry) time.Time {
 
 // jitter moves a duration by a part of it between low and high, by the mint and a number: chance
 // without a source of chance.
-func jitter(d time.Duration, mint mintKey, salt uint64, low, high float64) time.Duration {
+func jitter(d time.Duration, mint pubkey.Key, salt uint64, low, high float64) time.Duration {
 	hash := fnv.New64a()
 	_, _ = hash.Write(mint[:])
 	_, _ = hash.Write(binary.LittleEndian.AppendUint64(nil, salt))
@@ -226,7 +226,7 @@ func (m *Machine) publish(ctx context.Context, enrichment *eventspb.Enrichment) 
 		return fmt.Errorf("encode logo fact: %w", err)
 	}
 	err = m.deps.Producer.Produce(ctx, kafka.Record{
-		Topic: schemas.TopicEnrichments, Key: []byte(tokenaccount.Key(enrichment.GetMint()).String()), Value: value,
+		Topic: schemas.TopicEnrichments, Key: []byte(pubkey.Key(enrichment.GetMint()).String()), Value: value,
 		Headers: []kafka.Header{
 			{Key: schemas.HeaderType, Value: []byte("enrichment.logo")},
 			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},

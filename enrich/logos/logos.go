@@ -31,6 +31,7 @@ import (
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Offsets tells where the topic ends. *kafka.Admin is one.
@@ -109,7 +110,7 @@ type Machine struct {
 
 // job is one check to make.
 type job struct {
-	mint mintKey
+	mint pubkey.Key
 	due  time.Time
 }
 

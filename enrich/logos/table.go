@@ -9,9 +9,8 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
-
-type mintKey [32]byte
 
 // entry is what is known of one mint's logo. It folds the topic's facts by the registry's rules: of
 // documents the one of the highest slot, of lists the first by name, an operator's decision before
@@ -32,7 +31,7 @@ type entry struct {
 	due    time.Time
 	queued bool
 	place  int // in the heap, -1 = not in it
-	mint   mintKey
+	mint   pubkey.Key
 }
 
 type listed struct {
@@ -61,13 +60,13 @@ func (e *entry) slot() uint64 { return max(e.documentSlot, e.lastSlot) }
 // table is all entries and the order in which they are due.
 type table struct {
 	mu      sync.Mutex
-	entries map[mintKey]*entry
+	entries map[pubkey.Key]*entry
 	heap    dueHeap
 	counts  map[string]int // by status
 }
 
 func newTable() *table {
-	return &table{entries: map[mintKey]*entry{}, counts: map[string]int{}}
+	return &table{entries: map[pubkey.Key]*entry{}, counts: map[string]int{}}
 }
 
 func (t *table) size() int {
@@ -79,12 +78,12 @@ func (t *table) size() int {
 // apply folds a fact in. plan says when to check an entry whose URL or last check changed; the zero
 // time is never.
 func (t *table) apply(enrichment *eventspb.Enrichment, plan func(*entry) time.Time) {
-	if len(enrichment.GetMint()) != len(mintKey{}) {
+	if len(enrichment.GetMint()) != len(pubkey.Key{}) {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key := mintKey(enrichment.GetMint())
+	key := pubkey.Key(enrichment.GetMint())
 	e := t.entries[key]
 	if e == nil {
 		if !names(enrichment) {
@@ -222,7 +221,7 @@ func (t *table) next(now time.Time) (j job, url string, left time.Duration) {
 }
 
 // view is an entry as a worker sees it.
-func (t *table) view(mint mintKey) entry {
+func (t *table) view(mint pubkey.Key) entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	seen := *t.entries[mint]
@@ -231,7 +230,7 @@ func (t *table) view(mint mintKey) entry {
 }
 
 // done ends a worker's turn: change is made to the entry, then it is planned.
-func (t *table) done(mint mintKey, change func(*entry) time.Time) {
+func (t *table) done(mint pubkey.Key, change func(*entry) time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.entries[mint]

@@ -20,6 +20,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // world is a topic, a web and a clock.
@@ -31,13 +32,13 @@ type world struct {
 	serve  func(request imageload.Request) (*imageload.Image, error)
 	cfg    Config
 	slot   uint64
-	mints  map[string]mintKey
+	mints  map[string]pubkey.Key
 	latest *Machine
 }
 
 func newWorld() *world {
 	return &world{
-		topic: newTopic(), at: time.UnixMilli(1_700_000_000_000), loads: map[string]int{}, mints: map[string]mintKey{},
+		topic: newTopic(), at: time.UnixMilli(1_700_000_000_000), loads: map[string]int{}, mints: map[string]pubkey.Key{},
 		cfg:   Config{attemptDelay: time.Millisecond, Workers: 8},
 		serve: func(imageload.Request) (*imageload.Image, error) { return good("x"), nil },
 	}
@@ -84,7 +85,7 @@ func (w *world) loaded(url string) int {
 	return w.loads[url]
 }
 
-func (w *world) mint(name string) mintKey { return sha256.Sum256([]byte(name)) }
+func (w *world) mint(name string) pubkey.Key { return sha256.Sum256([]byte(name)) }
 
 func (w *world) write(t testing.TB, enrichment *eventspb.Enrichment) {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
-	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // filter says which transactions a subscriber wants: those for which all of its conditions hold.
@@ -191,7 +191,7 @@ func readAddresses(field string, list []string) (addresses, error) {
 	}
 	out := make(addresses, len(list))
 	for i, text := range list {
-		key, err := tokenaccount.ParseKey(clip(text, 44))
+		key, err := pubkey.Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s %.50q: must be a base58 address of 32 bytes", field, text)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Field numbers of solana-storage.proto.
@@ -107,7 +107,7 @@ func readBalance(message []byte) (b tokenBalance, ok bool) {
 				return nil
 			}, nil)
 		case fieldBalanceOwner:
-			key, err := tokenaccount.ParseKey(clip(string(bytes), 44))
+			key, err := pubkey.Parse(string(bytes))
 			ok = err == nil
 			b.owner = address(key)
 		default: // not looked at

@@ -10,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // FuzzAccountFact: whatever an account holds, it states facts about one mint, behind its
@@ -26,7 +27,7 @@ func FuzzAccountFact(f *testing.F) {
 		if transaction < 0 || transaction > 1<<20 {
 			return
 		}
-		owners := []tokenaccount.Key{tokenaccount.ProgramToken, tokenaccount.ProgramToken2022, tokenaccount.ProgramMetaplex, {}}
+		owners := []pubkey.Key{tokenaccount.ProgramToken, tokenaccount.ProgramToken2022, tokenaccount.ProgramMetaplex, {}}
 		a := chain.Account{Key: chain.Key{1}, Owner: chain.Key(owners[int(owner)%len(owners)]), Data: data, Transaction: transaction}
 		fact, kind := factOf(&a, 5, 6)
 		if fact == nil {

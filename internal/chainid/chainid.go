@@ -15,17 +15,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mr-tron/base58"
-
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Hash is a genesis hash.
-type Hash = [32]byte
-
-// Told is a hash and who told it.
+// Told is a genesis hash and who told it.
 type Told struct {
-	Hash Hash
+	Hash pubkey.Key
 	By   string
 }
 
@@ -40,7 +36,7 @@ type Log interface {
 type Server struct {
 	// Name is shown to people: without a key.
 	Name string
-	Ask  func(ctx context.Context) (Hash, error)
+	Ask  func(ctx context.Context) (pubkey.Key, error)
 }
 
 // Deps are the collaborators; all but Logger are required.
@@ -74,7 +70,7 @@ type OtherChainError struct{ Data, Server Told }
 func (e *OtherChainError) Error() string {
 	return fmt.Sprintf("another chain: %s has the genesis hash %s, the data is of %s (told by %s): give the right server, or start with another data folder "+
 		"(--data-dir), or another Kafka, to follow the other chain; a chain that was reset is another one",
-		e.Server.By, base58.Encode(e.Server.Hash[:]), base58.Encode(e.Data.Hash[:]), e.Data.By)
+		e.Server.By, e.Server.Hash, e.Data.Hash, e.Data.By)
 }
 
 // Check compares what was told with what is remembered, and remembers it when nothing is. Of

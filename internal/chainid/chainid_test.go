@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/chainid"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // memory is a log that several share.
@@ -40,13 +41,13 @@ func checker(log chainid.Log, told *bytes.Buffer) *chainid.Checker {
 }
 
 func server(name string, hash byte, errs ...error) chainid.Server {
-	return chainid.Server{Name: name, Ask: func(context.Context) (chainid.Hash, error) {
+	return chainid.Server{Name: name, Ask: func(context.Context) (pubkey.Key, error) {
 		if len(errs) > 0 {
 			err := errs[0]
 			errs = errs[1:]
-			return chainid.Hash{}, err
+			return pubkey.Key{}, err
 		}
-		return chainid.Hash{hash}, nil
+		return pubkey.Key{hash}, nil
 	}}
 }
 
@@ -60,7 +61,7 @@ func TestAnotherChainIsNamed(t *testing.T) {
 	_, err = checker(log, told).First(t.Context(), []chainid.Server{server("c", 2)}, time.Minute)
 	var other *chainid.OtherChainError
 	require.ErrorAs(t, err, &other)
-	for _, hash := range []chainid.Hash{{1}, {2}} {
+	for _, hash := range []pubkey.Key{{1}, {2}} {
 		require.ErrorContains(t, err, base58.Encode(hash[:]))
 	}
 	require.ErrorContains(t, err, "--data-dir")
@@ -73,7 +74,7 @@ func TestAnotherChainIsNamed(t *testing.T) {
 
 // TestAServerThatDoesNotTell is told once and trusted; one that is away is asked until it answers.
 func TestAServerThatDoesNotTell(t *testing.T) {
-	log, told := &memory{told: []chainid.Told{{Hash: chainid.Hash{1}, By: "a"}}}, &bytes.Buffer{}
+	log, told := &memory{told: []chainid.Told{{Hash: pubkey.Key{1}, By: "a"}}}, &bytes.Buffer{}
 	c := checker(log, told)
 	rest, err := c.First(t.Context(), []chainid.Server{server("mute", 0, errNever), server("away", 2, errLater, errLater)}, time.Minute)
 	require.NoError(t, err)

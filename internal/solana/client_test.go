@@ -18,6 +18,8 @@ import (
 	"github.com/mr-tron/base58"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func server(t *testing.T, h func(w http.ResponseWriter, method string, call int)) (*httptest.Server, *atomic.Int64) {
@@ -255,19 +257,19 @@ func TestCanceledContextEndsTheCall(t *testing.T) {
 }
 
 func TestGetMultipleAccounts(t *testing.T) {
-	owner := Key{1, 2, 3}
+	owner := pubkey.Key{1, 2, 3}
 	answer := fmt.Sprintf(`"result":{"context":{"slot":42},"value":[{"owner":"%s","lamports":5,"data":["%s","base64"],"executable":true,"rentEpoch":18446744073709551615},null]}`,
 		base58.Encode(owner[:]), base64.StdEncoding.EncodeToString([]byte("hello")))
 	s, _ := server(t, func(w http.ResponseWriter, _ string, _ int) { reply(w, answer) })
 	c := client(t, Config{Endpoints: []string{s.URL}})
-	slot, accounts, err := c.GetMultipleAccounts(t.Context(), []Key{{9}, {8}}, AccountOptions{Commitment: Confirmed, DataSlice: &DataSlice{Length: 5}})
+	slot, accounts, err := c.GetMultipleAccounts(t.Context(), []pubkey.Key{{9}, {8}}, AccountOptions{Commitment: Confirmed, DataSlice: &DataSlice{Length: 5}})
 	require.NoError(t, err)
 	require.EqualValues(t, 42, slot)
 	require.Equal(t, []*Account{{Owner: owner, Lamports: 5, Data: []byte("hello"), Executable: true}, nil}, accounts)
 
-	_, _, err = c.GetMultipleAccounts(t.Context(), []Key{{9}}, AccountOptions{})
+	_, _, err = c.GetMultipleAccounts(t.Context(), []pubkey.Key{{9}}, AccountOptions{})
 	require.ErrorIs(t, err, ErrMalformed, "two accounts for one key")
-	_, _, err = c.GetMultipleAccounts(t.Context(), make([]Key, 101), AccountOptions{})
+	_, _, err = c.GetMultipleAccounts(t.Context(), make([]pubkey.Key, 101), AccountOptions{})
 	require.ErrorContains(t, err, "1 to 100")
 }
 

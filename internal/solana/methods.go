@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mr-tron/base58"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
-
-// Key is a 32-byte account address.
-type Key = [32]byte
 
 // Commitment is how sure a node must be of what it answers. The empty one leaves it to the server
 // (finalized).
@@ -49,17 +46,16 @@ func (c *Client) GetSlot(ctx context.Context, commitment Commitment) (uint64, er
 }
 
 // GetGenesisHash returns the hash of the chain's first block, which names the chain.
-func (c *Client) GetGenesisHash(ctx context.Context) (Key, error) {
+func (c *Client) GetGenesisHash(ctx context.Context) (pubkey.Key, error) {
 	var text string
 	if err := c.Call(ctx, "getGenesisHash", nil, &text); err != nil {
-		return Key{}, err
+		return pubkey.Key{}, err
 	}
-	if len(text) <= 44 { // 44 characters hold 32 bytes; decoding takes quadratic time
-		if raw, err := base58.Decode(text); err == nil && len(raw) == len(Key{}) {
-			return Key(raw), nil
-		}
+	hash, err := pubkey.Parse(text)
+	if err == nil {
+		return hash, nil
 	}
-	return Key{}, fmt.Errorf("getGenesisHash: %w: %.50q is no hash", ErrMalformed, text)
+	return pubkey.Key{}, fmt.Errorf("getGenesisHash: %w: %.50q is no hash", ErrMalformed, text)
 }
 
 // BlockOptions say how getBlock answers. The zero value asks for finalized, base64, no rewards,
@@ -149,7 +145,7 @@ type AccountOptions struct {
 
 // Account is an account's state at the context slot.
 type Account struct {
-	Owner      Key
+	Owner      pubkey.Key
 	Lamports   uint64
 	Data       []byte
 	Executable bool
@@ -164,13 +160,13 @@ type wireAccount struct {
 
 // GetMultipleAccounts reads up to MaxAccountsPerCall accounts at one slot. accounts[i] belongs to
 // keys[i] and is nil when the account does not exist.
-func (c *Client) GetMultipleAccounts(ctx context.Context, keys []Key, opts AccountOptions) (contextSlot uint64, accounts []*Account, err error) {
+func (c *Client) GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opts AccountOptions) (contextSlot uint64, accounts []*Account, err error) {
 	if len(keys) == 0 || len(keys) > MaxAccountsPerCall {
 		return 0, nil, fmt.Errorf("getMultipleAccounts: %d keys, want 1 to %d", len(keys), MaxAccountsPerCall)
 	}
 	names := make([]string, len(keys))
 	for i := range keys {
-		names[i] = base58.Encode(keys[i][:])
+		names[i] = keys[i].String()
 	}
 	var res struct {
 		Context struct {
@@ -199,11 +195,10 @@ func (c *Client) GetMultipleAccounts(ctx context.Context, keys []Key, opts Accou
 
 func (w *wireAccount) account() (*Account, error) {
 	a := &Account{Lamports: w.Lamports, Executable: w.Executable}
-	owner, err := base58.Decode(w.Owner)
-	if err != nil || len(owner) != len(a.Owner) {
-		return nil, fmt.Errorf("owner is no 32-byte base58 key")
+	var err error
+	if a.Owner, err = pubkey.Parse(w.Owner); err != nil {
+		return nil, fmt.Errorf("owner: %w", err)
 	}
-	copy(a.Owner[:], owner)
 	if len(w.Data) != 2 || w.Data[1] != "base64" {
 		return nil, fmt.Errorf("data is not [base64, \"base64\"]")
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // maxExtensions bounds the entries read from one account. The program knows 28 types and lets none
@@ -120,8 +121,8 @@ func (m *Mint) addExtension(extensionType uint16, value []byte) {
 
 // pointedAt is the address in a metadata pointer, the second of its two keys; nil when it points
 // nowhere.
-func pointedAt(value []byte) *Key {
-	address := Key(value[32:64])
+func pointedAt(value []byte) *pubkey.Key {
+	address := pubkey.Key(value[32:64])
 	if address.IsZero() {
 		return nil
 	}
@@ -172,7 +173,7 @@ func (k fieldKind) length() int {
 func (k fieldKind) format(b []byte) string {
 	switch k {
 	case kindKey:
-		if key := Key(b); !key.IsZero() {
+		if key := pubkey.Key(b); !key.IsZero() {
 			return key.String()
 		}
 		return ""

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // maxAdditionalFields bounds the additional fields read of one mint: more would not fit an
@@ -15,9 +16,9 @@ const maxAdditionalFields = 65535 / 8
 // nothing is trimmed.
 type TokenMetadata struct {
 	// UpdateAuthority is nil when nobody may change the metadata.
-	UpdateAuthority *Key
+	UpdateAuthority *pubkey.Key
 	// Mint that the metadata names as its own.
-	Mint   Key
+	Mint   pubkey.Key
 	Name   []byte
 	Symbol []byte
 	URI    []byte
@@ -70,10 +71,10 @@ func (t *TokenMetadata) attributes() []Attribute {
 	}
 }
 
-func (t *TokenMetadata) event(account Key) *eventspb.MetadataSet {
+func (t *TokenMetadata) event(account pubkey.Key) *eventspb.MetadataSet {
 	set := &eventspb.MetadataSet{
 		MetadataProgram: eventspb.MetadataProgram_METADATA_PROGRAM_TOKEN_2022,
-		MetadataAccount: account.bytes(),
+		MetadataAccount: account.Bytes(),
 		Name:            present(t.Name),
 		Symbol:          present(t.Symbol),
 		Uri:             present(t.URI),

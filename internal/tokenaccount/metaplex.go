@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Metaplex Token Metadata's account (mpl-token-metadata, state/metadata.rs).
@@ -21,8 +22,8 @@ const (
 
 // MetaplexMetadata is a Metaplex metadata account. Text is as on the chain, NUL padding included.
 type MetaplexMetadata struct {
-	UpdateAuthority      Key
-	Mint                 Key
+	UpdateAuthority      pubkey.Key
+	Mint                 pubkey.Key
 	Name                 []byte
 	Symbol               []byte
 	URI                  []byte
@@ -39,12 +40,12 @@ type MetaplexMetadata struct {
 	// CollectionSize is set for a sized collection's own metadata.
 	CollectionSize *uint64
 	// RuleSet is the programmable configuration's rule set.
-	RuleSet *Key
+	RuleSet *pubkey.Key
 }
 
 // Creator is one of the creators of a token.
 type Creator struct {
-	Address  Key
+	Address  pubkey.Key
 	Verified bool
 	Share    uint8
 }
@@ -52,7 +53,7 @@ type Creator struct {
 // Collection is the collection that a token names; it counts only when verified.
 type Collection struct {
 	Verified bool
-	Key      Key
+	Key      pubkey.Key
 }
 
 // Uses limits how often a token may be used.
@@ -173,15 +174,15 @@ func TrimPadding(text []byte) []byte {
 }
 
 // Fact is the account as the event contract carries it. address is the account's own address.
-func (m *MetaplexMetadata) Fact(address Key) *eventspb.MetaplexAccount {
+func (m *MetaplexMetadata) Fact(address pubkey.Key) *eventspb.MetaplexAccount {
 	fee, mutable, sold := uint32(m.SellerFeeBasisPoints), m.IsMutable, m.PrimarySaleHappened
 	set := &eventspb.MetadataSet{
 		MetadataProgram:      eventspb.MetadataProgram_METADATA_PROGRAM_METAPLEX,
-		MetadataAccount:      address.bytes(),
+		MetadataAccount:      address.Bytes(),
 		Name:                 present(m.Name),
 		Symbol:               present(m.Symbol),
 		Uri:                  present(m.URI),
-		UpdateAuthority:      m.UpdateAuthority.bytes(),
+		UpdateAuthority:      m.UpdateAuthority.Bytes(),
 		SellerFeeBasisPoints: &fee,
 		IsMutable:            &mutable,
 		PrimarySaleHappened:  &sold,
@@ -194,11 +195,11 @@ func (m *MetaplexMetadata) Fact(address Key) *eventspb.MetaplexAccount {
 	}
 	if m.Collection != nil {
 		verified := m.Collection.Verified
-		set.Collection, set.CollectionVerified = m.Collection.Key.bytes(), &verified
+		set.Collection, set.CollectionVerified = m.Collection.Key.Bytes(), &verified
 	}
 	for _, creator := range m.Creators {
 		set.Creators = append(set.Creators, &eventspb.Creator{
-			Address: creator.Address.bytes(), Verified: creator.Verified, Share: uint32(creator.Share),
+			Address: creator.Address.Bytes(), Verified: creator.Verified, Share: uint32(creator.Share),
 		})
 	}
 	return &eventspb.MetaplexAccount{Metadata: set}

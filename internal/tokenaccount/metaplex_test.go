@@ -10,6 +10,7 @@ import (
 
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // metaplexAccount writes the layout's part that all versions share. Text is padded as the program
@@ -47,7 +48,7 @@ func TestMetaplexVersions(t *testing.T) {
 	base := metaplexAccount(2)
 	standard, size, zeroSize := uint8(2), uint64(5), uint64(0)
 	nonce := uint8(254)
-	ruleSet := tokenaccount.Key(key)
+	ruleSet := pubkey.Key(key)
 	tests := map[string]struct {
 		trailer  []byte
 		nonce    *uint8
@@ -55,7 +56,7 @@ func TestMetaplexVersions(t *testing.T) {
 		verified *bool
 		uses     bool
 		size     *uint64
-		ruleSet  *tokenaccount.Key
+		ruleSet  *pubkey.Key
 	}{
 		"V1.0 ends at is_mutable":       {trailer: nil},
 		"V1.0 padded to 679":            {trailer: make([]byte, 679-len(base))},
@@ -90,7 +91,7 @@ func TestMetaplexVersions(t *testing.T) {
 			require.Equal(t, test.size, metadata.CollectionSize)
 			require.Equal(t, test.ruleSet, metadata.RuleSet)
 
-			fact := metadata.Fact(tokenaccount.Key{8}).GetMetadata()
+			fact := metadata.Fact(pubkey.Key{8}).GetMetadata()
 			require.Len(t, fact.GetCreators(), 2)
 			require.True(t, fact.GetSetsCreators())
 			require.Equal(t, test.standard != nil, fact.TokenStandard != nil)
@@ -140,6 +141,6 @@ func FuzzParseMetaplex(f *testing.F) {
 			return
 		}
 		require.LessOrEqual(t, len(metadata.Name)+len(metadata.Symbol)+len(metadata.URI), len(data))
-		require.NotNil(t, metadata.Fact(tokenaccount.Key{}))
+		require.NotNil(t, metadata.Fact(pubkey.Key{}))
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Why an account is no mint. ParseMint's errors wrap one of them.
@@ -40,19 +41,19 @@ const (
 // Mint is a mint account's state.
 type Mint struct {
 	// Program owns the account: ProgramToken or ProgramToken2022.
-	Program  Key
+	Program  pubkey.Key
 	Decimals uint8
 	// Supply is in raw units.
 	Supply uint64
 	// MintAuthority and FreezeAuthority are nil when there is none. The all-zero key is the system
 	// program: an authority that nobody can sign for.
-	MintAuthority   *Key
-	FreezeAuthority *Key
+	MintAuthority   *pubkey.Key
+	FreezeAuthority *pubkey.Key
 	// Extensions are Token-2022's, in account order.
 	Extensions []Extension
 	// MetadataPointer is where the metadata_pointer extension points; nil when it is absent or
 	// points nowhere.
-	MetadataPointer *Key
+	MetadataPointer *pubkey.Key
 	// TokenMetadata is the token_metadata extension; nil when it is absent or unreadable.
 	TokenMetadata *TokenMetadata
 }
@@ -63,7 +64,7 @@ func (m *Mint) IsToken2022() bool { return m.Program == ProgramToken2022 }
 // ParseMint reads a mint account of either token program. Errors wrap ErrOtherOwner, ErrOtherKind,
 // ErrUninitialized or ErrMalformed. An extension of a type or length that this version does not
 // know is kept with its raw bytes, since new ones appear on the chain before they appear here.
-func ParseMint(owner Key, data []byte) (Mint, error) {
+func ParseMint(owner pubkey.Key, data []byte) (Mint, error) {
 	switch owner {
 	case ProgramToken:
 		if len(data) != mintLength {
@@ -117,7 +118,7 @@ func checkExtendedKind(data []byte) error {
 	return nil
 }
 
-func parseBaseMint(owner Key, data []byte) (Mint, error) {
+func parseBaseMint(owner pubkey.Key, data []byte) (Mint, error) {
 	r := reader{data: data}
 	mint := Mint{Program: owner}
 	mint.MintAuthority = r.coption()
@@ -136,9 +137,9 @@ func parseBaseMint(owner Key, data []byte) (Mint, error) {
 
 // Fact is the mint as the event contract carries it. address is the mint's own address, which holds
 // its Token-2022 metadata.
-func (m *Mint) Fact(address Key) *eventspb.MintAccount {
+func (m *Mint) Fact(address pubkey.Key) *eventspb.MintAccount {
 	fact := &eventspb.MintAccount{
-		ProgramId:       m.Program.bytes(),
+		ProgramId:       m.Program.Bytes(),
 		Decimals:        uint32(m.Decimals),
 		Supply:          m.Supply,
 		MintAuthority:   optionalBytes(m.MintAuthority),
@@ -154,11 +155,9 @@ func (m *Mint) Fact(address Key) *eventspb.MintAccount {
 	return fact
 }
 
-func (k Key) bytes() []byte { return append([]byte{}, k[:]...) }
-
-func optionalBytes(key *Key) []byte {
+func optionalBytes(key *pubkey.Key) []byte {
 	if key == nil {
 		return nil
 	}
-	return key.bytes()
+	return key.Bytes()
 }

@@ -1,6 +1,10 @@
 package tokenaccount
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
 
 // reader walks little-endian Borsh-like bytes. The first read beyond the end sets failed, and every
 // later read yields zeros, so that a parser checks once at its end.
@@ -47,8 +51,8 @@ func (r *reader) u64() uint64 {
 	return 0
 }
 
-func (r *reader) key() Key {
-	var key Key
+func (r *reader) key() pubkey.Key {
+	var key pubkey.Key
 	copy(key[:], r.take(len(key)))
 	return key
 }
@@ -74,7 +78,7 @@ func (r *reader) strictBool() bool {
 }
 
 // coption reads the u32-tagged optional key of a mint account (solana-program-option's COption).
-func (r *reader) coption() *Key {
+func (r *reader) coption() *pubkey.Key {
 	tag := r.u32()
 	key := r.key()
 	switch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Mint accounts as a node answered them, January 2026.
@@ -29,7 +30,7 @@ func TestRecordedMints(t *testing.T) {
 		if json.Unmarshal(raw, &recorded) != nil || len(recorded.Response.Owner) != 32 {
 			continue
 		}
-		owner, data := tokenaccount.Key(bytesOf(recorded.Response.Owner)), bytesOf(recorded.Response.Data)
+		owner, data := pubkey.Key(bytesOf(recorded.Response.Owner)), bytesOf(recorded.Response.Data)
 		if owner != tokenaccount.ProgramToken && owner != tokenaccount.ProgramToken2022 {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func readTSV(t testing.TB, rel string) []map[string]string {
@@ -223,11 +224,11 @@ func TestWhatIsNoMint(t *testing.T) {
 	padded[100] = 1
 	cut := withExtension(1, make([]byte, 108))
 	for name, test := range map[string]struct {
-		owner tokenaccount.Key
+		owner pubkey.Key
 		data  []byte
 		want  error
 	}{
-		"system account":            {tokenaccount.Key{}, nil, tokenaccount.ErrOtherOwner},
+		"system account":            {pubkey.Key{}, nil, tokenaccount.ErrOtherOwner},
 		"classic token account":     {tokenaccount.ProgramToken, make([]byte, 165), tokenaccount.ErrOtherKind},
 		"classic multisig":          {tokenaccount.ProgramToken, make([]byte, 355), tokenaccount.ErrOtherKind},
 		"classic, extended length":  {tokenaccount.ProgramToken, make([]byte, 170), tokenaccount.ErrMalformed},
@@ -257,26 +258,19 @@ func TestUnknownExtensionIsKeptRaw(t *testing.T) {
 }
 
 func TestMetaplexAddress(t *testing.T) {
-	usdc, err := tokenaccount.ParseKey("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
+	usdc, err := pubkey.Parse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 	require.NoError(t, err)
 	address, ok := tokenaccount.MetaplexAddress(usdc)
 	require.True(t, ok)
 	require.Equal(t, "5x38Kp4hvdomTCnCrAny4UtMUt5rQBdB6px2K1Ui45Wq", address.String())
 
 	for i := range 200 {
-		mint := tokenaccount.Key{byte(i), byte(i * 7), 3}
+		mint := pubkey.Key{byte(i), byte(i * 7), 3}
 		want, _, err := solana.FindTokenMetadataAddress(solana.PublicKey(mint))
 		require.NoError(t, err)
 		got, ok := tokenaccount.MetaplexAddress(mint)
 		require.True(t, ok)
 		require.Equal(t, want.String(), got.String())
-	}
-}
-
-func TestParseKey(t *testing.T) {
-	for _, bad := range []string{"", "0", "l", "abc", strings.Repeat("1", 33), strings.Repeat("z", 60)} {
-		_, err := tokenaccount.ParseKey(bad)
-		require.Error(t, err, bad)
 	}
 }
 
@@ -299,6 +293,6 @@ func FuzzParseMint(f *testing.F) {
 			return
 		}
 		require.LessOrEqual(t, len(mint.Extensions), 128)
-		require.NotNil(t, mint.Fact(tokenaccount.Key{}))
+		require.NotNil(t, mint.Fact(pubkey.Key{}))
 	})
 }

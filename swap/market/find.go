@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -123,17 +123,17 @@ func (m *Market) programAccounts(ctx context.Context, program venue.Key, f venue
 	}
 	options := map[string]any{"encoding": "base64", "commitment": m.cfg.Commitment, "filters": filters}
 	var found []programAccount
-	if err := m.deps.RPC.Call(ctx, "getProgramAccounts", []any{venue.Text(program), options}, &found); err != nil {
+	if err := m.deps.RPC.Call(ctx, "getProgramAccounts", []any{program.String(), options}, &found); err != nil {
 		return err
 	}
 	for i := range found {
-		address, err := tokenaccount.ParseKey(found[i].Pubkey)
+		address, err := pubkey.Parse(found[i].Pubkey)
 		if err != nil || len(found[i].Account.Data) == 0 {
 			continue
 		}
 		data, err := base64.StdEncoding.DecodeString(found[i].Account.Data[0])
 		if err == nil && f.Matches(data) {
-			use(venue.Key(address), data)
+			use(address, data)
 		}
 	}
 	return nil

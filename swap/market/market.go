@@ -295,7 +295,7 @@ func (m *Market) loadBatch(ctx context.Context, p pair, b batch) (*Snapshot, err
 		pool, err := r.Decode(state)
 		if err != nil {
 			m.metrics.badPools.WithLabelValues(r.venue).Inc()
-			m.deps.Logger.Debug("pool left out", "venue", r.venue, "pool", venue.Text(r.Address()), "err", err)
+			m.deps.Logger.Debug("pool left out", "venue", r.venue, "pool", r.Address().String(), "err", err)
 			snapshot.Refused = append(snapshot.Refused, Refused{r.venue, r.Address(), err})
 			continue
 		}

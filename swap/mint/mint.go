@@ -13,22 +13,15 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Programs of tokens, and the mint that stands for native SOL.
 var (
-	Token      = solana.Key(tokenaccount.ProgramToken)
-	Token2022  = solana.Key(tokenaccount.ProgramToken2022)
-	WrappedSOL = mustKey(schemas.MintWrappedSOL)
+	Token      = tokenaccount.ProgramToken
+	Token2022  = tokenaccount.ProgramToken2022
+	WrappedSOL = pubkey.MustParse(schemas.MintWrappedSOL)
 )
-
-func mustKey(text string) solana.Key {
-	key, err := tokenaccount.ParseKey(text)
-	if err != nil {
-		panic("mint: " + text + ": " + err.Error())
-	}
-	return solana.Key(key)
-}
 
 // ErrUntradable is a mint whose tokens cannot be swapped by an ordinary transaction.
 var ErrUntradable = errors.New("the token cannot be traded")
@@ -42,9 +35,9 @@ type feeRule struct {
 
 // Mint of a token.
 type Mint struct {
-	Address solana.Key
+	Address pubkey.Key
 	// Program is Token or Token2022.
-	Program  solana.Key
+	Program  pubkey.Key
 	Decimals uint8
 	// Supply in raw units.
 	Supply uint64
@@ -58,13 +51,13 @@ type Mint struct {
 // Parse reads a mint account. The error wraps ErrUntradable, with the reason, for one that
 // transfers only with extra accounts or not at all: transfer hook with a program, non-transferable,
 // paused, accounts frozen from the start.
-func Parse(address solana.Key, account *solana.Account) (*Mint, error) {
+func Parse(address pubkey.Key, account *solana.Account) (*Mint, error) {
 	if account == nil {
-		return nil, fmt.Errorf("mint %s: %w: no such account", text(address), ErrUntradable)
+		return nil, fmt.Errorf("mint %s: %w: no such account", address, ErrUntradable)
 	}
-	parsed, err := tokenaccount.ParseMint(tokenaccount.Key(account.Owner), account.Data)
+	parsed, err := tokenaccount.ParseMint(account.Owner, account.Data)
 	if err != nil {
-		return nil, fmt.Errorf("mint %s: %w: %w", text(address), ErrUntradable, err)
+		return nil, fmt.Errorf("mint %s: %w: %w", address, ErrUntradable, err)
 	}
 	m := &Mint{Address: address, Program: account.Owner, Decimals: parsed.Decimals, Supply: parsed.Supply}
 	if parsed.FreezeAuthority != nil {
@@ -72,13 +65,11 @@ func Parse(address solana.Key, account *solana.Account) (*Mint, error) {
 	}
 	for _, extension := range parsed.Extensions {
 		if err := m.apply(extension); err != nil {
-			return nil, fmt.Errorf("mint %s: %w: %w", text(address), ErrUntradable, err)
+			return nil, fmt.Errorf("mint %s: %w: %w", address, ErrUntradable, err)
 		}
 	}
 	return m, nil
 }
-
-func text(k solana.Key) string { return tokenaccount.Key(k).String() }
 
 // Types of Token-2022 extensions (spl-token-2022-interface, ExtensionType).
 const (

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 
 	"github.com/mintlake/mintlake/internal/solana"
 )
@@ -30,18 +31,18 @@ func TestWhatCannotBeTraded(t *testing.T) {
 	key := bytes.Repeat([]byte{7}, 64)
 	for reason, account := range map[string]*solana.Account{
 		"no such account":  nil,
-		"no token program": {Owner: solana.Key{1}, Data: make([]byte, 82)},
+		"no token program": {Owner: pubkey.Key{1}, Data: make([]byte, 82)},
 		"hook program":     extended(extension(extensionTransferHook, 64, key...)),
 		"not transferable": extended(extension(extensionNonTransferable, 0)),
 		"paused":           extended(extension(extensionPausable, 33, append(key[:32:32], 1)...)),
 		"begin frozen":     extended(extension(extensionDefaultAccountState, 1, 2)),
 		"unknown form":     extended(extension(extensionTransferFee, 5)),
 	} {
-		_, err := Parse(solana.Key{9}, account)
+		_, err := Parse(pubkey.Key{9}, account)
 		require.ErrorIs(t, err, ErrUntradable, reason)
 		require.ErrorContains(t, err, reason)
 	}
-	m, err := Parse(solana.Key{9}, extended(extension(extensionTransferHook, 64, key[:32]...), extension(extensionPausable, 33, key[:32]...),
+	m, err := Parse(pubkey.Key{9}, extended(extension(extensionTransferHook, 64, key[:32]...), extension(extensionPausable, 33, key[:32]...),
 		extension(extensionDefaultAccountState, 1, 1), extension(extensionPermanentDelegate, 32, key[:32]...)))
 	require.NoError(t, err, "extensions that do nothing now")
 	require.Equal(t, []string{"permanent_delegate"}, m.Warnings)

@@ -52,7 +52,7 @@ func TestPlansAreAsGoodAsAnExhaustiveSearch(t *testing.T) {
 		done++
 		got, want, direct := answer.Plans[0].AmountOut, w.exhaustive(graph, q), bestDirect(graph, q)
 		require.GreaterOrEqual(t, got, direct)
-		require.GreaterOrEqual(t, float64(got)+1, float64(want)*0.9995, "%d of %s for %s", q.Amount, venue.Text(a), venue.Text(b))
+		require.GreaterOrEqual(t, float64(got)+1, float64(want)*0.9995, "%d of %s for %s", q.Amount, a.String(), b.String())
 		checkPlan(t, &q, &answer.Plans[0])
 		splits += min(len(answer.Plans[0].Routes)-1, 1)
 		hops += len(answer.Plans[0].Routes[0].Legs) - 1

@@ -157,7 +157,7 @@ func (s *search) refusal() error {
 	case s.hopRefusal != nil:
 		return s.hopRefusal
 	}
-	return fmt.Errorf("%w trades %s for %s", ErrNoPool, venue.Text(s.q.In), venue.Text(s.q.Out))
+	return fmt.Errorf("%w trades %s for %s", ErrNoPool, s.q.In.String(), s.q.Out.String())
 }
 
 // severity orders refusals: what the client can mend by another amount comes first.

@@ -19,31 +19,23 @@ import (
 
 	rpc "github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
 // Key is an address.
-type Key = rpc.Key
+type Key = pubkey.Key
 
 // Named makes an address of a name.
 func Named(name string) Key { return sha256.Sum256([]byte(name)) }
 
-// MustKey reads base58.
-func MustKey(text string) Key {
-	key, err := tokenaccount.ParseKey(text)
-	if err != nil {
-		panic(err)
-	}
-	return Key(key)
-}
-
 // Addresses that tests need.
 var (
-	TokenProgram     = Key(tokenaccount.ProgramToken)
-	Token2022Program = Key(tokenaccount.ProgramToken2022)
-	CPMMProgram      = MustKey("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
-	Clock            = MustKey("SysvarC1ock11111111111111111111111111111111")
-	WrappedSOL       = MustKey("So11111111111111111111111111111111111111112")
+	TokenProgram     = tokenaccount.ProgramToken
+	Token2022Program = tokenaccount.ProgramToken2022
+	CPMMProgram      = pubkey.MustParse("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
+	Clock            = pubkey.MustParse("SysvarC1ock11111111111111111111111111111111")
+	WrappedSOL       = pubkey.MustParse("So11111111111111111111111111111111111111112")
 )
 
 // Chain is the accounts. The zero value is not ready: use New.
@@ -302,7 +294,7 @@ func (c *Chain) programAccounts(params []any) (any, error) {
 	}
 	list := []any{}
 	for key, account := range c.accounts {
-		fits := account.Owner == MustKey(program)
+		fits := account.Owner == pubkey.MustParse(program)
 		for _, f := range options.Filters {
 			if f.DataSize > 0 {
 				fits = fits && len(account.Data) == f.DataSize

@@ -13,7 +13,7 @@ func Side(mints [2]Key, in Key) (int, error) {
 			return side, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: it has no %s", ErrNoLiquidity, Text(in))
+	return 0, fmt.Errorf("%w: it has no %s", ErrNoLiquidity, in.String())
 }
 
 // Pair is the mints of one direction. It counts what Token-2022 withholds on the way to the pool

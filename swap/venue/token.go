@@ -5,18 +5,8 @@ import (
 	"fmt"
 
 	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/swap/mint"
 )
-
-// MustKey reads base58. It is for constants, and panics on anything else.
-func MustKey(text string) Key {
-	key, err := tokenaccount.ParseKey(text)
-	if err != nil {
-		panic("venue: " + text + ": " + err.Error())
-	}
-	return Key(key)
-}
 
 // Padded returns data, longer by zeros if it is shorter than length: accounts from before an
 // upgrade lack what it appended.
@@ -45,9 +35,9 @@ func Owned(state State, key, program Key) ([]byte, error) {
 	case !held:
 		return nil, &Incomplete{Accounts: []Key{key}}
 	case account == nil:
-		return nil, fmt.Errorf("%w: %s is gone", ErrClosed, Text(key))
+		return nil, fmt.Errorf("%w: %s is gone", ErrClosed, key.String())
 	case account.Owner != program:
-		return nil, fmt.Errorf("%w: %s is owned by another program", ErrMalformed, Text(key))
+		return nil, fmt.Errorf("%w: %s is owned by another program", ErrMalformed, key.String())
 	}
 	return account.Data, nil
 }

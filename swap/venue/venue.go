@@ -30,17 +30,13 @@ package venue
 import (
 	"bytes"
 
-	"github.com/mr-tron/base58"
-
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
 )
 
 // Key is a 32-byte account address.
-type Key = solana.Key
-
-// Text is a key in base58.
-func Text(k Key) string { return base58.Encode(k[:]) }
+type Key = pubkey.Key
 
 // Venue is one program on which tokens are swapped. Immutable and safe for concurrent use.
 type Venue interface {

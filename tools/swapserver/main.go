@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap"
 	"github.com/mintlake/mintlake/swap/swaptest"
 )
@@ -43,7 +44,7 @@ func run() error {
 // chain has the pair that the OpenAPI document's examples ask for, and a token that trades against
 // SOL alone.
 func chain() *swaptest.Chain {
-	usdc, other := swaptest.MustKey("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"), swaptest.Named("token")
+	usdc, other := pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"), swaptest.Named("token")
 	c := swaptest.New()
 	c.Mint(usdc, swaptest.TokenProgram, 6)
 	c.Mint(other, swaptest.Token2022Program, 6, swaptest.TransferFee(100, 5_000)...)

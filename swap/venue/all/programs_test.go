@@ -76,7 +76,7 @@ func runBuild(t *testing.T, tool, dir string) {
 	require.NoError(t, err)
 	encoder := json.NewEncoder(out)
 	for name, program := range programs {
-		require.NoError(t, encoder.Encode(map[string]string{"t": "program", "key": venue.Text(program), "file": filepath.Join(dir, name)}))
+		require.NoError(t, encoder.Encode(map[string]string{"t": "program", "key": program.String(), "file": filepath.Join(dir, name)}))
 	}
 	scene := newScene(t, encoder)
 	scene.run(caseCount(t))

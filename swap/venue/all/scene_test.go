@@ -197,7 +197,7 @@ func (s *scene) write(kind string, id int, order venue.Order, q venue.Quote, bui
 	const fee = 5000
 	var accounts []account
 	for key, a := range s.held {
-		accounts = append(accounts, account{venue.Text(key), venue.Text(a.Owner), fmt.Sprint(a.Lamports), a.Data})
+		accounts = append(accounts, account{key.String(), a.Owner.String(), fmt.Sprint(a.Lamports), a.Data})
 	}
 	var watches []watch
 	for _, leg := range []struct {
@@ -206,7 +206,7 @@ func (s *scene) write(kind string, id int, order venue.Order, q venue.Quote, bui
 		in, wrap uint64
 	}{{order.In, 0, q.AmountIn, q.AmountIn}, {q.Out, q.AmountOut, 0, 0}} {
 		if leg.mint == mint.WrappedSOL && q.Native {
-			watches = append(watches, watch{venue.Text(s.user), false, fmt.Sprint(uint64(rich) + leg.out - leg.in - fee)})
+			watches = append(watches, watch{s.user.String(), false, fmt.Sprint(uint64(rich) + leg.out - leg.in - fee)})
 			continue
 		}
 		key, err := venue.AssociatedAccount(s.user, leg.mint, s.held[leg.mint].Owner)
@@ -218,7 +218,7 @@ func (s *scene) write(kind string, id int, order venue.Order, q venue.Quote, bui
 				want += order.Amount - leg.in
 			}
 		}
-		watches = append(watches, watch{venue.Text(key), true, fmt.Sprint(want)})
+		watches = append(watches, watch{key.String(), true, fmt.Sprint(want)})
 	}
 	s.cases++
 	s.counts[kind]++

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
@@ -69,8 +70,8 @@ func recorded(t *testing.T, name string, program venue.Key, accounts int) call {
 	}
 	for i, list := range [][]string{file.Raw.Meta.Loaded.Writable, file.Raw.Meta.Loaded.Readonly} {
 		for _, text := range list {
-			keys = append(keys, venue.MustKey(text))
-			c.writable[venue.MustKey(text)] = i == 0
+			keys = append(keys, pubkey.MustParse(text))
+			c.writable[pubkey.MustParse(text)] = i == 0
 		}
 	}
 	take := func(of int, indexes []int, data []byte) {
@@ -161,7 +162,7 @@ func TestRealTransactions(t *testing.T) {
 			require.LessOrEqual(t, len(got.Data)-len(c.data), 1)
 			require.Len(t, got.Accounts, len(c.accounts))
 			for i, m := range got.Accounts {
-				require.Equal(t, venue.Text(c.accounts[i]), venue.Text(m.Key), "account %d", i)
+				require.Equal(t, c.accounts[i].String(), m.Key.String(), "account %d", i)
 				require.True(t, c.writable[m.Key] || !m.Writable, "account %d is writable", i)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/arith"
@@ -24,9 +25,9 @@ const Name = "raydium_amm_v4"
 
 var (
 	// Program id of AMM v4.
-	Program = venue.MustKey("675kPX9MHTjS2zt1qfr1NYHuzeLXfQM9H24wFSUt1Mp8")
+	Program = pubkey.MustParse("675kPX9MHTjS2zt1qfr1NYHuzeLXfQM9H24wFSUt1Mp8")
 	// Authority over all vaults: the program derived address of "amm authority" and a nonce.
-	Authority = venue.MustKey("5Q544fKrFoe6tsEbD7S8EmxGTJYAKtTVhAW5Q5pge4j1")
+	Authority = pubkey.MustParse("5Q544fKrFoe6tsEbD7S8EmxGTJYAKtTVhAW5Q5pge4j1")
 )
 
 // computeUnits of a swap: 23,000 to 26,000 measured.
@@ -164,7 +165,7 @@ func (r *ref) Together() []venue.Key {
 func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {
 	p, err := decode(r.address, accounts)
 	if err != nil {
-		return nil, fmt.Errorf("pool %s: %w", venue.Text(r.address), err)
+		return nil, fmt.Errorf("pool %s: %w", r.address.String(), err)
 	}
 	return p, nil
 }

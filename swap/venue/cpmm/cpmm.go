@@ -13,6 +13,7 @@ package cpmm
 import (
 	"bytes"
 
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -21,9 +22,9 @@ const Name = "raydium_cpmm"
 
 var (
 	// Program id of CPMM.
-	Program = venue.MustKey("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
+	Program = pubkey.MustParse("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
 	// Authority over all vaults: the program derived address of "vault_and_lp_mint_auth_seed".
-	Authority = venue.MustKey("GpMZbSM2GgvTKHJirzeGfMFoaZ8UR2X7F4v8vHTvxFbL")
+	Authority = pubkey.MustParse("GpMZbSM2GgvTKHJirzeGfMFoaZ8UR2X7F4v8vHTvxFbL")
 )
 
 // Venue is CPMM.

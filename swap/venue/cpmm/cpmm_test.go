@@ -153,7 +153,7 @@ func TestARecordedPoolAccount(t *testing.T) {
 	require.NoError(t, err)
 	// The vaults whose balances were recorded beside it.
 	require.ElementsMatch(t, []string{"6H7vPNySX2uciewWTxrCmhQkSy9ubxcMgcyvXa2CaQpX", "9sP6TjGLBFLSdqAHy9LQkX6b6HDifnhnEnob8PutgzpY"},
-		[]string{venue.Text(p.Vaults[0]), venue.Text(p.Vaults[1])})
+		[]string{p.Vaults[0].String(), p.Vaults[1].String()})
 	require.Contains(t, p.Mints, mint.WrappedSOL)
 	require.Zero(t, p.Status)
 	longer, err := DecodePool(append(data, 1, 2, 3))

@@ -50,7 +50,7 @@ func (r *ref) Together() []venue.Key {
 func (r *ref) Decode(state venue.State) (venue.Pool, error) {
 	p, err := decode(r.address, state)
 	if err != nil {
-		return nil, fmt.Errorf("pool %s: %w", venue.Text(r.address), err)
+		return nil, fmt.Errorf("pool %s: %w", r.address.String(), err)
 	}
 	return p, nil
 }

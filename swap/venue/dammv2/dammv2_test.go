@@ -23,7 +23,7 @@ import (
 )
 
 func TestAuthority(t *testing.T) {
-	require.Equal(t, "HLnpSz9h2S4hiLQ43rnSD9XkcUThA7B8hQMKmDaiTLcC", venue.Text(Authority))
+	require.Equal(t, "HLnpSz9h2S4hiLQ43rnSD9XkcUThA7B8hQMKmDaiTLcC", Authority.String())
 }
 
 // drawPool draws a pool whose price lies in its range.

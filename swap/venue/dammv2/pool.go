@@ -15,6 +15,7 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
 )
@@ -24,7 +25,7 @@ const Name = "meteora_damm_v2"
 
 var (
 	// Program id of DAMM v2.
-	Program = venue.MustKey("cpamdpZCGKUy5JxQXB4dcpGPiikHawvSWAd6mEn1sGG")
+	Program = pubkey.MustParse("cpamdpZCGKUy5JxQXB4dcpGPiikHawvSWAd6mEn1sGG")
 	// Authority over all vaults.
 	Authority = venue.MustDerive(Program, []byte("pool_authority"))
 
@@ -154,7 +155,7 @@ func (r *ref) Together() []venue.Key { return []venue.Key{r.address} }
 func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {
 	p, err := r.decode(accounts)
 	if err != nil {
-		return nil, fmt.Errorf("pool %s: %w", venue.Text(r.address), err)
+		return nil, fmt.Errorf("pool %s: %w", r.address.String(), err)
 	}
 	return p, nil
 }

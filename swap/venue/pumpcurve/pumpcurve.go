@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/arith"
@@ -24,7 +25,7 @@ const Name = "pump_curve"
 
 var (
 	// Program id of pump.
-	Program = venue.MustKey("6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P")
+	Program = pubkey.MustParse("6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P")
 	// Global is the venue's own account, of all curves.
 	Global = venue.MustDerive(Program, []byte("global"))
 	// FeeConfig is the venue's account of the fee program.
@@ -107,7 +108,7 @@ func (r *ref) Together() []venue.Key { return []venue.Key{r.address} }
 func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {
 	p, err := r.decode(accounts)
 	if err != nil {
-		return nil, fmt.Errorf("curve %s: %w", venue.Text(r.address), err)
+		return nil, fmt.Errorf("curve %s: %w", r.address.String(), err)
 	}
 	return p, nil
 }

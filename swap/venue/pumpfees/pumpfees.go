@@ -12,18 +12,19 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
 // Program owns the fee configurations.
-var Program = venue.MustKey("pfeeUxB6jkeY1Hxd7CsFCAjcbHA9rWtchMGdZ6VojVZ")
+var Program = pubkey.MustParse("pfeeUxB6jkeY1Hxd7CsFCAjcbHA9rWtchMGdZ6VojVZ")
 
 // usdc is the mint whose coins have stable tiers. Other quote mints but SOL have flat fees.
 var (
-	usdc          = venue.MustKey("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
-	native2022    = venue.MustKey("9pan9bMn5HatX4EJdBwg9VgCa7Uz5HL8N1m5D3NdXej9")
+	usdc          = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
+	native2022    = pubkey.MustParse("9pan9bMn5HatX4EJdBwg9VgCa7Uz5HL8N1m5D3NdXej9")
 	discriminator = [8]byte{0x8f, 0x34, 0x92, 0xbb, 0xdb, 0x7b, 0x4c, 0x9b}
 )
 

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/arith"
@@ -25,9 +26,9 @@ const Name = "pumpswap"
 
 var (
 	// Program id of PumpSwap.
-	Program = venue.MustKey("pAMMBay6oceH9fJKBRHGP5D4bD4sWpmSwMn52FMfXEA")
+	Program = pubkey.MustParse("pAMMBay6oceH9fJKBRHGP5D4bD4sWpmSwMn52FMfXEA")
 	// Curve is pump's program. Pools that it made have tiered fees.
-	Curve = venue.MustKey("6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P")
+	Curve = pubkey.MustParse("6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P")
 	// GlobalConfig is the venue's own account, of all pools.
 	GlobalConfig = venue.MustDerive(Program, []byte("global_config"))
 	// FeeConfig is the venue's account of the fee program.
@@ -96,7 +97,7 @@ func (r *ref) Together() []venue.Key {
 func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {
 	p, err := r.decode(accounts)
 	if err != nil {
-		return nil, fmt.Errorf("pool %s: %w", venue.Text(r.address), err)
+		return nil, fmt.Errorf("pool %s: %w", r.address.String(), err)
 	}
 	return p, nil
 }

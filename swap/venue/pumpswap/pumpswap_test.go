@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/swap/mint"
@@ -73,12 +74,12 @@ func TestOfTheMainnetPool(t *testing.T) {
 		Data   []byte `json:"data_base64"`
 	}
 	readShared(t, "mainnet_pool_sol_usdc_Gf7sXMoP.json", &account)
-	opened, err := Venue{}.Open(venue.MustKey(account.Pubkey), account.Data)
+	opened, err := Venue{}.Open(pubkey.MustParse(account.Pubkey), account.Data)
 	require.NoError(t, err)
 	require.Contains(t, opened.Mints(), mint.WrappedSOL)
 	require.False(t, opened.(*ref).canonical)
-	require.Equal(t, "ADyA8hdefvWN2dbGGWFotbzWxrAvLW83WG6QCVXvJKqw", venue.Text(GlobalConfig))
-	require.Equal(t, "5PHirr8joyTMp9JMm6nW7hNDVyEYdkzDqazxPD7RaTjx", venue.Text(FeeConfig))
+	require.Equal(t, "ADyA8hdefvWN2dbGGWFotbzWxrAvLW83WG6QCVXvJKqw", GlobalConfig.String())
+	require.Equal(t, "5PHirr8joyTMp9JMm6nW7hNDVyEYdkzDqazxPD7RaTjx", FeeConfig.String())
 }
 
 func TestABoostCountsInThePriceAndIsNotPaidOut(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
@@ -60,7 +61,7 @@ func (v vector) pool(fees *pumpfees.Config) *Pool {
 	p.state = state{base: swaptest.Named("base"), quote: mint.WrappedSOL, mayhem: v.Mayhem, creatorRate: v.CreatorRate}
 	p.state.virtual = [2]uint64{uint64(v.Virtual), uint64(v.Virtual >> 63)}
 	if v.QuoteMint == "USDC" {
-		p.state.quote = venue.MustKey("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
+		p.state.quote = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 	}
 	if v.CreatorSet {
 		p.state.coinCreator = swaptest.Named("creator")
