@@ -2,8 +2,8 @@ package api
 
 import (
 	"fmt"
-	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -99,12 +99,13 @@ func wholeTokens(raw *string, decimals uint8) *float64 {
 	if raw == nil {
 		return nil
 	}
-	amount, ok := new(big.Int).SetString(*raw, 10)
-	if !ok {
+	// Read as a number with an exponent it is rounded once.
+	var number [32]byte
+	text := strconv.AppendUint(append(append(number[:0], *raw...), "e-"...), uint64(decimals), 10)
+	whole, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
 		return nil
 	}
-	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
-	whole, _ := new(big.Rat).SetFrac(amount, unit).Float64()
 	return &whole
 }
 

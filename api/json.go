@@ -129,7 +129,7 @@ func (w *rowWriter) sizeHint(rows int) int {
 		row += 256
 	}
 	if w.market {
-		row += 128
+		row += marketSize
 	}
 	return rows * row
 }

@@ -39,6 +39,8 @@ type cachedRow struct {
 	id      uint32
 	changes uint64
 	json    []byte
+	// supply is in whole tokens; nil: unknown.
+	supply *float64
 	// What images need of the row.
 	logoURL, logoStatus string
 }
@@ -57,23 +59,23 @@ func (c *rowCache) Apply(changes []replica.Change) {
 // rowReader is replica.Row.
 type rowReader func(id uint32, use func(row *replica.Row)) bool
 
-// row is the JSON of a member's row, false when it is none. It is read only; what is not kept is
-// appended to buf, and is valid as long as that.
-func (c *rowCache) row(id uint32, read rowReader, buf *[]byte) (json []byte, ok bool) {
+// row is the JSON of a member's row and its supply in whole tokens, false when it is none. The JSON
+// is read only; what is not kept is appended to buf, and is valid as long as that.
+func (c *rowCache) row(id uint32, read rowReader, buf *[]byte) (json []byte, supply *float64, ok bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {
-		return kept.json, true
+		return kept.json, kept.supply, true
 	}
 	ok = read(id, func(r *replica.Row) {
 		t := r.Token
 		from := len(*buf)
 		*buf = encode.Token(*buf, t)
-		json = (*buf)[from:len(*buf):len(*buf)]
+		json, supply = (*buf)[from:len(*buf):len(*buf)], wholeTokens(t.Supply, t.Decimals)
 		if c.slot(id).asked.Swap(id+1) == id+1 {
 			c.keep(id, changes, t, json)
 		}
 	})
-	return json, ok
+	return json, supply, ok
 }
 
 // logo is the URL, empty for none, and the status of a member's logo; false when it is no member.
@@ -110,7 +112,7 @@ func (c *rowCache) keep(id uint32, changes uint64, t *registry.Token, json []byt
 	if len(json) > cachedRowMax {
 		return
 	}
-	kept := &cachedRow{id: id, changes: changes, json: bytes.Clone(json), logoStatus: strings.Clone(t.LogoStatus)}
+	kept := &cachedRow{id: id, changes: changes, json: bytes.Clone(json), supply: wholeTokens(t.Supply, t.Decimals), logoStatus: strings.Clone(t.LogoStatus)}
 	if t.LogoURL != nil {
 		kept.logoURL = strings.Clone(*t.LogoURL)
 	}
@@ -123,6 +125,6 @@ func (s *Server) rowOf(id uint32, sh *shape, buf *[]byte) (row, bool) {
 		token := s.replica.Token(id)
 		return row{id: id, token: token}, token != nil
 	}
-	json, ok := s.rows.row(id, s.replica.Row, buf)
-	return row{id: id, json: json}, ok
+	json, supply, ok := s.rows.row(id, s.replica.Row, buf)
+	return row{id: id, json: json, supply: supply}, ok
 }

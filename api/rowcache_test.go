@@ -17,7 +17,7 @@ import (
 // textOf is a row as it is written; empty for no member.
 func textOf(c *rowCache, id uint32, make func(id uint32) *registry.Token) string {
 	var buf []byte
-	json, _ := c.row(id, lent(make), &buf)
+	json, _, _ := c.row(id, lent(make), &buf)
 	return string(json)
 }
 

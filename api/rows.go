@@ -85,7 +85,17 @@ type row struct {
 	// token, or its JSON.
 	token *registry.Token
 	json  []byte
-	hit   search.Hit
+	// supply is in whole tokens, nil where it is unknown; of a row with a token the token says it.
+	supply *float64
+	hit    search.Hit
+}
+
+// whole is the supply in whole tokens; nil where it is unknown.
+func (r *row) whole() *float64 {
+	if r.token != nil {
+		return wholeTokens(r.token.Supply, r.token.Decimals)
+	}
+	return r.supply
 }
 
 // appendToken writes the token and nothing else.
@@ -143,7 +153,7 @@ func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 		if w.trade != nil {
 			market = w.trade(r.id)
 		}
-		dst = appendMarket(appendName(dst, fieldMarket), market)
+		dst = appendMarket(appendName(dst, fieldMarket), market, r.whole())
 	}
 	return append(dst, '}')
 }
@@ -249,15 +259,4 @@ func appendEvidence(dst []byte, e *evidence.Evidence) []byte {
 		dst = encode.String(dst, string(signal))
 	}
 	return append(dst, `]}`...)
-}
-
-func appendMarket(dst []byte, m *replica.Market) []byte {
-	if m == nil {
-		return append(dst, "null"...)
-	}
-	dst = encode.Float(append(dst, `{"price_usd":`...), m.PriceUSD)
-	dst = encode.Float(append(dst, `,"organic_volume_usd":`...), m.OrganicUSD)
-	dst = strconv.AppendUint(append(dst, `,"trades_24h":`...), m.Trades, 10)
-	dst = strconv.AppendInt(append(dst, `,"as_of":`...), m.AsOf.UnixMilli(), 10)
-	return append(dst, '}')
 }

@@ -35,10 +35,13 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	stream := n.stream("?evidence=true")
 	stream.awaitID()
 	volume, traded := 12.5, time.Unix(1_800_000_000, 0)
-	price, organic := 1.25e-7, 10.5
+	price, before, organic, liquid := 1.25e-7, 1e-7, 10.5, 99.5
 	n.SetVolumes([]replica.Volume{{
 		Mint: mint, DailyUSD: &volume, RankUSD: &volume, LastTradeAt: traded,
-		Market: &replica.Market{PriceUSD: &price, OrganicUSD: &organic, Trades: 3, AsOf: traded},
+		Market: &replica.Market{
+			PriceUSD: &price, PriceAt: &traded, PriceBeforeUSD: &before, LiquidityUSD: &liquid, LiquidityAt: &traded, Volume5mUSD: new(float64), Volume24hUSD: &volume,
+			OrganicUSD: &organic, Trades: 3, Traders: 2, Pools: 5, AsOf: traded,
+		},
 	}})
 
 	plain := n.get("/tokens/" + mint).decode(t)
@@ -62,7 +65,12 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	all := "fields=" + strings.Join(names, ",")
 	lookup := "/tokens/" + mint
 	evidence := n.get(lookup + "?evidence=true").decode(t)["evidence"]
-	market := map[string]any{"price_usd": 1.25e-7, "organic_volume_usd": 10.5, "trades_24h": 3.0, "as_of": float64(traded.UnixMilli())}
+	at, supply := float64(traded.UnixMilli()), 70e-6
+	market := map[string]any{
+		"price_usd": 1.25e-7, "price_at": at, "price_change_24h": 25.0, "market_cap_usd": price * supply, "liquidity_usd": 99.5, "liquidity_at": at,
+		"volume_5m_usd": 0.0, "volume_1h_usd": nil, "volume_6h_usd": nil, "volume_24h_usd": 12.5, "organic_volume_usd": 10.5, "trades_24h": 3.0, "traders_24h": 2.0,
+		"pools": 5.0, "first_pool_at": nil, "as_of": at,
+	}
 	for query, extra := range map[string][]string{
 		"?" + all: nil, "?evidence=true": {"evidence"}, "?provenance=true": {"provenance"}, "?provenance=true&" + all: {"provenance"},
 		"?provenance=true&evidence=true": {"provenance", "evidence"}, "?provenance=true&evidence=true&" + all: {"provenance", "evidence"},

@@ -33,11 +33,45 @@ type Volume struct {
 type Market struct {
 	// PriceUSD is the latest price of the 24 hours for a whole token; nil: no pool says one.
 	PriceUSD *float64
+	// PriceAt is its minute.
+	PriceAt *time.Time
+	// PriceBeforeUSD is the price that held 24 hours before AsOf; nil: none did.
+	PriceBeforeUSD *float64
+	// LiquidityUSD is what the vaults of its pools that traded hold in stables and SOL; nil: no leg
+	// says.
+	LiquidityUSD *float64
+	// LiquidityAt is the block time of the latest leg that says.
+	LiquidityAt *time.Time
+	// Volumes of the time up to AsOf; nil: it was traded, and no leg has a value.
+	Volume5mUSD, Volume1hUSD, Volume6hUSD, Volume24hUSD *float64
 	// OrganicUSD is the volume that resists wash trading; nil: no leg has a value.
-	OrganicUSD *float64
-	Trades     uint64
+	OrganicUSD      *float64
+	Trades, Traders uint64
+	// Pools are those that hold the mint, traded or not.
+	Pools uint64
+	// FirstPoolAt is when the earliest of them was created; nil: that was not seen.
+	FirstPoolAt *time.Time
 	// AsOf is the highest block time that the valuation saw.
 	AsOf time.Time
+}
+
+// PriceChange is by how many percent the price changed in the 24 hours; nil where one of the two
+// prices is missing.
+func (m *Market) PriceChange() *float64 {
+	if m.PriceUSD == nil || m.PriceBeforeUSD == nil || *m.PriceBeforeUSD <= 0 {
+		return nil
+	}
+	percent := (*m.PriceUSD / *m.PriceBeforeUSD - 1) * 100
+	return &percent
+}
+
+// Cap is the market capitalisation of a supply in whole tokens; nil without a price or a supply.
+func (m *Market) Cap(supply *float64) *float64 {
+	if m.PriceUSD == nil || supply == nil {
+		return nil
+	}
+	usd := *m.PriceUSD * *supply
+	return &usd
 }
 
 // figures are what is in force of one mint.

@@ -140,7 +140,9 @@ func (c *ClickHouse) Daily(ctx context.Context, generation uint64) error {
 	if err := c.conn.QueryRow(ctx, "SELECT max(block_time) FROM "+c.database+".swaps_raw").Scan(&until); err != nil {
 		return fmt.Errorf("read the highest block time: %w", err)
 	}
-	return c.exec(ctx, "9_daily_volumes", generation, []time.Time{until}, time.Minute, "{until}", strconv.FormatInt(until.Unix(), 10))
+	return c.exec(ctx, "9_daily_volumes", generation, []time.Time{until}, time.Minute, "{until}", moment(until),
+		"{from_5m}", moment(until.Add(-5*time.Minute)), "{from_1h}", moment(until.Add(-time.Hour)),
+		"{from_6h}", moment(until.Add(-6*time.Hour)), "{from_24h}", moment(until.Add(-24*time.Hour)))
 }
 
 // Begin implements Store.

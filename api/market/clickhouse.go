@@ -55,23 +55,30 @@ func (c *ClickHouse) Generation(ctx context.Context) (generation uint64, err err
 // Volumes implements Reader.
 func (c *ClickHouse) Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) (list []replica.Volume, err error) {
 	rank := map[Ranking]string{RankingVolume: "volume_usd", RankingUser: "user_volume_usd", RankingOrganic: "organic_volume_usd"}[ranking]
-	day := "SELECT mint, toFloat64(volume_usd), toFloat64(" + rank + "), last_trade_at, price_usd, toFloat64(organic_volume_usd), trades, until FROM " +
-		c.database + ".daily_volumes_raw FINAL WHERE generation = " + strconv.FormatUint(generation, 10)
-	if all {
-		day += " UNION ALL SELECT mint, NULL, NULL, max(last_trade_at), NULL, NULL, 0, toDateTime(0, 'UTC') FROM " + c.database + ".last_trades_raw GROUP BY mint"
+	err = c.read(ctx, func(rows driver.Rows) error {
+		var volume replica.Volume
+		m := new(replica.Market)
+		if err := rows.Scan(&volume.Mint, &volume.DailyUSD, &volume.RankUSD, &volume.LastTradeAt, &m.PriceUSD, &m.PriceAt, &m.PriceBeforeUSD, &m.LiquidityUSD, &m.LiquidityAt,
+			&m.Volume5mUSD, &m.Volume1hUSD, &m.Volume6hUSD, &m.OrganicUSD, &m.Trades, &m.Traders, &m.Pools, &m.FirstPoolAt, &m.AsOf); err != nil {
+			return err
+		}
+		volume.Market, m.Volume24hUSD = m, volume.DailyUSD
+		list = append(list, volume)
+		return nil
+	}, "SELECT mint, toFloat64(volume_usd), toFloat64("+rank+"), last_trade_at, price_usd, price_at, price_before_usd, liquidity_usd, liquidity_at,"+
+		" toFloat64(volume_5m_usd), toFloat64(volume_1h_usd), toFloat64(volume_6h_usd), toFloat64(organic_volume_usd), trades, traders, pools, first_pool_at, until"+
+		" FROM "+c.database+".daily_volumes_raw FINAL WHERE generation = "+strconv.FormatUint(generation, 10))
+	if err != nil || !all {
+		return list, err
 	}
 	err = c.read(ctx, func(rows driver.Rows) error {
 		var volume replica.Volume
-		var m replica.Market
-		if err := rows.Scan(&volume.Mint, &volume.DailyUSD, &volume.RankUSD, &volume.LastTradeAt, &m.PriceUSD, &m.OrganicUSD, &m.Trades, &m.AsOf); err != nil {
+		if err := rows.Scan(&volume.Mint, &volume.LastTradeAt); err != nil {
 			return err
-		}
-		if m.Trades > 0 {
-			volume.Market = &m
 		}
 		list = append(list, volume)
 		return nil
-	}, day)
+	}, "SELECT mint, max(last_trade_at) FROM "+c.database+".last_trades_raw GROUP BY mint")
 	return list, err
 }
 

@@ -961,14 +961,50 @@ type Market struct {
 	// AsOf The highest block time of the valuation, epoch milliseconds.
 	AsOf int `json:"as_of"`
 
+	// FirstPoolAt Block time of the creation of its earliest pool, epoch milliseconds; null when that was not seen.
+	FirstPoolAt *int `json:"first_pool_at"`
+
+	// LiquidityAt Block time of the latest of these trades, epoch milliseconds.
+	LiquidityAt *int `json:"liquidity_at"`
+
+	// LiquidityUSD Stables and SOL in the vaults of its pools that traded in the 24 hours; null when no trade says what they hold.
+	LiquidityUSD *float64 `json:"liquidity_usd"`
+
+	// MarketCapUSD Price times the supply of the row, which burns have left already; nothing locked is subtracted. Null without either.
+	MarketCapUSD *float64 `json:"market_cap_usd"`
+
 	// OrganicVolumeUSD Volume that resists wash trading; null when no trade could be priced.
 	OrganicVolumeUSD *float64 `json:"organic_volume_usd"`
+
+	// Pools Pools known that hold it, traded or not.
+	Pools int `json:"pools"`
+
+	// PriceAt The minute that the price is of, epoch milliseconds.
+	PriceAt *int `json:"price_at"`
+
+	// PriceChange24H By how many percent the price changed since 24 hours before as_of; null when no price held then.
+	PriceChange24H *float64 `json:"price_change_24h"`
 
 	// PriceUSD Latest price of the 24 hours in US dollars for a whole token; null when no pool says one.
 	PriceUSD *float64 `json:"price_usd"`
 
+	// Traders24H Distinct wallets that traded it.
+	Traders24H int `json:"traders_24h"`
+
 	// Trades24H Legs of swaps.
 	Trades24H int `json:"trades_24h"`
+
+	// Volume1HUsd The same of the hour.
+	Volume1HUsd *float64 `json:"volume_1h_usd"`
+
+	// Volume24HUsd The same of the 24 hours, as daily_volume_usd.
+	Volume24HUsd *float64 `json:"volume_24h_usd"`
+
+	// Volume5MUsd US dollars traded in the 5 minutes up to as_of: 0 when it was not traded, null when no trade could be priced.
+	Volume5MUsd *float64 `json:"volume_5m_usd"`
+
+	// Volume6HUsd The same of the 6 hours.
+	Volume6HUsd *float64 `json:"volume_6h_usd"`
 }
 
 // Match With explain=true only. Why the item is where it is.

@@ -37,7 +37,7 @@ func NewBatch() *Batch {
 // record of a leg, under the mint that went out, says nothing new and is passed over.
 func (b *Batch) Add(record *kafka.Record) error {
 	if record.Topic == schemas.TopicPools {
-		return b.addPool(record.Value)
+		return b.addPool(record)
 	}
 	if record.Topic != schemas.TopicSwaps {
 		return fmt.Errorf("unexpected topic %q", record.Topic)

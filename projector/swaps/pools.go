@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -19,7 +20,8 @@ type poolMinute struct {
 	poolKey
 }
 
-// touchedMinute is a minute of block time with legs in a partition of chain.swaps.v1.
+// touchedMinute is a minute of block time with legs in a partition of chain.swaps.v1, or with pools
+// created in one of chain.pools.v1 (see poolPartition).
 type touchedMinute struct {
 	minute    time.Time
 	partition int
@@ -111,9 +113,13 @@ func (b *Batch) addPoolOfLeg(leg *eventspb.SwapLeg) {
 	}
 }
 
-func (b *Batch) addPool(value []byte) error {
+// poolPartition is the partition of chain.pools.v1 in the book of minutes: below those of
+// chain.swaps.v1, and below -1, which a rebuild uses.
+func poolPartition(partition int) int { return -2 - partition }
+
+func (b *Batch) addPool(record *kafka.Record) error {
 	pool := new(eventspb.Pool)
-	if err := proto.Unmarshal(value, pool); err != nil {
+	if err := proto.Unmarshal(record.Value, pool); err != nil {
 		return fmt.Errorf("decode pool: %w", err)
 	}
 	if pool.GetPosition() == nil {
@@ -135,6 +141,12 @@ func (b *Batch) addPool(value []byte) error {
 	if pool.GetCreated() && position.Compare(row.created) < 0 {
 		row.created, row.createdTime = position, at
 		row.signature, row.creator = signatureText(pool.GetSignature()), b.key(pool.GetCreator())
+	}
+	// A valuation tells when the first pool of a mint was created, so it must see this record too,
+	// though no leg comes with it.
+	if pool.GetCreated() && at.Unix() != 0 {
+		minute := touchedMinute{at.Truncate(time.Minute), poolPartition(record.Partition)}
+		b.touched[minute] = max(b.touched[minute], record.Offset+1)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func figureSpecs() []spec {
 		of("trade_pools_1m_raw", "bucket", "bucket", time.Minute),
 		of("daily_volumes_raw", "mint", "until", time.Minute),
 	}
-	list[len(list)-1].buckets = &buckets{length: time.Minute, reach: day + 2*time.Hour, newest: true}
+	list[len(list)-1].buckets = &buckets{length: time.Minute, reach: 2*day + 2*time.Hour, newest: true}
 	return list
 }
 

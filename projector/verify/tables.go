@@ -26,12 +26,17 @@ type spec struct {
 	as map[string]string
 	// buckets is set for a table that a valuation makes of swap legs: see figures.go.
 	buckets *buckets
+	// only is a condition for the rows that are compared; empty: all are.
+	only string
 	// columns are the compared ones where that is not what a projector writes.
 	columns []string
 }
 
 // where is the condition for the rows that are compared, a whole clause.
 func (s *spec) where(database string) string {
+	if s.only != "" {
+		return " WHERE " + s.only
+	}
 	if s.buckets == nil || !s.buckets.newest {
 		return ""
 	}
@@ -70,7 +75,8 @@ func specs() []spec {
 		{table: "pools_raw", swaps: true, key: "pool, mint_a, mint_b", slot: slotOf("first.1"), order: "last"},
 		{table: "pool_reserves_raw", swaps: true, key: "minute, pool, mint_a, mint_b", slot: slotOf("last.1"), order: "last"},
 		{table: "last_trades_raw", swaps: true, key: "mint", slot: "toUInt64(0)", order: "last_trade_at"},
-		{table: "swap_minutes_raw", swaps: true, key: "minute, partition", slot: "toUInt64(0)", order: "touched"},
+		// Partitions below 0 are no part of the log of legs: earlier versions wrote none for pools.
+		{table: "swap_minutes_raw", swaps: true, key: "minute, partition", slot: "toUInt64(0)", order: "touched", only: "partition >= 0"},
 	}
 }
 

@@ -470,10 +470,34 @@ export interface components {
         Market: {
             /** @description Latest price of the 24 hours in US dollars for a whole token; null when no pool says one. */
             price_usd: number | null;
+            /** @description The minute that the price is of, epoch milliseconds. */
+            price_at: number | null;
+            /** @description By how many percent the price changed since 24 hours before as_of; null when no price held then. */
+            price_change_24h: number | null;
+            /** @description Price times the supply of the row, which burns have left already; nothing locked is subtracted. Null without either. */
+            market_cap_usd: number | null;
+            /** @description Stables and SOL in the vaults of its pools that traded in the 24 hours; null when no trade says what they hold. */
+            liquidity_usd: number | null;
+            /** @description Block time of the latest of these trades, epoch milliseconds. */
+            liquidity_at: number | null;
+            /** @description US dollars traded in the 5 minutes up to as_of: 0 when it was not traded, null when no trade could be priced. */
+            volume_5m_usd: number | null;
+            /** @description The same of the hour. */
+            volume_1h_usd: number | null;
+            /** @description The same of the 6 hours. */
+            volume_6h_usd: number | null;
+            /** @description The same of the 24 hours, as daily_volume_usd. */
+            volume_24h_usd: number | null;
             /** @description Volume that resists wash trading; null when no trade could be priced. */
             organic_volume_usd: number | null;
             /** @description Legs of swaps. */
             trades_24h: number;
+            /** @description Distinct wallets that traded it. */
+            traders_24h: number;
+            /** @description Pools known that hold it, traded or not. */
+            pools: number;
+            /** @description Block time of the creation of its earliest pool, epoch milliseconds; null when that was not seen. */
+            first_pool_at: number | null;
             /** @description The highest block time of the valuation, epoch milliseconds. */
             as_of: number;
         };

@@ -1,0 +1,44 @@
+package api
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/mintlake/mintlake/api/encode"
+	"github.com/mintlake/mintlake/replica"
+)
+
+// marketSize is a guess at how many bytes the market of a row takes.
+const marketSize = 512
+
+// appendMarket writes what a token of that supply, in whole tokens, is worth and how it is traded.
+func appendMarket(dst []byte, m *replica.Market, supply *float64) []byte {
+	if m == nil {
+		return append(dst, "null"...)
+	}
+	dst = encode.Float(append(dst, `{"price_usd":`...), m.PriceUSD)
+	dst = appendTime(append(dst, `,"price_at":`...), m.PriceAt)
+	dst = encode.Float(append(dst, `,"price_change_24h":`...), m.PriceChange())
+	dst = encode.Float(append(dst, `,"market_cap_usd":`...), m.Cap(supply))
+	dst = encode.Float(append(dst, `,"liquidity_usd":`...), m.LiquidityUSD)
+	dst = appendTime(append(dst, `,"liquidity_at":`...), m.LiquidityAt)
+	dst = encode.Float(append(dst, `,"volume_5m_usd":`...), m.Volume5mUSD)
+	dst = encode.Float(append(dst, `,"volume_1h_usd":`...), m.Volume1hUSD)
+	dst = encode.Float(append(dst, `,"volume_6h_usd":`...), m.Volume6hUSD)
+	dst = encode.Float(append(dst, `,"volume_24h_usd":`...), m.Volume24hUSD)
+	dst = encode.Float(append(dst, `,"organic_volume_usd":`...), m.OrganicUSD)
+	dst = strconv.AppendUint(append(dst, `,"trades_24h":`...), m.Trades, 10)
+	dst = strconv.AppendUint(append(dst, `,"traders_24h":`...), m.Traders, 10)
+	dst = strconv.AppendUint(append(dst, `,"pools":`...), m.Pools, 10)
+	dst = appendTime(append(dst, `,"first_pool_at":`...), m.FirstPoolAt)
+	dst = strconv.AppendInt(append(dst, `,"as_of":`...), m.AsOf.UnixMilli(), 10)
+	return append(dst, '}')
+}
+
+// appendTime writes Unix milliseconds, null for none.
+func appendTime(dst []byte, at *time.Time) []byte {
+	if at == nil {
+		return append(dst, "null"...)
+	}
+	return strconv.AppendInt(dst, at.UnixMilli(), 10)
+}
