@@ -31,8 +31,8 @@ build: web ## Build bin/mintlake
 .PHONY: web
 web: web/dist/index.html ## Build the explorer into web/dist, which the binary embeds (needs Node with npm)
 
-EXPLORER := $(shell find web/explorer -name node_modules -prune -o -type f ! -name openapi.d.ts -print)
-web/dist/index.html: web/explorer/node_modules/.package-lock.json $(EXPLORER) schemas/openapi/openapi.yaml
+EXPLORER := $(shell find web/explorer -name node_modules -prune -o -type f ! -name '*.d.ts' -print)
+web/dist/index.html: web/explorer/node_modules/.package-lock.json $(EXPLORER) schemas/openapi/openapi.yaml schemas/openapi/swap.yaml
 	cd web/explorer && npm run --silent build
 
 web/explorer/node_modules/.package-lock.json: web/explorer/package-lock.json
@@ -105,6 +105,10 @@ test-typescript: ## Test the TypeScript client, the example of its README among 
 .PHONY: test-web
 test-web: deps build ## Look at the explorer in Debian's Chromium, over a running demo (needs Node with npm; PICTURES=docs/images writes the pictures of the docs)
 	@tools/web/run.sh $(ARGS)
+
+.PHONY: test-newcomer
+test-newcomer: ## Do what README.md tells a newcomer: a fresh clone, its commands as written, the pages in a browser, Ctrl-C (needs Node, Python and the README's ports)
+	@tools/newcomer/run.py $(ARGS)
 
 .PHONY: test-dashboard
 test-dashboard: deps build ## Drive the dashboard of a node over the demo chain in headless Chromium (needs Node and Debian's chromium); screenshots in bin/dashboard

@@ -20,7 +20,7 @@ func TestScreensOfTheCommandLinePage(t *testing.T) {
 	require.Contains(t, page, "```\n$ mintlake up --source 'demo:?tps=100&tokens=500'\n"+welcome(addresses{
 		{"api", "http://127.0.0.1:8080"}, {"rpc", "http://127.0.0.1:8899"}, {"rpc_ws", "ws://127.0.0.1:8900"}, {"stream", "http://127.0.0.1:10000"},
 		{"swap", "http://127.0.0.1:8081"}, {"kafka", "127.0.0.1:9092"}, {"clickhouse", "http://127.0.0.1:8123"},
-	}, ".mintlake", true)+"```")
+	}, "mintlake", ".mintlake", true)+"```")
 	require.Contains(t, page, "\n"+statusLine(statusAt(400_000_000, 5_000, 512), statusAt(400_000_123, 5_104, 524), time.Second)+"\n")
 	require.Contains(t, page, "\n"+countedLine("verify", "records", 1_250_000, 5_000_000, 25*time.Second)+"\n")
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestTheLiveLineTellsWhatIsMissing(t *testing.T) {
 }
 
 func TestWhatComesNextNamesAnotherNodeOnlyWhereItMust(t *testing.T) {
-	require.Contains(t, welcome(addresses{{"api", "http://127.0.0.1:9999"}}, "d", false), "mintlake tokens search --url http://127.0.0.1:9999")
-	require.NotContains(t, welcome(addresses{{"api", "http://127.0.0.1:8080"}}, "d", false), "--url")
-	require.NotContains(t, welcome(addresses{{"kafka", "k:9092"}}, "d", false), "What next")
+	require.Contains(t, welcome(addresses{{"api", "http://127.0.0.1:9999"}}, "mintlake", "d", false), "mintlake tokens search --url http://127.0.0.1:9999")
+	require.Contains(t, welcome(addresses{{"api", "http://127.0.0.1:8080"}}, "bin/mintlake", "d", false), "bin/mintlake tokens search\n")
+	require.NotContains(t, welcome(addresses{{"kafka", "k:9092"}}, "mintlake", "d", false), "What next")
 }

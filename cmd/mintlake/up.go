@@ -126,12 +126,12 @@ func (s *system) announce() {
 	} {
 		s.addresses.add(engine.name, engine.url)
 	}
-	fmt.Fprint(os.Stdout, welcome(s.addresses, s.cfg.DataDir, s.cfg.ClickHouse.DSN == "" && s.backends.clickhouseDSN != ""))
+	fmt.Fprint(os.Stdout, welcome(s.addresses, os.Args[0], s.cfg.DataDir, s.cfg.ClickHouse.DSN == "" && s.backends.clickhouseDSN != ""))
 }
 
 // welcome says where everything is and what a person does next: for people, and in one line for
-// scripts.
-func welcome(where addresses, dataDir string, embedded bool) string {
+// scripts. program is what was typed to start it.
+func welcome(where addresses, program, dataDir string, embedded bool) string {
 	var out strings.Builder
 	out.WriteString("Mintlake is up; Ctrl-C stops it.\n")
 	urls, pairs := map[string]string{}, make([]string, 0, len(where))
@@ -146,7 +146,7 @@ func welcome(where addresses, dataDir string, embedded bool) string {
 			node = " --url " + api
 		}
 		next = append(next, [2]string{"look at tokens", api + "/"}, [2]string{"read the API", api + "/docs"},
-			[2]string{"ask by command", "mintlake tokens search" + node}, [2]string{"see how far", "mintlake status" + node})
+			[2]string{"ask by command", program + " tokens search" + node}, [2]string{"see how far", program + " status" + node})
 	}
 	if sql := urls["clickhouse"]; embedded && sql != "" {
 		next = append(next, [2]string{"ask in SQL", "curl " + sql + " -d 'SELECT kind, count() FROM mintlake.token_events GROUP BY kind'"})

@@ -15,15 +15,7 @@ fail() {
 CHROMIUM=$("$here/install.sh") || exit 1
 export CHROMIUM
 
-# Installed once for each lock file.
-packages=${MINTLAKE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/mintlake}/web-$(sha256sum "$here/package-lock.json" | cut -c1-16)
-if [ ! -e "$packages/done" ]; then
-  rm -rf "$packages"
-  mkdir -p "$packages"
-  cp "$here/package.json" "$here/package-lock.json" "$packages/"
-  (cd "$packages" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
-  touch "$packages/done"
-fi
+packages=$("$here/packages.sh")
 cp "$here"/*.mjs "$packages/" # modules are looked for beside the script
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/mintlake-web.XXXXXX")

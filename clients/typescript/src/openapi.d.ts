@@ -1490,7 +1490,10 @@ export interface operations {
     searchTokensV2: {
         parameters: {
             query: {
-                /** @description Symbol, name or mint; several mints with commas between. */
+                /**
+                 * @description Symbol, name or mint; several mints with commas between.
+                 * @example usdc
+                 */
                 query: string;
             };
             header?: never;
@@ -1525,7 +1528,10 @@ export interface operations {
     tagTokensV2: {
         parameters: {
             query: {
-                /** @description A tag, such as verified. */
+                /**
+                 * @description A tag, such as verified.
+                 * @example verified
+                 */
                 query: string;
             };
             header?: never;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import { readFileSync, writeFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Mintlake, MintlakeError } from "@mintlake/client";
 
@@ -94,13 +94,12 @@ test("the example of the README runs", async (t) => {
     if (path === "/tokens/stream") return response.writeHead(200, { "Content-Type": "text/event-stream" }).end(`event: new\ndata: ${JSON.stringify(usdc)}\n\n`);
     send(response, { ...usdc, supply: "1000000" });
   });
-  const example = /```js\n([\s\S]*?)```/.exec(readFileSync(new URL("../README.md", import.meta.url), "utf8"))[1];
-  const file = new URL(`./example-${process.pid}.mjs`, import.meta.url);
-  t.after(() => rmSync(file, { force: true }));
-  writeFileSync(file, example);
+  const example = readFileSync(new URL("../example.mjs", import.meta.url), "utf8");
+  const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+  assert.equal(/```js\n([\s\S]*?)```/.exec(readme)[1], example, "the README shows example.mjs");
   process.env.MINTLAKE_URL = url;
   const lines = [];
   t.mock.method(console, "log", (...words) => lines.push(words.join(" ")));
-  await import(file.href);
+  await import("../example.mjs");
   assert.deepEqual(lines, [`USDC ${mint}`, "supply 1000000", "new USDC"]);
 });

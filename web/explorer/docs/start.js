@@ -18,8 +18,11 @@ const addExamples = async (document, mint) => {
   const asked = Object.entries(document.paths).map(async ([path, { get: operation, post }]) => {
     const content = (operation ?? post)?.responses["200"]?.content?.["application/json"];
     if (!content || path === "/openapi.json") return;
+    const query = new URLSearchParams();
+    for (const { in: place, name, required, example } of (operation ?? post).parameters ?? []) if (place === "query" && required) query.set(name, example);
+    if (path === "/tokens") query.set("limit", "2");
     const body = post && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ mints: [mint], states: true }) };
-    const response = await fetch(path.replace("{mint}", mint) + (path === "/tokens" ? "?limit=2" : ""), body);
+    const response = await fetch(`${path.replace("{mint}", mint)}?${query}`, body);
     if (response.ok) content.example = shortened(await response.json());
     if (post) post.requestBody.content["application/json"].example = { mints: [mint], states: true };
   });
