@@ -41,7 +41,7 @@ func TestQuoteTakesTheBestPool(t *testing.T) {
 	require.Equal(t, formula(100_000, 1_000_000_000, 1_000_000_000, 10_000), r.AmountOut)
 	require.Equal(t, "98990", r.AmountOut)
 	require.Equal(t, "98495", r.MinAmountOut, "rounded down")
-	require.Equal(t, []Leg{{cpmm.Name, big.Pool.String(), r.SourceMint, r.TargetMint, "100000", "98990"}}, r.Route)
+	require.Equal(t, []Leg{{cpmm.Name, big.Pool.String(), r.SourceMint, r.TargetMint, "100000", "98990", r.Fees}}, r.Route)
 	require.Equal(t, []Fee{{venue.FeePool, coin.String(), "1000"}}, r.Fees)
 	require.EqualValues(t, 1, r.PriceImpactBps)
 	require.EqualValues(t, 1000, r.Slot)

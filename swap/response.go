@@ -76,6 +76,8 @@ type Leg struct {
 	TargetMint string `json:"dst_mint"`
 	AmountIn   string `json:"amount_in"`
 	AmountOut  string `json:"amount_out"`
+	// Fees of this swap; they are in the quote's Fees too.
+	Fees []Fee `json:"fees"`
 }
 
 // Route is one of the parts that run side by side.
@@ -147,7 +149,7 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 		for _, l := range route.Legs {
 			part.Legs = append(part.Legs, Leg{
 				Venue: l.Venue, Pool: l.Address().String(), SourceMint: l.Quote.Order.In.String(), TargetMint: l.Quote.Out.String(),
-				AmountIn: decimal(l.Quote.AmountIn), AmountOut: decimal(l.Quote.AmountOut),
+				AmountIn: decimal(l.Quote.AmountIn), AmountOut: decimal(l.Quote.AmountOut), Fees: feesOfLeg(&l),
 			})
 		}
 		out.Route, out.Routes = append(out.Route, part.Legs...), append(out.Routes, part)
@@ -174,12 +176,18 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 func feesOf(r *request, c *choice) []Fee {
 	list := []Fee{}
 	for _, l := range c.plan.Legs() {
-		for _, fee := range l.Quote.Fees.List() {
-			list = append(list, Fee{fee.Kind, fee.Mint.String(), decimal(fee.Amount)})
-		}
+		list = append(list, feesOfLeg(&l)...)
 	}
 	if c.fee > 0 {
 		list = append(list, Fee{feePlatform, r.target.String(), decimal(c.fee)})
+	}
+	return list
+}
+
+func feesOfLeg(l *router.Leg) []Fee {
+	list := []Fee{}
+	for _, fee := range l.Quote.Fees.List() {
+		list = append(list, Fee{fee.Kind, fee.Mint.String(), decimal(fee.Amount)})
 	}
 	return list
 }
