@@ -61,6 +61,7 @@ type Config struct {
 	Stream struct {
 		Addr           string   `koanf:"addr" usage:"gRPC and WebSocket stream"`
 		Publish        bool     `koanf:"publish" usage:"pass the source's transactions on to the stream"`
+		Transactions   string   `koanf:"transactions" usage:"which transactions ingest asks its source for and passes on: programs (those that touch Token, Token-2022 or Metaplex Token Metadata) or all; votes never"`
 		SpillBytes     int64    `koanf:"spill_bytes" usage:"most bytes of transactions that wait on disk while Kafka is slower than the chain; beyond, transactions are left out and told as a gap; 0 = none wait there"`
 		AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may open WebSockets at the stream, as swap.allowed_origins"`
 		MaxSubscribers int      `koanf:"max_subscribers" usage:"most open subscriptions of all clients of the stream"`
@@ -142,6 +143,7 @@ func defaults() *Config {
 	c.RPC.PollInterval, c.RPC.MaxLag, c.RPC.SendUpstreams = 400*time.Millisecond, 25, 1
 	c.RPC.HedgeShare, c.RPC.ShareReads, c.RPC.CacheBytes = 0.05, true, 64<<20
 	c.Stream.Addr, c.Stream.Publish, c.Stream.SpillBytes = "127.0.0.1:10000", true, 1<<30
+	c.Stream.Transactions = "programs"
 	c.Stream.MaxSubscribers, c.Stream.MaxConnections, c.Stream.MaxReplays = 1000, 4096, 16
 	// A key works from any program, so pages of this machine need no permission beyond theirs;
 	// others are the operator's to name.
@@ -164,6 +166,9 @@ func defaults() *Config {
 	c.Log.Level, c.Log.Format = "info", "text"
 	return c
 }
+
+// allTransactions says that the stream covers more than what touches the programs of tokens.
+func (c *Config) allTransactions() bool { return c.Stream.Publish && c.Stream.Transactions == "all" }
 
 // validate tells all problems at once, each with key, value and rule.
 func (c *Config) validate() error {
@@ -218,6 +223,7 @@ func (c *Config) validate() error {
 		}
 	}
 	oneOf("geyser.commitment", c.Geyser.Commitment, "confirmed", "finalized")
+	oneOf("stream.transactions", c.Stream.Transactions, "programs", "all")
 	oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	oneOf("log.format", c.Log.Format, "text", "json")
 	for _, room := range c.Rooms {

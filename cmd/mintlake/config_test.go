@@ -16,6 +16,7 @@ func TestDefaultsAreValid(t *testing.T) {
 // Each rule refuses its bad value and says which key it is about.
 func TestEachRuleHasABadValue(t *testing.T) {
 	for key, spoil := range map[string]func(*Config){
+		"stream.transactions":    func(c *Config) { c.Stream.Transactions = "votes" },
 		"stream.spill_bytes":     func(c *Config) { c.Stream.SpillBytes = -1 },
 		"data_dir":               func(c *Config) { c.DataDir = "" },
 		"api.addr":               func(c *Config) { c.API.Addr = "8080" },

@@ -52,7 +52,7 @@ func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometh
 		}
 		deps.Stream = r.publisher
 	}
-	r.runner, err = runner.New(runner.Config{Sources: sources, CheckLinks: s.cfg.CheckLinks}, deps)
+	r.runner, err = runner.New(runner.Config{Sources: sources, CheckLinks: s.cfg.CheckLinks, AllTransactions: s.cfg.allTransactions()}, deps)
 	r.finite = len(sources) > 0 && sources[0].Kind() == source.KindFile
 	return r, err
 }
@@ -182,5 +182,6 @@ func (r *ingestRoom) geyserSource(spec source.Spec, kind string) (source.Source,
 	return geyser.New(geyser.Config{
 		Endpoint: spec.Endpoint, Token: r.s.cfg.Geyser.Token, Commitment: commitment, Kind: kind,
 		NoAccountUpdates: !r.s.cfg.Geyser.Accounts, BlocksMeta: r.s.cfg.Record != "",
+		AllTransactions: r.s.cfg.allTransactions(),
 	}, deps)
 }

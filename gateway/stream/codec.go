@@ -3,6 +3,7 @@ package stream
 import (
 	"time"
 
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
@@ -14,17 +15,41 @@ import (
 // Fields of SubscribeUpdate that are the same for all subscribers.
 const fieldUpdateTransaction, fieldUpdateCreatedAt = 4, 11
 
-// update is the SubscribeUpdate of a delivery, encoded: the filters' names, which are the
-// subscriber's, and the rest, which is shared.
-func (d delivery) update() mem.BufferSlice {
-	head := d.wants[0].head
-	if len(d.wants) > 1 {
-		head = nil
-		for _, e := range d.wants {
-			head = append(head, e.head...)
+// names are the encoded names of the filters for statuses, or of the others; nil for none.
+func (d delivery) names(status bool) (names []byte) {
+	for _, e := range d.wants {
+		switch {
+		case e.status != status:
+		case names == nil:
+			names = e.head[:len(e.head):len(e.head)] // of a single filter it is shared
+		default:
+			names = append(names, e.head...)
 		}
 	}
-	return mem.BufferSlice{mem.SliceBuffer(head), mem.SliceBuffer(d.tx.grpc)}
+	return names
+}
+
+// fieldUpdateStatus is SubscribeUpdate.transaction_status.
+const fieldUpdateStatus = 10
+
+// statusUpdate makes the fields transaction_status and created_at of a SubscribeUpdate, once for
+// all subscribers.
+func (t *transaction) statusUpdate() []byte {
+	t.statusOnce.Do(func() {
+		m, err := t.message()
+		if err != nil {
+			return // its walk has seen a transaction; what is odd about it is left out
+		}
+		info := m.GetTransaction()
+		raw, err := goproto.Marshal(&pb.SubscribeUpdateTransactionStatus{
+			Slot: t.slot, Signature: t.signature[:], IsVote: t.vote, Index: info.GetIndex(), Err: info.GetMeta().GetErr(),
+		})
+		if err != nil { // a message that is made here can be encoded
+			return
+		}
+		t.status = appendCreatedAt(protowire.AppendBytes(protowire.AppendTag(nil, fieldUpdateStatus, protowire.BytesType), raw), t.received)
+	})
+	return t.status
 }
 
 // encodeShared makes the fields transaction and created_at of a SubscribeUpdate and returns them,
@@ -34,15 +59,19 @@ func encodeShared(raw []byte, received time.Time) (all, transaction []byte) {
 	all = protowire.AppendTag(make([]byte, 0, len(raw)+room), fieldUpdateTransaction, protowire.BytesType)
 	all = protowire.AppendBytes(all, raw)
 	transaction = all[len(all)-len(raw) : len(all) : len(all)]
-	if received.IsZero() {
-		return all, transaction
+	return appendCreatedAt(all, received), transaction
+}
+
+// appendCreatedAt appends the time of an update, where it is known.
+func appendCreatedAt(update []byte, at time.Time) []byte {
+	if at.IsZero() {
+		return update
 	}
-	// A Timestamp that is made of a time can be encoded.
-	if at, err := goproto.Marshal(timestamppb.New(received)); err == nil {
-		all = protowire.AppendTag(all, fieldUpdateCreatedAt, protowire.BytesType)
-		all = protowire.AppendBytes(all, at)
+	raw, err := goproto.Marshal(timestamppb.New(at))
+	if err != nil { // a Timestamp that is made of a time can be encoded
+		return update
 	}
-	return all, transaction
+	return protowire.AppendBytes(protowire.AppendTag(update, fieldUpdateCreatedAt, protowire.BytesType), raw)
 }
 
 // codec is protobuf's, and passes on what is encoded already.

@@ -24,6 +24,10 @@ type filter struct {
 	// cuckoo adds the addresses that it contains to include; nil when there is none.
 	cuckoo *cuckoo
 	owners ownerMode
+	// final says that a transaction is wanted when its slot is finalized.
+	final bool
+	// status says that of a transaction only what became of it is wanted.
+	status bool
 	// gate holds back what a replay serves; nil when there is none.
 	gate *gate
 }

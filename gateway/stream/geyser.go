@@ -2,10 +2,12 @@ package stream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
@@ -13,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
 	"github.com/mintlake/mintlake/internal/yellowstone"
@@ -46,15 +49,25 @@ func (s *Server) newGRPC() *grpc.Server {
 
 // GetVersion implements geyser.Geyser.
 func (g *geyser) GetVersion(context.Context, *pb.GetVersionRequest) (*pb.GetVersionResponse, error) {
-	return &pb.GetVersionResponse{Version: fmt.Sprintf(`{"package":"mintlake","version":%q}`, g.cfg.Version)}, nil
+	text, err := json.Marshal(g.about())
+	if err != nil { // texts can be encoded
+		return nil, status.Error(codes.Internal, "internal error")
+	}
+	return &pb.GetVersionResponse{Version: string(text)}, nil
 }
 
-// GetSlot implements geyser.Geyser: the highest slot of a transaction seen since the start,
-// whatever commitment is asked for.
-func (g *geyser) GetSlot(context.Context, *pb.GetSlotRequest) (*pb.GetSlotResponse, error) {
+// GetSlot implements geyser.Geyser: the highest slot seen, or the highest finalized one.
+func (g *geyser) GetSlot(_ context.Context, in *pb.GetSlotRequest) (*pb.GetSlotResponse, error) {
+	final, err := g.isFinal(in.Commitment)
+	if err != nil {
+		return nil, err
+	}
 	slot := g.hub.slot.Load()
+	if final {
+		slot = g.recent.root()
+	}
 	if slot == 0 {
-		return nil, status.Error(codes.Unavailable, "no transaction has come yet")
+		return nil, status.Error(codes.Unavailable, "no slot of this commitment has come yet")
 	}
 	return &pb.GetSlotResponse{Slot: slot}, nil
 }
@@ -100,7 +113,7 @@ func endStatus(why error) error {
 
 func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate], sub *subscriber, pongs chan<- int32) error {
 	var served *gate // of the replay; filters that come later are served by it, too
-	filtered := false
+	filtered, replayed := false, false
 	for {
 		in, err := stream.Recv()
 		switch {
@@ -118,13 +131,20 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 			}
 			continue
 		}
-		filters, watches, err := g.filtersOf(in)
-		if err == nil && in.FromSlot != nil && filtered {
+		final, err := g.isFinal(in.Commitment)
+		if err != nil {
+			return g.refuseRequest(err)
+		}
+		filters, watches, err := g.filtersOf(in, final)
+		switch {
+		case err != nil:
+		case in.FromSlot != nil && filtered:
 			err = errors.New("from_slot: only in the first request with filters; open another stream")
+		case served != nil && final != replayed:
+			err = errors.New("commitment: stays what it was on a stream that began with from_slot; open another stream")
 		}
 		if err != nil {
-			g.metrics.refused.WithLabelValues(formGRPC, "invalid").Inc()
-			return status.Error(codes.InvalidArgument, err.Error())
+			return g.refuseRequest(err)
 		}
 		if refused := leaseOf(stream.Context()).Addresses(addressesIn(filters)); refused != nil {
 			return g.refuseGRPC(refused)
@@ -132,10 +152,10 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 		filtered = filtered || len(filters)+len(watches) > 0
 		var again *replay
 		if in.FromSlot != nil {
-			if again, err = g.newReplay(stream.Context(), sub, *in.FromSlot); err != nil {
+			if again, err = g.newReplay(stream.Context(), sub, *in.FromSlot, final); err != nil {
 				return g.replayStatus(err)
 			}
-			served = again.gate
+			served, replayed = again.gate, final
 		}
 		for _, f := range filters {
 			f.gate = served
@@ -160,12 +180,26 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 
 // filtersOf reads a request. What this stream does not offer is refused, never ignored: a client
 // would wait for ever.
-func (g *geyser) filtersOf(in *pb.SubscribeRequest) ([]namedFilter, []*watch, error) {
+func (g *geyser) filtersOf(in *pb.SubscribeRequest, final bool) ([]namedFilter, []*watch, error) {
 	filters, err := readFilters(in.Transactions, limits{g.cfg.maxFilters, g.cfg.maxAddresses})
 	if err != nil {
 		return nil, nil, err
 	}
-	watches, err := watchesOf(in, nil, g.cfg.maxFilters)
+	statuses, err := readFilters(in.TransactionsStatus, limits{g.cfg.maxFilters - len(filters), g.cfg.maxAddresses - addressesIn(filters)})
+	if err != nil {
+		return nil, nil, fmt.Errorf("transactions_status: %w", err)
+	}
+	for _, f := range statuses {
+		f.status = true
+	}
+	filters = append(filters, statuses...)
+	for _, f := range filters {
+		f.final = final
+		if f.vote != nil && *f.vote {
+			return nil, nil, fmt.Errorf("filter %q: %w", f.name, errVotes)
+		}
+	}
+	watches, err := watchesOf(in, final, g.cfg.maxFilters)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -174,20 +208,40 @@ func (g *geyser) filtersOf(in *pb.SubscribeRequest) ([]namedFilter, []*watch, er
 		return nil, nil, err
 	}
 	for name, n := range map[string]int{
-		"accounts": len(in.Accounts), "transactions_status": len(in.TransactionsStatus), "blocks": len(in.Blocks),
+		"accounts": len(in.Accounts), "blocks": len(in.Blocks),
 		"entry": len(in.Entry), "accounts_data_slice": len(in.AccountsDataSlice),
 	} {
 		if n > 0 {
-			return nil, nil, fmt.Errorf("%s: this stream has transactions, slots and blocks_meta; ask the provider's own Geyser server for others", name)
+			return nil, nil, fmt.Errorf("%s: this stream has transactions, transactions_status, slots and blocks_meta; ask the provider's own Geyser server for others", name)
 		}
 	}
-	if in.Commitment != nil && *in.Commitment == pb.CommitmentLevel_PROCESSED {
-		return nil, nil, errProcessed
-	}
-	if in.Commitment != nil && int(*in.Commitment) > g.rank {
-		return nil, nil, fmt.Errorf("commitment: this stream is %s", g.cfg.Commitment)
-	}
 	return filters, watches, nil
+}
+
+// isFinal says whether a request is for what is finalized, and the stream brings more than that.
+// Without a commitment it is for all that the stream brings.
+func (g *geyser) isFinal(commitment *pb.CommitmentLevel) (bool, error) {
+	if commitment == nil {
+		return false, nil
+	}
+	name := strings.ToLower(commitment.String())
+	final, err := g.Server.isFinal(name)
+	switch {
+	case errors.Is(err, errNotFinal):
+		return false, status.Error(codes.Unavailable, err.Error())
+	case err != nil:
+		return false, status.Error(codes.InvalidArgument, err.Error())
+	}
+	return final, nil
+}
+
+// refuseRequest is the status of a request that this stream does not take.
+func (g *geyser) refuseRequest(err error) error {
+	g.metrics.refused.WithLabelValues(formGRPC, "invalid").Inc()
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	return status.Error(codes.InvalidArgument, err.Error())
 }
 
 // replayStatus is the gRPC status of a replay that cannot begin. One that is asked for too old a
@@ -260,5 +314,15 @@ func (g *geyser) sendOne(stream grpc.ServerStream, d delivery) error {
 	if d.note != nil {
 		return stream.SendMsg(d.slotUpdate())
 	}
-	return stream.SendMsg(d.update())
+	// An update is the filters' names, which are the subscriber's, and the rest, which is shared.
+	if names := d.names(false); names != nil {
+		if err := stream.SendMsg(mem.BufferSlice{mem.SliceBuffer(names), mem.SliceBuffer(d.tx.grpc)}); err != nil {
+			return err
+		}
+	}
+	names := d.names(true)
+	if names == nil {
+		return nil
+	}
+	return stream.SendMsg(mem.BufferSlice{mem.SliceBuffer(names), mem.SliceBuffer(d.tx.statusUpdate())})
 }

@@ -86,7 +86,7 @@ func TestUnaryCalls(t *testing.T) {
 	c, ctx := f.client(t)
 	version, err := c.GetVersion(ctx, &pb.GetVersionRequest{})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"package":"mintlake","version":"1.2.3"}`, version.Version)
+	require.JSONEq(t, `{"package":"mintlake","version":"1.2.3","commitment":"confirmed","transactions":"programs"}`, version.Version)
 	pong, err := c.Ping(ctx, &pb.PingRequest{Count: 3})
 	require.NoError(t, err)
 	require.EqualValues(t, 3, pong.Count)
@@ -101,14 +101,16 @@ func TestUnaryCalls(t *testing.T) {
 
 func TestWhatIsNotOfferedIsRefused(t *testing.T) {
 	f := start(t, Config{maxFilters: 2, maxAddresses: 3})
-	finalized, confirmed := pb.CommitmentLevel_FINALIZED, pb.CommitmentLevel_CONFIRMED
+	confirmed := pb.CommitmentLevel_CONFIRMED
 	processed := pb.CommitmentLevel_PROCESSED
 	bad := "x"
 	for want, in := range map[string]*pb.SubscribeRequest{
 		"interslot_updates":                 {Slots: map[string]*pb.SubscribeRequestFilterSlots{"a": {InterslotUpdates: yes()}}},
 		"commitment: processed":             {Commitment: &processed},
 		"accounts: this":                    {Accounts: map[string]*pb.SubscribeRequestFilterAccounts{"a": {}}},
-		"stream is confirmed":               {Commitment: &finalized},
+		"vote: true is not served":          {Transactions: filters{"a": {Vote: yes()}}},
+		"filter \"b\": vote: true is not":   {TransactionsStatus: filters{"b": {Vote: yes()}}},
+		"transactions_status: 1 filters":    {Transactions: filters{"a": {}, "b": {}}, TransactionsStatus: filters{"a": {}}},
 		"at most 2":                         {Transactions: filters{"a": {}, "b": {}, "c": {}}},
 		"more than 3":                       {Transactions: filters{"a": {AccountInclude: []string{text(1), text(2)}}, "b": {AccountExclude: []string{text(1), text(2)}}}},
 		"account_include \"x\"":             {Transactions: filters{"a": {AccountInclude: []string{"x"}}}},

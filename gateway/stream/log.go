@@ -19,6 +19,10 @@ type note struct {
 	// end is set for noteEnd. first is set for noteGap: slots first..slot are missing.
 	end   *eventspb.StreamBlock
 	first uint64
+	// final are the slots that are finalized with this note. late is set for a noteGap that is only
+	// for those who want finalized transactions.
+	final []*finalSlot
+	late  bool
 }
 
 type noteKind uint8
@@ -44,6 +48,8 @@ type logReader struct {
 	metrics *metrics
 	// ended is the highest slot up to which ends were read; 0 when that is not known.
 	ended uint64
+	// finals is nil when nobody wants to know what is finalized.
+	finals *finals
 	// items is used anew by each call.
 	items []logItem
 }
@@ -78,6 +84,11 @@ func (l *logReader) transaction(r kafka.Record) error {
 		return nil
 	}
 	l.items = append(l.items, logItem{tx: t})
+	if l.finals != nil {
+		if slot, lost := l.finals.hold(t); lost {
+			l.note(&note{offset: r.Offset, kind: noteGap, first: slot, slot: slot, late: true})
+		}
+	}
 	return nil
 }
 
@@ -96,7 +107,11 @@ func (l *logReader) end(r kafka.Record) error {
 		l.note(&note{offset: r.Offset, kind: noteGap, first: slot, slot: slot})
 	}
 	l.ended = max(l.ended, slot)
-	l.note(&note{offset: r.Offset, kind: noteEnd, slot: slot, end: end})
+	n := &note{offset: r.Offset, kind: noteEnd, slot: slot, end: end}
+	if l.finals != nil {
+		l.finals.ended(n)
+	}
+	l.note(n)
 	return nil
 }
 
@@ -107,8 +122,15 @@ func (l *logReader) status(r kafka.Record) error {
 	}
 	switch status.GetStatus() {
 	case eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED:
-		l.note(&note{offset: r.Offset, kind: noteFinalized, slot: status.GetSlot()})
+		n := &note{offset: r.Offset, kind: noteFinalized, slot: status.GetSlot()}
+		if l.finals != nil {
+			l.finals.finalized(n)
+		}
+		l.note(n)
 	case eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_DEAD:
+		if l.finals != nil {
+			l.finals.forget(status.GetSlot())
+		}
 		l.note(&note{offset: r.Offset, kind: noteDead, slot: status.GetSlot()})
 	case eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_UNSPECIFIED: // a newer writer's
 	}

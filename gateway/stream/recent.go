@@ -97,13 +97,35 @@ func (r *recent) byHash(hash []byte) *eventspb.StreamBlock {
 // errProcessed refuses the commitment that this stream does not have.
 var errProcessed = errors.New("commitment: processed is not served: this stream begins at confirmed, as ingest reads no block that may still lose its fork")
 
+// errNotFinal refuses finalized while nothing is known of it.
+var errNotFinal = errors.New("commitment: the source has not told of any finalized slot")
+
+// errVotes refuses filters for votes.
+var errVotes = errors.New("vote: true is not served: this stream has no votes, as ingest asks its source for none")
+
+// isFinal says whether a commitment asks for less than the stream brings: for what is finalized.
+func (s *Server) isFinal(commitment string) (bool, error) {
+	rank, ok := commitmentRank(commitment)
+	switch {
+	case !ok:
+		return false, errors.New("commitment must be processed, confirmed or finalized")
+	case rank == 0:
+		return false, errProcessed
+	case rank <= s.rank:
+		return false, nil
+	case s.recent.root() == 0:
+		return false, errNotFinal
+	}
+	return true, nil
+}
+
 // latestAt returns the highest block at a commitment; without one at the stream's own.
 func (g *geyser) latestAt(commitment *pb.CommitmentLevel) (*eventspb.StreamBlock, error) {
-	if commitment != nil && *commitment == pb.CommitmentLevel_PROCESSED {
-		return nil, status.Error(codes.InvalidArgument, errProcessed.Error())
+	final, err := g.isFinal(commitment)
+	if err != nil {
+		return nil, err
 	}
-	wantFinal := commitment != nil && *commitment == pb.CommitmentLevel_FINALIZED && g.cfg.Commitment != "finalized"
-	if b := g.recent.latest(wantFinal); b != nil {
+	if b := g.recent.latest(final); b != nil {
 		return b, nil
 	}
 	return nil, status.Error(codes.Unavailable, "no block of this commitment has come yet")

@@ -11,13 +11,19 @@ import (
 )
 
 // gate holds live transactions back from filters that a replay serves: those of offsets below from
-// are the replay's. Guarded by shard.mu; nil is always open.
-type gate struct{ from int64 }
+// are the replay's, and those of slots before the one that was asked for are nobody's. from is
+// guarded by shard.mu; nil is always open.
+type gate struct {
+	from int64
+	slot uint64
+}
 
 // replaying is the gate while the replay has not caught up.
 const replaying = math.MaxInt64
 
-func (g *gate) opens(offset int64) bool { return g == nil || offset >= g.from }
+func (g *gate) opens(offset int64, slot uint64) bool {
+	return g == nil || offset >= g.from && slot >= g.slot
+}
 
 // errReplays refuses a replay.
 var errReplays = errors.New("the server runs as many replays as it may; subscribe again in a moment, or without from_slot")
@@ -40,10 +46,12 @@ type replay struct {
 	slot   uint64
 	next   int64 // offset of the next record
 	log    *logReader
+	// final says that it is for finalized transactions; otherwise it is for confirmed ones.
+	final bool
 }
 
 // newReplay finds the slot in the log. The caller calls run or cancels by release.
-func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64) (*replay, error) {
+func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, final bool) (*replay, error) {
 	waiting, cancel := context.WithTimeout(ctx, s.cfg.replayPatience)
 	defer cancel()
 	if err := s.replays.Acquire(waiting, 1); err != nil {
@@ -63,7 +71,10 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64) (*
 	s.metrics.replays.Inc()
 	log := newLogReader(s.metrics)
 	log.ended = slot - min(slot, 1) // so a gap right behind it shows
-	return &replay{server: s, sub: sub, gate: &gate{from: replaying}, slot: slot, next: offset, log: log}, nil
+	if final {
+		log.finals = newFinals()
+	}
+	return &replay{server: s, sub: sub, gate: &gate{from: replaying, slot: slot}, slot: slot, next: offset, log: log, final: final}, nil
 }
 
 func (r *replay) release() { r.server.replays.Release(1) }
@@ -72,7 +83,7 @@ func (r *replay) release() { r.server.replays.Release(1) }
 // cannot be read ends the subscription: the client subscribes again from where it is.
 func (r *replay) run(ctx context.Context) {
 	defer r.release()
-	if r.sub.shard.handOver(r.gate, r.next) {
+	if r.handOver() {
 		return
 	}
 	tailer, err := r.server.deps.OpenTail([]string{theLog.Topic}, map[kafka.TopicPartition]int64{theLog: r.next})
@@ -81,7 +92,7 @@ func (r *replay) run(ctx context.Context) {
 		return
 	}
 	defer tailer.Close()
-	for begins := true; !r.sub.shard.handOver(r.gate, r.next); begins = false {
+	for begins := true; !r.handOver(); begins = false {
 		within, cancel := context.WithTimeout(ctx, replayIdle)
 		records, err := tailer.FetchBatch(within, replayBatch, 0)
 		cancel()
@@ -119,16 +130,35 @@ func (r *replay) record(ctx context.Context, record kafka.Record) bool {
 	r.next = record.Offset + 1
 	for _, item := range items {
 		if item.note != nil {
-			if item.note.slot >= r.slot && !r.tell(ctx, item.note) {
+			if !r.finalize(ctx, item.note) || !r.tell(ctx, item.note) {
 				return false
 			}
 			continue
 		}
-		if item.tx.slot >= r.slot && !r.transaction(ctx, item.tx) {
+		if !r.final && item.tx.slot >= r.slot && !r.transaction(ctx, item.tx) {
 			return false
 		}
 	}
 	return true
+}
+
+// finalize delivers the transactions of the slots that are finalized with n.
+func (r *replay) finalize(ctx context.Context, n *note) bool {
+	for _, slot := range n.final {
+		for _, t := range slot.list {
+			if t.slot >= r.slot && !r.transaction(ctx, t) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// handOver lets live delivery take over, if it is not beyond what was read. Which slots are
+// finalized is known from the first status on: before, live delivery may have released a slot that
+// is held here.
+func (r *replay) handOver() bool {
+	return (!r.final || r.log.finals.root > 0) && r.sub.shard.handOver(r.gate, r.next)
 }
 
 func (r *replay) transaction(ctx context.Context, t *transaction) bool {
@@ -188,7 +218,15 @@ func (s *shard) notesFor(sub *subscriber, n *note, match func(*watch) bool) (lis
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range sub.watches {
-		if match(w) && w.wants(n) {
+		if !match(w) {
+			continue
+		}
+		for _, end := range w.finalEnds(n) {
+			if end.slot >= w.gate.slot {
+				list = append(list, delivery{note: end, watch: w})
+			}
+		}
+		if w.wants(n) && n.slot >= w.gate.slot {
 			list = append(list, delivery{note: n, watch: w})
 		}
 	}
@@ -207,25 +245,40 @@ func (s *shard) setWatches(sub *subscriber, list []*watch) {
 	}
 }
 
-// tell hands a note to those who watch for it. What belongs behind a slot's transactions waits
-// behind them, where the client wants both; all else has a small queue of its own.
-func (s *shard) tell(n *note) {
+// tell hands a note to those who watch for it, and the transactions that are finalized with it to
+// those who want them. What belongs behind a slot's transactions waits behind them, where the
+// client wants both; all else has a small queue of its own.
+func (s *shard) tell(n *note) (delivered int) {
+	s.mu.Lock()
+	s.next = n.offset + 1 // first: a replay ends before all of the note, or behind it
+	s.mu.Unlock()
+	delivered = s.matchFinal(n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.next = n.offset + 1
 	for sub := range s.watchers {
 		for _, w := range sub.watches {
-			if !w.gate.opens(n.offset) || !w.wants(n) {
-				continue
+			for _, end := range w.finalEnds(n) {
+				if w.gate.opens(n.offset, end.slot) {
+					s.push(sub, delivery{note: end, watch: w}, w.ordered)
+				}
 			}
-			queue := sub.notes
-			if w.ordered && (n.kind == noteEnd || n.kind == noteGap) {
-				queue = sub.out
-			}
-			if !queue.push(delivery{note: n, watch: w}) {
-				s.hub.lagged.Add(1)
-				sub.end(errLagged)
+			if w.wants(n) && w.gate.opens(n.offset, n.slot) {
+				s.push(sub, delivery{note: n, watch: w}, w.waitsBehind(n))
 			}
 		}
+	}
+	return delivered
+}
+
+// push gives a subscriber a note, behind its transactions or beside them. It never waits: a
+// subscriber whose buffer is full is given up.
+func (s *shard) push(sub *subscriber, d delivery, behind bool) {
+	queue := sub.notes
+	if behind {
+		queue = sub.out
+	}
+	if !queue.push(d) {
+		s.hub.lagged.Add(1)
+		sub.end(errLagged)
 	}
 }

@@ -187,8 +187,7 @@ func TestReplayGoesOnLive(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 107, latest.Slot)
 	require.EqualValues(t, 57+150, latest.LastValidBlockHeight)
-	finalized := pb.CommitmentLevel_FINALIZED
-	height, err := c.GetBlockHeight(ctx, &pb.GetBlockHeightRequest{Commitment: &finalized})
+	height, err := c.GetBlockHeight(ctx, &pb.GetBlockHeightRequest{Commitment: finalized()})
 	require.NoError(t, err)
 	require.EqualValues(t, 51, height.BlockHeight)
 	for hash, want := range map[string]bool{text(104): true, text(9): false} {

@@ -39,6 +39,14 @@ func newEntry(sub *subscriber, f namedFilter, found addresses) *entry {
 	return e
 }
 
+// isFinal is 1 for an entry of finalized transactions.
+func (e *entry) isFinal() int {
+	if e.final {
+		return 1
+	}
+	return 0
+}
+
 // postings is an inverted index: for each address the entries that it finds.
 type postings map[address][]*entry
 
@@ -82,12 +90,22 @@ type shard struct {
 	always             map[*entry]struct{}
 	// watchers are the subscribers with watches.
 	watchers map[*subscriber]struct{}
+	// finals counts the entries for finalized transactions.
+	finals int
 	// next is the offset behind what was matched.
 	next int64
 
+	// pass is what the transaction that is matched now is matched for.
+	pass    pass
 	tick    uint64
 	touched []*subscriber
 	hashes  hashCache
+}
+
+// pass is a transaction's turn: with the record at this offset it is confirmed, or finalized.
+type pass struct {
+	offset int64
+	final  bool
 }
 
 func newShard(h *hub) *shard {
@@ -103,13 +121,13 @@ func (s *shard) run(ctx context.Context) {
 			notes := b.notes
 			for i, t := range b.list {
 				for len(notes) > 0 && notes[0].before <= i {
-					s.tell(notes[0].note)
+					b.delivered.Add(int64(s.tell(notes[0].note)))
 					notes = notes[1:]
 				}
 				b.delivered.Add(int64(s.match(t)))
 			}
 			for _, n := range notes {
-				s.tell(n.note)
+				b.delivered.Add(int64(s.tell(n.note)))
 			}
 			if b.left.Add(-1) == 0 && s.hub.finished != nil {
 				s.hub.finished(b.list, int(b.delivered.Load()))
@@ -118,12 +136,32 @@ func (s *shard) run(ctx context.Context) {
 	}
 }
 
-// match delivers t to the subscribers that want it.
+// match delivers t to the subscribers that want it as soon as it comes.
 func (s *shard) match(t *transaction) (delivered int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tick++
 	s.next = t.offset + 1
+	return s.matchFor(pass{offset: t.offset}, t)
+}
+
+// matchFinal delivers the transactions of slots that are finalized with n.
+func (s *shard) matchFinal(n *note) (delivered int) {
+	for _, slot := range n.final {
+		for _, t := range slot.list {
+			s.mu.Lock()
+			if s.finals > 0 {
+				delivered += s.matchFor(pass{n.offset, true}, t)
+			}
+			s.mu.Unlock()
+		}
+	}
+	return delivered
+}
+
+// matchFor is called under mu.
+func (s *shard) matchFor(p pass, t *transaction) (delivered int) {
+	s.pass = p
+	s.tick++
 	s.hashes.reset()
 	for i := range t.accounts {
 		s.ask(s.byAccount[t.accounts[i]], t)
@@ -156,7 +194,7 @@ func (s *shard) ask(candidates []*entry, t *transaction) {
 }
 
 func (s *shard) askOne(e *entry, t *transaction) {
-	if !e.live || e.tick == s.tick || !e.gate.opens(t.offset) {
+	if !e.live || e.tick == s.tick || e.final != s.pass.final || !e.gate.opens(s.pass.offset, t.slot) {
 		return
 	}
 	e.tick = s.tick
@@ -210,9 +248,11 @@ func (s *shard) replace(sub *subscriber, next []*entry) {
 	s.mu.Lock()
 	for _, e := range sub.entries {
 		e.live = false
+		s.finals -= e.isFinal()
 	}
 	for i, e := range next {
 		e.live, e.order = true, i
+		s.finals += e.isFinal()
 		delete(was, e)
 	}
 	s.mu.Unlock()

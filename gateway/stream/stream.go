@@ -50,8 +50,9 @@ type Config struct {
 	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are
 	// for certain addresses. Default none.
 	TrustedProxies proxies.List
-	// Commitment of the transactions on the topic: processed, confirmed or finalized. Default
-	// confirmed. A subscriber who asks for more is refused.
+	// Commitment of the transactions on the topic: confirmed or finalized. Default confirmed. A
+	// subscriber of a confirmed stream who asks for finalized gets a transaction when its slot is
+	// finalized.
 	Commitment string
 	// buffer is how many transactions a subscriber may be behind. Default 4,096.
 	buffer int
@@ -82,6 +83,9 @@ type Config struct {
 	goodbyeTimeout time.Duration
 	// stopTimeout is how long clients may take to go once the stream is told to stop. Default 5 s.
 	stopTimeout time.Duration
+	// Transactions says which of the source's are on the topic: programs (those that touch the
+	// programs that ingest subscribes to) or all (all but votes). Default programs.
+	Transactions string
 	// Version is told by GetVersion. Default "dev".
 	Version string
 }
@@ -101,6 +105,7 @@ func (c Config) withDefaults() Config {
 	c.replayPatience = cmp.Or(max(c.replayPatience, 0), 5*time.Second)
 	c.MaxConnections = cmp.Or(max(c.MaxConnections, 0), 4096)
 	c.Commitment = cmp.Or(c.Commitment, "confirmed")
+	c.Transactions = cmp.Or(c.Transactions, "programs")
 	c.Version = cmp.Or(c.Version, "dev")
 	return c
 }
@@ -156,6 +161,31 @@ func commitmentRank(name string) (int, bool) {
 	return 0, false
 }
 
+// about is what the stream says of itself.
+type about struct {
+	Package string `json:"package"`
+	Version string `json:"version"`
+	// Commitment is what a request gets that names none.
+	Commitment string `json:"commitment"`
+	// Transactions is Config.Transactions.
+	Transactions string `json:"transactions"`
+}
+
+// statusBody is the body of GET /status.
+type statusBody struct {
+	about
+	Slot          uint64 `json:"slot"`
+	FinalizedSlot uint64 `json:"finalized_slot"` // 0 = the source told none
+}
+
+func (s *Server) status() statusBody {
+	return statusBody{s.about(), s.hub.slot.Load(), s.recent.root()}
+}
+
+func (s *Server) about() about {
+	return about{"mintlake", s.cfg.Version, s.cfg.Commitment, s.cfg.Transactions}
+}
+
 // New checks the configuration and registers the metrics; it does no I/O.
 func New(cfg Config, deps Deps) (*Server, error) {
 	cfg = cfg.withDefaults()
@@ -183,6 +213,9 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
 	s.log = newLogReader(s.metrics)
+	if cfg.Commitment != "finalized" {
+		s.log.finals = newFinals()
+	}
 	return s, nil
 }
 

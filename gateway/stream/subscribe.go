@@ -192,8 +192,12 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 			return nil, err
 		}
 	}
-	if err := c.checkOptions(options); err != nil {
+	final, err := c.checkOptions(options)
+	if err != nil {
 		return nil, err
+	}
+	if want.Vote != nil && *want.Vote {
+		return nil, &wsError{Code: codeInvalidParams, Message: errVotes.Error()}
 	}
 	if err := c.checkRoom(); err != nil {
 		return nil, err
@@ -210,9 +214,10 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	if refused := c.lease.Addresses(c.addresses() + addressesIn(read)); refused != nil {
 		return nil, refusedCall(refused)
 	}
+	read[0].final = final
 	var again *replay
 	if options.FromSlot != nil {
-		if again, err = c.server.newReplay(c.life, c.sub, *options.FromSlot); err != nil {
+		if again, err = c.server.newReplay(c.life, c.sub, *options.FromSlot, final); err != nil {
 			return nil, refusedReplay(err)
 		}
 		read[0].gate = again.gate
@@ -282,29 +287,26 @@ func (c *session) addresses() int {
 	return n
 }
 
-func (c *session) checkOptions(o wsOptions) error {
+// checkOptions says whether the subscription is for what is finalized.
+func (c *session) checkOptions(o wsOptions) (final bool, err error) {
 	if o.Commitment != "" {
-		rank, ok := commitmentRank(o.Commitment)
-		if !ok {
-			return &wsError{Code: codeInvalidParams, Message: "commitment must be processed, confirmed or finalized"}
-		}
-		if rank == 0 {
-			return &wsError{Code: codeInvalidParams, Message: errProcessed.Error()}
-		}
-		if rank > c.server.rank {
-			return &wsError{Code: codeInvalidParams, Message: "commitment: this stream is " + c.server.cfg.Commitment}
+		switch final, err = c.server.isFinal(o.Commitment); {
+		case errors.Is(err, errNotFinal):
+			return false, &wsError{Code: codeBusy, Message: err.Error()}
+		case err != nil:
+			return false, &wsError{Code: codeInvalidParams, Message: err.Error()}
 		}
 	}
 	if o.Encoding != "" && o.Encoding != "base64" {
-		return &wsError{Code: codeInvalidParams, Message: "encoding: this stream has base64 only"}
+		return false, &wsError{Code: codeInvalidParams, Message: "encoding: this stream has base64 only"}
 	}
 	if o.TransactionDetails != "" && o.TransactionDetails != "full" {
-		return &wsError{Code: codeInvalidParams, Message: "transactionDetails: this stream has full only"}
+		return false, &wsError{Code: codeInvalidParams, Message: "transactionDetails: this stream has full only"}
 	}
 	if o.ShowRewards {
-		return &wsError{Code: codeInvalidParams, Message: "showRewards: this stream has no rewards"}
+		return false, &wsError{Code: codeInvalidParams, Message: "showRewards: this stream has no rewards"}
 	}
-	return nil
+	return final, nil
 }
 
 func (c *session) unsubscribe(params []json.RawMessage) (any, error) {

@@ -36,11 +36,12 @@ type transaction struct {
 	received time.Time
 
 	// What follows is made when it is first wanted, once for all subscribers: the JSON of the
-	// WebSocket form, the owners of token balances.
-	jsonOnce, ownersOnce sync.Once
-	json                 []byte
-	jsonErr              error
-	owners               tokenOwners
+	// WebSocket form, the update of its status, the owners of token balances.
+	jsonOnce, statusOnce, ownersOnce sync.Once
+	status                           []byte
+	json                             []byte
+	jsonErr                          error
+	owners                           tokenOwners
 }
 
 // errMalformed is a record that is no transaction.

@@ -23,7 +23,10 @@ type watch struct {
 	level string
 	// ordered says that the client gets transactions, too: the end of a slot comes behind them.
 	ordered bool
-	gate    *gate
+	// final says that the client asks for finalized: blocks_meta comes with that, and the finalized
+	// status of a slot behind its transactions.
+	final bool
+	gate  *gate
 }
 
 type watchKind uint8
@@ -59,17 +62,45 @@ func (w *watch) wants(n *note) bool {
 		}
 		return false
 	case watchMeta:
-		return n.kind == noteEnd
+		return n.kind == noteEnd && !w.final
 	case watchGaps:
-		return n.kind == noteGap
+		return n.kind == noteGap && (w.final || !n.late)
 	case watchRoots:
 		return n.kind == noteFinalized
 	}
 	return false
 }
 
+// waitsBehind says that a note belongs behind the transactions that the client gets, too.
+func (w *watch) waitsBehind(n *note) bool {
+	switch n.kind {
+	case noteGap:
+		return w.ordered
+	case noteEnd:
+		return w.ordered && !w.final
+	case noteFinalized:
+		return w.ordered && w.final
+	case noteDead:
+	}
+	return false
+}
+
+// finalEnds are the ends of slots that are finalized with n, for a watch of blocks_meta.
+func (w *watch) finalEnds(n *note) (ends []*note) {
+	if w.kind != watchMeta || !w.final {
+		return nil
+	}
+	for _, slot := range n.final {
+		if slot.end != nil {
+			ends = append(ends, slot.end)
+		}
+	}
+	return ends
+}
+
 // watchesOf reads the filters for slots and blocks_meta, in the order of their names.
-func watchesOf(in *pb.SubscribeRequest, g *gate, most int) (list []*watch, err error) {
+func watchesOf(in *pb.SubscribeRequest, final bool, most int) (list []*watch, err error) {
+	ordered := len(in.Transactions)+len(in.TransactionsStatus) > 0
 	if len(in.Slots)+len(in.BlocksMeta) > most {
 		return nil, fmt.Errorf("slots, blocks_meta: at most %d filters", most)
 	}
@@ -78,9 +109,12 @@ func watchesOf(in *pb.SubscribeRequest, g *gate, most int) (list []*watch, err e
 		if f.GetInterslotUpdates() {
 			return nil, errors.New("slots: interslot_updates: this stream has confirmed, finalized and dead slots only")
 		}
-		w := &watch{kind: watchSlots, name: name, ordered: len(in.Transactions) > 0, gate: g}
+		w := &watch{kind: watchSlots, name: name, ordered: ordered, final: final}
 		if f.GetFilterByCommitment() {
 			w.level = "confirmed"
+			if final {
+				w.level = "finalized"
+			}
 		}
 		if name == gapsFilter {
 			w.kind = watchGaps
@@ -88,7 +122,7 @@ func watchesOf(in *pb.SubscribeRequest, g *gate, most int) (list []*watch, err e
 		list = append(list, w)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.BlocksMeta)) {
-		list = append(list, &watch{kind: watchMeta, name: name, ordered: len(in.Transactions) > 0, gate: g})
+		list = append(list, &watch{kind: watchMeta, name: name, ordered: ordered, final: final})
 	}
 	for _, w := range list {
 		if len(w.name) > maxFilterName {

@@ -59,6 +59,8 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]any{"status": "ok", "slot": s.hub.slot.Load(), "subscribers": s.hub.count()})
 	case r.URL.Path == "/readyz":
 		s.serveReady(w)
+	case r.URL.Path == "/status":
+		writeJSON(w, http.StatusOK, s.status())
 	case r.URL.Path != "/":
 		s.refuse(w, http.StatusNotFound, "path", "no such path: WebSockets are opened on /")
 	case r.Header.Get("Upgrade") == "":
@@ -318,7 +320,7 @@ func (c *session) publish() error {
 	for _, id := range slices.Sorted(maps.Keys(c.filters)) {
 		name := strconv.FormatUint(id, 10)
 		filters = append(filters, namedFilter{name, c.filters[id]})
-		watches = append(watches, &watch{kind: watchGaps, name: name, ordered: true, gate: c.filters[id].gate})
+		watches = append(watches, &watch{kind: watchGaps, name: name, ordered: true, final: c.filters[id].final, gate: c.filters[id].gate})
 	}
 	c.sub.shard.setWatches(c.sub, watches)
 	return c.server.hub.setFilters(c.sub, filters)

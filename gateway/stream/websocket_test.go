@@ -85,7 +85,9 @@ func TestWebSocket(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"showRewards":true}]}`:       "no rewards",
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"toSlot":1}]}`:               `unknown key \"toSlot\"`,
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"accountInclude":["x"]}]}`:      "base58",
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitment":"finalized"}]}`: "confirmed",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitment":"finalized"}]}`: "any finalized slot",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitment":"processed"}]}`: "processed is not served",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"vote":true}]}`:                 "vote: true is not served",
 		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"encoding":"jsonParsed"}]}`:  "base64 only",
 		`{"jsonrpc":"2.0","method":"transactionUnsubscribe","params":[9]}`:                           "no such subscription",
 	} {

@@ -81,10 +81,10 @@ type Transaction struct {
 // Raw is a transaction as it came.
 type Raw interface {
 	// AppendUpdate appends the transaction as a Geyser stream sends it: an encoded
-	// geyser.SubscribeUpdateTransactionInfo. It appends nothing when the transaction touches none
-	// of the programs that Mintlake subscribes to. An error says that the form it came in has not
-	// all that is needed.
-	AppendUpdate(to []byte) ([]byte, error)
+	// geyser.SubscribeUpdateTransactionInfo. Unless all is true it appends nothing when the
+	// transaction touches none of the programs that Mintlake subscribes to. An error says that the
+	// form it came in has not all that is needed.
+	AppendUpdate(to []byte, all bool) ([]byte, error)
 }
 
 // Details are the parts of a transaction's metadata that are read when asked for only: reading them

@@ -153,7 +153,7 @@ func (p *pipeline) decode(ctx context.Context) error {
 			}
 			p.runner.metrics.decodeSeconds.Observe(time.Since(begin).Seconds())
 			if p.runner.deps.Stream != nil {
-				j.stream = transactions.NewBlock(j.block, j.receivedAt)
+				j.stream = transactions.NewBlock(j.block, j.receivedAt, p.runner.cfg.AllTransactions)
 			}
 			j.out, j.block = out, nil
 		}

@@ -61,6 +61,9 @@ type Config struct {
 	// Sources run one after the other; an endless one must be the last. None: the run is done at
 	// once.
 	Sources []source.Source
+	// AllTransactions passes all transactions but votes on to the public stream, and not only those
+	// that touch the programs that Mintlake subscribes to.
+	AllTransactions bool
 	// Workers decode blocks in parallel. Default 2.
 	Workers int
 	// MaxInFlight bounds the blocks (and lone transactions) between source and acknowledgement.

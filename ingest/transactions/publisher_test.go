@@ -74,11 +74,11 @@ func (b *broker) told(t *testing.T) (list []string) {
 
 type rawUpdate []byte
 
-func (r rawUpdate) AppendUpdate(to []byte) ([]byte, error) { return append(to, r...), nil }
+func (r rawUpdate) AppendUpdate(to []byte, _ bool) ([]byte, error) { return append(to, r...), nil }
 
 type rawBroken struct{}
 
-func (rawBroken) AppendUpdate([]byte) ([]byte, error) { return nil, os.ErrInvalid }
+func (rawBroken) AppendUpdate([]byte, bool) ([]byte, error) { return nil, os.ErrInvalid }
 
 // blockOf has n transactions of size bytes.
 func blockOf(slot uint64, n, size int) *Block {
@@ -91,7 +91,7 @@ func blockOf(slot uint64, n, size int) *Block {
 		}
 		b.Transactions = append(b.Transactions, chain.Transaction{Raw: rawUpdate(raw)})
 	}
-	return NewBlock(b, time.UnixMilli(1))
+	return NewBlock(b, time.UnixMilli(1), false)
 }
 
 func publisher(t *testing.T, folder string, spill int64, out *broker) *Publisher {
@@ -119,7 +119,7 @@ func TestASlotIsItsTransactionsAndThenItsEnd(t *testing.T) {
 	<-p.Block(blockOf(7, 2, 1))
 	p.Status(6, eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED)
 	broken := &chain.Block{Slot: 8, Whole: true, Transactions: []chain.Transaction{{Raw: rawBroken{}}, {}, {Raw: rawUpdate(nil)}}}
-	<-p.Block(NewBlock(broken, time.Now()))
+	<-p.Block(NewBlock(broken, time.Now(), false))
 	<-p.Block(nil)
 	require.Equal(t, []string{"7.0", "7.1", "7 end 2/0", "6 finalized", "8 end 0/1"}, out.told(t))
 	require.Equal(t, kafka.Header{Key: schemas.HeaderTip, Value: []byte("7")}, out.records[3].Headers[3], "a lower slot says how far the topic is")
@@ -128,6 +128,13 @@ func TestASlotIsItsTransactionsAndThenItsEnd(t *testing.T) {
 
 // While Kafka says nothing blocks become durable on disk, and are written in their order when it is
 // back, by this process or by the next one.
+// TestVotesAreLeftOut: a source that is asked for all brings votes, too.
+func TestVotesAreLeftOut(t *testing.T) {
+	b := NewBlock(&chain.Block{Slot: 5, Whole: true, Transactions: []chain.Transaction{{Raw: rawUpdate("a")}, {Raw: rawUpdate("v"), Vote: true}}}, time.Now(), true)
+	require.EqualValues(t, 1, b.end.GetPublished())
+	require.Zero(t, b.end.GetLeftOut())
+}
+
 func TestBlocksWaitOnDisk(t *testing.T) {
 	folder, out := t.TempDir(), newBroker(false)
 	p := publisher(t, folder, 1<<20, out)

@@ -27,17 +27,18 @@ type Block struct {
 // maxRecord bounds a transaction's record: what the topic takes.
 const maxRecord = kafka.DefaultMaxRecordBytes - 1024
 
-// NewBlock encodes a block; nil when the topic gets nothing of it. A transaction that cannot be
-// encoded is counted as left out.
-func NewBlock(block *chain.Block, receivedAt time.Time) *Block {
+// NewBlock encodes a block; nil when the topic gets nothing of it. It takes the transactions that
+// touch our programs, or all, and never votes. A transaction that cannot be encoded is counted as
+// left out.
+func NewBlock(block *chain.Block, receivedAt time.Time, all bool) *Block {
 	b := &Block{slot: block.Slot, receivedAt: receivedAt}
 	leftOut := uint32(0)
 	for i := range block.Transactions {
 		raw := block.Transactions[i].Raw
-		if raw == nil {
+		if raw == nil || block.Transactions[i].Vote {
 			continue
 		}
-		value, err := updateOf(raw, block.Slot)
+		value, err := updateOf(raw, block.Slot, all)
 		switch {
 		case err != nil || len(value) > maxRecord:
 			leftOut++
@@ -67,8 +68,8 @@ const (
 const infoGuess = 4096
 
 // updateOf encodes a SubscribeUpdateTransaction; nil when it is not for the stream.
-func updateOf(raw chain.Raw, slot uint64) ([]byte, error) {
-	info, err := raw.AppendUpdate(make([]byte, 0, infoGuess))
+func updateOf(raw chain.Raw, slot uint64, all bool) ([]byte, error) {
+	info, err := raw.AppendUpdate(make([]byte, 0, infoGuess), all)
 	if err != nil || len(info) == 0 {
 		return nil, err
 	}

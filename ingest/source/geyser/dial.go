@@ -100,6 +100,9 @@ func (s *Source) request(from *uint64, accounts bool) *pb.SubscribeRequest {
 		Commitment: &level,
 		FromSlot:   from,
 	}
+	if s.cfg.AllTransactions {
+		request.Blocks["mintlake"].AccountInclude = nil
+	}
 	if accounts {
 		request.Accounts = accountFilters()
 	}

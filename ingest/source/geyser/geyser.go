@@ -44,6 +44,8 @@ type Config struct {
 	// accounts are the programs of which at least one must be among a transaction's accounts.
 	// Default: Token, Token-2022 and Metaplex Token Metadata.
 	accounts []string
+	// AllTransactions asks for all transactions of a block instead.
+	AllTransactions bool
 	// NoAccountUpdates leaves out the subscription to mint and metadata accounts. The server may
 	// refuse it; then the stream goes on without.
 	NoAccountUpdates bool

@@ -37,14 +37,14 @@ func (b *builder) raw(r rawTransaction) chain.Raw {
 
 // AppendUpdate implements chain.Raw. A Geyser server has left out what touches none of our programs
 // already; of whole blocks it is left out here, so that the stream is the same whatever the source.
-func (r *rawTransaction) AppendUpdate(to []byte) ([]byte, error) {
+func (r *rawTransaction) AppendUpdate(to []byte, all bool) ([]byte, error) {
 	switch r.form {
 	case rawUpdate:
 		return append(to, r.all...), nil
 	case rawStored:
-		return r.appendStored(to)
+		return r.appendStored(to, all)
 	case rawJSON:
-		return r.appendJSON(to)
+		return r.appendJSON(to, all)
 	}
 	return to, nil
 }
@@ -58,8 +58,7 @@ const (
 	fieldInfoIndex       protowire.Number = 5
 )
 
-// appendInfo appends a SubscribeUpdateTransactionInfo that is no vote: a vote touches none of our
-// programs.
+// appendInfo appends a SubscribeUpdateTransactionInfo that is no vote: votes are not passed on.
 func appendInfo(to, signature, transaction, meta []byte, index int) []byte {
 	to = appendMessage(to, fieldInfoSignature, signature)
 	to = appendMessage(to, fieldInfoTransaction, transaction)
@@ -87,9 +86,9 @@ func isSubscribed(key []byte) bool {
 }
 
 // appendStored takes the messages of a ConfirmedTransaction as they are: Geyser's are the same.
-func (r *rawTransaction) appendStored(to []byte) ([]byte, error) {
+func (r *rawTransaction) appendStored(to []byte, all bool) ([]byte, error) {
 	var transaction, meta, signature []byte
-	touches := false
+	touches := all
 	w := walk{rest: r.all}
 	for w.next() {
 		switch {

@@ -19,7 +19,7 @@ import (
 func updates(t *testing.T, b *chain.Block) (list []*pb.SubscribeUpdateTransactionInfo, left int) {
 	t.Helper()
 	for i := range b.Transactions {
-		raw, err := b.Transactions[i].Raw.AppendUpdate(nil)
+		raw, err := b.Transactions[i].Raw.AppendUpdate(nil, false)
 		if err != nil {
 			left++
 		}
@@ -65,6 +65,23 @@ func TestRawOfRealBlocks(t *testing.T) {
 			}
 			require.Greater(t, passed, 100)
 			require.Less(t, passed, len(want))
+		}
+	}
+}
+
+// TestRawOfAllTransactions: asked for all, a whole block gives what a Geyser stream of all gives.
+func TestRawOfAllTransactions(t *testing.T) {
+	for _, b := range sourcetest.RealBlocks(t) {
+		fromFile, err := file(b)
+		require.NoError(t, err)
+		stored, err := parse.ConfirmedBlock(encode(t, b.Confirmed()), b.Slot)
+		require.NoError(t, err)
+		for _, got := range []*chain.Block{fromFile, stored} {
+			for i := range got.Transactions {
+				raw, err := got.Transactions[i].Raw.AppendUpdate(nil, true)
+				require.NoError(t, err)
+				require.NotEmpty(t, raw, i)
+			}
 		}
 	}
 }

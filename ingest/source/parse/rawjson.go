@@ -97,7 +97,7 @@ func (b *rawBase58) UnmarshalText(text []byte) error {
 
 // appendJSON makes the update of a transaction in base64. The encodings json and jsonParsed do not
 // hold all that an update has, or not in its bytes.
-func (r *rawTransaction) appendJSON(to []byte) ([]byte, error) {
+func (r *rawTransaction) appendJSON(to []byte, all bool) ([]byte, error) {
 	var entry rawEntry
 	if err := json.Unmarshal(r.all, &entry); err != nil {
 		return to, malformed("%v", err)
@@ -118,7 +118,7 @@ func (r *rawTransaction) appendJSON(to []byte) ([]byte, error) {
 	if err != nil {
 		return to, err
 	}
-	touches := slices.ContainsFunc(slices.Concat(transaction.Message.AccountKeys, meta.LoadedWritableAddresses, meta.LoadedReadonlyAddresses), isSubscribed)
+	touches := all || slices.ContainsFunc(slices.Concat(transaction.Message.AccountKeys, meta.LoadedWritableAddresses, meta.LoadedReadonlyAddresses), isSubscribed)
 	if !touches {
 		return to, nil
 	}

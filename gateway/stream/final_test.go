@@ -1,0 +1,178 @@
+package stream
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/mr-tron/base58"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+func finalized() *pb.CommitmentLevel { level := pb.CommitmentLevel_FINALIZED; return &level }
+
+func (l *memoryLog) dies(slot uint64) {
+	l.add(slot, schemas.TypeStreamStatus, &eventspb.StreamStatus{Slot: slot, Status: eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_DEAD})
+}
+
+// everything asks for all that a stream carries, at finalized.
+func everything(from *uint64) *pb.SubscribeRequest {
+	byCommitment := true
+	return &pb.SubscribeRequest{FromSlot: from, Commitment: finalized(), Transactions: filters{"all": {}},
+		Slots:      map[string]*pb.SubscribeRequestFilterSlots{"s": {FilterByCommitment: &byCommitment}, gapsFilter: {}},
+		BlocksMeta: map[string]*pb.SubscribeRequestFilterBlocksMeta{"m": {}}}
+}
+
+func TestFinalizedComesWithItsSlot(t *testing.T) {
+	l := newMemoryLog(0)
+	l.slot(100, 99, 1, false)
+	f := startOn(t, l, Config{})
+	_, err := f.subscribeFrom(t, t.Context(), everything(nil)).Recv()
+	require.Equal(t, codes.Unavailable, status.Code(err), "nothing was finalized: nobody knows whether it ever is")
+
+	l.finalize(100)
+	require.Eventually(t, func() bool { return f.recent.root() == 100 }, patience, patience/1e5)
+	l.slot(101, 100, 2, false)
+	l.slot(102, 101, 1, false)
+	l.slot(103, 101, 1, false) // on another fork
+	require.Eventually(t, func() bool { return f.hub.slot.Load() == 103 }, patience, patience/1e5)
+	stream := f.subscribeFrom(t, t.Context(), everything(nil))
+	require.Eventually(t, f.oneListens, patience, patience/1e5)
+	l.slot(104, 103, 1, false)
+	l.dies(102)
+	l.finalize(103)
+	l.slot(99, 98, 1, false) // filled in later
+	require.Equal(t, []string{"10100", "10101", "10300", "103 SLOT_FINALIZED", "101 meta", "103 meta", "9900", "99 meta"}, told(t, stream, 8),
+		"what came before the subscription and was finalized after it, too")
+	l.finalize(104)
+	require.Equal(t, []string{"10400", "104 SLOT_FINALIZED", "104 meta"}, told(t, stream, 3))
+	c, ctx := f.client(t)
+	slot, err := c.GetSlot(ctx, &pb.GetSlotRequest{Commitment: finalized()})
+	require.NoError(t, err)
+	require.EqualValues(t, 104, slot.Slot)
+}
+
+// A replay at finalized goes on live with nothing lost or doubled, wherever it takes over.
+func TestReplayOfFinalizedGoesOnLive(t *testing.T) {
+	const last = 140
+	l := newMemoryLog(0)
+	var want []string
+	write := func(slot uint64) {
+		l.slot(slot, slot-1, int(slot%3), false)
+		if slot > 108 {
+			l.finalize(slot - 8)
+		}
+		for i := range slot % 3 {
+			want = append(want, fmt.Sprint(slot*100+i))
+		}
+	}
+	for slot := uint64(100); slot < 120; slot++ {
+		write(slot)
+	}
+	f := startOn(t, l, Config{})
+	var streams []pb.Geyser_SubscribeClient
+	for from := uint64(104); from < 120; from += 3 {
+		streams = append(streams, f.subscribeFrom(t, t.Context(), &pb.SubscribeRequest{FromSlot: &from, Commitment: finalized(), Transactions: filters{"all": {}}}))
+	}
+	for slot := uint64(120); slot <= last; slot++ {
+		write(slot)
+	}
+	l.finalize(last)
+	for i, stream := range streams {
+		first := slices.Index(want, fmt.Sprint(104+3*i)+"00")
+		if first < 0 { // a slot without transactions
+			first = slices.Index(want, fmt.Sprint(105+3*i)+"00")
+		}
+		require.Equal(t, want[first:], told(t, stream, len(want)-first))
+	}
+	require.NoError(t, streams[0].Send(&pb.SubscribeRequest{Transactions: filters{"all": {}}}))
+	_, err := streams[0].Recv()
+	require.ErrorContains(t, err, "commitment: stays what it was")
+}
+
+// TestHeldTransactionsAreBounded: the oldest slot goes, and is told as a gap to those who wait for
+// it.
+func TestHeldTransactionsAreBounded(t *testing.T) {
+	f := newFinals()
+	slots := func(from, n uint64) (lost []uint64) {
+		for slot := range n {
+			if s, isLost := f.hold(&transaction{slot: from + slot}); isLost {
+				lost = append(lost, s)
+			}
+		}
+		return lost
+	}
+	require.Empty(t, slots(1, 3*heldUntold), "nobody waits while nothing is finalized")
+	require.Len(t, f.slots, heldUntold)
+	f.finalized(&note{slot: 3 * heldUntold})
+	require.Zero(t, f.bytes)
+	require.Equal(t, []uint64{1000, 1001}, slots(1000, heldSlots+2))
+	f.finalized(&note{slot: 5000})
+	_, isLost := f.hold(&transaction{slot: 6000, grpc: make([]byte, 0), accounts: make([]address, 0, heldBytes/32+1)})
+	require.True(t, isLost)
+	require.Zero(t, f.bytes)
+
+	l := newLogReader(nil)
+	l.finals = newFinals()
+	gap := &note{kind: noteGap, late: true}
+	require.True(t, (&watch{kind: watchGaps, final: true}).wants(gap))
+	require.False(t, (&watch{kind: watchGaps}).wants(gap), "who asks for confirmed misses nothing")
+}
+
+func TestStatusesOfTransactions(t *testing.T) {
+	f := start(t, Config{})
+	c, ctx := f.client(t)
+	stream, err := c.Subscribe(ctx)
+	require.NoError(t, err)
+	require.NoError(t, stream.Send(&pb.SubscribeRequest{Transactions: filters{"one": {AccountInclude: []string{text(1)}}, "both": {}},
+		TransactionsStatus: filters{"one": {AccountInclude: []string{text(1)}}, "failed": {Failed: yes()}, "never": {AccountInclude: []string{text(9)}}}}))
+	require.Eventually(t, f.oneListens, patience, patience/1e5)
+	failed := tx{number: 7, slot: 9, keys: []byte{1}, failed: true}
+	f.publish(failed, tx{number: 8, slot: 9, keys: []byte{2}})
+	whole, err := stream.Recv()
+	require.NoError(t, err)
+	require.EqualValues(t, 7, whole.GetTransaction().GetTransaction().GetIndex())
+	require.Equal(t, []string{"both", "one"}, whole.Filters)
+	update, err := stream.Recv()
+	require.NoError(t, err)
+	require.Equal(t, []string{"failed", "one"}, update.Filters)
+	require.NotNil(t, update.CreatedAt)
+	got := update.GetTransactionStatus()
+	require.EqualValues(t, 9, got.GetSlot())
+	require.EqualValues(t, 7, got.GetIndex())
+	require.Equal(t, failed.signature(), got.GetSignature())
+	require.Equal(t, failed.message().Transaction.Meta.Err.Err, got.GetErr().GetErr())
+	n, names := next(t, stream)
+	require.EqualValues(t, 8, n)
+	require.Equal(t, []string{"both"}, names)
+}
+
+func TestFinalizedOverWebSocket(t *testing.T) {
+	l := newMemoryLog(0)
+	l.slot(100, 99, 1, false)
+	l.finalize(100)
+	l.slot(101, 100, 1, false)
+	f := startOn(t, l, Config{})
+	conn, _, err := websocket.Dial(t.Context(), "ws://"+f.Addr()+"/", nil)
+	require.NoError(t, err)
+	defer conn.CloseNow()
+	require.Contains(t, f.call(t, conn, `{"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{},{"commitment":"finalized"}]}`), `"result":1`)
+	require.Contains(t, f.call(t, conn, `{"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{},{"commitment":"confirmed"}]}`), `"result":2`)
+	l.slot(102, 101, 1, false)
+	l.finalize(101)
+	for _, want := range []string{`"subscription":2,"result":{"signature":"` + signatureText(10200), `"subscription":1,"result":{"signature":"` + signatureText(10100)} {
+		_, raw, err := conn.Read(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, string(raw), want)
+	}
+}
+
+// signatureText is how the signature of a numbered transaction begins.
+func signatureText(number int) string { return base58.Encode(tx{number: number}.signature()) }
