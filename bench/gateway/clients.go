@@ -27,22 +27,29 @@ type client struct {
 	read    *bufio.Reader
 	http2   *http2.Framer
 	pending []byte
+	// unsaid is what was read and not yet given back to the window.
+	unsaid uint32
 }
 
 // dial opens a stream with one filter and returns when it counts.
 func dial(addr string, grpc bool, addresses []string) (*client, error) {
+	return dialWith(addr, grpc, func(c *client) error {
+		if grpc {
+			return c.openGRPC(addr, addresses)
+		}
+		return c.openWebSocket(addr, addresses)
+	})
+}
+
+// dialWith connects and lets open say what is wanted.
+func dialWith(addr string, grpc bool, open func(*client) error) (*client, error) {
 	conn, err := net.DialTimeout("tcp", addr, time.Minute)
 	if err != nil {
 		return nil, err
 	}
 	c := &client{conn: conn, grpc: grpc, read: bufio.NewReaderSize(conn, 4096)}
 	_ = conn.SetDeadline(time.Now().Add(2 * time.Minute))
-	if grpc {
-		err = c.openGRPC(addr, addresses)
-	} else {
-		err = c.openWebSocket(addr, addresses)
-	}
-	if err != nil {
+	if err := open(c); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -118,40 +125,9 @@ func (c *client) frame() (kind byte, head []byte, err error) {
 }
 
 func (c *client) openGRPC(addr string, addresses []string) error {
-	if _, err := io.WriteString(c.conn, http2.ClientPreface); err != nil {
+	if err := c.sendGRPC(addr, &pb.SubscribeRequest{Transactions: map[string]*pb.SubscribeRequestFilterTransactions{"mine": {AccountInclude: addresses}}},
+		&pb.SubscribeRequest{Ping: &pb.SubscribeRequestPing{Id: 1}}); err != nil {
 		return err
-	}
-	c.http2 = http2.NewFramer(c.conn, c.read)
-	c.http2.SetReuseFrames()
-	if err := c.http2.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20}); err != nil {
-		return err
-	}
-	if err := c.http2.WriteWindowUpdate(0, 1<<20); err != nil {
-		return err
-	}
-	var block bytes.Buffer
-	headers := hpack.NewEncoder(&block)
-	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", "/geyser.Geyser/Subscribe"}, {":authority", addr},
-		{"content-type", "application/grpc"}, {"te", "trailers"}} {
-		if err := headers.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}); err != nil {
-			return err
-		}
-	}
-	if err := c.http2.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true}); err != nil {
-		return err
-	}
-	for _, request := range []*pb.SubscribeRequest{
-		{Transactions: map[string]*pb.SubscribeRequestFilterTransactions{"mine": {AccountInclude: addresses}}},
-		{Ping: &pb.SubscribeRequestPing{Id: 1}},
-	} {
-		body, err := proto.Marshal(request)
-		if err != nil {
-			return err
-		}
-		message := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body)))
-		if err := c.http2.WriteData(1, false, append(message, body...)); err != nil {
-			return err
-		}
 	}
 	// The pong says that the filter counts.
 	for {
@@ -166,6 +142,46 @@ func (c *client) openGRPC(addr string, addresses []string) error {
 		}
 	}
 }
+
+// sendGRPC begins a stream with requests.
+func (c *client) sendGRPC(addr string, requests ...*pb.SubscribeRequest) error {
+	if _, err := io.WriteString(c.conn, http2.ClientPreface); err != nil {
+		return err
+	}
+	c.http2 = http2.NewFramer(c.conn, c.read)
+	c.http2.SetReuseFrames()
+	if err := c.http2.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}); err != nil {
+		return err
+	}
+	if err := c.http2.WriteWindowUpdate(0, window); err != nil {
+		return err
+	}
+	var block bytes.Buffer
+	headers := hpack.NewEncoder(&block)
+	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", "/geyser.Geyser/Subscribe"}, {":authority", addr},
+		{"content-type", "application/grpc"}, {"te", "trailers"}} {
+		if err := headers.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}); err != nil {
+			return err
+		}
+	}
+	if err := c.http2.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true}); err != nil {
+		return err
+	}
+	for _, request := range requests {
+		body, err := proto.Marshal(request)
+		if err != nil {
+			return err
+		}
+		message := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body)))
+		if err := c.http2.WriteData(1, false, append(message, body...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// window is how much of a stream may be on its way.
+const window = 1 << 20
 
 // Fields of SubscribeUpdate.
 const fieldTransaction, fieldPong = 4, 9
@@ -188,6 +204,12 @@ func (c *client) data() (kinds []protowire.Number, err error) {
 	case *http2.GoAwayFrame, *http2.RSTStreamFrame:
 		return nil, fmt.Errorf("the server ended the stream: %v", f)
 	case *http2.DataFrame:
+		if c.unsaid += f.Length; c.unsaid >= window/4 {
+			if err := errors.Join(c.http2.WriteWindowUpdate(0, c.unsaid), c.http2.WriteWindowUpdate(1, c.unsaid)); err != nil {
+				return nil, err
+			}
+			c.unsaid = 0
+		}
 		c.pending = append(c.pending, f.Data()...)
 		for len(c.pending) >= 5 {
 			n := 5 + int(binary.BigEndian.Uint32(c.pending[1:]))
@@ -222,11 +244,15 @@ func kindOf(update []byte) protowire.Number {
 // count reads until the connection ends. Each transaction lowers left, and the one that makes it 0
 // closes done.
 func (c *client) count(left *atomic.Int64, done func()) error {
-	got := func() {
+	return c.each(func() {
 		if left.Add(-1) == 0 {
 			done()
 		}
-	}
+	})
+}
+
+// each reads until the connection ends and calls got for each transaction.
+func (c *client) each(got func()) error {
 	for {
 		if c.grpc {
 			kinds, err := c.data()

@@ -42,6 +42,9 @@ type options struct {
 	idle                int
 	only                string
 	medians             []float64
+	// chain is how much of the chain is replayed.
+	chain time.Duration
+	nginx string
 }
 
 func main() {
@@ -52,7 +55,9 @@ func main() {
 	pflag.IntVar(&o.rounds, "rounds", 5, "blocks that each server gets")
 	pflag.IntSliceVar(&o.clients, "clients", []int{1000, 10_000}, "clients; the first number is that of --base too")
 	pflag.IntVar(&o.idle, "idle", 10_000, "idle clients")
-	pflag.StringVar(&o.only, "only", "", "fanout or idle; both when empty")
+	pflag.StringVar(&o.only, "only", "", "fanout, idle, replay or reads; all when empty")
+	pflag.DurationVar(&o.chain, "chain", 10*time.Minute, "how much of the chain is replayed")
+	pflag.StringVar(&o.nginx, "nginx", "nginx", "the peer of reads")
 	pflag.Float64SliceVar(&o.medians, "medians", nil, "report these medians of the filter engine and of its peer, in ms, and end; for run.sh")
 	pflag.Parse()
 	if err := run(o); err != nil {
@@ -85,17 +90,21 @@ func measure(o options, r *report.Report) error {
 		return err
 	}
 	defer broker.stop()
-	if o.only != "idle" {
-		if err := fanouts(ctx, o, broker, r); err != nil {
-			return err
-		}
-	}
-	if o.only == "fanout" {
-		return nil
-	}
-	for _, grpc := range []bool{false, true} {
-		if err := idle(ctx, o, broker, grpc, r); err != nil {
-			return err
+	for _, part := range []struct {
+		name    string
+		measure func() error
+	}{
+		{"fanout", func() error { return fanouts(ctx, o, broker, r) }},
+		{"idle", func() error {
+			return errors.Join(idle(ctx, o, broker, false, r), idle(ctx, o, broker, true, r))
+		}},
+		{"replay", func() error { return replays(ctx, o, broker, r) }},
+		{"reads", func() error { return reads(ctx, o, broker, r) }},
+	} {
+		if o.only == "" || o.only == part.name {
+			if err := part.measure(); err != nil {
+				return fmt.Errorf("%s: %w", part.name, err)
+			}
 		}
 	}
 	return nil

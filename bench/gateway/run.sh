@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Measures the gateway's stream, each figure with its peer in the same run.
 #
-#   bench/gateway/run.sh                 fan-out, idle memory, filter engine
-#   ONLY=fanout bench/gateway/run.sh     fanout, idle or engine
+#   bench/gateway/run.sh                 fan-out, idle memory, replay, reads, filter engine
+#   ONLY=fanout bench/gateway/run.sh     fanout, idle, replay, reads or engine
 #   bench/gateway/run.sh --rounds 9      flags of bench-gateway
 #
 # fan-out is compared with the binary of the commit before the stream had an index, built here in a worktree; the filter engine with the Rust
-# crate richat-filter (one matcher per client, as its server has), for which cargo is needed.
+# crate richat-filter (one matcher per client, as its server has), for which cargo is needed;
+# reads with Debian's nginx, which is installed where that may be.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -35,6 +36,18 @@ fi
 if [[ -z $only || $only == idle ]]; then
   echo "== idle clients"
   bin/bench-gateway --server bin/mintlake --only idle "$@"
+fi
+if [[ -z $only || $only == replay ]]; then
+  echo "== replay"
+  bin/bench-gateway --server bin/mintlake --block "$block" --only replay "$@"
+fi
+if [[ -z $only || $only == reads ]]; then
+  echo "== reads through JSON-RPC"
+  if ! command -v nginx >/dev/null && [[ ! -x /usr/sbin/nginx ]]; then
+    [[ $(id -u) == 0 ]] || { echo "bench-gateway: install nginx-light first" >&2; exit 1; }
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq nginx-light >/dev/null
+  fi
+  PATH=$PATH:/usr/sbin bin/bench-gateway --server bin/mintlake --only reads "$@"
 fi
 if [[ -z $only || $only == engine ]]; then
   echo "== filter engine: one block of 1,500 transactions, 1,000 clients of 20 addresses"

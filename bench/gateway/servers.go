@@ -78,20 +78,21 @@ func startBroker(ctx context.Context) (*broker, error) {
 
 // server is a `mintlake gateway`.
 type server struct {
-	addr    string
+	addr    string // of the stream
+	rpc     string // of JSON-RPC
 	process *exec.Cmd
 }
 
 // startServer runs a binary. Settings that the older one does not know are only given where they
 // are needed.
-func startServer(ctx context.Context, broker *broker, binary string, clients int) (*server, error) {
+func startServer(ctx context.Context, broker *broker, binary string, clients int, more ...string) (*server, error) {
 	dir, err := os.MkdirTemp("", "bench-gateway-")
 	if err != nil {
 		return nil, err
 	}
 	// The command is the operator's own.
-	process := exec.CommandContext(ctx, binary, "gateway", "--data-dir", dir, "--kafka-brokers", broker.addr, //nolint:gosec // as above
-		"--stream-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0")
+	process := exec.CommandContext(ctx, binary, append([]string{"gateway", "--data-dir", dir, "--kafka-brokers", broker.addr, //nolint:gosec // as above
+		"--stream-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"}, more...)...)
 	process.Env = os.Environ()
 	if clients > 1000 {
 		process.Env = append(process.Env, "MINTLAKE_STREAM_MAX_SUBSCRIBERS="+strconv.Itoa(clients), "MINTLAKE_STREAM_MAX_CONNECTIONS="+strconv.Itoa(clients+100))
@@ -110,16 +111,20 @@ func startServer(ctx context.Context, broker *broker, binary string, clients int
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if rest, ok := strings.CutPrefix(lines.Text(), "addresses "); ok {
+			s := &server{process: process}
 			for _, pair := range strings.Fields(rest) {
 				if addr, ok := strings.CutPrefix(pair, "stream=http://"); ok {
-					go func() { _, _ = io.Copy(io.Discard, out) }()
-					return &server{addr, process}, nil
+					s.addr = addr
+				} else if addr, ok := strings.CutPrefix(pair, "rpc=http://"); ok {
+					s.rpc = addr
 				}
 			}
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return s, nil
 		}
 	}
 	_ = process.Wait()
-	return nil, fmt.Errorf("%s told no stream address: set BENCH_LOG=1 to see its log", binary)
+	return nil, fmt.Errorf("%s told no addresses: set BENCH_LOG=1 to see its log", binary)
 }
 
 func (s *server) stop() {
