@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/file"
 	"github.com/mintlake/mintlake/ingest/source/geyser"
 	"github.com/mintlake/mintlake/registry/coverage"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // recordOptions are the flags of `mintlake record`.
@@ -115,7 +115,7 @@ func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 // asked to.
 type fromSlot struct{ slot uint64 }
 
-func (f fromSlot) Ingested(uint64, chain.Key) bool       { return false }
+func (f fromSlot) Ingested(uint64, pubkey.Key) bool      { return false }
 func (f fromSlot) Missing(uint64, uint64) []coverage.Gap { return nil }
 func (f fromSlot) Resume() uint64 {
 	if f.slot == 0 {

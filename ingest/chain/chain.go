@@ -5,10 +5,11 @@
 // whoever keeps one longer than its sink call copies it.
 package chain
 
-import "time"
+import (
+	"time"
 
-// Key is a 32-byte account address or hash.
-type Key [32]byte
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
 
 // Signature is a transaction's first signature, which is its id.
 type Signature [64]byte
@@ -21,8 +22,8 @@ type Block struct {
 	// ParentGuessed says that the source named the block itself as its parent, and ParentSlot is
 	// the slot before instead.
 	ParentGuessed   bool
-	Blockhash       Key
-	ParentBlockhash Key
+	Blockhash       pubkey.Key
+	ParentBlockhash pubkey.Key
 	// BlockTime is Unix seconds, 0 where the source does not say.
 	BlockTime int64
 	// Height is the number of blocks before this one; nil where the source does not say.
@@ -43,7 +44,7 @@ type Block struct {
 
 // Account is an account as one transaction left it.
 type Account struct {
-	Key, Owner Key
+	Key, Owner pubkey.Key
 	Data       []byte
 	// Signature is that of the transaction, Transaction its Index in the block; -1 while the block
 	// is not known.
@@ -63,7 +64,7 @@ type Transaction struct {
 	Vote   bool
 	// Keys are the static account keys followed by the addresses loaded from lookup tables,
 	// writable ones first.
-	Keys         []Key
+	Keys         []pubkey.Key
 	Instructions []Instruction
 	// Signers is how many of the first keys signed.
 	Signers int
@@ -117,32 +118,32 @@ type Call struct {
 // TokenBalance is a token account's balance before or after the transaction.
 type TokenBalance struct {
 	AccountIndex int
-	Mint         Key
+	Mint         pubkey.Key
 	// Owner is the wallet; Program the token program. Zero where the source does not say (old
 	// blocks).
-	Owner    Key
-	Program  Key
+	Owner    pubkey.Key
+	Program  pubkey.Key
 	Decimals uint8
 	Amount   uint64
 }
 
 // Account returns the key of the call's i-th account; false when the call or the transaction is too
 // short.
-func (t *Transaction) Account(c *Call, i int) (Key, bool) {
+func (t *Transaction) Account(c *Call, i int) (pubkey.Key, bool) {
 	if i < 0 || i >= len(c.Accounts) {
-		return Key{}, false
+		return pubkey.Key{}, false
 	}
 	return t.key(int(c.Accounts[i]))
 }
 
 // Program returns the key of the call's program; false when its index lies beyond the keys.
-func (t *Transaction) Program(c *Call) (Key, bool) {
+func (t *Transaction) Program(c *Call) (pubkey.Key, bool) {
 	return t.key(c.ProgramIndex)
 }
 
-func (t *Transaction) key(i int) (Key, bool) {
+func (t *Transaction) key(i int) (pubkey.Key, bool) {
 	if i < 0 || i >= len(t.Keys) {
-		return Key{}, false
+		return pubkey.Key{}, false
 	}
 	return t.Keys[i], true
 }

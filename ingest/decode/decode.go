@@ -11,8 +11,6 @@ package decode
 import (
 	"bytes"
 
-	"github.com/mr-tron/base58"
-
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/ingest/decode/metaplex"
@@ -22,6 +20,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode/venues"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Names of the programs as metric labels.
@@ -79,8 +78,8 @@ type program struct {
 // at once.
 type Decoder struct {
 	observer Observer
-	programs map[chain.Key]program
-	keys     []chain.Key // of programs
+	programs map[pubkey.Key]program
+	keys     []pubkey.Key // of programs
 	swaps    *swap.Decoder
 }
 
@@ -90,27 +89,16 @@ func New(observer Observer) *Decoder {
 	if observer == nil {
 		observer = discard{}
 	}
-	d := &Decoder{observer: observer, programs: map[chain.Key]program{
-		keyOf(schemas.ProgramToken):     {ProgramToken, spltoken.Decode, true},
-		keyOf(schemas.ProgramToken2022): {ProgramToken2022, token2022.Decode, true},
-		keyOf(schemas.ProgramMetaplex):  {ProgramMetaplex, metaplex.Decode, false},
+	d := &Decoder{observer: observer, programs: map[pubkey.Key]program{
+		pubkey.MustParse(schemas.ProgramToken):     {ProgramToken, spltoken.Decode, true},
+		pubkey.MustParse(schemas.ProgramToken2022): {ProgramToken2022, token2022.Decode, true},
+		pubkey.MustParse(schemas.ProgramMetaplex):  {ProgramMetaplex, metaplex.Decode, false},
 	}}
 	for key := range d.programs {
 		d.keys = append(d.keys, key)
 	}
 	d.swaps = swap.New(venues.All(), Aggregators(), observer)
 	return d
-}
-
-// keyOf decodes a constant of package schemas; an invalid one would decode to no program's key and
-// fail every test.
-func keyOf(address string) chain.Key {
-	var key chain.Key
-	raw, err := base58.Decode(address)
-	if err == nil {
-		copy(key[:], raw)
-	}
-	return key
 }
 
 // Decode returns the events of one transaction of the block at slot, in the order of execution. The
@@ -141,7 +129,7 @@ func (m *mask) has(i int) bool { return i >= 0 && i < 256 && m[i/64]&(1<<(i%64))
 
 // find marks the keys that are programs to decode. Most transactions have none, and looking here is
 // quicker than at each call.
-func (d *Decoder) find(keys []chain.Key) (found mask, any bool) {
+func (d *Decoder) find(keys []pubkey.Key) (found mask, any bool) {
 	for i := range keys[:min(len(keys), 256)] {
 		for j := range d.keys {
 			if keys[i] == d.keys[j] {
@@ -216,7 +204,7 @@ func (w *walk) raw(p program, call *chain.Call, at place, batch int, reason stri
 		Data: bytes.Clone(cut.Data), Accounts: view.AllAccounts(), Reason: reason,
 	}}}
 	if mint, ok := w.mints.Of(view); ok {
-		event.Mint = instruction.Bytes(mint)
+		event.Mint = mint.Bytes()
 	}
 	w.add(event, call, at, batch)
 }
@@ -226,7 +214,7 @@ func (w *walk) add(event *eventspb.TokenEvent, call *chain.Call, at place, batch
 	event.Position = w.position(at, batch)
 	event.BlockTime = w.blockTime
 	event.Signature = bytes.Clone(w.tx.Signature[:])
-	event.ProgramId = instruction.Bytes(program)
+	event.ProgramId = program.Bytes()
 	w.events = append(w.events, event)
 }
 

@@ -11,14 +11,15 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-func named(name string) chain.Key { return sha256.Sum256([]byte(name)) }
+func named(name string) pubkey.Key { return sha256.Sum256([]byte(name)) }
 
 // invoke is a transaction with one outer instruction of the program on the named accounts.
 func invoke(t testing.TB, program string, data []byte, accounts ...string) *chain.Transaction {
 	t.Helper()
-	tx := &chain.Transaction{Index: 0, Keys: []chain.Key{key(t, program)}, Signature: chain.Signature{9}}
+	tx := &chain.Transaction{Index: 0, Keys: []pubkey.Key{key(t, program)}, Signature: chain.Signature{9}}
 	call := chain.Call{Data: data}
 	for _, a := range accounts {
 		k, at := named(a), -1

@@ -10,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // The fuzz tests take an instruction's data and accounts. Whatever they are: no panic, the same
@@ -37,11 +38,11 @@ func fuzzProgram(f *testing.F, program string) {
 	f.Add([]byte{255}, []byte{}, uint8(0))
 	id := key(f, program)
 	f.Fuzz(func(t *testing.T, data, accounts []byte, mintAt uint8) {
-		tx := &chain.Transaction{Index: 1, Keys: []chain.Key{id}}
+		tx := &chain.Transaction{Index: 1, Keys: []pubkey.Key{id}}
 		for i := range 12 {
-			tx.Keys = append(tx.Keys, chain.Key{byte(i), 1})
+			tx.Keys = append(tx.Keys, pubkey.Key{byte(i), 1})
 		}
-		tx.PostBalances = []chain.TokenBalance{{AccountIndex: int(mintAt), Mint: chain.Key{mintAt, 1}}}
+		tx.PostBalances = []chain.TokenBalance{{AccountIndex: int(mintAt), Mint: pubkey.Key{mintAt, 1}}}
 		tx.Instructions = []chain.Instruction{{
 			Call:  chain.Call{Data: data, Accounts: accounts},
 			Inner: []chain.Call{{Data: data, Accounts: accounts}, {ProgramIndex: -1}, {ProgramIndex: 1 << 30}},
@@ -108,10 +109,10 @@ func FuzzTransaction(f *testing.F) {
 			if i < len(programs) {
 				tx.Keys = append(tx.Keys, key(t, programs[i]))
 			} else {
-				tx.Keys = append(tx.Keys, chain.Key{byte(i), byte(i >> 8)})
+				tx.Keys = append(tx.Keys, pubkey.Key{byte(i), byte(i >> 8)})
 			}
 		}
-		tx.PreBalances = []chain.TokenBalance{{AccountIndex: balanceAt, Mint: chain.Key{9}}}
+		tx.PreBalances = []chain.TokenBalance{{AccountIndex: balanceAt, Mint: pubkey.Key{9}}}
 		for range 3 {
 			tx.Instructions = append(tx.Instructions, chain.Instruction{
 				Call: chain.Call{ProgramIndex: program, Data: data, Accounts: accounts},

@@ -16,6 +16,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/file"
 	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func readShared(t testing.TB, rel string) []byte {
@@ -61,10 +62,10 @@ func loadTransactions(t testing.TB) map[string]*chain.Block {
 	return blocks
 }
 
-func key(t testing.TB, text string) chain.Key {
+func key(t testing.TB, text string) pubkey.Key {
 	t.Helper()
 	raw, err := base58.Decode(text)
 	require.NoError(t, err)
 	require.Len(t, raw, 32)
-	return chain.Key(raw)
+	return pubkey.Key(raw)
 }

@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Forms that today's client and program have no more, or that come from no well-meaning client.
@@ -95,7 +95,7 @@ func TestMetaplexSeedAuthority(t *testing.T) {
 	tx := invoke(t, schemas.ProgramMetaplex, joined([]byte{0}, metaplexData("N", "S", "u"), []byte{0}), "metadata", "mint", "seed", "payer", "update authority")
 	seed, err := hex.DecodeString("92172cc4725dc041f9dd8c51526004260093a30b0273dcfa749217fc94a24049")
 	require.NoError(t, err)
-	tx.Keys[3] = chain.Key(seed)
+	tx.Keys[3] = pubkey.Key(seed)
 	set := decode.New(nil).Decode(tx, 1, 0)[0].GetMetadataSet()
 	require.Equal(t, "N", string(set.GetName()))
 	require.Nil(t, set.UpdateAuthority)

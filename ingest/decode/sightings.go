@@ -2,15 +2,15 @@ package decode
 
 import (
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Sighting is a mint that a transaction's token balances show.
 type Sighting struct {
-	Mint chain.Key
+	Mint pubkey.Key
 	// Program is the token program; zero where the source does not say.
-	Program  chain.Key
+	Program  pubkey.Key
 	Decimals uint8
 }
 
@@ -33,7 +33,7 @@ func Sightings(tx *chain.Transaction) []Sighting {
 
 // sighted looks through the list: a transaction has few mints, and parsers bound its balances to
 // some hundreds.
-func sighted(sightings []Sighting, mint chain.Key) bool {
+func sighted(sightings []Sighting, mint pubkey.Key) bool {
 	for i := range sightings {
 		if sightings[i].Mint == mint {
 			return true
@@ -48,13 +48,13 @@ func (s Sighting) Event(tx *chain.Transaction, slot uint64, blockTime int64) *ev
 		Position:  &eventspb.Position{Slot: slot, TransactionIndex: optional(tx.Index)},
 		BlockTime: blockTime,
 		Signature: append([]byte(nil), tx.Signature[:]...),
-		Mint:      instruction.Bytes(s.Mint),
+		Mint:      s.Mint.Bytes(),
 		Payload: &eventspb.TokenEvent_Sighting{
 			Sighting: &eventspb.Sighting{Decimals: uint32(s.Decimals)},
 		},
 	}
-	if s.Program != (chain.Key{}) {
-		event.ProgramId = instruction.Bytes(s.Program)
+	if s.Program != (pubkey.Key{}) {
+		event.ProgramId = s.Program.Bytes()
 	}
 	return event
 }

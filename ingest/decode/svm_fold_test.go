@@ -13,7 +13,6 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
-	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // accountOnly explains, by name, what a mint account holds and no event can say: the program
@@ -118,10 +117,10 @@ func changedAlone(t *testing.T, mint *folded, address string, account *svmAccoun
 
 func accountState(t *testing.T, address string, account *svmAccount) *registry.State {
 	t.Helper()
-	mint, err := tokenaccount.ParseMint(pubkey.Key(key(t, account.Owner)), account.Data)
+	mint, err := tokenaccount.ParseMint(key(t, account.Owner), account.Data)
 	require.NoError(t, err)
 	k := key(t, address)
-	read := &eventspb.Enrichment{Mint: k[:], Slot: 1, Fact: &eventspb.Enrichment_MintAccount{MintAccount: mint.Fact(pubkey.Key(k))}}
+	read := &eventspb.Enrichment{Mint: k[:], Slot: 1, Fact: &eventspb.Enrichment_MintAccount{MintAccount: mint.Fact(k)}}
 	var state registry.State
 	for _, fact := range registry.FactsOfEnrichment(read) {
 		state.Apply(fact)
@@ -197,7 +196,7 @@ func TestSVMExtensions(t *testing.T) {
 				if account == nil || account.Owner == schemas.ProgramMetaplex {
 					continue
 				}
-				mint, err := tokenaccount.ParseMint(pubkey.Key(key(t, account.Owner)), account.Data)
+				mint, err := tokenaccount.ParseMint(key(t, account.Owner), account.Data)
 				require.NoError(t, err)
 				for _, extension := range mint.Extensions {
 					seen[extension.Name] = true

@@ -12,7 +12,6 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
-	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // foldedMetadata is what events alone say of one Metaplex metadata account, in the shape of a read
@@ -88,7 +87,7 @@ func TestSVMMetaplexFold(t *testing.T) {
 			read, err := tokenaccount.ParseMetaplex(account.Data)
 			require.NoError(t, err, where)
 			k := key(t, address)
-			want, got := read.Fact(pubkey.Key(k)).GetMetadata(), accounts[address]
+			want, got := read.Fact(k).GetMetadata(), accounts[address]
 			require.NotNil(t, got, where)
 			if slices.Contains(takenOver, where) {
 				require.Equal(t, want.TokenStandard, got.TokenStandard, where)

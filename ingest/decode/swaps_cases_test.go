@@ -7,10 +7,10 @@ import (
 	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Each test here holds one of the cases that go wrong elsewhere, from real data.
@@ -218,7 +218,7 @@ func TestTraderBehindSharedAccounts(t *testing.T) {
 		for _, leg := range s.Legs {
 			signed := false
 			for _, signer := range s.tx.Keys[:s.tx.Signers] {
-				signed = signed || chain.Key(leg.GetTrader()) == signer
+				signed = signed || pubkey.Key(leg.GetTrader()) == signer
 			}
 			require.True(t, signed, signature)
 			if len(leg.GetAuthority()) > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Over each recorded block, what came into and went out of the vaults of all pools that traded is
@@ -27,11 +28,11 @@ func TestLegsExplainTheVaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			block := realTransactions(t, name)[0]
 			moved, vaults := legMovements(block)
-			last, compared := make(map[chain.Key]uint64), 0
+			last, compared := make(map[pubkey.Key]uint64), 0
 			for i := range block.Transactions {
 				tx := &block.Transactions[i]
 				signature := base58.Encode(tx.Signature[:])
-				delta := make(map[chain.Key]int64)
+				delta := make(map[pubkey.Key]int64)
 				for _, b := range tx.PreBalances {
 					vault := tx.Keys[b.AccountIndex]
 					if !vaults[vault] {
@@ -64,15 +65,15 @@ func TestLegsExplainTheVaults(t *testing.T) {
 
 // legMovements sums the legs' amounts by transaction and vault, and says which vaults have any. The
 // lamports of a curve are no token account.
-func legMovements(block *chain.Block) (moved []map[chain.Key]int64, vaults map[chain.Key]bool) {
+func legMovements(block *chain.Block) (moved []map[pubkey.Key]int64, vaults map[pubkey.Key]bool) {
 	decoder := decode.New(nil)
-	vaults = make(map[chain.Key]bool)
+	vaults = make(map[pubkey.Key]bool)
 	for i := range block.Transactions {
-		sums := make(map[chain.Key]int64)
+		sums := make(map[pubkey.Key]int64)
 		add := func(leg *eventspb.SwapLeg, vault []byte, amount int64) {
 			if string(vault) != string(leg.GetPool()) {
-				sums[chain.Key(vault)] += amount
-				vaults[chain.Key(vault)] = true
+				sums[pubkey.Key(vault)] += amount
+				vaults[pubkey.Key(vault)] = true
 			}
 		}
 		for _, leg := range decoder.Swaps(&block.Transactions[i], block.Slot, block.BlockTime).Legs {

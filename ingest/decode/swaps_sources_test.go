@@ -14,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode/swap"
 	"github.com/mintlake/mintlake/ingest/decode/venues"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -106,7 +107,7 @@ func TestTablesOfVenues(t *testing.T) {
 		require.Regexp(t, `^[a-z0-9_]+$`, name)
 		require.False(t, names[name], name)
 		require.False(t, programs[program], program)
-		require.NotEqual(t, chain.Key{}, key(t, program))
+		require.NotEqual(t, pubkey.Key{}, key(t, program))
 		names[name], programs[program] = true, true
 	}
 	for _, v := range venues.All() {

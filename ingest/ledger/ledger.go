@@ -9,10 +9,10 @@ package ledger
 import (
 	"sync"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // DefaultReach is how far below the highest slot Resume looks for gaps: what Geyser servers
@@ -54,14 +54,14 @@ func (l *Ledger) Apply(record *eventspb.SlotRecord) {
 }
 
 // Ingested says whether this very block is in the log with all its events.
-func (l *Ledger) Ingested(slot uint64, blockhash chain.Key) bool {
+func (l *Ledger) Ingested(slot uint64, blockhash pubkey.Key) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.slots.Ingested(slot, blockhash)
 }
 
 // Contradicted says that another block than this one is ingested in this slot.
-func (l *Ledger) Contradicted(slot uint64, blockhash chain.Key) bool {
+func (l *Ledger) Contradicted(slot uint64, blockhash pubkey.Key) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.slots.Status(slot) == eventspb.SlotStatus_SLOT_STATUS_INGESTED && !l.slots.Ingested(slot, blockhash)
@@ -155,7 +155,7 @@ type view struct {
 	kind   string
 }
 
-func (v view) Ingested(slot uint64, blockhash chain.Key) bool {
+func (v view) Ingested(slot uint64, blockhash pubkey.Key) bool {
 	return v.ledger.Ingested(slot, blockhash)
 }
 

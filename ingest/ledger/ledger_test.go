@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/ledger"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func block(kind string, slot, parent uint64) *eventspb.SlotRecord {
@@ -66,8 +66,8 @@ func TestMissing(t *testing.T) {
 func TestIngested(t *testing.T) {
 	l := ledger.New(0)
 	l.Apply(block("geyser", 7, 6))
-	require.True(t, l.For("rpc").Ingested(7, chain.Key{}), "whoever ingested it")
-	require.False(t, l.For("rpc").Ingested(7, chain.Key{1}))
+	require.True(t, l.For("rpc").Ingested(7, pubkey.Key{}), "whoever ingested it")
+	require.False(t, l.For("rpc").Ingested(7, pubkey.Key{1}))
 	require.Equal(t, eventspb.SlotStatus_SLOT_STATUS_INGESTED, l.Status(7))
 	require.Equal(t, uint64(7), l.Highest("geyser"))
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
-	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Kinds of facts that accounts state: metric labels, and the second part of their records' type.
@@ -21,7 +20,7 @@ const (
 func factOf(account *chain.Account, slot uint64, blockTime int64) (*eventspb.Enrichment, string) {
 	order := schemas.EndOfTransaction(slot, uint32(account.Transaction)).Order
 	fact := &eventspb.Enrichment{Slot: slot, Order: &order, Signature: bytes.Clone(account.Signature[:]), BlockTime: blockTime}
-	owner := pubkey.Key(account.Owner)
+	owner := account.Owner
 	if owner == tokenaccount.ProgramMetaplex {
 		metadata, err := tokenaccount.ParseMetaplex(account.Data)
 		if err != nil {
@@ -29,11 +28,11 @@ func factOf(account *chain.Account, slot uint64, blockTime int64) (*eventspb.Enr
 		}
 		// The program gives a mint one metadata account; another that names the mint says nothing
 		// of it.
-		if address, ok := tokenaccount.MetaplexAddress(metadata.Mint); !ok || address != pubkey.Key(account.Key) {
+		if address, ok := tokenaccount.MetaplexAddress(metadata.Mint); !ok || address != account.Key {
 			return nil, ""
 		}
 		fact.Mint = bytes.Clone(metadata.Mint[:])
-		fact.Fact = &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: metadata.Fact(pubkey.Key(account.Key))}
+		fact.Fact = &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: metadata.Fact(account.Key)}
 		return fact, factMetaplexAccount
 	}
 	mint, err := tokenaccount.ParseMint(owner, account.Data)
@@ -41,7 +40,7 @@ func factOf(account *chain.Account, slot uint64, blockTime int64) (*eventspb.Enr
 		return nil, ""
 	}
 	fact.Mint = bytes.Clone(account.Key[:])
-	fact.Fact = &eventspb.Enrichment_MintAccount{MintAccount: mint.Fact(pubkey.Key(account.Key))}
+	fact.Fact = &eventspb.Enrichment_MintAccount{MintAccount: mint.Fact(account.Key)}
 	return fact, factMintAccount
 }
 

@@ -15,21 +15,14 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-func keyOf(t testing.TB, text string) (key chain.Key) {
-	t.Helper()
-	raw, err := base58.Decode(text)
-	require.NoError(t, err)
-	copy(key[:], raw)
-	return key
-}
-
-func mintAccount(t testing.TB, mint chain.Key, supply uint64, transaction int) chain.Account {
+func mintAccount(t testing.TB, mint pubkey.Key, supply uint64, transaction int) chain.Account {
 	data := make([]byte, 82)
 	binary.LittleEndian.PutUint64(data[36:], supply)
 	data[44], data[45] = 6, 1
-	return chain.Account{Key: mint, Owner: keyOf(t, schemas.ProgramToken), Data: data, Signature: chain.Signature{9}, Transaction: transaction}
+	return chain.Account{Key: mint, Owner: pubkey.MustParse(schemas.ProgramToken), Data: data, Signature: chain.Signature{9}, Transaction: transaction}
 }
 
 // TestAccountsOfABlockAreFacts: they stand behind the transaction that wrote them, and before the
@@ -120,7 +113,7 @@ func TestMetadataAccountsOfABlockAreFacts(t *testing.T) {
 		if account == nil {
 			continue
 		}
-		a := chain.Account{Key: keyOf(t, address), Owner: keyOf(t, account.Owner), Data: account.Data}
+		a := chain.Account{Key: pubkey.MustParse(address), Owner: pubkey.MustParse(account.Owner), Data: account.Data}
 		b.Accounts = append(b.Accounts, a)
 		if account.Owner == schemas.ProgramMetaplex {
 			metadata++

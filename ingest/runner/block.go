@@ -3,11 +3,11 @@ package runner
 import (
 	"bytes"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // output is what one block states.
@@ -24,12 +24,12 @@ type output struct {
 	mints []mention
 	// pools are those that the block shows, each once; poolAt is their places.
 	pools  []*eventspb.Pool
-	poolAt map[chain.Key]int
+	poolAt map[pubkey.Key]int
 }
 
 // mention is how a block first speaks of a mint.
 type mention struct {
-	mint chain.Key
+	mint pubkey.Key
 	how  how
 	// sighting is the event to write if no earlier block introduced the mint; nil otherwise.
 	sighting *eventspb.TokenEvent
@@ -49,10 +49,10 @@ const (
 // mentions collects mentions in the order of the block.
 type mentions struct {
 	list []mention
-	at   map[chain.Key]int
+	at   map[pubkey.Key]int
 }
 
-func (m *mentions) add(mint chain.Key, how how, sighting func() *eventspb.TokenEvent) {
+func (m *mentions) add(mint pubkey.Key, how how, sighting func() *eventspb.TokenEvent) {
 	i, ok := m.at[mint]
 	if !ok {
 		i = len(m.list)
@@ -72,7 +72,7 @@ func (m *mentions) add(mint chain.Key, how how, sighting func() *eventspb.TokenE
 func (r *Runner) decodeBlock(j *job) (output, error) {
 	block := j.block
 	out := output{slot: block.Slot, timed: block.BlockTime > 0, transactions: len(block.Transactions)}
-	found := mentions{at: make(map[chain.Key]int)}
+	found := mentions{at: make(map[pubkey.Key]int)}
 	asked := make(map[string]struct{})
 	for i := range block.Transactions {
 		tx := &block.Transactions[i]
@@ -111,10 +111,10 @@ func (r *Runner) decodeBlock(j *job) (output, error) {
 }
 
 func (m *mentions) event(event *eventspb.TokenEvent) {
-	if len(event.GetMint()) != len(chain.Key{}) {
+	if len(event.GetMint()) != len(pubkey.Key{}) {
 		return
 	}
-	mint := chain.Key(event.GetMint())
+	mint := pubkey.Key(event.GetMint())
 	if event.GetInitializeMint() != nil {
 		m.add(mint, initialized, nil)
 		return

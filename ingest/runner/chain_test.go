@@ -4,33 +4,25 @@ import (
 	"crypto/sha256"
 	"fmt"
 
-	"github.com/mr-tron/base58"
 	"pgregory.net/rapid"
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-func mustKey(address string) chain.Key {
-	raw, err := base58.Decode(address)
-	if err != nil {
-		panic(err)
-	}
-	return chain.Key(raw)
-}
-
-func named(format string, args ...any) chain.Key {
+func named(format string, args ...any) pubkey.Key {
 	return sha256.Sum256([]byte(fmt.Sprintf(format, args...)))
 }
 
 // mintKey is the i-th mint of the test chain.
-func mintKey(i int) chain.Key { return named("mint %d", i) }
+func mintKey(i int) pubkey.Key { return named("mint %d", i) }
 
 // builder makes transactions of instructions that the decoders read.
 type builder struct{ tx chain.Transaction }
 
-func (b *builder) index(key chain.Key) int {
+func (b *builder) index(key pubkey.Key) int {
 	for i := range b.tx.Keys {
 		if b.tx.Keys[i] == key {
 			return i
@@ -40,41 +32,41 @@ func (b *builder) index(key chain.Key) int {
 	return len(b.tx.Keys) - 1
 }
 
-func (b *builder) call(program string, data []byte, accounts ...chain.Key) {
-	call := chain.Call{ProgramIndex: b.index(mustKey(program)), Data: data, StackHeight: 1}
+func (b *builder) call(program string, data []byte, accounts ...pubkey.Key) {
+	call := chain.Call{ProgramIndex: b.index(pubkey.MustParse(program)), Data: data, StackHeight: 1}
 	for _, a := range accounts {
 		call.Accounts = append(call.Accounts, byte(b.index(a)))
 	}
 	b.tx.Instructions = append(b.tx.Instructions, chain.Instruction{Call: call})
 }
 
-func (b *builder) initialize(mint chain.Key) {
+func (b *builder) initialize(mint pubkey.Key) {
 	authority := named("authority")
 	b.call(schemas.ProgramToken2022, append(append([]byte{20, 6}, authority[:]...), 0), mint)
 }
 
-func (b *builder) mintTo(mint chain.Key) {
+func (b *builder) mintTo(mint pubkey.Key) {
 	b.call(schemas.ProgramToken, []byte{7, 1, 0, 0, 0, 0, 0, 0, 0}, mint, named("account"), named("authority"))
 	b.balance(mint)
 }
 
-func (b *builder) setAuthority(mint chain.Key) {
+func (b *builder) setAuthority(mint pubkey.Key) {
 	b.call(schemas.ProgramToken, []byte{6, 0, 0}, mint, named("authority"))
 }
 
-func (b *builder) setURI(mint chain.Key, uri string) {
+func (b *builder) setURI(mint pubkey.Key, uri string) {
 	data := []byte{221, 233, 49, 45, 181, 202, 220, 200, 2, byte(len(uri)), 0, 0, 0}
 	b.call(schemas.ProgramToken2022, append(data, uri...), mint, named("authority"))
 }
 
 // updateMetadata changes a metadata account without naming its mint.
-func (b *builder) updateMetadata(account chain.Key) {
+func (b *builder) updateMetadata(account pubkey.Key) {
 	b.call(schemas.ProgramMetaplex, []byte{15, 0, 0, 1, 1, 0}, account, named("authority"))
 }
 
-func (b *builder) balance(mint chain.Key) {
+func (b *builder) balance(mint pubkey.Key) {
 	b.tx.PostBalances = append(b.tx.PostBalances, chain.TokenBalance{
-		AccountIndex: b.index(named("account")), Mint: mint, Decimals: 6, Program: mustKey(schemas.ProgramToken),
+		AccountIndex: b.index(named("account")), Mint: mint, Decimals: 6, Program: pubkey.MustParse(schemas.ProgramToken),
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 var errBroker = errors.New("broker said no")
@@ -72,7 +73,7 @@ func (l *log) ReadSlots(_ context.Context, visit func(*eventspb.SlotRecord)) err
 	return nil
 }
 
-func (l *log) ReadMints(_ context.Context, visit func(chain.Key, uint64, bool)) error {
+func (l *log) ReadMints(_ context.Context, visit func(pubkey.Key, uint64, bool)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.records {
@@ -82,7 +83,7 @@ func (l *log) ReadMints(_ context.Context, visit func(chain.Key, uint64, bool)) 
 			if err := proto.Unmarshal(r.Value, &event); err != nil {
 				return err
 			}
-			visit(chain.Key(event.GetMint()), event.GetPosition().GetSlot(), event.GetBlockTime() > 0)
+			visit(pubkey.Key(event.GetMint()), event.GetPosition().GetSlot(), event.GetBlockTime() > 0)
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // reappearing is a chain in which each mint is seen in several blocks: only the first sighting is
@@ -56,7 +57,7 @@ func (d *dripping) ReadSlots(ctx context.Context, visit func(*eventspb.SlotRecor
 	return fresh.ReadSlots(ctx, visit)
 }
 
-func (d *dripping) ReadMints(ctx context.Context, visit func(chain.Key, uint64, bool)) error {
+func (d *dripping) ReadMints(ctx context.Context, visit func(pubkey.Key, uint64, bool)) error {
 	d.mu.Lock()
 	fresh := log{records: d.records[d.mints:]}
 	d.mints = len(d.records)

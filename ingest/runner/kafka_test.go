@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // TestOnABroker runs against a real broker and reads back with MintLog what the runner wrote.
@@ -31,7 +31,7 @@ func TestOnABroker(t *testing.T) {
 	))}, runner.Deps{Producer: producer, Mints: mints})
 	require.NoError(t, err)
 	require.NoError(t, r.Run(ctx))
-	require.Equal(t, map[chain.Key]uint64{mintKey(1): 100, mintKey(2): 100, mintKey(3): 101}, read(ctx, t, mints))
+	require.Equal(t, map[pubkey.Key]uint64{mintKey(1): 100, mintKey(2): 100, mintKey(3): 101}, read(ctx, t, mints))
 
 	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: brokers, Topics: []string{schemas.TopicSlots}}, kafka.Deps{})
 	require.NoError(t, err)
@@ -55,10 +55,10 @@ func TestOnABroker(t *testing.T) {
 	require.Equal(t, []uint64{100, 101}, slots)
 }
 
-func read(ctx context.Context, t *testing.T, mints *runner.MintLog) map[chain.Key]uint64 {
+func read(ctx context.Context, t *testing.T, mints *runner.MintLog) map[pubkey.Key]uint64 {
 	t.Helper()
-	all := make(map[chain.Key]uint64)
-	require.NoError(t, mints.ReadMints(ctx, func(mint chain.Key, slot uint64, _ bool) { all[mint] = slot }))
+	all := make(map[pubkey.Key]uint64)
+	require.NoError(t, mints.ReadMints(ctx, func(mint pubkey.Key, slot uint64, _ bool) { all[mint] = slot }))
 	return all
 }
 

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/mr-tron/base58"
-
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // maxContradictions is how many blocks in a row may take a slot in which the ledger has another
@@ -36,12 +35,12 @@ func (r *Runner) checkLink(block *chain.Block, kind string) error {
 	defer l.mu.Unlock()
 	parent := *block.ParentSlot
 	switch {
-	case l.joined || block.ParentBlockhash == (chain.Key{}) || !r.ledger.Known(parent):
+	case l.joined || block.ParentBlockhash == (pubkey.Key{}) || !r.ledger.Known(parent):
 	case r.ledger.Ingested(parent, block.ParentBlockhash):
 		l.joined = true
 	default:
 		return fmt.Errorf("another chain: block %d (%s) of the source names block %s in slot %d as its parent, and the data has another block there: %s",
-			block.Slot, base58.Encode(block.Blockhash[:]), base58.Encode(block.ParentBlockhash[:]), parent, otherChain)
+			block.Slot, block.Blockhash, block.ParentBlockhash, parent, otherChain)
 	}
 	if !r.ledger.Contradicted(block.Slot, block.Blockhash) {
 		l.contradictions = 0
@@ -51,7 +50,7 @@ func (r *Runner) checkLink(block *chain.Block, kind string) error {
 		return nil
 	}
 	return fmt.Errorf("another chain: the last %d blocks of the source, up to block %d (%s), take slots in which the data has other blocks: %s",
-		maxContradictions, block.Slot, base58.Encode(block.Blockhash[:]), otherChain)
+		maxContradictions, block.Slot, block.Blockhash, otherChain)
 }
 
 // otherChain is the way on.

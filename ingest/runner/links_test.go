@@ -9,11 +9,12 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // linked is blocks from..to of one chain; number tells chains apart.
 func linked(number byte, from, to uint64) (list []*chain.Block) {
-	hash := func(slot uint64) chain.Key { return chain.Key{number, byte(slot >> 8), byte(slot), 1} }
+	hash := func(slot uint64) pubkey.Key { return pubkey.Key{number, byte(slot >> 8), byte(slot), 1} }
 	for slot := from; slot <= to; slot++ {
 		b := newBlock(slot, slot-1)
 		b.Blockhash, b.ParentBlockhash = hash(slot), hash(slot-1)
@@ -57,6 +58,6 @@ func TestAnotherChainIsNotJoined(t *testing.T) {
 	l := &log{}
 	require.NoError(t, ingest(t, l, "geyser", true, linked(1, 101, 140)...))
 	fork := linked(1, 139, 150)
-	fork[0].Blockhash, fork[1].ParentBlockhash = chain.Key{9}, chain.Key{9}
+	fork[0].Blockhash, fork[1].ParentBlockhash = pubkey.Key{9}, pubkey.Key{9}
 	require.NoError(t, ingest(t, l, "geyser", true, fork...), "a fork is no other chain")
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/ledger"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Follow reads what another run writes until ctx ends, so that Run has little left to read when it
@@ -42,7 +42,7 @@ func (r *Runner) load(ctx context.Context) error {
 	if r.deps.Mints == nil {
 		return nil
 	}
-	err := r.deps.Mints.ReadMints(ctx, func(mint chain.Key, slot uint64, timed bool) {
+	err := r.deps.Mints.ReadMints(ctx, func(mint pubkey.Key, slot uint64, timed bool) {
 		// A mint of a block without a slot record does not count: that block is ingested anew, with
 		// its sightings and requests. The record may still come while another run is followed.
 		if r.ingested(slot) {

@@ -7,13 +7,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mr-tron/base58"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // MintLogConfig configures a MintLog.
@@ -47,7 +46,7 @@ func NewMintLog(cfg MintLogConfig, deps kafka.Deps) (*MintLog, error) {
 
 // ReadMints visits the mints of sighting and initialize_mint events, from where the last call
 // stopped, up to the end that the topic had when this one began.
-func (l *MintLog) ReadMints(ctx context.Context, visit func(mint chain.Key, slot uint64, timed bool)) error {
+func (l *MintLog) ReadMints(ctx context.Context, visit func(mint pubkey.Key, slot uint64, timed bool)) error {
 	starts, ends, err := l.bounds(ctx)
 	if err != nil {
 		return fmt.Errorf("read mints of the log: %w", err)
@@ -112,24 +111,24 @@ func reached(positions, ends map[kafka.TopicPartition]int64) bool {
 
 // introduction reads the mint and slot of a record that introduces a mint, from its key and headers
 // alone.
-func introduction(record *kafka.Record) (mint chain.Key, slot uint64, ok bool) {
+func introduction(record *kafka.Record) (mint pubkey.Key, slot uint64, ok bool) {
 	var position string
 	for _, h := range record.Headers {
 		switch h.Key {
 		case schemas.HeaderType:
 			kind := string(h.Value)
 			if kind != typeTokenEvent+string(schemas.KindSighting) && kind != typeTokenEvent+string(schemas.KindInitializeMint) {
-				return chain.Key{}, 0, false
+				return pubkey.Key{}, 0, false
 			}
 			ok = true
 		case schemas.HeaderPosition:
 			position = string(h.Value)
 		}
 	}
-	raw, err := base58.Decode(string(record.Key))
-	if !ok || err != nil || len(raw) != len(mint) || len(position) != 32 {
-		return chain.Key{}, 0, false
+	mint, err := pubkey.Parse(string(record.Key))
+	if !ok || err != nil || len(position) != 32 {
+		return pubkey.Key{}, 0, false
 	}
 	slot, err = strconv.ParseUint(position[:16], 16, 64)
-	return chain.Key(raw), slot, err == nil
+	return mint, slot, err == nil
 }

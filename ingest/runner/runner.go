@@ -23,7 +23,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/ingest/ledger"
 	"github.com/mintlake/mintlake/ingest/source"
@@ -32,6 +31,7 @@ import (
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // LedgerReader reads the slot records of earlier runs, in the order of the log, up to its present
@@ -44,7 +44,7 @@ type LedgerReader interface {
 // events, with the slot of the event. It may leave some out; then a mint is sighted once more,
 // which changes no token. A reader that is asked again may leave out what it has read.
 type MintReader interface {
-	ReadMints(ctx context.Context, visit func(mint chain.Key, slot uint64, timed bool)) error
+	ReadMints(ctx context.Context, visit func(mint pubkey.Key, slot uint64, timed bool)) error
 }
 
 // StreamWriter passes blocks and statuses on to the public stream: *transactions.Publisher.

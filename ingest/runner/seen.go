@@ -3,12 +3,12 @@ package runner
 import (
 	"math"
 
-	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // introduced is a mint that the log introduces; timed says whether with a block's time.
 type introduced struct {
-	key   chain.Key
+	key   pubkey.Key
 	timed bool
 }
 
@@ -37,7 +37,7 @@ func newSeenMints(limit int) *seenMints {
 	return &seenMints{half: max(limit/2, 1), young: make(map[[16]byte]uint64)}
 }
 
-func (s *seenMints) has(mint chain.Key) bool {
+func (s *seenMints) has(mint pubkey.Key) bool {
 	k := [16]byte(mint[:16])
 	if _, ok := s.young[k]; ok {
 		return true
@@ -48,7 +48,7 @@ func (s *seenMints) has(mint chain.Key) bool {
 
 // add remembers the mint and says whether that is news: it is new, or was seen at higher slots
 // only, as when a gap is filled behind the stream.
-func (s *seenMints) add(mint chain.Key, slot uint64) bool {
+func (s *seenMints) add(mint pubkey.Key, slot uint64) bool {
 	k := [16]byte(mint[:16])
 	lowest, known := s.young[k]
 	if !known {

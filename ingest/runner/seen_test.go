@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func TestSeenMintsAreBounded(t *testing.T) {
 	s := newSeenMints(100)
-	mint := func(i int) (k chain.Key) { binary.BigEndian.PutUint64(k[:], uint64(i)); return k }
+	mint := func(i int) (k pubkey.Key) { binary.BigEndian.PutUint64(k[:], uint64(i)); return k }
 	require.True(t, s.add(mint(0), 7))
 	for i := range 10_000 {
 		s.add(mint(i+1), 7)

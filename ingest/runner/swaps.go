@@ -8,11 +8,11 @@ import (
 	"github.com/mr-tron/base58"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // swaps adds the records of one transaction's swaps to the block's output, and notes the pools that
@@ -51,10 +51,10 @@ func (r *Runner) swaps(out *output, found swap.Result, receivedAt time.Time) err
 // pool notes a pool that the block shows: the first word about it, but that it was created here
 // says more.
 func (o *output) pool(pool *eventspb.Pool) {
-	if len(pool.GetPool()) != len(chain.Key{}) {
+	if len(pool.GetPool()) != len(pubkey.Key{}) {
 		return
 	}
-	key := chain.Key(pool.GetPool())
+	key := pubkey.Key(pool.GetPool())
 	if i, ok := o.poolAt[key]; ok {
 		if pool.GetCreated() {
 			o.pools[i] = pool
@@ -62,7 +62,7 @@ func (o *output) pool(pool *eventspb.Pool) {
 		return
 	}
 	if o.poolAt == nil {
-		o.poolAt = make(map[chain.Key]int)
+		o.poolAt = make(map[pubkey.Key]int)
 	}
 	o.poolAt[key] = len(o.pools)
 	o.pools = append(o.pools, pool)
@@ -72,7 +72,7 @@ func (o *output) pool(pool *eventspb.Pool) {
 // created in this one: they have theirs.
 func (r *Runner) introducePools(j *job) error {
 	for _, pool := range j.out.pools {
-		if news := r.pools.add(chain.Key(pool.GetPool()), j.out.slot); !news || pool.GetCreated() {
+		if news := r.pools.add(pubkey.Key(pool.GetPool()), j.out.slot); !news || pool.GetCreated() {
 			continue
 		}
 		record, err := poolRecord(pool, j.receivedAt)

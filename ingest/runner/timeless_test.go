@@ -12,6 +12,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // TestAMintIsSightedAgainInTheFirstBlockWithATime: a block without a time does not say when a mint
@@ -51,7 +52,7 @@ func TestAMintIsSightedAgainInTheFirstBlockWithATime(t *testing.T) {
 			}
 		}
 		require.Equal(t, 3, sightings, "one without a time, and one each with the first time")
-		for _, mint := range []chain.Key{mintKey(0), created} {
+		for _, mint := range []pubkey.Key{mintKey(0), created} {
 			token, member := states[base58.Encode(mint[:])].Token("m")
 			require.True(t, member)
 			require.Equal(t, new(int64(1_700_000_102_000)), token.FirstSeenAt)

@@ -11,17 +11,17 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Block is one block of the cluster, of the chain or of a losing fork.
 type Block struct {
 	Slot, Parent     uint64
-	Hash, ParentHash chain.Key
+	Hash, ParentHash pubkey.Key
 	txs              []*tx
 	// states are the mints after the block.
-	states map[chain.Key]mintState
+	states map[pubkey.Key]mintState
 }
 
 // tx is one transaction of a few keys: authority, token account, mint, its program.
@@ -30,7 +30,7 @@ type tx struct {
 	vote      bool
 	failed    bool
 	inner     bool // the last instruction is a call of the first
-	keys      [4]chain.Key
+	keys      [4]pubkey.Key
 	calls     []call
 	decimals  uint32
 	balance   bool
@@ -54,14 +54,14 @@ const (
 type minter struct {
 	rng   *rand.Rand
 	votes bool
-	made  map[chain.Key]bool
+	made  map[pubkey.Key]bool
 }
 
 func newMinter(rng *rand.Rand, votes bool) *minter {
-	return &minter{rng: rng, votes: votes, made: map[chain.Key]bool{}}
+	return &minter{rng: rng, votes: votes, made: map[pubkey.Key]bool{}}
 }
 
-func key58(text string) (k chain.Key) {
+func key58(text string) (k pubkey.Key) {
 	raw, _ := base58.Decode(text)
 	copy(k[:], raw)
 	return k
@@ -87,7 +87,7 @@ func signature(slot uint64, salt string, i byte) (s [64]byte) {
 }
 
 func (m *minter) vote(slot uint64, salt string, i byte) *tx {
-	return &tx{signature: signature(slot, salt+"vote", i), vote: true, keys: [4]chain.Key{hash(1, "voter"), hash(2, "voter"), hash(3, "voter"),
+	return &tx{signature: signature(slot, salt+"vote", i), vote: true, keys: [4]pubkey.Key{hash(1, "voter"), hash(2, "voter"), hash(3, "voter"),
 		key58("Vote111111111111111111111111111111111111111")}, calls: []call{{[]byte{1, 0}, []byte{12, 0, 0, 0}}}}
 }
 
@@ -96,7 +96,7 @@ func (m *minter) vote(slot uint64, salt string, i byte) *tx {
 func (m *minter) token(slot uint64, salt string, i byte) *tx {
 	mint := mintKey(m.rng.Uint64N(mints))
 	t := &tx{signature: signature(slot, salt, i), failed: m.rng.IntN(10) == 0, inner: m.rng.IntN(3) == 0, decimals: uint32(mint[0] % 10), balance: true,
-		keys: [4]chain.Key{hash(1, "authority"), hash(m.rng.Uint64N(5), "account"), mint, key58(schemas.ProgramToken)}}
+		keys: [4]pubkey.Key{hash(1, "authority"), hash(m.rng.Uint64N(5), "account"), mint, key58(schemas.ProgramToken)}}
 	if !m.made[mint] && m.rng.IntN(3) == 0 && salt == "chain" {
 		m.made[mint] = true
 		t.failed, t.balance = false, false

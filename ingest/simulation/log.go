@@ -8,11 +8,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // ErrKilled ends a run whose log was killed.
@@ -98,12 +98,12 @@ func (l *Log) ReadSlots(_ context.Context, visit func(*eventspb.SlotRecord)) err
 }
 
 // ReadMints gives the mints that the log introduces.
-func (l *Log) ReadMints(_ context.Context, visit func(chain.Key, uint64, bool)) error {
+func (l *Log) ReadMints(_ context.Context, visit func(pubkey.Key, uint64, bool)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.Events {
 		if e.GetSighting() != nil || e.GetInitializeMint() != nil {
-			visit(chain.Key(e.GetMint()), e.GetPosition().GetSlot(), e.GetBlockTime() > 0)
+			visit(pubkey.Key(e.GetMint()), e.GetPosition().GetSlot(), e.GetBlockTime() > 0)
 		}
 	}
 	return nil

@@ -6,9 +6,9 @@ import (
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // mints is how many mints a world has. Few, so that order and completeness show in the fold.
@@ -17,15 +17,15 @@ const mints = 12
 // mintState is a mint's account.
 type mintState struct {
 	supply                  uint64
-	mintAuthority, freezing chain.Key
+	mintAuthority, freezing pubkey.Key
 	decimals                uint8
 }
 
-func mintKey(n uint64) chain.Key { return hash(n, "mint") }
+func mintKey(n uint64) pubkey.Key { return hash(n, "mint") }
 
 // genesis is every mint as it was before the world began.
-func genesis() map[chain.Key]mintState {
-	states := map[chain.Key]mintState{}
+func genesis() map[pubkey.Key]mintState {
+	states := map[pubkey.Key]mintState{}
 	for n := range uint64(mints) {
 		mint := mintKey(n)
 		states[mint] = mintState{supply: 1 << 40, mintAuthority: hash(n, "first authority"), freezing: hash(n, "first freezer"), decimals: mint[0] % 10}
@@ -51,7 +51,7 @@ func (w *World) Reads(before uint64) (reads []*eventspb.Enrichment) {
 }
 
 // run does what the transaction's calls do to its mint and remembers the account that they leave.
-func (t *tx) run(states map[chain.Key]mintState) {
+func (t *tx) run(states map[pubkey.Key]mintState) {
 	if t.failed {
 		return
 	}
@@ -60,16 +60,16 @@ func (t *tx) run(states map[chain.Key]mintState) {
 	for _, c := range t.calls {
 		switch c.data[0] {
 		case opInitialize:
-			s = mintState{decimals: c.data[1], mintAuthority: chain.Key(c.data[2:34]), freezing: chain.Key(c.data[35:67])}
+			s = mintState{decimals: c.data[1], mintAuthority: pubkey.Key(c.data[2:34]), freezing: pubkey.Key(c.data[35:67])}
 		case opMintTo:
 			s.supply += binary.LittleEndian.Uint64(c.data[1:])
 		case opBurn:
 			s.supply -= binary.LittleEndian.Uint64(c.data[1:])
 		case opSetAuthority:
 			if c.data[1] == 0 {
-				s.mintAuthority = chain.Key(c.data[3:])
+				s.mintAuthority = pubkey.Key(c.data[3:])
 			} else {
-				s.freezing = chain.Key(c.data[3:])
+				s.freezing = pubkey.Key(c.data[3:])
 			}
 		default:
 			continue

@@ -13,7 +13,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Fate is what became of a slot.
@@ -143,7 +143,7 @@ func (w *World) Last() uint64 { return firstSlot + uint64(len(w.Slots)) - 1 }
 // nothing behind it can show.
 func (w *World) Goal() uint64 { return w.Last() - uint64(10*time.Second/w.SlotTime) }
 
-func hash(slot uint64, salt string, more ...byte) chain.Key {
+func hash(slot uint64, salt string, more ...byte) pubkey.Key {
 	return sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte(salt), slot), more...))
 }
 

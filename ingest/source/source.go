@@ -11,6 +11,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/registry/coverage"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Source is one way to the chain. Run hands everything it has to the sink and returns nil when it
@@ -24,7 +25,7 @@ type Source interface {
 // Ledger answers what was ingested before, so that a restart reads on where it stopped.
 type Ledger interface {
 	// Ingested says that the block of this slot with this hash is in the log with all its events.
-	Ingested(slot uint64, blockhash chain.Key) bool
+	Ingested(slot uint64, blockhash pubkey.Key) bool
 	// Resume is the highest slot up to which this source's kind of stream has been ingested, 0 when
 	// nothing was.
 	Resume() uint64

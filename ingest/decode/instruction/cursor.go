@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Cursor reads the little-endian and Borsh fields of instruction data. The first failure sticks:
@@ -90,14 +90,14 @@ func (c *Cursor) Bool() bool {
 }
 
 // Key reads 32 bytes.
-func (c *Cursor) Key() chain.Key {
-	var key chain.Key
+func (c *Cursor) Key() pubkey.Key {
+	var key pubkey.Key
 	copy(key[:], c.take(len(key)))
 	return key
 }
 
 // OptionKey reads a one-byte flag and, if it is 1, a key; nil for none.
-func (c *Cursor) OptionKey() *chain.Key {
+func (c *Cursor) OptionKey() *pubkey.Key {
 	if !c.Bool() {
 		return nil
 	}
@@ -123,18 +123,18 @@ func (c *Cursor) Option() bool { return c.Bool() }
 func HasPrefix(data []byte, prefix [8]byte) bool { return bytes.HasPrefix(data, prefix[:]) }
 
 // OptionalBytes is the key's bytes; empty, never nil, for none.
-func OptionalBytes(key *chain.Key) []byte {
+func OptionalBytes(key *pubkey.Key) []byte {
 	if key == nil {
 		return []byte{}
 	}
-	return Bytes(*key)
+	return key.Bytes()
 }
 
 // NonZeroBytes is the bytes of a key that is none when all zero (the programs'
 // OptionalNonZeroPubkey); empty, never nil, for none.
-func NonZeroBytes(key chain.Key) []byte {
-	if key == (chain.Key{}) {
+func NonZeroBytes(key pubkey.Key) []byte {
+	if key == (pubkey.Key{}) {
 		return []byte{}
 	}
-	return Bytes(key)
+	return key.Bytes()
 }

@@ -6,11 +6,11 @@
 package instruction
 
 import (
-	"bytes"
 	"errors"
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Errors of a malformed instruction. Their texts become RawInstruction.reason and a metric label,
@@ -58,8 +58,8 @@ func Ignore(reason Ignored) (Outcome, error) { return Outcome{Ignored: reason}, 
 
 // Fact is an outcome with an event; the caller of the decoder fills in position, time, signature
 // and program.
-func Fact(mint chain.Key, name string, event *eventspb.TokenEvent) (Outcome, error) {
-	event.Mint = Bytes(mint)
+func Fact(mint pubkey.Key, name string, event *eventspb.TokenEvent) (Outcome, error) {
+	event.Mint = mint.Bytes()
 	return FactWithoutMint(name, event)
 }
 
@@ -68,9 +68,6 @@ func FactWithoutMint(name string, event *eventspb.TokenEvent) (Outcome, error) {
 	event.Instruction = name
 	return Outcome{Event: event}, nil
 }
-
-// Bytes copies a key out of the transaction, whose memory must not outlive its block.
-func Bytes(key chain.Key) []byte { return bytes.Clone(key[:]) }
 
 // View is one program invocation: an outer or inner instruction, or a part of a p-token Batch.
 type View struct {
@@ -88,16 +85,16 @@ func (v View) Data() []byte { return v.Call.Data }
 func (v View) AccountCount() int { return len(v.Call.Accounts) }
 
 // Account is the i-th account's key; ErrAccounts when there is none.
-func (v View) Account(i int) (chain.Key, error) {
+func (v View) Account(i int) (pubkey.Key, error) {
 	key, ok := v.Tx.Account(v.Call, i)
 	if !ok {
-		return chain.Key{}, ErrAccounts
+		return pubkey.Key{}, ErrAccounts
 	}
 	return key, nil
 }
 
 // Accounts are the keys at the given places; ErrAccounts when one is missing.
-func (v View) Accounts(first, second, third int) (a, b, c chain.Key, err error) {
+func (v View) Accounts(first, second, third int) (a, b, c pubkey.Key, err error) {
 	a, errA := v.Account(first)
 	b, errB := v.Account(second)
 	c, errC := v.Account(third)
@@ -110,7 +107,7 @@ func (v View) AllAccounts() [][]byte {
 	all := make([][]byte, 0, len(v.Call.Accounts))
 	for i := range v.Call.Accounts {
 		if key, err := v.Account(i); err == nil {
-			all = append(all, Bytes(key))
+			all = append(all, key.Bytes())
 		}
 	}
 	return all

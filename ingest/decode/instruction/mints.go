@@ -1,6 +1,9 @@
 package instruction
 
-import "github.com/mintlake/mintlake/ingest/chain"
+import (
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
 
 // Mints knows which accounts of one transaction are mints and which are token accounts: from its
 // token balances, and from the instructions already decoded. An instruction that could be about
@@ -13,7 +16,7 @@ type Mints struct {
 }
 
 type initialized struct {
-	key      chain.Key
+	key      pubkey.Key
 	mint     bool
 	decimals uint8
 }
@@ -22,14 +25,14 @@ type initialized struct {
 func NewMints(tx *chain.Transaction) *Mints { return &Mints{tx: tx} }
 
 // Initialized notes that an instruction made the account a mint.
-func (m *Mints) Initialized(key chain.Key, decimals uint8) {
+func (m *Mints) Initialized(key pubkey.Key, decimals uint8) {
 	m.made = append(m.made, initialized{key, true, decimals})
 }
 
 // InitializedOther notes that an instruction made the account a token account or a multisignature.
-func (m *Mints) InitializedOther(key chain.Key) { m.made = append(m.made, initialized{key: key}) }
+func (m *Mints) InitializedOther(key pubkey.Key) { m.made = append(m.made, initialized{key: key}) }
 
-func (m *Mints) lastMade(key chain.Key) (mint, found bool) {
+func (m *Mints) lastMade(key pubkey.Key) (mint, found bool) {
 	for i := len(m.made) - 1; i >= 0; i-- {
 		if m.made[i].key == key {
 			return m.made[i].mint, true
@@ -39,7 +42,7 @@ func (m *Mints) lastMade(key chain.Key) (mint, found bool) {
 }
 
 // Decimals are the mint's, where the transaction tells them.
-func (m *Mints) Decimals(key chain.Key) (decimals uint8, known bool) {
+func (m *Mints) Decimals(key pubkey.Key) (decimals uint8, known bool) {
 	for i := len(m.made) - 1; i >= 0; i-- {
 		if m.made[i].key == key {
 			return m.made[i].decimals, m.made[i].mint
@@ -56,7 +59,7 @@ func (m *Mints) Decimals(key chain.Key) (decimals uint8, known bool) {
 }
 
 // IsMint says that the account is a mint. False means only that this transaction does not show it.
-func (m *Mints) IsMint(key chain.Key) bool {
+func (m *Mints) IsMint(key pubkey.Key) bool {
 	if mint, found := m.lastMade(key); found {
 		return mint
 	}
@@ -68,7 +71,7 @@ func (m *Mints) IsMint(key chain.Key) bool {
 // came to be is an instruction: so an account that a token program reads as its own and that is no
 // other is a mint. Two things escape: a token account whose mint is gone has no balance, and a
 // multisignature of an earlier transaction never has one.
-func (m *Mints) IsOther(key chain.Key) bool {
+func (m *Mints) IsOther(key pubkey.Key) bool {
 	if mint, found := m.lastMade(key); found {
 		return !mint
 	}
@@ -76,16 +79,16 @@ func (m *Mints) IsOther(key chain.Key) bool {
 }
 
 // Of returns the first of the call's accounts that is a mint.
-func (m *Mints) Of(v View) (chain.Key, bool) {
+func (m *Mints) Of(v View) (pubkey.Key, bool) {
 	for i := range v.Call.Accounts {
 		if key, err := v.Account(i); err == nil && m.IsMint(key) {
 			return key, true
 		}
 	}
-	return chain.Key{}, false
+	return pubkey.Key{}, false
 }
 
-func hasMint(balances []chain.TokenBalance, key chain.Key) bool {
+func hasMint(balances []chain.TokenBalance, key pubkey.Key) bool {
 	for i := range balances {
 		if balances[i].Mint == key {
 			return true
@@ -94,7 +97,7 @@ func hasMint(balances []chain.TokenBalance, key chain.Key) bool {
 	return false
 }
 
-func (m *Mints) hasAccount(balances []chain.TokenBalance, key chain.Key) bool {
+func (m *Mints) hasAccount(balances []chain.TokenBalance, key pubkey.Key) bool {
 	for i := range balances {
 		index := balances[i].AccountIndex
 		if index >= 0 && index < len(m.tx.Keys) && m.tx.Keys[index] == key {

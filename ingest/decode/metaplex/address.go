@@ -6,6 +6,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // maxBumps bounds the search for a metadata address. Half of all bumps are off the curve, so that
@@ -21,22 +22,22 @@ const maxCandidates = 512
 //
 // The address is a hash, so equality proves it: no check against the curve is needed. It costs
 // about 5 µs for an account that is not the mint.
-func mintOf(v instruction.View, metadata chain.Key) (chain.Key, bool) {
+func mintOf(v instruction.View, metadata pubkey.Key) (pubkey.Key, bool) {
 	program, ok := v.Tx.Program(v.Call)
 	if !ok {
-		return chain.Key{}, false
+		return pubkey.Key{}, false
 	}
 	for _, mint := range candidates(v.Tx) {
 		if isMetadataOf(metadata, program, mint) {
 			return mint, true
 		}
 	}
-	return chain.Key{}, false
+	return pubkey.Key{}, false
 }
 
 // candidates are the mints of the token balances and then all accounts.
-func candidates(tx *chain.Transaction) []chain.Key {
-	var keys []chain.Key
+func candidates(tx *chain.Transaction) []pubkey.Key {
+	var keys []pubkey.Key
 	for _, balances := range [][]chain.TokenBalance{tx.PostBalances, tx.PreBalances} {
 		for i := range balances[:min(len(balances), maxCandidates)] {
 			if !slices.Contains(keys, balances[i].Mint) {
@@ -49,7 +50,7 @@ func candidates(tx *chain.Transaction) []chain.Key {
 
 // isMetadataOf says whether metadata is the program address of "metadata", the program, and the
 // mint.
-func isMetadataOf(metadata, program, mint chain.Key) bool {
+func isMetadataOf(metadata, program, mint pubkey.Key) bool {
 	const prefix, suffix = "metadata", "ProgramDerivedAddress"
 	var seeds [len(prefix) + 32 + 32 + 1 + 32 + len(suffix)]byte
 	n := copy(seeds[:], prefix)

@@ -1,9 +1,9 @@
 package metaplex
 
 import (
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // dataVersion is which of the program's two Data structures an instruction carries.
@@ -24,7 +24,7 @@ func decodeCreateAccount(v instruction.View, c *instruction.Cursor, name string,
 	}
 	set := newSet(metadata)
 	set.Creates = true
-	set.UpdateAuthority = instruction.Bytes(authority)
+	set.UpdateAuthority = authority.Bytes()
 	readData(c, set, version)
 	mutable := c.Bool()
 	set.IsMutable = &mutable
@@ -43,7 +43,7 @@ func decodeCreateAccount(v instruction.View, c *instruction.Cursor, name string,
 // have always set it so, CreateMetadataAccount never sets any (add_token_standard of
 // process_create_metadata_accounts_logic, since version 1.1.0, which brought standards). Nil where
 // the transaction does not tell the decimals.
-func inferredStandard(v instruction.View, mint chain.Key) *uint32 {
+func inferredStandard(v instruction.View, mint pubkey.Key) *uint32 {
 	decimals, known := v.Mints.Decimals(mint)
 	if !known {
 		return nil
@@ -67,7 +67,7 @@ func decodeCreate(v instruction.View, c *instruction.Cursor) (instruction.Outcom
 	}
 	set := newSet(metadata)
 	set.Creates = true
-	set.UpdateAuthority = instruction.Bytes(authority)
+	set.UpdateAuthority = authority.Bytes()
 	readData(c, set, dataV1)
 	sold, mutable := c.Bool(), c.Bool()
 	set.PrimarySaleHappened, set.IsMutable = &sold, &mutable
@@ -86,7 +86,7 @@ func decodeCreate(v instruction.View, c *instruction.Cursor) (instruction.Outcom
 // seedAuthority may create metadata of anyone's mint; the program then makes the mint's own
 // authority the update authority, and the metadata mutable (SEED_AUTHORITY in utils/metadata.rs).
 // Who the mint's authority is, the instruction does not say.
-var seedAuthority = chain.Key{
+var seedAuthority = pubkey.Key{
 	0x92, 0x17, 0x2c, 0xc4, 0x72, 0x5d, 0xc0, 0x41, 0xf9, 0xdd, 0x8c, 0x51, 0x52, 0x60, 0x04, 0x26,
 	0x00, 0x93, 0xa3, 0x0b, 0x02, 0x73, 0xdc, 0xfa, 0x74, 0x92, 0x17, 0xfc, 0x94, 0xa2, 0x40, 0x49,
 }
@@ -127,7 +127,7 @@ func readCreators(c *instruction.Cursor) []*eventspb.Creator {
 	for range n {
 		address, verified, share := c.Key(), c.Bool(), c.U8()
 		creators = append(creators, &eventspb.Creator{
-			Address: instruction.Bytes(address), Verified: verified, Share: uint32(share),
+			Address: address.Bytes(), Verified: verified, Share: uint32(share),
 		})
 	}
 	return creators
@@ -136,7 +136,7 @@ func readCreators(c *instruction.Cursor) []*eventspb.Creator {
 // readCollection reads Collection: whether it is verified, and its mint.
 func readCollection(c *instruction.Cursor, set *eventspb.MetadataSet) {
 	verified := c.Bool()
-	set.Collection, set.CollectionVerified = instruction.Bytes(c.Key()), &verified
+	set.Collection, set.CollectionVerified = c.Key().Bytes(), &verified
 }
 
 // readOptionalCollection sets an empty collection, not nil, for none: the instruction sets it to

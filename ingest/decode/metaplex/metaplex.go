@@ -10,9 +10,9 @@
 package metaplex
 
 import (
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Instruction numbers, the first byte of the data: the order of the MetadataInstruction
@@ -207,20 +207,20 @@ func decodeUntold(v instruction.View, name string, mintAt, metadataAt int, creat
 	return fact(mint, name, set)
 }
 
-func newSet(account chain.Key) *eventspb.MetadataSet {
+func newSet(account pubkey.Key) *eventspb.MetadataSet {
 	return &eventspb.MetadataSet{
 		MetadataProgram: eventspb.MetadataProgram_METADATA_PROGRAM_METAPLEX,
-		MetadataAccount: instruction.Bytes(account),
+		MetadataAccount: account.Bytes(),
 	}
 }
 
-func fact(mint chain.Key, name string, set *eventspb.MetadataSet) (instruction.Outcome, error) {
+func fact(mint pubkey.Key, name string, set *eventspb.MetadataSet) (instruction.Outcome, error) {
 	return instruction.Fact(mint, name, &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_MetadataSet{MetadataSet: set}})
 }
 
 // factOfAccount is the fact of an instruction that names the metadata account and not its mint:
 // with the mint where the transaction names it somewhere, else without.
-func factOfAccount(v instruction.View, metadata chain.Key, name string, set *eventspb.MetadataSet) (instruction.Outcome, error) {
+func factOfAccount(v instruction.View, metadata pubkey.Key, name string, set *eventspb.MetadataSet) (instruction.Outcome, error) {
 	if mint, ok := mintOf(v, metadata); ok {
 		return fact(mint, name, set)
 	}

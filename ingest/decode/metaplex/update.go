@@ -102,7 +102,7 @@ func readOptionalKey(c *instruction.Cursor) []byte {
 	if key == nil {
 		return nil
 	}
-	return instruction.Bytes(*key)
+	return key.Bytes()
 }
 
 // readOptionalBool is nil for "leave it".

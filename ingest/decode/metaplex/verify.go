@@ -67,14 +67,14 @@ func decodeVerification(v instruction.View, what verification) (instruction.Outc
 		if err != nil {
 			return instruction.Outcome{}, err
 		}
-		set.Creators = []*eventspb.Creator{{Address: instruction.Bytes(creator), Verified: what.verified}}
+		set.Creators = []*eventspb.Creator{{Address: creator.Bytes(), Verified: what.verified}}
 	}
 	if what.collectionAt != absent {
 		collection, err := v.Account(what.collectionAt)
 		if err != nil {
 			return instruction.Outcome{}, err
 		}
-		set.Collection, set.CollectionVerified = instruction.Bytes(collection), &what.verified
+		set.Collection, set.CollectionVerified = collection.Bytes(), &what.verified
 	}
 	return factOfAccount(v, metadata, what.instruction, set)
 }

@@ -59,7 +59,7 @@ func decodeSetAuthority(v instruction.View, c *instruction.Cursor) (instruction.
 	return instruction.Fact(mint, "SetAuthority", &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_SetAuthority{
 		SetAuthority: &eventspb.SetAuthority{
 			AuthorityType: authorityNames[kind],
-			OldAuthority:  instruction.Bytes(old),
+			OldAuthority:  old.Bytes(),
 			NewAuthority:  instruction.OptionalBytes(next),
 		},
 	}})

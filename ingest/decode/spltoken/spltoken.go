@@ -8,9 +8,9 @@
 package spltoken
 
 import (
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Instruction numbers, the first byte of the data.
@@ -103,7 +103,7 @@ func decodeInitializeMint(v instruction.View, c *instruction.Cursor, name string
 	return instruction.Fact(mint, name, &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_InitializeMint{
 		InitializeMint: &eventspb.InitializeMint{
 			Decimals:        uint32(decimals),
-			MintAuthority:   instruction.Bytes(mintAuthority),
+			MintAuthority:   mintAuthority.Bytes(),
 			FreezeAuthority: instruction.OptionalBytes(freezeAuthority),
 		},
 	}})
@@ -134,11 +134,11 @@ func decodeBurn(v instruction.View, c *instruction.Cursor, name string, checked 
 }
 
 // Amount reads the amount of a mint or burn, and the decimals of its checked form.
-func Amount(c *instruction.Cursor, account, authority chain.Key, checked bool) (*eventspb.AmountChange, error) {
+func Amount(c *instruction.Cursor, account, authority pubkey.Key, checked bool) (*eventspb.AmountChange, error) {
 	change := &eventspb.AmountChange{
 		Amount:       c.U64(),
-		TokenAccount: instruction.Bytes(account),
-		Authority:    instruction.Bytes(authority),
+		TokenAccount: account.Bytes(),
+		Authority:    authority.Bytes(),
 	}
 	if checked {
 		decimals := uint32(c.U8())
@@ -153,8 +153,8 @@ func decodeFreeze(v instruction.View, freeze bool) (instruction.Outcome, error) 
 		return instruction.Outcome{}, instruction.ErrAccounts
 	}
 	payload := &eventspb.AccountFreeze{
-		TokenAccount: instruction.Bytes(account),
-		Authority:    instruction.Bytes(authority),
+		TokenAccount: account.Bytes(),
+		Authority:    authority.Bytes(),
 	}
 	if freeze {
 		return instruction.Fact(mint, "FreezeAccount", &eventspb.TokenEvent{
@@ -181,9 +181,9 @@ func decodeWithdrawExcessLamports(v instruction.View) (instruction.Outcome, erro
 	return instruction.Fact(source, "WithdrawExcessLamports", &eventspb.TokenEvent{
 		Payload: &eventspb.TokenEvent_WithdrawExcessLamports{
 			WithdrawExcessLamports: &eventspb.WithdrawExcessLamports{
-				Source:      instruction.Bytes(source),
-				Destination: instruction.Bytes(destination),
-				Authority:   instruction.Bytes(authority),
+				Source:      source.Bytes(),
+				Destination: destination.Bytes(),
+				Authority:   authority.Bytes(),
 			},
 		},
 	})

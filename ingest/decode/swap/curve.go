@@ -3,9 +3,9 @@ package swap
 import (
 	"encoding/binary"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // curveLeg is a leg of a curve that trades native SOL.
@@ -47,7 +47,7 @@ func (w *walk) byEvents(at int, v *Venue, ins *Instruction) {
 func (w *walk) trade(at, index int, v *Venue, ins *Instruction, e *Event) {
 	l := &w.ledger
 	call := l.nodes[at].call
-	pool, vault, quoteVault, owner := chain.Key{}, none, none, none
+	pool, vault, quoteVault, owner := pubkey.Key{}, none, none, none
 	if len(ins.Shapes) > 0 {
 		s := &ins.Shapes[0]
 		pool, _ = l.tx.Account(call, s.Pool)
@@ -58,13 +58,13 @@ func (w *walk) trade(at, index int, v *Venue, ins *Instruction, e *Event) {
 		quoteVault = l.vaultOf(pool, e.Curve.QuoteMint)
 		owner = l.indexOf(e.Curve.User)
 	}
-	if pool == (chain.Key{}) || vault >= len(l.tx.Keys) || quoteVault >= len(l.tx.Keys) {
+	if pool == (pubkey.Key{}) || vault >= len(l.tx.Keys) || quoteVault >= len(l.tx.Keys) {
 		if w.decoder.observer != nil {
 			w.decoder.observer.Ignored(v.Name, ReasonAccounts)
 		}
 		return
 	}
-	native := e.Curve.QuoteMint == (chain.Key{}) || e.Curve.QuoteMint == wrappedSOL
+	native := e.Curve.QuoteMint == (pubkey.Key{}) || e.Curve.QuoteMint == wrappedSOL
 	quote := e.Curve.QuoteMint
 	if native {
 		quote, quoteVault = wrappedSOL, none
@@ -89,7 +89,7 @@ func (w *walk) trade(at, index int, v *Venue, ins *Instruction, e *Event) {
 
 // tokenSide is the token's or the quote's side of a trade.
 type tokenSide struct {
-	mint            chain.Key
+	mint            pubkey.Key
 	vault           int
 	amount, reserve uint64
 }
@@ -165,7 +165,7 @@ func (l *ledger) lamportsSent(at int, to []byte, amounts ...uint64) bool {
 	for i := at + 1; i < l.nodes[at].end; i++ {
 		call := l.nodes[i].call
 		program, _ := l.tx.Program(call)
-		if program != (chain.Key{}) || len(call.Data) < 12 || binary.LittleEndian.Uint32(call.Data) != transfer {
+		if program != (pubkey.Key{}) || len(call.Data) < 12 || binary.LittleEndian.Uint32(call.Data) != transfer {
 			continue
 		}
 		receiver, ok := l.tx.Account(call, 1)
@@ -220,7 +220,7 @@ func (l *ledger) tokenBalanceSettled(leg *eventspb.SwapLeg) (settled, missing bo
 	if string(vault) == string(leg.GetPool()) {
 		vault = leg.GetVaultOut()
 	}
-	i := l.indexOf(chain.Key(vault))
+	i := l.indexOf(pubkey.Key(vault))
 	if i == none {
 		return false, true
 	}
@@ -229,7 +229,7 @@ func (l *ledger) tokenBalanceSettled(leg *eventspb.SwapLeg) (settled, missing bo
 }
 
 // indexOf is the place of a key among the transaction's, or none.
-func (l *ledger) indexOf(key chain.Key) int {
+func (l *ledger) indexOf(key pubkey.Key) int {
 	for i := range l.tx.Keys[:min(len(l.tx.Keys), maxKeys)] {
 		if l.tx.Keys[i] == key {
 			return i
@@ -239,7 +239,7 @@ func (l *ledger) indexOf(key chain.Key) int {
 }
 
 // vaultOf is the token account of a wallet for a mint, by the balances.
-func (l *ledger) vaultOf(owner, mint chain.Key) int {
+func (l *ledger) vaultOf(owner, mint pubkey.Key) int {
 	for _, i := range l.touched {
 		if b := &l.balances[i]; b.owner == owner && b.mint == mint && i < len(l.tx.Keys) {
 			return i
@@ -252,4 +252,4 @@ func (l *ledger) vaultOf(owner, mint chain.Key) int {
 const solDecimals = 9
 
 // wrappedSOL is schemas.MintWrappedSOL. A test holds it to be that.
-var wrappedSOL = keyOf(schemas.MintWrappedSOL)
+var wrappedSOL = pubkey.MustParse(schemas.MintWrappedSOL)

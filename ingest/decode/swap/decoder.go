@@ -5,6 +5,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Observer is told of swaps that yield no leg. Its method may be called from several goroutines.
@@ -57,10 +58,10 @@ func New(venues []Venue, aggregators []Aggregator, observer Observer) *Decoder {
 	d := &Decoder{venues: venues, aggregators: aggregators, observer: observer}
 	all := otherPrograms()
 	for i := range venues {
-		all = append(all, known{key: keyOf(venues[i].Program), kind: isVenue, index: int16(i)})
+		all = append(all, known{key: pubkey.MustParse(venues[i].Program), kind: isVenue, index: int16(i)})
 	}
 	for i := range aggregators {
-		all = append(all, known{key: keyOf(aggregators[i].Program), kind: isAggregator, index: int16(i)})
+		all = append(all, known{key: pubkey.MustParse(aggregators[i].Program), kind: isAggregator, index: int16(i)})
 	}
 	d.table = newTable(all)
 	d.scratch.New = func() any { return &walk{decoder: d, ledger: ledger{venues: venues}} }

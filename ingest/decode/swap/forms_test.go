@@ -12,6 +12,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode/swap"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Forms of instructions that the recorded data does not hold, laid out as their programs' sources
@@ -22,11 +23,11 @@ const (
 	token2022 = schemas.ProgramToken2022
 )
 
-func programKey(t testing.TB, address string) chain.Key {
+func programKey(t testing.TB, address string) pubkey.Key {
 	t.Helper()
 	raw, err := base58.Decode(address)
 	require.NoError(t, err)
-	return chain.Key(raw)
+	return pubkey.Key(raw)
 }
 
 // scene builds a transaction of one outer instruction. Accounts are named by letters.
@@ -39,7 +40,7 @@ type scene struct {
 func newScene(t *testing.T, program string) *scene {
 	t.Helper()
 	s := &scene{t: t}
-	s.tx.Keys = []chain.Key{{'u'}, programKey(t, program), programKey(t, token), programKey(t, token2022), {}}
+	s.tx.Keys = []pubkey.Key{{'u'}, programKey(t, program), programKey(t, token), programKey(t, token2022), {}}
 	s.tx.Signers, s.tx.Index = 1, 3
 	s.out.ProgramIndex, s.out.StackHeight = 1, 1
 	return s
@@ -47,10 +48,10 @@ func newScene(t *testing.T, program string) *scene {
 
 // at is the index of a named account.
 func (s *scene) at(name string) byte {
-	return s.key(chain.Key{1: 1, 2: name[0], 3: name[len(name)-1], 4: byte(len(name))})
+	return s.key(pubkey.Key{1: 1, 2: name[0], 3: name[len(name)-1], 4: byte(len(name))})
 }
 
-func (s *scene) key(key chain.Key) byte {
+func (s *scene) key(key pubkey.Key) byte {
 	for i := range s.tx.Keys {
 		if s.tx.Keys[i] == key {
 			return byte(i)
@@ -159,7 +160,7 @@ func TestRouterOfCLMMIsALegEach(t *testing.T) {
 }
 
 // event of PumpSwap: fourteen numbers and keys.
-func pumpSwapEvent(name string, pool chain.Key, numbers map[int]uint64, recipient chain.Key, tail []byte) []byte {
+func pumpSwapEvent(name string, pool pubkey.Key, numbers map[int]uint64, recipient pubkey.Key, tail []byte) []byte {
 	data := []byte(swap.AnchorEvent(name))
 	for i := range 14 {
 		data = binary.LittleEndian.AppendUint64(data, numbers[i])
@@ -187,7 +188,7 @@ func TestMultiHopSwapReadsPoolHops(t *testing.T) {
 	tail = append(binary.LittleEndian.AppendUint32(tail, 3), "abc"...)
 	tail = append(tail, make([]byte, 3*8)...)
 	tail = binary.LittleEndian.AppendUint64(tail, 3)
-	s.tells(pumpSwapEvent("BuyEvent", pool, map[int]uint64{1: 90, 7: 95, 12: 97, 13: 103}, chain.Key{}, tail))
+	s.tells(pumpSwapEvent("BuyEvent", pool, map[int]uint64{1: 90, 7: 95, 12: 97, 13: 103}, pubkey.Key{}, tail))
 	require.Equal(t, []amounts{{"P", 100, 90, 99}}, s.legs())
 	leg := s.swaps().Legs[0]
 	require.Equal(t, uint32(eventspb.LegSource_LEG_SOURCE_TRANSFERS|eventspb.LegSource_LEG_SOURCE_EVENT|eventspb.LegSource_LEG_SOURCE_BALANCES), leg.GetAgreed())
@@ -197,7 +198,7 @@ func TestMultiHopSwapReadsPoolHops(t *testing.T) {
 }
 
 // curveEvent is a TradeEvent of October 2026.
-func curveEvent(mint, quoteMint, recipient chain.Key, buy bool, sol, token, fee, creatorFee, buyback, quote uint64) []byte {
+func curveEvent(mint, quoteMint, recipient pubkey.Key, buy bool, sol, token, fee, creatorFee, buyback, quote uint64) []byte {
 	u64 := binary.LittleEndian.AppendUint64
 	data := append([]byte(swap.AnchorEvent("TradeEvent")), mint[:]...)
 	data = u64(u64(data, sol), token)
@@ -231,7 +232,7 @@ func TestCurveQuotedInAToken(t *testing.T) {
 	s.holds("b", "P", "2", 0, 55)
 	s.moves("a", "A", 700)
 	s.moves("B", "b", 55) // 50 and the fees of 5 that stay
-	s.tells(curveEvent(s.tx.Keys[s.at("1")], s.tx.Keys[s.at("2")], chain.Key{}, true, 0, 700, 4, 2, 1, 50))
+	s.tells(curveEvent(s.tx.Keys[s.at("1")], s.tx.Keys[s.at("2")], pubkey.Key{}, true, 0, 700, 4, 2, 1, 50))
 	require.Equal(t, []amounts{{"P", 50, 700, 99}}, s.legs())
 	leg := s.swaps().Legs[0]
 	require.Equal(t, uint32(eventspb.LegSource_LEG_SOURCE_TRANSFERS|eventspb.LegSource_LEG_SOURCE_EVENT|eventspb.LegSource_LEG_SOURCE_BALANCES), leg.GetAgreed())
@@ -248,8 +249,8 @@ func TestCurveHopsAreFoundByTheirMints(t *testing.T) {
 	curve := s.key(programKey(t, "B9wQJbZrLufWzWtK3VJUJ7mrqNM3uqzYHzYpd8QGGmXx"))
 	s.tx.Details = details{pre: make([]uint64, 16), post: make([]uint64, 16)}
 	s.tx.Details.(details).pre[curve], s.tx.Details.(details).post[curve] = 100, 150 // made above
-	s.tells(curveEvent(mint, chain.Key{}, chain.Key{1}, true, 50, 700, 4, 2, 1, 0))
-	s.tells(curveEvent(second, mint, chain.Key{1}, true, 0, 80, 0, 0, 0, 700))
+	s.tells(curveEvent(mint, pubkey.Key{}, pubkey.Key{1}, true, 50, 700, 4, 2, 1, 0))
+	s.tells(curveEvent(second, mint, pubkey.Key{1}, true, 0, 80, 0, 0, 0, 700))
 	legs := s.swaps().Legs
 	require.Len(t, legs, 2)
 	require.Equal(t, "B9wQJbZrLufWzWtK3VJUJ7mrqNM3uqzYHzYpd8QGGmXx", base58.Encode(legs[0].GetPool()))

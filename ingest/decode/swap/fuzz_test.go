@@ -11,6 +11,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
 	"github.com/mintlake/mintlake/ingest/decode/venues"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // details are a log and lamports made up.
@@ -82,7 +83,7 @@ func hostile(t *testing.T, v *swap.Venue, in *swap.Instruction, data, accounts [
 	}}
 	tx.Keys = append(tx.Keys, programKey(t, v.Program), programKey(t, token), programKey(t, token2022))
 	for i := range min(max(keys, 0), 300) {
-		tx.Keys = append(tx.Keys, chain.Key{byte(i + 1), byte(i >> 7), 9})
+		tx.Keys = append(tx.Keys, pubkey.Key{byte(i + 1), byte(i >> 7), 9})
 	}
 	call := chain.Call{Data: append([]byte(in.Tag), data...), Accounts: accounts, StackHeight: 1}
 	move := chain.Call{ProgramIndex: 1 + len(data)%2, Data: binary.LittleEndian.AppendUint64([]byte{3}, amount), Accounts: accounts}
@@ -98,7 +99,7 @@ func hostile(t *testing.T, v *swap.Venue, in *swap.Instruction, data, accounts [
 	}
 	tx.Instructions = []chain.Instruction{outer, outer}
 	for i, account := range accounts[:min(len(accounts), 40)] {
-		b := chain.TokenBalance{AccountIndex: int(account) - 1, Mint: chain.Key{byte(i % 3)}, Amount: amount + uint64(i)}
+		b := chain.TokenBalance{AccountIndex: int(account) - 1, Mint: pubkey.Key{byte(i % 3)}, Amount: amount + uint64(i)}
 		tx.PreBalances = append(tx.PreBalances, b)
 		b.Amount /= 2
 		tx.PostBalances = append(tx.PostBalances, b)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/spltoken"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // node is one instruction in the order of execution. end is the index behind its subtree.
@@ -34,7 +35,7 @@ type flow struct {
 
 // balance is what the node reports of one token account.
 type balance struct {
-	mint, owner      chain.Key
+	mint, owner      pubkey.Key
 	pre, post        uint64
 	decimals         uint8
 	known            bool

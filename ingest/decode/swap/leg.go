@@ -1,8 +1,8 @@
 package swap
 
 import (
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -97,7 +97,7 @@ func (s *side) add(moved []flow) {
 // pool's vault: the accounts stand in an order that is not known.
 func (l *ledger) signerOwns(account int) bool {
 	b := l.balance(account)
-	if !b.known || b.owner == (chain.Key{}) {
+	if !b.known || b.owner == (pubkey.Key{}) {
 		return false
 	}
 	for i := range l.tx.Keys[:min(l.tx.Signers, len(l.tx.Keys))] {
@@ -109,7 +109,7 @@ func (l *ledger) signerOwns(account int) bool {
 }
 
 // mintOf is the mint of a vault, and its decimals, none if the balances do not say them.
-func (l *ledger) mintOf(s *side) (mint *chain.Key, decimals int, ok bool) {
+func (l *ledger) mintOf(s *side) (mint *pubkey.Key, decimals int, ok bool) {
 	if b := l.balance(s.vault); b.known {
 		return &b.mint, int(b.decimals), true
 	}
@@ -152,8 +152,6 @@ func optional(index int) *uint32 {
 	value := uint32(index)
 	return &value
 }
-
-func clone(key *chain.Key) []byte { return append([]byte(nil), key[:]...) }
 
 // trades notes who trades, and the account that stood in for him if one did.
 func (w *walk) trades(m *made, at, owner int) {
@@ -236,7 +234,7 @@ func (w *walk) verify(leg *eventspb.SwapLeg, at int, v *Venue, in, out *side) {
 	found, agrees, source := false, false, byEvent
 	l.events(v, at, func(data []byte) bool {
 		w.event = Event{}
-		if !v.Event(data, &w.event) || w.event.Pool != (chain.Key{}) && w.event.Pool != chain.Key(leg.GetPool()) {
+		if !v.Event(data, &w.event) || w.event.Pool != (pubkey.Key{}) && w.event.Pool != pubkey.Key(leg.GetPool()) {
 			return true
 		}
 		found, source = true, l.source

@@ -3,6 +3,7 @@ package swap
 import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // made is a leg with all that it points to, in one piece of memory: a leg has some twenty parts,
@@ -11,7 +12,7 @@ type made struct {
 	leg       eventspb.SwapLeg
 	position  eventspb.Position
 	signature chain.Signature
-	keys      [9]chain.Key
+	keys      [9]pubkey.Key
 	small     [5]uint32
 	large     [4]uint64
 	nKeys     int
@@ -20,9 +21,9 @@ type made struct {
 }
 
 // key copies a key.
-func (m *made) key(k *chain.Key) []byte {
+func (m *made) key(k *pubkey.Key) []byte {
 	if m.nKeys == len(m.keys) {
-		return clone(k)
+		return k.Bytes()
 	}
 	at := &m.keys[m.nKeys]
 	m.nKeys++

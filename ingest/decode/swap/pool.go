@@ -5,6 +5,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // create makes the pool that an instruction creates.
@@ -17,11 +18,11 @@ func (w *walk) create(at int, v *Venue, ins *Instruction, s *Shape) {
 	}
 	program, _ := l.tx.Program(call)
 	pool := &eventspb.Pool{
-		Position: w.position(at, none), BlockTime: w.blockTime, Signature: bytes.Clone(l.tx.Signature[:]), ProgramId: clone(&program),
-		Venue: v.Name, Pool: clone(&key), Created: true, Instruction: ins.Name,
+		Position: w.position(at, none), BlockTime: w.blockTime, Signature: bytes.Clone(l.tx.Signature[:]), ProgramId: program.Bytes(),
+		Venue: v.Name, Pool: key.Bytes(), Created: true, Instruction: ins.Name,
 	}
 	if creator, ok := l.tx.Account(call, s.Owner); ok {
-		pool.Creator = clone(&creator)
+		pool.Creator = creator.Bytes()
 	}
 	pool.MintA, pool.VaultA, pool.DecimalsA = w.created(call, s.MintA, s.VaultA)
 	pool.MintB, pool.VaultB, pool.DecimalsB = w.created(call, s.MintB, s.VaultB)
@@ -36,16 +37,16 @@ func (w *walk) create(at int, v *Venue, ins *Instruction, s *Shape) {
 func (w *walk) created(call *chain.Call, mintPlace, vaultPlace int) (mint, vault []byte, decimals *uint32) {
 	l := &w.ledger
 	if key, ok := l.tx.Account(call, vaultPlace); ok {
-		vault = clone(&key)
+		vault = key.Bytes()
 	}
 	if key, ok := l.tx.Account(call, mintPlace); ok {
-		mint = clone(&key)
+		mint = key.Bytes()
 	}
 	if b := l.balance(account(call, vaultPlace)); b.known {
 		n := uint32(b.decimals)
 		decimals = &n
 		if mint == nil {
-			mint = clone(&b.mint)
+			mint = b.mint.Bytes()
 		}
 	}
 	return mint, vault, decimals
@@ -59,12 +60,12 @@ func (w *walk) quote(pool *eventspb.Pool, at int, v *Venue) {
 		if !v.Event(data, &w.event) || !w.event.Curve.Created {
 			return true
 		}
-		if q := w.event.Curve.QuoteMint; q != (chain.Key{}) {
+		if q := w.event.Curve.QuoteMint; q != (pubkey.Key{}) {
 			mint = q
 		}
 		return false
 	})
-	pool.MintB = clone(&mint)
+	pool.MintB = mint.Bytes()
 	if mint == wrappedSOL {
 		n := uint32(solDecimals)
 		pool.VaultB, pool.DecimalsB = bytes.Clone(pool.GetPool()), &n

@@ -3,10 +3,8 @@ package swap
 import (
 	"encoding/binary"
 
-	"github.com/mr-tron/base58"
-
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 type programKind uint8
@@ -22,7 +20,7 @@ const (
 
 // known is a program that the walk cares for.
 type known struct {
-	key   chain.Key
+	key   pubkey.Key
 	kind  programKind
 	index int16 // into the decoder's venues or aggregators
 }
@@ -51,12 +49,12 @@ func newTable(all []known) table {
 	return t
 }
 
-func slot(key *chain.Key) uint64 {
+func slot(key *pubkey.Key) uint64 {
 	const mix = 0x9e3779b97f4a7c15 // 2^64 / golden ratio: Knuth's multiplicative hash
 	return binary.LittleEndian.Uint64(key[:]) * mix >> 32
 }
 
-func (t *table) find(key *chain.Key) *known {
+func (t *table) find(key *pubkey.Key) *known {
 	for i := slot(key) & t.mask; ; i = (i + 1) & t.mask {
 		if k := &t.entries[i]; k.kind == isUnknown || k.key == *key {
 			return k
@@ -72,7 +70,7 @@ type programs struct {
 }
 
 // read looks the keys up and says whether a venue or an aggregator is among them.
-func (p *programs) read(t *table, keys []chain.Key) (any bool) {
+func (p *programs) read(t *table, keys []pubkey.Key) (any bool) {
 	p.count = min(len(keys), maxKeys)
 	for i := range p.count {
 		k := t.find(&keys[i])
@@ -89,21 +87,12 @@ func (p *programs) at(i int) *known {
 	return p.found[i]
 }
 
-// keyOf decodes an address of a table. One that is no key would match nothing, and a test looks for
-// that.
-func keyOf(address string) (key chain.Key) {
-	if raw, err := base58.Decode(address); err == nil && len(raw) == len(key) {
-		copy(key[:], raw)
-	}
-	return key
-}
-
 func otherPrograms() []known {
 	return []known{
-		{key: keyOf("Ed25519SigVerify111111111111111111111111111"), kind: isPrecompile},
-		{key: keyOf("KeccakSecp256k11111111111111111111111111111"), kind: isPrecompile},
-		{key: keyOf("Secp256r1SigVerify1111111111111111111111111"), kind: isPrecompile},
-		{key: keyOf(schemas.ProgramToken), kind: isToken},
-		{key: keyOf(schemas.ProgramToken2022), kind: isToken22},
+		{key: pubkey.MustParse("Ed25519SigVerify111111111111111111111111111"), kind: isPrecompile},
+		{key: pubkey.MustParse("KeccakSecp256k11111111111111111111111111111"), kind: isPrecompile},
+		{key: pubkey.MustParse("Secp256r1SigVerify1111111111111111111111111"), kind: isPrecompile},
+		{key: pubkey.MustParse(schemas.ProgramToken), kind: isToken},
+		{key: pubkey.MustParse(schemas.ProgramToken2022), kind: isToken22},
 	}
 }

@@ -68,11 +68,11 @@ func (w *walk) makeRoute(at int) {
 	}
 	program, _ := l.tx.Program(n.call)
 	route := &eventspb.Route{
-		Position: position, BlockTime: w.blockTime, Signature: bytes.Clone(l.tx.Signature[:]), ProgramId: clone(&program),
+		Position: position, BlockTime: w.blockTime, Signature: bytes.Clone(l.tx.Signature[:]), ProgramId: program.Bytes(),
 		Aggregator: a.Name, Legs: legs, Hops: hops,
 	}
 	if wallet := w.trader(at, none); wallet < len(l.tx.Keys) {
-		route.Trader = clone(&l.tx.Keys[wallet])
+		route.Trader = l.tx.Keys[wallet].Bytes()
 	}
 	ends(route)
 	w.out.Routes = append(w.out.Routes, route)
@@ -132,7 +132,7 @@ func JupiterHops(data []byte, hops []*eventspb.RouteHop) []*eventspb.RouteHop {
 	case len(data) >= 8+32+hopLength && string(data[:8]) == swapEvent:
 		hop := hopOf(data[40:])
 		amm := Key(data, 8)
-		hop.Amm = clone(&amm)
+		hop.Amm = amm.Bytes()
 		return append(hops, hop)
 	case len(data) >= 12 && string(data[:8]) == swapsEvent:
 		for rest := data[12:]; len(rest) >= hopLength; rest = rest[hopLength:] {
@@ -147,5 +147,5 @@ func hopOf(data []byte) *eventspb.RouteHop {
 	in, out := Key(data, 0), Key(data, 40)
 	amountIn, _ := U64(data, 32)
 	amountOut, _ := U64(data, 72)
-	return &eventspb.RouteHop{MintIn: clone(&in), MintOut: clone(&out), AmountIn: amountIn, AmountOut: amountOut}
+	return &eventspb.RouteHop{MintIn: in.Bytes(), MintOut: out.Bytes(), AmountIn: amountIn, AmountOut: amountOut}
 }

@@ -15,6 +15,7 @@ import (
 	"encoding/hex"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Venue is one kind of pool of one program.
@@ -63,7 +64,7 @@ type Instruction struct {
 	// Find takes the place of Shapes where accounts lie at no fixed place.
 	Find func(in *Input, shapes []Shape) []Shape
 	// Address is the curve of a mint, for instructions ByEvent without Shapes.
-	Address func(mint chain.Key) (chain.Key, bool)
+	Address func(mint pubkey.Key) (pubkey.Key, bool)
 	// ByEvent says that the amounts are those of the program's own event, since lamports move
 	// without an instruction (the pump curve). Each event is a leg.
 	ByEvent bool
@@ -106,7 +107,7 @@ const (
 // A field that the event does not hold is marked so.
 type Event struct {
 	// Pool is zero where the event does not name it.
-	Pool chain.Key
+	Pool pubkey.Key
 	// In and Out are the amounts; HasOut false: the event holds only In.
 	In, Out uint64
 	HasOut  bool
@@ -128,7 +129,7 @@ type Curve struct {
 	// Created: the event tells of a new curve and not of a trade.
 	Created bool
 	// QuoteMint is zero for native SOL.
-	Mint, QuoteMint, User chain.Key
+	Mint, QuoteMint, User pubkey.Key
 	Buy                   bool
 	// KeptFees are fees that stay on the curve beside the amount: its lamports may move by amounts
 	// with or without them.
@@ -151,17 +152,17 @@ func (in *Input) Data() []byte { return in.tx.nodes[in.at].call.Data }
 func (in *Input) Accounts() int { return len(in.tx.nodes[in.at].call.Accounts) }
 
 // Key is the i-th account's key; zero when there is none.
-func (in *Input) Key(i int) chain.Key {
+func (in *Input) Key(i int) pubkey.Key {
 	key, _ := in.tx.tx.Account(in.tx.nodes[in.at].call, i)
 	return key
 }
 
 // Owner is the wallet that owns the i-th account, a token account with a balance before or after
 // the transaction; zero otherwise.
-func (in *Input) Owner(i int) chain.Key {
+func (in *Input) Owner(i int) pubkey.Key {
 	call := in.tx.nodes[in.at].call
 	if i < 0 || i >= len(call.Accounts) {
-		return chain.Key{}
+		return pubkey.Key{}
 	}
 	return in.tx.balance(int(call.Accounts[i])).owner
 }
@@ -173,7 +174,7 @@ func (in *Input) Moved(i int) (came, went uint64) {
 }
 
 // HasEvent says whether an event of the program inside the instruction names the pool.
-func (in *Input) HasEvent(v *Venue, pool chain.Key) bool {
+func (in *Input) HasEvent(v *Venue, pool pubkey.Key) bool {
 	var e Event
 	found := false
 	in.tx.events(v, in.at, func(data []byte) bool {
@@ -193,7 +194,7 @@ func U64(data []byte, at int) (uint64, bool) {
 }
 
 // Key reads 32 bytes of data at an offset; zero when there are not so many.
-func Key(data []byte, at int) (key chain.Key) {
+func Key(data []byte, at int) (key pubkey.Key) {
 	if at >= 0 && at+len(key) <= len(data) {
 		copy(key[:], data[at:])
 	}

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // extensionKey is an instruction number and the extension's own number behind it.
@@ -192,7 +192,7 @@ func readFields(c *instruction.Cursor, fields []field) ([]*eventspb.Attribute, e
 	return attributes, c.Err()
 }
 
-func extensionFact(mint chain.Key, name, extension string, attributes []*eventspb.Attribute) (instruction.Outcome, error) {
+func extensionFact(mint pubkey.Key, name, extension string, attributes []*eventspb.Attribute) (instruction.Outcome, error) {
 	slices.SortFunc(attributes, func(a, b *eventspb.Attribute) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return instruction.Fact(mint, name, &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_ExtensionSet{
 		ExtensionSet: &eventspb.ExtensionSet{Extension: extension, Attributes: attributes},

@@ -5,10 +5,8 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/mr-tron/base58"
-
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // field is one field of an instruction's data and how it becomes an attribute's value.
@@ -19,11 +17,11 @@ type field struct {
 	also string
 }
 
-func keyValue(key chain.Key) string {
-	if key == (chain.Key{}) {
+func keyValue(key pubkey.Key) string {
+	if key == (pubkey.Key{}) {
 		return ""
 	}
-	return base58.Encode(key[:])
+	return key.String()
 }
 
 // nonZeroKey reads 32 bytes of which all zero means none.
@@ -35,7 +33,7 @@ func optionKey(c *instruction.Cursor) string {
 	if key == nil {
 		return ""
 	}
-	return base58.Encode(key[:])
+	return key.String()
 }
 
 func decimalU16(c *instruction.Cursor) string { return strconv.FormatUint(uint64(c.U16()), 10) }

@@ -128,8 +128,8 @@ func decodeCloseAccount(v instruction.View) (instruction.Outcome, error) {
 	}
 	return instruction.Fact(account, "CloseAccount", &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_CloseMint{
 		CloseMint: &eventspb.CloseMint{
-			Destination: instruction.Bytes(destination),
-			Authority:   instruction.Bytes(authority),
+			Destination: destination.Bytes(),
+			Authority:   authority.Bytes(),
 		},
 	}})
 }

@@ -7,9 +7,9 @@
 package tokenmetadata
 
 import (
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Discriminators: the first eight bytes of SHA-256 of "spl_token_metadata_interface:" and
@@ -55,7 +55,7 @@ func decodeInitialize(v instruction.View, c *instruction.Cursor) (instruction.Ou
 	set := newSet(metadata)
 	set.Creates = true
 	set.Name, set.Symbol, set.Uri = c.String(), c.String(), c.String()
-	set.UpdateAuthority = instruction.Bytes(authority)
+	set.UpdateAuthority = authority.Bytes()
 	return fact(c, mint, "MetadataInitialize", set)
 }
 
@@ -112,14 +112,14 @@ func decodeUpdateAuthority(v instruction.View, c *instruction.Cursor) (instructi
 	return fact(c, mint, "MetadataUpdateAuthority", set)
 }
 
-func newSet(account chain.Key) *eventspb.MetadataSet {
+func newSet(account pubkey.Key) *eventspb.MetadataSet {
 	return &eventspb.MetadataSet{
 		MetadataProgram: eventspb.MetadataProgram_METADATA_PROGRAM_TOKEN_2022,
-		MetadataAccount: instruction.Bytes(account),
+		MetadataAccount: account.Bytes(),
 	}
 }
 
-func fact(c *instruction.Cursor, mint chain.Key, name string, set *eventspb.MetadataSet) (instruction.Outcome, error) {
+func fact(c *instruction.Cursor, mint pubkey.Key, name string, set *eventspb.MetadataSet) (instruction.Outcome, error) {
 	if c.Err() != nil {
 		return instruction.Outcome{}, c.Err()
 	}

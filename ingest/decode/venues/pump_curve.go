@@ -4,10 +4,9 @@ import (
 	"encoding/binary"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/mr-tron/base58"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const pumpCurveProgram = "6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P"
@@ -47,13 +46,10 @@ func pumpCurveTrade(name string, accounts int, shapes ...swap.Shape) swap.Instru
 }
 
 // pumpCurveAddress is the curve of a mint: the program's address of "bonding-curve" and the mint.
-func pumpCurveAddress(mint chain.Key) (chain.Key, bool) {
-	id, err := base58.Decode(pumpCurveProgram)
-	if err != nil {
-		return chain.Key{}, false
-	}
-	curve, _, err := solana.FindProgramAddress([][]byte{[]byte("bonding-curve"), mint[:]}, solana.PublicKeyFromBytes(id))
-	return chain.Key(curve), err == nil
+func pumpCurveAddress(mint pubkey.Key) (pubkey.Key, bool) {
+	program := solana.PublicKey(pubkey.MustParse(pumpCurveProgram))
+	curve, _, err := solana.FindProgramAddress([][]byte{[]byte("bonding-curve"), mint[:]}, program)
+	return pubkey.Key(curve), err == nil
 }
 
 // Offsets in TradeEvent, tag included. Older builds end behind the reserves, behind the creator's
@@ -94,7 +90,7 @@ func pumpCurveEvent(data []byte, e *swap.Event) bool {
 	fee, _ := swap.U64(data, pumpCurveFeeAt)
 	creators, _ := swap.U64(data, pumpCurveCreatorFee)
 	buyback := pumpCurveAppended(data, e, &quote)
-	if len(data) >= pumpCurveFeeAt && swap.Key(data, pumpCurveRecipient) == (chain.Key{}) {
+	if len(data) >= pumpCurveFeeAt && swap.Key(data, pumpCurveRecipient) == (pubkey.Key{}) {
 		e.Curve.KeptFees = fee + creators - min(buyback, fee+creators)
 	}
 	if e.Curve.Buy {
@@ -129,7 +125,7 @@ func pumpCurveAppended(data []byte, e *swap.Event, quote *uint64) (buyback uint6
 		return buyback
 	}
 	e.Curve.QuoteMint = swap.Key(data, at)
-	if e.Curve.QuoteMint != (chain.Key{}) {
+	if e.Curve.QuoteMint != (pubkey.Key{}) {
 		if amount, _ := swap.U64(data, at+32); amount > 0 {
 			*quote = amount
 			e.Curve.QuoteReserve, _ = swap.U64(data, at+48)

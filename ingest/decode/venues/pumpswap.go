@@ -1,8 +1,8 @@
 package venues
 
 import (
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const pumpSwapName = "pumpswap"
@@ -105,7 +105,7 @@ func pumpSwapEvent(data []byte, e *swap.Event) bool {
 // pumpSwapKept says whether the fees stayed in the vault: then the event names no recipient. The
 // docs show the zero key as the system program's address, which it is.
 func pumpSwapKept(data []byte) bool {
-	return len(data) >= pumpSwapBuyLength && swap.Key(data, pumpSwapRecipient) == (chain.Key{})
+	return len(data) >= pumpSwapBuyLength && swap.Key(data, pumpSwapRecipient) == (pubkey.Key{})
 }
 
 // pumpSwapBuybackOfBuy is BuyEvent's buyback_fee, behind a text of any length.

@@ -1,8 +1,8 @@
 package venues
 
 import (
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // raydiumCLMM reads Raydium's CLMM and the programs forked from it: PancakeSwap and Byreal.
@@ -41,7 +41,7 @@ func raydiumCLMMHops(in *swap.Input, shapes []swap.Shape) []swap.Shape {
 	const first, group = 6, 7
 	for i := first; i+group <= in.Accounts(); i++ {
 		pool := in.Key(i + 1)
-		if pool == (chain.Key{}) || in.Owner(i+3) != pool || in.Owner(i+4) != pool {
+		if pool == (pubkey.Key{}) || in.Owner(i+3) != pool || in.Owner(i+4) != pool {
 			continue
 		}
 		shapes = append(shapes, swap.Shape{Pool: i + 1, VaultA: i + 3, VaultB: i + 4, Owner: 0, MintA: swap.None, MintB: i + 5})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -142,7 +143,7 @@ func join(transactions []chain.Transaction, updates []chain.Account) (joined []c
 		}
 	}
 	type write struct {
-		key         chain.Key
+		key         pubkey.Key
 		transaction int
 	}
 	seen := make(map[write]bool, len(updates))

@@ -10,10 +10,11 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func update(key, tx byte, data string) chain.Account {
-	return chain.Account{Key: chain.Key{key}, Signature: chain.Signature{tx}, Transaction: -1, Data: []byte(data)}
+	return chain.Account{Key: pubkey.Key{key}, Signature: chain.Signature{tx}, Transaction: -1, Data: []byte(data)}
 }
 
 func block(slot uint64, txs ...byte) *chain.Block {

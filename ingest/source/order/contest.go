@@ -1,6 +1,9 @@
 package order
 
-import "github.com/mintlake/mintlake/ingest/chain"
+import (
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
 
 // settled is how many blocks on top of a fork decide it where the stream says nothing of finality:
 // two blocks that both were said to be confirmed contradict each other, so one of them is the
@@ -22,7 +25,7 @@ func (l *Line) contest(b *chain.Block) {
 			l.doubt(place{s, l.bySlot[s]}, s != 0)
 		}
 	}
-	if parent.hash != (chain.Key{}) && !b.ParentGuessed {
+	if parent.hash != (pubkey.Key{}) && !b.ParentGuessed {
 		l.doubt(place{parent.slot, l.bySlot[parent.slot]}, l.bySlot[parent.slot] != parent.hash)
 	}
 	l.doubt(place{b.Slot, l.bySlot[b.Slot]}, l.bySlot[b.Slot] != b.Blockhash)

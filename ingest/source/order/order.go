@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Config bounds the waiting for a parent.
@@ -63,7 +64,7 @@ type Line struct {
 	first     uint64 // where a line that resumes nothing begins
 	before    uint64 // the parent of first
 	delivered map[place]link
-	bySlot    map[uint64]chain.Key // the last hash delivered of each slot
+	bySlot    map[uint64]pubkey.Key // the last hash delivered of each slot
 	// jumped are slots that a delivered block's link passed over; contested are delivered blocks
 	// that others contradict.
 	jumped    map[uint64]bool
@@ -76,7 +77,7 @@ type Line struct {
 // of the true one.
 type place struct {
 	slot uint64
-	hash chain.Key
+	hash pubkey.Key
 }
 
 func at(b *chain.Block) place { return place{b.Slot, b.Blockhash} }
@@ -92,7 +93,7 @@ func New(cfg Config, resume uint64) *Line {
 	if cfg.MaxBlocks <= 0 {
 		cfg.MaxBlocks = 64
 	}
-	return &Line{cfg: cfg, tip: resume, base: resume, started: resume > 0, delivered: map[place]link{}, bySlot: map[uint64]chain.Key{},
+	return &Line{cfg: cfg, tip: resume, base: resume, started: resume > 0, delivered: map[place]link{}, bySlot: map[uint64]pubkey.Key{},
 		jumped: map[uint64]bool{}, contested: map[place]bool{}, waiting: map[place]waiter{}}
 }
 
@@ -137,7 +138,7 @@ func (l *Line) linked(b *chain.Block) bool {
 	// A parent known by its slot only: the one the line was started behind, or of a source that
 	// says no parent hash or the wrong slot.
 	if _, known := l.bySlot[*b.ParentSlot]; known {
-		return b.ParentBlockhash == (chain.Key{}) || b.ParentGuessed
+		return b.ParentBlockhash == (pubkey.Key{}) || b.ParentGuessed
 	}
 	return *b.ParentSlot == l.tip || *b.ParentSlot <= l.base && l.started
 }

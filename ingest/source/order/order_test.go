@@ -11,6 +11,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func block(b *sourcetest.Block) *chain.Block {
@@ -177,7 +178,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	l := New(Config{}, 0)
 	parent := &sourcetest.Block{Slot: 1}
 	for slot := uint64(2); slot < 5*window; slot++ {
-		b := &chain.Block{Slot: slot, ParentSlot: &parent.Slot, Blockhash: chain.Key{byte(slot), byte(slot >> 8), byte(slot >> 16)}}
+		b := &chain.Block{Slot: slot, ParentSlot: &parent.Slot, Blockhash: pubkey.Key{byte(slot), byte(slot >> 8), byte(slot >> 16)}}
 		_, _ = l.Add(b, noon)
 		parent = &sourcetest.Block{Slot: slot}
 	}

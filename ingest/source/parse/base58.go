@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // base58Digits maps the Bitcoin alphabet to 0..57 and everything else to 255.
@@ -65,11 +66,11 @@ func decodeBase58(dst, s []byte) ([]byte, bool) {
 }
 
 // decodeKey reads a 32-byte base58 key or hash.
-func decodeKey(s []byte) (key chain.Key, err error) {
+func decodeKey(s []byte) (key pubkey.Key, err error) {
 	var room [48]byte
 	if len(s) <= 44 {
 		if out, ok := decodeBase58(room[:0], s); ok && len(out) == len(key) {
-			return chain.Key(out), nil
+			return pubkey.Key(out), nil
 		}
 	}
 	return key, malformed("%.60q is no 32-byte base58 key", s)
@@ -102,11 +103,11 @@ type recentKeys struct {
 
 type recentKey struct {
 	text [44]byte // padded with zeros, which no base58 text holds
-	key  chain.Key
+	key  pubkey.Key
 }
 
 // key is decodeKey.
-func (k *recentKeys) key(s []byte) (chain.Key, error) {
+func (k *recentKeys) key(s []byte) (pubkey.Key, error) {
 	if k.asked++; k.asked < recentAfter || len(s) < 32 || len(s) > len(recentKey{}.text) {
 		return decodeKey(s)
 	}

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // UpdateKind is what a Geyser message carries.
@@ -234,7 +235,7 @@ func (u *Update) header(data []byte, kind UpdateKind, f headerFields) error {
 		return w.err
 	case u.Slot > maxSlot:
 		return malformed("slot %d", u.Slot)
-	case b.block.Blockhash == (chain.Key{}):
+	case b.block.Blockhash == (pubkey.Key{}):
 		return malformed("block of slot %d without blockhash", u.Slot)
 	case u.Executed > 0 && uint64(len(b.block.Transactions)) > u.Executed:
 		return malformed("block of slot %d with %d transactions of %d", u.Slot, len(b.block.Transactions), u.Executed)

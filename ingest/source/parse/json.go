@@ -6,6 +6,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // maxWrapping bounds how deep a block or transaction may sit under raw, result, params, value,
@@ -266,7 +267,7 @@ func (d *document) wholeBlock(list blockList, f fields, ctx context) error {
 
 // blockHeader reads the hashes and the parent; a whole block has them all.
 func (b *builder) blockHeader(f fields) error {
-	for name, key := range map[string]*chain.Key{"blockhash": &b.block.Blockhash, "previousBlockhash": &b.block.ParentBlockhash} {
+	for name, key := range map[string]*pubkey.Key{"blockhash": &b.block.Blockhash, "previousBlockhash": &b.block.ParentBlockhash} {
 		at, ok := f[name]
 		if !ok {
 			return malformed("block without %s", name)

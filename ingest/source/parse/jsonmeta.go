@@ -6,6 +6,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // jsonMeta reads a transaction's metadata. With whole it reads all of it: the outer instructions
@@ -13,7 +14,7 @@ import (
 // of the inner instructions, at which inner then stands. recorded is false when the node did not
 // record them. Once a transaction is known to be a vote or to have failed, the rest is passed over.
 func (b *builder) jsonMeta(tx *chain.Transaction, r *jsonwalk.Reader, m message, whole bool) (inner *jsonwalk.Reader, recorded bool, err error) {
-	var loaded [2][]chain.Key
+	var loaded [2][]pubkey.Key
 	var at jsonwalk.Reader
 	said := false
 	d := details{json: true}
@@ -80,7 +81,7 @@ func (b *builder) jsonUnread(r *jsonwalk.Reader, to *[]byte) error {
 
 // load appends the addresses that lookup tables gave, writable first, and checks that there are as
 // many as the message asks for.
-func (b *builder) load(tx *chain.Transaction, m message, writable, readonly []chain.Key) error {
+func (b *builder) load(tx *chain.Transaction, m message, writable, readonly []pubkey.Key) error {
 	if m.allKeys {
 		return nil
 	}
@@ -93,7 +94,7 @@ func (b *builder) load(tx *chain.Transaction, m message, writable, readonly []ch
 	return b.appendKeys(tx, readonly)
 }
 
-func (b *builder) jsonLoaded(r *jsonwalk.Reader, loaded *[2][]chain.Key) error {
+func (b *builder) jsonLoaded(r *jsonwalk.Reader, loaded *[2][]pubkey.Key) error {
 	return r.Object(func(key []byte) error {
 		to := &loaded[0]
 		switch string(key) {
@@ -108,7 +109,7 @@ func (b *builder) jsonLoaded(r *jsonwalk.Reader, loaded *[2][]chain.Key) error {
 			if i >= maxKeys {
 				return malformed("more than %d loaded addresses", maxKeys)
 			}
-			var k chain.Key
+			var k pubkey.Key
 			err := jsonKey(r, &k)
 			*to = append(*to, k)
 			return err
@@ -210,7 +211,7 @@ func parseAmount(text []byte) (uint64, error) {
 }
 
 // optionalKey reads a key that old nodes leave out, give as null or as the empty string.
-func (b *builder) optionalKey(r *jsonwalk.Reader, key *chain.Key) error {
+func (b *builder) optionalKey(r *jsonwalk.Reader, key *pubkey.Key) error {
 	if r.Null() {
 		return nil
 	}
@@ -289,14 +290,14 @@ func (b *builder) jsonAccounts(tx *chain.Transaction, r *jsonwalk.Reader) ([]byt
 
 // keyIndex reads a key and returns its place among the transaction's keys.
 func (b *builder) keyIndex(tx *chain.Transaction, r *jsonwalk.Reader) (byte, error) {
-	var key chain.Key
+	var key pubkey.Key
 	if err := jsonKey(r, &key); err != nil {
 		return 0, err
 	}
 	return indexOf(tx, key)
 }
 
-func indexOf(tx *chain.Transaction, key chain.Key) (byte, error) {
+func indexOf(tx *chain.Transaction, key pubkey.Key) (byte, error) {
 	for i := range tx.Keys {
 		if tx.Keys[i] == key {
 			return byte(i), nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // jsonWholeEntry parses {transaction, meta, version} at r. Nodes write them in this order, and then
@@ -252,7 +253,7 @@ func orMalformed(err error, what string) error {
 // jsonKeys reads account keys: strings, or in jsonParsed objects, which then include those loaded
 // from lookup tables.
 func (b *builder) jsonKeys(tx *chain.Transaction, r *jsonwalk.Reader, m *message) error {
-	var room [maxKeys]chain.Key
+	var room [maxKeys]pubkey.Key
 	n := 0
 	err := r.Array(func(i int) error {
 		if i >= maxKeys {
@@ -280,7 +281,7 @@ func (b *builder) jsonKeys(tx *chain.Transaction, r *jsonwalk.Reader, m *message
 	return err
 }
 
-func jsonKey(r *jsonwalk.Reader, key *chain.Key) error {
+func jsonKey(r *jsonwalk.Reader, key *pubkey.Key) error {
 	text, err := r.String()
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Reasons of refusal, for errors.Is and metric labels.
@@ -82,7 +83,7 @@ func (l list) Unwrap() []error { return l }
 // block.
 type builder struct {
 	block     chain.Block
-	keys      slab[chain.Key]
+	keys      slab[pubkey.Key]
 	calls     slab[chain.Call]
 	outer     slab[chain.Instruction]
 	balances  slab[chain.TokenBalance]
@@ -175,7 +176,7 @@ func (b *builder) joinInner(tx *chain.Transaction) error {
 }
 
 // appendKeys grows the transaction's keys, within bounds.
-func (b *builder) appendKeys(tx *chain.Transaction, more []chain.Key) error {
+func (b *builder) appendKeys(tx *chain.Transaction, more []pubkey.Key) error {
 	if len(more) == 0 {
 		return nil
 	}
@@ -189,7 +190,7 @@ func (b *builder) appendKeys(tx *chain.Transaction, more []chain.Key) error {
 }
 
 // voteProgram is Vote111111111111111111111111111111111111111.
-var voteProgram = chain.Key{0x07, 0x61, 0x48, 0x1d, 0x35, 0x74, 0x74, 0xbb, 0x7c, 0x4d, 0x76, 0x24, 0xeb, 0xd3, 0xbd, 0xb3,
+var voteProgram = pubkey.Key{0x07, 0x61, 0x48, 0x1d, 0x35, 0x74, 0x74, 0xbb, 0x7c, 0x4d, 0x76, 0x24, 0xeb, 0xd3, 0xbd, 0xb3,
 	0xd8, 0x35, 0x5e, 0x73, 0xd1, 0x10, 0x43, 0xfc, 0x0d, 0xa3, 0x53, 0x80, 0x00, 0x00, 0x00, 0x00}
 
 // isVote is agave's is_simple_vote_transaction: legacy, fewer than three signatures, its one

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // walk steps over the fields of one protobuf message in place. Generated types would allocate each
@@ -112,7 +113,7 @@ func ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	if b.block.Blockhash == (chain.Key{}) {
+	if b.block.Blockhash == (pubkey.Key{}) {
 		return nil, malformed("block without blockhash")
 	}
 	b.block.ParentSlot, b.block.Executed = &parent, uint64(len(b.block.Transactions))
@@ -194,7 +195,7 @@ func (b *builder) protoMessage(tx *chain.Transaction, data []byte, m *message) e
 	for w.next() {
 		switch {
 		case w.message(2):
-			if len(b.rawKeys) >= maxKeys || len(w.v) != len(chain.Key{}) {
+			if len(b.rawKeys) >= maxKeys || len(w.v) != len(pubkey.Key{}) {
 				return malformed("account key %d of %d bytes", len(b.rawKeys), len(w.v))
 			}
 			b.rawKeys = append(b.rawKeys, w.v)
@@ -228,7 +229,7 @@ func (b *builder) protoMessage(tx *chain.Transaction, data []byte, m *message) e
 	}
 	tx.Keys = b.keys.take(len(b.rawKeys))
 	for i, raw := range b.rawKeys {
-		tx.Keys[i] = chain.Key(raw)
+		tx.Keys[i] = pubkey.Key(raw)
 	}
 	tx.Instructions = b.outer.take(len(b.scratch))
 	for i, call := range b.scratch {
@@ -264,7 +265,7 @@ func protoCall(data []byte) (call chain.Call, err error) {
 // protoMeta parses TransactionStatusMeta; of a vote or failed transaction only that it failed.
 // recorded is false when the node did not record inner instructions.
 func (b *builder) protoMeta(tx *chain.Transaction, data []byte, m message) (recorded bool, err error) {
-	var writable, readonly []chain.Key
+	var writable, readonly []pubkey.Key
 	var pre, post []chain.TokenBalance
 	b.scratch, b.groups, b.balanceAt, b.postAt = b.scratch[:0], b.groups[:0], b.balanceAt[:0], b.postAt[:0]
 	pre, post, recorded = b.balanceAt, b.postAt, true
@@ -317,11 +318,11 @@ func (b *builder) protoMeta(tx *chain.Transaction, data []byte, m message) (reco
 	return recorded, b.joinInner(tx)
 }
 
-func protoLoaded(to []chain.Key, data []byte) ([]chain.Key, error) {
-	if len(to) >= maxKeys || len(data) != len(chain.Key{}) {
+func protoLoaded(to []pubkey.Key, data []byte) ([]pubkey.Key, error) {
+	if len(to) >= maxKeys || len(data) != len(pubkey.Key{}) {
 		return nil, malformed("loaded address %d of %d bytes", len(to), len(data))
 	}
-	return append(to, chain.Key(data)), nil
+	return append(to, pubkey.Key(data)), nil
 }
 
 func (b *builder) protoInner(data []byte) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // rawForm is what a transaction came as.
@@ -79,10 +80,10 @@ func appendNumber(to []byte, field protowire.Number, value uint64) []byte {
 }
 
 // subscribed are the programs of which a transaction must touch one.
-var subscribed = []chain.Key{mustKey(schemas.ProgramToken), mustKey(schemas.ProgramToken2022), mustKey(schemas.ProgramMetaplex)}
+var subscribed = []pubkey.Key{pubkey.MustParse(schemas.ProgramToken), pubkey.MustParse(schemas.ProgramToken2022), pubkey.MustParse(schemas.ProgramMetaplex)}
 
 func isSubscribed(key []byte) bool {
-	return slices.ContainsFunc(subscribed, func(k chain.Key) bool { return bytes.Equal(k[:], key) })
+	return slices.ContainsFunc(subscribed, func(k pubkey.Key) bool { return bytes.Equal(k[:], key) })
 }
 
 // appendStored takes the messages of a ConfirmedTransaction as they are: Geyser's are the same.

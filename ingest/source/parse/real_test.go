@@ -10,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/ingest/source/sourcetest"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func encode(t testing.TB, m proto.Message) []byte {
@@ -60,7 +61,7 @@ func requireSame(t *testing.T, want, got *chain.Block) {
 		w, g := &want.Transactions[i], &got.Transactions[i]
 		require.Equal(t, w.Signature, g.Signature)
 		require.Equal(t, []any{w.Index, w.Failed, w.Vote}, []any{g.Index, g.Failed, g.Vote})
-		require.Equal(t, append([]chain.Key{}, w.Keys...), append([]chain.Key{}, g.Keys...), i)
+		require.Equal(t, append([]pubkey.Key{}, w.Keys...), append([]pubkey.Key{}, g.Keys...), i)
 		require.Equal(t, append([]chain.TokenBalance{}, w.PreBalances...), append([]chain.TokenBalance{}, g.PreBalances...))
 		require.Equal(t, append([]chain.TokenBalance{}, w.PostBalances...), append([]chain.TokenBalance{}, g.PostBalances...))
 		require.Len(t, g.Instructions, len(w.Instructions))

@@ -10,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // In jsonParsed a node shows token instructions as {type, info} and drops their bytes (agave,
@@ -18,15 +19,7 @@ import (
 // unreadable rather than missing it.
 
 // tokenPrograms are those whose instructions nodes parse and Mintlake decodes.
-var tokenPrograms = [2]chain.Key{mustKey(schemas.ProgramToken), mustKey(schemas.ProgramToken2022)}
-
-func mustKey(s string) chain.Key {
-	key, err := decodeKey([]byte(s))
-	if err != nil {
-		panic(err)
-	}
-	return key
-}
+var tokenPrograms = [2]pubkey.Key{pubkey.MustParse(schemas.ProgramToken), pubkey.MustParse(schemas.ProgramToken2022)}
 
 // maxInfo bounds the fields of one parsed instruction.
 const maxInfo = 64

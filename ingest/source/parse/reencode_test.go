@@ -11,6 +11,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Layouts are those of spl-token-2022-interface; the infos are as agave's parser writes them. K1 to
@@ -38,9 +39,9 @@ func TestReencode(t *testing.T) {
 		{`{"type":"somethingNew","info":{"mint":"K1"}}`, "", ""},
 		{`"a memo"`, "", ""},
 	}
-	tx := &chain.Transaction{Keys: []chain.Key{tokenPrograms[1]}}
+	tx := &chain.Transaction{Keys: []pubkey.Key{tokenPrograms[1]}}
 	for i := byte(1); i <= 4; i++ {
-		var k chain.Key
+		var k pubkey.Key
 		for j := range k {
 			k[j] = i
 		}

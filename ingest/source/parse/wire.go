@@ -2,6 +2,7 @@ package parse
 
 import (
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // message is what a transaction's signed part says beyond its instructions.
@@ -58,7 +59,7 @@ func (c *cursor) length() int {
 }
 
 // keys reads n 32-byte keys into the slab.
-func (c *cursor) keys(b *builder, n int) []chain.Key {
+func (c *cursor) keys(b *builder, n int) []pubkey.Key {
 	raw := c.take(n * 32)
 	if raw == nil {
 		return nil

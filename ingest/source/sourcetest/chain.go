@@ -18,15 +18,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Block is one block of a made-up chain. Its transactions are MintTo instructions of the Token
 // program.
 type Block struct {
 	Slot, Parent      uint64
-	Hash, ParentHash  chain.Key
+	Hash, ParentHash  pubkey.Key
 	BlockTime         int64
 	Transactions      int
 	signatures, mints [][]byte
@@ -67,7 +67,7 @@ func NewBlock(slot uint64, parent *Block, salt string) *Block {
 	return b
 }
 
-func hash(slot uint64, salt string, more ...byte) chain.Key {
+func hash(slot uint64, salt string, more ...byte) pubkey.Key {
 	return sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte(salt), slot), more...))
 }
 

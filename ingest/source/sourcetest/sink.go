@@ -12,6 +12,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/registry/coverage"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Sink remembers what a source hands over. Safe for concurrent use.
@@ -167,7 +168,7 @@ func (s *Sink) Wait(t testing.TB, what string, done func() bool) {
 // Ledger remembers blocks that an earlier run ingested.
 type Ledger struct {
 	From  uint64
-	Known map[chain.Key]bool
+	Known map[pubkey.Key]bool
 	// Chain is what Known is about; only Missing asks.
 	Chain Chain
 }
@@ -175,7 +176,7 @@ type Ledger struct {
 var _ source.Ledger = Ledger{}
 
 // Ingested looks the hash up.
-func (l Ledger) Ingested(_ uint64, hash chain.Key) bool { return l.Known[hash] }
+func (l Ledger) Ingested(_ uint64, hash pubkey.Key) bool { return l.Known[hash] }
 
 // Resume returns From.
 func (l Ledger) Resume() uint64 { return l.From }
@@ -195,7 +196,7 @@ func (l Ledger) Missing(from, to uint64) []coverage.Gap {
 
 // LedgerOf knows the first n blocks of a chain.
 func LedgerOf(c Chain, n int) Ledger {
-	l := Ledger{Known: map[chain.Key]bool{}, Chain: c}
+	l := Ledger{Known: map[pubkey.Key]bool{}, Chain: c}
 	for _, b := range c[:n] {
 		l.Known[b.Hash], l.From = true, b.Slot
 	}
