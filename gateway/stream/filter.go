@@ -28,6 +28,8 @@ type filter struct {
 	final bool
 	// status says that of a transaction only what became of it is wanted.
 	status bool
+	// shape is how a WebSocket shows it.
+	shape shape
 	// gate holds back what a replay serves; nil when there is none.
 	gate *gate
 }

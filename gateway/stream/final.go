@@ -46,7 +46,7 @@ func (f *finals) of(slot uint64) *finalSlot {
 // when none had to.
 func (f *finals) hold(t *transaction) (lost uint64, isLost bool) {
 	s := f.of(t.slot)
-	s.list = append(s.list, t)
+	s.list = append(s.list, t.alike())
 	size := t.size()
 	s.bytes, f.bytes = s.bytes+size, f.bytes+size
 	most := heldSlots

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"math"
 
 	"github.com/mr-tron/base58"
@@ -11,23 +10,9 @@ import (
 	"github.com/mintlake/mintlake/internal/solana/txerror"
 )
 
-// The JSON of a transaction is what getTransaction answers with encoding base64, with the signature
-// and the place in the block beside it: what a client has to read RPC answers reads these.
-
-type jsonNotification struct {
-	Signature        string          `json:"signature"`
-	Slot             uint64          `json:"slot"`
-	TransactionIndex uint64          `json:"transactionIndex"`
-	Transaction      jsonTransaction `json:"transaction"`
-}
-
-type jsonTransaction struct {
-	// Transaction is the base64 of the wire format, and the word base64.
-	Transaction [2]string `json:"transaction"`
-	Meta        *jsonMeta `json:"meta"`
-	// Version is "legacy" or 0.
-	Version any `json:"version"`
-}
+// The JSON of a transaction is what getTransaction answers with the same encoding, with the
+// signature and the place in the block beside it: what a client has to read RPC answers reads
+// these.
 
 type jsonMeta struct {
 	Err               any                `json:"err"`
@@ -38,14 +23,15 @@ type jsonMeta struct {
 	LogMessages       []string           `json:"logMessages"`
 	PreTokenBalances  []jsonTokenBalance `json:"preTokenBalances"`
 	PostTokenBalances []jsonTokenBalance `json:"postTokenBalances"`
-	Loaded            jsonLoaded         `json:"loadedAddresses"`
+	Loaded            *jsonLoaded        `json:"loadedAddresses,omitempty"` // not with jsonParsed
 	ReturnData        *jsonReturn        `json:"returnData,omitempty"`
 	ComputeUnits      *uint64            `json:"computeUnitsConsumed,omitempty"`
 }
 
 type jsonInner struct {
-	Index        uint32            `json:"index"`
-	Instructions []jsonInstruction `json:"instructions"`
+	Index uint32 `json:"index"`
+	// Instructions are jsonInstruction or, with jsonParsed, jsonRecognized and jsonPartly.
+	Instructions []any `json:"instructions"`
 }
 
 type jsonInstruction struct {
@@ -80,30 +66,11 @@ type jsonReturn struct {
 	Data      [2]string `json:"data"`
 }
 
-func encodeNotification(m *pb.SubscribeUpdateTransaction) ([]byte, error) {
-	info := m.GetTransaction()
-	wire, err := encodeWire(info.GetTransaction())
-	if err != nil {
-		return nil, err
-	}
-	out := jsonNotification{
-		Signature: base58.Encode(info.GetSignature()), Slot: m.GetSlot(), TransactionIndex: info.GetIndex(),
-		Transaction: jsonTransaction{Transaction: [2]string{base64.StdEncoding.EncodeToString(wire), "base64"}, Version: "legacy"},
-	}
-	if info.GetTransaction().GetMessage().GetVersioned() {
-		out.Transaction.Version = 0
-	}
-	if info.Meta != nil {
-		out.Transaction.Meta = metaOf(info.Meta)
-	}
-	return json.Marshal(out)
-}
-
 func metaOf(in *pb.TransactionStatusMeta) *jsonMeta {
 	m := &jsonMeta{
 		Fee: in.Fee, PreBalances: orEmpty(in.PreBalances), PostBalances: orEmpty(in.PostBalances), ComputeUnits: in.ComputeUnitsConsumed,
 		PreTokenBalances: tokenBalances(in.PreTokenBalances), PostTokenBalances: tokenBalances(in.PostTokenBalances),
-		Loaded: jsonLoaded{keyTexts(in.LoadedWritableAddresses), keyTexts(in.LoadedReadonlyAddresses)},
+		Loaded: &jsonLoaded{texts(in.LoadedWritableAddresses), texts(in.LoadedReadonlyAddresses)},
 	}
 	if in.Err != nil {
 		m.Err = txerror.JSON(in.Err.Err)
@@ -130,13 +97,9 @@ func orEmpty[T any](list []T) []T {
 func innerOf(list []*pb.InnerInstructions) []jsonInner {
 	out := make([]jsonInner, 0, len(list))
 	for _, group := range list {
-		inner := jsonInner{Index: group.Index, Instructions: make([]jsonInstruction, 0, len(group.Instructions))}
+		inner := jsonInner{Index: group.Index, Instructions: make([]any, 0, len(group.Instructions))}
 		for _, ix := range group.Instructions {
-			accounts := make([]int, len(ix.Accounts))
-			for i, a := range ix.Accounts {
-				accounts[i] = int(a)
-			}
-			inner.Instructions = append(inner.Instructions, jsonInstruction{ix.ProgramIdIndex, accounts, base58.Encode(ix.Data), ix.StackHeight})
+			inner.Instructions = append(inner.Instructions, jsonInstruction{ix.ProgramIdIndex, numbers(ix.Accounts), base58.Encode(ix.Data), ix.StackHeight})
 		}
 		out = append(out, inner)
 	}
@@ -160,7 +123,8 @@ func tokenBalances(list []*pb.TokenBalance) []jsonTokenBalance {
 	return out
 }
 
-func keyTexts(list [][]byte) []string {
+// texts are addresses, hashes or signatures in base58.
+func texts(list [][]byte) []string {
 	out := make([]string, len(list))
 	for i, k := range list {
 		out[i] = base58.Encode(k)

@@ -84,8 +84,9 @@ type wsOptions struct {
 	Encoding           string `json:"encoding"`
 	TransactionDetails string `json:"transactionDetails"`
 	ShowRewards        bool   `json:"showRewards"`
-	// MaxVersion changes nothing: this stream sends transactions of every version, and a version
-	// that a client cannot read is the client's to leave out.
+	// MaxVersion changes nothing: the highest version there is is 0, the lowest that can be asked
+	// for. Without it transactions of every version come, too: one that a client cannot read is the
+	// client's to leave out.
 	MaxVersion *uint8 `json:"maxSupportedTransactionVersion"`
 	// FromSlot asks for a replay from this slot on, which then goes on live.
 	FromSlot *uint64 `json:"fromSlot"`
@@ -192,7 +193,7 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 			return nil, err
 		}
 	}
-	final, err := c.checkOptions(options)
+	final, form, err := c.checkOptions(options)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +215,7 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	if refused := c.lease.Addresses(c.addresses() + addressesIn(read)); refused != nil {
 		return nil, refusedCall(refused)
 	}
-	read[0].final = final
+	read[0].final, read[0].shape = final, form
 	var again *replay
 	if options.FromSlot != nil {
 		if again, err = c.server.newReplay(c.life, c.sub, *options.FromSlot, final); err != nil {
@@ -287,26 +288,20 @@ func (c *session) addresses() int {
 	return n
 }
 
-// checkOptions says whether the subscription is for what is finalized.
-func (c *session) checkOptions(o wsOptions) (final bool, err error) {
+// checkOptions says whether the subscription is for what is finalized, and how it is shown.
+func (c *session) checkOptions(o wsOptions) (final bool, form shape, err error) {
 	if o.Commitment != "" {
 		switch final, err = c.server.isFinal(o.Commitment); {
 		case errors.Is(err, errNotFinal):
-			return false, &wsError{Code: codeBusy, Message: err.Error()}
+			return false, form, &wsError{Code: codeBusy, Message: err.Error()}
 		case err != nil:
-			return false, &wsError{Code: codeInvalidParams, Message: err.Error()}
+			return false, form, &wsError{Code: codeInvalidParams, Message: err.Error()}
 		}
 	}
-	if o.Encoding != "" && o.Encoding != "base64" {
-		return false, &wsError{Code: codeInvalidParams, Message: "encoding: this stream has base64 only"}
+	if form, err = readShape(o); err != nil {
+		return false, form, &wsError{Code: codeInvalidParams, Message: err.Error()}
 	}
-	if o.TransactionDetails != "" && o.TransactionDetails != "full" {
-		return false, &wsError{Code: codeInvalidParams, Message: "transactionDetails: this stream has full only"}
-	}
-	if o.ShowRewards {
-		return false, &wsError{Code: codeInvalidParams, Message: "showRewards: this stream has no rewards"}
-	}
-	return final, nil
+	return final, form, nil
 }
 
 func (c *session) unsubscribe(params []json.RawMessage) (any, error) {

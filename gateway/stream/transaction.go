@@ -36,12 +36,14 @@ type transaction struct {
 	received time.Time
 
 	// What follows is made when it is first wanted, once for all subscribers: the JSON of the
-	// WebSocket form, the update of its status, the owners of token balances.
-	jsonOnce, statusOnce, ownersOnce sync.Once
-	status                           []byte
-	json                             []byte
-	jsonErr                          error
-	owners                           tokenOwners
+	// WebSocket form in each shape, the update of its status, the owners of token balances.
+	shapes struct {
+		sync.Mutex
+		made map[shape]encoded
+	}
+	statusOnce, ownersOnce sync.Once
+	status                 []byte
+	owners                 tokenOwners
 }
 
 // errMalformed is a record that is no transaction.
@@ -183,15 +185,10 @@ func (t *transaction) message() (*pb.SubscribeUpdateTransaction, error) {
 	return m, nil
 }
 
-// notification is the transaction's JSON for WebSockets, made once however many subscribers get it.
-func (t *transaction) notification() ([]byte, error) {
-	t.jsonOnce.Do(func() {
-		m, err := t.message()
-		if err != nil {
-			t.jsonErr = err
-			return
-		}
-		t.json, t.jsonErr = encodeNotification(m)
-	})
-	return t.json, t.jsonErr
+// alike is the transaction without what was made of it: what waits for its slot to be finalized
+// holds no JSON.
+func (t *transaction) alike() *transaction {
+	return &transaction{
+		grpc: t.grpc, raw: t.raw, offset: t.offset, slot: t.slot, signature: t.signature, vote: t.vote, failed: t.failed, accounts: t.accounts, received: t.received,
+	}
 }

@@ -47,9 +47,9 @@ func TestAMainnetBlock(t *testing.T) {
 		require.Len(t, parsed.accounts, len(info.Transaction.Message.AccountKeys)+len(info.Meta.LoadedReadonlyAddresses)+len(info.Meta.LoadedWritableAddresses))
 		require.EqualValues(t, 332254855, parsed.slot)
 
-		raw, err := parsed.notification()
+		raw, err := parsed.notification(plainShape)
 		require.NoError(t, err)
-		var n jsonNotification
+		var n shown
 		require.NoError(t, json.Unmarshal(raw, &n))
 		wire, err := base64.StdEncoding.DecodeString(n.Transaction.Transaction[0])
 		require.NoError(t, err)
@@ -126,7 +126,12 @@ func FuzzRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, _ = parsed.notification()
+		for _, encoding := range encodings {
+			if raw, err := parsed.notification(shape{encoding, "full"}); err == nil && !json.Valid(raw) {
+				t.Fatalf("%s is no JSON: %s", encoding, raw)
+			}
+		}
+		_, _ = parsed.notification(shape{"base64", "accounts"})
 		m, err := parsed.message()
 		if err != nil {
 			return
@@ -178,7 +183,7 @@ func BenchmarkNotification(b *testing.B) {
 	for b.Loop() {
 		for _, t := range list {
 			again := &transaction{raw: t.raw}
-			if _, err := again.notification(); err != nil {
+			if _, err := again.notification(plainShape); err != nil {
 				b.Fatal(err)
 			}
 		}

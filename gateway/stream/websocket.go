@@ -274,13 +274,13 @@ func (c *session) notifyAll() error {
 			out.add(frameText, message)
 			continue
 		}
-		result, err := d.tx.notification()
-		if err != nil { // a record that cannot be shown is no reason to end the connection
-			c.server.metrics.badRecords.Inc()
-			continue
-		}
 		// One message for each subscription that wants the transaction.
 		for _, want := range d.wants {
+			result, err := d.tx.notification(want.shape)
+			if err != nil { // a record that cannot be shown is no reason to end the connection
+				c.server.metrics.badRecords.Inc()
+				continue
+			}
 			out.add(frameText, notificationHead, []byte(want.name), notificationMiddle, result, notificationTail)
 			if len(out.bytes) < framesSent {
 				continue

@@ -60,7 +60,7 @@ func TestWebSocket(t *testing.T) {
 	}
 	require.Len(t, got, 2)
 	require.JSONEq(t, string(got[1]), string(got[2]))
-	var result jsonNotification
+	var result shown
 	require.NoError(t, json.Unmarshal(got[1], &result))
 	require.EqualValues(t, 8, result.Slot)
 	require.EqualValues(t, 2, result.TransactionIndex)
@@ -73,23 +73,25 @@ func TestWebSocket(t *testing.T) {
 	require.JSONEq(t, `{"jsonrpc":"2.0","result":"pong","id":null}`, f.call(t, conn, `{"jsonrpc":"2.0","method":"ping"}`))
 	for message, want := range map[string]string{
 		`x`: "no JSON-RPC", `{}`: "jsonrpc must be", `{"jsonrpc":"2.0","method":"accountSubscribe","id":1}`: "no such method",
-		`{"jsonrpc":"2.0","method":"transactionSubscribe"}`:                                          "params must be",
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[7]}`:                             "right shape",
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[null]}`:                          "must be an object",
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"foo":1}]}`:                     `unknown key \"foo\"; known are vote, failed`,
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"accountIncluded":[]}]}`:        `unknown key \"accountIncluded\"`,
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"ACCOUNTINCLUDE":[]}]}`:         `unknown key \"ACCOUNTINCLUDE\"`,
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"tokenAccounts":"all"}]}`:       `unknown key \"tokenAccounts\"`,
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"vote":"no"}]}`:                 "vote cannot be a string",
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitmnet":"confirmed"}]}`: `unknown key \"commitmnet\"`,
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"showRewards":true}]}`:       "no rewards",
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"toSlot":1}]}`:               `unknown key \"toSlot\"`,
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"accountInclude":["x"]}]}`:      "base58",
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitment":"finalized"}]}`: "any finalized slot",
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitment":"processed"}]}`: "processed is not served",
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"vote":true}]}`:                 "vote: true is not served",
-		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"encoding":"jsonParsed"}]}`:  "base64 only",
-		`{"jsonrpc":"2.0","method":"transactionUnsubscribe","params":[9]}`:                           "no such subscription",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe"}`:                                                     "params must be",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[7]}`:                                        "right shape",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[null]}`:                                     "must be an object",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"foo":1}]}`:                                `unknown key \"foo\"; known are vote, failed`,
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"accountIncluded":[]}]}`:                   `unknown key \"accountIncluded\"`,
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"ACCOUNTINCLUDE":[]}]}`:                    `unknown key \"ACCOUNTINCLUDE\"`,
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"tokenAccounts":"all"}]}`:                  `unknown key \"tokenAccounts\"`,
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"vote":"no"}]}`:                            "vote cannot be a string",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitmnet":"confirmed"}]}`:            `unknown key \"commitmnet\"`,
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"showRewards":true}]}`:                  "no rewards",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"toSlot":1}]}`:                          `unknown key \"toSlot\"`,
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"accountInclude":["x"]}]}`:                 "base58",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitment":"finalized"}]}`:            "any finalized slot",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"commitment":"processed"}]}`:            "processed is not served",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{"vote":true}]}`:                            "vote: true is not served",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"encoding":"jsonparsed"}]}`:             "must be one of base64, base58",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"transactionDetails":"all"}]}`:          "must be one of full, signatures",
+		`{"jsonrpc":"2.0","method":"transactionSubscribe","params":[{},{"maxSupportedTransactionVersion":-1}]}`: "right shape",
+		`{"jsonrpc":"2.0","method":"transactionUnsubscribe","params":[9]}`:                                      "no such subscription",
 	} {
 		require.Contains(t, f.call(t, conn, message), want, message)
 	}

@@ -1,0 +1,140 @@
+package stream
+
+import (
+	"slices"
+
+	"github.com/mr-tron/base58"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+)
+
+// The encoding jsonParsed is Agave's (transaction-status, parse_accounts.rs and
+// parse_instruction.rs): an instruction of a known program tells its type and what it says by name,
+// any other one has its accounts by address and its data in base58.
+
+// jsonKey is an account of a transaction.
+type jsonKey struct {
+	Pubkey   string `json:"pubkey"`
+	Signer   bool   `json:"signer"`
+	Source   string `json:"source"` // transaction or lookupTable
+	Writable bool   `json:"writable"`
+}
+
+// jsonParsed is a transaction with encoding jsonParsed.
+type jsonParsed struct {
+	Signatures []string          `json:"signatures"`
+	Message    jsonParsedMessage `json:"message"`
+}
+
+type jsonParsedMessage struct {
+	AccountKeys  []jsonKey     `json:"accountKeys"`
+	Blockhash    string        `json:"recentBlockhash"`
+	Instructions []any         `json:"instructions"`
+	Lookups      *[]jsonLookup `json:"addressTableLookups,omitempty"`
+}
+
+// jsonRecognized is an instruction of a known program.
+type jsonRecognized struct {
+	Program   string `json:"program"`
+	ProgramID string `json:"programId"`
+	// Parsed is a *jsonCall, or the text of a memo.
+	Parsed      any     `json:"parsed"`
+	StackHeight *uint32 `json:"stackHeight"`
+}
+
+type jsonCall struct {
+	Type string         `json:"type"`
+	Info map[string]any `json:"info"`
+}
+
+// jsonPartly is any other instruction.
+type jsonPartly struct {
+	ProgramID   string   `json:"programId"`
+	Accounts    []string `json:"accounts"`
+	Data        string   `json:"data"`
+	StackHeight *uint32  `json:"stackHeight"`
+}
+
+// allKeys are the message's accounts and those from lookup tables, writable ones first.
+func allKeys(m *pb.Message, meta *pb.TransactionStatusMeta) []string {
+	return texts(slices.Concat(m.GetAccountKeys(), meta.GetLoadedWritableAddresses(), meta.GetLoadedReadonlyAddresses()))
+}
+
+// upgradeableLoader is BPFLoaderUpgradeab1e11111111111111111111111: where it takes part, a program
+// may be written.
+const upgradeableLoader = "BPFLoaderUpgradeab1e11111111111111111111111"
+
+// keysOf tells which accounts signed and which may be written. A program that is called may not.
+func keysOf(m *pb.Message, meta *pb.TransactionStatusMeta) []jsonKey {
+	h := m.GetHeader()
+	all, static := allKeys(m, meta), len(m.GetAccountKeys())
+	signers := int(h.GetNumRequiredSignatures())
+	upgrades := slices.Contains(all, upgradeableLoader)
+	list := make([]jsonKey, len(all))
+	for i, key := range all {
+		k := jsonKey{Pubkey: key, Source: "transaction", Signer: i < signers}
+		switch {
+		case i >= static:
+			k.Source = "lookupTable"
+			k.Writable = i < static+len(meta.GetLoadedWritableAddresses())
+		case i < signers:
+			k.Writable = i < signers-int(h.GetNumReadonlySignedAccounts())
+		default:
+			k.Writable = i < static-int(h.GetNumReadonlyUnsignedAccounts())
+		}
+		called := slices.ContainsFunc(m.GetInstructions(), func(ix *pb.CompiledInstruction) bool { return int(ix.GetProgramIdIndex()) == i })
+		k.Writable = k.Writable && (!called || upgrades)
+		list[i] = k
+	}
+	return list
+}
+
+func parsedTransaction(tx *pb.Transaction, meta *pb.TransactionStatusMeta) jsonParsed {
+	m := tx.GetMessage()
+	keys := allKeys(m, meta)
+	out := jsonParsed{texts(tx.GetSignatures()), jsonParsedMessage{
+		AccountKeys: keysOf(m, meta), Blockhash: base58.Encode(m.GetRecentBlockhash()),
+		Instructions: make([]any, 0, len(m.GetInstructions())), Lookups: lookupsOf(m),
+	}}
+	for _, ix := range m.GetInstructions() {
+		out.Message.Instructions = append(out.Message.Instructions, parsedInstruction(keys, ix.GetProgramIdIndex(), ix.GetAccounts(), ix.GetData(), nil))
+	}
+	return out
+}
+
+func parsedInner(m *pb.Message, meta *pb.TransactionStatusMeta) []jsonInner {
+	if meta.GetInnerInstructionsNone() {
+		return nil
+	}
+	keys := allKeys(m, meta)
+	out := make([]jsonInner, 0, len(meta.GetInnerInstructions()))
+	for _, group := range meta.GetInnerInstructions() {
+		inner := jsonInner{Index: group.GetIndex(), Instructions: make([]any, 0, len(group.GetInstructions()))}
+		for _, ix := range group.GetInstructions() {
+			inner.Instructions = append(inner.Instructions, parsedInstruction(keys, ix.GetProgramIdIndex(), ix.GetAccounts(), ix.GetData(), ix.StackHeight))
+		}
+		out = append(out, inner)
+	}
+	return out
+}
+
+// keyAt is empty for an index beyond the keys, which only malformed transactions have.
+func keyAt(keys []string, i int) string {
+	if i < len(keys) {
+		return keys[i]
+	}
+	return ""
+}
+
+func parsedInstruction(keys []string, program uint32, indexes, data []byte, height *uint32) any {
+	id := keyAt(keys, int(min(program, 1<<16)))
+	accounts := make([]string, len(indexes))
+	for i, index := range indexes {
+		accounts[i] = keyAt(keys, int(index))
+	}
+	if known, ok := parsers[id]; ok {
+		if parsed := known.parse(accounts, data); parsed != nil {
+			return jsonRecognized{known.name, id, parsed, height}
+		}
+	}
+	return jsonPartly{id, accounts, base58.Encode(data), height}
+}

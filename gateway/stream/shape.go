@@ -1,0 +1,246 @@
+package stream
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/mr-tron/base58"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+)
+
+// shape is how a WebSocket subscription wants transactions.
+type shape struct{ encoding, details string }
+
+// Encodings and details as nodes name them; the first is the default.
+var (
+	encodings   = []string{"base64", "base58", "base64+zstd", "json", "jsonParsed"}
+	detailTexts = []string{"full", "signatures", "accounts", "none"}
+)
+
+// readShape reads the options of a subscription.
+func readShape(o wsOptions) (shape, error) {
+	s := shape{encodings[0], detailTexts[0]}
+	if o.Encoding != "" {
+		s.encoding = o.Encoding
+	}
+	if o.TransactionDetails != "" {
+		s.details = o.TransactionDetails
+	}
+	switch {
+	case !slices.Contains(encodings, s.encoding):
+		return s, fmt.Errorf("encoding: must be one of %s", strings.Join(encodings, ", "))
+	case !slices.Contains(detailTexts, s.details):
+		return s, fmt.Errorf("transactionDetails: must be one of %s", strings.Join(detailTexts, ", "))
+	case o.ShowRewards:
+		return s, fmt.Errorf("showRewards: this stream has no rewards")
+	}
+	if s.details != detailTexts[0] {
+		s.encoding = encodings[0] // it makes no difference
+	}
+	return s, nil
+}
+
+// encoded is a transaction's JSON in one shape.
+type encoded struct {
+	json []byte
+	err  error
+}
+
+// notification is the transaction's JSON for WebSockets, made once for each shape however many
+// subscribers get it.
+func (t *transaction) notification(s shape) ([]byte, error) {
+	t.shapes.Lock()
+	defer t.shapes.Unlock()
+	if done, ok := t.shapes.made[s]; ok {
+		return done.json, done.err
+	}
+	var done encoded
+	if m, err := t.message(); err != nil {
+		done.err = err
+	} else {
+		done.json, done.err = encodeNotification(m, s)
+	}
+	if t.shapes.made == nil {
+		t.shapes.made = map[shape]encoded{}
+	}
+	t.shapes.made[s] = done
+	return done.json, done.err
+}
+
+type jsonNotification struct {
+	Signature        string           `json:"signature,omitempty"`
+	Slot             uint64           `json:"slot"`
+	TransactionIndex uint64           `json:"transactionIndex"`
+	Transaction      *jsonTransaction `json:"transaction,omitempty"`
+}
+
+type jsonTransaction struct {
+	// Transaction is the wire format in a text and the name of its encoding, or an object.
+	Transaction any `json:"transaction"`
+	// Meta is a *jsonMeta or, for accounts alone, a *jsonBriefMeta.
+	Meta any `json:"meta"`
+	// Version is "legacy" or 0.
+	Version any `json:"version"`
+}
+
+func encodeNotification(m *pb.SubscribeUpdateTransaction, s shape) ([]byte, error) {
+	info := m.GetTransaction()
+	out := jsonNotification{Slot: m.GetSlot(), TransactionIndex: info.GetIndex()}
+	if s.details != "none" {
+		out.Signature = base58.Encode(info.GetSignature())
+	}
+	if s.details == "full" || s.details == "accounts" {
+		transaction, err := transactionOf(info, s)
+		if err != nil {
+			return nil, err
+		}
+		out.Transaction = transaction
+	}
+	return json.Marshal(out)
+}
+
+func transactionOf(info *pb.SubscribeUpdateTransactionInfo, s shape) (*jsonTransaction, error) {
+	tx, meta := info.GetTransaction(), info.GetMeta()
+	if tx.GetMessage().GetHeader() == nil {
+		return nil, errMalformed
+	}
+	out := &jsonTransaction{Version: "legacy"}
+	if tx.GetMessage().GetVersioned() {
+		out.Version = 0
+	}
+	var err error
+	switch {
+	case s.details == "accounts":
+		out.Transaction = jsonAccounts{keysOf(tx.GetMessage(), meta), texts(tx.GetSignatures())}
+		if meta != nil {
+			out.Meta = briefMeta(meta)
+		}
+		return out, nil
+	case s.encoding == "json":
+		out.Transaction = plainTransaction(tx)
+	case s.encoding == "jsonParsed":
+		out.Transaction = parsedTransaction(tx, meta)
+	default:
+		out.Transaction, err = wireText(tx, s.encoding)
+	}
+	if err != nil || meta == nil {
+		return out, err
+	}
+	full := metaOf(meta)
+	if s.encoding == "jsonParsed" {
+		full.Loaded = nil
+		full.InnerInstructions = parsedInner(tx.GetMessage(), meta)
+	}
+	out.Meta = full
+	return out, nil
+}
+
+// wireText is the network's bytes in a text, and the name of the encoding.
+func wireText(tx *pb.Transaction, encoding string) (out [2]string, err error) {
+	wire, err := encodeWire(tx)
+	if err != nil {
+		return out, err
+	}
+	switch encoding {
+	case "base58":
+		return [2]string{base58.Encode(wire), encoding}, nil
+	case "base64+zstd":
+		pack, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			return out, err
+		}
+		defer pack.Close()
+		wire = pack.EncodeAll(wire, nil)
+	}
+	return [2]string{base64.StdEncoding.EncodeToString(wire), encoding}, nil
+}
+
+// jsonAccounts is a transaction with details accounts.
+type jsonAccounts struct {
+	AccountKeys []jsonKey `json:"accountKeys"`
+	Signatures  []string  `json:"signatures"`
+}
+
+// jsonBriefMeta is the meta of a transaction with details accounts.
+type jsonBriefMeta struct {
+	Err               any                `json:"err"`
+	Status            any                `json:"status"`
+	Fee               uint64             `json:"fee"`
+	PreBalances       []uint64           `json:"preBalances"`
+	PostBalances      []uint64           `json:"postBalances"`
+	PreTokenBalances  []jsonTokenBalance `json:"preTokenBalances"`
+	PostTokenBalances []jsonTokenBalance `json:"postTokenBalances"`
+}
+
+func briefMeta(in *pb.TransactionStatusMeta) *jsonBriefMeta {
+	m := metaOf(in)
+	status := map[string]any{"Ok": nil}
+	if m.Err != nil {
+		status = map[string]any{"Err": m.Err}
+	}
+	return &jsonBriefMeta{m.Err, status, m.Fee, m.PreBalances, m.PostBalances, m.PreTokenBalances, m.PostTokenBalances}
+}
+
+// jsonPlain is a transaction with encoding json.
+type jsonPlain struct {
+	Signatures []string         `json:"signatures"`
+	Message    jsonPlainMessage `json:"message"`
+}
+
+type jsonPlainMessage struct {
+	Header       jsonHeader        `json:"header"`
+	AccountKeys  []string          `json:"accountKeys"`
+	Blockhash    string            `json:"recentBlockhash"`
+	Instructions []jsonInstruction `json:"instructions"`
+	Lookups      *[]jsonLookup     `json:"addressTableLookups,omitempty"` // of a versioned message
+}
+
+type jsonHeader struct {
+	Signatures       uint32 `json:"numRequiredSignatures"`
+	ReadonlySigned   uint32 `json:"numReadonlySignedAccounts"`
+	ReadonlyUnsigned uint32 `json:"numReadonlyUnsignedAccounts"`
+}
+
+type jsonLookup struct {
+	AccountKey string `json:"accountKey"`
+	Writable   []int  `json:"writableIndexes"`
+	Readonly   []int  `json:"readonlyIndexes"`
+}
+
+func plainTransaction(tx *pb.Transaction) jsonPlain {
+	m := tx.GetMessage()
+	h := m.GetHeader()
+	out := jsonPlain{texts(tx.GetSignatures()), jsonPlainMessage{
+		Header:      jsonHeader{h.NumRequiredSignatures, h.NumReadonlySignedAccounts, h.NumReadonlyUnsignedAccounts},
+		AccountKeys: texts(m.GetAccountKeys()), Blockhash: base58.Encode(m.GetRecentBlockhash()),
+		Instructions: make([]jsonInstruction, 0, len(m.GetInstructions())), Lookups: lookupsOf(m),
+	}}
+	for _, ix := range m.GetInstructions() {
+		out.Message.Instructions = append(out.Message.Instructions, jsonInstruction{ix.GetProgramIdIndex(), numbers(ix.GetAccounts()), base58.Encode(ix.GetData()), nil})
+	}
+	return out
+}
+
+func lookupsOf(m *pb.Message) *[]jsonLookup {
+	if !m.GetVersioned() {
+		return nil
+	}
+	list := make([]jsonLookup, 0, len(m.GetAddressTableLookups()))
+	for _, l := range m.GetAddressTableLookups() {
+		list = append(list, jsonLookup{base58.Encode(l.GetAccountKey()), numbers(l.GetWritableIndexes()), numbers(l.GetReadonlyIndexes())})
+	}
+	return &list
+}
+
+// numbers are bytes as JSON has them: a list of numbers.
+func numbers(list []byte) []int {
+	out := make([]int, len(list))
+	for i, n := range list {
+		out[i] = int(n)
+	}
+	return out
+}
