@@ -28,13 +28,16 @@ import (
 // longestBatchWait is how long a batch may wait where ClickHouse is slow.
 const longestBatchWait = time.Second
 
+// flushTimeout bounds the work on one batch after a stop was asked for.
+const flushTimeout = 5 * time.Second
+
 // Config bounds the batches.
 type Config struct {
 	// BatchRecords is the most records of one batch. Default 10,000.
 	BatchRecords int
-	// BatchWait is how long a batch may wait for more after its first record. Default 100 ms;
+	// batchWait is how long a batch may wait for more after its first record. Default 100 ms;
 	// longer where a batch takes long, up to a second.
-	BatchWait time.Duration
+	batchWait time.Duration
 	// BulkRecords is the most records of one batch while a partition is far behind. Default 20,000:
 	// some 120,000 facts, 200 MB while they are sent.
 	BulkRecords int
@@ -45,16 +48,14 @@ type Config struct {
 	// FoldEvery is how long such rows wait at least, while there is more to come. Default 1 minute;
 	// a fold that takes long makes it longer.
 	FoldEvery time.Duration
-	// FlushTimeout bounds the work on one batch after a stop was asked for. Default 5 s.
-	FlushTimeout time.Duration
 }
 
 func (c Config) withDefaults() Config {
 	if c.BatchRecords <= 0 {
 		c.BatchRecords = 10_000
 	}
-	if c.BatchWait <= 0 {
-		c.BatchWait = 100 * time.Millisecond
+	if c.batchWait <= 0 {
+		c.batchWait = 100 * time.Millisecond
 	}
 	if c.BulkRecords <= 0 {
 		c.BulkRecords = 20_000
@@ -65,9 +66,6 @@ func (c Config) withDefaults() Config {
 	c.BatchRecords = int(min(int64(c.BatchRecords), c.BulkLag))
 	if c.FoldEvery <= 0 {
 		c.FoldEvery = time.Minute
-	}
-	if c.FlushTimeout <= 0 {
-		c.FlushTimeout = 5 * time.Second
 	}
 	return c
 }
@@ -138,7 +136,7 @@ func (p *Projector) Run(ctx context.Context) error {
 }
 
 func (p *Projector) projectAll(ctx context.Context) error {
-	wait := p.config.BatchWait
+	wait := p.config.batchWait
 	for {
 		limit := p.config.BatchRecords
 		if p.backlog.pending() {
@@ -167,13 +165,13 @@ func (p *Projector) projectAll(ctx context.Context) error {
 // cost their time however few the records are, so a machine that is busy with other things is left
 // two thirds of its time, and gets larger parts to merge.
 func (c *Config) waitAfter(took time.Duration) time.Duration {
-	return max(c.BatchWait, min(2*took, longestBatchWait))
+	return max(c.batchWait, min(2*took, longestBatchWait))
 }
 
 // project stores one batch and commits it, but for what waits to be folded. It outlives ctx by
-// FlushTimeout, so that a stop loses no finished work.
+// flushTimeout, so that a stop loses no finished work.
 func (p *Projector) project(ctx context.Context, records []kafka.Record) (err error) {
-	ctx, cancel := delivery.Graceful(ctx, p.config.FlushTimeout)
+	ctx, cancel := delivery.Graceful(ctx, flushTimeout)
 	defer cancel()
 	ctx, span := delivery.Span(ctx, p.deps.Tracer, "project batch", records)
 	defer func() { span.EndWith(err) }()

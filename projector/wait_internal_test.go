@@ -16,6 +16,6 @@ func TestBatchesGatherWhereTheyTakeLong(t *testing.T) {
 	} {
 		require.Equal(t, want, config.waitAfter(took), took)
 	}
-	config.BatchWait = 2 * time.Second
+	config.batchWait = 2 * time.Second
 	require.Equal(t, 2*time.Second, config.waitAfter(0), "what is configured is the least")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/txn"
 	"github.com/mintlake/mintlake/swap/venue"
@@ -161,7 +162,7 @@ func (s *Server) hasAccount(ctx context.Context, owner venue.Key, side txn.Side)
 		return false, err
 	}
 	_, accounts, err := s.deps.RPC.GetMultipleAccounts(ctx, []venue.Key{account},
-		solana.AccountOptions{Commitment: s.cfg.market.Commitment, DataSlice: &solana.DataSlice{}})
+		solana.AccountOptions{Commitment: market.Commitment, DataSlice: &solana.DataSlice{}})
 	if err != nil {
 		return false, err
 	}

@@ -85,7 +85,6 @@ func (c Config) withDefaults() Config {
 	if c.hubs == nil {
 		c.hubs = []pubkey.Key{mint.WrappedSOL, usdc}
 	}
-	c.market.Commitment = cmp.Or(c.market.Commitment, solana.Processed)
 	return c
 }
 

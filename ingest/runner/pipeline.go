@@ -114,7 +114,7 @@ func (p *pipeline) submit(ctx context.Context, j *job) error {
 
 // start starts the steps. The first that fails ends the others.
 func (p *pipeline) start() {
-	for range p.runner.cfg.Workers {
+	for range decodeWorkers {
 		p.step(p.decode)
 	}
 	p.step(p.sequence)

@@ -56,6 +56,9 @@ type StreamWriter interface {
 	Status(slot uint64, status eventspb.StreamSlotStatus)
 }
 
+// decodeWorkers decode blocks in parallel.
+const decodeWorkers = 2
+
 // Config configures a Runner. The zero value of each field takes its default.
 type Config struct {
 	// Sources run one after the other; an endless one must be the last. None: the run is done at
@@ -64,8 +67,6 @@ type Config struct {
 	// AllTransactions passes all transactions but votes on to the public stream, and not only those
 	// that touch the programs that Mintlake subscribes to.
 	AllTransactions bool
-	// Workers decode blocks in parallel. Default 2.
-	Workers int
 	// MaxInFlight bounds the blocks (and lone transactions) between source and acknowledgement.
 	// Default 32.
 	MaxInFlight int
@@ -89,7 +90,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Workers = cmp.Or(c.Workers, 2)
 	c.MaxInFlight = cmp.Or(c.MaxInFlight, 32)
 	c.maxSeenMints = cmp.Or(c.maxSeenMints, 2_000_000)
 	c.StatusInterval = cmp.Or(c.StatusInterval, time.Second)
@@ -142,7 +142,7 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	if deps.Producer == nil {
 		return nil, errors.New("new ingest runner: no producer")
 	}
-	if cfg.Workers < 0 || cfg.MaxInFlight < 0 || cfg.maxSeenMints < 0 || cfg.StatusInterval < 0 || cfg.Grace < 0 || cfg.FollowInterval < 0 {
+	if cfg.MaxInFlight < 0 || cfg.maxSeenMints < 0 || cfg.StatusInterval < 0 || cfg.Grace < 0 || cfg.FollowInterval < 0 {
 		return nil, errors.New("new ingest runner: negative setting")
 	}
 	for i, s := range cfg.Sources {

@@ -353,7 +353,7 @@ func TestProducerErrorStopsAnEndlessSource(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	_, err := runner.New(runner.Config{}, runner.Deps{})
 	require.ErrorContains(t, err, "no producer")
-	_, err = runner.New(runner.Config{Workers: -1}, runner.Deps{Producer: &log{}})
+	_, err = runner.New(runner.Config{MaxInFlight: -1}, runner.Deps{Producer: &log{}})
 	require.ErrorContains(t, err, "negative")
 	_, err = runner.New(runner.Config{Sources: []source.Source{nil}}, runner.Deps{Producer: &log{}})
 	require.ErrorContains(t, err, "source 0")

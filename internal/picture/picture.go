@@ -52,16 +52,14 @@ var (
 type Limits struct {
 	// Pixels of one image, width times height. Default 16,777,216 (4096 x 4096): 64 MiB decoded.
 	Pixels int
-	// Side is the longest width or height. Default 16,384.
-	Side int
 }
+
+// maxSide is the longest width or height of an image.
+const maxSide = 16_384
 
 func (l Limits) withDefaults() Limits {
 	if l.Pixels <= 0 {
 		l.Pixels = 4096 * 4096
-	}
-	if l.Side <= 0 {
-		l.Side = 16_384
 	}
 	return l
 }
@@ -164,7 +162,7 @@ func (l Limits) check(width, height int) error {
 	switch {
 	case width <= 0 || height <= 0:
 		return fmt.Errorf("%w: no pixels", ErrBroken)
-	case width > l.Side || height > l.Side || width > l.Pixels/height:
+	case width > maxSide || height > maxSide || width > l.Pixels/height:
 		return fmt.Errorf("%w: %d x %d pixels", ErrBounds, width, height)
 	}
 	return nil

@@ -35,8 +35,8 @@ type Config struct {
 	Endpoints []string
 	// Timeout bounds one attempt, body included. Default 30 s.
 	Timeout time.Duration
-	// MaxConcurrent bounds the calls in flight. Default 16.
-	MaxConcurrent int
+	// maxConcurrent bounds the calls in flight. Default 16.
+	maxConcurrent int
 	// RequestsPerSecond bounds attempts over all endpoints together; 0 = unbounded.
 	RequestsPerSecond float64
 	// MaxAttempts bounds the tries of one call, the first included. Default 8.
@@ -54,7 +54,7 @@ func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(max(c.Timeout, 0), 30*time.Second)
 	c.MaxElapsed = cmp.Or(max(c.MaxElapsed, 0), 2*time.Minute)
 	c.FirstPause = cmp.Or(max(c.FirstPause, 0), 200*time.Millisecond)
-	c.MaxConcurrent = cmp.Or(max(c.MaxConcurrent, 0), 16)
+	c.maxConcurrent = cmp.Or(max(c.maxConcurrent, 0), 16)
 	c.MaxAttempts = cmp.Or(max(c.MaxAttempts, 0), 8)
 	c.MaxBodyBytes = cmp.Or(max(c.MaxBodyBytes, 0), 256<<20)
 	return c
@@ -90,13 +90,13 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new solana client: %w", err)
 	}
-	c := &Client{cfg: cfg, log: deps.Logger, pool: p, turns: pause.Evenly(cfg.RequestsPerSecond), calls: semaphore.NewWeighted(int64(cfg.MaxConcurrent)), metrics: m}
+	c := &Client{cfg: cfg, log: deps.Logger, pool: p, turns: pause.Evenly(cfg.RequestsPerSecond), calls: semaphore.NewWeighted(int64(cfg.maxConcurrent)), metrics: m}
 	if deps.HTTPClient != nil {
 		c.http = *deps.HTTPClient
 	} else if base, ok := http.DefaultTransport.(*http.Transport); ok {
 		transport := base.Clone()
 		// the default of two would close connections that the next call needs
-		transport.MaxIdleConnsPerHost = cfg.MaxConcurrent
+		transport.MaxIdleConnsPerHost = cfg.maxConcurrent
 		c.http.Transport = transport
 	}
 	// A redirect would carry a keyed request to wherever the answer says.

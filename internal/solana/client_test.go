@@ -233,7 +233,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		mu.Unlock()
 		reply(w, `"result":7`)
 	})
-	getSlots(t, client(t, Config{Endpoints: []string{s.URL}, MaxConcurrent: 2}), 20)
+	getSlots(t, client(t, Config{Endpoints: []string{s.URL}, maxConcurrent: 2}), 20)
 	require.EqualValues(t, 20, calls.Load())
 	require.Equal(t, 2, peak)
 }

@@ -63,8 +63,6 @@ func (c *Client) GetGenesisHash(ctx context.Context) (pubkey.Key, error) {
 type BlockOptions struct {
 	// Commitment is Confirmed or Finalized.
 	Commitment Commitment
-	// Encoding is base64 unless set (json, jsonParsed, base58).
-	Encoding string
 	// HeaderOnly leaves the transactions out.
 	HeaderOnly bool
 }
@@ -76,21 +74,17 @@ type options struct {
 	MaxVersion         *int       `json:"maxSupportedTransactionVersion,omitempty"`
 	Rewards            *bool      `json:"rewards,omitempty"`
 	DataSlice          *DataSlice `json:"dataSlice,omitempty"`
-	MinContextSlot     uint64     `json:"minContextSlot,omitempty"`
 }
 
-func versioned(encoding string, commitment Commitment) options {
+func versioned(commitment Commitment) options {
 	zero := 0
-	if encoding == "" {
-		encoding = "base64"
-	}
-	return options{Commitment: commitment, Encoding: encoding, MaxVersion: &zero}
+	return options{Commitment: commitment, Encoding: "base64", MaxVersion: &zero}
 }
 
 // GetBlock returns the raw result of getBlock. A slot without a block is an error for which
 // SkippedSlot holds.
 func (c *Client) GetBlock(ctx context.Context, slot uint64, opts BlockOptions) (json.RawMessage, error) {
-	o, no := versioned(opts.Encoding, opts.Commitment), false
+	o, no := versioned(opts.Commitment), false
 	o.TransactionDetails, o.Rewards = "full", &no
 	if opts.HeaderOnly {
 		o.TransactionDetails = "none"
@@ -105,7 +99,7 @@ var ErrNotFound = errors.New("not found")
 
 // GetTransaction returns the raw result of getTransaction (base64), or ErrNotFound.
 func (c *Client) GetTransaction(ctx context.Context, signature string, commitment Commitment) (json.RawMessage, error) {
-	return c.raw(ctx, "getTransaction", signature, versioned("", commitment), ErrNotFound)
+	return c.raw(ctx, "getTransaction", signature, versioned(commitment), ErrNotFound)
 }
 
 // raw calls a method that may answer null, which becomes the error absent.
@@ -139,8 +133,6 @@ type AccountOptions struct {
 	Commitment Commitment
 	// DataSlice limits the data returned; nil = all of it.
 	DataSlice *DataSlice
-	// MinContextSlot makes the node refuse (retryably) when it has not reached this slot; 0 = any.
-	MinContextSlot uint64
 }
 
 // Account is an account's state at the context slot.
@@ -174,7 +166,7 @@ func (c *Client) GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opt
 		} `json:"context"`
 		Value []*wireAccount `json:"value"`
 	}
-	o := options{Commitment: opts.Commitment, Encoding: "base64", DataSlice: opts.DataSlice, MinContextSlot: opts.MinContextSlot}
+	o := options{Commitment: opts.Commitment, Encoding: "base64", DataSlice: opts.DataSlice}
 	if err := c.Call(ctx, "getMultipleAccounts", []any{names, o}, &res); err != nil {
 		return 0, nil, err
 	}

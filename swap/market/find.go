@@ -76,7 +76,7 @@ func (m *Market) ask(ctx context.Context, v venue.Venue, p pair) ([]venue.Ref, e
 		}
 	}
 	if len(lookup.Addresses) > 0 {
-		_, accounts, err := m.deps.RPC.GetMultipleAccounts(ctx, lookup.Addresses, solana.AccountOptions{Commitment: m.cfg.Commitment})
+		_, accounts, err := m.deps.RPC.GetMultipleAccounts(ctx, lookup.Addresses, solana.AccountOptions{Commitment: Commitment})
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (m *Market) ask(ctx context.Context, v venue.Venue, p pair) ([]venue.Ref, e
 		ax, ay := x.Address(), y.Address()
 		return cmp.Or(cmp.Compare(y.Rank(), x.Rank()), bytes.Compare(ax[:], ay[:]))
 	})
-	return refs[:min(len(refs), m.cfg.MaxPools)], nil
+	return refs[:min(len(refs), m.cfg.maxPools)], nil
 }
 
 type memcmp struct {
@@ -121,7 +121,7 @@ func (m *Market) programAccounts(ctx context.Context, program venue.Key, f venue
 	for _, part := range f.Parts {
 		filters = append(filters, filter{Memcmp: &memcmp{part.Offset, base58.Encode(part.Bytes), "base58"}})
 	}
-	options := map[string]any{"encoding": "base64", "commitment": m.cfg.Commitment, "filters": filters}
+	options := map[string]any{"encoding": "base64", "commitment": Commitment, "filters": filters}
 	var found []programAccount
 	if err := m.deps.RPC.Call(ctx, "getProgramAccounts", []any{program.String(), options}, &found); err != nil {
 		return err

@@ -19,7 +19,7 @@ func TestTheDeepestPoolsAreKept(t *testing.T) {
 		const lpSupply = 333
 		c.Edit(k.Pool, func(d []byte) { d[lpSupply] = byte(i) })
 	}
-	m, err := New(Config{MaxPools: 2}, Deps{RPC: c, Venues: venue.List{cpmm.Venue{}}})
+	m, err := New(Config{maxPools: 2}, Deps{RPC: c, Venues: venue.List{cpmm.Venue{}}})
 	require.NoError(t, err)
 	s, err := m.Snapshot(t.Context(), a, swaptest.WrappedSOL)
 	require.NoError(t, err)

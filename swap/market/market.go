@@ -54,11 +54,12 @@ type Config struct {
 	timeout time.Duration
 	// maxPairs bounds the pairs remembered; default 2,048.
 	maxPairs int
-	// MaxPools bounds the pools of one pair that are read on one venue; default 64.
-	MaxPools int
-	// Commitment of what is read; default processed: an older price is a worse price.
-	Commitment solana.Commitment
+	// maxPools bounds the pools of one pair that are read on one venue; default 64.
+	maxPools int
 }
+
+// Commitment is that of what is read: an older price is a worse price.
+const Commitment = solana.Processed
 
 func (c Config) withDefaults() Config {
 	c.PoolsTTL = cmp.Or(max(c.PoolsTTL, 0), 30*time.Second)
@@ -66,8 +67,7 @@ func (c Config) withDefaults() Config {
 	c.StateTTL = cmp.Or(max(c.StateTTL, 0), 400*time.Millisecond)
 	c.timeout = cmp.Or(max(c.timeout, 0), 8*time.Second)
 	c.maxPairs = cmp.Or(max(c.maxPairs, 0), 2048)
-	c.MaxPools = cmp.Or(max(c.MaxPools, 0), 64)
-	c.Commitment = cmp.Or(c.Commitment, solana.Processed)
+	c.maxPools = cmp.Or(max(c.maxPools, 0), 64)
 	return c
 }
 
@@ -274,7 +274,7 @@ func withNew(keys, more []venue.Key) []venue.Key {
 }
 
 func (m *Market) loadBatch(ctx context.Context, p pair, b batch) (*Snapshot, error) {
-	slot, accounts, err := m.deps.RPC.GetMultipleAccounts(ctx, b.keys, solana.AccountOptions{Commitment: m.cfg.Commitment})
+	slot, accounts, err := m.deps.RPC.GetMultipleAccounts(ctx, b.keys, solana.AccountOptions{Commitment: Commitment})
 	if err != nil {
 		return nil, fmt.Errorf("read pools: %w", err)
 	}

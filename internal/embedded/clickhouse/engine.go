@@ -56,9 +56,9 @@ type Config struct {
 	// on disk before it is acknowledged, so that a power cut cannot lose rows whose Kafka offsets
 	// are committed; that costs an insert 1 to 5 ms. A crash of a process loses nothing either way.
 	NoSync bool
-	// StartTimeout is how long one start may take. Default 2 minutes (a large directory loads its
+	// startTimeout is how long one start may take. Default 2 minutes (a large directory loads its
 	// parts first).
-	StartTimeout time.Duration
+	startTimeout time.Duration
 	// StopTimeout is how long running queries may take to end when Run stops. Default 10 s.
 	StopTimeout time.Duration
 	// LetGo is how long the engine may take to end a query that was killed; then its process is
@@ -116,7 +116,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Threads, runtime.NumCPU())
 	setDefault(&c.Connections, 8)
 	setDefault(&c.MaxInsertBytes, 256<<20)
-	setDefault(&c.StartTimeout, 2*time.Minute)
+	setDefault(&c.startTimeout, 2*time.Minute)
 	setDefault(&c.StopTimeout, 10*time.Second)
 	setDefault(&c.LetGo, 15*time.Second)
 	setDefault(&c.MaxFailedStarts, 5)

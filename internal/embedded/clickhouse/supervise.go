@@ -122,7 +122,7 @@ func pause(quick int, longest time.Duration) time.Duration {
 // start, even before it answered us. err says how it ended.
 func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started bool, err error) {
 	begin := time.Now()
-	status, err := p.waitStatus(ctx, e.cfg.StartTimeout)
+	status, err := p.waitStatus(ctx, e.cfg.startTimeout)
 	switch {
 	case ctx.Err() != nil:
 		p.stop(e.cfg.StopTimeout)

@@ -35,22 +35,22 @@ import (
 
 // Config limits what one request may take.
 type Config struct {
-	// MaxQueryBytes is the largest statement, without the data of an INSERT. Default 4 MiB.
-	MaxQueryBytes int64
+	// maxQueryBytes is the largest statement, without the data of an INSERT. Default 4 MiB.
+	maxQueryBytes int64
 	// MaxInsertBytes is the largest data of one INSERT after decompression; it is held in memory
 	// until the engine has it. Default 256 MiB.
 	MaxInsertBytes int64
 	// AllowedHosts are names besides localhost that requests may ask for: see internal/hosts.
 	AllowedHosts []string
-	// WriteTimeout is how long the client may take to accept the next part of a result; it holds a
+	// writeTimeout is how long the client may take to accept the next part of a result; it holds a
 	// connection so long. Default 60 s.
-	WriteTimeout time.Duration
-	// BodyTimeout is how long the client may take to send the next part of its body. Default 30 s,
+	writeTimeout time.Duration
+	// bodyTimeout is how long the client may take to send the next part of its body. Default 30 s,
 	// as ClickHouse's http_receive_timeout.
-	BodyTimeout time.Duration
-	// BodyRate is how many bytes a second the body must come at, on average and after BodyTimeout.
+	bodyTimeout time.Duration
+	// bodyRate is how many bytes a second the body must come at, on average and after bodyTimeout.
 	// Default 16 KiB.
-	BodyRate int64
+	bodyRate int64
 }
 
 // Deps are the handler's collaborators.
@@ -73,20 +73,20 @@ const discardTimeout = 5 * time.Second
 
 // New makes a handler; zero limits get their defaults.
 func New(cfg Config, deps Deps) *Handler {
-	if cfg.MaxQueryBytes <= 0 {
-		cfg.MaxQueryBytes = 4 << 20
+	if cfg.maxQueryBytes <= 0 {
+		cfg.maxQueryBytes = 4 << 20
 	}
 	if cfg.MaxInsertBytes <= 0 {
 		cfg.MaxInsertBytes = 256 << 20
 	}
-	if cfg.WriteTimeout <= 0 {
-		cfg.WriteTimeout = time.Minute
+	if cfg.writeTimeout <= 0 {
+		cfg.writeTimeout = time.Minute
 	}
-	if cfg.BodyTimeout <= 0 {
-		cfg.BodyTimeout = 30 * time.Second
+	if cfg.bodyTimeout <= 0 {
+		cfg.bodyTimeout = 30 * time.Second
 	}
-	if cfg.BodyRate <= 0 {
-		cfg.BodyRate = 16 << 10
+	if cfg.bodyRate <= 0 {
+		cfg.bodyRate = 16 << 10
 	}
 	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} // the engine listens on nothing else
 	return &Handler{cfg: cfg, deps: deps, hosts: hosts.New(loopback, "", cfg.AllowedHosts), sessions: &sessions{pool: deps.Pool, log: deps.Logger, byID: map[string]*session{}}}
@@ -100,7 +100,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		// what is left of the body is read by the server, and must not take for ever
 		if r.ContentLength != 0 {
-			_ = control.SetReadDeadline(time.Now().Add(min(h.cfg.BodyTimeout, discardTimeout)))
+			_ = control.SetReadDeadline(time.Now().Add(min(h.cfg.bodyTimeout, discardTimeout)))
 		}
 	}()
 	switch {
@@ -119,7 +119,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			err = h.run(w, r, req)
 		}
 		if err != nil {
-			discard(control, r, h.cfg.BodyTimeout)
+			discard(control, r, h.cfg.bodyTimeout)
 			h.fail(w, r, err)
 		}
 	}
@@ -389,8 +389,8 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, req *request, c
 	return nil
 }
 
-// extendDeadline gives the client WriteTimeout to take what comes next. Not every ResponseWriter
+// extendDeadline gives the client writeTimeout to take what comes next. Not every ResponseWriter
 // can; then there is no deadline.
 func (h *Handler) extendDeadline(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.cfg.WriteTimeout))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.cfg.writeTimeout))
 }

@@ -50,7 +50,7 @@ func notSettings(name string) bool {
 }
 
 // readRequest takes the request apart. The body is read as far as the query goes: at most
-// MaxQueryBytes.
+// maxQueryBytes.
 func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
 	if err := checkOrigin(h.hosts, r); err != nil {
 		return nil, err
@@ -111,10 +111,10 @@ func (h *Handler) readQuery(w http.ResponseWriter, r *http.Request, values url.V
 		req.query, req.body = []byte(query), body
 		return nil
 	}
-	if req.query, err = io.ReadAll(io.LimitReader(body, h.cfg.MaxQueryBytes)); err != nil {
+	if req.query, err = io.ReadAll(io.LimitReader(body, h.cfg.maxQueryBytes)); err != nil {
 		return err
 	}
-	if int64(len(req.query)) == h.cfg.MaxQueryBytes {
+	if int64(len(req.query)) == h.cfg.maxQueryBytes {
 		req.body = body // the rest: data of an INSERT, or too much
 	}
 	return nil
@@ -162,7 +162,7 @@ func (h *Handler) rest(req *request) ([]byte, error) {
 	if req.body == nil {
 		return req.query, nil
 	}
-	more, err := io.ReadAll(io.LimitReader(req.body, h.cfg.MaxQueryBytes+1))
+	more, err := io.ReadAll(io.LimitReader(req.body, h.cfg.maxQueryBytes+1))
 	if err != nil {
 		return nil, err
 	}
@@ -170,8 +170,8 @@ func (h *Handler) rest(req *request) ([]byte, error) {
 		return req.query, nil
 	}
 	query := append(append(bytes.Clone(req.query), '\n'), more...)
-	if int64(len(query)) > h.cfg.MaxQueryBytes {
-		return nil, tooLarge("query", h.cfg.MaxQueryBytes)
+	if int64(len(query)) > h.cfg.maxQueryBytes {
+		return nil, tooLarge("query", h.cfg.maxQueryBytes)
 	}
 	return query, nil
 }

@@ -26,11 +26,11 @@ func newSource(w http.ResponseWriter, r *http.Request, cfg Config) *source {
 	return &source{reader: r.Body, control: http.NewResponseController(w), cfg: cfg, begin: time.Now()}
 }
 
-// Read waits BodyTimeout for the next bytes, and no longer than a client needs that sends BodyRate
+// Read waits bodyTimeout for the next bytes, and no longer than a client needs that sends bodyRate
 // bytes a second on average. Not every ResponseWriter has deadlines; then there is none.
 func (s *source) Read(b []byte) (int, error) {
-	until := time.Now().Add(s.cfg.BodyTimeout)
-	slowest := s.begin.Add(s.cfg.BodyTimeout + time.Duration(s.bytes/s.cfg.BodyRate)*time.Second)
+	until := time.Now().Add(s.cfg.bodyTimeout)
+	slowest := s.begin.Add(s.cfg.bodyTimeout + time.Duration(s.bytes/s.cfg.bodyRate)*time.Second)
 	if slowest.Before(until) {
 		until = slowest
 	}
@@ -67,7 +67,7 @@ func (s *source) atEnd() error {
 func (s *source) explain(err error) error {
 	var timeout net.Error
 	if errors.As(s.err, &timeout) && timeout.Timeout() {
-		return libchdb.Errorf(codeSlowBody, "SOCKET_TIMEOUT", "Timeout exceeded while reading the body: it must come within %s, and at %d bytes a second at least", s.cfg.BodyTimeout, s.cfg.BodyRate)
+		return libchdb.Errorf(codeSlowBody, "SOCKET_TIMEOUT", "Timeout exceeded while reading the body: it must come within %s, and at %d bytes a second at least", s.cfg.bodyTimeout, s.cfg.bodyRate)
 	}
 	if s.err != nil {
 		return fmt.Errorf("read body: %w", s.err)

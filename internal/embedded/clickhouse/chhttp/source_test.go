@@ -15,7 +15,7 @@ import (
 
 // TestSlowBody: a client that stops sending must not hold anything for ever.
 func TestSlowBody(t *testing.T) {
-	handler := New(Config{BodyTimeout: 300 * time.Millisecond, BodyRate: 1 << 20}, Deps{Logger: slog.New(slog.DiscardHandler)})
+	handler := New(Config{bodyTimeout: 300 * time.Millisecond, bodyRate: 1 << 20}, Deps{Logger: slog.New(slog.DiscardHandler)})
 	server := httptest.NewServer(handler)
 	defer server.Close()
 	addr := server.Listener.Addr().String()

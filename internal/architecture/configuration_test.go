@@ -1,0 +1,216 @@
+package architecture
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/testkit"
+)
+
+var configurationName = regexp.MustCompile(`(Config|Options|Settings|Limits)$`)
+
+// configurationField is an exported field of a struct that says how something works.
+type configurationField struct{ folder, structure, name string }
+
+// TestEveryConfigurationFieldIsSet: code of the product sets each exported field of each struct
+// named …Config, …Options, …Settings or …Limits, or an operator does: fields with a tag are
+// settings. What only tests set is unexported, and what nobody sets is a constant.
+//
+// The test reads syntax, not types, which would take it a minute. A field is set by a literal of
+// its struct, or by an assignment in a file that imports its package. A programmer who uses the
+// package client sets its fields.
+func TestEveryConfigurationFieldIsSet(t *testing.T) {
+	root := testkit.Root(t)
+	files := productFiles(t, root)
+	fields, set := map[configurationField]bool{}, setByTests()
+	for path, file := range files {
+		collectConfigurationFields(folderOf(root, path), file, fields)
+	}
+	require.Greater(t, len(fields), 200)
+	for path, file := range files {
+		markSetFields(folderOf(root, path), file, set)
+	}
+	var forgotten []string
+	for field, tagged := range fields {
+		if !tagged && !field.isSet(set) && field.folder != "client" {
+			forgotten = append(forgotten, field.folder+": "+field.structure+"."+field.name)
+		}
+	}
+	slices.Sort(forgotten)
+	require.Empty(t, forgotten, "nothing sets these fields: unexport each, or make it a constant or a setting")
+}
+
+// onlyTestsSet are the bounds and times that tests set from outside of the package: with the
+// product's they would wait for minutes. Nothing is added here.
+const onlyTestsSet = `
+bootstrap/accounts Config.Attempts Config.FirstPause Config.IdleTimeout
+bootstrap/documents Config.Page Config.Rest
+bootstrap/snapshot ExportConfig.FileRows
+demo Config.Manual Config.Wallets
+ingest/runner Config.FollowInterval Config.Grace Config.MaxInFlight Config.StatusInterval
+ingest/source/file RecordingsConfig.SyncEvery
+ingest/source/geyser Config.MaxPause Config.Silence
+ingest/source/rpc Config.FirstPause Config.Poll
+internal/decoder Config.CPU Config.CPUPerMegapixel Config.Limits Config.Wall
+internal/embedded/clickhouse Config.Connections Config.LetGo Config.LibraryPath
+internal/embedded/clickhouse Config.MaxFailedStarts Config.MaxInsertBytes Config.StopTimeout
+internal/embedded/kafka Config.RetentionInterval Config.StateInterval
+internal/fetch Config.ArweaveGateways Config.IPFSGateways
+internal/kafka CandidateConfig.HeartbeatInterval GroupConsumerConfig.InstanceID
+internal/kafka GroupConsumerConfig.SessionTimeout ProducerConfig.MaxRecordBytes
+internal/picture Limits.Pixels
+internal/solana Config.FirstPause
+projector Config.BatchRecords Config.BulkRecords
+swap/market Config.NoPoolsTTL Config.PoolsTTL Config.StateTTL
+swap/state FoldConfig.MaxAsked FoldConfig.MaxBytes FoldConfig.MaxPools
+`
+
+func setByTests() map[configurationField]bool {
+	set := map[configurationField]bool{}
+	for line := range strings.Lines(onlyTestsSet) {
+		words := strings.Fields(line)
+		for n := 1; n < len(words); n++ {
+			structure, name, _ := strings.Cut(words[n], ".")
+			set[configurationField{words[0], structure, name}] = true
+		}
+	}
+	return set
+}
+
+func (f configurationField) isSet(set map[configurationField]bool) bool {
+	return set[f] || set[configurationField{f.folder, anyStructure, f.name}] || set[configurationField{f.folder, f.structure, anyField}]
+}
+
+func folderOf(root, path string) string {
+	folder, err := filepath.Rel(root, filepath.Dir(path))
+	if err != nil {
+		panic(err) // path was found below root
+	}
+	return filepath.ToSlash(folder)
+}
+
+func productFiles(t *testing.T, root string) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	for _, path := range goFiles(t, root) {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		files[path] = file
+	}
+	return files
+}
+
+// collectConfigurationFields adds the fields that the file declares, and whether they have a tag.
+func collectConfigurationFields(folder string, file *ast.File, fields map[configurationField]bool) {
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.TypeSpec)
+		if !ok || !spec.Name.IsExported() || !configurationName.MatchString(spec.Name.Name) {
+			return true
+		}
+		structure, ok := spec.Type.(*ast.StructType)
+		if !ok {
+			return true
+		}
+		for _, field := range structure.Fields.List {
+			tagged := field.Tag != nil && reflect.StructTag(strings.Trim(field.Tag.Value, "`")) != ""
+			for _, name := range field.Names {
+				if name.IsExported() {
+					fields[configurationField{folder, spec.Name.Name, name.Name}] = tagged
+				}
+			}
+		}
+		return true
+	})
+}
+
+// markSetFields marks what the file's literals and assignments set. The assignments of a package to
+// its own fields are defaults and do not count.
+func markSetFields(folder string, file *ast.File, set map[configurationField]bool) {
+	imports := importsOf(file)
+	ast.Inspect(file, func(node ast.Node) bool {
+		if function, ok := node.(*ast.FuncDecl); ok && strings.Contains(strings.ToLower(function.Name.Name), "default") {
+			return false
+		}
+		switch node := node.(type) {
+		case *ast.CompositeLit:
+			of, structure := folder, ""
+			switch kind := node.Type.(type) {
+			case *ast.Ident:
+				structure = kind.Name
+			case *ast.SelectorExpr:
+				if name, ok := kind.X.(*ast.Ident); ok {
+					of, structure = imports[name.Name], kind.Sel.Name
+				}
+			}
+			markLiteral(configurationField{folder: of, structure: structure}, node, set)
+		case *ast.AssignStmt:
+			for _, target := range node.Lhs {
+				markSelector(target, imports, set)
+				if len(node.Lhs) > len(node.Rhs) { // cfg.Field, err = parse(…) is no default
+					markSelector(target, map[string]string{"": folder}, set)
+				}
+			}
+		case *ast.UnaryExpr: // &cfg.Field, for a flag
+			markSelector(node.X, imports, set)
+		}
+		return true
+	})
+}
+
+func markLiteral(of configurationField, literal *ast.CompositeLit, set map[configurationField]bool) {
+	for _, element := range literal.Elts {
+		if pair, ok := element.(*ast.KeyValueExpr); ok {
+			if key, ok := pair.Key.(*ast.Ident); ok {
+				set[configurationField{of.folder, of.structure, key.Name}] = true
+			}
+			continue
+		}
+		set[configurationField{of.folder, of.structure, anyField}] = true
+	}
+}
+
+// anyStructure stands for each structure of a package, where syntax does not tell which; anyField
+// for each field, in a literal without names.
+const anyStructure, anyField = "*", "*"
+
+func markSelector(target ast.Expr, imports map[string]string, set map[configurationField]bool) {
+	if selector, ok := target.(*ast.SelectorExpr); ok {
+		for _, folder := range imports {
+			set[configurationField{folder, anyStructure, selector.Sel.Name}] = true
+		}
+	}
+}
+
+// importsOf maps the names that the file has for packages of this module to their folders.
+func importsOf(file *ast.File) map[string]string {
+	imports := map[string]string{}
+	for _, spec := range file.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // no parser accepts that
+		}
+		folder, ours := strings.CutPrefix(path, module)
+		if !ours {
+			continue
+		}
+		name := folder[strings.LastIndex(folder, "/")+1:]
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		imports[name] = folder
+	}
+	return imports
+}
