@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -32,7 +33,7 @@ func queryFilter(c *fiber.Ctx) (filter search.Filter, err error) {
 	if filter.Tag, err = queryTag(c); err != nil {
 		return filter, err
 	}
-	if filter.MinVolume, err = queryMinVolume(c); err != nil {
+	if filter.MinVolume, err = queryUSD(c, "min_volume"); err != nil {
 		return filter, err
 	}
 	filter.CreatedAfter, err = queryCreatedAfter(c)
@@ -98,16 +99,17 @@ func queryTag(c *fiber.Ctx) (string, error) {
 	return text, nil
 }
 
-func queryMinVolume(c *fiber.Ctx) (*float64, error) {
-	text, given, err := queryOnce(c, "min_volume")
+// queryUSD reads a least amount of USD.
+func queryUSD(c *fiber.Ctx, field string) (*float64, error) {
+	text, given, err := queryOnce(c, field)
 	if err != nil || !given {
 		return nil, err
 	}
-	volume, parseErr := strconv.ParseFloat(text, 64)
-	if parseErr != nil || !(volume >= 0) || math.IsInf(volume, 0) || strings.ContainsAny(text, "xX_") {
-		return nil, invalid("min_volume", quoted(text), "must be a decimal number of USD, at least 0")
+	usd, parseErr := strconv.ParseFloat(text, 64)
+	if parseErr != nil || !(usd >= 0) || math.IsInf(usd, 0) || strings.ContainsAny(text, "xX_") {
+		return nil, invalid(field, quoted(text), "must be a decimal number of USD, at least 0")
 	}
-	return &volume, nil
+	return &usd, nil
 }
 
 func queryCreatedAfter(c *fiber.Ctx) (*int64, error) {
@@ -130,7 +132,7 @@ var sorts = map[string]search.Sort{
 // queryOrder reads sort, cursor and page, which belong together: a walk goes by cursors, everything
 // else by pages. A parameter that is valid by itself is never refused for another: OpenAPI cannot
 // say so, and a client that knows the document could not know.
-func queryOrder(c *fiber.Ctx, query *search.Query) (page int64, err error) {
+func (s *Server) queryOrder(c *fiber.Ctx, query *search.Query) (page int64, err error) {
 	if page, err = queryInteger(c, "page", 1, math.MaxInt64); err != nil {
 		return 0, err
 	}
@@ -140,10 +142,15 @@ func queryOrder(c *fiber.Ctx, query *search.Query) (page int64, err error) {
 	}
 	if sorted {
 		order, known := sorts[sort]
-		if !known {
-			return 0, invalid("sort", quoted(sort), "must be relevance, volume, newest, oldest or mint")
+		figure, isFigure := marketSorts()[sort]
+		switch {
+		case isFigure:
+			query.Sort, query.Figure = search.SortFigure, s.replica.Figure(figure)
+		case !known:
+			return 0, invalid("sort", quoted(sort), "must be relevance, volume, newest, oldest, mint, "+strings.Join(slices.Sorted(maps.Keys(marketSorts())), ", "))
+		default:
+			query.Sort = order
 		}
-		query.Sort = order
 	}
 	cursor, walks, err := queryOnce(c, "cursor")
 	switch {

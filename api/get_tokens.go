@@ -31,7 +31,7 @@ type searchResponse struct {
 // getTokens is GET /tokens: search the registry, or the top tokens by volume; with a cursor, walk
 // through it.
 func (s *Server) getTokens(c *fiber.Ctx) error {
-	query, page, err := querySearch(c)
+	query, page, err := s.querySearch(c)
 	if err != nil {
 		return err
 	}
@@ -56,14 +56,14 @@ func (s *Server) getTokens(c *fiber.Ctx) error {
 	return s.sendJSON(c, response)
 }
 
-func querySearch(c *fiber.Ctx) (query search.Query, page int64, err error) {
+func (s *Server) querySearch(c *fiber.Ctx) (query search.Query, page int64, err error) {
 	query.Text = c.Query("q")
 	limit, err := queryInteger(c, "limit", defaultLimit, maxLimit)
 	if err != nil {
 		return query, 0, err
 	}
 	query.Limit = int(limit)
-	if page, err = queryOrder(c, &query); err != nil {
+	if page, err = s.queryOrder(c, &query); err != nil {
 		return query, 0, err
 	}
 	if query.IncludeToken22, err = queryBoolean(c, "include_token22", true); err != nil {
@@ -73,7 +73,10 @@ func querySearch(c *fiber.Ctx) (query search.Query, page int64, err error) {
 	if page-1 <= math.MaxInt32 {
 		query.Offset = int((page - 1) * limit)
 	}
-	query.Filter, err = queryFilter(c)
+	if query.Filter, err = queryFilter(c); err != nil {
+		return query, page, err
+	}
+	query.Filter.Passes, err = s.queryLiquidity(c)
 	return query, page, err
 }
 

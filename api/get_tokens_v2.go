@@ -3,7 +3,6 @@ package api
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -61,7 +60,7 @@ type auditV2 struct {
 func toV2(t *registry.Token, m *replica.Market) tokenV2 {
 	v := tokenV2{
 		ID: t.Mint, Name: t.Name, Symbol: t.Symbol, Icon: t.LogoURL, Decimals: t.Decimals, Website: t.ExternalURL,
-		TotalSupply: wholeTokens(t.Supply, t.Decimals), TokenProgram: schemas.ProgramToken,
+		TotalSupply: t.WholeSupply(), TokenProgram: schemas.ProgramToken,
 		Audit:      auditV2{MintAuthorityDisabled: t.MintAuthority == nil, FreezeAuthorityDisabled: t.FreezeAuthority == nil},
 		IsVerified: slices.Contains(t.Tags, tagVerified), Tags: append([]string{}, t.Tags...), OrganicScoreLabel: "low",
 	}
@@ -92,21 +91,6 @@ func toV2(t *registry.Token, m *replica.Market) tokenV2 {
 		v.OrganicScoreLabel = "medium"
 	}
 	return v
-}
-
-// wholeTokens is a raw supply in tokens, as near as a float is; nil for none.
-func wholeTokens(raw *string, decimals uint8) *float64 {
-	if raw == nil {
-		return nil
-	}
-	// Read as a number with an exponent it is rounded once.
-	var number [32]byte
-	text := strconv.AppendUint(append(append(number[:0], *raw...), "e-"...), uint64(decimals), 10)
-	whole, err := strconv.ParseFloat(string(text), 64)
-	if err != nil {
-		return nil
-	}
-	return &whole
 }
 
 // getV2Search is GET /tokens/v2/search: by symbol, name or mint; several mints with commas between.

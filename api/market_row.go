@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
+
 	"github.com/mintlake/mintlake/api/encode"
 	"github.com/mintlake/mintlake/replica"
 )
@@ -41,4 +43,47 @@ func appendTime(dst []byte, at *time.Time) []byte {
 		return append(dst, "null"...)
 	}
 	return strconv.AppendInt(dst, at.UnixMilli(), 10)
+}
+
+// marketSorts are the orders by figures of the market, by their names: those of the row's members,
+// and trending.
+func marketSorts() map[string]func(m *replica.Market) *float64 {
+	count := func(n uint64) *float64 {
+		value := float64(n)
+		return &value
+	}
+	return map[string]func(m *replica.Market) *float64{
+		"trending":           (*replica.Market).Trending,
+		"price_usd":          func(m *replica.Market) *float64 { return m.PriceUSD },
+		"price_change_24h":   (*replica.Market).PriceChange,
+		"market_cap_usd":     (*replica.Market).CapThen,
+		"liquidity_usd":      func(m *replica.Market) *float64 { return m.LiquidityUSD },
+		"volume_5m_usd":      func(m *replica.Market) *float64 { return m.Volume5mUSD },
+		"volume_1h_usd":      func(m *replica.Market) *float64 { return m.Volume1hUSD },
+		"volume_6h_usd":      func(m *replica.Market) *float64 { return m.Volume6hUSD },
+		"volume_24h_usd":     func(m *replica.Market) *float64 { return m.Volume24hUSD },
+		"organic_volume_usd": func(m *replica.Market) *float64 { return m.OrganicUSD },
+		"trades_24h":         func(m *replica.Market) *float64 { return count(m.Trades) },
+		"traders_24h":        func(m *replica.Market) *float64 { return count(m.Traders) },
+		"pools":              func(m *replica.Market) *float64 { return count(m.Pools) },
+		"first_pool_at": func(m *replica.Market) *float64 {
+			if m.FirstPoolAt == nil {
+				return nil
+			}
+			return count(uint64(max(0, m.FirstPoolAt.Unix())))
+		},
+	}
+}
+
+// queryLiquidity reads min_liquidity: an unknown liquidity is less than any.
+func (s *Server) queryLiquidity(c *fiber.Ctx) (func(id uint32) bool, error) {
+	least, err := queryUSD(c, "min_liquidity")
+	if err != nil || least == nil {
+		return nil, err
+	}
+	liquidity := s.replica.Figure(func(m *replica.Market) *float64 { return m.LiquidityUSD })
+	return func(id uint32) bool {
+		usd, known := liquidity(id)
+		return known && usd >= *least
+	}, nil
 }

@@ -70,7 +70,7 @@ func (c *rowCache) row(id uint32, read rowReader, buf *[]byte) (json []byte, sup
 		t := r.Token
 		from := len(*buf)
 		*buf = encode.Token(*buf, t)
-		json, supply = (*buf)[from:len(*buf):len(*buf)], wholeTokens(t.Supply, t.Decimals)
+		json, supply = (*buf)[from:len(*buf):len(*buf)], t.WholeSupply()
 		if c.slot(id).asked.Swap(id+1) == id+1 {
 			c.keep(id, changes, t, json)
 		}
@@ -112,7 +112,7 @@ func (c *rowCache) keep(id uint32, changes uint64, t *registry.Token, json []byt
 	if len(json) > cachedRowMax {
 		return
 	}
-	kept := &cachedRow{id: id, changes: changes, json: bytes.Clone(json), supply: wholeTokens(t.Supply, t.Decimals), logoStatus: strings.Clone(t.LogoStatus)}
+	kept := &cachedRow{id: id, changes: changes, json: bytes.Clone(json), supply: t.WholeSupply(), logoStatus: strings.Clone(t.LogoStatus)}
 	if t.LogoURL != nil {
 		kept.logoURL = strings.Clone(*t.LogoURL)
 	}

@@ -93,7 +93,7 @@ type row struct {
 // whole is the supply in whole tokens; nil where it is unknown.
 func (r *row) whole() *float64 {
 	if r.token != nil {
-		return wholeTokens(r.token.Supply, r.token.Decimals)
+		return r.token.WholeSupply()
 	}
 	return r.supply
 }

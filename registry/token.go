@@ -226,3 +226,18 @@ func firstOf(values ...string) string {
 	}
 	return ""
 }
+
+// WholeSupply is the supply in whole tokens, as near as a float is; nil where it is unknown.
+func (t *Token) WholeSupply() *float64 {
+	if t.Supply == nil {
+		return nil
+	}
+	// Read as a number with an exponent it is rounded once.
+	var number [32]byte
+	text := strconv.AppendUint(append(append(number[:0], *t.Supply...), "e-"...), uint64(t.Decimals), 10)
+	whole, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		return nil
+	}
+	return &whole
+}

@@ -29,51 +29,6 @@ type Volume struct {
 	Market *Market
 }
 
-// Market is what a mint was worth and how it was traded in the 24 hours of block time up to AsOf.
-type Market struct {
-	// PriceUSD is the latest price of the 24 hours for a whole token; nil: no pool says one.
-	PriceUSD *float64
-	// PriceAt is its minute.
-	PriceAt *time.Time
-	// PriceBeforeUSD is the price that held 24 hours before AsOf; nil: none did.
-	PriceBeforeUSD *float64
-	// LiquidityUSD is what the vaults of its pools that traded hold in stables and SOL; nil: no leg
-	// says.
-	LiquidityUSD *float64
-	// LiquidityAt is the block time of the latest leg that says.
-	LiquidityAt *time.Time
-	// Volumes of the time up to AsOf; nil: it was traded, and no leg has a value.
-	Volume5mUSD, Volume1hUSD, Volume6hUSD, Volume24hUSD *float64
-	// OrganicUSD is the volume that resists wash trading; nil: no leg has a value.
-	OrganicUSD      *float64
-	Trades, Traders uint64
-	// Pools are those that hold the mint, traded or not.
-	Pools uint64
-	// FirstPoolAt is when the earliest of them was created; nil: that was not seen.
-	FirstPoolAt *time.Time
-	// AsOf is the highest block time that the valuation saw.
-	AsOf time.Time
-}
-
-// PriceChange is by how many percent the price changed in the 24 hours; nil where one of the two
-// prices is missing.
-func (m *Market) PriceChange() *float64 {
-	if m.PriceUSD == nil || m.PriceBeforeUSD == nil || *m.PriceBeforeUSD <= 0 {
-		return nil
-	}
-	percent := (*m.PriceUSD / *m.PriceBeforeUSD - 1) * 100
-	return &percent
-}
-
-// Cap is the market capitalisation of a supply in whole tokens; nil without a price or a supply.
-func (m *Market) Cap(supply *float64) *float64 {
-	if m.PriceUSD == nil || supply == nil {
-		return nil
-	}
-	usd := *m.PriceUSD * *supply
-	return &usd
-}
-
 // figures are what is in force of one mint.
 type figures struct {
 	daily, rank *float64
@@ -139,9 +94,6 @@ func (v *volumes) show(number uint32, token *registry.Token) {
 
 func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// Market is what trading says of a token, by its number; nil where it was not traded.
-func (r *Replica) Market(id uint32) *Market { return r.store.volumes.of(id).market }
-
 // SetVolumes exchanges the figures of all mints: what is not in the list has none any more, but for
 // its last trade. Tokens whose figures change are told to the index and the listeners. Of a mint
 // that is no member the figures wait until it becomes one.
@@ -160,6 +112,9 @@ func (s *store) setVolumes(list []Volume) {
 		}
 		if s.volumes.traded(number, list[i].LastTradeAt) {
 			changed[number] = struct{}{}
+		}
+		if market := list[i].Market; market != nil {
+			market.supply = s.wholeSupply(number)
 		}
 		if of := (figures{list[i].DailyUSD, list[i].RankUSD, list[i].Market}); of != (figures{}) {
 			next[number] = of

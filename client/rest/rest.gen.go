@@ -369,25 +369,67 @@ func (e SearchTokensParamsProgram) Valid() bool {
 
 // Defines values for SearchTokensParamsSort.
 const (
-	SearchTokensParamsSortMint      SearchTokensParamsSort = "mint"
-	SearchTokensParamsSortNewest    SearchTokensParamsSort = "newest"
-	SearchTokensParamsSortOldest    SearchTokensParamsSort = "oldest"
-	SearchTokensParamsSortRelevance SearchTokensParamsSort = "relevance"
-	SearchTokensParamsSortVolume    SearchTokensParamsSort = "volume"
+	SearchTokensParamsSortFirstPoolAt      SearchTokensParamsSort = "first_pool_at"
+	SearchTokensParamsSortLiquidityUSD     SearchTokensParamsSort = "liquidity_usd"
+	SearchTokensParamsSortMarketCapUSD     SearchTokensParamsSort = "market_cap_usd"
+	SearchTokensParamsSortMint             SearchTokensParamsSort = "mint"
+	SearchTokensParamsSortNewest           SearchTokensParamsSort = "newest"
+	SearchTokensParamsSortOldest           SearchTokensParamsSort = "oldest"
+	SearchTokensParamsSortOrganicVolumeUSD SearchTokensParamsSort = "organic_volume_usd"
+	SearchTokensParamsSortPools            SearchTokensParamsSort = "pools"
+	SearchTokensParamsSortPriceChange24H   SearchTokensParamsSort = "price_change_24h"
+	SearchTokensParamsSortPriceUSD         SearchTokensParamsSort = "price_usd"
+	SearchTokensParamsSortRelevance        SearchTokensParamsSort = "relevance"
+	SearchTokensParamsSortTraders24H       SearchTokensParamsSort = "traders_24h"
+	SearchTokensParamsSortTrades24H        SearchTokensParamsSort = "trades_24h"
+	SearchTokensParamsSortTrending         SearchTokensParamsSort = "trending"
+	SearchTokensParamsSortVolume           SearchTokensParamsSort = "volume"
+	SearchTokensParamsSortVolume1HUsd      SearchTokensParamsSort = "volume_1h_usd"
+	SearchTokensParamsSortVolume24HUsd     SearchTokensParamsSort = "volume_24h_usd"
+	SearchTokensParamsSortVolume5MUsd      SearchTokensParamsSort = "volume_5m_usd"
+	SearchTokensParamsSortVolume6HUsd      SearchTokensParamsSort = "volume_6h_usd"
 )
 
 // Valid indicates whether the value is a known member of the SearchTokensParamsSort enum.
 func (e SearchTokensParamsSort) Valid() bool {
 	switch e {
+	case SearchTokensParamsSortFirstPoolAt:
+		return true
+	case SearchTokensParamsSortLiquidityUSD:
+		return true
+	case SearchTokensParamsSortMarketCapUSD:
+		return true
 	case SearchTokensParamsSortMint:
 		return true
 	case SearchTokensParamsSortNewest:
 		return true
 	case SearchTokensParamsSortOldest:
 		return true
+	case SearchTokensParamsSortOrganicVolumeUSD:
+		return true
+	case SearchTokensParamsSortPools:
+		return true
+	case SearchTokensParamsSortPriceChange24H:
+		return true
+	case SearchTokensParamsSortPriceUSD:
+		return true
 	case SearchTokensParamsSortRelevance:
 		return true
+	case SearchTokensParamsSortTraders24H:
+		return true
+	case SearchTokensParamsSortTrades24H:
+		return true
+	case SearchTokensParamsSortTrending:
+		return true
 	case SearchTokensParamsSortVolume:
+		return true
+	case SearchTokensParamsSortVolume1HUsd:
+		return true
+	case SearchTokensParamsSortVolume24HUsd:
+		return true
+	case SearchTokensParamsSortVolume5MUsd:
+		return true
+	case SearchTokensParamsSortVolume6HUsd:
 		return true
 	default:
 		return false
@@ -1464,11 +1506,14 @@ type SearchTokensParams struct {
 	// CreatedAfter Only tokens whose first_seen_at is later than this, epoch milliseconds.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// Sort Order of the results: relevance is the ranking above; volume descending and newest first put what is unknown last, as oldest does; mint is for walks through everything that matches, with cursors instead of pages. All orders are total.
+	// Sort Order of the results: relevance is the ranking above; volume descending and newest first put what is unknown last, as oldest does; mint is for walks through everything that matches, with cursors instead of pages. Trending and the figures of the market are descending, unknown last. All orders are total.
 	Sort *SearchTokensParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Cursor The next_cursor of the page before, or empty for the first page of a walk. The order is that of sort=mint then, whatever sort says, and page is not read.
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// MinLiquidity Only tokens with at least this market.liquidity_usd.
+	MinLiquidity *float64 `form:"min_liquidity,omitempty" json:"min_liquidity,omitempty"`
 
 	// Explain Whether to say of each item in `match` why it is where it is.
 	Explain *bool `form:"explain,omitempty" json:"explain,omitempty"`
@@ -2219,6 +2264,18 @@ func NewSearchTokensRequest(server string, params *SearchTokensParams) (*http.Re
 		if params.Cursor != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.MinLiquidity != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_liquidity", *params.MinLiquidity, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

@@ -77,10 +77,11 @@ type filter struct {
 	attrs       []bool
 	maxKey      uint64
 	after       *int64
+	wanted      func(id uint32) bool
 }
 
 func newFilter(query *Query, v *version) filter {
-	f := filter{maxKey: ^uint64(0), after: query.Filter.CreatedAfter}
+	f := filter{maxKey: ^uint64(0), after: query.Filter.CreatedAfter, wanted: query.Filter.Passes}
 	f.classicOnly = !query.IncludeToken22 || query.Filter.Program == ProgramToken
 	if volume := query.Filter.MinVolume; volume != nil {
 		f.maxKey = orderKey(cleanVolume(*volume), true, 0)
@@ -92,7 +93,7 @@ func newFilter(query *Query, v *version) filter {
 			f.attrs[i] = v.attrs[i].pass(query)
 		}
 	}
-	f.slow = byAttributes || f.after != nil || query.Filter.MinVolume != nil
+	f.slow = byAttributes || f.after != nil || f.wanted != nil || query.Filter.MinVolume != nil
 	return f
 }
 
@@ -121,10 +122,11 @@ func (f *filter) passes(v *view, slot uint32) bool {
 		return false
 	}
 	if f.after != nil {
-		seen := v.seenAt(slot)
-		return seen != unknownSeen && seen > *f.after
+		if seen := v.seenAt(slot); seen == unknownSeen || seen <= *f.after {
+			return false
+		}
 	}
-	return true
+	return f.wanted == nil || f.wanted(v.ids[slot])
 }
 
 // cleanVolume leaves out what no sum of values is: less than nothing, and no number.

@@ -63,13 +63,13 @@ func (x *Inverted) Forget() {
 	}
 }
 
-// pageKeyOf is false for what is not remembered: filters are seldom asked for twice, and walks
-// never.
+// pageKeyOf is false for what is not remembered: filters are seldom asked for twice, walks
+// never, and figures change without the index.
 func pageKeyOf(query *Query) (pageKey, bool) {
 	f := &query.Filter
-	plain := f.Extensions == nil && f.NotExtensions == nil && f.Tag == "" && f.MinVolume == nil && f.CreatedAfter == nil
+	plain := f.Extensions == nil && f.NotExtensions == nil && f.Tag == "" && f.MinVolume == nil && f.CreatedAfter == nil && f.Passes == nil
 	key := pageKey{query.Text, query.IncludeToken22, f.Program, query.Sort, query.Offset, query.Limit}
-	return key, plain && query.Sort != SortMint && query.Limit <= cachedHits && len(query.Text) <= 128
+	return key, plain && query.Sort != SortMint && query.Sort != SortFigure && query.Limit <= cachedHits && len(query.Text) <= 128
 }
 
 func (c *cache) page(key *pageKey, version uint64) (Result, bool) {

@@ -158,5 +158,5 @@ func (s *searcher) mergeHelpers(started []*helper) {
 func (s *searcher) join(other *searcher) {
 	s.plan, s.index = other.plan, other.index
 	s.collect, s.marksOnly, s.taken, s.bound = other.collect, other.marksOnly, other.taken, other.bound
-	s.total, s.top = 0, top{order: other.top.order, k: other.top.k, found: s.top.found[:0]}
+	s.total, s.top = 0, top{order: other.top.order, figure: other.top.figure, k: other.top.k, found: s.top.found[:0]}
 }

@@ -38,12 +38,15 @@ func drawFilter(t *rapid.T) Filter {
 		after := int64(rapid.IntRange(-1, 3).Draw(t, "created after"))
 		f.CreatedAfter = &after
 	}
+	if rapid.IntRange(0, 3).Draw(t, "by figure") == 0 {
+		f.Passes = func(id uint32) bool { return id%3 != 1 }
+	}
 	return f
 }
 
 func drawQuery(t *rapid.T) Query {
 	q := Query{
-		Text: drawText(t, "query"), IncludeToken22: rapid.Bool().Draw(t, "include"), Filter: drawFilter(t), Sort: Sort(rapid.IntRange(0, 4).Draw(t, "sort")),
+		Text: drawText(t, "query"), IncludeToken22: rapid.Bool().Draw(t, "include"), Filter: drawFilter(t), Sort: Sort(rapid.IntRange(0, 5).Draw(t, "sort")), Figure: figureOf,
 		Offset: rapid.IntRange(0, 20).Draw(t, "offset"), Limit: rapid.IntRange(0, 40).Draw(t, "limit"),
 	}
 	if rapid.IntRange(0, 9).Draw(t, "by mint") == 0 {

@@ -137,7 +137,7 @@ func (x *Inverted) findLeaders(v *version, isClassic bool, live int) *leaders {
 func (v *version) leading(query *Query) (Result, bool) {
 	f := &query.Filter
 	isPlain := (query.Sort == SortRelevance || query.Sort == SortVolume) && f.Program != ProgramToken2022 && f.Tag == "" && f.MinVolume == nil &&
-		f.CreatedAfter == nil && len(f.Extensions)+len(f.NotExtensions) == 0
+		f.CreatedAfter == nil && f.Passes == nil && len(f.Extensions)+len(f.NotExtensions) == 0
 	if !isPlain || strings.TrimSpace(query.Text) != "" {
 		return Result{}, false
 	}

@@ -52,6 +52,8 @@ func (d *document) passes(query *Query) bool {
 		return false
 	case f.CreatedAfter != nil && (!d.hasFirstSeen || d.firstSeen <= *f.CreatedAfter):
 		return false
+	case f.Passes != nil && !f.Passes(d.id):
+		return false
 	case f.Tag != "" && !slices.Contains(d.tags, f.Tag):
 		return false
 	}
@@ -90,12 +92,24 @@ func compareMatches(sort Sort, a, b *match) int {
 		c = cmp.Or(compareKnown(a.hasFirstSeen, b.hasFirstSeen), cmp.Compare(b.firstSeen, a.firstSeen))
 	case SortOldest:
 		c = cmp.Or(compareKnown(a.hasFirstSeen, b.hasFirstSeen), cmp.Compare(a.firstSeen, b.firstSeen))
+	case SortFigure:
+		figureA, knownA := figureOf(a.id)
+		figureB, knownB := figureOf(b.id)
+		c = cmp.Or(compareKnown(knownA, knownB), cmp.Compare(figureB, figureA))
 	case SortMint:
 	}
 	if c != 0 {
 		return c
 	}
 	return strings.Compare(a.mint, b.mint)
+}
+
+// figureOf is the Figure of drawn queries: some are equal, some negative, some unknown.
+func figureOf(id uint32) (float64, bool) {
+	if id%4 == 0 {
+		return 0, false
+	}
+	return float64(id%7) - 3, true
 }
 
 // compareVolumes puts the greater volume first and what is unknown last.

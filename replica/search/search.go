@@ -55,6 +55,9 @@ type Query struct {
 	// Filter leaves further tokens out, of the total too.
 	Filter Filter
 	Sort   Sort
+	// Figure is what SortFigure orders by; it is read only then. It is called by several goroutines
+	// and must say the same throughout a search.
+	Figure func(id uint32) (value float64, known bool)
 	// Offset and Limit are not negative. Offset is ignored with SortMint.
 	Offset, Limit int
 	// Cursor is the Next of the page before (see ValidCursor); empty begins a walk. It is ignored
@@ -86,6 +89,9 @@ type Filter struct {
 	// CreatedAfter, in milliseconds, is less than the token's first_seen_at, which must be known.
 	// Nil asks for none.
 	CreatedAfter *int64
+	// Passes says whether the token of an id is wanted, as Query.Figure says what it is ordered by.
+	// Nil lets all through.
+	Passes func(id uint32) bool
 }
 
 // Sort is the order of the hits.
@@ -106,6 +112,8 @@ const (
 	// next Cursor. A mint never changes its place in it, so a walk meets each token that matches
 	// throughout exactly once, whatever else changes meanwhile.
 	SortMint
+	// SortFigure is by Query.Figure descending, unknown last.
+	SortFigure
 )
 
 // maxMintLength is the most characters that 32 bytes have in base58.

@@ -109,7 +109,7 @@ func (s *searcher) search(query *Query, version *version) Result {
 	if query.Offset >= version.live || query.Limit <= 0 {
 		end = 0
 	}
-	s.top = top{order: query.Sort, k: min(end, version.live), found: s.top.found[:0]}
+	s.top = top{order: query.Sort, figure: query.Figure, k: min(end, version.live), found: s.top.found[:0]}
 	if s.text == "" {
 		s.everything(version)
 	} else {
@@ -125,6 +125,7 @@ func (s *searcher) search(query *Query, version *version) Result {
 // release puts a searcher back. What is pooled must not keep segments.
 func (x *Inverted) release(s *searcher) {
 	s.plan, s.view, s.bits, s.marksOnly = nil, nil, nil, false
+	s.top.figure = nil
 	clear(s.top.found)
 	clear(s.lists[:cap(s.lists)])
 	clear(s.gramLists[:cap(s.gramLists)])
@@ -171,7 +172,7 @@ func (s *searcher) everything(version *version) {
 // exceed: each whole page's best token is one.
 func (s *searcher) setBound(version *version) {
 	s.bound = math.MaxUint64
-	if s.filter.slow || s.filter.classicOnly || s.order == SortNewest || s.order == SortOldest || s.top.k > 1<<10 {
+	if s.filter.slow || s.filter.classicOnly || s.order != SortRelevance && s.order != SortVolume || s.top.k > 1<<10 {
 		return
 	}
 	s.bests = s.bests[:0]

@@ -19,9 +19,10 @@ type found struct {
 
 // top keeps the best k tokens that it is told of.
 type top struct {
-	order Sort
-	k     int
-	found []found // when full a heap with the worst at its root
+	order  Sort
+	figure func(id uint32) (float64, bool) // with SortFigure
+	k      int
+	found  []found // when full a heap with the worst at its root
 }
 
 // classOf is a number that orders tiers, and within a tier scores, which are from 0 to 1: the bits
@@ -113,6 +114,18 @@ func (t *top) sorted() []found {
 	return t.found
 }
 
+// figureKey is a number that sorts figures descending, and behind them what has none.
+func figureKey(value float64, known bool) uint64 {
+	if !known || math.IsNaN(value) {
+		return math.MaxUint64
+	}
+	bits := math.Float64bits(value + 0) // of the two zeros the positive one
+	if bits>>63 == 0 {
+		return ^(bits | 1<<63)
+	}
+	return bits
+}
+
 // sortKey is what sorts a slot first.
 func (t *top) sortKey(v *view, slot uint32) uint64 {
 	switch t.order {
@@ -126,6 +139,8 @@ func (t *top) sortKey(v *view, slot uint32) uint64 {
 		return uint64(v.seenAt(slot)) ^ 1<<63
 	case SortMint:
 		return binary.BigEndian.Uint64(v.mint(slot))
+	case SortFigure:
+		return figureKey(t.figure(v.ids[slot]))
 	default:
 		return v.key(slot)
 	}

@@ -1097,10 +1097,12 @@ export interface operations {
                 min_volume?: components["parameters"]["min_volume"];
                 /** @description Only tokens whose first_seen_at is later than this, epoch milliseconds. */
                 created_after?: components["parameters"]["created_after"];
-                /** @description Order of the results: relevance is the ranking above; volume descending and newest first put what is unknown last, as oldest does; mint is for walks through everything that matches, with cursors instead of pages. All orders are total. */
-                sort?: "relevance" | "volume" | "newest" | "oldest" | "mint";
+                /** @description Order of the results: relevance is the ranking above; volume descending and newest first put what is unknown last, as oldest does; mint is for walks through everything that matches, with cursors instead of pages. Trending and the figures of the market are descending, unknown last. All orders are total. */
+                sort?: "relevance" | "volume" | "newest" | "oldest" | "mint" | "trending" | "price_usd" | "price_change_24h" | "market_cap_usd" | "liquidity_usd" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at";
                 /** @description The next_cursor of the page before, or empty for the first page of a walk. The order is that of sort=mint then, whatever sort says, and page is not read. */
                 cursor?: string;
+                /** @description Only tokens with at least this market.liquidity_usd. */
+                min_liquidity?: number;
                 /** @description Whether to say of each item in `match` why it is where it is. */
                 explain?: boolean;
                 /** @description Whether each row says what is known about who it seems to be. */

@@ -1,0 +1,65 @@
+package api_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/replica"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// TestOrdersByTheMarket: by each figure descending, unknown last, ties by mint. A min_liquidity
+// leaves out what is less, or unknown.
+func TestOrdersByTheMarket(t *testing.T) {
+	log := apitest.NewLog()
+	mints := make([]string, 4)
+	for i := range mints {
+		mints[i] = log.Token(i+1, uint64(i+1), "SYM", "Name", time.Now())
+		supply := apitest.Event(apitest.Mint(i+1), 100)
+		supply.Payload = &eventspb.TokenEvent_MintTo{MintTo: &eventspb.AmountChange{Amount: uint64(10 - i)}}
+		log.Message(schemas.TopicTokenEvents, mints[i], supply, time.Now())
+	}
+	n := startNode(t, log).awaitReady()
+	f := func(value float64) *float64 { return &value }
+	early, late := time.Unix(1_700_000_000, 0), time.Unix(1_800_000_000, 0)
+	a := replica.Market{
+		PriceUSD: f(2), PriceBeforeUSD: f(4), LiquidityUSD: f(10), Volume5mUSD: f(0), Volume1hUSD: f(6), Volume6hUSD: f(7), Volume24hUSD: f(24), OrganicUSD: f(9),
+		Trades: 5, Traders: 4, Pools: 1, FirstPoolAt: &early, AsOf: late,
+	}
+	b := replica.Market{
+		PriceUSD: f(2), PriceBeforeUSD: f(1), LiquidityUSD: f(11), Volume5mUSD: f(1), Volume1hUSD: f(1), Volume6hUSD: f(8), Volume24hUSD: f(25), OrganicUSD: f(9),
+		Trades: 6, Traders: 4, Pools: 2, FirstPoolAt: &late, AsOf: late,
+	}
+	n.SetVolumes([]replica.Volume{{Mint: mints[0], Market: &a}, {Mint: mints[1], Market: &b}, {Mint: mints[2], Market: &replica.Market{Trades: 1, AsOf: late}}})
+	order := func(query string) (list []string) {
+		items, ok := n.get("/tokens?" + query).decode(t)["items"].([]any)
+		require.True(t, ok, query)
+		for _, item := range items {
+			list = append(list, item.(map[string]any)["mint"].(string))
+		}
+		return list
+	}
+	tied := []string{mints[0], mints[1]}
+	if tied[0] > tied[1] {
+		tied[0], tied[1] = tied[1], tied[0]
+	}
+	aFirst, bFirst := []string{mints[0], mints[1]}, []string{mints[1], mints[0]}
+	for sort, want := range map[string][]string{
+		"trending": aFirst, "price_usd": tied, "price_change_24h": bFirst, "market_cap_usd": aFirst, "liquidity_usd": bFirst, "volume_5m_usd": bFirst,
+		"volume_1h_usd": aFirst, "volume_6h_usd": bFirst, "volume_24h_usd": bFirst, "organic_volume_usd": tied, "trades_24h": bFirst, "pools": bFirst,
+		"first_pool_at": bFirst,
+	} {
+		require.Equal(t, want, order("sort=" + sort)[:2], sort)
+		require.Equal(t, want, order("q=sym&sort=" + sort)[:2], sort)
+		require.Len(t, order("sort="+sort), 4, "those without a market too")
+	}
+	require.Equal(t, tied, order("sort=traders_24h")[:2])
+	require.ElementsMatch(t, tied, order("min_liquidity=10"))
+	require.Equal(t, []string{mints[1]}, order("min_liquidity=10.5&q=sym"))
+	n.get("/tokens?min_liquidity=-1").refused(t, 400)
+	n.get("/tokens?sort=market").refused(t, 400)
+}
