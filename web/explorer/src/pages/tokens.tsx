@@ -10,7 +10,7 @@ import { TokenList } from "../parts/token-list";
 
 const limit = 25;
 
-const sorts = [["", "Best"], ["volume", "Volume"], ["newest", "Newest"], ["oldest", "Oldest"]] as const;
+const sorts = [["", "Best"], ["trending", "Trending"], ["volume", "Volume"], ["market_cap_usd", "Market cap"], ["liquidity_usd", "Liquidity"], ["newest", "Newest"], ["oldest", "Oldest"]] as const;
 const programs = [["", "All"], ["token", "SPL Token"], ["token-2022", "Token-2022"]] as const;
 const volumes = [["", "Any"], ["1000", "≥ $1K"], ["100000", "≥ $100K"], ["1000000", "≥ $1M"]] as const;
 const ages = [["", "Any"], ["1h", "1 h"], ["24h", "24 h"], ["7d", "7 d"]] as const;

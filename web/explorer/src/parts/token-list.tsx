@@ -1,7 +1,7 @@
 // Tokens one below the other; on a phone each is a card with the same facts.
 import type { Token } from "../api";
 import { short } from "../format";
-import { Ago, Amount, Logo, Price, Usd } from "./small";
+import { Ago, Logo, Price, Usd } from "./small";
 import { Mark } from "./mark";
 
 /** step moves the focus to the row above or below. */
@@ -22,7 +22,7 @@ export function TokenList({ items, label }: { items: Token[]; label: string }) {
         <span>Token</span>
         <span>Mint</span>
         <span class="number">Price</span>
-        <span class="number">Supply</span>
+        <span class="number">Market cap</span>
         <span class="number">Volume 24 h</span>
         <span class="number">First seen</span>
       </div>
@@ -52,8 +52,8 @@ function Row({ token }: { token: Token }) {
       <span class="cell number" data-label="Price">
         <Price value={token.market?.price_usd} />
       </span>
-      <span class="cell number" data-label="Supply">
-        <Amount raw={token.supply} decimals={token.decimals} />
+      <span class="cell number" data-label="Market cap">
+        <Usd value={token.market?.market_cap_usd} />
       </span>
       <span class="cell number" data-label="Volume 24 h">
         <Usd value={token.daily_volume_usd} />

@@ -1,7 +1,7 @@
 // The head of a token's page: who it is, where it is at home, what the figures say.
 import type { ComponentChildren } from "preact";
 import type { Token } from "../../api";
-import { count, short, title } from "../../format";
+import { count, percent, short, title } from "../../format";
 import { Ago, Amount, Copy, Logo, Price, Usd } from "../../parts/small";
 import { judge } from "../../parts/mark";
 
@@ -22,15 +22,11 @@ function links(token: Token): [string, string][] {
   return all.filter((link): link is [string, string] => link[1] !== null);
 }
 
-/** worth is the whole supply at the latest price: what is locked is in it, what was burned is not. */
-function worth(token: Token): number | null {
-  const price = token.market?.price_usd;
-  return price == null || token.supply == null ? null : (Number(token.supply) / 10 ** token.decimals) * price;
-}
-
 export function Head({ token }: { token: Token }) {
   const verdict = judge(token.evidence, token.symbol);
   const canonical = token.evidence?.canonical;
+  const market = token.market;
+  const change = market?.price_change_24h;
   return (
     <>
       <header class="head">
@@ -71,17 +67,35 @@ export function Head({ token }: { token: Token }) {
       {token.description && <p class="about">{token.description}</p>}
       <dl class="figures">
         <Figure name="Price">
-          <Price value={token.market?.price_usd} />
+          <Price value={market?.price_usd} />
+        </Figure>
+        <Figure name="Change 24 h">{change == null ? "–" : <span class={change < 0 ? "down" : "up"}>{percent(change / 100)}</span>}</Figure>
+        <Figure name="Market cap">
+          <Usd value={market?.market_cap_usd} />
+        </Figure>
+        <Figure name="Liquidity">
+          <Usd value={market?.liquidity_usd} />
+        </Figure>
+        <Figure name="Volume 5 min">
+          <Usd value={market?.volume_5m_usd} />
+        </Figure>
+        <Figure name="Volume 1 h">
+          <Usd value={market?.volume_1h_usd} />
+        </Figure>
+        <Figure name="Volume 6 h">
+          <Usd value={market?.volume_6h_usd} />
         </Figure>
         <Figure name="Volume 24 h">
           <Usd value={token.daily_volume_usd} />
         </Figure>
         <Figure name="Organic volume">
-          <Usd value={token.market?.organic_volume_usd} />
+          <Usd value={market?.organic_volume_usd} />
         </Figure>
-        <Figure name="Trades 24 h">{token.market ? count(token.market.trades_24h) : "–"}</Figure>
-        <Figure name="Supply × price">
-          <Usd value={worth(token)} />
+        <Figure name="Trades 24 h">{market ? count(market.trades_24h) : "–"}</Figure>
+        <Figure name="Traders 24 h">{market ? count(market.traders_24h) : "–"}</Figure>
+        <Figure name="Pools">{market ? count(market.pools) : "–"}</Figure>
+        <Figure name="First pool">
+          <Ago ms={market?.first_pool_at} />
         </Figure>
         <Figure name="Supply">
           <Amount raw={token.supply} decimals={token.decimals} />
