@@ -164,6 +164,11 @@ bench-gateway: deps ## Measure the gateway against its peers: stream fan-out, id
 	@if [ -z "$(ONLY)" ] || [ "$(ONLY)" = keys ]; then $(GO) build -C bench -o ../bin/keychecks ./gateway/keychecks && bin/keychecks $(if $(ONLY),$(ARGS)); fi
 	@if [ "$(ONLY)" != keys ]; then ONLY="$(ONLY)" bench/gateway/run.sh $(if $(ONLY),$(ARGS)); fi
 
+.PHONY: bench-market
+bench-market: deps ## Compare the market of 1,000 tokens at 100 moments with a walk over all legs, and batches with market=true with plain ones
+	$(GO) test -run '^$$' -bench '^BenchmarkMarketEqualsBruteForce$$' -benchtime 1x -timeout 30m ./volume
+	$(GO) test -run '^$$' -bench 'BenchmarkRoutes/batch' ./api
+
 .PHONY: bench-swaps
 bench-swaps: deps ## Store swap legs from blocks and by way of Kafka, value them, refresh the daily volumes of 100,000 mints; print legs a second and bytes a leg
 	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkSwapsFromBlocks' -benchtime 1x -timeout 30m ./e2e

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/replica"
 )
 
 // BenchmarkRoutes is the cost of a request without the network.
@@ -24,10 +25,19 @@ func BenchmarkRoutes(b *testing.B) {
 	for i := range mints {
 		mints[i] = apitest.Address(apitest.Mint(i))
 	}
+	figure, at, volumes := 12.5, time.Unix(1_800_000_000, 0), make([]replica.Volume, 0, 2_000)
+	for i := range 2_000 {
+		volumes = append(volumes, replica.Volume{Mint: apitest.Address(apitest.Mint(i)), DailyUSD: &figure, RankUSD: &figure, Market: &replica.Market{
+			PriceUSD: &figure, PriceAt: &at, PriceBeforeUSD: &figure, LiquidityUSD: &figure, LiquidityAt: &at, Volume5mUSD: &figure, Volume1hUSD: &figure, Volume6hUSD: &figure,
+			Volume24hUSD: &figure, OrganicUSD: &figure, Trades: 7, Traders: 5, Pools: 3, FirstPoolAt: &at, AsOf: at,
+		}})
+	}
+	n.SetVolumes(volumes)
 	body, err := json.Marshal(map[string][]string{"mints": mints})
 	require.NoError(b, err)
 	for _, c := range []struct{ name, method, uri, body string }{
 		{"search", "GET", "/tokens?limit=50", ""}, {"lookup", "GET", "/tokens/" + mints[7], ""}, {"batch of 500", "POST", "/tokens/batch", string(body)},
+		{"batch of 500 with market", "POST", "/tokens/batch?market=true", string(body)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
