@@ -7,7 +7,7 @@ LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 FUZZTIME ?= 10s
 # The end-to-end tests to which a broker of another kind matters; make test has the others. A test of internal/architecture holds the list to tests that use it.
 BROKER_TESTS := TestRoomsOverThreeBrokers|TestScaleOut|TestStandby|TestKillsChangeNothing|TestARestartGoesOn|TestTheTablesComeBackFromTheLog|TestThreeWaysToOneRegistry|TestRealBlocksEqualTheGoldens
-# The detector waits a second at the end of each test binary by default. `make lint` runs vet.
+# The detector waits a second at the end of each test binary by default; make lint runs vet.
 RACE_TEST := GORACE=atexit_sleep_ms=0 $(GO) test -race -vet=off
 
 # Where benchmark programs write their figures as JSON.
@@ -49,6 +49,7 @@ test: deps ## Run every test that must pass
 .PHONY: test-rounds
 test-rounds: deps ## Repeat what is random as often as it takes to find what is rare: kills, deliveries, draws that ask ClickHouse (an hour)
 	MINTLAKE_TEST_ROUNDS=full $(RACE_TEST) -count=1 -timeout 3h ./projector ./api/history ./volume ./internal/embedded/...
+	MINTLAKE_TEST_SEARCH_SCALE=10 $(GO) test -count=1 -timeout 3h -run RealNames ./replica/search
 	MINTLAKE_TEST_ROUNDS=full $(GO) test -count=1 -timeout 3h -run '^TestKills' ./e2e
 
 .PHONY: check

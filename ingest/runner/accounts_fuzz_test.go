@@ -28,7 +28,7 @@ func FuzzAccountFact(f *testing.F) {
 			return
 		}
 		owners := []pubkey.Key{tokenaccount.ProgramToken, tokenaccount.ProgramToken2022, tokenaccount.ProgramMetaplex, {}}
-		a := chain.Account{Key: pubkey.Key{1}, Owner: pubkey.Key(owners[int(owner)%len(owners)]), Data: data, Transaction: transaction}
+		a := chain.Account{Key: pubkey.Key{1}, Owner: owners[int(owner)%len(owners)], Data: data, Transaction: transaction}
 		fact, kind := factOf(&a, 5, 6)
 		if fact == nil {
 			require.Empty(t, kind)

@@ -18,7 +18,7 @@ import (
 // Sizes of TestInvertedEqualsScanOnRealNames. MINTLAKE_TEST_SEARCH_SCALE=10 takes ten times as many
 // of both.
 const (
-	realTokens  = 10_000
+	realTokens  = 5_000
 	realQueries = 1_000
 )
 
