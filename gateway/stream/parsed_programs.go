@@ -88,8 +88,13 @@ func (c *jsonCall) with(a *arguments, pairs ...any) any {
 	if c == nil || a.bad {
 		return nil
 	}
-	for i := 0; i < len(pairs); i += 2 {
-		c.Info[pairs[i].(string)] = pairs[i+1] // written below
+	name := ""
+	for i, value := range pairs {
+		if i%2 == 0 {
+			name, _ = value.(string)
+			continue
+		}
+		c.Info[name] = value
 	}
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/mr-tron/base58"
@@ -139,6 +140,9 @@ func transactionOf(info *pb.SubscribeUpdateTransactionInfo, s shape) (*jsonTrans
 	return out, nil
 }
 
+// packer is made when it is first wanted. Any number may use it at one time.
+var packer = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWriter(nil) })
+
 // wireText is the network's bytes in a text, and the name of the encoding.
 func wireText(tx *pb.Transaction, encoding string) (out [2]string, err error) {
 	wire, err := encodeWire(tx)
@@ -149,11 +153,10 @@ func wireText(tx *pb.Transaction, encoding string) (out [2]string, err error) {
 	case "base58":
 		return [2]string{base58.Encode(wire), encoding}, nil
 	case "base64+zstd":
-		pack, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+		pack, err := packer()
 		if err != nil {
 			return out, err
 		}
-		defer pack.Close()
 		wire = pack.EncodeAll(wire, nil)
 	}
 	return [2]string{base64.StdEncoding.EncodeToString(wire), encoding}, nil
