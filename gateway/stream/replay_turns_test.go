@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/mintlake/mintlake/internal/kafka"
 )
 
 // A replay waits for its turn while there are as many as may be, and is refused after a while.
@@ -30,4 +32,21 @@ func TestReplaysTakeTurns(t *testing.T) {
 			require.Equal(t, []string{"10000"}, told(t, stream, 1))
 		})
 	}
+}
+
+// The oldest slot, which many clients begin with, is found by one look into the log.
+func TestTheOldestSlotIsFoundAtOnce(t *testing.T) {
+	l := newMemoryLog(0)
+	for slot := uint64(100); slot < 200; slot++ {
+		l.slot(slot, slot-1, 3, false)
+	}
+	looks := 0
+	s := &Server{deps: Deps{Offsets: l, OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
+		looks++
+		return l.open(topics, start)
+	}}}
+	offset, err := s.locate(t.Context(), 100)
+	require.NoError(t, err)
+	require.Zero(t, offset)
+	require.Equal(t, 1, looks)
 }
