@@ -91,6 +91,11 @@ test-scaleout: deps ## Kill, freeze, stop and add members of every room under lo
 	tools/kafka/install.sh
 	MINTLAKE_TEST_KAFKA=apache MINTLAKE_TEST_SCALEOUT=full $(GO) test -count=1 -timeout 40m -v -run '^(TestStandby|TestScaleOut)$$' ./e2e
 
+.PHONY: test-gateway-faults
+test-gateway-faults: deps ## Kill gateway, broker and ingest 50 times while 100 clients of the stream come back, over Apache Kafka (needs Java and Maven)
+	tools/kafka/install.sh
+	MINTLAKE_TEST_KAFKA=apache MINTLAKE_TEST_GATEWAY_FAULTS=full $(GO) test -count=1 -timeout 60m -v -run '^TestGatewayFaults$$' ./e2e
+
 .PHONY: test-openapi
 test-openapi: ## Hold a live API node and a live swap API to their OpenAPI documents with Schemathesis (needs Python with pip)
 	@GO="$(GO)" tools/schemathesis/run.sh $(ARGS)
