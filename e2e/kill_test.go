@@ -59,7 +59,7 @@ func TestKillsChangeNothing(t *testing.T) {
 		require.False(t, exited(up), "it must be killed, not end by itself:\n%s", up.log())
 		up.kill()
 	}
-	require.GreaterOrEqual(t, inFlight, 3, "kills must hit ingestion, not what comes after it")
+	require.GreaterOrEqual(t, inFlight, testkit.Rounds(2, 6), "kills must hit ingestion, not what comes after it")
 	last := launch(t, dir, append(sources, flags...)...)
 	last.awaitDone()
 	requireEqualDumps(t, want, last.dump())
