@@ -1,21 +1,15 @@
 package chain
 
 import (
-	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 func planSwap(g *Generator, r *rand.Rand) *plan { return g.swap(r, false) }
 
 // reserves are the pool's amounts less fees, by side.
-func (g *Generator) reserves(p *pool) (out [2]uint64) {
-	d := g.st.get(p.key).Data
-	for i := range out {
-		out[i] = poolSide{i == 0}.reserve(d, g.st.get(p.vaults[i]).Data)
-	}
-	return out
-}
+func (g *Generator) reserves(p *pool) [2]uint64 { return p.dex.reserves(g, p) }
 
 // swap plans a trade on a pool picked by a Zipf law. Prices revert to the pool's slowly moving
 // target, so that no pool runs dry. A greedy one asks for more than the pool gives and fails.
@@ -45,19 +39,17 @@ func (g *Generator) swap(r *rand.Rand, greedy bool) *plan {
 	if amount < 2 {
 		return nil
 	}
-	rate := binary.LittleEndian.Uint64(g.st.get(p.config).Data[12:])
-	inMint, outMint := g.st.get(p.tokens[in].mint).Data, g.st.get(p.tokens[1-in].mint).Data
-	_, out := g.x.quoteInput(amount, res[in], res[1-in], rate, inMint, outMint)
+	out := p.dex.exactIn(g, p, in, amount)
 	if out < 2 {
 		return nil
 	}
 	if r.IntN(10) == 0 { // exact output
-		q := g.x.quoteOutput(out/2+1, res[in], res[1-in], rate, inMint, outMint)
-		most := q.pays + q.pays/100
+		pays := p.dex.exactOut(g, p, in, out/2+1)
+		most := pays + pays/100
 		if greedy {
-			most = q.pays - q.pays/50 - 1
+			most = pays - pays/50 - 1
 		}
-		if most > have || q.pays < 2 {
+		if most > have || pays < 2 {
 			return nil
 		}
 		return g.swapPlan(r, p, in, user, wrap, most, out/2+1, false)
@@ -106,7 +98,7 @@ func (g *Generator) swapPlan(r *rand.Rand, p *pool, in int, user *Signer, wrap b
 			}
 		}
 	}
-	ixs = append(ixs, ixSwap(user.Key, p, in == 0, accounts[in], accounts[1-in], first, second, base))
+	ixs = append(ixs, p.dex.swap(g, user.Key, p, in, accounts, first, second, base))
 	if unwrap {
 		ixs = append(ixs, ixCloseAccount(TokenProgram, g.x.derived.associated(user.Key, NativeMint, TokenProgram), user.Key, user.Key))
 	}
@@ -125,6 +117,9 @@ const maxPools = 20_000
 func planPool(g *Generator, r *rand.Rand) *plan {
 	if len(g.pools) >= maxPools {
 		return nil
+	}
+	if r.IntN(4) == 0 {
+		return planShortLived(g, r)
 	}
 	t := g.choose(r, func(t *token) bool {
 		return t.pool == nil && !t.unpoolable && len(t.holders) > 0 && t.mint != NativeMint && t.mint != USDCMint
@@ -172,5 +167,63 @@ func planPool(g *Generator, r *rand.Rand) *plan {
 		if last := len(g.pools) - 1; rank > 0 && rank < last {
 			g.pools[rank], g.pools[last] = g.pools[last], g.pools[rank]
 		}
+	}}
+}
+
+// maxShortLived bounds the pools that were ever made to be drained: their accounts stay.
+const maxShortLived = 2_000
+
+// planShortLived makes a PumpSwap pool of a plain token and wrapped SOL, or takes all liquidity out
+// of one that was made so.
+func planShortLived(g *Generator, r *rand.Rand) *plan {
+	if n := len(g.shortLived); n > 3 && r.IntN(2) == 0 || g.shortLivedMade >= maxShortLived {
+		if n == 0 {
+			return nil
+		}
+		return g.planDrain(g.shortLived[r.IntN(n)])
+	}
+	sol := g.tokens[0]
+	t := g.choose(r, func(t *token) bool {
+		return t.program == TokenProgram && len(t.holders) > 0 && t.mint != NativeMint && t.mint != USDCMint
+	})
+	if t == nil {
+		return nil
+	}
+	w, _, have := g.holder(r, t)
+	if w == nil || have < 1_000_000 || g.lamports(w.Key) < 5*lamportsPerSOL {
+		return nil
+	}
+	funds := g.balance(g.ata(w.Key, sol))
+	p := &pool{dex: pumpDex{}, tokens: [2]*token{t, sol}, quote: 1, creator: w}
+	p.key = pumpPoolKey(0, w.Key, t.mint, sol.mint)
+	if funds < 20*lamportsPerSOL || g.st.get(p.key) != nil {
+		return nil
+	}
+	p.lp, _ = pda(PumpSwapProgram, []byte("pool_lp_mint"), p.key[:])
+	for i, t := range p.tokens {
+		p.vaults[i] = AssociatedAddress(p.key, t.mint, t.program)
+	}
+	amounts := [2]uint64{have / 4, funds / 20}
+	ix := ixPumpCreate(w.Key, p, [2]Key{g.ata(w.Key, t), g.ata(w.Key, sol)}, AssociatedAddress(w.Key, p.lp, Token2022Program), amounts)
+	return &plan{payer: w, ixs: append(budget(r, 250_000), ix), v0: true, done: func() {
+		p.setTarget(amounts)
+		g.pools = append(g.pools, p)
+		g.shortLived = append(g.shortLived, p)
+		g.shortLivedMade++
+	}}
+}
+
+func (g *Generator) planDrain(p *pool) *plan {
+	w := p.creator
+	lp := AssociatedAddress(w.Key, p.lp, Token2022Program)
+	accounts := [2]Key{g.ata(w.Key, p.tokens[0]), g.ata(w.Key, p.tokens[1])}
+	amount := g.balance(lp)
+	if amount == 0 || g.st.get(accounts[0]) == nil || g.st.get(accounts[1]) == nil {
+		return nil
+	}
+	return &plan{payer: w, v0: true, ixs: []Instruction{ixPumpWithdraw(w.Key, p, accounts, lp, amount)}, done: func() {
+		gone := func(q *pool) bool { return q == p }
+		g.pools = slices.DeleteFunc(g.pools, gone)
+		g.shortLived = slices.DeleteFunc(g.shortLived, gone)
 	}}
 }

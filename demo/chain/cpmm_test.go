@@ -55,6 +55,9 @@ func TestPoolsStayConsistent(t *testing.T) {
 		g.Next(nil)
 		for _, p := range g.pools {
 			r := g.reserves(p)
+			if _, ok := p.dex.(dammDex); ok {
+				continue // its liquidity never changes, and its reserves are computed from that
+			}
 			k := float64(r[0]) * float64(r[1])
 			require.GreaterOrEqual(t, k, product[p.key]*(1-1e-12), "pool %s", p.key)
 			product[p.key] = k

@@ -84,6 +84,9 @@ func newPrograms() map[Key]*program {
 		newProgram(MetaplexProgram, false, runMetaplex),
 		newProgram(LauncherProgram, false, runLauncher),
 		newProgram(CPMMProgram, false, runCPMM),
+		newProgram(AMMv4Program, false, runAMMv4),
+		newProgram(PumpSwapProgram, false, runPumpSwap),
+		newProgram(DAMMv2Program, false, runDAMMv2),
 	} {
 		out[p.id] = p
 	}

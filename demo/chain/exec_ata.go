@@ -10,12 +10,13 @@ type addressCache struct {
 	byPair map[[96]byte]Key
 	limit  int
 	byMint map[Key]Key
+	byUser map[Key]Key
 	// pools are the pool addresses that the generator itself derived.
 	pools map[Key]bool
 }
 
 func newAddressCache() *addressCache {
-	return &addressCache{byPair: make(map[[96]byte]Key), limit: 1 << 17, byMint: map[Key]Key{}, pools: map[Key]bool{}}
+	return &addressCache{byPair: make(map[[96]byte]Key), limit: 1 << 17, byMint: map[Key]Key{}, byUser: map[Key]Key{}, pools: map[Key]bool{}}
 }
 
 func (c *addressCache) associated(owner, mint, tokenProgram Key) Key {
@@ -43,6 +44,19 @@ func (c *addressCache) metadata(mint Key) Key {
 	}
 	k := MetadataAddress(mint)
 	c.byMint[mint] = k
+	return k
+}
+
+// volume is PumpSwap's account of what a user traded.
+func (c *addressCache) volume(user Key) Key {
+	if k, ok := c.byUser[user]; ok {
+		return k
+	}
+	if len(c.byUser) >= c.limit {
+		clear(c.byUser)
+	}
+	k, _ := pda(PumpSwapProgram, []byte("user_volume_accumulator"), user[:])
+	c.byUser[user] = k
 	return k
 }
 

@@ -67,18 +67,21 @@ type Generator struct {
 	treasury   *Signer
 	tokens     []*token
 	// symbols of the mints of genesis, as they were then; never changed after New
-	majors   map[Key]string
-	pools    []*pool
-	frozen   []frozen
-	launched uint64 // mint keys used
-	pending  int    // creations still owed from Config.Tokens
-	next     uint64
-	parent   uint64
-	height   uint64
-	hash     Hash
-	owed     float64 // fraction of a transaction carried to the next slot
-	replay   []held
-	genesis  []Write
+	majors map[Key]string
+	pools  []*pool
+	frozen []frozen
+	// shortLived are pools that will be drained; shortLivedMade counts all that there were.
+	shortLived     []*pool
+	shortLivedMade int
+	launched       uint64 // mint keys used
+	pending        int    // creations still owed from Config.Tokens
+	next           uint64
+	parent         uint64
+	height         uint64
+	hash           Hash
+	owed           float64 // fraction of a transaction carried to the next slot
+	replay         []held
+	genesis        []Write
 }
 
 // New makes the chain at genesis.

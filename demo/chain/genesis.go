@@ -25,6 +25,7 @@ type token struct {
 }
 
 type pool struct {
+	dex                      dex
 	key, config, observation Key
 	lp                       Key
 	open                     int64 // Unix time from which swaps are accepted
@@ -33,6 +34,7 @@ type pool struct {
 	quote                    int     // which side is SOL or USDC
 	target                   float64 // quote per base that trades revert to
 	table                    *Table
+	creator                  *Signer // who may drain it; nil for a pool that stays
 }
 
 type validator struct{ identity, vote *Signer }
@@ -68,6 +70,7 @@ func (g *Generator) buildGenesis() {
 	for i, m := range majors {
 		g.genesisMajor(r, i, m, sol, usdc)
 	}
+	g.genesisVenues()
 	g.majors = make(map[Key]string, len(g.tokens))
 	for _, t := range g.tokens {
 		g.majors[t.mint] = t.symbol
@@ -85,7 +88,8 @@ func (g *Generator) genesisPrograms() {
 	for _, k := range []Key{SystemProgram, ComputeBudgetProgram, VoteProgram, LookupTableProgram} {
 		g.place(k, &Account{Lamports: 1, Owner: NativeLoader, Executable: true, Data: []byte("demo")})
 	}
-	for _, k := range []Key{TokenProgram, Token2022Program, AssociatedProgram, MetaplexProgram, MemoProgram, LauncherProgram, CPMMProgram} {
+	for _, k := range []Key{TokenProgram, Token2022Program, AssociatedProgram, MetaplexProgram, MemoProgram, LauncherProgram, CPMMProgram, AMMv4Program,
+		PumpSwapProgram, PumpFeeProgram, DAMMv2Program} {
 		data := append([]byte{2, 0, 0, 0}, k[:]...)
 		g.place(k, &Account{Lamports: RentExempt(len(data)), Owner: UpgradeableLoader, Executable: true, Data: data})
 	}
@@ -215,7 +219,7 @@ func (g *Generator) newPool(a, b *token) *pool {
 	if string(a.mint[:]) > string(b.mint[:]) {
 		a, b = b, a
 	}
-	p := &pool{config: cpmmConfigKey(), tokens: [2]*token{a, b}}
+	p := &pool{dex: cpmmDex{}, config: cpmmConfigKey(), tokens: [2]*token{a, b}}
 	p.key, _ = pda(CPMMProgram, []byte("pool"), p.config[:], a.mint[:], b.mint[:])
 	p.lp, _ = pda(CPMMProgram, []byte("pool_lp_mint"), p.key[:])
 	p.observation, _ = pda(CPMMProgram, []byte("observation"), p.key[:])

@@ -31,6 +31,11 @@ var (
 	LookupTableProgram    = solana.AddressLookupTableProgramID
 	CPMMProgram           = solana.MustPublicKeyFromBase58("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
 	CPMMAuthority         = solana.MustPublicKeyFromBase58("GpMZbSM2GgvTKHJirzeGfMFoaZ8UR2X7F4v8vHTvxFbL")
+	AMMv4Program          = solana.MustPublicKeyFromBase58("675kPX9MHTjS2zt1qfr1NYHuzeLXfQM9H24wFSUt1Mp8")
+	AMMv4Authority        = solana.MustPublicKeyFromBase58("5Q544fKrFoe6tsEbD7S8EmxGTJYAKtTVhAW5Q5pge4j1")
+	PumpSwapProgram       = solana.MustPublicKeyFromBase58("pAMMBay6oceH9fJKBRHGP5D4bD4sWpmSwMn52FMfXEA")
+	PumpFeeProgram        = solana.MustPublicKeyFromBase58("pfeeUxB6jkeY1Hxd7CsFCAjcbHA9rWtchMGdZ6VojVZ")
+	DAMMv2Program         = solana.MustPublicKeyFromBase58("cpamdpZCGKUy5JxQXB4dcpGPiikHawvSWAd6mEn1sGG")
 	NativeMint            = solana.WrappedSol
 	USDCMint              = solana.MustPublicKeyFromBase58("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 	RentSysvar            = solana.SysVarRentPubkey
@@ -40,6 +45,19 @@ var (
 	// LauncherProgram stands for a launch pad that creates mints through CPI. It is no program of
 	// mainnet: its address is a hash.
 	LauncherProgram = Key(sha256.Sum256([]byte("mintlake demo launcher program")))
+)
+
+// Derived addresses of the venues beside CPMM. The recipient of PumpSwap's protocol fee is the
+// demo's own.
+var (
+	DAMMv2Authority, _  = pda(DAMMv2Program, []byte("pool_authority"))
+	dammEvents, _       = pda(DAMMv2Program, []byte("__event_authority"))
+	pumpEvents, _       = pda(PumpSwapProgram, []byte("__event_authority"))
+	pumpGlobal, _       = pda(PumpSwapProgram, []byte("global_config"))
+	pumpGlobalVolume, _ = pda(PumpSwapProgram, []byte("global_volume_accumulator"))
+	pumpNoCreator, _    = pda(PumpSwapProgram, []byte("creator_vault"), make([]byte, 32))
+	pumpFeeConfig, _    = pda(PumpFeeProgram, []byte("fee_config"), PumpSwapProgram[:])
+	pumpRecipient       = Key(sha256.Sum256([]byte("mintlake demo fee recipient")))
 )
 
 // Signer is a key pair that the chain owns.

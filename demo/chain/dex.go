@@ -1,0 +1,112 @@
+package chain
+
+import "encoding/binary"
+
+// dex is what the generator knows of a program that swaps: enough to trade on its pools.
+type dex interface {
+	// reserves are what makes the price, by side.
+	reserves(g *Generator, p *pool) [2]uint64
+	// exactIn is what the user gets for amount; exactOut what he pays for amount, 0 where the
+	// program has no such instruction or the pool not so much.
+	exactIn(g *Generator, p *pool, in int, amount uint64) uint64
+	exactOut(g *Generator, p *pool, in int, amount uint64) uint64
+	// swap is the instruction: of an amount in and the least out or, unless base, of the most in
+	// and an amount out.
+	swap(g *Generator, user Key, p *pool, in int, accounts [2]Key, first, second uint64, base bool) Instruction
+}
+
+type cpmmDex struct{}
+
+func (cpmmDex) reserves(g *Generator, p *pool) (out [2]uint64) {
+	d := g.st.get(p.key).Data
+	for i := range out {
+		out[i] = poolSide{i == 0}.reserve(d, g.st.get(p.vaults[i]).Data)
+	}
+	return out
+}
+
+func (cpmmDex) exactIn(g *Generator, p *pool, in int, amount uint64) uint64 {
+	res := g.reserves(p)
+	_, received := g.x.quoteInput(amount, res[in], res[1-in], g.tradeRate(p), g.mintData(p, in), g.mintData(p, 1-in))
+	return received
+}
+
+func (cpmmDex) exactOut(g *Generator, p *pool, in int, amount uint64) uint64 {
+	res := g.reserves(p)
+	return g.x.quoteOutput(amount, res[in], res[1-in], g.tradeRate(p), g.mintData(p, in), g.mintData(p, 1-in)).pays
+}
+
+func (cpmmDex) swap(_ *Generator, user Key, p *pool, in int, accounts [2]Key, first, second uint64, base bool) Instruction {
+	return ixSwap(user, p, in == 0, accounts[in], accounts[1-in], first, second, base)
+}
+
+func (g *Generator) tradeRate(p *pool) uint64 {
+	return binary.LittleEndian.Uint64(g.st.get(p.config).Data[12:])
+}
+
+func (g *Generator) mintData(p *pool, side int) []byte { return g.st.get(p.tokens[side].mint).Data }
+
+// balances are what a pool's vaults hold.
+func (g *Generator) balances(p *pool) (out [2]uint64) {
+	for i := range out {
+		out[i] = tokenAmount(g.st.get(p.vaults[i]).Data)
+	}
+	return out
+}
+
+// keyAt is an address inside an account's data.
+func keyAt(d []byte, at int) Key { return Key(d[at : at+32]) }
+
+// swapTransfer moves tokens as a venue does: plain tokens only, so Transfer is as good as
+// TransferChecked.
+func swapTransfer(x *machine, f *frame, program Key, from, to, authority ref, amount uint64) error {
+	return x.call(f, program, []ref{{idx: from.idx, writable: true}, {idx: to.idx, writable: true}, {idx: authority.idx, signer: authority.signer}},
+		appendU64([]byte{3}, amount))
+}
+
+// holds tells whether an account is a token account of the mint.
+func (x *machine) holds(r ref, mint Key) bool {
+	a := x.acc(r)
+	return IsTokenAccount(a) && tokenMint(a.Data) == mint
+}
+
+// genesisVenue puts a pool of another program than CPMM beside the pool that a token has. Its state
+// is made by encode from the amounts, by side.
+func (g *Generator) genesisVenue(d dex, program, authority Key, base, quote *token, amounts [2]uint64, encode func(p *pool) []byte) {
+	p := &pool{dex: d, tokens: [2]*token{base, quote}, quote: 1}
+	p.key, _ = pda(program, []byte("pool"), base.mint[:], quote.mint[:])
+	for i, t := range p.tokens {
+		p.vaults[i], _ = pda(program, []byte("vault"), p.key[:], t.mint[:])
+		owner := authority
+		if authority.IsZero() {
+			owner = p.key
+		}
+		g.place(p.vaults[i], g.tokenAccount(t, owner, amounts[i]))
+	}
+	data := encode(p)
+	g.place(p.key, &Account{Lamports: RentExempt(len(data)), Owner: program, Data: data})
+	p.setTarget(amounts)
+	g.pools = append(g.pools, p)
+}
+
+// genesisVenues gives the first majors a second pool, and wrapped SOL with USDC two more.
+func (g *Generator) genesisVenues() {
+	sol, usdc := g.tokens[0], g.tokens[1]
+	g.genesisPumpSwap()
+	const depth = 50_000
+	g.genesisAMMv4(sol, usdc, [2]uint64{depth * lamportsPerSOL, depth * 150_000_000})
+	g.genesisDAMMv2(sol, usdc, [2]uint64{depth * lamportsPerSOL, depth * 150_000_000})
+	for i, t := range g.tokens[2:] {
+		res := g.reserves(t.pool)
+		amounts := [2]uint64{res[1-t.pool.quote] / 3, res[t.pool.quote] / 3}
+		quote := t.pool.tokens[t.pool.quote]
+		switch i % 3 {
+		case 0:
+			g.genesisAMMv4(t, quote, amounts)
+		case 1:
+			g.genesisPumpSwapPool(t, quote, amounts)
+		default:
+			g.genesisDAMMv2(t, quote, amounts)
+		}
+	}
+}
