@@ -165,10 +165,9 @@ func (s *gatewaySystem) requireUnion(clients []*streamClient, first, last uint64
 	for i, c := range clients {
 		wanted[i] = c.wanted(list)
 	}
-	missing := 0
 	for deadline := time.Now().Add(hang / 2); ; time.Sleep(100 * time.Millisecond) {
 		s.supervise()
-		missing = 0
+		missing := 0
 		for i, c := range clients {
 			n, _ := c.missing(wanted[i])
 			missing += n
