@@ -66,6 +66,8 @@ type stream struct {
 	r      *request
 	conn   net.Conn
 	lease  *keys.Lease
+	// slot of the held state that was looked at last.
+	slot uint64
 	// last is the event that was sent last, without what changes with each answer.
 	last []byte
 }
@@ -187,6 +189,7 @@ func (st *stream) run(w *bufio.Writer, first []byte) {
 	wrote := time.Now()
 	for {
 		var err error
+		changed := st.changes()
 		select {
 		case <-st.server.stopping:
 			_ = st.event(w, "end", []byte(`{"reason":"shutdown","message":"the node stops: connect again"}`))
@@ -197,19 +200,42 @@ func (st *stream) run(w *bufio.Writer, first []byte) {
 		case <-age.C:
 			_ = st.event(w, "end", []byte(`{"reason":"age","message":"the stream is as old as one may be: connect again"}`))
 			return
-		case <-tick.C:
-			name, data := st.look()
-			switch {
-			case data != nil:
-				err, wrote = st.event(w, name, data), time.Now()
-			case time.Since(wrote) >= st.server.cfg.heartbeat:
-				err, wrote = st.flush(w, ": alive\n\n"), time.Now()
+		case <-changed:
+			if slot := st.server.held.Slot(); slot == st.slot {
+				continue
 			}
+			wrote, err = st.tell(w, wrote)
+		case <-tick.C:
+			wrote, err = st.tell(w, wrote)
 		}
 		if err != nil {
 			return
 		}
 	}
+}
+
+// changes is closed when the held state changes; nil when there is none.
+func (st *stream) changes() <-chan struct{} {
+	if st.server.held == nil {
+		return nil
+	}
+	return st.server.held.Changed()
+}
+
+// tell sends the next event, if there is one, or that the stream is alive. wrote is when something
+// was sent last.
+func (st *stream) tell(w *bufio.Writer, wrote time.Time) (time.Time, error) {
+	if st.server.held != nil {
+		st.slot = st.server.held.Slot()
+	}
+	name, data := st.look()
+	switch {
+	case data != nil:
+		return time.Now(), st.event(w, name, data)
+	case time.Since(wrote) >= st.server.cfg.heartbeat:
+		return time.Now(), st.flush(w, ": alive\n\n")
+	}
+	return wrote, nil
 }
 
 // look is the next event, or none. A quote that cannot be made any more is told once.

@@ -37,6 +37,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/state"
 	"github.com/mintlake/mintlake/swap/venue/all"
 )
 
@@ -50,6 +51,9 @@ type Config struct {
 	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are
 	// for certain addresses. Default none.
 	TrustedProxies proxies.List
+	// State says where the stream is from which pools are held. Default none: they are read when
+	// somebody asks. It needs RPC too.
+	State state.Config
 	// unitPrice is the priority fee of built transactions, in millionths of a lamport per compute
 	// unit. Default 10,000: about 0.0000015 SOL a swap.
 	unitPrice uint64
@@ -121,6 +125,7 @@ type Server struct {
 	deps    Deps
 	gate    *keys.Gate
 	market  *market.Market // nil without RPC
+	held    *state.Feed    // nil without a stream
 	app     *fiber.App
 	quotes  *semaphore.Weighted
 	origins *origins.Set
@@ -173,10 +178,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
 	if deps.RPC != nil {
-		if s.market, err = market.New(cfg.market, market.Deps{
-			RPC: deps.RPC, Venues: all.Venues(),
-			Logger: deps.Logger, Registerer: deps.Registerer, Now: deps.Now,
-		}); err != nil {
+		if err := s.openMarket(); err != nil {
 			return nil, fmt.Errorf("swap: %w", err)
 		}
 	}
@@ -192,6 +194,22 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
+// openMarket makes what knows the pools: from the stream where there is one, else by RPC alone.
+func (s *Server) openMarket() (err error) {
+	d := market.Deps{RPC: s.deps.RPC, Venues: all.Venues(), Logger: s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now}
+	if s.cfg.State.Endpoint != "" {
+		if s.held, err = state.New(s.cfg.State, state.Deps{
+			RPC: d.RPC, Venues: d.Venues, Logger: d.Logger, Registerer: d.Registerer, Now: d.Now,
+			Observe: func(slot uint64) { s.market.Observe(slot) },
+		}); err != nil {
+			return err
+		}
+		d.Held = s.held
+	}
+	s.market, err = market.New(s.cfg.market, d)
+	return err
+}
+
 // Run listens and serves until ctx ends, then lets requests in flight finish for StopTimeout. A
 // taken address is an error in one line. Run may be called once.
 func (s *Server) Run(ctx context.Context) error {
@@ -204,6 +222,9 @@ func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { s.gate.Run(ctx); return nil })
 	group.Go(func() error { return s.serve(ctx, listener) })
+	if s.held != nil {
+		group.Go(func() error { return s.held.Run(ctx) })
+	}
 	return group.Wait()
 }
 

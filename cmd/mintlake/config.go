@@ -42,6 +42,8 @@ type Config struct {
 		Addr           string   `koanf:"addr" usage:"swap quote API"`
 		Keys           []string `koanf:"keys" usage:"accepted keys of the swap API as NAME:SHA256 (mintlake keys new swap NAME)"`
 		AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may call the swap API: https://app.example, http://localhost:* for every port, * for any page, none"`
+		State          string   `koanf:"state" usage:"where pools' state comes from: stream (held from the geyser+ or demo source's account updates, read where that lacks), rpc (read when somebody asks), auto (stream where the source is one)"`
+		MaxPairs       int      `koanf:"max_pairs" usage:"pairs whose pools are held from the stream; the one that was asked for first gives way"`
 	} `koanf:"swap"`
 	RPC struct {
 		Addr           string        `koanf:"addr" usage:"JSON-RPC gateway; WebSocket subscriptions are served there too"`
@@ -138,7 +140,7 @@ func defaults() *Config {
 	c.API = api.DefaultConfig()
 	c.RateLimits = c.API.RateLimits
 	c.Swaps, c.Volume = swaps.DefaultConfig(), volume.DefaultConfig()
-	c.Swap.Addr = "127.0.0.1:8081"
+	c.Swap.Addr, c.Swap.State, c.Swap.MaxPairs = "127.0.0.1:8081", stateAuto, 4096
 	c.RPC.Addr = "127.0.0.1:8899"
 	c.RPC.PollInterval, c.RPC.MaxLag, c.RPC.SendUpstreams = 400*time.Millisecond, 25, 1
 	c.RPC.HedgeShare, c.RPC.ShareReads, c.RPC.CacheBytes = 0.05, true, 64<<20
@@ -224,6 +226,10 @@ func (c *Config) validate() error {
 	}
 	oneOf("geyser.commitment", c.Geyser.Commitment, "confirmed", "finalized")
 	oneOf("stream.transactions", c.Stream.Transactions, "programs", "all")
+	oneOf("swap.state", c.Swap.State, stateAuto, stateStream, stateRPC)
+	if c.Swap.MaxPairs < 1 {
+		bad("swap.max_pairs", c.Swap.MaxPairs, "must be at least 1")
+	}
 	oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	oneOf("log.format", c.Log.Format, "text", "json")
 	for _, room := range c.Rooms {

@@ -60,6 +60,8 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"projector.bulk_lag":     func(c *Config) { c.Projector.BulkLag = 0 },
 		"projector.fold_every":   func(c *Config) { c.Projector.FoldEvery = 0 },
 		"swaps.signature_days":   func(c *Config) { c.Swaps.SignatureDays = -1 },
+		"swap.state":             func(c *Config) { c.Swap.State = "streams" },
+		"swap.max_pairs":         func(c *Config) { c.Swap.MaxPairs = 0 },
 		"swap.allowed_origins":   func(c *Config) { c.Swap.AllowedOrigins = []string{"app.example"} },
 		"rpc.poll_interval":      func(c *Config) { c.RPC.PollInterval = 0 },
 		"rpc.max_lag":            func(c *Config) { c.RPC.MaxLag = 0 },

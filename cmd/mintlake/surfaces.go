@@ -11,7 +11,6 @@ import (
 	"github.com/mintlake/mintlake/gateway/subscriptions"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/swap"
 )
 
 // startGateway serves JSON-RPC from the upstreams, and subscriptions over WebSocket.
@@ -147,32 +146,4 @@ func (s *system) startGatewayRoom(ctx context.Context) error {
 		return err
 	}
 	return s.startStream(ctx)
-}
-
-// quotePatience is how long a quote's RPC call is tried: a late quote is worth nothing.
-const quotePatience = 4 * time.Second
-
-// startSwap serves quotes from the upstreams' accounts.
-func (s *system) startSwap(ctx context.Context) error {
-	store, err := s.keyStore(ctx)
-	if err != nil {
-		return err
-	}
-	deps := swap.Deps{Keys: store, Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer}
-	if len(s.cfg.RPC.Upstream) > 0 {
-		if deps.RPC, err = solana.NewClient(solana.Config{Endpoints: s.cfg.RPC.Upstream, MaxElapsed: quotePatience},
-			solana.Deps{Logger: s.logger, Registerer: s.registerer}); err != nil {
-			return err
-		}
-	}
-	room, err := swap.New(swap.Config{Addr: s.cfg.Swap.Addr, AllowedOrigins: s.cfg.Swap.AllowedOrigins, TrustedProxies: s.keys.proxies}, deps)
-	if err != nil {
-		return err
-	}
-	s.lifecycle.start("swap", room.Run)
-	if err := s.lifecycle.await(ctx, room.Ready()); err != nil {
-		return err
-	}
-	s.addresses.add("swap", "http://"+room.Addr())
-	return nil
 }

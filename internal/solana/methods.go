@@ -74,6 +74,7 @@ type options struct {
 	MaxVersion         *int       `json:"maxSupportedTransactionVersion,omitempty"`
 	Rewards            *bool      `json:"rewards,omitempty"`
 	DataSlice          *DataSlice `json:"dataSlice,omitempty"`
+	MinContextSlot     uint64     `json:"minContextSlot,omitempty"`
 }
 
 func versioned(commitment Commitment) options {
@@ -133,6 +134,8 @@ type AccountOptions struct {
 	Commitment Commitment
 	// DataSlice limits the data returned; nil = all of it.
 	DataSlice *DataSlice
+	// MinContextSlot makes the node refuse (retryably) when it has not reached this slot; 0 = any.
+	MinContextSlot uint64
 }
 
 // Account is an account's state at the context slot.
@@ -166,7 +169,7 @@ func (c *Client) GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opt
 		} `json:"context"`
 		Value []*wireAccount `json:"value"`
 	}
-	o := options{Commitment: opts.Commitment, Encoding: "base64", DataSlice: opts.DataSlice}
+	o := options{Commitment: opts.Commitment, Encoding: "base64", DataSlice: opts.DataSlice, MinContextSlot: opts.MinContextSlot}
 	if err := c.Call(ctx, "getMultipleAccounts", []any{names, o}, &res); err != nil {
 		return 0, nil, err
 	}

@@ -1,6 +1,7 @@
-// Package yellowstone has what every server of the Yellowstone protocol needs.
+// Package yellowstone has what servers and clients of the Yellowstone protocol need.
 //
-// In: decoded messages of geyser.proto. Out: what in them cannot be served. Guarantees: pure.
+// In: decoded messages of geyser.proto; where a server is. Out: what in the messages cannot be
+// served; connections. Guarantees: no token or URL stands in an error.
 package yellowstone
 
 import (

@@ -71,7 +71,7 @@ func (m *Market) ask(ctx context.Context, v venue.Venue, p pair) ([]venue.Ref, e
 		}
 	}
 	for _, filter := range lookup.Filters {
-		if err := m.programAccounts(ctx, v.Program(), filter, add); err != nil {
+		if err := ProgramAccounts(ctx, m.deps.RPC, Listing{Program: v.Program(), Filter: filter, Commitment: Commitment}, add); err != nil {
 			return nil, err
 		}
 	}
@@ -111,9 +111,19 @@ type programAccount struct {
 	} `json:"account"`
 }
 
-// programAccounts calls use with each account of a program that passes the filter. An account that
+// Listing is what ProgramAccounts asks for.
+type Listing struct {
+	Program    venue.Key
+	Filter     venue.Filter
+	Commitment solana.Commitment
+	// MinSlot that the server must have reached; 0 for any.
+	MinSlot uint64
+}
+
+// ProgramAccounts calls use with each account of a program that passes the filter. An account that
 // the server garbled is left out.
-func (m *Market) programAccounts(ctx context.Context, program venue.Key, f venue.Filter, use func(address venue.Key, data []byte)) error {
+func ProgramAccounts(ctx context.Context, rpc RPC, l Listing, use func(address venue.Key, data []byte)) error {
+	f := l.Filter
 	filters := make([]filter, 0, 1+len(f.Parts))
 	if f.Size != 0 {
 		filters = append(filters, filter{DataSize: f.Size})
@@ -121,9 +131,12 @@ func (m *Market) programAccounts(ctx context.Context, program venue.Key, f venue
 	for _, part := range f.Parts {
 		filters = append(filters, filter{Memcmp: &memcmp{part.Offset, base58.Encode(part.Bytes), "base58"}})
 	}
-	options := map[string]any{"encoding": "base64", "commitment": Commitment, "filters": filters}
+	options := map[string]any{"encoding": "base64", "commitment": l.Commitment, "filters": filters}
+	if l.MinSlot > 0 {
+		options["minContextSlot"] = l.MinSlot
+	}
 	var found []programAccount
-	if err := m.deps.RPC.Call(ctx, "getProgramAccounts", []any{program.String(), options}, &found); err != nil {
+	if err := rpc.Call(ctx, "getProgramAccounts", []any{l.Program.String(), options}, &found); err != nil {
 		return err
 	}
 	for i := range found {

@@ -75,6 +75,8 @@ func (c Config) withDefaults() Config {
 type Deps struct {
 	RPC    RPC
 	Venues venue.List
+	// Held may be nil: then all pools are read when somebody asks.
+	Held Held
 	// Logger and Registerer may be nil. Now is the wall clock; default time.Now.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -166,6 +168,13 @@ func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error
 	if bytes.Compare(a[:], b[:]) > 0 {
 		p = pair{b, a}
 	}
+	if m.deps.Held != nil {
+		found, err := m.deps.Held.Pair(p.a, p.b)
+		if !errors.Is(err, ErrNotHeld) && (err != nil || m.live(found)) {
+			m.metrics.reads.WithLabelValues("held").Inc()
+			return found, err
+		}
+	}
 	if kept, ok := m.states.Get(p); ok && m.deps.Now().Before(kept.till) {
 		m.metrics.reads.WithLabelValues("cached").Inc()
 		return kept.snapshot, nil
@@ -192,6 +201,18 @@ func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error
 		m.metrics.reads.WithLabelValues("read").Inc()
 		return r.Val.(*Snapshot), nil
 	}
+}
+
+// Bounds of state that is held: older state is read instead.
+const (
+	heldSlots = 10
+	heldAge   = 5 * time.Second
+)
+
+// live says that held state is not left behind by the chain, and that its stream does not stand
+// still.
+func (m *Market) live(s *Snapshot) bool {
+	return s.Slot+heldSlots >= m.Tip() && m.deps.Now().Sub(s.ReadAt) <= heldAge
 }
 
 func (m *Market) read(ctx context.Context, p pair) (*Snapshot, error) {

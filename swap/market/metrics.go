@@ -26,7 +26,7 @@ func newMetrics(registerer prometheus.Registerer, venues []string) (*metrics, er
 		}, []string{"venue"}),
 	}
 	counters.Preset(m.badPools, venues)
-	counters.Preset(m.reads, []string{"read", "cached", "failed"})
+	counters.Preset(m.reads, []string{"held", "read", "cached", "failed"})
 	if registerer == nil {
 		return m, nil
 	}

@@ -18,6 +18,12 @@ func begin(f *Fold) {
 	f.Confirmed(10)
 }
 
+// ask asks for a coin's pools with SOL. All of them are known.
+func ask(f *Fold, coin venue.Key) {
+	f.Ask(coin, swaptest.WrappedSOL)
+	f.Complete(coin, swaptest.WrappedSOL)
+}
+
 // born tells a fold of a block in which one transaction makes a pool.
 func born(f *Fold, slot uint64, k twinKeys) {
 	for i, key := range k.keys {
@@ -29,7 +35,8 @@ func born(f *Fold, slot uint64, k twinKeys) {
 // read answers what is wanted, at a slot.
 func read(f *Fold, slot uint64, k twinKeys) {
 	f.Covered(f.Fresh(), 0)
-	keys, _ := f.Wanted(100)
+	f.Confirmed(slot)
+	keys := f.Wanted(100, 0, 1).Keys
 	accounts := make([]*solana.Account, len(keys))
 	for i, key := range keys {
 		accounts[i] = mintAccount()
@@ -46,7 +53,7 @@ func read(f *Fold, slot uint64, k twinKeys) {
 func TestANewPoolIsQuotableByItsOwnAccounts(t *testing.T) {
 	f := NewFold(FoldConfig{}, venue.List{twin{}})
 	k := newTwin("new")
-	f.Ask(k.coin, swaptest.WrappedSOL)
+	ask(f, k.coin)
 	begin(f)
 	read(f, 10, k)
 	found, err := f.Snapshot().Pair(k.coin, swaptest.WrappedSOL)
@@ -67,7 +74,7 @@ func TestANewPoolIsQuotableByItsOwnAccounts(t *testing.T) {
 func TestAPairWithAPoolForWhichThereIsNoRoomIsNotQuotedFromHere(t *testing.T) {
 	f := NewFold(FoldConfig{MaxPools: 2}, venue.List{twin{}})
 	first, second := newTwin("first"), newTwin("second")
-	f.Ask(first.coin, swaptest.WrappedSOL) // one of the two: the mints
+	ask(f, first.coin) // one of the two: the mints
 	begin(f)
 	born(f, 11, first)
 	born(f, 12, second)
@@ -75,7 +82,7 @@ func TestAPairWithAPoolForWhichThereIsNoRoomIsNotQuotedFromHere(t *testing.T) {
 	read(f, 12, first)
 	_, err := f.Snapshot().Pair(first.coin, swaptest.WrappedSOL)
 	require.NoError(t, err)
-	f.Ask(second.coin, swaptest.WrappedSOL)
+	ask(f, second.coin)
 	read(f, 12, second)
 	_, err = f.Snapshot().Pair(second.coin, swaptest.WrappedSOL)
 	require.ErrorIs(t, err, market.ErrNotHeld)
@@ -83,10 +90,10 @@ func TestAPairWithAPoolForWhichThereIsNoRoomIsNotQuotedFromHere(t *testing.T) {
 
 func TestThePairThatWasAskedForFirstGivesWay(t *testing.T) {
 	f := NewFold(FoldConfig{MaxAsked: 1}, venue.List{twin{}})
-	f.Ask(swaptest.Named("a"), swaptest.WrappedSOL)
+	ask(f, swaptest.Named("a"))
 	held := len(f.accounts)
 	for _, name := range []string{"b", "c", "d"} {
-		f.Ask(swaptest.Named(name), swaptest.WrappedSOL)
+		ask(f, swaptest.Named(name))
 	}
 	require.Len(t, f.accounts, held)
 	require.Len(t, f.pools.by, 1)

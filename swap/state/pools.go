@@ -57,6 +57,8 @@ type pools struct {
 	// asked are the pairs that are watched, oldest first.
 	asked map[pair][]venue.Key
 	order []pair
+	// listed are the asked pairs of which all pools are known.
+	listed map[pair]struct{}
 	// refused are the pairs with a pool for which there was no room; full says that there was none
 	// for those either.
 	refused map[pair]struct{}
@@ -68,7 +70,7 @@ type pools struct {
 }
 
 func newPools() pools {
-	return pools{by: map[venue.Key]*pool{}, wanted: map[venue.Key]*pool{}, asked: map[pair][]venue.Key{}, refused: map[pair]struct{}{}, touched: map[pair]struct{}{}, of: map[pair][]*pool{}}
+	return pools{by: map[venue.Key]*pool{}, wanted: map[venue.Key]*pool{}, asked: map[pair][]venue.Key{}, listed: map[pair]struct{}{}, refused: map[pair]struct{}{}, touched: map[pair]struct{}{}, of: map[pair][]*pool{}}
 }
 
 // Discover takes in a pool account that a listing has, or that a write shows. It says whether the
@@ -187,6 +189,24 @@ func (f *Fold) Ask(a, b venue.Key) {
 	f.pools.order = append(f.pools.order, p)
 }
 
+// Complete says that the pools of a pair were listed, at or after the slot at which the state began:
+// later ones show themselves.
+func (f *Fold) Complete(a, b venue.Key) {
+	p := pairOf(a, b)
+	if _, asked := f.pools.asked[p]; asked {
+		f.pools.listed[p], f.pools.touched[p] = struct{}{}, struct{}{}
+	}
+}
+
+// Listable says that a pair is asked for and that its pools must be listed, and from which slot on
+// a listing counts.
+func (f *Fold) Listable(a, b venue.Key) (from uint64, ok bool) {
+	p := pairOf(a, b)
+	_, asked := f.pools.asked[p]
+	_, listed := f.pools.listed[p]
+	return f.tree.first, asked && !listed && f.tree.started
+}
+
 // forget gives up the pair that was asked for first.
 func (f *Fold) forget(p pair) {
 	for _, address := range f.pools.asked[p] {
@@ -205,6 +225,7 @@ func (f *Fold) forget(p pair) {
 		delete(f.pools.of, p)
 	}
 	delete(f.pools.asked, p)
+	delete(f.pools.listed, p)
 	f.pools.touched[p] = struct{}{}
 	f.pools.order = f.pools.order[1:]
 }
@@ -236,25 +257,67 @@ func (f *Fold) Covered(keys []venue.Key, from uint64) {
 	}
 }
 
-// Wanted returns up to so many pools' accounts to be read, as one call may take them, and how many
-// pools wait. A pool of which an account is not subscribed yet waits on.
-func (f *Fold) Wanted(most int) (keys []venue.Key, waiting int) {
+// Reading is accounts to be read by one call, at a slot or later.
+type Reading struct {
+	Keys []venue.Key
+	Slot uint64
+}
+
+// Wanted returns pools' accounts to be read by one call of up to so many, of one lane: a pool is
+// always in the same one, so that lanes may be read at the same time. A pool waits on while an
+// account is not subscribed, and while what its accounts have is not confirmed yet.
+func (f *Fold) Wanted(most, lane, lanes int) Reading {
+	r := Reading{Slot: f.tree.first}
+	if !f.tree.started {
+		return r
+	}
 	taken := map[venue.Key]bool{}
 	for _, p := range f.pools.wanted {
-		more := slices.DeleteFunc(slices.Clone(p.keys), func(k venue.Key) bool { return taken[k] })
-		ready := !slices.ContainsFunc(p.keys, func(k venue.Key) bool { return f.accounts[k].since == never })
-		if !ready {
+		if int(p.address[31])%lanes != lane {
 			continue
 		}
-		if len(keys)+len(more) > most {
+		from := f.readableFrom(p)
+		if from > f.confirmed {
+			continue
+		}
+		more := slices.DeleteFunc(slices.Clone(p.keys), func(k venue.Key) bool { return taken[k] })
+		if len(r.Keys)+len(more) > most {
 			break
 		}
 		for _, key := range more {
 			taken[key] = true
 		}
-		keys = append(keys, more...)
+		r.Keys, r.Slot = append(r.Keys, more...), max(r.Slot, from)
 	}
-	return keys, len(f.pools.wanted)
+	return r
+}
+
+// readableFrom is the slot from which on a reading settles what a pool's accounts hold.
+func (f *Fold) readableFrom(p *pool) (from uint64) {
+	for _, key := range p.keys {
+		h := f.accounts[key]
+		from = max(from, h.since)
+		if v, ok := h.at(&f.tree); ok {
+			from = max(from, v.slot)
+		}
+	}
+	return from
+}
+
+// Counts are the pools by what is known of them: held and quotable, wanted, and addresses without a
+// pool.
+func (f *Fold) Counts() (quotable, uncertain, empty int) {
+	for _, p := range f.pools.by {
+		switch p.state {
+		case held:
+			quotable++
+		case wanted:
+			uncertain++
+		case absent:
+			empty++
+		}
+	}
+	return quotable, uncertain, empty
 }
 
 // update makes a pool's entry anew from what holds at the head. It says whether the pool is open.

@@ -203,6 +203,7 @@ func (w *world) run() (quoted int) {
 	for _, pool := range w.pools {
 		f.Listed(pool.keys[0], pool.account(0, 0))
 		f.Ask(pool.coin, swaptest.WrappedSOL)
+		f.Complete(pool.coin, swaptest.WrappedSOL)
 	}
 	f.Covered(f.Fresh(), 0)
 	sealedAt := map[uint64]time.Time{}
@@ -230,11 +231,14 @@ func (w *world) run() (quoted int) {
 		}
 		if f.Broken() {
 			f.Reset()
+			for _, pool := range w.pools {
+				f.Complete(pool.coin, swaptest.WrappedSOL)
+			}
 		}
-		if keys, _ := f.Wanted(solana.MaxAccountsPerCall); len(keys) > 0 && n%7 == 0 {
+		if r := f.Wanted(solana.MaxAccountsPerCall, n%2, 2); len(r.Keys) > 0 && n%7 == 0 && confirmed >= r.Slot {
 			slot := confirmed
-			accounts := w.reading(keys, w.blocks[slot])
-			answers = append(answers, func() { f.Read(slot, keys, accounts) })
+			accounts := w.reading(r.Keys, w.blocks[slot])
+			answers = append(answers, func() { f.Read(slot, r.Keys, accounts) })
 		}
 		if len(answers) > 0 && w.random.IntN(9) == 0 { // answers take their time
 			answers[0]()

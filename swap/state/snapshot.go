@@ -173,7 +173,7 @@ func (f *Fold) share(key venue.Key) **account {
 // list is what a snapshot has of a pair; nil if it has nothing.
 func (f *Fold) list(p pair) *listed {
 	_, refused := f.pools.refused[p]
-	_, asked := f.pools.asked[p]
+	_, asked := f.pools.listed[p]
 	l := &listed{complete: !refused, asked: asked}
 	for _, one := range f.pools.of[p] {
 		switch one.state {

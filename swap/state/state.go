@@ -62,6 +62,8 @@ type Fold struct {
 	// changed are keys whose version at the head may be another than in the snapshot.
 	changed  map[venue.Key]struct{}
 	snapshot atomic.Pointer[Snapshot]
+	// confirmed is the highest slot that is known to be.
+	confirmed uint64
 	// late counts writes that came after their slot was final.
 	late uint64
 }
@@ -146,6 +148,7 @@ func (f *Fold) Dead(number uint64) {
 // Confirmed says that a slot is confirmed: forks without it are retracted. The state begins with
 // the first one whose block came.
 func (f *Fold) Confirmed(number uint64) {
+	f.confirmed = max(f.confirmed, number)
 	if number > f.tree.root && len(f.tree.confirmed) < maxSlots {
 		f.tree.confirmed[number] = true
 		if s := f.tree.slots[number]; !f.tree.started && s != nil && s.complete && !s.dead {
@@ -228,7 +231,16 @@ func (f *Fold) Reset() {
 		}
 		f.changed[key] = struct{}{}
 	}
+	for p := range f.pools.listed {
+		f.pools.touched[p] = struct{}{}
+	}
+	clear(f.pools.listed)
 	f.Publish()
+}
+
+// Pending says that the last snapshot is not what holds any more.
+func (f *Fold) Pending() bool {
+	return len(f.changed)+len(f.pools.touched) > 0 || f.snapshot.Load().Slot != f.tree.head
 }
 
 // Head is the slot of the state; 0 before the first block.

@@ -20,6 +20,9 @@ func (twin) Lookup(_, _ venue.Key) venue.Lookup {
 	return venue.Lookup{}
 }
 
+// rpcOptions are those of any call.
+var rpcOptions solana.AccountOptions
+
 var errNoTwin = errors.New("no twin")
 
 func (twin) Open(address venue.Key, data []byte, _ ...venue.Key) (venue.Ref, error) {

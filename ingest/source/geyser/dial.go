@@ -1,21 +1,14 @@
 package geyser
 
 import (
-	"context"
-	"crypto/tls"
 	"fmt"
-	"net"
-	"time"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	_ "google.golang.org/grpc/encoding/gzip" // servers may compress
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
 // rawCodec hands received messages over undecoded: the block is parsed in place, and an undecodable
@@ -44,39 +37,13 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return fmt.Errorf("unmarshal into %T", v)
 }
 
-// window lets a whole large block be under way.
-const window = 8 << 20
-
-func (s *Source) dial() (*grpc.ClientConn, error) {
-	host, port := s.url.Hostname(), s.url.Port()
-	creds := insecure.NewCredentials()
-	if s.url.Scheme == "https" {
-		conf := &tls.Config{MinVersion: tls.VersionTLS12}
-		if s.deps.TLS != nil {
-			conf = s.deps.TLS
-		}
-		creds = credentials.NewTLS(conf)
-	}
-	if port == "" {
-		port = map[string]string{"https": "443", "http": "80"}[s.url.Scheme]
-	}
-	scheme, options := "dns:///", []grpc.DialOption{
-		grpc.WithTransportCredentials(creds),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
-		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(2 * window),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.cfg.maxMessageBytes), grpc.ForceCodecV2(rawCodec{})),
-	}
-	if s.deps.Dial != nil {
-		scheme, options = "passthrough:///", append(options, grpc.WithContextDialer(s.deps.Dial))
-	}
-	return grpc.NewClient(scheme+net.JoinHostPort(host, port), options...)
+// server is where the source's server is.
+func (s *Source) server() yellowstone.Server {
+	return yellowstone.Server{URL: s.url, Token: s.cfg.Token, TLS: s.deps.TLS, Dial: s.deps.Dial}
 }
 
-func (s *Source) withToken(ctx context.Context) context.Context {
-	if s.cfg.Token == "" {
-		return ctx
-	}
-	return metadata.AppendToOutgoingContext(ctx, "x-token", s.cfg.Token)
+func (s *Source) dial() (*grpc.ClientConn, error) {
+	return s.server().Connect(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.cfg.maxMessageBytes), grpc.ForceCodecV2(rawCodec{})))
 }
 
 func commitmentLevel(name string) (pb.CommitmentLevel, error) {

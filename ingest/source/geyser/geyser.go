@@ -13,7 +13,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -27,6 +26,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/accounts"
 	"github.com/mintlake/mintlake/ingest/source/order"
 	"github.com/mintlake/mintlake/ingest/source/repair"
+	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -121,9 +121,9 @@ var _ source.Source = (*Source)(nil)
 // New checks the configuration; it does no I/O.
 func New(cfg Config, deps Deps) (*Source, error) {
 	cfg = cfg.withDefaults()
-	u, err := url.Parse(cfg.Endpoint)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("new geyser source: endpoint: want http(s)://host:port")
+	u, err := yellowstone.ParseURL(cfg.Endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("new geyser source: %w", err)
 	}
 	if _, err := commitmentLevel(cfg.Commitment); err != nil {
 		return nil, fmt.Errorf("new geyser source: %w", err)

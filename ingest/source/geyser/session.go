@@ -66,7 +66,7 @@ func (f *follower) session(ctx context.Context) error {
 		return &ended{endUnavailable, err}
 	}
 	defer func() { _ = conn.Close() }()
-	ctx, cancel := context.WithCancel(f.withToken(ctx))
+	ctx, cancel := context.WithCancel(f.server().WithToken(ctx))
 	defer cancel()
 	from := f.fromSlot(ctx, conn)
 	stream, err := conn.NewStream(ctx, &pb.Geyser_ServiceDesc.Streams[0], pb.Geyser_Subscribe_FullMethodName)

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap"
+	"github.com/mintlake/mintlake/swap/state"
+)
+
+// The values of swap.state.
+const (
+	stateAuto   = "auto"
+	stateStream = "stream"
+	stateRPC    = "rpc"
+)
+
+// quotePatience is how long a quote's RPC call is tried: a late quote is worth nothing.
+const quotePatience = 4 * time.Second
+
+// startSwap serves quotes from the upstreams' accounts.
+func (s *system) startSwap(ctx context.Context) error {
+	store, err := s.keyStore(ctx)
+	if err != nil {
+		return err
+	}
+	deps := swap.Deps{Keys: store, Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer}
+	if len(s.cfg.RPC.Upstream) > 0 {
+		if deps.RPC, err = solana.NewClient(solana.Config{Endpoints: s.cfg.RPC.Upstream, MaxElapsed: quotePatience},
+			solana.Deps{Logger: s.logger, Registerer: s.registerer}); err != nil {
+			return err
+		}
+	}
+	held, err := s.heldPools()
+	if err != nil {
+		return err
+	}
+	room, err := swap.New(swap.Config{Addr: s.cfg.Swap.Addr, AllowedOrigins: s.cfg.Swap.AllowedOrigins, TrustedProxies: s.keys.proxies, State: held}, deps)
+	if err != nil {
+		return err
+	}
+	s.lifecycle.start("swap", room.Run)
+	if err := s.lifecycle.await(ctx, room.Ready()); err != nil {
+		return err
+	}
+	s.addresses.add("swap", "http://"+room.Addr())
+	return nil
+}
+
+// heldPools says which stream the swap API holds pools from; without an endpoint there is none.
+func (s *system) heldPools() (state.Config, error) {
+	if s.cfg.Swap.State == stateRPC {
+		return state.Config{}, nil
+	}
+	for _, text := range s.cfg.Source {
+		if isDemo(text) && s.demoGeyser != "" {
+			text = s.demoGeyser
+		}
+		spec, err := source.ParseSpec(text)
+		if err == nil && spec.Kind == source.KindGeyser {
+			return state.Config{Endpoint: spec.Endpoint, Token: s.cfg.Geyser.Token, Fold: state.FoldConfig{MaxAsked: s.cfg.Swap.MaxPairs}}, nil
+		}
+	}
+	if s.cfg.Swap.State == stateStream {
+		return state.Config{}, fmt.Errorf("swap.state: %s: must be %s or %s, as no source is a stream", stateStream, stateAuto, stateRPC)
+	}
+	return state.Config{}, nil
+}

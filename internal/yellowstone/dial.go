@@ -1,0 +1,71 @@
+package yellowstone
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/url"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	_ "google.golang.org/grpc/encoding/gzip" // servers may compress
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+)
+
+// Server is where a Yellowstone server is.
+type Server struct {
+	// URL is https://host:port or http://host:port; the port defaults to 443 and 80.
+	URL *url.URL
+	// Token is sent as x-token with every call; empty = none.
+	Token string
+	// TLS may be nil. Dial opens the connection to host:port; nil = TCP.
+	TLS  *tls.Config
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// ParseURL reads a server's address.
+func ParseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("endpoint: want http(s)://host:port") // the text may hold a key
+	}
+	return u, nil
+}
+
+// window lets a whole large block be under way.
+const window = 8 << 20
+
+// Connect makes a connection; it does no I/O before the first call.
+func (s Server) Connect(options ...grpc.DialOption) (*grpc.ClientConn, error) {
+	creds, port := insecure.NewCredentials(), s.URL.Port()
+	if s.URL.Scheme == "https" {
+		conf := &tls.Config{MinVersion: tls.VersionTLS12}
+		if s.TLS != nil {
+			conf = s.TLS
+		}
+		creds = credentials.NewTLS(conf)
+	}
+	if port == "" {
+		port = map[string]string{"https": "443", "http": "80"}[s.URL.Scheme]
+	}
+	scheme := "dns:///"
+	options = append(options, grpc.WithTransportCredentials(creds),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
+		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(2*window))
+	if s.Dial != nil {
+		scheme, options = "passthrough:///", append(options, grpc.WithContextDialer(s.Dial))
+	}
+	return grpc.NewClient(scheme+net.JoinHostPort(s.URL.Hostname(), port), options...)
+}
+
+// WithToken is a context whose calls carry the token.
+func (s Server) WithToken(ctx context.Context) context.Context {
+	if s.Token == "" {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, "x-token", s.Token)
+}

@@ -1,0 +1,246 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/bits"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/swap/market"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Config of a Feed. Zero values take the defaults named at each field.
+type Config struct {
+	// Endpoint of the Yellowstone server, https://host:port or http://host:port. Required.
+	Endpoint string
+	// Token is sent as x-token; empty = none.
+	Token string
+	// Fold bounds what is held.
+	Fold FoldConfig
+	// silence is how long no message at all makes the connection be given up. Default 15 s; servers
+	// ping every 10 s.
+	silence time.Duration
+	// every is the pause between looks for pools to read. Default 20 ms.
+	every time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.silence = cmp.Or(max(c.silence, 0), 15*time.Second)
+	c.every = cmp.Or(max(c.every, 0), 20*time.Millisecond)
+	return c
+}
+
+// Deps are the collaborators.
+type Deps struct {
+	RPC    market.RPC
+	Venues venue.List
+	// Observe is told of each slot that the stream reports; it may be nil.
+	Observe func(slot uint64)
+	// Logger, Registerer and Now may be nil. Dial opens the connection; nil = TCP.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	Now        func() time.Time
+	Dial       func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// Feed holds the pools of pairs that were asked for, from a stream. Pair may be called from
+// anywhere.
+type Feed struct {
+	cfg     Config
+	deps    Deps
+	server  yellowstone.Server
+	fold    *Fold
+	metrics *metrics
+	// tasks run one after the other in one goroutine, which owns the fold and what follows.
+	tasks chan func()
+	// listing are the pairs whose pools are being listed; reading the lanes that wait for an
+	// answer.
+	listing map[pair]bool
+	reading [lanes]bool
+	// seen is the highest slot that the stream reported.
+	seen uint64
+	// changed is closed when there is a new snapshot.
+	changed atomic.Pointer[chan struct{}]
+}
+
+// lanes are the calls that read pools at the same time.
+const lanes = 4
+
+var _ market.Held = (*Feed)(nil)
+
+// New checks the configuration and registers the metrics; it does no I/O.
+func New(cfg Config, deps Deps) (*Feed, error) {
+	if deps.RPC == nil || len(deps.Venues) == 0 {
+		return nil, errors.New("swap state: an RPC client and a venue are required")
+	}
+	u, err := yellowstone.ParseURL(cfg.Endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("swap state: %w", err)
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	if deps.Observe == nil {
+		deps.Observe = func(uint64) {}
+	}
+	f := &Feed{
+		cfg: cfg.withDefaults(), deps: deps, server: yellowstone.Server{URL: u, Token: cfg.Token, Dial: deps.Dial},
+		fold: NewFold(cfg.Fold, deps.Venues), tasks: make(chan func(), 1024), listing: map[pair]bool{},
+	}
+	changed := make(chan struct{})
+	f.changed.Store(&changed)
+	if f.metrics, err = newMetrics(deps.Registerer); err != nil {
+		return nil, fmt.Errorf("swap state: %w", err)
+	}
+	return f, nil
+}
+
+// Pair implements market.Held. A pair that nobody asked for before is watched from now on.
+func (f *Feed) Pair(a, b venue.Key) (*market.Snapshot, error) {
+	found, err := f.fold.Snapshot().Pair(a, b)
+	if errors.Is(err, errNotAsked) {
+		select {
+		case f.tasks <- func() { f.ask(a, b) }:
+		default: // the next question asks again
+		}
+	}
+	return found, err
+}
+
+// Slot is that of the state; 0 while there is none.
+func (f *Feed) Slot() uint64 { return f.fold.Snapshot().Slot }
+
+// Changed returns a channel that is closed at the next snapshot.
+func (f *Feed) Changed() <-chan struct{} { return *f.changed.Load() }
+
+// Run follows the stream until ctx ends.
+func (f *Feed) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { f.own(ctx); return nil })
+	group.Go(func() error { f.follow(ctx); return nil })
+	return group.Wait()
+}
+
+// own runs the tasks.
+func (f *Feed) own(ctx context.Context) {
+	tick := time.NewTicker(f.cfg.every)
+	defer tick.Stop()
+	seconds := time.NewTicker(time.Second)
+	defer seconds.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case task := <-f.tasks:
+			task()
+		case <-tick.C:
+			f.read(ctx)
+		case <-seconds.C:
+			f.metrics.observe(f.fold)
+		}
+		f.publish()
+	}
+}
+
+func (f *Feed) publish() {
+	if f.fold.Broken() {
+		f.deps.Logger.Warn("the stream lost blocks: pools are read again", "slot", f.fold.Head())
+		f.metrics.resets.Inc()
+		f.fold.Reset()
+	}
+	if f.fold.Pending() {
+		f.fold.Publish()
+		next := make(chan struct{})
+		close(*f.changed.Swap(&next))
+	}
+}
+
+// do has a task run. It returns when it is taken, or ctx ends.
+func (f *Feed) do(ctx context.Context, task func()) {
+	select {
+	case f.tasks <- task:
+	case <-ctx.Done():
+	}
+}
+
+// follow opens session after session.
+func (f *Feed) follow(ctx context.Context) {
+	delays := backoff.NewExponentialBackOff()
+	delays.InitialInterval, delays.MaxInterval = 250*time.Millisecond, 10*time.Second
+	for failures := uint(1); ctx.Err() == nil; failures++ {
+		s := &session{Feed: f}
+		err := s.run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		f.metrics.reconnects.Inc()
+		if s.received > 1 {
+			delays.Reset()
+			failures = 1
+		}
+		if s.replay && s.received == 0 { // it may not have what was asked for
+			f.do(ctx, func() {
+				f.metrics.resets.Inc()
+				f.fold.Reset()
+			})
+		}
+		if bits.OnesCount(failures) == 1 { // sampled
+			f.deps.Logger.Warn("pools' stream given up", "err", err, "failures", failures)
+		}
+		_ = pause.For(ctx, delays.NextBackOff())
+	}
+}
+
+// message acts on one update of the stream.
+func (f *Feed) message(u *pb.SubscribeUpdate) {
+	switch m := u.GetUpdateOneof().(type) {
+	case *pb.SubscribeUpdate_Account:
+		f.metrics.updates.WithLabelValues("account").Inc()
+		f.see(m.Account.GetSlot())
+		f.account(m.Account)
+	case *pb.SubscribeUpdate_BlockMeta:
+		f.metrics.updates.WithLabelValues("block").Inc()
+		b, now := m.BlockMeta, f.deps.Now()
+		blockTime := now.Unix()
+		if t := b.GetBlockTime(); t != nil && t.GetTimestamp() > 0 {
+			blockTime = t.GetTimestamp()
+		}
+		f.see(b.GetSlot())
+		f.fold.Block(b.GetSlot(), b.GetParentSlot(), blockTime, now)
+	case *pb.SubscribeUpdate_Slot:
+		f.metrics.updates.WithLabelValues("slot").Inc()
+		number := m.Slot.GetSlot()
+		f.see(number)
+		switch m.Slot.GetStatus() { //nolint:exhaustive // the others tell nothing of what holds
+		case pb.SlotStatus_SLOT_DEAD:
+			f.fold.Dead(number)
+		case pb.SlotStatus_SLOT_CONFIRMED:
+			f.fold.Confirmed(number)
+		case pb.SlotStatus_SLOT_FINALIZED:
+			f.fold.Finalized(number)
+		}
+	}
+}
+
+func (f *Feed) see(slot uint64) {
+	if slot > f.seen {
+		f.seen = slot
+		f.deps.Observe(slot)
+	}
+}

@@ -1,0 +1,97 @@
+package state
+
+import (
+	"context"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap/market"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// patience bounds a listing and a reading.
+const patience = 10 * time.Second
+
+// read starts the readings of pools that are wanted, one a lane.
+func (f *Feed) read(ctx context.Context) {
+	for lane := range lanes {
+		if f.reading[lane] {
+			continue
+		}
+		r := f.fold.Wanted(solana.MaxAccountsPerCall, lane, lanes)
+		if len(r.Keys) == 0 {
+			continue
+		}
+		f.reading[lane] = true
+		go func() {
+			within, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			slot, accounts, err := f.deps.RPC.GetMultipleAccounts(within, r.Keys, solana.AccountOptions{Commitment: solana.Confirmed, MinContextSlot: r.Slot})
+			f.do(ctx, func() {
+				f.reading[lane] = false
+				if err != nil {
+					f.metrics.readings.WithLabelValues("failed").Inc()
+					f.deps.Logger.Debug("reading of pools failed", "err", err)
+					return
+				}
+				f.metrics.readings.WithLabelValues("read").Inc()
+				f.fold.Read(slot, r.Keys, accounts)
+			})
+		}()
+	}
+}
+
+// maxListings bounds the pairs whose pools are listed at the same time. A question for one more
+// starts nothing; the next one does.
+const maxListings = 8
+
+// ask watches a pair, and lists its pools.
+func (f *Feed) ask(a, b venue.Key) {
+	f.fold.Ask(a, b)
+	p := pairOf(a, b)
+	from, ok := f.fold.Listable(a, b)
+	if !ok || f.listing[p] || len(f.listing) >= maxListings {
+		return
+	}
+	f.listing[p] = true
+	go f.list(p, from)
+}
+
+// found is an account that a listing has.
+type found struct {
+	address venue.Key
+	account *solana.Account
+}
+
+// list lists the pools of a pair as they are at a slot or later.
+func (f *Feed) list(p pair, from uint64) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var pools []found
+	var err error
+	for _, v := range f.deps.Venues {
+		for _, filter := range v.Lookup(p.a, p.b).Filters {
+			if err == nil {
+				err = market.ProgramAccounts(ctx, f.deps.RPC, market.Listing{Program: v.Program(), Filter: filter, Commitment: solana.Confirmed, MinSlot: from},
+					func(address venue.Key, data []byte) {
+						pools = append(pools, found{address, &solana.Account{Owner: v.Program(), Lamports: 1, Data: data}})
+					})
+			}
+		}
+	}
+	f.do(ctx, func() {
+		delete(f.listing, p)
+		if err != nil {
+			f.metrics.readings.WithLabelValues("failed").Inc()
+			f.deps.Logger.Debug("listing of pools failed", "err", err)
+			return
+		}
+		f.metrics.readings.WithLabelValues("listed").Inc()
+		for _, pool := range pools {
+			f.fold.Listed(pool.address, pool.account)
+		}
+		if now, _ := f.fold.Listable(p.a, p.b); now <= from { // the state may have begun anew
+			f.fold.Complete(p.a, p.b)
+		}
+	})
+}

@@ -1,0 +1,174 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/grpc"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+const (
+	// filterKeys is how many addresses one filter names; servers allow more filters.
+	filterKeys = 10_000
+	// maxMessage bounds an update: an account has at most 10 MiB.
+	maxMessage = 16 << 20
+	// settle is how long new addresses gather before the subscription names them.
+	settle = 100 * time.Millisecond
+)
+
+// session is one connection's life.
+type session struct {
+	*Feed
+	stream pb.Geyser_SubscribeClient
+	// received counts messages; replay says that older slots were asked for.
+	received int
+	replay   bool
+	// asked are the addresses that the subscription with this ping's number added.
+	asked map[int32][]venue.Key
+	ping  int32
+}
+
+// run subscribes, and hands over what comes until the connection ends.
+func (s *session) run(ctx context.Context) error {
+	conn, err := s.server.Connect(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithCancelCause(s.server.WithToken(ctx))
+	defer cancel(nil)
+	if s.stream, err = pb.NewGeyserClient(conn).Subscribe(ctx); err != nil {
+		return err
+	}
+	s.asked = map[int32][]venue.Key{}
+	begun := make(chan error, 1)
+	s.do(ctx, func() { begun <- s.begin() })
+	select {
+	case err = <-begun:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	defer close(done)
+	go s.grow(ctx, done)
+	silent := time.AfterFunc(s.cfg.silence, func() { cancel(fmt.Errorf("no message for %s", s.cfg.silence)) })
+	defer silent.Stop()
+	for {
+		u, err := s.stream.Recv()
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				return cause
+			}
+			return err
+		}
+		silent.Reset(s.cfg.silence)
+		s.received++
+		s.do(ctx, func() { s.take(u) })
+	}
+}
+
+// begin subscribes to all that is held, from the root on. The owner's goroutine runs it, so that no
+// address is added meanwhile.
+func (s *session) begin() error {
+	s.fold.Fresh() // they are among the explicit
+	request := s.request()
+	if root := s.fold.Root(); root > 0 {
+		from := root + 1
+		request.FromSlot, s.replay = &from, true
+	}
+	return s.subscribe(request, s.fold.Explicit())
+}
+
+// subscribe sends a request, and a ping: its answer says that the request is in force.
+func (s *session) subscribe(request *pb.SubscribeRequest, keys []venue.Key) error {
+	s.asked[s.ping+1] = keys
+	if err := s.stream.Send(request); err != nil {
+		return err
+	}
+	return s.alive()
+}
+
+// alive pings the server.
+func (s *session) alive() error {
+	s.ping++
+	return s.stream.Send(&pb.SubscribeRequest{Ping: &pb.SubscribeRequestPing{Id: s.ping}})
+}
+
+// grow adds new addresses to the subscription, and answers for us being there.
+func (s *session) grow(ctx context.Context, done <-chan struct{}) {
+	tick := time.NewTicker(settle)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		s.do(ctx, func() {
+			if fresh := s.fold.Fresh(); len(fresh) > 0 {
+				_ = s.subscribe(s.request(), fresh) // the receiving side learns the reason
+			} else if n%100 == 0 {
+				_ = s.alive()
+			}
+		})
+	}
+}
+
+// take acts on an update.
+func (s *session) take(u *pb.SubscribeUpdate) {
+	if pong := u.GetPong(); pong != nil {
+		// Slots that were not seen yet begin under the new subscription.
+		s.fold.Covered(s.asked[pong.GetId()], s.seen)
+		delete(s.asked, pong.GetId())
+		return
+	}
+	s.message(u)
+}
+
+// request is the subscription for all that is held.
+func (s *session) request() *pb.SubscribeRequest {
+	no, yes, level := false, true, pb.CommitmentLevel_PROCESSED
+	request := &pb.SubscribeRequest{
+		Commitment: &level,
+		Slots:      map[string]*pb.SubscribeRequestFilterSlots{"mintlake": {FilterByCommitment: &no, InterslotUpdates: &yes}},
+		BlocksMeta: map[string]*pb.SubscribeRequestFilterBlocksMeta{"mintlake": {}},
+		Accounts:   map[string]*pb.SubscribeRequestFilterAccounts{},
+	}
+	programs := &pb.SubscribeRequestFilterAccounts{}
+	for _, v := range s.deps.Venues {
+		programs.Owner = append(programs.Owner, v.Program().String())
+	}
+	request.Accounts["programs"] = programs
+	number := 0
+	for keys := range slices.Chunk(s.fold.Explicit(), filterKeys) {
+		filter := &pb.SubscribeRequestFilterAccounts{}
+		for _, key := range keys {
+			filter.Account = append(filter.Account, key.String())
+		}
+		request.Accounts[fmt.Sprintf("accounts_%d", number)] = filter
+		number++
+	}
+	return request
+}
+
+// account takes in an account update. One that is not whole is passed over.
+func (f *Feed) account(u *pb.SubscribeUpdateAccount) {
+	info := u.GetAccount()
+	if len(info.GetPubkey()) != 32 || len(info.GetOwner()) != 32 {
+		return
+	}
+	w := Write{Slot: u.GetSlot(), Order: info.GetWriteVersion(), Key: venue.Key(info.GetPubkey()), Transaction: HashOf(info.GetTxnSignature())}
+	if info.GetLamports() > 0 {
+		w.Account = &solana.Account{Owner: venue.Key(info.GetOwner()), Lamports: info.GetLamports(), Data: info.GetData(), Executable: info.GetExecutable()}
+	}
+	f.fold.Write(w)
+}
