@@ -161,8 +161,8 @@ func (f *Feed) own(ctx context.Context) {
 func (f *Feed) publish() {
 	if f.fold.Broken() {
 		f.deps.Logger.Warn("the stream lost blocks: pools are read again", "slot", f.fold.Head())
-		f.metrics.resets.Inc()
 		f.fold.Reset()
+		f.metrics.resets.Inc()
 	}
 	if f.fold.Pending() {
 		f.fold.Publish()
@@ -196,8 +196,8 @@ func (f *Feed) follow(ctx context.Context) {
 		}
 		if s.replay && s.received == 0 { // it may not have what was asked for
 			f.do(ctx, func() {
-				f.metrics.resets.Inc()
 				f.fold.Reset()
+				f.metrics.resets.Inc()
 			})
 		}
 		if bits.OnesCount(failures) == 1 { // sampled
