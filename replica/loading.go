@@ -7,6 +7,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/replica/packed"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // loadedAtOnce mints are packed by one core before they go into the table, for which there is a
@@ -33,7 +34,7 @@ type loader struct {
 
 // loaded is a mint with its state in packed[from:to]. The token is nil for no member.
 type loaded struct {
-	key        packed.Key
+	key        pubkey.Key
 	from, to   int
 	mint       string
 	token      *registry.Token
@@ -92,8 +93,8 @@ func (l *loaders) take() *loader {
 }
 
 func (l *loader) add(mint string, facts []registry.Fact) {
-	key, ok := packed.ParseKey(mint)
-	if !ok || len(facts) == 0 {
+	key, err := pubkey.Parse(mint)
+	if err != nil || len(facts) == 0 {
 		return
 	}
 	state := registry.StateOf(l.facts[:0])

@@ -12,6 +12,7 @@ import (
 	"github.com/mintlake/mintlake/replica/memory"
 	"github.com/mintlake/mintlake/replica/packed"
 	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // loadingChanges are gathered before they go to the index and the listeners while loading. Every
@@ -89,7 +90,7 @@ func (s *store) apply(facts []registry.Fact) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, group := range s.fold.groups.of(facts) {
-		if key, ok := packed.ParseKey(group[0].Mint); ok { // every decoder sees to that
+		if key, err := pubkey.Parse(group[0].Mint); err == nil { // every decoder sees to that
 			s.change(s.table.Add(&key), group)
 		}
 		s.turn.Next()
@@ -219,8 +220,8 @@ func (s *store) goLive() {
 
 // lookup returns the token of a member, or nil.
 func (s *store) lookup(mint string) *registry.Token {
-	key, ok := packed.ParseKey(mint)
-	if !ok {
+	key, err := pubkey.Parse(mint)
+	if err != nil {
 		return nil
 	}
 	number, ok := s.table.Find(&key)
@@ -240,7 +241,7 @@ func (s *store) token(number uint32) *registry.Token {
 }
 
 // tokenOf tells the kinds of the token's extensions too, if extensions is not nil.
-func (s *store) tokenOf(number uint32, key *packed.Key, extensions *[]string) (found *registry.Token) {
+func (s *store) tokenOf(number uint32, key *pubkey.Key, extensions *[]string) (found *registry.Token) {
 	reader := s.readers.Get().(*packed.Reader) // the pool makes no other
 	defer s.readers.Put(reader)
 	mint := key.String()
@@ -295,8 +296,8 @@ func (s *store) row(number uint32, use func(row *Row)) (member bool) {
 
 // id is the number of a member.
 func (s *store) id(mint string) (uint32, bool) {
-	key, ok := packed.ParseKey(mint)
-	if !ok {
+	key, err := pubkey.Parse(mint)
+	if err != nil {
 		return 0, false
 	}
 	number, ok := s.table.Find(&key)

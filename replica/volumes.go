@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/replica/packed"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // volumesAtOnce bounds how long lookups of what changed and folding wait for each other while
@@ -138,8 +138,8 @@ func (s *store) setVolumes(list []Volume) {
 
 // number of a mint, member or not: it may become one.
 func (s *store) number(mint string) (uint32, bool) {
-	key, ok := packed.ParseKey(mint)
-	if !ok {
+	key, err := pubkey.Parse(mint)
+	if err != nil {
 		return 0, false
 	}
 	if number, known := s.table.Find(&key); known {

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"github.com/mintlake/mintlake/replica/packed"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -36,7 +36,7 @@ type chunk [1 << chunkBits]entry
 
 // entry is a key and where its value lies.
 type entry struct {
-	key   packed.Key
+	key   pubkey.Key
 	place atomic.Uint64
 }
 
@@ -83,7 +83,7 @@ func (t *Table) entry(number uint32) *entry {
 }
 
 // Find is the number of a key.
-func (t *Table) Find(key *packed.Key) (uint32, bool) {
+func (t *Table) Find(key *pubkey.Key) (uint32, bool) {
 	slots := t.slots.Load()
 	number, _, ok := t.look(slots, key)
 	runtime.KeepAlive(slots)
@@ -91,7 +91,7 @@ func (t *Table) Find(key *packed.Key) (uint32, bool) {
 }
 
 // look is the key's number, or the slot where it belongs.
-func (t *Table) look(slots *slots, key *packed.Key) (number uint32, slot int, ok bool) {
+func (t *Table) look(slots *slots, key *pubkey.Key) (number uint32, slot int, ok bool) {
 	mask := len(slots.list) - 1
 	for slot = int(maphash.Bytes(t.seed, key[:])) & mask; ; slot = (slot + 1) & mask {
 		n := slots.list[slot].Load()
@@ -105,15 +105,15 @@ func (t *Table) look(slots *slots, key *packed.Key) (number uint32, slot int, ok
 }
 
 // Key is the key of a number; false for a number that none has.
-func (t *Table) Key(number uint32) (packed.Key, bool) {
+func (t *Table) Key(number uint32) (pubkey.Key, bool) {
 	if e := t.entry(number); e != nil {
 		return e.key, true
 	}
-	return packed.Key{}, false
+	return pubkey.Key{}, false
 }
 
 // Add returns the number of a key, a new one if it has none.
-func (t *Table) Add(key *packed.Key) uint32 {
+func (t *Table) Add(key *pubkey.Key) uint32 {
 	slots := t.slots.Load()
 	if 3*(slots.used+1) > 2*len(slots.list) {
 		slots = t.grow(slots)

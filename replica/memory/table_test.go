@@ -13,7 +13,7 @@ import (
 
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/replica/memory"
-	"github.com/mintlake/mintlake/replica/packed"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func read(table *memory.Table, number uint32) (value []byte, marked, ok bool) {
@@ -31,10 +31,10 @@ func TestTableIsAMap(t *testing.T) {
 			marked bool
 		}
 		var want []value
-		numbers := map[packed.Key]uint32{}
+		numbers := map[pubkey.Key]uint32{}
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		for range rapid.IntRange(1, 150).Draw(t, "writes") {
-			key := packed.Key{byte(random.IntN(100)), 31: 1}
+			key := pubkey.Key{byte(random.IntN(100)), 31: 1}
 			number := table.Add(&key)
 			if known, ok := numbers[key]; ok {
 				require.Equal(t, known, number)
@@ -76,7 +76,7 @@ func TestTableIsAMap(t *testing.T) {
 		require.Equal(t, marked, table.Marked())
 		require.Equal(t, len(numbers), table.Len())
 		require.Less(t, table.Size(), size*3/2+24<<20, "what is out of date is given back")
-		_, ok := table.Find(&packed.Key{200})
+		_, ok := table.Find(&pubkey.Key{200})
 		require.False(t, ok)
 		_, ok = table.Key(uint32(len(numbers)))
 		require.False(t, ok)
@@ -90,8 +90,8 @@ func TestTableIsAMap(t *testing.T) {
 func TestReadersSeeWholeValues(t *testing.T) {
 	const keys, writes = 300, 6_000
 	table := memory.New()
-	keyOf := func(i int) *packed.Key {
-		var key packed.Key
+	keyOf := func(i int) *pubkey.Key {
+		var key pubkey.Key
 		binary.LittleEndian.PutUint64(key[8:], uint64(i))
 		return &key
 	}
@@ -147,7 +147,7 @@ func BenchmarkPut(b *testing.B) {
 	value := make([]byte, 180)
 	random := rand.New(rand.NewPCG(1, 1))
 	for i := range 1_000_000 {
-		var key packed.Key
+		var key pubkey.Key
 		binary.LittleEndian.PutUint64(key[8:], uint64(i))
 		table.Put(table.Add(&key), value, true)
 	}

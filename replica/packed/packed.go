@@ -16,6 +16,7 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Kinds of values, in the low half of a shape's second byte.
@@ -180,7 +181,7 @@ func (w *Writer) value(mint, value string) byte {
 	if kind := w.decimal(value); kind != valueEmpty {
 		return kind
 	}
-	if key, ok := ParseKey(value); ok {
+	if key, err := pubkey.Parse(value); err == nil {
 		if n, ok := w.shared.keys.number(key[:], key.String); ok {
 			w.values = binary.AppendUvarint(w.values, uint64(n))
 			return valueKnownKey

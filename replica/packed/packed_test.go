@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/replica/packed"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // values are what facts hold: everything that is written in a form of its own, and what only looks
@@ -69,7 +70,7 @@ func comesBack(t *rapid.T, want, got []registry.Fact) {
 
 // TestFactsComeBackAsTheyWere: any facts, in any order, with shared values that are few or many.
 func TestFactsComeBackAsTheyWere(t *testing.T) {
-	key := packed.Key{7, 31: 9}
+	key := pubkey.Key{7, 31: 9}
 	mint := key.String()
 	rapid.Check(t, func(t *rapid.T) {
 		shared := packed.NewShared()
@@ -96,7 +97,7 @@ func TestFactsComeBackAsTheyWere(t *testing.T) {
 
 // TestChangedFactsComeBack: whatever is replaced, added or left out of what was read.
 func TestChangedFactsComeBack(t *testing.T) {
-	key := packed.Key{7, 31: 9}
+	key := pubkey.Key{7, 31: 9}
 	mint := key.String()
 	rapid.Check(t, func(t *rapid.T) {
 		shared := packed.NewShared()

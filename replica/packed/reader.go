@@ -9,6 +9,7 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Reader unpacks states, for one goroutine at a time.
@@ -199,7 +200,7 @@ func (r *Reader) value(fact *registry.Fact, mint string, kind byte) {
 	case valueThousands:
 		r.texts.out = append(strconv.AppendUint(r.texts.out, r.uvarint(), 10), "000"...)
 	case valueKey:
-		key := Key(r.bytes(keySize))
+		key := pubkey.Key(r.bytes(pubkey.Size))
 		r.texts.out = key.Append(r.texts.out)
 	default:
 		text := r.bytes(r.uvarint())

@@ -3,8 +3,11 @@ package packed
 import (
 	"encoding/base32"
 	"encoding/base64"
-	"encoding/binary"
 	"strings"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // maxSpans is how many values of a state a later one can point back to.
@@ -93,21 +96,21 @@ func (p *textPacker) address(dst []byte, text string, pointing bool) ([]byte, in
 	}
 	switch {
 	case strings.HasPrefix(text, "Qm") && len(text) >= cidLength:
-		if n, ok := parse58(text[:cidLength]); ok && n[4] == multihashSHA256 {
-			return n.appendDigest(append(dst, codeCIDv0)), cidLength
+		if raw, err := base58.Decode(text[:cidLength]); err == nil && len(raw) == len(cidHead)+pubkey.Size && [2]byte(raw) == cidHead {
+			return append(append(dst, codeCIDv0), raw[len(cidHead):]...), cidLength
 		}
 	case strings.HasPrefix(text, "bafkrei"):
 		return appendLetters(dst, codeRaw, text)
 	case strings.HasPrefix(text, "bafybei"):
 		return appendLetters(dst, codeDAG, text)
 	case run(text) == base64Length:
-		var digest [keySize]byte
+		var digest [pubkey.Size]byte
 		if _, err := base64.RawURLEncoding.Strict().Decode(digest[:], []byte(text[:base64Length])); err == nil {
 			return append(append(dst, codeBase64), digest[:]...), base64Length
 		}
 	}
-	if size := run(text); size >= keySize && size <= maxKeyText {
-		if key, ok := ParseKey(text[:size]); ok {
+	if size := run(text); size >= pubkey.Size && size <= pubkey.MaxText {
+		if key, err := pubkey.Parse(text[:size]); err == nil {
 			return append(append(dst, codeKey), key[:]...), size
 		}
 	}
@@ -117,19 +120,14 @@ func (p *textPacker) address(dst []byte, text string, pointing bool) ([]byte, in
 const (
 	// A CIDv0 is a multihash in base58: 0x12 (SHA-256), 0x20 (32 bytes), the digest.
 	// https://github.com/multiformats/cid
-	cidLength       = 46
-	multihashSHA256 = 0x1220
+	cidLength = 46
 	// A CIDv1 in base32: version 1, codec 0x55 (raw) or 0x70 (DAG-PB), then the multihash.
 	lettersLength = 59
 	base64Length  = 43
 )
 
-func (n *number) appendDigest(dst []byte) []byte {
-	for i := range 4 {
-		dst = binary.BigEndian.AppendUint64(dst, n[3-i])
-	}
-	return dst
-}
+// cidHead is the multihash of a CIDv0 before its digest.
+var cidHead = [2]byte{0x12, 0x20}
 
 // lettersOf are CIDv1's heads by their code.
 var lettersOf = map[byte][4]byte{codeRaw: {1, 0x55, 0x12, 0x20}, codeDAG: {1, 0x70, 0x12, 0x20}}
@@ -196,8 +194,8 @@ func (r *textReader) read(packed []byte) {
 				return // the whole text is an earlier one
 			}
 		default:
-			r.address(code, packed[at:at+keySize])
-			at += keySize
+			r.address(code, packed[at:at+pubkey.Size])
+			at += pubkey.Size
 		}
 	}
 	if begun {
@@ -229,16 +227,11 @@ func (r *textReader) remember(first, from int) {
 func (r *textReader) address(code byte, digest []byte) {
 	switch code {
 	case codeKey:
-		key := Key(digest)
-		r.out = key.Append(r.out)
+		r.out = pubkey.Key(digest).Append(r.out)
 	case codeBase64:
 		r.out = base64.RawURLEncoding.AppendEncode(r.out, digest)
 	case codeCIDv0:
-		n := number{4: multihashSHA256}
-		for i := range 4 {
-			n[3-i] = binary.BigEndian.Uint64(digest[8*i:])
-		}
-		r.out = append58(r.out, n, 0)
+		r.out = append(r.out, base58.Encode(append(cidHead[:], digest...))...)
 	default:
 		var raw [36]byte
 		head := lettersOf[code]

@@ -8,8 +8,6 @@ package pubkey
 import (
 	"bytes"
 	"errors"
-
-	"github.com/mr-tron/base58"
 )
 
 // Size is how many bytes a key has.
@@ -29,18 +27,6 @@ type Key [Size]byte
 // ErrText is what Parse says of anything that is no key.
 var ErrText = errors.New("not a 32-byte base58 key")
 
-// Parse reads base58 of exactly 32 bytes. The error is ErrText.
-func Parse(text string) (Key, error) {
-	if len(text) < MinText || len(text) > MaxText {
-		return Key{}, ErrText
-	}
-	raw, err := base58.Decode(text)
-	if err != nil || len(raw) != Size {
-		return Key{}, ErrText
-	}
-	return Key(raw), nil
-}
-
 // MustParse is Parse for constants: it panics on anything that is no key.
 func MustParse(text string) Key {
 	key, err := Parse(text)
@@ -51,7 +37,10 @@ func MustParse(text string) Key {
 }
 
 // String is the key in base58.
-func (k Key) String() string { return base58.Encode(k[:]) }
+func (k Key) String() string {
+	var text [MaxText]byte
+	return string(k.Append(text[:0]))
+}
 
 // Bytes is a copy of the key, for a message.
 func (k Key) Bytes() []byte { return bytes.Clone(k[:]) }

@@ -4,82 +4,33 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"github.com/mr-tron/base58"
+
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// base58Digits maps the Bitcoin alphabet to 0..57 and everything else to 255.
-var base58Digits = func() (t [256]byte) {
-	for i := range t {
-		t[i] = 255
+// decodeBase58 reads base58 of any length, the empty one included. The work grows with len(s)
+// squared: callers bound it.
+func decodeBase58(s []byte) ([]byte, error) {
+	if len(s) == 0 {
+		return nil, nil
 	}
-	for i, c := range []byte("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz") {
-		t[c] = byte(i)
-	}
-	return t
-}()
-
-// decodeBase58 appends the decoding of s to dst; false when s holds a foreign character. It takes
-// ten digits at a step into 64-bit limbs, which for a key is about ten times as fast as a digit at
-// a step into bytes. The work grows with len(s) squared.
-func decodeBase58(dst, s []byte) ([]byte, bool) {
-	ones := 0
-	for ones < len(s) && s[ones] == '1' {
-		ones++
-	}
-	var few [10]uint64 // a signature needs eight
-	limbs, rest := few[:0], s[ones:]
-	for len(rest) > 0 {
-		n := min(len(rest), 10)
-		var value, scale uint64 = 0, 1
-		for _, c := range rest[:n] {
-			digit := base58Digits[c]
-			if digit == 255 {
-				return nil, false
-			}
-			value, scale = value*58+uint64(digit), scale*58
-		}
-		rest = rest[n:]
-		carry := value
-		for i, limb := range limbs {
-			hi, lo := bits.Mul64(limb, scale)
-			lo, over := bits.Add64(lo, carry, 0)
-			limbs[i], carry = lo, hi+over
-		}
-		if carry != 0 {
-			limbs = append(limbs, carry)
-		}
-	}
-	for range ones {
-		dst = append(dst, 0)
-	}
-	for i := len(limbs) - 1; i >= 0; i-- {
-		var word [8]byte
-		binary.BigEndian.PutUint64(word[:], limbs[i])
-		skip := 0
-		if i == len(limbs)-1 {
-			skip = bits.LeadingZeros64(limbs[i]) / 8
-		}
-		dst = append(dst, word[skip:]...)
-	}
-	return dst, true
+	return base58.Decode(string(s))
 }
 
 // decodeKey reads a 32-byte base58 key or hash.
-func decodeKey(s []byte) (key pubkey.Key, err error) {
-	var room [48]byte
-	if len(s) <= 44 {
-		if out, ok := decodeBase58(room[:0], s); ok && len(out) == len(key) {
-			return pubkey.Key(out), nil
-		}
+func decodeKey(s []byte) (pubkey.Key, error) {
+	key, err := pubkey.Parse(s)
+	if err != nil {
+		return key, malformed("%.60q is no 32-byte base58 key", s)
 	}
-	return key, malformed("%.60q is no 32-byte base58 key", s)
+	return key, nil
 }
 
 func decodeSignature(s []byte) (sig chain.Signature, err error) {
-	var room [80]byte
 	if len(s) <= 88 {
-		if out, ok := decodeBase58(room[:0], s); ok && len(out) == len(sig) {
+		if out, err := decodeBase58(s); err == nil && len(out) == len(sig) {
 			return chain.Signature(out), nil
 		}
 	}

@@ -31,6 +31,7 @@ func flat(b *chain.Block) *chain.Block {
 	for i := range out.Transactions {
 		tx := &out.Transactions[i]
 		tx.Details = plain(tx.Details)
+		tx.Raw = nil // as it came, so another one in each encoding
 		tx.Instructions = append([]chain.Instruction(nil), tx.Instructions...)
 		for j := range tx.Instructions {
 			ins := &tx.Instructions[j]

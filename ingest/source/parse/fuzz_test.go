@@ -161,24 +161,3 @@ func FuzzWire(f *testing.F) {
 		}
 	})
 }
-
-func FuzzBase58(f *testing.F) {
-	for _, s := range []string{"", "1", "11111111111111111111111111111111", "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA", "0OIl", "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", "1z1"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if len(s) > 2000 {
-			return
-		}
-		got, ok := decodeBase58(nil, []byte(s))
-		want, err := base58.Decode(s)
-		if s == "" { // the library refuses the empty string; empty data is written so
-			require.True(t, ok)
-			return
-		}
-		require.Equal(t, err == nil, ok)
-		if ok {
-			require.Equal(t, want, append([]byte{}, got...))
-		}
-	})
-}

@@ -195,11 +195,11 @@ func (b *builder) base58Bytes(text []byte) ([]byte, error) {
 	if len(text) > maxData {
 		return nil, malformed("base58 of %d bytes, at most %d", len(text), maxData)
 	}
-	var ok bool
-	if b.plain, ok = decodeBase58(b.plain[:0], text); !ok {
+	data, err := decodeBase58(text)
+	if err != nil {
 		return nil, malformed("no base58: %.60q", text)
 	}
-	return b.bytes.copyOf(b.plain), nil
+	return b.bytes.copyOf(data), nil
 }
 
 // jsonTransaction parses the json and jsonParsed encodings up to the instructions.

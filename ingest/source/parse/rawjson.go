@@ -87,8 +87,8 @@ func (b *rawBase58) UnmarshalText(text []byte) error {
 	if len(text) > maxData {
 		return malformed("base58 of %d bytes", len(text))
 	}
-	out, ok := decodeBase58(nil, text)
-	if !ok {
+	out, err := decodeBase58(text)
+	if err != nil {
 		return malformed("no base58")
 	}
 	*b = out
