@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/mintlake/mintlake/api/history"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // historyRetryAfter is how many seconds a client should wait when ClickHouse does not answer.
@@ -32,7 +33,7 @@ func (s *Server) getHistory(c *fiber.Ctx) error {
 		}
 	}
 	mint := pathMint(c)
-	if _, ok := mintKey(mint); !ok {
+	if _, err := pubkey.Parse(mint); err != nil {
 		return unknownMint(mint)
 	}
 	if s.history == nil {

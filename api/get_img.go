@@ -13,6 +13,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // unknownSVG is the generic image of a token whose logo is not there.
@@ -53,8 +54,8 @@ func (s *Server) getImage(c *fiber.Ctx) error {
 	}
 	url, status, known := s.logoOf(mint)
 	if !known {
-		if key, ok := mintKey(mint); ok {
-			s.requests.Ask(s.client(c), mint, key, eventspb.RequestReason_REQUEST_REASON_API_IMAGE)
+		if key, err := pubkey.Parse(mint); err == nil {
+			s.requests.Ask(s.client(c), mint, key.Bytes(), eventspb.RequestReason_REQUEST_REASON_API_IMAGE)
 		}
 		return sendFallback(c, logos.StatusUnknown, ageUnknown)
 	}

@@ -10,9 +10,9 @@ import (
 	"strconv"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/mr-tron/base58"
 
 	"github.com/mintlake/mintlake/api/history"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // getToken is GET /tokens/{mint}: one row of the registry, from memory; with as_of_slot or
@@ -60,7 +60,7 @@ type pastToken struct {
 // together. What is no part of that fold and is known of the present only, the figures of trading
 // and the evidence, comes from memory; there is none of the past.
 func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) error {
-	if _, ok := mintKey(mint); !ok || !asked.asOf && s.replica.Lookup(mint) == nil {
+	if _, err := pubkey.Parse(mint); err != nil || !asked.asOf && s.replica.Lookup(mint) == nil {
 		return unknownMint(mint)
 	}
 	if s.history == nil {
@@ -143,15 +143,6 @@ func pathMint(c *fiber.Ctx) string {
 		return unescaped
 	}
 	return mint
-}
-
-// mintKey returns the 32 bytes that mint stands for; false when it is no base58 key.
-func mintKey(mint string) ([]byte, bool) {
-	if len(mint) < 32 || len(mint) > 44 { // 32 bytes in base58
-		return nil, false
-	}
-	key, err := base58.Decode(mint)
-	return key, err == nil && len(key) == 32
 }
 
 // memberRow is the row of a mint. It may lie in buf.

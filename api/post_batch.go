@@ -16,6 +16,7 @@ import (
 	"github.com/mintlake/mintlake/api/encode"
 	"github.com/mintlake/mintlake/api/requests"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // batchResponse is its answer.
@@ -62,12 +63,12 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 		if members[i].is {
 			continue
 		}
-		key, ok := mintKey(mint)
-		if !ok {
+		key, err := pubkey.Parse(mint)
+		if err != nil {
 			continue
 		}
 		mint = strings.Clone(mint) // the queue keeps it, and not the body with it
-		answers[mint] = s.requests.Ask(client, mint, key, eventspb.RequestReason_REQUEST_REASON_API_BATCH)
+		answers[mint] = s.requests.Ask(client, mint, key.Bytes(), eventspb.RequestReason_REQUEST_REASON_API_BATCH)
 		if outcome := answers[mint].Outcome; outcome == requests.Queued || outcome == requests.Duplicate {
 			pending = append(pending, mint)
 		}
