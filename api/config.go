@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +41,8 @@ type Config struct {
 	RateLimits RateLimits `koanf:"-"`
 	Enrichment Enrichment `koanf:"enrichment_requests"`
 	Streams    Streams    `koanf:"streams"`
+	// SwapURL is for the explorer's page of quotes; the API itself asks nothing there.
+	SwapURL string `koanf:"swap_url" usage:"swap quote API as browsers reach it, as https://swap.example, for the explorer's page of quotes; empty = the one in the same process, if it listens on loopback; its swap.allowed_origins must hold the explorer's origin"`
 	// Shapes that people have code for.
 	TokensV2  bool `koanf:"tokens_v2" usage:"serve /tokens/v2, the shape of Jupiter's Tokens API V2"`
 	TokenList bool `koanf:"token_list" usage:"serve /tokenlist.json, the verified tokens in the shape of the Solana token list"`
@@ -102,6 +105,9 @@ func DefaultConfig() Config {
 	}
 }
 
+// originURL is a scheme, a host and a port: what a content security policy can hold.
+var originURL = regexp.MustCompile(`^https?://([A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?$`)
+
 // Validate returns all problems at once, each with its key, its value and its rule.
 func (c *Config) Validate() error {
 	var errs []error
@@ -142,6 +148,9 @@ func (c *Config) Validate() error {
 	}
 	if c.InternalToken != "" && !internaltoken.Valid(c.InternalToken) {
 		refuse("internal_token", "***", fmt.Sprintf("must be at least %d visible ASCII characters, like the output of `openssl rand -hex 32`", internaltoken.MinLength))
+	}
+	if c.SwapURL != "" && !originURL.MatchString(c.SwapURL) {
+		refuse("swap_url", fmt.Sprintf("%.100q", c.SwapURL), "must be http(s)://host:port without a path")
 	}
 	if c.DrainTime < 0 {
 		refuse("drain_time", c.DrainTime, "must not be negative")

@@ -7,7 +7,7 @@ import (
 
 // explorerPaths are the pages for people, and what they load.
 func explorerPaths() []string {
-	return []string{"/", "/new", "/movers", "/volume", "/coverage", "/token/:mint", "/explorer/*"}
+	return []string{"/", "/new", "/movers", "/volume", "/quote", "/coverage", "/token/:mint", "/explorer/*"}
 }
 
 // addExplorer serves the pages for people, where the node has some.

@@ -23,7 +23,7 @@ func Dashboard() http.Handler {
 	server := http.StripPrefix(dashboardPrefix, http.FileServerFS(files))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
-		header.Set("Content-Security-Policy", contentSecurityPolicy)
+		header.Set("Content-Security-Policy", contentSecurityPolicy(""))
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("Cache-Control", "no-cache")

@@ -9,6 +9,7 @@
 package web
 
 import (
+	"bytes"
 	"embed"
 	"io/fs"
 	"mime"
@@ -23,16 +24,26 @@ var dist embed.FS
 //go:embed placeholder.html
 var placeholder []byte
 
-// contentSecurityPolicy lets the pages load their own files and the API's images, nothing else.
-const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+// contentSecurityPolicy lets the pages load their own files and the API's images, and ask this node
+// and the swap API, nothing else.
+func contentSecurityPolicy(swapURL string) string {
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' " + swapURL +
+		"; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+}
+
+// swapMeta is where the document of the pages says where the swap API is.
+const swapMeta = `<meta name="mintlake-swap" content="`
 
 // prefix is where the files lie that the pages load.
 const prefix = "/explorer/"
 
 // Handler serves the explorer: its files under /explorer/, and the one document of all its pages at
-// every other path.
-func Handler() http.Handler {
+// every other path. swapURL is the swap API as browsers reach it, scheme, host and port alone; nil,
+// or an empty answer, where there is none.
+func Handler(swapURL func() string) http.Handler {
+	if swapURL == nil {
+		swapURL = func() string { return "" }
+	}
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
 		panic(err) // the folder is embedded above
@@ -44,13 +55,13 @@ func Handler() http.Handler {
 	server := http.StripPrefix(prefix, http.FileServerFS(files))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
-		header.Set("Content-Security-Policy", contentSecurityPolicy)
+		header.Set("Content-Security-Policy", contentSecurityPolicy(swapURL()))
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("Cache-Control", "no-cache")
 		if !strings.HasPrefix(r.URL.Path, prefix) {
 			header.Set("Content-Type", "text/html; charset=utf-8")
-			_, _ = w.Write(page)
+			_, _ = w.Write(bytes.Replace(page, []byte(swapMeta), []byte(swapMeta+swapURL()), 1))
 			return
 		}
 		name := strings.TrimPrefix(r.URL.Path, prefix)

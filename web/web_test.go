@@ -20,7 +20,7 @@ import (
 func get(t *testing.T, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	recorder := httptest.NewRecorder()
-	web.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+	web.Handler(nil).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
 	return recorder
 }
 
@@ -102,4 +102,24 @@ func TestNothingBecomesMarkup(t *testing.T) {
 		require.NotRegexp(t, `innerHTML|dangerouslySetInnerHTML|insertAdjacentHTML|document\.write`, string(text), path)
 		return nil
 	}))
+}
+
+// The page of quotes asks the swap API at an address of its own: the policy must let it, and no
+// other.
+func TestThePagesMayAskTheSwapAPI(t *testing.T) {
+	url := "" // not known before the room listens
+	pages := web.Handler(func() string { return url })
+	ask := func() (policy, body string) {
+		recorder := httptest.NewRecorder()
+		pages.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/quote", nil))
+		return recorder.Header().Get("Content-Security-Policy"), recorder.Body.String()
+	}
+	policy, _ := ask()
+	require.Contains(t, policy, "connect-src 'self' ;")
+	url = "http://127.0.0.1:8081"
+	policy, body := ask()
+	require.Contains(t, policy, "connect-src 'self' http://127.0.0.1:8081;")
+	if built(t) {
+		require.Contains(t, body, `<meta name="mintlake-swap" content="http://127.0.0.1:8081">`)
+	}
 }

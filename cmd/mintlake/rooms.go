@@ -179,7 +179,7 @@ func (s *system) startAPI(ctx context.Context) error {
 		Snapshot: replica.NewClickHouse(openClickHouse, schema.Database),
 		History:  past,
 		Market:   trade,
-		Explorer: web.Handler(),
+		Explorer: web.Handler(s.swapOrigin),
 		Docs:     web.Docs(),
 		Damage:   s.damage,
 		Logger:   s.logger, Registerer: s.registerer, Tracer: s.tracer,

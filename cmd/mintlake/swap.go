@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/swap"
 	"github.com/mintlake/mintlake/swap/state"
@@ -47,7 +49,20 @@ func (s *system) startSwap(ctx context.Context) error {
 		return err
 	}
 	s.addresses.add("swap", "http://"+room.Addr())
+	if host, _, err := net.SplitHostPort(room.Addr()); err == nil && keys.LoopbackHost(host) {
+		s.swapURL.Store("http://" + room.Addr())
+	}
 	return nil
+}
+
+// swapOrigin is the swap API for the explorer. One that listens to other machines has a name that
+// only a setting can tell.
+func (s *system) swapOrigin() string {
+	if s.cfg.API.SwapURL != "" {
+		return s.cfg.API.SwapURL
+	}
+	url, _ := s.swapURL.Load().(string)
+	return url
 }
 
 // heldPools says which stream the swap API holds pools from; without an endpoint there is none.

@@ -45,6 +45,7 @@ type system struct {
 	images   *images                       // nil until somebody needs them
 	together bool                          // the API runs in this process too
 	apiURL   string                        // the API in this process; empty without one
+	swapURL  atomic.Value                  // string: the swap API in this process, on loopback
 	damage   func() ([]parts.Damage, bool) // nil where nobody looks after ClickHouse's tables
 }
 

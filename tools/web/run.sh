@@ -36,5 +36,6 @@ for _ in $(seq 600); do
   kill -0 "$node" 2>/dev/null || { cat "$work/stderr" >&2; fail "the node ended: see above"; }
   sleep 0.2
 done
-export MINTLAKE_API PICTURES=${PICTURES:+$(cd "$PICTURES" && pwd)}
-cd "$packages" && node --test --test-concurrency=1 "$@" explorer.test.mjs
+MINTLAKE_SWAP=$(sed -n 's/^addresses .*\bswap=\([^ ]*\).*/\1/p' "$work/stdout")
+export MINTLAKE_API MINTLAKE_SWAP PICTURES=${PICTURES:+$(cd "$PICTURES" && pwd)}
+cd "$packages" && node --test --test-concurrency=1 "$@" explorer.test.mjs quote.test.mjs

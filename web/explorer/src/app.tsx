@@ -8,13 +8,14 @@ import { useTitle } from "./hooks";
 const NewPage = lazy(() => import("./pages/new").then((module) => module.NewPage));
 const MoversPage = lazy(() => import("./pages/movers").then((module) => module.MoversPage));
 const VolumePage = lazy(() => import("./pages/volume").then((module) => module.VolumePage));
+const QuotePage = lazy(() => import("./pages/quote").then((module) => module.QuotePage));
 const CoveragePage = lazy(() => import("./pages/coverage").then((module) => module.CoveragePage));
 const TokenPage = lazy(() => import("./pages/token").then((module) => module.TokenPage));
 
 /** pages are the paths that the explorer answers; the node serves the same (api/get_explorer.go). */
-const pages = /^\/($|\?|token\/|(new|movers|volume|coverage)($|\?))/;
+const pages = /^\/($|\?|token\/|(new|movers|volume|quote|coverage)($|\?))/;
 
-const menu = [["/", "Tokens"], ["/new", "New"], ["/movers", "Movers"], ["/volume", "Volume"], ["/coverage", "Coverage"]] as const;
+const menu = [["/", "Tokens"], ["/new", "New"], ["/movers", "Movers"], ["/volume", "Volume"], ["/quote", "Quote"], ["/coverage", "Coverage"]] as const;
 
 export function App() {
   return (
@@ -31,6 +32,7 @@ export function App() {
             <Route path="/new" component={NewPage} />
             <Route path="/movers" component={MoversPage} />
             <Route path="/volume" component={VolumePage} />
+            <Route path="/quote" component={QuotePage} />
             <Route path="/coverage" component={CoveragePage} />
             <Route default component={NotFound} />
           </Router>

@@ -46,6 +46,15 @@ export function units(raw: string, decimals: number): string {
   return tail ? `${head}.${tail}` : head;
 }
 
+/** rawOf is what a person typed as a raw amount: null for what is none, or has more decimals than the token. */
+export function rawOf(text: string, decimals: number): string | null {
+  const match = /^(\d{0,20})(?:\.(\d*))?$/.exec(text.replaceAll(",", "").trim());
+  const [, head = "", tail = ""] = match ?? [];
+  if (!match || head + tail === "" || tail.length > decimals) return null;
+  const raw = (BigInt(head || "0") * 10n ** BigInt(decimals) + BigInt(tail.padEnd(decimals, "0") || "0")).toString();
+  return raw === "0" || raw.length > 20 ? null : raw;
+}
+
 /** amount is units, short. */
 export function amount(raw: string | null | undefined, decimals: number): string {
   if (raw == null) return "–";

@@ -1,6 +1,6 @@
 // Hooks that several pages use.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Cache, cancelled, get, words } from "./api";
+import { type Batch, Cache, type Token, cancelled, get, post, words } from "./api";
 
 const answers = new Cache<unknown>(200);
 
@@ -41,6 +41,24 @@ export function useGet<T>(path: string | null, every = 0): Answer<T> {
   }, [path, every]);
   if (answer.path === path) return answer;
   return { data: path === null ? undefined : (answers.get(path) as T | undefined), error: undefined };
+}
+
+/** useTokens are tokens by mint, with what it takes to name them and their amounts. Without them mints are shown. */
+export function useTokens(mints: string[]): Map<string, Token> {
+  const key = [...new Set(mints)].sort().join();
+  const [tokens, setTokens] = useState(new Map<string, Token>());
+  useEffect(() => {
+    if (key === "") return;
+    const abort = new AbortController();
+    post<Batch>("/tokens/batch?fields=mint,symbol,name,decimals,logo_status", { mints: key.split(",") }, abort.signal).then(
+      ({ items }) => setTokens(new Map(items.map((token) => [token.mint, token]))),
+      (error: unknown) => {
+        if (!cancelled(error)) console.warn("the other tokens are not known", error);
+      },
+    );
+    return () => abort.abort();
+  }, [key]);
+  return tokens;
 }
 
 /** useNow is the time, told anew each second while the page is seen. One timer serves all. */

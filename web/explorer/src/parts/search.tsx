@@ -24,7 +24,7 @@ function fromPrefix(text: string): Token[] | undefined {
 }
 
 /** useHits are the matches of a text, and whether they are all that there is to say. */
-function useHits(text: string): { items: Token[]; done: boolean; error?: string } {
+export function useHits(text: string): { items: Token[]; done: boolean; error?: string } {
   const [state, setState] = useState<{ text: string; items: Token[]; error?: string }>({ text: "", items: [] });
   useEffect(() => {
     const known = text === "" ? [] : cache.get(text);
@@ -136,7 +136,7 @@ export function Search() {
       <kbd aria-hidden="true">/</kbd>
       <div class="hits" hidden={!listed}>
         <ul id="hits" role="listbox" aria-label="Tokens found">
-          {listed && items.map((token, place) => <Hit key={token.mint} token={token} place={place} active={place === active} go={go} />)}
+          {listed && items.map((token, place) => <Hit key={token.mint} id={`hit-${place}`} token={token} active={place === active} choose={({ mint }) => go(`/token/${mint}`)} />)}
         </ul>
         {listed && items.length === 0 && <p>{error ?? (done ? "No token matches." : "…")}</p>}
         {listed && items.length > 0 && <p>↑ ↓ choose · Enter opens{active < 0 ? " all matches" : ""} · Esc closes</p>}
@@ -145,16 +145,17 @@ export function Search() {
   );
 }
 
-function Hit({ token, place, active, go }: { token: Token; place: number; active: boolean; go: (url: string) => void }) {
+/** Hit is one line of a list of matches. */
+export function Hit({ id, token, active, choose }: { id: string; token: Token; active: boolean; choose: (token: Token) => void }) {
   return (
     // The press, not the click: the box loses the focus in between, and that closes the list.
     <li
-      id={`hit-${place}`}
+      id={id}
       role="option"
       aria-selected={active}
       onMouseDown={(event) => {
         event.preventDefault();
-        if (event.button === 0) go(`/token/${token.mint}`);
+        if (event.button === 0) choose(token);
       }}
     >
       <Logo token={token} />

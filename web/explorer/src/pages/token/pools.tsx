@@ -1,33 +1,13 @@
 // The pools that hold the token, those that trade most first.
-import { useEffect, useState } from "preact/hooks";
-import { type Batch, type Pool, type Pools, type Token, cancelled, post } from "../../api";
+import type { Pools, Token } from "../../api";
 import { count, short, title } from "../../format";
-import { useGet } from "../../hooks";
+import { useGet, useTokens } from "../../hooks";
 import { Address, Ago, Amount, Problem, Section, Usd } from "../../parts/small";
-
-/** useOthers are the tokens on the other side of pools, by mint. Without them mints are shown. */
-function useOthers(pools: Pool[], mint: string): Map<string, Token> {
-  const mints = [...new Set(pools.flatMap((pool) => [pool.mint_a, pool.mint_b]))].filter((other) => other !== mint);
-  const key = mints.join();
-  const [others, setOthers] = useState(new Map<string, Token>());
-  useEffect(() => {
-    if (key === "") return;
-    const abort = new AbortController();
-    post<Batch>("/tokens/batch?fields=mint,symbol,name,decimals", { mints: key.split(",") }, abort.signal).then(
-      ({ items }) => setOthers(new Map(items.map((token) => [token.mint, token]))),
-      (error: unknown) => {
-        if (!cancelled(error)) console.warn("the pools' other tokens are not known", error);
-      },
-    );
-    return () => abort.abort();
-  }, [key]);
-  return others;
-}
 
 export function PoolsCard({ base, token }: { base: string; token: Token }) {
   const { data, error } = useGet<Pools>(`${base}/pools?limit=20`, 30_000);
   const pools = data?.pools ?? [];
-  const others = useOthers(pools, token.mint);
+  const others = useTokens(pools.flatMap((pool) => [pool.mint_a, pool.mint_b]).filter((mint) => mint !== token.mint));
   return (
     <Section title="Pools">
       {error && <Problem>{error}</Problem>}

@@ -1,0 +1,87 @@
+// The page to try a quote, over the swap API of a running demo.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { base, browser, clean, dark, get, open, phone, picture, swap, until } from "./browser.mjs";
+
+const lake = "2jkr4DGiCE9faYHcjYijNhn95EQ4nWqWYwTypfuUZzg9";
+const sol = "So11111111111111111111111111111111111111112";
+const usdc = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v";
+const overSOL = `/quote?from=${lake}&to=${usdc}&amount=1.5&slippage=50`;
+
+before(() => until("the three tokens", async () => (await Promise.all([lake, sol, usdc].map((mint) => get(`/tokens/${mint}`).catch(() => null)))).every(Boolean)));
+after(() => browser.close());
+
+test("a quote is drawn with its route, pools, costs and age", () =>
+  open(overSOL, async (page) => {
+    await page.waitForSelector(".ways .hop >> nth=1");
+    const quote = JSON.parse(await page.textContent("pre")); // what the page shows, as it came
+    assert.deepEqual(await page.$$eval(".hop code", (all) => all.map((pool) => pool.title)), quote.route.map((leg) => leg.pool), "each pool, in the order of the route");
+    assert.match(await page.textContent(".ways .node >> nth=0"), /^100 %.*LAKE/s);
+    for (const cost of await page.$$eval(".cost", (all) => all.map((one) => one.textContent))) assert.match(cost, /pool fee [0-9.]+ (LAKE|SOL) \(0\.25 %\)/);
+    assert.match(await page.textContent(".age"), /^[0-9.]+ s old/);
+    const thick = await page.$$eval(".way", (all) => all.map((line) => line.getBoundingClientRect().height));
+    assert.ok(thick.length === 4 && thick.every((height) => height > 10), "the whole share is drawn thick");
+    assert.match(await page.textContent("main"), /venues are not quoted/);
+    await clean(page);
+    await picture(page, "explorer-quote");
+  }));
+
+test("tokens and amounts are chosen by keyboard, and a link shows the same", () =>
+  open("/quote", async (page) => {
+    await page.waitForSelector(".hop");
+    await page.fill("#from", "lake");
+    await page.waitForSelector("#from-hits li:has-text('Mintlake')");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(new RegExp(`from=${lake}`));
+    await page.fill("#amount", "2,5x");
+    await page.waitForSelector("small:has-text('a number above 0')");
+    await page.fill("#amount", "2.5");
+    await page.waitForURL(/amount=2\.5&/);
+    await page.waitForSelector(".ways .hop >> nth=1");
+    await page.reload();
+    await page.waitForSelector(".price:has-text('2.5 LAKE')");
+    await page.click("button[aria-label='Exchange the two tokens']");
+    await page.waitForSelector(".price:has-text('for 2.5 USDC')");
+  }));
+
+test("pools that are refused are named with the reason, and an error is told", () =>
+  open("/quote", async (page) => {
+    // The node's own quote with a refused pool: the demo's pools all trade.
+    const refused = { pool: lake, code: "no_liquidity", reason: "the pool does not trade now: swaps are disabled" };
+    await page.route(`${swap}/api/v2/quote?*`, async (route) => {
+      const quote = await (await route.fetch()).json();
+      quote.venues = [{ venue: "raydium_cpmm", pools: 2, refused: [refused] }];
+      await route.fulfill({ json: quote, headers: { "Access-Control-Allow-Origin": base } });
+    });
+    await page.waitForSelector(".refused:has-text('swaps are disabled')");
+    await clean(page);
+    await page.unroute(`${swap}/api/v2/quote?*`);
+    await page.fill("#amount", "99999999999");
+    await page.waitForSelector(".problem");
+    await clean(page);
+  }, { expected: /status of 4/ }));
+
+test("a swap API with keys is asked with the one that a person types", () =>
+  open("/quote", async (page) => {
+    const keys = [];
+    await page.route(`${swap}/api/v2/quote?*`, (route) => {
+      const key = route.request().headers()["x-api-key"];
+      if (key) keys.push(key);
+      return key ? route.continue() : route.fulfill({ status: 401, headers: { "Access-Control-Allow-Origin": base }, json: { message: "a key is needed in the header X-API-KEY" } });
+    });
+    await page.waitForSelector(".problem:has-text('X-API-KEY')");
+    await page.fill("#key", "secret");
+    await page.waitForSelector(".hop");
+    assert.ok(keys.includes("secret") && !page.url().includes("secret"));
+  }, { expected: /status of 401/ }));
+
+test("a phone in the dark shows the route", () =>
+  open(
+    overSOL,
+    async (page) => {
+      await page.waitForSelector(".ways .hop >> nth=1");
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0, "nothing stands out at the side");
+      await clean(page);
+    },
+    { ...phone, ...dark },
+  ));

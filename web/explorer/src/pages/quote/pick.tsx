@@ -1,0 +1,63 @@
+// A token, chosen by symbol, name or mint: a combobox, as the search at the head of the page.
+import { useState } from "preact/hooks";
+import type { Token } from "../../api";
+import { short, title } from "../../format";
+import { Hit, useHits } from "../../parts/search";
+
+export function Pick({ id, label, token, mint, choose }: { id: string; label: string; token: Token | undefined; mint: string; choose: (mint: string) => void }) {
+  const [text, setText] = useState<string | null>(null); // null: nobody types
+  const [active, setActive] = useState(0);
+  const wanted = text?.trim() ?? "";
+  const { items, done, error } = useHits(wanted);
+  const open = wanted !== "";
+  const take = (chosen: Token | undefined) => {
+    if (chosen) choose(chosen.mint);
+    setText(null);
+  };
+  const key = (event: KeyboardEvent) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      setActive((active + (event.key === "ArrowDown" ? 1 : -1) + items.length) % Math.max(1, items.length));
+    } else if (event.key === "Enter" && open) {
+      event.preventDefault();
+      take(items[active]);
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      setText(null);
+    }
+  };
+  return (
+    <div class="search pick">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        role="combobox"
+        aria-expanded={open && items.length > 0}
+        aria-controls={`${id}-hits`}
+        aria-autocomplete="list"
+        aria-activedescendant={open && items[active] ? `${id}-hit-${active}` : undefined}
+        autocomplete="off"
+        spellcheck={false}
+        maxLength={200}
+        placeholder="Symbol, name or mint"
+        value={text ?? (token ? title(token) : short(mint))}
+        onFocus={(event) => event.currentTarget.select()}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setActive(0);
+        }}
+        onBlur={() => setText(null)}
+        onKeyDown={key}
+      />
+      <small>
+        {token?.name} <a href={`/token/${mint}`} title={mint}>{short(mint)}</a>
+      </small>
+      <div class="hits" hidden={!open}>
+        <ul id={`${id}-hits`} role="listbox" aria-label={`Tokens found: ${label}`}>
+          {open && items.map((hit, place) => <Hit key={hit.mint} id={`${id}-hit-${place}`} token={hit} active={place === active} choose={take} />)}
+        </ul>
+        {open && items.length === 0 && <p>{error ?? (done ? "No token matches." : "…")}</p>}
+      </div>
+    </div>
+  );
+}
