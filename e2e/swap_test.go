@@ -1,0 +1,384 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/venue/all"
+)
+
+const solMint = "So11111111111111111111111111111111111111112"
+
+// swapQuote is what the test reads of a quote.
+type swapQuote struct {
+	In    uint64 `json:"max_amount_in,string"`
+	Out   uint64 `json:"amount_out,string"`
+	Least uint64 `json:"min_amount_out,string"`
+	Slot  uint64 `json:"slot"`
+	Txn   string `json:"txn"`
+	Route []struct {
+		Venue string `json:"venue"`
+		Pool  string `json:"pool"`
+	} `json:"route"`
+	Routes []struct {
+		Legs []any `json:"legs"`
+	} `json:"routes"`
+}
+
+// swapResult is a landed transaction.
+type swapResult struct {
+	Slot uint64
+	Meta struct {
+		Err          any
+		Fee          uint64
+		PreBalances  []int64
+		PostBalances []int64
+		PreTokens    []swapBalance `json:"preTokenBalances"`
+		PostTokens   []swapBalance `json:"postTokenBalances"`
+		LogMessages  []string
+	}
+}
+
+type swapBalance struct {
+	AccountIndex  int
+	Mint, Owner   string
+	UITokenAmount struct {
+		Amount int64 `json:",string"`
+	} `json:"uiTokenAmount"`
+}
+
+// flows are what came into a user's accounts, by mint. Lamports of all of them together are SOL:
+// rent only moves among them.
+func (r *swapResult) flows(user string) map[string]int64 {
+	flows, own := map[string]int64{}, map[int]bool{0: true}
+	for _, side := range []struct {
+		list []swapBalance
+		sign int64
+	}{{r.Meta.PreTokens, -1}, {r.Meta.PostTokens, 1}} {
+		for _, b := range side.list {
+			if b.Owner == user {
+				own[b.AccountIndex] = true
+				if b.Mint != solMint {
+					flows[b.Mint] += side.sign * b.UITokenAmount.Amount
+				}
+			}
+		}
+	}
+	flows[solMint] = int64(r.Meta.Fee)
+	for i := range own {
+		flows[solMint] += r.Meta.PostBalances[i] - r.Meta.PreBalances[i]
+	}
+	return flows
+}
+
+// swapper is a client of the swap API and the gateway with a key of its own.
+type swapper struct {
+	up    *instance
+	key   solana.PrivateKey
+	user  string
+	rand  *rand.Rand
+	mints []string
+	held  map[string]uint64
+}
+
+// call asks the gateway.
+func (s *swapper) call(result any, method string, params ...any) error {
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+	if err != nil {
+		return err
+	}
+	raw, code, err := s.ask(http.MethodPost, s.up.addresses["rpc"], body)
+	if err != nil || code != http.StatusOK {
+		return fmt.Errorf("%s: %d %s: %w", method, code, raw, err)
+	}
+	var answer struct{ Result, Error json.RawMessage }
+	if err := json.Unmarshal(raw, &answer); err != nil || answer.Error != nil {
+		return fmt.Errorf("%s: %s: %w", method, answer.Error, err)
+	}
+	return json.Unmarshal(answer.Result, result)
+}
+
+func (s *swapper) ask(method, address string, body []byte) (answer []byte, code int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, 0, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer response.Body.Close()
+	answer, err = io.ReadAll(response.Body)
+	return answer, response.StatusCode, err
+}
+
+// swap makes one trade: it sells SOL, or some of what it holds for SOL or a third token.
+func (s *swapper) swap(seen *swapCounts) error {
+	src, dst, amount := solMint, s.mints[s.rand.IntN(len(s.mints))], uint64(10_000_000)<<s.rand.IntN(12)
+	for mint, held := range s.held {
+		if held > 1000 && s.rand.IntN(3) > 0 {
+			src, dst, amount = mint, solMint, held-held/4
+			if other := s.mints[s.rand.IntN(len(s.mints))]; other != mint && s.rand.IntN(2) == 0 {
+				dst = other
+			}
+			break
+		}
+	}
+	q, err := s.quote(src, dst, amount)
+	if q == nil {
+		delete(s.held, src) // no route: its pools were drained, or three pools would be needed
+		return err
+	}
+	result, err := s.land(q.Txn)
+	if err != nil {
+		return err
+	}
+	return s.judge(seen, q, result, src, dst)
+}
+
+// quote is nil without an error if there is no route. State that is older than allowed comes back
+// by itself.
+func (s *swapper) quote(src, dst string, amount uint64) (*swapQuote, error) {
+	ask := url.Values{"src_mint": {src}, "dst_mint": {dst}, "amount_in": {strconv.FormatUint(amount, 10)}, "slippage_bps": {"500"}, "user_account": {s.user}}
+	for deadline := time.Now().Add(hang); ; time.Sleep(200 * time.Millisecond) {
+		raw, code, err := s.ask(http.MethodGet, s.up.addresses["swap"]+"/api/v2/quote?"+ask.Encode(), nil)
+		switch {
+		case err == nil && code == http.StatusNotFound:
+			return nil, nil
+		case err == nil && (code == http.StatusServiceUnavailable || code == http.StatusTooManyRequests) && time.Now().Before(deadline):
+		case err != nil || code != http.StatusOK:
+			return nil, fmt.Errorf("quote %s: %d %s: %w", ask.Encode(), code, raw, err)
+		default:
+			var q swapQuote
+			err := json.Unmarshal(raw, &q)
+			return &q, err
+		}
+	}
+}
+
+// land signs, submits, and waits until the transaction is in a block.
+func (s *swapper) land(txn string) (*swapResult, error) {
+	raw, err := base64.StdEncoding.DecodeString(txn)
+	if err != nil {
+		return nil, err
+	}
+	tx, err := solana.TransactionFromBytes(raw)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tx.Sign(func(solana.PublicKey) *solana.PrivateKey { return &s.key }); err != nil {
+		return nil, err
+	}
+	var signature string
+	if err := s.call(&signature, "sendTransaction", tx.MustToBase64(), map[string]any{"encoding": "base64", "skipPreflight": true}); err != nil {
+		return nil, err
+	}
+	return s.landed(signature)
+}
+
+// landed waits until a transaction is in a block.
+func (s *swapper) landed(signature string) (*swapResult, error) {
+	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		var result *swapResult
+		if err := s.call(&result, "getTransaction", signature, map[string]any{"encoding": "json", "commitment": "confirmed", "maxSupportedTransactionVersion": 0}); err != nil {
+			return nil, err
+		}
+		if result != nil {
+			return result, nil
+		}
+	}
+	return nil, fmt.Errorf("%s never landed", signature)
+}
+
+// swapCounts is what happened. Safe for concurrent use.
+type swapCounts struct {
+	mu                                         sync.Mutex
+	landed, failed, equal, moved, hops, splits int
+	venues                                     map[string]int
+}
+
+// more tells whether fewer swaps than wanted were made.
+func (c *swapCounts) more(wanted int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.landed+c.failed < wanted
+}
+
+// judge holds a landed swap to its quote.
+func (s *swapper) judge(seen *swapCounts, q *swapQuote, r *swapResult, src, dst string) error {
+	traded, err := s.traded(q, r.Slot)
+	if err != nil {
+		return err
+	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	flows := r.flows(s.user)
+	if r.Meta.Err != nil {
+		seen.failed++
+		for mint, flow := range flows {
+			if flow != 0 {
+				return fmt.Errorf("a failed swap moved %d of %s", flow, mint)
+			}
+		}
+		if !traded {
+			return fmt.Errorf("a swap failed although no one traded between: %v\n%v", r.Meta.Err, r.Meta.LogMessages)
+		}
+		return nil
+	}
+	got, paid := flows[dst], -flows[src]
+	if dst != solMint {
+		s.held[dst] += uint64(got)
+	}
+	s.held[src] -= min(uint64(paid), s.held[src])
+	delete(flows, src)
+	delete(flows, dst)
+	for mint, flow := range flows {
+		if flow != 0 {
+			return fmt.Errorf("%d of %s are stranded", flow, mint)
+		}
+	}
+	if uint64(got) < q.Least || uint64(paid) > q.In {
+		return fmt.Errorf("got %d for %d, promised at least %d for at most %d", got, paid, q.Least, q.In)
+	}
+	seen.landed++
+	switch {
+	case uint64(got) == q.Out:
+		seen.equal++
+	case traded:
+		seen.moved++
+	default:
+		return fmt.Errorf("got %d, quoted %d, and no one traded between: %+v", got, q.Out, q.Route)
+	}
+	if len(q.Routes) > 1 {
+		seen.splits++
+	}
+	for _, route := range q.Routes {
+		if len(route.Legs) > 1 {
+			seen.hops++
+		}
+	}
+	for _, leg := range q.Route {
+		seen.venues[leg.Venue]++
+	}
+	return nil
+}
+
+// traded tells whether others used a pool of the quote behind its state and up to the landing.
+func (s *swapper) traded(q *swapQuote, landed uint64) (bool, error) {
+	for _, leg := range q.Route {
+		var list []struct{ Slot uint64 }
+		if err := s.call(&list, "getSignaturesForAddress", leg.Pool, map[string]any{"limit": 100, "commitment": "confirmed"}); err != nil {
+			return false, err
+		}
+		within := 0
+		for _, e := range list {
+			if e.Slot > q.Slot && e.Slot <= landed {
+				within++
+			}
+		}
+		if within > 1 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// pooledMints are the tokens with pools in SOL on each venue, by the demo's own accounts.
+func (s *swapper) pooledMints(t *testing.T) (mints []string) {
+	t.Helper()
+	seen := map[string]bool{solMint: true}
+	for _, v := range all.Venues() {
+		var list []struct {
+			Pubkey  string
+			Account struct{ Data []string }
+		}
+		require.NoError(t, s.call(&list, "getProgramAccounts", v.Program().String(), map[string]any{"encoding": "base64", "commitment": "processed"}))
+		for _, a := range list {
+			data, err := base64.StdEncoding.DecodeString(a.Account.Data[0])
+			require.NoError(t, err)
+			ref, err := v.Open(pubkey.MustParse(a.Pubkey), data)
+			if err != nil {
+				continue
+			}
+			for _, mint := range ref.Mints() {
+				if text := mint.String(); !seen[text] && v.Name() != "raydium_cpmm" {
+					seen[text] = true
+					mints = append(mints, text)
+				}
+			}
+		}
+	}
+	require.NotEmpty(t, mints)
+	return mints
+}
+
+// TestSwapsEndToEnd is what a wallet does, many times over all venues of the demo chain: a quote, a
+// signature, the transaction through the gateway. Others trade meanwhile.
+func TestSwapsEndToEnd(t *testing.T) {
+	swaps := 200
+	if n, err := strconv.Atoi(os.Getenv("MINTLAKE_TEST_SWAPS")); err == nil {
+		swaps = n
+	}
+	up := launch(t, t.TempDir(), "--source", "demo:?tps=20&tokens=20&seed=18&wallets=64&slot_time=200ms&fork_rate=0&skip_rate=0", "--rooms", "gateway,swap")
+	const workers = 10
+	seen := &swapCounts{venues: map[string]int{}}
+	var wg sync.WaitGroup
+	errs := make(chan error, workers)
+	var mints []string
+	for w := range workers {
+		seed := make([]byte, ed25519.SeedSize)
+		seed[0] = byte(w + 1)
+		key := solana.PrivateKey(ed25519.NewKeyFromSeed(seed))
+		s := &swapper{up: up, key: key, user: key.PublicKey().String(), rand: rand.New(rand.NewPCG(18, uint64(w))), held: map[string]uint64{}}
+		if mints == nil {
+			mints = s.pooledMints(t)
+		}
+		s.mints = mints
+		for range 3 {
+			var signature string
+			require.NoError(t, s.call(&signature, "requestAirdrop", s.user, uint64(1_000_000_000_000)))
+			_, err := s.landed(signature)
+			require.NoError(t, err)
+		}
+		wg.Go(func() {
+			for seen.more(swaps) {
+				if err := s.swap(seen); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	t.Logf("%d landed: %d as quoted, %d after trades of others; %d failed whole; %d over two pools, %d split; by venue %v",
+		seen.landed, seen.equal, seen.moved, seen.failed, seen.hops, seen.splits, seen.venues)
+	require.GreaterOrEqual(t, seen.landed, swaps*9/10)
+	require.Greater(t, seen.equal, swaps/4)
+	require.Positive(t, seen.hops)
+	require.Positive(t, seen.splits)
+	require.Len(t, seen.venues, 4)
+}
