@@ -144,7 +144,7 @@ func cpmmTells(e event, l *eventspb.SwapLeg) bool {
 func cpmmBefore(l *leg, b *before) string {
 	e := event(l.event)
 	config, _ := l.tx.Account(l.call, 2)
-	rate, ok := cpmmRates[venue.Key(config).String()]
+	rate, ok := cpmmRates[config.String()]
 	if !ok {
 		return "the fee of its config is not known here"
 	}

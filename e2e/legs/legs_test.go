@@ -47,8 +47,8 @@ func (l *leg) String() string {
 func (l *leg) program(key venue.Key) venue.Key {
 	for _, balances := range [][]chain.TokenBalance{l.tx.PreBalances, l.tx.PostBalances} {
 		for _, b := range balances {
-			if venue.Key(b.Mint) == key && b.Program != (pubkey.Key{}) {
-				return venue.Key(b.Program)
+			if b.Mint == key && b.Program != (pubkey.Key{}) {
+				return b.Program
 			}
 		}
 	}
