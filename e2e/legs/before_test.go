@@ -155,7 +155,7 @@ func cpmmBefore(l *leg, b *before) string {
 	vaults := [2]venue.Key{venue.Key(l.GetVaultIn()), venue.Key(l.GetVaultOut())}
 	pool := make(data, 637)
 	copy(pool, "\xf7\xed\xe3\xf5\xd7\xc3\xde\x46")
-	pool.key(8, venue.Key(config))
+	pool.key(8, config)
 	for i, mintKey := range mints {
 		pool.key(72+32*i, vaults[i])
 		pool.key(168+32*i, mintKey)
@@ -168,7 +168,7 @@ func cpmmBefore(l *leg, b *before) string {
 	terms := make(data, 236)
 	copy(terms, "\xda\xf4\x21\x68\xcb\xcb\x2b\x6f")
 	terms.number(12, rate)
-	b.put(venue.Key(config), venue.Key(l.GetProgramId()), terms)
+	b.put(config, venue.Key(l.GetProgramId()), terms)
 	b.order = venue.Order{In: mints[0], Amount: l.GetAmountIn()}
 	if e[88] == 0 {
 		b.order.ExactOut, b.order.Amount = true, l.GetAmountOut()
