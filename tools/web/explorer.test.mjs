@@ -178,7 +178,7 @@ test("a phone in the dark shows what matters", () =>
     "/",
     async (page) => {
       await page.waitForSelector(rows);
-      for (const label of ["Mint", "Price", "Volume 24 h", "Supply", "First seen"]) assert.ok(await page.isVisible(`${rows} >> nth=0 >> [data-label='${label}']`), label);
+      for (const label of ["Mint", "Price", "Volume 24 h", "Market cap", "First seen"]) assert.ok(await page.isVisible(`${rows} >> nth=0 >> [data-label='${label}']`), label);
       const wide = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.ok((await wide()) <= 0, "nothing stands out at the side");
       await clean(page);
