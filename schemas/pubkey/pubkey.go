@@ -8,6 +8,8 @@ package pubkey
 import (
 	"bytes"
 	"errors"
+
+	"github.com/mr-tron/base58"
 )
 
 // Size is how many bytes a key has.
@@ -27,6 +29,18 @@ type Key [Size]byte
 // ErrText is what Parse says of anything that is no key.
 var ErrText = errors.New("not a 32-byte base58 key")
 
+// Parse reads base58 of exactly 32 bytes. The error is ErrText.
+func Parse[T string | []byte](text T) (Key, error) {
+	if len(text) < MinText || len(text) > MaxText {
+		return Key{}, ErrText
+	}
+	raw, err := base58.Decode(string(text))
+	if err != nil || len(raw) != Size {
+		return Key{}, ErrText
+	}
+	return Key(raw), nil
+}
+
 // MustParse is Parse for constants: it panics on anything that is no key.
 func MustParse(text string) Key {
 	key, err := Parse(text)
@@ -37,10 +51,10 @@ func MustParse(text string) Key {
 }
 
 // String is the key in base58.
-func (k Key) String() string {
-	var text [MaxText]byte
-	return string(k.Append(text[:0]))
-}
+func (k Key) String() string { return base58.Encode(k[:]) }
+
+// Append appends the key in base58.
+func (k Key) Append(dst []byte) []byte { return append(dst, k.String()...) }
 
 // Bytes is a copy of the key, for a message.
 func (k Key) Bytes() []byte { return bytes.Clone(k[:]) }
