@@ -19,7 +19,7 @@ func TestDashboard(t *testing.T) {
 	}
 	page := get("/")
 	require.Equal(t, http.StatusOK, page.Code)
-	require.Equal(t, contentSecurityPolicy, page.Header().Get("Content-Security-Policy"))
+	require.Equal(t, contentSecurityPolicy(""), page.Header().Get("Content-Security-Policy"))
 	loads := regexp.MustCompile(`(?:href|src)="(/[^"#]+)"`).FindAllStringSubmatch(page.Body.String(), -1)
 	require.Len(t, loads, 3)
 	for _, load := range loads {

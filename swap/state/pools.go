@@ -189,8 +189,8 @@ func (f *Fold) Ask(a, b venue.Key) {
 	f.pools.order = append(f.pools.order, p)
 }
 
-// Complete says that the pools of a pair were listed, at or after the slot at which the state began:
-// later ones show themselves.
+// Complete says that the pools of a pair were listed, at or after the slot at which the state
+// began: later ones show themselves.
 func (f *Fold) Complete(a, b venue.Key) {
 	p := pairOf(a, b)
 	if _, asked := f.pools.asked[p]; asked {
