@@ -14,6 +14,8 @@ import pty
 import re
 import select
 import shutil
+import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -163,11 +165,23 @@ def main():
     if "--keep" in sys.argv:
         (work / "terminal").write_text(node.text)
         told(f"kept in {work}")
-    if status not in (0, 2, 130):  # make says that it was interrupted
+    if status not in (0, 2, 130, -signal.SIGINT):  # make, or the shell, says that it was interrupted
         fail(f"Ctrl-C ended the node with {status}:\n{node.text[-3000:]}")
+    if not silent("127.0.0.1", 8080):
+        fail("after Ctrl-C something still answers at 127.0.0.1:8080")
     told("Ctrl-C stopped it")
     if time.monotonic() - began > limit:
         fail(f"it took more than {limit} s")
+
+
+def silent(host, port):
+    """Whether nothing listens there, or soon no longer: the shell may end before the node."""
+    for _ in range(100):
+        with socket.socket() as probe:
+            if probe.connect_ex((host, port)) != 0:
+                return True
+        time.sleep(0.1)
+    return False
 
 
 def stop(node):
