@@ -126,8 +126,6 @@ func TestASlotIsItsTransactionsAndThenItsEnd(t *testing.T) {
 	require.Len(t, out.records[0].Headers, 3)
 }
 
-// While Kafka says nothing blocks become durable on disk, and are written in their order when it is
-// back, by this process or by the next one.
 // TestVotesAreLeftOut: a source that is asked for all brings votes, too.
 func TestVotesAreLeftOut(t *testing.T) {
 	b := NewBlock(&chain.Block{Slot: 5, Whole: true, Transactions: []chain.Transaction{{Raw: rawUpdate("a")}, {Raw: rawUpdate("v"), Vote: true}}}, time.Now(), true)
@@ -135,6 +133,8 @@ func TestVotesAreLeftOut(t *testing.T) {
 	require.Zero(t, b.end.GetLeftOut())
 }
 
+// While Kafka says nothing blocks become durable on disk, and are written in their order when it is
+// back, by this process or by the next one.
 func TestBlocksWaitOnDisk(t *testing.T) {
 	folder, out := t.TempDir(), newBroker(false)
 	p := publisher(t, folder, 1<<20, out)
@@ -162,6 +162,8 @@ func TestBlocksWaitOnDisk(t *testing.T) {
 	defer run(t, p)()
 	<-p.Block(blockOf(150, 0, 0))
 	want = append(want, "150 end 0/0")
+	// The last block is durable once it is in the topic or, behind the older ones, on disk.
+	require.Eventually(t, func() bool { return len(out.told(t)) >= len(want) }, time.Minute, time.Millisecond)
 	require.Equal(t, want, out.told(t), "the older ones first")
 	require.Eventually(t, func() bool {
 		files, err := filepath.Glob(filepath.Join(folder, "*"))
