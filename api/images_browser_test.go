@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"sync/atomic"
 	"testing"
@@ -14,23 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/internal/testkit"
 )
-
-// chromium finds a browser; without one the test is skipped, or fails where
-// MINTLAKE_REQUIRE_CHROMIUM=1.
-func chromium(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("MINTLAKE_REQUIRE_CHROMIUM") == "1" {
-		t.Fatal("no Chromium: install the package chromium")
-	}
-	t.Skip("no Chromium: install the package chromium to run this test")
-	return ""
-}
 
 // domOf opens a page in a headless browser and returns its document after scripts have had their
 // time.
@@ -64,7 +48,7 @@ const hostileSVG = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://
 </svg>`
 
 func TestInARealBrowser(t *testing.T) {
-	browser := chromium(t)
+	browser := testkit.Chromium(t)
 	var reached atomic.Int64
 	var clean atomic.Pointer[[]byte]
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

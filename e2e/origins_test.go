@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/testkit"
 )
 
 // TestPagesReachWhatTheirOperatorAllows: the settings reach the three surfaces, each its own.
@@ -68,13 +69,7 @@ onload = () => {
 // origin none.
 func TestPagesInABrowser(t *testing.T) {
 	t.Parallel()
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		if os.Getenv("MINTLAKE_REQUIRE_CHROMIUM") == "1" {
-			t.Fatal("no Chromium: install the package chromium")
-		}
-		t.Skip("no Chromium: install the package chromium to run this test")
-	}
+	browser := testkit.Chromium(t)
 	up := launch(t, t.TempDir(), "--source", "none", "--rooms", "gateway,swap", "--rpc-allowed-origins", "http://127.0.0.1:*",
 		"--swap-allowed-origins", "http://127.0.0.1:*", "--stream-allowed-origins", "http://127.0.0.1:*")
 	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/schemas/openapi"
 	"github.com/mintlake/mintlake/web"
 )
@@ -20,14 +20,8 @@ import (
 // The reference shows this node's address and answers, and asks nobody else.
 func TestTheReferenceShowsThisNode(t *testing.T) {
 	docs := web.Docs()
-	if docs == nil {
-		t.Skip("the pages are not built: make web")
-	}
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		require.NotEqual(t, "1", os.Getenv("MINTLAKE_REQUIRE_CHROMIUM"), "no Chromium: install the package chromium")
-		t.Skip("no Chromium: install the package chromium to run this test")
-	}
+	testkit.NeedPages(t, docs != nil)
+	browser := testkit.Chromium(t)
 	document, err := openapi.JSON()
 	require.NoError(t, err)
 	const mint = "MintOfThisNode111111111111111111111111111111"

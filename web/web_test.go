@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/web"
 )
 
@@ -64,9 +65,7 @@ func TestThePageLoadsItsOwnFilesOnly(t *testing.T) {
 // What a visitor loads at most, of all pages together, is small. The reference of the API, in
 // dist/docs, is a page of its own.
 func TestTheExplorerIsSmall(t *testing.T) {
-	if !built(t) {
-		t.Skip("the explorer is not built: make web")
-	}
+	testkit.NeedPages(t, built(t))
 	var out bytes.Buffer
 	packed := gzip.NewWriter(&out)
 	require.NoError(t, filepath.WalkDir("dist", func(path string, entry os.DirEntry, err error) error {
