@@ -76,8 +76,14 @@ type Client struct {
 	pool    *pool
 	turns   *rate.Limiter
 	calls   *semaphore.Weighted
+	large   *semaphore.Weighted // one answer over largeAnswer is read at a time
 	metrics *metrics
 }
+
+// largeAnswer is how much of an answer is read at once by each call. What is longer waits for its
+// turn: sixteen calls at a time could otherwise hold sixteen times MaxBodyBytes, and twice that
+// while their buffers grow.
+const largeAnswer = 16 << 20
 
 // NewClient checks the endpoints and registers metrics; it does no I/O.
 func NewClient(cfg Config, deps Deps) (*Client, error) {
@@ -90,7 +96,8 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new solana client: %w", err)
 	}
-	c := &Client{cfg: cfg, log: deps.Logger, pool: p, turns: pause.Evenly(cfg.RequestsPerSecond), calls: semaphore.NewWeighted(int64(cfg.maxConcurrent)), metrics: m}
+	c := &Client{cfg: cfg, log: deps.Logger, pool: p, turns: pause.Evenly(cfg.RequestsPerSecond), calls: semaphore.NewWeighted(int64(cfg.maxConcurrent)),
+		large: semaphore.NewWeighted(1), metrics: m}
 	if deps.HTTPClient != nil {
 		c.http = *deps.HTTPClient
 	} else if base, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -225,7 +232,7 @@ func (c *Client) post(ctx context.Context, e *endpoint, body []byte) (json.RawMe
 		return nil, &transportError{fmt.Errorf("%s: %w", e.redacted, scrub(err))}
 	}
 	defer func() { _ = resp.Body.Close() }()
-	data, err := readAll(resp, c.cfg.MaxBodyBytes)
+	data, err := c.readAll(ctx, resp)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.redacted, err)
 	}
@@ -244,9 +251,21 @@ func (c *Client) post(ctx context.Context, e *endpoint, body []byte) (json.RawMe
 	return ans.Result, nil
 }
 
-func readAll(resp *http.Response, limit int64) ([]byte, error) {
-	buf := bytes.NewBuffer(make([]byte, 0, max(512, min(resp.ContentLength, limit, 16<<20)+512)))
-	n, err := buf.ReadFrom(io.LimitReader(resp.Body, limit+1))
+// readAll returns the body, which may have MaxBodyBytes.
+func (c *Client) readAll(ctx context.Context, resp *http.Response) ([]byte, error) {
+	limit := c.cfg.MaxBodyBytes
+	first := min(limit+1, largeAnswer)
+	buf := bytes.NewBuffer(make([]byte, 0, max(512, min(resp.ContentLength, first)+512)))
+	n, err := buf.ReadFrom(io.LimitReader(resp.Body, first))
+	if err == nil && n == largeAnswer {
+		if err := c.large.Acquire(ctx, 1); err != nil {
+			return nil, &transportError{fmt.Errorf("read answer: %w", err)}
+		}
+		defer c.large.Release(1)
+		var more int64
+		more, err = buf.ReadFrom(io.LimitReader(resp.Body, limit+1-n))
+		n += more
+	}
 	switch {
 	case err != nil:
 		return nil, &transportError{fmt.Errorf("read answer: %w", scrub(err))}

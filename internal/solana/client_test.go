@@ -191,6 +191,29 @@ func TestBodyIsBoundedAfterDecompression(t *testing.T) {
 	require.Len(t, got, 1<<20)
 }
 
+// TestLargeAnswersTakeTurns: while one is being read, another one waits and small ones do not.
+func TestLargeAnswersTakeTurns(t *testing.T) {
+	size := largeAnswer
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":"%s"}`, strings.Repeat("a", size))
+	}))
+	t.Cleanup(s.Close)
+	c := client(t, Config{Endpoints: []string{s.URL}})
+	require.NoError(t, c.large.Acquire(t.Context(), 1)) // another call reads
+	waiting, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	require.ErrorIs(t, c.Call(waiting, "getBlock", nil, nil), context.DeadlineExceeded)
+	c.large.Release(1)
+	var got string
+	require.NoError(t, c.Call(t.Context(), "getBlock", nil, &got))
+	require.Len(t, got, size)
+
+	require.NoError(t, c.large.Acquire(t.Context(), 1))
+	size = 1000
+	require.NoError(t, c.Call(t.Context(), "getBlock", nil, &got))
+	require.Len(t, got, size)
+}
+
 // getSlots makes calls at the same time and returns how long they took together.
 func getSlots(t *testing.T, c *Client, calls int) time.Duration {
 	t.Helper()
