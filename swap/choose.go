@@ -116,11 +116,11 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 		In: r.source, Out: r.target, Amount: amount, ExactOut: r.exactOut, OnlyDirect: r.onlyDirect,
 		Slack: max(r.slippage/2, leastSlack), UnitPrice: s.unitPrice(r), Rent: tokenAccountRent, Native: mint.WrappedSOL,
 	})
-	reports := reportsOf(r, v, answer)
+	reports := s.reportsOf(r, v, answer)
 	if err != nil {
-		return nil, refused(r, v, err)
+		return nil, refused(r, v, reports, err)
 	}
-	var tooLarge error
+	var without error
 	for _, plan := range answer.Plans {
 		c := &choice{view: v, plan: plan, venues: reports}
 		c.settle(r)
@@ -128,12 +128,13 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 		if err == nil {
 			return c, c.keeps(r)
 		}
-		if !errors.Is(err, txn.ErrTooLarge) {
+		// A venue may have stopped since it was asked.
+		if !errors.Is(err, txn.ErrTooLarge) && !errors.Is(err, venue.ErrStopped) {
 			return nil, err
 		}
-		tooLarge = cmp.Or(tooLarge, err)
+		without = cmp.Or(without, err)
 	}
-	return nil, tooLarge
+	return nil, without
 }
 
 const (
@@ -190,8 +191,8 @@ func (c *choice) keeps(r *request) error {
 	return nil
 }
 
-// reportsOf says what each venue had for the pair.
-func reportsOf(r *request, v *view, answer *router.Answer) []VenueReport {
+// reportsOf says what each venue had for the pair, and which of them are stopped.
+func (s *Server) reportsOf(r *request, v *view, answer *router.Answer) []VenueReport {
 	reports, at := []VenueReport{}, map[string]int{}
 	report := func(name string) *VenueReport {
 		if _, known := at[name]; !known {
@@ -217,17 +218,27 @@ func reportsOf(r *request, v *view, answer *router.Answer) []VenueReport {
 	for _, p := range answer.Refused {
 		refuse(p.Venue, p.Address(), p.Err)
 	}
+	for _, known := range s.cfg.venues {
+		if stop := s.stop(known.Name()); stop != nil && r.allows(known.Name()) {
+			report(known.Name()).Stopped = stop
+		}
+	}
 	return reports
 }
 
 // refused is the error of a question that no plan answers.
-func refused(r *request, v *view, err error) error {
+func refused(r *request, v *view, reports []VenueReport, err error) error {
 	if !errors.Is(err, router.ErrNoPool) {
 		return noRoute(codeOf(err), "none of the pools of this pair can take the trade: %s", err)
 	}
 	if len(v.refused) > 0 {
 		err := v.refused[0].Err
 		return noRoute(codeOf(err), "none of the %d pools of this pair can take the trade: %s", len(v.refused), err)
+	}
+	for _, report := range reports {
+		if report.Stopped != nil {
+			return noRoute(codeStopped, "%s is stopped, and no pool of another venue trades the pair: %s", report.Venue, report.Stopped.Message)
+		}
 	}
 	return noRoute(codeNoPool, "no pool trades %s for %s on the venues that are covered", r.source.String(), r.target.String())
 }

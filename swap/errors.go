@@ -22,6 +22,7 @@ const (
 	codeOutdated   = "quote_outdated"
 	codeInvalid    = "invalid_request"
 	codeUnverified = string(venue.ErrUnverified)
+	codeStopped    = string(venue.ErrStopped)
 	codeMint       = string(venue.ErrMint)
 )
 
@@ -125,6 +126,8 @@ func public(err error) *Error {
 		return noRoute(codeMint, "%s", err)
 	case errors.Is(err, txn.ErrTooLarge):
 		return noRoute(codeTooLarge, "the route does not fit a transaction: %s", err)
+	case errors.Is(err, venue.ErrStopped):
+		return noRoute(codeStopped, "%s", err)
 	}
 	e := newError(fiber.StatusInternalServerError, "the request could not be answered; it is not your fault")
 	e.cause = err

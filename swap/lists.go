@@ -11,7 +11,6 @@ import (
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
-	"github.com/mintlake/mintlake/swap/venue/all"
 )
 
 // ListedVenue is a venue of GET /api/v2/venues.
@@ -19,9 +18,12 @@ type ListedVenue struct {
 	Venue string `json:"venue"`
 	// Label is its name in the convention of other routers.
 	Label string `json:"label"`
-	// Status is proved, or unverified: then it is not quoted, and Reason says why.
+	// Status is proved; or stopped, for now, or unverified: then it is not quoted, and Reason says
+	// why.
 	Status string  `json:"status"`
 	Reason *string `json:"reason"`
+	// Stopped says in a word why it is stopped; null when it is not.
+	Stopped *Stop `json:"stopped"`
 	// Program id; null for a venue that is not covered.
 	Program *string `json:"program"`
 }
@@ -29,6 +31,7 @@ type ListedVenue struct {
 // The values of ListedVenue.Status.
 const (
 	statusProved     = "proved"
+	statusStopped    = "stopped"
 	statusUnverified = "unverified"
 )
 
@@ -38,7 +41,7 @@ const notCovered = "nothing proves its arithmetic here yet: its pools are not qu
 // getVenues is GET /api/v2/venues.
 func (s *Server) getVenues(_ context.Context, c *fiber.Ctx) error {
 	programs := map[string]string{}
-	for _, v := range all.Venues() {
+	for _, v := range s.cfg.venues {
 		programs[v.Name()] = v.Program().String()
 	}
 	list := []ListedVenue{}
@@ -46,6 +49,9 @@ func (s *Server) getVenues(_ context.Context, c *fiber.Ctx) error {
 		entry := ListedVenue{Venue: known.Name, Label: known.Label, Status: statusUnverified}
 		if program, covered := programs[known.Name]; covered {
 			entry.Status, entry.Program = statusProved, &program
+			if entry.Stopped = s.stop(known.Name); entry.Stopped != nil {
+				entry.Status, entry.Reason = statusStopped, &entry.Stopped.Message
+			}
 		} else {
 			reason := notCovered
 			entry.Reason = &reason

@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/counters"
-	"github.com/mintlake/mintlake/swap/venue/all"
 )
 
 type metrics struct {
@@ -17,7 +16,7 @@ type metrics struct {
 	streams        prometheus.Gauge
 }
 
-func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mintlake_swap_requests_total", Help: "HTTP requests to the swap API.",
@@ -40,13 +39,22 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	counters.Preset(m.requests, []string{routeProbe}, []string{"200", "503"})
 	counters.Preset(m.requests, []string{routeOther}, []string{"400", "403", "404", "405", "413", "500"})
 	counters.PresetHistogram(m.requestSeconds, append(keyed, routeProbe, routeOther))
-	for _, v := range all.Venues() {
+	var up []prometheus.Collector
+	for _, v := range s.cfg.venues {
 		m.quotes.WithLabelValues(v.Name())
+		up = append(up, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "mintlake_swap_venue_up", Help: "Whether a venue gives quotes: 0 while it is stopped.", ConstLabels: prometheus.Labels{"venue": v.Name()},
+		}, func() float64 {
+			if s.stop(v.Name()) != nil {
+				return 0
+			}
+			return 1
+		}))
 	}
 	if registerer == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.requestSeconds, m.quotes, m.inFlight, m.streams} {
+	for _, c := range append(up, m.requests, m.requestSeconds, m.quotes, m.inFlight, m.streams) {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

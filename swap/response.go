@@ -99,9 +99,11 @@ type Residual struct {
 // VenueReport is what a venue had for the pair.
 type VenueReport struct {
 	Venue string `json:"venue"`
-	// Pools of the pair.
+	// Pools of the pair, as far as they are known.
 	Pools   int           `json:"pools"`
 	Refused []PoolRefusal `json:"refused"`
+	// Stopped says why none of them is quoted for now; null when that is not so.
+	Stopped *Stop `json:"stopped"`
 }
 
 // PoolRefusal is a pool that gives no quote for the whole amount.

@@ -38,7 +38,9 @@ import (
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/state"
+	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/all"
+	"github.com/mintlake/mintlake/swap/venue/guard"
 )
 
 // Config of the API. Zero values take the defaults named at each field.
@@ -76,6 +78,8 @@ type Config struct {
 	hubs []pubkey.Key
 	// market bounds caches and reads.
 	market market.Config
+	// venues that are quoted. Default all.
+	venues venue.List
 }
 
 func (c Config) withDefaults() Config {
@@ -88,6 +92,9 @@ func (c Config) withDefaults() Config {
 	c.routing = cmp.Or(max(c.routing, 0), 50*time.Millisecond)
 	if c.hubs == nil {
 		c.hubs = []pubkey.Key{mint.WrappedSOL, usdc}
+	}
+	if c.venues == nil {
+		c.venues = all.Venues()
 	}
 	return c
 }
@@ -126,6 +133,7 @@ type Server struct {
 	gate    *keys.Gate
 	market  *market.Market // nil without RPC
 	held    *state.Feed    // nil without a stream
+	guard   *guard.Guard
 	app     *fiber.App
 	quotes  *semaphore.Weighted
 	origins *origins.Set
@@ -165,8 +173,11 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		cfg: cfg, deps: deps, gate: gate, quotes: semaphore.NewWeighted(int64(cfg.maxInFlight)),
 		Bound: listen.NewBound(), covered: map[string]bool{}, streams: streams{of: map[string]int{}}, stopping: make(chan struct{}),
 	}
-	for _, v := range all.Venues() {
+	for _, v := range cfg.venues {
 		s.covered[v.Name()] = true
+	}
+	if s.guard, err = guard.New(cfg.venues, guard.Deps{Logger: deps.Logger, Registerer: deps.Registerer, Now: deps.Now}); err != nil {
+		return nil, fmt.Errorf("swap: %w", err)
 	}
 	if s.openapi, err = openapi.SwapJSON(); err != nil {
 		return nil, fmt.Errorf("swap: %w", err)
@@ -174,7 +185,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("swap: allowed origin %w", err)
 	}
-	if s.metrics, err = newMetrics(deps.Registerer); err != nil {
+	if s.metrics, err = newMetrics(deps.Registerer, s); err != nil {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
 	if deps.RPC != nil {
@@ -196,7 +207,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 
 // openMarket makes what knows the pools: from the stream where there is one, else by RPC alone.
 func (s *Server) openMarket() (err error) {
-	d := market.Deps{RPC: s.deps.RPC, Venues: all.Venues(), Logger: s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now}
+	d := market.Deps{RPC: s.deps.RPC, Venues: s.guard.Venues(), Logger: s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now}
 	if s.cfg.State.Endpoint != "" {
 		if s.held, err = state.New(s.cfg.State, state.Deps{
 			RPC: d.RPC, Venues: d.Venues, Logger: d.Logger, Registerer: d.Registerer, Now: d.Now,

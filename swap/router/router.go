@@ -162,7 +162,7 @@ func (s *search) refusal() error {
 
 // severity orders refusals: what the client can mend by another amount comes first.
 func severity(err error) int {
-	order := []venue.Refusal{venue.ErrMalformed, venue.ErrUnverified, venue.ErrMint, venue.ErrClosed, venue.ErrNoLiquidity, venue.ErrTooSmall, venue.ErrTooLarge}
+	order := []venue.Refusal{venue.ErrMalformed, venue.ErrUnverified, venue.ErrStopped, venue.ErrMint, venue.ErrClosed, venue.ErrNoLiquidity, venue.ErrTooSmall, venue.ErrTooLarge}
 	return slices.Index(order, venue.RefusalOf(err))
 }
 

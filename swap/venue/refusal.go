@@ -27,6 +27,8 @@ const (
 	ErrMint Refusal = "mint_refused"
 	// ErrUnverified is a venue, or a feature of a pool, whose arithmetic nothing has proved.
 	ErrUnverified Refusal = "venue_unverified"
+	// ErrStopped is a venue that gives no quotes for now, whatever the pool: it panicked.
+	ErrStopped Refusal = "venue_stopped"
 )
 
 var refusalTexts = map[Refusal]string{

@@ -1,0 +1,90 @@
+package guard
+
+import (
+	"fmt"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// ref is a guarded pool that is known to exist.
+type ref struct {
+	venue              *guarded
+	inner              venue.Ref
+	address            venue.Key
+	mints              [2]venue.Key
+	rank               uint64
+	accounts, together []venue.Key
+}
+
+// Address implements venue.Ref.
+func (r *ref) Address() venue.Key { return r.address }
+
+// Mints implements venue.Ref.
+func (r *ref) Mints() [2]venue.Key { return r.mints }
+
+// Rank implements venue.Ref.
+func (r *ref) Rank() uint64 { return r.rank }
+
+// Accounts implements venue.Ref.
+func (r *ref) Accounts() []venue.Key { return r.accounts }
+
+// Together implements venue.Ref.
+func (r *ref) Together() []venue.Key { return r.together }
+
+// Decode implements venue.Ref.
+func (r *ref) Decode(state venue.State) (decoded venue.Pool, err error) {
+	defer r.venue.caught(placeDecode, &err)
+	inner, err := r.inner.Decode(state)
+	switch {
+	case err != nil:
+		return nil, err
+	case inner == nil:
+		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, errNoRef)
+	}
+	return &pool{venue: r.venue, inner: inner, address: inner.Address(), mints: inner.Mints()}, nil
+}
+
+// pool is a guarded pool.
+type pool struct {
+	venue   *guarded
+	inner   venue.Pool
+	address venue.Key
+	mints   [2]venue.Key
+}
+
+// Address implements venue.Pool.
+func (p *pool) Address() venue.Key { return p.address }
+
+// Mints implements venue.Pool.
+func (p *pool) Mints() [2]venue.Key { return p.mints }
+
+// Quote implements venue.Pool. A pool of a venue that is out gives none.
+func (p *pool) Quote(order venue.Order) (quote venue.Quote, err error) {
+	if stop := p.venue.stopped(); stop != nil {
+		return venue.Quote{}, stop
+	}
+	defer p.venue.caught(placeQuote, &err)
+	return p.inner.Quote(order)
+}
+
+// After implements venue.Pool.
+func (p *pool) After(quote venue.Quote) (next venue.Pool, err error) {
+	defer p.venue.caught(placeAfter, &err)
+	inner, err := p.inner.After(quote)
+	switch {
+	case err != nil:
+		return nil, err
+	case inner == nil:
+		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, errNoRef)
+	}
+	return &pool{p.venue, inner, p.address, p.mints}, nil
+}
+
+// Instructions implements venue.Pool.
+func (p *pool) Instructions(quote venue.Quote, limit uint64, user venue.UserAccounts) (list []venue.Instruction, err error) {
+	if stop := p.venue.stopped(); stop != nil {
+		return nil, stop
+	}
+	defer p.venue.caught(placeInstructions, &err)
+	return p.inner.Instructions(quote, limit, user)
+}
