@@ -22,6 +22,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/geyser"
 	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/ingest/source/rpc"
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/registry/root"
@@ -31,10 +32,10 @@ import (
 const slots = 160
 
 // TestWhateverTheProviderDoesTheRegistryIsThatOfAPerfectOne runs ingest over MINTLAKE_TEST_SEEDS
-// made-up clusters (default 40), from MINTLAKE_TEST_FIRST_SEED on.
+// made-up clusters (default 12; 40 in make test-rounds), from MINTLAKE_TEST_FIRST_SEED on.
 func TestWhateverTheProviderDoesTheRegistryIsThatOfAPerfectOne(t *testing.T) {
 	first := fromEnv(t, "MINTLAKE_TEST_FIRST_SEED", 1)
-	for seed := first; seed < first+fromEnv(t, "MINTLAKE_TEST_SEEDS", 40); seed++ {
+	for seed := first; seed < first+fromEnv(t, "MINTLAKE_TEST_SEEDS", clusters()); seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestWhateverTheProviderDoesTheRegistryIsThatOfAPerfectOne(t *testing.T) {
 // there in the end.
 func TestTheNodeAloneIsEnough(t *testing.T) {
 	first := fromEnv(t, "MINTLAKE_TEST_FIRST_SEED", 1)
-	for seed := first; seed < first+fromEnv(t, "MINTLAKE_TEST_SEEDS", 40)/2; seed++ {
+	for seed := first; seed < first+fromEnv(t, "MINTLAKE_TEST_SEEDS", clusters())/2; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -63,7 +64,7 @@ func TestTheNodeAloneIsEnough(t *testing.T) {
 }
 
 func TestPerfectProvider(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range clusters() / 4 {
 		synctest.Test(t, func(t *testing.T) {
 			w := simulation.NewWorld(seed, slots)
 			log := run(t, w, simulation.Perfect(), ingest)
@@ -77,7 +78,7 @@ func TestPerfectProvider(t *testing.T) {
 // silent: slot records, refusals and a metric tell.
 func TestBlockThatCameAsConfirmedAndLostIsTold(t *testing.T) {
 	told := 0
-	for seed := range uint64(20) {
+	for seed := range clusters() / 2 {
 		synctest.Test(t, func(t *testing.T) {
 			w := simulation.NewWorld(seed, slots)
 			plan := simulation.Perfect()
@@ -106,8 +107,11 @@ func TestBlockThatCameAsConfirmedAndLostIsTold(t *testing.T) {
 			}
 		})
 	}
-	require.Greater(t, told, 20)
+	require.Greater(t, told, int(clusters()/2))
 }
+
+// clusters is how many made-up clusters a property is tried on.
+func clusters() uint64 { return uint64(testkit.Rounds(12, 40)) }
 
 func fromEnv(t *testing.T, name string, fallback uint64) uint64 {
 	text := os.Getenv(name)
