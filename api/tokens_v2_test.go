@@ -26,14 +26,20 @@ var (
 	jupiterRequired = strings.Fields("id name symbol decimals tokenProgram organicScore organicScoreLabel updatedAt")
 )
 
-// verifiedTokens are threeTokens, of which the first is on a curated list.
+// verifiedTokens are threeTokens, of which the first is on a curated list, and the creators of all
+// claim that theirs are.
 func verifiedTokens() (*apitest.Log, []string) {
 	log, a := threeTokens()
-	log.Message(schemas.TopicEnrichments, a[0], &eventspb.Enrichment{Mint: apitest.Mint(1), Slot: 30, Fact: &eventspb.Enrichment_Offchain{
-		Offchain: &eventspb.OffchainMetadata{
-			Uri: []byte("https://example.org/x.json"), Image: "https://example.org/x.png", ExternalUrl: "https://example.org",
-			Extensions: map[string]string{"twitter": "https://x.example"}, Tags: []string{"verified", "stable"},
-		},
+	for n, mint := range a {
+		log.Message(schemas.TopicEnrichments, mint, &eventspb.Enrichment{Mint: apitest.Mint(n + 1), Slot: 30, Fact: &eventspb.Enrichment_Offchain{
+			Offchain: &eventspb.OffchainMetadata{
+				Uri: []byte("https://example.org/x.json"), Image: "https://example.org/x.png", ExternalUrl: "https://example.org",
+				Extensions: map[string]string{"twitter": "https://x.example"}, Tags: []string{"verified", "Verified", "VERIFIED \u2713", "strict", "lst", "stable"},
+			},
+		}}, time.Now())
+	}
+	log.Message(schemas.TopicEnrichments, a[0], &eventspb.Enrichment{Mint: apitest.Mint(1), Fact: &eventspb.Enrichment_TokenListEntry{
+		TokenListEntry: &eventspb.TokenListEntry{List: "curated", Version: 1_700_000_000, Tags: []string{"verified"}},
 	}}, time.Now())
 	return log, a
 }
@@ -70,13 +76,18 @@ func TestTokensV2HaveThePublishedShape(t *testing.T) {
 	require.Equal(t, "high", found[0]["organicScoreLabel"])
 	require.Equal(t, "https://x.example", found[0]["twitter"])
 	require.Equal(t, "low", found[1]["organicScoreLabel"])
+	require.Equal(t, false, found[1]["isVerified"], "its creator alone says so")
+	require.Equal(t, []any{"stable"}, found[1]["tags"])
 	require.Nil(t, found[1]["usdPrice"])
 	several := list("/tokens/v2/search?query=" + a[2] + "," + a[1] + ",nothing")
 	require.Len(t, several, 2, "in the order asked, unknown ones left out")
 	require.Equal(t, schemas.ProgramToken2022, several[0]["tokenProgram"])
 	tagged := list("/tokens/v2/tag?query=verified")
-	require.Len(t, tagged, 1)
+	require.Len(t, tagged, 1, "those of lists, not those whose creators say so")
+	require.Equal(t, a[0], tagged[0]["id"])
 	require.Empty(t, list("/tokens/v2/tag?query=lst"))
+	require.Empty(t, list("/tokens/v2/tag?query=Verified"))
+	require.Len(t, list("/tokens/v2/tag?query=stable"), 3, "what is nobody's to reserve stays")
 	require.Len(t, list("/tokens/v2/recent"), 3)
 	for _, path := range []string{"/tokens/v2/search", "/tokens/v2/search?query=", "/tokens/v2/tag", "/tokens/v2/search?query=" + strings.Repeat("a,", 100), "/tokens/v2/search?query=" + strings.Repeat("a", 4_601)} {
 		n.get(path).refused(t, 400)

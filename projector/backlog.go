@@ -28,6 +28,8 @@ type backlog struct {
 	mu    sync.Mutex
 	mints map[string]struct{}
 	all   bool
+	// now says that they are due although no commit waits for them.
+	now bool
 	// held is the last record stored of each partition whose commit waits.
 	held map[kafka.TopicPartition]kafka.Record
 	// since is when the first of held came.
@@ -124,6 +126,15 @@ func (b *backlog) remember(mints []string) {
 	}
 }
 
+// renew has all mints folded at once.
+func (b *backlog) renew() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all, b.now = true, true
+	clear(b.mints)
+	b.wake()
+}
+
 func (b *backlog) wake() {
 	select {
 	case b.changed <- struct{}{}:
@@ -136,6 +147,9 @@ func (b *backlog) wake() {
 func (b *backlog) due(at time.Time) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.now {
+		return 0, true
+	}
 	if len(b.held) == 0 {
 		return 0, false
 	}
@@ -151,7 +165,7 @@ func (b *backlog) take() (Dirty, []kafka.Record) {
 	defer b.mu.Unlock()
 	dirty := Dirty{All: b.all, Mints: slices.Sorted(maps.Keys(b.mints))}
 	held := slices.Collect(maps.Values(b.held))
-	b.all, b.folding = false, true
+	b.all, b.now, b.folding = false, false, true
 	clear(b.mints)
 	clear(b.held)
 	return dirty, held

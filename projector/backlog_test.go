@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -33,6 +34,7 @@ type bulk struct {
 	foldTime                  time.Duration
 	folds                     []projector.Dirty
 	problems                  []string
+	outdated                  bool
 	// each is called before each batch.
 	each func(batch int)
 	n    int
@@ -154,6 +156,7 @@ func (b *bulk) Commit(_ context.Context, records []kafka.Record) error {
 	return nil
 }
 
+func (b *bulk) Outdated(context.Context) (bool, error)         { return b.outdated, nil }
 func (b *bulk) Retryable(error) bool                           { return false }
 func (b *bulk) Produce(context.Context, ...kafka.Record) error { return nil }
 
@@ -189,6 +192,27 @@ func (b *bulk) done() bool {
 }
 
 var bulkConfig = projector.Config{BatchRecords: 100, BulkRecords: 200, BulkLag: 500, FoldEvery: time.Minute}
+
+// TestRowsOfEarlierRulesAreMadeAnew: all mints are folded once, and batches do not wait for that.
+func TestRowsOfEarlierRulesAreMadeAnew(t *testing.T) {
+	b := newBulk(450)
+	b.outdated, b.foldTime = true, time.Minute
+	b.project(t, bulkConfig)
+	all := slices.DeleteFunc(slices.Clone(b.folds), func(d projector.Dirty) bool { return !d.All })
+	require.Len(t, all, 1)
+	require.Greater(t, len(b.folds), 1, "the log is folded too")
+
+	b = newBulk(0)
+	b.outdated = true
+	synctest.Test(t, func(t *testing.T) {
+		p, err := projector.New(bulkConfig, projector.Deps{Consumer: b, Producer: b, Store: b, Offsets: b, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, p.Run(ctx))
+	})
+	require.Equal(t, []projector.Dirty{{All: true}}, b.folds, "a log without records needs it too")
+}
 
 func TestALongLogIsFoldedInFewLargeFolds(t *testing.T) {
 	b := newBulk(10_000)

@@ -14,8 +14,15 @@ import (
 // folding takes at most a fifth of the time that the backlog takes.
 const foldPauseFactor = 4
 
-// foldBacklog folds what was put off whenever it is due, and commits it.
+// foldBacklog folds what was put off whenever it is due, and commits it; first of all every mint,
+// if rows are of an earlier version's rules.
 func (p *Projector) foldBacklog(ctx context.Context) error {
+	if err := p.renew(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // the end
+		}
+		return err
+	}
 	for {
 		if err := p.awaitBacklog(ctx); err != nil {
 			return nil // the end
@@ -28,6 +35,23 @@ func (p *Projector) foldBacklog(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// renew has every mint folded if rows are of an earlier version's rules. Other batches go on.
+func (p *Projector) renew(ctx context.Context) error {
+	var outdated bool
+	err := p.retry(ctx, func(ctx context.Context) (err error) {
+		outdated, err = p.deps.Store.Outdated(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("projector: %w", err)
+	}
+	if outdated {
+		p.deps.Logger.Info("rows of tokens are of an earlier version's rules: all are made anew")
+		p.backlog.renew()
+	}
+	return nil
 }
 
 // awaitBacklog returns when the backlog is due, or with ctx's error.

@@ -86,6 +86,8 @@ type Store interface {
 	Insert(ctx context.Context, batch *Batch) error
 	// Fold makes the rows of tokens anew from all facts stored.
 	Fold(ctx context.Context, dirty Dirty) error
+	// Outdated says whether rows of tokens were made by an earlier version's rules.
+	Outdated(ctx context.Context) (bool, error)
 	Retryable(err error) bool
 }
 

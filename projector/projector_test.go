@@ -35,6 +35,7 @@ type world struct {
 	folded        []projector.Dirty
 	letters       []kafka.Record
 	committed     []kafka.Record
+	outdated      bool
 	stop          context.CancelFunc
 }
 
@@ -87,6 +88,8 @@ func (w *world) Fold(_ context.Context, dirty projector.Dirty) error {
 	w.folded = append(w.folded, dirty)
 	return nil
 }
+
+func (w *world) Outdated(context.Context) (bool, error) { return w.outdated, nil }
 
 func (w *world) Retryable(err error) bool { return errors.Is(err, errBusy) }
 

@@ -244,6 +244,37 @@ func TestMembersAndURIsAreThoseOfTheFold(t *testing.T) {
 	require.Equal(t, want, storedTokens(t, conn))
 }
 
+// TestRowsOfEarlierRulesAreMadeOfTheOldFacts: a row that an earlier version made of the same facts
+// showed the creator's tag as if a list had given it.
+func TestRowsOfEarlierRulesAreMadeOfTheOldFacts(t *testing.T) {
+	conn, store := migrated(t)
+	outdated, err := store.Outdated(t.Context())
+	require.NoError(t, err)
+	require.False(t, outdated, "there is nothing")
+	mint := registrytest.Mint(1)
+	require.NoError(t, store.Write(t.Context(), batchOf([]registrytest.Message{
+		{Enrichment: &eventspb.Enrichment{Mint: mint, Slot: 1, Fact: &eventspb.Enrichment_MintAccount{MintAccount: &eventspb.MintAccount{ProgramId: registrytest.Mint(0), Decimals: 6}}}},
+		{Enrichment: &eventspb.Enrichment{Mint: mint, Slot: 1, Fact: &eventspb.Enrichment_Offchain{Offchain: &eventspb.OffchainMetadata{Tags: []string{"Verified", "verified", "meme"}}}}},
+	})))
+	row := func() (tags []string, outdated bool) {
+		require.NoError(t, conn.QueryRow(t.Context(), "SELECT tags FROM mintlake.tokens").Scan(&tags))
+		outdated, err := store.Outdated(t.Context())
+		require.NoError(t, err)
+		return tags, outdated
+	}
+	tags, outdated := row()
+	require.Equal(t, []string{"meme"}, tags)
+	require.False(t, outdated)
+	require.NoError(t, conn.Exec(t.Context(), "INSERT INTO mintlake.tokens_raw SELECT * REPLACE (['Verified', 'verified', 'meme'] AS tags, 0 AS rules) FROM mintlake.tokens_raw"))
+	tags, outdated = row()
+	require.Equal(t, []string{"Verified", "verified", "meme"}, tags)
+	require.True(t, outdated)
+	require.NoError(t, store.Fold(t.Context(), projector.Dirty{All: true}))
+	tags, outdated = row()
+	require.Equal(t, []string{"meme"}, tags)
+	require.False(t, outdated)
+}
+
 // TestTheHistoryNamesEveryRegister: the view shows each by the name that registry gives it.
 func TestTheHistoryNamesEveryRegister(t *testing.T) {
 	conn, _ := migrated(t)

@@ -52,7 +52,25 @@ func tokenColumns() []clickhouse.Column {
 		{Name: "is_member", Type: "Bool"},
 		{Name: "facts", Type: "Array(Tuple(register UInt8, item String, position UInt128, value String))"},
 		{Name: "row_version", Type: "UInt256"},
+		{Name: "rules", Type: "UInt16"},
 	}
+}
+
+// rules is the number of the rules in tokens.sql. A change of them that makes another row of the
+// same facts counts one up: rows of earlier rules are made anew at the next start.
+//
+//	1: tags that only token lists can give, and theirs beside the creator's
+const rules = 1
+
+// Outdated says whether rows of tokens were made by earlier rules. A node of an earlier version
+// that still runs may make such rows until it stops; the next start sees them.
+func (c *ClickHouse) Outdated(ctx context.Context) (bool, error) {
+	var rows uint64
+	query := "SELECT count() FROM (SELECT 1 FROM " + c.database + "." + tableTokens + " FINAL WHERE rules < " + strconv.Itoa(rules) + " LIMIT 1)"
+	if err := c.conn.QueryRow(ctx, query).Scan(&rows); err != nil {
+		return false, fmt.Errorf("look for rows of earlier rules: %w", err)
+	}
+	return rows > 0, nil
 }
 
 // foldTokens makes the rows of these mints anew from all facts stored about them.
@@ -149,6 +167,8 @@ func (c *ClickHouse) foldStatement(where string) string {
 		"{columns}", strings.Join(clickhouse.Names(tokenColumns()), ", "),
 		"mint IN ({mints})", where,
 		"{uri_pattern}", "'"+strings.NewReplacer("\\", "\\\\", "'", "\\'").Replace(registry.URIPattern)+"'",
+		"{reserved_tags}", "'"+strings.Join(registry.ReservedTags(), "', '")+"'",
+		"{rules}", strconv.Itoa(rules),
 		"{metadata_program}", "'"+hex.EncodeToString(registry.MetadataProgram())+"'",
 		// Bumps of registry.IsEdition.
 		"{edition_bumps}", fmt.Sprintf("%d, %d", registry.EditionBumpFrom, registry.EditionBumpTo+1),

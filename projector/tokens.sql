@@ -23,12 +23,15 @@ SELECT
     mapUpdate(
         if(empty(document_extensions), arrayFirst(e -> notEmpty(e), arrayMap(l -> JSONExtract(l, 'extensions', 'Map(String, String)'), lists)), document_extensions),
         if(own_metadata, mapFromArrays(arrayMap(f -> substring(f.2, 2), fields), arrayMap(f -> f.4, fields)), CAST(map(), 'Map(String, String)'))) AS extensions,
-    if(empty(document_tags), arrayFirst(t -> notEmpty(t), arrayMap(l -> JSONExtract(l, 'tags', 'Array(String)'), lists)), document_tags) AS tags,
+    -- Reserved ones are the lists' to give: registry.IsReservedTag.
+    arrayDistinct(arrayConcat(arrayFlatten(arrayMap(l -> JSONExtract(l, 'tags', 'Array(String)'), lists)),
+        arrayFilter(t -> replaceRegexpAll(lower(t), '[^a-z0-9]', '') NOT IN ({reserved_tags}), document_tags))) AS tags,
     isNotNull(toUInt8OrNull(decimals_text)) AND program != '' AND closed != 'true'
         AND NOT (ifNull(token_standard, 2) IN (0, 3, 4, 5))
         AND NOT (ifNull(single, false) AND (mint_authority_text = '' OR edition)) AS is_member,
     alive AS facts,
-    row_version
+    row_version,
+    {rules} AS rules
 FROM
 (
     SELECT

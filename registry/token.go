@@ -137,9 +137,11 @@ func (s *State) offchainOf(uri string) Offchain {
 }
 
 // describe is the document fetched from uri, and where it says nothing, the token lists in the
-// order of their names.
+// order of their names. Tags are those of all of them, the lists' first, since a curator's word is
+// worth more than the creator's.
 func (s *State) describe(uri string) Offchain {
 	document := s.offchainOf(uri)
+	var listed []string
 	first, _ := s.find(RegisterTokenList, "")
 	for i := first; i < len(s.facts) && s.facts[i].Register == RegisterTokenList; i++ {
 		var entry ListEntry
@@ -152,10 +154,9 @@ func (s *State) describe(uri string) Offchain {
 		if len(document.Extensions) == 0 {
 			document.Extensions = entry.Extensions
 		}
-		if len(document.Tags) == 0 {
-			document.Tags = entry.Tags
-		}
+		listed = appendTags(listed, entry.Tags)
 	}
+	document.Tags = appendTags(listed, creatorTags(document.Tags))
 	return document
 }
 

@@ -57,8 +57,33 @@ func TestTokenListFillsOnlyWhatIsEmpty(t *testing.T) {
 	require.Equal(t, "Chain name", token.Name, "the chain goes first")
 	require.Equal(t, "DOC", token.Symbol, "then the document of the chain's URI")
 	require.Equal(t, "https://list/logo.png", *token.LogoURL, "the list fills what both leave empty")
-	require.Equal(t, []string{"doc"}, token.Tags)
+	require.Equal(t, []string{"meme", "doc"}, token.Tags, "tags are those of all")
 	require.Equal(t, map[string]string{"website": "https://list"}, token.Extensions)
+}
+
+// TestOnlyListsGiveReservedTags: a creator writes the document, and could claim anything in it.
+func TestOnlyListsGiveReservedTags(t *testing.T) {
+	chain := enriched(5, func(e *eventspb.Enrichment) {
+		e.Fact = &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: &eventspb.MetaplexAccount{Metadata: &eventspb.MetadataSet{
+			MetadataProgram: eventspb.MetadataProgram_METADATA_PROGRAM_METAPLEX, Uri: []byte("https://u"),
+		}}}
+	})
+	document := enriched(6, func(e *eventspb.Enrichment) {
+		e.Fact = &eventspb.Enrichment_Offchain{Offchain: &eventspb.OffchainMetadata{
+			Uri: []byte("https://u"), Tags: []string{"verified", "meme", "Verified", " VERIFIED! ", "ver-ified", "strict", "LST", "unverified", "meme"},
+		}}
+	})
+	token, _ := tokenOf(read(3, 100), chain, document)
+	require.Equal(t, []string{"meme", "unverified"}, token.Tags)
+
+	token, _ = tokenOf(read(3, 100), chain, document,
+		listed("b", 1, &eventspb.TokenListEntry{Tags: []string{"verified", "stablecoin"}}), listed("a", 1, &eventspb.TokenListEntry{Tags: []string{"stablecoin"}}))
+	require.Equal(t, []string{"stablecoin", "verified", "meme", "unverified"}, token.Tags, "a list gives it, and the creator's tags do not hide the list's")
+
+	token, _ = tokenOf(read(3, 100), chain, enriched(6, func(e *eventspb.Enrichment) {
+		e.Fact = &eventspb.Enrichment_Offchain{Offchain: &eventspb.OffchainMetadata{Uri: []byte("https://u"), Tags: []string{"verified"}}}
+	}))
+	require.Nil(t, token.Tags)
 }
 
 func TestTokenListMakesNoMember(t *testing.T) {

@@ -63,7 +63,7 @@ func (s *Snapshot) Provenance() map[string]Origin {
 	}
 	p.described("logo_url", func(d registry.Offchain) bool { return d.Image != "" }, func(l registry.ListEntry) bool { return l.LogoURI != "" })
 	p.described("extensions", func(d registry.Offchain) bool { return len(d.Extensions) > 0 }, func(l registry.ListEntry) bool { return len(l.Extensions) > 0 })
-	p.described("tags", func(d registry.Offchain) bool { return len(d.Tags) > 0 }, func(l registry.ListEntry) bool { return len(l.Tags) > 0 })
+	p.tags()
 	none := func(registry.ListEntry) bool { return false }
 	p.described("description", func(d registry.Offchain) bool { return d.Description != "" }, none)
 	p.described("external_url", func(d registry.Offchain) bool { return d.ExternalURL != "" }, none)
@@ -132,13 +132,35 @@ func (p *provenance) onChain(field string, metaplex, own registry.Register) bool
 
 // described: the document behind the current URI, then the token lists by name.
 func (p *provenance) described(field string, inDocument func(registry.Offchain) bool, inList func(registry.ListEntry) bool) {
-	if h, ok := p.snapshot.register(registry.RegisterOffchain); ok {
-		var document registry.Offchain
-		if json.Unmarshal([]byte(h.Fact.Value), &document) == nil && document.URI == p.snapshot.fold.state.MetadataURI(p.snapshot.mint) && inDocument(document) {
-			p.origins[field] = h.Origin
-			return
-		}
+	if !p.documented(field, inDocument) {
+		p.listed(field, inList)
 	}
+}
+
+// tags are those of the lists and of the document together: the first that has any is the origin,
+// in the order in which they are shown.
+func (p *provenance) tags() {
+	creators := func(d registry.Offchain) bool {
+		return slices.ContainsFunc(d.Tags, func(tag string) bool { return !registry.IsReservedTag(tag) })
+	}
+	if !p.listed("tags", func(l registry.ListEntry) bool { return len(l.Tags) > 0 }) {
+		p.documented("tags", creators)
+	}
+}
+
+// documented: the document behind the current URI.
+func (p *provenance) documented(field string, says func(registry.Offchain) bool) bool {
+	var document registry.Offchain
+	h, ok := p.snapshot.register(registry.RegisterOffchain)
+	if !ok || json.Unmarshal([]byte(h.Fact.Value), &document) != nil || document.URI != p.snapshot.fold.state.MetadataURI(p.snapshot.mint) || !says(document) {
+		return false
+	}
+	p.origins[field] = h.Origin
+	return true
+}
+
+// listed: the token lists by name.
+func (p *provenance) listed(field string, says func(registry.ListEntry) bool) bool {
 	var lists []Held
 	for _, h := range p.snapshot.held {
 		if h.Fact.Register == registry.RegisterTokenList {
@@ -148,11 +170,12 @@ func (p *provenance) described(field string, inDocument func(registry.Offchain) 
 	slices.SortFunc(lists, func(a, b Held) int { return strings.Compare(a.Fact.Item, b.Fact.Item) })
 	for _, h := range lists {
 		var entry registry.ListEntry
-		if json.Unmarshal([]byte(h.Fact.Value), &entry) == nil && inList(entry) {
+		if json.Unmarshal([]byte(h.Fact.Value), &entry) == nil && says(entry) {
 			p.origins[field] = h.Origin
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // fields: the mint's own additional fields go before the document's links, and the one stated last

@@ -1301,8 +1301,10 @@ type Token struct {
 	Supply *string `json:"supply,omitempty"`
 
 	// Symbol Empty when nobody says.
-	Symbol string    `json:"symbol"`
-	Tags   *[]string `json:"tags,omitempty"`
+	Symbol string `json:"symbol"`
+
+	// Tags Of the token lists that hold the token, then of its creator; verified, strict and lst are of lists only.
+	Tags *[]string `json:"tags,omitempty"`
 
 	// TokenStandard The metadata program's TokenStandard.
 	TokenStandard   *int    `json:"token_standard,omitempty"`
@@ -1366,8 +1368,10 @@ type TokenFields struct {
 	Supply *string `json:"supply,omitempty"`
 
 	// Symbol Empty when nobody says.
-	Symbol *string   `json:"symbol,omitempty"`
-	Tags   *[]string `json:"tags,omitempty"`
+	Symbol *string `json:"symbol,omitempty"`
+
+	// Tags Of the token lists that hold the token, then of its creator; verified, strict and lst are of lists only.
+	Tags *[]string `json:"tags,omitempty"`
 
 	// TokenStandard The metadata program's TokenStandard.
 	TokenStandard   *int    `json:"token_standard,omitempty"`

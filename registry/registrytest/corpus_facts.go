@@ -146,7 +146,7 @@ func (c *Corpus) document(w *factWriter, t *Token, r *random, uri string) {
 	}
 	if t.Index < len(c.listed) {
 		l := &c.listed[t.Index]
-		document.Image, document.Extensions, document.Tags = l.LogoURI, l.Links, l.Tags
+		document.Image, document.Extensions = l.LogoURI, l.Links
 	}
 	value, err := json.Marshal(&document)
 	if err != nil {

@@ -289,9 +289,14 @@ func offchain(t *rapid.T) *eventspb.OffchainMetadata {
 	}
 	if rapid.Bool().Draw(t, "with links") {
 		document.Extensions = map[string]string{"website": "https://example.org", "twitter": registry.Text(text(t, "twitter"))}
-		document.Tags = []string{"meme", `a"b`}
+		document.Tags = tags(t, "document tag")
 	}
 	return document
+}
+
+// tags are few: those that only lists can give among them, as written and in disguise.
+func tags(t *rapid.T, label string) []string {
+	return rapid.SliceOfN(rapid.SampledFrom([]string{"meme", `a"b`, "stablecoin", "verified", " Veri-fied ✓", "VЕRIFIED", "STRICT", "unverified", "K", ""}), 0, 4).Draw(t, label)
 }
 
 func listEntry(t *rapid.T) *eventspb.TokenListEntry {
@@ -306,7 +311,7 @@ func listEntry(t *rapid.T) *eventspb.TokenListEntry {
 		decimals := decimals(t)
 		entry.Decimals = &decimals
 		entry.Extensions = map[string]string{"website": registry.Text(text(t, "list website")), "coingeckoId": "x"}
-		entry.Tags = []string{"stablecoin", registry.Text(text(t, "list tag"))}
+		entry.Tags = append(tags(t, "list tag"), registry.Text(text(t, "list text")))
 	}
 	return entry
 }

@@ -440,6 +440,7 @@ export interface components {
             extensions?: {
                 [key: string]: string;
             } | null;
+            /** @description Of the token lists that hold the token, then of its creator; verified, strict and lst are of lists only. */
             tags?: string[] | null;
             match?: components["schemas"]["Match"];
             /** @description With evidence=true only. Null with as_of_slot, as there is none of the past. */
@@ -557,7 +558,7 @@ export interface components {
              * @enum {string}
              */
             organicScoreLabel: "high" | "medium" | "low";
-            /** @description Whether it has the tag verified. */
+            /** @description Whether it has the tag verified, which only token lists give. */
             isVerified: boolean;
             tags: string[];
             /** @description Block time of the latest event known, ISO 8601. */

@@ -1,0 +1,147 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/mr-tron/base58"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// hostileTags are what creators write into their documents to be taken for verified.
+var hostileTags = []string{
+	`["verified"]`, `"verified"`, `["Verified","meme"]`, `["meme","verified","strict","lst"]`, `[" verified "]`, `["VERIFIED \u2713"]`, `["veri\u0000fied"]`, `["ver\u200bified"]`,
+	`["verified","verified"]`, `"meme,verified"`, `[["verified"]]`, `{"verified":true}`,
+}
+
+// TestOnlyListsVerify: whatever a creator's document says, no surface calls the token verified; a
+// token list does, and the creator cannot hide that.
+func TestOnlyListsVerify(t *testing.T) {
+	t.Parallel()
+	documents := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		if _, err := fmt.Sscanf(r.URL.Path, "/%d", &n); err != nil || n >= len(hostileTags) {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"name":"Hostile","description":"seen","tags":%s,"isVerified":true,"verified":true}`, hostileTags[n])
+	}))
+	t.Cleanup(documents.Close)
+	up := launch(t, t.TempDir(), "--source", "none", "--rate-limits-enabled=false", "--enrich-offchain=true", "--enrich-allow-private", documents.Listener.Addr().String())
+	mints := tellOfDocuments(t, up.brokers(), documents.URL)
+	for _, mint := range mints {
+		up.awaitBody("/tokens/"+mint, `"description":"seen"`)
+	}
+
+	up.requireVerified(t)
+	list := filepath.Join(t.TempDir(), "list.json")
+	require.NoError(t, os.WriteFile(list, fmt.Appendf(nil, `{"name":"Curated","timestamp":"2026-01-02T03:04:05Z","tokens":[{"chainId":101,"address":%q,"symbol":"HOST","tags":["verified"]}]}`, mints[0]), 0o600))
+	out, code := command(t, "bootstrap", "tokenlist", list, "--kafka-brokers", up.addresses["kafka"])
+	require.Zero(t, code, out)
+	up.awaitBody("/tokens/"+mints[0], `"tags":["verified"]`)
+	up.requireVerified(t, mints[0])
+}
+
+// requireVerified says which mints every surface calls verified.
+func (i *instance) requireVerified(t *testing.T, mints ...string) {
+	t.Helper()
+	pick := func(path, list string) (found []string) {
+		code, body := i.get(path)
+		require.Equal(t, http.StatusOK, code, string(body))
+		var answer any
+		require.NoError(t, json.Unmarshal(body, &answer))
+		rows, ok := answer.([]any)
+		if object, isObject := answer.(map[string]any); isObject {
+			rows, ok = object[list].([]any)
+		}
+		require.True(t, ok, string(body))
+		for _, row := range rows {
+			row := row.(map[string]any) // every row is an object
+			for _, name := range []string{"mint", "id", "address"} {
+				if mint, ok := row[name].(string); ok {
+					found = append(found, mint)
+				}
+			}
+		}
+		return found
+	}
+	require.ElementsMatch(t, mints, pick("/tokens/v2/tag?query=verified", ""))
+	require.ElementsMatch(t, mints, pick("/tokenlist.json", "tokens"))
+	for _, tag := range []string{"verified", "Verified", "strict", "lst"} {
+		want := []string{}
+		if tag == "verified" {
+			want = mints
+		}
+		require.ElementsMatch(t, want, pick("/tokens?tag="+tag, "items"), tag)
+	}
+	code, body := i.get("/tokens/v2/search?query=hostile")
+	require.Equal(t, http.StatusOK, code, string(body))
+	var rows []struct {
+		ID       string `json:"id"`
+		Verified bool   `json:"isVerified"`
+	}
+	require.NoError(t, json.Unmarshal(body, &rows))
+	require.Len(t, rows, len(hostileTags))
+	for _, row := range rows {
+		require.Equal(t, len(mints) > 0 && row.ID == mints[0], row.Verified, row.ID)
+	}
+	require.Eventually(t, func() bool {
+		rows := i.query("SELECT mint FROM mintlake.tokens WHERE hasAny(tags, ['verified', 'Verified', 'strict', 'lst'])")
+		return len(rows) == len(mints) && (len(mints) == 0 || rows[0] == mints[0])
+	}, hang, 200*time.Millisecond, "ClickHouse says the same")
+}
+
+// awaitBody waits until an answer has a text in it.
+func (i *instance) awaitBody(path, text string) {
+	i.t.Helper()
+	var body []byte
+	require.Eventually(i.t, func() bool {
+		_, body = i.get(path)
+		return bytes.Contains(body, []byte(text))
+	}, hang, 100*time.Millisecond, "%s has no %s", path, text)
+}
+
+// tellOfDocuments writes a token for each of the hostile documents, and a request for the document.
+func tellOfDocuments(t *testing.T, brokers []string, url string) (mints []string) {
+	t.Helper()
+	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: brokers}, kafka.Deps{})
+	require.NoError(t, err)
+	defer producer.Close()
+	program, err := base58.Decode(schemas.ProgramToken)
+	require.NoError(t, err)
+	for n := range hostileTags {
+		mint := solana.PublicKey(sha256.Sum256(fmt.Appendf(nil, "a mint with hostile tags %d", n)))
+		mints = append(mints, mint.String())
+		uri := fmt.Appendf(nil, "%s/%d", url, n)
+		request, err := proto.Marshal(&eventspb.EnrichmentRequest{Mint: mint[:], Slot: 2, Uri: uri, Reason: eventspb.RequestReason_REQUEST_REASON_METADATA_SET})
+		require.NoError(t, err)
+		records := []kafka.Record{{Topic: schemas.TopicEnrichmentRequests, Key: []byte(mint.String()), Value: request}}
+		for _, fact := range []*eventspb.Enrichment{
+			{Fact: &eventspb.Enrichment_MintAccount{MintAccount: &eventspb.MintAccount{ProgramId: program, Decimals: 6, Supply: 1000}}},
+			{Fact: &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: &eventspb.MetaplexAccount{Metadata: &eventspb.MetadataSet{
+				MetadataProgram: eventspb.MetadataProgram_METADATA_PROGRAM_METAPLEX, Name: []byte("Hostile"), Symbol: fmt.Appendf(nil, "H%d", n), Uri: uri,
+			}}}},
+		} {
+			fact.Mint, fact.Slot = mint[:], 1
+			value, err := proto.Marshal(fact)
+			require.NoError(t, err)
+			records = append(records, kafka.Record{Topic: schemas.TopicEnrichments, Key: []byte(mint.String()), Value: value})
+		}
+		require.NoError(t, producer.Produce(t.Context(), records...))
+	}
+	return mints
+}
