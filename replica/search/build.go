@@ -85,7 +85,7 @@ func (b *builder) finish(serial uint32) *view {
 	s := b.segment
 	s.serial = serial
 	final := b.numberTexts(s)
-	for _, fill := range []func(){func() { b.fillSlots(s, final) }, func() { b.fillNames(s) }, s.fillHalves, s.fillBlocks, s.gather} {
+	for _, fill := range []func(){func() { b.fillSlots(s, final) }, func() { b.fillNames(s) }, s.fillHalves, s.fillBlocks} {
 		b.turn.Next()
 		fill()
 	}
@@ -122,10 +122,8 @@ func (b *builder) numberTexts(s *segment) []uint32 {
 		}
 	}
 	s.fillPostings(order, &lists)
-	isSymbol, isName := make([]bool, n), make([]bool, n)
-	for i := range b.symText {
-		isSymbol[b.symText[i]], isName[b.name[i]] = true, true
-	}
+	isSymbol, isName := flagsOf(n, b.symText), flagsOf(n, b.name)
+	s.symText.texts, s.nameText.texts = make([]uint32, 0, countTrue(isSymbol)), make([]uint32, 0, countTrue(isName))
 	s.symRank = make([]uint32, n)
 	for i := range s.symRank {
 		s.symRank[i] = none
@@ -142,6 +140,24 @@ func (b *builder) numberTexts(s *segment) []uint32 {
 	s.fillHeads(&s.symText)
 	s.fillHeads(&s.nameText)
 	return final
+}
+
+// flagsOf says of each of n numbers whether it is listed.
+func flagsOf(n int, listed []uint32) []bool {
+	flags := make([]bool, n)
+	for _, number := range listed {
+		flags[number] = true
+	}
+	return flags
+}
+
+func countTrue(flags []bool) (count int) {
+	for _, flag := range flags {
+		if flag {
+			count++
+		}
+	}
+	return count
 }
 
 // gramNumbers are what texts are listed by: the numbers of their trigrams, marks and forks, text

@@ -29,9 +29,9 @@ func (s *searcher) count(version *version) {
 	}
 	s.marksOnly = !s.filter.slow
 	views, counts := s.uncounted, make([]int, len(s.uncounted))
-	s.share(views, s.isLong(views), func(s *searcher, at int) {
+	for at, v := range views {
 		before := s.total
-		s.enter(views[at])
+		s.enter(v)
 		s.match()
 		if s.marksOnly {
 			s.countMarks()
@@ -40,7 +40,7 @@ func (s *searcher) count(version *version) {
 		}
 		s.leave()
 		counts[at] = s.total - before
-	})
+	}
 	s.marksOnly = false
 	if len(views) > 0 && !s.filter.slow && len(s.text) <= 128 {
 		for i := range s.counts {
@@ -268,8 +268,7 @@ func (s *searcher) countShort(version *version) bool {
 	} else {
 		s.total += int(version.shorts[key][0])
 	}
-	s.share(version.views, false, func(s *searcher, at int) {
-		v := version.views[at]
+	for _, v := range version.views {
 		s.enter(v)
 		s.fit()
 		s.editedSymbols()
@@ -285,6 +284,6 @@ func (s *searcher) countShort(version *version) bool {
 			})
 		}
 		s.leave()
-	})
+	}
 	return true
 }

@@ -3,7 +3,6 @@ package search
 import (
 	"hash/maphash"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -23,10 +22,8 @@ type Inverted struct {
 	current       atomic.Pointer[version]
 	pool          sync.Pool // of *searcher
 	cache         cache
-	sharing       sharing
 	cutoffReserve int // see cutoff
 	minSets       int
-	helpers
 
 	// What follows is the writer's.
 	writer  sync.Mutex
@@ -44,7 +41,7 @@ type Inverted struct {
 // NewInverted returns an empty index. It has no goroutine but while it merges, which ends by
 // itself.
 func NewInverted() *Inverted {
-	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), most: maxSlots, sharing: usualSharing(), cutoffReserve: cutoffReserve, minSets: minSets, helpers: newHelpers(runtime.GOMAXPROCS(0))}
+	x := &Inverted{attrs: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), most: maxSlots, cutoffReserve: cutoffReserve, minSets: minSets}
 	x.cache.seed = maphash.MakeSeed()
 	x.pool.New = func() any { return newSearcher() }
 	nobody := newLeaders(nil, true)

@@ -91,9 +91,6 @@ func TestInvertedEqualsScan(t *testing.T) {
 		if rapid.Bool().Draw(t, "small segments") {
 			index.most = 4
 		}
-		if rapid.Bool().Draw(t, "shared searches") {
-			index.sharing, index.cores = sharing{}, 3
-		}
 		index.minSets = rapid.SampledFrom([]int{0, 4, minSets}).Draw(t, "least for sets")
 		// with little it is often too high
 		index.cutoffReserve = rapid.IntRange(0, cutoffReserve).Draw(t, "reserve above the cutoff")

@@ -90,12 +90,10 @@ func (x *Inverted) Search(query Query) Result {
 }
 
 func (x *Inverted) search(query *Query, version *version) Result {
-	x.busy.Add(1)
-	defer x.busy.Add(-1)
 	s := x.pool.Get().(*searcher)
 	s.index = x
 	result := s.search(query, version)
-	x.release(s) // not after a panic: what it left half done must help nobody
+	x.release(s) // not after a panic: it is half done
 	return result
 }
 
@@ -282,15 +280,14 @@ func (s *searcher) matching(version *version) {
 		return
 	}
 	s.marksOnly = s.order == SortRelevance && !s.filter.slow
-	s.share(version.views, s.isLong(version.views), func(s *searcher, at int) {
-		v := version.views[at]
+	for _, v := range version.views {
 		s.enter(v)
 		s.collectMatches()
 		if found && s.taken.serial == v.serial && !s.isMatch(s.taken.slot) {
 			s.total++
 		}
 		s.leave()
-	})
+	}
 }
 
 // offerMint offers the token whose mint the query is.

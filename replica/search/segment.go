@@ -133,7 +133,6 @@ func headOf(text []byte) uint64 {
 
 // fillHeads is for texts that are sorted.
 func (s *segment) fillHeads(l *sorted) {
-	l.texts = slices.Clip(l.texts)
 	l.heads = make([]uint64, 0, len(l.texts)/headStep+1)
 	for i := 0; i < len(l.texts); i += headStep {
 		l.heads = append(l.heads, headOf(s.text(l.texts[i])))

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package search
-
-func adviseHugePages([]byte) {}
-
-func seekHugePages([]byte) {}
