@@ -8,7 +8,7 @@ FROM node:20-bookworm-slim AS web
 WORKDIR /src/web/explorer
 COPY web/explorer/package.json web/explorer/package-lock.json web/explorer/.npmrc ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
-COPY schemas/openapi/openapi.yaml /src/schemas/openapi/
+COPY schemas/openapi/openapi.yaml schemas/openapi/swap.yaml /src/schemas/openapi/
 COPY web/explorer ./
 RUN npm run build
 
@@ -35,7 +35,7 @@ RUN groupadd --system --gid 10001 mintlake \
  && useradd --system --uid 10001 --gid mintlake --home-dir /var/lib/mintlake --shell /usr/sbin/nologin mintlake \
  && install -d -o mintlake -g mintlake -m 0750 /var/lib/mintlake
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
-COPY --from=build /src/LICENSE /usr/share/doc/mintlake/
+COPY --from=build /src/LICENSE /src/NOTICE /usr/share/doc/mintlake/
 COPY --from=build /out/mintlake /usr/local/bin/
 ARG VERSION=""
 ARG COMMIT=""
