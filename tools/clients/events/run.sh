@@ -27,6 +27,7 @@ fi
 ln -s "$packages/node_modules" examples/typescript/node_modules
 export PATH=$packages/node_modules/.bin:$PATH
 npx --yes @bufbuild/buf@1.75.0 lint
+"$here/breaking.sh" npx --yes @bufbuild/buf@1.75.0
 (cd examples/typescript && npm run --silent build && node dist/read_topic.js "$MINTLAKE_KAFKA" "$count") >../typescript
 
 echo "both read the same"
