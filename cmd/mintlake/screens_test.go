@@ -1,8 +1,11 @@
 package main
 
 import (
+	"net"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +38,40 @@ func TestScreensOfTheCommandLinePage(t *testing.T) {
 		require.Error(t, err)
 		require.Contains(t, page, "$ "+c.typed+"\nmintlake: "+err.Error()+"\n")
 	}
+}
+
+// The line of the file is in the message, and both say what the page shows.
+func TestScreenOfAWrongFile(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "cli.md"))
+	require.NoError(t, err)
+	_, shown, found := strings.Cut(string(page), "$ cat mintlake.yaml\n")
+	require.True(t, found)
+	file, shown, found := strings.Cut(shown, "$ mintlake up --config mintlake.yaml\n")
+	require.True(t, found)
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("mintlake.yaml", []byte(file), 0o600))
+	_, err = runCommand(t, "up", "--config", "mintlake.yaml")
+	require.Error(t, err)
+	want, _, _ := strings.Cut(shown, "```")
+	require.Equal(t, want, "mintlake: "+err.Error()+"\n")
+}
+
+// The screen has the ports of the defaults; whoever runs the test may have others in their place.
+func TestScreenOfATakenPort(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "cli.md"))
+	require.NoError(t, err)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	args := []string{"up", "--data-dir", filepath.Join(t.TempDir(), "data"), "--source", "none", "--api-addr", taken.Addr().String()}
+	for _, other := range []string{"swap", "rpc", "stream", "metrics", "kafka", "clickhouse"} {
+		args = append(args, "--"+other+"-addr", "127.0.0.1:0")
+	}
+	_, err = runCommand(t, args...)
+	require.Error(t, err)
+	offered := regexp.MustCompile(`127\.0\.0\.1:\d+$`).FindString(err.Error())
+	said := strings.NewReplacer(taken.Addr().String(), "127.0.0.1:8080", offered, "127.0.0.1:8081").Replace(err.Error())
+	require.Contains(t, string(page), "$ mintlake up\nmintlake: "+said+"\n```")
 }
 
 func statusAt(slot, transactions, tokens int) *rest.Status {
