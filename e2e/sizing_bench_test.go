@@ -131,7 +131,7 @@ func sizesOf(b *testing.B, path string) sizes {
 // weighTopics reads the folder of a broker that has stopped.
 func (s sizes) weighTopics(b *testing.B, root string) {
 	b.Helper()
-	report, err := segments.Check(root)
+	report, err := segments.Check(root, nil)
 	require.NoError(b, err)
 	for _, topic := range schemas.Topics() {
 		var t stored

@@ -19,6 +19,7 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
+	"github.com/mintlake/mintlake/internal/meter"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
@@ -57,6 +58,7 @@ type backupRun struct {
 	cfg       *Config
 	logger    *slog.Logger
 	lifecycle *lifecycle
+	told      meter.Meter
 }
 
 func backupCommand() *cobra.Command {
@@ -73,7 +75,7 @@ For a cluster use the tools of Kafka and ClickHouse: docs/operations.md.`,
 		Example: `  mintlake backup --data-dir /var/lib/mintlake --to /backup/2026-11-23`,
 	}
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
-		run.cfg, run.logger, run.out = cfg, logger, cmd.OutOrStdout()
+		run.cfg, run.logger, run.out, run.told = cfg, logger, cmd.OutOrStdout(), told(ctx)
 		if err := run.run(ctx); err != nil {
 			return fmt.Errorf("backup: %w", err)
 		}
@@ -110,15 +112,15 @@ func (r *backupRun) run(ctx context.Context) (err error) {
 	}
 	// The slot ledger first: a slot's line says that all its events are in the log, so what it
 	// speaks of is in what is copied after it.
-	if err := kafkabroker.CopyLog(ctx, logFrom, logTo, schemas.TopicSlots); err != nil {
+	if err := kafkabroker.CopyLog(ctx, logFrom, logTo, schemas.TopicSlots, r.told); err != nil {
 		return err
 	}
 	r.say("log: done after %s", time.Since(begin).Round(time.Millisecond))
-	if err := copyOthers(ctx, r.cfg.DataDir, r.to); err != nil {
+	if err := copyOthers(ctx, r.cfg.DataDir, r.to, r.told); err != nil {
 		return err
 	}
 	manifest := backup.Manifest{CreatedAt: begin.UTC(), Version: version, Tables: !r.logOnly}
-	if err := manifest.Write(ctx, r.to); err != nil {
+	if err := manifest.Write(ctx, r.to, r.told); err != nil {
 		return err
 	}
 	total := int64(0)
@@ -186,6 +188,11 @@ func (r *backupRun) tables(ctx context.Context) (err error) {
 		}
 	}
 	defer func() { _ = conn.Close() }()
+	var size uint64
+	if err := conn.QueryRow(ctx, "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = $1", schema.Database).Scan(&size); err != nil {
+		return fmt.Errorf("ask ClickHouse for the size of its tables: %w", err)
+	}
+	defer r.told.Folder("copy the tables", filepath.Join(r.to, clickhouseFolder), int64(size))()
 	for _, step := range backupSteps() {
 		if err := conn.Exec(ctx, "BACKUP "+step.what+" TO "+backupFile(r.to, step)); err != nil {
 			return fmt.Errorf("copy the tables: %w", err)
@@ -232,7 +239,37 @@ func startEngine(ctx context.Context, cfg *Config, logger *slog.Logger, lc *life
 }
 
 // copyOthers copies what is neither the log nor tables.
-func copyOthers(ctx context.Context, from, to string) error {
+func copyOthers(ctx context.Context, from, to string, told meter.Meter) error {
+	total := int64(0)
+	err := eachOther(ctx, from, func(path, _ string) error {
+		if info, err := os.Stat(path); err == nil {
+			total += info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	count, end := told.Begin("copy logos and other files", meter.Bytes, total)
+	defer end()
+	return eachOther(ctx, from, func(path, name string) error {
+		target := filepath.Join(to, name)
+		err := backup.CopyFile(path, target)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("copy %s: %w", path, err)
+		}
+		if info, err := os.Stat(target); err == nil {
+			count(info.Size())
+		}
+		return nil
+	})
+}
+
+// eachOther visits the files that are neither the log nor tables, by path and by name in from.
+func eachOther(ctx context.Context, from string, visit func(path, name string) error) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path != from { // replaced or removed meanwhile
 			return nil
@@ -254,9 +291,6 @@ func copyOthers(ctx context.Context, from, to string) error {
 		if !entry.Type().IsRegular() {
 			return nil
 		}
-		if err := backup.CopyFile(path, filepath.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("copy %s: %w", path, err)
-		}
-		return nil
+		return visit(path, name)
 	})
 }

@@ -47,7 +47,7 @@ func startBackends(ctx context.Context, cfg *Config, lc *lifecycle, logger *slog
 			return nil, err
 		}
 		broker, err := kafkabroker.New(kafkabroker.Config{DataDir: folder, Addr: cfg.Kafka.Addr},
-			kafkabroker.Deps{Logger: logger, Registerer: registerer})
+			kafkabroker.Deps{Logger: logger, Registerer: registerer, Meter: told(ctx)})
 		if err != nil {
 			return nil, err
 		}

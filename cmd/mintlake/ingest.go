@@ -88,7 +88,7 @@ func (s *system) startIngest(ctx context.Context) error {
 	s.lifecycle.start("ingest", s.ingest.runner.Run)
 	if s.ingest.finite {
 		s.lifecycle.start("progress", func(ctx context.Context) error {
-			showProgress(ctx, s.ingest.runner, s.lag)
+			showProgress(ctx, s.ingest.runner, s.lag, &s.refilling)
 			return nil
 		})
 	}

@@ -32,6 +32,8 @@ func (l *slotLog) ReadSlots(ctx context.Context, visit func(*eventspb.SlotRecord
 // for the call only.
 type recordLog interface {
 	read(ctx context.Context, topics []string, visit func(*kafka.Record)) error
+	// records is how many records the topics hold.
+	records(ctx context.Context, topics []string) (int64, error)
 }
 
 // readSlots visits the slot ledger of a log.
@@ -104,6 +106,21 @@ func (l *topicLog) read(ctx context.Context, topics []string, visit func(*kafka.
 	return nil
 }
 
+func (l *topicLog) records(ctx context.Context, topics []string) (all int64, err error) {
+	starts, err := l.admin.StartOffsets(ctx, topics)
+	if err != nil {
+		return 0, err
+	}
+	ends, err := l.admin.EndOffsets(ctx, topics)
+	if err != nil {
+		return 0, err
+	}
+	for partition, end := range ends {
+		all += max(0, end-starts[partition])
+	}
+	return all, nil
+}
+
 // readTo visits the records below ends, in batches, from the first ones that the topics still have.
 func (l *topicLog) readTo(ctx context.Context, topics []string, ends map[kafka.TopicPartition]int64, limit int, visit func([]kafka.Record) error) error {
 	starts, err := l.admin.StartOffsets(ctx, topics)
@@ -155,4 +172,8 @@ func (l *folderLog) read(ctx context.Context, topics []string, visit func(*kafka
 		}
 		visit(&record)
 	})
+}
+
+func (l *folderLog) records(_ context.Context, topics []string) (int64, error) {
+	return l.log.Records(topics), nil
 }

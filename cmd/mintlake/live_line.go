@@ -51,7 +51,9 @@ func (s *system) keepLiveLine() {
 			if err != nil {
 				continue // it is back at the next look, or the node ends
 			}
-			screen.Show(statusLine(before, now, time.Since(told)))
+			if !s.refilling.Load() {
+				screen.Show(statusLine(before, now, time.Since(told)))
+			}
 			before, told = now, time.Now()
 		}
 	})

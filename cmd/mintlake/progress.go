@@ -3,26 +3,21 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/mintlake/mintlake/ingest/runner"
-	"github.com/mintlake/mintlake/projector"
-	"github.com/mintlake/mintlake/projector/swaps"
 	"github.com/mintlake/mintlake/schemas"
 )
 
 // lag is how many records the projector and enrichment have before them.
 func (s *system) lag(ctx context.Context) (int64, error) {
-	projected, err := s.admin.Lag(ctx, schemas.GroupProjector, projector.Topics())
-	if err != nil {
-		return 0, err
-	}
-	swapped, err := s.admin.Lag(ctx, schemas.GroupSwaps, swaps.Topics())
+	projected, err := s.projectorLag(ctx)
 	if err != nil {
 		return 0, err
 	}
 	enriched, err := s.admin.Lag(ctx, schemas.GroupEnrich, []string{schemas.TopicEnrichmentRequests})
-	return projected + swapped + enriched, err
+	return projected + enriched, err
 }
 
 // Progress is looked at often and told rarely where each telling is a line of its own.
@@ -32,7 +27,7 @@ const (
 )
 
 // showProgress tells on the terminal how far a finite source is, until everything is visible.
-func showProgress(ctx context.Context, room *runner.Runner, lag func(context.Context) (int64, error)) {
+func showProgress(ctx context.Context, room *runner.Runner, lag func(context.Context) (int64, error), refilling *atomic.Bool) {
 	started, told := time.Now(), time.Time{}
 	ticker := time.NewTicker(progressLook)
 	defer ticker.Stop()
@@ -51,7 +46,9 @@ func showProgress(ctx context.Context, room *runner.Runner, lag func(context.Con
 		line := progressLine(p, behind, err, time.Since(started))
 		switch {
 		case screen.Lives() && !finished:
-			screen.Show(line)
+			if !refilling.Load() {
+				screen.Show(line)
+			}
 		case finished || time.Since(told) >= progressTell:
 			told = time.Now()
 			screen.Show("")

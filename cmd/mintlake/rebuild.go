@@ -64,7 +64,7 @@ func rebuildAll(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 		if err := s.migrate(ctx, conn); err != nil {
 			return err
 		}
-		fmt.Println("the tables are empty; start mintlake to fill them from the log")
+		fmt.Println("the tables are empty; start mintlake to fill them from the log, it tells how far it is")
 		return nil
 	})
 }

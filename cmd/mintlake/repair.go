@@ -45,7 +45,7 @@ The output names every damage and every lost range. docs/kafka.md tells more.`,
 		run.cfg, run.logger, run.out = cfg, logger, cmd.OutOrStdout()
 		run.folder = filepath.Join(cfg.DataDir, "kafka")
 		if checkOnly {
-			return run.check()
+			return run.check(ctx)
 		}
 		return run.run(ctx)
 	})
@@ -63,8 +63,8 @@ type repairRun struct {
 
 func (r *repairRun) say(format string, args ...any) { _, _ = fmt.Fprintf(r.out, format+"\n", args...) }
 
-func (r *repairRun) check() error {
-	report, err := kafkabroker.CheckLog(r.folder)
+func (r *repairRun) check(ctx context.Context) error {
+	report, err := kafkabroker.CheckLog(r.folder, told(ctx))
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (r *repairRun) check() error {
 }
 
 func (r *repairRun) run(ctx context.Context) error {
-	pending, err := kafkabroker.RepairLog(r.folder, catalogue())
+	pending, err := kafkabroker.RepairLog(r.folder, catalogue(), told(ctx))
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (r *repairRun) slotsToRead(ctx context.Context, damages []segments.Damage) 
 	if len(windows) == 0 {
 		return nil, nil
 	}
-	log, err := kafkabroker.OpenLog(r.folder, nil)
+	log, err := kafkabroker.OpenLog(r.folder, nil, told(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (r *repairRun) markSlots(ctx context.Context, slots []uint64) (err error) {
 	}
 	lifecycle := newLifecycle(r.logger, r.cfg.StopTimeout)
 	defer func() { err = errors.Join(err, lifecycle.stop()) }()
-	broker, err := kafkabroker.New(kafkabroker.Config{DataDir: r.folder, Addr: "127.0.0.1:0", Repairing: true}, kafkabroker.Deps{Logger: r.logger})
+	broker, err := kafkabroker.New(kafkabroker.Config{DataDir: r.folder, Addr: "127.0.0.1:0", Repairing: true}, kafkabroker.Deps{Logger: r.logger, Meter: told(ctx)})
 	if err != nil {
 		return err
 	}

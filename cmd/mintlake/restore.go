@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mintlake/mintlake/internal/backup"
+	"github.com/mintlake/mintlake/internal/meter"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
@@ -21,6 +22,7 @@ type restoreRun struct {
 	out    io.Writer
 	cfg    *Config
 	logger *slog.Logger
+	told   meter.Meter
 }
 
 func restoreCommand() *cobra.Command {
@@ -35,7 +37,7 @@ The next "mintlake up" makes anew what is not in the backup: the rows that the l
 		Example: `  mintlake restore --from /backup/2026-11-23 --data-dir /var/lib/mintlake`,
 	}
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
-		run.cfg, run.logger, run.out = cfg, logger, cmd.OutOrStdout()
+		run.cfg, run.logger, run.out, run.told = cfg, logger, cmd.OutOrStdout(), told(ctx)
 		if err := run.run(ctx); err != nil {
 			return fmt.Errorf("restore: %w", err)
 		}
@@ -54,7 +56,7 @@ func (r *restoreRun) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manifest, err := backup.Read(ctx, from)
+	manifest, err := backup.Read(ctx, from, r.told)
 	if err != nil {
 		return err
 	}
@@ -68,23 +70,11 @@ func (r *restoreRun) run(ctx context.Context) error {
 	if err := os.RemoveAll(work); err != nil { // of a restore that was interrupted
 		return err
 	}
-	for _, file := range manifest.Files {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if strings.HasPrefix(file.Name, clickhouseFolder+"/") {
-			continue // ClickHouse reads these itself
-		}
-		name := filepath.FromSlash(file.Name)
-		if !filepath.IsLocal(name) {
-			return fmt.Errorf("%s lists %q, which leads out of the folder: do not use this backup", backup.Name, file.Name)
-		}
-		if err := backup.CopyFile(filepath.Join(from, name), filepath.Join(work, name)); err != nil {
-			return fmt.Errorf("copy %s: %w", file.Name, err)
-		}
+	if err := r.files(ctx, manifest, from, work); err != nil {
+		return err
 	}
 	if manifest.Tables {
-		if err := r.tables(ctx, from, filepath.Join(work, clickhouseFolder)); err != nil {
+		if err := r.tables(ctx, manifest, from, filepath.Join(work, clickhouseFolder)); err != nil {
 			return err
 		}
 	}
@@ -94,6 +84,30 @@ func (r *restoreRun) run(ctx context.Context) error {
 	_, _ = fmt.Fprintf(r.out, "%s is as it was at %s; start it with: mintlake up --data-dir %s\n", r.cfg.DataDir, manifest.CreatedAt.Format("2006-01-02 15:04:05 MST"), r.cfg.DataDir)
 	if !manifest.Tables {
 		_, _ = fmt.Fprintln(r.out, "the backup has no tables: they are made anew from the log")
+	}
+	return nil
+}
+
+// files copies what ClickHouse does not read itself.
+func (r *restoreRun) files(ctx context.Context, manifest *backup.Manifest, from, work string) error {
+	const ofTables = clickhouseFolder + "/"
+	count, end := r.told.Begin("copy the log and other files", meter.Bytes, manifest.Size("")-manifest.Size(ofTables))
+	defer end()
+	for _, file := range manifest.Files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if strings.HasPrefix(file.Name, ofTables) {
+			continue
+		}
+		name := filepath.FromSlash(file.Name)
+		if !filepath.IsLocal(name) {
+			return fmt.Errorf("%s lists %q, which leads out of the folder: do not use this backup", backup.Name, file.Name)
+		}
+		if err := backup.CopyFile(filepath.Join(from, name), filepath.Join(work, name)); err != nil {
+			return fmt.Errorf("copy %s: %w", file.Name, err)
+		}
+		count(file.Size)
 	}
 	return nil
 }
@@ -124,7 +138,7 @@ func (r *restoreRun) empty() error {
 }
 
 // tables has an engine read the tables into folder.
-func (r *restoreRun) tables(ctx context.Context, from, folder string) (err error) {
+func (r *restoreRun) tables(ctx context.Context, manifest *backup.Manifest, from, folder string) (err error) {
 	lc := newLifecycle(r.logger, r.cfg.StopTimeout)
 	defer func() { err = errors.Join(err, lc.stop()) }()
 	dsn, err := startEngine(ctx, r.cfg, r.logger, lc, folder)
@@ -139,6 +153,7 @@ func (r *restoreRun) tables(ctx context.Context, from, folder string) (err error
 	if err := conn.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+schema.Database); err != nil {
 		return fmt.Errorf("restore the tables: %w", err)
 	}
+	defer r.told.Folder("restore the tables", folder, manifest.Size(clickhouseFolder+"/"))()
 	for _, step := range backupSteps() {
 		if err := conn.Exec(ctx, "RESTORE "+step.what+" FROM "+backupFile(from, step)); err != nil {
 			return fmt.Errorf("restore the tables: %w", err)

@@ -43,6 +43,7 @@ func (s *system) startProjector(ctx context.Context) error {
 		return err
 	}
 	s.lifecycle.start("projector", closing(consumer, room.Run))
+	s.startRefill()
 	if err := s.watchParts(ctx); err != nil {
 		return err
 	}

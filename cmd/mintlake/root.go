@@ -15,6 +15,7 @@ import (
 
 	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/meter"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/registry/root"
@@ -37,7 +38,7 @@ The output is one line: slot=SLOT tokens=COUNT root=HASH.`,
   mintlake root --at-slot 361774429 --kafka-brokers 127.0.0.1:9092`,
 	}
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
-		query.out = cmd.OutOrStdout()
+		query.out, query.told = cmd.OutOrStdout(), told(ctx)
 		return query.run(ctx, cfg, logger)
 	})
 	cmd.Flags().Uint64Var(&query.atSlot, "at-slot", root.EverySlot, "take only what is of this slot or earlier ones; everything without it")
@@ -53,10 +54,11 @@ type rootQuery struct {
 	out        io.Writer
 	log        recordLog
 	logger     *slog.Logger
+	told       meter.Meter
 }
 
 func (q *rootQuery) run(ctx context.Context, cfg *Config, logger *slog.Logger) error {
-	log, done, err := openLog(cfg, logger, "root")
+	log, done, err := openLog(cfg, logger, "root", q.told)
 	if err != nil {
 		return err
 	}
@@ -82,7 +84,7 @@ func (q *rootQuery) run(ctx context.Context, cfg *Config, logger *slog.Logger) e
 
 // openLog opens the log of the configured brokers, or of the data folder of an `up` that does not
 // run. That is read from its files: a broker would write to them.
-func openLog(cfg *Config, logger *slog.Logger, name string) (log recordLog, done func(), err error) {
+func openLog(cfg *Config, logger *slog.Logger, name string, told meter.Meter) (log recordLog, done func(), err error) {
 	if len(cfg.Kafka.Brokers) > 0 {
 		deps, err := kafkaDeps(cfg, logger, nil)
 		if err != nil {
@@ -98,7 +100,7 @@ func openLog(cfg *Config, logger *slog.Logger, name string) (log recordLog, done
 	if _, err := os.Stat(folder); err != nil {
 		return nil, nil, fmt.Errorf("no log here: %w; name a folder with --data-dir or brokers with --kafka-brokers", err)
 	}
-	files, err := kafkabroker.OpenLog(folder, logger)
+	files, err := kafkabroker.OpenLog(folder, logger, told)
 	if errors.Is(err, kafkabroker.ErrLocked) {
 		return nil, nil, fmt.Errorf("%w; or ask the running one: --kafka-brokers with the address it printed for kafka, %s by default", err, cfg.Kafka.Addr)
 	}
@@ -137,9 +139,13 @@ func (q *rootQuery) replay(ctx context.Context) (root.Root, error) {
 	}
 	begin, records, bad := time.Now(), 0, 0
 	replay := root.NewReplay(q.atSlot)
-	count, stop := counted(ctx, "root", "records", 0)
+	all, err := q.log.records(ctx, topics)
+	if err != nil {
+		return root.Root{}, err
+	}
+	count, stop := q.told.Begin("root", "records", all)
 	defer stop()
-	err := q.log.read(ctx, topics, func(record *kafka.Record) {
+	err = q.log.read(ctx, topics, func(record *kafka.Record) {
 		facts, err := factsOfRecord(record)
 		if err != nil {
 			bad++ // became a dead letter in the projector

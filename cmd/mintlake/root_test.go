@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/meter/metertest"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/registry/root"
@@ -109,6 +111,19 @@ func TestRootOfALog(t *testing.T) {
 		require.ErrorContains(t, err, "--kafka-brokers")
 	})
 	check("--data-dir", dir)
+	requireRootTold(t, dir, len(records)-1)
+}
+
+// requireRootTold: what root tells has a total, and reaches it.
+func requireRootTold(t *testing.T, dir string, records int) {
+	t.Helper()
+	var recorder metertest.Recorder
+	query := rootQuery{atSlot: root.EverySlot, out: io.Discard, told: recorder.Meter}
+	cfg := defaults()
+	cfg.DataDir = dir
+	require.NoError(t, query.run(t.Context(), cfg, slog.New(slog.DiscardHandler)))
+	require.EqualValues(t, records, recorder.RequireWhole(t, "root"))
+	recorder.RequireWhole(t, "check the log")
 }
 
 func TestRootWithoutALog(t *testing.T) {

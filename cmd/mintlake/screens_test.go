@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/client/rest"
+	"github.com/mintlake/mintlake/internal/meter"
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 
@@ -25,7 +26,9 @@ func TestScreensOfTheCommandLinePage(t *testing.T) {
 		{"swap", "http://127.0.0.1:8081"}, {"kafka", "127.0.0.1:9092"}, {"clickhouse", "http://127.0.0.1:8123"},
 	}, "mintlake", ".mintlake", true)+"```")
 	require.Contains(t, page, "\n"+statusLine(statusAt(400_000_000, 5_000, 512), statusAt(400_000_123, 5_104, 524), time.Second)+"\n")
-	require.Contains(t, page, "\n"+countedLine("verify", "records", 1_250_000, 5_000_000, 25*time.Second)+"\n")
+	require.Contains(t, page, "\n"+countedLine("project mintlake-projector", "records", 1_250_000, 5_000_000, 25*time.Second)+"\n"+
+		countedLine("copy the log", meter.Bytes, 1_240_000_000, 4_960_000_000, 5*time.Second)+"\n"+
+		countedLine("fill the tables", "records", 20_000, 50_000, 4*time.Second)+"\n")
 	for _, c := range []struct {
 		typed string
 		args  []string

@@ -42,11 +42,13 @@ type system struct {
 	administers bool
 	// nil where no room ingests, and where a leader is elected
 	ingest   *ingestRoom
-	images   *images                       // nil until somebody needs them
-	together bool                          // the API runs in this process too
-	apiURL   string                        // the API in this process; empty without one
-	swapURL  atomic.Value                  // string: the swap API in this process, on loopback
-	damage   func() ([]parts.Damage, bool) // nil where nobody looks after ClickHouse's tables
+	images   *images      // nil until somebody needs them
+	together bool         // the API runs in this process too
+	apiURL   string       // the API in this process; empty without one
+	swapURL  atomic.Value // string: the swap API in this process, on loopback
+	// refilling says that the tables are far behind the log, and a line of their own tells how far.
+	refilling atomic.Bool
+	damage    func() ([]parts.Damage, bool) // nil where nobody looks after ClickHouse's tables
 }
 
 // addresses are what `up` prints, in this order.

@@ -262,11 +262,11 @@ func (s *system) projectCommitted(ctx context.Context, group verify.Group, proje
 		all += max(0, end-starts[partition])
 	}
 	records, total := 0, time.Now()
-	count, stop := counted(ctx, "project "+group.Name, "records", all)
+	count, stop := told(ctx).Begin("project "+group.Name, "records", all)
 	defer stop()
 	err = log.readTo(ctx, group.Topics, ends, projectBatch, func(batch []kafka.Record) error {
 		records += len(batch)
-		count(len(batch))
+		count(int64(len(batch)))
 		return projection.Write(ctx, group.Name, batch)
 	})
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/mintlake/mintlake/internal/meter"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
@@ -108,6 +109,8 @@ type Deps struct {
 	RPC      RPC
 	// Logger may be nil: then nothing is logged.
 	Logger *slog.Logger
+	// Meter is told how many mints of a round were read. It may be nil.
+	Meter meter.Meter
 }
 
 // Auditor compares once.
@@ -116,6 +119,7 @@ type Auditor struct {
 	registry Registry
 	rpc      RPC
 	logger   *slog.Logger
+	meter    meter.Meter
 	calls    *rate.Limiter
 }
 
@@ -132,7 +136,7 @@ func New(cfg Config, deps Deps) (*Auditor, error) {
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Auditor{cfg: cfg, registry: deps.Registry, rpc: deps.RPC, logger: deps.Logger, calls: pause.Evenly(cfg.CallsPerSecond)}, nil
+	return &Auditor{cfg: cfg, registry: deps.Registry, rpc: deps.RPC, logger: deps.Logger, meter: deps.Meter, calls: pause.Evenly(cfg.CallsPerSecond)}, nil
 }
 
 // ErrBehind says that the registry did not pass the slot of a read within Config.Wait.
@@ -148,21 +152,9 @@ func (a *Auditor) Run(ctx context.Context) (*Report, error) {
 	report := newReport(a.cfg, len(mints))
 	troubled := map[string]bool{}
 	for round := 1; len(mints) > 0 && round <= a.cfg.Rounds; round++ {
-		last := round == a.cfg.Rounds
-		var again []string
-		for page := range slices.Chunk(mints, pageMints) {
-			results, err := a.page(ctx, page, report)
-			if err != nil {
-				return nil, err
-			}
-			for _, result := range results {
-				if !last && result.unsettled(round == 1) {
-					again = append(again, result.mint)
-					troubled[result.mint] = true
-					continue
-				}
-				report.add(result, troubled[result.mint])
-			}
+		again, err := a.round(ctx, round, mints, report, troubled)
+		if err != nil {
+			return nil, err
 		}
 		a.logger.Info("audit round done", "round", round, "mints", len(mints), "again", len(again))
 		mints = again
@@ -170,6 +162,27 @@ func (a *Auditor) Run(ctx context.Context) (*Report, error) {
 	}
 	report.finish()
 	return report, nil
+}
+
+// round compares mints and returns those to read again, which are troubled from then on.
+func (a *Auditor) round(ctx context.Context, round int, mints []string, report *Report, troubled map[string]bool) (again []string, err error) {
+	count, end := a.meter.Begin(fmt.Sprintf("audit, round %d", round), "mints", int64(len(mints)))
+	defer end()
+	for page := range slices.Chunk(mints, pageMints) {
+		results, err := a.page(ctx, page, report, count)
+		if err != nil {
+			return nil, err
+		}
+		for _, result := range results {
+			if round < a.cfg.Rounds && result.unsettled(round == 1) {
+				again = append(again, result.mint)
+				troubled[result.mint] = true
+				continue
+			}
+			report.add(result, troubled[result.mint])
+		}
+	}
+	return again, nil
 }
 
 // account is one mint as the chain has it at slot.
@@ -182,7 +195,7 @@ type account struct {
 }
 
 // page reads the mints' accounts, waits for the registry, and compares.
-func (a *Auditor) page(ctx context.Context, mints []string, report *Report) ([]result, error) {
+func (a *Auditor) page(ctx context.Context, mints []string, report *Report, count func(int64)) ([]result, error) {
 	var accounts []account
 	for batch := range slices.Chunk(mints, batchMints) {
 		read, err := a.read(ctx, batch)
@@ -190,6 +203,7 @@ func (a *Auditor) page(ctx context.Context, mints []string, report *Report) ([]r
 			return nil, err
 		}
 		accounts = append(accounts, read...)
+		count(int64(len(batch)))
 	}
 	highest := uint64(0)
 	for i := range accounts {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/meter/metertest"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/registry"
@@ -149,10 +150,12 @@ func metaplexAccount(mint pubkey.Key, name string) *solana.Account {
 func run(t *testing.T, cfg Config, c *chain, b *book) *Report {
 	t.Helper()
 	cfg.CallsPerSecond, cfg.settle = 1e6, time.Microsecond
-	auditor, err := New(cfg, Deps{Registry: b, RPC: c})
+	var recorder metertest.Recorder
+	auditor, err := New(cfg, Deps{Registry: b, RPC: c, Meter: recorder.Meter})
 	require.NoError(t, err)
 	report, err := auditor.Run(t.Context())
 	require.NoError(t, err)
+	require.EqualValues(t, len(b.mints), recorder.RequireWhole(t, "audit, round 1"))
 	return report
 }
 

@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/meter"
 )
 
 // Name is the list's name in the folder.
@@ -48,10 +50,12 @@ type File struct {
 }
 
 // Write lists what is in the folder, syncs it, and writes the list.
-func (m *Manifest) Write(ctx context.Context, folder string) error {
+func (m *Manifest) Write(ctx context.Context, folder string, told meter.Meter) error {
 	m.Format = format
+	count, end := told.Begin("list the files", meter.Bytes, meter.Size(folder))
+	defer end()
 	err := walk(ctx, folder, func(name string) error {
-		file, err := describe(filepath.Join(folder, filepath.FromSlash(name)), true)
+		file, err := describe(filepath.Join(folder, filepath.FromSlash(name)), true, count)
 		if err != nil {
 			return err
 		}
@@ -69,8 +73,18 @@ func (m *Manifest) Write(ctx context.Context, folder string) error {
 	return replaceFile(filepath.Join(folder, Name), raw)
 }
 
+// Size is how many bytes the files have whose names begin with prefix.
+func (m *Manifest) Size(prefix string) (size int64) {
+	for _, file := range m.Files {
+		if strings.HasPrefix(file.Name, prefix) {
+			size += file.Size
+		}
+	}
+	return size
+}
+
 // Read reads the folder's list and compares every file with it.
-func Read(ctx context.Context, folder string) (*Manifest, error) {
+func Read(ctx context.Context, folder string, told meter.Meter) (*Manifest, error) {
 	m, err := load(folder)
 	if err != nil {
 		return nil, err
@@ -79,13 +93,15 @@ func Read(ctx context.Context, folder string) (*Manifest, error) {
 	for _, file := range m.Files {
 		listed[file.Name] = file
 	}
+	count, end := told.Begin("compare the backup with its list", meter.Bytes, m.Size(""))
+	defer end()
 	err = walk(ctx, folder, func(name string) error {
 		want, ok := listed[name]
 		if !ok {
 			return fmt.Errorf("%s is not in %s: somebody put it there", name, Name)
 		}
 		delete(listed, name)
-		got, err := describe(filepath.Join(folder, filepath.FromSlash(name)), false)
+		got, err := describe(filepath.Join(folder, filepath.FromSlash(name)), false, count)
 		if err != nil {
 			return err
 		}
@@ -144,14 +160,14 @@ func walk(ctx context.Context, folder string, visit func(name string) error) err
 	})
 }
 
-func describe(path string, sync bool) (File, error) {
+func describe(path string, sync bool, count func(int64)) (File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return File{}, err
 	}
 	defer func() { _ = f.Close() }()
 	hash := sha256.New()
-	size, err := io.Copy(hash, f)
+	size, err := io.Copy(meter.Writer{Writer: hash, Count: count}, f)
 	if err == nil && sync {
 		err = f.Sync()
 	}

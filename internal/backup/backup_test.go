@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/meter/metertest"
 )
 
 func TestWhatChangedIsFound(t *testing.T) {
@@ -33,13 +35,16 @@ func TestWhatChangedIsFound(t *testing.T) {
 			folder := t.TempDir()
 			require.NoError(t, os.Mkdir(filepath.Join(folder, "a"), 0o700))
 			require.NoError(t, os.WriteFile(filepath.Join(folder, "a", "one"), []byte("one"), 0o600))
+			var recorder metertest.Recorder
 			written := Manifest{CreatedAt: time.Unix(1, 0).UTC(), Version: "v"}
-			require.NoError(t, written.Write(t.Context(), folder))
-			read, err := Read(t.Context(), folder)
+			require.NoError(t, written.Write(t.Context(), folder, recorder.Meter))
+			read, err := Read(t.Context(), folder, recorder.Meter)
 			require.NoError(t, err)
 			require.Equal(t, &written, read)
+			require.Equal(t, int64(len("one")), recorder.RequireWhole(t, "list the files"))
+			require.Equal(t, int64(len("one")), recorder.RequireWhole(t, "compare the backup with its list"))
 			change(t, folder)
-			_, err = Read(t.Context(), folder)
+			_, err = Read(t.Context(), folder, nil)
 			require.ErrorContains(t, err, name)
 		})
 	}

@@ -169,6 +169,20 @@ func Count[N int | int32 | int64 | uint64](n N) string {
 	return sign + commas(text)
 }
 
+// Bytes is a size in its largest unit, by powers of ten as disks are sold: 1.2 GB.
+func Bytes(n int64) string {
+	size, unit := float64(n), 0
+	for size >= 1000 && unit < len(byteUnits)-1 {
+		size, unit = size/1000, unit+1
+	}
+	if unit == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", size, byteUnits[unit])
+}
+
+var byteUnits = []string{"B", "kB", "MB", "GB", "TB"}
+
 func commas(digits string) string {
 	var out strings.Builder
 	for i, digit := range digits {

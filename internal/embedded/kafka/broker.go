@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
+	"github.com/mintlake/mintlake/internal/meter"
 )
 
 // Config of the embedded broker.
@@ -42,6 +43,8 @@ type Deps struct {
 	Logger *slog.Logger
 	// Registerer may be nil: then the metrics go nowhere.
 	Registerer prometheus.Registerer
+	// Meter is told how far the check of the log is before the broker serves. It may be nil.
+	Meter meter.Meter
 }
 
 // Broker is one embedded broker. Run starts and stops it; it runs once.
@@ -49,6 +52,7 @@ type Broker struct {
 	cfg     Config
 	logger  *slog.Logger
 	metrics *metrics
+	meter   meter.Meter
 
 	ready   chan struct{}
 	stopped chan struct{}
@@ -99,7 +103,7 @@ func New(cfg Config, deps Deps) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Broker{cfg: cfg, logger: deps.Logger, metrics: m, ready: make(chan struct{}), stopped: make(chan struct{})}, nil
+	return &Broker{cfg: cfg, logger: deps.Logger, metrics: m, meter: deps.Meter, ready: make(chan struct{}), stopped: make(chan struct{})}, nil
 }
 
 func checkLoopback(addr string) error {

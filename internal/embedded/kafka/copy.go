@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
+	"github.com/mintlake/mintlake/internal/meter"
 )
 
 // CopyGroups copies the consumer groups' commits of a data folder, on which a broker may run, to
@@ -24,11 +25,11 @@ func CopyGroups(path, to string) error {
 
 // CopyLog copies the records of a data folder, on which a broker may run, the topic first before
 // the others. The copy is checked as a broker's start checks it, and is ready for a broker.
-func CopyLog(ctx context.Context, path, to, first string) error {
-	if err := segments.Copy(ctx, path, to, first); err != nil {
+func CopyLog(ctx context.Context, path, to, first string, told meter.Meter) error {
+	if err := segments.Copy(ctx, path, to, first, told); err != nil {
 		return err
 	}
-	report, err := segments.Check(to)
+	report, err := segments.Check(to, told)
 	if err != nil {
 		return fmt.Errorf("embedded kafka: check the copy: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
+	"github.com/mintlake/mintlake/internal/meter/metertest"
 )
 
 // TestCopyOfALog copies the log of a broker that was killed: every whole batch is in the copy, the
@@ -40,7 +41,8 @@ func TestCopyOfALog(t *testing.T) {
 			require.NotEmpty(t, files)
 			c.change(t, files[len(files)-1])
 			require.NoError(t, embedded.CopyGroups(path, to))
-			err = embedded.CopyLog(t.Context(), path, to, "")
+			var recorder metertest.Recorder
+			err = embedded.CopyLog(t.Context(), path, to, "", recorder.Meter)
 			if c.err != nil {
 				require.ErrorIs(t, err, c.err)
 				return
@@ -48,6 +50,9 @@ func TestCopyOfALog(t *testing.T) {
 			require.NoError(t, err)
 			require.NotEmpty(t, want)
 			require.Equal(t, want, readLog(t, to))
+			copied := recorder.Work(t, "copy the log")
+			require.Equal(t, copied.Done, recorder.RequireWhole(t, "check the log"), "what is copied is checked")
+			require.LessOrEqual(t, copied.Done, copied.Total, "a torn end is not copied")
 		})
 	}
 	require.Error(t, embedded.CopyGroups(t.TempDir(), t.TempDir()), "no log")

@@ -45,7 +45,7 @@ func (f *folder) copy(t *testing.T) string {
 // readLog reads a folder without a broker.
 func readLog(t *testing.T, path string) map[place]string {
 	t.Helper()
-	log, err := embedded.OpenLog(path, nil)
+	log, err := embedded.OpenLog(path, nil, nil)
 	require.NoError(t, err)
 	defer log.Close()
 	records := make(map[place]string)
@@ -152,7 +152,7 @@ func TestRandomDamage(t *testing.T) {
 // outcomeOf holds one damaged copy against the undamaged folder.
 func outcomeOf(t *testing.T, base *folder, path, act string, live bool) string {
 	t.Helper()
-	report, err := embedded.CheckLog(path)
+	report, err := embedded.CheckLog(path, nil)
 	if err != nil {
 		require.ErrorAs(t, err, new(*embedded.StartError), act)
 		return "refused: not ours"
@@ -165,9 +165,9 @@ func outcomeOf(t *testing.T, base *folder, path, act string, live bool) string {
 		err := startError(t, embedded.Config{DataDir: path})
 		requireOneLine(t, err, embedded.ErrDamaged, "mintlake repair", report.Damages[0].String())
 		require.Equal(t, before, hashes(t, path), "%s: a start that is refused changes nothing", act)
-		_, err = embedded.OpenLog(path, nil)
+		_, err = embedded.OpenLog(path, nil, nil)
 		require.ErrorIs(t, err, embedded.ErrDamaged)
-		pending, err := embedded.RepairLog(path, nil)
+		pending, err := embedded.RepairLog(path, nil, nil)
 		require.NoError(t, err, act)
 		lost = pending.Damages
 		require.ErrorIs(t, startError(t, embedded.Config{DataDir: path}), embedded.ErrRepairPending)
@@ -248,7 +248,7 @@ func TestReadersGoOnBehindARepair(t *testing.T) {
 	info, err := os.Stat(last)
 	require.NoError(t, err)
 	require.NoError(t, damage.Act{Kind: damage.Zero, File: filepath.Base(last), Position: info.Size() - 12, Bytes: 8}.Do(filepath.Dir(last)))
-	_, err = embedded.RepairLog(path, nil)
+	_, err = embedded.RepairLog(path, nil, nil)
 	require.NoError(t, err)
 	pending, err := segments.ReadPending(path)
 	require.NoError(t, err)
@@ -299,7 +299,7 @@ func TestTornEnd(t *testing.T) {
 			_, err = f.Write(tail)
 			require.NoError(t, err)
 			require.NoError(t, f.Close())
-			report, err := embedded.CheckLog(path)
+			report, err := embedded.CheckLog(path, nil)
 			require.NoError(t, err)
 			require.Empty(t, report.Damages)
 			require.Len(t, report.Notices, 1)
@@ -328,7 +328,7 @@ func TestDeletedTopic(t *testing.T) {
 		}
 		stop()
 		requireOneLine(t, startError(t, embedded.Config{DataDir: path}), embedded.ErrDamaged, "topic truth was deleted", "mintlake repair")
-		pending, err := embedded.RepairLog(path, nil)
+		pending, err := embedded.RepairLog(path, nil, nil)
 		require.NoError(t, err)
 		require.Len(t, pending.Damages, 2)
 		require.NoError(t, pending.Done(path))

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
+	"github.com/mintlake/mintlake/internal/meter"
 )
 
 // clusterID is what the broker calls itself.
@@ -26,7 +27,7 @@ func (b *Broker) checkLog(dir *dataDir) (*segments.Tracker, error) {
 		return nil, &StartError{Reason: ErrRepairPending, Where: dir.path, Cause: err, Do: repairCommand(dir.path)}
 	}
 	begin := time.Now()
-	report, err := segments.Check(dir.path)
+	report, err := segments.Check(dir.path, b.meter)
 	if err != nil {
 		return nil, fmt.Errorf("embedded kafka: check the log: %w", err)
 	}
@@ -141,8 +142,8 @@ type Log struct {
 // OpenLog opens the data folder of a broker that does not run. It writes nothing, there or
 // anywhere. It returns a *StartError: ErrLocked while a broker runs on the folder, ErrDamaged when
 // the log is damaged.
-func OpenLog(path string, logger *slog.Logger) (*Log, error) {
-	report, lock, err := inspect(path)
+func OpenLog(path string, logger *slog.Logger, told meter.Meter) (*Log, error) {
+	report, lock, err := inspect(path, told)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +160,7 @@ func OpenLog(path string, logger *slog.Logger) (*Log, error) {
 }
 
 // inspect checks a folder under a lock that keeps brokers out and lets other readers in.
-func inspect(path string) (*segments.Report, *os.File, error) {
+func inspect(path string, told meter.Meter) (*segments.Report, *os.File, error) {
 	if err := checkOwner(path); err != nil {
 		return nil, nil, err
 	}
@@ -172,7 +173,7 @@ func inspect(path string) (*segments.Report, *os.File, error) {
 		_ = lock.Close()
 		return nil, nil, err
 	}
-	report, err := segments.Check(path)
+	report, err := segments.Check(path, told)
 	if err != nil {
 		_ = lock.Close()
 		return nil, nil, fmt.Errorf("embedded kafka: check the log: %w", err)
@@ -189,12 +190,15 @@ func (l *Log) Read(ctx context.Context, topics []string, visit func(*segments.Re
 	return nil
 }
 
+// Records is how many records the topics hold.
+func (l *Log) Records(topics []string) int64 { return l.report.Records(topics) }
+
 // Close lets brokers in again.
 func (l *Log) Close() { _ = l.lock.Close() }
 
 // CheckLog tells what is damaged and changes nothing. The folder must not be in use.
-func CheckLog(path string) (*segments.Report, error) {
-	report, lock, err := inspect(path)
+func CheckLog(path string, told meter.Meter) (*segments.Report, error) {
+	report, lock, err := inspect(path, told)
 	if err != nil {
 		return nil, err
 	}
@@ -205,18 +209,18 @@ func CheckLog(path string) (*segments.Report, error) {
 // RepairLog repairs the folder of a broker that does not run; see segments.Repair. The broker
 // starts with Config.Repairing until the result is Done. pending is nil when there is nothing to
 // do.
-func RepairLog(path string, catalogue []segments.Topic) (pending *segments.Pending, err error) {
+func RepairLog(path string, catalogue []segments.Topic, told meter.Meter) (pending *segments.Pending, err error) {
 	dir, err := openDataDir(path)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.close()
-	report, err := segments.Check(path)
+	report, err := segments.Check(path, told)
 	if err != nil {
 		return nil, fmt.Errorf("embedded kafka: check the log: %w", err)
 	}
 	if len(report.Damages) == 0 {
 		return segments.ReadPending(path)
 	}
-	return segments.Repair(path, report, catalogue)
+	return segments.Repair(path, report, catalogue, told)
 }

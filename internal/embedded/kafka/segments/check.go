@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/internal/meter"
 )
 
 // brokerDir is kfake's folder in the data folder.
@@ -53,7 +55,7 @@ type checked struct {
 }
 
 // Check reads the whole data folder of a broker that does not run.
-func Check(root string) (*Report, error) {
+func Check(root string, told meter.Meter) (*Report, error) {
 	broker := filepath.Join(root, brokerDir)
 	r := &Report{partitions: make(map[key]*partition)}
 	state, err := readState(root)
@@ -70,7 +72,9 @@ func Check(root string) (*Report, error) {
 	if err := r.checkTopics(broker, keys); err != nil {
 		return nil, err
 	}
-	if err := r.checkPartitions(broker, keys); err != nil {
+	count, end := told.Begin("check the log", meter.Bytes, bytesOf(broker, keys))
+	defer end()
+	if err := r.checkPartitions(broker, keys, count); err != nil {
 		return nil, err
 	}
 	r.checkDeleted()
@@ -173,6 +177,20 @@ func isFormat(err error) bool {
 	return !errors.As(err, &path)
 }
 
+// bytesOf is how large the segments are, as far as they can be listed.
+func bytesOf(broker string, keys []key) (size int64) {
+	for _, k := range keys {
+		data, _, err := listPartition(broker, k)
+		if err != nil {
+			continue // the check tells of it
+		}
+		for _, f := range data {
+			size += f.size
+		}
+	}
+	return size
+}
+
 func hasData(broker string, keys []key) bool {
 	for _, k := range keys {
 		if data, _, err := listPartition(broker, k); err == nil && slices.ContainsFunc(data, func(f file) bool { return f.size > 0 }) {
@@ -183,7 +201,7 @@ func hasData(broker string, keys []key) bool {
 }
 
 // checkPartitions reads all segments, a few partitions at a time.
-func (r *Report) checkPartitions(broker string, keys []key) error {
+func (r *Report) checkPartitions(broker string, keys []key, count func(int64)) error {
 	for i := range r.topics {
 		for n := range r.topics[i].Partitions {
 			keys = append(keys, key{r.topics[i].Name, n})
@@ -209,7 +227,7 @@ func (r *Report) checkPartitions(broker string, keys []key) error {
 			if known != nil && p.topic != nil && known.TopicID != p.topic.ID {
 				known = nil // of the topic that had the name before
 			}
-			if err := p.check(broker, known); err != nil {
+			if err := p.check(broker, known, count); err != nil {
 				return err
 			}
 			mu.Lock()

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/meter"
 )
 
 // ErrCopyDamaged says that the log that is copied has a batch that is not whole where it must be.
@@ -35,7 +37,7 @@ func CopyGroups(root, to string) error {
 // Copy copies the records of a broker that may run, the topic first before the others, each
 // partition up to its last whole batch. Every batch's checksum is compared. The copy is a prefix of
 // each partition.
-func Copy(ctx context.Context, root, to, first string) error {
+func Copy(ctx context.Context, root, to, first string, told meter.Meter) error {
 	from, target := filepath.Join(root, brokerDir), filepath.Join(to, brokerDir)
 	raw, err := os.ReadFile(filepath.Join(from, topicsFile))
 	if err != nil {
@@ -57,9 +59,15 @@ func Copy(ctx context.Context, root, to, first string) error {
 		}
 		return 0
 	})
+	keys, err := listPartitions(from)
+	if err != nil {
+		return fmt.Errorf("copy the log: %w", err)
+	}
+	count, end := told.Begin("copy the log", meter.Bytes, bytesOf(from, keys))
+	defer end()
 	for i := range topics {
 		for n := range topics[i].Partitions {
-			if err := copyPartition(ctx, from, target, key{topics[i].Name, n}); err != nil {
+			if err := copyPartition(ctx, from, target, key{topics[i].Name, n}, count); err != nil {
 				return fmt.Errorf("copy %s partition %d: %w", topics[i].Name, n, err)
 			}
 		}
@@ -109,7 +117,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-func copyPartition(ctx context.Context, from, target string, k key) error {
+func copyPartition(ctx context.Context, from, target string, k key, count func(int64)) error {
 	opened, listed, err := openSegments(from, k)
 	if err != nil {
 		return err
@@ -123,7 +131,7 @@ func copyPartition(ctx context.Context, from, target string, k key) error {
 			return err
 		}
 		name := k.path(target, listed[i].base, dataSuffix)
-		if err := copySegment(segment, name, i == len(opened)-1); err != nil {
+		if err := copySegment(segment, name, i == len(opened)-1, count); err != nil {
 			return err
 		}
 		written := time.UnixMilli(listed[i].mtime) // records expire by it
@@ -136,7 +144,7 @@ func copyPartition(ctx context.Context, from, target string, k key) error {
 
 // copySegment copies whole batches. Only the last segment of a partition may end within one: that
 // is being written.
-func copySegment(segment *os.File, name string, last bool) (err error) {
+func copySegment(segment *os.File, name string, last bool, count func(int64)) (err error) {
 	info, err := segment.Stat()
 	if err != nil {
 		return err
@@ -177,5 +185,6 @@ func copySegment(segment *os.File, name string, last bool) (err error) {
 			return err
 		}
 		pos += size
+		count(size)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// check reads the partition's segments. state may be nil.
-func (p *partition) check(broker string, state *PartitionState) error {
+// check reads the partition's segments and counts their bytes. state may be nil.
+func (p *partition) check(broker string, state *PartitionState, count func(int64)) error {
 	files, bases, err := listPartition(broker, p.key)
 	if err != nil {
 		return err
@@ -36,6 +36,7 @@ func (p *partition) check(broker string, state *PartitionState) error {
 			return err
 		}
 		s.data = buf
+		count(int64(len(buf)))
 		expect = p.take(&s, f, expect, state.segment(f.base), indexes[f.base])
 	}
 	p.end = expect

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -25,6 +26,16 @@ func (r *Report) Ends(topics []string) map[string][]int64 {
 		}
 	}
 	return ends
+}
+
+// Records is how many records the topics hold, the markers of lost ones among them.
+func (r *Report) Records(topics []string) (records int64) {
+	for _, p := range r.partitions {
+		if slices.Contains(topics, p.key.topic) {
+			records += max(0, p.end-p.start)
+		}
+	}
+	return records
 }
 
 // Read visits the records of the topics, those of one partition in order. It reads what Check has

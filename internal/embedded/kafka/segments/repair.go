@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/meter"
 )
 
 // PendingFile names what a repair has still to do; while it is there the broker does not start.
@@ -63,7 +65,7 @@ type repairer struct {
 // record keeps its offset. What it changes it keeps aside first. catalogue describes the topics for
 // a list that nothing else remembers; it needs no IDs. It returns what readers of the log have to
 // be told; call Done when they are. It may be interrupted and called again, with a new report.
-func Repair(root string, r *Report, catalogue []Topic) (*Pending, error) {
+func Repair(root string, r *Report, catalogue []Topic, told meter.Meter) (*Pending, error) {
 	pending, err := ReadPending(root)
 	if err != nil {
 		return nil, err
@@ -80,7 +82,7 @@ func Repair(root string, r *Report, catalogue []Topic) (*Pending, error) {
 		if err := w.run(); err != nil {
 			return nil, fmt.Errorf("repair: %w", err)
 		}
-		if r, err = Check(root); err != nil {
+		if r, err = Check(root, told); err != nil {
 			return nil, err
 		}
 		if len(r.Damages) == 0 {

@@ -164,7 +164,7 @@ func BenchmarkCheck(b *testing.B) {
 	require.NoError(b, os.WriteFile(filepath.Join(root, brokerDir, topicsFile), raw, 0o600))
 	b.SetBytes(int64(bytes))
 	for b.Loop() {
-		report, err := Check(root)
+		report, err := Check(root, nil)
 		require.NoError(b, err)
 		require.Empty(b, report.Damages)
 	}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/meter"
+	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/projector/swaps"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+const (
+	// refillFrom is the lag from which filling the tables is told: less is done within seconds.
+	refillFrom = 20_000
+	// refillUntil is the lag at which they count as full: a live chain always has some.
+	refillUntil = 1_000
+	// refillLook is the time between two looks at the lag.
+	refillLook = time.Second
+)
+
+// startRefill tells how far the tables are behind the log, when that is much: after `rebuild`,
+// after a restore of the log alone, after a long stop. The live line waits until they are full.
+func (s *system) startRefill() {
+	s.lifecycle.start("refill", func(ctx context.Context) error {
+		refill(ctx, s.projectorLag, refillLook, func(what, unit string, total int64) (count func(n int64), end func()) {
+			s.refilling.Store(true)
+			count, stop := told(ctx).Begin(what, unit, total)
+			return count, func() { stop(); s.refilling.Store(false) }
+		})
+		return nil
+	})
+}
+
+// refill meters the lag from refillFrom down to refillUntil. What a live chain adds meanwhile is
+// not in the total: the rate is of what the tables come nearer to the log.
+func refill(ctx context.Context, lag func(context.Context) (int64, error), every time.Duration, told meter.Meter) {
+	lowest, err := lag(ctx)
+	if err != nil || lowest < refillFrom {
+		return
+	}
+	count, end := told.Begin("fill the tables", "records", lowest)
+	defer end()
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for lowest > refillUntil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		behind, err := lag(ctx)
+		if err == nil && behind < lowest { // Kafka may be away for a while
+			count(lowest - behind)
+			lowest = behind
+		}
+	}
+}
+
+// projectorLag is how many records the projectors of tables have before them.
+func (s *system) projectorLag(ctx context.Context) (int64, error) {
+	projected, err := s.admin.Lag(ctx, schemas.GroupProjector, projector.Topics())
+	if err != nil {
+		return 0, err
+	}
+	swapped, err := s.admin.Lag(ctx, schemas.GroupSwaps, swaps.Topics())
+	return projected + swapped, err
+}
