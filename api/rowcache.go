@@ -17,19 +17,19 @@ const (
 )
 
 // rowCache keeps the JSON of rows that are asked for: making a row of the packed copy takes
-// microseconds, and the same tokens are asked for again and again. A number has one slot, which it
+// microseconds, and the same tokens are asked for again and again. A number has one cell, which it
 // shares with others; nobody waits for anybody. A row is kept when it is asked for a second time in
 // turn: most of a large registry are not, and keeping them would cost as much as making them, and
 // memory for the collector to look through.
 //
 // It is never staler than the index: the copy changes a row first and then tells the listeners. A
-// slot counts the changes of its rows, and a row is kept with the count from before it was read, so
+// cell counts the changes of its rows, and a row is kept with the count from before it was read, so
 // one that was read before a change and kept after it is never used.
 type rowCache struct {
-	slots []rowSlot
+	cells []rowCell
 }
 
-type rowSlot struct {
+type rowCell struct {
 	changes atomic.Uint64
 	row     atomic.Pointer[cachedRow]
 	asked   atomic.Uint32 // the number that was asked for last and had no row here, plus 1
@@ -45,14 +45,14 @@ type cachedRow struct {
 	logoURL, logoStatus string
 }
 
-func newRowCache() *rowCache { return &rowCache{slots: make([]rowSlot, cachedRows)} }
+func newRowCache() *rowCache { return &rowCache{cells: make([]rowCell, cachedRows)} }
 
-func (c *rowCache) slot(id uint32) *rowSlot { return &c.slots[id%cachedRows] }
+func (c *rowCache) cell(id uint32) *rowCell { return &c.cells[id%cachedRows] }
 
 // Apply implements replica.Listener.
 func (c *rowCache) Apply(changes []replica.Change) {
 	for i := range changes {
-		c.slot(changes[i].ID).changes.Add(1)
+		c.cell(changes[i].ID).changes.Add(1)
 	}
 }
 
@@ -71,7 +71,7 @@ func (c *rowCache) row(id uint32, read rowReader, buf *[]byte) (json []byte, sup
 		from := len(*buf)
 		*buf = encode.Token(*buf, t)
 		json, supply = (*buf)[from:len(*buf):len(*buf)], t.WholeSupply()
-		if c.slot(id).asked.Swap(id+1) == id+1 {
+		if c.cell(id).asked.Swap(id+1) == id+1 {
 			c.keep(id, changes, t, json)
 		}
 	})
@@ -99,9 +99,9 @@ func (c *rowCache) logo(id uint32, read rowReader) (url, status string, ok bool)
 
 // kept is the row, if it stands; a row that is made anew is kept with the changes.
 func (c *rowCache) kept(id uint32) (row *cachedRow, changes uint64) {
-	slot := c.slot(id)
-	changes = slot.changes.Load()
-	if kept := slot.row.Load(); kept != nil && kept.id == id && kept.changes == changes {
+	cell := c.cell(id)
+	changes = cell.changes.Load()
+	if kept := cell.row.Load(); kept != nil && kept.id == id && kept.changes == changes {
 		return kept, changes
 	}
 	return nil, changes
@@ -116,7 +116,7 @@ func (c *rowCache) keep(id uint32, changes uint64, t *registry.Token, json []byt
 	if t.LogoURL != nil {
 		kept.logoURL = strings.Clone(*t.LogoURL)
 	}
-	c.slot(id).row.Store(kept)
+	c.cell(id).row.Store(kept)
 }
 
 // rowOf is the row of a member in a shape; false when it is none. It may lie in buf.

@@ -67,7 +67,7 @@ func TestRowsAreKeptUntilTheyChange(t *testing.T) {
 	name = "b"
 	c.Apply([]replica.Change{{Row: replica.Row{ID: 7}}})
 	require.Equal(t, want(7), textOf(c, 7, make))
-	require.Equal(t, want(7+cachedRows), textOf(c, 7+cachedRows, make), "another number of the same slot")
+	require.Equal(t, want(7+cachedRows), textOf(c, 7+cachedRows, make), "another number of the same cell")
 	require.Equal(t, want(7), textOf(c, 7, make))
 	name = ""
 	c.Apply([]replica.Change{{Row: replica.Row{ID: 7}}})

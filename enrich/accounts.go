@@ -115,7 +115,7 @@ func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) erro
 		default:
 			found := factsOf(j.mint, r.slot, mint, metaplex)
 			if found.malformed != nil {
-				if err := s.e.bury(ctx, j, reasonMetaplex, found.malformed.Error()); err != nil {
+				if err := s.e.writeDeadLetter(ctx, j, reasonMetaplex, found.malformed.Error()); err != nil {
 					return err
 				}
 			}

@@ -124,7 +124,7 @@ func (s *offchainStage) work(ctx context.Context, j *job) error {
 		time.AfterFunc(delay, func() { s.queue(j) })
 		return nil
 	}
-	if err := s.e.bury(ctx, j, reasonOffchain, err.Error()); err != nil {
+	if err := s.e.writeDeadLetter(ctx, j, reasonOffchain, err.Error()); err != nil {
 		return err
 	}
 	s.failed.Add(j.mint, s.mark(j))

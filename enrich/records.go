@@ -81,8 +81,8 @@ func (e *Enricher) publish(ctx context.Context, facts []*eventspb.Enrichment) er
 	return nil
 }
 
-// bury writes the request's dead letter.
-func (e *Enricher) bury(ctx context.Context, j *job, reason, detail string) error {
+// writeDeadLetter writes the request's dead letter.
+func (e *Enricher) writeDeadLetter(ctx context.Context, j *job, reason, detail string) error {
 	reasonText := validText(reason+": "+detail, maxReason)
 	if err := e.producer.Produce(ctx, deadletter.Of(source, reasonText, &j.record, e.receivedAt())); err != nil {
 		return fmt.Errorf("write dead letter: %w", err)
@@ -92,9 +92,9 @@ func (e *Enricher) bury(ctx context.Context, j *job, reason, detail string) erro
 	return nil
 }
 
-// giveUp buries the request and ends it.
+// giveUp writes the dead letter of the request and ends it.
 func (e *Enricher) giveUp(ctx context.Context, j *job, reason, detail string) error {
-	if err := e.bury(ctx, j, reason, detail); err != nil {
+	if err := e.writeDeadLetter(ctx, j, reason, detail); err != nil {
 		return err
 	}
 	e.complete(j)

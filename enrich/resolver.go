@@ -127,7 +127,7 @@ func (s *resolverStage) handOn(j *job, mint pubkey.Key) {
 // chain, with a dead letter where only a program or a server that does wrong explains it.
 func (s *resolverStage) end(ctx context.Context, j *job, slot uint64, found resolution) error {
 	if found == resolvedMalformed || found == resolvedForeign {
-		if err := s.e.bury(ctx, j, reasonMetaplex, fmt.Sprintf("account at slot %d is %s", slot, found)); err != nil {
+		if err := s.e.writeDeadLetter(ctx, j, reasonMetaplex, fmt.Sprintf("account at slot %d is %s", slot, found)); err != nil {
 			return err
 		}
 	}

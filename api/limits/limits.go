@@ -144,7 +144,7 @@ func (l *Limiter) crowded(windows []int) Decision {
 }
 
 // refused says, without counting, that a request would be refused, by what this limiter counted or
-// by what bar told it.
+// by what markFull told it.
 func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision, bool) {
 	scopes, count := l.networks.Scopes(client)
 	s := l.shard(scopes[count-1].Key)
@@ -174,9 +174,9 @@ func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision
 	return decision, !allowed
 }
 
-// bar remembers that a window of a scope is full until a time, whoever filled it. widest is the
+// markFull remembers that a window of a scope is full until a time, whoever filled it. widest is the
 // widest network around the scope.
-func (l *Limiter) bar(scope Scope, widest string, now time.Time, window int, until time.Time) {
+func (l *Limiter) markFull(scope Scope, widest string, now time.Time, window int, until time.Time) {
 	s := l.shard(widest)
 	s.mu.Lock()
 	defer s.mu.Unlock()

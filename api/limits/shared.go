@@ -137,7 +137,7 @@ func (s *Shared) Take(client string, now time.Time, windows ...int) Decision {
 		rule := s.deps.Local.rules[scope.level][w]
 		decision.tighten(scope, rule, state)
 		if !reply.allowed && state.count >= rule.Limit {
-			s.deps.Local.bar(scope, scopes[count-1].Key, now, w, now.Add(state.reset))
+			s.deps.Local.markFull(scope, scopes[count-1].Key, now, w, now.Add(state.reset))
 		}
 	}
 	if reply.allowed {

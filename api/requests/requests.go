@@ -98,32 +98,32 @@ type request struct {
 	at     time.Time
 }
 
-// slots divide PerClientWindow. A request counts until its slot has left the window whole, so for
-// up to a slot longer: then no span of one window, wherever it begins, holds more than the bound.
+// bins divide PerClientWindow. A request counts until its bin has left the window whole, so for
+// up to a bin longer: then no span of one window, wherever it begins, holds more than the bound.
 // Windows that begin with a client's first request would let twice as many pass about their ends.
-const slots = 10
+const bins = 10
 
 // allowance is what a client has used of late.
 type allowance struct {
-	slot   int64
-	counts [slots + 1]int // of the slots up to slot, each at its number modulo the length
+	bin    int64
+	counts [bins + 1]int // of the bins up to bin, each at its number modulo the length
 }
 
 // at moves on to now. It returns what is used, and when there will be less.
-func (a *allowance) at(now time.Time, window time.Duration) (used int, room time.Duration) {
-	width := int64(max(window/slots, 1))
+func (a *allowance) at(now time.Time, window time.Duration) (used int, wait time.Duration) {
+	width := int64(max(window/bins, 1))
 	current := now.UnixNano() / width
-	for n := max(a.slot+1, current-slots); n <= current; n++ {
-		a.counts[n%(slots+1)] = 0
+	for n := max(a.bin+1, current-bins); n <= current; n++ {
+		a.counts[n%(bins+1)] = 0
 	}
-	a.slot = max(a.slot, current)
-	for n := a.slot - slots; n <= a.slot; n++ {
-		count := a.counts[n%(slots+1)]
-		if used += count; count > 0 && room == 0 {
-			room = time.Duration((n+slots+1)*width - now.UnixNano())
+	a.bin = max(a.bin, current)
+	for n := a.bin - bins; n <= a.bin; n++ {
+		count := a.counts[n%(bins+1)]
+		if used += count; count > 0 && wait == 0 {
+			wait = time.Duration((n+bins+1)*width - now.UnixNano())
 		}
 	}
-	return used, room
+	return used, wait
 }
 
 // New checks the collaborators and registers the metrics.
@@ -214,15 +214,15 @@ func (q *Queue) ask(client, mint string, key []byte, reason eventspb.RequestReas
 			a = &allowance{}
 			q.clients.Add(scope.Key, a)
 		}
-		if used, room := a.at(now, q.cfg.PerClientWindow); used >= q.cfg.PerClient*scope.Factor {
-			return Answer{Capped, room}
+		if used, wait := a.at(now, q.cfg.PerClientWindow); used >= q.cfg.PerClient*scope.Factor {
+			return Answer{Capped, wait}
 		}
 		allowances = append(allowances, a)
 	}
 	select {
 	case q.waiting <- request{mint, key, reason, now}:
 		for _, a := range allowances {
-			a.counts[a.slot%(slots+1)]++
+			a.counts[a.bin%(bins+1)]++
 		}
 		q.recent.Add(mint, now.Add(q.cfg.DedupTTL))
 		return Answer{Outcome: Queued}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -54,20 +56,17 @@ func (g *Gateway) answerBatch(parent context.Context, w http.ResponseWriter, req
 
 // performAll makes the calls in their order, batchAtOnce at a time. Each part is filled once.
 func (g *Gateway) performAll(ctx, client context.Context, req *request, s *session, parts []chan part) {
-	places := make(chan struct{}, batchAtOnce)
+	turns := semaphore.NewWeighted(batchAtOnce)
 	var held atomic.Int64
 	for i, it := range req.items {
 		if it.call == nil {
 			parts[i] <- part{body: it.refused}
 			continue
 		}
-		select {
-		case places <- struct{}{}:
-		case <-ctx.Done(): // perform will say so
-			places = make(chan struct{}, len(req.items))
-			places <- struct{}{}
+		leave := func() { turns.Release(1) }
+		if turns.Acquire(ctx, 1) != nil {
+			leave = func() {} // ctx has ended, and perform will say so
 		}
-		leave := func(places chan struct{}) func() { return func() { <-places } }(places)
 		go func() {
 			p := g.performOne(ctx, client, req, it.call, s)
 			size := int64(p.size())

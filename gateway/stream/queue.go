@@ -31,12 +31,12 @@ type queue struct {
 	most int
 	// ready has a value when the queue may have deliveries.
 	ready chan struct{}
-	// room has a value when the queue may have room again.
-	room chan struct{}
+	// drained has a value when deliveries were taken out.
+	drained chan struct{}
 }
 
 func newQueue(most int) *queue {
-	return &queue{most: most, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	return &queue{most: most, ready: make(chan struct{}, 1), drained: make(chan struct{}, 1)}
 }
 
 // push returns false, and takes nothing, when the queue is full.
@@ -93,7 +93,7 @@ func (q *queue) pop() (delivery, bool) {
 		q.ring, q.head = nil, 0
 	}
 	select {
-	case q.room <- struct{}{}:
+	case q.drained <- struct{}{}:
 	default:
 	}
 	return d, true

@@ -197,7 +197,7 @@ func (r *replay) push(ctx context.Context, d delivery) bool {
 			return false
 		case <-r.sub.ended:
 			return false
-		case <-r.sub.out.room:
+		case <-r.sub.out.drained:
 		}
 	}
 }

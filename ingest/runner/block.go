@@ -190,7 +190,7 @@ func (r *Runner) acknowledge(j *job) {
 		r.ledger.Apply(j.slot)
 		r.metrics.slots.WithLabelValues(statusLabel(j.slot.GetStatus())).Inc()
 	}
-	if j.bare {
+	if j.recordOnly {
 		return
 	}
 	r.metrics.transactions.Add(float64(j.out.transactions))

@@ -19,8 +19,8 @@ type job struct {
 	receivedAt time.Time
 	// slot is written once everything else is acknowledged; nil for lone transactions.
 	slot *eventspb.SlotRecord
-	// bare: there is no block, only a slot record or a status.
-	bare bool
+	// recordOnly: there is no block, only a slot record or a status.
+	recordOnly bool
 	// stream is what the public stream gets of the block; status, where it is not unspecified, is
 	// what it is told of slot statusOf.
 	stream   *transactions.Block
@@ -69,19 +69,19 @@ type pipeline struct {
 	base   context.Context // the life of the pipeline, which outlives the sources' context
 	cancel context.CancelCauseFunc
 
-	room    chan struct{} // one token for each job in flight
-	mu      sync.Mutex    // keeps work and ordered in the same order
-	closed  bool
-	work    chan *job
-	ordered chan *job
-	commits chan *job
-	steps   sync.WaitGroup
+	inFlight chan struct{} // a semaphore: one token for each job in flight
+	mu       sync.Mutex    // keeps work and ordered in the same order
+	closed   bool
+	work     chan *job
+	ordered  chan *job
+	commits  chan *job
+	steps    sync.WaitGroup
 }
 
 func newPipeline(base context.Context, r *Runner, cancel context.CancelCauseFunc) *pipeline {
 	n := r.cfg.MaxInFlight
 	return &pipeline{
-		runner: r, base: base, cancel: cancel, room: make(chan struct{}, n),
+		runner: r, base: base, cancel: cancel, inFlight: make(chan struct{}, n),
 		work: make(chan *job, n), ordered: make(chan *job, n), commits: make(chan *job, n),
 	}
 }
@@ -89,11 +89,11 @@ func newPipeline(base context.Context, r *Runner, cancel context.CancelCauseFunc
 // fail ends the run with err.
 func (p *pipeline) fail(err error) { p.cancel(err) }
 
-// submit waits for room and puts the job on its way. It returns ctx's error, or the pipeline's when
+// submit waits for the semaphore and puts the job on its way. It returns ctx's error, or the pipeline's when
 // that ended.
 func (p *pipeline) submit(ctx context.Context, j *job) error {
 	select {
-	case p.room <- struct{}{}:
+	case p.inFlight <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-p.base.Done():
@@ -107,7 +107,7 @@ func (p *pipeline) submit(ctx context.Context, j *job) error {
 	if p.closed {
 		return context.Canceled // a source that outlived its own Run
 	}
-	p.work <- j // never blocks: there is room for all in flight
+	p.work <- j // never blocks: it has a place for each job in flight
 	p.ordered <- j
 	return nil
 }
@@ -179,7 +179,7 @@ func (p *pipeline) sequence(ctx context.Context) error {
 			return err
 		}
 		j.mark()
-		p.commits <- j // never blocks: there is room for all in flight
+		p.commits <- j // never blocks: it has a place for each job in flight
 		durable := p.stream(j)
 		if len(j.out.records) == 0 && durable == nil {
 			close(j.produced)
@@ -238,7 +238,7 @@ func (p *pipeline) commit(ctx context.Context) error {
 			p.runner.acknowledge(j)
 			j.span.End()
 			p.runner.metrics.inFlight.Dec()
-			<-p.room
+			<-p.inFlight
 		}
 	}
 }
@@ -292,7 +292,7 @@ func (p *pipeline) writeSlots(ctx context.Context, batch []*job) error {
 		if j.slot == nil {
 			continue
 		}
-		if j.bare && !p.news(j.slot, latest) {
+		if j.recordOnly && !p.news(j.slot, latest) {
 			j.slot = nil
 			continue
 		}
@@ -309,7 +309,7 @@ func (p *pipeline) writeSlots(ctx context.Context, batch []*job) error {
 	return p.runner.deps.Producer.Produce(ctx, records...)
 }
 
-// news says whether a bare slot record tells anything that the ledger and the records before it in
+// news says whether a slot record without a block tells anything that the ledger and the records before it in
 // the batch do not.
 func (p *pipeline) news(record *eventspb.SlotRecord, latest map[uint64]eventspb.SlotStatus) bool {
 	known, ok := latest[record.GetSlot()]

@@ -42,12 +42,12 @@ func (s *sink) Block(ctx context.Context, block *chain.Block) error {
 
 // Skipped writes a slot record, unless the ledger knows the slot by then.
 func (s *sink) Skipped(ctx context.Context, slot uint64) error {
-	return s.bare(ctx, slot, eventspb.SlotStatus_SLOT_STATUS_SKIPPED)
+	return s.submitRecord(ctx, slot, eventspb.SlotStatus_SLOT_STATUS_SKIPPED)
 }
 
 // Dead writes a slot record, unless the ledger has it as dead by then.
 func (s *sink) Dead(ctx context.Context, slot uint64) error {
-	return s.bare(ctx, slot, eventspb.SlotStatus_SLOT_STATUS_DEAD)
+	return s.submitRecord(ctx, slot, eventspb.SlotStatus_SLOT_STATUS_DEAD)
 }
 
 // Finalized passes the status on to the public stream, behind the blocks before it.
@@ -55,16 +55,16 @@ func (s *sink) Finalized(ctx context.Context, slot uint64) error {
 	if s.runner.deps.Stream == nil {
 		return ctx.Err()
 	}
-	return s.pipeline.submit(ctx, &job{bare: true, status: eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED, statusOf: slot})
+	return s.pipeline.submit(ctx, &job{recordOnly: true, status: eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED, statusOf: slot})
 }
 
-// bare submits a slot record without a block. Whether it says anything new is decided in its turn,
+// submitRecord submits a slot record without a block. Whether it says anything new is decided in its turn,
 // since a block of the slot may be under way.
-func (s *sink) bare(ctx context.Context, slot uint64, status eventspb.SlotStatus) error {
+func (s *sink) submitRecord(ctx context.Context, slot uint64, status eventspb.SlotStatus) error {
 	j := &job{
 		receivedAt: s.runner.deps.Clock(),
 		slot:       &eventspb.SlotRecord{Slot: slot, Status: status, Source: s.kind},
-		bare:       true,
+		recordOnly: true,
 	}
 	if status == eventspb.SlotStatus_SLOT_STATUS_DEAD {
 		j.status, j.statusOf = eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_DEAD, slot

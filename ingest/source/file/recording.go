@@ -95,12 +95,12 @@ func (s *Source) ahead(ctx context.Context, r io.Reader) *intake {
 		defer close(in.messages)
 		buffered := bufio.NewReaderSize(r, 1<<20)
 		for {
-			var room, message []byte
+			var spare, message []byte
 			select {
-			case room = <-in.spare:
+			case spare = <-in.spare:
 			default:
 			}
-			if message, in.err = s.frame(buffered, room); in.err != nil {
+			if message, in.err = s.frame(buffered, spare); in.err != nil {
 				return
 			}
 			select {
@@ -124,7 +124,7 @@ func (s *Source) frame(in *bufio.Reader, buf []byte) ([]byte, error) {
 	if size > s.cfg.maxMessageBytes {
 		return nil, fmt.Errorf("%w: claims %d bytes, at most %d", errTooLarge, size, s.cfg.maxMessageBytes)
 	}
-	// A claimed length is not believed until the bytes are there: room grows with what is read.
+	// A claimed length is not believed until the bytes are there: buf grows with what is read.
 	buf = buf[:0]
 	for int64(len(buf)) < size {
 		step := int(min(size-int64(len(buf)), 4<<20))

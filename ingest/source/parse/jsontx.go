@@ -175,12 +175,12 @@ func (b *builder) encoded(tx *chain.Transaction, text []byte, encoding string) (
 	var data []byte
 	switch encoding {
 	case "base64":
-		room := b.bytes.take(base64.StdEncoding.DecodedLen(len(text)))
-		n, err := base64.StdEncoding.Decode(room, text)
+		decoded := b.bytes.take(base64.StdEncoding.DecodedLen(len(text)))
+		n, err := base64.StdEncoding.Decode(decoded, text)
 		if err != nil {
 			return m, malformed("transaction is no base64: %v", err)
 		}
-		data = room[:n]
+		data = decoded[:n]
 	case "base58":
 		if data, err = b.base58Bytes(text); err != nil {
 			return m, fmt.Errorf("transaction: %w", err)
@@ -253,7 +253,7 @@ func orMalformed(err error, what string) error {
 // jsonKeys reads account keys: strings, or in jsonParsed objects, which then include those loaded
 // from lookup tables.
 func (b *builder) jsonKeys(tx *chain.Transaction, r *jsonwalk.Reader, m *message) error {
-	var room [maxKeys]pubkey.Key
+	var keys [maxKeys]pubkey.Key
 	n := 0
 	err := r.Array(func(i int) error {
 		if i >= maxKeys {
@@ -261,7 +261,7 @@ func (b *builder) jsonKeys(tx *chain.Transaction, r *jsonwalk.Reader, m *message
 		}
 		n++
 		if r.Peek() == '"' {
-			return jsonKey(r, &room[i])
+			return jsonKey(r, &keys[i])
 		}
 		f, err := gather(r, "pubkey", "source")
 		if err != nil {
@@ -275,9 +275,9 @@ func (b *builder) jsonKeys(tx *chain.Transaction, r *jsonwalk.Reader, m *message
 			m.allKeys = m.allKeys || string(text) == "lookupTable"
 		}
 		pubkey := f["pubkey"]
-		return jsonKey(&pubkey, &room[i])
+		return jsonKey(&pubkey, &keys[i])
 	})
-	tx.Keys = b.keys.copyOf(room[:n])
+	tx.Keys = b.keys.copyOf(keys[:n])
 	return err
 }
 

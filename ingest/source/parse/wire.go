@@ -133,7 +133,7 @@ func (b *builder) wireInstructions(tx *chain.Transaction, c *cursor) error {
 	if n > maxInstructions {
 		return malformed("%d instructions, at most %d", n, maxInstructions)
 	}
-	if n*3 > len(c.data) { // program, two lengths: refuse before room is taken
+	if n*3 > len(c.data) { // program, two lengths: refuse before memory is taken
 		return malformed("%d instructions in %d bytes", n, len(c.data))
 	}
 	tx.Instructions = b.outer.take(n)
