@@ -81,6 +81,7 @@ func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnarySe
 	if _, err := s.admitGRPC(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
+	compressFor(ctx)
 	return handle(ctx, req)
 }
 
@@ -95,6 +96,7 @@ func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.S
 		return s.refuseGRPC(refused)
 	}
 	defer lease.Close()
+	compressFor(stream.Context())
 	return handle(srv, &leasedStream{stream, lease})
 }
 
