@@ -60,17 +60,8 @@ type Config struct {
 		DASAPI         string        `koanf:"das_api" usage:"token API that answers DAS methods about fungible tokens (getAsset, getAssets, getAssetBatch, searchAssets), as http://127.0.0.1:8080; empty = the one in the same process, if there is one; off = none. Set api.internal_token at both"`
 		CacheBytes     int           `koanf:"cache_bytes" usage:"memory for answers that cannot change: finalized blocks and transactions, the genesis hash; 0 = none"`
 	} `koanf:"rpc"`
-	Stream struct {
-		Addr           string   `koanf:"addr" usage:"gRPC and WebSocket stream"`
-		Publish        bool     `koanf:"publish" usage:"pass the source's transactions on to the stream"`
-		Transactions   string   `koanf:"transactions" usage:"which transactions ingest asks its source for and passes on: programs (those that touch Token, Token-2022 or Metaplex Token Metadata) or all; votes never"`
-		SpillBytes     int64    `koanf:"spill_bytes" usage:"most bytes of transactions that wait on disk while Kafka is slower than the chain; beyond, transactions are left out and told as a gap; 0 = none wait there"`
-		AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may open WebSockets at the stream, as swap.allowed_origins"`
-		MaxSubscribers int      `koanf:"max_subscribers" usage:"most open subscriptions of all clients of the stream"`
-		MaxReplays     int      `koanf:"max_replays" usage:"most replays (from_slot) that run at one time; one more waits up to 5 s, then is refused"`
-		MaxConnections int      `koanf:"max_connections" usage:"most open connections of all clients of the stream; one more waits"`
-	} `koanf:"stream"`
-	Keys struct {
+	Stream StreamConfig `koanf:"stream"`
+	Keys   struct {
 		TrustedProxies []string `koanf:"trusted_proxies" usage:"addresses or CIDR prefixes whose X-Forwarded-For is believed, for keys that are for certain addresses (gateway, stream, swap API)"`
 	} `koanf:"keys"`
 	Admin   AdminConfig `koanf:"admin"`
@@ -144,12 +135,10 @@ func defaults() *Config {
 	c.RPC.Addr = "127.0.0.1:8899"
 	c.RPC.PollInterval, c.RPC.MaxLag, c.RPC.SendUpstreams = 400*time.Millisecond, 25, 1
 	c.RPC.HedgeShare, c.RPC.ShareReads, c.RPC.CacheBytes = 0.05, true, 64<<20
-	c.Stream.Addr, c.Stream.Publish, c.Stream.SpillBytes = "127.0.0.1:10000", true, 1<<30
-	c.Stream.Transactions = "programs"
-	c.Stream.MaxSubscribers, c.Stream.MaxConnections, c.Stream.MaxReplays = 1000, 4096, 16
+	c.Stream = defaultStreamConfig()
 	// A key works from any program, so pages of this machine need no permission beyond theirs;
 	// others are the operator's to name.
-	c.Swap.AllowedOrigins, c.RPC.AllowedOrigins, c.Stream.AllowedOrigins = origins.ThisMachine(), origins.ThisMachine(), origins.ThisMachine()
+	c.Swap.AllowedOrigins, c.RPC.AllowedOrigins = origins.ThisMachine(), origins.ThisMachine()
 	c.Admin.Addr = "127.0.0.1:8090"
 	c.Metrics.Addr = "127.0.0.1:9600"
 	c.Tracing.SampleRatio = 0.05
@@ -189,16 +178,8 @@ func (c *Config) validate() error {
 			bad(key, addr, "must be host:port")
 		}
 	}
-	for key, n := range map[string]int{"stream.max_subscribers": c.Stream.MaxSubscribers, "stream.max_connections": c.Stream.MaxConnections,
-		"stream.max_replays": c.Stream.MaxReplays} {
-		if n < 1 {
-			bad(key, n, "must be at least 1")
-		}
-	}
-	if c.Stream.SpillBytes < 0 {
-		bad("stream.spill_bytes", c.Stream.SpillBytes, "must not be negative")
-	}
 	c.validateRPC(bad)
+	c.Stream.validate(bad)
 	for key, list := range map[string][]string{
 		"swap.allowed_origins": c.Swap.AllowedOrigins, "rpc.allowed_origins": c.RPC.AllowedOrigins, "stream.allowed_origins": c.Stream.AllowedOrigins,
 	} {
@@ -225,7 +206,6 @@ func (c *Config) validate() error {
 		}
 	}
 	oneOf("geyser.commitment", c.Geyser.Commitment, "confirmed", "finalized")
-	oneOf("stream.transactions", c.Stream.Transactions, "programs", "all")
 	oneOf("swap.state", c.Swap.State, stateAuto, stateStream, stateRPC)
 	if c.Swap.MaxPairs < 1 {
 		bad("swap.max_pairs", c.Swap.MaxPairs, "must be at least 1")

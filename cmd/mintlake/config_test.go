@@ -26,6 +26,7 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"api.trusted_proxies":    func(c *Config) { c.API.TrustedProxies = []string{"proxy"} },
 		"api.max_connections":    func(c *Config) { c.API.MaxConnections = 0 },
 		"api.drain_time":         func(c *Config) { c.API.DrainTime = c.StopTimeout },
+		"stream.tls":             func(c *Config) { c.Stream.TLS.CertFile = "/nowhere.pem" },
 		"stream.max_subscribers": func(c *Config) { c.Stream.MaxSubscribers = 0 },
 		"stream.max_replays":     func(c *Config) { c.Stream.MaxReplays = 0 },
 		"stream.max_connections": func(c *Config) { c.Stream.MaxConnections = 0 },

@@ -24,9 +24,10 @@ func compressFor(ctx context.Context) {
 	for i := range accepted {
 		accepted[i] = strings.TrimSpace(accepted[i])
 	}
+	// What SetSendCompressor refuses is answered as gRPC does by itself.
 	switch {
 	case slices.Contains(accepted, yellowstone.Zstd):
-		_ = grpc.SetSendCompressor(ctx, yellowstone.Zstd) // what it refuses is answered as gRPC does by itself
+		_ = grpc.SetSendCompressor(ctx, yellowstone.Zstd)
 	case slices.Contains(accepted, "gzip") && !slices.Contains(accepted, "deflate"):
 		_ = grpc.SetSendCompressor(ctx, "gzip")
 	}

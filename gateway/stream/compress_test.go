@@ -37,8 +37,8 @@ func (w *wire) HandleRPC(_ context.Context, s stats.RPCStats) {
 	}
 }
 
-// TestGRPCIsCompressedForThoseWhoAsk: in the way that they send, or that they say they want. Clients
-// of the C core name gzip and deflate in each call, and have asked for nothing.
+// TestGRPCIsCompressedForThoseWhoAsk: in the way that they send, or that they say they want.
+// Clients of the C core name gzip and deflate in each call, and have asked for nothing.
 func TestGRPCIsCompressedForThoseWhoAsk(t *testing.T) {
 	f := start(t, Config{})
 	long := strings.Repeat("Program log: the same again. ", 300)

@@ -161,7 +161,7 @@ func startMetered(t *testing.T, cfg Config, meter *usage.Meter) *fixture {
 	store := keys.Metered(live, configured, meter)
 	cfg.Addr = "127.0.0.1:0"
 	// No time is short unless the test says so: a machine may stand still for a while.
-	for _, limit := range []*time.Duration{&cfg.pingInterval, &cfg.writeTimeout, &cfg.goodbyeTimeout, &cfg.stopTimeout} {
+	for _, limit := range []*time.Duration{&cfg.beginTimeout, &cfg.pingInterval, &cfg.writeTimeout, &cfg.goodbyeTimeout, &cfg.stopTimeout} {
 		if *limit == 0 {
 			*limit = patience
 		}

@@ -21,9 +21,18 @@ type metrics struct {
 	replayed      prometheus.Counter
 	subscriptions *prometheus.CounterVec
 	refused       *prometheus.CounterVec
+	// connectionsEnded counts those that never became a server's.
+	connectionsEnded *prometheus.CounterVec
 }
 
-func newMetrics(registerer prometheus.Registerer, h *hub) (*metrics, error) {
+// Why a connection ends before a server has it.
+const (
+	endedSilent    = "silent"
+	endedHandshake = "tls_handshake"
+	endedNoTLS     = "no_tls"
+)
+
+func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) {
 	m := &metrics{
 		records: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_records_total", Help: "Transactions read from the topic.",
@@ -59,27 +68,48 @@ func newMetrics(registerer prometheus.Registerer, h *hub) (*metrics, error) {
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_refused_total", Help: "Clients turned away, by form and reason.",
 		}, []string{"form", "reason"}),
+		connectionsEnded: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_connections_ended_total", Help: "Connections that were ended before they began to speak gRPC or HTTP, by reason.",
+		}, []string{"reason"}),
 	}
 	forms := []string{formGRPC, formWebSocket}
 	counters.Preset(m.subscriptions, forms)
 	counters.Preset(m.refused, forms, append(keys.RefusedLabels(), "full", "invalid", "old_slot"))
+	counters.Preset(m.connectionsEnded, []string{endedSilent, endedHandshake, endedNoTLS})
 	counters.Preset(m.refused, []string{formWebSocket}, []string{"host", "http_method", "path", "origin", "handshake"})
 	if registerer == nil {
 		return m, nil
 	}
-	subscribers := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "mintlake_gateway_stream_subscribers", Help: "Open subscriptions.",
-	}, func() float64 { return float64(h.count()) })
-	lagged := prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "mintlake_gateway_stream_lagged_total", Help: "Subscribers cut off because they fell behind.",
-	}, func() float64 { return float64(h.lagged.Load()) })
-	slot := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "mintlake_gateway_stream_slot", Help: "Highest slot seen.",
-	}, func() float64 { return float64(h.slot.Load()) })
-	for _, c := range []prometheus.Collector{m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.gaps, m.replays, m.replayed, m.subscriptions, m.refused, subscribers, lagged, slot} {
+	list := append(gauges(of), m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.gaps, m.replays, m.replayed,
+		m.subscriptions, m.refused, m.connectionsEnded)
+	for _, c := range list {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
 	}
 	return m, nil
+}
+
+// gauges read what others count.
+func gauges(of *Server) []prometheus.Collector {
+	h := of.hub
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "mintlake_gateway_stream_subscribers", Help: "Open subscriptions.",
+		}, func() float64 { return float64(h.count()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_lagged_total", Help: "Subscribers cut off because they fell behind.",
+		}, func() float64 { return float64(h.lagged.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "mintlake_gateway_stream_slot", Help: "Highest slot seen.",
+		}, func() float64 { return float64(h.slot.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "mintlake_gateway_stream_certificate_expires_timestamp_seconds", Help: "When the certificate of the stream's TLS is out of date; 0 without TLS.",
+		}, func() float64 {
+			if of.certificate == nil {
+				return 0
+			}
+			return float64(of.certificate.Expires().Unix())
+		}),
+	}
 }

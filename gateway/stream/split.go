@@ -1,6 +1,8 @@
 package stream
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -8,23 +10,34 @@ import (
 	"time"
 )
 
-// preface is how an HTTP/2 connection begins (RFC 9113, 3.4); no HTTP/1.1 method is PRI.
-const preface = "PRI "
+const (
+	// preface is how an HTTP/2 connection begins (RFC 9113, 3.4); no HTTP/1.1 method is PRI.
+	preface = "PRI "
+	// tlsHandshake is the first byte of a TLS connection (RFC 8446, 5.1); no method begins with it.
+	tlsHandshake = 22
+)
 
-// prefaceTimeout is how long a new connection may take to send its first bytes.
-const prefaceTimeout = 10 * time.Second
+// tlsRefused is the alert handshake_failure: clients of TLS report it, and do not wait for an
+// answer (RFC 8446, 6.2).
+var tlsRefused = []byte{21, 3, 3, 0, 2, 2, 40}
 
-// splitter gives the connections of one listener to two, by how they begin.
+// splitter gives the connections of one listener to two, by how they begin: HTTP/2 or HTTP/1.1,
+// each plain or within TLS.
 type splitter struct {
 	from  net.Listener
 	http1 *branch
 	http2 *branch
-	done  chan struct{}
-	once  sync.Once
+	// tls is nil where connections are plain only.
+	tls *tls.Config
+	// patience is Config.beginTimeout.
+	patience time.Duration
+	metrics  *metrics
+	done     chan struct{}
+	once     sync.Once
 }
 
-func newSplitter(from net.Listener) *splitter {
-	s := &splitter{from: from, done: make(chan struct{})}
+func newSplitter(from net.Listener, secure *tls.Config, patience time.Duration, m *metrics) *splitter {
+	s := &splitter{from: from, tls: secure, patience: patience, metrics: m, done: make(chan struct{})}
 	s.http1 = &branch{s, make(chan net.Conn)}
 	s.http2 = &branch{s, make(chan net.Conn)}
 	return s
@@ -53,22 +66,47 @@ func (s *splitter) run() error {
 
 // sort reads the first bytes, which the server then reads again.
 func (s *splitter) sort(conn net.Conn) {
-	head := make([]byte, len(preface))
-	_ = conn.SetReadDeadline(time.Now().Add(prefaceTimeout))
-	if _, err := io.ReadFull(conn, head); err != nil {
+	sorted, to, reason := s.begin(conn)
+	if reason != "" {
+		s.metrics.connectionsEnded.WithLabelValues(reason).Inc()
 		_ = conn.Close()
 		return
 	}
-	_ = conn.SetReadDeadline(time.Time{})
-	to := s.http1
-	if string(head) == preface {
-		to = s.http2
-	}
 	select {
-	case to.conns <- &peeked{Conn: conn, head: head}:
+	case to.conns <- sorted:
 	case <-s.done:
 		_ = conn.Close()
 	}
+}
+
+// begin says whose a connection is, or why it is nobody's.
+func (s *splitter) begin(conn net.Conn) (sorted *peeked, to *branch, reason string) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
+	defer cancel()
+	until, _ := ctx.Deadline()
+	if err := conn.SetDeadline(until); err != nil {
+		return nil, nil, endedSilent
+	}
+	sorted = &peeked{Conn: conn}
+	if first := sorted.peek(1); len(first) == 1 && first[0] == tlsHandshake {
+		if s.tls == nil {
+			_, _ = conn.Write(tlsRefused) // a client that is gone has nothing to be told
+			return nil, nil, endedNoTLS
+		}
+		secure := tls.Server(sorted, s.tls)
+		if secure.HandshakeContext(ctx) != nil {
+			return nil, nil, endedHandshake
+		}
+		sorted = &peeked{Conn: secure}
+	}
+	first := string(sorted.peek(len(preface)))
+	if len(first) < len(preface) || conn.SetDeadline(time.Time{}) != nil {
+		return nil, nil, endedSilent
+	}
+	if first == preface {
+		return sorted, s.http2, ""
+	}
+	return sorted, s.http1, ""
 }
 
 func (s *splitter) close() {
@@ -105,6 +143,14 @@ func (b *branch) Addr() net.Addr { return b.splitter.from.Addr() }
 type peeked struct {
 	net.Conn
 	head []byte
+}
+
+// peek is the first n bytes, or as many as come. It is called before Read.
+func (p *peeked) peek(n int) []byte {
+	more := make([]byte, n-len(p.head))
+	read, _ := io.ReadFull(p.Conn, more) // whoever reads on sees why no more came
+	p.head = append(p.head, more[:read]...)
+	return p.head
 }
 
 // Read gives the first bytes again, then goes on.

@@ -10,7 +10,8 @@
 // that falls behind is cut off with a reason, never buffered without end, and never slows the
 // others. Keys are neither logged nor told.
 //
-// gRPC and WebSocket share a port: a connection's first bytes tell HTTP/2 from HTTP/1.1 (split.go).
+// gRPC and WebSocket, plain and within TLS, share a port: a connection's first bytes tell which it
+// is (split.go).
 // gRPC keeps its own transport rather than going through net/http's, which lacks its flow control
 // settings and keepalive.
 package stream
@@ -18,6 +19,7 @@ package stream
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,6 +40,7 @@ import (
 	"github.com/mintlake/mintlake/internal/listen"
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/internal/tlsserver"
 )
 
 // Config of the stream. Zero values take the defaults named at each field.
@@ -71,6 +74,9 @@ type Config struct {
 	replayPatience time.Duration
 	// MaxConnections bounds open client connections; one more waits. Default 4,096.
 	MaxConnections int
+	// beginTimeout is how long a new connection may take to send its first bytes, TLS handshake
+	// included. Default 10 s.
+	beginTimeout time.Duration
 	// refusalsPerSecond is how often one WebSocket gets an error answer. The first 10 are free;
 	// later ones wait. Default 1.
 	refusalsPerSecond float64
@@ -86,12 +92,17 @@ type Config struct {
 	// Transactions says which of the source's are on the topic: programs (those that touch the
 	// programs that ingest subscribes to) or all (all but votes). Default programs.
 	Transactions string
+	// CertFile and KeyFile are the certificate, with its chain, and the private key of connections
+	// over TLS, in PEM. Both or neither; default neither: plain connections only. Plain ones are
+	// taken in either case.
+	CertFile, KeyFile string
 	// Version is told by GetVersion. Default "dev".
 	Version string
 }
 
 func (c Config) withDefaults() Config {
 	c.refusalsPerSecond = cmp.Or(max(c.refusalsPerSecond, 0), 1)
+	c.beginTimeout = cmp.Or(max(c.beginTimeout, 0), 10*time.Second)
 	c.pingInterval = cmp.Or(max(c.pingInterval, 0), 15*time.Second)
 	c.writeTimeout = cmp.Or(max(c.writeTimeout, 0), 10*time.Second)
 	c.goodbyeTimeout = cmp.Or(max(c.goodbyeTimeout, 0), time.Second)
@@ -144,6 +155,8 @@ type Server struct {
 	rank    int // of cfg.Commitment
 	origins *origins.Set
 	metrics *metrics
+	// certificate is nil where connections are plain only.
+	certificate *tlsserver.Certificate
 	// fed is closed once the topic's end is known: what is written from then on is delivered.
 	fed     chan struct{}
 	fedOnce sync.Once
@@ -207,9 +220,14 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("stream: allowed origin %w", err)
 	}
+	if cfg.CertFile != "" || cfg.KeyFile != "" {
+		if s.certificate, err = tlsserver.Load(cfg.CertFile, cfg.KeyFile, deps.Logger); err != nil {
+			return nil, fmt.Errorf("stream.tls: %w", err)
+		}
+	}
 	s.hub, s.replays = newHub(cfg.MaxSubscribers, cfg.maxAllAddresses), semaphore.NewWeighted(int64(cfg.MaxReplays))
 	s.hub.finished = s.published
-	if s.metrics, err = newMetrics(deps.Registerer, s.hub); err != nil {
+	if s.metrics, err = newMetrics(deps.Registerer, s); err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
 	s.log = newLogReader(s.metrics)
@@ -228,7 +246,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.Announce(listener.Addr())
 	s.deps.Logger.Info("stream listens", "addr", s.Addr(), "open", s.gate.Open())
-	parts := newSplitter(netutil.LimitListener(listener, s.cfg.MaxConnections))
+	parts := newSplitter(netutil.LimitListener(listener, s.cfg.MaxConnections), s.secure(), s.cfg.beginTimeout, s.metrics)
 	rpc := s.newGRPC()
 	web := &http.Server{
 		Handler: framing.CloseAfterChunked(http.HandlerFunc(s.serveHTTP)), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,
@@ -260,6 +278,15 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("stream: serve: %w", err)
 	}
 	return nil
+}
+
+// secure is nil where connections are plain only. Whoever can speak HTTP/1.1 and HTTP/2 is no gRPC
+// client, which offers HTTP/2 alone.
+func (s *Server) secure() *tls.Config {
+	if s.certificate == nil {
+		return nil
+	}
+	return s.certificate.Config("http/1.1", "h2")
 }
 
 // stop tells all subscribers, waits for them to go, then ends what is left.

@@ -145,7 +145,7 @@ func FuzzRecord(f *testing.F) {
 func FuzzMessage(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{"vote":false,"accountInclude":["So11111111111111111111111111111111111111112"]},{}]}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":[1],"method":"transactionUnsubscribe","params":[1]}`))
-	m, err := newMetrics(nil, newHub(1, 1))
+	m, err := newMetrics(nil, &Server{hub: newHub(1, 1)})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, message []byte) {
 		s := &Server{cfg: Config{}.withDefaults(), rank: 1, metrics: m, hub: newHub(1, 1000)}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/mintlake/mintlake/internal/nearest"
+	"github.com/mintlake/mintlake/internal/origins"
+	"github.com/mintlake/mintlake/internal/tlsserver"
+)
+
+// StreamConfig is the settings of the stream, and of what ingest passes on to it.
+type StreamConfig struct {
+	Addr           string   `koanf:"addr" usage:"gRPC and WebSocket stream"`
+	Publish        bool     `koanf:"publish" usage:"pass the source's transactions on to the stream"`
+	Transactions   string   `koanf:"transactions" usage:"which transactions ingest asks its source for and passes on: programs (those that touch Token, Token-2022 or Metaplex Token Metadata) or all; votes never"`
+	SpillBytes     int64    `koanf:"spill_bytes" usage:"most bytes of transactions that wait on disk while Kafka is slower than the chain; beyond, transactions are left out and told as a gap; 0 = none wait there"`
+	AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may open WebSockets at the stream, as swap.allowed_origins"`
+	MaxSubscribers int      `koanf:"max_subscribers" usage:"most open subscriptions of all clients of the stream"`
+	MaxReplays     int      `koanf:"max_replays" usage:"most replays (from_slot) that run at one time; one more waits up to 5 s, then is refused"`
+	MaxConnections int      `koanf:"max_connections" usage:"most open connections of all clients of the stream; one more waits"`
+	TLS            struct {
+		CertFile string `koanf:"cert_file" usage:"PEM file of the stream's certificate with its chain: connections over TLS are then taken beside plain ones; read again when it changes"`
+		KeyFile  string `koanf:"key_file" usage:"PEM file of that certificate's private key"`
+	} `koanf:"tls"`
+}
+
+func defaultStreamConfig() StreamConfig {
+	return StreamConfig{
+		Addr: "127.0.0.1:10000", Publish: true, Transactions: "programs", SpillBytes: 1 << 30,
+		AllowedOrigins: origins.ThisMachine(), MaxSubscribers: 1000, MaxConnections: 4096, MaxReplays: 16,
+	}
+}
+
+// streamTransactions are the values of stream.transactions.
+var streamTransactions = []string{"programs", "all"}
+
+func (c *StreamConfig) validate(bad func(key string, value any, rule string)) {
+	for key, n := range map[string]int{
+		"stream.max_subscribers": c.MaxSubscribers, "stream.max_connections": c.MaxConnections, "stream.max_replays": c.MaxReplays,
+	} {
+		if n < 1 {
+			bad(key, n, "must be at least 1")
+		}
+	}
+	if c.SpillBytes < 0 {
+		bad("stream.spill_bytes", c.SpillBytes, "must not be negative")
+	}
+	if !slices.Contains(streamTransactions, c.Transactions) {
+		bad("stream.transactions", c.Transactions, "must be one of programs, all"+nearest.Hint(c.Transactions, streamTransactions))
+	}
+	if c.TLS.CertFile != "" || c.TLS.KeyFile != "" {
+		if _, err := tlsserver.Load(c.TLS.CertFile, c.TLS.KeyFile, nil); err != nil {
+			bad("stream.tls", c.TLS.CertFile, err.Error())
+		}
+	}
+}
