@@ -19,6 +19,12 @@ func (s *Server) getStatus(c *fiber.Ctx) error {
 	return c.JSON(document)
 }
 
+// getStatusPast is GET /status/past: freshness and lag of the last hour.
+func (s *Server) getStatusPast(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderCacheControl, cacheNever)
+	return c.JSON(s.status.Past())
+}
+
 // askClickHouse reads what history reads, where there is next to nothing to read.
 func (s *Server) askClickHouse(ctx context.Context) error {
 	_, _, err := s.deps.History.Window(ctx, schemas.MintWrappedSOL, 0, 1)

@@ -69,7 +69,7 @@ func TestWhoMayKeepWhat(t *testing.T) {
 	n := startNode(t, log).awaitReady()
 	for path, want := range map[string]string{
 		"/tokens": "public, no-cache", "/tokens/" + mint: "public, no-cache", "/docs": "public, max-age=300", "/openapi.json": "public, max-age=300",
-		"/status": "no-store", "/healthz": "no-store", "/readyz": "no-store", "/tokens?limit=0": "no-store", "/tokens/x": "no-store", "/nothing": "no-store",
+		"/status": "no-store", "/status/past": "no-store", "/healthz": "no-store", "/readyz": "no-store", "/tokens?limit=0": "no-store", "/tokens/x": "no-store", "/nothing": "no-store",
 	} {
 		r := n.get(path)
 		require.Equal(t, want, r.Header.Get("Cache-Control"), path)

@@ -71,6 +71,7 @@ func (s *Server) addRoutes() {
 		{fiber.MethodGet, "/venues", windowLookup, false, s.getVenues},
 		{fiber.MethodGet, "/img/:mint", windowImage, false, s.getImage},
 		{fiber.MethodGet, "/status", windowNone, false, s.getStatus},
+		{fiber.MethodGet, "/status/past", windowGlobal, false, s.getStatusPast},
 		{fiber.MethodGet, "/healthz", windowNone, false, s.getHealth},
 		{fiber.MethodGet, "/readyz", windowNone, false, s.getReady},
 		{fiber.MethodGet, "/openapi.json", windowGlobal, false, s.getOpenAPI},

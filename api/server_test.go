@@ -292,6 +292,10 @@ func TestStatus(t *testing.T) {
 	require.EqualValues(t, 20, coverage["to_slot"])
 	require.Equal(t, []any{map[string]any{"from_slot": 13.0, "to_slot": 19.0}}, coverage["gaps"])
 	require.NotEmpty(t, body["root"].(map[string]any)["hash"])
+
+	past := n.get("/status/past")
+	conforms(t, "StatusPast", past.body)
+	require.NotEmpty(t, past.decode(t)["looks"], "the node has looked since it began")
 }
 
 func TestEveryRouteIsDescribed(t *testing.T) {

@@ -159,6 +159,7 @@ type Collector struct {
 	madeAt time.Time
 	known  knownLag
 	kafka  Health
+	past   past
 
 	clickhouse probe
 	watch      *topicWatch // nil where nothing tells of topics
@@ -283,6 +284,7 @@ func (c *Collector) make(ctx context.Context) {
 		c.logger.Info("pipeline lag", "known", err == nil, "err", err)
 	}
 	c.latest, c.madeAt = document, c.now()
+	c.past.see(c.madeAt, &document)
 }
 
 func (c *Collector) observe(p *Pipeline) {

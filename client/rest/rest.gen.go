@@ -1247,6 +1247,25 @@ type Status struct {
 	} `json:"source"`
 }
 
+// StatusPast What the status said before.
+type StatusPast struct {
+	// EveryMs Time between two looks.
+	EveryMs int `json:"every_ms"`
+
+	// Looks The oldest first.
+	Looks []struct {
+		// AtMs When, epoch milliseconds.
+		AtMs int `json:"at_ms"`
+
+		// LagRecords As pipeline of the status.
+		LagRecords *int `json:"lag_records"`
+
+		// P50Ms As freshness of the status.
+		P50Ms *int `json:"p50_ms"`
+		P99Ms *int `json:"p99_ms"`
+	} `json:"looks"`
+}
+
 // Token One row of the registry.
 type Token struct {
 	// DailyVolumeUSD USD value of the pool trades of 24 hours; null when none could be priced.
@@ -1746,6 +1765,13 @@ type ClientInterface interface {
 	// Corresponds with GET /status (the `GetStatus` operationId).
 	GetStatus(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetStatusPast Freshness and lag of the last hour
+	//
+	// What the status said each ten seconds of the last hour, the oldest first, as far as this node has run: the past is kept in memory. Counts to the limit of 300 requests a minute.
+	//
+	// Corresponds with GET /status/past (the `GetStatusPast` operationId).
+	GetStatusPast(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SearchTokens Search the registry
 	//
 	// Ranks exact mint, exact symbol, symbol prefix, name prefix, then fuzzy matches (a part of symbol or name, then similar ones). Within a rank by daily volume, then age, then mint. Text is compared without regard to case and compatibility forms. Without q, all tokens by volume. 60 requests a minute.
@@ -1838,6 +1864,23 @@ func (c *Client) GetImage(ctx context.Context, mint Mint, params *GetImageParams
 // Corresponds with GET /status (the `GetStatus` operationId).
 func (c *Client) GetStatus(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetStatusRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetStatusPast Freshness and lag of the last hour
+//
+// What the status said each ten seconds of the last hour, the oldest first, as far as this node has run: the past is kept in memory. Counts to the limit of 300 requests a minute.
+//
+// Corresponds with GET /status/past (the `GetStatusPast` operationId).
+func (c *Client) GetStatusPast(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetStatusPastRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -2088,6 +2131,33 @@ func NewGetStatusRequest(server string) (*http.Request, error) {
 	}
 
 	operationPath := fmt.Sprintf("/status")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetStatusPastRequest constructs an http.Request for the GetStatusPast method
+func NewGetStatusPastRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/status/past")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -3060,6 +3130,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /status (the `GetStatus` operationId).
 	GetStatusWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusResponse, error)
 
+	// GetStatusPastWithResponse Freshness and lag of the last hour
+	//
+	// What the status said each ten seconds of the last hour, the oldest first, as far as this node has run: the past is kept in memory. Counts to the limit of 300 requests a minute.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /status/past (the `GetStatusPast` operationId).
+	GetStatusPastWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusPastResponse, error)
+
 	// SearchTokensWithResponse Search the registry
 	//
 	// Ranks exact mint, exact symbol, symbol prefix, name prefix, then fuzzy matches (a part of symbol or name, then similar ones). Within a rank by daily volume, then age, then mint. Text is compared without regard to case and compatibility forms. Without q, all tokens by volume. 60 requests a minute.
@@ -3323,6 +3402,107 @@ func (r GetStatusResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetStatusResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetStatusPastResponse200Headers the declared response headers of an HTTP 200 response for GetStatusPast
+type GetStatusPastResponse200Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetStatusPastResponse429Headers the declared response headers of an HTTP 429 response for GetStatusPast
+type GetStatusPastResponse429Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	RetryAfter         *int
+	XRequestID         string
+}
+
+// GetStatusPastResponse431Headers the declared response headers of an HTTP 431 response for GetStatusPast
+type GetStatusPastResponse431Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetStatusPastResponse500Headers the declared response headers of an HTTP 500 response for GetStatusPast
+type GetStatusPastResponse500Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+type GetStatusPastResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *StatusPast
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON431 the response for an HTTP 431 `application/json` response
+	JSON431 *TooLargeHeaders
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *Failure
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetStatusPastResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetStatusPastResponse429Headers
+	// Headers431 the parsed response headers for an HTTP 431 response
+	Headers431 *GetStatusPastResponse431Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *GetStatusPastResponse500Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetStatusPastResponse) GetJSON200() *StatusPast {
+	return r.JSON200
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetStatusPastResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON431 returns the response for an HTTP 431 `application/json` response
+func (r GetStatusPastResponse) GetJSON431() *TooLargeHeaders {
+	return r.JSON431
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetStatusPastResponse) GetJSON500() *Failure {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetStatusPastResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetStatusPastResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetStatusPastResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetStatusPastResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4579,6 +4759,21 @@ func (c *ClientWithResponses) GetStatusWithResponse(ctx context.Context, reqEdit
 	return ParseGetStatusResponse(rsp)
 }
 
+// GetStatusPastWithResponse Freshness and lag of the last hour
+//
+// What the status said each ten seconds of the last hour, the oldest first, as far as this node has run: the past is kept in memory. Counts to the limit of 300 requests a minute.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /status/past (the `GetStatusPast` operationId).
+func (c *ClientWithResponses) GetStatusPastWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusPastResponse, error) {
+	rsp, err := c.GetStatusPast(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetStatusPastResponse(rsp)
+}
+
 // SearchTokensWithResponse Search the registry
 //
 // Ranks exact mint, exact symbol, symbol prefix, name prefix, then fuzzy matches (a part of symbol or name, then similar ones). Within a rank by daily volume, then age, then mint. Text is compared without regard to case and compatibility forms. Without q, all tokens by volume. 60 requests a minute.
@@ -5010,6 +5205,173 @@ func ParseGetStatusResponse(rsp *http.Response) (*GetStatusResponse, error) {
 		response.Headers431 = &headers
 	case rsp.StatusCode == 500:
 		var headers GetStatusResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers500 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetStatusPastResponse parses an HTTP response from a GetStatusPastWithResponse call
+func ParseGetStatusPastResponse(rsp *http.Response) (*GetStatusPastResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetStatusPastResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest StatusPast
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 431:
+		var dest TooLargeHeaders
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON431 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetStatusPastResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetStatusPastResponse429Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 431:
+		var headers GetStatusPastResponse431Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers431 = &headers
+	case rsp.StatusCode == 500:
+		var headers GetStatusPastResponse500Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

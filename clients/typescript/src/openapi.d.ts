@@ -284,6 +284,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/status/past": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Freshness and lag of the last hour
+         * @description What the status said each ten seconds of the last hour, the oldest first, as far as this node has run: the past is kept in memory. Counts to the limit of 300 requests a minute.
+         */
+        get: operations["getStatusPast"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -797,6 +817,21 @@ export interface components {
             }[] | null;
             /** @description All of them. */
             damage_count: number | null;
+        };
+        /** @description What the status said before. */
+        StatusPast: {
+            /** @description Time between two looks. */
+            every_ms: number;
+            /** @description The oldest first. */
+            looks: {
+                /** @description When, epoch milliseconds. */
+                at_ms: number;
+                /** @description As freshness of the status. */
+                p50_ms: number | null;
+                p99_ms: number | null;
+                /** @description As pipeline of the status. */
+                lag_records: number | null;
+            }[];
         };
         /** @description How far the pipeline is. */
         Status: {
@@ -1699,6 +1734,34 @@ export interface operations {
                     "application/json": components["schemas"]["Status"];
                 };
             };
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+        };
+    };
+    getStatusPast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The past. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusPast"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
         };

@@ -6,6 +6,7 @@ export type Token = Schemas["Token"];
 export type Evidence = Schemas["Evidence"];
 export type Page = Omit<Schemas["SearchResponse"], "items"> & { items: Token[] };
 export type Status = Schemas["Status"];
+export type StatusPast = Schemas["StatusPast"];
 export type Candles = Schemas["CandlesResponse"];
 export type Candle = Schemas["Candle"];
 export type Batch = Omit<Schemas["BatchResponse"], "items"> & { items: Token[] };

@@ -1,6 +1,6 @@
-// How complete and how fresh the node is: slots with their gaps, lag by reader, freshness while the page is open, the root.
+// How complete and how fresh the node is: slots with their gaps, lag by reader and freshness of the last hour, the root.
 import { useEffect, useState } from "preact/hooks";
-import type { Status } from "../api";
+import type { Status, StatusPast } from "../api";
 import { absolute, count } from "../format";
 import { useGet, useTitle } from "../hooks";
 import { Line } from "../parts/line";
@@ -8,8 +8,8 @@ import { Address, Ago, Problem, Section } from "../parts/small";
 import { Figure } from "./token/head";
 
 const every = 2000;
-/** kept is how many looks are drawn: ten minutes. */
-const kept = 300;
+/** kept bounds the looks that are drawn while the page stays open: an hour of them, over that of the node. */
+const kept = 1800;
 
 interface Look {
   at: number;
@@ -18,15 +18,18 @@ interface Look {
   lag: number | null;
 }
 
-/** useLooks gathers what the status said since the page was opened: the node itself keeps no past of it. */
+/** useLooks gathers what the status said: what the node kept of the last hour, and what was seen since the page was opened. */
 function useLooks(status: Status | undefined): Look[] {
   const [looks, setLooks] = useState<Look[]>([]);
+  const past = useGet<StatusPast>("/status/past").data?.looks ?? [];
   useEffect(() => {
     if (!status) return;
     const look = { at: status.pipeline.measured_at_ms, p50: status.freshness.p50_ms, p99: status.freshness.p99_ms, lag: status.pipeline.lag_records };
     setLooks((before) => (before.at(-1)?.at === look.at ? before : [...before, look].slice(-kept)));
   }, [status]);
-  return looks;
+  const since = looks[0]?.at ?? Infinity;
+  const before = past.filter((look) => look.at_ms < since).map((look) => ({ at: look.at_ms, p50: look.p50_ms, p99: look.p99_ms, lag: look.lag_records }));
+  return [...before, ...looks];
 }
 
 const milliseconds = (n: number) => (n < 1000 ? `${Math.round(n)} ms` : `${(n / 1000).toFixed(1)} s`);
@@ -62,8 +65,8 @@ export function CoveragePage() {
           <Figure name="p99">{status.freshness.p99_ms === null ? "–" : milliseconds(status.freshness.p99_ms)}</Figure>
           <Figure name="Events">{count(status.freshness.count)}</Figure>
         </dl>
-        <Line points={drawn("p50")} name="p50" label="p50 since the page was opened" text={milliseconds} where={clock} />
-        <Line points={drawn("p99")} name="p99" label="p99 since the page was opened" text={milliseconds} where={clock} />
+        <Line points={drawn("p50")} name="p50" label="p50 of the last hour" text={milliseconds} where={clock} />
+        <Line points={drawn("p99")} name="p99" label="p99 of the last hour" text={milliseconds} where={clock} />
       </Section>
       <Lag status={status} drawn={drawn("lag")} />
       <Backends status={status} />
@@ -129,7 +132,7 @@ function Lag({ status, drawn }: { status: Status; drawn: { x: number; y: number 
         <Figure name="Enrichment">{lag(pipeline.enrich_lag)}</Figure>
         <Figure name="This node">{lag(pipeline.api_lag)}</Figure>
       </dl>
-      <Line points={drawn} name="Lag" label="Lag since the page was opened" text={(n) => count(Math.round(n))} where={clock} />
+      <Line points={drawn} name="Lag" label="Lag of the last hour" text={(n) => count(Math.round(n))} where={clock} />
       <div class="scroll" tabIndex={0} role="region" aria-label="Lag by topic">
         <table>
           <thead>

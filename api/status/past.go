@@ -1,0 +1,60 @@
+package status
+
+import "time"
+
+const (
+	// pastEvery is the time between two looks that are kept.
+	pastEvery = 10 * time.Second
+	// pastLooks is how many: an hour.
+	pastLooks = 360
+)
+
+// Look is what the status said at a moment. A figure that was not known is nil.
+type Look struct {
+	AtMS       int64  `json:"at_ms"`
+	P50        *int64 `json:"p50_ms"`
+	P99        *int64 `json:"p99_ms"`
+	LagRecords *int64 `json:"lag_records"`
+}
+
+// Past is the body of GET /status/past: what the status said each ten seconds of the last hour, the
+// oldest first, as far as this node has run.
+type Past struct {
+	EveryMS int64  `json:"every_ms"`
+	Looks   []Look `json:"looks"`
+}
+
+// past is a ring of looks.
+type past struct {
+	ring [pastLooks]Look
+	seen uint64
+	last time.Time
+}
+
+// see keeps a look when the one before is old enough.
+func (p *past) see(now time.Time, document *Document) {
+	if now.Sub(p.last) < pastEvery {
+		return
+	}
+	p.last = now
+	p.ring[p.seen%pastLooks] = Look{
+		AtMS: now.UnixMilli(), P50: document.Freshness.P50, P99: document.Freshness.P99, LagRecords: document.Pipeline.LagRecords,
+	}
+	p.seen++
+}
+
+// looks returns them in their order; never nil.
+func (p *past) looks() []Look {
+	looks := make([]Look, 0, min(p.seen, pastLooks))
+	for i := p.seen - uint64(cap(looks)); i < p.seen; i++ {
+		looks = append(looks, p.ring[i%pastLooks])
+	}
+	return looks
+}
+
+// Past is what the status said before.
+func (c *Collector) Past() Past {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Past{EveryMS: pastEvery.Milliseconds(), Looks: c.past.looks()}
+}
