@@ -95,7 +95,8 @@ func startServer(ctx context.Context, broker *broker, binary string, clients int
 		"--stream-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"}, more...)...)
 	process.Env = os.Environ()
 	if clients > 1000 {
-		process.Env = append(process.Env, "MINTLAKE_STREAM_MAX_SUBSCRIBERS="+strconv.Itoa(clients), "MINTLAKE_STREAM_MAX_CONNECTIONS="+strconv.Itoa(clients+100))
+		process.Env = append(process.Env, "MINTLAKE_STREAM_MAX_SUBSCRIBERS="+strconv.Itoa(clients), "MINTLAKE_STREAM_MAX_CONNECTIONS="+strconv.Itoa(clients+100),
+			"MINTLAKE_STREAM_MAX_CONNECTIONS_PER_ADDRESS="+strconv.Itoa(clients+100))
 	}
 	process.Stderr = io.Discard
 	if os.Getenv("BENCH_LOG") != "" {

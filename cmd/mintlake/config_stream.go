@@ -17,7 +17,8 @@ type StreamConfig struct {
 	AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may open WebSockets at the stream, as swap.allowed_origins"`
 	MaxSubscribers int      `koanf:"max_subscribers" usage:"most open subscriptions of all clients of the stream"`
 	MaxReplays     int      `koanf:"max_replays" usage:"most replays (from_slot) that run at one time; one more waits up to 5 s, then is refused"`
-	MaxConnections int      `koanf:"max_connections" usage:"most open connections of all clients of the stream; one more waits"`
+	MaxConnections int      `koanf:"max_connections" usage:"most open connections of all clients of the stream; one more is refused"`
+	MaxPerAddress  int      `koanf:"max_connections_per_address" usage:"most open connections of one client address (of IPv6: its network of 64 bits); keys.trusted_proxies are exempt"`
 	TLS            struct {
 		CertFile string `koanf:"cert_file" usage:"PEM file of the stream's certificate with its chain: connections over TLS are then taken beside plain ones; read again when it changes"`
 		KeyFile  string `koanf:"key_file" usage:"PEM file of that certificate's private key"`
@@ -27,7 +28,7 @@ type StreamConfig struct {
 func defaultStreamConfig() StreamConfig {
 	return StreamConfig{
 		Addr: "127.0.0.1:10000", Publish: true, Transactions: "programs", SpillBytes: 1 << 30,
-		AllowedOrigins: origins.ThisMachine(), MaxSubscribers: 1000, MaxConnections: 4096, MaxReplays: 16,
+		AllowedOrigins: origins.ThisMachine(), MaxSubscribers: 1000, MaxConnections: 4096, MaxPerAddress: 1000, MaxReplays: 16,
 	}
 }
 
@@ -37,6 +38,7 @@ var streamTransactions = []string{"programs", "all"}
 func (c *StreamConfig) validate(bad func(key string, value any, rule string)) {
 	for key, n := range map[string]int{
 		"stream.max_subscribers": c.MaxSubscribers, "stream.max_connections": c.MaxConnections, "stream.max_replays": c.MaxReplays,
+		"stream.max_connections_per_address": c.MaxPerAddress,
 	} {
 		if n < 1 {
 			bad(key, n, "must be at least 1")

@@ -120,7 +120,8 @@ func (s *system) startStream(ctx context.Context) error {
 	}
 	room, err := stream.New(stream.Config{Addr: s.cfg.Stream.Addr, Commitment: s.cfg.Geyser.Commitment, Version: thisBuild().Version,
 		Transactions: s.cfg.Stream.Transactions, AllowedOrigins: s.cfg.Stream.AllowedOrigins, TrustedProxies: s.keys.proxies,
-		MaxSubscribers: s.cfg.Stream.MaxSubscribers, MaxConnections: s.cfg.Stream.MaxConnections, MaxReplays: s.cfg.Stream.MaxReplays,
+		MaxSubscribers: s.cfg.Stream.MaxSubscribers, MaxConnections: s.cfg.Stream.MaxConnections,
+		MaxConnectionsPerAddress: s.cfg.Stream.MaxPerAddress, MaxReplays: s.cfg.Stream.MaxReplays,
 		CertFile: s.cfg.Stream.TLS.CertFile, KeyFile: s.cfg.Stream.TLS.KeyFile}, stream.Deps{
 		Keys: store, Offsets: s.admin, Logger: s.logger, Registerer: s.registerer,
 		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {

@@ -39,7 +39,8 @@ func (s *Server) newGRPC() *grpc.Server {
 	server := grpc.NewServer(
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(maxRequestBytes), grpc.MaxConcurrentStreams(64), grpc.MaxHeaderListSize(16<<10),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
+		grpc.ConnectionTimeout(s.cfg.beginTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: s.cfg.idleTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(s.interceptUnary), grpc.StreamInterceptor(s.interceptStream),
 	)

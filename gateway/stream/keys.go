@@ -31,6 +31,9 @@ func (s *Server) admitGRPC(ctx context.Context, fullMethod string) (keys.Pass, e
 	md, _ := metadata.FromIncomingContext(ctx)
 	request := keys.Request{Key: first(md, tokenHeader), Origin: first(md, "origin")}
 	if p, ok := peer.FromContext(ctx); ok {
+		if why := refusalOf(p.Addr); why != nil {
+			return keys.Pass{}, status.Error(codes.ResourceExhausted, why.text)
+		}
 		request.Address = s.cfg.TrustedProxies.ClientOf(p.Addr.String(), md.Get(strings.ToLower(proxies.Header)))
 	}
 	pass, refused := s.gate.Admit(request)

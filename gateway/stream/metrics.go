@@ -21,15 +21,17 @@ type metrics struct {
 	replayed      prometheus.Counter
 	subscriptions *prometheus.CounterVec
 	refused       *prometheus.CounterVec
-	// connectionsEnded counts those that never became a server's.
+	// connectionsEnded counts those whose clients could ask for nothing.
 	connectionsEnded *prometheus.CounterVec
 }
 
-// Why a connection ends before a server has it.
+// Why a connection is ended before its client asks for anything.
 const (
 	endedSilent    = "silent"
 	endedHandshake = "tls_handshake"
 	endedNoTLS     = "no_tls"
+	endedFull      = "full"
+	endedAddress   = "address"
 )
 
 func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) {
@@ -69,13 +71,13 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 			Name: "mintlake_gateway_stream_refused_total", Help: "Clients turned away, by form and reason.",
 		}, []string{"form", "reason"}),
 		connectionsEnded: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mintlake_gateway_stream_connections_ended_total", Help: "Connections that were ended before they began to speak gRPC or HTTP, by reason.",
+			Name: "mintlake_gateway_stream_connections_ended_total", Help: "Connections that were turned away, or did not begin to speak gRPC or HTTP, by reason.",
 		}, []string{"reason"}),
 	}
 	forms := []string{formGRPC, formWebSocket}
 	counters.Preset(m.subscriptions, forms)
 	counters.Preset(m.refused, forms, append(keys.RefusedLabels(), "full", "invalid", "old_slot"))
-	counters.Preset(m.connectionsEnded, []string{endedSilent, endedHandshake, endedNoTLS})
+	counters.Preset(m.connectionsEnded, []string{endedSilent, endedHandshake, endedNoTLS, endedFull, endedAddress})
 	counters.Preset(m.refused, []string{formWebSocket}, []string{"host", "http_method", "path", "origin", "handshake"})
 	if registerer == nil {
 		return m, nil
@@ -97,6 +99,9 @@ func gauges(of *Server) []prometheus.Collector {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "mintlake_gateway_stream_subscribers", Help: "Open subscriptions.",
 		}, func() float64 { return float64(h.count()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "mintlake_gateway_stream_connections", Help: "Open connections.",
+		}, func() float64 { return float64(of.open.count()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_lagged_total", Help: "Subscribers cut off because they fell behind.",
 		}, func() float64 { return float64(h.lagged.Load()) }),

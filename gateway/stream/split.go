@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,7 +23,7 @@ const (
 var tlsRefused = []byte{21, 3, 3, 0, 2, 2, 40}
 
 // splitter gives the connections of one listener to two, by how they begin: HTTP/2 or HTTP/1.1,
-// each plain or within TLS.
+// each plain or within TLS. It holds them to bounds.
 type splitter struct {
 	from  net.Listener
 	http1 *branch
@@ -31,16 +32,22 @@ type splitter struct {
 	tls *tls.Config
 	// patience is Config.beginTimeout.
 	patience time.Duration
-	metrics  *metrics
-	done     chan struct{}
-	once     sync.Once
+	// open and refusals are the server's.
+	open, refusals *bounds
+	metrics        *metrics
+	done           chan struct{}
+	once           sync.Once
 }
 
-func newSplitter(from net.Listener, secure *tls.Config, patience time.Duration, m *metrics) *splitter {
-	s := &splitter{from: from, tls: secure, patience: patience, metrics: m, done: make(chan struct{})}
-	s.http1 = &branch{s, make(chan net.Conn)}
-	s.http2 = &branch{s, make(chan net.Conn)}
-	return s
+func (s *Server) newSplitter(from net.Listener) *splitter {
+	parts := &splitter{from: from, patience: s.cfg.beginTimeout, open: s.open, refusals: s.refusals, metrics: s.metrics, done: make(chan struct{})}
+	if s.certificate != nil {
+		// Whoever speaks HTTP/1.1 as well is no gRPC client: those offer HTTP/2 alone.
+		parts.tls = s.certificate.Config("http/1.1", "h2")
+	}
+	parts.http1 = &branch{parts, make(chan net.Conn)}
+	parts.http2 = &branch{parts, make(chan net.Conn)}
+	return parts
 }
 
 // run accepts until the listener is closed.
@@ -49,7 +56,7 @@ func (s *splitter) run() error {
 		conn, err := s.from.Accept()
 		switch {
 		case err == nil:
-			go s.sort(conn)
+			s.take(conn)
 		case errors.Is(err, net.ErrClosed):
 			s.close()
 			return nil
@@ -64,11 +71,37 @@ func (s *splitter) run() error {
 	}
 }
 
+// take is called for each connection and does not wait.
+func (s *splitter) take(conn net.Conn) {
+	why := s.open.enter(conn.RemoteAddr())
+	if why == nil {
+		go s.sort(&peeked{Conn: conn, counted: s.open}, s.patience)
+		return
+	}
+	s.metrics.connectionsEnded.WithLabelValues(why.reason).Inc()
+	if s.refusals.enter(conn.RemoteAddr()) != nil {
+		why.write(conn)
+		_ = conn.Close()
+		return
+	}
+	time.AfterFunc(2*refusalTime, func() { _ = conn.Close() })
+	go s.sort(&peeked{Conn: conn, counted: s.refusals, refused: why}, refusalTime)
+}
+
 // sort reads the first bytes, which the server then reads again.
-func (s *splitter) sort(conn net.Conn) {
-	sorted, to, reason := s.begin(conn)
+func (s *splitter) sort(conn *peeked, patience time.Duration) {
+	sorted, to, reason := s.begin(conn, patience)
 	if reason != "" {
-		s.metrics.connectionsEnded.WithLabelValues(reason).Inc()
+		if conn.refused == nil {
+			s.metrics.connectionsEnded.WithLabelValues(reason).Inc()
+		}
+		if reason == endedSilent && len(conn.head) == 0 {
+			why := conn.refused
+			if why == nil {
+				why = errSilent
+			}
+			why.write(conn)
+		}
 		_ = conn.Close()
 		return
 	}
@@ -80,20 +113,20 @@ func (s *splitter) sort(conn net.Conn) {
 }
 
 // begin says whose a connection is, or why it is nobody's.
-func (s *splitter) begin(conn net.Conn) (sorted *peeked, to *branch, reason string) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
+func (s *splitter) begin(conn *peeked, patience time.Duration) (sorted *peeked, to *branch, reason string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	until, _ := ctx.Deadline()
 	if err := conn.SetDeadline(until); err != nil {
 		return nil, nil, endedSilent
 	}
-	sorted = &peeked{Conn: conn}
-	if first := sorted.peek(1); len(first) == 1 && first[0] == tlsHandshake {
+	sorted = conn
+	if first := conn.peek(1); len(first) == 1 && first[0] == tlsHandshake {
 		if s.tls == nil {
 			_, _ = conn.Write(tlsRefused) // a client that is gone has nothing to be told
 			return nil, nil, endedNoTLS
 		}
-		secure := tls.Server(sorted, s.tls)
+		secure := tls.Server(conn, s.tls)
 		if secure.HandshakeContext(ctx) != nil {
 			return nil, nil, endedHandshake
 		}
@@ -143,6 +176,11 @@ func (b *branch) Addr() net.Addr { return b.splitter.from.Addr() }
 type peeked struct {
 	net.Conn
 	head []byte
+	// counted are the bounds that it counts for; nil for none.
+	counted *bounds
+	// refused is why it is turned away; nil if it is not.
+	refused *refusal
+	closed  atomic.Bool
 }
 
 // peek is the first n bytes, or as many as come. It is called before Read.
@@ -161,4 +199,20 @@ func (p *peeked) Read(b []byte) (int, error) {
 		return n, nil
 	}
 	return p.Conn.Read(b)
+}
+
+// RemoteAddr implements net.Conn. A connection within TLS asks the one around which TLS is.
+func (p *peeked) RemoteAddr() net.Addr {
+	if p.refused != nil {
+		return refusedAddr{p.Conn.RemoteAddr(), p.refused}
+	}
+	return p.Conn.RemoteAddr()
+}
+
+// Close implements net.Conn.
+func (p *peeked) Close() error {
+	if p.counted != nil && !p.closed.Swap(true) {
+		p.counted.leave(p.Conn.RemoteAddr())
+	}
+	return p.Conn.Close()
 }

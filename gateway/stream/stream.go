@@ -19,7 +19,6 @@ package stream
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,7 +28,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
@@ -72,8 +70,12 @@ type Config struct {
 	// replayPatience is how long a subscription waits for another replay to end before it is
 	// refused: after a break all clients come back at once. Default 5 s.
 	replayPatience time.Duration
-	// MaxConnections bounds open client connections; one more waits. Default 4,096.
-	MaxConnections int
+	// MaxConnections bounds open client connections, MaxConnectionsPerAddress those of one address;
+	// one more is refused. Trusted proxies have only the bound of all. Defaults 4,096 and 1,000.
+	MaxConnections, MaxConnectionsPerAddress int
+	// idleTimeout is how long a gRPC connection may have no call: one that only answers pings holds
+	// its place for no longer. Default 2 min.
+	idleTimeout time.Duration
 	// beginTimeout is how long a new connection may take to send its first bytes, TLS handshake
 	// included. Default 10 s.
 	beginTimeout time.Duration
@@ -115,6 +117,8 @@ func (c Config) withDefaults() Config {
 	c.MaxReplays = cmp.Or(max(c.MaxReplays, 0), 16)
 	c.replayPatience = cmp.Or(max(c.replayPatience, 0), 5*time.Second)
 	c.MaxConnections = cmp.Or(max(c.MaxConnections, 0), 4096)
+	c.MaxConnectionsPerAddress = cmp.Or(max(c.MaxConnectionsPerAddress, 0), 1000)
+	c.idleTimeout = cmp.Or(max(c.idleTimeout, 0), 2*time.Minute)
 	c.Commitment = cmp.Or(c.Commitment, "confirmed")
 	c.Transactions = cmp.Or(c.Transactions, "programs")
 	c.Version = cmp.Or(c.Version, "dev")
@@ -157,6 +161,8 @@ type Server struct {
 	metrics *metrics
 	// certificate is nil where connections are plain only.
 	certificate *tlsserver.Certificate
+	// open are the connections, refusals those that are being told why they are turned away.
+	open, refusals *bounds
 	// fed is closed once the topic's end is known: what is written from then on is delivered.
 	fed     chan struct{}
 	fedOnce sync.Once
@@ -217,6 +223,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("stream: commitment %q: must be processed, confirmed or finalized", cfg.Commitment)
 	}
 	s := &Server{cfg: cfg, deps: deps, gate: gate, rank: rank, Bound: listen.NewBound(), fed: make(chan struct{})}
+	s.open = newBounds(cfg.MaxConnections, cfg.MaxConnectionsPerAddress, cfg.TrustedProxies)
+	s.refusals = newBounds(refusalsOpen, refusalsOfOneOpen, cfg.TrustedProxies)
 	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("stream: allowed origin %w", err)
 	}
@@ -246,11 +254,11 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.Announce(listener.Addr())
 	s.deps.Logger.Info("stream listens", "addr", s.Addr(), "open", s.gate.Open())
-	parts := newSplitter(netutil.LimitListener(listener, s.cfg.MaxConnections), s.secure(), s.cfg.beginTimeout, s.metrics)
+	parts := s.newSplitter(listener)
 	rpc := s.newGRPC()
 	web := &http.Server{
 		Handler: framing.CloseAfterChunked(http.HandlerFunc(s.serveHTTP)), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,
-		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: 16 << 10, ConnContext: withRefusal, ErrorLog: slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug),
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.hub.run(ctx) })
@@ -278,15 +286,6 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("stream: serve: %w", err)
 	}
 	return nil
-}
-
-// secure is nil where connections are plain only. Whoever can speak HTTP/1.1 and HTTP/2 is no gRPC
-// client, which offers HTTP/2 alone.
-func (s *Server) secure() *tls.Config {
-	if s.certificate == nil {
-		return nil
-	}
-	return s.certificate.Config("http/1.1", "h2")
 }
 
 // stop tells all subscribers, waits for them to go, then ends what is left.

@@ -51,6 +51,7 @@ func (s *Server) refuse(w http.ResponseWriter, status int, reason, message strin
 // serveHTTP answers HTTP/1.1: WebSockets on /, probes beside it.
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
+	case refuseConnection(w, r):
 	case !s.gate.AdmitHost(r.Host):
 		s.refuse(w, http.StatusForbidden, "host", "this endpoint runs without keys and answers to loopback host names only: configure a key (--rpc-keys) to publish it")
 	case r.Method != http.MethodGet:
@@ -97,7 +98,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	sub, err := s.hub.add(lease.ID(), formWebSocket, s.cfg.buffer)
 	if err != nil {
 		lease.Close()
-		w.Header().Set("Retry-After", "5")
+		w.Header().Set("Retry-After", retryAfter)
 		s.refuse(w, http.StatusServiceUnavailable, "full", err.Error())
 		return
 	}

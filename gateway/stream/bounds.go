@@ -1,0 +1,150 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/proxies"
+)
+
+// bounds counts open connections: of all clients, and of each client's address. An address of IPv6
+// is its network of 64 bits, which one client has whole.
+type bounds struct {
+	most, mostOfOne int
+	// shared are proxies: their clients share an address, so only the bound of all is theirs.
+	shared proxies.List
+
+	mu   sync.Mutex
+	open int
+	of   map[netip.Prefix]int
+}
+
+func newBounds(most, mostOfOne int, shared proxies.List) *bounds {
+	return &bounds{most: most, mostOfOne: mostOfOne, shared: shared, of: map[netip.Prefix]int{}}
+}
+
+// clientOf is the address for which a connection counts; false for one that only counts as one of
+// all.
+func (b *bounds) clientOf(peer net.Addr) (netip.Prefix, bool) {
+	tcp, ok := peer.(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}, false
+	}
+	address := tcp.AddrPort().Addr().Unmap().WithZone("")
+	if b.shared.Trust(address) {
+		return netip.Prefix{}, false
+	}
+	bits := address.BitLen()
+	if address.Is6() {
+		bits = 64
+	}
+	return netip.PrefixFrom(address, bits).Masked(), true
+}
+
+// enter counts a connection, or says why it may not be. Whoever may calls leave once.
+func (b *bounds) enter(peer net.Addr) *refusal {
+	client, alone := b.clientOf(peer)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.open >= b.most:
+		return &refusal{endedFull, http.StatusServiceUnavailable, fmt.Sprintf("the server has as many connections as it may: %d", b.most)}
+	case alone && b.of[client] >= b.mostOfOne:
+		return &refusal{endedAddress, http.StatusTooManyRequests, fmt.Sprintf("the server has as many connections of your address as it may: %d", b.mostOfOne)}
+	}
+	b.open++
+	if alone {
+		b.of[client]++
+	}
+	return nil
+}
+
+func (b *bounds) leave(peer net.Addr) {
+	client, alone := b.clientOf(peer)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open--
+	if !alone {
+		return
+	}
+	if b.of[client]--; b.of[client] == 0 {
+		delete(b.of, client)
+	}
+}
+
+func (b *bounds) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.open
+}
+
+// refusal is why a connection is turned away, before anybody looked at a key.
+type refusal struct {
+	reason string
+	status int // of HTTP
+	text   string
+}
+
+// retryAfter is in how many seconds a client that was turned away may try again.
+const retryAfter = "5"
+
+// write answers in HTTP/1.1 without a request. It never waits: a new connection has room for it.
+func (r *refusal) write(conn net.Conn) {
+	body := fmt.Sprintf(`{"statusCode":%d,"error":%q,"message":%q}`, r.status, http.StatusText(r.status), r.text)
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nRetry-After: %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+		r.status, http.StatusText(r.status), retryAfter, len(body), body)
+}
+
+// errSilent ends a connection on which nothing came.
+var errSilent = &refusal{endedSilent, http.StatusRequestTimeout, "nothing came on this connection for too long"}
+
+// Connections that are turned away are told why in what they speak. A few at a time may stay for
+// this long; others are told in HTTP/1.1 at once.
+const (
+	refusalTime       = 2 * time.Second
+	refusalsOpen      = 64
+	refusalsOfOneOpen = 4
+)
+
+// refusedAddr is the address of a connection that is to be told why it is turned away: it is how
+// both servers hand on what is known of a connection.
+type refusedAddr struct {
+	net.Addr
+	why *refusal
+}
+
+// refusalOf is why a connection from this address is turned away; nil if it is not.
+func refusalOf(address net.Addr) *refusal {
+	if refused, ok := address.(refusedAddr); ok {
+		return refused.why
+	}
+	return nil
+}
+
+type refusalKey struct{}
+
+// withRefusal hands on to requests why their connection is turned away.
+func withRefusal(ctx context.Context, conn net.Conn) context.Context {
+	if why := refusalOf(conn.RemoteAddr()); why != nil {
+		return context.WithValue(ctx, refusalKey{}, why)
+	}
+	return ctx
+}
+
+// refuseConnection answers a request whose connection is turned away; false if it is not.
+func refuseConnection(w http.ResponseWriter, r *http.Request) bool {
+	why, ok := r.Context().Value(refusalKey{}).(*refusal)
+	if !ok {
+		return false
+	}
+	w.Header().Set("Retry-After", retryAfter)
+	w.Header().Set("Connection", "close")
+	writeJSON(w, why.status, httpError{why.status, http.StatusText(why.status), why.text})
+	return true
+}
