@@ -116,6 +116,11 @@ def settings(doc, template, documents):
         env[entry["name"]] = value
     config = folder / "mintlake.yaml"
     text = config.read_text()
+    for volume in template["spec"]["volumes"]:
+        for item in volume.get("secret", {}).get("items", []):
+            at = f"/etc/mintlake/secrets/{volume['name']}/{item['path']}"
+            if at not in text and at not in [e.get("value") for e in container["env"]]:
+                bad(f"{doc['metadata']['name']}", f"no setting names {at}, which is mounted")
     for at, path in moved.items():
         text = text.replace(at, path)
     config.write_text(text)
@@ -132,7 +137,7 @@ def certificate():
 
 
 STAND_INS = {
-    "dsn": "clickhouse://u:p@clickhouse.example:9440/?secure=true", "url": "redis://valkey.example:6379",
+    "dsn": "clickhouse://u:p@clickhouse.example:9440/?secure=true", "url": "rediss://valkey.example:6380",
     "MINTLAKE_RPC_UPSTREAM": "https://rpc.example/?key=x", "MINTLAKE_RPC_KEYS": "a:" + "0" * 64, "MINTLAKE_SWAP_KEYS": "a:" + "0" * 64,
 }
 
@@ -178,6 +183,36 @@ def check_room(where, template, config):
             bad(where, f"nothing listens on port {port['containerPort']}")
 
 
+# What the rooms must be told by these sets of values: set, variable that a room must have for it to matter, setting, the value's end.
+EXPECTED = [
+    ("bundled", None, "kafka.partitions", 4),
+    ("external", "MINTLAKE_CLICKHOUSE_DSN_FILE", "clickhouse.tls.ca_file", "/ca.crt"),
+    ("external", "MINTLAKE_RATE_LIMITS_SHARED_URL_FILE", "rate_limits.shared_ca_file", "/ca.crt"),
+    ("external", None, "kafka.sasl.mechanism", "scram-sha-512"),
+    ("msk", None, "kafka.partitions", 12),
+    ("msk", None, "kafka.sasl.mechanism", "aws-msk-iam"),
+    ("msk", "MINTLAKE_CLICKHOUSE_DSN_FILE", "clickhouse.tls.ca_file", "/ca.crt"),
+    ("msk", "MINTLAKE_CLICKHOUSE_DSN_FILE", "clickhouse.tls.cert_file", "/tls.crt"),
+    ("msk", "MINTLAKE_CLICKHOUSE_DSN_FILE", "clickhouse.tls.key_file", "/tls.key"),
+    ("msk", "MINTLAKE_CLICKHOUSE_DSN_FILE", "clickhouse.tls.server_name", "clickhouse.example"),
+]
+seen = set()
+
+
+def check_expected(where, name, template, config):
+    variables = {e["name"] for e in template["spec"]["containers"][0]["env"]}
+    for expected in EXPECTED:
+        of, variable, setting, want = expected
+        if of != name or variable and variable not in variables:
+            continue
+        seen.add(expected)
+        value = config
+        for word in setting.split("."):
+            value = value[word]
+        if value != want and not str(value).endswith(str(want)):
+            bad(where, f"{setting} is {value!r}, must be {want!r}")
+
+
 def check_file(path, mintlake):
     docs = [d for d in yaml.safe_load_all(path.read_text()) if d]
     documents = {}
@@ -194,6 +229,8 @@ def check_file(path, mintlake):
         check_pod(where, doc["kind"], template)
         if template["spec"]["containers"][0]["name"] in ("mintlake", "migrate"):
             config = check_settings(where, mintlake, doc, template, documents)
+            if config:
+                check_expected(where, path.stem, template, config)
             if config and doc["kind"] == "Deployment":
                 check_room(where, template, config)
     check_whole(path.stem, documents)
@@ -243,6 +280,9 @@ def main():
     for path in options.manifests:
         count = check_file(path, options.mintlake)
         print(f"{path.stem}: {count} manifests")
+    for expected in EXPECTED:
+        if expected not in seen:
+            bad(expected[0], f"no room has {expected[1] or 'settings'}")
     for problem in problems:
         print(problem, file=sys.stderr)
     sys.exit(bool(problems))

@@ -58,6 +58,18 @@ refused "replicas" --values "$chart/ci/bundled-values.yaml" --set rooms.volume.r
 refused "rooms.ingest.standby" --values "$chart/ci/bundled-values.yaml" --set rooms.ingest.replicas=2,rooms.ingest.standby=false
 refused "typo" --values "$chart/ci/bundled-values.yaml" --set kafka.typo=1
 refused "existingSecret" --values "$chart/ci/bundled-values.yaml" --set kafka.sasl.mechanism=plain
+bundled=(--values "$chart/ci/bundled-values.yaml")
+msk=(--values "$chart/ci/msk-values.yaml")
+refused "kafka.tls.enabled" "${msk[@]}" --set kafka.tls.enabled=false
+refused "AWS role" "${msk[@]}" --set kafka.sasl.existingSecret=login
+refused "AWS role" "${msk[@]}" --set kafka.sasl.username=mintlake
+refused "rooms.projector.replicas: 6, of which 2 would have nothing to read: kafka.partitions is 4" "${bundled[@]}" --set rooms.projector.replicas=6
+refused "rooms.projector.replicas: 12, of which 4" "${msk[@]}" --set config.kafka.partitions=8
+refused "rooms.enrich.autoscaling.maxReplicas: 12, of which 1" "${msk[@]}" --set kafka.partitions=11 --set rooms.projector.replicas=2
+refused "the bundled server speaks plain text" "${bundled[@]}" --set clickhouse.tls.existingSecret=ca
+refused "rateLimits.existingSecret" "${bundled[@]}" --set rateLimits.tls.existingSecret=ca
+refused "clickhouse.tls.existingSecret" "${msk[@]}" --set clickhouse.tls.existingSecret=
+refused "certKey and keyKey go together" "${msk[@]}" --set clickhouse.tls.keyKey=
 refused "demo" --values "$chart/ci/bundled-values.yaml" --set source.url=demo:
 
 PYTHONPATH=$packages "$python" "$here/check.py" --mintlake "$mintlake" "$work"/*.yaml

@@ -37,7 +37,24 @@ seccompProfile: {type: RuntimeDefault}
 {{- if and .Values.kafka.brokers .Values.kafka.bundled.enabled }}{{ fail "kafka: kafka.brokers and kafka.bundled.enabled exclude each other" }}{{ end }}
 {{- if and (not .Values.clickhouse.existingSecret) (not .Values.clickhouse.bundled.enabled) }}{{ fail "clickhouse: name clickhouse.existingSecret (a Secret with the DSN), or set clickhouse.bundled.enabled for a trial" }}{{ end }}
 {{- if and .Values.clickhouse.existingSecret .Values.clickhouse.bundled.enabled }}{{ fail "clickhouse: clickhouse.existingSecret and clickhouse.bundled.enabled exclude each other" }}{{ end }}
-{{- if and .Values.kafka.sasl.mechanism (not .Values.kafka.sasl.existingSecret) }}{{ fail "kafka.sasl: name kafka.sasl.existingSecret, the Secret with the password" }}{{ end }}
+{{- $sasl := .Values.kafka.sasl }}
+{{- if eq $sasl.mechanism "aws-msk-iam" }}
+{{- if not .Values.kafka.tls.enabled }}{{ fail "kafka.sasl.mechanism: aws-msk-iam goes over TLS only: set kafka.tls.enabled" }}{{ end }}
+{{- if or $sasl.username $sasl.existingSecret }}{{ fail "kafka.sasl: aws-msk-iam takes the pods' AWS role: take username and existingSecret away" }}{{ end }}
+{{- else if and $sasl.mechanism (not $sasl.existingSecret) }}{{ fail "kafka.sasl: name kafka.sasl.existingSecret, the Secret with the password" }}{{ end }}
+{{- $partitions := dig "kafka" "partitions" .Values.kafka.partitions .Values.config | int }}
+{{- range $name := list "projector" "enrich" }}
+{{- $v := include "mintlake.roomValues" (dict "root" $ "name" $name) | fromYaml }}
+{{- $most := ternary (list "autoscaling.maxReplicas" (int $v.autoscaling.maxReplicas)) (list "replicas" (int $v.replicas)) $v.autoscaling.enabled }}
+{{- if and $v.enabled (gt (last $most) $partitions) }}{{ fail (printf "rooms.%s.%s: %d, of which %d would have nothing to read: kafka.partitions is %d" $name (first $most) (last $most) (sub (last $most) $partitions) $partitions) }}{{ end }}
+{{- end }}
+{{- $tls := .Values.clickhouse.tls }}
+{{- if and .Values.clickhouse.bundled.enabled (or $tls.existingSecret $tls.serverName) }}{{ fail "clickhouse.tls: the bundled server speaks plain text" }}{{ end }}
+{{- if and .Values.rateLimits.tls.existingSecret (not .Values.rateLimits.existingSecret) }}{{ fail "rateLimits.tls: name rateLimits.existingSecret, the Secret with the address" }}{{ end }}
+{{- range $name, $tls := dict "kafka" .Values.kafka.tls "clickhouse" .Values.clickhouse.tls }}
+{{- if and (or $tls.certKey $tls.keyKey) (not $tls.existingSecret) }}{{ fail (printf "%s.tls: name %s.tls.existingSecret, the Secret with the certificate" $name $name) }}{{ end }}
+{{- if ne (empty $tls.certKey) (empty $tls.keyKey) }}{{ fail (printf "%s.tls: certKey and keyKey go together" $name) }}{{ end }}
+{{- end }}
 {{- if hasPrefix "demo:" .Values.source.url }}{{ fail "source.url: the demo chain runs in `mintlake up` only; name a provider, or none" }}{{ end }}
 {{- if and (gt (int .Values.rooms.ingest.replicas) 1) (not .Values.rooms.ingest.standby) }}{{ fail "rooms.ingest.replicas: more than one needs rooms.ingest.standby" }}{{ end }}
 {{- range $name := list "logos" "volume" }}
@@ -48,8 +65,8 @@ seccompProfile: {type: RuntimeDefault}
 {{/* The settings that every room has: a file, so that `mintlake config` can check it. */}}
 {{- define "mintlake.config" -}}
 {{- $tls := .Values.kafka.tls }}{{ $sasl := .Values.kafka.sasl }}
-{{- $kafka := dict "brokers" .Values.kafka.brokers "replicas" .Values.kafka.replicas }}
-{{- if .Values.kafka.bundled.enabled }}{{ $kafka = dict "brokers" (list (printf "%s-kafka:9092" (include "mintlake.fullname" .))) "replicas" 1 }}{{ end }}
+{{- $kafka := dict "brokers" .Values.kafka.brokers "replicas" .Values.kafka.replicas "partitions" .Values.kafka.partitions }}
+{{- if .Values.kafka.bundled.enabled }}{{ $_ := set (set $kafka "brokers" (list (printf "%s-kafka:9092" (include "mintlake.fullname" .)))) "replicas" 1 }}{{ end }}
 {{- if $tls.enabled }}
 {{- $files := dict "enabled" true }}
 {{- if and $tls.existingSecret $tls.caKey }}{{ $_ := set $files "ca_file" "/etc/mintlake/secrets/kafka-tls/ca.crt" }}{{ end }}
@@ -57,7 +74,8 @@ seccompProfile: {type: RuntimeDefault}
 {{- with $tls.serverName }}{{ $_ := set $files "server_name" . }}{{ end }}
 {{- $_ := set $kafka "tls" $files }}
 {{- end }}
-{{- if $sasl.mechanism }}{{ $_ := set $kafka "sasl" (dict "mechanism" $sasl.mechanism "username" $sasl.username "password_file" "/etc/mintlake/secrets/kafka-sasl/password") }}{{ end }}
+{{- if eq $sasl.mechanism "aws-msk-iam" }}{{ $_ := set $kafka "sasl" (dict "mechanism" $sasl.mechanism) }}
+{{- else if $sasl.mechanism }}{{ $_ := set $kafka "sasl" (dict "mechanism" $sasl.mechanism "username" $sasl.username "password_file" "/etc/mintlake/secrets/kafka-sasl/password") }}{{ end }}
 {{- $base := dict
   "data_dir" "/var/lib/mintlake"
   "kafka" $kafka
@@ -70,30 +88,44 @@ seccompProfile: {type: RuntimeDefault}
 {{- mergeOverwrite $base (deepCopy .Values.config) | toYaml }}
 {{- end }}
 
-{{/* Secrets that a room gets as files: name of the volume, Secret, key, file, variable that names the file. */}}
+{{/* Keys of a Secret with authorities and a certificate, and the files that they become. */}}
+{{- define "mintlake.tlsItems" -}}
+{{- $items := list }}
+{{- with .caKey }}{{ $items = append $items (dict "key" . "path" "ca.crt") }}{{ end }}
+{{- with .certKey }}{{ $items = append $items (dict "key" . "path" "tls.crt") }}{{ end }}
+{{- with .keyKey }}{{ $items = append $items (dict "key" . "path" "tls.key") }}{{ end }}
+{{- $items | toYaml }}
+{{- end }}
+
+{{/* Secrets that a room gets as files: name of the volume, Secret, keys and files, variables that name the files. */}}
 {{- define "mintlake.secretFiles" -}}
 {{- $v := .root.Values }}{{ $needs := .needs }}
 {{- $list := list }}
 {{- if has "clickhouse" $needs }}
 {{- $secret := $v.clickhouse.existingSecret | default (printf "%s-clickhouse" (include "mintlake.fullname" .root)) }}
 {{- $key := ternary "dsn" $v.clickhouse.dsnKey $v.clickhouse.bundled.enabled }}
-{{- $list = append $list (dict "volume" "clickhouse" "secret" $secret "items" (list (dict "key" $key "path" "dsn")) "env" "MINTLAKE_CLICKHOUSE_DSN_FILE" "file" "dsn") }}
+{{- $list = append $list (dict "volume" "clickhouse" "secret" $secret "items" (list (dict "key" $key "path" "dsn")) "env" (dict "MINTLAKE_CLICKHOUSE_DSN_FILE" "dsn")) }}
+{{- if $v.clickhouse.tls.existingSecret }}
+{{- $env := dict }}
+{{- if $v.clickhouse.tls.caKey }}{{ $_ := set $env "MINTLAKE_CLICKHOUSE_TLS_CA_FILE" "ca.crt" }}{{ end }}
+{{- if $v.clickhouse.tls.certKey }}{{ $_ := set $env "MINTLAKE_CLICKHOUSE_TLS_CERT_FILE" "tls.crt" }}{{ $_ := set $env "MINTLAKE_CLICKHOUSE_TLS_KEY_FILE" "tls.key" }}{{ end }}
+{{- $list = append $list (dict "volume" "clickhouse-tls" "secret" $v.clickhouse.tls.existingSecret "items" (include "mintlake.tlsItems" $v.clickhouse.tls | fromYamlArray) "env" $env) }}
+{{- end }}
 {{- end }}
 {{- if and $v.kafka.tls.enabled $v.kafka.tls.existingSecret }}
-{{- $items := list }}
-{{- with $v.kafka.tls.caKey }}{{ $items = append $items (dict "key" . "path" "ca.crt") }}{{ end }}
-{{- with $v.kafka.tls.certKey }}{{ $items = append $items (dict "key" . "path" "tls.crt") }}{{ end }}
-{{- with $v.kafka.tls.keyKey }}{{ $items = append $items (dict "key" . "path" "tls.key") }}{{ end }}
-{{- $list = append $list (dict "volume" "kafka-tls" "secret" $v.kafka.tls.existingSecret "items" $items) }}
+{{- $list = append $list (dict "volume" "kafka-tls" "secret" $v.kafka.tls.existingSecret "items" (include "mintlake.tlsItems" $v.kafka.tls | fromYamlArray)) }}
 {{- end }}
-{{- if $v.kafka.sasl.mechanism }}
+{{- if and $v.kafka.sasl.mechanism (ne $v.kafka.sasl.mechanism "aws-msk-iam") }}
 {{- $list = append $list (dict "volume" "kafka-sasl" "secret" $v.kafka.sasl.existingSecret "items" (list (dict "key" $v.kafka.sasl.passwordKey "path" "password"))) }}
 {{- end }}
 {{- if and (has "geyser" $needs) $v.source.existingSecret }}
-{{- $list = append $list (dict "volume" "geyser" "secret" $v.source.existingSecret "items" (list (dict "key" $v.source.tokenKey "path" "token")) "env" "MINTLAKE_GEYSER_TOKEN_FILE" "file" "token") }}
+{{- $list = append $list (dict "volume" "geyser" "secret" $v.source.existingSecret "items" (list (dict "key" $v.source.tokenKey "path" "token")) "env" (dict "MINTLAKE_GEYSER_TOKEN_FILE" "token")) }}
 {{- end }}
 {{- if and (has "limits" $needs) $v.rateLimits.existingSecret }}
-{{- $list = append $list (dict "volume" "rate-limits" "secret" $v.rateLimits.existingSecret "items" (list (dict "key" $v.rateLimits.urlKey "path" "url")) "env" "MINTLAKE_RATE_LIMITS_SHARED_URL_FILE" "file" "url") }}
+{{- $list = append $list (dict "volume" "rate-limits" "secret" $v.rateLimits.existingSecret "items" (list (dict "key" $v.rateLimits.urlKey "path" "url")) "env" (dict "MINTLAKE_RATE_LIMITS_SHARED_URL_FILE" "url")) }}
+{{- with $v.rateLimits.tls.existingSecret }}
+{{- $list = append $list (dict "volume" "rate-limits-tls" "secret" . "items" (list (dict "key" $v.rateLimits.tls.caKey "path" "ca.crt")) "env" (dict "MINTLAKE_RATE_LIMITS_SHARED_CA_FILE" "ca.crt")) }}
+{{- end }}
 {{- end }}
 {{- $list | toYaml }}
 {{- end }}
@@ -102,10 +134,13 @@ seccompProfile: {type: RuntimeDefault}
 {{- define "mintlake.env" -}}
 {{- $v := .root.Values }}
 - {name: MINTLAKE_CONFIG, value: /etc/mintlake/mintlake.yaml}
-{{- range .files }}
-{{- if .env }}
-- {name: {{ .env }}, value: /etc/mintlake/secrets/{{ .volume }}/{{ .file }}}
+{{- range $secret := .files }}
+{{- range $name, $file := $secret.env }}
+- {name: {{ $name }}, value: /etc/mintlake/secrets/{{ $secret.volume }}/{{ $file }}}
 {{- end }}
+{{- end }}
+{{- if and (has "clickhouse" .needs) $v.clickhouse.tls.serverName }}
+- {name: MINTLAKE_CLICKHOUSE_TLS_SERVER_NAME, value: {{ $v.clickhouse.tls.serverName | quote }}}
 {{- end }}
 {{- if and (has "clickhouse" .needs) $v.clickhouse.cluster }}
 - {name: MINTLAKE_CLICKHOUSE_CLUSTER, value: {{ $v.clickhouse.cluster | quote }}}
