@@ -87,7 +87,7 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) e
 	if asked.provenance {
 		origins = snapshot.Provenance()
 	}
-	found := row{token: &token}
+	found := row{token: &token, lists: snapshot.Lists()}
 	if !asked.asOf && !s.present(mint, &found, origins) {
 		return unknownMint(mint)
 	}

@@ -128,6 +128,9 @@ func (w *rowWriter) sizeHint(rows int) int {
 	if w.evidence {
 		row += 256
 	}
+	if w.lists {
+		row += listsSize
+	}
 	if w.market {
 		row += marketSize
 	}

@@ -13,6 +13,13 @@ import (
 // marketSize is a guess at how many bytes the market of a row takes.
 const marketSize = 512
 
+// marketFields are the members that appendMarket writes, in their order; `fields` takes each by its
+// name.
+var marketFields = []string{
+	"price_usd", "price_at", "price_change_24h", "market_cap_usd", "liquidity_usd", "liquidity_at", "volume_5m_usd", "volume_1h_usd", "volume_6h_usd", "volume_24h_usd",
+	"organic_volume_usd", "trades_24h", "traders_24h", "pools", "first_pool_at", "as_of",
+}
+
 // appendMarket writes what a token of that supply, in whole tokens, is worth and how it is traded.
 func appendMarket(dst []byte, m *replica.Market, supply *float64) []byte {
 	if m == nil {

@@ -21,40 +21,42 @@ import (
 const (
 	fieldMatch    = "match"
 	fieldEvidence = "evidence"
+	fieldLists    = "lists"
 	fieldMarket   = "market"
 )
 
 // rowFields are the names that `fields` takes: those of registry.Token in their order, match,
-// evidence and market.
+// evidence, lists and market, and the members of the market.
 func rowFields() []string {
 	token := reflect.TypeFor[registry.Token]()
-	names := make([]string, 0, token.NumField()+3)
+	names := make([]string, 0, token.NumField()+4+len(marketFields))
 	for i := range token.NumField() {
 		name, _, _ := strings.Cut(token.Field(i).Tag.Get("json"), ",")
 		names = append(names, name)
 	}
-	return append(names, fieldMatch, fieldEvidence, fieldMarket)
+	return append(append(names, fieldMatch, fieldEvidence, fieldLists, fieldMarket), marketFields...)
 }
 
 // shape is how rows are asked for. The zero value is a token and nothing else.
 type shape struct {
-	explain, evidence, market bool
-	// fields are those wanted, nil for all.
-	fields []string
+	explain, evidence, lists, market bool
+	// fields are those wanted, nil for all; figures are those of them that are members of the
+	// market.
+	fields, figures []string
 }
 
-// queryShape reads evidence, market and fields, and explain where there is something to explain.
+// queryShape reads evidence, lists, market and fields, and explain where there is something to
+// explain.
 func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 	if explains {
 		if s.explain, err = queryBoolean(c, "explain", false); err != nil {
 			return s, err
 		}
 	}
-	if s.evidence, err = queryBoolean(c, "evidence", false); err != nil {
-		return s, err
-	}
-	if s.market, err = queryBoolean(c, "market", false); err != nil {
-		return s, err
+	for name, wanted := range map[string]*bool{fieldEvidence: &s.evidence, fieldLists: &s.lists, fieldMarket: &s.market} {
+		if *wanted, err = queryBoolean(c, name, false); err != nil {
+			return s, err
+		}
 	}
 	text, given, err := queryOnce(c, "fields")
 	if err != nil || !given {
@@ -70,14 +72,22 @@ func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 			return s, invalid("fields", quoted(name), "must be of "+strings.Join(known, ", ")+", several with commas between")
 		}
 	}
-	// Naming match, evidence or market asks for it, and asking for it names it.
+	for _, name := range marketFields {
+		if slices.Contains(s.fields, name) {
+			s.figures = append(s.figures, name)
+		}
+	}
+	// Naming match, evidence, lists or market asks for it, and asking for it names it.
 	s.explain = s.explain || slices.Contains(s.fields, fieldMatch)
 	s.evidence = s.evidence || slices.Contains(s.fields, fieldEvidence)
+	s.lists = s.lists || slices.Contains(s.fields, fieldLists)
 	s.market = s.market || slices.Contains(s.fields, fieldMarket)
 	return s, nil
 }
 
-func (s *shape) plain() bool { return !s.explain && !s.evidence && !s.market && s.fields == nil }
+func (s *shape) plain() bool {
+	return !s.explain && !s.evidence && !s.lists && !s.market && s.fields == nil
+}
 
 // row is a token with what was asked for beside.
 type row struct {
@@ -88,6 +98,8 @@ type row struct {
 	// supply is in whole tokens, nil where it is unknown; of a row with a token the token says it.
 	supply *float64
 	hit    search.Hit
+	// lists are those of a row of the past; of the present the writer knows them.
+	lists []registry.Listing
 }
 
 // whole is the supply in whole tokens; nil where it is unknown.
@@ -118,15 +130,18 @@ type rowWriter struct {
 	index *evidence.Index // nil: there is no evidence, as of the past
 	// trade is the replica's Market; nil: there is none, as of the past.
 	trade func(id uint32) *replica.Market
-	buf   []byte
+	// listed is the replica's Lists; nil: the row has them, as of the past.
+	listed func(id uint32) []registry.Listing
+	buf    []byte
 }
 
 // writer writes rows as of now.
 func (s *Server) writer(sh shape) rowWriter {
-	return rowWriter{shape: sh, index: s.evidence, trade: s.replica.Market}
+	return rowWriter{shape: sh, index: s.evidence, trade: s.replica.Market, listed: s.replica.Lists}
 }
 
-// appendRow writes the token's fields, or those wanted, then match, evidence and market.
+// appendRow writes the token's fields, or those wanted, then match, evidence, lists and market, and
+// figures of the market by themselves.
 func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 	if w.plain() {
 		return r.appendToken(dst)
@@ -148,14 +163,39 @@ func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 		e := w.index.Of(r.id, r.token)
 		dst = appendEvidence(appendName(dst, fieldEvidence), &e)
 	}
-	if w.market {
-		var market *replica.Market
-		if w.trade != nil {
-			market = w.trade(r.id)
+	if w.lists {
+		lists := r.lists
+		if w.listed != nil {
+			lists = w.listed(r.id)
 		}
+		dst = appendLists(appendName(dst, fieldLists), lists)
+	}
+	return append(w.appendTrade(dst, r), '}')
+}
+
+// appendTrade writes the market, and the figures of it that were asked for by their names.
+func (w *rowWriter) appendTrade(dst []byte, r *row) []byte {
+	if !w.market && w.figures == nil {
+		return dst
+	}
+	var market *replica.Market
+	if w.trade != nil {
+		market = w.trade(r.id)
+	}
+	if w.market {
 		dst = appendMarket(appendName(dst, fieldMarket), market, r.whole())
 	}
-	return append(dst, '}')
+	switch {
+	case w.figures == nil:
+	case market == nil:
+		for _, name := range w.figures {
+			dst = append(appendName(dst, name), "null"...)
+		}
+	default:
+		w.buf = appendMarket(w.buf[:0], market, r.whole())
+		dst = appendMembers(dst, w.buf, w.figures)
+	}
+	return dst
 }
 
 func (w *rowWriter) appendRows(dst []byte, rows []row) []byte {

@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -31,8 +33,15 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	minted := apitest.Event(key, 12)
 	minted.Payload = &eventspb.TokenEvent_MintTo{MintTo: &eventspb.AmountChange{Amount: 70}}
 	tell(minted)
+	enrich := func(entry *eventspb.TokenListEntry) {
+		e := &eventspb.Enrichment{Mint: key, Fact: &eventspb.Enrichment_TokenListEntry{TokenListEntry: entry}}
+		log.Message(schemas.TopicEnrichments, mint, e, time.Now())
+		h.Read(e, "token_list", "token_list")
+	}
+	enrich(&eventspb.TokenListEntry{List: "b", Version: 1_700_000_000, Tags: []string{"verified"}, ListSha256: apitest.Mint(7), Signer: apitest.Mint(8), Signature: make([]byte, 64)})
+	enrich(&eventspb.TokenListEntry{List: "a", Version: 1_600_000_000, Tags: []string{"meme"}})
 	n := startNodeWith(t, log, withHistory(h)).awaitReady()
-	stream := n.stream("?evidence=true")
+	stream := n.stream("?evidence=true&market=true&lists=true&fields=" + strings.Join(tokenFields(), ",") + ",evidence,price_usd,pools")
 	stream.awaitID()
 	volume, traded := 12.5, time.Unix(1_800_000_000, 0)
 	price, before, organic, liquid := 1.25e-7, 1e-7, 10.5, 99.5
@@ -56,13 +65,7 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 		}
 		return members
 	}
-	var names []string
-	token := reflect.TypeFor[registry.Token]()
-	for i := range token.NumField() {
-		name, _, _ := strings.Cut(token.Field(i).Tag.Get("json"), ",")
-		names = append(names, name)
-	}
-	all := "fields=" + strings.Join(names, ",")
+	all := "fields=" + strings.Join(tokenFields(), ",")
 	lookup := "/tokens/" + mint
 	evidence := n.get(lookup + "?evidence=true").decode(t)["evidence"]
 	at, supply := float64(traded.UnixMilli()), 70e-6
@@ -71,10 +74,21 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 		"volume_5m_usd": 0.0, "volume_1h_usd": nil, "volume_6h_usd": nil, "volume_24h_usd": 12.5, "organic_volume_usd": 10.5, "trades_24h": 3.0, "traders_24h": 2.0,
 		"pools": 5.0, "first_pool_at": nil, "as_of": at,
 	}
+	sum := apitest.Mint(7)
+	lists := []any{
+		map[string]any{"list": "a", "as_of": 1.6e12, "tags": []any{"meme"}, "sha256": nil, "signer": nil, "signature": nil},
+		map[string]any{
+			"list": "b", "as_of": 1.7e12, "tags": []any{"verified"}, "sha256": hex.EncodeToString(sum), "signer": apitest.Address(apitest.Mint(8)),
+			"signature": base64.StdEncoding.EncodeToString(make([]byte, 64)),
+		},
+	}
+	require.Equal(t, []any{"meme", "verified"}, plain["tags"])
 	for query, extra := range map[string][]string{
 		"?" + all: nil, "?evidence=true": {"evidence"}, "?provenance=true": {"provenance"}, "?provenance=true&" + all: {"provenance"},
 		"?provenance=true&evidence=true": {"provenance", "evidence"}, "?provenance=true&evidence=true&" + all: {"provenance", "evidence"},
 		"?market=true": {"market"}, "?" + all + ",market": {"market"}, "?provenance=true&market=true": {"provenance", "market"},
+		"?lists=true": {"lists"}, "?provenance=true&lists=true": {"provenance", "lists"}, "?" + all + ",lists,market": {"lists", "market"},
+		"?" + all + ",price_usd,first_pool_at,as_of": {"price_usd", "first_pool_at", "as_of"}, "?provenance=true&" + all + ",pools&market=true": {"provenance", "pools", "market"},
 	} {
 		row := n.get(lookup + query).decode(t)
 		if row["evidence"] != nil {
@@ -83,17 +97,26 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 		if strings.Contains(query, "market") {
 			require.Equal(t, market, row["market"], query)
 		}
+		if strings.Contains(query, "lists") {
+			require.Equal(t, lists, row["lists"], query)
+		}
+		for name, value := range market { // a figure by itself is that of the market
+			if _, given := row[name]; given {
+				require.Equal(t, value, row[name], "%s of %s", name, query)
+			}
+		}
 		require.Equal(t, plain, without(row, extra...), query)
 	}
+	require.Equal(t, map[string]any{"symbol": "ONE", "price_usd": 1.25e-7, "market_cap_usd": price * supply}, n.get(lookup+"?fields=market_cap_usd,symbol,price_usd").decode(t))
 	for query, extra := range map[string][]string{
 		"?q=": nil, "?q=one": nil, "?q=" + mint: nil, "?q=one&" + all: nil, "?q=one&explain=true&evidence=true": {"match", "evidence"}, "?sort=newest": nil,
-		"?market=true&evidence=true": {"evidence", "market"},
+		"?market=true&evidence=true": {"evidence", "market"}, "?lists=true&" + all + ",volume_24h_usd": {"lists", "volume_24h_usd"},
 	} {
 		items, _ := n.get("/tokens" + query).decode(t)["items"].([]any)
 		require.Len(t, items, 1, query)
 		require.Equal(t, plain, without(items[0], extra...), query)
 	}
-	for query, extra := range map[string][]string{"": nil, "?" + all: nil, "?evidence=true": {"evidence"}, "?market=true": {"market"}} {
+	for query, extra := range map[string][]string{"": nil, "?" + all: nil, "?evidence=true": {"evidence"}, "?market=true": {"market"}, "?lists=true": {"lists"}, "?" + all + ",as_of": {"as_of"}} {
 		items, _ := n.do("POST", "/tokens/batch"+query, fmt.Sprintf(`{"mints":[%q]}`, mint), "Content-Type", "application/json").decode(t)["items"].([]any)
 		require.Len(t, items, 1, query)
 		require.Equal(t, plain, without(items[0], extra...), query)
@@ -106,7 +129,11 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(e.data), &sent))
 		}
 	}
-	require.Equal(t, plain, without(sent, "evidence"))
+	require.Equal(t, market, sent["market"], "a stream has the market too")
+	require.Equal(t, lists, sent["lists"])
+	require.EqualValues(t, 1.25e-7, sent["price_usd"])
+	require.EqualValues(t, 5, sent["pools"])
+	require.Equal(t, plain, without(sent, "evidence", "market", "lists", "price_usd", "pools"))
 
 	origins := n.get(lookup + "?provenance=true").decode(t)["provenance"].(map[string]any)
 	require.NotContains(t, origins, "last_seen_at", "no message of the mint is the origin of a trade")
@@ -120,6 +147,19 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	past = n.get(lookup + "?market=true&as_of_slot=12").decode(t)
 	require.Contains(t, past, "market")
 	require.Nil(t, past["market"], "of the past there is none")
+	past = n.get(lookup + "?fields=price_usd,lists&as_of_slot=12").decode(t)
+	require.Equal(t, map[string]any{"price_usd": nil, "lists": lists}, past, "a list has no slot")
 	n.SetVolumes([]replica.Volume{{Mint: mint, LastTradeAt: traded}})
+	require.Equal(t, map[string]any{"price_usd": nil, "pools": nil}, n.get(lookup+"?fields=price_usd,pools").decode(t))
 	require.Nil(t, n.get(lookup + "?fields=market").decode(t)["market"], "what is not traded any more has no market")
+}
+
+// tokenFields are the names of a token's fields.
+func tokenFields() (names []string) {
+	token := reflect.TypeFor[registry.Token]()
+	for i := range token.NumField() {
+		name, _, _ := strings.Cut(token.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
 }

@@ -60,7 +60,8 @@ func tokenColumns() []clickhouse.Column {
 // same facts counts one up: rows of earlier rules are made anew at the next start.
 //
 //	1: tags that only token lists can give, and theirs beside the creator's
-const rules = 1
+//	2: a list's later version can take a token off
+const rules = 2
 
 // Outdated says whether rows of tokens were made by earlier rules. A node of an earlier version
 // that still runs may make such rows until it stops; the next start sees them.

@@ -102,7 +102,7 @@ FROM
                 anyIf(fact.2, register = 21) AS first_seen,
                 anyIf(fact.2, register = 22) AS last_seen,
                 anyIf(fact.2, register = 23 AND item = '') AS closed,
-                arrayMap(l -> l.2, arraySort(groupArrayIf((item, fact.2), register = 24))) AS lists
+                arrayFilter(l -> NOT JSONExtractBool(l, 'removed'), arrayMap(l -> l.2, arraySort(groupArrayIf((item, fact.2), register = 24)))) AS lists
             FROM {database}.token_facts_raw FINAL
             WHERE mint IN ({mints})
             GROUP BY mint

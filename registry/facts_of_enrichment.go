@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -162,6 +164,13 @@ type ListEntry struct {
 	LogoURI    string            `json:"logo_uri,omitempty"`
 	Tags       []string          `json:"tags,omitempty"`
 	Extensions map[string]string `json:"extensions,omitempty"`
+	// SHA256 of the list's file in hexadecimal; Signer in base58 and Signature in base64, both empty
+	// where there is none.
+	SHA256    string `json:"sha256,omitempty"`
+	Signer    string `json:"signer,omitempty"`
+	Signature string `json:"signature,omitempty"`
+	// Removed: this version of the list holds the token no more.
+	Removed bool `json:"removed,omitempty"`
 }
 
 func (l *factList) tokenList(entry *eventspb.TokenListEntry) {
@@ -172,6 +181,10 @@ func (l *factList) tokenList(entry *eventspb.TokenListEntry) {
 		LogoURI:    Text([]byte(entry.GetLogoUri())),
 		Tags:       entry.GetTags(),
 		Extensions: entry.GetExtensions(),
+		SHA256:     hex.EncodeToString(entry.GetListSha256()),
+		Signer:     keyText(entry.GetSigner()),
+		Signature:  base64.StdEncoding.EncodeToString(entry.GetSignature()),
+		Removed:    entry.GetRemoved(),
 	})
 	if err != nil {
 		return // strings and numbers always encode

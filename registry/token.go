@@ -141,22 +141,17 @@ func (s *State) offchainOf(uri string) Offchain {
 // worth more than the creator's.
 func (s *State) describe(uri string) Offchain {
 	document := s.offchainOf(uri)
-	var listed []string
-	first, _ := s.find(RegisterTokenList, "")
-	for i := first; i < len(s.facts) && s.facts[i].Register == RegisterTokenList; i++ {
-		var entry ListEntry
-		if json.Unmarshal([]byte(s.facts[i].Value), &entry) != nil {
-			continue
-		}
+	var tags []string
+	s.listed(func(_ *Fact, entry *ListEntry) {
 		document.Name = firstOf(document.Name, entry.Name)
 		document.Symbol = firstOf(document.Symbol, entry.Symbol)
 		document.Image = firstOf(document.Image, entry.LogoURI)
 		if len(document.Extensions) == 0 {
 			document.Extensions = entry.Extensions
 		}
-		listed = appendTags(listed, entry.Tags)
-	}
-	document.Tags = appendTags(listed, creatorTags(document.Tags))
+		tags = appendTags(tags, entry.Tags)
+	})
+	document.Tags = appendTags(tags, creatorTags(document.Tags))
 	return document
 }
 

@@ -270,6 +270,9 @@ func (r *Replica) Lookup(mint string) *registry.Token { return r.store.lookup(mi
 // Token returns the member of a row id, or nil.
 func (r *Replica) Token(id uint32) *registry.Token { return r.store.token(id) }
 
+// Lists are the token lists that hold a member, by name.
+func (r *Replica) Lists(id uint32) []registry.Listing { return r.store.lists(id) }
+
 // Row calls use with the row of a member. It returns false, and does not call use, if the mint of
 // that row id is none.
 func (r *Replica) Row(id uint32, use func(row *Row)) bool { return r.store.row(id, use) }

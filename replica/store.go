@@ -259,6 +259,23 @@ func (s *store) tokenOf(number uint32, key *pubkey.Key, extensions *[]string) (f
 	return found
 }
 
+// lists are the token lists that hold a member.
+func (s *store) lists(number uint32) (lists []registry.Listing) {
+	key, ok := s.table.Key(number)
+	if !ok {
+		return nil
+	}
+	reader := s.readers.Get().(*packed.Reader) // the pool makes no other
+	defer s.readers.Put(reader)
+	s.table.Read(number, func(value []byte, member bool) {
+		if member {
+			state := registry.StateOf(reader.Facts(key.String(), value))
+			lists = state.Lists()
+		}
+	})
+	return lists
+}
+
 // rowReader makes one row after the other in the same memory.
 type rowReader struct {
 	reader *packed.Reader

@@ -271,6 +271,9 @@ func (h *History) AsOf(ctx context.Context, mint string, slot uint64) (*Snapshot
 // Token is the token as it stood; false when the mint was no member of the registry.
 func (s *Snapshot) Token() (registry.Token, bool) { return s.fold.token() }
 
+// Lists are the token lists that hold the token: all that are known, since a list has no slot.
+func (s *Snapshot) Lists() []registry.Listing { return s.fold.state.Lists() }
+
 func slotKey(register registry.Register, item string) string {
 	return string(rune(register)) + item
 }

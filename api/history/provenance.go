@@ -170,7 +170,7 @@ func (p *provenance) listed(field string, says func(registry.ListEntry) bool) bo
 	slices.SortFunc(lists, func(a, b Held) int { return strings.Compare(a.Fact.Item, b.Fact.Item) })
 	for _, h := range lists {
 		var entry registry.ListEntry
-		if json.Unmarshal([]byte(h.Fact.Value), &entry) == nil && says(entry) {
+		if json.Unmarshal([]byte(h.Fact.Value), &entry) == nil && !entry.Removed && says(entry) {
 			p.origins[field] = h.Origin
 			return true
 		}

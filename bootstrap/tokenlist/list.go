@@ -3,13 +3,16 @@
 // In: files of the Solana token-list JSON schema, bare JSON lists of such tokens, or CSV, all
 // hostile.
 // Out: one enrichment a token, of the lowest rank: it fills what neither the chain nor the document
-// behind the metadata's URI says, and makes no mint a member of the registry.
+// behind the metadata's URI says, adds tags, and makes no mint a member of the registry; and one for
+// each token that an earlier version of the list held.
 // Guarantees: a token that is malformed is refused alone, with its reason and place; every text is
 // bounded; the same file gives the same records.
 package tokenlist
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +49,11 @@ type Options struct {
 	Fallback string
 	// AsOf is the list's time where the file has no timestamp: which version of a list is newer.
 	AsOf time.Time
+	// Trust are the keys of whom the list must be signed by one; nobody's signature is looked at
+	// where it is empty.
+	Trust []ed25519.PublicKey
+	// Signature is the file with the signature, 64 bytes in base64; nil: there is none.
+	Signature []byte
 }
 
 // List is what a file says.
@@ -54,6 +62,12 @@ type List struct {
 	// Version is the list's timestamp, Unix seconds.
 	Version uint64
 	Entries []Entry
+	// SHA256 is that of the file.
+	SHA256 [sha256.Size]byte
+	// Signed is nil for a list that nobody who is trusted signed.
+	Signed *Signature
+	// Removed are mints that an earlier version holds and this one does not, see Replace.
+	Removed []pubkey.Key
 	// OtherChains counts tokens of test networks, Duplicates further tokens with an address that
 	// was there before; the first counts.
 	OtherChains int
@@ -83,11 +97,14 @@ func Parse(input io.Reader, options Options) (*List, error) {
 	if len(raw) > MaxBytes {
 		return nil, fmt.Errorf("token list: over %d bytes", MaxBytes)
 	}
+	list := &List{SHA256: sha256.Sum256(raw)}
+	if list.Signed, err = verify(raw, options.Signature, options.Trust); err != nil {
+		return nil, fmt.Errorf("token list: %w", err)
+	}
 	raw = bytes.TrimSpace(bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")))
 	if len(raw) == 0 {
 		return nil, errors.New("token list: the file is empty")
 	}
-	list := &List{}
 	c := &collector{list: list, seen: map[pubkey.Key]bool{}}
 	if raw[0] == '{' || raw[0] == '[' {
 		err = c.json(raw)
@@ -151,14 +168,54 @@ func clip(text string, limit int) string {
 	return text[:limit]
 }
 
-// enrichment is the entry's record. Its slot is 0: a list knows none.
-func (e *Entry) enrichment(list *List) *eventspb.Enrichment {
-	fact := &eventspb.TokenListEntry{
-		List: list.Name, Version: list.Version, Name: e.Name, Symbol: e.Symbol, LogoUri: e.LogoURI, Tags: e.Tags, Extensions: e.Extensions,
+// Replace takes the tokens off that an earlier version holds and this one does not.
+func (l *List) Replace(earlier *List) error {
+	if earlier.Name != l.Name {
+		return fmt.Errorf("token list: %q cannot take the place of %q", l.Name, earlier.Name)
 	}
+	if earlier.Version >= l.Version {
+		return fmt.Errorf("token list %q: version %d is not before version %d", l.Name, earlier.Version, l.Version)
+	}
+	held := map[pubkey.Key]bool{}
+	for i := range l.Entries {
+		held[l.Entries[i].Mint] = true
+	}
+	for i := range earlier.Entries {
+		if mint := earlier.Entries[i].Mint; !held[mint] {
+			l.Removed = append(l.Removed, mint)
+		}
+	}
+	return nil
+}
+
+// fact is what all records of the list have.
+func (l *List) fact() *eventspb.TokenListEntry {
+	fact := &eventspb.TokenListEntry{List: l.Name, Version: l.Version, ListSha256: l.SHA256[:]}
+	if l.Signed != nil {
+		fact.Signer, fact.Signature = l.Signed.Signer, l.Signed.Bytes
+	}
+	return fact
+}
+
+// enrichment is the entry's record.
+func (e *Entry) enrichment(list *List) *eventspb.Enrichment {
+	fact := list.fact()
+	fact.Name, fact.Symbol, fact.LogoUri, fact.Tags, fact.Extensions = e.Name, e.Symbol, e.LogoURI, e.Tags, e.Extensions
 	if e.Decimals != nil {
 		decimals := uint32(*e.Decimals)
 		fact.Decimals = &decimals
 	}
-	return &eventspb.Enrichment{Mint: e.Mint[:], Fact: &eventspb.Enrichment_TokenListEntry{TokenListEntry: fact}}
+	return record(e.Mint, fact)
+}
+
+// removal is the record of a mint that the list holds no more.
+func (l *List) removal(mint pubkey.Key) *eventspb.Enrichment {
+	fact := l.fact()
+	fact.Removed = true
+	return record(mint, fact)
+}
+
+// record has slot 0: a list knows none.
+func record(mint pubkey.Key, fact *eventspb.TokenListEntry) *eventspb.Enrichment {
+	return &eventspb.Enrichment{Mint: mint[:], Fact: &eventspb.Enrichment_TokenListEntry{TokenListEntry: fact}}
 }

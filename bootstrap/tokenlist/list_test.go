@@ -2,12 +2,18 @@ package tokenlist_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"os"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
@@ -106,6 +112,100 @@ func TestJSONRefusesTokensAlone(t *testing.T) {
 	require.Equal(t, 1, list.OtherChains)
 	require.Equal(t, 1, list.Duplicates)
 	require.Len(t, list.Refused, 5)
+}
+
+const (
+	mintA = "So11111111111111111111111111111111111111112"
+	mintB = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+)
+
+// TestASignatureIsOfTheFile: what a reader of rows is told is what anybody can check with the file.
+func TestASignatureIsOfTheFile(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	other, _, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	file := "address,tags\n" + mintA + ",verified\n"
+	signature := []byte(base64.StdEncoding.EncodeToString(ed25519.Sign(private, []byte(file))) + "\n")
+	trust := []ed25519.PublicKey{other, public}
+	list, err := tokenlist.Parse(strings.NewReader(file), tokenlist.Options{Name: "a", AsOf: time.Unix(7, 0), Signature: signature, Trust: trust})
+	require.NoError(t, err)
+
+	lists := shown(t, list)[mintA].Lists()
+	require.Len(t, lists, 1)
+	listing := lists[0]
+	sum := sha256.Sum256([]byte(file))
+	require.Equal(t, hex.EncodeToString(sum[:]), *listing.SHA256)
+	require.Equal(t, base58.Encode(public), *listing.Signer)
+	require.Equal(t, strings.TrimSpace(string(signature)), *listing.Signature)
+	require.Equal(t, []string{"verified"}, listing.Tags)
+	require.EqualValues(t, 7_000, listing.AsOf)
+
+	for why, options := range map[string]tokenlist.Options{
+		"not signed":  {Trust: trust},
+		"none of the": {Trust: []ed25519.PublicKey{other}, Signature: signature},
+		"64 bytes":    {Trust: trust, Signature: []byte("bm9uZQ==")},
+	} {
+		_, err := tokenlist.Parse(strings.NewReader(file), options)
+		require.ErrorIs(t, err, tokenlist.ErrSignature)
+		require.ErrorContains(t, err, why)
+	}
+	_, err = tokenlist.Parse(strings.NewReader(file+" "), tokenlist.Options{Trust: trust, Signature: signature})
+	require.ErrorIs(t, err, tokenlist.ErrSignature, "another file")
+	list, err = tokenlist.Parse(strings.NewReader(file), tokenlist.Options{Name: "a", Signature: signature})
+	require.NoError(t, err)
+	require.Nil(t, shown(t, list)[mintA].Lists()[0].Signer, "nobody is trusted")
+}
+
+// TestALaterVersionTakesTokensOff: the token is verified no more, in whatever order the versions
+// are read.
+func TestALaterVersionTakesTokensOff(t *testing.T) {
+	version := func(second int64, mints ...string) *tokenlist.List {
+		file := "address,tags,name\n"
+		for _, mint := range mints {
+			file += mint + ",verified,Listed\n"
+		}
+		list, err := tokenlist.Parse(strings.NewReader(file), tokenlist.Options{Name: "a", AsOf: time.Unix(second, 0)})
+		require.NoError(t, err)
+		return list
+	}
+	first, second := version(1, mintA, mintB), version(2, mintA)
+	require.NoError(t, second.Replace(first))
+	for _, order := range [][]*tokenlist.List{{first, second}, {second, first}} {
+		states := shown(t, order...)
+		require.Len(t, states[mintA].Lists(), 1)
+		require.Empty(t, states[mintB].Lists())
+		token, _ := states[mintB].Token(mintB)
+		require.Nil(t, token.Tags)
+		require.Empty(t, token.Name)
+	}
+	third := version(3, mintA, mintB)
+	require.Len(t, shown(t, first, second, third)[mintB].Lists(), 1, "and listed again")
+	require.ErrorContains(t, version(1, mintA).Replace(first), "is not before")
+	require.ErrorContains(t, (&tokenlist.List{Name: "b", Version: 9}).Replace(first), "cannot take the place")
+}
+
+// shown is what the records of lists make of each mint.
+func shown(t *testing.T, lists ...*tokenlist.List) map[string]*registry.State {
+	t.Helper()
+	var out records
+	loader, err := tokenlist.NewLoader(&out, lists)
+	require.NoError(t, err)
+	require.NoError(t, loader.Run(t.Context()))
+	require.EqualValues(t, len(out), loader.Progress().Done)
+	require.Equal(t, loader.Progress().Total, loader.Progress().Done)
+	states := map[string]*registry.State{}
+	for _, record := range out {
+		enrichment := new(eventspb.Enrichment)
+		require.NoError(t, proto.Unmarshal(record.Value, enrichment))
+		for _, fact := range registry.FactsOfEnrichment(enrichment) {
+			if states[fact.Mint] == nil {
+				states[fact.Mint] = new(registry.State)
+			}
+			states[fact.Mint].Apply(fact)
+		}
+	}
+	return states
 }
 
 func TestWhatIsNoListIsRefused(t *testing.T) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync/atomic"
 
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
 // Loader writes lists to Kafka.
@@ -33,7 +35,7 @@ func NewLoader(producer kafka.RecordProducer, lists []*List) (*Loader, error) {
 			return nil, fmt.Errorf("token lists: two files are version %d of list %q: give one of them another --name", list.Version, list.Name)
 		}
 		names[id] = true
-		l.total += int64(len(list.Entries))
+		l.total += int64(len(list.Entries) + len(list.Removed))
 	}
 	return l, nil
 }
@@ -43,14 +45,30 @@ func NewLoader(producer kafka.RecordProducer, lists []*List) (*Loader, error) {
 func (l *Loader) Run(ctx context.Context) error {
 	batch := bootstrap.NewBatch(l.producer, func(records int) { l.records.Add(int64(records)) })
 	for _, list := range l.lists {
-		for i := range list.Entries {
-			if err := batch.Add(ctx, list.Entries[i].enrichment(list)); err != nil {
+		for record := range list.records() {
+			if err := batch.Add(ctx, record); err != nil {
 				return fmt.Errorf("token list %q: %w", list.Name, err)
 			}
 			l.done.Add(1)
 		}
 	}
 	return batch.Flush(ctx)
+}
+
+// records are those of the tokens it holds, then those of the tokens it held.
+func (l *List) records() iter.Seq[*eventspb.Enrichment] {
+	return func(yield func(*eventspb.Enrichment) bool) {
+		for i := range l.Entries {
+			if !yield(l.Entries[i].enrichment(l)) {
+				return
+			}
+		}
+		for _, mint := range l.Removed {
+			if !yield(l.removal(mint)) {
+				return
+			}
+		}
+	}
 }
 
 // Progress may be called at any time.

@@ -438,34 +438,53 @@ func (e SearchTokensParamsSort) Valid() bool {
 
 // Defines values for SearchTokensParamsFields.
 const (
+	SearchTokensParamsFieldsAsOf                 SearchTokensParamsFields = "as_of"
 	SearchTokensParamsFieldsDailyVolumeUSD       SearchTokensParamsFields = "daily_volume_usd"
 	SearchTokensParamsFieldsDecimals             SearchTokensParamsFields = "decimals"
 	SearchTokensParamsFieldsDescription          SearchTokensParamsFields = "description"
 	SearchTokensParamsFieldsEvidence             SearchTokensParamsFields = "evidence"
 	SearchTokensParamsFieldsExtensions           SearchTokensParamsFields = "extensions"
 	SearchTokensParamsFieldsExternalURL          SearchTokensParamsFields = "external_url"
+	SearchTokensParamsFieldsFirstPoolAt          SearchTokensParamsFields = "first_pool_at"
 	SearchTokensParamsFieldsFirstSeenAt          SearchTokensParamsFields = "first_seen_at"
 	SearchTokensParamsFieldsFreezeAuthority      SearchTokensParamsFields = "freeze_authority"
 	SearchTokensParamsFieldsIsToken22            SearchTokensParamsFields = "is_token22"
 	SearchTokensParamsFieldsLastSeenAt           SearchTokensParamsFields = "last_seen_at"
+	SearchTokensParamsFieldsLiquidityAt          SearchTokensParamsFields = "liquidity_at"
+	SearchTokensParamsFieldsLiquidityUSD         SearchTokensParamsFields = "liquidity_usd"
+	SearchTokensParamsFieldsLists                SearchTokensParamsFields = "lists"
 	SearchTokensParamsFieldsLogoStatus           SearchTokensParamsFields = "logo_status"
 	SearchTokensParamsFieldsLogoURL              SearchTokensParamsFields = "logo_url"
 	SearchTokensParamsFieldsMarket               SearchTokensParamsFields = "market"
+	SearchTokensParamsFieldsMarketCapUSD         SearchTokensParamsFields = "market_cap_usd"
 	SearchTokensParamsFieldsMetaplexURI          SearchTokensParamsFields = "metaplex_uri"
 	SearchTokensParamsFieldsMint                 SearchTokensParamsFields = "mint"
 	SearchTokensParamsFieldsMintAuthority        SearchTokensParamsFields = "mint_authority"
 	SearchTokensParamsFieldsName                 SearchTokensParamsFields = "name"
+	SearchTokensParamsFieldsOrganicVolumeUSD     SearchTokensParamsFields = "organic_volume_usd"
+	SearchTokensParamsFieldsPools                SearchTokensParamsFields = "pools"
+	SearchTokensParamsFieldsPriceAt              SearchTokensParamsFields = "price_at"
+	SearchTokensParamsFieldsPriceChange24H       SearchTokensParamsFields = "price_change_24h"
+	SearchTokensParamsFieldsPriceUSD             SearchTokensParamsFields = "price_usd"
 	SearchTokensParamsFieldsSellerFeeBasisPoints SearchTokensParamsFields = "seller_fee_basis_points"
 	SearchTokensParamsFieldsSupply               SearchTokensParamsFields = "supply"
 	SearchTokensParamsFieldsSymbol               SearchTokensParamsFields = "symbol"
 	SearchTokensParamsFieldsTags                 SearchTokensParamsFields = "tags"
 	SearchTokensParamsFieldsTokenStandard        SearchTokensParamsFields = "token_standard"
+	SearchTokensParamsFieldsTraders24H           SearchTokensParamsFields = "traders_24h"
+	SearchTokensParamsFieldsTrades24H            SearchTokensParamsFields = "trades_24h"
 	SearchTokensParamsFieldsUpdateAuthority      SearchTokensParamsFields = "update_authority"
+	SearchTokensParamsFieldsVolume1HUsd          SearchTokensParamsFields = "volume_1h_usd"
+	SearchTokensParamsFieldsVolume24HUsd         SearchTokensParamsFields = "volume_24h_usd"
+	SearchTokensParamsFieldsVolume5MUsd          SearchTokensParamsFields = "volume_5m_usd"
+	SearchTokensParamsFieldsVolume6HUsd          SearchTokensParamsFields = "volume_6h_usd"
 )
 
 // Valid indicates whether the value is a known member of the SearchTokensParamsFields enum.
 func (e SearchTokensParamsFields) Valid() bool {
 	switch e {
+	case SearchTokensParamsFieldsAsOf:
+		return true
 	case SearchTokensParamsFieldsDailyVolumeUSD:
 		return true
 	case SearchTokensParamsFieldsDecimals:
@@ -478,6 +497,8 @@ func (e SearchTokensParamsFields) Valid() bool {
 		return true
 	case SearchTokensParamsFieldsExternalURL:
 		return true
+	case SearchTokensParamsFieldsFirstPoolAt:
+		return true
 	case SearchTokensParamsFieldsFirstSeenAt:
 		return true
 	case SearchTokensParamsFieldsFreezeAuthority:
@@ -486,11 +507,19 @@ func (e SearchTokensParamsFields) Valid() bool {
 		return true
 	case SearchTokensParamsFieldsLastSeenAt:
 		return true
+	case SearchTokensParamsFieldsLiquidityAt:
+		return true
+	case SearchTokensParamsFieldsLiquidityUSD:
+		return true
+	case SearchTokensParamsFieldsLists:
+		return true
 	case SearchTokensParamsFieldsLogoStatus:
 		return true
 	case SearchTokensParamsFieldsLogoURL:
 		return true
 	case SearchTokensParamsFieldsMarket:
+		return true
+	case SearchTokensParamsFieldsMarketCapUSD:
 		return true
 	case SearchTokensParamsFieldsMetaplexURI:
 		return true
@@ -499,6 +528,16 @@ func (e SearchTokensParamsFields) Valid() bool {
 	case SearchTokensParamsFieldsMintAuthority:
 		return true
 	case SearchTokensParamsFieldsName:
+		return true
+	case SearchTokensParamsFieldsOrganicVolumeUSD:
+		return true
+	case SearchTokensParamsFieldsPools:
+		return true
+	case SearchTokensParamsFieldsPriceAt:
+		return true
+	case SearchTokensParamsFieldsPriceChange24H:
+		return true
+	case SearchTokensParamsFieldsPriceUSD:
 		return true
 	case SearchTokensParamsFieldsSellerFeeBasisPoints:
 		return true
@@ -510,7 +549,19 @@ func (e SearchTokensParamsFields) Valid() bool {
 		return true
 	case SearchTokensParamsFieldsTokenStandard:
 		return true
+	case SearchTokensParamsFieldsTraders24H:
+		return true
+	case SearchTokensParamsFieldsTrades24H:
+		return true
 	case SearchTokensParamsFieldsUpdateAuthority:
+		return true
+	case SearchTokensParamsFieldsVolume1HUsd:
+		return true
+	case SearchTokensParamsFieldsVolume24HUsd:
+		return true
+	case SearchTokensParamsFieldsVolume5MUsd:
+		return true
+	case SearchTokensParamsFieldsVolume6HUsd:
 		return true
 	default:
 		return false
@@ -519,34 +570,53 @@ func (e SearchTokensParamsFields) Valid() bool {
 
 // Defines values for ResolveTokensParamsFields.
 const (
+	ResolveTokensParamsFieldsAsOf                 ResolveTokensParamsFields = "as_of"
 	ResolveTokensParamsFieldsDailyVolumeUSD       ResolveTokensParamsFields = "daily_volume_usd"
 	ResolveTokensParamsFieldsDecimals             ResolveTokensParamsFields = "decimals"
 	ResolveTokensParamsFieldsDescription          ResolveTokensParamsFields = "description"
 	ResolveTokensParamsFieldsEvidence             ResolveTokensParamsFields = "evidence"
 	ResolveTokensParamsFieldsExtensions           ResolveTokensParamsFields = "extensions"
 	ResolveTokensParamsFieldsExternalURL          ResolveTokensParamsFields = "external_url"
+	ResolveTokensParamsFieldsFirstPoolAt          ResolveTokensParamsFields = "first_pool_at"
 	ResolveTokensParamsFieldsFirstSeenAt          ResolveTokensParamsFields = "first_seen_at"
 	ResolveTokensParamsFieldsFreezeAuthority      ResolveTokensParamsFields = "freeze_authority"
 	ResolveTokensParamsFieldsIsToken22            ResolveTokensParamsFields = "is_token22"
 	ResolveTokensParamsFieldsLastSeenAt           ResolveTokensParamsFields = "last_seen_at"
+	ResolveTokensParamsFieldsLiquidityAt          ResolveTokensParamsFields = "liquidity_at"
+	ResolveTokensParamsFieldsLiquidityUSD         ResolveTokensParamsFields = "liquidity_usd"
+	ResolveTokensParamsFieldsLists                ResolveTokensParamsFields = "lists"
 	ResolveTokensParamsFieldsLogoStatus           ResolveTokensParamsFields = "logo_status"
 	ResolveTokensParamsFieldsLogoURL              ResolveTokensParamsFields = "logo_url"
 	ResolveTokensParamsFieldsMarket               ResolveTokensParamsFields = "market"
+	ResolveTokensParamsFieldsMarketCapUSD         ResolveTokensParamsFields = "market_cap_usd"
 	ResolveTokensParamsFieldsMetaplexURI          ResolveTokensParamsFields = "metaplex_uri"
 	ResolveTokensParamsFieldsMint                 ResolveTokensParamsFields = "mint"
 	ResolveTokensParamsFieldsMintAuthority        ResolveTokensParamsFields = "mint_authority"
 	ResolveTokensParamsFieldsName                 ResolveTokensParamsFields = "name"
+	ResolveTokensParamsFieldsOrganicVolumeUSD     ResolveTokensParamsFields = "organic_volume_usd"
+	ResolveTokensParamsFieldsPools                ResolveTokensParamsFields = "pools"
+	ResolveTokensParamsFieldsPriceAt              ResolveTokensParamsFields = "price_at"
+	ResolveTokensParamsFieldsPriceChange24H       ResolveTokensParamsFields = "price_change_24h"
+	ResolveTokensParamsFieldsPriceUSD             ResolveTokensParamsFields = "price_usd"
 	ResolveTokensParamsFieldsSellerFeeBasisPoints ResolveTokensParamsFields = "seller_fee_basis_points"
 	ResolveTokensParamsFieldsSupply               ResolveTokensParamsFields = "supply"
 	ResolveTokensParamsFieldsSymbol               ResolveTokensParamsFields = "symbol"
 	ResolveTokensParamsFieldsTags                 ResolveTokensParamsFields = "tags"
 	ResolveTokensParamsFieldsTokenStandard        ResolveTokensParamsFields = "token_standard"
+	ResolveTokensParamsFieldsTraders24H           ResolveTokensParamsFields = "traders_24h"
+	ResolveTokensParamsFieldsTrades24H            ResolveTokensParamsFields = "trades_24h"
 	ResolveTokensParamsFieldsUpdateAuthority      ResolveTokensParamsFields = "update_authority"
+	ResolveTokensParamsFieldsVolume1HUsd          ResolveTokensParamsFields = "volume_1h_usd"
+	ResolveTokensParamsFieldsVolume24HUsd         ResolveTokensParamsFields = "volume_24h_usd"
+	ResolveTokensParamsFieldsVolume5MUsd          ResolveTokensParamsFields = "volume_5m_usd"
+	ResolveTokensParamsFieldsVolume6HUsd          ResolveTokensParamsFields = "volume_6h_usd"
 )
 
 // Valid indicates whether the value is a known member of the ResolveTokensParamsFields enum.
 func (e ResolveTokensParamsFields) Valid() bool {
 	switch e {
+	case ResolveTokensParamsFieldsAsOf:
+		return true
 	case ResolveTokensParamsFieldsDailyVolumeUSD:
 		return true
 	case ResolveTokensParamsFieldsDecimals:
@@ -559,6 +629,8 @@ func (e ResolveTokensParamsFields) Valid() bool {
 		return true
 	case ResolveTokensParamsFieldsExternalURL:
 		return true
+	case ResolveTokensParamsFieldsFirstPoolAt:
+		return true
 	case ResolveTokensParamsFieldsFirstSeenAt:
 		return true
 	case ResolveTokensParamsFieldsFreezeAuthority:
@@ -567,11 +639,19 @@ func (e ResolveTokensParamsFields) Valid() bool {
 		return true
 	case ResolveTokensParamsFieldsLastSeenAt:
 		return true
+	case ResolveTokensParamsFieldsLiquidityAt:
+		return true
+	case ResolveTokensParamsFieldsLiquidityUSD:
+		return true
+	case ResolveTokensParamsFieldsLists:
+		return true
 	case ResolveTokensParamsFieldsLogoStatus:
 		return true
 	case ResolveTokensParamsFieldsLogoURL:
 		return true
 	case ResolveTokensParamsFieldsMarket:
+		return true
+	case ResolveTokensParamsFieldsMarketCapUSD:
 		return true
 	case ResolveTokensParamsFieldsMetaplexURI:
 		return true
@@ -580,6 +660,16 @@ func (e ResolveTokensParamsFields) Valid() bool {
 	case ResolveTokensParamsFieldsMintAuthority:
 		return true
 	case ResolveTokensParamsFieldsName:
+		return true
+	case ResolveTokensParamsFieldsOrganicVolumeUSD:
+		return true
+	case ResolveTokensParamsFieldsPools:
+		return true
+	case ResolveTokensParamsFieldsPriceAt:
+		return true
+	case ResolveTokensParamsFieldsPriceChange24H:
+		return true
+	case ResolveTokensParamsFieldsPriceUSD:
 		return true
 	case ResolveTokensParamsFieldsSellerFeeBasisPoints:
 		return true
@@ -591,7 +681,19 @@ func (e ResolveTokensParamsFields) Valid() bool {
 		return true
 	case ResolveTokensParamsFieldsTokenStandard:
 		return true
+	case ResolveTokensParamsFieldsTraders24H:
+		return true
+	case ResolveTokensParamsFieldsTrades24H:
+		return true
 	case ResolveTokensParamsFieldsUpdateAuthority:
+		return true
+	case ResolveTokensParamsFieldsVolume1HUsd:
+		return true
+	case ResolveTokensParamsFieldsVolume24HUsd:
+		return true
+	case ResolveTokensParamsFieldsVolume5MUsd:
+		return true
+	case ResolveTokensParamsFieldsVolume6HUsd:
 		return true
 	default:
 		return false
@@ -624,34 +726,53 @@ func (e StreamTokensParamsProgram) Valid() bool {
 
 // Defines values for StreamTokensParamsFields.
 const (
+	StreamTokensParamsFieldsAsOf                 StreamTokensParamsFields = "as_of"
 	StreamTokensParamsFieldsDailyVolumeUSD       StreamTokensParamsFields = "daily_volume_usd"
 	StreamTokensParamsFieldsDecimals             StreamTokensParamsFields = "decimals"
 	StreamTokensParamsFieldsDescription          StreamTokensParamsFields = "description"
 	StreamTokensParamsFieldsEvidence             StreamTokensParamsFields = "evidence"
 	StreamTokensParamsFieldsExtensions           StreamTokensParamsFields = "extensions"
 	StreamTokensParamsFieldsExternalURL          StreamTokensParamsFields = "external_url"
+	StreamTokensParamsFieldsFirstPoolAt          StreamTokensParamsFields = "first_pool_at"
 	StreamTokensParamsFieldsFirstSeenAt          StreamTokensParamsFields = "first_seen_at"
 	StreamTokensParamsFieldsFreezeAuthority      StreamTokensParamsFields = "freeze_authority"
 	StreamTokensParamsFieldsIsToken22            StreamTokensParamsFields = "is_token22"
 	StreamTokensParamsFieldsLastSeenAt           StreamTokensParamsFields = "last_seen_at"
+	StreamTokensParamsFieldsLiquidityAt          StreamTokensParamsFields = "liquidity_at"
+	StreamTokensParamsFieldsLiquidityUSD         StreamTokensParamsFields = "liquidity_usd"
+	StreamTokensParamsFieldsLists                StreamTokensParamsFields = "lists"
 	StreamTokensParamsFieldsLogoStatus           StreamTokensParamsFields = "logo_status"
 	StreamTokensParamsFieldsLogoURL              StreamTokensParamsFields = "logo_url"
 	StreamTokensParamsFieldsMarket               StreamTokensParamsFields = "market"
+	StreamTokensParamsFieldsMarketCapUSD         StreamTokensParamsFields = "market_cap_usd"
 	StreamTokensParamsFieldsMetaplexURI          StreamTokensParamsFields = "metaplex_uri"
 	StreamTokensParamsFieldsMint                 StreamTokensParamsFields = "mint"
 	StreamTokensParamsFieldsMintAuthority        StreamTokensParamsFields = "mint_authority"
 	StreamTokensParamsFieldsName                 StreamTokensParamsFields = "name"
+	StreamTokensParamsFieldsOrganicVolumeUSD     StreamTokensParamsFields = "organic_volume_usd"
+	StreamTokensParamsFieldsPools                StreamTokensParamsFields = "pools"
+	StreamTokensParamsFieldsPriceAt              StreamTokensParamsFields = "price_at"
+	StreamTokensParamsFieldsPriceChange24H       StreamTokensParamsFields = "price_change_24h"
+	StreamTokensParamsFieldsPriceUSD             StreamTokensParamsFields = "price_usd"
 	StreamTokensParamsFieldsSellerFeeBasisPoints StreamTokensParamsFields = "seller_fee_basis_points"
 	StreamTokensParamsFieldsSupply               StreamTokensParamsFields = "supply"
 	StreamTokensParamsFieldsSymbol               StreamTokensParamsFields = "symbol"
 	StreamTokensParamsFieldsTags                 StreamTokensParamsFields = "tags"
 	StreamTokensParamsFieldsTokenStandard        StreamTokensParamsFields = "token_standard"
+	StreamTokensParamsFieldsTraders24H           StreamTokensParamsFields = "traders_24h"
+	StreamTokensParamsFieldsTrades24H            StreamTokensParamsFields = "trades_24h"
 	StreamTokensParamsFieldsUpdateAuthority      StreamTokensParamsFields = "update_authority"
+	StreamTokensParamsFieldsVolume1HUsd          StreamTokensParamsFields = "volume_1h_usd"
+	StreamTokensParamsFieldsVolume24HUsd         StreamTokensParamsFields = "volume_24h_usd"
+	StreamTokensParamsFieldsVolume5MUsd          StreamTokensParamsFields = "volume_5m_usd"
+	StreamTokensParamsFieldsVolume6HUsd          StreamTokensParamsFields = "volume_6h_usd"
 )
 
 // Valid indicates whether the value is a known member of the StreamTokensParamsFields enum.
 func (e StreamTokensParamsFields) Valid() bool {
 	switch e {
+	case StreamTokensParamsFieldsAsOf:
+		return true
 	case StreamTokensParamsFieldsDailyVolumeUSD:
 		return true
 	case StreamTokensParamsFieldsDecimals:
@@ -664,6 +785,8 @@ func (e StreamTokensParamsFields) Valid() bool {
 		return true
 	case StreamTokensParamsFieldsExternalURL:
 		return true
+	case StreamTokensParamsFieldsFirstPoolAt:
+		return true
 	case StreamTokensParamsFieldsFirstSeenAt:
 		return true
 	case StreamTokensParamsFieldsFreezeAuthority:
@@ -672,11 +795,19 @@ func (e StreamTokensParamsFields) Valid() bool {
 		return true
 	case StreamTokensParamsFieldsLastSeenAt:
 		return true
+	case StreamTokensParamsFieldsLiquidityAt:
+		return true
+	case StreamTokensParamsFieldsLiquidityUSD:
+		return true
+	case StreamTokensParamsFieldsLists:
+		return true
 	case StreamTokensParamsFieldsLogoStatus:
 		return true
 	case StreamTokensParamsFieldsLogoURL:
 		return true
 	case StreamTokensParamsFieldsMarket:
+		return true
+	case StreamTokensParamsFieldsMarketCapUSD:
 		return true
 	case StreamTokensParamsFieldsMetaplexURI:
 		return true
@@ -685,6 +816,16 @@ func (e StreamTokensParamsFields) Valid() bool {
 	case StreamTokensParamsFieldsMintAuthority:
 		return true
 	case StreamTokensParamsFieldsName:
+		return true
+	case StreamTokensParamsFieldsOrganicVolumeUSD:
+		return true
+	case StreamTokensParamsFieldsPools:
+		return true
+	case StreamTokensParamsFieldsPriceAt:
+		return true
+	case StreamTokensParamsFieldsPriceChange24H:
+		return true
+	case StreamTokensParamsFieldsPriceUSD:
 		return true
 	case StreamTokensParamsFieldsSellerFeeBasisPoints:
 		return true
@@ -696,7 +837,19 @@ func (e StreamTokensParamsFields) Valid() bool {
 		return true
 	case StreamTokensParamsFieldsTokenStandard:
 		return true
+	case StreamTokensParamsFieldsTraders24H:
+		return true
+	case StreamTokensParamsFieldsTrades24H:
+		return true
 	case StreamTokensParamsFieldsUpdateAuthority:
+		return true
+	case StreamTokensParamsFieldsVolume1HUsd:
+		return true
+	case StreamTokensParamsFieldsVolume24HUsd:
+		return true
+	case StreamTokensParamsFieldsVolume5MUsd:
+		return true
+	case StreamTokensParamsFieldsVolume6HUsd:
 		return true
 	default:
 		return false
@@ -705,34 +858,53 @@ func (e StreamTokensParamsFields) Valid() bool {
 
 // Defines values for GetTokenParamsFields.
 const (
+	GetTokenParamsFieldsAsOf                 GetTokenParamsFields = "as_of"
 	GetTokenParamsFieldsDailyVolumeUSD       GetTokenParamsFields = "daily_volume_usd"
 	GetTokenParamsFieldsDecimals             GetTokenParamsFields = "decimals"
 	GetTokenParamsFieldsDescription          GetTokenParamsFields = "description"
 	GetTokenParamsFieldsEvidence             GetTokenParamsFields = "evidence"
 	GetTokenParamsFieldsExtensions           GetTokenParamsFields = "extensions"
 	GetTokenParamsFieldsExternalURL          GetTokenParamsFields = "external_url"
+	GetTokenParamsFieldsFirstPoolAt          GetTokenParamsFields = "first_pool_at"
 	GetTokenParamsFieldsFirstSeenAt          GetTokenParamsFields = "first_seen_at"
 	GetTokenParamsFieldsFreezeAuthority      GetTokenParamsFields = "freeze_authority"
 	GetTokenParamsFieldsIsToken22            GetTokenParamsFields = "is_token22"
 	GetTokenParamsFieldsLastSeenAt           GetTokenParamsFields = "last_seen_at"
+	GetTokenParamsFieldsLiquidityAt          GetTokenParamsFields = "liquidity_at"
+	GetTokenParamsFieldsLiquidityUSD         GetTokenParamsFields = "liquidity_usd"
+	GetTokenParamsFieldsLists                GetTokenParamsFields = "lists"
 	GetTokenParamsFieldsLogoStatus           GetTokenParamsFields = "logo_status"
 	GetTokenParamsFieldsLogoURL              GetTokenParamsFields = "logo_url"
 	GetTokenParamsFieldsMarket               GetTokenParamsFields = "market"
+	GetTokenParamsFieldsMarketCapUSD         GetTokenParamsFields = "market_cap_usd"
 	GetTokenParamsFieldsMetaplexURI          GetTokenParamsFields = "metaplex_uri"
 	GetTokenParamsFieldsMint                 GetTokenParamsFields = "mint"
 	GetTokenParamsFieldsMintAuthority        GetTokenParamsFields = "mint_authority"
 	GetTokenParamsFieldsName                 GetTokenParamsFields = "name"
+	GetTokenParamsFieldsOrganicVolumeUSD     GetTokenParamsFields = "organic_volume_usd"
+	GetTokenParamsFieldsPools                GetTokenParamsFields = "pools"
+	GetTokenParamsFieldsPriceAt              GetTokenParamsFields = "price_at"
+	GetTokenParamsFieldsPriceChange24H       GetTokenParamsFields = "price_change_24h"
+	GetTokenParamsFieldsPriceUSD             GetTokenParamsFields = "price_usd"
 	GetTokenParamsFieldsSellerFeeBasisPoints GetTokenParamsFields = "seller_fee_basis_points"
 	GetTokenParamsFieldsSupply               GetTokenParamsFields = "supply"
 	GetTokenParamsFieldsSymbol               GetTokenParamsFields = "symbol"
 	GetTokenParamsFieldsTags                 GetTokenParamsFields = "tags"
 	GetTokenParamsFieldsTokenStandard        GetTokenParamsFields = "token_standard"
+	GetTokenParamsFieldsTraders24H           GetTokenParamsFields = "traders_24h"
+	GetTokenParamsFieldsTrades24H            GetTokenParamsFields = "trades_24h"
 	GetTokenParamsFieldsUpdateAuthority      GetTokenParamsFields = "update_authority"
+	GetTokenParamsFieldsVolume1HUsd          GetTokenParamsFields = "volume_1h_usd"
+	GetTokenParamsFieldsVolume24HUsd         GetTokenParamsFields = "volume_24h_usd"
+	GetTokenParamsFieldsVolume5MUsd          GetTokenParamsFields = "volume_5m_usd"
+	GetTokenParamsFieldsVolume6HUsd          GetTokenParamsFields = "volume_6h_usd"
 )
 
 // Valid indicates whether the value is a known member of the GetTokenParamsFields enum.
 func (e GetTokenParamsFields) Valid() bool {
 	switch e {
+	case GetTokenParamsFieldsAsOf:
+		return true
 	case GetTokenParamsFieldsDailyVolumeUSD:
 		return true
 	case GetTokenParamsFieldsDecimals:
@@ -745,6 +917,8 @@ func (e GetTokenParamsFields) Valid() bool {
 		return true
 	case GetTokenParamsFieldsExternalURL:
 		return true
+	case GetTokenParamsFieldsFirstPoolAt:
+		return true
 	case GetTokenParamsFieldsFirstSeenAt:
 		return true
 	case GetTokenParamsFieldsFreezeAuthority:
@@ -753,11 +927,19 @@ func (e GetTokenParamsFields) Valid() bool {
 		return true
 	case GetTokenParamsFieldsLastSeenAt:
 		return true
+	case GetTokenParamsFieldsLiquidityAt:
+		return true
+	case GetTokenParamsFieldsLiquidityUSD:
+		return true
+	case GetTokenParamsFieldsLists:
+		return true
 	case GetTokenParamsFieldsLogoStatus:
 		return true
 	case GetTokenParamsFieldsLogoURL:
 		return true
 	case GetTokenParamsFieldsMarket:
+		return true
+	case GetTokenParamsFieldsMarketCapUSD:
 		return true
 	case GetTokenParamsFieldsMetaplexURI:
 		return true
@@ -766,6 +948,16 @@ func (e GetTokenParamsFields) Valid() bool {
 	case GetTokenParamsFieldsMintAuthority:
 		return true
 	case GetTokenParamsFieldsName:
+		return true
+	case GetTokenParamsFieldsOrganicVolumeUSD:
+		return true
+	case GetTokenParamsFieldsPools:
+		return true
+	case GetTokenParamsFieldsPriceAt:
+		return true
+	case GetTokenParamsFieldsPriceChange24H:
+		return true
+	case GetTokenParamsFieldsPriceUSD:
 		return true
 	case GetTokenParamsFieldsSellerFeeBasisPoints:
 		return true
@@ -777,7 +969,19 @@ func (e GetTokenParamsFields) Valid() bool {
 		return true
 	case GetTokenParamsFieldsTokenStandard:
 		return true
+	case GetTokenParamsFieldsTraders24H:
+		return true
+	case GetTokenParamsFieldsTrades24H:
+		return true
 	case GetTokenParamsFieldsUpdateAuthority:
+		return true
+	case GetTokenParamsFieldsVolume1HUsd:
+		return true
+	case GetTokenParamsFieldsVolume24HUsd:
+		return true
+	case GetTokenParamsFieldsVolume5MUsd:
+		return true
+	case GetTokenParamsFieldsVolume6HUsd:
 		return true
 	default:
 		return false
@@ -998,6 +1202,27 @@ type HistoryResponse struct {
 	Next *string `json:"next"`
 }
 
+// Listing A token list that holds the token. Who has the file compares its hash, and checks the signature with the signer's key.
+type Listing struct {
+	// AsOf The list's own time, epoch milliseconds: its version.
+	AsOf int `json:"as_of"`
+
+	// List Name of the list.
+	List string `json:"list"`
+
+	// Sha256 SHA-256 of the list's file; null where an earlier version of Mintlake read it.
+	Sha256 *string `json:"sha256"`
+
+	// Signature The signer's Ed25519 signature over the bytes of the file, base64. It was verified when the list was read.
+	Signature *string `json:"signature"`
+
+	// Signer Ed25519 public key, base58, that this node's operator trusts; null where nobody was asked to have signed it.
+	Signer *string `json:"signer"`
+
+	// Tags Those that the list gives the token.
+	Tags []string `json:"tags"`
+}
+
 // Market With market=true only. What trading said in the 24 hours of block time up to as_of; docs/volume.md has the formulas.
 type Market struct {
 	// AsOf The highest block time of the valuation, epoch milliseconds.
@@ -1048,6 +1273,15 @@ type Market struct {
 	// Volume6HUsd The same of the 6 hours.
 	Volume6HUsd *float64 `json:"volume_6h_usd"`
 }
+
+// MarketCount With its name among `fields` only. The member of Market of that name; null where the token was not traded.
+type MarketCount = int
+
+// MarketFigure With its name among `fields` only. The member of Market of that name.
+type MarketFigure = float64
+
+// MarketTime With its name among `fields` only. The member of Market of that name, epoch milliseconds.
+type MarketTime = int
 
 // Match With explain=true only. Why the item is where it is.
 type Match struct {
@@ -1268,6 +1502,9 @@ type StatusPast struct {
 
 // Token One row of the registry.
 type Token struct {
+	// AsOf With its name among `fields` only. The member of Market of that name, epoch milliseconds.
+	AsOf *MarketTime `json:"as_of,omitempty"`
+
 	// DailyVolumeUSD USD value of the pool trades of 24 hours; null when none could be priced.
 	DailyVolumeUSD *float64 `json:"daily_volume_usd,omitempty"`
 	Decimals       int      `json:"decimals"`
@@ -1280,6 +1517,9 @@ type Token struct {
 	Extensions  *map[string]string `json:"extensions,omitempty"`
 	ExternalURL *string            `json:"external_url,omitempty"`
 
+	// FirstPoolAt With its name among `fields` only. The member of Market of that name, epoch milliseconds.
+	FirstPoolAt *MarketTime `json:"first_pool_at,omitempty"`
+
 	// FirstSeenAt Block time of the earliest event known, epoch milliseconds.
 	FirstSeenAt     *int    `json:"first_seen_at,omitempty"`
 	FreezeAuthority *string `json:"freeze_authority,omitempty"`
@@ -1290,6 +1530,15 @@ type Token struct {
 	// LastSeenAt Block time of the latest event known, epoch milliseconds. Present where first_seen_at is.
 	LastSeenAt *int `json:"last_seen_at,omitempty"`
 
+	// LiquidityAt With its name among `fields` only. The member of Market of that name, epoch milliseconds.
+	LiquidityAt *MarketTime `json:"liquidity_at,omitempty"`
+
+	// LiquidityUSD With its name among `fields` only. The member of Market of that name.
+	LiquidityUSD *MarketFigure `json:"liquidity_usd,omitempty"`
+
+	// Lists With lists=true only. The token lists that hold the token, by name.
+	Lists *[]Listing `json:"lists,omitempty"`
+
 	// LogoStatus What came of fetching it.
 	LogoStatus TokenLogoStatus `json:"logo_status"`
 
@@ -1298,6 +1547,9 @@ type Token struct {
 
 	// Market With market=true only. Null where the token was not traded in the 24 hours, and with as_of_slot, as there is none of the past.
 	Market *Market `json:"market,omitempty"`
+
+	// MarketCapUSD With its name among `fields` only. The member of Market of that name.
+	MarketCapUSD *MarketFigure `json:"market_cap_usd,omitempty"`
 
 	// Match With explain=true only. Why the item is where it is.
 	Match *Match `json:"match,omitempty"`
@@ -1311,6 +1563,21 @@ type Token struct {
 
 	// Name Empty when nobody says.
 	Name string `json:"name"`
+
+	// OrganicVolumeUSD With its name among `fields` only. The member of Market of that name.
+	OrganicVolumeUSD *MarketFigure `json:"organic_volume_usd,omitempty"`
+
+	// Pools With its name among `fields` only. The member of Market of that name; null where the token was not traded.
+	Pools *MarketCount `json:"pools,omitempty"`
+
+	// PriceAt With its name among `fields` only. The member of Market of that name, epoch milliseconds.
+	PriceAt *MarketTime `json:"price_at,omitempty"`
+
+	// PriceChange24H With its name among `fields` only. The member of Market of that name.
+	PriceChange24H *MarketFigure `json:"price_change_24h,omitempty"`
+
+	// PriceUSD With its name among `fields` only. The member of Market of that name.
+	PriceUSD *MarketFigure `json:"price_usd,omitempty"`
 
 	// Provenance With provenance=true only. Where the value of each field that is not null came from.
 	Provenance           *map[string]Origin `json:"provenance,omitempty"`
@@ -1326,8 +1593,26 @@ type Token struct {
 	Tags *[]string `json:"tags,omitempty"`
 
 	// TokenStandard The metadata program's TokenStandard.
-	TokenStandard   *int    `json:"token_standard,omitempty"`
-	UpdateAuthority *string `json:"update_authority,omitempty"`
+	TokenStandard *int `json:"token_standard,omitempty"`
+
+	// Traders24H With its name among `fields` only. The member of Market of that name; null where the token was not traded.
+	Traders24H *MarketCount `json:"traders_24h,omitempty"`
+
+	// Trades24H With its name among `fields` only. The member of Market of that name; null where the token was not traded.
+	Trades24H       *MarketCount `json:"trades_24h,omitempty"`
+	UpdateAuthority *string      `json:"update_authority,omitempty"`
+
+	// Volume1HUsd With its name among `fields` only. The member of Market of that name.
+	Volume1HUsd *MarketFigure `json:"volume_1h_usd,omitempty"`
+
+	// Volume24HUsd With its name among `fields` only. The member of Market of that name.
+	Volume24HUsd *MarketFigure `json:"volume_24h_usd,omitempty"`
+
+	// Volume5MUsd With its name among `fields` only. The member of Market of that name.
+	Volume5MUsd *MarketFigure `json:"volume_5m_usd,omitempty"`
+
+	// Volume6HUsd With its name among `fields` only. The member of Market of that name.
+	Volume6HUsd *MarketFigure `json:"volume_6h_usd,omitempty"`
 }
 
 // TokenLogoStatus What came of fetching it.
@@ -1335,6 +1620,9 @@ type TokenLogoStatus string
 
 // TokenFields The fields of a token.
 type TokenFields struct {
+	// AsOf With its name among `fields` only. The member of Market of that name, epoch milliseconds.
+	AsOf *MarketTime `json:"as_of,omitempty"`
+
 	// DailyVolumeUSD USD value of the pool trades of 24 hours; null when none could be priced.
 	DailyVolumeUSD *float64 `json:"daily_volume_usd,omitempty"`
 	Decimals       *int     `json:"decimals,omitempty"`
@@ -1347,6 +1635,9 @@ type TokenFields struct {
 	Extensions  *map[string]string `json:"extensions,omitempty"`
 	ExternalURL *string            `json:"external_url,omitempty"`
 
+	// FirstPoolAt With its name among `fields` only. The member of Market of that name, epoch milliseconds.
+	FirstPoolAt *MarketTime `json:"first_pool_at,omitempty"`
+
 	// FirstSeenAt Block time of the earliest event known, epoch milliseconds.
 	FirstSeenAt     *int    `json:"first_seen_at,omitempty"`
 	FreezeAuthority *string `json:"freeze_authority,omitempty"`
@@ -1357,6 +1648,15 @@ type TokenFields struct {
 	// LastSeenAt Block time of the latest event known, epoch milliseconds. Present where first_seen_at is.
 	LastSeenAt *int `json:"last_seen_at,omitempty"`
 
+	// LiquidityAt With its name among `fields` only. The member of Market of that name, epoch milliseconds.
+	LiquidityAt *MarketTime `json:"liquidity_at,omitempty"`
+
+	// LiquidityUSD With its name among `fields` only. The member of Market of that name.
+	LiquidityUSD *MarketFigure `json:"liquidity_usd,omitempty"`
+
+	// Lists With lists=true only. The token lists that hold the token, by name.
+	Lists *[]Listing `json:"lists,omitempty"`
+
 	// LogoStatus What came of fetching it.
 	LogoStatus *TokenFieldsLogoStatus `json:"logo_status,omitempty"`
 
@@ -1365,6 +1665,9 @@ type TokenFields struct {
 
 	// Market With market=true only. Null where the token was not traded in the 24 hours, and with as_of_slot, as there is none of the past.
 	Market *Market `json:"market,omitempty"`
+
+	// MarketCapUSD With its name among `fields` only. The member of Market of that name.
+	MarketCapUSD *MarketFigure `json:"market_cap_usd,omitempty"`
 
 	// Match With explain=true only. Why the item is where it is.
 	Match *Match `json:"match,omitempty"`
@@ -1378,6 +1681,21 @@ type TokenFields struct {
 
 	// Name Empty when nobody says.
 	Name *string `json:"name,omitempty"`
+
+	// OrganicVolumeUSD With its name among `fields` only. The member of Market of that name.
+	OrganicVolumeUSD *MarketFigure `json:"organic_volume_usd,omitempty"`
+
+	// Pools With its name among `fields` only. The member of Market of that name; null where the token was not traded.
+	Pools *MarketCount `json:"pools,omitempty"`
+
+	// PriceAt With its name among `fields` only. The member of Market of that name, epoch milliseconds.
+	PriceAt *MarketTime `json:"price_at,omitempty"`
+
+	// PriceChange24H With its name among `fields` only. The member of Market of that name.
+	PriceChange24H *MarketFigure `json:"price_change_24h,omitempty"`
+
+	// PriceUSD With its name among `fields` only. The member of Market of that name.
+	PriceUSD *MarketFigure `json:"price_usd,omitempty"`
 
 	// Provenance With provenance=true only. Where the value of each field that is not null came from.
 	Provenance           *map[string]Origin `json:"provenance,omitempty"`
@@ -1393,8 +1711,26 @@ type TokenFields struct {
 	Tags *[]string `json:"tags,omitempty"`
 
 	// TokenStandard The metadata program's TokenStandard.
-	TokenStandard   *int    `json:"token_standard,omitempty"`
-	UpdateAuthority *string `json:"update_authority,omitempty"`
+	TokenStandard *int `json:"token_standard,omitempty"`
+
+	// Traders24H With its name among `fields` only. The member of Market of that name; null where the token was not traded.
+	Traders24H *MarketCount `json:"traders_24h,omitempty"`
+
+	// Trades24H With its name among `fields` only. The member of Market of that name; null where the token was not traded.
+	Trades24H       *MarketCount `json:"trades_24h,omitempty"`
+	UpdateAuthority *string      `json:"update_authority,omitempty"`
+
+	// Volume1HUsd With its name among `fields` only. The member of Market of that name.
+	Volume1HUsd *MarketFigure `json:"volume_1h_usd,omitempty"`
+
+	// Volume24HUsd With its name among `fields` only. The member of Market of that name.
+	Volume24HUsd *MarketFigure `json:"volume_24h_usd,omitempty"`
+
+	// Volume5MUsd With its name among `fields` only. The member of Market of that name.
+	Volume5MUsd *MarketFigure `json:"volume_5m_usd,omitempty"`
+
+	// Volume6HUsd With its name among `fields` only. The member of Market of that name.
+	Volume6HUsd *MarketFigure `json:"volume_6h_usd,omitempty"`
 }
 
 // TokenFieldsLogoStatus What came of fetching it.
@@ -1439,6 +1775,9 @@ type Fields = []string
 
 // IncludeToken22 defines model for include_token22.
 type IncludeToken22 = bool
+
+// Lists defines model for lists.
+type Lists = bool
 
 // MarketParameter defines model for market.
 type MarketParameter = bool
@@ -1544,10 +1883,13 @@ type SearchTokensParams struct {
 	// Evidence Whether each row says what is known about who it seems to be.
 	Evidence *EvidenceParameter `form:"evidence,omitempty" json:"evidence,omitempty"`
 
+	// Lists Whether each row says which token lists hold the token, with their version, hash and signature.
+	Lists *Lists `form:"lists,omitempty" json:"lists,omitempty"`
+
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for.
+	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -1565,10 +1907,13 @@ type ResolveTokensParams struct {
 	// Evidence Whether each row says what is known about who it seems to be.
 	Evidence *EvidenceParameter `form:"evidence,omitempty" json:"evidence,omitempty"`
 
+	// Lists Whether each row says which token lists hold the token, with their version, hash and signature.
+	Lists *Lists `form:"lists,omitempty" json:"lists,omitempty"`
+
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for.
+	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -1604,10 +1949,13 @@ type StreamTokensParams struct {
 	// Evidence Whether each row says what is known about who it seems to be.
 	Evidence *EvidenceParameter `form:"evidence,omitempty" json:"evidence,omitempty"`
 
+	// Lists Whether each row says which token lists hold the token, with their version, hash and signature.
+	Lists *Lists `form:"lists,omitempty" json:"lists,omitempty"`
+
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for.
+	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 
 	// LastEventID As cursor.
@@ -1631,10 +1979,13 @@ type GetTokenParams struct {
 	// Evidence Whether each row says what is known about who it seems to be.
 	Evidence *EvidenceParameter `form:"evidence,omitempty" json:"evidence,omitempty"`
 
+	// Lists Whether each row says which token lists hold the token, with their version, hash and signature.
+	Lists *Lists `form:"lists,omitempty" json:"lists,omitempty"`
+
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for.
+	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -2383,6 +2734,18 @@ func NewSearchTokensRequest(server string, params *SearchTokensParams) (*http.Re
 
 		}
 
+		if params.Lists != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "lists", *params.Lists, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Market != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "market", *params.Market, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
@@ -2463,6 +2826,18 @@ func NewResolveTokensRequestWithBody(server string, params *ResolveTokensParams,
 		if params.Evidence != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "evidence", *params.Evidence, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Lists != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "lists", *params.Lists, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -2648,6 +3023,18 @@ func NewStreamTokensRequest(server string, params *StreamTokensParams) (*http.Re
 
 		}
 
+		if params.Lists != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "lists", *params.Lists, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Market != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "market", *params.Market, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
@@ -2763,6 +3150,18 @@ func NewGetTokenRequest(server string, mint Mint, params *GetTokenParams) (*http
 		if params.Evidence != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "evidence", *params.Evidence, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Lists != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "lists", *params.Lists, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

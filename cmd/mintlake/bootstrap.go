@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/bootstrap/accounts"
-	"github.com/mintlake/mintlake/bootstrap/tokenlist"
 	"github.com/mintlake/mintlake/internal/config"
 	"github.com/mintlake/mintlake/schemas"
 )
@@ -137,74 +134,6 @@ func (s *system) checkLog(ctx context.Context, stateFile string, written int64) 
 		return fmt.Errorf("%s says %d records were written, the log of this Kafka holds %d: begin anew with --restart", stateFile, written, held)
 	}
 	return nil
-}
-
-func bootstrapTokenlistCommand() *cobra.Command {
-	var name, asOf string
-	cmd := configured(&cobra.Command{
-		Use:   "tokenlist FILE...",
-		Short: "Read token lists: the Solana token-list JSON schema, bare JSON lists, CSV",
-		Long: `Read token lists. They fill what neither the chain nor the metadata's document says, and make no mint a member of the registry.
-
-CSV has a header with mint (or address) and any of name, symbol, decimals, logo_uri, tags (separated by ; or |), extensions.NAME.
-A newer version of a list takes the place of the older one of the same name; of several lists the one whose name sorts first goes first.`,
-		Example: `  mintlake bootstrap tokenlist solana.tokenlist.json verified.csv`,
-		Args:    cobra.MinimumNArgs(1),
-	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, args []string) error {
-		lists, err := readLists(args, name, asOf)
-		if err != nil {
-			return err
-		}
-		return withLog(ctx, cfg, logger, func(ctx context.Context, s *system) error {
-			loader, err := tokenlist.NewLoader(s.writers.For("bootstrap"), lists)
-			if err != nil {
-				return err
-			}
-			stop := showBootstrap(loader.Progress, "tokens")
-			err = loader.Run(ctx)
-			stop()
-			return interrupted(ctx, err, "run it again: what was written changes nothing")
-		})
-	})
-	cmd.Flags().StringVar(&name, "name", "", "name of the list; default the one in the file, else the file's")
-	cmd.Flags().StringVar(&asOf, "as-of", "", "time of a list without a timestamp (2006-01-02T15:04:05Z); default the file's")
-	return cmd
-}
-
-func readLists(paths []string, name, asOf string) ([]*tokenlist.List, error) {
-	var at time.Time
-	if asOf != "" {
-		var err error
-		if at, err = time.Parse(time.RFC3339, asOf); err != nil {
-			return nil, fmt.Errorf("--as-of %s: must be like 2006-01-02T15:04:05Z", asOf)
-		}
-	}
-	lists := make([]*tokenlist.List, 0, len(paths))
-	for _, path := range paths {
-		list, err := readList(path, name, at)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		fmt.Printf("%s: list %q of %s, %d tokens, %d of other chains, %d twice, %d refused\n", path, list.Name,
-			time.Unix(int64(list.Version), 0).UTC().Format(time.DateTime), len(list.Entries), list.OtherChains, list.Duplicates, len(list.Refused))
-		for _, refusal := range list.Refused[:min(len(list.Refused), 10)] {
-			fmt.Println("  refused:", refusal)
-		}
-		lists = append(lists, list)
-	}
-	return lists, nil
-}
-
-func readList(path, name string, asOf time.Time) (*tokenlist.List, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	if info, err := file.Stat(); err == nil && asOf.IsZero() {
-		asOf = info.ModTime()
-	}
-	return tokenlist.Parse(file, tokenlist.Options{Name: name, Fallback: filepath.Base(path), AsOf: asOf})
 }
 
 // withLog runs work with a producer on the configured Kafka, or on the embedded broker, which then

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/schemas/openapi"
 )
 
 var update = flag.Bool("update", false, "write the screens of docs/cli.md anew")
@@ -26,6 +29,9 @@ const (
 	impostor = "FakeUSDC1111111111111111111111111111111111"
 )
 
+// marketOfUSDC is a member of its row where market=true asks for it.
+const marketOfUSDC = `"market":{"as_of":1,"price_usd":0.99987,"organic_volume_usd":5,"trades_24h":9},`
+
 // canned answers as a node does, with text that creators of tokens wrote to do harm.
 func canned(t *testing.T) *httptest.Server {
 	t.Helper()
@@ -35,7 +41,7 @@ func canned(t *testing.T) *httptest.Server {
 		return fmt.Sprintf(`{"mint":%q,"symbol":%q,"name":%q,"decimals":%d,"logo_status":"ok","is_token22":false%s}`, mint, symbol, name, decimals, more)
 	}
 	evidence := `"evidence":{"skeleton":"usdc","sharing":2,"rank_by_volume":1,"rank_by_age":1,"canonical":"` + usdc + `","signals":["mint_authority","freeze_authority"]}`
-	real := row("USDC", "USD Coin", usdc, 6, fmt.Sprintf(`,"supply":"9876543210123456","daily_volume_usd":1234567890.5,"first_seen_at":%d,"mint_authority":"BJE5MMbqXjVwjAF7oxwPYXnTXDyspzZyt4vwenNw5ruG","external_url":"https://www.circle.com","tags":["verified"],"market":{"as_of":1,"price_usd":0.99987,"organic_volume_usd":5,"trades_24h":9},"match":{"tier":"exact_symbol","field":"symbol","score":0},%s`,
+	real := row("USDC", "USD Coin", usdc, 6, fmt.Sprintf(`,"supply":"9876543210123456","daily_volume_usd":1234567890.5,"first_seen_at":%d,"mint_authority":"BJE5MMbqXjVwjAF7oxwPYXnTXDyspzZyt4vwenNw5ruG","external_url":"https://www.circle.com","tags":["verified"],`+marketOfUSDC+`"match":{"tier":"exact_symbol","field":"symbol","score":0},%s`,
 		since(2000*24*time.Hour), evidence))
 	fake := row("USDC", "USD Co\\u001b[2Jin\\u202e", impostor, 6, fmt.Sprintf(`,"daily_volume_usd":12.5,"first_seen_at":%d,"match":{"tier":"exact_symbol","field":"symbol","score":0},%s`,
 		since(5*time.Minute), strings.Replace(strings.Replace(evidence, `"rank_by_volume":1`, `"rank_by_volume":2`, 1), `"mint_authority","freeze_authority"`, ``, 1)))
@@ -59,6 +65,12 @@ func canned(t *testing.T) *httptest.Server {
 	})
 	mux.HandleFunc("GET /tokens/{mint}", func(w http.ResponseWriter, r *http.Request) {
 		body := map[string]string{usdc: real, sol: wrapped}[r.PathValue("mint")]
+		if r.URL.Query().Get("market") != "true" {
+			body = strings.Replace(body, marketOfUSDC, "", 1)
+		}
+		if r.URL.Query().Get("lists") == "true" && body != "" {
+			body = body[:len(body)-1] + `,"lists":[{"list":"Curated","as_of":1790000000000,"tags":["verified"],"sha256":"` + strings.Repeat("ab", 32) + `","signer":"7Np41oeYqPefeNQEHSv1UDhYrehxin3NStELsSKCT4K2","signature":"c2ln"}]}`
+		}
 		w.Header().Set("Content-Type", "application/json")
 		if body == "" {
 			w.WriteHeader(http.StatusNotFound)
@@ -156,7 +168,7 @@ func TestJSONIsTheAnswerAsItCame(t *testing.T) {
 	server := canned(t)
 	shown, err := call(t, "", "tokens", "get", usdc, "--json", "--url", server.URL)
 	require.NoError(t, err)
-	response, err := http.Get(server.URL + "/tokens/" + usdc)
+	response, err := http.Get(server.URL + "/tokens/" + usdc + "?market=true&lists=true")
 	require.NoError(t, err)
 	defer response.Body.Close()
 	var body bytes.Buffer
@@ -191,6 +203,31 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	require.ErrorContains(t, err, "9 decimals")
 	_, err = call(t, "", "tokens", "batch", "--url", server.URL)
 	require.ErrorContains(t, err, "no mint")
+}
+
+// TestSortsAreThoseOfTheAPI: but for a walk's, which makes no sense for people.
+func TestSortsAreThoseOfTheAPI(t *testing.T) {
+	raw, err := openapi.JSON()
+	require.NoError(t, err)
+	var document struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct {
+				Name   string
+				Schema struct{ Enum []string }
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &document))
+	for _, parameter := range document.Paths["/tokens"]["get"].Parameters {
+		if parameter.Name == "sort" {
+			require.Equal(t, slices.DeleteFunc(parameter.Schema.Enum, func(sort string) bool { return sort == "mint" }), sorts)
+		}
+	}
+	shown, err := call(t, "", "__complete", "tokens", "search", "--sort", "")
+	require.NoError(t, err)
+	for _, sort := range sorts {
+		require.Contains(t, strings.Split(shown, "\n"), sort)
+	}
 }
 
 func TestMintsCompleteBySearch(t *testing.T) {

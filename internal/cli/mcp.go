@@ -35,7 +35,7 @@ type (
 	searchArgs struct {
 		Query string `json:"query,omitempty" jsonschema:"symbol, part of a name, or mint address; empty lists tokens by volume"`
 		Limit int32  `json:"limit,omitempty" jsonschema:"results, 1 to 50; 10 by default"`
-		Sort  string `json:"sort,omitempty" jsonschema:"relevance (default), volume, newest or oldest"`
+		Sort  string `json:"sort,omitempty" jsonschema:"relevance (default), volume, newest, oldest, trending, or a figure of the market, descending: price_usd, price_change_24h, market_cap_usd, liquidity_usd, volume_5m_usd, volume_1h_usd, volume_6h_usd, volume_24h_usd, organic_volume_usd, trades_24h, traders_24h, pools, first_pool_at"`
 	}
 	mintArgs struct {
 		Mint string `json:"mint" jsonschema:"mint address, base58"`
@@ -78,10 +78,10 @@ func (a *ask) mcpServer(version string) *mcp.Server {
 			}
 			return answer.Body, nil
 		})
-	tool(server, "get_token", "Look up one token: metadata, supply (raw units), authorities, volume, and where each field came from."+writtenByCreators,
+	tool(server, "get_token", "Look up one token: metadata, supply (raw units), authorities, market (price, liquidity, volumes), the token lists that hold it, and where each field came from. The tag verified comes from lists only."+writtenByCreators,
 		func(ctx context.Context, in mintArgs) ([]byte, error) {
 			yes := true
-			answer, err := a.REST.GetTokenWithResponse(ctx, in.Mint, &rest.GetTokenParams{Evidence: &yes, Provenance: &yes})
+			answer, err := a.REST.GetTokenWithResponse(ctx, in.Mint, &rest.GetTokenParams{Evidence: &yes, Provenance: &yes, Market: &yes, Lists: &yes})
 			if err != nil {
 				return nil, err
 			}

@@ -47,7 +47,11 @@ func TestMCPAnswersTheOfficialClient(t *testing.T) {
 		require.False(t, result.IsError, name)
 		require.Contains(t, result.Content[0].(*mcp.TextContent).Text, c.want, name)
 	}
-	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_token", Arguments: map[string]any{"mint": "nothing"}})
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_token", Arguments: map[string]any{"mint": usdc}})
+	require.NoError(t, err)
+	require.Contains(t, result.Content[0].(*mcp.TextContent).Text, `"price_usd":0.99987`)
+	require.Contains(t, result.Content[0].(*mcp.TextContent).Text, `"list":"Curated"`)
+	result, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_token", Arguments: map[string]any{"mint": "nothing"}})
 	require.NoError(t, err, "the model is told")
 	require.True(t, result.IsError)
 	require.Contains(t, result.Content[0].(*mcp.TextContent).Text, "not in the registry")

@@ -92,10 +92,16 @@ func searchCommand() *cobra.Command {
 		return nil
 	})
 	cmd.Flags().Int32Var(&limit, "limit", 20, "tokens to list, 1 to 200")
-	cmd.Flags().StringVar(&sort, "sort", "", "relevance, volume, newest or oldest")
+	cmd.Flags().StringVar(&sort, "sort", "", "order: "+strings.Join(sorts, ", "))
 	f.add(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"relevance", "volume", "newest", "oldest"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(sorts, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// sorts are the orders of a search, those of the market's figures among them. A walk's is none.
+var sorts = []string{
+	"relevance", "volume", "newest", "oldest", "trending", "price_usd", "price_change_24h", "market_cap_usd", "liquidity_usd", "volume_5m_usd", "volume_1h_usd", "volume_6h_usd",
+	"volume_24h_usd", "organic_volume_usd", "trades_24h", "traders_24h", "pools", "first_pool_at",
 }
 
 // note says what a person should know before trusting a row; red where another token is meant.
@@ -151,7 +157,7 @@ func getCommand() *cobra.Command {
 			return err
 		}
 		yes := true
-		answer, err := a.REST.GetTokenWithResponse(ctx, mint, &rest.GetTokenParams{Evidence: &yes, Market: &yes})
+		answer, err := a.REST.GetTokenWithResponse(ctx, mint, &rest.GetTokenParams{Evidence: &yes, Market: &yes, Lists: &yes})
 		if err != nil {
 			return err
 		}
@@ -202,12 +208,26 @@ func (a *ask) showToken(token *rest.Token) error {
 	if token.Tags != nil {
 		add("tags", strings.Join(*token.Tags, ", "), terminal.Plain)
 	}
+	if token.Lists != nil {
+		for i := range *token.Lists {
+			add("on the list", listed(&(*token.Lists)[i]), terminal.Plain)
+		}
+	}
 	note, style := a.note(token)
 	add("note", note, style)
 	if e := token.Evidence; e != nil && e.Canonical != nil && *e.Canonical != token.Mint {
 		add("trades most", *e.Canonical, terminal.Plain)
 	}
 	return table.Write(a.out, a.paint)
+}
+
+// listed says which version of a list holds a token, and by whose signature.
+func listed(l *rest.Listing) string {
+	text := fmt.Sprintf("%s of %s", l.List, time.UnixMilli(int64(l.AsOf)).UTC().Format(time.DateOnly))
+	if l.Signer != nil {
+		return text + ", signed by " + *l.Signer
+	}
+	return text
 }
 
 func batchCommand() *cobra.Command {

@@ -307,6 +307,13 @@ func listEntry(t *rapid.T) *eventspb.TokenListEntry {
 		Symbol:  registry.Text(text(t, "list symbol")),
 		LogoUri: rapid.SampledFrom(images).Draw(t, "list logo"),
 	}
+	switch rapid.IntRange(0, 4).Draw(t, "form of the entry") {
+	case 0:
+		entry.ListSha256 = key('h', 0)
+		return &eventspb.TokenListEntry{List: entry.GetList(), Version: entry.GetVersion(), ListSha256: entry.GetListSha256(), Removed: true}
+	case 1:
+		entry.ListSha256, entry.Signer, entry.Signature = key('h', 1), key('k', 1), append(key('s', 1), key('s', 2)...)
+	}
 	if rapid.Bool().Draw(t, "list with links") {
 		decimals := decimals(t)
 		entry.Decimals = &decimals

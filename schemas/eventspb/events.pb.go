@@ -3748,10 +3748,19 @@ type TokenListEntry struct {
 	Name    string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	Symbol  string `protobuf:"bytes,4,opt,name=symbol,proto3" json:"symbol,omitempty"`
 	// Kept for comparison, never shown: decimals are the chain's to say.
-	Decimals      *uint32           `protobuf:"varint,5,opt,name=decimals,proto3,oneof" json:"decimals,omitempty"`
-	LogoUri       string            `protobuf:"bytes,6,opt,name=logo_uri,json=logoUri,proto3" json:"logo_uri,omitempty"`
-	Tags          []string          `protobuf:"bytes,7,rep,name=tags,proto3" json:"tags,omitempty"`
-	Extensions    map[string]string `protobuf:"bytes,8,rep,name=extensions,proto3" json:"extensions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Decimals   *uint32           `protobuf:"varint,5,opt,name=decimals,proto3,oneof" json:"decimals,omitempty"`
+	LogoUri    string            `protobuf:"bytes,6,opt,name=logo_uri,json=logoUri,proto3" json:"logo_uri,omitempty"`
+	Tags       []string          `protobuf:"bytes,7,rep,name=tags,proto3" json:"tags,omitempty"`
+	Extensions map[string]string `protobuf:"bytes,8,rep,name=extensions,proto3" json:"extensions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// SHA-256 of the list's file; empty in records of earlier versions.
+	ListSha256 []byte `protobuf:"bytes,9,opt,name=list_sha256,json=listSha256,proto3" json:"list_sha256,omitempty"`
+	// Ed25519 key and signature over the bytes of that file, verified when the list was read; both
+	// empty: it was not signed, or nobody was trusted to sign it.
+	Signer    []byte `protobuf:"bytes,10,opt,name=signer,proto3" json:"signer,omitempty"`
+	Signature []byte `protobuf:"bytes,11,opt,name=signature,proto3" json:"signature,omitempty"`
+	// The list held the mint in an earlier version and does not in this one: nothing else is set but
+	// list, version, hash and signature.
+	Removed       bool `protobuf:"varint,12,opt,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3840,6 +3849,34 @@ func (x *TokenListEntry) GetExtensions() map[string]string {
 		return x.Extensions
 	}
 	return nil
+}
+
+func (x *TokenListEntry) GetListSha256() []byte {
+	if x != nil {
+		return x.ListSha256
+	}
+	return nil
+}
+
+func (x *TokenListEntry) GetSigner() []byte {
+	if x != nil {
+		return x.Signer
+	}
+	return nil
+}
+
+func (x *TokenListEntry) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *TokenListEntry) GetRemoved() bool {
+	if x != nil {
+		return x.Removed
+	}
+	return false
 }
 
 // Facts are facts of the registry as another node held them, out of its snapshot, each at its own
@@ -4972,7 +5009,7 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\vvalue_bytes\x18\t \x01(\x04R\n" +
 	"valueBytes\x12!\n" +
 	"\fvalue_sha256\x18\n" +
-	" \x01(\fR\vvalueSha256\"\xda\x02\n" +
+	" \x01(\fR\vvalueSha256\"\xcb\x03\n" +
 	"\x0eTokenListEntry\x12\x12\n" +
 	"\x04list\x18\x01 \x01(\tR\x04list\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x12\n" +
@@ -4983,7 +5020,13 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x04tags\x18\a \x03(\tR\x04tags\x12R\n" +
 	"\n" +
 	"extensions\x18\b \x03(\v22.mintlake.events.v1.TokenListEntry.ExtensionsEntryR\n" +
-	"extensions\x1a=\n" +
+	"extensions\x12\x1f\n" +
+	"\vlist_sha256\x18\t \x01(\fR\n" +
+	"listSha256\x12\x16\n" +
+	"\x06signer\x18\n" +
+	" \x01(\fR\x06signer\x12\x1c\n" +
+	"\tsignature\x18\v \x01(\fR\tsignature\x12\x18\n" +
+	"\aremoved\x18\f \x01(\bR\aremoved\x1a=\n" +
 	"\x0fExtensionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\v\n" +

@@ -465,12 +465,51 @@ export interface components {
             match?: components["schemas"]["Match"];
             /** @description With evidence=true only. Null with as_of_slot, as there is none of the past. */
             evidence?: components["schemas"]["Evidence"] | null;
+            /** @description With lists=true only. The token lists that hold the token, by name. */
+            lists?: components["schemas"]["Listing"][];
             /** @description With market=true only. Null where the token was not traded in the 24 hours, and with as_of_slot, as there is none of the past. */
             market?: components["schemas"]["Market"] | null;
             /** @description With provenance=true only. Where the value of each field that is not null came from. */
             provenance?: {
                 [key: string]: components["schemas"]["Origin"];
             };
+            price_usd?: components["schemas"]["MarketFigure"];
+            price_at?: components["schemas"]["MarketTime"];
+            price_change_24h?: components["schemas"]["MarketFigure"];
+            market_cap_usd?: components["schemas"]["MarketFigure"];
+            liquidity_usd?: components["schemas"]["MarketFigure"];
+            liquidity_at?: components["schemas"]["MarketTime"];
+            volume_5m_usd?: components["schemas"]["MarketFigure"];
+            volume_1h_usd?: components["schemas"]["MarketFigure"];
+            volume_6h_usd?: components["schemas"]["MarketFigure"];
+            volume_24h_usd?: components["schemas"]["MarketFigure"];
+            organic_volume_usd?: components["schemas"]["MarketFigure"];
+            trades_24h?: components["schemas"]["MarketCount"];
+            traders_24h?: components["schemas"]["MarketCount"];
+            pools?: components["schemas"]["MarketCount"];
+            first_pool_at?: components["schemas"]["MarketTime"];
+            as_of?: components["schemas"]["MarketTime"];
+        };
+        /** @description With its name among `fields` only. The member of Market of that name. */
+        MarketFigure: number | null;
+        /** @description With its name among `fields` only. The member of Market of that name; null where the token was not traded. */
+        MarketCount: number | null;
+        /** @description With its name among `fields` only. The member of Market of that name, epoch milliseconds. */
+        MarketTime: number | null;
+        /** @description A token list that holds the token. Who has the file compares its hash, and checks the signature with the signer's key. */
+        Listing: {
+            /** @description Name of the list. */
+            list: string;
+            /** @description The list's own time, epoch milliseconds: its version. */
+            as_of: number;
+            /** @description Those that the list gives the token. */
+            tags: string[];
+            /** @description SHA-256 of the list's file; null where an earlier version of Mintlake read it. */
+            sha256: string | null;
+            /** @description Ed25519 public key, base58, that this node's operator trusts; null where nobody was asked to have signed it. */
+            signer: string | null;
+            /** @description The signer's Ed25519 signature over the bytes of the file, base64. It was verified when the list was read. */
+            signature: string | null;
         };
         /** @description With explain=true only. Why the item is where it is. */
         Match: {
@@ -1084,10 +1123,12 @@ export interface components {
         created_after: number;
         /** @description Whether each row says what is known about who it seems to be. */
         evidence: boolean;
+        /** @description Whether each row says which token lists hold the token, with their version, hash and signature. */
+        lists: boolean;
         /** @description Whether each row says what the token is worth and how it is traded. */
         market: boolean;
-        /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for. */
-        fields: ("mint" | "symbol" | "name" | "decimals" | "logo_url" | "logo_status" | "is_token22" | "daily_volume_usd" | "first_seen_at" | "last_seen_at" | "supply" | "mint_authority" | "freeze_authority" | "metaplex_uri" | "update_authority" | "seller_fee_basis_points" | "token_standard" | "description" | "external_url" | "extensions" | "tags" | "evidence" | "market")[];
+        /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
+        fields: ("mint" | "symbol" | "name" | "decimals" | "logo_url" | "logo_status" | "is_token22" | "daily_volume_usd" | "first_seen_at" | "last_seen_at" | "supply" | "mint_authority" | "freeze_authority" | "metaplex_uri" | "update_authority" | "seller_fee_basis_points" | "token_standard" | "description" | "external_url" | "extensions" | "tags" | "evidence" | "lists" | "market" | "price_usd" | "price_at" | "price_change_24h" | "market_cap_usd" | "liquidity_usd" | "liquidity_at" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at" | "as_of")[];
     };
     requestBodies: never;
     headers: {
@@ -1143,9 +1184,11 @@ export interface operations {
                 explain?: boolean;
                 /** @description Whether each row says what is known about who it seems to be. */
                 evidence?: components["parameters"]["evidence"];
+                /** @description Whether each row says which token lists hold the token, with their version, hash and signature. */
+                lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for. */
+                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -1186,9 +1229,11 @@ export interface operations {
                 provenance?: boolean;
                 /** @description Whether each row says what is known about who it seems to be. */
                 evidence?: components["parameters"]["evidence"];
+                /** @description Whether each row says which token lists hold the token, with their version, hash and signature. */
+                lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for. */
+                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -1421,9 +1466,11 @@ export interface operations {
             query?: {
                 /** @description Whether each row says what is known about who it seems to be. */
                 evidence?: components["parameters"]["evidence"];
+                /** @description Whether each row says which token lists hold the token, with their version, hash and signature. */
+                lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for. */
+                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -1481,9 +1528,11 @@ export interface operations {
                 created_after?: components["parameters"]["created_after"];
                 /** @description Whether each row says what is known about who it seems to be. */
                 evidence?: components["parameters"]["evidence"];
+                /** @description Whether each row says which token lists hold the token, with their version, hash and signature. */
+                lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence and market may be named too, where they can be asked for. */
+                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: {
