@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -16,7 +17,8 @@ type manifest struct {
 
 type tableManifest struct {
 	// Folder tells the table from another one of the same name: a table that was dropped and made
-	// anew has lost nothing.
+	// anew has lost nothing. Only its last name counts, the table's UUID: a data folder may be
+	// moved, or copied to another disk.
 	Folder string `json:"folder"`
 	Parts  []part `json:"parts"`
 	// Lost are the parts that went. They stay until Forget.
@@ -67,7 +69,7 @@ func (m *manifest) compare(tables []table, active []part) (lost []Damage, change
 	kept := map[string]*tableManifest{}
 	for _, t := range tables {
 		was := m.Tables[t.Name]
-		if was == nil || was.Folder != t.Folder {
+		if was == nil || filepath.Base(was.Folder) != filepath.Base(t.Folder) {
 			was, changed = &tableManifest{Folder: t.Folder}, true
 		}
 		next := &tableManifest{Folder: t.Folder, Parts: now[t.Name], Lost: was.Lost}

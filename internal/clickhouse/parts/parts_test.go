@@ -116,6 +116,12 @@ func TestDamageIsSeen(t *testing.T) {
 		{"a bit of the rows flips", flip("data.bin"), []string{Broken}},
 		{"a bit of the marks flips", flip("data.*mrk*"), []string{Lost, Detached}},
 		{"a bit of the checksums flips", flip("checksums.txt"), []string{Lost, Detached}},
+		{"the data is moved, and a part lost on the way", func(n *node, part string) {
+			require.NoError(n.t, os.RemoveAll(n.part(part)))
+			moved := filepath.Join(n.t.TempDir(), "moved")
+			require.NoError(n.t, os.Rename(n.dir, moved))
+			n.dir = moved
+		}, []string{Lost}},
 		{"the table's folder is deleted", func(n *node, part string) { require.NoError(n.t, os.RemoveAll(filepath.Dir(n.part(part)))) }, []string{Lost, Lost, Lost}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
