@@ -251,11 +251,20 @@ func (p *Publisher) open() error {
 	if p.spill != nil {
 		return nil
 	}
-	s, left, err := openSpill(p.cfg.Folder, p.cfg.SpillBytes)
+	s, left, gaps, err := openSpill(p.cfg.Folder, p.cfg.SpillBytes)
 	if err != nil {
 		return err
 	}
 	p.spill = s
+	for _, gap := range gaps {
+		log := p.deps.Logger.With("file", gap.file, "position", gap.at, "bytes", gap.bytes)
+		if gap.cutOff {
+			log.Warn("the last entry of the stream's spill is cut off: it was not written to its end, or the disk lost the rest")
+			continue
+		}
+		log.Error("the stream's spill is damaged: what it held there is left out of the stream")
+		p.metrics.lost.Inc()
+	}
 	before := make([]*entry, len(left))
 	for i := range left {
 		before[i] = &entry{place: &left[i], size: left[i].length, durable: make(chan struct{})}

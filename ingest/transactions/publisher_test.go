@@ -1,8 +1,10 @@
 package transactions
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -169,6 +171,40 @@ func TestBlocksWaitOnDisk(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(folder, "*"))
 		return err == nil && len(files) == 0
 	}, time.Minute, time.Millisecond, "nothing stays on disk")
+}
+
+// TestADamagedSpillIsTold: a wrong bit costs one entry, which the log names; those behind it are
+// written.
+func TestADamagedSpillIsTold(t *testing.T) {
+	folder := t.TempDir()
+	p := publisher(t, folder, 1<<20, newBroker(false))
+	stop := run(t, p)
+	var want []string
+	for slot := range uint64(9) {
+		<-p.Block(blockOf(100+slot, 1, 1))
+		if slot != 4 {
+			want = append(want, fmt.Sprintf("%d.0", 100+slot), fmt.Sprintf("%d end 1/0", 100+slot))
+		}
+	}
+	stop()
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	text, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	text[len(text)/2] ^= 1 // entries have one length: it is the middle one's
+	require.NoError(t, os.WriteFile(files[0], text, 0o600))
+
+	var log bytes.Buffer
+	out := newBroker(true)
+	p, err = New(Config{Folder: folder, SpillBytes: 1 << 20}, Deps{Producer: out, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	require.NoError(t, err)
+	stop = run(t, p)
+	require.Eventually(t, func() bool { return len(out.told(t)) >= len(want) }, time.Minute, time.Millisecond)
+	stop()
+	require.Equal(t, want, out.told(t))
+	require.Contains(t, log.String(), "the stream's spill is damaged")
+	require.Contains(t, log.String(), filepath.Base(files[0]))
 }
 
 // When the spill is full, transactions are left out, and the ends of their slots say so.

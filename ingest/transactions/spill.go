@@ -51,57 +51,73 @@ type place struct {
 	length  int
 }
 
-// openSpill makes the folder and returns the entries that an earlier run left. What is cut off at a
-// segment's end was never promised, and is dropped.
-func openSpill(folder string, most int64) (*spill, []place, error) {
+// unread is a piece of a segment that holds no entry. One that the segment's end cuts off is what a
+// kill leaves; any other is damage.
+type unread struct {
+	file      string
+	at, bytes int64
+	cutOff    bool
+}
+
+// openSpill makes the folder and returns the entries that an earlier run left, and what cannot be
+// read between them. An entry that is cut off at a segment's end was never promised.
+func openSpill(folder string, most int64) (s *spill, left []place, gaps []unread, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("open spill: %w", err)
+		return nil, nil, nil, fmt.Errorf("open spill: %w", err)
 	}
 	names, err := filepath.Glob(filepath.Join(folder, "*.spill"))
 	if err != nil {
-		return nil, nil, fmt.Errorf("open spill: %w", err)
+		return nil, nil, nil, fmt.Errorf("open spill: %w", err)
 	}
 	slices.Sort(names)
-	s := &spill{folder: folder, most: most}
-	var left []place
+	s = &spill{folder: folder, most: most}
 	for _, name := range names {
 		if _, err := fmt.Sscanf(filepath.Base(name), "%d-", &s.next); err != nil {
 			continue
 		}
 		s.next++
-		places, err := s.load(name)
+		places, holes, err := s.load(name)
 		if err != nil {
-			return nil, nil, fmt.Errorf("open spill: %w", err)
+			return nil, nil, nil, fmt.Errorf("open spill: %w", err)
 		}
-		left = append(left, places...)
+		left, gaps = append(left, places...), append(gaps, holes...)
 	}
-	return s, left, nil
+	return s, left, gaps, nil
 }
 
-func (s *spill) load(name string) (places []place, err error) {
+// load reads a segment. Behind an entry that is damaged it goes on where the entry's length says.
+func (s *spill) load(name string) (places []place, gaps []unread, err error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	seg := &segment{file: file}
-	for {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	seg := &segment{file: file, size: info.Size()}
+	for at := int64(0); at < seg.size; {
 		var head [headBytes]byte
-		if _, err := file.ReadAt(head[:], seg.size); err != nil {
-			break
+		_, _ = file.ReadAt(head[:], at) // what is not there has no length
+		p := place{seg, at, int(binary.BigEndian.Uint32(head[:]))}
+		end := at + headBytes + int64(p.length)
+		cutOff := end > seg.size
+		if cutOff || p.length == 0 { // what follows cannot be found
+			end = seg.size
+		} else if _, err := p.bytes(); err == nil {
+			seg.live++
+			places = append(places, p)
+			at = end
+			continue
 		}
-		p := place{seg, seg.size, int(binary.BigEndian.Uint32(head[:]))}
-		if _, err := p.bytes(); err != nil {
-			break
-		}
-		seg.size += headBytes + int64(p.length)
-		seg.live++
-		places = append(places, p)
+		gaps = append(gaps, unread{name, at, end - at, cutOff})
+		at = end
 	}
 	s.bytes += seg.size
 	if seg.live == 0 {
-		return nil, s.remove(seg)
+		return nil, gaps, s.remove(seg)
 	}
-	return places, nil
+	return places, gaps, nil
 }
 
 // add returns when the entry is on the disk. reserve allows it to exceed the bound: for entries
