@@ -1,16 +1,14 @@
 package e2e
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,9 +35,10 @@ func TestHostileDamage(t *testing.T) {
 	// facts that no source can tell again
 	tellOfURLs(t, up.brokers(), []string{"http://127.0.0.1/logo.png"})
 	up.awaitDone()
-	want := up.dump()
+	want := up.dumpWhole()
 	require.NotEmpty(t, want["token_events"])
 	require.NotEmpty(t, want["daily_volumes"])
+	tables := up.tableUUIDs()
 	require.Zero(t, up.stop(), up.log())
 
 	seed := damageSeed()
@@ -52,17 +51,17 @@ func TestHostileDamage(t *testing.T) {
 			require.NoError(all, err)
 			all.Run(fmt.Sprintf("%03d", n), func(one *testing.T) {
 				one.Parallel()
-				began, end := time.Now(), "FAILED"
+				began, run := time.Now(), damageRun{want: want, names: act.Names(tables), act: act, end: "FAILED"}
 				defer func() {
 					mu.Lock()
 					defer mu.Unlock()
-					ends[end]++
-					t.Logf("damage %d of %d to %d: %s: %s, %.0f s", n, first, last-1, act, end, time.Since(began).Seconds())
+					ends[run.end]++
+					t.Logf("damage %d of %d to %d: %s: %s, %.0f s %s", n, first, last-1, act, run.end, time.Since(began).Seconds(), run.line)
 				}()
 				dir := one.TempDir()
 				require.NoError(one, os.CopyFS(dir, os.DirFS(whole)))
 				require.NoError(one, act.Do(dir))
-				end = startDamaged(one, dir, sources, want, act)
+				run.start(one, dir, sources)
 				require.NoError(one, os.RemoveAll(dir)) // not only when all are done
 			})
 		}
@@ -93,83 +92,134 @@ func damageSeed() uint64 {
 	return uint64(time.Now().UnixNano())
 }
 
-// startDamaged starts a system over a damaged folder and says how that ended. What ends otherwise
-// fails the test. `mintlake verify` is asked where nothing else tells: it takes as long as all the
-// rest.
-func startDamaged(t *testing.T, dir string, sources []string, want map[string][]string, act damage.Act) string {
+// damageRun is the start of a system over a damaged folder, and how that ended.
+type damageRun struct {
+	act   damage.Act
+	names []string
+	want  map[string][]string
+	// end says in words how it ended, line is what told of the damage.
+	end, line string
+}
+
+// told notes an end if the text names the damage.
+func (r *damageRun) told(end, text string) bool {
+	line, ok := damage.Told(text, r.names)
+	if ok {
+		r.end, r.line = end, line
+	}
+	return ok
+}
+
+// mustTell fails the test unless the text names the damage.
+func (r *damageRun) mustTell(t testing.TB, end, text string) {
+	t.Helper()
+	require.True(t, r.told(end, text), "after %q the message names nothing that is damaged:\n%s", r.act, text)
+}
+
+// start starts the system and waits for the end. What ends otherwise fails the test. `mintlake
+// verify` is asked where nothing else tells: it takes as long as all the rest.
+func (r *damageRun) start(t *testing.T, dir string, sources []string) {
 	t.Helper()
 	up := begin(t, dir, sources...)
 	select {
 	case <-up.up:
 	case <-up.exited:
-		requireNamed(t, up.log(), act)
-		return "refused"
+		r.mustTell(t, "refused", up.log())
+		return
 	case <-time.After(hang):
 		t.Fatalf("neither up nor an error:\n%s", up.log())
 	}
-	end := up.endOfDamaged(want, act)
+	r.look(up)
 	if !exited(up) {
 		require.Zero(t, up.stop(), up.log())
 	}
-	return end
 }
 
-func (i *instance) endOfDamaged(want map[string][]string, act damage.Act) string {
-	i.t.Helper()
-	told, ok := i.awaitDoneOrTold(act)
-	if !ok {
-		return told
+// look compares the rows, and where they differ asks who tells of it.
+func (r *damageRun) look(up *instance) {
+	up.t.Helper()
+	if !r.awaitDone(up) {
+		return
 	}
-	if names(i.log()+i.damageTold(), act) {
-		return "told"
+	if failed := up.unreadable(r.want); failed != "" {
+		r.mustTell(up.t, "told by a query", failed+up.log()+up.damageTold())
+		return
 	}
-	if failed := i.unreadable(want); failed != "" {
-		requireNamed(i.t, failed+i.log()+i.damageTold(), act)
-		return "told by a query"
+	got := up.dumpWhole()
+	if reflect.DeepEqual(r.want, got) {
+		r.end = "equal"
+		return
 	}
-	got := i.dump()
-	if reflect.DeepEqual(want, got) {
-		return "equal"
-	}
-	if names(i.log()+i.damageTold(), act) {
-		return "told"
-	}
-	report := i.verify()
-	if names(report, act) {
-		return "told by verify"
-	}
-	requireEqualDumps(i.t, want, got)
-	i.t.Fatalf("rows differ and nothing names what is damaged\n%s\n%s\n%s", report, i.damageTold(), i.log())
-	return ""
-}
-
-// awaitDoneOrTold waits until everything is visible. It ends early when the node says that it is
-// damaged, or ends.
-func (i *instance) awaitDoneOrTold(act damage.Act) (told string, done bool) {
-	i.t.Helper()
-	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		if exited(i) {
-			requireNamed(i.t, i.log(), act)
-			return "ended", false
+	for deadline := time.Now().Add(damageSeen); time.Now().Before(deadline); time.Sleep(time.Second) {
+		if r.told("told", up.log()+up.damageTold()) {
+			return
 		}
-		response, err := http.Get(i.addresses["api"] + "/status")
+	}
+	report := up.verify()
+	if r.told("told by verify", report) {
+		return
+	}
+	requireEqualDumps(up.t, r.want, got)
+	up.t.Fatalf("rows differ and nothing names what is damaged\n%s\n%s\n%s", report, up.damageTold(), up.log())
+}
+
+// damageSeen is how long a running node may take to see what is damaged: it looks at its tables
+// every ten seconds. damagePatience is how long one that told of damage has to be done even so.
+const damageSeen, damagePatience = 40 * time.Second, 30 * time.Second
+
+// awaitDone waits until everything is visible. It returns false when the node ends before, or says
+// that it is damaged and gets no further.
+func (r *damageRun) awaitDone(up *instance) bool {
+	up.t.Helper()
+	for began := time.Now(); time.Since(began) < hang; time.Sleep(200 * time.Millisecond) {
+		if exited(up) {
+			r.mustTell(up.t, "ended", up.log())
+			return false
+		}
+		response, err := http.Get(up.addresses["api"] + "/status")
 		if err != nil {
 			continue
 		}
 		_ = response.Body.Close()
-		s := i.status()
-		if s.Source.Done && s.Pipeline.LagRecords != nil && *s.Pipeline.LagRecords == 0 && s.Root.Hash != nil {
-			return "", true
+		s := up.status()
+		if s.Source.Done && s.Pipeline.LagRecords != nil && *s.Pipeline.LagRecords == 0 && s.Root.Hash != nil && s.Root.Slot >= s.Source.Slot {
+			return true
 		}
-		if names(i.damageTold()+i.log(), act) {
-			return "told before it was done", false
+		if time.Since(began) > damagePatience && r.told("told, not done", up.damageTold()+up.log()) {
+			return false
 		}
 	}
-	requireNamed(i.t, i.log()+i.damageTold(), act)
-	return "told, never done", false
+	r.mustTell(up.t, "told, never done", up.log()+up.damageTold())
+	return false
 }
 
-// unreadable is what ClickHouse answers for what dump reads, where it cannot read it whole.
+// dumpWhole is dump with what only some questions and the fold read.
+func (i *instance) dumpWhole() map[string][]string {
+	i.t.Helper()
+	tables := i.dump()
+	for _, view := range []string{"created_mints", "pool_minutes", "token_fact_history"} {
+		tables[view] = i.query("SELECT * FROM mintlake." + view + " ORDER BY ALL FORMAT TSV")
+	}
+	for _, table := range []string{"token_facts_raw", "last_trades_raw", "pool_reserves_raw"} {
+		tables[table] = i.query("SELECT * FROM mintlake." + table + " FINAL ORDER BY ALL FORMAT TSV")
+	}
+	return tables
+}
+
+// tableUUIDs are the names of the tables by UUID, which their folders are called by.
+func (i *instance) tableUUIDs() map[string]string {
+	i.t.Helper()
+	tables := map[string]string{}
+	for _, row := range i.query("SELECT toString(uuid), name FROM system.tables WHERE database = 'mintlake' FORMAT TSV") {
+		uuid, name, _ := strings.Cut(row, "\t")
+		tables[uuid] = name
+	}
+	require.NotEmpty(i.t, tables)
+	return tables
+}
+
+// unreadable is what ClickHouse answers for what dumpWhole reads, where it cannot read it whole: a
+// line for each.
 func (i *instance) unreadable(views map[string][]string) string {
 	var failed strings.Builder
 	client := &http.Client{Timeout: time.Minute}
@@ -187,23 +237,32 @@ func (i *instance) unreadable(views map[string][]string) string {
 		require.NoError(i.t, err)
 		require.NoError(i.t, response.Body.Close())
 		if response.StatusCode != http.StatusOK {
-			failed.Write(body)
+			failed.WriteString(strings.ReplaceAll(string(body), "\n", " ") + "\n")
 		}
 	}
 	return failed.String()
 }
 
-// damageTold is what /status and /readyz say.
+// damageTold is what /status lists of damage, a line for each.
 func (i *instance) damageTold() string {
+	response, err := http.Get(i.addresses["api"] + "/status")
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	var listed struct {
+		Reasons    []string `json:"reasons"`
+		ClickHouse struct {
+			DamagedParts []struct{ Table, Part, Damage string } `json:"damaged_parts"`
+		} `json:"clickhouse"`
+	}
+	require.NoError(i.t, json.NewDecoder(response.Body).Decode(&listed))
 	var told strings.Builder
-	for _, path := range []string{"/status", "/readyz"} {
-		response, err := http.Get(i.addresses["api"] + path)
-		if err != nil {
-			continue
-		}
-		body, _ := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		told.Write(body)
+	for _, reason := range listed.Reasons {
+		told.WriteString("/status: " + reason + "\n")
+	}
+	for _, part := range listed.ClickHouse.DamagedParts {
+		fmt.Fprintf(&told, "/status: damaged part %s of %s: %s\n", part.Part, part.Table, part.Damage)
 	}
 	return told.String()
 }
@@ -213,29 +272,4 @@ func (i *instance) verify() string {
 	command := exec.Command(binary, "verify", "--kafka-brokers", i.addresses["kafka"], "--clickhouse-dsn", i.addresses["clickhouse"])
 	out, _ := command.CombinedOutput() // a difference is an exit code
 	return string(out)
-}
-
-var damageWords = regexp.MustCompile(`(?i)damaged|corrupt|checksum|broken part|detached|missing|cannot be read|truncated|not ours|differs`)
-
-// requireNamed fails unless the text says that something is damaged, and what.
-func requireNamed(t testing.TB, text string, act damage.Act) {
-	t.Helper()
-	require.True(t, names(text, act), "after %q the message names nothing that is damaged:\n%s", act, text)
-}
-
-// names says whether a line speaks of damage and names the file, its folder, or what it holds: the
-// table or the topic.
-func names(text string, act damage.Act) bool {
-	topic := filepath.Base(filepath.Dir(act.File))
-	for line := range bytes.Lines([]byte(text)) {
-		if !damageWords.Match(line) {
-			continue
-		}
-		for _, name := range []string{act.File, filepath.Base(act.File), topic, "mintlake."} {
-			if strings.Contains(string(line), name) {
-				return true
-			}
-		}
-	}
-	return false
 }

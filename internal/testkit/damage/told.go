@@ -1,0 +1,82 @@
+package damage
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// words speak of damage.
+var words = regexp.MustCompile(`(?i)damaged|corrupt|checksum|broken|detached|missing|cannot be (read|checked)|truncated|not ours|differs|\b(lost|gone)\b`)
+
+// Names are what a message can call the file by: its path, its own name where no other file has
+// that, and what it holds: the topic or the table. tables has the names of ClickHouse's tables by
+// UUID.
+func (a Act) Names(tables map[string]string) []string {
+	file, names := filepath.ToSlash(a.File), []string{filepath.ToSlash(a.File)}
+	folders := strings.Split(file, "/")
+	base := folders[len(folders)-1]
+	switch at := slices.Index(folders, "partitions"); {
+	case at > 0 && at+1 < len(folders): // kafka/broker/partitions/TOPIC-0/0.dat
+		folder := folders[at+1]
+		names = append(names, strings.Join(folders[at:], "/"), folder)
+		if dash := strings.LastIndexByte(folder, '-'); dash > 0 {
+			names = append(names, folder[:dash])
+		}
+		return names
+	case slices.Contains(folders, "store"): // clickhouse/engine/store/123/UUID/PART/data.bin
+		for i, folder := range folders[:len(folders)-1] {
+			if table := tables[folder]; table != "" {
+				return append(names, strings.Join(folders[i:], "/"), folder, table)
+			}
+		}
+		if name, ok := strings.CutSuffix(base, ".sql"); ok { // the definition of a table
+			names = append(names, base, name)
+		}
+		return names
+	}
+	// "lock" and "status" are words that any line may have.
+	if strings.ContainsAny(base, "._") {
+		return append(names, base)
+	}
+	return append(names, strings.Join(folders[max(len(folders)-2, 0):], "/"))
+}
+
+// Told returns the first line of the text that speaks of damage and has one of the names; false if
+// there is none.
+func Told(text string, names []string) (line string, ok bool) {
+	for line := range strings.Lines(text) {
+		rest := line
+		named := false
+		for _, name := range names {
+			if hasWord(line, name) {
+				named, rest = true, strings.ReplaceAll(rest, name, "")
+			}
+		}
+		// checksums.txt and the like speak of no damage by their names alone
+		if named && words.MatchString(rest) {
+			return strings.TrimSuffix(line, "\n"), true
+		}
+	}
+	return "", false
+}
+
+// hasWord says that the text has the name, and not only as a part of a longer one.
+func hasWord(text, name string) bool {
+	for from := 0; ; {
+		at := strings.Index(text[from:], name)
+		if at < 0 {
+			return false
+		}
+		begin, end := from+at, from+at+len(name)
+		if (begin == 0 || !inWord(text[begin-1])) && (end == len(text) || !inWord(text[end])) {
+			return true
+		}
+		from = begin + 1
+	}
+}
+
+func inWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
