@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/damage"
 )
 
@@ -110,6 +111,13 @@ func TestDamagedLog(t *testing.T) {
 	require.Contains(t, string(out), "are gaps of the coverage now")
 	require.NotEqual(t, wantRoot, logRoot(t, dir), "the records are gone until they are read again")
 
+	// The file of one block is gone: what no source can give again stays a gap, and is named.
+	up = launch(t, dir, "--source", "file:"+blocksWithout(t, "332254855.confirmedblock.pb"))
+	up.awaitDone()
+	require.True(t, up.hasGapAt(332254855), up.status().Coverage)
+	require.False(t, up.hasGapAt(361774429), "the file of this one is there")
+	require.Zero(t, up.stop())
+
 	up = launch(t, dir, sources...)
 	up.awaitDone()
 	require.Equal(t, coverage, up.status().Coverage, "every gap is closed again")
@@ -127,9 +135,29 @@ func TestDamagedLog(t *testing.T) {
 	require.Equal(t, wantRoot, brought(t, dir, sources, want, coverage.Gaps))
 }
 
+// blocksWithout is a folder with the recorded blocks but one.
+func blocksWithout(t *testing.T, gone string) string {
+	t.Helper()
+	folder := t.TempDir()
+	require.NoError(t, os.CopyFS(folder, os.DirFS(testkit.Shared(t, "data/blocks"))))
+	require.NoError(t, os.Remove(filepath.Join(folder, gone)))
+	return folder
+}
+
+// hasGapAt says that /status names the slot as missing.
+func (i *instance) hasGapAt(slot uint64) bool {
+	i.t.Helper()
+	for _, missing := range i.status().Coverage.Gaps {
+		if missing.From <= slot && slot <= missing.To {
+			return true
+		}
+	}
+	return false
+}
+
 // brought repairs a folder whose topic of token events was deleted, lets the source read again, and
 // returns the log's root.
-func brought(t *testing.T, dir string, sources []string, want map[string][]string, gaps []any) string {
+func brought(t *testing.T, dir string, sources []string, want map[string][]string, gaps []gap) string {
 	t.Helper()
 	refused := begin(t, dir, sources...)
 	select {

@@ -193,6 +193,12 @@ func (i *instance) get(path string) (int, []byte) {
 	return response.StatusCode, body
 }
 
+// gap is a range of slots that are missing, both included.
+type gap struct {
+	From uint64 `json:"from_slot"`
+	To   uint64 `json:"to_slot"`
+}
+
 // status is what the tests read of GET /status.
 type status struct {
 	Source struct {
@@ -212,7 +218,7 @@ type status struct {
 		Hash *string `json:"hash"`
 	} `json:"root"`
 	Coverage struct {
-		Gaps []any `json:"gaps"`
+		Gaps []gap `json:"gaps"`
 	} `json:"coverage"`
 	Freshness struct {
 		P50   *float64 `json:"p50_ms"`
