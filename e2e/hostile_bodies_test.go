@@ -58,8 +58,10 @@ func jsonBombs() map[string]string {
 func TestHostileBodies(t *testing.T) {
 	up := underAttack(t, 3000)
 	targets := map[string]bombTarget{
-		"batch": {up.addresses["api"] + "/tokens/batch", 128 << 10}, "rpc": {up.addresses["rpc"] + "/", 128 << 10},
-		"swap": {up.addresses["swap"] + "/api/v2/swap", 1 << 10},
+		"batch": {url: up.addresses["api"] + "/tokens/batch", reads: 128 << 10}, "rpc": {url: up.addresses["rpc"] + "/", reads: 128 << 10},
+		"swap":  {url: up.addresses["swap"] + "/api/v2/swap", reads: 1 << 10},
+		"admin": {url: up.addresses["admin"] + "/v1/keys", reads: 64 << 10, token: adminToken}, "dashboard": {url: up.addresses["admin"] + "/session", reads: 64 << 10},
+		"rpc_ws": {url: "http://" + up.hostPort("rpc_ws") + "/", reads: 1 << 10},
 	}
 	for name, target := range targets {
 		for kind, body := range jsonBombs() {
@@ -79,12 +81,22 @@ func TestHostileBodies(t *testing.T) {
 type bombTarget struct {
 	url   string
 	reads int
+	token string // sent if there is one
 }
 
 // sendBomb posts a body. The answer is an error in JSON, or the end of the connection where the
 // body is larger than a server reads.
 func sendBomb(t *testing.T, target bombTarget, body string) {
-	response, err := hostileClient.Post(target.url, "application/json", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, target.url, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if target.token != "" {
+		request.Header.Set("Authorization", "Bearer "+target.token)
+	}
+	response, err := hostileClient.Do(request)
 	if err != nil {
 		if len(body) < target.reads {
 			t.Errorf("no answer: %v", err)
@@ -127,7 +139,7 @@ func TestHostileQueries(t *testing.T) {
 			require.NotEqual(t, http.StatusInternalServerError, response.StatusCode, "%.200s: %.300s", target, answer)
 		}
 	}
-	for _, surface := range []string{"api", "swap", "rpc", "stream", "metrics", "clickhouse"} {
+	for _, surface := range httpPorts {
 		for name, head := range map[string]string{
 			"a large header": "X-Large: " + strings.Repeat("a", 4<<20) + "\r\n",
 			"many headers":   strings.Repeat("X-A: b\r\n", 500_000),
@@ -217,7 +229,7 @@ func TestHostileProtobuf(t *testing.T) {
 func TestHostileWebSocket(t *testing.T) {
 	up := underAttack(t, 3000)
 	for kind, body := range jsonBombs() {
-		for _, surface := range []string{"stream", "rpc"} {
+		for _, surface := range webSockets {
 			t.Run(surface+" "+kind, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
@@ -273,12 +285,15 @@ func TestHostileEncodings(t *testing.T) {
 	bomb := gzipBomb(t, most(8, 2)<<30)
 	for name, target := range map[string]string{
 		"batch": up.addresses["api"] + "/tokens/batch", "rpc": up.addresses["rpc"] + "/", "swap": up.addresses["swap"] + "/api/v2/swap",
-		"clickhouse": up.addresses["clickhouse"] + "/",
+		"clickhouse": up.addresses["clickhouse"] + "/", "admin": up.addresses["admin"] + "/v1/keys",
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, target, bytes.NewReader(bomb))
 		require.NoError(t, err)
 		request.Header.Set("Content-Encoding", "gzip")
 		request.Header.Set("Content-Type", "application/json")
+		if name == "admin" {
+			request.Header.Set("Authorization", "Bearer "+adminToken)
+		}
 		response, err := hostileClient.Do(request)
 		if err != nil {
 			continue // the server hung up on a body that it does not want

@@ -31,7 +31,7 @@ var framings = map[string]string{
 // lies in its body.
 func TestHostileFraming(t *testing.T) {
 	up := underAttack(t, 3000)
-	for _, surface := range []string{"api", "swap", "rpc", "stream", "metrics", "clickhouse"} {
+	for _, surface := range httpPorts {
 		for name, head := range framings {
 			t.Run(surface+" "+name, func(t *testing.T) {
 				t.Parallel() // some servers wait for more before they hang up

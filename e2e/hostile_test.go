@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -28,6 +29,17 @@ func most(n, few int) int {
 	}
 	return few
 }
+
+// adminToken opens the admin API of a system under attack.
+const adminToken = "0123456789abcdef0123456789abcdef"
+
+// attacked are the surfaces that a system under attack has; httpPorts are those of them that speak
+// HTTP, webSockets those that take a WebSocket at /.
+var (
+	attacked   = append([]string{"admin", "rpc_ws"}, surfaces...)
+	httpPorts  = []string{"api", "swap", "rpc", "rpc_ws", "stream", "admin", "metrics", "clickhouse"}
+	webSockets = []string{"stream", "rpc", "rpc_ws"}
+)
 
 // attackers have an address of their own on loopback, so that bounds per client do not hit the
 // other users.
@@ -84,7 +96,11 @@ func (i *instance) descriptors() int {
 // memory stayed below limit MiB.
 func underAttack(t *testing.T, limit int, flags ...string) *instance {
 	t.Helper()
-	up := launch(t, t.TempDir(), append([]string{"--source", "demo:?tps=50&tokens=100&seed=8", "--rate-limits-enabled=false"}, flags...)...)
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte(adminToken), 0o600))
+	up := launch(t, t.TempDir(), append([]string{
+		"--source", "demo:?tps=50&tokens=100&seed=8", "--rate-limits-enabled=false", "--admin-token-file", token, "--admin-addr", "127.0.0.1:0", "--rpc-ws-addr", "127.0.0.1:0",
+	}, flags...)...)
 	up.awaitMore(50)
 	open := up.descriptors()
 	stop := up.searching()
