@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -36,6 +37,15 @@ func TestJudge(t *testing.T) {
 		{"a leak", func(i int, s *sample) { s.nodeMemory += 1e6 * float64(i) }, 1},
 		{"a cache that fills", func(i int, s *sample) { s.nodeMemory += 1e6 * float64(min(i, 350)) }, 0},
 		{"goroutines that stay", func(i int, s *sample) { s.goroutines += float64(i) }, 1},
+		{"the engine leaks", func(i int, s *sample) { s.engineMemory += 1e6 * float64(i) }, 1},
+		{"descriptors that stay", func(i int, s *sample) { s.descriptors += float64(i) }, 1},
+		{"descriptors that stay in the engine", func(i int, s *sample) { s.engineDescriptors += float64(i) }, 1},
+		{"growth that slows down", func(i int, s *sample) { s.nodeMemory += 400e6 * (1 - math.Exp(-float64(i)/100)) }, 0},
+		{"a stall that is still on at the end", func(i int, s *sample) { s.done["projector"] = float64(100 * min(i, 585)) }, 1},
+		{"two faults", func(i int, s *sample) {
+			s.goroutines, s.nodeMemory = s.goroutines+float64(i), s.nodeMemory+1e6*float64(i)
+		}, 2},
+		{"the start is not judged", func(i int, s *sample) { s.known = i > 25 }, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := r.judge(made(test.change))
@@ -47,5 +57,8 @@ func TestJudge(t *testing.T) {
 				t.Fatalf("%d faults instead of %d: %v", count, test.faults, err)
 			}
 		})
+	}
+	if r.judge(made(func(int, *sample) {})[:20]) == nil {
+		t.Fatal("a run that ends before its warm-up was judged")
 	}
 }

@@ -36,7 +36,7 @@ func start(ctx context.Context, o *options, source string) (*node, error) {
 	for _, address := range []string{"api", "swap", "rpc", "stream", "metrics", "kafka", "clickhouse"} {
 		args = append(args, "--"+address+"-addr", "127.0.0.1:0")
 	}
-	command := exec.Command(o.mintlake, append(args, o.args...)...) //nolint:gosec // the operator's own binary
+	command := exec.Command(o.mintlake, append(args, o.args...)...)
 	command.Stderr = log
 	out, err := command.StdoutPipe()
 	if err != nil {

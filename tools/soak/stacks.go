@@ -42,7 +42,7 @@ func (n *node) dump(ctx context.Context, path string) {
 	}
 	writeThreads(file, engine)
 	if gdb, err := exec.LookPath("gdb"); err == nil {
-		command := exec.CommandContext(ctx, gdb, "-p", strconv.Itoa(engine), "-batch", "-ex", "set pagination off", "-ex", "thread apply all bt 25") //nolint:gosec // found on the path
+		command := exec.CommandContext(ctx, gdb, "-p", strconv.Itoa(engine), "-batch", "-ex", "set pagination off", "-ex", "thread apply all bt 25")
 		command.Stdout, command.Stderr = file, file
 		_ = command.Run() // without the right to trace there are no stacks
 	}
