@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,8 +59,32 @@ func TestAnotherClusterIsNotJoined(t *testing.T) {
 
 	number.Store(0)
 	mute := launch(t, dir, args...)
+	requireFillingAsks(t, mute)
 	require.Zero(t, mute.stop())
 	require.Equal(t, 1, strings.Count(mute.log(), "does not tell its genesis hash"))
+}
+
+// requireFillingAsks: neither a bootstrap nor an import fills a registry of chain 1 with chain 2;
+// that of chain 2 takes its own.
+func requireFillingAsks(t *testing.T, first *instance) {
+	t.Helper()
+	var number atomic.Int32
+	number.Store(2)
+	url, folder := genesisNode(t, &number), filepath.Join(t.TempDir(), "snapshot")
+	second := launch(t, t.TempDir(), "--source", "none", "--rooms", "projector,gateway", "--rpc-upstream", url)
+	mustRun(t, exec.Command(binary, "export", "--to", folder, "--clickhouse-dsn", second.addresses["clickhouse"], "--kafka-brokers", second.addresses["kafka"]))
+	importing := []string{"import", "--from", folder, "--insecure"}
+	for _, args := range [][]string{{"bootstrap", "rpc", "--rpc-upstream", url}, importing} {
+		out, err := first.command(t.TempDir(), args...).CombinedOutput()
+		require.Error(t, err, args)
+		for _, hash := range [][32]byte{{1}, {2}} {
+			require.Contains(t, string(out), base58.Encode(hash[:]), args)
+		}
+		require.Contains(t, string(out), "--data-dir", "the way on")
+		require.NotContains(t, string(out), "http://", "no URL, which may hold a key")
+	}
+	mustRun(t, second.command(t.TempDir(), importing...))
+	require.Zero(t, second.stop())
 }
 
 // TestTheDemoStaysOneChain: also when its settings change.
