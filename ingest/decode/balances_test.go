@@ -207,5 +207,5 @@ func TestSVMBalances(t *testing.T) {
 			got.check(t, fixture.Steps[i].block(t))
 		}
 	}
-	require.Equal(t, balanceTally{changed: 25, explained: map[string]int{byLamports: 6, byFeeWithheld: 1, byFeeCollected: 1, byConfidential: 3}}, got)
+	require.Equal(t, balanceTally{changed: 27, explained: map[string]int{byLamports: 6, byFeeWithheld: 1, byFeeCollected: 1, byConfidential: 3}}, got)
 }

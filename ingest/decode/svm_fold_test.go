@@ -57,7 +57,7 @@ func TestSVMFold(t *testing.T) {
 	compared := 0
 	for _, fixture := range loadSVM(t) {
 		t.Run(fixture.Name, func(t *testing.T) {
-			mints := map[string]*folded{}
+			mints, metadata := map[string]*folded{}, map[string]bool{}
 			of := func(mint string) *folded {
 				if mints[mint] == nil {
 					mints[mint] = &folded{}
@@ -74,7 +74,7 @@ func TestSVMFold(t *testing.T) {
 					spokenOf[mint] = true
 				}
 				for address, account := range step.Mints {
-					if account != nil && account.Owner == schemas.ProgramMetaplex {
+					if metadata[address] = metadata[address] || account != nil && account.Owner == schemas.ProgramMetaplex; metadata[address] {
 						continue // see TestSVMMetaplexFold
 					}
 					where := step.Name + ", " + fixture.Names[address]

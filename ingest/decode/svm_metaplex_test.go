@@ -106,7 +106,7 @@ func TestSVMMetaplexFold(t *testing.T) {
 			require.Equal(t, want.GetCollectionVerified(), got.GetCollectionVerified(), where)
 		}
 	}
-	require.Equal(t, 37, compared)
+	require.Equal(t, 38, compared)
 }
 
 func creatorsOf(set *eventspb.MetadataSet) []string {
@@ -145,7 +145,7 @@ func TestSVMMembership(t *testing.T) {
 		}
 	}
 	for name, member := range map[string]bool{
-		"mint": true, "unified": true, "collection mint": false, "item": false, "programmable": false, "old item": false,
+		"mint": true, "unified": true, "collection mint": false, "item": false, "programmable": false, "old item": false, "burned": false,
 	} {
 		require.Contains(t, states, name)
 		token, got := states[name].Token("")

@@ -56,6 +56,7 @@ export async function metaplex(program) {
   await nonFungible(world, run, { authority, other, holder });
   await delegates(world, run, { authority, other, holder });
   await editions(world, run, { authority, holder });
+  await burned(world, run, { authority, holder });
   return world;
 }
 
@@ -216,4 +217,22 @@ async function editions(world, run, { authority, holder }) {
       mintNewEditionFromMasterEditionViaTokenArgs: { edition: 1 },
     }),
   ]);
+}
+
+// burned: a non-fungible token that its holder burns, which leaves a mint without supply and without metadata.
+async function burned(world, run, { authority, holder }) {
+  const mint = await world.key("burned");
+  const asset = { metadata: pda(mint.address), mint: mint.address, tokenStandard: m.TokenStandard.NonFungible };
+  const edition = pda(mint.address, "edition");
+  world.names[asset.metadata] = "burned metadata";
+  world.names[edition] = "burned edition";
+  const [token] = await classic.findAssociatedTokenPda({ owner: holder.address, mint: mint.address, tokenProgram: TOKEN });
+  await world.step("CreateV1 and MintV1 of what is burned", [
+    ...run(m.createV1, {
+      ...asset, mint, masterEdition: edition, authority, updateAuthority: authority, splTokenProgram: TOKEN, name: "Burned", symbol: "B", uri: "b",
+      sellerFeeBasisPoints: { basisPoints: 0n, identifier: "%", decimals: 2 }, printSupply: some(m.printSupply("Zero")),
+    }),
+    ...run(m.mintV1, { ...asset, masterEdition: edition, authority, token, tokenOwner: holder.address, amount: 1 }),
+  ]);
+  await world.step("BurnV1 of the only one", run(m.burnV1, { ...asset, edition, authority: holder, token, tokenOwner: holder.address, amount: 1 }));
 }
