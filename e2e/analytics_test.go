@@ -105,7 +105,9 @@ func TestAnalyticsQueriesAnswer(t *testing.T) {
 	dir := t.TempDir()
 	live := launch(t, dir, append(kafkaFlags(t), "--source", "demo:?tps=100&tokens=300&seed=3")...)
 	begin := time.Now()
-	for live.number("(SELECT count() FROM mintlake.swaps)") < 1500 {
+	queries := analyticsQueries(t)
+	// The pools that were created last are asked for with LIMIT 20.
+	for live.number("(SELECT count() FROM mintlake.swaps)") < 1500 || len(live.rows(queries["Which pools were created last"])) < 20 {
 		require.Less(t, time.Since(begin), hang, live.log())
 		time.Sleep(time.Second)
 	}
@@ -117,7 +119,6 @@ func TestAnalyticsQueriesAnswer(t *testing.T) {
 	up.awaitValued()
 	up.query("SYSTEM RELOAD DICTIONARY mintlake.token_names")
 
-	queries := analyticsQueries(t)
 	checks := analyticsChecks(up)
 	require.GreaterOrEqual(t, len(checks), 20)
 	for name := range checks {
