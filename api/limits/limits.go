@@ -174,8 +174,8 @@ func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision
 	return decision, !allowed
 }
 
-// markFull remembers that a window of a scope is full until a time, whoever filled it. widest is the
-// widest network around the scope.
+// markFull remembers that a window of a scope is full until a time, whoever filled it. widest is
+// the widest network around the scope.
 func (l *Limiter) markFull(scope Scope, widest string, now time.Time, window int, until time.Time) {
 	s := l.shard(widest)
 	s.mu.Lock()

@@ -89,8 +89,8 @@ func newPipeline(base context.Context, r *Runner, cancel context.CancelCauseFunc
 // fail ends the run with err.
 func (p *pipeline) fail(err error) { p.cancel(err) }
 
-// submit waits for the semaphore and puts the job on its way. It returns ctx's error, or the pipeline's when
-// that ended.
+// submit waits for the semaphore and puts the job on its way. It returns ctx's error, or the
+// pipeline's when that ended.
 func (p *pipeline) submit(ctx context.Context, j *job) error {
 	select {
 	case p.inFlight <- struct{}{}:
@@ -309,8 +309,8 @@ func (p *pipeline) writeSlots(ctx context.Context, batch []*job) error {
 	return p.runner.deps.Producer.Produce(ctx, records...)
 }
 
-// news says whether a slot record without a block tells anything that the ledger and the records before it in
-// the batch do not.
+// news says whether a slot record without a block tells anything that the ledger and the records
+// before it in the batch do not.
 func (p *pipeline) news(record *eventspb.SlotRecord, latest map[uint64]eventspb.SlotStatus) bool {
 	known, ok := latest[record.GetSlot()]
 	if !ok {
