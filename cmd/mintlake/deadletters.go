@@ -86,7 +86,13 @@ It fails when retention took the record, or when the input was never a record.`,
 }
 
 // withLetters calls use with the dead letters of a running Kafka.
-func withLetters(ctx context.Context, cfg *Config, logger *slog.Logger, use func(*deadletter.Store) error) (err error) {
+func withLetters(ctx context.Context, cfg *Config, logger *slog.Logger, use func(*deadletter.Store) error) error {
+	return withRunningKafka(ctx, cfg, logger, "dead-letters", func(s *system) error { return use(s.deadLetters()) })
+}
+
+// withRunningKafka calls use with a system that is connected to the configured brokers, or to the
+// embedded broker of a running `mintlake up`.
+func withRunningKafka(ctx context.Context, cfg *Config, logger *slog.Logger, command string, use func(*system) error) (err error) {
 	s := newSystem(cfg, logger)
 	defer func() { err = errors.Join(err, s.stop()) }()
 	s.backends = &backends{brokers: cfg.Kafka.Brokers}
@@ -99,9 +105,9 @@ func withLetters(ctx context.Context, cfg *Config, logger *slog.Logger, use func
 	soon, cancel := context.WithTimeout(ctx, kafkaPatience)
 	defer cancel()
 	if err := s.admin.Ping(soon); err != nil {
-		return fmt.Errorf("dead-letters: no Kafka answers at %v: start `mintlake up`, or name the brokers with --kafka-brokers", s.backends.brokers)
+		return fmt.Errorf("%s: no Kafka answers at %v: start `mintlake up`, or name the brokers with --kafka-brokers", command, s.backends.brokers)
 	}
-	return use(s.deadLetters())
+	return use(s)
 }
 
 // deadLetters is the store of the system's Kafka.

@@ -111,6 +111,22 @@ func topicSpecs(partitions, replicas int) []kafka.TopicSpec {
 	return specs
 }
 
+// tableGroup is a consumer group whose effects are rows of ClickHouse's tables.
+type tableGroup struct {
+	name   string
+	topics []string
+}
+
+// groupsOfTables are the groups that go on where the tables end: new tables, and restored ones,
+// need theirs set back.
+func groupsOfTables() []tableGroup {
+	return []tableGroup{
+		{schemas.GroupProjector, projector.Topics()},
+		{schemas.GroupSwaps, swaps.Topics()},
+		{schemas.GroupUsage, usage.Topics()},
+	}
+}
+
 // migrate brings the tables to the newest version and checks that this binary can write to them.
 // Where the tables are new, what was projected before is not in them: the projector is made to
 // begin at the first record.
@@ -128,8 +144,8 @@ func (s *system) migrate(ctx context.Context, conn driver.Conn) error {
 		// longer than the session of a member that was killed
 		within, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		for _, group := range []string{schemas.GroupProjector, schemas.GroupSwaps, schemas.GroupUsage} {
-			if err := s.admin.ForgetGroup(within, group); err != nil {
+		for _, group := range groupsOfTables() {
+			if err := s.admin.ForgetGroup(within, group.name); err != nil {
 				return fmt.Errorf("the tables are new, and the projector could not be made to begin anew; stop other projectors: %w", err)
 			}
 		}

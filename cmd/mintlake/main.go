@@ -47,7 +47,7 @@ func rootCommand() *cobra.Command {
 	apiKeys.AddCommand(snapshotKeyCommand())
 	root.AddCommand(upCommand(), migrateCommand(), rebuildCommand(), verifyCommand(), configCommand(), demoCommand(), apiKeys, recordCommand(), backfillCommand(), rootHashCommand(), repairCommand(), bootstrapCommand(), exportCommand(), importCommand(), auditCommand(), deadLettersCommand(), logosCommand(), versionCommand(), depsCommand())
 	root.AddCommand(probeCommand())
-	root.AddCommand(backupCommand(), restoreCommand())
+	root.AddCommand(backupCommand(), restoreCommand(), offsetsCommand())
 	root.AddCommand(roomCommands()...)
 	root.AddCommand(cli.Commands(thisBuild().Version)...)
 	shapeHelp(root)

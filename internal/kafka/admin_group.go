@@ -41,3 +41,39 @@ func (a *Admin) ForgetGroup(ctx context.Context, group string) error {
 		}
 	}
 }
+
+// ResetGroup makes a consumer group go on at offsets, such as those noted with a backup. A
+// partition without one begins at its first record. It waits while the group has members, until
+// ctx ends. If it is killed on the way, the group begins at the first record.
+func (a *Admin) ResetGroup(ctx context.Context, group string, offsets map[TopicPartition]int64) error {
+	if err := a.ForgetGroup(ctx, group); err != nil {
+		return err
+	}
+	if len(offsets) == 0 {
+		return nil
+	}
+	// Generation -1 without a member is who commits for a group that has no members.
+	nobody := &generation{brokerID: -1, committed: make(map[TopicPartition]int64, len(offsets))}
+	err := a.retry(ctx, func(ctx context.Context) error { return a.client.commit(ctx, group, "", nobody, offsets) })
+	if err != nil {
+		return fmt.Errorf("reset group %s: %w", group, err)
+	}
+	return nil
+}
+
+// ClusterID is the name that a Kafka cluster gave itself when it was made. Offsets of one cluster
+// mean nothing in another.
+func (a *Admin) ClusterID(ctx context.Context) (string, error) {
+	var id string
+	err := a.retry(ctx, func(ctx context.Context) error {
+		meta, err := a.client.Metadata(ctx, &kafkago.MetadataRequest{})
+		if err == nil {
+			id = meta.ClusterID
+		}
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("ask kafka for its cluster id: %w", err)
+	}
+	return id, nil
+}
