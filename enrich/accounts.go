@@ -37,7 +37,7 @@ type readMark struct {
 func newAccountStage(e *Enricher) (*accountStage, error) {
 	s := &accountStage{}
 	var err error
-	if s.batches, err = newBatches(e, s, e.cfg.batchMints, byMint); err != nil {
+	if s.batches, err = newBatches(e, s, "enrich accounts", e.cfg.batchMints, byMint); err != nil {
 		return nil, err
 	}
 	if s.read, err = lru.New[pubkey.Key, readMark](e.cfg.cacheSize); err != nil {

@@ -50,6 +50,8 @@ type stage interface {
 type batches struct {
 	e     *Enricher
 	stage stage
+	// name of the stage's spans.
+	name string
 	// size is how many jobs one call reads.
 	size    int
 	turns   *keyed
@@ -59,13 +61,13 @@ type batches struct {
 
 // newBatches makes the batches of a stage, size jobs each. Of the jobs with one turn key one at a
 // time is in the stage.
-func newBatches(e *Enricher, s stage, size int, turn func(*job) pubkey.Key) (*batches, error) {
+func newBatches(e *Enricher, s stage, name string, size int, turn func(*job) pubkey.Key) (*batches, error) {
 	probe, err := pubkey.Parse(schemas.MintWrappedSOL)
 	if err != nil {
 		return nil, fmt.Errorf("enrich: wrapped SOL: %w", err)
 	}
 	return &batches{
-		e: e, stage: s, size: size, turns: newKeyed(turn), pending: make(chan *job, e.cfg.maxInFlight), probe: probe,
+		e: e, stage: s, name: name, size: size, turns: newKeyed(turn), pending: make(chan *job, e.cfg.maxInFlight), probe: probe,
 	}, nil
 }
 
@@ -96,11 +98,20 @@ func (b *batches) run(ctx context.Context) error {
 				return ctx.Err()
 			}
 			if len(batch) > 0 {
-				group.Go(func() error { return b.readBatch(ctx, batch, firstRead) })
+				group.Go(func() error { return b.work(ctx, batch) })
 			}
 		}
 	})
 	return group.Wait()
+}
+
+// work reads a batch. Its span lasts until the facts are durable, however often the server was
+// asked.
+func (b *batches) work(ctx context.Context, batch []*job) error {
+	ctx, span := b.e.span(ctx, b.name, batch...)
+	err := b.readBatch(ctx, batch, firstRead)
+	span.EndWith(err)
+	return err
 }
 
 // gather waits for a job and then for others until the batch is full or its window is over. Jobs

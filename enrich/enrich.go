@@ -26,6 +26,7 @@ import (
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -158,6 +159,8 @@ type Deps struct {
 	Logger *slog.Logger
 	// Registerer may be nil: then the metrics go nowhere.
 	Registerer prometheus.Registerer
+	// Tracer may be nil: then nothing is traced.
+	Tracer *tracing.Tracer
 	// Clock may be nil: then it is time.Now. It measures ages and TTLs, and writes received-at; it
 	// decides no fact.
 	Clock func() time.Time
@@ -171,6 +174,7 @@ type Enricher struct {
 	rpc      RPC
 	fetcher  Fetcher
 	logger   *slog.Logger
+	tracer   *tracing.Tracer
 	now      func() time.Time
 	metrics  *metrics
 	tracker  *tracker
@@ -206,7 +210,7 @@ func New(cfg Config, deps Deps) (*Enricher, error) {
 	}
 	e := &Enricher{
 		cfg: cfg, consumer: deps.Consumer, producer: deps.Producer, rpc: deps.RPC, fetcher: deps.Fetcher,
-		logger: deps.Logger, now: deps.Clock, tracker: newTracker(), jobs: semaphore.NewWeighted(int64(cfg.maxInFlight)),
+		logger: deps.Logger, tracer: deps.Tracer, now: deps.Clock, tracker: newTracker(), jobs: semaphore.NewWeighted(int64(cfg.maxInFlight)),
 		rpcCalls:    semaphore.NewWeighted(int64(cfg.rpcConcurrency)),
 		uncommitted: map[kafka.TopicPartition]kafka.Record{},
 	}

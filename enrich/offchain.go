@@ -110,6 +110,8 @@ func (s *offchainStage) work(ctx context.Context, j *job) error {
 	if j.attempts++; j.attempts == 1 {
 		j.firstAttempt = time.Now()
 	}
+	ctx, span := s.e.span(ctx, "enrich document", j)
+	defer span.End()
 	bounded, cancel := context.WithDeadline(ctx, j.firstAttempt.Add(s.e.cfg.patience))
 	defer cancel()
 	document, err := s.fetch(bounded, j.uri)
@@ -117,6 +119,7 @@ func (s *offchainStage) work(ctx context.Context, j *job) error {
 		return ctx.Err()
 	}
 	s.e.metrics.fetches.WithLabelValues(string(fetch.ClassOf(err))).Inc()
+	span.String("outcome", string(fetch.ClassOf(err)))
 	if err == nil {
 		return s.succeed(ctx, j, document)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/deadletter"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -59,6 +60,18 @@ func (e *Enricher) receivedAt() kafka.Header {
 	return kafka.Header{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, e.now().UnixMilli(), 10)}
 }
 
+// span begins that of work on jobs, linked to what made their requests: blocks of ingest.
+func (e *Enricher) span(ctx context.Context, name string, jobs ...*job) (context.Context, *tracing.Span) {
+	if e.tracer == nil {
+		return ctx, nil
+	}
+	records := make([]kafka.Record, len(jobs))
+	for i, j := range jobs {
+		records[i] = j.record
+	}
+	return e.tracer.Batch(ctx, name, records)
+}
+
 // publish makes facts durable, all of them in one call.
 func (e *Enricher) publish(ctx context.Context, facts []*eventspb.Enrichment) error {
 	if len(facts) == 0 {
@@ -72,6 +85,7 @@ func (e *Enricher) publish(ctx context.Context, facts []*eventspb.Enrichment) er
 		}
 		records = append(records, record)
 	}
+	tracing.Mark(ctx, records)
 	if err := e.producer.Produce(ctx, records...); err != nil {
 		return fmt.Errorf("write enrichments: %w", err)
 	}

@@ -51,7 +51,7 @@ func newResolverStage(e *Enricher) (*resolverStage, error) {
 	s := &resolverStage{}
 	var err error
 	size := e.cfg.batchMints * solana.MaxAccountsPerCall / maxBatchMints
-	if s.batches, err = newBatches(e, s, size, func(j *job) pubkey.Key { return j.account }); err != nil {
+	if s.batches, err = newBatches(e, s, "enrich metadata accounts", size, func(j *job) pubkey.Key { return j.account }); err != nil {
 		return nil, err
 	}
 	if s.mints, err = lru.New[pubkey.Key, pubkey.Key](e.cfg.cacheSize); err != nil {

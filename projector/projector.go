@@ -175,7 +175,7 @@ func (c *Config) waitAfter(took time.Duration) time.Duration {
 func (p *Projector) project(ctx context.Context, records []kafka.Record) (err error) {
 	ctx, cancel := delivery.Graceful(ctx, flushTimeout)
 	defer cancel()
-	ctx, span := delivery.Span(ctx, p.deps.Tracer, "project batch", records)
+	ctx, span := p.deps.Tracer.Batch(ctx, "project batch", records)
 	defer func() { span.EndWith(err) }()
 	last := lastOf(records)
 	batch, late, now, err := p.read(ctx, records, p.lookAhead(ctx, records, last))

@@ -180,7 +180,7 @@ func use(t *testing.T, s *system) {
 
 func traces(t *testing.T, collector *tracetest.Collector) {
 	t.Helper()
-	want := []string{"ingest block", "project batch", "project swaps", "insert", "fold", "POST JSON-RPC", "upstream", "GET /tokens", "/api/v2/quote", "getMultipleAccounts"}
+	want := []string{"ingest block", "enrich accounts", "project batch", "project swaps", "insert", "fold", "POST JSON-RPC", "upstream", "GET /tokens", "/api/v2/quote", "getMultipleAccounts"}
 	require.Eventually(t, func() bool {
 		spans := collector.ByName()
 		for _, name := range want {
@@ -196,15 +196,17 @@ func traces(t *testing.T, collector *tracetest.Collector) {
 		blocks[block.SpanID] = true
 		require.NotEmpty(t, block.Attributes["slot"])
 	}
-	linked := 0
-	for _, batch := range append(spans["project batch"], spans["project swaps"]...) {
-		for _, link := range batch.Links {
-			if blocks[link] {
-				linked++
+	for _, name := range []string{"project batch", "project swaps", "enrich accounts"} {
+		linked := 0
+		for _, batch := range spans[name] {
+			for _, link := range batch.Links {
+				if blocks[link] {
+					linked++
+				}
 			}
 		}
+		require.Positive(t, linked, "%s: batches link to the blocks that made them", name)
 	}
-	require.Positive(t, linked, "batches link to the blocks that made them")
 	call := spans["POST JSON-RPC"][0]
 	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", call.TraceID, "the client's trace goes on")
 	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", spans["upstream"][0].TraceID)

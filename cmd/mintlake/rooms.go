@@ -121,7 +121,7 @@ func (s *system) startEnrich(_ context.Context) error {
 	}
 	cfg := enrich.DefaultConfig()
 	cfg.OffchainEnabled = s.cfg.Enrich.Offchain
-	deps := enrich.Deps{Consumer: consumer, Producer: s.writers.For("enrich"), Logger: s.logger, Registerer: s.registerer}
+	deps := enrich.Deps{Consumer: consumer, Producer: s.writers.For("enrich"), Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer}
 	if s.rpc != nil {
 		deps.RPC = s.rpc
 	}

@@ -98,7 +98,7 @@ func (p *Projector) Run(ctx context.Context) error {
 func (p *Projector) project(ctx context.Context, records []kafka.Record) (err error) {
 	work, cancel := delivery.Graceful(ctx, flushTimeout)
 	defer cancel()
-	work, span := delivery.Span(work, p.deps.Tracer, "project swaps", records)
+	work, span := p.deps.Tracer.Batch(work, "project swaps", records)
 	defer func() { span.EndWith(err) }()
 	batch := NewBatch()
 	var letters []kafka.Record

@@ -1,0 +1,43 @@
+package tracing
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+)
+
+// Batch begins the span of work on records, linked to the spans that made them: a block of ingest,
+// say. Without a tracer, and for records that nothing traced made, there is none.
+func (t *Tracer) Batch(ctx context.Context, name string, records []kafka.Record) (context.Context, *Span) {
+	if t == nil {
+		return ctx, nil
+	}
+	var traceparents []string
+	last := ""
+	for i := range records {
+		for _, header := range records[i].Headers {
+			// records of one block lie together
+			if header.Key == Header && string(header.Value) != last {
+				last = string(header.Value)
+				traceparents = append(traceparents, last)
+			}
+		}
+	}
+	ctx, span := t.Linked(ctx, name, traceparents)
+	span.Int("records", len(records))
+	return ctx, span
+}
+
+// Mark gives records the traceparent of the span of ctx, so that who reads them links to it.
+func Mark(ctx context.Context, records []kafka.Record) {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
+	header := kafka.Header{Key: Header, Value: []byte((&Span{span}).Traceparent())}
+	for i := range records {
+		records[i].Headers = append(records[i].Headers, header)
+	}
+}
