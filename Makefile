@@ -6,7 +6,7 @@ BIN     := bin/mintlake
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 FUZZTIME ?= 10s
 # The end-to-end tests to which a broker of another kind matters; make test has the others. A test of internal/architecture holds the list to tests that use it.
-BROKER_TESTS := TestRoomsOverThreeBrokers|TestScaleOut|TestStandby|TestKillsChangeNothing|TestARestartGoesOn|TestTheTablesComeBackFromTheLog|TestThreeWaysToOneRegistry|TestRealBlocksEqualTheGoldens
+BROKER_TESTS := TestRoomsOverThreeBrokers|TestScaleOut|TestStandby|TestKillsChangeNothing|TestARestartGoesOn|TestTheTablesComeBackFromTheLog|TestThreeWaysToOneRegistry|TestRealBlocksEqualTheGoldens|TestBackupOfAClusterWithTheEmbeddedClickHouse
 # The detector waits a second at the end of each test binary by default; make lint runs vet.
 RACE_TEST := GORACE=atexit_sleep_ms=0 $(GO) test -race -vet=off
 
@@ -86,6 +86,11 @@ test-observe: deps ## Fire each alert, and run every query of the dashboards and
 .PHONY: drill-disk-full
 drill-disk-full: deps ## Fill the disk of a running node, make room, and compare its tables with its log; takes a minute, and root for a mount
 	$(GO) test -count=1 -timeout 10m -tags drill -v -run '^TestDrillDiskFull$$' ./e2e
+
+.PHONY: drill-partitions
+drill-partitions: deps ## Move running rooms from 4 to 8 partitions over Apache Kafka, by the commands of docs/operations.md (needs Java and Maven)
+	tools/kafka/install.sh
+	MINTLAKE_TEST_KAFKA=apache $(GO) test -count=1 -timeout 20m -v -run '^TestDrillPartitions$$' ./e2e
 
 .PHONY: test-scaleout
 test-scaleout: deps ## Kill, freeze, stop and add members of every room under load, 25 times, over Apache Kafka (needs Java and Maven)

@@ -65,7 +65,7 @@ func (i *instance) processorSeconds() float64 {
 }
 
 // recordsIn is how many records topics hold.
-func recordsIn(b *testing.B, brokers string, topics ...string) (n int64) {
+func recordsIn(b testing.TB, brokers string, topics ...string) (n int64) {
 	b.Helper()
 	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: strings.Split(brokers, ",")}, kafka.Deps{})
 	require.NoError(b, err)

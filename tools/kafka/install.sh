@@ -6,7 +6,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 version=$(sed -n 's:.*<kafka.version>\(.*\)</kafka.version>.*:\1:p' "$here/pom.xml")
 cache=${MINTLAKE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/mintlake}
-target=$cache/kafka/$version
+# Another list of jars is another folder.
+target=$cache/kafka/$version-$(cksum <"$here/pom.xml" | cut -d ' ' -f 1)
 
 if [[ ! -d $target ]]; then
   for tool in mvn java; do
