@@ -54,9 +54,9 @@ type Secure struct {
 // and the others by name.
 func StartSecure(t testing.TB, secure Secure) (plain string, addrs map[string]string) {
 	t.Helper()
-	node := apacheNode{id: 1, addr: freeAddr(t), secure: secure, addrs: map[string]string{}}
+	node := apacheNode{id: 1, addr: testkit.FreeAddr(t), secure: secure, addrs: map[string]string{}}
 	for _, listener := range secure.Listeners {
-		node.addrs[listener.Name] = freeAddr(t)
+		node.addrs[listener.Name] = testkit.FreeAddr(t)
 	}
 	runApache(t, node)
 	waitAnswer(t, node.addr)
@@ -91,9 +91,9 @@ func apacheCluster(t testing.TB, count int) []apacheNode {
 	}
 	voters := make([]string, count)
 	for i := range nodes {
-		nodes[i] = apacheNode{id: i + 1, addr: freeAddr(t), nodes: count, network: network}
+		nodes[i] = apacheNode{id: i + 1, addr: testkit.FreeAddr(t), nodes: count, network: network}
 		if network == "" {
-			nodes[i].controller = freeAddr(t)
+			nodes[i].controller = testkit.FreeAddr(t)
 		} else {
 			nodes[i].controller = nodes[i].name() + ":9093"
 		}
@@ -126,7 +126,7 @@ func runApacheProcess(t testing.TB, node apacheNode) runner {
 	dir := t.TempDir()
 	jars := run(t, testkit.Root(t), filepath.Join("tools", "kafka", "install.sh"))
 	if node.controller == "" {
-		node.controller = freeAddr(t)
+		node.controller = testkit.FreeAddr(t)
 	}
 	settings := node.settings(node.addr, node.controller)
 	settings["log.dirs"] = filepath.Join(dir, "data")

@@ -27,7 +27,7 @@ type Broker struct {
 // StartBroker runs a broker in a process or container of its own until the test ends.
 func StartBroker(t testing.TB) *Broker {
 	t.Helper()
-	b := &Broker{t: t, addr: freeAddr(t)}
+	b := &Broker{t: t, addr: testkit.FreeAddr(t)}
 	if Apache(t) {
 		b.runner = runApache(t, apacheNode{id: 1, addr: b.addr})
 	} else {

@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -139,49 +137,6 @@ func (p *process) printLog() {
 		text = text[len(text)-most:]
 	}
 	p.t.Logf("end of the broker's log:\n%s", text)
-}
-
-// freeAddr keeps a port for the test. A broker must come back on the address it had, so port 0 does
-// not do: while the broker is away, whoever asks the kernel for any port, be it for the near end of
-// a connection, might be given that one. So it is one of those that the kernel gives to nobody
-// unasked. An abstract socket of the same number, which ends with this process however that ends,
-// keeps other tests away.
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	const lowest = 10_000
-	highest := unaskedPorts(lowest)
-	for range 10_000 {
-		port := lowest + rand.IntN(highest-lowest) //nolint:gosec // no secret
-		reservation, err := net.Listen("unix", fmt.Sprintf("@mintlake-test-port-%d", port))
-		if err != nil {
-			continue
-		}
-		addr := fmt.Sprintf("127.0.0.1:%d", port)
-		listener, err := net.Listen("tcp", addr)
-		if err != nil {
-			_ = reservation.Close()
-			continue
-		}
-		_ = listener.Close()
-		t.Cleanup(func() { _ = reservation.Close() })
-		return addr
-	}
-	t.Fatal("find a free port: none")
-	return ""
-}
-
-// unaskedPorts is the lowest port that the kernel gives to those who ask for any; 32768 where that
-// is unknown or leaves none above lowest.
-func unaskedPorts(lowest int) int {
-	var first int
-	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
-	if err == nil {
-		_, err = fmt.Sscan(string(text), &first)
-	}
-	if err != nil || first < lowest+1000 {
-		return 32768
-	}
-	return first
 }
 
 // run runs a command to its end and returns the last line it printed.
