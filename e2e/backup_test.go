@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,8 +104,7 @@ func TestBackupUnderLoad(t *testing.T) {
 }
 
 // TestBackupOfAStoppedNode needs no address, and with --log-only the tables are made anew. Then the
-// log's folder goes: the next start says so, and what the tables know of tokens comes back from
-// them by the commands that docs/operations.md names.
+// log's folder goes, and the next start says so: TestTheCommandsOfOperations goes on from there.
 func TestBackupOfAStoppedNode(t *testing.T) {
 	t.Parallel()
 	if kafkatest.Apache(t) {
@@ -141,19 +139,4 @@ func TestBackupOfAStoppedNode(t *testing.T) {
 	require.NotZero(t, lost.cmd.ProcessState.ExitCode())
 	require.Contains(t, lost.log(), "the log is lost")
 	require.Contains(t, lost.log(), "mintlake restore")
-
-	snapshot := filepath.Join(t.TempDir(), "snapshot")
-	out, code := command(t, "export", "--data-dir", dir, "--to", snapshot)
-	require.Zero(t, code, out)
-	out, code = command(t, "import", "--data-dir", dir, "--from", snapshot, "--insecure")
-	require.Zero(t, code, out)
-	back := launch(t, dir, "--source", "none")
-	back.awaitDone()
-	got := back.dump()
-	for _, table := range []string{"tokens", "token_events", "swaps", "slots"} {
-		requireEqualDumps(t, map[string][]string{table: want[table]}, got)
-	}
-	code, body := back.get("/tokens/" + mintUSDC)
-	require.Equal(t, http.StatusOK, code, string(body))
-	require.Zero(t, back.stop())
 }

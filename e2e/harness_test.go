@@ -116,9 +116,18 @@ func begin(t testing.TB, dataDir string, args ...string) *instance {
 func beginCommand(t testing.TB, command, dataDir string, args ...string) *instance {
 	t.Helper()
 	all := append([]string{command, "--data-dir", dataDir}, freePorts()...)
-	i := &instance{t: t, cmd: exec.Command(binary, append(all, args...)...), up: make(chan struct{}), exited: make(chan struct{}), addresses: map[string]string{}}
-	// tests reach nothing outside
-	i.cmd.Env = append(os.Environ(), "MINTLAKE_ENRICH_OFFCHAIN=false", "MINTLAKE_VOLUME_INTERVAL=1s")
+	cmd := exec.Command(binary, append(all, args...)...)
+	cmd.Env = append(os.Environ(), testSettings...)
+	return watch(t, command, cmd)
+}
+
+// testSettings are of every process here: tests reach nothing outside.
+var testSettings = []string{"MINTLAKE_ENRICH_OFFCHAIN=false", "MINTLAKE_VOLUME_INTERVAL=1s"}
+
+// watch starts what ends in a command that serves.
+func watch(t testing.TB, name string, cmd *exec.Cmd) *instance {
+	t.Helper()
+	i := &instance{t: t, cmd: cmd, up: make(chan struct{}), exited: make(chan struct{}), addresses: map[string]string{}}
 	i.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdout, err := i.cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -142,7 +151,7 @@ func beginCommand(t testing.TB, command, dataDir string, args ...string) *instan
 	t.Cleanup(func() {
 		i.kill()
 		if t.Failed() {
-			t.Logf("output of mintlake %s:\n%s", command, i.log())
+			t.Logf("output of mintlake %s:\n%s", name, i.log())
 		}
 	})
 	return i
@@ -167,10 +176,23 @@ func (i *instance) kill() {
 	<-i.exited
 }
 
-// stop is Ctrl-C; it returns the exit code.
+// stop tells the process to end, and returns the exit code.
 func (i *instance) stop() int {
 	i.t.Helper()
 	require.NoError(i.t, i.cmd.Process.Signal(os.Interrupt))
+	return i.end()
+}
+
+// ctrlC is what a terminal does: whatever the command started is told too.
+func (i *instance) ctrlC() int {
+	i.t.Helper()
+	require.NoError(i.t, syscall.Kill(-i.cmd.Process.Pid, syscall.SIGINT))
+	return i.end()
+}
+
+// end waits for the exit code.
+func (i *instance) end() int {
+	i.t.Helper()
 	select {
 	case <-i.exited:
 	case <-time.After(hang):
