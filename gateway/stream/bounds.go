@@ -21,11 +21,18 @@ type bounds struct {
 
 	mu   sync.Mutex
 	open int
-	of   map[netip.Prefix]int
+	of   map[netip.Prefix]*ofOne
+}
+
+// ofOne is one address: how many connections it has, and what it may send. It is kept for some
+// seconds when it has none, so that a budget does not come anew with a new connection.
+type ofOne struct {
+	open   int
+	budget *budget
 }
 
 func newBounds(most, mostOfOne int, shared proxies.List) *bounds {
-	return &bounds{most: most, mostOfOne: mostOfOne, shared: shared, of: map[netip.Prefix]int{}}
+	return &bounds{most: most, mostOfOne: mostOfOne, shared: shared, of: map[netip.Prefix]*ofOne{}}
 }
 
 // clientOf is the address for which a connection counts; false for one that only counts as one of
@@ -46,22 +53,48 @@ func (b *bounds) clientOf(peer net.Addr) (netip.Prefix, bool) {
 	return netip.PrefixFrom(address, bits).Masked(), true
 }
 
-// enter counts a connection, or says why it may not be. Whoever may calls leave once.
-func (b *bounds) enter(peer net.Addr) *refusal {
+// enter counts a connection, or says why it may not be. Whoever may has a budget, nil for none, and
+// calls leave once.
+func (b *bounds) enter(peer net.Addr) (*budget, *refusal) {
 	client, alone := b.clientOf(peer)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case b.open >= b.most:
-		return &refusal{endedFull, http.StatusServiceUnavailable, fmt.Sprintf("the server has as many connections as it may: %d", b.most)}
-	case alone && b.of[client] >= b.mostOfOne:
-		return &refusal{endedAddress, http.StatusTooManyRequests, fmt.Sprintf("the server has as many connections of your address as it may: %d", b.mostOfOne)}
+	if b.open >= b.most {
+		return nil, &refusal{endedFull, http.StatusServiceUnavailable, fmt.Sprintf("the server has as many connections as it may: %d", b.most)}
+	}
+	if !alone {
+		b.open++
+		return nil, nil
+	}
+	one := b.of[client]
+	if one == nil {
+		b.sweep()
+		one = &ofOne{budget: newBudget()}
+		b.of[client] = one
+	}
+	if one.open >= b.mostOfOne {
+		return nil, &refusal{endedAddress, http.StatusTooManyRequests, fmt.Sprintf("the server has as many connections of your address as it may: %d", b.mostOfOne)}
 	}
 	b.open++
-	if alone {
-		b.of[client]++
+	one.open++
+	return one.budget, nil
+}
+
+// addressesKept is how many addresses without connections are looked through at the least.
+const addressesKept = 1024
+
+// sweep forgets addresses without connections whose budget is full again. It is called under mu,
+// for each address that is new, and looks at all of them when half could be gone.
+func (b *bounds) sweep() {
+	if len(b.of) < 2*b.open+addressesKept {
+		return
 	}
-	return nil
+	now := time.Now()
+	for client, one := range b.of {
+		if one.open == 0 && one.budget.full(now) {
+			delete(b.of, client)
+		}
+	}
 }
 
 func (b *bounds) leave(peer net.Addr) {
@@ -69,11 +102,8 @@ func (b *bounds) leave(peer net.Addr) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.open--
-	if !alone {
-		return
-	}
-	if b.of[client]--; b.of[client] == 0 {
-		delete(b.of, client)
+	if alone {
+		b.of[client].open--
 	}
 }
 

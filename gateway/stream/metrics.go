@@ -23,6 +23,7 @@ type metrics struct {
 	refused       *prometheus.CounterVec
 	// connectionsEnded counts those whose clients could ask for nothing.
 	connectionsEnded *prometheus.CounterVec
+	floods           prometheus.Counter
 }
 
 // Why a connection is ended before its client asks for anything.
@@ -32,6 +33,7 @@ const (
 	endedNoTLS     = "no_tls"
 	endedFull      = "full"
 	endedAddress   = "address"
+	endedFlood     = "flood"
 )
 
 func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) {
@@ -71,19 +73,22 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 			Name: "mintlake_gateway_stream_refused_total", Help: "Clients turned away, by form and reason.",
 		}, []string{"form", "reason"}),
 		connectionsEnded: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mintlake_gateway_stream_connections_ended_total", Help: "Connections that were turned away, or did not begin to speak gRPC or HTTP, by reason.",
+			Name: "mintlake_gateway_stream_connections_ended_total", Help: "Connections that were turned away, did not begin to speak gRPC or HTTP, or sent too fast, by reason.",
 		}, []string{"reason"}),
+		floods: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_floods_total", Help: "Times that a client's bytes had to wait, as its address sent faster than it may.",
+		}),
 	}
 	forms := []string{formGRPC, formWebSocket}
 	counters.Preset(m.subscriptions, forms)
 	counters.Preset(m.refused, forms, append(keys.RefusedLabels(), "full", "invalid", "old_slot"))
-	counters.Preset(m.connectionsEnded, []string{endedSilent, endedHandshake, endedNoTLS, endedFull, endedAddress})
+	counters.Preset(m.connectionsEnded, []string{endedSilent, endedHandshake, endedNoTLS, endedFull, endedAddress, endedFlood})
 	counters.Preset(m.refused, []string{formWebSocket}, []string{"host", "http_method", "path", "origin", "handshake"})
 	if registerer == nil {
 		return m, nil
 	}
 	list := append(gauges(of), m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.gaps, m.replays, m.replayed,
-		m.subscriptions, m.refused, m.connectionsEnded)
+		m.subscriptions, m.refused, m.connectionsEnded, m.floods)
 	for _, c := range list {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)

@@ -73,13 +73,13 @@ func (s *splitter) run() error {
 
 // take is called for each connection and does not wait.
 func (s *splitter) take(conn net.Conn) {
-	why := s.open.enter(conn.RemoteAddr())
+	budget, why := s.open.enter(conn.RemoteAddr())
 	if why == nil {
-		go s.sort(&peeked{Conn: conn, counted: s.open}, s.patience)
+		go s.sort(&peeked{Conn: conn, counted: s.open, budget: budget, of: s}, s.patience)
 		return
 	}
 	s.metrics.connectionsEnded.WithLabelValues(why.reason).Inc()
-	if s.refusals.enter(conn.RemoteAddr()) != nil {
+	if _, full := s.refusals.enter(conn.RemoteAddr()); full != nil {
 		why.write(conn)
 		_ = conn.Close()
 		return
@@ -90,6 +90,11 @@ func (s *splitter) take(conn net.Conn) {
 
 // sort reads the first bytes, which the server then reads again.
 func (s *splitter) sort(conn *peeked, patience time.Duration) {
+	if conn.pay(cost{frames: connectionFrames}) != nil {
+		s.metrics.connectionsEnded.WithLabelValues(endedFlood).Inc()
+		_ = conn.Close()
+		return
+	}
 	sorted, to, reason := s.begin(conn, patience)
 	if reason != "" {
 		if conn.refused == nil {
@@ -130,13 +135,15 @@ func (s *splitter) begin(conn *peeked, patience time.Duration) (sorted *peeked, 
 		if secure.HandshakeContext(ctx) != nil {
 			return nil, nil, endedHandshake
 		}
-		sorted = &peeked{Conn: secure}
+		sorted = &peeked{Conn: secure, budget: conn.budget, of: s}
+		conn.budget = nil // what is within TLS counts
 	}
 	first := string(sorted.peek(len(preface)))
 	if len(first) < len(preface) || conn.SetDeadline(time.Time{}) != nil {
 		return nil, nil, endedSilent
 	}
 	if first == preface {
+		sorted.traffic.http2 = true
 		return sorted, s.http2, ""
 	}
 	return sorted, s.http1, ""
@@ -181,6 +188,10 @@ type peeked struct {
 	// refused is why it is turned away; nil if it is not.
 	refused *refusal
 	closed  atomic.Bool
+	// budget is what its client may send; nil for no bound. traffic is for one reader.
+	budget  *budget
+	traffic traffic
+	of      *splitter
 }
 
 // peek is the first n bytes, or as many as come. It is called before Read.
@@ -191,14 +202,19 @@ func (p *peeked) peek(n int) []byte {
 	return p.head
 }
 
-// Read gives the first bytes again, then goes on.
-func (p *peeked) Read(b []byte) (int, error) {
+// Read gives the first bytes again, then goes on. It waits where the client has sent too much.
+func (p *peeked) Read(b []byte) (n int, err error) {
 	if len(p.head) > 0 {
-		n := copy(b, p.head)
+		n = copy(b, p.head)
 		p.head = p.head[n:]
-		return n, nil
+	} else {
+		n, err = p.Conn.Read(b)
 	}
-	return p.Conn.Read(b)
+	if p.budget != nil && p.pay(p.traffic.count(b[:n])) != nil {
+		p.of.metrics.connectionsEnded.WithLabelValues(endedFlood).Inc()
+		return 0, errFlood
+	}
+	return n, err
 }
 
 // RemoteAddr implements net.Conn. A connection within TLS asks the one around which TLS is.

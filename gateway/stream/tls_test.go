@@ -119,7 +119,7 @@ func TestTheCertificateIsExchangedWhileClientsAreConnected(t *testing.T) {
 // on for ever. Others are served meanwhile.
 func TestAConnectionThatDoesNotBeginIsEnded(t *testing.T) {
 	p := newPair(t)
-	f := start(t, Config{CertFile: p.cert, KeyFile: p.key, beginTimeout: 2 * time.Second})
+	f := start(t, Config{CertFile: p.cert, KeyFile: p.key, beginTimeout: time.Second})
 	record := []byte{22, 3, 1, 2, 0} // of 512 bytes, which do not come
 	for name, sent := range map[string][]byte{"nothing": {}, "a part of a record": record, "a part of a preface": []byte("PR")} {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", f.Addr())

@@ -110,6 +110,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 		InsecureSkipVerify: true,
 		CompressionMode:    websocket.CompressionDisabled,
 		OnPongReceived:     session.ponged,
+		OnPingReceived:     session.answersPing,
 	})
 	if err != nil {
 		s.hub.remove(sub)
@@ -145,7 +146,15 @@ type session struct {
 	// refusals is a token bucket: web3.js repeats at once what is refused, some five hundred times
 	// a second.
 	refusals *rate.Limiter
+	// calls and pings are those of the client.
+	calls, pings *rate.Limiter
 }
+
+// What a client may send over one connection: later messages wait, later pings have no pong.
+const (
+	callsFree, callsPerSecond = 1_000, 200
+	pingsFree, pingsPerSecond = 100, 10
+)
 
 // refusalsFree is how many errors a connection is told at once; later ones wait for
 // Config.RefusalsPerSecond.
@@ -155,6 +164,7 @@ func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
 	return &session{
 		server: s, sub: sub, lease: lease, replies: make(chan []byte, 4), filters: map[uint64]*filter{}, watches: map[uint64]*watch{},
 		refusals: rate.NewLimiter(rate.Limit(s.cfg.refusalsPerSecond), refusalsFree),
+		calls:    rate.NewLimiter(callsPerSecond, callsFree), pings: rate.NewLimiter(pingsPerSecond, pingsFree),
 	}
 }
 
@@ -202,6 +212,9 @@ func (c *session) receive(ctx context.Context) {
 	for {
 		message, ok := wsclient.ReadText(ctx, c.conn)
 		if !ok {
+			return
+		}
+		if c.calls.Wait(ctx) != nil {
 			return
 		}
 		reply, refused := c.handle(message)
@@ -260,6 +273,9 @@ func (c *session) ping() error {
 }
 
 func (c *session) ponged(context.Context, []byte) { c.pinged.Store(0) }
+
+// answersPing says whether a ping of the client gets a pong.
+func (c *session) answersPing(context.Context, []byte) bool { return c.pings.Allow() }
 
 // notifyAll sends what waits. Several messages are one write: a block brings most clients more than
 // one.

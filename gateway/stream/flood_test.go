@@ -1,0 +1,179 @@
+package stream
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// TestTrafficIsCountedHoweverItIsCut: a connection's bytes come in any pieces.
+func TestTrafficIsCountedHoweverItIsCut(t *testing.T) {
+	var sent bytes.Buffer
+	sent.WriteString(http2.ClientPreface)
+	frames := http2.NewFramer(&sent, nil)
+	require.NoError(t, frames.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20}))
+	require.NoError(t, frames.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: make([]byte, 70), EndHeaders: true}))
+	require.NoError(t, frames.WriteData(1, false, make([]byte, 1000)))
+	require.NoError(t, frames.WriteWindowUpdate(0, 5))
+	require.NoError(t, frames.WriteData(1, true, nil))
+	require.NoError(t, frames.WriteRSTStream(1, http2.ErrCodeCancel))
+	require.NoError(t, frames.WritePing(false, [8]byte{}))
+	for piece := 1; piece <= sent.Len(); piece++ {
+		var sum cost
+		of := traffic{http2: true}
+		for rest := sent.Bytes(); len(rest) > 0; {
+			n := min(piece, len(rest))
+			c := of.count(rest[:n])
+			sum, rest = cost{sum.frames + c.frames, sum.updates + c.updates, sum.bytes + c.bytes}, rest[n:]
+		}
+		require.Equal(t, cost{frames: 6, updates: 1, bytes: 1000}, sum, "in pieces of %d", piece)
+	}
+	require.Equal(t, cost{bytes: 7}, new(traffic).count([]byte("GET / H")))
+}
+
+// FuzzTraffic: whatever a client sends costs no more than its bytes, and at least a part of them.
+func FuzzTraffic(f *testing.F) {
+	f.Add([]byte(http2.ClientPreface), 3)
+	f.Add(append([]byte(http2.ClientPreface), 0, 0, 0, 4, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0, 0), 1)
+	f.Fuzz(func(t *testing.T, sent []byte, piece int) {
+		of := traffic{http2: true}
+		for rest := sent; len(rest) > 0; {
+			n := min(max(piece, 1), len(rest))
+			c := of.count(rest[:n])
+			if c.bytes+c.frames+c.updates > n || c.bytes < 0 || of.left < 0 || of.got >= frameHead {
+				t.Fatalf("%d bytes count as %+v", n, c)
+			}
+			rest = rest[n:]
+		}
+	})
+}
+
+// TestBudgetsDoNotComeAnewWithAConnection: nor does one address have another's.
+func TestBudgetsDoNotComeAnewWithAConnection(t *testing.T) {
+	b := newBounds(10, 5, nil)
+	one, other := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 2)}
+	now := time.Now()
+	spent, why := b.enter(one)
+	require.Nil(t, why)
+	require.Zero(t, spent.take(now, cost{frames: framesFree}))
+	b.leave(one)
+	again, _ := b.enter(one)
+	require.InDelta(t, time.Second, again.take(now, cost{frames: framesPerSecond}), float64(time.Millisecond))
+	fresh, _ := b.enter(other)
+	require.Zero(t, fresh.take(now, cost{frames: framesFree}))
+
+	require.InDelta(t, 10*time.Second, newBudget().take(now, cost{frames: framesFree + 10*framesPerSecond}), float64(time.Millisecond), "more than there ever is")
+	require.Zero(t, newBudget().take(now, cost{updates: updatesFree, bytes: bytesFree}))
+	require.Positive(t, newBudget().take(now, cost{bytes: bytesFree + 1}))
+}
+
+// TestAddressesThatAreGoneAreForgotten: once their budgets are as new.
+func TestAddressesThatAreGoneAreForgotten(t *testing.T) {
+	b := newBounds(10, 5, nil)
+	at := func(n int) net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, byte(n>>8), byte(n))} }
+	for n := range 3 * addressesKept {
+		budget, _ := b.enter(at(n))
+		if n < 100 {
+			budget.take(time.Now().Add(time.Hour), cost{frames: framesFree})
+		}
+		b.leave(at(n))
+	}
+	require.Less(t, len(b.of), 2*addressesKept)
+	for n := range 100 {
+		require.Contains(t, b.of, keyOf(t, b, at(n)), "it has spent its budget")
+	}
+}
+
+func keyOf(t *testing.T, b *bounds, at net.Addr) any {
+	t.Helper()
+	key, ok := b.clientOf(at)
+	require.True(t, ok)
+	return key
+}
+
+// TestAFloodIsSlowedDown: of the settings that a client sends as fast as it can, the server takes
+// and acknowledges as many as one client may send. Others are served meanwhile.
+func TestAFloodIsSlowedDown(t *testing.T) {
+	f := start(t, Config{})
+	conn, err := from("127.0.0.2")(t.Context(), f.Addr())
+	require.NoError(t, err)
+	defer conn.Close()
+	begun := time.Now()
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	require.NoError(t, err)
+	go func() {
+		for frames := http2.NewFramer(conn, nil); frames.WriteSettings() == nil; {
+		}
+	}()
+	acknowledged, seconds := 0, 1.0
+	require.NoError(t, conn.SetReadDeadline(begun.Add(time.Duration(seconds*float64(time.Second)))))
+	for frames := http2.NewFramer(nil, conn); ; {
+		frame, err := frames.ReadFrame()
+		if err != nil {
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+			break
+		}
+		if settings, ok := frame.(*http2.SettingsFrame); ok && settings.IsAck() {
+			acknowledged++
+		}
+	}
+	require.NoError(t, f.ask(t, "127.0.0.3", insecure.NewCredentials()))
+	require.Positive(t, acknowledged)
+	const read = 32 << 10 / frameHead // what the server reads at one time, and pays for together
+	require.LessOrEqual(t, acknowledged, framesFree+read+int(seconds*framesPerSecond))
+	require.Positive(t, testutil.ToFloat64(f.metrics.floods))
+}
+
+// TestAFloodOverWebSocketIsSlowedDown: pings have no pong, and calls wait, beyond what one
+// connection may send.
+func TestAFloodOverWebSocketIsSlowedDown(t *testing.T) {
+	f := start(t, Config{})
+	mask := []byte{0, 0, 0, 0}
+	call := []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	const n, seconds = 5000, 1
+	for name, c := range map[string]struct {
+		frame []byte
+		kind  byte // of the answer
+		most  int
+	}{
+		"pings": {append([]byte{0x89, 0x80}, mask...), 0x8a, pingsFree + (seconds+1)*pingsPerSecond},
+		"calls": {append(append([]byte{0x81, 0x80 | byte(len(call))}, mask...), call...), 0x81, callsFree + (seconds+1)*callsPerSecond},
+	} {
+		conn, err := from("127.0.0.2")(t.Context(), f.Addr())
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, "GET /?apiKey="+f.key+" HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+		require.NoError(t, err)
+		reader := bufio.NewReader(conn)
+		answer, err := http.ReadResponse(reader, nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusSwitchingProtocols, answer.StatusCode)
+		go func() { _, _ = conn.Write(bytes.Repeat(c.frame, n)) }()
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(seconds*time.Second)))
+		answers := 0
+		for {
+			head := make([]byte, 2)
+			if _, err := io.ReadFull(reader, head); err != nil {
+				break
+			}
+			_, err := reader.Discard(int(head[1]))
+			require.NoError(t, err)
+			if head[0] == c.kind {
+				answers++
+			}
+		}
+		require.Positive(t, answers, name)
+		require.LessOrEqual(t, answers, c.most, name)
+		conn.Close()
+	}
+}
