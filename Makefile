@@ -6,7 +6,7 @@ BIN     := bin/mintlake
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 FUZZTIME ?= 10s
 # The end-to-end tests to which a broker of another kind matters; make test has the others. A test of internal/architecture holds the list to tests that use it.
-BROKER_TESTS := TestRoomsOverThreeBrokers|TestScaleOut|TestStandby|TestKillsChangeNothing|TestARestartGoesOn|TestTheTablesComeBackFromTheLog|TestThreeWaysToOneRegistry|TestRealBlocksEqualTheGoldens|TestBackupOfAClusterWithTheEmbeddedClickHouse
+BROKER_TESTS := TestRoomsOverThreeBrokers|TestScaleOut|TestStandby|TestKillsChangeNothing|TestARestartGoesOn|TestTheTablesComeBackFromTheLog|TestThreeWaysToOneRegistry|TestRealBlocksEqualTheGoldens|TestBackupOfAClusterWithTheEmbeddedClickHouse|TestGatewayFaults
 # The detector waits a second at the end of each test binary by default; make lint runs vet.
 RACE_TEST := GORACE=atexit_sleep_ms=0 $(GO) test -race -vet=off
 
