@@ -219,6 +219,7 @@ gen: ## Regenerate generated files
 	$(GO) tool -modfile=tools/clientgen/go.mod oapi-codegen -config tools/clientgen/config.yaml schemas/openapi/openapi.yaml
 	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent gen
 	$(GO) run ./tools/notice
+	cp deploy/alerts/mintlake.yml deploy/helm/mintlake/files/alerts.yml
 	$(GO) run ./cmd/mintlake config --page >docs/configuration.md
 	cd tools/svm-fixtures && npm ci --silent && npm run --silent gen
 

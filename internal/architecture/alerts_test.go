@@ -38,6 +38,16 @@ const runbooksAt = "https://github.com/mintlake/mintlake/blob/main/docs/runbooks
 
 var metricName = regexp.MustCompile(`\bmintlake_[a-z0-9_]+`)
 
+// The chart has the alerts as a file of its own: it cannot read outside of its folder, and a link does
+// not survive every copy of a repository.
+func TestTheChartHasTheAlerts(t *testing.T) {
+	ours, err := os.ReadFile(filepath.Join(testkit.Root(t), "deploy/alerts/mintlake.yml"))
+	require.NoError(t, err)
+	chart, err := os.ReadFile(filepath.Join(testkit.Root(t), "deploy/helm/mintlake/files/alerts.yml"))
+	require.NoError(t, err)
+	require.True(t, string(ours) == string(chart), "deploy/helm/mintlake/files/alerts.yml is not deploy/alerts/mintlake.yml: run make gen")
+}
+
 // An alert on a metric that does not exist never fires: every one that the rules name is made
 // somewhere in the code.
 func TestAlertsNameMetricsThatExist(t *testing.T) {

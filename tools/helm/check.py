@@ -35,6 +35,10 @@ def check_schema(where, doc):
     if doc["kind"] in CUSTOM:
         if doc["apiVersion"] != CUSTOM[doc["kind"]]:
             bad(where, f"apiVersion {doc['apiVersion']}")
+        if doc["kind"] == "PrometheusRule":
+            rules = [rule for group in doc["spec"]["groups"] for rule in group["rules"]] if "groups" in doc["spec"] else []
+            if len(rules) < 20 or not all("alert" in rule and "expr" in rule for rule in rules):
+                bad(where, f"{len(rules)} alerts")
         return
     try:
         kubernetes_validate.validate(doc, KUBERNETES, strict=True)
