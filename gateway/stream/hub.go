@@ -57,6 +57,16 @@ func (s *subscriber) end(why error) {
 	})
 }
 
+// over says that the hub has given the subscriber up.
+func (s *subscriber) over() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // batch is transactions in the order in which they are delivered. Each shard does all of it; the
 // last one to finish reports.
 type batch struct {

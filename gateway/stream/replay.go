@@ -48,6 +48,10 @@ type replay struct {
 	log    *logReader
 	// final says that it is for finalized transactions; otherwise it is for confirmed ones.
 	final bool
+	// pushed counts deliveries. waited is how long it waited for the client in the last replayAhead
+	// of them.
+	pushed int
+	waited time.Duration
 }
 
 // newReplay finds the slot in the log. The caller calls run or cancels by release.
@@ -118,6 +122,9 @@ func (r *replay) run(ctx context.Context) {
 	}
 }
 
+// errStalled ends subscriptions whose replay nobody reads.
+var errStalled = errors.New("the client hardly reads its replay; subscribe again with the slot that you are at, and a faster reader")
+
 // errLostLog ends subscriptions whose replay failed.
 var errLostLog = errors.New("the server cannot read its log; subscribe again with the slot that you are at")
 
@@ -186,20 +193,30 @@ func (r *replay) tell(ctx context.Context, n *note) bool {
 	return true
 }
 
+// push waits for room, which is for the client: one that hardly reads is given up, as others wait
+// for their turn.
 func (r *replay) push(ctx context.Context, d delivery) bool {
-	for {
-		if r.sub.out.pushBelow(d, replayAhead) {
-			r.server.metrics.replayed.Inc()
-			return true
-		}
+	if r.pushed++; r.pushed%replayAhead == 0 {
+		r.waited = 0
+	}
+	for !r.sub.out.pushBelow(d, replayAhead) {
+		begun := time.Now()
+		over := time.NewTimer(r.server.cfg.replayStall - r.waited)
 		select {
 		case <-ctx.Done():
-			return false
 		case <-r.sub.ended:
-			return false
 		case <-r.sub.out.drained:
+		case <-over.C:
+			r.sub.end(errStalled)
+		}
+		over.Stop()
+		r.waited += time.Since(begun)
+		if ctx.Err() != nil || r.sub.over() {
+			return false
 		}
 	}
+	r.server.metrics.replayed.Inc()
+	return true
 }
 
 // handOver opens the gate at offset next if live delivery is not beyond it.

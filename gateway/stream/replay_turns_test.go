@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
@@ -49,4 +50,25 @@ func TestTheOldestSlotIsFoundAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, offset)
 	require.Equal(t, 1, looks)
+}
+
+// A replay that its client does not read gives its turn to the next one.
+func TestAReplayThatNobodyReadsIsGivenUp(t *testing.T) {
+	l := newMemoryLog(0)
+	for slot := uint64(100); slot < 200; slot++ {
+		l.slot(slot, slot-1, 100, false)
+	}
+	f := startOn(t, l, Config{MaxReplays: 1, replayPatience: patience, replayStall: 500 * time.Millisecond})
+	from := uint64(100)
+	all := &pb.SubscribeRequest{FromSlot: &from, Transactions: filters{"all": {}}}
+	stalled := f.subscribeFrom(t, t.Context(), all)
+	require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.replays) == 1 }, patience, time.Millisecond)
+	next := f.subscribeFrom(t, t.Context(), all)
+	_, err := next.Recv()
+	require.NoError(t, err, "it has the turn of the one that does not read")
+	for err == nil {
+		_, err = stalled.Recv()
+	}
+	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	require.ErrorContains(t, err, errStalled.Error())
 }

@@ -216,10 +216,8 @@ func (s *shard) deliver(sub *subscriber, t *transaction) bool {
 		d.wants = slices.Clone(sub.hits)
 		slices.SortFunc(d.wants, func(a, b *entry) int { return cmp.Compare(a.order, b.order) })
 	}
-	select {
-	case <-sub.ended:
+	if sub.over() {
 		return false
-	default:
 	}
 	if sub.out.push(d) {
 		return true

@@ -70,6 +70,8 @@ type Config struct {
 	// replayPatience is how long a subscription waits for another replay to end before it is
 	// refused: after a break all clients come back at once. Default 5 s.
 	replayPatience time.Duration
+	// replayStall is how long a replay may wait for its client to take 256 deliveries. Default 30 s.
+	replayStall time.Duration
 	// MaxConnections bounds open client connections, MaxConnectionsPerAddress those of one address;
 	// one more is refused. Trusted proxies have only the bound of all. Defaults 4,096 and 1,000.
 	MaxConnections, MaxConnectionsPerAddress int
@@ -116,6 +118,7 @@ func (c Config) withDefaults() Config {
 	c.maxAllAddresses = cmp.Or(max(c.maxAllAddresses, 0), 5_000_000)
 	c.MaxReplays = cmp.Or(max(c.MaxReplays, 0), 16)
 	c.replayPatience = cmp.Or(max(c.replayPatience, 0), 5*time.Second)
+	c.replayStall = cmp.Or(max(c.replayStall, 0), 30*time.Second)
 	c.MaxConnections = cmp.Or(max(c.MaxConnections, 0), 4096)
 	c.MaxConnectionsPerAddress = cmp.Or(max(c.MaxConnectionsPerAddress, 0), 1000)
 	c.idleTimeout = cmp.Or(max(c.idleTimeout, 0), 2*time.Minute)
