@@ -38,8 +38,8 @@ const runbooksAt = "https://github.com/mintlake/mintlake/blob/main/docs/runbooks
 
 var metricName = regexp.MustCompile(`\bmintlake_[a-z0-9_]+`)
 
-// The chart has the alerts as a file of its own: it cannot read outside of its folder, and a link does
-// not survive every copy of a repository.
+// The chart has the alerts as a file of its own: it cannot read outside of its folder, and a link
+// does not survive every copy of a repository.
 func TestTheChartHasTheAlerts(t *testing.T) {
 	ours, err := os.ReadFile(filepath.Join(testkit.Root(t), "deploy/alerts/mintlake.yml"))
 	require.NoError(t, err)
