@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sync"
 )
 
@@ -71,6 +72,9 @@ func (t *Tracker) Update() (gone []string, err error) {
 		if t.settling--; t.settling <= 0 {
 			t.state.Changing = false
 		}
+	} else if t.state.keeps(topics) {
+		// A slow disk had the list later than it was expected. Nothing is lost by taking it.
+		t.state.Topics = topics
 	}
 	var partitions []PartitionState
 	for i := range t.state.Topics {
@@ -88,6 +92,17 @@ func (t *Tracker) Update() (gone []string, err error) {
 		return gone, nil
 	}
 	return gone, t.write()
+}
+
+// keeps says whether each known topic is among topics, as itself.
+func (s *State) keeps(topics []Topic) bool {
+	for i := range s.Topics {
+		known := &s.Topics[i]
+		if !slices.ContainsFunc(topics, func(t Topic) bool { return t.Name == known.Name && t.ID == known.ID }) {
+			return false
+		}
+	}
+	return true
 }
 
 func (t *Tracker) write() error {
