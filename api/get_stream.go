@@ -45,7 +45,7 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 	}
 	stream.reader, err = s.feed.Open(s.client(c), cursor)
 	// as good as another installation's
-	if errors.Is(err, feed.ErrCursor) && len(cursor) <= maxStreamCursor && cursorForm.MatchString(cursor) {
+	if errors.Is(err, feed.ErrCursor) && isCursor(cursor) {
 		stream.unknown = true
 		stream.reader, err = s.feed.Open(s.client(c), "")
 	}
@@ -55,6 +55,11 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 	stream.conn, stream.patience = c.Context().Conn(), s.cfg.WriteTimeout
 	c.Context().SetBodyStreamWriter(stream.run)
 	return nil
+}
+
+// isCursor says whether text has the form of an id, be it of this installation or of another one.
+func isCursor(text string) bool {
+	return len(text) <= maxStreamCursor && cursorForm.MatchString(text)
 }
 
 // queryStream reads what is asked for.
@@ -71,8 +76,12 @@ func (s *Server) queryStream(c *fiber.Ctx) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := queryOnce(c, "cursor"); err != nil {
+	cursor, _, err := queryOnce(c, "cursor")
+	if err != nil {
 		return nil, err
+	}
+	if !isCursor(cursor) { // also where Last-Event-ID takes its place
+		return nil, refuseStream(feed.ErrCursor, cursor)
 	}
 	if _, given, _ := queryOnce(c, "q"); given {
 		return nil, invalid("q", quoted(c.Query("q")), "must be absent: a stream has filters and no ranking")

@@ -129,6 +129,7 @@ func TestStreamIsNotALookup(t *testing.T) {
 	require.Contains(t, n.get("/tokens/streams").refused(t, 404), "not in the registry")
 	require.Contains(t, n.get("/tokens/stream?cursor=a.b").refused(t, 400), `cursor is "a.b": must be an id of this stream's events, or absent`)
 	require.Contains(t, n.do("GET", "/tokens/stream", "", "Last-Event-ID", "a.b").refused(t, 400), "cursor is")
+	require.Contains(t, n.do("GET", "/tokens/stream?cursor=a.b", "", "Last-Event-ID", "abc").refused(t, 400), "cursor is")
 	require.Contains(t, n.stream("?cursor=abc").await("reset", "").data, "cursor_unknown")
 }
 

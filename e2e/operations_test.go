@@ -14,9 +14,9 @@ import (
 )
 
 // TestTheCommandsOfOperations runs the blocks of docs/operations.md as written, but for addresses
-// and folders, in the order of the page. What is behind "sh" says what a block needs: a running node
-// of /var/lib/mintlake (nothing), a stopped one (stopped), or that its last command serves (up).
-// Those of a cluster have tests of their own.
+// and folders, in the order of the page. What is behind "sh" says what a block needs: a running
+// node of /var/lib/mintlake (nothing), a stopped one (stopped), or that its last command serves
+// (up). Those of a cluster have tests of their own.
 func TestTheCommandsOfOperations(t *testing.T) {
 	t.Parallel()
 	if kafkatest.Apache(t) {

@@ -214,7 +214,8 @@ func (a *awayTest) requireAway() {
 	require.Equal(t, http.StatusOK, status, string(text))
 	status, text = fetch(up.addresses["stream"] + "/status")
 	require.Equal(t, http.StatusOK, status, string(text))
-	// A node that never had an upstream knows no pools. One that lost it holds them from the stream.
+	// A node that never had an upstream knows no pools. One that lost it holds them from the
+	// stream.
 	want := http.StatusServiceUnavailable
 	if a.had {
 		want = http.StatusOK

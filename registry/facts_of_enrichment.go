@@ -164,8 +164,8 @@ type ListEntry struct {
 	LogoURI    string            `json:"logo_uri,omitempty"`
 	Tags       []string          `json:"tags,omitempty"`
 	Extensions map[string]string `json:"extensions,omitempty"`
-	// SHA256 of the list's file in hexadecimal; Signer in base58 and Signature in base64, both empty
-	// where there is none.
+	// SHA256 of the list's file in hexadecimal; Signer in base58 and Signature in base64, both
+	// empty where there is none.
 	SHA256    string `json:"sha256,omitempty"`
 	Signer    string `json:"signer,omitempty"`
 	Signature string `json:"signature,omitempty"`

@@ -3,8 +3,8 @@
 // In: files of the Solana token-list JSON schema, bare JSON lists of such tokens, or CSV, all
 // hostile.
 // Out: one enrichment a token, of the lowest rank: it fills what neither the chain nor the document
-// behind the metadata's URI says, adds tags, and makes no mint a member of the registry; and one for
-// each token that an earlier version of the list held.
+// behind the metadata's URI says, adds tags, and makes no mint a member of the registry; and one
+// for each token that an earlier version of the list held.
 // Guarantees: a token that is malformed is refused alone, with its reason and place; every text is
 // bounded; the same file gives the same records.
 package tokenlist

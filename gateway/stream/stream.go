@@ -70,7 +70,8 @@ type Config struct {
 	// replayPatience is how long a subscription waits for another replay to end before it is
 	// refused: after a break all clients come back at once. Default 5 s.
 	replayPatience time.Duration
-	// replayStall is how long a replay may wait for its client to take 256 deliveries. Default 30 s.
+	// replayStall is how long a replay may wait for its client to take 256 deliveries. Default 30
+	// s.
 	replayStall time.Duration
 	// MaxConnections bounds open client connections, MaxConnectionsPerAddress those of one address;
 	// one more is refused. Trusted proxies have only the bound of all. Defaults 4,096 and 1,000.
