@@ -16,7 +16,7 @@ import (
 
 // keysOf are all that a text is listed by.
 func keysOf(text string) []gram {
-	return appendForks(appendMarks(grams(text), text, 1), 0, text)
+	return appendForks(appendPunctuation(grams(text), text, 1), 0, text)
 }
 
 // TestForksProveThatAQueryIsContained: with few letters and marks most texts have the threes of the
@@ -78,20 +78,20 @@ func TestForks(t *testing.T) {
 	}
 }
 
-func TestMarks(t *testing.T) {
+func TestPunctuation(t *testing.T) {
 	key := func(runes ...rune) (g gram) {
 		for _, r := range runes {
-			g = g<<21 | markRune(r)
+			g = g<<21 | gramRune(r)
 		}
 		return g
 	}
-	require.Empty(t, appendMarks(nil, "two words 犬", 1))
+	require.Empty(t, appendPunctuation(nil, "two words 犬", 1))
 	require.ElementsMatch(t, []gram{
 		key('('), key('a', '('), key('(', 'b'), key('x', 'a', '('), key('a', '(', 'b'), key('(', 'b', ' '),
-	}, appendMarks(nil, "xa(b c", 1))
-	require.ElementsMatch(t, []gram{key('a', '('), key('(', 'b'), key('a', '(', 'b')}, appendMarks(nil, "a(b", 2))
-	require.ElementsMatch(t, []gram{key('a', '(', 'b')}, appendMarks(nil, "a(b", 3))
-	require.ElementsMatch(t, []gram{key(0), key(0, '-'), key('-')}, appendMarks(nil, "\x00-", 1))
+	}, appendPunctuation(nil, "xa(b c", 1))
+	require.ElementsMatch(t, []gram{key('a', '('), key('(', 'b'), key('a', '(', 'b')}, appendPunctuation(nil, "a(b", 2))
+	require.ElementsMatch(t, []gram{key('a', '(', 'b')}, appendPunctuation(nil, "a(b", 3))
+	require.ElementsMatch(t, []gram{key(0), key(0, '-'), key('-')}, appendPunctuation(nil, "\x00-", 1))
 }
 
 // TestForksEqualScan has names of few letters, so that the trigrams' lists have bitmaps and most
@@ -116,11 +116,11 @@ func TestForksEqualScan(t *testing.T) {
 	gone := []Document{{ID: 7, Mint: changes[7].Mint}, {ID: 8_000, Mint: changes[8_000].Mint}}
 	inverted.Apply(gone)
 	scan.Apply(gone)
-	dense := 0
-	for _, v := range inverted.current.Load().views {
-		dense += len(v.denseFrom)
+	withBitmap := 0
+	for _, s := range inverted.current.Load().segments {
+		withBitmap += len(s.bitmapLists)
 	}
-	require.Positive(t, dense)
+	require.Positive(t, withBitmap)
 	for range 300 {
 		q := Query{Text: draw(1, 6), Limit: 1 + random.IntN(60), Offset: random.IntN(2) * random.IntN(60), IncludeToken22: random.IntN(2) == 0}
 		require.Equal(t, scan.Search(q), inverted.Search(q), "%+v", q)

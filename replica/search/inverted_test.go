@@ -89,11 +89,8 @@ func TestInvertedEqualsScan(t *testing.T) {
 			defer index.Wait()
 		}
 		if rapid.Bool().Draw(t, "small segments") {
-			index.most = 4
+			index.maxDocuments = 4
 		}
-		index.minSets = rapid.SampledFrom([]int{0, 4, minSets}).Draw(t, "least for sets")
-		// with little it is often too high
-		index.cutoffReserve = rapid.IntRange(0, cutoffReserve).Draw(t, "reserve above the cutoff")
 		for range rapid.IntRange(0, 6).Draw(t, "fillings") {
 			changes := drawChanges(t, 20)
 			index.Fill(changes)

@@ -8,20 +8,20 @@ import (
 const (
 	// fanIn segments of a tier are merged into one of the next.
 	fanIn      = 8
-	mostlyGone = 3 // the tier of segments of which most tokens are elsewhere by now
+	mostlyGone = 3 // the tier of segments of which most documents are tombstones
 )
 
-// usualTiers are the most tokens of the segments of a tier. The first is merged at once, which
+// usualTiers are the most documents of the segments of a tier. The first is merged at once, which
 // takes some 10 ms; the others beside.
 func usualTiers() [mostlyGone]int { return [...]int{1 << 10, 1 << 13, 1 << 16} }
 
 // tierOf is how large a segment is; -1 is what is large enough to be left alone.
-func (x *Inverted) tierOf(v *view) int {
-	if v.live*2 < v.slots() && v.slots() > x.tiers[1] {
+func (x *Inverted) tierOf(s *segment) int {
+	if s.liveCount*2 < s.documents() && s.documents() > x.tiers[1] {
 		return mostlyGone
 	}
 	for tier, most := range x.tiers {
-		if v.live <= most && !v.full {
+		if s.liveCount <= most && !s.full {
 			return tier
 		}
 	}
@@ -29,11 +29,11 @@ func (x *Inverted) tierOf(v *view) int {
 }
 
 // due are the segments to merge next: the smallest tier that is full.
-func (x *Inverted) due(views []*view) (tier int, inputs []*view) {
-	var tiers [mostlyGone + 1][]*view
-	for _, v := range views {
-		if tier := x.tierOf(v); tier >= 0 {
-			tiers[tier] = append(tiers[tier], v)
+func (x *Inverted) due(segments []*segment) (tier int, inputs []*segment) {
+	var tiers [mostlyGone + 1][]*segment
+	for _, s := range segments {
+		if tier := x.tierOf(s); tier >= 0 {
+			tiers[tier] = append(tiers[tier], s)
 		}
 	}
 	for tier, inputs := range tiers {
@@ -48,22 +48,22 @@ func (x *Inverted) due(views []*view) (tier int, inputs []*view) {
 // The writer holds the lock.
 func (x *Inverted) mergeSome() {
 	for {
-		tier, inputs := x.due(x.current.Load().views)
+		tier, inputs := x.due(x.current.Load().segments)
 		switch {
 		case len(inputs) == 0:
 			return
 		case tier == 0:
 			x.install(inputs, x.merge(inputs))
-		case x.merging:
+		case x.isMerging:
 			return
 		default:
-			x.merging = true
+			x.isMerging = true
 			x.merges.Go(func() {
 				merged := x.merge(inputs)
 				x.writer.Lock()
 				defer x.writer.Unlock()
 				x.install(inputs, merged)
-				x.merging = false
+				x.isMerging = false
 				x.mergeSome()
 			})
 			return
@@ -77,55 +77,55 @@ func (x *Inverted) Wait() { x.merges.Wait() }
 
 // install puts merged segments in the place of their inputs. What changed since the inputs were
 // read is carried over.
-func (x *Inverted) install(inputs []*view, merged []fresh) {
+func (x *Inverted) install(inputs []*segment, merged []built) {
 	next := *x.current.Load()
 	next.number++
-	now := map[uint32]*view{} // the inputs as they are now
-	for _, v := range inputs {
-		now[v.serial] = nil
+	now := map[uint32]*segment{} // the inputs as they are now
+	for _, s := range inputs {
+		now[s.serial] = nil
 	}
-	views := make([]*view, 0, len(next.views))
-	for _, v := range next.views {
-		if _, isInput := now[v.serial]; isInput {
-			now[v.serial] = v
+	segments := make([]*segment, 0, len(next.segments))
+	for _, s := range next.segments {
+		if _, isInput := now[s.serial]; isInput {
+			now[s.serial] = s
 		} else {
-			views = append(views, v)
+			segments = append(segments, s)
 		}
 	}
-	for _, f := range merged {
-		d := newDraft(f.view)
-		for slot, from := range f.from {
+	for _, m := range merged {
+		d := newDraft(m.segment)
+		for doc, from := range m.from {
 			source := now[from.serial]
-			// no live token was left in a view that is gone
-			if source == nil || !source.isAlive(from.slot) {
-				d.kill(uint32(slot))
+			// no live document was left in a segment that is gone
+			if source == nil || !hasBit(source.live, from.doc) {
+				d.remove(uint32(doc))
 				continue
 			}
-			d.rekey(uint32(slot), source.key(from.slot), source.seenAt(from.slot))
+			d.reorder(uint32(doc), source.key(from.doc), source.seenAt(from.doc))
 		}
-		if v := d.finish(next.number); v.live > 0 {
-			views = append(views, v)
-			x.settle(v)
+		if s := d.finish(); s.liveCount > 0 {
+			segments = append(segments, s)
+			x.locate(s)
 		}
 	}
-	next.views = views
+	next.segments = segments
 	x.current.Store(&next)
 }
 
-// merge reads the live tokens of views in the order of their symbols.
-func (x *Inverted) merge(inputs []*view) []fresh {
+// merge reads the live documents of segments in the order of their symbols.
+func (x *Inverted) merge(inputs []*segment) []built {
 	h := make(mergeHeap, 0, len(inputs))
 	count := 0
-	for _, v := range inputs {
-		count += v.live
-		c := &mergeCursor{view: v, arena: string(v.arena)}
+	for _, s := range inputs {
+		count += s.liveCount
+		c := &mergeCursor{segment: s, text: string(s.text)}
 		if c.next() {
 			h = append(h, c)
 		}
 	}
 	heap.Init(&h)
 	var r row
-	return x.build(count, x.most, func() *row {
+	return x.build(count, x.maxDocuments, func() *row {
 		if len(h) == 0 {
 			return nil
 		}
@@ -139,33 +139,34 @@ func (x *Inverted) merge(inputs []*view) []fresh {
 	})
 }
 
-// mergeCursor walks the live slots of a view.
+// mergeCursor walks the live documents of a segment.
 type mergeCursor struct {
-	*view
-	arena string
-	slot  int // the next
-	row   row
+	segment *segment
+	text    string // of all terms
+	doc     int    // the next
+	row     row
 }
 
 func (c *mergeCursor) next() bool {
-	for c.slot < c.slots() && !c.isAlive(uint32(c.slot)) {
-		c.slot++
+	s := c.segment
+	for c.doc < s.documents() && !hasBit(s.live, uint32(c.doc)) {
+		c.doc++
 	}
-	if c.slot == c.slots() {
+	if c.doc == s.documents() {
 		return false
 	}
-	slot := uint32(c.slot)
-	c.slot++
+	doc := uint32(c.doc)
+	c.doc++
 	c.row = row{
-		id: c.ids[slot], attr: c.attrs[slot], classic: c.classic[slot/64]>>(slot%64)&1 != 0, key: c.key(slot), seen: c.seenAt(slot),
-		symbol: c.textString(c.sym[slot]), name: c.textString(c.name[slot]), from: place{c.serial, slot},
+		id: s.rowIDs[doc], attributes: s.attributes[doc], classic: hasBit(s.classic, doc), key: s.key(doc), seen: s.seenAt(doc),
+		symbol: c.term(s.symbols[doc]), name: c.term(s.names[doc]), from: location{s.serial, doc},
 	}
-	copy(c.row.mint[:], c.mint(slot))
+	copy(c.row.mint[:], s.mint(doc))
 	return true
 }
 
-func (c *mergeCursor) textString(t uint32) string {
-	return c.arena[c.offsets[t]:c.offsets[int(t)+1]]
+func (c *mergeCursor) term(t uint32) string {
+	return c.text[c.segment.ends[t]:c.segment.ends[int(t)+1]]
 }
 
 type mergeHeap []*mergeCursor

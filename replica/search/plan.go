@@ -7,66 +7,57 @@ import (
 	"unicode/utf8"
 )
 
-// plan is a query made ready: what is the same for all segments.
+// plan is the first stage of a search: what a query asks for, the same for all segments. It does
+// not change once it is made.
 type plan struct {
 	query  *Query
 	filter filter
-	mint   string
-	text   string // normalised
-	runes  int
-	ascii  bool
-	grams  []gram
-	bands  []band
-	// required are keys of every text that contains the query; requiredAt is where they are among
-	// grams, or -1.
-	required   []gram
-	requiredAt []int
-	needle     needle
-	// inner is of a query without blanks: see forks.go.
-	inner    []gram
-	isProven bool
-	edits    []uint32
-	sketch   uint32
-	short    uint32 // the hash of two of the query's runes, or of its only one
-	order    Sort
-	// cursor is the query's, packed.
+	// mint is the text as a mint, if it may be one.
+	mint   mintKey
+	isMint bool
+	// cursor is the query's.
 	cursor    mintKey
 	hasCursor bool
+
+	text  string // normalised
+	runes int
+	grams []gram
+	// bands say how many of grams a term must share to be similar.
+	bands []band
+	// required are the grams of every term that contains the text. When proof is true, a term that
+	// has them and none of innerForks contains it.
+	required   []gram
+	innerForks []gram
+	isProof    bool
+	blockHash  uint32
+	halves     []uint32 // hashes of the halves of symbols one edit away
 }
 
 func newPlan(query *Query, v *version) *plan {
-	p := &plan{query: query, filter: newFilter(query, v), mint: strings.TrimSpace(query.Text), text: Normalise(query.Text), order: query.Sort}
+	p := &plan{query: query, filter: newFilter(query, v), text: Normalise(query.Text)}
 	p.cursor, p.hasCursor = packMint(query.Cursor)
-	p.runes = utf8.RuneCountInString(p.text)
 	if p.text == "" {
 		return p
 	}
+	p.mint, p.isMint = packMint(strings.TrimSpace(query.Text))
+	p.runes = utf8.RuneCountInString(p.text)
 	p.grams = grams(p.text)
-	p.needle = newNeedle(p.text)
-	p.ascii = isASCII(p.text)
 	p.bands = bandsOf(len(p.grams))
 	p.required = requiredGrams(p.text)
-	for _, g := range p.required {
-		at, ok := slices.BinarySearch(p.grams, g)
-		if !ok {
-			at = -1
-		}
-		p.requiredAt = append(p.requiredAt, at)
-	}
-	p.inner, p.isProven = innerPairs(p.text)
-	p.edits, p.sketch = editKeys(p.text, p.runes), sketchOf([]byte(p.text))
-	previous, size := utf8.DecodeRuneInString(p.text)
-	p.short = hashShort(-1, previous)
-	if size < len(p.text) {
-		next, _ := utf8.DecodeRuneInString(p.text[size:])
-		p.short = hashShort(previous, next)
-	}
+	p.innerForks, p.isProof = innerPairs(p.text)
+	p.blockHash = blockHash(p.text)
+	p.halves = halvesOf(p.text, p.runes)
 	return p
 }
 
-// requiredGrams are the trigrams that lie inside the text's words, and at those ends of words that
-// the text itself shows, and the keys of its marks; each three runes of a text without blanks are
-// among them.
+// byOrderKey says whether the query's order is that of the documents' keys.
+func (p *plan) byOrderKey() bool {
+	return p.query.Sort == SortRelevance || p.query.Sort == SortVolume
+}
+
+// requiredGrams returns the grams that lie inside the text's words, and at those ends of words that
+// the text itself shows, and those of its punctuation. Each three runes of a text without blanks
+// are among them.
 func requiredGrams(text string) []gram {
 	var required []gram
 	runes := []rune(text)
@@ -80,7 +71,7 @@ func requiredGrams(text string) []gram {
 			to++
 		}
 		word := runes[from:to]
-		// Beside a mark its keys tell more.
+		// Beside punctuation its grams tell more.
 		if from > 0 && runes[from-1] == ' ' {
 			word = append([]rune("  "), word...)
 		}
@@ -88,21 +79,21 @@ func requiredGrams(text string) []gram {
 			word = append(slices.Clip(word), ' ')
 		}
 		for i := 0; i+3 <= len(word); i++ {
-			required = append(required, gram(word[i])<<42|gram(word[i+1])<<21|gram(word[i+2]))
+			required = append(required, gram(word[i])<<(2*runeBits)|gram(word[i+1])<<runeBits|gram(word[i+2]))
 		}
 		from = to
 	}
-	required = appendMarks(required, text, min(3, len(runes)))
+	required = appendPunctuation(required, text, min(3, len(runes)))
 	slices.Sort(required)
 	return slices.Compact(required)
 }
 
-// band is the texts with from to to (exclusive) trigrams: to be similar they must share need of the
+// band is the terms with from to to (exclusive) grams. To be similar they must share need of the
 // query's.
 type band struct{ from, to, need int }
 
-// bandsOf are all texts in the order of their trigrams. In those where need is more than the query
-// has none is similar.
+// bandsOf divides all terms by the number of their grams. Where need is more than the query has no
+// term is similar.
 func bandsOf(n int) []band {
 	if n == 0 {
 		return nil
@@ -112,7 +103,7 @@ func bandsOf(n int) []band {
 	for m := 1; m <= most; m++ {
 		last := &bands[len(bands)-1]
 		last.to = m
-		if need := threshold(n, m); need != last.need {
+		if need := leastShared(n, m); need != last.need {
 			bands = append(bands, band{m, m, need})
 		}
 	}
@@ -120,9 +111,9 @@ func bandsOf(n int) []band {
 	return bands
 }
 
-// threshold is how many of the query's n trigrams a text of m must share to be similar; more than n
-// when it cannot.
-func threshold(n, m int) int {
+// leastShared returns how many of the query's n grams a term of m must share to be similar; more
+// than n when it cannot be.
+func leastShared(n, m int) int {
 	least := max(1, int(math.Floor(MinSimilarity*float64(n+m)/(1+MinSimilarity)))-1)
 	for shared := least; shared <= min(n, m); shared++ {
 		if score(shared, n, m) >= MinSimilarity {
@@ -132,10 +123,37 @@ func threshold(n, m int) int {
 	return n + 1
 }
 
-// score is the similarity of sets of n and m trigrams that share so many.
-func score(shared, n, m int) float64 {
-	if shared == 0 {
-		return 0
+// explain compares the texts of a document with the query: its tier, what matches, and how well. It
+// does not look at the mint.
+func (p *plan) explain(symbol, name string) (Tier, Field, float64) {
+	switch {
+	case symbol == p.text:
+		return TierSymbol, FieldSymbol, 0
+	case strings.HasPrefix(symbol, p.text):
+		return TierSymbolPrefix, FieldSymbol, 0
+	case strings.HasPrefix(name, p.text):
+		return TierNamePrefix, FieldName, 0
 	}
-	return float64(shared) / float64(n+m-shared)
+	field, best := FieldSymbol, p.similarity(symbol)
+	if other := p.similarity(name); other > best {
+		field, best = FieldName, other
+	}
+	if strings.Contains(symbol, p.text) || strings.Contains(name, p.text) {
+		return TierSubstring, field, best
+	}
+	if p.isTypo(symbol) {
+		if typo := p.typoScore(symbol); typo >= best {
+			field, best = FieldSymbol, typo
+		}
+		return TierSimilar, field, best
+	}
+	if best >= MinSimilarity {
+		return TierSimilar, field, best
+	}
+	return noMatch, FieldNone, 0
+}
+
+func (p *plan) similarity(text string) float64 {
+	other := grams(text)
+	return score(countShared(p.grams, other), len(p.grams), len(other))
 }

@@ -5,6 +5,10 @@
 // for a writer; two identical searches of one state give identical pages; every token is in its
 // best tier only.
 //
+// A search has four stages. The plan says what the query asks for. Then for each segment of the
+// index: the candidates are the terms (distinct symbols and names) that match; their documents are
+// counted; and ranked, as far as they may reach the page.
+//
 // The order is the contract (docs/api.md repeats it for users). Tiers, best first: exact mint,
 // exact symbol, symbol prefix, name prefix, fuzzy by substring, fuzzy by similarity. Text is
 // compared as Normalise makes it; the mint is compared as it is. Within a tier: daily volume
@@ -128,7 +132,7 @@ func ValidCursor(cursor string) bool {
 
 // Hit is a token found, and why.
 type Hit struct {
-	// ID is the number that the copy of the registry gave the mint.
+	// ID is the mint's row id in the copy of the registry.
 	ID    uint32
 	Tier  Tier
 	Field Field
@@ -150,8 +154,8 @@ type Result struct {
 // Document is a mint as it is searched for now. The index copies what it keeps: the pointers need
 // to be valid during the call only.
 type Document struct {
-	// ID is dense, from 0 on, never changes and is never given to another mint while the process
-	// lives.
+	// ID is the mint's row id. It is dense, from 0 on, never changes and is never given to another
+	// mint while the process lives.
 	ID uint32
 	// Mint is 1 to 44 letters and digits, as base58 of 32 bytes is.
 	Mint string

@@ -1,34 +1,36 @@
 package search
 
 import (
+	"cmp"
+	"container/heap"
 	"encoding/binary"
 	"math"
 	"slices"
 )
 
-// found is a token that matches, with what sorts it.
-type found struct {
-	class uint64 // see classOf; offer sets it
-	key   uint64
-	score float64
-	view  *view
-	slot  uint32
-	tier  Tier
-	field Field
+// entry is a document that matches, with what ranks it.
+type entry struct {
+	class   uint64 // see top.class
+	key     uint64
+	segment *segment
+	doc     uint32
+	tier    Tier
+	field   Field
+	score   float64
 }
 
-// top keeps the best k tokens that it is told of.
+// top keeps the best size documents that it is offered. When it is full, it is a heap with the
+// worst at its root, which is the threshold for others.
 type top struct {
-	order  Sort
-	figure func(id uint32) (float64, bool) // with SortFigure
-	k      int
-	found  []found // when full a heap with the worst at its root
+	query   *Query
+	size    int
+	entries []entry
 }
 
-// classOf is a number that orders tiers, and within a tier scores, which are from 0 to 1: the bits
-// of such numbers ascend as they do, and are fewer than 62. Only the last two tiers have scores.
-func (t *top) classOf(tier Tier, score float64) uint64 {
-	if t.order != SortRelevance {
+// class is a number that orders tiers, and within a tier scores, which are from 0 to 1: the bits of
+// such numbers ascend as they do, and are fewer than 62. Only the last two tiers have scores.
+func (t *top) class(tier Tier, score float64) uint64 {
+	if t.query.Sort != SortRelevance {
 		return 0
 	}
 	if tier < TierSubstring {
@@ -37,81 +39,82 @@ func (t *top) classOf(tier Tier, score float64) uint64 {
 	return uint64(tier-TierSubstring+1)<<62 - math.Float64bits(score) + 1<<61
 }
 
-// isBefore is the order.
-func (t *top) isBefore(a, b *found) bool {
-	if a.class != b.class {
-		return a.class < b.class
-	}
-	if a.key != b.key {
-		return a.key < b.key
-	}
-	return compareSlots(a.view, a.slot, b.view, b.slot, t.order == SortRelevance || t.order == SortVolume) < 0
-}
+func (t *top) isFull() bool { return len(t.entries) >= t.size }
 
-func (t *top) full() bool { return len(t.found) >= t.k }
-
-// mayTake is false when a token of this place in the order, or a worse one, is surely not among the
-// best.
-func (t *top) mayTake(tier Tier, score float64, key uint64) bool {
-	if t.k == 0 || !t.full() {
-		return t.k > 0
+// mayEnter returns false when a document of this tier, score and key, or a worse one, is below the
+// threshold.
+func (t *top) mayEnter(tier Tier, score float64, key uint64) bool {
+	if t.size == 0 || !t.isFull() {
+		return t.size > 0
 	}
-	class, worst := t.classOf(tier, score), &t.found[0]
+	class, worst := t.class(tier, score), &t.entries[0]
 	return class < worst.class || class == worst.class && key <= worst.key
 }
 
-func (t *top) offer(f *found) {
-	f.class = t.classOf(f.tier, f.score)
+// offer takes an entry in if it is among the best so far.
+func (t *top) offer(e entry) {
+	e.class = t.class(e.tier, e.score)
 	switch {
-	case t.k == 0:
-	case len(t.found) < t.k:
-		t.found = append(t.found, *f)
-		if len(t.found) == t.k {
-			t.heap()
+	case t.size == 0:
+	case len(t.entries) < t.size:
+		t.entries = append(t.entries, e)
+		if t.isFull() {
+			heap.Init(t)
 		}
-	case t.isBefore(f, &t.found[0]):
-		t.found[0] = *f
-		t.sink(0, t.k)
+	case t.compare(&e, &t.entries[0]) < 0:
+		t.entries[0] = e
+		heap.Fix(t, 0)
 	}
 }
 
-// drop forgets the tokens of a view and a tier.
-func (t *top) drop(v *view, tier Tier) {
-	t.found = slices.DeleteFunc(t.found, func(f found) bool { return f.view == v && f.tier == tier })
-}
-
-// heap makes one. It is written out here, as is sink: a page of 50 takes a third of the time that
-// container/heap takes.
-func (t *top) heap() {
-	for at := len(t.found)/2 - 1; at >= 0; at-- {
-		t.sink(at, len(t.found))
+// compare is the order, best first. It is total: no two documents have one mint.
+func (t *top) compare(a, b *entry) int {
+	if c := cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.key, b.key)); c != 0 {
+		return c
 	}
+	byTime := t.query.Sort == SortRelevance || t.query.Sort == SortVolume
+	return compareDocuments(a.segment, a.doc, b.segment, b.doc, byTime)
 }
 
-// sink moves what is at a place of the heap's first size down to where it belongs.
-func (t *top) sink(at, size int) {
-	item := t.found[at]
-	for child := 2*at + 1; child < size; child = 2*at + 1 {
-		if child+1 < size && t.isBefore(&t.found[child], &t.found[child+1]) {
-			child++
+// sorted ends the heap and returns the entries, best first.
+func (t *top) sorted() []entry {
+	slices.SortFunc(t.entries, func(a, b entry) int { return t.compare(&a, &b) })
+	return t.entries
+}
+
+// Len implements heap.Interface.
+func (t *top) Len() int { return len(t.entries) }
+
+// Less implements heap.Interface: the worst is the least.
+func (t *top) Less(i, j int) bool { return t.compare(&t.entries[i], &t.entries[j]) > 0 }
+
+// Swap implements heap.Interface.
+func (t *top) Swap(i, j int) { t.entries[i], t.entries[j] = t.entries[j], t.entries[i] }
+
+// Push is not used: the heap never grows.
+func (t *top) Push(any) {}
+
+// Pop is not used: the heap never shrinks.
+func (t *top) Pop() any { return nil }
+
+// key is what orders a document first, within its class.
+func (t *top) key(s *segment, doc uint32) uint64 {
+	switch t.query.Sort {
+	case SortNewest:
+		seen := s.seenAt(doc)
+		if seen == unknownSeen {
+			return math.MaxUint64
 		}
-		if !t.isBefore(&item, &t.found[child]) {
-			break
-		}
-		t.found[at] = t.found[child]
-		at = child
+		return ^(uint64(seen) ^ 1<<63)
+	case SortOldest:
+		return uint64(s.seenAt(doc)) ^ 1<<63
+	case SortMint:
+		return binary.BigEndian.Uint64(s.mint(doc))
+	case SortFigure:
+		return figureKey(t.query.Figure(s.rowIDs[doc]))
+	default:
+		return s.key(doc)
 	}
-	t.found[at] = item
-}
-
-// sorted ends the heap.
-func (t *top) sorted() []found {
-	t.heap()
-	for last := len(t.found) - 1; last > 0; last-- {
-		t.found[0], t.found[last] = t.found[last], t.found[0]
-		t.sink(0, last)
-	}
-	return t.found
 }
 
 // figureKey is a number that sorts figures descending, and behind them what has none.
@@ -124,24 +127,4 @@ func figureKey(value float64, known bool) uint64 {
 		return ^(bits | 1<<63)
 	}
 	return bits
-}
-
-// sortKey is what sorts a slot first.
-func (t *top) sortKey(v *view, slot uint32) uint64 {
-	switch t.order {
-	case SortNewest:
-		seen := v.seenAt(slot)
-		if seen == unknownSeen {
-			return math.MaxUint64
-		}
-		return ^(uint64(seen) ^ 1<<63)
-	case SortOldest:
-		return uint64(v.seenAt(slot)) ^ 1<<63
-	case SortMint:
-		return binary.BigEndian.Uint64(v.mint(slot))
-	case SortFigure:
-		return figureKey(t.figure(v.ids[slot]))
-	default:
-		return v.key(slot)
-	}
 }

@@ -27,7 +27,7 @@ func shortKey(text string) (int, bool) {
 
 // shortSet gathers the keys of a token, each once.
 type shortSet struct {
-	marks [shortKeys]uint32
+	seen  [shortKeys]uint32 // the epoch in which a key was gathered
 	epoch uint32
 	keys  []int
 }
@@ -41,14 +41,22 @@ func (s *shortSet) of(symbol, name string) []int {
 				if end > len(text) || text[end-1] >= utf8.RuneSelf {
 					break
 				}
-				if key, ok := shortKey(text[i:end]); ok && s.marks[key] != s.epoch {
-					s.marks[key] = s.epoch
+				if key, ok := shortKey(text[i:end]); ok && s.seen[key] != s.epoch {
+					s.seen[key] = s.epoch
 					s.keys = append(s.keys, key)
 				}
 			}
 		}
 	}
 	return s.keys
+}
+
+// of is the count of a key.
+func (c *shortCounts) of(key int, classicOnly bool) int {
+	if classicOnly {
+		return int(c[key][1])
+	}
+	return int(c[key][0])
 }
 
 // sum adds the counts of other tokens.

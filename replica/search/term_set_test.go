@@ -10,7 +10,7 @@ import (
 // TestTextsAreNumberedOnce: as a map would.
 func TestTextsAreNumberedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		set, want := newTextSet(rapid.IntRange(0, 20).Draw(t, "room")), map[string]uint32{}
+		set, want := newTermSet(rapid.IntRange(0, 20).Draw(t, "room")), map[string]uint32{}
 		for _, text := range rapid.SliceOfN(rapid.StringMatching(`[ab\x00]{0,3}`), 0, 60).Draw(t, "texts") {
 			if _, known := want[text]; !known {
 				want[text] = uint32(len(want))

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -64,58 +63,4 @@ func isASCII(text string) bool {
 		}
 	}
 	return true
-}
-
-// gram is three runes, 21 bits each.
-type gram uint64
-
-// grams is the sorted set of trigrams as PostgreSQL's pg_trgm forms it: each run of letters and
-// digits is a word, padded with two blanks in front and one behind.
-// https://www.postgresql.org/docs/15/pgtrgm.html#PGTRGM-CONCEPTS
-func grams(text string) []gram { return slices.Clip(appendGrams(nil, text)) }
-
-// appendGrams appends grams(text).
-func appendGrams(set []gram, text string) []gram {
-	from := len(set)
-	window, inWord := gram(0), false
-	for _, r := range text {
-		switch {
-		case isWordRune(r):
-			if !inWord {
-				window, inWord = gram(' ')<<21|gram(' '), true
-			}
-			window = (window<<21 | gram(r)) & (1<<63 - 1)
-			set = append(set, window)
-		case inWord:
-			window, inWord = (window<<21|gram(' '))&(1<<63-1), false
-			set = append(set, window)
-		}
-	}
-	if inWord {
-		set = append(set, (window<<21|gram(' '))&(1<<63-1))
-	}
-	slices.Sort(set[from:])
-	return set[:from+len(slices.Compact(set[from:]))]
-}
-
-// isWordRune says that a rune is part of a word: letters, digits, and marks upon them.
-func isWordRune(r rune) bool {
-	if r < utf8.RuneSelf {
-		return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z'
-	}
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
-}
-
-// oneEdit says that inserting, deleting or replacing exactly one rune turns a into b.
-func oneEdit(a, b string) bool {
-	for a != "" && b != "" {
-		ra, na := utf8.DecodeRuneInString(a)
-		rb, nb := utf8.DecodeRuneInString(b)
-		if ra != rb {
-			return a[na:] == b[nb:] || a[na:] == b || a == b[nb:]
-		}
-		a, b = a[na:], b[nb:]
-	}
-	rest := a + b
-	return rest != "" && utf8.RuneCountInString(rest) == 1
 }

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -73,60 +74,91 @@ func (a *attributes) pass(query *Query) bool {
 // filter is a query's filter made ready: most queries need only one of two bitmaps.
 type filter struct {
 	classicOnly bool
-	slow        bool // the bitmap does not tell all
-	attrs       []bool
+	isSlow      bool   // the bitmap does not tell all
+	attributes  []bool // which are wanted, by number; nil: all
 	maxKey      uint64
 	after       *int64
-	wanted      func(id uint32) bool
+	rowIDs      func(id uint32) bool
 }
 
 func newFilter(query *Query, v *version) filter {
-	f := filter{maxKey: ^uint64(0), after: query.Filter.CreatedAfter, wanted: query.Filter.Passes}
+	f := filter{maxKey: ^uint64(0), after: query.Filter.CreatedAfter, rowIDs: query.Filter.Passes}
 	f.classicOnly = !query.IncludeToken22 || query.Filter.Program == ProgramToken
 	if volume := query.Filter.MinVolume; volume != nil {
 		f.maxKey = orderKey(cleanVolume(*volume), true, 0)
 	}
 	byAttributes := query.Filter.Program == ProgramToken2022 || query.Filter.Tag != "" || len(query.Filter.Extensions)+len(query.Filter.NotExtensions) > 0
 	if byAttributes {
-		f.attrs = make([]bool, len(v.attrs))
-		for i := range v.attrs {
-			f.attrs[i] = v.attrs[i].pass(query)
+		f.attributes = make([]bool, len(v.attributes))
+		for i := range v.attributes {
+			f.attributes[i] = v.attributes[i].pass(query)
 		}
 	}
-	f.slow = byAttributes || f.after != nil || f.wanted != nil || query.Filter.MinVolume != nil
+	f.isSlow = byAttributes || f.after != nil || f.rowIDs != nil || query.Filter.MinVolume != nil
 	return f
 }
 
-// bits are the slots that may pass.
-func (f *filter) bits(v *view) []uint64 {
+// bits are the documents that may pass.
+func (f *filter) bits(s *segment) []uint64 {
 	if f.classicOnly {
-		return v.classic
+		return s.classic
 	}
-	return v.alive
+	return s.live
 }
 
-// live is how many tokens of the view have their bit set.
-func (f *filter) live(v *view) int {
+// live is how many documents of the segment may pass.
+func (f *filter) live(s *segment) int {
 	if f.classicOnly {
-		return v.liveOld
+		return s.classicCount
 	}
-	return v.live
+	return s.liveCount
+}
+
+// wants says whether a document is there and passes.
+func (f *filter) wants(s *segment, doc uint32) bool {
+	return hasBit(f.bits(s), doc) && f.passes(s, doc)
 }
 
 // passes looks at what the bitmap does not tell.
-func (f *filter) passes(v *view, slot uint32) bool {
-	if !f.slow {
+func (f *filter) passes(s *segment, doc uint32) bool {
+	if !f.isSlow {
 		return true
 	}
-	if v.key(slot) > f.maxKey || f.attrs != nil && !f.attrs[v.attrs[slot]] {
+	if s.key(doc) > f.maxKey || f.attributes != nil && !f.attributes[s.attributes[doc]] {
 		return false
 	}
 	if f.after != nil {
-		if seen := v.seenAt(slot); seen == unknownSeen || seen <= *f.after {
+		if seen := s.seenAt(doc); seen == unknownSeen || seen <= *f.after {
 			return false
 		}
 	}
-	return f.wanted == nil || f.wanted(v.ids[slot])
+	return f.rowIDs == nil || f.rowIDs(s.rowIDs[doc])
+}
+
+// eachDocument calls do for the documents from, to (exclusive) that are there and pass.
+func (f *filter) eachDocument(s *segment, from, to uint32, do func(doc uint32)) {
+	bitmap := f.bits(s)
+	for from < to {
+		word := bitmap[from/64] >> (from % 64)
+		if word == 0 {
+			from = (from/64 + 1) * 64
+			continue
+		}
+		from += uint32(bits.TrailingZeros64(word))
+		if from < to && f.passes(s, from) {
+			do(from)
+		}
+		from++
+	}
+}
+
+// count counts the documents of a segment that are there and pass.
+func (f *filter) count(s *segment) (total int) {
+	if !f.isSlow {
+		return f.live(s)
+	}
+	f.eachDocument(s, 0, uint32(s.documents()), func(uint32) { total++ })
+	return total
 }
 
 // cleanVolume leaves out what no sum of values is: less than nothing, and no number.

@@ -1,0 +1,214 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// Apply publishes all documents at once. Of two of one mint the later holds. A mint that is none
+// (see Document) is left out.
+func (x *Inverted) Apply(documents []Document) {
+	if len(documents) == 0 {
+		return
+	}
+	x.writer.Lock()
+	defer x.writer.Unlock()
+	x.endFilling()
+	x.apply(documents)
+}
+
+func (x *Inverted) apply(documents []Document) {
+	b := x.newBatch()
+	last := make(map[uint32]int, len(documents))
+	for i := range documents {
+		last[documents[i].ID] = i
+	}
+	for i := range documents {
+		if last[documents[i].ID] == i {
+			b.change(&documents[i])
+		}
+	}
+	b.publish()
+	x.mergeSome()
+}
+
+// batch is a version under construction.
+type batch struct {
+	x         *Inverted
+	next      version
+	drafts    map[uint32]*draft // by serial
+	ownShorts bool              // next.shorts is a copy already
+	pending   []row
+}
+
+func (x *Inverted) newBatch() *batch {
+	b := &batch{x: x, next: *x.current.Load(), drafts: map[uint32]*draft{}}
+	b.next.number++
+	return b
+}
+
+// draft is a segment to change.
+func (b *batch) draft(serial uint32) *draft {
+	d := b.drafts[serial]
+	if d == nil {
+		d = newDraft(b.latest(serial))
+		b.drafts[serial] = d
+	}
+	return d
+}
+
+// latest is a segment as the batch has it up to now, to read.
+func (b *batch) latest(serial uint32) *segment {
+	if d := b.drafts[serial]; d != nil {
+		return d.segment
+	}
+	return b.next.segments[slices.IndexFunc(b.next.segments, func(s *segment) bool { return s.serial == serial })]
+}
+
+func (b *batch) change(document *Document) {
+	x := b.x
+	at := x.locationOf(document.ID)
+	if document.Token == nil {
+		if at.serial != 0 {
+			b.remove(document.ID)
+		}
+		return
+	}
+	r, ok := x.rowOf(document)
+	if !ok {
+		return
+	}
+	if at.serial != 0 {
+		s := b.latest(at.serial)
+		if s.attributes[at.doc] == r.attributes && string(s.term(s.symbols[at.doc])) == r.symbol && string(s.term(s.names[at.doc])) == r.name {
+			// Most changes are of what nobody searches for, such as the supply.
+			if s.key(at.doc) != r.key || s.seenAt(at.doc) != r.seen {
+				b.draft(at.serial).reorder(at.doc, r.key, r.seen)
+			}
+			return
+		}
+		b.remove(document.ID)
+	}
+	r.symbol, r.name = strings.Clone(r.symbol), strings.Clone(r.name)
+	b.count(r.symbol, r.name, r.classic, 1)
+	b.pending = append(b.pending, r)
+}
+
+// locationOf returns where a row is, and makes room for it in locations.
+func (x *Inverted) locationOf(id uint32) location {
+	for int(id) >= len(x.locations) {
+		x.locations = append(x.locations, location{})
+	}
+	return x.locations[id]
+}
+
+// rowOf is what the index keeps of a token; false for none, or no mint. Its texts may lie in
+// somebody else's.
+func (x *Inverted) rowOf(document *Document) (row, bool) {
+	token := document.Token
+	mint, ok := packMint(document.Mint)
+	if token == nil || !ok {
+		return row{}, false
+	}
+	r := row{
+		id: document.ID, attributes: x.attributes.number(document), mint: mint, classic: !token.IsToken22, seen: unknownSeen,
+		symbol: Normalise(token.Symbol), name: Normalise(token.Name),
+	}
+	if token.FirstSeenAt != nil {
+		r.seen = *token.FirstSeenAt
+	}
+	r.key = orderKey(0, false, r.seen)
+	if token.DailyVolumeUSD != nil {
+		r.key = orderKey(cleanVolume(*token.DailyVolumeUSD), true, r.seen)
+	}
+	return r, true
+}
+
+func (b *batch) remove(id uint32) {
+	at := b.x.locations[id]
+	b.x.locations[id] = location{}
+	d := b.draft(at.serial)
+	b.count(string(d.term(d.symbols[at.doc])), string(d.term(d.names[at.doc])), hasBit(d.classic, at.doc), -1)
+	d.remove(at.doc)
+}
+
+// count keeps the counts of short texts and of all.
+func (b *batch) count(symbol, name string, classic bool, by int) {
+	if !b.ownShorts {
+		clone := *b.next.shorts
+		b.next.shorts, b.ownShorts = &clone, true
+	}
+	b.next.shorts.add(b.x.shorts.of(symbol, name), classic, by)
+	b.next.live += by
+	if classic {
+		b.next.liveClassic += by
+	}
+}
+
+// publish makes the batch the current version.
+func (b *batch) publish() {
+	x := b.x
+	if len(b.drafts) == 0 && len(b.pending) == 0 {
+		return // nothing that a search would tell: what is remembered of this version stays true
+	}
+	order := textOrder(len(b.pending), func(i uint32) string { return b.pending[i].symbol })
+	added := x.build(len(b.pending), x.maxDocuments, inOrder(order, func(i uint32) *row { return &b.pending[i] }))
+	segments := make([]*segment, 0, len(b.next.segments)+len(added))
+	for _, s := range b.next.segments {
+		if d := b.drafts[s.serial]; d != nil {
+			s = d.finish()
+		}
+		if s.liveCount > 0 {
+			segments = append(segments, s)
+		}
+	}
+	for _, new := range added {
+		segments = append(segments, new.segment)
+		x.locate(new.segment)
+	}
+	b.next.segments, b.next.attributes = segments, x.attributes.list
+	x.current.Store(&b.next)
+}
+
+// built is a segment just built, with where its documents came from.
+type built struct {
+	segment *segment
+	from    []location
+}
+
+// inOrder gives one row after the other, then nil.
+func inOrder(order []uint32, at func(i uint32) *row) func() *row {
+	return func() *row {
+		if len(order) == 0 {
+			return nil
+		}
+		next := at(order[0])
+		order = order[1:]
+		return next
+	}
+}
+
+// build makes segments of at most so many documents, of the rows that next gives, in the order of
+// their symbols, until it gives nil.
+func (x *Inverted) build(count, most int, next func() *row) (all []built) {
+	for r := next(); r != nil; {
+		b := newBuilder(min(count, most))
+		for r != nil && b.add(r) {
+			r = next()
+		}
+		count -= len(b.keys)
+		s := b.finish(atomic.AddUint32(&x.serials, 1), r != nil)
+		all = append(all, built{segment: s, from: b.from})
+	}
+	return all
+}
+
+// locate writes down where the documents of a segment are now.
+func (x *Inverted) locate(s *segment) {
+	for doc, id := range s.rowIDs {
+		if hasBit(s.live, uint32(doc)) {
+			x.locations[id] = location{s.serial, uint32(doc)}
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package search
+
+// buckets are lists by hash, without the keys: what is looked up is among what is found, and must
+// be verified.
+type buckets[T uint16 | uint32] struct {
+	mask  uint32
+	first []uint32
+	items []T
+}
+
+// bucketEntry is what goes into buckets.
+type bucketEntry[T uint16 | uint32] struct {
+	hash uint32
+	item T
+}
+
+// maxBuckets are made at most.
+const maxBuckets = 1 << 18
+
+// bucketsFor returns how many buckets are made for so many entries: a power of two.
+func bucketsFor(entries int) int {
+	size := 1
+	for size < entries && size < maxBuckets {
+		size *= 2
+	}
+	return size
+}
+
+// newBuckets counts and fills. The items of a bucket keep their order.
+func newBuckets[T uint16 | uint32](entries []bucketEntry[T]) buckets[T] {
+	size := bucketsFor(len(entries))
+	b := buckets[T]{mask: uint32(size - 1), first: make([]uint32, size+1), items: make([]T, len(entries))}
+	for _, e := range entries {
+		b.first[e.hash&b.mask+1]++
+	}
+	for i := range size {
+		b.first[i+1] += b.first[i]
+	}
+	next := append([]uint32(nil), b.first[:size]...)
+	for _, e := range entries {
+		at := e.hash & b.mask
+		b.items[next[at]] = e.item
+		next[at]++
+	}
+	return b
+}
+
+func (b *buckets[T]) list(hash uint32) []T {
+	at := hash & b.mask
+	return b.items[b.first[at]:b.first[at+1]]
+}

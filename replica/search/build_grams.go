@@ -1,0 +1,86 @@
+package search
+
+// span is a part of something, to exclusive.
+type span struct{ from, to uint32 }
+
+// gramNumbers are what terms are listed by: the numbers of their grams, those of punctuation and
+// forks too, term after term. They lie in pieces: one list of all would be there twice each time it
+// grows, when a node needs the most memory anyway.
+type gramNumbers struct {
+	pieces [][]uint32
+	lists  []span   // of each term, places in all pieces; none lies in two
+	counts []uint16 // of the grams of pg_trgm alone
+	sizes  []uint32 // how many terms have each number
+	all    int      // numbers
+	buf    []gram
+}
+
+// pieceNumbers are those of a piece, but where one term has more.
+const pieceNumbers = 1 << 20
+
+// usualGrams are as many as a term has.
+const usualGrams = 14
+
+// add numbers the grams of the next term.
+func (l *gramNumbers) add(table *gramTable, text string) {
+	l.buf = appendGrams(l.buf[:0], text)
+	l.counts = append(l.counts, uint16(len(l.buf)))
+	l.buf = appendForks(appendPunctuation(l.buf, text, 1), 0, text)
+	last := len(l.pieces) - 1
+	if last < 0 || len(l.pieces[last])+len(l.buf) > pieceNumbers {
+		l.pieces = append(l.pieces, make([]uint32, 0, min(pieceNumbers, usualGrams*(cap(l.lists)-len(l.lists)))))
+		last++
+	}
+	piece := l.pieces[last]
+	from := len(piece)
+	for _, g := range l.buf {
+		number := table.add(g)
+		if int(number) == len(l.sizes) {
+			l.sizes = append(l.sizes, 0)
+		}
+		l.sizes[number]++
+		piece = append(piece, number)
+	}
+	l.pieces[last] = piece
+	l.lists = append(l.lists, span{uint32(last*pieceNumbers + from), uint32(last*pieceNumbers + len(piece))})
+	l.all += len(piece) - from
+}
+
+// of returns the numbers of a term.
+func (l *gramNumbers) of(term uint32) []uint32 {
+	list := l.lists[term]
+	if list.from == list.to {
+		return nil
+	}
+	piece := list.from / pieceNumbers
+	return l.pieces[piece][list.from-piece*pieceNumbers : list.to-piece*pieceNumbers]
+}
+
+// fillPostings makes the posting lists of the terms in their final order, and the bitmaps.
+func (c *columns) fillPostings(order []uint32, lists *gramNumbers) {
+	first := make([]uint32, len(lists.sizes)+1)
+	for i, size := range lists.sizes {
+		first[i+1] = first[i] + size
+	}
+	c.grams.locate(first)
+	next := lists.sizes
+	copy(next, first)
+	c.postings = make([]uint32, lists.all)
+	for term, i := range order {
+		for _, number := range lists.of(i) {
+			c.postings[next[number]] = uint32(term)
+			next[number]++
+		}
+	}
+	for i := range next {
+		if hasBitmap(int(first[i+1]-first[i]), c.terms()) {
+			c.bitmapLists = append(c.bitmapLists, first[i])
+		}
+	}
+	c.bitmaps = make([]uint64, 0, len(c.bitmapLists)*c.words())
+	for i := range next {
+		if from, to := first[i], first[i+1]; hasBitmap(int(to-from), c.terms()) {
+			c.bitmaps = append(c.bitmaps, setBits(c.terms(), c.postings[from:to])...)
+		}
+	}
+}

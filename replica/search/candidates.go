@@ -1,0 +1,88 @@
+package search
+
+// manyContaining is from how many terms on that contain the text their similarity is not looked up
+// one by one.
+const manyContaining = 1024
+
+// candidates are the second stage of a search: the terms of one segment that match a plan. They are
+// used again and again, by one search at a time.
+type candidates struct {
+	plan    *plan
+	segment *segment
+	// isScored says that documents are ranked by what was found, and not only counted.
+	isScored bool
+
+	// matching are the terms that contain the text or are similar to it, containing the former.
+	// edited are the symbols one edit away. Without isScored, containing stays empty, and edited
+	// has none that match anyway.
+	matching, containing, edited bitset
+	// shared says, with isScored, how many grams a matching term shares with the text; 0 if it
+	// contains the text and is not similar. Of other terms it says nothing.
+	shared []uint16
+	// allShared says that sliced has what each term shares.
+	allShared bool
+
+	// lists are the posting lists of the plan's grams in this segment, the shortest first.
+	lists []postingList
+
+	// Buffers.
+	rest   [][]uint32 // what is not counted yet, of each of lists
+	parts  [][]uint32 // what is being counted
+	counts [windowTerms]uint16
+	sliced []slicedCount
+	terms  []uint32
+	unsure bitset
+}
+
+// find finds the candidates of a segment.
+func (c *candidates) find(p *plan, s *segment, isScored bool) {
+	c.begin(p, s, isScored)
+	c.findSimilar()
+	c.findContaining()
+	c.findEdited()
+	c.allShared = isScored && c.containing.count() >= manyContaining && c.shareAll()
+}
+
+// begin makes room for the candidates of a segment.
+func (c *candidates) begin(p *plan, s *segment, isScored bool) {
+	c.plan, c.segment, c.isScored = p, s, isScored
+	c.matching.grow(s.words())
+	c.containing.grow(s.words())
+	c.edited.grow(s.words())
+	c.unsure.grow(s.words())
+	if isScored && s.terms() > len(c.shared) {
+		c.shared = make([]uint16, s.terms())
+	}
+}
+
+// reset forgets what was found, and the segment.
+func (c *candidates) reset() {
+	c.matching.clear()
+	c.containing.clear()
+	c.edited.clear()
+	c.plan, c.segment = nil, nil
+	clear(c.lists[:cap(c.lists)])
+	clear(c.rest[:cap(c.rest)])
+	clear(c.parts[:cap(c.parts)])
+}
+
+// addSimilar adds a term that shares so many of the query's grams.
+func (c *candidates) addSimilar(t uint32, shared int) {
+	c.matching.add(t)
+	if c.isScored {
+		c.shared[t] = uint16(min(shared, 1<<16-1))
+	}
+}
+
+// addContaining adds a term that contains the text.
+func (c *candidates) addContaining(t uint32) {
+	if !c.isScored {
+		c.matching.add(t)
+		return
+	}
+	c.containing.add(t)
+	if !c.matching.has(t) {
+		c.matching.add(t)
+		c.shared[t] = 0
+	}
+}

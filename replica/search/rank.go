@@ -1,0 +1,168 @@
+package search
+
+import "bytes"
+
+// ranking is the last stage of a search: it keeps the best documents. Each document is offered
+// once, in its best tier.
+type ranking struct {
+	plan *plan
+	top  top
+	// exact is the document whose mint the text is; its segment is nil if there is none.
+	exact entry
+}
+
+func newRanking(p *plan, size int) *ranking {
+	return &ranking{plan: p, top: top{query: p.query, size: size}}
+}
+
+// page returns the hits from an offset on. In an order other than that of relevance it says only
+// now how they match.
+func (r *ranking) page(offset int) []Hit {
+	sorted := r.top.sorted()
+	if offset >= len(sorted) {
+		return nil
+	}
+	hits := make([]Hit, len(sorted)-offset)
+	for i := range hits {
+		e := &sorted[offset+i]
+		if r.plan.text != "" && r.plan.query.Sort != SortRelevance && !r.isExact(e.segment, e.doc) {
+			e.tier, e.field, e.score = r.plan.explain(e.texts())
+		}
+		hits[i] = Hit{e.segment.rowIDs[e.doc], e.tier, e.field, e.score}
+	}
+	return hits
+}
+
+// texts are the document's.
+func (e *entry) texts() (symbol, name string) {
+	s := e.segment
+	return string(s.term(s.symbols[e.doc])), string(s.term(s.names[e.doc]))
+}
+
+// matchesByText says whether a document matches otherwise than by its mint.
+func (e *entry) matchesByText(p *plan) bool {
+	tier, _, _ := p.explain(e.texts())
+	return tier != noMatch
+}
+
+func (r *ranking) isExact(s *segment, doc uint32) bool {
+	return r.exact.segment == s && r.exact.doc == doc
+}
+
+// rankAll ranks all documents: there is no text.
+func (r *ranking) rankAll(v *version) (total int) {
+	for _, s := range v.segments {
+		total += r.plan.filter.count(s)
+		if r.plan.query.Sort == SortMint {
+			r.walk(s)
+		} else {
+			r.offerRange(s, 0, uint32(s.documents()), TierAll, FieldNone)
+		}
+	}
+	return total
+}
+
+// walk offers the documents of a segment in the order of their mints, from behind the cursor on, as
+// many as the page has at most.
+func (r *ranking) walk(s *segment) {
+	left := r.top.size
+	// No cursor is before all mints.
+	for at := s.findMint(r.plan.cursor[:]); at < s.documents() && left > 0; at++ {
+		doc := s.byMint[at]
+		if r.plan.filter.wants(s, doc) && r.isAhead(s, doc) {
+			r.top.offer(entry{segment: s, doc: doc, tier: TierAll, key: r.top.key(s, doc)})
+			left--
+		}
+	}
+}
+
+// offerMint offers the document whose mint the text is.
+func (r *ranking) offerMint(v *version) {
+	if !r.plan.isMint {
+		return
+	}
+	key := r.plan.mint[:]
+	length := r.plan.mint.length()
+	for _, s := range v.segments {
+		if length < s.shortestMint {
+			continue
+		}
+		for at := s.findMint(key); at < s.documents() && bytes.Equal(s.mint(s.byMint[at]), key); at++ {
+			if doc := s.byMint[at]; r.plan.filter.wants(s, doc) {
+				r.exact = entry{segment: s, doc: doc, tier: TierMint, field: FieldMint, key: r.top.key(s, doc)}
+				if r.isAhead(s, doc) {
+					r.top.offer(r.exact)
+				}
+				return
+			}
+		}
+	}
+}
+
+// isAhead says that a document is behind the cursor of a walk. In other orders all are.
+func (r *ranking) isAhead(s *segment, doc uint32) bool {
+	return r.plan.query.Sort != SortMint || !r.plan.hasCursor || bytes.Compare(s.mint(doc), r.plan.cursor[:]) > 0
+}
+
+// eachPromising calls do for the documents from, to (exclusive) that pass the filter and may enter
+// with that tier and score. It passes over chunks that are below the threshold.
+func (r *ranking) eachPromising(s *segment, from, to uint32, tier Tier, score float64, do func(doc uint32, key uint64)) {
+	for from < to {
+		end := min(to, (from/chunkSize+1)*chunkSize)
+		if !r.plan.byOrderKey() || r.top.mayEnter(tier, score, s.best[from/chunkSize]) {
+			r.plan.filter.eachDocument(s, from, end, func(doc uint32) {
+				if key := r.top.key(s, doc); r.top.mayEnter(tier, score, key) && !r.isExact(s, doc) {
+					do(doc, key)
+				}
+			})
+		}
+		from = end
+	}
+}
+
+// offerRange offers the documents from, to (exclusive), which are all of one tier without scores.
+func (r *ranking) offerRange(s *segment, from, to uint32, tier Tier, field Field) {
+	r.eachPromising(s, from, to, tier, 0, func(doc uint32, key uint64) {
+		r.top.offer(entry{segment: s, doc: doc, tier: tier, field: field, key: key})
+	})
+}
+
+// offerPrefixes offers the documents of the tiers above the fuzzy ones: exact symbols, symbols and
+// names that begin with the text. A tier is left out when those above it fill the page.
+func (r *ranking) offerPrefixes(v *version) {
+	prefix := []byte(r.plan.text)
+	longer := make([][2]uint32, len(v.segments)) // documents of symbols that the text begins
+	for i, s := range v.segments {
+		from, to := s.prefixRange(s.symbolTerms, prefix)
+		exact := from
+		if from < to && len(s.term(s.symbolTerms[from])) == len(prefix) {
+			from++
+		}
+		r.offerRange(s, s.symbolDocs[exact], s.symbolDocs[from], TierSymbol, FieldSymbol)
+		longer[i] = [2]uint32{s.symbolDocs[from], s.symbolDocs[to]}
+	}
+	for i, s := range v.segments {
+		r.offerRange(s, longer[i][0], longer[i][1], TierSymbolPrefix, FieldSymbol)
+	}
+	for _, s := range v.segments {
+		if r.top.mayEnter(TierNamePrefix, 0, 0) {
+			r.offerNames(s, prefix)
+		}
+	}
+}
+
+// offerNames offers the documents of names that begin with the text, but for those whose symbols
+// do, too.
+func (r *ranking) offerNames(s *segment, prefix []byte) {
+	e := entry{segment: s, tier: TierNamePrefix, field: FieldName}
+	from, to := s.prefixRange(s.nameTerms, prefix)
+	for _, t := range s.nameTerms[from:to] {
+		first, last := s.docsOfName(t)
+		for _, doc := range s.nameDocs[first:last] {
+			e.doc, e.key = doc, s.key(doc)
+			if r.top.mayEnter(e.tier, 0, e.key) && r.plan.filter.wants(s, doc) && !r.isExact(s, doc) && !bytes.HasPrefix(s.term(s.symbols[doc]), prefix) {
+				r.top.offer(e)
+			}
+		}
+	}
+}

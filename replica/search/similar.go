@@ -1,0 +1,100 @@
+package search
+
+import "slices"
+
+// findSimilar finds the terms of which the similarity suffices, band by band: terms are in the
+// order of how many grams they have, so those that must share equally many are neighbours.
+//
+// To find what is in enough of many lists is the T-occurrence problem (Li, Lu and Lu, "Efficient
+// merging and filtering algorithms for approximate string searches", ICDE 2008). A band is counted
+// in one of two ways: where it has few postings by DivideSkip of that paper, else 64 terms at once
+// with the lists' bitmaps (sliced.go).
+func (c *candidates) findSimilar() {
+	c.lists = c.lists[:0]
+	withBitmap := 0
+	for _, g := range c.plan.grams {
+		if list := c.segment.postingList(g); len(list.terms) > 0 {
+			c.lists = append(c.lists, list)
+			if list.bitmap != nil {
+				withBitmap++
+			}
+		}
+	}
+	slices.SortFunc(c.lists, func(a, b postingList) int { return len(a.terms) - len(b.terms) })
+	c.rest = c.rest[:0]
+	for i := range c.lists {
+		c.rest = append(c.rest, c.lists[i].terms)
+	}
+	for _, band := range c.plan.bands {
+		from, to := c.segment.termsWith(band.from), c.segment.termsWith(band.to)
+		if band.need > len(c.lists) {
+			continue
+		}
+		for ; from < to; from += windowTerms {
+			c.countWindow(uint32(from), uint32(min(from+windowTerms, to)), band.need, min(withBitmap, band.need-1))
+		}
+	}
+}
+
+// windowTerms are counted at once: as many counts as a core's nearer caches hold.
+const windowTerms = 1 << 16
+
+// countWindow finds the terms from, to (exclusive) that are in at least need of the lists. The
+// skipped longest lists are fewer than need, so a term that is in need lists is in one of the
+// others, too. It is enough to go through these, and to look up what is found there in the bitmaps
+// of the skipped ones.
+func (c *candidates) countWindow(from, to uint32, need, skipped int) {
+	longest := c.lists[len(c.lists)-skipped:]
+	c.parts = c.parts[:0]
+	postings := 0
+	for i := range c.lists[:len(c.lists)-skipped] {
+		c.rest[i] = advance(c.rest[i], from)
+		part := before(c.rest[i], to)
+		c.rest[i] = c.rest[i][len(part):]
+		postings += len(part)
+		c.parts = append(c.parts, part)
+	}
+	if c.isSlicedFaster(postings, from, to) {
+		c.countSliced(from, to, need)
+		return
+	}
+	c.terms = c.terms[:0]
+	for _, part := range c.parts {
+		for _, t := range part {
+			count := &c.counts[(t-from)%windowTerms]
+			*count++
+			if int(*count) == need-skipped {
+				c.terms = append(c.terms, t)
+			}
+		}
+	}
+	for _, t := range c.terms {
+		shared := int(c.counts[t-from])
+		for i := range longest {
+			shared += int(longest[i].bitmap[t/64] >> (t % 64) & 1)
+		}
+		if shared >= need {
+			c.addSimilar(t, shared)
+		}
+	}
+	for _, part := range c.parts {
+		for _, t := range part {
+			c.counts[(t-from)%windowTerms] = 0
+		}
+	}
+}
+
+// advance cuts off what is less than t from ascending terms. It looks further and further ahead, as
+// t is mostly near.
+func advance(terms []uint32, t uint32) []uint32 {
+	step := 1
+	for step < len(terms) && terms[step] < t {
+		step *= 2
+	}
+	from := step / 2
+	n, _ := slices.BinarySearch(terms[from:min(step+1, len(terms))], t)
+	return terms[from+n:]
+}
+
+// before returns what is less than t of ascending terms.
+func before(terms []uint32, t uint32) []uint32 { return terms[:len(terms)-len(advance(terms, t))] }
