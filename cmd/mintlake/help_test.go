@@ -74,3 +74,24 @@ func TestValuesComplete(t *testing.T) {
 		require.Contains(t, shown, want, args)
 	}
 }
+
+// Each example that help shows is a command with arguments that it takes.
+func TestExamplesOfHelpAreTaken(t *testing.T) {
+	root := rootCommand()
+	checked := 0
+	visitCommands(root, func(cmd *cobra.Command) {
+		for _, line := range strings.Split(cmd.Example, "\n") {
+			match := call.FindStringSubmatch(line)
+			if match == nil || inCompletion(cmd) {
+				continue
+			}
+			typed := strings.TrimPrefix(match[1], "mintlake ") // a path before it
+			checked++
+			words := strings.Fields(quotedText.ReplaceAllString(strings.SplitN(typed, "   ", 2)[0], "QUOTED"))
+			require.Empty(t, problemOf(root, words, true), line)
+		}
+	})
+	require.Greater(t, checked, 20)
+	_, err := runCommand(t, "dead-letters", "replay", "seventeen")
+	require.ErrorContains(t, err, "mintlake dead-letters replay 0/17")
+}

@@ -55,10 +55,12 @@ func rootCommand() *cobra.Command {
 }
 
 // withConfig adds the flags of every setting to a command and hands it the loaded, valid
-// configuration.
+// configuration. A command that says nothing of its arguments takes none.
 func withConfig(cmd *cobra.Command, run func(ctx context.Context, cfg *Config, logger *slog.Logger) error) *cobra.Command {
 	config.AddFlags(cmd.Flags(), defaults())
-	cmd.Args = cobra.NoArgs
+	if cmd.Args == nil {
+		cmd.Args = cobra.NoArgs
+	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := loadConfig(cmd)
 		if err != nil {
@@ -97,13 +99,17 @@ func newLogger(cfg *Config) *slog.Logger {
 }
 
 func configCommand() *cobra.Command {
-	var dump, page bool
+	var dump, page, commands bool
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Check the settings, or list them all with their values",
 		Long:  "Check the settings from file, environment and flags; with --dump list every key with its value, secrets hidden.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if commands {
+				_, err := fmt.Fprint(cmd.OutOrStdout(), commandsPage(cmd.Root()))
+				return err
+			}
 			if page {
 				_, err := fmt.Fprint(cmd.OutOrStdout(), config.Page(defaults()))
 				return err
@@ -127,7 +133,10 @@ func configCommand() *cobra.Command {
 	config.AddFlags(cmd.Flags(), defaults())
 	cmd.Flags().BoolVar(&dump, "dump", false, "list every key with its value")
 	cmd.Flags().BoolVar(&page, "page", false, "write docs/configuration.md")
-	_ = cmd.Flags().MarkHidden("page") // for make gen; fails only for a flag that does not exist
+	cmd.Flags().BoolVar(&commands, "commands", false, "write docs/commands.md")
+	for _, flag := range []string{"page", "commands"} { // for make gen
+		_ = cmd.Flags().MarkHidden(flag) // fails only for a flag that does not exist
+	}
 	cmd.Flags().Bool("check", true, "check only; the default")
 	return cmd
 }

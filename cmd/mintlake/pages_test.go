@@ -29,6 +29,13 @@ func TestPageOfSettingsIsUpToDate(t *testing.T) {
 	require.Equal(t, strings.Split(config.Page(defaults()), "\n"), strings.Split(string(page), "\n"), "run make gen")
 }
 
+// docs/commands.md too.
+func TestPageOfCommandsIsUpToDate(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "commands.md"))
+	require.NoError(t, err)
+	require.Equal(t, strings.Split(commandsPage(rootCommand()), "\n"), strings.Split(string(page), "\n"), "run make gen")
+}
+
 // piece is a part of a page that is set as code: a span between backticks, or a line of a block.
 type piece struct {
 	at   string // page:line
@@ -44,13 +51,15 @@ var (
 	pageLink = regexp.MustCompile(`\]\([^)]*\)`)
 )
 
-// piecesOf reads README.md and docs/*.md.
+// piecesOf reads README.md, docs/*.md and the tutorials.
 func piecesOf(t *testing.T, root string) []piece {
 	t.Helper()
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	require.NoError(t, err)
+	tutorials, err := filepath.Glob(filepath.Join(root, "docs", "tutorials", "*.md"))
+	require.NoError(t, err)
 	var list []piece
-	for _, page := range append(pages, filepath.Join(root, "README.md")) {
+	for _, page := range slices.Concat(pages, tutorials, []string{filepath.Join(root, "README.md")}) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		list = append(list, piecesIn(filepath.Base(page), string(text))...)
