@@ -33,6 +33,9 @@ func queryFilter(c *fiber.Ctx) (filter search.Filter, err error) {
 	if filter.Tag, err = queryTag(c); err != nil {
 		return filter, err
 	}
+	if filter.Launchpad, err = queryLaunchpad(c); err != nil {
+		return filter, err
+	}
 	if filter.MinVolume, err = queryUSD(c, "min_volume"); err != nil {
 		return filter, err
 	}
@@ -95,6 +98,17 @@ func queryTag(c *fiber.Ctx) (string, error) {
 	}
 	if text == "" || len(text) > maxTag || !utf8.ValidString(text) {
 		return "", invalid("tag", quoted(text), fmt.Sprintf("must be 1 to %d bytes of UTF-8", maxTag))
+	}
+	return text, nil
+}
+
+func queryLaunchpad(c *fiber.Ctx) (string, error) {
+	text, given, err := queryOnce(c, "launchpad")
+	if err != nil || !given {
+		return "", err
+	}
+	if known := schemas.Launchpads(); !slices.Contains(known, text) {
+		return "", invalid("launchpad", quoted(text), "must be "+strings.Join(known, " or "))
 	}
 	return text, nil
 }

@@ -24,11 +24,23 @@ func extended(log *apitest.Log, i int, slot uint64, kind string) {
 	log.Message(schemas.TopicTokenEvents, apitest.Address(apitest.Mint(i)), event, time.Now())
 }
 
+// launched says that a mint was launched.
+func launched(log *apitest.Log, i int, slot uint64, launchpad string) {
+	event := apitest.Event(apitest.Mint(i), slot)
+	event.Position.InstructionIndex = 6
+	event.Payload = &eventspb.TokenEvent_Launch{Launch: &eventspb.Launch{Launchpad: launchpad, Creator: apitest.Mint(9)}}
+	log.Message(schemas.TopicTokenEvents, apitest.Address(apitest.Mint(i)), event, time.Now())
+}
+
 func TestFilters(t *testing.T) {
 	log, a := threeTokens()
 	extended(log, 3, 13, "permanent_delegate")
+	launched(log, 2, 11, schemas.LaunchpadPump)
 	n := startNode(t, log).awaitReady()
 	for query, want := range map[string][]string{
+		"launchpad=pump":                           {a[1]},
+		"launchpad=meteora_dbc":                    {},
+		"launchpad=pump&program=token-2022":        {},
 		"program=token":                            {a[0], a[1]},
 		"program=token-2022":                       {a[2]},
 		"program=" + schemas.ProgramToken:          {a[0], a[1]},
@@ -62,6 +74,7 @@ func TestBadFiltersAreNamed(t *testing.T) {
 		"ext=permanent_delegates":  `ext is "permanent_delegates": must be of `,
 		"not_ext=":                 `not_ext is "": must be of `,
 		"ext=transfer_hook,":       `ext is "": must be of `,
+		"launchpad=pump.fun":       `launchpad is "pump.fun": must be meteora_dbc or pump or raydium_launchlab`,
 		"tag=":                     `tag is "": must be 1 to 64 bytes of UTF-8`,
 		"tag=%ff":                  `tag is `,
 		"min_volume=NaN":           `min_volume is "NaN": must be a decimal number of USD, at least 0`,

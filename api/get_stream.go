@@ -239,7 +239,8 @@ func (s *stream) passes(id uint32, t *registry.Token) bool {
 	case t.IsToken22 && (!s.include22 || f.Program == search.ProgramToken), !t.IsToken22 && f.Program == search.ProgramToken2022,
 		f.MinVolume != nil && (t.DailyVolumeUSD == nil || *t.DailyVolumeUSD < *f.MinVolume),
 		f.CreatedAfter != nil && (t.FirstSeenAt == nil || *t.FirstSeenAt <= *f.CreatedAfter),
-		f.Tag != "" && !slices.Contains(t.Tags, f.Tag):
+		f.Tag != "" && !slices.Contains(t.Tags, f.Tag),
+		f.Launchpad != "" && (t.Launchpad == nil || *t.Launchpad != f.Launchpad):
 		return false
 	case len(f.Extensions)+len(f.NotExtensions) == 0:
 		return true

@@ -93,7 +93,8 @@ func TestLookup(t *testing.T) {
 		"logo_status": "unchecked", "is_token22": false, "daily_volume_usd": null, "first_seen_at": 1700000010000, "last_seen_at": 1700000010000,
 		"supply": "0", "mint_authority": "`+a[0]+`", "freeze_authority": null, "metaplex_uri": "https://example.org/x.json", "update_authority": null,
 		"seller_fee_basis_points": null, "token_standard": null, "description": "a <dollar>", "external_url": "https://example.org",
-		"extensions": {"twitter": "https://x.example"}, "tags": ["stable"]}`, string(r.body))
+		"extensions": {"twitter": "https://x.example"}, "tags": ["stable"],
+		"launchpad": null, "creator": null, "graduated_at": null}`, string(r.body))
 	require.Equal(t, true, n.get("/tokens/" + a[2]).decode(t)["is_token22"])
 
 	unknown := apitest.Address(apitest.Mint(99))

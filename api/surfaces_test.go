@@ -33,6 +33,12 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	minted := apitest.Event(key, 12)
 	minted.Payload = &eventspb.TokenEvent_MintTo{MintTo: &eventspb.AmountChange{Amount: 70}}
 	tell(minted)
+	launch := apitest.Event(key, 10)
+	launch.Payload = &eventspb.TokenEvent_Launch{Launch: &eventspb.Launch{Launchpad: schemas.LaunchpadDBC, Creator: apitest.Mint(6)}}
+	tell(launch)
+	graduated := apitest.Event(key, 13)
+	graduated.Payload = &eventspb.TokenEvent_Graduate{Graduate: &eventspb.Graduate{Launchpad: schemas.LaunchpadDBC}}
+	tell(graduated)
 	enrich := func(entry *eventspb.TokenListEntry) {
 		e := &eventspb.Enrichment{Mint: key, Fact: &eventspb.Enrichment_TokenListEntry{TokenListEntry: entry}}
 		log.Message(schemas.TopicEnrichments, mint, e, time.Now())
@@ -83,6 +89,9 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 		},
 	}
 	require.Equal(t, []any{"meme", "verified"}, plain["tags"])
+	require.Equal(t, "meteora_dbc", plain["launchpad"])
+	require.Equal(t, apitest.Address(apitest.Mint(6)), plain["creator"])
+	require.EqualValues(t, 1_700_000_013_000, plain["graduated_at"])
 	for query, extra := range map[string][]string{
 		"?" + all: nil, "?evidence=true": {"evidence"}, "?provenance=true": {"provenance"}, "?provenance=true&" + all: {"provenance"},
 		"?provenance=true&evidence=true": {"provenance", "evidence"}, "?provenance=true&evidence=true&" + all: {"provenance", "evidence"},
@@ -141,6 +150,8 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	past := n.get(lookup + "?provenance=true&as_of_slot=12").decode(t)
 	require.Nil(t, past["daily_volume_usd"], "of the past there is no volume")
 	require.EqualValues(t, 1_700_000_012_000, past["last_seen_at"])
+	require.Equal(t, "meteora_dbc", past["launchpad"])
+	require.Nil(t, past["graduated_at"], "not yet")
 	past = n.get(lookup + "?evidence=true&as_of_slot=12").decode(t)
 	require.Contains(t, past, "evidence")
 	require.Nil(t, past["evidence"], "of the past there is none")

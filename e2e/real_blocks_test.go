@@ -76,6 +76,8 @@ FROM mintlake.token_events FORMAT TSV`
 var explained = map[string]string{
 	"freeze_account": "the goldens list no freezing of accounts: it changes no mint",
 	"thaw_account":   "the goldens list no thawing of accounts: it changes no mint",
+	"launch":         "the goldens know no launchpads",
+	"graduate":       "the goldens know no launchpads",
 }
 
 func TestRealBlocksEqualTheGoldens(t *testing.T) {
@@ -104,6 +106,17 @@ func TestRealBlocksEqualTheGoldens(t *testing.T) {
 		"metaplex_uri": "https://metadata.j7tracker.io/metadata/9923786f17534307.json", "supply": "1000000000000000",
 	})
 	require.Nil(t, token["mint_authority"])
+	require.Subset(t, token, map[string]any{"launchpad": "pump", "creator": "5xyaTEAbh7eHoeLmWb9uFgyAry9JfVHrmNszvPgHAnMY", "graduated_at": nil})
+	code, body = up.get("/tokens/6XXqLtAwn7oBbhT9m3AeVZE2y77LdzuZSHVtWSEDpump?provenance=true&fields=launchpad,graduated_at")
+	require.Equal(t, http.StatusOK, code, string(body))
+	require.JSONEq(t, `{"launchpad":null,"graduated_at":1777132595000,"provenance":{"graduated_at":{"source":"instruction","slot":415596520,"instruction":"migrate",
+		"signature":"5gp7yztY9njnkyMG9iFW3wD6MVFS9AHsdGuSikaJpKst9vd6hgYswigGbdBojyYFZnxenwuZWk4YMzYLHuVWb6pG"}}}`, originsOf(t, body, "graduated_at"), "its creation was not seen, its graduation was")
+	code, body = up.get("/tokens?launchpad=pump&fields=mint,launchpad")
+	require.Equal(t, http.StatusOK, code, string(body))
+	require.Contains(t, string(body), pumpMint)
+	require.Contains(t, string(body), `"total":2`)
+	require.Equal(t, []string{"launch\t2", "graduate\t1"}, up.query("SELECT kind, count() FROM mintlake.token_events WHERE kind IN ('launch', 'graduate') GROUP BY kind ORDER BY kind DESC FORMAT TSV"))
+	require.Equal(t, []string{"2"}, up.query("SELECT count() FROM mintlake.tokens WHERE launchpad = 'pump' AND isNotNull(creator)"))
 
 	code, body = up.get("/tokens/" + pumpMint + "/history")
 	require.Equal(t, http.StatusOK, code, string(body))
@@ -111,4 +124,16 @@ func TestRealBlocksEqualTheGoldens(t *testing.T) {
 
 	require.Equal(t, []string{fmt.Sprint(s.Registry.Tokens)}, up.query("SELECT count() FROM mintlake.tokens"), "API and ClickHouse agree")
 	require.Zero(t, up.stop(), up.log())
+}
+
+// originsOf is a row with the origin of one field alone.
+func originsOf(t *testing.T, body []byte, field string) string {
+	t.Helper()
+	var row map[string]any
+	require.NoError(t, json.Unmarshal(body, &row))
+	origins, _ := row["provenance"].(map[string]any)
+	row["provenance"] = map[string]any{field: origins[field]}
+	encoded, err := json.Marshal(row)
+	require.NoError(t, err)
+	return string(encoded)
 }

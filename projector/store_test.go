@@ -166,15 +166,15 @@ func storedTokens(t require.TestingT, conn driver.Conn) []registry.Token {
 	var list []registry.Token
 	for rows.Next() {
 		var token registry.Token
-		var firstSeen, lastSeen *time.Time
+		var firstSeen, lastSeen, graduated *time.Time
 		var supply *uint64
 		var fee *uint16
 		var standard *uint8
 		require.NoError(t, rows.Scan(&token.Mint, &token.Symbol, &token.Name, &token.Decimals, &token.LogoURL, &token.LogoStatus,
 			&token.IsToken22, &token.DailyVolumeUSD, &firstSeen, &lastSeen, &supply, &token.MintAuthority, &token.FreezeAuthority,
 			&token.MetaplexURI, &token.UpdateAuthority, &fee, &standard, &token.Description, &token.ExternalURL,
-			&token.Extensions, &token.Tags))
-		token.FirstSeenAt, token.LastSeenAt = millis(firstSeen), millis(lastSeen)
+			&token.Extensions, &token.Tags, &token.Launchpad, &token.Creator, &graduated))
+		token.FirstSeenAt, token.LastSeenAt, token.GraduatedAt = millis(firstSeen), millis(lastSeen), millis(graduated)
 		if supply != nil {
 			text := strconv.FormatUint(*supply, 10)
 			token.Supply = &text

@@ -63,6 +63,11 @@ func payloadOf(event *eventspb.TokenEvent) payload {
 		p.authority = keyText(e.WithdrawExcessLamports.GetAuthority())
 		p.details["source"] = keyText(e.WithdrawExcessLamports.GetSource())
 		p.details["destination"] = keyText(e.WithdrawExcessLamports.GetDestination())
+	case *eventspb.TokenEvent_Launch:
+		p.details["launchpad"], p.details["creator"] = e.Launch.GetLaunchpad(), keyText(e.Launch.GetCreator())
+		p.details["curve"], p.details["config"] = keyText(e.Launch.GetCurve()), keyText(e.Launch.GetConfig())
+	case *eventspb.TokenEvent_Graduate:
+		p.details["launchpad"], p.details["pool"] = e.Graduate.GetLaunchpad(), keyText(e.Graduate.GetPool())
 	case *eventspb.TokenEvent_Raw:
 		p.raw(e.Raw)
 	}

@@ -26,6 +26,9 @@ SELECT
     -- Reserved ones are the lists' to give: registry.IsReservedTag.
     arrayDistinct(arrayConcat(arrayFlatten(arrayMap(l -> JSONExtract(l, 'tags', 'Array(String)'), lists)),
         arrayFilter(t -> replaceRegexpAll(lower(t), '[^a-z0-9]', '') NOT IN ({reserved_tags}), document_tags))) AS tags,
+    nullIf(arrayFirst(f -> f.1 = 27, alive).4, '') AS launchpad,
+    nullIf(arrayFirst(f -> f.1 = 28, alive).4, '') AS creator,
+    fromUnixTimestamp64Milli(toInt64OrNull(arrayFirst(f -> f.1 = 29, alive).4), 'UTC') AS graduated_at,
     isNotNull(toUInt8OrNull(decimals_text)) AND program != '' AND closed != 'true'
         AND NOT (ifNull(token_standard, 2) IN (0, 3, 4, 5))
         AND NOT (ifNull(single, false) AND (mint_authority_text = '' OR edition)) AS is_member,
@@ -62,7 +65,7 @@ FROM
             *,
             -- What is dead is left out as registry.State does, see registry/incarnation.go.
             arrayFilter(f -> multiIf(
-                f.1 IN (1, 2, 3, 5, 6, 17, 18), closed_at = 0 OR f.3 > closed_at,
+                f.1 IN (1, 2, 3, 5, 6, 17, 18, 27, 28, 29), closed_at = 0 OR f.3 > closed_at,
                 f.1 = 4, (closed_at = 0 OR f.3 > closed_at) AND (supply_at = 0 OR f.3 > supply_at),
                 f.1 BETWEEN 13 AND 16, (closed_at = 0 OR f.3 > closed_at) AND f.3 >= initialized_at,
                 f.1 = 25, (closed_at = 0 OR f.3 > closed_at) AND f.3 >= initialized_at AND f.3 >= fields_at,

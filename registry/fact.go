@@ -75,6 +75,13 @@ const (
 	// RegisterLogoOverride: a JSON object, see LogoOverride. Its position is the decision's version
 	// at slot 0: the later decision holds.
 	RegisterLogoOverride Register = 26
+	// RegisterLaunchpad: the launchpad that created the mint, and RegisterCreator: whom its
+	// instruction names as the creator, base58, empty = nobody.
+	RegisterLaunchpad Register = 27
+	RegisterCreator   Register = 28
+	// RegisterGraduated: block time at which the launchpad moved its trading to a pool, Unix
+	// milliseconds.
+	RegisterGraduated Register = 29
 )
 
 // Fact proposes Value for one register of one mint. Item tells several values of one register apart

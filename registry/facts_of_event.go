@@ -76,6 +76,13 @@ func AppendFactsOfEvent(facts []Fact, event *eventspb.TokenEvent) []Fact {
 	case *eventspb.TokenEvent_CloseMint:
 		l.set(RegisterClosed, "true")
 		l.setItem(RegisterClosed, ItemClosed, "")
+	case *eventspb.TokenEvent_Launch:
+		l.set(RegisterLaunchpad, Text([]byte(payload.Launch.GetLaunchpad())))
+		l.setKey(RegisterCreator, payload.Launch.GetCreator())
+	case *eventspb.TokenEvent_Graduate:
+		if ms, ok := millis(event.GetBlockTime()); ok {
+			l.set(RegisterGraduated, ms)
+		}
 	case *eventspb.TokenEvent_Sighting:
 		if program := keyText(event.GetProgramId()); program != "" { // old nodes do not say it
 			l.set(RegisterProgram, program)

@@ -27,6 +27,8 @@ func (s *State) dead(fact *Fact) bool {
 	switch fact.Register {
 	case RegisterProgram, RegisterDecimals, RegisterSupply, RegisterMintAuthority, RegisterFreezeAuthority:
 		return s.gone(fact) // an initialisation states all of them
+	case RegisterLaunchpad, RegisterCreator, RegisterGraduated:
+		return s.gone(fact) // a launch stands before the initialisation that it calls
 	case RegisterMetadataPointer, RegisterExtension:
 		// extensions are initialised before the mint is, perhaps in an earlier transaction
 		return s.gone(fact)

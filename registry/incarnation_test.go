@@ -182,3 +182,33 @@ func TestAKnownPlaceWins(t *testing.T) {
 			}
 		})
 }
+
+func launched(e *eventspb.TokenEvent) {
+	e.Payload = &eventspb.TokenEvent_Launch{Launch: &eventspb.Launch{Launchpad: schemas.LaunchpadPump, Creator: registrytest.Mint(4)}}
+}
+
+func graduates(e *eventspb.TokenEvent) {
+	e.Payload = &eventspb.TokenEvent_Graduate{Graduate: &eventspb.Graduate{Launchpad: schemas.LaunchpadPump}}
+}
+
+// A launch stands before the initialisation that it calls, and what was launched and closed is
+// another token than what is there now.
+func TestALaunchIsOfTheTokenThatIsThere(t *testing.T) {
+	messages := []registrytest.Message{event(1, 0, launched), event(1, 1, initialize), event(7, 0, graduates)}
+	inAnyOrder(t, messages, func(_ *registry.State, token registry.Token) {
+		require.Equal(t, schemas.LaunchpadPump, *token.Launchpad)
+		require.Equal(t, base58.Encode(registrytest.Mint(4)), *token.Creator)
+		require.EqualValues(t, 7_000, *token.GraduatedAt)
+	})
+	inAnyOrder(t, append(messages, event(8, 0, closeMint), event(9, 0, initialize)), func(_ *registry.State, token registry.Token) {
+		require.Nil(t, token.Launchpad)
+		require.Nil(t, token.Creator)
+		require.Nil(t, token.GraduatedAt)
+	})
+	unknown := event(7, 0, graduates)
+	unknown.Event.BlockTime = 0
+	inAnyOrder(t, []registrytest.Message{event(1, 1, initialize), unknown}, func(_ *registry.State, token registry.Token) {
+		require.Nil(t, token.GraduatedAt, "the source does not say when")
+		require.Nil(t, token.Launchpad, "its launch was not seen")
+	})
+}

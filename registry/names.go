@@ -11,6 +11,7 @@ var registerNames = [...]string{ //nolint:gosec // the names of authorities are 
 	RegisterToken2022UpdateAuthority: "token22_update_authority", RegisterMetadataPointer: "metadata_pointer", RegisterExtension: "extension",
 	RegisterOffchain: "off_chain", RegisterLogo: "logo", RegisterFirstSeen: "first_seen", RegisterLastSeen: "last_seen", RegisterClosed: "closed",
 	RegisterTokenList: "token_list", RegisterToken2022Field: "token22_field", RegisterLogoOverride: "logo_override",
+	RegisterLaunchpad: "launchpad", RegisterCreator: "creator", RegisterGraduated: "graduated",
 }
 
 // Registers are all registers, ascending.

@@ -32,6 +32,9 @@ type Token struct {
 	ExternalURL          *string           `json:"external_url"`
 	Extensions           map[string]string `json:"extensions"`
 	Tags                 []string          `json:"tags"`
+	Launchpad            *string           `json:"launchpad"`
+	Creator              *string           `json:"creator"`
+	GraduatedAt          *int64            `json:"graduated_at"`
 }
 
 // Token shows the state of a mint. The second result says whether the mint is a member of the
@@ -70,6 +73,9 @@ func (s *State) TokenIn(mint string, buf *TokenBuffer) (Token, bool) {
 		ExternalURL:          buf.text(uriOrNone(document.ExternalURL)),
 		LogoURL:              buf.text(document.Image),
 		LogoStatus:           s.logoStatus(document.Image, override.Purge),
+		Launchpad:            buf.text(s.value(RegisterLaunchpad)),
+		Creator:              buf.text(s.value(RegisterCreator)),
+		GraduatedAt:          buf.number(s.integer(RegisterGraduated)),
 	}
 	token.Extensions = s.links(mint, document.Extensions)
 	if len(document.Tags) > 0 {
@@ -197,7 +203,7 @@ func (o *TokenBuffer) text(value string) *string {
 		return nil
 	}
 	if cap(o.texts) == 0 {
-		o.texts = make([]string, 0, 8)
+		o.texts = make([]string, 0, 10)
 	}
 	o.texts = append(o.texts, value)
 	return &o.texts[len(o.texts)-1]
@@ -208,7 +214,7 @@ func (o *TokenBuffer) number(value int64, known bool) *int64 {
 		return nil
 	}
 	if cap(o.numbers) == 0 {
-		o.numbers = make([]int64, 0, 4)
+		o.numbers = make([]int64, 0, 5)
 	}
 	o.numbers = append(o.numbers, value)
 	return &o.numbers[len(o.numbers)-1]

@@ -18,6 +18,8 @@ const (
 	KindThawAccount            Kind = "thaw_account"
 	KindWithdrawExcessLamports Kind = "withdraw_excess_lamports"
 	KindRaw                    Kind = "raw"
+	KindLaunch                 Kind = "launch"
+	KindGraduate               Kind = "graduate"
 	KindSighting               Kind = "sighting"
 	// KindUnknown is an event of a newer writer that this binary has no name for.
 	KindUnknown Kind = "unknown"
@@ -27,7 +29,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		KindInitializeMint, KindMintTo, KindBurn, KindSetAuthority, KindMetadataSet, KindExtensionSet, KindCloseMint, KindFreezeAccount,
-		KindThawAccount, KindWithdrawExcessLamports, KindRaw, KindSighting, KindUnknown,
+		KindThawAccount, KindWithdrawExcessLamports, KindRaw, KindLaunch, KindGraduate, KindSighting, KindUnknown,
 	}
 }
 
@@ -56,6 +58,10 @@ func KindOf(event *eventspb.TokenEvent) Kind {
 		return KindWithdrawExcessLamports
 	case *eventspb.TokenEvent_Raw:
 		return KindRaw
+	case *eventspb.TokenEvent_Launch:
+		return KindLaunch
+	case *eventspb.TokenEvent_Graduate:
+		return KindGraduate
 	case *eventspb.TokenEvent_Sighting:
 		return KindSighting
 	default:

@@ -48,6 +48,9 @@ func Token(dst []byte, t *registry.Token) []byte {
 	dst = optional(dst, `,"external_url":`, t.ExternalURL)
 	dst = links(append(dst, `,"extensions":`...), t.Extensions)
 	dst = Strings(append(dst, `,"tags":`...), t.Tags)
+	dst = optional(dst, `,"launchpad":`, t.Launchpad)
+	dst = optional(dst, `,"creator":`, t.Creator)
+	dst = number(dst, `,"graduated_at":`, t.GraduatedAt)
 	return append(dst, '}')
 }
 

@@ -35,6 +35,7 @@ func token() *rapid.Generator[*registry.Token] {
 			MintAuthority: optional("mint authority"), FreezeAuthority: optional("freeze authority"), MetaplexURI: optional("uri"),
 			UpdateAuthority: optional("update authority"), SellerFeeBasisPoints: number("fee"), TokenStandard: number("standard"),
 			Description: optional("description"), ExternalURL: optional("url"),
+			Launchpad: optional("launchpad"), Creator: optional("creator"), GraduatedAt: number("graduated"),
 		}
 		if rapid.Bool().Draw(t, "has extensions") {
 			row.Extensions = rapid.MapOf(text(), text()).Draw(t, "extensions")
@@ -102,6 +103,7 @@ func full() *registry.Token {
 		MetaplexURI: text("https://example.org/metadata.json"), UpdateAuthority: text("2wmVCSfPxGPjrnMMn7rchp4uaeoTqN39mXFC2zhPdri9"),
 		SellerFeeBasisPoints: number(0), TokenStandard: number(2), Description: text("Fully reserved & redeemable"), ExternalURL: text("https://example.org"),
 		Extensions: map[string]string{"website": "https://example.org", "twitter": "https://x.example/usdc"}, Tags: []string{"stable", "verified"},
+		Launchpad: text("pump"), Creator: text("3sNBr7kMccME5D55xNgsmYpZnzPgP2g12CixAajXypn6"), GraduatedAt: number(1_750_000_000_000),
 	}
 }
 

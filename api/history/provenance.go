@@ -34,7 +34,8 @@ var fieldRegisters = []struct {
 	{"decimals", registry.RegisterDecimals}, {"is_token22", registry.RegisterProgram}, {"first_seen_at", registry.RegisterFirstSeen},
 	{fieldLastSeen, registry.RegisterLastSeen}, {"mint_authority", registry.RegisterMintAuthority},
 	{"freeze_authority", registry.RegisterFreezeAuthority}, {"seller_fee_basis_points", registry.RegisterSellerFeeBasisPoints},
-	{"token_standard", registry.RegisterTokenStandard},
+	{"token_standard", registry.RegisterTokenStandard}, {"launchpad", registry.RegisterLaunchpad}, {"creator", registry.RegisterCreator},
+	{"graduated_at", registry.RegisterGraduated},
 }
 
 // Provenance says for each field that is not null whose word it is: that of the fact that holds, so

@@ -74,6 +74,10 @@ type tokenRow struct {
 	// and equal registries must give equal files.
 	Extensions []pair   `parquet:"extensions,list"`
 	Tags       []string `parquet:"tags,list"`
+
+	Launchpad   *string `parquet:"launchpad,optional"`
+	Creator     *string `parquet:"creator,optional"`
+	GraduatedAt *int64  `parquet:"graduated_at,optional"`
 }
 
 type pair struct {
@@ -92,6 +96,7 @@ func tokenRowOf(t *registry.Token) tokenRow {
 		FreezeAuthority: t.FreezeAuthority, MetaplexURI: t.MetaplexURI, UpdateAuthority: t.UpdateAuthority,
 		SellerFeeBasisPoints: t.SellerFeeBasisPoints, TokenStandard: t.TokenStandard, Description: t.Description,
 		ExternalURL: t.ExternalURL, Extensions: extensions, Tags: t.Tags,
+		Launchpad: t.Launchpad, Creator: t.Creator, GraduatedAt: t.GraduatedAt,
 	}
 }
 

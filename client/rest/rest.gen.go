@@ -130,6 +130,27 @@ func (e EvidenceSignals) Valid() bool {
 	}
 }
 
+// Defines values for Launchpad.
+const (
+	MeteoraDbc       Launchpad = "meteora_dbc"
+	Pump             Launchpad = "pump"
+	RaydiumLaunchlab Launchpad = "raydium_launchlab"
+)
+
+// Valid indicates whether the value is a known member of the Launchpad enum.
+func (e Launchpad) Valid() bool {
+	switch e {
+	case MeteoraDbc:
+		return true
+	case Pump:
+		return true
+	case RaydiumLaunchlab:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for MatchField.
 const (
 	MatchFieldLessThanNil MatchField = "<nil>"
@@ -439,6 +460,7 @@ func (e SearchTokensParamsSort) Valid() bool {
 // Defines values for SearchTokensParamsFields.
 const (
 	SearchTokensParamsFieldsAsOf                 SearchTokensParamsFields = "as_of"
+	SearchTokensParamsFieldsCreator              SearchTokensParamsFields = "creator"
 	SearchTokensParamsFieldsDailyVolumeUSD       SearchTokensParamsFields = "daily_volume_usd"
 	SearchTokensParamsFieldsDecimals             SearchTokensParamsFields = "decimals"
 	SearchTokensParamsFieldsDescription          SearchTokensParamsFields = "description"
@@ -448,8 +470,10 @@ const (
 	SearchTokensParamsFieldsFirstPoolAt          SearchTokensParamsFields = "first_pool_at"
 	SearchTokensParamsFieldsFirstSeenAt          SearchTokensParamsFields = "first_seen_at"
 	SearchTokensParamsFieldsFreezeAuthority      SearchTokensParamsFields = "freeze_authority"
+	SearchTokensParamsFieldsGraduatedAt          SearchTokensParamsFields = "graduated_at"
 	SearchTokensParamsFieldsIsToken22            SearchTokensParamsFields = "is_token22"
 	SearchTokensParamsFieldsLastSeenAt           SearchTokensParamsFields = "last_seen_at"
+	SearchTokensParamsFieldsLaunchpad            SearchTokensParamsFields = "launchpad"
 	SearchTokensParamsFieldsLiquidityAt          SearchTokensParamsFields = "liquidity_at"
 	SearchTokensParamsFieldsLiquidityUSD         SearchTokensParamsFields = "liquidity_usd"
 	SearchTokensParamsFieldsLists                SearchTokensParamsFields = "lists"
@@ -485,6 +509,8 @@ func (e SearchTokensParamsFields) Valid() bool {
 	switch e {
 	case SearchTokensParamsFieldsAsOf:
 		return true
+	case SearchTokensParamsFieldsCreator:
+		return true
 	case SearchTokensParamsFieldsDailyVolumeUSD:
 		return true
 	case SearchTokensParamsFieldsDecimals:
@@ -503,9 +529,13 @@ func (e SearchTokensParamsFields) Valid() bool {
 		return true
 	case SearchTokensParamsFieldsFreezeAuthority:
 		return true
+	case SearchTokensParamsFieldsGraduatedAt:
+		return true
 	case SearchTokensParamsFieldsIsToken22:
 		return true
 	case SearchTokensParamsFieldsLastSeenAt:
+		return true
+	case SearchTokensParamsFieldsLaunchpad:
 		return true
 	case SearchTokensParamsFieldsLiquidityAt:
 		return true
@@ -571,6 +601,7 @@ func (e SearchTokensParamsFields) Valid() bool {
 // Defines values for ResolveTokensParamsFields.
 const (
 	ResolveTokensParamsFieldsAsOf                 ResolveTokensParamsFields = "as_of"
+	ResolveTokensParamsFieldsCreator              ResolveTokensParamsFields = "creator"
 	ResolveTokensParamsFieldsDailyVolumeUSD       ResolveTokensParamsFields = "daily_volume_usd"
 	ResolveTokensParamsFieldsDecimals             ResolveTokensParamsFields = "decimals"
 	ResolveTokensParamsFieldsDescription          ResolveTokensParamsFields = "description"
@@ -580,8 +611,10 @@ const (
 	ResolveTokensParamsFieldsFirstPoolAt          ResolveTokensParamsFields = "first_pool_at"
 	ResolveTokensParamsFieldsFirstSeenAt          ResolveTokensParamsFields = "first_seen_at"
 	ResolveTokensParamsFieldsFreezeAuthority      ResolveTokensParamsFields = "freeze_authority"
+	ResolveTokensParamsFieldsGraduatedAt          ResolveTokensParamsFields = "graduated_at"
 	ResolveTokensParamsFieldsIsToken22            ResolveTokensParamsFields = "is_token22"
 	ResolveTokensParamsFieldsLastSeenAt           ResolveTokensParamsFields = "last_seen_at"
+	ResolveTokensParamsFieldsLaunchpad            ResolveTokensParamsFields = "launchpad"
 	ResolveTokensParamsFieldsLiquidityAt          ResolveTokensParamsFields = "liquidity_at"
 	ResolveTokensParamsFieldsLiquidityUSD         ResolveTokensParamsFields = "liquidity_usd"
 	ResolveTokensParamsFieldsLists                ResolveTokensParamsFields = "lists"
@@ -617,6 +650,8 @@ func (e ResolveTokensParamsFields) Valid() bool {
 	switch e {
 	case ResolveTokensParamsFieldsAsOf:
 		return true
+	case ResolveTokensParamsFieldsCreator:
+		return true
 	case ResolveTokensParamsFieldsDailyVolumeUSD:
 		return true
 	case ResolveTokensParamsFieldsDecimals:
@@ -635,9 +670,13 @@ func (e ResolveTokensParamsFields) Valid() bool {
 		return true
 	case ResolveTokensParamsFieldsFreezeAuthority:
 		return true
+	case ResolveTokensParamsFieldsGraduatedAt:
+		return true
 	case ResolveTokensParamsFieldsIsToken22:
 		return true
 	case ResolveTokensParamsFieldsLastSeenAt:
+		return true
+	case ResolveTokensParamsFieldsLaunchpad:
 		return true
 	case ResolveTokensParamsFieldsLiquidityAt:
 		return true
@@ -727,6 +766,7 @@ func (e StreamTokensParamsProgram) Valid() bool {
 // Defines values for StreamTokensParamsFields.
 const (
 	StreamTokensParamsFieldsAsOf                 StreamTokensParamsFields = "as_of"
+	StreamTokensParamsFieldsCreator              StreamTokensParamsFields = "creator"
 	StreamTokensParamsFieldsDailyVolumeUSD       StreamTokensParamsFields = "daily_volume_usd"
 	StreamTokensParamsFieldsDecimals             StreamTokensParamsFields = "decimals"
 	StreamTokensParamsFieldsDescription          StreamTokensParamsFields = "description"
@@ -736,8 +776,10 @@ const (
 	StreamTokensParamsFieldsFirstPoolAt          StreamTokensParamsFields = "first_pool_at"
 	StreamTokensParamsFieldsFirstSeenAt          StreamTokensParamsFields = "first_seen_at"
 	StreamTokensParamsFieldsFreezeAuthority      StreamTokensParamsFields = "freeze_authority"
+	StreamTokensParamsFieldsGraduatedAt          StreamTokensParamsFields = "graduated_at"
 	StreamTokensParamsFieldsIsToken22            StreamTokensParamsFields = "is_token22"
 	StreamTokensParamsFieldsLastSeenAt           StreamTokensParamsFields = "last_seen_at"
+	StreamTokensParamsFieldsLaunchpad            StreamTokensParamsFields = "launchpad"
 	StreamTokensParamsFieldsLiquidityAt          StreamTokensParamsFields = "liquidity_at"
 	StreamTokensParamsFieldsLiquidityUSD         StreamTokensParamsFields = "liquidity_usd"
 	StreamTokensParamsFieldsLists                StreamTokensParamsFields = "lists"
@@ -773,6 +815,8 @@ func (e StreamTokensParamsFields) Valid() bool {
 	switch e {
 	case StreamTokensParamsFieldsAsOf:
 		return true
+	case StreamTokensParamsFieldsCreator:
+		return true
 	case StreamTokensParamsFieldsDailyVolumeUSD:
 		return true
 	case StreamTokensParamsFieldsDecimals:
@@ -791,9 +835,13 @@ func (e StreamTokensParamsFields) Valid() bool {
 		return true
 	case StreamTokensParamsFieldsFreezeAuthority:
 		return true
+	case StreamTokensParamsFieldsGraduatedAt:
+		return true
 	case StreamTokensParamsFieldsIsToken22:
 		return true
 	case StreamTokensParamsFieldsLastSeenAt:
+		return true
+	case StreamTokensParamsFieldsLaunchpad:
 		return true
 	case StreamTokensParamsFieldsLiquidityAt:
 		return true
@@ -859,6 +907,7 @@ func (e StreamTokensParamsFields) Valid() bool {
 // Defines values for GetTokenParamsFields.
 const (
 	GetTokenParamsFieldsAsOf                 GetTokenParamsFields = "as_of"
+	GetTokenParamsFieldsCreator              GetTokenParamsFields = "creator"
 	GetTokenParamsFieldsDailyVolumeUSD       GetTokenParamsFields = "daily_volume_usd"
 	GetTokenParamsFieldsDecimals             GetTokenParamsFields = "decimals"
 	GetTokenParamsFieldsDescription          GetTokenParamsFields = "description"
@@ -868,8 +917,10 @@ const (
 	GetTokenParamsFieldsFirstPoolAt          GetTokenParamsFields = "first_pool_at"
 	GetTokenParamsFieldsFirstSeenAt          GetTokenParamsFields = "first_seen_at"
 	GetTokenParamsFieldsFreezeAuthority      GetTokenParamsFields = "freeze_authority"
+	GetTokenParamsFieldsGraduatedAt          GetTokenParamsFields = "graduated_at"
 	GetTokenParamsFieldsIsToken22            GetTokenParamsFields = "is_token22"
 	GetTokenParamsFieldsLastSeenAt           GetTokenParamsFields = "last_seen_at"
+	GetTokenParamsFieldsLaunchpad            GetTokenParamsFields = "launchpad"
 	GetTokenParamsFieldsLiquidityAt          GetTokenParamsFields = "liquidity_at"
 	GetTokenParamsFieldsLiquidityUSD         GetTokenParamsFields = "liquidity_usd"
 	GetTokenParamsFieldsLists                GetTokenParamsFields = "lists"
@@ -905,6 +956,8 @@ func (e GetTokenParamsFields) Valid() bool {
 	switch e {
 	case GetTokenParamsFieldsAsOf:
 		return true
+	case GetTokenParamsFieldsCreator:
+		return true
 	case GetTokenParamsFieldsDailyVolumeUSD:
 		return true
 	case GetTokenParamsFieldsDecimals:
@@ -923,9 +976,13 @@ func (e GetTokenParamsFields) Valid() bool {
 		return true
 	case GetTokenParamsFieldsFreezeAuthority:
 		return true
+	case GetTokenParamsFieldsGraduatedAt:
+		return true
 	case GetTokenParamsFieldsIsToken22:
 		return true
 	case GetTokenParamsFieldsLastSeenAt:
+		return true
+	case GetTokenParamsFieldsLaunchpad:
 		return true
 	case GetTokenParamsFieldsLiquidityAt:
 		return true
@@ -1172,7 +1229,7 @@ type HistoryEntry struct {
 	// InstructionIndex Outer instruction, from 0.
 	InstructionIndex *int `json:"instruction_index"`
 
-	// Kind A kind of token_events (initialize_mint, mint_to, burn, set_authority, metadata_set, extension_set …), sighting, mint_account, metaplex_account, off_chain, logo, token_list or import.
+	// Kind A kind of token_events (initialize_mint, mint_to, burn, set_authority, metadata_set, extension_set, launch, graduate …), sighting, mint_account, metaplex_account, off_chain, logo, token_list or import.
 	Kind string `json:"kind"`
 
 	// Signature First signature of the transaction, base58.
@@ -1201,6 +1258,9 @@ type HistoryResponse struct {
 	// Next Give it as before to get the next, older page; null on the last.
 	Next *string `json:"next"`
 }
+
+// Launchpad defines model for Launchpad.
+type Launchpad string
 
 // Listing A token list that holds the token. Who has the file compares its hash, and checks the signature with the signer's key.
 type Listing struct {
@@ -1505,6 +1565,9 @@ type Token struct {
 	// AsOf With its name among `fields` only. The member of Market of that name, epoch milliseconds.
 	AsOf *MarketTime `json:"as_of,omitempty"`
 
+	// Creator Whom the launchpad's instruction names as the creator, base58; null where that was not seen.
+	Creator *string `json:"creator,omitempty"`
+
 	// DailyVolumeUSD USD value of the pool trades of 24 hours; null when none could be priced.
 	DailyVolumeUSD *float64 `json:"daily_volume_usd,omitempty"`
 	Decimals       int      `json:"decimals"`
@@ -1524,11 +1587,17 @@ type Token struct {
 	FirstSeenAt     *int    `json:"first_seen_at,omitempty"`
 	FreezeAuthority *string `json:"freeze_authority,omitempty"`
 
+	// GraduatedAt Block time at which the launchpad moved its trading to a pool, epoch milliseconds; null where that was not seen.
+	GraduatedAt *int `json:"graduated_at,omitempty"`
+
 	// IsToken22 Whether the mint belongs to the extended token program.
 	IsToken22 bool `json:"is_token22"`
 
 	// LastSeenAt Block time of the latest event known, epoch milliseconds. Present where first_seen_at is.
 	LastSeenAt *int `json:"last_seen_at,omitempty"`
+
+	// Launchpad The launchpad that created the token; null where that was not seen.
+	Launchpad *Launchpad `json:"launchpad,omitempty"`
 
 	// LiquidityAt With its name among `fields` only. The member of Market of that name, epoch milliseconds.
 	LiquidityAt *MarketTime `json:"liquidity_at,omitempty"`
@@ -1623,6 +1692,9 @@ type TokenFields struct {
 	// AsOf With its name among `fields` only. The member of Market of that name, epoch milliseconds.
 	AsOf *MarketTime `json:"as_of,omitempty"`
 
+	// Creator Whom the launchpad's instruction names as the creator, base58; null where that was not seen.
+	Creator *string `json:"creator,omitempty"`
+
 	// DailyVolumeUSD USD value of the pool trades of 24 hours; null when none could be priced.
 	DailyVolumeUSD *float64 `json:"daily_volume_usd,omitempty"`
 	Decimals       *int     `json:"decimals,omitempty"`
@@ -1642,11 +1714,17 @@ type TokenFields struct {
 	FirstSeenAt     *int    `json:"first_seen_at,omitempty"`
 	FreezeAuthority *string `json:"freeze_authority,omitempty"`
 
+	// GraduatedAt Block time at which the launchpad moved its trading to a pool, epoch milliseconds; null where that was not seen.
+	GraduatedAt *int `json:"graduated_at,omitempty"`
+
 	// IsToken22 Whether the mint belongs to the extended token program.
 	IsToken22 *bool `json:"is_token22,omitempty"`
 
 	// LastSeenAt Block time of the latest event known, epoch milliseconds. Present where first_seen_at is.
 	LastSeenAt *int `json:"last_seen_at,omitempty"`
+
+	// Launchpad The launchpad that created the token; null where that was not seen.
+	Launchpad *Launchpad `json:"launchpad,omitempty"`
 
 	// LiquidityAt With its name among `fields` only. The member of Market of that name, epoch milliseconds.
 	LiquidityAt *MarketTime `json:"liquidity_at,omitempty"`
@@ -1776,6 +1854,9 @@ type Fields = []string
 // IncludeToken22 defines model for include_token22.
 type IncludeToken22 = bool
 
+// LaunchpadParameter defines model for launchpad.
+type LaunchpadParameter = Launchpad
+
 // Lists defines model for lists.
 type Lists = bool
 
@@ -1862,6 +1943,9 @@ type SearchTokensParams struct {
 	// Tag Only tokens with this tag, as it is written.
 	Tag *Tag `form:"tag,omitempty" json:"tag,omitempty"`
 
+	// Launchpad Only tokens that this launchpad created, as far as their creation was seen.
+	Launchpad *LaunchpadParameter `form:"launchpad,omitempty" json:"launchpad,omitempty"`
+
 	// MinVolume Only tokens with at least this daily volume in USD.
 	MinVolume *MinVolume `form:"min_volume,omitempty" json:"min_volume,omitempty"`
 
@@ -1939,6 +2023,9 @@ type StreamTokensParams struct {
 
 	// Tag Only tokens with this tag, as it is written.
 	Tag *Tag `form:"tag,omitempty" json:"tag,omitempty"`
+
+	// Launchpad Only tokens that this launchpad created, as far as their creation was seen.
+	Launchpad *LaunchpadParameter `form:"launchpad,omitempty" json:"launchpad,omitempty"`
 
 	// MinVolume Only tokens with at least this daily volume in USD.
 	MinVolume *MinVolume `form:"min_volume,omitempty" json:"min_volume,omitempty"`
@@ -2650,6 +2737,18 @@ func NewSearchTokensRequest(server string, params *SearchTokensParams) (*http.Re
 
 		}
 
+		if params.Launchpad != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "launchpad", *params.Launchpad, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.MinVolume != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_volume", *params.MinVolume, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: ""}); err != nil {
@@ -2978,6 +3077,18 @@ func NewStreamTokensRequest(server string, params *StreamTokensParams) (*http.Re
 		if params.Tag != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tag", *params.Tag, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Launchpad != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "launchpad", *params.Launchpad, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

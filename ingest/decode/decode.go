@@ -1,11 +1,11 @@
 // Package decode turns transactions into token events and swap legs.
 //
 // In: transactions of blocks, in any of the shapes the sources know. Out: one event per fact that
-// an instruction states about a mint, in the order of execution, the mints that token balances
-// show, and swap legs (see package swap). Guarantees: pure and deterministic; instructions are
-// found by program id at any depth, never by logs; failed and vote transactions contribute nothing;
-// hostile input never panics and never makes more than it brought. What a known program was asked
-// and no decoder reads is kept as a raw event.
+// an instruction states about a mint, launches and graduations of launchpads among them, in the
+// order of execution, the mints that token balances show, and swap legs (see package swap).
+// Guarantees: pure and deterministic; instructions are found by program id at any depth, never by
+// logs; failed and vote transactions contribute nothing; hostile input never panics and never makes
+// more than it brought. What a token program was asked and no decoder reads is kept as a raw event.
 package decode
 
 import (
@@ -13,6 +13,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/ingest/decode/launchpads"
 	"github.com/mintlake/mintlake/ingest/decode/metaplex"
 	"github.com/mintlake/mintlake/ingest/decode/spltoken"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
@@ -79,12 +80,14 @@ type program struct {
 type Decoder struct {
 	observer Observer
 	programs map[pubkey.Key]program
-	keys     []pubkey.Key // of programs
-	swaps    *swap.Decoder
+	// launchpads are asked for launches and graduations only: what else they do is no event.
+	launchpads map[pubkey.Key]*launchpads.Launchpad
+	keys       []pubkey.Key // of programs and launchpads
+	swaps      *swap.Decoder
 }
 
-// New returns a decoder of SPL Token, Token-2022, Metaplex Token Metadata and of the venues;
-// observer may be nil.
+// New returns a decoder of SPL Token, Token-2022, Metaplex Token Metadata, of the launchpads and of
+// the venues; observer may be nil.
 func New(observer Observer) *Decoder {
 	if observer == nil {
 		observer = discard{}
@@ -96,6 +99,11 @@ func New(observer Observer) *Decoder {
 	}}
 	for key := range d.programs {
 		d.keys = append(d.keys, key)
+	}
+	d.launchpads = map[pubkey.Key]*launchpads.Launchpad{}
+	for _, launchpad := range launchpads.All() {
+		key := pubkey.MustParse(launchpad.Program)
+		d.launchpads[key], d.keys = &launchpad, append(d.keys, key)
 	}
 	d.swaps = swap.New(venues.All(), Aggregators(), observer)
 	return d
@@ -120,6 +128,22 @@ func (d *Decoder) Decode(tx *chain.Transaction, slot uint64, blockTime int64) []
 		}
 	}
 	return w.events
+}
+
+// within are the calls that the call at a place made, and those that these made. Where the source
+// does not say how deep calls stand, all behind it are taken.
+func (w *walk) within(at place) []chain.Call {
+	outer := &w.tx.Instructions[at.outer]
+	if at.inner == none {
+		return outer.Inner
+	}
+	behind := outer.Inner[at.inner+1:]
+	for i := range behind {
+		if behind[i].StackHeight != 0 && behind[i].StackHeight <= outer.Inner[at.inner].StackHeight {
+			return behind[:i]
+		}
+	}
+	return behind
 }
 
 // mask has a bit for each of a transaction's first 256 keys; no instruction can name another one.
@@ -162,6 +186,12 @@ func (w *walk) call(call *chain.Call, at place) {
 		return
 	}
 	key, _ := w.tx.Program(call)
+	if launchpad, ok := w.decoder.launchpads[key]; ok {
+		if event, ok := launchpad.Decode(instruction.View{Tx: w.tx, Call: call, Mints: w.mints}, w.within(at)); ok {
+			w.add(event, call, at, none)
+		}
+		return
+	}
 	p := w.decoder.programs[key]
 	if len(call.Data) > maxData || len(call.Accounts) > maxAccounts {
 		w.raw(p, call, at, none, reasonTooLong)

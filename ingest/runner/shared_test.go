@@ -48,8 +48,8 @@ func TestSharedFiles(t *testing.T) {
 		var event eventspb.TokenEvent
 		require.NoError(t, proto.Unmarshal(record.Value, &event))
 		gotMints[string(record.Key)] = true
-		if event.GetSighting() != nil || event.GetFreezeAccount() != nil || event.GetThawAccount() != nil {
-			continue // the goldens list neither; see the decoders' golden test
+		if event.GetSighting() != nil || event.GetFreezeAccount() != nil || event.GetThawAccount() != nil || event.GetLaunch() != nil || event.GetGraduate() != nil {
+			continue // the goldens list none of them; see the decoders' golden test
 		}
 		at := place{Outer: event.GetPosition().GetInstructionIndex(), Inner: event.GetPosition().InnerInstructionIndex}
 		signature := base58.Encode(event.GetSignature())
@@ -66,7 +66,7 @@ func TestSharedFiles(t *testing.T) {
 	last := statuses[len(statuses)-1]
 	require.True(t, last.GetDone())
 	require.Equal(t, uint64(3), last.GetBlocks())
-	require.Equal(t, uint64(68+2+2+2+24), last.GetTokenEvents(), "the goldens' and a freeze and a thaw")
+	require.Equal(t, uint64(68+2+2+2+24+3), last.GetTokenEvents(), "the goldens', a freeze, a thaw, two launches and a graduation")
 	require.Equal(t, uint64(1), last.GetFailedInputs(), "an account among the transactions")
 	require.Len(t, l.of("dead_letter"), 1)
 	require.Len(t, l.slots(t), 3)

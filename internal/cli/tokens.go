@@ -200,6 +200,13 @@ func (a *ask) showToken(token *rest.Token) error {
 	add("price", dollars(price(token)), terminal.Plain)
 	add("volume 24 h", dollars(token.DailyVolumeUSD), terminal.Plain)
 	add("first seen", a.ago(token.FirstSeenAt), terminal.Plain)
+	if token.Launchpad != nil {
+		add("launchpad", string(*token.Launchpad), terminal.Plain)
+	}
+	add("creator", text(token.Creator), terminal.Plain)
+	if token.GraduatedAt != nil {
+		add("graduated", a.ago(token.GraduatedAt), terminal.Plain)
+	}
 	add("mint authority", text(token.MintAuthority), terminal.Yellow)
 	add("freeze authority", text(token.FreezeAuthority), terminal.Yellow)
 	add("update authority", text(token.UpdateAuthority), terminal.Plain)

@@ -137,7 +137,7 @@ func event(t *rapid.T) *eventspb.TokenEvent {
 }
 
 func setPayload(t *rapid.T, e *eventspb.TokenEvent) {
-	switch rapid.IntRange(0, 8).Draw(t, "kind") {
+	switch rapid.IntRange(0, 10).Draw(t, "kind") {
 	case 0:
 		e.Payload = &eventspb.TokenEvent_InitializeMint{InitializeMint: &eventspb.InitializeMint{
 			Decimals: decimals(t), MintAuthority: authority(t), FreezeAuthority: authority(t),
@@ -155,6 +155,10 @@ func setPayload(t *rapid.T, e *eventspb.TokenEvent) {
 		e.Payload = &eventspb.TokenEvent_ExtensionSet{ExtensionSet: pointer(t, e.GetMint())}
 	case 7:
 		e.Payload = &eventspb.TokenEvent_CloseMint{CloseMint: &eventspb.CloseMint{}}
+	case 8:
+		e.Payload = &eventspb.TokenEvent_Launch{Launch: &eventspb.Launch{Launchpad: rapid.SampledFrom([]string{"pump", "meteora_dbc"}).Draw(t, "launchpad"), Creator: authority(t)}}
+	case 9:
+		e.Payload = &eventspb.TokenEvent_Graduate{Graduate: &eventspb.Graduate{Launchpad: "pump"}}
 	default:
 		e.Payload = &eventspb.TokenEvent_Sighting{Sighting: &eventspb.Sighting{Decimals: decimals(t)}}
 	}

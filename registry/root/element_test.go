@@ -75,6 +75,9 @@ func whole() []registry.Fact {
 		{Mint: mintA, Register: registry.RegisterTokenList, Item: "list", Position: schemas.Position{Order: 3}, Value: `{"name":"Listed"}`},
 		{Mint: mintA, Register: registry.RegisterToken2022Field, Item: ".website", Position: at(6), Value: "https://example.org"},
 		{Mint: mintA, Register: registry.RegisterLogoOverride, Position: schemas.Position{Order: 3}, Value: `{"none":true}`},
+		fact(registry.RegisterLaunchpad, 4, "pump"),
+		fact(registry.RegisterCreator, 4, "authority5"),
+		fact(registry.RegisterGraduated, 8, "1700000002000"),
 	}
 }
 

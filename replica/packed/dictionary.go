@@ -39,6 +39,7 @@ var dictionary = []string{
 	"https://letsbonk.fun", "https://bonk.fun", "https://four.meme", "https://believe.app", "https://moonshot.money", "https://launch.meteora.ag",
 	".jpg", ".jpeg", ".webp", ".gif", ".svg", ".fun", ".xyz", ".app", ".org", ".net", ".io/", ".site", "metadata", "image", "logo", "token", "Token",
 	` the `, ` of `, ` and `, ` to `, ` is `, ` for `, ` in `, ` on `, ` with `, ` coin `, `Solana`, `solana`, `community`, `meme`, ` The `, `first `, `launch`, `pump`, `crypto`, `tion `, `ing `, `ment `, `world`,
+	"raydium_launchlab", "meteora_dbc",
 	`\u0026`, `\n`, `\"`, `. `, `, `,
 }
 

@@ -46,7 +46,7 @@ func (x *Inverted) Forget() {
 // figures change without the index.
 func pageKeyOf(query *Query) (pageKey, bool) {
 	f := &query.Filter
-	plain := f.Extensions == nil && f.NotExtensions == nil && f.Tag == "" && f.MinVolume == nil && f.CreatedAfter == nil && f.Passes == nil
+	plain := f.Extensions == nil && f.NotExtensions == nil && f.Tag == "" && f.Launchpad == "" && f.MinVolume == nil && f.CreatedAfter == nil && f.Passes == nil
 	key := pageKey{query.Text, query.IncludeToken22, f.Program, query.Sort, query.Offset, query.Limit}
 	return key, plain && query.Sort != SortMint && query.Sort != SortFigure && query.Limit <= cachedHits && len(query.Text) <= 128
 }

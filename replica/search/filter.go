@@ -9,6 +9,7 @@ import (
 // attributes are what filters ask for and few distinct combinations of exist.
 type attributes struct {
 	token22          bool
+	launchpad        string
 	extensions, tags []string
 }
 
@@ -24,6 +25,12 @@ func (t *attributeTable) number(document *Document) uint32 {
 	if document.Token.IsToken22 {
 		key.WriteByte('2')
 	}
+	launchpad := ""
+	if document.Token.Launchpad != nil {
+		launchpad = *document.Token.Launchpad
+	}
+	key.WriteByte(0)
+	key.WriteString(launchpad)
 	for _, texts := range [2][]string{document.Extensions, document.Token.Tags} {
 		key.WriteByte(0)
 		for _, text := range texts {
@@ -36,7 +43,7 @@ func (t *attributeTable) number(document *Document) uint32 {
 	}
 	number := uint32(len(t.list))
 	t.numbers[key.String()] = number
-	t.list = append(t.list, attributes{document.Token.IsToken22, cloneTexts(document.Extensions), cloneTexts(document.Token.Tags)})
+	t.list = append(t.list, attributes{document.Token.IsToken22, strings.Clone(launchpad), cloneTexts(document.Extensions), cloneTexts(document.Token.Tags)})
 	return number
 }
 
@@ -56,6 +63,9 @@ func (a *attributes) pass(query *Query) bool {
 		return false
 	}
 	if f.Tag != "" && !slices.Contains(a.tags, f.Tag) {
+		return false
+	}
+	if f.Launchpad != "" && a.launchpad != f.Launchpad {
 		return false
 	}
 	for _, kind := range f.Extensions {
@@ -87,7 +97,7 @@ func newFilter(query *Query, v *version) filter {
 	if volume := query.Filter.MinVolume; volume != nil {
 		f.maxKey = orderKey(cleanVolume(*volume), true, 0)
 	}
-	byAttributes := query.Filter.Program == ProgramToken2022 || query.Filter.Tag != "" || len(query.Filter.Extensions)+len(query.Filter.NotExtensions) > 0
+	byAttributes := query.Filter.Program == ProgramToken2022 || query.Filter.Tag != "" || query.Filter.Launchpad != "" || len(query.Filter.Extensions)+len(query.Filter.NotExtensions) > 0
 	if byAttributes {
 		f.attributes = make([]bool, len(v.attributes))
 		for i := range v.attributes {

@@ -17,6 +17,8 @@ import (
 var (
 	kinds = []string{"transfer_fee", "permanent_delegate", "metadata"}
 	tags  = []string{"verified", "meme"}
+
+	launchpads = []string{"pump", "meteora_dbc"}
 )
 
 func drawFilter(t *rapid.T) Filter {
@@ -29,6 +31,9 @@ func drawFilter(t *rapid.T) Filter {
 	f.NotExtensions = rapid.SliceOfN(rapid.SampledFrom(kinds), 0, 1).Draw(t, "not extensions")
 	if rapid.IntRange(0, 3).Draw(t, "by tag") == 0 {
 		f.Tag = rapid.SampledFrom(tags).Draw(t, "tag")
+	}
+	if rapid.IntRange(0, 3).Draw(t, "by launchpad") == 0 {
+		f.Launchpad = rapid.SampledFrom(launchpads).Draw(t, "launchpad")
 	}
 	if rapid.IntRange(0, 3).Draw(t, "by volume") == 0 {
 		volume := float64(rapid.IntRange(-1, 3).Draw(t, "min volume"))
@@ -69,6 +74,10 @@ func drawChange(t *rapid.T, most uint32) Document {
 	}
 	change.Token = drawToken(t, change.Mint)
 	change.Token.Tags = rapid.SliceOfN(rapid.SampledFrom(tags), 0, 2).Draw(t, "tags")
+	if rapid.Bool().Draw(t, "launched") {
+		launchpad := rapid.SampledFrom(launchpads).Draw(t, "launchpad of the token")
+		change.Token.Launchpad = &launchpad
+	}
 	change.Extensions = rapid.SliceOfN(rapid.SampledFrom(kinds), 0, 2).Draw(t, "kinds")
 	return change
 }

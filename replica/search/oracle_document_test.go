@@ -23,6 +23,7 @@ type document struct {
 	fewestAnyGram int
 	extensions    []string
 	tags          []string
+	launchpad     string
 }
 
 func newDocument(given *Document) *document {
@@ -39,6 +40,9 @@ func newDocument(given *Document) *document {
 		d.firstSeen, d.hasFirstSeen = *token.FirstSeenAt, true
 	}
 	d.extensions, d.tags = slices.Clone(given.Extensions), slices.Clone(token.Tags)
+	if token.Launchpad != nil {
+		d.launchpad = *token.Launchpad
+	}
 	return d
 }
 
@@ -54,7 +58,7 @@ func (d *document) passes(query *Query) bool {
 		return false
 	case f.Passes != nil && !f.Passes(d.id):
 		return false
-	case f.Tag != "" && !slices.Contains(d.tags, f.Tag):
+	case f.Tag != "" && !slices.Contains(d.tags, f.Tag), f.Launchpad != "" && d.launchpad != f.Launchpad:
 		return false
 	}
 	for _, kind := range f.Extensions {

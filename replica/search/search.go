@@ -87,6 +87,8 @@ type Filter struct {
 	Extensions, NotExtensions []string
 	// Tag is one of the token's tags, as it is written; empty asks for none.
 	Tag string
+	// Launchpad is the token's; empty asks for none.
+	Launchpad string
 	// MinVolume is the least daily volume in USD. An unknown volume is less than every MinVolume.
 	// Nil asks for none.
 	MinVolume *float64

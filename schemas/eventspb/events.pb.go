@@ -465,6 +465,8 @@ type TokenEvent struct {
 	//	*TokenEvent_WithdrawExcessLamports
 	//	*TokenEvent_Raw
 	//	*TokenEvent_Sighting
+	//	*TokenEvent_Launch
+	//	*TokenEvent_Graduate
 	Payload       isTokenEvent_Payload `protobuf_oneof:"payload"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -657,6 +659,24 @@ func (x *TokenEvent) GetSighting() *Sighting {
 	return nil
 }
 
+func (x *TokenEvent) GetLaunch() *Launch {
+	if x != nil {
+		if x, ok := x.Payload.(*TokenEvent_Launch); ok {
+			return x.Launch
+		}
+	}
+	return nil
+}
+
+func (x *TokenEvent) GetGraduate() *Graduate {
+	if x != nil {
+		if x, ok := x.Payload.(*TokenEvent_Graduate); ok {
+			return x.Graduate
+		}
+	}
+	return nil
+}
+
 type isTokenEvent_Payload interface {
 	isTokenEvent_Payload()
 }
@@ -713,6 +733,15 @@ type TokenEvent_Sighting struct {
 	Sighting *Sighting `protobuf:"bytes,21,opt,name=sighting,proto3,oneof"`
 }
 
+type TokenEvent_Launch struct {
+	// The program is a launchpad's; the mint's own instructions are events beside it.
+	Launch *Launch `protobuf:"bytes,22,opt,name=launch,proto3,oneof"`
+}
+
+type TokenEvent_Graduate struct {
+	Graduate *Graduate `protobuf:"bytes,23,opt,name=graduate,proto3,oneof"`
+}
+
 func (*TokenEvent_InitializeMint) isTokenEvent_Payload() {}
 
 func (*TokenEvent_MintTo) isTokenEvent_Payload() {}
@@ -736,6 +765,10 @@ func (*TokenEvent_WithdrawExcessLamports) isTokenEvent_Payload() {}
 func (*TokenEvent_Raw) isTokenEvent_Payload() {}
 
 func (*TokenEvent_Sighting) isTokenEvent_Payload() {}
+
+func (*TokenEvent_Launch) isTokenEvent_Payload() {}
+
+func (*TokenEvent_Graduate) isTokenEvent_Payload() {}
 
 type InitializeMint struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -1603,6 +1636,134 @@ func (x *Sighting) GetDecimals() uint32 {
 	return 0
 }
 
+// Launch: a launchpad created the mint.
+type Launch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// pump, raydium_launchlab or meteora_dbc.
+	Launchpad string `protobuf:"bytes,1,opt,name=launchpad,proto3" json:"launchpad,omitempty"`
+	// Whom the instruction names as the creator; empty: nobody.
+	Creator []byte `protobuf:"bytes,2,opt,name=creator,proto3" json:"creator,omitempty"`
+	// The bonding curve on which the token trades first.
+	Curve []byte `protobuf:"bytes,3,opt,name=curve,proto3" json:"curve,omitempty"`
+	// The account with the terms of the site on which it was launched (LaunchLab's platform_config,
+	// DBC's config); empty where there is none.
+	Config        []byte `protobuf:"bytes,4,opt,name=config,proto3" json:"config,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Launch) Reset() {
+	*x = Launch{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Launch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Launch) ProtoMessage() {}
+
+func (x *Launch) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Launch.ProtoReflect.Descriptor instead.
+func (*Launch) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Launch) GetLaunchpad() string {
+	if x != nil {
+		return x.Launchpad
+	}
+	return ""
+}
+
+func (x *Launch) GetCreator() []byte {
+	if x != nil {
+		return x.Creator
+	}
+	return nil
+}
+
+func (x *Launch) GetCurve() []byte {
+	if x != nil {
+		return x.Curve
+	}
+	return nil
+}
+
+func (x *Launch) GetConfig() []byte {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+// Graduate: the launchpad moved the token's trading from the curve to a pool of another program.
+type Graduate struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Launchpad string                 `protobuf:"bytes,1,opt,name=launchpad,proto3" json:"launchpad,omitempty"`
+	// That pool; empty where the instruction does not name it.
+	Pool          []byte `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Graduate) Reset() {
+	*x = Graduate{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Graduate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Graduate) ProtoMessage() {}
+
+func (x *Graduate) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Graduate.ProtoReflect.Descriptor instead.
+func (*Graduate) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Graduate) GetLaunchpad() string {
+	if x != nil {
+		return x.Launchpad
+	}
+	return ""
+}
+
+func (x *Graduate) GetPool() []byte {
+	if x != nil {
+		return x.Pool
+	}
+	return nil
+}
+
 // SwapLeg is one exchange on one pool. Topic chain.swaps.v1, one record per mint of the leg, both
 // with this same value: key mint_in with type swap_leg.in, key mint_out with type swap_leg.out. Who
 // counts legs, pools or traders reads swap_leg.in only: there each leg is once.
@@ -1660,7 +1821,7 @@ type SwapLeg struct {
 
 func (x *SwapLeg) Reset() {
 	*x = SwapLeg{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[15]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1833,7 @@ func (x *SwapLeg) String() string {
 func (*SwapLeg) ProtoMessage() {}
 
 func (x *SwapLeg) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[15]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1846,7 @@ func (x *SwapLeg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwapLeg.ProtoReflect.Descriptor instead.
 func (*SwapLeg) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SwapLeg) GetPosition() *Position {
@@ -1884,7 +2045,7 @@ type Route struct {
 
 func (x *Route) Reset() {
 	*x = Route{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[16]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1896,7 +2057,7 @@ func (x *Route) String() string {
 func (*Route) ProtoMessage() {}
 
 func (x *Route) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[16]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1909,7 +2070,7 @@ func (x *Route) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Route.ProtoReflect.Descriptor instead.
 func (*Route) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Route) GetPosition() *Position {
@@ -2010,7 +2171,7 @@ type RouteHop struct {
 
 func (x *RouteHop) Reset() {
 	*x = RouteHop{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[17]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2022,7 +2183,7 @@ func (x *RouteHop) String() string {
 func (*RouteHop) ProtoMessage() {}
 
 func (x *RouteHop) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[17]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2035,7 +2196,7 @@ func (x *RouteHop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouteHop.ProtoReflect.Descriptor instead.
 func (*RouteHop) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RouteHop) GetAmm() []byte {
@@ -2102,7 +2263,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[18]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2275,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[18]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2288,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Pool) GetPosition() *Position {
@@ -2258,7 +2419,7 @@ type SlotRecord struct {
 
 func (x *SlotRecord) Reset() {
 	*x = SlotRecord{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[19]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2431,7 @@ func (x *SlotRecord) String() string {
 func (*SlotRecord) ProtoMessage() {}
 
 func (x *SlotRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[19]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2444,7 @@ func (x *SlotRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRecord.ProtoReflect.Descriptor instead.
 func (*SlotRecord) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SlotRecord) GetSlot() uint64 {
@@ -2381,7 +2542,7 @@ type StreamBlock struct {
 
 func (x *StreamBlock) Reset() {
 	*x = StreamBlock{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[20]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +2554,7 @@ func (x *StreamBlock) String() string {
 func (*StreamBlock) ProtoMessage() {}
 
 func (x *StreamBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[20]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2406,7 +2567,7 @@ func (x *StreamBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamBlock.ProtoReflect.Descriptor instead.
 func (*StreamBlock) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StreamBlock) GetSlot() uint64 {
@@ -2484,7 +2645,7 @@ type StreamStatus struct {
 
 func (x *StreamStatus) Reset() {
 	*x = StreamStatus{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2496,7 +2657,7 @@ func (x *StreamStatus) String() string {
 func (*StreamStatus) ProtoMessage() {}
 
 func (x *StreamStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,7 +2670,7 @@ func (x *StreamStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamStatus.ProtoReflect.Descriptor instead.
 func (*StreamStatus) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StreamStatus) GetSlot() uint64 {
@@ -2542,7 +2703,7 @@ type ChainIdentity struct {
 
 func (x *ChainIdentity) Reset() {
 	*x = ChainIdentity{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2554,7 +2715,7 @@ func (x *ChainIdentity) String() string {
 func (*ChainIdentity) ProtoMessage() {}
 
 func (x *ChainIdentity) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2567,7 +2728,7 @@ func (x *ChainIdentity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChainIdentity.ProtoReflect.Descriptor instead.
 func (*ChainIdentity) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ChainIdentity) GetGenesisHash() []byte {
@@ -2613,7 +2774,7 @@ type SourceStatus struct {
 
 func (x *SourceStatus) Reset() {
 	*x = SourceStatus{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2625,7 +2786,7 @@ func (x *SourceStatus) String() string {
 func (*SourceStatus) ProtoMessage() {}
 
 func (x *SourceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2638,7 +2799,7 @@ func (x *SourceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStatus.ProtoReflect.Descriptor instead.
 func (*SourceStatus) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SourceStatus) GetKind() string {
@@ -2724,7 +2885,7 @@ type EnrichmentRequest struct {
 
 func (x *EnrichmentRequest) Reset() {
 	*x = EnrichmentRequest{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2736,7 +2897,7 @@ func (x *EnrichmentRequest) String() string {
 func (*EnrichmentRequest) ProtoMessage() {}
 
 func (x *EnrichmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2749,7 +2910,7 @@ func (x *EnrichmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrichmentRequest.ProtoReflect.Descriptor instead.
 func (*EnrichmentRequest) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EnrichmentRequest) GetMint() []byte {
@@ -2820,7 +2981,7 @@ type Enrichment struct {
 
 func (x *Enrichment) Reset() {
 	*x = Enrichment{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +2993,7 @@ func (x *Enrichment) String() string {
 func (*Enrichment) ProtoMessage() {}
 
 func (x *Enrichment) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2845,7 +3006,7 @@ func (x *Enrichment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Enrichment.ProtoReflect.Descriptor instead.
 func (*Enrichment) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Enrichment) GetMint() []byte {
@@ -3035,7 +3196,7 @@ type MintAccount struct {
 
 func (x *MintAccount) Reset() {
 	*x = MintAccount{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3047,7 +3208,7 @@ func (x *MintAccount) String() string {
 func (*MintAccount) ProtoMessage() {}
 
 func (x *MintAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3060,7 +3221,7 @@ func (x *MintAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MintAccount.ProtoReflect.Descriptor instead.
 func (*MintAccount) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *MintAccount) GetProgramId() []byte {
@@ -3128,7 +3289,7 @@ type MetaplexAccount struct {
 
 func (x *MetaplexAccount) Reset() {
 	*x = MetaplexAccount{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3140,7 +3301,7 @@ func (x *MetaplexAccount) String() string {
 func (*MetaplexAccount) ProtoMessage() {}
 
 func (x *MetaplexAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3153,7 +3314,7 @@ func (x *MetaplexAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaplexAccount.ProtoReflect.Descriptor instead.
 func (*MetaplexAccount) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *MetaplexAccount) GetMetadata() *MetadataSet {
@@ -3186,7 +3347,7 @@ type OffchainMetadata struct {
 
 func (x *OffchainMetadata) Reset() {
 	*x = OffchainMetadata{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3198,7 +3359,7 @@ func (x *OffchainMetadata) String() string {
 func (*OffchainMetadata) ProtoMessage() {}
 
 func (x *OffchainMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3211,7 +3372,7 @@ func (x *OffchainMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OffchainMetadata.ProtoReflect.Descriptor instead.
 func (*OffchainMetadata) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *OffchainMetadata) GetUri() []byte {
@@ -3333,7 +3494,7 @@ type Logo struct {
 
 func (x *Logo) Reset() {
 	*x = Logo{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3345,7 +3506,7 @@ func (x *Logo) String() string {
 func (*Logo) ProtoMessage() {}
 
 func (x *Logo) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3358,7 +3519,7 @@ func (x *Logo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logo.ProtoReflect.Descriptor instead.
 func (*Logo) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Logo) GetUrl() string {
@@ -3512,7 +3673,7 @@ type LogoOverride struct {
 
 func (x *LogoOverride) Reset() {
 	*x = LogoOverride{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3524,7 +3685,7 @@ func (x *LogoOverride) String() string {
 func (*LogoOverride) ProtoMessage() {}
 
 func (x *LogoOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3537,7 +3698,7 @@ func (x *LogoOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoOverride.ProtoReflect.Descriptor instead.
 func (*LogoOverride) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LogoOverride) GetVersion() uint64 {
@@ -3577,7 +3738,7 @@ type NotAMint struct {
 
 func (x *NotAMint) Reset() {
 	*x = NotAMint{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3589,7 +3750,7 @@ func (x *NotAMint) String() string {
 func (*NotAMint) ProtoMessage() {}
 
 func (x *NotAMint) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3602,7 +3763,7 @@ func (x *NotAMint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotAMint.ProtoReflect.Descriptor instead.
 func (*NotAMint) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *NotAMint) GetReason() string {
@@ -3637,7 +3798,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3649,7 +3810,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3662,7 +3823,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DeadLetter) GetSource() string {
@@ -3767,7 +3928,7 @@ type TokenListEntry struct {
 
 func (x *TokenListEntry) Reset() {
 	*x = TokenListEntry{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3779,7 +3940,7 @@ func (x *TokenListEntry) String() string {
 func (*TokenListEntry) ProtoMessage() {}
 
 func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3792,7 +3953,7 @@ func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenListEntry.ProtoReflect.Descriptor instead.
 func (*TokenListEntry) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TokenListEntry) GetList() string {
@@ -3890,7 +4051,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3902,7 +4063,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3915,7 +4076,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Facts) GetFacts() []*Fact {
@@ -3941,7 +4102,7 @@ type Fact struct {
 
 func (x *Fact) Reset() {
 	*x = Fact{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3953,7 +4114,7 @@ func (x *Fact) String() string {
 func (*Fact) ProtoMessage() {}
 
 func (x *Fact) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3966,7 +4127,7 @@ func (x *Fact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fact.ProtoReflect.Descriptor instead.
 func (*Fact) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Fact) GetRegister() uint32 {
@@ -4034,7 +4195,7 @@ type KeyChange struct {
 
 func (x *KeyChange) Reset() {
 	*x = KeyChange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4046,7 +4207,7 @@ func (x *KeyChange) String() string {
 func (*KeyChange) ProtoMessage() {}
 
 func (x *KeyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4059,7 +4220,7 @@ func (x *KeyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyChange.ProtoReflect.Descriptor instead.
 func (*KeyChange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *KeyChange) GetProduct() string {
@@ -4190,7 +4351,7 @@ type KeyCreated struct {
 
 func (x *KeyCreated) Reset() {
 	*x = KeyCreated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4202,7 +4363,7 @@ func (x *KeyCreated) String() string {
 func (*KeyCreated) ProtoMessage() {}
 
 func (x *KeyCreated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4215,7 +4376,7 @@ func (x *KeyCreated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyCreated.ProtoReflect.Descriptor instead.
 func (*KeyCreated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *KeyCreated) GetSha256() []byte {
@@ -4256,7 +4417,7 @@ type KeyRestricted struct {
 
 func (x *KeyRestricted) Reset() {
 	*x = KeyRestricted{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4268,7 +4429,7 @@ func (x *KeyRestricted) String() string {
 func (*KeyRestricted) ProtoMessage() {}
 
 func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4281,7 +4442,7 @@ func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRestricted.ProtoReflect.Descriptor instead.
 func (*KeyRestricted) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *KeyRestricted) GetRules() *KeyRules {
@@ -4304,7 +4465,7 @@ type KeyRotated struct {
 
 func (x *KeyRotated) Reset() {
 	*x = KeyRotated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4316,7 +4477,7 @@ func (x *KeyRotated) String() string {
 func (*KeyRotated) ProtoMessage() {}
 
 func (x *KeyRotated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4329,7 +4490,7 @@ func (x *KeyRotated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRotated.ProtoReflect.Descriptor instead.
 func (*KeyRotated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *KeyRotated) GetSha256() []byte {
@@ -4363,7 +4524,7 @@ type KeyRevoked struct {
 
 func (x *KeyRevoked) Reset() {
 	*x = KeyRevoked{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4375,7 +4536,7 @@ func (x *KeyRevoked) String() string {
 func (*KeyRevoked) ProtoMessage() {}
 
 func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4388,7 +4549,7 @@ func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRevoked.ProtoReflect.Descriptor instead.
 func (*KeyRevoked) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *KeyRevoked) GetReason() string {
@@ -4421,7 +4582,7 @@ type KeyRules struct {
 
 func (x *KeyRules) Reset() {
 	*x = KeyRules{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4433,7 +4594,7 @@ func (x *KeyRules) String() string {
 func (*KeyRules) ProtoMessage() {}
 
 func (x *KeyRules) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4446,7 +4607,7 @@ func (x *KeyRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRules.ProtoReflect.Descriptor instead.
 func (*KeyRules) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *KeyRules) GetExpiresAtMs() int64 {
@@ -4533,7 +4694,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4545,7 +4706,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4558,7 +4719,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Usage) GetNode() string {
@@ -4666,7 +4827,7 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"batchIndex\x88\x01\x01B\x14\n" +
 	"\x12_transaction_indexB\x1a\n" +
 	"\x18_inner_instruction_indexB\x0e\n" +
-	"\f_batch_index\"\xaf\b\n" +
+	"\f_batch_index\"\xa1\t\n" +
 	"\n" +
 	"TokenEvent\x128\n" +
 	"\bposition\x18\x01 \x01(\v2\x1c.mintlake.events.v1.PositionR\bposition\x12\x1d\n" +
@@ -4690,7 +4851,9 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\fthaw_account\x18\x12 \x01(\v2!.mintlake.events.v1.AccountFreezeH\x00R\vthawAccount\x12f\n" +
 	"\x18withdraw_excess_lamports\x18\x13 \x01(\v2*.mintlake.events.v1.WithdrawExcessLamportsH\x00R\x16withdrawExcessLamports\x126\n" +
 	"\x03raw\x18\x14 \x01(\v2\".mintlake.events.v1.RawInstructionH\x00R\x03raw\x12:\n" +
-	"\bsighting\x18\x15 \x01(\v2\x1c.mintlake.events.v1.SightingH\x00R\bsightingB\t\n" +
+	"\bsighting\x18\x15 \x01(\v2\x1c.mintlake.events.v1.SightingH\x00R\bsighting\x124\n" +
+	"\x06launch\x18\x16 \x01(\v2\x1a.mintlake.events.v1.LaunchH\x00R\x06launch\x12:\n" +
+	"\bgraduate\x18\x17 \x01(\v2\x1c.mintlake.events.v1.GraduateH\x00R\bgraduateB\t\n" +
 	"\apayload\"~\n" +
 	"\x0eInitializeMint\x12\x1a\n" +
 	"\bdecimals\x18\x01 \x01(\rR\bdecimals\x12%\n" +
@@ -4768,7 +4931,15 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\baccounts\x18\x02 \x03(\fR\baccounts\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"&\n" +
 	"\bSighting\x12\x1a\n" +
-	"\bdecimals\x18\x01 \x01(\rR\bdecimals\"\xe0\x06\n" +
+	"\bdecimals\x18\x01 \x01(\rR\bdecimals\"n\n" +
+	"\x06Launch\x12\x1c\n" +
+	"\tlaunchpad\x18\x01 \x01(\tR\tlaunchpad\x12\x18\n" +
+	"\acreator\x18\x02 \x01(\fR\acreator\x12\x14\n" +
+	"\x05curve\x18\x03 \x01(\fR\x05curve\x12\x16\n" +
+	"\x06config\x18\x04 \x01(\fR\x06config\"<\n" +
+	"\bGraduate\x12\x1c\n" +
+	"\tlaunchpad\x18\x01 \x01(\tR\tlaunchpad\x12\x12\n" +
+	"\x04pool\x18\x02 \x01(\fR\x04pool\"\xe0\x06\n" +
 	"\aSwapLeg\x128\n" +
 	"\bposition\x18\x01 \x01(\v2\x1c.mintlake.events.v1.PositionR\bposition\x12\x1d\n" +
 	"\n" +
@@ -5140,7 +5311,7 @@ func file_mintlake_events_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(MetadataProgram)(0),           // 0: mintlake.events.v1.MetadataProgram
 	(LegSource)(0),                 // 1: mintlake.events.v1.LegSource
@@ -5163,36 +5334,38 @@ var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(*WithdrawExcessLamports)(nil), // 18: mintlake.events.v1.WithdrawExcessLamports
 	(*RawInstruction)(nil),         // 19: mintlake.events.v1.RawInstruction
 	(*Sighting)(nil),               // 20: mintlake.events.v1.Sighting
-	(*SwapLeg)(nil),                // 21: mintlake.events.v1.SwapLeg
-	(*Route)(nil),                  // 22: mintlake.events.v1.Route
-	(*RouteHop)(nil),               // 23: mintlake.events.v1.RouteHop
-	(*Pool)(nil),                   // 24: mintlake.events.v1.Pool
-	(*SlotRecord)(nil),             // 25: mintlake.events.v1.SlotRecord
-	(*StreamBlock)(nil),            // 26: mintlake.events.v1.StreamBlock
-	(*StreamStatus)(nil),           // 27: mintlake.events.v1.StreamStatus
-	(*ChainIdentity)(nil),          // 28: mintlake.events.v1.ChainIdentity
-	(*SourceStatus)(nil),           // 29: mintlake.events.v1.SourceStatus
-	(*EnrichmentRequest)(nil),      // 30: mintlake.events.v1.EnrichmentRequest
-	(*Enrichment)(nil),             // 31: mintlake.events.v1.Enrichment
-	(*MintAccount)(nil),            // 32: mintlake.events.v1.MintAccount
-	(*MetaplexAccount)(nil),        // 33: mintlake.events.v1.MetaplexAccount
-	(*OffchainMetadata)(nil),       // 34: mintlake.events.v1.OffchainMetadata
-	(*Logo)(nil),                   // 35: mintlake.events.v1.Logo
-	(*LogoOverride)(nil),           // 36: mintlake.events.v1.LogoOverride
-	(*NotAMint)(nil),               // 37: mintlake.events.v1.NotAMint
-	(*DeadLetter)(nil),             // 38: mintlake.events.v1.DeadLetter
-	(*TokenListEntry)(nil),         // 39: mintlake.events.v1.TokenListEntry
-	(*Facts)(nil),                  // 40: mintlake.events.v1.Facts
-	(*Fact)(nil),                   // 41: mintlake.events.v1.Fact
-	(*KeyChange)(nil),              // 42: mintlake.events.v1.KeyChange
-	(*KeyCreated)(nil),             // 43: mintlake.events.v1.KeyCreated
-	(*KeyRestricted)(nil),          // 44: mintlake.events.v1.KeyRestricted
-	(*KeyRotated)(nil),             // 45: mintlake.events.v1.KeyRotated
-	(*KeyRevoked)(nil),             // 46: mintlake.events.v1.KeyRevoked
-	(*KeyRules)(nil),               // 47: mintlake.events.v1.KeyRules
-	(*Usage)(nil),                  // 48: mintlake.events.v1.Usage
-	nil,                            // 49: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	nil,                            // 50: mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	(*Launch)(nil),                 // 21: mintlake.events.v1.Launch
+	(*Graduate)(nil),               // 22: mintlake.events.v1.Graduate
+	(*SwapLeg)(nil),                // 23: mintlake.events.v1.SwapLeg
+	(*Route)(nil),                  // 24: mintlake.events.v1.Route
+	(*RouteHop)(nil),               // 25: mintlake.events.v1.RouteHop
+	(*Pool)(nil),                   // 26: mintlake.events.v1.Pool
+	(*SlotRecord)(nil),             // 27: mintlake.events.v1.SlotRecord
+	(*StreamBlock)(nil),            // 28: mintlake.events.v1.StreamBlock
+	(*StreamStatus)(nil),           // 29: mintlake.events.v1.StreamStatus
+	(*ChainIdentity)(nil),          // 30: mintlake.events.v1.ChainIdentity
+	(*SourceStatus)(nil),           // 31: mintlake.events.v1.SourceStatus
+	(*EnrichmentRequest)(nil),      // 32: mintlake.events.v1.EnrichmentRequest
+	(*Enrichment)(nil),             // 33: mintlake.events.v1.Enrichment
+	(*MintAccount)(nil),            // 34: mintlake.events.v1.MintAccount
+	(*MetaplexAccount)(nil),        // 35: mintlake.events.v1.MetaplexAccount
+	(*OffchainMetadata)(nil),       // 36: mintlake.events.v1.OffchainMetadata
+	(*Logo)(nil),                   // 37: mintlake.events.v1.Logo
+	(*LogoOverride)(nil),           // 38: mintlake.events.v1.LogoOverride
+	(*NotAMint)(nil),               // 39: mintlake.events.v1.NotAMint
+	(*DeadLetter)(nil),             // 40: mintlake.events.v1.DeadLetter
+	(*TokenListEntry)(nil),         // 41: mintlake.events.v1.TokenListEntry
+	(*Facts)(nil),                  // 42: mintlake.events.v1.Facts
+	(*Fact)(nil),                   // 43: mintlake.events.v1.Fact
+	(*KeyChange)(nil),              // 44: mintlake.events.v1.KeyChange
+	(*KeyCreated)(nil),             // 45: mintlake.events.v1.KeyCreated
+	(*KeyRestricted)(nil),          // 46: mintlake.events.v1.KeyRestricted
+	(*KeyRotated)(nil),             // 47: mintlake.events.v1.KeyRotated
+	(*KeyRevoked)(nil),             // 48: mintlake.events.v1.KeyRevoked
+	(*KeyRules)(nil),               // 49: mintlake.events.v1.KeyRules
+	(*Usage)(nil),                  // 50: mintlake.events.v1.Usage
+	nil,                            // 51: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	nil,                            // 52: mintlake.events.v1.TokenListEntry.ExtensionsEntry
 }
 var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	6,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
@@ -5208,43 +5381,45 @@ var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	18, // 10: mintlake.events.v1.TokenEvent.withdraw_excess_lamports:type_name -> mintlake.events.v1.WithdrawExcessLamports
 	19, // 11: mintlake.events.v1.TokenEvent.raw:type_name -> mintlake.events.v1.RawInstruction
 	20, // 12: mintlake.events.v1.TokenEvent.sighting:type_name -> mintlake.events.v1.Sighting
-	0,  // 13: mintlake.events.v1.MetadataSet.metadata_program:type_name -> mintlake.events.v1.MetadataProgram
-	12, // 14: mintlake.events.v1.MetadataSet.creators:type_name -> mintlake.events.v1.Creator
-	13, // 15: mintlake.events.v1.MetadataSet.additional_fields:type_name -> mintlake.events.v1.AdditionalField
-	15, // 16: mintlake.events.v1.ExtensionSet.attributes:type_name -> mintlake.events.v1.Attribute
-	6,  // 17: mintlake.events.v1.SwapLeg.position:type_name -> mintlake.events.v1.Position
-	6,  // 18: mintlake.events.v1.Route.position:type_name -> mintlake.events.v1.Position
-	23, // 19: mintlake.events.v1.Route.hops:type_name -> mintlake.events.v1.RouteHop
-	6,  // 20: mintlake.events.v1.Pool.position:type_name -> mintlake.events.v1.Position
-	2,  // 21: mintlake.events.v1.SlotRecord.status:type_name -> mintlake.events.v1.SlotStatus
-	3,  // 22: mintlake.events.v1.StreamStatus.status:type_name -> mintlake.events.v1.StreamSlotStatus
-	4,  // 23: mintlake.events.v1.EnrichmentRequest.reason:type_name -> mintlake.events.v1.RequestReason
-	32, // 24: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
-	33, // 25: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
-	34, // 26: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
-	35, // 27: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
-	37, // 28: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
-	39, // 29: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
-	40, // 30: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
-	36, // 31: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
-	14, // 32: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
-	11, // 33: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
-	11, // 34: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
-	49, // 35: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	5,  // 36: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
-	50, // 37: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
-	41, // 38: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
-	43, // 39: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
-	44, // 40: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
-	45, // 41: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
-	46, // 42: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
-	47, // 43: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
-	47, // 44: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	21, // 13: mintlake.events.v1.TokenEvent.launch:type_name -> mintlake.events.v1.Launch
+	22, // 14: mintlake.events.v1.TokenEvent.graduate:type_name -> mintlake.events.v1.Graduate
+	0,  // 15: mintlake.events.v1.MetadataSet.metadata_program:type_name -> mintlake.events.v1.MetadataProgram
+	12, // 16: mintlake.events.v1.MetadataSet.creators:type_name -> mintlake.events.v1.Creator
+	13, // 17: mintlake.events.v1.MetadataSet.additional_fields:type_name -> mintlake.events.v1.AdditionalField
+	15, // 18: mintlake.events.v1.ExtensionSet.attributes:type_name -> mintlake.events.v1.Attribute
+	6,  // 19: mintlake.events.v1.SwapLeg.position:type_name -> mintlake.events.v1.Position
+	6,  // 20: mintlake.events.v1.Route.position:type_name -> mintlake.events.v1.Position
+	25, // 21: mintlake.events.v1.Route.hops:type_name -> mintlake.events.v1.RouteHop
+	6,  // 22: mintlake.events.v1.Pool.position:type_name -> mintlake.events.v1.Position
+	2,  // 23: mintlake.events.v1.SlotRecord.status:type_name -> mintlake.events.v1.SlotStatus
+	3,  // 24: mintlake.events.v1.StreamStatus.status:type_name -> mintlake.events.v1.StreamSlotStatus
+	4,  // 25: mintlake.events.v1.EnrichmentRequest.reason:type_name -> mintlake.events.v1.RequestReason
+	34, // 26: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
+	35, // 27: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
+	36, // 28: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
+	37, // 29: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
+	39, // 30: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
+	41, // 31: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
+	42, // 32: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
+	38, // 33: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
+	14, // 34: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
+	11, // 35: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
+	11, // 36: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
+	51, // 37: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	5,  // 38: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
+	52, // 39: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	43, // 40: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
+	45, // 41: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
+	46, // 42: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
+	47, // 43: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
+	48, // 44: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
+	49, // 45: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
+	49, // 46: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_mintlake_events_v1_events_proto_init() }
@@ -5266,14 +5441,16 @@ func file_mintlake_events_v1_events_proto_init() {
 		(*TokenEvent_WithdrawExcessLamports)(nil),
 		(*TokenEvent_Raw)(nil),
 		(*TokenEvent_Sighting)(nil),
+		(*TokenEvent_Launch)(nil),
+		(*TokenEvent_Graduate)(nil),
 	}
 	file_mintlake_events_v1_events_proto_msgTypes[3].OneofWrappers = []any{}
 	file_mintlake_events_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[15].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[17].OneofWrappers = []any{}
 	file_mintlake_events_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[25].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[27].OneofWrappers = []any{
 		(*Enrichment_MintAccount)(nil),
 		(*Enrichment_MetaplexAccount)(nil),
 		(*Enrichment_Offchain)(nil),
@@ -5283,9 +5460,9 @@ func file_mintlake_events_v1_events_proto_init() {
 		(*Enrichment_Facts)(nil),
 		(*Enrichment_LogoOverride)(nil),
 	}
-	file_mintlake_events_v1_events_proto_msgTypes[29].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[36].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[31].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[35].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[38].OneofWrappers = []any{
 		(*KeyChange_Created)(nil),
 		(*KeyChange_Restricted)(nil),
 		(*KeyChange_Rotated)(nil),
@@ -5297,7 +5474,7 @@ func file_mintlake_events_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   45,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

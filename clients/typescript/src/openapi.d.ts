@@ -462,6 +462,12 @@ export interface components {
             } | null;
             /** @description Of the token lists that hold the token, then of its creator; verified, strict and lst are of lists only. */
             tags?: string[] | null;
+            /** @description The launchpad that created the token; null where that was not seen. */
+            launchpad?: components["schemas"]["Launchpad"] | null;
+            /** @description Whom the launchpad's instruction names as the creator, base58; null where that was not seen. */
+            creator?: string | null;
+            /** @description Block time at which the launchpad moved its trading to a pool, epoch milliseconds; null where that was not seen. */
+            graduated_at?: number | null;
             match?: components["schemas"]["Match"];
             /** @description With evidence=true only. Null with as_of_slot, as there is none of the past. */
             evidence?: components["schemas"]["Evidence"] | null;
@@ -496,6 +502,8 @@ export interface components {
         MarketCount: number | null;
         /** @description With its name among `fields` only. The member of Market of that name, epoch milliseconds. */
         MarketTime: number | null;
+        /** @enum {string} */
+        Launchpad: "meteora_dbc" | "pump" | "raydium_launchlab";
         /** @description A token list that holds the token. Who has the file compares its hash, and checks the signature with the signer's key. */
         Listing: {
             /** @description Name of the list. */
@@ -745,7 +753,7 @@ export interface components {
             /** @description Time of the block, epoch milliseconds; null for reads and when no source said. */
             block_time: number | null;
             source: components["schemas"]["Source"];
-            /** @description A kind of token_events (initialize_mint, mint_to, burn, set_authority, metadata_set, extension_set …), sighting, mint_account, metaplex_account, off_chain, logo, token_list or import. */
+            /** @description A kind of token_events (initialize_mint, mint_to, burn, set_authority, metadata_set, extension_set, launch, graduate …), sighting, mint_account, metaplex_account, off_chain, logo, token_list or import. */
             kind: string;
             /** @description The instruction's published name. */
             instruction: string | null;
@@ -1117,6 +1125,8 @@ export interface components {
         not_ext: components["schemas"]["ExtensionKinds"];
         /** @description Only tokens with this tag, as it is written. */
         tag: string;
+        /** @description Only tokens that this launchpad created, as far as their creation was seen. */
+        launchpad: components["schemas"]["Launchpad"];
         /** @description Only tokens with at least this daily volume in USD. */
         min_volume: number;
         /** @description Only tokens whose first_seen_at is later than this, epoch milliseconds. */
@@ -1128,7 +1138,7 @@ export interface components {
         /** @description Whether each row says what the token is worth and how it is traded. */
         market: boolean;
         /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
-        fields: ("mint" | "symbol" | "name" | "decimals" | "logo_url" | "logo_status" | "is_token22" | "daily_volume_usd" | "first_seen_at" | "last_seen_at" | "supply" | "mint_authority" | "freeze_authority" | "metaplex_uri" | "update_authority" | "seller_fee_basis_points" | "token_standard" | "description" | "external_url" | "extensions" | "tags" | "evidence" | "lists" | "market" | "price_usd" | "price_at" | "price_change_24h" | "market_cap_usd" | "liquidity_usd" | "liquidity_at" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at" | "as_of")[];
+        fields: ("mint" | "symbol" | "name" | "decimals" | "logo_url" | "logo_status" | "is_token22" | "daily_volume_usd" | "first_seen_at" | "last_seen_at" | "supply" | "mint_authority" | "freeze_authority" | "metaplex_uri" | "update_authority" | "seller_fee_basis_points" | "token_standard" | "description" | "external_url" | "extensions" | "tags" | "launchpad" | "creator" | "graduated_at" | "evidence" | "lists" | "market" | "price_usd" | "price_at" | "price_change_24h" | "market_cap_usd" | "liquidity_usd" | "liquidity_at" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at" | "as_of")[];
     };
     requestBodies: never;
     headers: {
@@ -1170,6 +1180,8 @@ export interface operations {
                 not_ext?: components["parameters"]["not_ext"];
                 /** @description Only tokens with this tag, as it is written. */
                 tag?: components["parameters"]["tag"];
+                /** @description Only tokens that this launchpad created, as far as their creation was seen. */
+                launchpad?: components["parameters"]["launchpad"];
                 /** @description Only tokens with at least this daily volume in USD. */
                 min_volume?: components["parameters"]["min_volume"];
                 /** @description Only tokens whose first_seen_at is later than this, epoch milliseconds. */
@@ -1522,6 +1534,8 @@ export interface operations {
                 not_ext?: components["parameters"]["not_ext"];
                 /** @description Only tokens with this tag, as it is written. */
                 tag?: components["parameters"]["tag"];
+                /** @description Only tokens that this launchpad created, as far as their creation was seen. */
+                launchpad?: components["parameters"]["launchpad"];
                 /** @description Only tokens with at least this daily volume in USD. */
                 min_volume?: components["parameters"]["min_volume"];
                 /** @description Only tokens whose first_seen_at is later than this, epoch milliseconds. */
