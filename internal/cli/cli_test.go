@@ -43,8 +43,8 @@ func canned(t *testing.T) *httptest.Server {
 	evidence := `"evidence":{"skeleton":"usdc","sharing":2,"rank_by_volume":1,"rank_by_age":1,"canonical":"` + usdc + `","signals":["mint_authority","freeze_authority"]}`
 	real := row("USDC", "USD Coin", usdc, 6, fmt.Sprintf(`,"supply":"9876543210123456","daily_volume_usd":1234567890.5,"first_seen_at":%d,"mint_authority":"BJE5MMbqXjVwjAF7oxwPYXnTXDyspzZyt4vwenNw5ruG","external_url":"https://www.circle.com","tags":["verified"],`+marketOfUSDC+`"match":{"tier":"exact_symbol","field":"symbol","score":0},%s`,
 		since(2000*24*time.Hour), evidence))
-	fake := row("USDC", "USD Co\\u001b[2Jin\\u202e", impostor, 6, fmt.Sprintf(`,"daily_volume_usd":12.5,"first_seen_at":%d,"match":{"tier":"exact_symbol","field":"symbol","score":0},%s`,
-		since(5*time.Minute), strings.Replace(strings.Replace(evidence, `"rank_by_volume":1`, `"rank_by_volume":2`, 1), `"mint_authority","freeze_authority"`, ``, 1)))
+	fake := row("USDC", "USD Co\\u001b[2Jin\\u202e", impostor, 6, fmt.Sprintf(`,"daily_volume_usd":12.5,"first_seen_at":%d,"launchpad":"pump","creator":"9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM","graduated_at":%d,"match":{"tier":"exact_symbol","field":"symbol","score":0},%s`,
+		since(5*time.Minute), since(2*time.Minute), strings.Replace(strings.Replace(evidence, `"rank_by_volume":1`, `"rank_by_volume":2`, 1), `"mint_authority","freeze_authority"`, ``, 1)))
 	fake = strings.ReplaceAll(fake, `\\u`, `\u`)
 	wrapped := row("SOL", "Wrapped SOL", sol, 9, `,"match":{"tier":"exact_symbol","field":"symbol","score":0}`)
 	mux := http.NewServeMux()
@@ -64,7 +64,7 @@ func canned(t *testing.T) *httptest.Server {
 		return `{"items":[],"page":1,"limit":20,"total":0}`
 	})
 	mux.HandleFunc("GET /tokens/{mint}", func(w http.ResponseWriter, r *http.Request) {
-		body := map[string]string{usdc: real, sol: wrapped}[r.PathValue("mint")]
+		body := map[string]string{usdc: real, sol: wrapped, impostor: fake}[r.PathValue("mint")]
 		if r.URL.Query().Get("market") != "true" {
 			body = strings.Replace(body, marketOfUSDC, "", 1)
 		}
@@ -162,6 +162,12 @@ func TestScreensOfThePage(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(page), 0o644))
 	}
+}
+
+func TestGetTellsTheLaunch(t *testing.T) {
+	shown, err := call(t, "", "tokens", "get", impostor, "--url", canned(t).URL)
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^launchpad +pump\ncreator +9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM\ngraduated +2 m$`, shown)
 }
 
 func TestJSONIsTheAnswerAsItCame(t *testing.T) {

@@ -94,6 +94,27 @@ test("a token's page draws candles", () =>
     await picture(page, "explorer-token");
   }));
 
+test("a token's page tells who launched it", () =>
+  open("/", async (page) => {
+    // The node's own answer, as of a token of pump.fun: the demo's chain has no launchpad.
+    const creator = "5xyaTEAbh7eHoeLmWb9uFgyAry9JfVHrmNszvPgHAnMY";
+    await page.route(`**/tokens/${lake}?evidence=*`, async (route) => {
+      const token = await (await route.fetch()).json();
+      await route.fulfill({ json: { ...token, launchpad: "pump", creator, graduated_at: Date.now() - 7_200_000 } });
+    });
+    await page.click(`${rows}[href='/token/${lake}']`);
+    const figure = (name) => page.textContent(`.figures div:has(dt:text-is("${name}")) dd`);
+    assert.match(await figure("Creator"), /^5xyaT…HAnMY/);
+    assert.equal(await figure("Graduated"), "2 h ago");
+    await clean(page);
+    await page.click("a.badge:has-text('pump.fun')");
+    await page.waitForURL(`${base}/?launchpad=pump`);
+    await page.waitForSelector(".chip[aria-pressed='true']:has-text('pump.fun')");
+    await page.waitForSelector(".found:has-text('No token matches')"); // of this one the node itself knows none
+    await page.click("button.chip:has-text('Meteora DBC')");
+    await page.waitForURL(`${base}/?launchpad=meteora_dbc`);
+  }));
+
 test("tokens that look alike are told apart", async () => {
   // The demo makes tokens under the names of others.
   const fake = await until("a lookalike", async () =>
@@ -118,8 +139,8 @@ test("filters live in the URL and survive a reload", () =>
     await page.waitForURL(/sort=newest/);
     for (const again of [false, true]) {
       if (again) await page.reload();
-      await page.waitForFunction(() => document.querySelectorAll("button.chip[aria-pressed='true']").length === 5);
-      assert.deepEqual(await page.$$eval(".chip[aria-pressed='true']", (all) => all.map((chip) => chip.textContent)), ["Newest", "Token-2022", "Any", "Any", "Any"]);
+      await page.waitForFunction(() => document.querySelectorAll("button.chip[aria-pressed='true']").length === 6);
+      assert.deepEqual(await page.$$eval(".chip[aria-pressed='true']", (all) => all.map((chip) => chip.textContent)), ["Newest", "Token-2022", "Any", "Any", "Any", "Any"]);
       const programs = await until("rows of that program alone", async () => {
         const badges = await page.$$eval(rows, (all) => all.map((row) => row.querySelector(".badge")?.textContent));
         return badges.length > 0 && badges.every((badge) => badge === "Token-2022");

@@ -3,6 +3,7 @@ import type { components } from "./openapi";
 
 type Schemas = components["schemas"];
 export type Token = Schemas["Token"];
+export type Launchpad = Schemas["Launchpad"];
 export type Evidence = Schemas["Evidence"];
 export type Page = Omit<Schemas["SearchResponse"], "items"> & { items: Token[] };
 export type Status = Schemas["Status"];

@@ -1,4 +1,5 @@
 // Figures for people. What is cut off here stands in a tooltip at the place of use.
+import type { Launchpad } from "./api";
 
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
 const whole = new Intl.NumberFormat("en");
@@ -95,3 +96,11 @@ export const short = (text: string) => (text.length > 13 ? `${text.slice(0, 5)}â
 
 /** title is what a token is called. */
 export const title = (token: { symbol: string; name: string; mint: string }) => token.symbol || token.name || short(token.mint);
+
+const launchpadNames: Record<Launchpad, string> = { pump: "pump.fun", raydium_launchlab: "LaunchLab", meteora_dbc: "Meteora DBC" };
+
+/** launchpads are the names in the API. */
+export const launchpads = Object.keys(launchpadNames) as Launchpad[];
+
+/** launchpadName is what people call a launchpad. */
+export const launchpadName = (launchpad: Launchpad) => launchpadNames[launchpad];

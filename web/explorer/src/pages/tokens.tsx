@@ -2,7 +2,7 @@
 import { useLocation } from "preact-iso";
 import { useRef, useState } from "preact/hooks";
 import type { Page } from "../api";
-import { count } from "../format";
+import { count, launchpadName, launchpads } from "../format";
 import { useGet, useTitle } from "../hooks";
 import { Chips } from "../parts/chips";
 import { Problem } from "../parts/small";
@@ -12,6 +12,7 @@ const limit = 25;
 
 const sorts = [["", "Best"], ["trending", "Trending"], ["volume", "Volume"], ["market_cap_usd", "Market cap"], ["liquidity_usd", "Liquidity"], ["newest", "Newest"], ["oldest", "Oldest"]] as const;
 const programs = [["", "All"], ["token", "SPL Token"], ["token-2022", "Token-2022"]] as const;
+const launched = [["", "Any"], ...launchpads.map((name) => [name, launchpadName(name)] as const)] as const;
 const volumes = [["", "Any"], ["1000", "≥ $1K"], ["100000", "≥ $100K"], ["1000000", "≥ $1M"]] as const;
 const ages = [["", "Any"], ["1h", "1 h"], ["24h", "24 h"], ["7d", "7 d"]] as const;
 const powers = [["", "Any"], ["permanent_delegate,transfer_hook,pausable", "No delegate, hook or pause"]] as const;
@@ -20,7 +21,7 @@ const powers = [["", "Any"], ["permanent_delegate,transfer_hook,pausable", "No d
 const hours: Record<string, number> = { "1h": 1, "24h": 24, "7d": 168 };
 
 /** names of the parameters in the pages' URLs: those of the API, but for an age, which would be a time that passes. */
-const names = ["q", "sort", "program", "min_volume", "age", "not_ext", "ext", "tag", "page"] as const;
+const names = ["q", "sort", "program", "launchpad", "min_volume", "age", "not_ext", "ext", "tag", "page"] as const;
 type Name = (typeof names)[number];
 type Wanted = Partial<Record<Name, string>>;
 
@@ -67,6 +68,7 @@ export function Tokens() {
         </button>
         <div id="filters" class={more ? "filters" : "filters folded"}>
           <Chips label="Program" value={wanted.program ?? ""} choices={programs} choose={set("program")} />
+          <Chips label="Launchpad" value={wanted.launchpad ?? ""} choices={launched} choose={set("launchpad")} />
           <Chips label="Volume" value={wanted.min_volume ?? ""} choices={volumes} choose={set("min_volume")} />
           <Chips label="Age" value={wanted.age ?? ""} choices={ages} choose={set("age")} />
           <Chips label="Powers" value={wanted.not_ext ?? ""} choices={powers} choose={set("not_ext")} />

@@ -1,8 +1,8 @@
 // The head of a token's page: who it is, where it is at home, what the figures say.
 import type { ComponentChildren } from "preact";
 import type { Token } from "../../api";
-import { count, percent, short, title } from "../../format";
-import { Ago, Amount, Copy, Logo, Price, Usd } from "../../parts/small";
+import { count, launchpadName, percent, short, title } from "../../format";
+import { Address, Ago, Amount, Copy, Logo, Price, Usd } from "../../parts/small";
 import { judge } from "../../parts/mark";
 
 /** safe keeps links that lead to a page: what they are comes from whoever made the token. */
@@ -41,6 +41,11 @@ export function Head({ token }: { token: Token }) {
           </p>
           <p class="tags">
             <span class="badge">{token.is_token22 ? "Token-2022" : "SPL Token"}</span>
+            {token.launchpad && (
+              <a class="badge" href={`/?${new URLSearchParams({ launchpad: token.launchpad })}`}>
+                {launchpadName(token.launchpad)}
+              </a>
+            )}
             {(token.tags ?? []).map((tag) => (
               <a class="badge" href={`/?${new URLSearchParams({ tag })}`}>
                 {tag}
@@ -107,6 +112,16 @@ export function Head({ token }: { token: Token }) {
         <Figure name="Last seen">
           <Ago ms={token.last_seen_at} />
         </Figure>
+        {token.creator && (
+          <Figure name="Creator">
+            <Address value={token.creator} what="the creator" />
+          </Figure>
+        )}
+        {token.graduated_at != null && (
+          <Figure name="Graduated">
+            <Ago ms={token.graduated_at} />
+          </Figure>
+        )}
       </dl>
     </>
   );
