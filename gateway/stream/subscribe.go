@@ -224,6 +224,7 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 		read[0].gate = again.gate
 	}
 	c.next++
+	c.promised.Store(c.next)
 	c.filters[c.next] = read[0].filter
 	if err := c.publish(); err != nil {
 		delete(c.filters, c.next)
@@ -271,6 +272,7 @@ func (c *session) watch(kind watchKind, params []json.RawMessage) (any, error) {
 		return nil, err
 	}
 	c.next++
+	c.promised.Store(c.next)
 	w := &watch{kind: kind, name: strconv.FormatUint(c.next, 10)}
 	if kind == watchSlots {
 		w.level = "confirmed"

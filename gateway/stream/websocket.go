@@ -134,11 +134,15 @@ type session struct {
 	conn    *websocket.Conn
 	frames  *frameConn
 	lease   *keys.Lease
-	replies chan []byte
+	replies chan reply
 	filters map[uint64]*filter
 	// watches are the subscriptions to slots and roots.
 	watches map[uint64]*watch
-	next    uint64
+	// next is the number of the latest subscription. promised is the same for send, from before the
+	// subscription counts on; introduced is the latest whose number the client was sent.
+	next       uint64
+	promised   atomic.Uint64
+	introduced uint64
 	// life ends with the session.
 	life context.Context
 	// pinged is when the ping was sent that has no pong yet, in nanoseconds; 0 when there is none.
@@ -156,13 +160,19 @@ const (
 	pingsFree, pingsPerSecond = 100, 10
 )
 
+// reply is the answer to a message, after which the client knows of subscriptions up to number.
+type reply struct {
+	text   []byte
+	number uint64
+}
+
 // refusalsFree is how many errors a connection is told at once; later ones wait for
 // Config.RefusalsPerSecond.
 const refusalsFree = 10
 
 func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
 	return &session{
-		server: s, sub: sub, lease: lease, replies: make(chan []byte, 4), filters: map[uint64]*filter{}, watches: map[uint64]*watch{},
+		server: s, sub: sub, lease: lease, replies: make(chan reply, 4), filters: map[uint64]*filter{}, watches: map[uint64]*watch{},
 		refusals: rate.NewLimiter(rate.Limit(s.cfg.refusalsPerSecond), refusalsFree),
 		calls:    rate.NewLimiter(callsPerSecond, callsFree), pings: rate.NewLimiter(pingsPerSecond, pingsFree),
 	}
@@ -217,12 +227,12 @@ func (c *session) receive(ctx context.Context) {
 		if c.calls.Wait(ctx) != nil {
 			return
 		}
-		reply, refused := c.handle(message)
+		text, refused := c.handle(message)
 		if refused && c.refusals.Wait(ctx) != nil {
 			return
 		}
 		select {
-		case c.replies <- reply:
+		case c.replies <- reply{text, c.next}:
 		case <-ctx.Done():
 			return
 		}
@@ -237,12 +247,13 @@ func (c *session) send(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case reply := <-c.replies:
-			err = c.write(frameText, reply)
+		case answer := <-c.replies:
+			c.introduced = answer.number
+			err = c.write(frameText, answer.text)
 		case <-c.sub.notes.ready:
-			err = c.notifyAll()
+			err = c.notifyAll(ctx)
 		case <-c.sub.out.ready:
-			err = c.notifyAll()
+			err = c.notifyAll(ctx)
 		case <-ping.C:
 			err = c.ping()
 		}
@@ -279,10 +290,13 @@ func (c *session) answersPing(context.Context, []byte) bool { return c.pings.All
 
 // notifyAll sends what waits. Several messages are one write: a block brings most clients more than
 // one.
-func (c *session) notifyAll() error {
+func (c *session) notifyAll(ctx context.Context) error {
 	out := newFrames()
 	defer out.release()
 	for d, ok := c.pop(); ok; d, ok = c.pop() {
+		if err := c.introduce(ctx, d, out); err != nil {
+			return err
+		}
 		if d.note != nil {
 			message, err := d.notification(c.server.recent.root())
 			if err != nil {
@@ -312,6 +326,33 @@ func (c *session) notifyAll() error {
 		return nil
 	}
 	return c.frames.sendWhole(c.server.cfg.writeTimeout, out.bytes)
+}
+
+// introduce adds the answers that tell the client the numbers of the subscriptions which the
+// delivery is for. Clients drop what is for a number that they do not know yet.
+func (c *session) introduce(ctx context.Context, d delivery, out *frames) error {
+	for c.introduced < c.promised.Load() && d.newest() > c.introduced {
+		select {
+		case answer := <-c.replies:
+			c.introduced = answer.number
+			out.add(frameText, answer.text)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// newest is the highest number of the subscriptions that the delivery is for.
+func (d delivery) newest() (number uint64) {
+	if d.watch != nil {
+		number, _ = strconv.ParseUint(d.watch.name, 10, 64) // names of WebSockets are numbers
+	}
+	for _, want := range d.wants {
+		n, _ := strconv.ParseUint(want.name, 10, 64)
+		number = max(number, n)
+	}
+	return number
 }
 
 // pop returns what is to be sent next: notes do not wait behind transactions.

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -147,4 +148,47 @@ func TestOrdinaryHTTPAndGarbage(t *testing.T) {
 	c, ctx := f.client(t)
 	_, err := c.GetVersion(ctx, &pb.GetVersionRequest{})
 	require.NoError(t, err)
+}
+
+// TestASubscriptionsNumberComesBeforeWhatItBrings: clients drop notifications of numbers that they
+// do not know.
+func TestASubscriptionsNumberComesBeforeWhatItBrings(t *testing.T) {
+	f := start(t, Config{})
+	socket := f.dial(t)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for n := 1; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+				f.publish(tx{number: n, slot: uint64(n), keys: []byte{1}})
+				time.Sleep(200 * time.Microsecond)
+			}
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+	known := map[uint64]bool{}
+	for round := range 60 {
+		require.NoError(t, socket.Write(f.context(t), websocket.MessageText, []byte(`{"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{}]}`)))
+		var number uint64
+		for number == 0 {
+			_, message, err := socket.Read(f.context(t))
+			require.NoError(t, err)
+			var in struct {
+				Result json.RawMessage
+				Params struct{ Subscription uint64 }
+			}
+			require.NoError(t, json.Unmarshal(message, &in))
+			if in.Params.Subscription != 0 {
+				require.True(t, known[in.Params.Subscription], "round %d: %s", round, message)
+			} else if string(in.Result) != "true" {
+				require.NoError(t, json.Unmarshal(in.Result, &number), string(message))
+				known[number] = true
+			}
+		}
+		call := fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"transactionUnsubscribe","params":[%d]}`, number)
+		require.NoError(t, socket.Write(f.context(t), websocket.MessageText, []byte(call)))
+	}
 }
