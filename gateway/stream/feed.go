@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 
@@ -27,6 +28,7 @@ const primed = repeatsKept / 2
 func (s *Server) feed(ctx context.Context) error {
 	topics := []string{theLog.Topic}
 	var at map[kafka.TopicPartition]int64
+	s.stalls.lastRecords = time.Now()
 	for ctx.Err() == nil {
 		var err error
 		if at == nil {
@@ -38,6 +40,7 @@ func (s *Server) feed(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
+		s.checkStall(ctx, at[theLog])
 		s.metrics.feedRestarts.Inc()
 		s.deps.Logger.Warn("stream lost its topic, opening it again", "topic", schemas.TopicTransactions, "err", err)
 		_ = pause.For(ctx, reopenPause) // the loop ends with ctx
@@ -72,8 +75,16 @@ func (s *Server) tail(ctx context.Context, topics []string, at map[kafka.TopicPa
 	}
 	defer tailer.Close()
 	for {
-		records, err := tailer.FetchBatch(ctx, batchRecords, batchWait)
-		if err != nil {
+		within, cancel := context.WithTimeout(ctx, s.cfg.stallAfter)
+		records, err := tailer.FetchBatch(within, batchRecords, batchWait)
+		cancel()
+		switch {
+		case err == nil:
+			s.endStall(ctx)
+		case ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded):
+			s.checkStall(ctx, at[theLog])
+			continue
+		default:
 			return err
 		}
 		s.publish(ctx, records)

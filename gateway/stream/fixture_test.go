@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,10 +31,11 @@ type topic struct {
 	fail    chan error
 	opened  chan map[kafka.TopicPartition]int64
 	next    int64
+	away    atomic.Bool // nobody answers questions about offsets
 }
 
 func newTopic() *topic {
-	return &topic{make(chan kafka.Record, 100_000), make(chan error, 1), make(chan map[kafka.TopicPartition]int64, 10), 7}
+	return &topic{records: make(chan kafka.Record, 100_000), fail: make(chan error, 1), opened: make(chan map[kafka.TopicPartition]int64, 10), next: 7}
 }
 
 var end = kafka.TopicPartition{Topic: schemas.TopicTransactions, Partition: 0}
@@ -43,6 +45,9 @@ func (t *topic) StartOffsets(ctx context.Context, topics []string) (map[kafka.To
 }
 
 func (t *topic) EndOffsets(_ context.Context, topics []string) (map[kafka.TopicPartition]int64, error) {
+	if t.away.Load() {
+		return nil, errors.New("broker away")
+	}
 	if len(topics) != 1 || topics[0] != schemas.TopicTransactions {
 		return nil, errors.New("other topics")
 	}
@@ -161,7 +166,7 @@ func startMetered(t *testing.T, cfg Config, meter *usage.Meter) *fixture {
 	store := keys.Metered(live, configured, meter)
 	cfg.Addr = "127.0.0.1:0"
 	// No time is short unless the test says so: a machine may stand still for a while.
-	for _, limit := range []*time.Duration{&cfg.beginTimeout, &cfg.pingInterval, &cfg.writeTimeout, &cfg.goodbyeTimeout, &cfg.stopTimeout} {
+	for _, limit := range []*time.Duration{&cfg.stallAfter, &cfg.beginTimeout, &cfg.pingInterval, &cfg.writeTimeout, &cfg.goodbyeTimeout, &cfg.stopTimeout} {
 		if *limit == 0 {
 			*limit = patience
 		}

@@ -23,6 +23,8 @@ type note struct {
 	// for those who want finalized transactions.
 	final []*finalSlot
 	late  bool
+	// why is set for noteStalled.
+	why string
 }
 
 type noteKind uint8
@@ -33,7 +35,13 @@ const (
 	noteFinalized
 	noteDead
 	noteGap
+	// noteStalled and noteResumed are not of the log: slot is the highest seen.
+	noteStalled
+	noteResumed
 )
+
+// ofLog says that the note has an offset.
+func (n *note) ofLog() bool { return n.kind != noteStalled && n.kind != noteResumed }
 
 // logItem is one thing that the log tells: a transaction or a note.
 type logItem struct {

@@ -24,6 +24,7 @@ type metrics struct {
 	// connectionsEnded counts those whose clients could ask for nothing.
 	connectionsEnded *prometheus.CounterVec
 	floods           prometheus.Counter
+	stalls           prometheus.Counter
 }
 
 // Why a connection is ended before its client asks for anything.
@@ -75,6 +76,9 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 		connectionsEnded: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_connections_ended_total", Help: "Connections that were turned away, did not begin to speak gRPC or HTTP, or sent too fast, by reason.",
 		}, []string{"reason"}),
+		stalls: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_stalls_total", Help: "Times that the stream stalled: nothing came on the topic, and subscribers were told.",
+		}),
 		floods: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_floods_total", Help: "Times that a client's bytes had to wait, as its address sent faster than it may.",
 		}),
@@ -88,7 +92,7 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 		return m, nil
 	}
 	list := append(gauges(of), m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.gaps, m.replays, m.replayed,
-		m.subscriptions, m.refused, m.connectionsEnded, m.floods)
+		m.subscriptions, m.refused, m.connectionsEnded, m.floods, m.stalls)
 	for _, c := range list {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)

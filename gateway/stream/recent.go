@@ -49,7 +49,7 @@ func (r *recent) take(n *note) {
 		if i, found := slices.BinarySearchFunc(r.blocks, n.slot, compareSlot); found {
 			r.blocks = slices.Delete(r.blocks, i, i+1)
 		}
-	case noteGap:
+	case noteGap, noteStalled, noteResumed:
 	}
 }
 

@@ -254,11 +254,18 @@ func (s *shard) notesFor(sub *subscriber, n *note, match func(*watch) bool) (lis
 func (s *shard) setWatches(sub *subscriber, list []*watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	was := sub.watches
 	sub.watches = slices.Clone(list)
 	if len(list) == 0 {
 		delete(s.watchers, sub)
 	} else {
 		s.watchers[sub] = struct{}{}
+	}
+	for _, w := range list {
+		known := func(old *watch) bool { return old.kind == w.kind && old.name == w.name }
+		if !slices.ContainsFunc(was, known) {
+			s.tellNow(sub, w)
+		}
 	}
 }
 
@@ -266,9 +273,11 @@ func (s *shard) setWatches(sub *subscriber, list []*watch) {
 // those who want them. What belongs behind a slot's transactions waits behind them, where the
 // client wants both; all else has a small queue of its own.
 func (s *shard) tell(n *note) (delivered int) {
-	s.mu.Lock()
-	s.next = n.offset + 1 // first: a replay ends before all of the note, or behind it
-	s.mu.Unlock()
+	if n.ofLog() {
+		s.mu.Lock()
+		s.next = n.offset + 1 // first: a replay ends before all of the note, or behind it
+		s.mu.Unlock()
+	}
 	delivered = s.matchFinal(n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,7 +288,7 @@ func (s *shard) tell(n *note) (delivered int) {
 					s.push(sub, delivery{note: end, watch: w}, w.ordered)
 				}
 			}
-			if w.wants(n) && w.gate.opens(n.offset, n.slot) {
+			if w.wants(n) && (!n.ofLog() || w.gate.opens(n.offset, n.slot)) {
 				s.push(sub, delivery{note: n, watch: w}, w.waitsBehind(n))
 			}
 		}

@@ -70,6 +70,9 @@ type Config struct {
 	// replayPatience is how long a subscription waits for another replay to end before it is
 	// refused: after a break all clients come back at once. Default 5 s.
 	replayPatience time.Duration
+	// stallAfter is how long no record may come before subscribers are told that the stream
+	// stalled. Default 5 s.
+	stallAfter time.Duration
 	// replayStall is how long a replay may wait for its client to take 256 deliveries. Default 30
 	// s.
 	replayStall time.Duration
@@ -119,6 +122,7 @@ func (c Config) withDefaults() Config {
 	c.maxAllAddresses = cmp.Or(max(c.maxAllAddresses, 0), 5_000_000)
 	c.MaxReplays = cmp.Or(max(c.MaxReplays, 0), 16)
 	c.replayPatience = cmp.Or(max(c.replayPatience, 0), 5*time.Second)
+	c.stallAfter = cmp.Or(max(c.stallAfter, 0), 5*time.Second)
 	c.replayStall = cmp.Or(max(c.replayStall, 0), 30*time.Second)
 	c.MaxConnections = cmp.Or(max(c.MaxConnections, 0), 4096)
 	c.MaxConnectionsPerAddress = cmp.Or(max(c.MaxConnectionsPerAddress, 0), 1000)
@@ -158,6 +162,7 @@ type Server struct {
 	log     *logReader // of feed
 	live    int64      // of feed: the offset from which on it delivers
 	marks   marks
+	stalls  stalls // of feed
 	recent  recent
 	replays *semaphore.Weighted
 	rank    int // of cfg.Commitment

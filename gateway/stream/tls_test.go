@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -136,8 +137,9 @@ func TestAConnectionThatDoesNotBeginIsEnded(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 		}()
-		_, err = io.Copy(io.Discard, conn)
+		answer, err := io.ReadAll(conn)
 		stop()
+		require.Equal(t, name == "nothing", strings.HasPrefix(string(answer), "HTTP/1.1 408 "), "%s: %s", name, answer)
 		require.True(t, err == nil || errors.Is(err, syscall.ECONNRESET), "%s: %v", name, err)
 		conn.Close()
 	}

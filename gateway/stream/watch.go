@@ -40,10 +40,15 @@ const (
 	watchGaps
 	// watchRoots is told finalized slots.
 	watchRoots
+	// watchStatus is told when the stream stalls, and when it resumes.
+	watchStatus
 )
 
 // gapsFilter is the name of a slots filter that is told gaps and nothing else.
 const gapsFilter = "mintlake.gaps"
+
+// statusFilter is the name of a slots filter that is told when the stream stalls and resumes.
+const statusFilter = "mintlake.status"
 
 // notesBehind is how many notes a client may be behind.
 const notesBehind = 1024
@@ -58,7 +63,7 @@ func (w *watch) wants(n *note) bool {
 			return w.level == "" || w.level == "finalized"
 		case noteDead:
 			return w.level == ""
-		case noteGap:
+		case noteGap, noteStalled, noteResumed:
 		}
 		return false
 	case watchMeta:
@@ -67,6 +72,8 @@ func (w *watch) wants(n *note) bool {
 		return n.kind == noteGap && (w.final || !n.late)
 	case watchRoots:
 		return n.kind == noteFinalized
+	case watchStatus:
+		return !n.ofLog()
 	}
 	return false
 }
@@ -80,7 +87,7 @@ func (w *watch) waitsBehind(n *note) bool {
 		return w.ordered && !w.final
 	case noteFinalized:
 		return w.ordered && w.final
-	case noteDead:
+	case noteDead, noteStalled, noteResumed:
 	}
 	return false
 }
@@ -116,8 +123,11 @@ func watchesOf(in *pb.SubscribeRequest, final bool, most int) (list []*watch, er
 				w.level = "finalized"
 			}
 		}
-		if name == gapsFilter {
+		switch name {
+		case gapsFilter:
 			w.kind = watchGaps
+		case statusFilter:
+			w.kind = watchStatus
 		}
 		list = append(list, w)
 	}
@@ -151,6 +161,11 @@ func (d delivery) slotUpdate() *pb.SubscribeUpdate {
 	case noteGap:
 		text := fmt.Sprintf("gap: transactions of slots %d to %d are missing", n.first, n.slot)
 		slot.Status, slot.Parent, slot.DeadError = pb.SlotStatus_SLOT_DEAD, &n.first, &text
+	case noteStalled:
+		text := "stalled: " + n.why
+		slot.Status, slot.DeadError = pb.SlotStatus_SLOT_DEAD, &text
+	case noteResumed:
+		slot.Status = pb.SlotStatus_SLOT_CONFIRMED
 	}
 	out.UpdateOneof = &pb.SubscribeUpdate_Slot{Slot: slot}
 	return out
@@ -170,6 +185,21 @@ func metaUpdate(n *note) *pb.SubscribeUpdateBlockMeta {
 	return meta
 }
 
+// statusResult is what WebSockets are told of the stream.
+type statusResult struct {
+	Status string `json:"status"` // stalled or resumed
+	// Slot is the highest seen.
+	Slot   uint64 `json:"slot"`
+	Reason string `json:"reason,omitempty"`
+}
+
+func statusOf(n *note) statusResult {
+	if n.kind == noteStalled {
+		return statusResult{"stalled", n.slot, n.why}
+	}
+	return statusResult{"resumed", n.slot, ""}
+}
+
 // notification is the note for WebSockets: a whole message.
 func (d delivery) notification(root uint64) ([]byte, error) {
 	n := d.note
@@ -186,6 +216,8 @@ func (d delivery) notification(root uint64) ([]byte, error) {
 		method, result = "rootNotification", n.slot
 	case watchGaps:
 		method, result = "gapNotification", map[string]uint64{"firstSlot": n.first, "lastSlot": n.slot}
+	case watchStatus:
+		method, result = "statusNotification", statusOf(n)
 	case watchMeta: // over gRPC only
 	}
 	id, err := strconv.ParseUint(d.watch.name, 10, 64)

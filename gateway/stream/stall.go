@@ -1,0 +1,74 @@
+package stream
+
+import (
+	"context"
+	"time"
+)
+
+// Why the stream stalls.
+const (
+	// stalledLog: Kafka does not answer, or has records that do not come.
+	stalledLog = "the log cannot be read"
+	// stalledSource: the log has nothing new. The chain stands, or ingest or its source is away.
+	stalledSource = "no slot comes"
+)
+
+// stallProbe bounds the look at why nothing comes.
+const stallProbe = 2 * time.Second
+
+// stalls says whether the stream is stalled. It is for the goroutine of feed.
+type stalls struct {
+	// lastRecords is when records came last.
+	lastRecords time.Time
+	stalled     bool
+}
+
+// checkStall is called when no records came for a while. It tells subscribers, once for each stall.
+func (s *Server) checkStall(ctx context.Context, next int64) {
+	if s.stalls.stalled || time.Since(s.stalls.lastRecords) < s.cfg.stallAfter {
+		return
+	}
+	s.stalls.stalled = true
+	why := stalledSource
+	within, cancel := context.WithTimeout(ctx, stallProbe)
+	defer cancel()
+	if ends, err := s.deps.Offsets.EndOffsets(within, []string{theLog.Topic}); err != nil || ends[theLog] > next {
+		why = stalledLog
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	s.metrics.stalls.Inc()
+	s.deps.Logger.Warn("the stream stalled", "reason", why, "slot", s.hub.slot.Load())
+	s.hub.tellStatus(ctx, &note{kind: noteStalled, slot: s.hub.slot.Load(), why: why})
+}
+
+// endStall is called when records came, before they are published. It tells subscribers if the
+// stream was stalled.
+func (s *Server) endStall(ctx context.Context) {
+	s.stalls.lastRecords = time.Now()
+	if !s.stalls.stalled {
+		return
+	}
+	s.stalls.stalled = false
+	s.deps.Logger.Info("the stream resumed", "slot", s.hub.slot.Load())
+	s.hub.tellStatus(ctx, &note{kind: noteResumed, slot: s.hub.slot.Load()})
+}
+
+// tellStatus tells those who watch for it that the stream stalled or resumed. A stall is kept for
+// those who subscribe later.
+func (h *hub) tellStatus(ctx context.Context, n *note) {
+	if n.kind == noteStalled {
+		h.stalled.Store(n)
+	} else {
+		h.stalled.Store(nil)
+	}
+	h.publish(ctx, nil, placedNote{0, n})
+}
+
+// tellNow tells a new watch that the stream is stalled.
+func (s *shard) tellNow(sub *subscriber, w *watch) {
+	if n := s.hub.stalled.Load(); n != nil && w.wants(n) {
+		s.push(sub, delivery{note: n, watch: w}, false)
+	}
+}
