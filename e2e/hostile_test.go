@@ -96,10 +96,17 @@ func (i *instance) descriptors() int {
 // memory stayed below limit MiB.
 func underAttack(t *testing.T, limit int, flags ...string) *instance {
 	t.Helper()
+	return underAttackAt(t, 50, limit, flags...)
+}
+
+// underAttackAt has so many transactions a second.
+func underAttackAt(t *testing.T, tps, limit int, flags ...string) *instance {
+	t.Helper()
+	source := fmt.Sprintf("demo:?tps=%d&tokens=100&seed=8", tps)
 	token := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(token, []byte(adminToken), 0o600))
 	up := launch(t, t.TempDir(), append([]string{
-		"--source", "demo:?tps=50&tokens=100&seed=8", "--rate-limits-enabled=false", "--admin-token-file", token, "--admin-addr", "127.0.0.1:0", "--rpc-ws-addr", "127.0.0.1:0",
+		"--source", source, "--rate-limits-enabled=false", "--admin-token-file", token, "--admin-addr", "127.0.0.1:0", "--rpc-ws-addr", "127.0.0.1:0",
 	}, flags...)...)
 	up.awaitMore(50)
 	open := up.descriptors()
