@@ -72,8 +72,11 @@ func (t *Tracker) Update() (gone []string, err error) {
 		if t.settling--; t.settling <= 0 {
 			t.state.Changing = false
 		}
-	} else if t.state.keeps(topics) {
-		// A slow disk had the list later than it was expected. Nothing is lost by taking it.
+	} else if !slices.ContainsFunc(t.state.Topics, func(known Topic) bool {
+		topic := topicNamed(topics, known.Name)
+		return topic == nil || !sameTopic(topic, &known)
+	}) {
+		// Only new ones: a slow disk had the list later than after settle updates.
 		t.state.Topics = topics
 	}
 	var partitions []PartitionState
@@ -92,17 +95,6 @@ func (t *Tracker) Update() (gone []string, err error) {
 		return gone, nil
 	}
 	return gone, t.write()
-}
-
-// keeps says whether each known topic is among topics, as itself.
-func (s *State) keeps(topics []Topic) bool {
-	for i := range s.Topics {
-		known := &s.Topics[i]
-		if !slices.ContainsFunc(topics, func(t Topic) bool { return t.Name == known.Name && t.ID == known.ID }) {
-			return false
-		}
-	}
-	return true
 }
 
 func (t *Tracker) write() error {
