@@ -119,6 +119,20 @@ func sendBomb(t *testing.T, target bombTarget, body string) {
 	}
 }
 
+// readByAll is a size of requests that every server reads whole: the quote API's, which reads the
+// least.
+const readByAll = 8 << 10
+
+func getHostile(url string) (status int, answer []byte, err error) {
+	response, err := hostileClient.Get(url)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	answer, err = io.ReadAll(response.Body)
+	return response.StatusCode, answer, err
+}
+
 // TestHostileQueries sends URLs and headers that are large or odd.
 func TestHostileQueries(t *testing.T) {
 	up := underAttack(t, 3000)
@@ -131,12 +145,12 @@ func TestHostileQueries(t *testing.T) {
 			up.addresses["stream"] + "/?apiKey=" + value,
 		} {
 			target = strings.ReplaceAll(target, " ", "%20")
-			response, err := hostileClient.Get(target)
+			status, answer, err := getHostile(target)
+			if err != nil && len(target) > readByAll {
+				continue // the server hung up with a part unread, so its answer may be lost
+			}
 			require.NoError(t, err, "%.200s", target)
-			answer, err := io.ReadAll(response.Body)
-			response.Body.Close()
-			require.NoError(t, err)
-			require.NotEqual(t, http.StatusInternalServerError, response.StatusCode, "%.200s: %.300s", target, answer)
+			require.NotEqual(t, http.StatusInternalServerError, status, "%.200s: %.300s", target, answer)
 		}
 	}
 	for _, surface := range httpPorts {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTopicsMayBeListedLate: a slow disk has the list after the tracker expected it. Topics that are
-// new are known then; what is said otherwise of known ones is no news but damage.
+// TestTopicsMayBeListedLate: a slow disk has the list after the tracker expected it. Topics that
+// are new are known then; what is said otherwise of known ones is no news but damage.
 func TestTopicsMayBeListedLate(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(root, brokerDir, "partitions"), 0o750))
