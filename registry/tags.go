@@ -24,14 +24,6 @@ func IsReservedTag(tag string) bool {
 	return slices.Contains(reservedTags, string(read))
 }
 
-// creatorTags are the tags of a creator's document that are the creator's to give.
-func creatorTags(tags []string) []string {
-	if !slices.ContainsFunc(tags, IsReservedTag) {
-		return tags
-	}
-	return slices.DeleteFunc(slices.Clone(tags), IsReservedTag)
-}
-
 // appendTags appends the tags that are not there yet.
 func appendTags(tags, more []string) []string {
 	for _, tag := range more {

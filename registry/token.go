@@ -2,6 +2,7 @@ package registry
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/mintlake/mintlake/schemas"
@@ -157,7 +158,7 @@ func (s *State) describe(uri string) Offchain {
 		}
 		tags = appendTags(tags, entry.Tags)
 	})
-	document.Tags = appendTags(tags, creatorTags(document.Tags))
+	document.Tags = appendTags(tags, slices.DeleteFunc(document.Tags, IsReservedTag))
 	return document
 }
 
