@@ -12,6 +12,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/mintlake/mintlake/api/history"
+	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -87,7 +88,7 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) e
 	if asked.provenance {
 		origins = snapshot.Provenance()
 	}
-	found := row{token: &token, lists: snapshot.Lists()}
+	found := row{token: &token}
 	if !asked.asOf && !s.present(mint, &found, origins) {
 		return unknownMint(mint)
 	}
@@ -95,6 +96,8 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) e
 	if !asked.asOf {
 		w = s.writer(asked.shape)
 	}
+	// lists are of the same fold as the tags
+	w.listed = func(uint32) []registry.Listing { return snapshot.Lists() }
 	body := w.appendRow(nil, &found)
 	if asked.provenance {
 		encoded, err := json.Marshal(origins)

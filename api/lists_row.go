@@ -1,9 +1,9 @@
 package api
 
 import (
-	"strconv"
+	"encoding/json"
+	"fmt"
 
-	"github.com/mintlake/mintlake/api/encode"
 	"github.com/mintlake/mintlake/registry"
 )
 
@@ -12,26 +12,12 @@ const listsSize = 256
 
 // appendLists writes which token lists hold a token.
 func appendLists(dst []byte, lists []registry.Listing) []byte {
-	dst = append(dst, '[')
-	for i := range lists {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		l := &lists[i]
-		dst = encode.String(append(dst, `{"list":`...), l.List)
-		dst = strconv.AppendInt(append(dst, `,"as_of":`...), l.AsOf, 10)
-		dst = encode.Strings(append(dst, `,"tags":`...), l.Tags)
-		for _, text := range []struct {
-			name  string
-			value *string
-		}{{`,"sha256":`, l.SHA256}, {`,"signer":`, l.Signer}, {`,"signature":`, l.Signature}} {
-			if dst = append(dst, text.name...); text.value == nil {
-				dst = append(dst, "null"...)
-			} else {
-				dst = encode.String(dst, *text.value)
-			}
-		}
-		dst = append(dst, '}')
+	if lists == nil {
+		return append(dst, "[]"...)
 	}
-	return append(dst, ']')
+	encoded, err := json.Marshal(lists)
+	if err != nil {
+		panic(fmt.Sprintf("encode lists: %v", err)) // texts and numbers always encode
+	}
+	return append(dst, encoded...)
 }

@@ -53,8 +53,11 @@ func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 			return s, err
 		}
 	}
-	for name, wanted := range map[string]*bool{fieldEvidence: &s.evidence, fieldLists: &s.lists, fieldMarket: &s.market} {
-		if *wanted, err = queryBoolean(c, name, false); err != nil {
+	for _, flag := range []struct {
+		name   string
+		wanted *bool
+	}{{fieldEvidence, &s.evidence}, {fieldLists, &s.lists}, {fieldMarket, &s.market}} {
+		if *flag.wanted, err = queryBoolean(c, flag.name, false); err != nil {
 			return s, err
 		}
 	}
@@ -98,8 +101,6 @@ type row struct {
 	// supply is in whole tokens, nil where it is unknown; of a row with a token the token says it.
 	supply *float64
 	hit    search.Hit
-	// lists are those of a row of the past; of the present the writer knows them.
-	lists []registry.Listing
 }
 
 // whole is the supply in whole tokens; nil where it is unknown.
@@ -130,7 +131,7 @@ type rowWriter struct {
 	index *evidence.Index // nil: there is no evidence, as of the past
 	// trade is the replica's Market; nil: there is none, as of the past.
 	trade func(id uint32) *replica.Market
-	// listed is the replica's Lists; nil: the row has them, as of the past.
+	// listed is the replica's Lists, or those of the fold that the row is of.
 	listed func(id uint32) []registry.Listing
 	buf    []byte
 }
@@ -164,11 +165,7 @@ func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 		dst = appendEvidence(appendName(dst, fieldEvidence), &e)
 	}
 	if w.lists {
-		lists := r.lists
-		if w.listed != nil {
-			lists = w.listed(r.id)
-		}
-		dst = appendLists(appendName(dst, fieldLists), lists)
+		dst = appendLists(appendName(dst, fieldLists), w.listed(r.id))
 	}
 	return append(w.appendTrade(dst, r), '}')
 }
