@@ -25,6 +25,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	if len(found.Items) == 0 {
+		log.Fatal("no token of that name yet")
+	}
 	first := found.Items[0]
 	fmt.Println(first.Symbol, first.Mint)
 
