@@ -8,8 +8,7 @@ import { Address, Ago, Problem, Section } from "../parts/small";
 import { Figure } from "./token/head";
 
 const every = 2000;
-/** kept bounds the looks that are drawn while the page stays open: an hour of them, over that of the node. */
-const kept = 1800;
+const hour = 3_600_000;
 
 interface Look {
   at: number;
@@ -18,19 +17,21 @@ interface Look {
   lag: number | null;
 }
 
-/** useLooks gathers what the status said: what the node kept of the last hour, and what was seen since the page was opened. */
+/** useLooks gathers the last hour of what the status said: what the node kept, then what this page saw. */
 function useLooks(status: Status | undefined): Look[] {
   const [looks, setLooks] = useState<Look[]>([]);
   const past = useGet<StatusPast>("/status/past").data?.looks ?? [];
   useEffect(() => {
     if (!status) return;
     const look = { at: status.pipeline.measured_at_ms, p50: status.freshness.p50_ms, p99: status.freshness.p99_ms, lag: status.pipeline.lag_records };
-    setLooks((before) => (before.at(-1)?.at === look.at ? before : [...before, look].slice(-kept)));
+    setLooks((before) => (before.at(-1)?.at === look.at ? before : [...before, look].filter(recent)));
   }, [status]);
   const since = looks[0]?.at ?? Infinity;
   const before = past.filter((look) => look.at_ms < since).map((look) => ({ at: look.at_ms, p50: look.p50_ms, p99: look.p99_ms, lag: look.lag_records }));
-  return [...before, ...looks];
+  return [...before, ...looks].filter(recent);
 }
+
+const recent = (look: Look) => look.at >= Date.now() - hour;
 
 const milliseconds = (n: number) => (n < 1000 ? `${Math.round(n)} ms` : `${(n / 1000).toFixed(1)} s`);
 const clock = (ms: number) => new Date(ms).toLocaleTimeString("en-GB");
