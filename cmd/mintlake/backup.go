@@ -123,11 +123,7 @@ func (r *backupRun) run(ctx context.Context) (err error) {
 	if err := manifest.Write(ctx, r.to, r.told); err != nil {
 		return err
 	}
-	total := int64(0)
-	for _, file := range manifest.Files {
-		total += file.Size
-	}
-	r.say("%d files, %d bytes, after %s\nrestore with: mintlake restore --from %s --data-dir NEW", len(manifest.Files), total, time.Since(begin).Round(time.Millisecond), r.to)
+	r.say("%d files, %d bytes, after %s\nrestore with: mintlake restore --from %s --data-dir NEW", len(manifest.Files), manifest.Size(""), time.Since(begin).Round(time.Millisecond), r.to)
 	return nil
 }
 

@@ -122,9 +122,6 @@ func tellList(path string, list *tokenlist.List) {
 	}
 }
 
-// maxSignature is more than a signature in base64 takes.
-const maxSignature = 1 << 10
-
 func readList(path string, options tokenlist.Options) (*tokenlist.List, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -140,7 +137,6 @@ func readList(path string, options tokenlist.Options) (*tokenlist.List, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		options.Signature = options.Signature[:min(len(options.Signature), maxSignature)]
 	}
 	return tokenlist.Parse(file, options)
 }

@@ -200,20 +200,15 @@ func (c *Config) validate() error {
 			problems = append(problems, err)
 		}
 	}
-	oneOf := func(key, value string, allowed ...string) {
-		if !slices.Contains(allowed, value) {
-			bad(key, value, "must be one of "+strings.Join(allowed, ", ")+nearest.Hint(value, allowed))
-		}
-	}
-	oneOf("geyser.commitment", c.Geyser.Commitment, "confirmed", "finalized")
-	oneOf("swap.state", c.Swap.State, stateAuto, stateStream, stateRPC)
+	oneOf(bad, "geyser.commitment", c.Geyser.Commitment, "confirmed", "finalized")
+	oneOf(bad, "swap.state", c.Swap.State, stateAuto, stateStream, stateRPC)
 	if c.Swap.MaxPairs < 1 {
 		bad("swap.max_pairs", c.Swap.MaxPairs, "must be at least 1")
 	}
-	oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
-	oneOf("log.format", c.Log.Format, "text", "json")
+	oneOf(bad, "log.level", c.Log.Level, "debug", "info", "warn", "error")
+	oneOf(bad, "log.format", c.Log.Format, "text", "json")
 	for _, room := range c.Rooms {
-		oneOf("rooms", room, allRooms()...)
+		oneOf(bad, "rooms", room, allRooms()...)
 	}
 	if traces := c.tracingConfig(); traces.Validate() != nil {
 		problems = append(problems, traces.Validate())
@@ -287,4 +282,11 @@ func redactURL(raw string) string {
 		return "(not a URL)"
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
+}
+
+// oneOf holds a value to those that are allowed, and names the nearest of them.
+func oneOf(bad func(key string, value any, rule string), key, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		bad(key, value, "must be one of "+strings.Join(allowed, ", ")+nearest.Hint(value, allowed))
+	}
 }

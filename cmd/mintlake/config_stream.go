@@ -1,9 +1,6 @@
 package main
 
 import (
-	"slices"
-
-	"github.com/mintlake/mintlake/internal/nearest"
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/tlsserver"
 )
@@ -32,9 +29,6 @@ func defaultStreamConfig() StreamConfig {
 	}
 }
 
-// streamTransactions are the values of stream.transactions.
-var streamTransactions = []string{"programs", "all"}
-
 func (c *StreamConfig) validate(bad func(key string, value any, rule string)) {
 	for key, n := range map[string]int{
 		"stream.max_subscribers": c.MaxSubscribers, "stream.max_connections": c.MaxConnections, "stream.max_replays": c.MaxReplays,
@@ -47,9 +41,7 @@ func (c *StreamConfig) validate(bad func(key string, value any, rule string)) {
 	if c.SpillBytes < 0 {
 		bad("stream.spill_bytes", c.SpillBytes, "must not be negative")
 	}
-	if !slices.Contains(streamTransactions, c.Transactions) {
-		bad("stream.transactions", c.Transactions, "must be one of programs, all"+nearest.Hint(c.Transactions, streamTransactions))
-	}
+	oneOf(bad, "stream.transactions", c.Transactions, "programs", "all")
 	if c.TLS.CertFile != "" || c.TLS.KeyFile != "" {
 		if _, err := tlsserver.Load(c.TLS.CertFile, c.TLS.KeyFile, nil); err != nil {
 			bad("stream.tls", c.TLS.CertFile, err.Error())

@@ -28,6 +28,15 @@ func told(ctx context.Context) meter.Meter {
 	}
 }
 
+// toldByRooms is told for rooms that serve. Where machines read the log, which has the same screen,
+// it tells nothing.
+func toldByRooms(ctx context.Context, cfg *Config) meter.Meter {
+	if cfg.Log.Format == "json" {
+		return nil
+	}
+	return told(ctx)
+}
+
 // countedLine is one line about a run that has taken took.
 func countedLine(what, unit string, done, total int64, took time.Duration) string {
 	amount, named := terminal.Count[int64], " "+unit

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,7 +46,7 @@ func startBackends(ctx context.Context, cfg *Config, lc *lifecycle, logger *slog
 			return nil, err
 		}
 		broker, err := kafkabroker.New(kafkabroker.Config{DataDir: folder, Addr: cfg.Kafka.Addr},
-			kafkabroker.Deps{Logger: logger, Registerer: registerer, Meter: told(ctx)})
+			kafkabroker.Deps{Logger: logger, Registerer: registerer, Meter: toldByRooms(ctx, cfg)})
 		if err != nil {
 			return nil, err
 		}
@@ -141,8 +140,7 @@ func (s *system) migrate(ctx context.Context, conn driver.Conn) error {
 		return err
 	}
 	if !existed {
-		// longer than the session of a member that was killed
-		within, cancel := context.WithTimeout(ctx, time.Minute)
+		within, cancel := context.WithTimeout(ctx, emptyGroupWait)
 		defer cancel()
 		for _, group := range groupsOfTables() {
 			if err := s.admin.ForgetGroup(within, group.name); err != nil {

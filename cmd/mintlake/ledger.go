@@ -106,7 +106,7 @@ func (l *topicLog) read(ctx context.Context, topics []string, visit func(*kafka.
 	return nil
 }
 
-func (l *topicLog) records(ctx context.Context, topics []string) (all int64, err error) {
+func (l *topicLog) records(ctx context.Context, topics []string) (int64, error) {
 	starts, err := l.admin.StartOffsets(ctx, topics)
 	if err != nil {
 		return 0, err
@@ -115,10 +115,15 @@ func (l *topicLog) records(ctx context.Context, topics []string) (all int64, err
 	if err != nil {
 		return 0, err
 	}
+	return recordsBetween(starts, ends), nil
+}
+
+// recordsBetween is how many records lie between two offsets of each partition.
+func recordsBetween(starts, ends map[kafka.TopicPartition]int64) (all int64) {
 	for partition, end := range ends {
 		all += max(0, end-starts[partition])
 	}
-	return all, nil
+	return all
 }
 
 // readTo visits the records below ends, in batches, from the first ones that the topics still have.

@@ -57,18 +57,12 @@ func rootCommand() *cobra.Command {
 // withConfig adds the flags of every setting to a command and hands it the loaded, valid
 // configuration. A command that says nothing of its arguments takes none.
 func withConfig(cmd *cobra.Command, run func(ctx context.Context, cfg *Config, logger *slog.Logger) error) *cobra.Command {
-	config.AddFlags(cmd.Flags(), defaults())
 	if cmd.Args == nil {
 		cmd.Args = cobra.NoArgs
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(cmd)
-		if err != nil {
-			return err
-		}
-		return run(cmd.Context(), cfg, newLogger(cfg))
-	}
-	return cmd
+	return configured(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger, _ []string) error {
+		return run(ctx, cfg, logger)
+	})
 }
 
 func loadConfig(cmd *cobra.Command) (*Config, error) {

@@ -13,8 +13,9 @@ import (
 const (
 	// refillFrom is the lag from which filling the tables is told: less is done within seconds.
 	refillFrom = 20_000
-	// refillUntil is the lag at which they count as full: a live chain always has some.
-	refillUntil = 1_000
+	// refillUntil is the lag at which they count as full: a busy chain always has some thousands,
+	// as a batch is up to 10,000 records.
+	refillUntil = refillFrom / 2
 	// refillLook is the time between two looks at the lag.
 	refillLook = time.Second
 )
@@ -25,7 +26,7 @@ func (s *system) startRefill() {
 	s.lifecycle.start("refill", func(ctx context.Context) error {
 		refill(ctx, s.projectorLag, refillLook, func(what, unit string, total int64) (count func(n int64), end func()) {
 			s.refilling.Store(true)
-			count, stop := told(ctx).Begin(what, unit, total)
+			count, stop := toldByRooms(ctx, s.cfg).Begin(what, unit, total)
 			return count, func() { stop(); s.refilling.Store(false) }
 		})
 		return nil

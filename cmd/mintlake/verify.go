@@ -257,12 +257,8 @@ func (s *system) projectCommitted(ctx context.Context, group verify.Group, proje
 	if err != nil {
 		return err
 	}
-	all := int64(0)
-	for partition, end := range ends {
-		all += max(0, end-starts[partition])
-	}
 	records, total := 0, time.Now()
-	count, stop := told(ctx).Begin("project "+group.Name, "records", all)
+	count, stop := told(ctx).Begin("project "+group.Name, "records", recordsBetween(starts, ends))
 	defer stop()
 	err = log.readTo(ctx, group.Topics, ends, projectBatch, func(batch []kafka.Record) error {
 		records += len(batch)

@@ -191,14 +191,7 @@ func bytesOf(broker string, keys []key) (size int64) {
 	return size
 }
 
-func hasData(broker string, keys []key) bool {
-	for _, k := range keys {
-		if data, _, err := listPartition(broker, k); err == nil && slices.ContainsFunc(data, func(f file) bool { return f.size > 0 }) {
-			return true
-		}
-	}
-	return false
-}
+func hasData(broker string, keys []key) bool { return bytesOf(broker, keys) > 0 }
 
 // checkPartitions reads all segments, a few partitions at a time.
 func (r *Report) checkPartitions(broker string, keys []key, count func(int64)) error {
