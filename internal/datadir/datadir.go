@@ -50,8 +50,8 @@ func marked(path string) (bool, error) {
 	case err != nil:
 		return false, fmt.Errorf("data folder %s: read marker: %w", path, err)
 	case string(text) != markerText:
-		return false, fmt.Errorf("data folder %s is of another version of mintlake: %s says %.60q; start that version, or choose another folder with --data-dir",
-			path, markerName, text)
+		return false, fmt.Errorf("data folder %s is of another version of mintlake, or its marker %s is damaged: it says %.60q; start that version, choose another folder "+
+			"with --data-dir, or, if the disk did it, delete the marker: it is made anew", path, markerName, text)
 	}
 	return true, nil
 }

@@ -60,5 +60,6 @@ func TestClaimRefuses(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "MINTLAKE_DATA"), []byte("mintlake data folder, format 2\n"), 0o600))
 	require.ErrorContains(t, datadir.Claim(dir), "format 2")
+	require.ErrorContains(t, datadir.Claim(dir), "its marker MINTLAKE_DATA is damaged")
 	require.ErrorContains(t, datadir.Claim(filepath.Join(write(t, "file"), "file")), "not a directory")
 }

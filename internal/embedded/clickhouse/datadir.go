@@ -26,6 +26,9 @@ const (
 // owner in the marker file.
 const owner = "mintlake embedded clickhouse"
 
+// markAgain is what to do about a directory of ours whose marker is gone or damaged.
+const markAgain = `write into it: {"owner":"` + owner + `","layout":1}`
+
 // lockPatience is how long an end of the previous process is waited for: after a kill of the parent
 // the child dies within milliseconds, but the kernel takes a moment to free its memory.
 const lockPatience = 3 * time.Second
@@ -81,10 +84,10 @@ func (d *dataDir) readMarker() error {
 		return fmt.Errorf("embedded clickhouse: read %s: %w: check its permissions", name, err)
 	}
 	if err := json.Unmarshal(text, &d.marker); err != nil || d.marker.Owner != owner {
-		return fmt.Errorf("embedded clickhouse: %w: %s is not a marker of ours: choose another --data-dir, or restore that file", ErrForeignDirectory, name)
+		return fmt.Errorf("embedded clickhouse: %w: %s is damaged, or no marker of ours: choose another --data-dir, or %s", ErrForeignDirectory, name, markAgain)
 	}
 	if d.marker.Layout > 1 {
-		return fmt.Errorf("embedded clickhouse: %w: %s has layout %d, this program knows 1: run the newer mintlake", ErrNewerData, d.path, d.marker.Layout)
+		return fmt.Errorf("embedded clickhouse: %w: %s says layout %d, this program knows 1: run the newer mintlake, or, if that file is damaged, %s", ErrNewerData, name, d.marker.Layout, markAgain)
 	}
 	return nil
 }
@@ -95,6 +98,10 @@ func (d *dataDir) refuseForeign() error {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
 		return fmt.Errorf("embedded clickhouse: read data directory %s: %w: check its permissions", d.path, err)
+	}
+	if _, err := os.Stat(filepath.Join(d.path, engineDir)); err == nil {
+		return fmt.Errorf("embedded clickhouse: %w: %s holds %q, and the marker %s is missing: choose an empty folder with --data-dir, or, if this is mintlake's, %s",
+			ErrForeignDirectory, d.path, engineDir, markerFile, markAgain)
 	}
 	for _, entry := range entries {
 		if name := entry.Name(); name != "lost+found" && name != lockFile && !strings.HasPrefix(name, markerFile) {

@@ -79,7 +79,25 @@ func TestForeignDirectory(t *testing.T) {
 	require.Len(t, entries, 1, "nothing was written into it")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "mintlake-clickhouse.json"), []byte(`{"owner":"someone"}`), 0o600))
-	require.ErrorIs(t, runErr(t, chengine.Config{DataDir: dir}), chengine.ErrForeignDirectory)
+	err = runErr(t, chengine.Config{DataDir: dir})
+	require.ErrorIs(t, err, chengine.ErrForeignDirectory)
+	requireOneLine(t, err, "mintlake-clickhouse.json is damaged")
+}
+
+// TestAMarkerThatIsGoneIsNamed: a directory of ours without it is told from one of somebody else,
+// and with what the message says to write it starts.
+func TestAMarkerThatIsGoneIsNamed(t *testing.T) {
+	first := start(t, chengine.Config{})
+	require.NoError(t, first.stop())
+	marker := filepath.Join(first.dir, "mintlake-clickhouse.json")
+	require.NoError(t, os.Remove(marker))
+	err := runErr(t, chengine.Config{DataDir: first.dir})
+	require.ErrorIs(t, err, chengine.ErrForeignDirectory)
+	requireOneLine(t, err, "mintlake-clickhouse.json is missing")
+	_, text, found := strings.Cut(err.Error(), "write into it: ")
+	require.True(t, found)
+	require.NoError(t, os.WriteFile(marker, []byte(text), 0o600))
+	start(t, chengine.Config{DataDir: first.dir})
 }
 
 func TestDirectoryOfANewerVersion(t *testing.T) {
@@ -92,7 +110,7 @@ func TestDirectoryOfANewerVersion(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "mintlake-clickhouse.json"), []byte(text), 0o600))
 			err := runErr(t, chengine.Config{DataDir: dir})
 			require.ErrorIs(t, err, chengine.ErrNewerData)
-			requireOneLine(t, err, dir)
+			requireOneLine(t, err, dir, "mintlake-clickhouse.json", "damaged")
 		})
 	}
 }

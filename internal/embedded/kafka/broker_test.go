@@ -111,7 +111,23 @@ func TestRefusesAForeignFolder(t *testing.T) {
 func TestRefusesAFolderOfAnotherFormat(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "MINTLAKE_KAFKA"), []byte("mintlake embedded kafka, format 9\n"), 0o600))
-	requireOneLine(t, startError(t, embedded.Config{DataDir: dir}), embedded.ErrFormat, "format 9")
+	requireOneLine(t, startError(t, embedded.Config{DataDir: dir}), embedded.ErrFormat, "format 9", "damaged")
+}
+
+// TestAMarkerThatIsGoneIsNamed: a folder of ours without it is told from one of somebody else, and
+// with the line that the message gives it starts.
+func TestAMarkerThatIsGoneIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	_, stop := serve(t, embedded.Config{DataDir: dir}, embedded.Deps{})
+	stop()
+	marker := filepath.Join(dir, "MINTLAKE_KAFKA")
+	require.NoError(t, os.Remove(marker))
+	err := startError(t, embedded.Config{DataDir: dir})
+	requireOneLine(t, err, embedded.ErrForeign, "MINTLAKE_KAFKA is missing")
+	_, line, found := strings.Cut(err.Error(), "the line: ")
+	require.True(t, found)
+	require.NoError(t, os.WriteFile(marker, []byte(line+"\n"), 0o600))
+	serve(t, embedded.Config{DataDir: dir}, embedded.Deps{})
 }
 
 func TestRefusesATakenPort(t *testing.T) {

@@ -17,6 +17,9 @@ const (
 	// markerText is the content of the marker file; the number grows when the layout of the folder
 	// changes.
 	markerText = "mintlake embedded kafka, format 1\n"
+
+	// markAgain is what to do about a folder of ours that lost its marker.
+	markAgain = "write into it the line: mintlake embedded kafka, format 1"
 )
 
 // dataDir is a data folder that this process owns until close.
@@ -67,8 +70,8 @@ func checkOwner(path string) error {
 		if string(marker) == markerText {
 			return nil
 		}
-		return &StartError{Reason: ErrFormat, Where: path, Do: fmt.Sprintf("start the version of mintlake that wrote it (%s says %q), or choose another data folder",
-			markerName, strings.TrimSpace(string(marker)))}
+		return &StartError{Reason: ErrFormat, Where: path, Do: fmt.Sprintf("%s says %.60q: start the version of mintlake that wrote it, choose another data folder, or, if that file is damaged, %s",
+			markerName, strings.TrimSpace(string(marker)), markAgain)}
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("embedded kafka: read marker: %w", err)
@@ -76,6 +79,10 @@ func checkOwner(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return fmt.Errorf("embedded kafka: read data folder: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(path, brokerName)); err == nil {
+		return &StartError{Reason: ErrForeign, Where: path, Do: fmt.Sprintf("it holds %q, and the marker %s is missing: choose an empty or new folder for Kafka's data, or, if this is mintlake's, %s",
+			brokerName, markerName, markAgain)}
 	}
 	for _, entry := range entries {
 		if !strings.HasPrefix(entry.Name(), lockName) {
