@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -87,12 +88,28 @@ func requireFillingAsks(t *testing.T, first *instance) {
 	require.Zero(t, second.stop())
 }
 
-// TestTheDemoStaysOneChain: also when its settings change.
+// TestTheDemoStaysOneChain: also when its settings change. Without the file that remembers it the
+// chain is another one, which is refused, and a damaged file is named.
 func TestTheDemoStaysOneChain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, tps := range []string{"20", "20", "40"} {
-		up := launch(t, dir, "--source", "demo:?tokens=20&seed=5&tps="+tps, "--rooms", "ingest,gateway")
-		require.Zero(t, up.stop(), tps)
+	start := func(tps string) []string {
+		return []string{"--source", "demo:?tokens=20&seed=5&tps=" + tps, "--rooms", "ingest,gateway"}
 	}
+	for _, tps := range []string{"20", "20", "40"} {
+		require.Zero(t, launch(t, dir, start(tps)...).stop(), tps)
+	}
+	state := filepath.Join(dir, "demo.json")
+	text, err := os.ReadFile(state)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(state, int64(len(text)/2)))
+	require.Contains(t, fails(t, dir, nil, start("40")...), state+" is damaged")
+
+	require.NoError(t, os.Remove(state))
+	line := fails(t, dir, nil, start("40")...)
+	require.Contains(t, line, "genesis")
+	require.Contains(t, line, "--data-dir", "the way on")
+
+	require.NoError(t, os.WriteFile(state, text, 0o600))
+	require.Zero(t, launch(t, dir, start("40")...).stop(), "the file was restored")
 }

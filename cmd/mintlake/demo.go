@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,7 +104,7 @@ func resumeDemo(path, source string, cfg *demo.Config) (demoState, error) {
 	}
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return demoState{Source: source, GenesisSlot: cfg.GenesisSlot, ParentSlot: cfg.ParentSlot}, nil
+		return beginDemo(path, source, cfg)
 	}
 	if err != nil {
 		return demoState{}, fmt.Errorf("demo: read the state of the last run: %w", err)
@@ -113,6 +114,27 @@ func resumeDemo(path, source string, cfg *demo.Config) (demoState, error) {
 		return demoState{}, fmt.Errorf("demo: %s is damaged (%w): remove the data folder to begin anew", path, err)
 	}
 	return nextDemo(last, source, cfg), nil
+}
+
+// beginDemo names a chain that nobody knows yet, before its first block is there. The name is
+// drawn: where the file of a chain was lost, the one that follows is another one, and the data
+// folder's rooms refuse it.
+func beginDemo(path, source string, cfg *demo.Config) (demoState, error) {
+	_, _ = rand.Read(cfg.GenesisHash[:]) // it never fails
+	state := demoState{Source: source, GenesisSlot: cfg.GenesisSlot, ParentSlot: cfg.ParentSlot, Slot: cfg.StartSlot - 1, GenesisHash: cfg.GenesisHash}
+	return state, state.write(path)
+}
+
+// write leaves the old or the new file after a kill.
+func (s *demoState) write(path string) error {
+	raw, err := json.Marshal(s)
+	if err == nil {
+		err = replaceFile(path, raw)
+	}
+	if err != nil {
+		return fmt.Errorf("demo: write the state that the next run needs: %w", err)
+	}
+	return nil
 }
 
 // nextDemo goes on with the same chain, or begins another one behind it when that would take too
@@ -143,12 +165,8 @@ func rememberDemo(ctx context.Context, path string, state demoState, slot func()
 		if state.Slot = slot(); state.Slot == 0 {
 			continue
 		}
-		raw, err := json.Marshal(state)
-		if err == nil {
-			err = replaceFile(path, raw)
-		}
-		if err != nil {
-			logger.Warn("demo: the state was not written, a restart will begin another chain", "err", err)
+		if err := state.write(path); err != nil {
+			logger.Warn("a restart of the demo will make slots again", "err", err)
 		}
 	}
 }
