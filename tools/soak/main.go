@@ -24,7 +24,7 @@ import (
 type options struct {
 	mintlake, dataDir, out string
 	duration, idle, every  time.Duration
-	tps, tokens            int
+	tps, tokens, maxTokens int
 	args                   []string
 	rules                  rules
 }
@@ -40,6 +40,9 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.every, "every", time.Second, "time between two samples")
 	flags.IntVar(&o.tps, "tps", 1500, "transactions a second of the demo chain")
 	flags.IntVar(&o.tokens, "tokens", 500, "tokens of the demo chain's genesis")
+	// All documents lie on one host, which is asked some ten times a second, and a token more is
+	// memory more: without a bound, neither the lag of enrich nor memory would ever level off.
+	flags.IntVar(&o.maxTokens, "max-tokens", 10_000, "tokens after which the demo chain creates no more")
 	flags.DurationVar(&o.rules.stall, "stall", 10*time.Second, "how long a room that has work may stand still")
 	flags.Float64Var(&o.rules.lag, "lag", 0, "records that may wait; 0: what ten seconds of the chain make")
 	flags.DurationVar(&o.rules.lagReturns, "lag-returns", 2*time.Minute, "how long more than that may wait")
@@ -90,7 +93,7 @@ func soak(ctx context.Context, o *options) error {
 		return fmt.Errorf("idle: %w", err)
 	}
 	fmt.Printf("idle: %s\n", idle)
-	n, err := start(ctx, o, fmt.Sprintf("demo:?tps=%d&tokens=%d", o.tps, o.tokens))
+	n, err := start(ctx, o, fmt.Sprintf("demo:?tps=%d&tokens=%d&max_tokens=%d", o.tps, o.tokens, o.maxTokens))
 	if err != nil {
 		return err
 	}
