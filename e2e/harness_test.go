@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -115,9 +116,15 @@ func begin(t testing.TB, dataDir string, args ...string) *instance {
 // beginCommand starts one of the commands that serve, on free ports, and returns at once.
 func beginCommand(t testing.TB, command, dataDir string, args ...string) *instance {
 	t.Helper()
+	return beginWith(t, nil, command, dataDir, args...)
+}
+
+// beginWith is beginCommand with variables of the environment.
+func beginWith(t testing.TB, env []string, command, dataDir string, args ...string) *instance {
+	t.Helper()
 	all := append([]string{command, "--data-dir", dataDir}, freePorts()...)
 	cmd := exec.Command(binary, append(all, args...)...)
-	cmd.Env = append(os.Environ(), testSettings...)
+	cmd.Env = slices.Concat(os.Environ(), testSettings, env)
 	return watch(t, command, cmd)
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,13 +15,19 @@ import (
 
 var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
 
-// Every link between the documents leads somewhere, and every document is linked from the README.
+// Every link between the documents leads somewhere. docs/README.md leads to every document, and
+// the README to that.
 func TestDocumentsLinkToWhatExists(t *testing.T) {
 	root := testkit.Root(t)
 	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	require.NoError(t, err)
-	readme := filepath.Join(root, "README.md")
-	for _, document := range append(documents, readme) {
+	tutorials, err := filepath.Glob(filepath.Join(root, "docs", "tutorials", "*.md"))
+	require.NoError(t, err)
+	require.Len(t, tutorials, 3)
+	documents = append(documents, tutorials...)
+	readme, index := filepath.Join(root, "README.md"), filepath.Join(root, "docs", "README.md")
+	others := []string{readme, filepath.Join(root, "client", "README.md"), filepath.Join(root, "clients", "typescript", "README.md")}
+	for _, document := range slices.Concat(documents, others) {
 		text, err := os.ReadFile(document)
 		require.NoError(t, err)
 		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
@@ -33,10 +40,44 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 	}
 	text, err := os.ReadFile(readme)
 	require.NoError(t, err)
+	require.Contains(t, string(text), "(docs/README.md)")
+	text, err = os.ReadFile(index)
+	require.NoError(t, err)
 	for _, document := range documents {
-		name := "docs/" + filepath.Base(document)
-		require.True(t, strings.Contains(string(text), name), "the README does not lead to %s", name)
+		name, err := filepath.Rel(filepath.Dir(index), document)
+		require.NoError(t, err)
+		require.True(t, document == index || strings.Contains(string(text), "("+name+")"), "docs/README.md does not lead to %s", name)
 	}
+}
+
+// Blocks that a shell would run say how a test runs them, or that none does: e2e.TestDocs tells
+// what the marks mean, TestTheCommandsOfOperations those of its page.
+func TestBlocksOfCommandsAreMarked(t *testing.T) {
+	root := testkit.Root(t)
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, "docs"), func(path string, entry os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if filepath.Base(path) == "operations.md" {
+			return nil
+		}
+		marks := []string{"", "stopped", "start", "elsewhere"}
+		if filepath.Base(filepath.Dir(path)) == "tutorials" {
+			marks = marks[:3] // a tutorial has nothing that cannot be tried
+		}
+		for _, match := range regexp.MustCompile("(?m)^```(?:sh|bash|console|shell)(?: (.*))?$").FindAllStringSubmatch(string(text), -1) {
+			require.Contains(t, marks, match[1], "%s: ```%s", path, match[0])
+		}
+		// What starts the node is what the README says, which make test-newcomer runs.
+		readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+		require.NoError(t, err)
+		for _, match := range regexp.MustCompile("(?s)```sh start\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+			require.Contains(t, string(readme), "```sh\n"+match[1]+"```", path)
+		}
+		return nil
+	}))
 }
 
 // What the README tells people to type is what the Makefile and the binary know.

@@ -1164,9 +1164,15 @@ export interface operations {
     searchTokens: {
         parameters: {
             query?: {
-                /** @description Mint, symbol, or a part of the name. Empty gives the top tokens by volume. */
+                /**
+                 * @description Mint, symbol, or a part of the name. Empty gives the top tokens by volume.
+                 * @example usdc
+                 */
                 q?: string;
-                /** @description Results per page. */
+                /**
+                 * @description Results per page.
+                 * @example 5
+                 */
                 limit?: number;
                 /** @description Page, from 1. A page behind the last is empty. */
                 page?: number;

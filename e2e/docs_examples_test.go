@@ -1,0 +1,141 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+)
+
+// operation is what the tests read of one of an OpenAPI document.
+type operation struct {
+	OperationID string `json:"operationId"`
+	Example     string `json:"x-example"`
+	Parameters  []struct {
+		Ref      string `json:"$ref"`
+		Name     string
+		In       string
+		Required bool
+		Example  any
+	}
+	RequestBody struct {
+		Content map[string]struct{ Example json.RawMessage }
+	} `json:"requestBody"`
+	Responses map[string]struct{ Content map[string]json.RawMessage }
+}
+
+// noCuratedList are operations whose answers are empty on the demo: no list there verifies a token.
+var noCuratedList = []string{"tagTokensV2", "getTokenList"}
+
+// examplesAnswer runs the examples of a surface's document, which it serves itself: the commands,
+// and each parameter's and body's example. What comes back is what the document says, and not
+// empty.
+func examplesAnswer(t *testing.T, s *shell, base string) {
+	t.Helper()
+	status, source := fetch(base + "/openapi.json")
+	require.Equal(t, http.StatusOK, status)
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(source))
+	require.NoError(t, err)
+	compiler := jsonschema.NewCompiler()
+	require.NoError(t, compiler.AddResource("openapi.json", value))
+	var document struct {
+		Paths      map[string]map[string]operation
+		Components struct {
+			Parameters map[string]struct{ Example any }
+		}
+	}
+	require.NoError(t, json.Unmarshal(source, &document))
+	require.NotEmpty(t, document.Paths)
+	ran := 0
+	for path, methods := range document.Paths {
+		for method, op := range methods {
+			check := func(t *testing.T, body []byte) {
+				t.Helper()
+				ran++
+				if op.Responses["200"].Content["application/json"] == nil {
+					require.NotEmpty(t, body, op.OperationID)
+					return
+				}
+				pointer := "openapi.json#/paths/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(path) + "/" + method + "/responses/200/content/application~1json/schema"
+				schema, err := compiler.Compile(pointer)
+				require.NoError(t, err)
+				holdAnswer(t, schema, op.OperationID, body)
+			}
+			if op.Example != "" {
+				// a stream ends as by Ctrl-C
+				typed := strings.NewReplacer("{base_url}", base, "curl -N", "curl -N --max-time 3").Replace(op.Example)
+				out, err := s.command(t, t.Context(), typed).Output()
+				require.NoError(t, err, "%s\n%s", op.Example, out)
+				if !strings.Contains(op.Example, " -o ") {
+					check(t, out)
+				}
+			}
+			for _, request := range requestsOf(path, op, func(name string) any { return document.Components.Parameters[name].Example }) {
+				body := string(op.RequestBody.Content["application/json"].Example)
+				if strings.Contains(path, "stream") || strings.EqualFold(method, http.MethodPost) && body == "" {
+					continue
+				}
+				status, answer := send(t.Context(), strings.ToUpper(method), base+request, body)
+				require.Equal(t, http.StatusOK, status, "%s: %s", request, answer)
+				check(t, answer)
+			}
+		}
+	}
+	require.Greater(t, ran, 5)
+}
+
+// requestsOf are the requests that an operation's examples make: those of the required parameters
+// alone, and with each of the others.
+func requestsOf(path string, op operation, component func(name string) any) (requests []string) {
+	query := url.Values{}
+	var more []url.Values
+	for _, p := range op.Parameters {
+		if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
+			if example := component(name); example != nil {
+				path = strings.ReplaceAll(path, "{"+name+"}", fmt.Sprint(example))
+			}
+			continue
+		}
+		switch {
+		case p.Example == nil:
+		case p.In == "path":
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", fmt.Sprint(p.Example))
+		case p.Required || p.Name == "amount_in" || p.Name == "slippage_bps": // a quote needs these
+			query.Set(p.Name, fmt.Sprint(p.Example))
+		default:
+			more = append(more, url.Values{p.Name: {fmt.Sprint(p.Example)}})
+		}
+	}
+	requests = append(requests, path+"?"+query.Encode())
+	for _, one := range more {
+		requests = append(requests, path+"?"+query.Encode()+"&"+one.Encode())
+	}
+	return requests
+}
+
+// holdAnswer holds a body to its schema. No list of it is empty.
+func holdAnswer(t *testing.T, schema *jsonschema.Schema, operationID string, body []byte) {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	require.NoError(t, err, "%s: %s", operationID, body)
+	require.NoError(t, schema.Validate(value), "%s: %s", operationID, body)
+	if slices.Contains(noCuratedList, operationID) {
+		return
+	}
+	if list, ok := value.([]any); ok {
+		require.NotEmpty(t, list, operationID)
+	}
+	object, _ := value.(map[string]any)
+	for name, field := range object {
+		if list, ok := field.([]any); ok && !slices.Contains([]string{"unknown", "reasons", "warnings", "residual", "security"}, name) {
+			require.NotEmpty(t, list, "%s: %s", operationID, name)
+		}
+	}
+}
