@@ -242,18 +242,13 @@ func (s *store) token(number uint32) *registry.Token {
 
 // tokenOf tells the kinds of the token's extensions too, if extensions is not nil.
 func (s *store) tokenOf(number uint32, key *pubkey.Key, extensions *[]string) (found *registry.Token) {
-	reader := s.readers.Get().(*packed.Reader) // the pool makes no other
-	defer s.readers.Put(reader)
 	mint := key.String()
-	s.table.Read(number, func(value []byte, member bool) {
-		if member {
-			state := registry.StateOf(reader.Facts(mint, value))
-			token, _ := state.Token(mint)
-			s.volumes.show(number, &token)
-			found = &token
-			if extensions != nil {
-				*extensions = state.Extensions()
-			}
+	s.readState(number, mint, func(state *registry.State) {
+		token, _ := state.Token(mint)
+		s.volumes.show(number, &token)
+		found = &token
+		if extensions != nil {
+			*extensions = state.Extensions()
 		}
 	})
 	return found
@@ -261,19 +256,22 @@ func (s *store) tokenOf(number uint32, key *pubkey.Key, extensions *[]string) (f
 
 // lists are the token lists that hold a member.
 func (s *store) lists(number uint32) (lists []registry.Listing) {
-	key, ok := s.table.Key(number)
-	if !ok {
-		return nil
+	if key, ok := s.table.Key(number); ok {
+		s.readState(number, key.String(), func(state *registry.State) { lists = state.Lists() })
 	}
+	return lists
+}
+
+// readState calls use with the state of a member. It does not call it of another mint.
+func (s *store) readState(number uint32, mint string, use func(state *registry.State)) {
 	reader := s.readers.Get().(*packed.Reader) // the pool makes no other
 	defer s.readers.Put(reader)
 	s.table.Read(number, func(value []byte, member bool) {
 		if member {
-			state := registry.StateOf(reader.Facts(key.String(), value))
-			lists = state.Lists()
+			state := registry.StateOf(reader.Facts(mint, value))
+			use(&state)
 		}
 	})
-	return lists
 }
 
 // rowReader makes one row after the other in the same memory.

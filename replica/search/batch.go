@@ -141,9 +141,6 @@ func (b *batch) count(symbol, name string, classic bool, by int) {
 	}
 	b.next.shorts.add(b.x.shorts.of(symbol, name), classic, by)
 	b.next.live += by
-	if classic {
-		b.next.liveClassic += by
-	}
 }
 
 // publish makes the batch the current version.

@@ -60,9 +60,6 @@ func (c *candidates) readBlocks() {
 	s, text := c.segment, []byte(c.plan.text)
 	for _, block := range s.blocks.list(c.plan.blockHash) {
 		t := int(block) * blockSize
-		if t >= s.terms() {
-			continue
-		}
 		at, end := s.ends[t], s.ends[min(t+blockSize, s.terms())]
 		for at < end {
 			next := bytes.Index(s.text[at:end], text)

@@ -212,7 +212,6 @@ func (x *Inverted) show(all []built, shorts []shortCounts) {
 		s := all[i].segment
 		next.segments = append(next.segments, s)
 		next.live += s.liveCount
-		next.liveClassic += s.classicCount
 		x.locate(s)
 	}
 	x.current.Store(&next)

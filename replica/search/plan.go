@@ -24,7 +24,7 @@ type plan struct {
 	grams []gram
 	// bands say how many of grams a term must share to be similar.
 	bands []band
-	// required are the grams of every term that contains the text. When proof is true, a term that
+	// required are the grams of every term that contains the text. When isProof is true, a term that
 	// has them and none of innerForks contains it.
 	required   []gram
 	innerForks []gram
@@ -48,11 +48,6 @@ func newPlan(query *Query, v *version) *plan {
 	p.blockHash = blockHash(p.text)
 	p.halves = halvesOf(p.text, p.runes)
 	return p
-}
-
-// byOrderKey says whether the query's order is that of the documents' keys.
-func (p *plan) byOrderKey() bool {
-	return p.query.Sort == SortRelevance || p.query.Sort == SortVolume
 }
 
 // requiredGrams returns the grams that lie inside the text's words, and at those ends of words that

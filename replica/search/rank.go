@@ -109,7 +109,7 @@ func (r *ranking) isAhead(s *segment, doc uint32) bool {
 func (r *ranking) eachPromising(s *segment, from, to uint32, tier Tier, score float64, do func(doc uint32, key uint64)) {
 	for from < to {
 		end := min(to, (from/chunkSize+1)*chunkSize)
-		if !r.plan.byOrderKey() || r.top.mayEnter(tier, score, s.best[from/chunkSize]) {
+		if !r.plan.query.byOrderKey() || r.top.mayEnter(tier, score, s.best[from/chunkSize]) {
 			r.plan.filter.eachDocument(s, from, end, func(doc uint32) {
 				if key := r.top.key(s, doc); r.top.mayEnter(tier, score, key) && !r.isExact(s, doc) {
 					do(doc, key)

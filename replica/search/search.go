@@ -59,8 +59,8 @@ type Query struct {
 	// Filter leaves further tokens out, of the total too.
 	Filter Filter
 	Sort   Sort
-	// Figure is what SortFigure orders by; it is read only then. It is called by several goroutines
-	// and must say the same throughout a search.
+	// Figure is what SortFigure orders by; it is read only then. It must say the same throughout a
+	// search.
 	Figure func(id uint32) (value float64, known bool)
 	// Offset and Limit are not negative. Offset is ignored with SortMint.
 	Offset, Limit int
@@ -68,6 +68,9 @@ type Query struct {
 	// unless Sort is SortMint.
 	Cursor string
 }
+
+// byOrderKey says whether the query's order is that of the documents' keys.
+func (q *Query) byOrderKey() bool { return q.Sort == SortRelevance || q.Sort == SortVolume }
 
 // Program restricts tokens to those of one token program.
 type Program uint8

@@ -76,8 +76,6 @@ type version struct {
 	attributes []attributes // by number; grows only
 	shorts     *shortCounts
 	live       int
-	// liveClassic are those of the classic token program.
-	liveClassic int
 }
 
 // draft is a segment under construction: what it owns may be changed.

@@ -28,7 +28,7 @@ type top struct {
 }
 
 // class is a number that orders tiers, and within a tier scores, which are from 0 to 1: the bits of
-// such numbers ascend as they do, and are fewer than 62. Only the last two tiers have scores.
+// such numbers ascend as they do, and are below 1<<62. Only the last two tiers have scores.
 func (t *top) class(tier Tier, score float64) uint64 {
 	if t.query.Sort != SortRelevance {
 		return 0
@@ -36,7 +36,7 @@ func (t *top) class(tier Tier, score float64) uint64 {
 	if tier < TierSubstring {
 		return uint64(tier)
 	}
-	return uint64(tier-TierSubstring+1)<<62 - math.Float64bits(score) + 1<<61
+	return uint64(tier-TierSubstring+1)<<62 - math.Float64bits(score)
 }
 
 func (t *top) isFull() bool { return len(t.entries) >= t.size }
@@ -72,8 +72,7 @@ func (t *top) compare(a, b *entry) int {
 	if c := cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.key, b.key)); c != 0 {
 		return c
 	}
-	byTime := t.query.Sort == SortRelevance || t.query.Sort == SortVolume
-	return compareDocuments(a.segment, a.doc, b.segment, b.doc, byTime)
+	return compareDocuments(a.segment, a.doc, b.segment, b.doc, t.query.byOrderKey())
 }
 
 // sorted ends the heap and returns the entries, best first.
