@@ -15,12 +15,11 @@ func ParseProxies(texts []string) (Proxies, error) {
 	return Proxies{list}, err
 }
 
-// Client names who is limited: see proxies.List. An IPv6 client is its /64: one subscriber gets at
-// least that many addresses.
+// Client names who is limited, by address or, of IPv6, by network: see proxies.
 func (p Proxies) Client(peer netip.Addr, forwarded string) string {
 	client := p.List.Client(peer, forwarded)
 	if client.Is6() {
-		return netip.PrefixFrom(client, 64).Masked().String()
+		return proxies.Network(client).String()
 	}
 	return client.String()
 }

@@ -22,6 +22,8 @@ type bounds struct {
 	mu   sync.Mutex
 	open int
 	of   map[netip.Prefix]*ofOne
+	// sweepAt is how many addresses make the next sweep.
+	sweepAt int
 }
 
 // ofOne is one address: how many connections it has, and what it may send. It is kept for some
@@ -46,23 +48,19 @@ func (b *bounds) clientOf(peer net.Addr) (netip.Prefix, bool) {
 	if b.shared.Trust(address) {
 		return netip.Prefix{}, false
 	}
-	bits := address.BitLen()
-	if address.Is6() {
-		bits = 64
-	}
-	return netip.PrefixFrom(address, bits).Masked(), true
+	return proxies.Network(address), true
 }
 
 // enter counts a connection, or says why it may not be. Whoever may has a budget, nil for none, and
 // calls leave once.
 func (b *bounds) enter(peer net.Addr) (*budget, *refusal) {
-	client, alone := b.clientOf(peer)
+	client, counted := b.clientOf(peer)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open >= b.most {
 		return nil, &refusal{endedFull, http.StatusServiceUnavailable, fmt.Sprintf("the server has as many connections as it may: %d", b.most)}
 	}
-	if !alone {
+	if !counted {
 		b.open++
 		return nil, nil
 	}
@@ -80,13 +78,13 @@ func (b *bounds) enter(peer net.Addr) (*budget, *refusal) {
 	return one.budget, nil
 }
 
-// addressesKept is how many addresses without connections are looked through at the least.
+// addressesKept is how many addresses are kept before those without connections are looked for.
 const addressesKept = 1024
 
 // sweep forgets addresses without connections whose budget is full again. It is called under mu,
-// for each address that is new, and looks at all of them when half could be gone.
+// for each address that is new, and looks at all of them when there are twice as many as it left.
 func (b *bounds) sweep() {
-	if len(b.of) < 2*b.open+addressesKept {
+	if len(b.of) < max(addressesKept, b.sweepAt) {
 		return
 	}
 	now := time.Now()
@@ -95,14 +93,15 @@ func (b *bounds) sweep() {
 			delete(b.of, client)
 		}
 	}
+	b.sweepAt = 2 * len(b.of)
 }
 
 func (b *bounds) leave(peer net.Addr) {
-	client, alone := b.clientOf(peer)
+	client, counted := b.clientOf(peer)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.open--
-	if alone {
+	if counted {
 		b.of[client].open--
 	}
 }

@@ -47,6 +47,16 @@ func (l List) contain(address netip.Addr) bool {
 	return false
 }
 
+// Network is what one client has: its address, or of IPv6 its /64, since one subscriber gets at
+// least that many addresses.
+func Network(client netip.Addr) netip.Prefix {
+	bits := client.BitLen()
+	if client.Is6() {
+		bits = 64
+	}
+	return netip.PrefixFrom(client, bits).Masked()
+}
+
 // Client is the peer, or what the trusted proxies in front of it say. forwarded is all
 // X-Forwarded-For headers joined by commas; it is read from the right, since only what a trusted
 // proxy appended is true, and up to the first entry that is no address.
