@@ -187,7 +187,8 @@ def check_room(where, template, config):
             bad(where, f"nothing listens on port {port['containerPort']}")
 
 
-# What the rooms must be told by these sets of values: set, variable that a room must have for it to matter, setting, the value's end.
+# What the rooms must be told by these sets of values: set, variable that a room must have for it to
+# matter, setting, the value's end.
 EXPECTED = [
     ("bundled", None, "kafka.partitions", 4),
     ("external", "MINTLAKE_CLICKHOUSE_DSN_FILE", "clickhouse.tls.ca_file", "/ca.crt"),

@@ -173,12 +173,7 @@ var errNoRef = errors.New("the venue answered with nothing")
 
 // Lookup implements venue.Venue. A venue that panics has no pools to look for.
 func (v *guarded) Lookup(a, b venue.Key) (found venue.Lookup) {
-	var err error
-	defer func() {
-		if err != nil {
-			found = venue.Lookup{}
-		}
-	}()
+	var err error // told by caught; nothing was found then
 	defer v.caught(placeLookup, &err)
 	return v.Venue.Lookup(a, b)
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Holds the protobuf module to what it was in each earlier commit that changed it: what was written then is still read, binary and JSON.
+# Holds the protobuf module to what it was in each earlier commit that changed it: what was written
+# then is still read, binary and JSON.
 #
 #   tools/clients/events/breaking.sh BUF...     the command that runs Buf
 set -euo pipefail

@@ -122,7 +122,8 @@ async function unified(world, run, { authority, other, holder }) {
   await world.step("BurnV1", run(m.burnV1, { ...asset, authority: holder, token, tokenOwner: holder.address, amount: 1_000, tokenStandard: m.TokenStandard.Fungible }));
 }
 
-// nonFungible: a collection, an item of it, a programmable item: not in the registry, but known to be what they are.
+// nonFungible: a collection, an item of it, a programmable item: not in the registry, but known to
+// be what they are.
 async function nonFungible(world, run, { authority, other, holder }) {
   const [collection, item, programmable, old] = await Promise.all(["collection mint", "item", "programmable", "old item"].map((n) => world.key(n)));
   const parts = (mint) => ({ metadata: pda(mint.address), masterEdition: pda(mint.address, "edition"), mint });
@@ -219,7 +220,8 @@ async function editions(world, run, { authority, holder }) {
   ]);
 }
 
-// burned: a non-fungible token that its holder burns, which leaves a mint without supply and without metadata.
+// burned: a non-fungible token that its holder burns, which leaves a mint without supply and without
+// metadata.
 async function burned(world, run, { authority, holder }) {
   const mint = await world.key("burned");
   const asset = { metadata: pda(mint.address), mint: mint.address, tokenStandard: m.TokenStandard.NonFungible };

@@ -1,4 +1,5 @@
-// How complete and how fresh the node is: slots with their gaps, lag by reader and freshness of the last hour, the root.
+// How complete and how fresh the node is: slots with their gaps, lag by reader and freshness of the
+// last hour, the root.
 import { useEffect, useState } from "preact/hooks";
 import type { Status, StatusPast } from "../api";
 import { absolute, count } from "../format";
@@ -17,7 +18,7 @@ interface Look {
   lag: number | null;
 }
 
-/** useLooks gathers the last hour of what the status said: what the node kept, then what this page saw. */
+/** useLooks gathers the last hour of what the status said: the node's, then what this page saw. */
 function useLooks(status: Status | undefined): Look[] {
   const [looks, setLooks] = useState<Look[]>([]);
   const past = useGet<StatusPast>("/status/past").data?.looks ?? [];
