@@ -81,7 +81,6 @@ func (t *table) put(entry Found) {
 func (t *table) grow() {
 	old := t.slots
 	t.slots, t.used = make([]Found, 2*len(old)), 0
-	adviseHugePages(t.slots)
 	for _, entry := range old {
 		if entry.Key != nil {
 			t.put(entry)

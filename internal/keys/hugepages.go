@@ -1,5 +1,0 @@
-//go:build !linux
-
-package keys
-
-func adviseHugePages([]Found) {}
