@@ -100,7 +100,7 @@ test("a token's page tells who launched it", () =>
     const creator = "5xyaTEAbh7eHoeLmWb9uFgyAry9JfVHrmNszvPgHAnMY";
     await page.route(`**/tokens/${lake}?evidence=*`, async (route) => {
       const token = await (await route.fetch()).json();
-      await route.fulfill({ json: { ...token, launchpad: "pump", creator, graduated_at: Date.now() - 7_200_000 } });
+      await route.fulfill({ json: { ...token, launchpad: "pump", creator, graduated_at: Date.now() - 9_000_000 } });
     });
     await page.click(`${rows}[href='/token/${lake}']`);
     const figure = (name) => page.textContent(`.figures div:has(dt:text-is("${name}")) dd`);
