@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,10 +130,7 @@ func fetchPrograms(t *testing.T, version string, sums map[string]string) string 
 func command(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
-		if os.Getenv("MINTLAKE_REQUIRE_SVM") == "1" {
-			t.Fatalf("%s is not installed", name)
-		}
-		t.Skipf("%s is not installed: the programs are not run (set MINTLAKE_REQUIRE_SVM=1 to make this a failure)", name)
+		notHere(t, name+" is not installed")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
@@ -140,5 +138,16 @@ func command(t *testing.T, dir, name string, args ...string) {
 	c.Dir = dir
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
-	require.NoError(t, c.Run(), out.String())
+	if err := c.Run(); err != nil {
+		notHere(t, fmt.Sprintf("%s %v: %v: %s", name, args, err, &out))
+	}
+}
+
+// notHere skips the test, or fails it where it is required.
+func notHere(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("MINTLAKE_REQUIRE_SVM") == "1" {
+		t.Fatal(why)
+	}
+	t.Skipf("%s: the programs are not run (set MINTLAKE_REQUIRE_SVM=1 to make this a failure)", why)
 }
