@@ -24,8 +24,8 @@ type plan struct {
 	grams []gram
 	// bands say how many of grams a term must share to be similar.
 	bands []band
-	// required are the grams of every term that contains the text. When isProof is true, a term that
-	// has them and none of innerForks contains it.
+	// required are the grams of every term that contains the text. When isProof is true, a term
+	// that has them and none of innerForks contains it.
 	required   []gram
 	innerForks []gram
 	isProof    bool
