@@ -197,9 +197,9 @@ bench-sizing: deps ## Print bytes by topic and table, and bytes a day at mainnet
 	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkSizing$$' -benchtime 1x -timeout 30m ./e2e $(if $(ARGS),-args $(ARGS))
 
 .PHONY: bench-scaleout
-bench-scaleout: deps ## Print processor seconds per million records by room, lag and partitions with one, two and three projectors, over Apache Kafka
+bench-scaleout: deps ## Print processor seconds per million of what each room does, lag and partitions with one, two and three projectors, over Apache Kafka
 	tools/kafka/install.sh
-	MINTLAKE_TEST_KAFKA=apache $(GO) test -run '^$$' -bench '^BenchmarkScaleOut$$' -benchtime 1x -timeout 30m ./e2e $(if $(ARGS),-args $(ARGS))
+	MINTLAKE_TEST_KAFKA=apache $(GO) test -run '^$$' -bench '^Benchmark(ScaleOut|Surfaces)$$' -benchtime 1x -timeout 2h ./e2e $(if $(ARGS),-args $(ARGS))
 
 .PHONY: bench-img
 bench-img: ## Compare GET /img with nginx and libvips (installs Debian's nginx, wrk and libvips-tools)

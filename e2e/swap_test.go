@@ -304,7 +304,7 @@ func (s *swapper) traded(q *swapQuote, landed uint64) (bool, error) {
 }
 
 // pooledMints are the tokens with pools in SOL on each venue, by the demo's own accounts.
-func (s *swapper) pooledMints(t *testing.T) (mints []string) {
+func (s *swapper) pooledMints(t testing.TB) (mints []string) {
 	t.Helper()
 	seen := map[string]bool{solMint: true}
 	for _, v := range all.Venues() {

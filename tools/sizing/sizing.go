@@ -28,6 +28,12 @@ const (
 	brokerMB = 50
 	// copies of each record in Kafka.
 	copies = 3
+	// serverCores is how many processors a ClickHouse server has, and serverCopies how many servers
+	// have each row.
+	serverCores  = 8
+	serverCopies = 2
+	// leastNodes is how many there are of what must not be away while one is replaced.
+	leastNodes = 2
 )
 
 // cost is one row of the measured costs.
@@ -45,9 +51,19 @@ const (
 	ofAPI       = "API node: record"
 	ofKafka     = "Kafka: byte"
 	ofMemory    = "API node's memory: token"
+
+	ofClickHouse = "ClickHouse and volume: record"
+	ofRead       = "enrich: mint read"
+	ofDocument   = "enrich: document of a mint"
+	ofStream     = "gateway: transaction of the stream"
+	ofDelivery   = "gateway: delivery to a client of the stream"
+	ofCall       = "gateway: call"
+	ofQuote      = "swap: quote"
 )
 
-var rows = []string{ofIngest, ofProjector, ofAPI, ofKafka, ofMemory}
+var rows = []string{
+	ofIngest, ofProjector, ofAPI, ofKafka, ofMemory, ofClickHouse, ofRead, ofDocument, ofStream, ofDelivery, ofCall, ofQuote,
+}
 
 // parseCosts reads the rows between the marks: name, rate, cost.
 func parseCosts(text string) (map[string]cost, error) {
@@ -108,15 +124,36 @@ type size struct {
 	kafkaMB                float64
 	brokers                int
 	tokensAYear, memoryGiB float64
+	servers                int
+	enrichers              int
+	gateways, swaps        int
 }
+
+// of is the processors that several kinds of work need together.
+func (s size) of(names ...string) (sum float64) {
+	for _, name := range names {
+		sum += s.cores[name]
+	}
+	return sum
+}
+
+// nodes is how many of so many processors do the work.
+func nodes(work, each float64) int { return max(leastNodes, int(math.Ceil(work/each))) }
 
 // sizeOf is the formula.
 func sizeOf(costs map[string]cost, times float64) size {
 	s := size{cores: make(map[string]float64)}
-	for _, name := range []string{ofIngest, ofProjector, ofAPI} {
+	for _, name := range rows {
+		if name == ofKafka || name == ofMemory {
+			continue
+		}
 		s.cores[name] = times * costs[name].rate * costs[name].perMillion / 1e6 / busy
 	}
-	s.projectors = max(2, int(math.Ceil(s.cores[ofProjector]/coresANode)))
+	s.projectors = nodes(s.cores[ofProjector], coresANode)
+	s.enrichers = nodes(s.of(ofRead, ofDocument), coresANode)
+	s.gateways = nodes(s.of(ofDelivery, ofCall), coresANode)
+	s.swaps = nodes(s.cores[ofQuote], coresANode)
+	s.servers = serverCopies * int(math.Ceil(s.cores[ofClickHouse]/serverCores))
 	for s.partitions = 4; s.partitions < shares*s.projectors; s.partitions *= 2 {
 	}
 	s.kafkaMB = times * costs[ofKafka].rate / 1e6
@@ -137,8 +174,8 @@ func plan(costs map[string]cost) (string, error) {
 		b.WriteString("\n")
 	}
 	b.WriteString("| | 1x | 10x | 100x |\n|---|---|---|---|\n")
-	cores := func(name string) func(size) string {
-		return func(s size) string { return strconv.FormatFloat(math.Ceil(s.cores[name]*10)/10, 'f', 1, 64) }
+	cores := func(names ...string) func(size) string {
+		return func(s size) string { return strconv.FormatFloat(math.Ceil(s.of(names...)*10)/10, 'f', 1, 64) }
 	}
 	line("`ingest`: processors of the leader; the standby needs as many", cores(ofIngest))
 	line("`projector`: processors together", cores(ofProjector))
@@ -149,5 +186,14 @@ func plan(costs map[string]cost) (string, error) {
 	line("`api`: memory of each node for them, GiB", func(s size) string { return strconv.FormatFloat(math.Ceil(s.memoryGiB), 'f', 0, 64) })
 	line("Kafka: MB a second, before copies", func(s size) string { return strconv.FormatFloat(s.kafkaMB, 'f', 1, 64) })
 	line("Kafka: brokers", func(s size) string { return strconv.Itoa(s.brokers) })
+	line("ClickHouse and `volume`: processors for each copy of the rows", cores(ofClickHouse))
+	line("ClickHouse: servers of 8 processors, with two copies of each row", func(s size) string { return strconv.Itoa(s.servers) })
+	line("`enrich`: processors together", cores(ofRead, ofDocument))
+	line("`enrich`: processes", func(s size) string { return strconv.Itoa(s.enrichers) })
+	line("`gateway`: processors of each node for the stream alone", cores(ofStream))
+	line("`gateway`: processors together for clients", cores(ofDelivery, ofCall))
+	line("`gateway`: nodes, each with two processors for clients", func(s size) string { return strconv.Itoa(s.gateways) })
+	line("`swap`: processors together", cores(ofQuote))
+	line("`swap`: nodes", func(s size) string { return strconv.Itoa(s.swaps) })
 	return b.String(), nil
 }
