@@ -40,6 +40,11 @@ type swapQuote struct {
 	Routes []struct {
 		Legs []any `json:"legs"`
 	} `json:"routes"`
+	// Residual is told where a venue has no exact-out sale.
+	Residual []struct {
+		Mint string `json:"mint"`
+		Most int64  `json:"amount_max,string"`
+	} `json:"residual"`
 }
 
 // swapResult is a landed transaction.
@@ -252,6 +257,11 @@ func (s *swapper) judge(seen *swapCounts, q *swapQuote, r *swapResult, src, dst 
 	s.held[src] -= min(uint64(paid), s.held[src])
 	delete(flows, src)
 	delete(flows, dst)
+	for _, left := range q.Residual {
+		if flow, told := flows[left.Mint]; told && flow >= 0 && (flow <= left.Most || traded) {
+			delete(flows, left.Mint)
+		}
+	}
 	for mint, flow := range flows {
 		if flow != 0 {
 			return fmt.Errorf("%d of %s are stranded", flow, mint)
@@ -381,4 +391,37 @@ func TestSwapsEndToEnd(t *testing.T) {
 	require.Positive(t, seen.hops)
 	require.Positive(t, seen.splits)
 	require.Len(t, seen.venues, 4)
+	requireReplayed(t, up, seen.venues)
+}
+
+// requireReplayed: swaps of each venue were computed again from the stream, to the unit.
+func requireReplayed(t *testing.T, up *instance, venues map[string]int) {
+	t.Helper()
+	type venueState struct {
+		Venue, Status string
+		Build         *struct {
+			Mismatches int
+			Kinds      []struct{ Matches int }
+		}
+	}
+	var list struct{ Venues []venueState }
+	require.Eventually(t, func() bool {
+		response, err := http.Get(up.addresses["swap"] + "/api/v2/venues")
+		require.NoError(t, err)
+		defer response.Body.Close()
+		require.NoError(t, json.NewDecoder(response.Body).Decode(&list))
+		replayed := 0
+		for _, v := range list.Venues {
+			if venues[v.Venue] > 0 && v.Build != nil && len(v.Build.Kinds) > 0 {
+				replayed++
+			}
+		}
+		return replayed == len(venues)
+	}, hang, 200*time.Millisecond, "%+v", list)
+	for _, v := range list.Venues {
+		if venues[v.Venue] > 0 {
+			require.Equal(t, "proved", v.Status, "%+v", v)
+			require.Zero(t, v.Build.Mismatches, "%+v", v)
+		}
+	}
 }

@@ -49,19 +49,23 @@ func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 		}
 	}
 	snapshots := make([]*market.Snapshot, len(pairs))
-	group, reading := errgroup.WithContext(ctx)
+	// Nothing is canceled when one reading fails: later requests share a reading that is under way,
+	// and would fail with it.
+	var group errgroup.Group
 	for i, p := range pairs {
 		group.Go(func() (err error) {
-			snapshots[i], err = s.market.Snapshot(reading, p[0], p[1])
+			snapshots[i], err = s.market.Snapshot(ctx, p[0], p[1])
 			if i > 0 && errors.Is(err, mint.ErrUntradable) {
 				return nil // no route over this mint
 			}
 			return err
 		})
 	}
+	group.Go(func() error { return s.trust.Check(ctx, 0) })
 	if err := group.Wait(); err != nil {
 		return nil, away(err)
 	}
+	newest := uint64(0)
 	v := &view{mints: map[venue.Key]*mint.Mint{}, refused: snapshots[0].Refused, slot: snapshots[0].Slot, readAt: snapshots[0].ReadAt}
 	var edges []router.Edge
 	for _, snapshot := range snapshots {
@@ -72,6 +76,7 @@ func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 			v.mints[key] = m
 		}
 		for _, p := range snapshot.Pools {
+			newest = max(newest, p.Slot)
 			if r.allows(p.Venue) {
 				edges = append(edges, router.Edge{Pool: p.Pool, Venue: p.Venue, Slot: p.Slot, Clock: p.Clock})
 			}
@@ -80,6 +85,9 @@ func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 		if snapshot.ReadAt.Before(v.readAt) {
 			v.readAt = snapshot.ReadAt
 		}
+	}
+	if err := s.trust.Check(ctx, newest); err != nil {
+		return nil, away(err)
 	}
 	v.graph = router.NewGraph(edges)
 	return v, s.fresh(v.slot, r.maxAge)
@@ -219,7 +227,7 @@ func (s *Server) reportsOf(r *request, v *view, answer *router.Answer) []VenueRe
 		refuse(p.Venue, p.Address(), p.Err)
 	}
 	for _, known := range s.cfg.venues {
-		if stop := s.stop(known.Name()); stop != nil && r.allows(known.Name()) {
+		if stop, _ := s.stop(known.Name()); stop != nil && r.allows(known.Name()) {
 			report(known.Name()).Stopped = stop
 		}
 	}
@@ -236,7 +244,8 @@ func refused(r *request, v *view, reports []VenueReport, err error) error {
 		return noRoute(codeOf(err), "none of the %d pools of this pair can take the trade: %s", len(v.refused), err)
 	}
 	for _, report := range reports {
-		if report.Stopped != nil {
+		// The pools of a venue that panics may not be known.
+		if report.Stopped != nil && report.Stopped.Reason == stopPanicked {
 			return noRoute(codeStopped, "%s is stopped, and no pool of another venue trades the pair: %s", report.Venue, report.Stopped.Message)
 		}
 	}

@@ -18,19 +18,21 @@ type ListedVenue struct {
 	Venue string `json:"venue"`
 	// Label is its name in the convention of other routers.
 	Label string `json:"label"`
-	// Status is proved; or stopped, for now, or unverified: then it is not quoted, and Reason says
-	// why.
+	// Status is proved; partly, when some kinds of its swaps are quoted; stopped, for now, or
+	// unverified: then it is not quoted. Reason says why.
 	Status string  `json:"status"`
 	Reason *string `json:"reason"`
-	// Stopped says in a word why it is stopped; null when it is not.
+	// Stopped says in a word why it is stopped, or partly; null when it is not.
 	Stopped *Stop `json:"stopped"`
-	// Program id; null for a venue that is not covered.
+	// Program id, and how it is deployed; null for a venue that is not covered.
 	Program *string `json:"program"`
+	Build   *Build  `json:"build"`
 }
 
 // The values of ListedVenue.Status.
 const (
 	statusProved     = "proved"
+	statusPartly     = "partly"
 	statusStopped    = "stopped"
 	statusUnverified = "unverified"
 )
@@ -49,8 +51,13 @@ func (s *Server) getVenues(_ context.Context, c *fiber.Ctx) error {
 		entry := ListedVenue{Venue: known.Name, Label: known.Label, Status: statusUnverified}
 		if program, covered := programs[known.Name]; covered {
 			entry.Status, entry.Program = statusProved, &program
-			if entry.Stopped = s.stop(known.Name); entry.Stopped != nil {
-				entry.Status, entry.Reason = statusStopped, &entry.Stopped.Message
+			entry.Build = s.built(known.Name)
+			stop, partly := s.stop(known.Name)
+			if entry.Stopped = stop; stop != nil {
+				entry.Status, entry.Reason = statusStopped, &stop.Message
+			}
+			if partly {
+				entry.Status = statusPartly
 			}
 		} else {
 			reason := notCovered

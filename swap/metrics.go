@@ -43,9 +43,9 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 	for _, v := range s.cfg.venues {
 		m.quotes.WithLabelValues(v.Name())
 		up = append(up, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "mintlake_swap_venue_up", Help: "Whether a venue gives quotes: 0 while it is stopped.", ConstLabels: prometheus.Labels{"venue": v.Name()},
+			Name: "mintlake_swap_venue_up", Help: "Whether a venue gives quotes: 0 while it is stopped, as a whole.", ConstLabels: prometheus.Labels{"venue": v.Name()},
 		}, func() float64 {
-			if s.stop(v.Name()) != nil {
+			if stop, partly := s.stop(v.Name()); stop != nil && !partly {
 				return 0
 			}
 			return 1

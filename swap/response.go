@@ -102,7 +102,8 @@ type VenueReport struct {
 	// Pools of the pair, as far as they are known.
 	Pools   int           `json:"pools"`
 	Refused []PoolRefusal `json:"refused"`
-	// Stopped says why none of them is quoted for now; null when that is not so.
+	// Stopped says why none of them is quoted for now, or not for all kinds of swaps; null when
+	// that is not so.
 	Stopped *Stop `json:"stopped"`
 }
 

@@ -1,8 +1,10 @@
 package swap
 
-// Stop is why a venue gives no quotes for now.
+import "github.com/mintlake/mintlake/swap/trust"
+
+// Stop is why a venue's swaps, or some kinds of them, are not quoted for now.
 type Stop struct {
-	// Reason is panicked.
+	// Reason is panicked, or one of trust's: unread, redeployed, mismatch.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
@@ -10,10 +12,63 @@ type Stop struct {
 // stopPanicked is a venue whose code failed. It is tried again after a pause.
 const stopPanicked = "panicked"
 
-// stop says why a venue is stopped; nil if it is not.
-func (s *Server) stop(name string) *Stop {
+// stop says why a venue is stopped; nil if it is not. partly says that some kinds of its swaps are
+// quoted.
+func (s *Server) stop(name string) (stop *Stop, partly bool) {
 	if stop := s.guard.Stopped(name); stop != nil {
-		return &Stop{stopPanicked, stop.Message}
+		return &Stop{stopPanicked, stop.Message}, false
 	}
-	return nil
+	if s.trust == nil {
+		return nil, false
+	}
+	if r := s.trust.Report(name); r.Stop != nil {
+		return &Stop{r.Stop.Reason, r.Stop.Message}, r.Partly
+	}
+	return nil, false
+}
+
+// Build is how a venue's programs are deployed, and what proves that our arithmetic is theirs.
+type Build struct {
+	// Basis of trust: known_build, first_seen or operator; null while swaps are to prove it.
+	Basis    *string         `json:"basis"`
+	Programs []trust.Program `json:"programs"`
+	// Kinds of swaps that were seen on this build. Needed in a row of one kind prove it.
+	Kinds  []Kind `json:"kinds"`
+	Needed int    `json:"needed"`
+	// Mismatches counts swaps that gave something else than a quote says; LastMismatch is the
+	// signature of the last.
+	Mismatches   uint64  `json:"mismatches"`
+	LastMismatch *string `json:"last_mismatch"`
+}
+
+// Kind is swaps that use the same parts of a venue's arithmetic.
+type Kind struct {
+	Features []string `json:"features"`
+	// Matches in a row, up to what is needed.
+	Matches int  `json:"matches"`
+	Proved  bool `json:"proved"`
+}
+
+// built is how a venue is deployed; nil while nothing is known.
+func (s *Server) built(name string) *Build {
+	if s.trust == nil {
+		return nil
+	}
+	r := s.trust.Report(name)
+	if r.Programs == nil {
+		return nil
+	}
+	b := &Build{Basis: optional(r.Basis), Programs: r.Programs, Kinds: []Kind{}, Needed: r.Needed, Mismatches: r.Mismatches, LastMismatch: optional(r.LastMismatch)}
+	for _, k := range r.Kinds {
+		b.Kinds = append(b.Kinds, Kind{append([]string{}, k.Features...), k.Matches, k.Proved})
+	}
+	return b
+}
+
+// optional is nil for "".
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }

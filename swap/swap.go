@@ -38,6 +38,7 @@ import (
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/state"
+	"github.com/mintlake/mintlake/swap/trust"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/all"
 	"github.com/mintlake/mintlake/swap/venue/guard"
@@ -56,6 +57,9 @@ type Config struct {
 	// State says where the stream is from which pools are held. Default none: they are read when
 	// somebody asks. It needs RPC too.
 	State state.Config
+	// Trust says which builds of venues are accepted, and where trust in them is recorded. Its
+	// stream is that of State.
+	Trust trust.Config
 	// unitPrice is the priority fee of built transactions, in millionths of a lamport per compute
 	// unit. Default 10,000: about 0.0000015 SOL a swap.
 	unitPrice uint64
@@ -80,6 +84,10 @@ type Config struct {
 	market market.Config
 	// venues that are quoted. Default all.
 	venues venue.List
+	// terms of trust.
+	terms trust.Terms
+	// dial opens the connections of the stream; nil = TCP.
+	dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
 func (c Config) withDefaults() Config {
@@ -134,6 +142,7 @@ type Server struct {
 	market  *market.Market // nil without RPC
 	held    *state.Feed    // nil without a stream
 	guard   *guard.Guard
+	trust   *trust.Trust // nil without RPC
 	app     *fiber.App
 	quotes  *semaphore.Weighted
 	origins *origins.Set
@@ -205,13 +214,25 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
+// mostKnown bounds the pools among which swaps are looked for where no stream brings them.
+const mostKnown = 1024
+
 // openMarket makes what knows the pools: from the stream where there is one, else by RPC alone.
 func (s *Server) openMarket() (err error) {
-	d := market.Deps{RPC: s.deps.RPC, Venues: s.guard.Venues(), Logger: s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now}
+	watch := s.cfg.Trust
+	watch.Endpoint, watch.Token = s.cfg.State.Endpoint, s.cfg.State.Token
+	if s.trust, err = trust.New(watch, trust.Deps{
+		RPC: s.deps.RPC, Venues: s.guard.Venues(nil), Logger: s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now, Dial: s.cfg.dial, Terms: s.cfg.terms,
+		Pools: func() []trust.Pool { return s.market.Known(mostKnown) },
+	}); err != nil {
+		return err
+	}
+	d := market.Deps{RPC: s.deps.RPC, Venues: s.guard.Venues(s.trust.Gate), Logger: s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now}
 	if s.cfg.State.Endpoint != "" {
 		if s.held, err = state.New(s.cfg.State, state.Deps{
-			RPC: d.RPC, Venues: d.Venues, Logger: d.Logger, Registerer: d.Registerer, Now: d.Now,
+			RPC: d.RPC, Venues: d.Venues, Logger: d.Logger, Registerer: d.Registerer, Now: d.Now, Dial: s.cfg.dial,
 			Observe: func(slot uint64) { s.market.Observe(slot) },
+			Steps:   s.trust.Step, Watched: s.trust.Watched(), Wrote: s.trust.Wrote, Live: s.trust.Live,
 		}); err != nil {
 			return err
 		}
@@ -235,6 +256,9 @@ func (s *Server) Run(ctx context.Context) error {
 	group.Go(func() error { return s.serve(ctx, listener) })
 	if s.held != nil {
 		group.Go(func() error { return s.held.Run(ctx) })
+	}
+	if s.trust != nil {
+		group.Go(func() error { return s.trust.Run(ctx) })
 	}
 	return group.Wait()
 }

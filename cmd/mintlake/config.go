@@ -19,6 +19,7 @@ import (
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/projector/swaps"
+	"github.com/mintlake/mintlake/swap/trust"
 	"github.com/mintlake/mintlake/volume"
 )
 
@@ -44,6 +45,7 @@ type Config struct {
 		AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may call the swap API: https://app.example, http://localhost:* for every port, * for any page, none"`
 		State          string   `koanf:"state" usage:"where pools' state comes from: stream (held from the geyser+ or demo source's account updates, read where that lacks), rpc (read when somebody asks), auto (stream where the source is one)"`
 		MaxPairs       int      `koanf:"max_pairs" usage:"pairs whose pools are held from the stream; the one that was asked for first gives way"`
+		Trust          []string `koanf:"trust" usage:"builds of venues' programs whose swaps are quoted though nothing here proves them, as PROGRAM:SHA256 (GET /api/v2/venues tells both)"`
 	} `koanf:"swap"`
 	RPC struct {
 		Addr           string        `koanf:"addr" usage:"JSON-RPC gateway; WebSocket subscriptions are served there too"`
@@ -204,6 +206,9 @@ func (c *Config) validate() error {
 	oneOf(bad, "swap.state", c.Swap.State, stateAuto, stateStream, stateRPC)
 	if c.Swap.MaxPairs < 1 {
 		bad("swap.max_pairs", c.Swap.MaxPairs, "must be at least 1")
+	}
+	if _, err := trust.ParseAccepted(c.Swap.Trust); err != nil {
+		bad("swap.trust", c.Swap.Trust, err.Error())
 	}
 	oneOf(bad, "log.level", c.Log.Level, "debug", "info", "warn", "error")
 	oneOf(bad, "log.format", c.Log.Format, "text", "json")

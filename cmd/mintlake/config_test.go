@@ -63,6 +63,7 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"projector.fold_every":   func(c *Config) { c.Projector.FoldEvery = 0 },
 		"swaps.signature_days":   func(c *Config) { c.Swaps.SignatureDays = -1 },
 		"swap.state":             func(c *Config) { c.Swap.State = "streams" },
+		"swap.trust":             func(c *Config) { c.Swap.Trust = []string{"pumpswap"} },
 		"swap.max_pairs":         func(c *Config) { c.Swap.MaxPairs = 0 },
 		"swap.allowed_origins":   func(c *Config) { c.Swap.AllowedOrigins = []string{"app.example"} },
 		"rpc.poll_interval":      func(c *Config) { c.RPC.PollInterval = 0 },

@@ -248,6 +248,9 @@ func roomCommands() []*cobra.Command {
 				s := newSystem(cfg, logger)
 				return errors.Join(s.runAlone(ctx, room.clickhouse, room.start(s)), s.stop())
 			}))
+		if room.name == roomSwap {
+			commands[len(commands)-1].AddCommand(swapVerifyCommand())
+		}
 	}
 	return commands
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/swap"
 	"github.com/mintlake/mintlake/swap/state"
+	"github.com/mintlake/mintlake/swap/trust"
 )
 
 // The values of swap.state.
@@ -40,7 +41,9 @@ func (s *system) startSwap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	room, err := swap.New(swap.Config{Addr: s.cfg.Swap.Addr, AllowedOrigins: s.cfg.Swap.AllowedOrigins, TrustedProxies: s.keys.proxies, State: held}, deps)
+	room, err := swap.New(swap.Config{
+		Addr: s.cfg.Swap.Addr, AllowedOrigins: s.cfg.Swap.AllowedOrigins, TrustedProxies: s.keys.proxies, State: held, Trust: s.swapTrust(),
+	}, deps)
 	if err != nil {
 		return err
 	}
@@ -53,6 +56,24 @@ func (s *system) startSwap(ctx context.Context) error {
 		s.swapURL.Store("http://" + room.Addr())
 	}
 	return nil
+}
+
+// swapFolder is where trust in venues is recorded, in the data folder.
+const swapFolder = "swap"
+
+// swapTrust says which builds of venues' programs the operator accepts, and where it is recorded
+// what is known of them. A machine without a disk of its own goes on without.
+func (s *system) swapTrust() trust.Config {
+	var cfg trust.Config
+	var err error
+	// Texts that are malformed were refused with the configuration.
+	if cfg.Accepted, err = trust.ParseAccepted(s.cfg.Swap.Trust); err == nil {
+		cfg.Dir, err = s.cfg.dataPath(swapFolder)
+	}
+	if err != nil {
+		s.logger.Warn("builds of venues are not recorded: after a restart those that are deployed then are taken for the first ones", "err", err)
+	}
+	return cfg
 }
 
 // swapOrigin is the swap API for the explorer. One that listens to other machines has a name that

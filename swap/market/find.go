@@ -93,6 +93,25 @@ func (m *Market) ask(ctx context.Context, v venue.Venue, p pair) ([]venue.Ref, e
 	return refs[:min(len(refs), m.cfg.maxPools)], nil
 }
 
+// Known is a pool that somebody asked for lately.
+type Known struct {
+	Venue string
+	Ref   venue.Ref
+}
+
+// Known are the pools of the pairs that were listed lately, at most so many.
+func (m *Market) Known(most int) (list []Known) {
+	for _, kept := range m.pools.Values() {
+		for _, r := range kept.refs {
+			if len(list) >= most {
+				return list
+			}
+			list = append(list, Known{r.venue, r.Ref})
+		}
+	}
+	return list
+}
+
 type memcmp struct {
 	Offset   int    `json:"offset"`
 	Bytes    string `json:"bytes"`

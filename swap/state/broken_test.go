@@ -21,7 +21,7 @@ func TestAVenueThatPanicsDoesNotEndTheFold(t *testing.T) {
 			bad := &venuetest.Broken{Venue: twin{}}
 			g, err := guard.New(venue.List{bad, cpmm.Venue{}}, guard.Deps{})
 			require.NoError(t, err)
-			f := NewFold(FoldConfig{}, g.Venues())
+			f := NewFold(FoldConfig{}, g.Venues(nil))
 			c := swaptest.New()
 			coin := swaptest.Named("coin")
 			c.Mint(coin, swaptest.TokenProgram, 6)

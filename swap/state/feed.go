@@ -49,6 +49,14 @@ type Deps struct {
 	Venues venue.List
 	// Observe is told of each slot that the stream reports; it may be nil.
 	Observe func(slot uint64)
+	// Steps is told of each transaction that wrote a held pool, when its slot is complete. It must
+	// not wait, and may be nil.
+	Steps func(Step)
+	// Watched are accounts that nobody holds and whose writes Wrote is told of. Live is told when
+	// the subscription to them is in force, and when it ends. None of them waits; all may be nil.
+	Watched []venue.Key
+	Wrote   func(w Write)
+	Live    func(live bool)
 	// Logger, Registerer and Now may be nil. Dial opens the connection; nil = TCP.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -99,10 +107,14 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 	if deps.Observe == nil {
 		deps.Observe = func(uint64) {}
 	}
+	if deps.Live == nil {
+		deps.Live = func(bool) {}
+	}
 	f := &Feed{
 		cfg: cfg.withDefaults(), deps: deps, server: yellowstone.Server{URL: u, Token: cfg.Token, Dial: deps.Dial},
 		fold: NewFold(cfg.Fold, deps.Venues), tasks: make(chan func(), 1024), listing: map[pair]bool{},
 	}
+	f.fold.steps = deps.Steps
 	changed := make(chan struct{})
 	f.changed.Store(&changed)
 	if f.metrics, err = newMetrics(deps.Registerer); err != nil {
@@ -186,6 +198,7 @@ func (f *Feed) follow(ctx context.Context) {
 	for failures := uint(1); ctx.Err() == nil; failures++ {
 		s := &session{Feed: f}
 		err := s.run(ctx)
+		f.deps.Live(false)
 		if ctx.Err() != nil {
 			return
 		}

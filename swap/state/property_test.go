@@ -1,6 +1,7 @@
 package state
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -47,6 +48,8 @@ type world struct {
 	// confirmed is the slot that is confirmed once the stream has come to a place.
 	confirmed []struct{ place, slot uint64 }
 	faults    faults
+	// steps counts those that were told.
+	steps int
 }
 
 // faults of a stream.
@@ -200,6 +203,7 @@ func (w *world) reading(keys []venue.Key, b *block) []*solana.Account {
 // run feeds the messages and checks each snapshot. It returns how many pools were quoted.
 func (w *world) run() (quoted int) {
 	f := NewFold(FoldConfig{}, venue.List{twin{}})
+	f.steps = w.step
 	for _, pool := range w.pools {
 		f.Listed(pool.keys[0], pool.account(0, 0))
 		f.Ask(pool.coin, swaptest.WrappedSOL)
@@ -248,6 +252,27 @@ func (w *world) run() (quoted int) {
 		quoted += w.check(f.Snapshot(), sealedAt, retracted)
 	}
 	return quoted
+}
+
+// step checks the state before a transaction. Where a write of an earlier transaction was lost, or
+// comes late, nobody can know it.
+func (w *world) step(s Step) {
+	w.steps++
+	pool := slices.IndexFunc(w.pools[:], func(k twinKeys) bool { return k.keys[0] == s.Ref.Address() })
+	b := w.blocks[s.Slot]
+	if w.faults.drops > 0 || w.faults.sealLate || b.dead { // of dead ones the end may come early
+		return
+	}
+	before := w.blocks[b.parent].numbers[pool]
+	for _, after := range b.moments {
+		if slices.Contains(after[pool][:], s.Transaction) {
+			break
+		}
+		before = after[pool]
+	}
+	for i, key := range w.pools[pool].keys {
+		require.Equal(w.t, before[i], binary.LittleEndian.Uint64(s.Before[key].Data), "account %d before transaction %d of slot %d", i, s.Transaction, s.Slot)
+	}
 }
 
 func (w *world) check(s *Snapshot, sealedAt map[uint64]time.Time, retracted []func(*block) bool) (quoted int) {
@@ -304,6 +329,7 @@ func TestNeverTornOrRetracted(t *testing.T) {
 				w.make(60)
 				quoted := w.run()
 				require.Greater(t, quoted, len(w.messages)/20, "seed %d: hardly anything is quoted of %d messages", seed, len(w.messages))
+				require.Greater(t, w.steps, 10, "seed %d: hardly any step is told", seed)
 			}
 		})
 	}

@@ -32,6 +32,7 @@ type session struct {
 	// asked are the addresses that the subscription with this ping's number added.
 	asked map[int32][]venue.Key
 	ping  int32
+	live  bool
 }
 
 // run subscribes, and hands over what comes until the connection ends.
@@ -129,6 +130,10 @@ func (s *session) take(u *pb.SubscribeUpdate) {
 		// Slots that were not seen yet begin under the new subscription.
 		s.fold.Covered(s.asked[pong.GetId()], s.seen)
 		delete(s.asked, pong.GetId())
+		if !s.live { // the first subscription names the watched accounts too
+			s.live = true
+			s.deps.Live(true)
+		}
 		return
 	}
 	s.message(u)
@@ -148,6 +153,13 @@ func (s *session) request() *pb.SubscribeRequest {
 		programs.Owner = append(programs.Owner, v.Program().String())
 	}
 	request.Accounts["programs"] = programs
+	if len(s.deps.Watched) > 0 {
+		watched := &pb.SubscribeRequestFilterAccounts{}
+		for _, key := range s.deps.Watched {
+			watched.Account = append(watched.Account, key.String())
+		}
+		request.Accounts["watched"] = watched
+	}
 	number := 0
 	for keys := range slices.Chunk(s.fold.Explicit(), filterKeys) {
 		filter := &pb.SubscribeRequestFilterAccounts{}
@@ -169,6 +181,10 @@ func (f *Feed) account(u *pb.SubscribeUpdateAccount) {
 	w := Write{Slot: u.GetSlot(), Order: info.GetWriteVersion(), Key: venue.Key(info.GetPubkey()), Transaction: HashOf(info.GetTxnSignature())}
 	if info.GetLamports() > 0 {
 		w.Account = &solana.Account{Owner: venue.Key(info.GetOwner()), Lamports: info.GetLamports(), Data: info.GetData(), Executable: info.GetExecutable()}
+	}
+	if slices.Contains(f.deps.Watched, w.Key) {
+		f.deps.Wrote(w)
+		return
 	}
 	f.fold.Write(w)
 }

@@ -66,6 +66,9 @@ type Fold struct {
 	confirmed uint64
 	// late counts writes that came after their slot was final.
 	late uint64
+	// steps is told of each transaction that wrote a held pool, when its slot is complete; nil for
+	// none.
+	steps func(Step)
 }
 
 // NewFold makes an empty one.
@@ -92,6 +95,7 @@ func (f *Fold) Write(w Write) {
 		h = f.accounts[w.Key]
 	}
 	f.put(w.Key, h, version{slot: w.Slot, order: w.Order, transaction: w.Transaction, account: w.Account})
+	f.remember(w)
 }
 
 func (f *Fold) put(key venue.Key, h *history, v version) {
@@ -121,6 +125,7 @@ func (f *Fold) Block(number, parent uint64, blockTime int64, at time.Time) {
 	if s.complete {
 		return
 	}
+	f.trace(number, parent, blockTime)
 	s.complete, s.parent, s.blockTime, s.receivedAt = true, parent, blockTime, at
 	f.choose()
 	if len(f.tree.fork) > maxDepth {

@@ -24,6 +24,8 @@ type slot struct {
 	receivedAt     time.Time
 	// keys of the accounts that it wrote.
 	keys []venue.Key
+	// writes that were told before it was complete, where steps are wanted.
+	writes []Write
 }
 
 // tree is the slots after the root, and which of them lead to the head.

@@ -44,6 +44,11 @@ type Chain struct {
 	slot     uint64
 	accounts map[Key]*rpc.Account
 	calls    map[string]int
+	// ran counts transactions; they are by signature, and their entries by account, the newest
+	// first.
+	ran          int
+	transactions map[string]json.RawMessage
+	signatures   map[Key][]map[string]any
 	// Fail, when set, answers every call.
 	fail error
 	// hold, when set, is waited for by every call.
@@ -52,7 +57,7 @@ type Chain struct {
 
 // New makes a chain at slot 1000, epoch 2, Unix second 1,700,000,000, with wrapped SOL.
 func New() *Chain {
-	c := &Chain{slot: 1000, accounts: map[Key]*rpc.Account{}, calls: map[string]int{}}
+	c := &Chain{slot: 1000, accounts: map[Key]*rpc.Account{}, calls: map[string]int{}, transactions: map[string]json.RawMessage{}, signatures: map[Key][]map[string]any{}}
 	clock := make([]byte, 40)
 	binary.LittleEndian.PutUint64(clock, c.slot)
 	binary.LittleEndian.PutUint64(clock[16:], 2)
@@ -210,12 +215,19 @@ func (c *Chain) CPMM(p Pool) PoolKeys {
 	return keys
 }
 
+// Slices is the name under which calls for parts of accounts are counted.
+const Slices = "getMultipleAccounts with a data slice"
+
 // GetMultipleAccounts is the client's.
-func (c *Chain) GetMultipleAccounts(ctx context.Context, keys []Key, _ rpc.AccountOptions) (uint64, []*rpc.Account, error) {
+func (c *Chain) GetMultipleAccounts(ctx context.Context, keys []Key, options rpc.AccountOptions) (uint64, []*rpc.Account, error) {
 	if len(keys) > rpc.MaxAccountsPerCall {
 		return 0, nil, fmt.Errorf("%d keys", len(keys))
 	}
-	if err := c.enter(ctx, "getMultipleAccounts"); err != nil {
+	method := "getMultipleAccounts"
+	if options.DataSlice != nil {
+		method = Slices
+	}
+	if err := c.enter(ctx, method); err != nil {
 		return 0, nil, err
 	}
 	c.mu.Lock()
@@ -223,6 +235,12 @@ func (c *Chain) GetMultipleAccounts(ctx context.Context, keys []Key, _ rpc.Accou
 	out := make([]*rpc.Account, len(keys))
 	for i, k := range keys {
 		out[i] = c.accounts[k]
+		if part := options.DataSlice; part != nil && out[i] != nil {
+			one := *out[i]
+			from := min(part.Offset, uint64(len(one.Data)))
+			one.Data = one.Data[from:min(from+part.Length, uint64(len(one.Data)))]
+			out[i] = &one
+		}
 	}
 	return c.slot, out, nil
 }
@@ -242,7 +260,14 @@ func (c *Chain) enter(ctx context.Context, method string) error {
 	return fail
 }
 
-// Call is the client's, for getProgramAccounts and getLatestBlockhash.
+// Slot that calls read at.
+func (c *Chain) Slot() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.slot
+}
+
+// Call is the client's, for getProgramAccounts, getLatestBlockhash and what Run remembers.
 func (c *Chain) Call(ctx context.Context, method string, params []any, result any) error {
 	if err := c.enter(ctx, method); err != nil {
 		return err
@@ -254,6 +279,10 @@ func (c *Chain) Call(ctx context.Context, method string, params []any, result an
 	case "getLatestBlockhash":
 		hash := Named("blockhash")
 		out = map[string]any{"value": map[string]any{"blockhash": base58.Encode(hash[:]), "lastValidBlockHeight": 1150}}
+	case "getSignaturesForAddress":
+		out = append([]map[string]any{}, c.signatures[pubkey.MustParse(fmt.Sprint(params[0]))]...)
+	case "getTransaction":
+		out = c.transactions[fmt.Sprint(params[0])]
 	case "getProgramAccounts":
 		list, err := c.programAccounts(params)
 		if err != nil {

@@ -22,6 +22,9 @@ type Pair struct {
 	In, Out *mint.Mint
 }
 
+// Taxed says that one of the mints withholds a fee of transfers.
+func (p Pair) Taxed() bool { return p.In.Taxed() || p.Out.Taxed() }
+
 // AtPool is an order's amount as the pool sees it: of an exact-in order what reaches the pool, of
 // an exact-out order what must leave it.
 func (p Pair) AtPool(o Order) (uint64, error) {

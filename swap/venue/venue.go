@@ -167,6 +167,8 @@ type Quote struct {
 	Native bool
 	// ComputeUnits that the instructions may use.
 	ComputeUnits uint32
+	// Features that the swap uses.
+	Features Features
 }
 
 // FeeKind says who takes a fee.

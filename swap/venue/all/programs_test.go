@@ -10,12 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/swap/trust"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/ammv4"
 	"github.com/mintlake/mintlake/swap/venue/pumpcurve"
@@ -52,6 +55,14 @@ var builds = map[string]map[string]string{
 // programs are what the files of a build are.
 var programs = map[string]venue.Key{
 	"pump_amm.so": pumpswap.Program, "pump.so": pumpcurve.Program, "pump_fees.so": pumpfees.Program, "raydium_amm_v4.so": ammv4.Program,
+}
+
+// TestKnownBuildsAreRun: a venue quotes swaps of a known build at once, so it must be one that
+// TestPrograms runs.
+func TestKnownBuildsAreRun(t *testing.T) {
+	for _, known := range trust.KnownBuilds {
+		require.Contains(t, builds, strings.TrimPrefix(known.Name, crate+" "))
+	}
 }
 
 // TestPrograms makes random swaps with our own transactions and runs them on the programs: the user
@@ -123,6 +134,8 @@ func fetchPrograms(t *testing.T, version string, sums map[string]string) string 
 		require.NoError(t, err)
 		sum := sha256.Sum256(raw)
 		require.Equal(t, want, hex.EncodeToString(sum[:]), name)
+		known := func(k trust.KnownBuild) bool { return k.SHA256[programs[name]] == trust.Sum(raw) }
+		require.True(t, slices.ContainsFunc(trust.KnownBuilds, known), "%s is of no known build", name)
 	}
 	return found[0]
 }

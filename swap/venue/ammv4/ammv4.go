@@ -327,6 +327,7 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 		ImpactBps: arith.ImpactBps(r.net, r.reserveIn), ComputeUnits: computeUnits,
 	}
 	q.Fees.Add(venue.FeePool, o.In, r.in-r.net)
+	q.Features = q.Features.With(featureExactOut, o.ExactOut)
 	return q, nil
 }
 

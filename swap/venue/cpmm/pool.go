@@ -156,6 +156,8 @@ func (p *Pool) Quote(order venue.Order) (venue.Quote, error) {
 	q.Fees.Add(venue.FeePool, pair.In.Address, r.TradeFee)
 	q.Fees.Add(venue.FeeCreator, creatorMint, r.CreatorFee)
 	q.ImpactBps, q.ComputeUnits = arith.ImpactBps(r.Net, curve.ReserveIn), computeUnits
+	q.Features = q.Features.With(featureExactOut, order.ExactOut).With(featureTransferFee, pair.Taxed()).
+		With(featureCreatorFee, curve.CreatorRate != 0).With(featureCreatorOnOutput, curve.CreatorRate != 0 && !curve.CreatorOnInput)
 	return q, nil
 }
 

@@ -17,8 +17,11 @@ var (
 	swap2       = [8]byte{0x41, 0x4b, 0x3f, 0x4c, 0xeb, 0x5b, 0x5b, 0x88}
 )
 
-// modeExactOut of swap2.
-const modeExactOut = 2
+// Modes of swap2.
+const (
+	modeExactIn  = 0
+	modeExactOut = 2
+)
 
 // Quote implements venue.Pool.
 func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
@@ -37,6 +40,9 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	}
 	q.Fees.Add(venue.FeePool, feeMint, r.fee)
 	q.ImpactBps, q.ComputeUnits = p.state.impact(&r.move.price), computeUnits
+	q.Features = q.Features.With(featureExactOut, o.ExactOut).With(featureFeeOnInput, r.feeOnInput).With(featureFeeInB, p.state.collect == collectOnlyB).
+		With(featureSchedule, p.state.base.frequency != 0).With(featureExponential, p.state.base.frequency != 0 && p.state.base.mode == modeExponential).
+		With(featureDynamicFee, p.state.dynamic.on).With(featureTransferFee, pair.Taxed())
 	return q, nil
 }
 

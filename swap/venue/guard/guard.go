@@ -9,7 +9,6 @@
 package guard
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/bits"
@@ -40,6 +39,7 @@ const (
 	placeQuote        = "quote"
 	placeAfter        = "after"
 	placeInstructions = "instructions"
+	placeTrade        = "trade"
 )
 
 // Deps are the collaborators; all may be nil. Now is the wall clock; default time.Now.
@@ -68,7 +68,7 @@ func New(list venue.List, deps Deps) (*Guard, error) {
 		Name: "mintlake_swap_venue_panics_total", Help: "Calls of a venue's code that panicked, by what was called.",
 	}, []string{"venue", "call"})}
 	for _, v := range list {
-		counters.Preset(g.panics, []string{v.Name()}, []string{placeLookup, placeOpen, placeDecode, placeQuote, placeAfter, placeInstructions})
+		counters.Preset(g.panics, []string{v.Name()}, []string{placeLookup, placeOpen, placeDecode, placeQuote, placeAfter, placeInstructions, placeTrade})
 		g.venues = append(g.venues, &guarded{Venue: v, guard: g, name: v.Name()})
 	}
 	if deps.Registerer == nil {
@@ -80,11 +80,23 @@ func New(list venue.List, deps Deps) (*Guard, error) {
 	return g, nil
 }
 
-// Venues are the guarded ones, in the order of those that were given.
-func (g *Guard) Venues() venue.List {
+// Gate says which swaps of a venue may be quoted.
+type Gate interface {
+	// Allows returns an error that wraps a venue.Refusal for swaps that may not. It does not
+	// allocate.
+	Allows(features venue.Features) error
+}
+
+// Venues are the guarded ones, in the order of those that were given. gate returns the gate of each
+// by name; it may be nil, and may return nil, for no gate.
+func (g *Guard) Venues(gate func(name string) Gate) venue.List {
 	list := make(venue.List, len(g.venues))
 	for i, v := range g.venues {
-		list[i] = v
+		gated := &gated{guarded: v}
+		if gate != nil {
+			gated.gate = gate(v.name)
+		}
+		list[i] = gated
 	}
 	return list
 }
@@ -166,31 +178,4 @@ func (v *guarded) fail(place string, reason any) error {
 			"err", fmt.Sprintf("panic: %v: %s", reason, debug.Stack()))
 	}
 	return stop
-}
-
-// errNoRef is a venue's mistake: neither a pool nor an error.
-var errNoRef = errors.New("the venue answered with nothing")
-
-// Lookup implements venue.Venue. A venue that panics has no pools to look for.
-func (v *guarded) Lookup(a, b venue.Key) (found venue.Lookup) {
-	var err error // told by caught; nothing was found then
-	defer v.caught(placeLookup, &err)
-	return v.Venue.Lookup(a, b)
-}
-
-// Open implements venue.Venue.
-func (v *guarded) Open(address venue.Key, data []byte, mints ...venue.Key) (opened venue.Ref, err error) {
-	defer v.caught(placeOpen, &err)
-	inner, err := v.Venue.Open(address, data, mints...)
-	switch {
-	case err != nil:
-		return nil, err
-	case inner == nil:
-		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, errNoRef)
-	}
-	// What a pool is does not change, so it is asked once, where a panic is caught.
-	return &ref{
-		venue: v, inner: inner, address: inner.Address(), mints: inner.Mints(), rank: inner.Rank(),
-		accounts: slices.Clip(inner.Accounts()), together: slices.Clip(inner.Together()),
-	}, nil
 }

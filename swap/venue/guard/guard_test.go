@@ -44,7 +44,7 @@ func newScene(t *testing.T) *scene {
 // try makes every call of the venue up to one that fails.
 func (s *scene) try(t *testing.T) error {
 	t.Helper()
-	v := s.Venues()[0]
+	v := s.Venues(nil)[0]
 	v.Lookup(s.coin, swaptest.WrappedSOL)
 	_, accounts, err := s.chain.GetMultipleAccounts(t.Context(), []venue.Key{s.pool.Pool}, solana.AccountOptions{})
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestAVenueThatKeepsPanickingIsOutForLonger(t *testing.T) {
 // TestAGuardedQuoteDoesNotAllocate: quotes are made thousands at a time.
 func TestAGuardedQuoteDoesNotAllocate(t *testing.T) {
 	s := newScene(t)
-	p, err := s.chain.Pool(t, s.Venues()[0], [2]venue.Key{s.coin, swaptest.WrappedSOL})
+	p, err := s.chain.Pool(t, s.Venues(nil)[0], [2]venue.Key{s.coin, swaptest.WrappedSOL})
 	require.NoError(t, err)
 	order := venue.Order{In: s.coin, Amount: 1_000_000, Clock: venue.Clock{UnixTime: 1_700_000_000}}
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, err = p.Quote(order) }))

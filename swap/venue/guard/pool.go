@@ -8,7 +8,7 @@ import (
 
 // ref is a guarded pool that is known to exist.
 type ref struct {
-	venue              *guarded
+	venue              *gated
 	inner              venue.Ref
 	address            venue.Key
 	mints              [2]venue.Key
@@ -46,7 +46,7 @@ func (r *ref) Decode(state venue.State) (decoded venue.Pool, err error) {
 
 // pool is a guarded pool.
 type pool struct {
-	venue   *guarded
+	venue   *gated
 	inner   venue.Pool
 	address venue.Key
 	mints   [2]venue.Key
@@ -58,13 +58,27 @@ func (p *pool) Address() venue.Key { return p.address }
 // Mints implements venue.Pool.
 func (p *pool) Mints() [2]venue.Key { return p.mints }
 
+// Ungated is a pool of this package without its gate; any other pool as it is.
+func Ungated(p venue.Pool) venue.Pool {
+	if own, ok := p.(*pool); ok {
+		return &pool{&gated{guarded: own.venue.guarded}, own.inner, own.address, own.mints}
+	}
+	return p
+}
+
 // Quote implements venue.Pool. A pool of a venue that is out gives none.
 func (p *pool) Quote(order venue.Order) (quote venue.Quote, err error) {
 	if stop := p.venue.stopped(); stop != nil {
 		return venue.Quote{}, stop
 	}
 	defer p.venue.caught(placeQuote, &err)
-	return p.inner.Quote(order)
+	if quote, err = p.inner.Quote(order); err != nil {
+		return venue.Quote{}, err
+	}
+	if err = p.venue.refuses(quote.Features); err != nil {
+		return venue.Quote{}, err
+	}
+	return quote, nil
 }
 
 // After implements venue.Pool.
@@ -84,6 +98,9 @@ func (p *pool) After(quote venue.Quote) (next venue.Pool, err error) {
 func (p *pool) Instructions(quote venue.Quote, limit uint64, user venue.UserAccounts) (list []venue.Instruction, err error) {
 	if stop := p.venue.stopped(); stop != nil {
 		return nil, stop
+	}
+	if err := p.venue.refuses(quote.Features); err != nil {
+		return nil, err
 	}
 	defer p.venue.caught(placeInstructions, &err)
 	return p.inner.Instructions(quote, limit, user)

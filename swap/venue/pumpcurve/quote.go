@@ -32,6 +32,7 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	}
 	q.Fees.Add(venue.FeePool, p.mints[quote], r.fees.Protocol)
 	q.Fees.Add(venue.FeeCreator, p.mints[quote], r.fees.Creator)
+	q.Features = p.features(o, r.side)
 	return q, nil
 }
 

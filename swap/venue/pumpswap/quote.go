@@ -28,6 +28,7 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	}
 	q.Fees.Add(venue.FeePool, p.state.quote, r.fees.LP+r.fees.Protocol)
 	q.Fees.Add(venue.FeeCreator, p.state.quote, r.fees.Creator)
+	q.Features = p.features(o, r.side)
 	return q, nil
 }
 

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mintlake/mintlake/swap/trust"
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/all"
+)
+
+// errMismatch is the exit code 1 of swap verify; a file that is no vector is 2.
+var errMismatch = errors.New("not all swaps are what quotes say")
+
+// swapVerifyCommand computes mismatches again that a swap API wrote down.
+func swapVerifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify FILE...",
+		Short: "Compute swaps again that were not what a quote says",
+		Long: "Compute swaps again that a swap API wrote down because they were not what a quote says (DATA_DIR/swap/mismatches). " +
+			"Exit code 0: all are what a quote of this version says. 1: some are not. 2: a file is none of these.",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, paths []string) error { return verifySwaps(cmd.OutOrStdout(), paths) },
+	}
+}
+
+func verifySwaps(out io.Writer, paths []string) error {
+	differs := false
+	for _, path := range paths {
+		v, err := trust.ReadVector(path)
+		if err != nil {
+			return &codedError{err, 2}
+		}
+		now, err := v.Verify(all.Venues())
+		if errors.Is(err, trust.ErrVector) {
+			return &codedError{fmt.Errorf("%s: %w", path, err), 2}
+		}
+		said, same := now.String(), err == nil && now == v.Chain
+		if err != nil {
+			said = "refused, " + string(venue.RefusalOf(err)) + ": " + err.Error()
+		}
+		word := "the same"
+		if !same {
+			word, differs = "NOT the same", true
+		}
+		fmt.Fprintf(out, "%s\n  %s, slot %d, %s\n  chain   %s\n  quoted  %s\n  now     %s: %s\n", path, v.Venue, v.Slot, v.Signature, v.Chain, v.Quoted, said, word)
+	}
+	if differs {
+		return errMismatch
+	}
+	return nil
+}

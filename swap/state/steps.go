@@ -1,0 +1,118 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Step is one transaction that wrote a pool, and the state on which it ran.
+type Step struct {
+	Venue string
+	Ref   venue.Ref
+	Slot  uint64
+	// UnixTime of the slot's block, in seconds.
+	UnixTime int64
+	// Transaction as HashOf its signature.
+	Transaction uint64
+	// Before are the accounts that Ref.Decode needs, as they were before the transaction; nil for
+	// one that did not exist.
+	Before map[venue.Key]*solana.Account
+}
+
+const (
+	// maxWrites bounds the writes of a slot that are remembered until it is complete.
+	maxWrites = 1 << 16
+	// sharedBy is from how many pools on an account is one that swaps do not write, as a config or
+	// a mint.
+	sharedBy = 8
+)
+
+// remember keeps a write for the steps of its slot.
+func (f *Fold) remember(w Write) {
+	if s := f.tree.slots[w.Slot]; f.steps != nil && s != nil && !s.complete && len(s.writes) < maxWrites {
+		s.writes = append(s.writes, w)
+	}
+}
+
+// trace tells the steps of a slot whose writes have all come. The slot follows the head, which is
+// what pools were last published for: their state before each transaction is known.
+func (f *Fold) trace(number, parent uint64, blockTime int64) {
+	s := f.tree.slots[number]
+	if s == nil || len(s.writes) == 0 {
+		return
+	}
+	writes := s.writes
+	s.writes = nil
+	if !f.tree.started || parent != f.tree.head || len(writes) == maxWrites {
+		return
+	}
+	slices.SortStableFunc(writes, func(a, b Write) int { return cmp.Compare(a.Order, b.Order) })
+	shared, own := map[venue.Key][]Write{}, map[*pool][]Write{}
+	var order []*pool
+	for _, w := range writes {
+		h := f.accounts[w.Key]
+		if h == nil {
+			continue
+		}
+		if len(h.users) >= sharedBy {
+			shared[w.Key] = append(shared[w.Key], w)
+			continue
+		}
+		for _, p := range h.users {
+			if p.state != held || p.ref == nil {
+				continue
+			}
+			if own[p] == nil {
+				order = append(order, p)
+			}
+			own[p] = append(own[p], w)
+		}
+	}
+	for _, p := range order {
+		f.tracePool(p, own[p], shared, Step{Slot: number, UnixTime: blockTime})
+	}
+}
+
+// tracePool tells the steps of one pool. A transaction whose writes do not stand together ends it.
+func (f *Fold) tracePool(p *pool, writes []Write, shared map[venue.Key][]Write, step Step) {
+	now := map[venue.Key]*solana.Account{}
+	for _, key := range p.keys {
+		v, ok := f.accounts[key].at(&f.tree)
+		if _, pending := f.changed[key]; !ok || pending {
+			return
+		}
+		now[key] = v.account
+		writes = append(writes, shared[key]...)
+	}
+	slices.SortStableFunc(writes, func(a, b Write) int { return cmp.Compare(a.Order, b.Order) })
+	step.Venue, step.Ref = p.venue.Name(), p.ref
+	told := map[uint64]bool{}
+	for i := 0; i < len(writes); {
+		end := i + 1
+		for end < len(writes) && writes[end].Transaction == writes[i].Transaction {
+			end++
+		}
+		group := writes[i:end]
+		if slices.ContainsFunc(group, func(w Write) bool { return w.Key == p.address || slices.Contains(p.ref.Together(), w.Key) }) {
+			if told[group[0].Transaction] {
+				return
+			}
+			told[group[0].Transaction] = true
+			if step.Transaction = group[0].Transaction; step.Transaction != 0 {
+				one := step
+				one.Before = make(map[venue.Key]*solana.Account, len(now))
+				for key, account := range now {
+					one.Before[key] = account
+				}
+				f.steps(one)
+			}
+		}
+		for _, w := range group {
+			now[w.Key] = w.Account
+		}
+		i = end
+	}
+}

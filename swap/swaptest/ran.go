@@ -1,0 +1,143 @@
+package swaptest
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Ran is a transaction that swapped on a CPMM pool.
+type Ran struct {
+	Pool PoolKeys
+	// Side of the pool that is sold; In came to its vault and Out left the other one.
+	Side    int
+	In, Out uint64
+	// Beside are more instructions, which stand in front.
+	Beside []venue.Instruction
+	Failed bool
+}
+
+// user of all swaps.
+var user = Named("user")
+
+// UserAccount is the user's account for a mint.
+func UserAccount(mint Key) Key { return Named("user's " + mint.String()) }
+
+// Instruction is the swap itself: swap_base_input.
+func (r Ran) Instruction() venue.Instruction {
+	data := []byte{0x8f, 0xbe, 0x5a, 0xda, 0xc4, 0x1e, 0x33, 0xde}
+	data = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(data, r.In), 1)
+	k, to := r.Pool, 1-r.Side
+	return venue.Instruction{Program: CPMMProgram, Data: data, Accounts: []venue.Meta{
+		{Key: user, Signer: true, Writable: true}, {Key: Named("authority")}, {Key: k.Config}, {Key: k.Pool, Writable: true},
+		{Key: UserAccount(k.Mints[r.Side]), Writable: true}, {Key: UserAccount(k.Mints[to]), Writable: true},
+		{Key: k.Vaults[r.Side], Writable: true}, {Key: k.Vaults[to], Writable: true}, {Key: TokenProgram}, {Key: TokenProgram},
+		{Key: k.Mints[r.Side]}, {Key: k.Mints[to]}, {Key: k.Observation, Writable: true},
+	}}
+}
+
+// Run moves the tokens of a swap and remembers its transaction, in a slot of its own. It returns
+// the transaction as getTransaction in base64 has it.
+func (c *Chain) Run(r Ran) json.RawMessage {
+	var list []solana.Instruction
+	for _, i := range append(slices.Clone(r.Beside), r.Instruction()) {
+		metas := solana.AccountMetaSlice{}
+		for _, m := range i.Accounts {
+			metas = append(metas, &solana.AccountMeta{PublicKey: solana.PublicKey(m.Key), IsSigner: m.Signer, IsWritable: m.Writable})
+		}
+		list = append(list, solana.NewInstruction(solana.PublicKey(i.Program), metas, i.Data))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slot++
+	c.ran++
+	tx, err := solana.NewTransaction(list, solana.Hash(Named("blockhash")), solana.TransactionPayer(solana.PublicKey(user)))
+	if err != nil {
+		panic(err) // a mistake of the test
+	}
+	tx.Signatures = []solana.Signature{{byte(c.ran), byte(c.ran >> 8), 1}}
+	wire, err := tx.MarshalBinary()
+	if err != nil {
+		panic(err)
+	}
+	keys := tx.Message.AccountKeys
+	before := c.balances(keys)
+	if !r.Failed {
+		c.move(r.Pool.Vaults[r.Side], int64(r.In))
+		c.move(r.Pool.Vaults[1-r.Side], -int64(r.Out))
+	}
+	after := c.balances(keys)
+	meta := map[string]any{
+		"err": nil, "preBalances": before.lamports, "postBalances": after.lamports, "preTokenBalances": before.tokens, "postTokenBalances": after.tokens,
+		"innerInstructions": []any{map[string]any{"index": len(r.Beside), "instructions": []any{map[string]any{
+			"programIdIndex": slices.Index(keys, solana.PublicKey(TokenProgram)), "stackHeight": 2, "data": "3",
+			"accounts": []int{slices.Index(keys, solana.PublicKey(r.Pool.Vaults[0])), slices.Index(keys, solana.PublicKey(r.Pool.Vaults[1]))},
+		}}}},
+		"loadedAddresses": map[string]any{"writable": []string{}, "readonly": []string{}},
+	}
+	if r.Failed {
+		meta["err"] = "AccountInUse"
+	}
+	raw, err := json.Marshal(map[string]any{
+		"slot": c.slot, "blockTime": 1_700_000_000, "transaction": []string{base64.StdEncoding.EncodeToString(wire), "base64"}, "meta": meta,
+	})
+	if err != nil {
+		panic(err)
+	}
+	signature := tx.Signatures[0].String()
+	c.transactions[signature] = raw
+	for _, key := range keys {
+		entry := map[string]any{"signature": signature, "slot": c.slot, "err": meta["err"]}
+		c.signatures[Key(key)] = slices.Insert(c.signatures[Key(key)], 0, entry)
+	}
+	return raw
+}
+
+// move changes a token account's amount. Its account is a new one: others may hold the old.
+func (c *Chain) move(key Key, by int64) {
+	account := *c.accounts[key]
+	account.Data = slices.Clone(account.Data)
+	binary.LittleEndian.PutUint64(account.Data[64:], uint64(int64(binary.LittleEndian.Uint64(account.Data[64:]))+by))
+	c.accounts[key] = &account
+}
+
+type balances struct {
+	lamports []uint64
+	tokens   []any
+}
+
+func (c *Chain) balances(keys []solana.PublicKey) (b balances) {
+	b.tokens = []any{}
+	for i, key := range keys {
+		account := c.accounts[Key(key)]
+		if account == nil {
+			b.lamports = append(b.lamports, 0)
+			continue
+		}
+		b.lamports = append(b.lamports, account.Lamports)
+		if account.Owner == TokenProgram && len(account.Data) == 165 {
+			b.tokens = append(b.tokens, map[string]any{"accountIndex": i, "mint": Key(account.Data[:32]).String(),
+				"uiTokenAmount": map[string]any{"amount": fmt.Sprint(binary.LittleEndian.Uint64(account.Data[64:]))}})
+		}
+	}
+	return b
+}
+
+// Deploy puts a program of the upgradeable loader that was deployed in a slot.
+func (c *Chain) Deploy(program Key, slot uint64, code []byte) {
+	loader := Key(solana.BPFLoaderUpgradeableProgramID)
+	address, err := venue.Derive(loader, program[:])
+	if err != nil {
+		panic(err)
+	}
+	c.Set(program, loader, append([]byte{2, 0, 0, 0}, address[:]...))
+	data := binary.LittleEndian.AppendUint64([]byte{3, 0, 0, 0}, slot)
+	data = append(data, make([]byte, 33)...)
+	c.Set(address, loader, append(data, code...))
+}

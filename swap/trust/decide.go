@@ -1,0 +1,118 @@
+package trust
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// decide says what of a venue may be quoted.
+func (b *book) decide(r *record, at time.Time) {
+	r.now = ""
+	var sums []string
+	for _, p := range r.programs {
+		if p.sum == "" {
+			b.publish(r)
+			return
+		}
+		sums = append(sums, p.sum)
+	}
+	r.now = strings.Join(sums, ",")
+	v := r.builds[r.now]
+	if v == nil {
+		v = &verdict{Since: at.UTC(), Programs: r.listPrograms(), Basis: b.basis(r)}
+		b.forget(r)
+		r.builds[r.now] = v
+	} else if v.Basis == "" && v.Mismatches == 0 && b.accepts(r) {
+		v.Basis = BasisOperator
+	}
+	b.publish(r)
+}
+
+// forget makes room for a build.
+func (b *book) forget(r *record) {
+	if len(r.builds) < maxBuilds {
+		return
+	}
+	oldest := slices.MinFunc(slices.Collect(maps.Keys(r.builds)), func(x, y string) int {
+		return cmp.Or(r.builds[x].Since.Compare(r.builds[y].Since), cmp.Compare(x, y))
+	})
+	delete(r.builds, oldest)
+}
+
+// basis of trust in a build that was never seen.
+func (b *book) basis(r *record) string {
+	switch {
+	case slices.ContainsFunc(b.known, func(k KnownBuild) bool { return k.covers(r.programs) }):
+		return BasisKnown
+	case b.accepts(r):
+		return BasisOperator
+	case len(r.builds) == 0 && !r.early:
+		return BasisFirst
+	}
+	return ""
+}
+
+// accepts says whether the operator accepts what is deployed: each program by name, or as a part of
+// a build that is trusted.
+func (b *book) accepts(r *record) bool {
+	named := false
+	for i, p := range r.programs {
+		if slices.Contains(b.accepted[p.program], p.sum) {
+			named = true
+			continue
+		}
+		old := false
+		for id, v := range r.builds {
+			old = old || v.Basis != "" && strings.Split(id, ",")[i] == p.sum
+		}
+		if !old {
+			return false
+		}
+	}
+	return named
+}
+
+// listPrograms are a venue's programs as they are told outside.
+func (r *record) listPrograms() []Program {
+	list := make([]Program, len(r.programs))
+	for i, p := range r.programs {
+		list[i] = Program{p.program.String(), p.mark.slot, p.sum}
+	}
+	return list
+}
+
+// publish makes the view that quotes ask anew.
+func (b *book) publish(r *record) {
+	v := r.builds[r.now]
+	switch {
+	case !r.seen:
+	case r.suspect != "":
+		r.view.Store(&view{stop: &Stop{ReasonMismatch, "a swap is not what a quote says: " + r.suspect}})
+	case v == nil && len(r.builds) == 0 && !r.early, v != nil && v.Basis != "":
+		r.view.Store(&view{all: true})
+	case v == nil:
+		r.view.Store(&view{stop: &Stop{ReasonRedeployed, r.redeployed() + ": the new executable is being read"}})
+	default:
+		shown := &view{proved: map[venue.Features]bool{}, stop: &Stop{ReasonRedeployed, r.redeployed()}}
+		if v.Mismatches > 0 {
+			shown.stop = &Stop{ReasonMismatch, "a swap was not what a quote says: " + v.Last}
+		}
+		shown.stop.Message += fmt.Sprintf("; swaps of a kind are quoted again when %d of it on the chain in a row are what a quote says", b.needed)
+		for features, p := range v.Proofs {
+			shown.proved[features] = p.Proved
+		}
+		r.view.Store(shown)
+	}
+}
+
+// redeployed names the program that was deployed last.
+func (r *record) redeployed() string {
+	last := slices.MaxFunc(r.programs, func(a, b deployed) int { return cmp.Compare(a.mark.slot, b.mark.slot) })
+	return fmt.Sprintf("its program %s was deployed anew in slot %d", last.program.String(), last.mark.slot)
+}

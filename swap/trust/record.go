@@ -1,0 +1,118 @@
+package trust
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/bits"
+	"os"
+	"path/filepath"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// recordFile is what is known, in the folder of trust.
+const recordFile = "trust.json"
+
+// document is the file.
+type document struct {
+	Format int                            `json:"format"`
+	Venues map[string]map[string]*verdict `json:"venues"`
+}
+
+const documentFormat = 1
+
+// load reads what an earlier run recorded.
+func (t *Trust) load() error {
+	if t.cfg.Dir == "" {
+		return nil
+	}
+	path := filepath.Join(t.cfg.Dir, recordFile)
+	raw, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	var d document
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return fmt.Errorf("%s is damaged: %w: mend it, or remove it to take what is deployed now for what was there first", path, err)
+	}
+	if d.Format != documentFormat {
+		return fmt.Errorf("%s has format %d, this version reads %d", path, d.Format, documentFormat)
+	}
+	return t.book.load(d)
+}
+
+func (b *book) load(d document) error {
+	for name, builds := range d.Venues {
+		r := b.records[name]
+		if r == nil {
+			continue
+		}
+		for id, v := range builds {
+			if v == nil {
+				return fmt.Errorf("%s: a build of %s has nothing", recordFile, name)
+			}
+			r.builds[id] = v
+			for _, p := range v.Programs {
+				program, err := pubkey.Parse(p.Program)
+				if err != nil {
+					return fmt.Errorf("%s: %w", recordFile, err)
+				}
+				// The executable of a deployment that is known need not be read again.
+				if sums := b.sums[program]; sums != nil && p.Slot > 0 && p.SHA256 != "" {
+					address, err := dataAddress(program)
+					if err != nil {
+						return err
+					}
+					sums[mark{loaderUpgradeable, p.Slot, address, dataCode}] = p.SHA256
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// save records what changed since it was recorded last.
+func (t *Trust) save() {
+	t.mu.Lock()
+	dirty := t.dirty
+	t.dirty = false
+	t.mu.Unlock()
+	if t.cfg.Dir == "" || !dirty {
+		return
+	}
+	if err := t.write(); err != nil {
+		t.setDirty()
+		t.metrics.unrecorded.Inc()
+		if t.failures++; bits.OnesCount(t.failures) == 1 { // sampled
+			t.deps.Logger.Warn("trust in venues was not recorded", "failures", t.failures, "err", err)
+		}
+	}
+}
+
+func (t *Trust) write() error {
+	raw, err := t.book.document()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(t.cfg.Dir, 0o750); err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(t.cfg.Dir, recordFile), raw)
+}
+
+// document is the file's text.
+func (b *book) document() ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d := document{documentFormat, map[string]map[string]*verdict{}}
+	for name, r := range b.records {
+		d.Venues[name] = maps.Clone(r.builds)
+	}
+	return json.MarshalIndent(d, "", " ")
+}

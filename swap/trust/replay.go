@@ -1,0 +1,313 @@
+package trust
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/guard"
+)
+
+// Evidence is a transaction that may have swapped on a pool, with the state before it.
+type Evidence struct {
+	Venue venue.Venue
+	Ref   venue.Ref
+	// Before are the accounts that Ref.Decode needs.
+	Before map[venue.Key]*solana.Account
+	*Transaction
+}
+
+// outcome of a replay.
+type outcome string
+
+const (
+	// matched: what the chain gave is what a quote says, to the unit.
+	matched outcome = "match"
+	// mismatched: it is not.
+	mismatched outcome = "mismatch"
+	// skipped: the transaction says nothing about the venue's arithmetic.
+	skipped outcome = "skipped"
+)
+
+// replayed is what came of a replay.
+type replayed struct {
+	outcome outcome
+	// why it was skipped.
+	why      string
+	order    venue.Order
+	features venue.Features
+	// chain and quoted are the amounts that came to and left the pool's side of the trade: all
+	// accounts that the instruction names but the user's.
+	chain, quoted [2]uint64
+}
+
+// In and out of the pool's side.
+const in, out = 0, 1
+
+func skip(format string, args ...any) replayed {
+	return replayed{outcome: skipped, why: fmt.Sprintf(format, args...)}
+}
+
+// replay quotes the swap of a transaction on the state before it, and compares.
+//
+// The amounts are those of all accounts that the swap's instruction names and that are not the
+// user's: what came to them and left them is what the user paid and got, whatever else the
+// transaction does to the user's accounts. That holds only if nothing else in the transaction
+// touches them, so that is checked: anybody can put transfers to a vault beside a swap, and a false
+// mismatch would stop a venue.
+func (e *Evidence) replay() replayed {
+	traced, ok := e.Venue.(venue.Traced)
+	if !ok || e.failed {
+		return skip("it failed")
+	}
+	at, trade, found := -1, venue.Trade{}, 0
+	for i, c := range e.Calls {
+		if e.Keys[c.Program] != e.Venue.Program() {
+			continue
+		}
+		if t, ok := traced.Trade(e.call(c)); ok && t.Pool == e.Ref.Address() {
+			at, trade = i, t
+			found++
+		}
+	}
+	if found != 1 {
+		return skip("%d swaps on the pool", found)
+	}
+	s := side{Evidence: e, at: at, trade: trade}
+	if why := s.gather(); why != "" {
+		return skip("%s", why)
+	}
+	return s.compare()
+}
+
+// call is an instruction with its accounts' keys.
+func (t *Transaction) call(c Invoked) venue.Call {
+	call := venue.Call{Data: c.Data}
+	for _, i := range c.Accounts {
+		call.Accounts = append(call.Accounts, t.Keys[i])
+	}
+	return call
+}
+
+// side is the pool's side of a swap.
+type side struct {
+	*Evidence
+	at    int
+	trade venue.Trade
+	// touched are the indexes of accounts that the swap changed, or that the pool's state is in.
+	touched map[byte]bool
+	// flows by mint: what came and what left.
+	flows map[venue.Key]*[2]uint64
+}
+
+// gather sums what came to and left the side. why says that this tells nothing.
+func (s *side) gather() (why string) {
+	s.touched, s.flows = map[byte]bool{}, map[venue.Key]*[2]uint64{}
+	call := s.Calls[s.at]
+	seen := map[venue.Key]int{}
+	for _, i := range call.Accounts {
+		key := s.Keys[i]
+		if seen[key]++; seen[key] > 1 || key == s.trade.Source || key == s.trade.Destination || key == s.trade.User {
+			continue
+		}
+		if why := s.count(i); why != "" {
+			return why
+		}
+	}
+	if s.trade.Source == s.trade.Destination || seen[s.trade.Source] != 1 || seen[s.trade.Destination] != 1 {
+		return "the user's accounts are not the user's alone"
+	}
+	for i, key := range s.Keys {
+		if slices.Contains(s.Ref.Together(), key) {
+			s.touched[byte(i)] = true
+		}
+	}
+	if !s.alone() {
+		return "other instructions touch the same accounts"
+	}
+	return s.sameState()
+}
+
+// count adds an account's change to the flows.
+func (s *side) count(i byte) (why string) {
+	was, had := s.Tokens[before][int(i)]
+	is, has := s.Tokens[after][int(i)]
+	if had || has {
+		if had && has && was.Mint != is.Mint {
+			return "an account changed its mint"
+		}
+		m := is.Mint
+		if had {
+			m = was.Mint
+		}
+		s.flow(m, i, was.Amount, is.Amount)
+	}
+	if !s.trade.Native {
+		return ""
+	}
+	lamports := [2]uint64{s.Lamports[before][i], s.Lamports[after][i]}
+	switch {
+	case lamports[before] == lamports[after]:
+	case had || has:
+		return "lamports of a token account moved"
+	case lamports[before] == 0 || lamports[after] == 0:
+		return "rent was paid for an account"
+	case i == 0:
+		return "the fee of the transaction was paid by the pool's side"
+	default:
+		s.flow(mint.WrappedSOL, i, lamports[before], lamports[after])
+	}
+	return ""
+}
+
+func (s *side) flow(of venue.Key, i byte, was, is uint64) {
+	f := s.flows[of]
+	if f == nil {
+		f = &[2]uint64{}
+		s.flows[of] = f
+	}
+	switch {
+	case is > was:
+		f[in] += is - was
+		s.touched[i] = true
+	case was > is:
+		f[out] += was - is
+		s.touched[i] = true
+	}
+}
+
+// alone says whether only the swap, and what it called, names the accounts that it changed. The
+// programs that called it name them too; of lamports they could move some without a call.
+func (s *side) alone() bool {
+	height := s.Calls[s.at].Height
+	if s.trade.Native && height != 1 {
+		return false
+	}
+	inside := true
+	for i := s.at + 1; i < len(s.Calls); i++ {
+		inside = inside && s.Calls[i].Height > height
+		if !inside && s.names(s.Calls[i]) {
+			return false
+		}
+	}
+	for i := s.at - 1; i >= 0; i-- {
+		if s.Calls[i].Height < height { // it called what comes behind it
+			height = s.Calls[i].Height
+			continue
+		}
+		if s.names(s.Calls[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *side) names(c Invoked) bool {
+	return slices.ContainsFunc(c.Accounts, func(i byte) bool { return s.touched[i] })
+}
+
+// sameState holds the accounts that the quote is made from to the balances that the transaction
+// began with.
+func (s *side) sameState() (why string) {
+	for i, key := range s.Keys {
+		account, known := s.Before[key]
+		if !known {
+			continue
+		}
+		var lamports, amount uint64
+		if account != nil {
+			lamports, amount = account.Lamports, amountOf(account.Data)
+		}
+		if tokens, is := s.Tokens[before][i]; lamports != s.Lamports[before][i] || is && tokens.Amount != amount {
+			return "its state is another one than was held"
+		}
+	}
+	return ""
+}
+
+// amountOf a token account.
+func amountOf(data []byte) uint64 {
+	const at = 64
+	if len(data) < at+8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(data[at:])
+}
+
+// slotsPerEpoch of the main network.
+const slotsPerEpoch = 432_000
+
+// compare quotes the order.
+func (s *side) compare() replayed {
+	mints := s.Ref.Mints()
+	var r replayed
+	r.outcome = skipped
+	for i, m := range mints {
+		sold, bought := s.net(m), s.net(mints[1-i])
+		if sold.came > 0 && bought.left > 0 {
+			r.order.In, r.chain = m, [2]uint64{sold.came, bought.left}
+		}
+	}
+	if r.order.In == (venue.Key{}) {
+		r.why = "nothing was exchanged"
+		return r
+	}
+	r.order.Amount, r.order.ExactOut = s.trade.Amount, s.trade.ExactOut
+	r.order.Clock = venue.Clock{Slot: s.Slot, Epoch: s.Slot / slotsPerEpoch, UnixTime: s.UnixTime}
+	quote, err := quoteOf(s.Ref, s.Before, r.order)
+	if err != nil {
+		// The program swaps where we refuse: nobody gets a wrong quote.
+		r.why = "we refuse it: " + err.Error()
+		return r
+	}
+	r.features, r.quoted = quote.Features, poolSide(quote)
+	r.outcome = mismatched
+	if r.quoted == r.chain {
+		r.outcome = matched
+	}
+	return r
+}
+
+// excess is what more came than left, or the other way.
+type excess struct{ came, left uint64 }
+
+// net is the excess of a mint.
+func (s *side) net(m venue.Key) excess {
+	f := s.flows[m]
+	if f == nil {
+		return excess{}
+	}
+	if less, borrow := bits.Sub64(f[in], f[out], 0); borrow == 0 {
+		return excess{came: less}
+	}
+	return excess{left: f[out] - f[in]}
+}
+
+// quoteOf makes the quote of an order on accounts, whether or not the venue is stopped.
+func quoteOf(ref venue.Ref, accounts map[venue.Key]*solana.Account, order venue.Order) (venue.Quote, error) {
+	pool, err := ref.Decode(venue.NewAccounts(accounts))
+	if err != nil {
+		return venue.Quote{}, err
+	}
+	return guard.Ungated(pool).Quote(order)
+}
+
+// poolSide is what comes to and leaves the pool's side by a quote: without what the mints withhold
+// on the way.
+func poolSide(q venue.Quote) [2]uint64 {
+	amounts := [2]uint64{q.AmountIn, q.AmountOut}
+	for _, fee := range q.Fees.List() {
+		switch {
+		case fee.Kind != venue.FeeTransfer:
+		case fee.Mint == q.Order.In:
+			amounts[in] -= fee.Amount
+		default:
+			amounts[out] += fee.Amount
+		}
+	}
+	return amounts
+}

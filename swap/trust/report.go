@@ -1,0 +1,77 @@
+package trust
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Report is what is known of a venue.
+type Report struct {
+	// Stop is why not all of its swaps are quoted; nil if they are. Partly says that some are.
+	Stop   *Stop
+	Partly bool
+	// Basis is why the deployed build is trusted, one of the constants; empty if it is not.
+	Basis    string
+	Programs []Program
+	// Needed matches in a row prove a kind.
+	Needed int
+	// Kinds of swaps that were seen on this build.
+	Kinds []Kind
+	// Mismatches on this build, and the signature of the last.
+	Mismatches   uint64
+	LastMismatch string
+}
+
+// Kind is a kind of swap.
+type Kind struct {
+	// Features by name; empty for the plainest swap.
+	Features []string
+	// Matches in a row, up to what is needed.
+	Matches int
+	Proved  bool
+}
+
+// Report of a venue; the zero value for one that is not watched.
+func (t *Trust) Report(name string) Report { return t.book.report(name) }
+
+func (b *book) report(name string) Report {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.records[name]
+	if r == nil {
+		return Report{}
+	}
+	report := Report{Programs: r.listPrograms(), Needed: b.needed, Kinds: []Kind{}}
+	shown := r.view.Load()
+	if !shown.all {
+		report.Stop = shown.stop
+		for _, proved := range shown.proved {
+			report.Partly = report.Partly || proved
+		}
+	}
+	v := r.builds[r.now]
+	if v == nil {
+		return report
+	}
+	report.Basis, report.Mismatches, report.LastMismatch = v.Basis, v.Mismatches, v.Last
+	names := r.traced.FeatureNames()
+	for features, p := range v.Proofs {
+		report.Kinds = append(report.Kinds, Kind{features.Names(names), p.Matches, p.Proved})
+	}
+	slices.SortFunc(report.Kinds, func(x, y Kind) int {
+		return cmp.Or(cmp.Compare(y.Matches, x.Matches), slices.Compare(x.Features, y.Features))
+	})
+	return report
+}
+
+// kind names a kind of swap of a venue.
+func (t *Trust) kind(name string, features venue.Features) string {
+	r := t.book.records[name]
+	if r == nil {
+		return ""
+	}
+	return strings.Join(append([]string{"swap"}, features.Names(r.traced.FeatureNames())...), " ")
+}

@@ -1,0 +1,269 @@
+package trust
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/mr-tron/base58"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Transaction is what a replay needs to know of one that ran.
+type Transaction struct {
+	Signature [64]byte
+	Slot      uint64
+	// UnixTime of its block, in seconds; 0 when it is not told.
+	UnixTime int64
+	// Keys of all its accounts. Lamports, by index, are those before and after it; so are Tokens,
+	// of token accounts.
+	Keys     []venue.Key
+	Lamports [2][]uint64
+	Tokens   [2]map[int]Tokens
+	Calls    []Invoked
+	// failed ones changed nothing.
+	failed bool
+}
+
+// Tokens is a balance of a token account.
+type Tokens struct {
+	Mint   venue.Key
+	Amount uint64
+}
+
+// Invoked is an instruction in the order of execution. Program and Accounts are indexes of Keys,
+// Height is 1 for an outer one.
+type Invoked struct {
+	Program  int
+	Accounts []byte
+	Data     []byte
+	Height   int
+}
+
+// Before and after a transaction.
+const before, after = 0, 1
+
+var errTransaction = errors.New("malformed transaction")
+
+// check holds all indexes to Keys.
+func (t *Transaction) check() error {
+	for _, list := range t.Lamports {
+		if len(list) != len(t.Keys) {
+			return fmt.Errorf("%w: %d balances of %d accounts", errTransaction, len(list), len(t.Keys))
+		}
+	}
+	for _, c := range t.Calls {
+		if c.Program < 0 || c.Program >= len(t.Keys) || c.Height < 1 {
+			return fmt.Errorf("%w: a call of program %d at height %d", errTransaction, c.Program, c.Height)
+		}
+		for _, i := range c.Accounts {
+			if int(i) >= len(t.Keys) {
+				return fmt.Errorf("%w: account %d of %d", errTransaction, i, len(t.Keys))
+			}
+		}
+	}
+	return nil
+}
+
+// inner is a list of the calls that one outer instruction made.
+type inner struct {
+	index int
+	calls []Invoked
+}
+
+// arrange puts the calls into the order of execution.
+func (t *Transaction) arrange(outer []Invoked, lists []inner) {
+	of := map[int][]Invoked{}
+	for _, l := range lists {
+		of[l.index] = append(of[l.index], l.calls...)
+	}
+	for i, call := range outer {
+		call.Height = 1
+		t.Calls = append(append(t.Calls, call), of[i]...)
+	}
+}
+
+// answered is a result of getTransaction in base64.
+type answered struct {
+	Slot        uint64   `json:"slot"`
+	BlockTime   *int64   `json:"blockTime"`
+	Transaction []string `json:"transaction"`
+	Meta        *struct {
+		Err          any            `json:"err"`
+		PreBalances  []uint64       `json:"preBalances"`
+		PostBalances []uint64       `json:"postBalances"`
+		PreTokens    []tokenBalance `json:"preTokenBalances"`
+		PostTokens   []tokenBalance `json:"postTokenBalances"`
+		Inner        []struct {
+			Index        int `json:"index"`
+			Instructions []struct {
+				Program  int    `json:"programIdIndex"`
+				Accounts []int  `json:"accounts"`
+				Data     string `json:"data"`
+				Height   int    `json:"stackHeight"`
+			} `json:"instructions"`
+		} `json:"innerInstructions"`
+		Loaded struct {
+			Writable []string `json:"writable"`
+			Readonly []string `json:"readonly"`
+		} `json:"loadedAddresses"`
+	} `json:"meta"`
+}
+
+type tokenBalance struct {
+	Index  int    `json:"accountIndex"`
+	Mint   string `json:"mint"`
+	Amount struct {
+		Amount string `json:"amount"`
+	} `json:"uiTokenAmount"`
+}
+
+// parseAnswer reads a result of getTransaction.
+func parseAnswer(raw json.RawMessage) (*Transaction, error) {
+	var a answered
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, fmt.Errorf("%w: %w", errTransaction, err)
+	}
+	if a.Meta == nil || len(a.Transaction) != 2 {
+		return nil, fmt.Errorf("%w: no meta, or not in base64", errTransaction)
+	}
+	wire, err := base64.StdEncoding.DecodeString(a.Transaction[0])
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errTransaction, err)
+	}
+	t := &Transaction{Slot: a.Slot, failed: a.Meta.Err != nil, Lamports: [2][]uint64{a.Meta.PreBalances, a.Meta.PostBalances}}
+	if a.BlockTime != nil {
+		t.UnixTime = *a.BlockTime
+	}
+	outer, err := t.message(wire)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range append(a.Meta.Loaded.Writable, a.Meta.Loaded.Readonly...) {
+		key, err := pubkey.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errTransaction, err)
+		}
+		t.Keys = append(t.Keys, key)
+	}
+	var lists []inner
+	for _, l := range a.Meta.Inner {
+		list := inner{index: l.Index}
+		for _, i := range l.Instructions {
+			data, err := base58.Decode(i.Data)
+			if err != nil && i.Data != "" {
+				return nil, fmt.Errorf("%w: %w", errTransaction, err)
+			}
+			call := Invoked{Program: i.Program, Data: data, Height: i.Height}
+			for _, account := range i.Accounts {
+				if account < 0 || account > 255 {
+					return nil, fmt.Errorf("%w: account %d", errTransaction, account)
+				}
+				call.Accounts = append(call.Accounts, byte(account))
+			}
+			list.calls = append(list.calls, call)
+		}
+		lists = append(lists, list)
+	}
+	t.arrange(outer, lists)
+	for when, list := range [2][]tokenBalance{a.Meta.PreTokens, a.Meta.PostTokens} {
+		if t.Tokens[when], err = tokensOf(list); err != nil {
+			return nil, err
+		}
+	}
+	return t, t.check()
+}
+
+// message reads signature, accounts and outer instructions.
+func (t *Transaction) message(wire []byte) ([]Invoked, error) {
+	tx, err := solana.TransactionFromBytes(wire)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errTransaction, err)
+	}
+	if len(tx.Signatures) == 0 {
+		return nil, fmt.Errorf("%w: no signature", errTransaction)
+	}
+	t.Signature = tx.Signatures[0]
+	for _, key := range tx.Message.AccountKeys {
+		t.Keys = append(t.Keys, venue.Key(key))
+	}
+	var outer []Invoked
+	for _, i := range tx.Message.Instructions {
+		call := Invoked{Program: int(i.ProgramIDIndex), Data: i.Data}
+		for _, account := range i.Accounts {
+			if account > 255 {
+				return nil, fmt.Errorf("%w: account %d", errTransaction, account)
+			}
+			call.Accounts = append(call.Accounts, byte(account))
+		}
+		outer = append(outer, call)
+	}
+	return outer, nil
+}
+
+func tokensOf(list []tokenBalance) (map[int]Tokens, error) {
+	of := make(map[int]Tokens, len(list))
+	for _, b := range list {
+		amount, err := strconv.ParseUint(b.Amount.Amount, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errTransaction, err)
+		}
+		mint, err := pubkey.Parse(b.Mint)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errTransaction, err)
+		}
+		of[b.Index] = Tokens{mint, amount}
+	}
+	return of, nil
+}
+
+// parseUpdate reads a transaction of a Yellowstone stream.
+func parseUpdate(u *pb.SubscribeUpdateTransaction) (*Transaction, error) {
+	info := u.GetTransaction()
+	message, meta := info.GetTransaction().GetMessage(), info.GetMeta()
+	if len(info.GetSignature()) != 64 || message == nil || meta == nil {
+		return nil, fmt.Errorf("%w: no message or meta", errTransaction)
+	}
+	t := &Transaction{
+		Signature: [64]byte(info.GetSignature()), Slot: u.GetSlot(), failed: meta.GetErr() != nil,
+		Lamports: [2][]uint64{meta.GetPreBalances(), meta.GetPostBalances()},
+	}
+	for _, list := range [][][]byte{message.GetAccountKeys(), meta.GetLoadedWritableAddresses(), meta.GetLoadedReadonlyAddresses()} {
+		for _, key := range list {
+			if len(key) != 32 {
+				return nil, fmt.Errorf("%w: a key of %d bytes", errTransaction, len(key))
+			}
+			t.Keys = append(t.Keys, venue.Key(key))
+		}
+	}
+	var outer []Invoked
+	for _, i := range message.GetInstructions() {
+		outer = append(outer, Invoked{Program: int(i.GetProgramIdIndex()), Accounts: i.GetAccounts(), Data: i.GetData()})
+	}
+	var lists []inner
+	for _, l := range meta.GetInnerInstructions() {
+		list := inner{index: int(l.GetIndex())}
+		for _, i := range l.GetInstructions() {
+			list.calls = append(list.calls, Invoked{Program: int(i.GetProgramIdIndex()), Accounts: i.GetAccounts(), Data: i.GetData(), Height: int(i.GetStackHeight())})
+		}
+		lists = append(lists, list)
+	}
+	t.arrange(outer, lists)
+	for when, list := range [2][]*pb.TokenBalance{meta.GetPreTokenBalances(), meta.GetPostTokenBalances()} {
+		balances := make([]tokenBalance, len(list))
+		for i, b := range list {
+			balances[i].Index, balances[i].Mint, balances[i].Amount.Amount = int(b.GetAccountIndex()), b.GetMint(), b.GetUiTokenAmount().GetAmount()
+		}
+		var err error
+		if t.Tokens[when], err = tokensOf(balances); err != nil {
+			return nil, err
+		}
+	}
+	return t, t.check()
+}

@@ -1,0 +1,243 @@
+// Package trust decides whether what a venue's code says is what its program does.
+//
+// In: how the programs are deployed; swaps on the chain with the state before them. Out: for each
+// venue, which kinds of swaps may be quoted, and why not the others.
+// Guarantees: when a program is deployed anew, the venue's quotes stop until the new build is known
+// (KnownBuilds), the operator accepts it, or, for each kind of swap, so many of it on the chain in
+// a row gave to the unit what a quote says. The first swap that did not stops them again. A swap
+// whose amounts other transfers of its transaction may have changed counts neither way. Each
+// mismatch is written to a file that Verify computes again. Builds and proofs survive a restart
+// where there is a folder.
+//
+// A kind is the set of features that a swap uses (venue.Features): swaps of one kind are computed
+// by one formula, on whatever pool.
+//
+// Two sources bring swaps. With a stream, state.Feed tells the state before each transaction, and
+// the transactions come over a connection of their own. Without, pools that were asked for lately
+// are read now and then, and the first transaction behind the reading is looked up.
+package trust
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/market"
+	"github.com/mintlake/mintlake/swap/state"
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/guard"
+)
+
+// Config of a Trust. Zero values take the defaults named at each field.
+type Config struct {
+	// Accepted are builds that the operator accepts, as ParseAccepted reads them.
+	Accepted map[venue.Key][]string
+	// Dir is where builds, proofs and mismatches are recorded. Empty: nowhere, so that a restart
+	// takes what is deployed then for what was there first.
+	Dir string
+	// Endpoint of the Yellowstone server that transactions come from; empty = none. Token is sent
+	// as x-token.
+	Endpoint, Token string
+	// every is how often the programs are looked at while nobody asks. Default 10 s.
+	every time.Duration
+	// fresh is how long a look at the programs is good for quotes. Default 400 ms, a slot.
+	fresh time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.every = cmp.Or(max(c.every, 0), 10*time.Second)
+	c.fresh = cmp.Or(max(c.fresh, 0), 400*time.Millisecond)
+	return c
+}
+
+// Terms are what trust takes. Zero values take the defaults named at each field.
+type Terms struct {
+	// Known builds. Default KnownBuilds.
+	Known []KnownBuild
+	// Matches in a row that prove a kind of swap. Default 20.
+	Matches int
+	// Probe is how often pools are looked at without a stream, for venues that are not trusted; the
+	// others come every fifteenth time. Default 2 s.
+	Probe time.Duration
+}
+
+func (t Terms) withDefaults() Terms {
+	if t.Known == nil {
+		t.Known = KnownBuilds
+	}
+	t.Matches = cmp.Or(max(t.Matches, 0), 20)
+	t.Probe = cmp.Or(max(t.Probe, 0), 2*time.Second)
+	return t
+}
+
+// Pool is one that was asked for.
+type Pool = market.Known
+
+// Deps are the collaborators.
+type Deps struct {
+	RPC RPC
+	// Venues as guard.Guard gives them.
+	Venues venue.List
+	// Pools are those that were asked for lately; it may be nil.
+	Pools func() []Pool
+	Terms Terms
+	// Logger, Registerer and Now may be nil. Dial opens the stream's connection; nil = TCP.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	Now        func() time.Time
+	Dial       func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// Trust watches the venues' programs. Safe for concurrent use.
+type Trust struct {
+	cfg      Config
+	deps     Deps
+	server   yellowstone.Server
+	programs *programs
+	book     *book
+	venues   map[string]venue.Venue
+	metrics  *metrics
+	looks    singleflight.Group
+	// queue of swaps to be replayed; joined brings steps and transactions together.
+	queue  chan *Evidence
+	joined *join
+	probes map[venue.Key]*probe
+
+	mu sync.Mutex
+	// looked is when the programs were looked at last, and slot what slot that was of; zero before
+	// the first time.
+	looked time.Time
+	slot   uint64
+	// reading are the executables that are being read.
+	reading map[venue.Key]mark
+	// retry is when one that could not be read is tried again: it may have megabytes.
+	retry map[venue.Key]time.Time
+	// fed is when the stream brought a transaction on a pool of a venue last.
+	fed   map[string]time.Time
+	dirty bool
+	// failures to record; the watcher's alone.
+	failures uint
+	// sessions counts the connections of the stream, connected says that there is one now. live: it
+	// tells of moves, and the programs were looked at since it does.
+	sessions  uint64
+	connected bool
+	live      atomic.Bool
+	// wake asks for a look at the programs.
+	wake chan struct{}
+}
+
+// New checks the configuration, reads what is recorded and registers the metrics.
+func New(cfg Config, deps Deps) (*Trust, error) {
+	cfg = cfg.withDefaults()
+	if deps.RPC == nil || len(deps.Venues) == 0 {
+		return nil, errors.New("trust: an RPC client and a venue are required")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	deps.Terms = deps.Terms.withDefaults()
+	t := &Trust{
+		cfg: cfg, deps: deps, book: newBook(deps.Venues, deps.Terms, cfg.Accepted), venues: map[string]venue.Venue{},
+		queue: make(chan *Evidence, maxQueue), joined: newJoin(), probes: map[venue.Key]*probe{}, reading: map[venue.Key]mark{}, retry: map[venue.Key]time.Time{}, fed: map[string]time.Time{}, wake: make(chan struct{}, 1),
+	}
+	for _, v := range deps.Venues {
+		t.venues[v.Name()] = v
+	}
+	var err error
+	if t.programs, err = newPrograms(deps.Venues); err != nil {
+		return nil, fmt.Errorf("trust: %w", err)
+	}
+	if cfg.Endpoint != "" {
+		u, err := yellowstone.ParseURL(cfg.Endpoint)
+		if err != nil {
+			return nil, fmt.Errorf("trust: %w", err)
+		}
+		t.server = yellowstone.Server{URL: u, Token: cfg.Token, Dial: deps.Dial}
+	}
+	if err := t.load(); err != nil {
+		return nil, fmt.Errorf("trust: %w", err)
+	}
+	if t.metrics, err = newMetrics(deps.Registerer, t.book.order); err != nil {
+		return nil, fmt.Errorf("trust: %w", err)
+	}
+	return t, nil
+}
+
+// maxQueue bounds the swaps that wait to be replayed: a busy slot has some hundreds.
+const maxQueue = 4096
+
+// ParseAccepted reads builds that an operator accepts: PROGRAM:SHA256, as GET /api/v2/venues tells
+// them.
+func ParseAccepted(texts []string) (map[venue.Key][]string, error) {
+	accepted := map[venue.Key][]string{}
+	for _, text := range texts {
+		name, sum, _ := strings.Cut(text, ":")
+		program, err := pubkey.Parse(name)
+		if err != nil || len(sum) != 64 || strings.Trim(sum, "0123456789abcdef") != "" {
+			return nil, fmt.Errorf("%q: must be PROGRAM:SHA256, the program's address and 64 hexadecimal digits", text)
+		}
+		accepted[program] = append(accepted[program], sum)
+	}
+	return accepted, nil
+}
+
+// Gate is what quotes of a venue ask; nil for a venue whose swaps cannot be traced.
+func (t *Trust) Gate(name string) guard.Gate {
+	if r := t.book.records[name]; r != nil {
+		return r
+	}
+	return nil
+}
+
+// Run watches the programs and replays swaps until ctx ends.
+func (t *Trust) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { t.watch(ctx); return nil })
+	group.Go(func() error { t.work(ctx); return nil })
+	group.Go(func() error { t.probeAll(ctx); return nil })
+	if t.cfg.Endpoint != "" {
+		group.Go(func() error { t.follow(ctx); return nil })
+	}
+	err := group.Wait()
+	t.save()
+	return err
+}
+
+// Step is told of a transaction that wrote a held pool.
+func (t *Trust) Step(s state.Step) {
+	v := t.venues[s.Venue]
+	if v == nil {
+		return
+	}
+	for _, e := range t.joined.step(s, &Evidence{Venue: v, Ref: s.Ref, Before: s.Before}) {
+		t.submit(e)
+	}
+}
+
+// submit queues a swap that the stream brought. It does not wait.
+func (t *Trust) submit(e *Evidence) {
+	t.mu.Lock()
+	t.fed[e.Venue.Name()] = t.deps.Now()
+	t.mu.Unlock()
+	select {
+	case t.queue <- e:
+	default:
+		t.metrics.dropped.Inc()
+	}
+}

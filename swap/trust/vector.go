@@ -1,0 +1,216 @@
+package trust
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Vector is a swap of the chain with the state before it: all that is needed to compute it again.
+// Amounts and other numbers of 64 bits are decimal strings.
+type Vector struct {
+	Format int    `json:"format"`
+	Venue  string `json:"venue"`
+	// Programs as they were deployed then.
+	Programs  []Program `json:"programs"`
+	Signature string    `json:"signature"`
+	Slot      uint64    `json:"slot,string"`
+	UnixTime  int64     `json:"unix_time,string"`
+	Pool      string    `json:"pool"`
+	Order     struct {
+		In       string `json:"in"`
+		Amount   uint64 `json:"amount,string"`
+		ExactOut bool   `json:"exact_out"`
+	} `json:"order"`
+	// Chain is what came to and left the pool's side of the trade, Quoted what we said.
+	Chain  Flow `json:"chain"`
+	Quoted Flow `json:"quoted"`
+	// Features of the quote, by name.
+	Features []string `json:"features"`
+	// Accounts that the quote is made from, mints too.
+	Accounts []VectorAccount `json:"accounts"`
+}
+
+// Flow is amounts at the pool's side of a trade: what its accounts got and gave, fees included.
+type Flow struct {
+	In  uint64 `json:"in,string"`
+	Out uint64 `json:"out,string"`
+}
+
+// VectorAccount is an account before the swap. One that did not exist has no owner.
+type VectorAccount struct {
+	Key      string `json:"key"`
+	Owner    string `json:"owner"`
+	Lamports uint64 `json:"lamports,string"`
+	// Data in base64.
+	Data string `json:"data"`
+}
+
+const vectorFormat = 1
+
+// vectorOf writes down a replay.
+func vectorOf(e *Evidence, r replayed, programs []Program) *Vector {
+	v := &Vector{
+		Format: vectorFormat, Venue: e.Venue.Name(), Programs: programs, Signature: base58.Encode(e.Signature[:]), Slot: e.Slot, UnixTime: e.UnixTime,
+		Pool: e.Ref.Address().String(), Chain: Flow{r.chain[in], r.chain[out]}, Quoted: Flow{r.quoted[in], r.quoted[out]}, Features: []string{},
+	}
+	v.Order.In, v.Order.Amount, v.Order.ExactOut = r.order.In.String(), r.order.Amount, r.order.ExactOut
+	if traced, ok := e.Venue.(venue.Traced); ok {
+		v.Features = append(v.Features, r.features.Names(traced.FeatureNames())...)
+	}
+	for key, account := range e.Before {
+		a := VectorAccount{Key: key.String()}
+		if account != nil {
+			a.Owner, a.Lamports, a.Data = account.Owner.String(), account.Lamports, base64.StdEncoding.EncodeToString(account.Data)
+		}
+		v.Accounts = append(v.Accounts, a)
+	}
+	slices.SortFunc(v.Accounts, func(a, b VectorAccount) int { return bytes.Compare([]byte(a.Key), []byte(b.Key)) })
+	return v
+}
+
+// ErrVector is the error of a file that is no vector.
+var ErrVector = errors.New("no vector of a swap")
+
+// ReadVector reads a file that a mismatch was written to.
+func ReadVector(path string) (*Vector, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	v := &Vector{}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrVector, err)
+	}
+	if v.Format != vectorFormat {
+		return nil, fmt.Errorf("%s: %w: its format is %d, this version reads %d", path, ErrVector, v.Format, vectorFormat)
+	}
+	return v, nil
+}
+
+// Verify quotes a vector's swap anew. got is what we say now; it is right if it equals v.Chain. An
+// error is a refusal to quote, or wraps ErrVector.
+func (v *Vector) Verify(venues venue.List) (got Flow, err error) {
+	malformed := func(what string, err error) (Flow, error) {
+		return Flow{}, fmt.Errorf("%w: %s: %w", ErrVector, what, err)
+	}
+	pool, err := pubkey.Parse(v.Pool)
+	if err != nil {
+		return malformed("pool", err)
+	}
+	sold, err := pubkey.Parse(v.Order.In)
+	if err != nil {
+		return malformed("order.in", err)
+	}
+	accounts, err := v.accounts()
+	if err != nil {
+		return malformed("accounts", err)
+	}
+	i := slices.IndexFunc(venues, func(known venue.Venue) bool { return known.Name() == v.Venue })
+	if i < 0 {
+		return malformed("venue", fmt.Errorf("there is none named %q", v.Venue))
+	}
+	if accounts[pool] == nil {
+		return malformed("accounts", errors.New("the pool is missing"))
+	}
+	keys := make([]venue.Key, 0, len(accounts))
+	for key := range accounts {
+		keys = append(keys, key)
+	}
+	ref, err := venues[i].Open(pool, accounts[pool].Data, keys...)
+	if err != nil {
+		return Flow{}, err
+	}
+	quote, err := quoteOf(ref, accounts, venue.Order{
+		In: sold, Amount: v.Order.Amount, ExactOut: v.Order.ExactOut,
+		Clock: venue.Clock{Slot: v.Slot, Epoch: v.Slot / slotsPerEpoch, UnixTime: v.UnixTime},
+	})
+	if err != nil {
+		return Flow{}, err
+	}
+	side := poolSide(quote)
+	return Flow{side[in], side[out]}, nil
+}
+
+func (v *Vector) accounts() (map[venue.Key]*solana.Account, error) {
+	accounts := map[venue.Key]*solana.Account{}
+	for _, a := range v.Accounts {
+		key, err := pubkey.Parse(a.Key)
+		if err != nil {
+			return nil, err
+		}
+		if a.Owner == "" {
+			accounts[key] = nil
+			continue
+		}
+		account := &solana.Account{Lamports: a.Lamports}
+		if account.Owner, err = pubkey.Parse(a.Owner); err != nil {
+			return nil, err
+		}
+		if account.Data, err = base64.StdEncoding.DecodeString(a.Data); err != nil {
+			return nil, err
+		}
+		accounts[key] = account
+	}
+	return accounts, nil
+}
+
+// maxVectors bounds the files of one folder: the oldest go.
+const maxVectors = 256
+
+// vectorFolder is where mismatches are written, below the folder of trust.
+const vectorFolder = "mismatches"
+
+// write puts the vector into a folder. It returns the file's path.
+func (v *Vector) write(dir string) (string, error) {
+	dir = filepath.Join(dir, vectorFolder)
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return "", err
+	}
+	raw, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return "", err
+	}
+	// The slot has a fixed width, so that names are in the order of the chain.
+	path := filepath.Join(dir, fmt.Sprintf("%012d-%s-%s.json", v.Slot, v.Venue, v.Signature[:min(12, len(v.Signature))]))
+	if err := writeFile(path, raw); err != nil {
+		return "", err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(files)
+	for _, old := range files[:max(0, len(files)-maxVectors)] {
+		if err := os.Remove(old); err != nil {
+			return "", err
+		}
+	}
+	return path, nil
+}
+
+// writeFile replaces a file as a whole.
+func writeFile(path string, raw []byte) error {
+	temporary := path + ".tmp"
+	if err := os.WriteFile(temporary, raw, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path)
+}
+
+// String is a flow in words.
+func (f Flow) String() string {
+	return strconv.FormatUint(f.In, 10) + " in, " + strconv.FormatUint(f.Out, 10) + " out"
+}

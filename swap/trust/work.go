@@ -1,0 +1,88 @@
+package trust
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/mr-tron/base58"
+)
+
+// work replays what is queued.
+func (t *Trust) work(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-t.queue:
+			t.conclude(ctx, e, t.replay(e))
+		}
+	}
+}
+
+// replay cannot panic: transactions are hostile.
+func (t *Trust) replay(e *Evidence) (r replayed) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			t.deps.Logger.Error("a replay failed", "venue", e.Venue.Name(), "err", fmt.Sprintf("panic: %v: %s", reason, debug.Stack()))
+			r = skip("it failed here")
+		}
+	}()
+	return e.replay()
+}
+
+// conclude counts what came of a replay.
+func (t *Trust) conclude(ctx context.Context, e *Evidence, r replayed) {
+	name := e.Venue.Name()
+	t.metrics.replays.WithLabelValues(name, string(r.outcome)).Inc()
+	switch r.outcome {
+	case skipped:
+		t.deps.Logger.Debug("a swap was not replayed", "venue", name, "pool", e.Ref.Address().String(), "slot", e.Slot, "reason", r.why)
+	case matched:
+		counted, proved := t.book.match(name, r.features, e.Slot)
+		if proved {
+			t.deps.Logger.Info("a kind of swap is proved", "venue", name, "kind", t.kind(name, r.features))
+		}
+		if counted {
+			t.setDirty()
+		}
+	case mismatched:
+		t.mismatch(ctx, e, r)
+	}
+}
+
+// mismatch stops a venue, unless the swap ran on a build that is known to be another one.
+func (t *Trust) mismatch(ctx context.Context, e *Evidence, r replayed) {
+	name, signature := e.Venue.Name(), base58.Encode(e.Signature[:])
+	if !t.book.suspend(name, signature, e.Slot) {
+		return
+	}
+	// A program may have been deployed anew without anybody having noticed yet: then this says
+	// nothing of the build before.
+	looking, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	if err := t.look(looking, e.Slot); err != nil {
+		t.deps.Logger.Debug("programs were not read", "err", err)
+	}
+	counted := t.book.resolve(name, r.features, signature, e.Slot)
+	t.setDirty()
+	if counted {
+		t.metrics.mismatches.WithLabelValues(name).Inc()
+	}
+	path := "nowhere: there is no folder"
+	if t.cfg.Dir != "" {
+		written, err := vectorOf(e, r, t.book.programsOf(name)).write(t.cfg.Dir)
+		if path = written; err != nil {
+			path = "nowhere: " + err.Error()
+		}
+	}
+	t.deps.Logger.Warn("a swap is not what a quote says", "venue", name, "kind", t.kind(name, r.features), "signature", signature, "slot", e.Slot,
+		"chain", Flow{r.chain[in], r.chain[out]}.String(), "quoted", Flow{r.quoted[in], r.quoted[out]}.String(), "counted", counted, "written", path)
+}
+
+// setDirty says that there is something to record.
+func (t *Trust) setDirty() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dirty = true
+}

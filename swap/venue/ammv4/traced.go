@@ -1,0 +1,43 @@
+package ammv4
+
+import (
+	"encoding/binary"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+var _ venue.Traced = Venue{}
+
+// featureExactOut of a swap.
+const featureExactOut venue.Features = 1
+
+// Tags of the instructions with the order book's accounts.
+const (
+	tagBookBaseIn  = 9
+	tagBookBaseOut = 11
+)
+
+// FeatureNames implements venue.Traced.
+func (Venue) FeatureNames() []string { return []string{"exact_out"} }
+
+// Programs implements venue.Traced.
+func (Venue) Programs() []venue.Key { return []venue.Key{Program} }
+
+// Trade implements venue.Traced. The user's accounts stand last, with and without the order book.
+func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
+	const plain, book, bookAndTarget, pool, first, second, size = 8, 17, 18, 1, 1, 9, 17
+	count := len(c.Accounts)
+	if len(c.Data) < size || count < plain {
+		return venue.Trade{}, false
+	}
+	t := venue.Trade{Pool: c.Accounts[pool], User: c.Accounts[count-1], Source: c.Accounts[count-3], Destination: c.Accounts[count-2]}
+	switch tag := c.Data[0]; {
+	case tag == tagSwapBaseIn && count == plain, tag == tagBookBaseIn && (count == book || count == bookAndTarget):
+		t.Amount = binary.LittleEndian.Uint64(c.Data[first:])
+	case tag == tagSwapBaseOut && count == plain, tag == tagBookBaseOut && (count == book || count == bookAndTarget):
+		t.Amount, t.ExactOut = binary.LittleEndian.Uint64(c.Data[second:]), true
+	default:
+		return venue.Trade{}, false
+	}
+	return t, true
+}

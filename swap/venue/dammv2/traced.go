@@ -1,0 +1,51 @@
+package dammv2
+
+import (
+	"encoding/binary"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+var _ venue.Traced = Venue{}
+
+// Features of a swap.
+const (
+	featureExactOut venue.Features = 1 << iota
+	featureFeeOnInput
+	featureFeeInB
+	featureSchedule
+	featureExponential
+	featureDynamicFee
+	featureTransferFee
+)
+
+// FeatureNames implements venue.Traced.
+func (Venue) FeatureNames() []string {
+	return []string{"exact_out", "fee_on_input", "fee_in_token_b", "fee_schedule", "exponential", "dynamic_fee", "transfer_fee"}
+}
+
+// Programs implements venue.Traced.
+func (Venue) Programs() []venue.Key { return []venue.Key{Program} }
+
+// Trade implements venue.Traced. A partial fill of swap2 (mode 1) is no order.
+func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
+	const accounts, pool, source, destination, user, amount, mode, size = 12, 1, 2, 3, 8, 8, 24, 24
+	if len(c.Accounts) < accounts || len(c.Data) < size {
+		return venue.Trade{}, false
+	}
+	t := venue.Trade{
+		Pool: c.Accounts[pool], User: c.Accounts[user], Source: c.Accounts[source], Destination: c.Accounts[destination],
+		Amount: binary.LittleEndian.Uint64(c.Data[amount:]),
+	}
+	switch [8]byte(c.Data) {
+	case swapExactIn:
+		return t, true
+	case swap2:
+		if len(c.Data) <= mode {
+			return venue.Trade{}, false
+		}
+		t.ExactOut = c.Data[mode] == modeExactOut
+		return t, t.ExactOut || c.Data[mode] == modeExactIn
+	}
+	return venue.Trade{}, false
+}

@@ -1,0 +1,60 @@
+package pumpswap
+
+import (
+	"encoding/binary"
+
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/pumpfees"
+)
+
+var _ venue.Traced = Venue{}
+
+// Features of a swap. Without the first two it is a purchase for an exact amount of the quote mint.
+const (
+	featureBuyOut venue.Features = 1 << iota
+	featureSale
+	featureTiers
+	featureCreator
+	featureCreatorRate
+	featureMayhem
+	featureCashback
+	featureBoost
+)
+
+// FeatureNames implements venue.Traced.
+func (Venue) FeatureNames() []string {
+	return []string{"buy_exact_out", "sale", "fee_tiers", "creator_fee", "creators_own_rate", "mayhem", "cashback", "boost"}
+}
+
+// features of an order. An exact-out sale is the sale of an exact amount.
+func (p *Pool) features(o venue.Order, side int) venue.Features {
+	s, creator := &p.state, p.state.coinCreator != venue.Key{}
+	return venue.Features(0).With(featureSale, side == base).With(featureBuyOut, side == quote && o.ExactOut).With(featureTiers, p.canonical).
+		With(featureCreator, creator).With(featureCreatorRate, creator && p.config.creatorConfigurable && s.creatorRate != 0).
+		With(featureMayhem, s.mayhem).With(featureCashback, s.cashback).With(featureBoost, s.virtual != [2]uint64{})
+}
+
+// Programs implements venue.Traced: the fee program computes the rates.
+func (Venue) Programs() []venue.Key { return []venue.Key{Program, pumpfees.Program} }
+
+// Trade implements venue.Traced.
+func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
+	const accounts, pool, user, userBase, userQuote, amount, size = 17, 0, 1, 5, 6, 8, 24
+	if len(c.Accounts) < accounts || len(c.Data) < size {
+		return venue.Trade{}, false
+	}
+	t := venue.Trade{
+		Pool: c.Accounts[pool], User: c.Accounts[user], Source: c.Accounts[userQuote], Destination: c.Accounts[userBase],
+		Amount: binary.LittleEndian.Uint64(c.Data[amount:]),
+	}
+	switch [8]byte(c.Data) {
+	case buyIn:
+	case buyOut:
+		t.ExactOut = true
+	case sell:
+		t.Source, t.Destination = t.Destination, t.Source
+	default:
+		return venue.Trade{}, false
+	}
+	return t, true
+}
