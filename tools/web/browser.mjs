@@ -16,9 +16,9 @@ export const dark = { colorScheme: "dark" };
 
 /**
  * open shows a path, runs look, and fails when the page complained of anything or asked another host. The browser itself complains of
- * answers that are no success: expected is such a one.
+ * answers that are no success: expected is such a one. at is another node than the usual one.
  */
-export async function open(path, look, { expected, ...options } = {}) {
+export async function open(path, look, { expected, at = base, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1180, height: 900 }, ...options });
   const complaints = [];
   const page = await context.newPage();
@@ -27,9 +27,9 @@ export async function open(path, look, { expected, ...options } = {}) {
     if (["error", "warning"].includes(message.type()) && !expected?.test(message.text())) complaints.push(`${message.type()}: ${message.text()}`);
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("request", (request) => [base, swap].some((own) => request.url().startsWith(own)) || complaints.push(`another host: ${request.url()}`));
+  page.on("request", (request) => [at, base, swap].some((own) => request.url().startsWith(own)) || complaints.push(`another host: ${request.url()}`));
   try {
-    await page.goto(base + path);
+    await page.goto(at + path);
     await look(page);
     assert.deepEqual(complaints, []);
   } finally {
@@ -53,8 +53,8 @@ export async function picture(page, name) {
   await page.screenshot({ path: `${process.env.PICTURES}/${name}.png` });
 }
 
-export async function get(path) {
-  const response = await fetch(base + path);
+export async function get(path, at = base) {
+  const response = await fetch(at + path);
   assert.ok(response.ok, `${path}: ${response.status}`);
   return response.json();
 }

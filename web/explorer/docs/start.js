@@ -29,6 +29,17 @@ const addExamples = async (document, mint) => {
   await Promise.allSettled(asked);
 };
 
+/** Leaves out of the examples of requests what nobody asked for: a parameter is sent once a person fills it in. */
+const sendOnlyExamples = (document) => {
+  for (const operation of Object.values(document.paths).flatMap(Object.values)) {
+    operation.parameters = operation.parameters?.map((parameter) => {
+      const whole = parameter.$ref ? structuredClone(document.components.parameters[parameter.$ref.split("/").pop()]) : parameter;
+      if (whole.in === "query" && !whole.required && whole.example === undefined) whole.examples = { unused: { value: "", "x-disabled": true } };
+      return whole;
+    });
+  }
+};
+
 const start = async () => {
   const document_ = await get("/openapi.json");
   document_.servers = [{ url: location.origin, description: "this node" }];
@@ -37,6 +48,7 @@ const start = async () => {
     document_.components.parameters.mint.example = mint;
     await addExamples(document_, mint);
   }
+  sendOnlyExamples(document_);
   Scalar.createApiReference("#reference", {
     content: document_,
     // everything that would ask another host
