@@ -134,6 +134,10 @@ test-dashboard: deps build ## Drive the dashboard of a node over the demo chain 
 compose-config: ## Hold docker-compose.yml and .env.example to Docker Compose's rules (built from its Go module; needs no engine)
 	@GO="$(GO)" tools/containers/config.sh
 
+.PHONY: test-images
+test-images: deps ## Build both images of the Dockerfile and start each as docs/containers.md says (IMAGES=standins|official); exit 2 without an engine
+	@GO="$(GO)" tools/containers/test-images.sh
+
 .PHONY: test-compose
 test-compose: deps ## Bring the whole system up by docker-compose.yml, ask what the README asks, take it down (IMAGES=standins|official); exit 2 without an engine
 	@GO="$(GO)" tools/containers/test-compose.sh

@@ -2,7 +2,10 @@
 # Builds images in the engine that DOCKER_HOST names.
 #
 #   tools/containers/images.sh mintlake        mintlake:dev of this checkout, for docker compose; official base images
-#   tools/containers/images.sh standins        the same on stand-ins for the base images, and stand-ins for every image of docker-compose.yml,
+#   tools/containers/images.sh both            that, and mintlake:engine, which has the embedded engine
+#   tools/containers/images.sh bases           stand-ins for the base images
+#   tools/containers/images.sh own             both on stand-ins for the base images
+#   tools/containers/images.sh standins        the same for the base images, and stand-ins for every image of docker-compose.yml,
 #                                              tagged as the official ones: for machines without an image registry
 #   tools/containers/images.sh suites          stand-ins for the servers of the suites only: Kafka, ClickHouse and Valkey
 #
@@ -27,6 +30,8 @@ ours() {
   [ -n "$(docker image inspect -f '{{index .Config.Labels "mintlake.standin"}}' "$1")" ] ||
     fail "$1 is an image that is no stand-in, in the engine at ${DOCKER_HOST:-the default socket}: use the official images, or MINTLAKE_ENGINE=own"
 }
+# stamped says whether an image was made of what it would be made of now.
+stamped() { [ "$(docker image inspect -f '{{index .Config.Labels "mintlake.stamp"}}' "$1" 2>/dev/null)" = "$stamp" ]; }
 has() { docker image inspect "$1" >/dev/null 2>&1; }
 # image prints the tag that docker-compose.yml has for an official image.
 image() { sed -n "s|^ *image: \($1:[^ ]*\).*|\1|p" docker-compose.yml | head -n 1; }
@@ -54,11 +59,11 @@ base() {
   say "debian:bookworm-slim is made"
 }
 
-# golang and node take what this machine has fetched already, so that a build fetches nothing. golang holds the modules compiled, too.
+# golang and nodeimage take what this machine fetches, so that a build of an image fetches nothing. golang holds the modules compiled, too.
 golang() {
   ours golang:1.26-bookworm
   stamp=$({ $GO version && cat go.sum "$here/golang.Dockerfile" tools/containers/images.sh; } | sha256sum | cut -c1-16)
-  [ "$(docker image inspect -f '{{index .Config.Labels "mintlake.stamp"}}' golang:1.26-bookworm 2>/dev/null)" = "$stamp" ] && return
+  stamped golang:1.26-bookworm && return
   rm -rf "$work/go" "$work/modcache" && mkdir -p "$work/go"
   cp -rl "$($GO env GOROOT)" "$work/go/go" 2>/dev/null || cp -r "$($GO env GOROOT)" "$work/go/go"
   rm -rf "$work/go/go/test" "$work/go/go/doc" "$work/go/go/api"
@@ -76,18 +81,36 @@ golang() {
   say "golang:1.26-bookworm is made"
 }
 
-node() {
+# libchdb is a layer that images share which need the engine's library.
+libchdb() {
+  stamp=$({ tools/deps/libchdb.sh --pin && cat "$here/libchdb.Dockerfile"; } | sha256sum | cut -c1-16)
+  stamped mintlake-standin-libchdb && return
+  folder=$(dirname "$(tools/deps/libchdb.sh)")
+  rm -rf "$work/libchdb" && mkdir -p "$work/libchdb/libchdb"
+  cp -rl "$folder" "$work/libchdb/libchdb/" 2>/dev/null || cp -r "$folder" "$work/libchdb/libchdb/"
+  build --label "mintlake.stamp=$stamp" -f "$here/libchdb.Dockerfile" -t mintlake-standin-libchdb "$work/libchdb"
+  rm -rf "$work/libchdb"
+  say "the layer with libchdb is made"
+}
+
+# nodeimage has this machine's Node with npm, and in npm's cache what the explorer's build fetches. The build itself runs in the image.
+# The function is not called node: it would hide the program.
+nodeimage() {
   ours node:20-bookworm-slim
-  make --no-print-directory web >&2 || fail "make web"
-  stamp=$({ find web/dist -type f -exec sha256sum {} + && cat "$here/node.Dockerfile"; } | sort | sha256sum | cut -c1-16)
-  [ "$(docker image inspect -f '{{index .Config.Labels "mintlake.stamp"}}' node:20-bookworm-slim 2>/dev/null)" = "$stamp" ] && return
-  library=$(tools/deps/libchdb.sh)
-  folder=$(dirname "$library")
-  rm -rf "$work/node" && mkdir -p "$work/node/libchdb"
-  cp -rl "$folder" "$work/node/libchdb/" 2>/dev/null || cp -r "$folder" "$work/node/libchdb/"
-  cp -r web/dist "$work/node/explorer"
-  cp "$here/node.Dockerfile" "$work/node/Dockerfile"
-  build --label "mintlake.stamp=$stamp" -t node:20-bookworm-slim "$work/node"
+  libchdb
+  command -v node >/dev/null && command -v npm >/dev/null || fail "node and npm are not installed"
+  # The explorer's own code is no part of it: the cache holds packages only.
+  stamp=$({ node --version && npm --version && cat web/explorer/package-lock.json web/explorer/docs/build.mjs "$here/node.Dockerfile" \
+    tools/containers/images.sh && tools/deps/libchdb.sh --pin; } | sha256sum | cut -c1-16)
+  stamped node:20-bookworm-slim && return
+  rm -rf "$work/node" && mkdir -p "$work/node/fill/web" "$work/node/context/lib/node_modules" "$work/node/context/bin"
+  cp -r schemas "$work/node/fill/"
+  tar -C web --exclude=node_modules -c explorer | tar -C "$work/node/fill/web" -x
+  (cd "$work/node/fill/web/explorer" && export npm_config_cache=$work/node/context/npm &&
+    npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent build) >&2 || fail "the explorer cannot be built"
+  cp "$(node -p process.execPath)" "$work/node/context/bin/node"
+  cp -rL "$(npm root -g)/npm" "$work/node/context/lib/node_modules/"
+  build --label "mintlake.stamp=$stamp" -f "$here/node.Dockerfile" -t node:20-bookworm-slim "$work/node/context"
   rm -rf "$work/node"
   say "node:20-bookworm-slim is made"
 }
@@ -124,29 +147,41 @@ servers() {
 
 # engineimage is the Dockerfile's default target, with libchdb.
 engineimage() {
-  build "${args[@]}" -t mintlake:standin-engine .
+  build "${args[@]}" -t mintlake:engine .
   say "the image with the embedded engine is built"
 }
 
-standins() {
+both() {
+  mintlake
+  engineimage
+}
+
+bases() {
   mkdir -p "$work"
   base
   golang
-  node
-  mintlake
-  engineimage
+  nodeimage
+}
+
+own() {
+  bases
+  both
+}
+
+standins() {
+  own
   servers
 }
 
 suites() {
   mkdir -p "$work"
   base
-  node
+  libchdb
   servers apache/kafka valkey/valkey clickhouse/clickhouse-server
 }
 
 case "${1:-}" in
-  mintlake | standins | suites) "$1" ;;
-  base | golang | node | engineimage | serversbase | servers) mkdir -p "$work" && "$1" ;; # a part of standins
-  *) fail "usage: images.sh mintlake|standins|suites" ;;
+  mintlake | both | bases | own | standins | suites) "$1" ;;
+  base | golang | libchdb | nodeimage | engineimage | serversbase | servers) mkdir -p "$work" && "$1" ;; # a part of standins
+  *) fail "usage: images.sh mintlake|both|own|standins|suites" ;;
 esac

@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=tools/containers
-limit=${LIMIT:-300} # seconds that the system may take until it answers
+limit=${LIMIT:-900} # seconds that the system may take until it answers
 
 say() { echo "compose: $* (${SECONDS} s)"; }
 DOCKER_HOST=$($here/engine.sh start) || exit $?
@@ -40,8 +40,9 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 binary=$($here/compose.sh)
-if [ "$images" = standins ]; then $here/images.sh standins; else $here/images.sh mintlake; fi
+if [ "$images" = standins ]; then $here/images.sh standins; else $here/images.sh both; fi
 say "images are there: $images"
+$here/test-images.sh start
 
 compose up -d --quiet-pull || fail "docker compose up -d failed"
 say "docker compose up -d returned"

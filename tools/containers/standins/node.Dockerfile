@@ -1,6 +1,8 @@
-# Stand-in for node:20-bookworm-slim: an npm that has what this machine has fetched and built before: one package, and the explorer.
-FROM debian:bookworm-slim
-COPY libchdb /cache/libchdb
-COPY explorer /cache/explorer
-RUN printf '#!/bin/sh\n[ "$1" != run ] || cp -r /cache/explorer ../dist\n' >/usr/local/bin/npm && chmod +x /usr/local/bin/npm
+# Stand-in for node:20-bookworm-slim: this machine's Node with npm, and what the explorer's build fetches in npm's cache.
+FROM mintlake-standin-libchdb
+COPY bin/node /usr/local/bin/
+COPY lib/node_modules /usr/local/lib/node_modules
+RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm && ln -s ../lib/node_modules/npm/bin/npx-cli.js /usr/local/bin/npx
+COPY npm /npm
+ENV npm_config_cache=/npm npm_config_offline=true
 LABEL mintlake.standin=node
