@@ -237,7 +237,7 @@ notice: ## Write NOTICE: the licences of all that the binary links
 	$(GO) run ./tools/notice
 
 .PHONY: release
-release: web ## Make dist/: archives, Debian packages, SBOMs and checksums for amd64 and arm64 (ARCHES=amd64, VERSION=1.2.3)
+release: web ## Make dist/: archives, Debian packages, SBOMs and checksums for amd64 and arm64; images where a Docker engine answers (ARCHES=amd64, VERSION=1.2.3)
 	@GO="$(GO)" tools/release/release.sh
 
 .PHONY: test-release

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Makes what a release holds, in dist/: for Linux on amd64 and arm64 an archive, a Debian package and a CycloneDX SBOM, and
-# SHA256SUMS of all of them.
+# Makes what a release holds, in dist/: for Linux on amd64 and arm64 an archive, a Debian package and a CycloneDX SBOM; an archive of what
+# deploys it (compose file, Helm chart, alerts, dashboards, SQL); where a Docker engine runs, the images; and SHA256SUMS of all of them.
 #
 #   tools/release/release.sh                   amd64 and arm64
 #   ARCHES=amd64 tools/release/release.sh      one of them
 #   VERSION=1.2.3 tools/release/release.sh     another version than the tag's
+#   IMAGES=none tools/release/release.sh       no images
 #
-# Two runs over one commit give the same bytes: paths are trimmed, times are the commit's, owners are root, names are sorted.
+# Two runs over one commit give the same bytes: paths are trimmed, times are the commit's, owners are root, names are sorted. Images are not
+# the same bytes: they hold what Debian has on the day.
 # Needs Go, git, GNU tar and dpkg-deb (Debian's dpkg; other distributions have it as a package).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -48,6 +50,11 @@ put() { install -D -p -m "${3:-644}" "$1" "$2"; }
 # same_times gives everything below a folder the commit's time.
 same_times() { find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +; }
 
+# pack makes an archive of a folder of $work.
+pack() {
+  tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "$1" | gzip -n -9 >"$dist/$1.tar.gz"
+}
+
 archive() { # archive ARCH BINARY
   local name=mintlake_${VERSION}_linux_$1
   local tree=$work/$name
@@ -60,9 +67,22 @@ archive() { # archive ARCH BINARY
   put deploy/systemd/mintlake.sysusers "$tree/systemd/mintlake.sysusers"
   put deploy/systemd/mintlake.env.example "$tree/systemd/mintlake.env.example"
   put deploy/alerts/mintlake.yml "$tree/alerts/mintlake.yml"
+  put deploy/clickhouse/analyst.sql "$tree/clickhouse/analyst.sql"
   for board in deploy/grafana/*.json; do put "$board" "$tree/grafana/$(basename "$board")"; done
-  tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "$name" |
-    gzip -n -9 >"$dist/$name.tar.gz"
+  pack "$name"
+}
+
+# deployment is an archive of the files by which the images run, at the paths that they have in the repository.
+deployment() {
+  local name=mintlake_${VERSION}_deploy
+  local tree=$work/$name file
+  # The chart's alerts are a link out of it: the file itself is put there.
+  git ls-files docker-compose.yml .env.example LICENSE NOTICE docs/containers.md docs/install.md deploy/alerts/mintlake.yml deploy/clickhouse \
+    deploy/grafana deploy/helm deploy/prometheus | while read -r file; do put "$(readlink -f "$file")" "$tree/$file"; done
+  sed -i -e "s/^version: .*/version: $VERSION/" -e "s/^appVersion: .*/appVersion: \"$VERSION\"/" "$tree/deploy/helm/mintlake/Chart.yaml"
+  # Without a checkout there is nothing to build an image of: it comes with the release.
+  sed -i -e "s/MINTLAKE_VERSION:-dev/MINTLAKE_VERSION:-$VERSION/" -e '/^  build:$/,/^      VERSION: /c\  pull_policy: never' "$tree/docker-compose.yml"
+  pack "$name"
 }
 
 package() { # package ARCH BINARY
@@ -76,6 +96,7 @@ package() { # package ARCH BINARY
   { printf '\n== LICENSE\n\n'; cat LICENSE; } >>"$tree/usr/share/doc/mintlake/copyright"
   put docs/install.md "$tree/usr/share/doc/mintlake/install.md"
   put deploy/alerts/mintlake.yml "$tree/usr/share/mintlake/alerts/mintlake.yml"
+  put deploy/clickhouse/analyst.sql "$tree/usr/share/mintlake/clickhouse/analyst.sql"
   for board in deploy/grafana/*.json; do put "$board" "$tree/usr/share/mintlake/grafana/$(basename "$board")"; done
   gzip -n -9 -c CHANGELOG.md >"$work/changelog.gz"
   put "$work/changelog.gz" "$tree/usr/share/doc/mintlake/changelog.gz"
@@ -89,6 +110,12 @@ package() { # package ARCH BINARY
   dpkg-deb --root-owner-group -Zxz --build "$tree" "$dist/mintlake_${VERSION}_$1.deb" >/dev/null
 }
 
+# sbom is of the binary itself, so it lists what is linked and no more.
+sbom() { # sbom BINARY FILE
+  "$GO" tool -modfile=tools/release/go.mod cyclonedx-gomod bin -json -noserial -notimestamp -std -licenses -version "v$VERSION" \
+    -output "$2" "$1" 2>"$work/sbom.log" || { cat "$work/sbom.log" >&2; fail "no SBOM"; }
+}
+
 for arch in ${ARCHES:-amd64 arm64}; do
   echo "release: mintlake $VERSION for $arch" >&2
   binary=$work/$arch/mintlake
@@ -96,9 +123,12 @@ for arch in ${ARCHES:-amd64 arm64}; do
     -ldflags "-s -w -buildid= -X main.version=$VERSION -X main.commit=$commit -X main.date=$date" ./cmd/mintlake
   archive "$arch" "$binary"
   package "$arch" "$binary"
-  # From the binary itself, so it lists what is linked and no more.
-  "$GO" tool -modfile=tools/release/go.mod cyclonedx-gomod bin -json -noserial -notimestamp -std -licenses -version "v$VERSION" \
-    -output "$dist/mintlake_${VERSION}_linux_$arch.cdx.json" "$binary" 2>"$work/sbom.log" || { cat "$work/sbom.log" >&2; fail "no SBOM"; }
+  sbom "$binary" "$dist/mintlake_${VERSION}_linux_$arch.cdx.json"
 done
+deployment
+if [ "${IMAGES:-}" != none ]; then
+  # shellcheck source=tools/release/images.sh
+  . tools/release/images.sh
+fi
 (cd "$dist" && sha256sum -- mintlake_* >SHA256SUMS)
 cat "$dist/SHA256SUMS"
