@@ -52,6 +52,7 @@ test-rounds: deps ## Repeat what is random as often as it takes to find what is 
 	MINTLAKE_TEST_ROUNDS=full $(RACE_TEST) -count=1 -timeout 3h ./projector ./api/history ./volume ./ingest/simulation ./internal/embedded/...
 	MINTLAKE_TEST_SEARCH_SCALE=10 $(GO) test -count=1 -timeout 3h -run RealNames ./replica/search
 	MINTLAKE_TEST_ROUNDS=full $(GO) test -count=1 -timeout 3h -run '^TestKills' ./e2e
+	MINTLAKE_TEST_FILTERS=full $(GO) test -count=1 -timeout 3h -run TenThousandRandomFilters ./gateway/stream
 
 .PHONY: check
 check: ## Check formatting and lint, and run the tests that need no engine
