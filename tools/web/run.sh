@@ -27,8 +27,8 @@ leave() {
 }
 trap leave EXIT
 trap 'exit 130' INT TERM
-# Tests ask faster than people do. The limits as they are have a node of their own, in gap.test.mjs.
-"$root/bin/mintlake" up --data-dir "$work/data" --source 'demo:?tps=20&tokens=100' --rate-limits-search 1200 --rate-limits-lookup 3600 \
+# Tests ask faster than people do. The limits have a node of their own, in gap.test.mjs.
+"$root/bin/mintlake" up --data-dir "$work/data" --source 'demo:?tps=20&tokens=100' --rate-limits-enabled=false \
   --api-addr 127.0.0.1:0 --swap-addr 127.0.0.1:0 --rpc-addr 127.0.0.1:0 --stream-addr 127.0.0.1:0 --metrics-addr 127.0.0.1:0 \
   --kafka-addr 127.0.0.1:0 --clickhouse-addr 127.0.0.1:0 >"$work/stdout" 2>"$work/stderr" &
 node=$!
