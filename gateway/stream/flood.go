@@ -3,6 +3,7 @@ package stream
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -41,15 +42,27 @@ func (b *budget) full(now time.Time) bool {
 	return b.frames.TokensAt(now) >= framesFree && b.updates.TokensAt(now) >= updatesFree && b.bytes.TokensAt(now) >= bytesFree
 }
 
-// take is how long what was sent has to wait.
-func (b *budget) take(now time.Time, c cost) time.Duration {
-	return max(takeFrom(b.frames, now, c.frames), takeFrom(b.updates, now, c.updates), takeFrom(b.bytes, now, c.bytes))
-}
-
-// takeFrom takes n, also when that is more than the limiter gives at one time.
-func takeFrom(l *rate.Limiter, now time.Time, n int) (wait time.Duration) {
-	for ; n > 0; n -= l.Burst() {
-		wait = l.ReserveN(now, min(n, l.Burst())).DelayFrom(now)
+// take is how long what was sent has to wait. What would have to wait longer than longestWait takes
+// nothing: its connection is closed, and the address does not owe more and more.
+func (b *budget) take(now time.Time, c cost) (wait time.Duration) {
+	var taken []*rate.Reservation
+	for _, part := range []struct {
+		from *rate.Limiter
+		n    int
+	}{{b.frames, c.frames}, {b.updates, c.updates}, {b.bytes, c.bytes}} {
+		// It may be more than the limiter gives at one time.
+		for n := part.n; n > 0; n -= part.from.Burst() {
+			taken = append(taken, part.from.ReserveN(now, min(n, part.from.Burst())))
+		}
+		if n := len(taken); n > 0 {
+			wait = max(wait, taken[n-1].DelayFrom(now))
+		}
+	}
+	if wait > longestWait {
+		// The latest first, or what it took is not given back.
+		for _, r := range slices.Backward(taken) {
+			r.CancelAt(now)
+		}
 	}
 	return wait
 }

@@ -77,6 +77,17 @@ func TestBudgetsDoNotComeAnewWithAConnection(t *testing.T) {
 	require.Positive(t, newBudget().take(now, cost{bytes: bytesFree + 1}))
 }
 
+// TestAFloodDoesNotOweMoreAndMore: what is refused is not taken from the budget.
+func TestAFloodDoesNotOweMoreAndMore(t *testing.T) {
+	b, now := newBudget(), time.Now()
+	for range 1000 {
+		b.take(now, cost{frames: framesFree, updates: updatesFree, bytes: bytesFree})
+	}
+	require.LessOrEqual(t, b.take(now, cost{frames: 1, updates: 1, bytes: 1}), longestWait+time.Second)
+	now = now.Add(longestWait)
+	require.Zero(t, b.take(now.Add(time.Second), cost{frames: 1, updates: 1, bytes: 1}))
+}
+
 // TestAddressesThatAreGoneAreForgotten: once their budgets are as new.
 func TestAddressesThatAreGoneAreForgotten(t *testing.T) {
 	b := newBounds(10, 5, nil)
