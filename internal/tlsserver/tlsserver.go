@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,10 +29,12 @@ type Certificate struct {
 	logger            *slog.Logger
 	every             time.Duration
 
+	pair atomic.Pointer[tls.Certificate]
+
+	// mu is held while the files are looked at. No handshake waits for it: a disk may be slow.
 	mu   sync.Mutex
 	last time.Time // of the look
 	seen [2]stamp  // of the files, as they were read or failed to be
-	pair *tls.Certificate
 }
 
 // stamp changes when a file does. A link to another file has that file's.
@@ -50,10 +53,11 @@ func Load(certFile, keyFile string, logger *slog.Logger) (*Certificate, error) {
 	}
 	c := &Certificate{certFile: certFile, keyFile: keyFile, logger: logger, every: looked, last: time.Now()}
 	c.seen, _ = c.stamps() // a file that cannot be asked cannot be read either
-	var err error
-	if c.pair, err = c.read(); err != nil {
+	pair, err := c.read()
+	if err != nil {
 		return nil, fmt.Errorf("cert_file and key_file: %w", err)
 	}
+	c.pair.Store(pair)
 	return c, nil
 }
 
@@ -68,18 +72,21 @@ func (c *Certificate) Config(protocols ...string) *tls.Config {
 // Expires is from when on the certificate is out of date.
 func (c *Certificate) Expires() time.Time { return c.current().Leaf.NotAfter }
 
-// current is the certificate, read again if its files changed since the last look.
+// current is the certificate, read again if its files changed since the last look. While another
+// handshake looks, it is the last one.
 func (c *Certificate) current() *tls.Certificate {
-	c.mu.Lock()
+	if !c.mu.TryLock() {
+		return c.pair.Load()
+	}
 	defer c.mu.Unlock()
 	now := time.Now()
 	if now.Sub(c.last) < c.every {
-		return c.pair
+		return c.pair.Load()
 	}
 	c.last = now
 	seen, err := c.stamps()
 	if err == nil && seen == c.seen {
-		return c.pair
+		return c.pair.Load()
 	}
 	var pair *tls.Certificate
 	if err == nil {
@@ -87,13 +94,13 @@ func (c *Certificate) current() *tls.Certificate {
 	}
 	switch {
 	case err == nil:
-		c.pair = pair
+		c.pair.Store(pair)
 		c.logger.Info("certificate read again", "file", c.certFile, "expires", pair.Leaf.NotAfter)
 	case seen != c.seen: // told once; it may be that only one of the two files was exchanged yet
 		c.logger.Warn("the new certificate cannot be used, the old one stays", "file", c.certFile, "err", err)
 	}
 	c.seen = seen
-	return c.pair
+	return c.pair.Load()
 }
 
 func (c *Certificate) read() (*tls.Certificate, error) {

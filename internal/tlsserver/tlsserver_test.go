@@ -92,6 +92,26 @@ func TestTheFilesAreNotLookedAtForEachHandshake(t *testing.T) {
 	require.Equal(t, "second", shown(t, c))
 }
 
+// TestNoHandshakeWaitsForTheDisk: while one looks at the files, others show what was read last.
+func TestNoHandshakeWaitsForTheDisk(t *testing.T) {
+	f := newFiles(t)
+	first := certs.New(t).Issue("first", time.Now().Add(time.Hour))
+	f.put(f.cert, first.CertFile)
+	f.put(f.key, first.KeyFile)
+	c, err := Load(f.cert, f.key, nil)
+	require.NoError(t, err)
+	c.mu.Lock() // another handshake looks
+	defer c.mu.Unlock()
+	name := make(chan string, 1)
+	go func() { name <- c.current().Leaf.Subject.CommonName }()
+	select {
+	case got := <-name:
+		require.Equal(t, "first", got)
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits")
+	}
+}
+
 func TestAServerWithoutAGoodCertificateDoesNotStart(t *testing.T) {
 	authority := certs.New(t)
 	one, other := authority.Issue("one", time.Now().Add(time.Hour)), authority.Issue("other", time.Now().Add(time.Hour))
