@@ -259,7 +259,7 @@ func (c *Client) readAll(ctx context.Context, resp *http.Response) ([]byte, erro
 	n, err := buf.ReadFrom(io.LimitReader(resp.Body, first))
 	if err == nil && n == largeAnswer {
 		if err := c.large.Acquire(ctx, 1); err != nil {
-			return nil, &transportError{fmt.Errorf("read answer: %w", err)}
+			return nil, &transportError{fmt.Errorf("%w: %w", errTurn, err)}
 		}
 		defer c.large.Release(1)
 		var more int64

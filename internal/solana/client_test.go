@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -203,6 +204,12 @@ func TestLargeAnswersTakeTurns(t *testing.T) {
 	waiting, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	require.ErrorIs(t, c.Call(waiting, "getBlock", nil, nil), context.DeadlineExceeded)
+	late, end := context.WithDeadline(t.Context(), time.Now())
+	defer end()
+	_, err := c.readAll(late, &http.Response{Body: io.NopCloser(strings.NewReader(strings.Repeat("a", size+1)))})
+	require.ErrorIs(t, err, errTurn)
+	require.False(t, endpointTrouble(err), "the endpoint answered")
+	require.Equal(t, "canceled", outcome(err))
 	c.large.Release(1)
 	var got string
 	require.NoError(t, c.Call(t.Context(), "getBlock", nil, &got))

@@ -103,8 +103,12 @@ func endpointTrouble(err error) bool {
 	if errors.As(err, &rpc) {
 		return rpc.Code == CodeNodeUnhealthy || rpc.Code == codeTooManyRequests || rpc.Code == codeTooManyRequestsConventional
 	}
-	return !errors.Is(err, context.Canceled)
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, errTurn)
 }
+
+// errTurn is the error of a large answer that waited too long for the client's other large answers.
+// It says nothing about the endpoint.
+var errTurn = errors.New("waited too long for the turn to read a large answer")
 
 func retryAfter(err error) time.Duration {
 	var status *HTTPError

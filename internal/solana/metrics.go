@@ -86,7 +86,7 @@ func outcome(err error) string {
 		return "http_error"
 	case errors.Is(err, ErrMalformed):
 		return "malformed"
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(err, errTurn):
 		return "canceled"
 	}
 	return "connection"
