@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+
+	"github.com/mintlake/mintlake/internal/durable"
 )
 
 // StateFile is a small JSON file that survives a kill: whoever reads it finds what was saved last,
@@ -40,7 +41,7 @@ func (f *StateFile) Save(state any) error {
 	if err != nil {
 		return fmt.Errorf("encode progress: %w", err)
 	}
-	if err := f.replace(raw); err != nil {
+	if err := durable.Replace(f.path, raw); err != nil {
 		return fmt.Errorf("save progress: %w", err)
 	}
 	return nil
@@ -52,32 +53,4 @@ func (f *StateFile) Remove() error {
 		return fmt.Errorf("remove progress: %w", err)
 	}
 	return nil
-}
-
-func (f *StateFile) replace(raw []byte) error {
-	next := f.path + ".new"
-	if err := writeSynced(next, raw); err != nil {
-		return err
-	}
-	if err := os.Rename(next, f.path); err != nil {
-		return err
-	}
-	// The rename itself is durable once the folder is.
-	folder, err := os.Open(filepath.Dir(f.path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
-}
-
-func writeSynced(path string, raw []byte) (err error) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	if _, err := file.Write(raw); err != nil {
-		return err
-	}
-	return file.Sync()
 }

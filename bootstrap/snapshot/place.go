@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/mintlake/mintlake/internal/durable"
 )
 
 // workFolder is where an export writes until all is durable. Its name is always the same: what a
@@ -74,7 +76,7 @@ func (p *place) publish(names []string) error {
 		}
 		p.published = append(p.published, name)
 	}
-	return errors.Join(os.Remove(p.work), p.lock.Close(), syncFolder(p.folder))
+	return errors.Join(os.Remove(p.work), p.lock.Close(), durable.SyncDir(p.folder))
 }
 
 // remove takes away what a failed export made.
@@ -100,13 +102,4 @@ func writeFile(path string, raw []byte) error {
 	}
 	_, err = out.Write(raw)
 	return errors.Join(err, out.Sync(), out.Close())
-}
-
-// syncFolder makes the names in a folder durable.
-func syncFolder(folder string) error {
-	in, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(in.Sync(), in.Close())
 }

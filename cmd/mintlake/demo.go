@@ -17,6 +17,7 @@ import (
 
 	"github.com/mintlake/mintlake/demo"
 	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/internal/durable"
 )
 
 // maxFastForward bounds the slots that a restarted demo chain makes anew before it goes on: about a
@@ -129,7 +130,7 @@ func beginDemo(path, source string, cfg *demo.Config) (demoState, error) {
 func (s *demoState) write(path string) error {
 	raw, err := json.Marshal(s)
 	if err == nil {
-		err = replaceFile(path, raw)
+		err = durable.Replace(path, raw)
 	}
 	if err != nil {
 		return fmt.Errorf("demo: write the state that the next run needs: %w", err)
@@ -169,14 +170,6 @@ func rememberDemo(ctx context.Context, path string, state demoState, slot func()
 			logger.Warn("a restart of the demo will make slots again", "err", err)
 		}
 	}
-}
-
-// replaceFile writes a file so that a kill leaves the old or the new content.
-func replaceFile(path string, content []byte) error {
-	if err := os.WriteFile(path+".new", content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
 }
 
 func demoCommand() *cobra.Command {

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
@@ -70,7 +71,10 @@ func (m *Manifest) Write(ctx context.Context, folder string, told meter.Meter) e
 	if err != nil {
 		return fmt.Errorf("list the backup: %w", err)
 	}
-	return replaceFile(filepath.Join(folder, Name), raw)
+	if err := durable.Replace(filepath.Join(folder, Name), raw); err != nil {
+		return fmt.Errorf("write %s: %w", Name, err)
+	}
+	return nil
 }
 
 // Size is how many bytes the files have whose names begin with prefix.
@@ -175,23 +179,6 @@ func describe(path string, sync bool, count func(int64)) (File, error) {
 		return File{}, err
 	}
 	return File{Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
-}
-
-// replaceFile writes a file whole or not at all.
-func replaceFile(name string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return nil
 }
 
 // CopyFile copies a file to a name that does not exist yet, with its time, and syncs it.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -103,7 +104,7 @@ func (t *Trust) write() error {
 	if err := os.MkdirAll(t.cfg.Dir, 0o750); err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(t.cfg.Dir, recordFile), raw)
+	return durable.Replace(filepath.Join(t.cfg.Dir, recordFile), raw)
 }
 
 // document is the file's text.

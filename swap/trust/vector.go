@@ -13,6 +13,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue"
@@ -185,7 +186,7 @@ func (v *Vector) write(dir string) (string, error) {
 	}
 	// The slot has a fixed width, so that names are in the order of the chain.
 	path := filepath.Join(dir, fmt.Sprintf("%012d-%s-%s.json", v.Slot, v.Venue, v.Signature[:min(12, len(v.Signature))]))
-	if err := writeFile(path, raw); err != nil {
+	if err := durable.Replace(path, raw); err != nil {
 		return "", err
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
@@ -199,15 +200,6 @@ func (v *Vector) write(dir string) (string, error) {
 		}
 	}
 	return path, nil
-}
-
-// writeFile replaces a file as a whole.
-func writeFile(path string, raw []byte) error {
-	temporary := path + ".tmp"
-	if err := os.WriteFile(temporary, raw, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temporary, path)
 }
 
 // String is a flow in words.

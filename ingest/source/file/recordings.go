@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/ingest/source/parse"
+	"github.com/mintlake/mintlake/internal/durable"
 )
 
 // RecordingsConfig says where recordings go. Zero values take the defaults named at each field.
@@ -135,7 +136,10 @@ func (r *Recordings) begin(now time.Time) error {
 		return err
 	}
 	r.files++
-	return syncDir(r.cfg.Dir)
+	if err := durable.SyncDir(r.cfg.Dir); err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	return nil
 }
 
 // counter counts what reaches the file.
@@ -222,16 +226,4 @@ func (r *Recordings) Recorded() (messages uint64, files int, bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.messages, r.files, r.done + r.written
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("record: %w", err)
-	}
-	defer func() { _ = d.Close() }()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("record: %w", err)
-	}
-	return nil
 }

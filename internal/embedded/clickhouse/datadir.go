@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mintlake/mintlake/internal/durable"
 )
 
 // Layout of the data directory.
@@ -164,21 +166,9 @@ func (d *dataDir) writeMarker() error {
 	if err != nil {
 		return fmt.Errorf("encode marker: %w", err)
 	}
-	return replaceFile(filepath.Join(d.path, markerFile), append(text, '\n'))
-}
-
-func replaceFile(name string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
+	name := filepath.Join(d.path, markerFile)
+	if err := durable.Replace(name, append(text, '\n')); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
-	}
-	_, err = file.Write(content)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", name, err), os.Remove(file.Name()))
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/mintlake/mintlake/internal/durable"
 )
 
 // querySettings are the settings that every query starts with. One query gets a little less memory
@@ -74,8 +76,8 @@ func writeServerConfig(d *dataDir, cfg Config) (string, error) {
 	}
 	text.WriteString("    </merge_tree>\n</clickhouse>\n")
 	name := filepath.Join(d.path, configFile)
-	if err := replaceFile(name, []byte(text.String())); err != nil {
-		return "", fmt.Errorf("embedded clickhouse: %w", err)
+	if err := durable.Replace(name, []byte(text.String())); err != nil {
+		return "", fmt.Errorf("embedded clickhouse: write %s: %w", name, err)
 	}
 	return name, nil
 }

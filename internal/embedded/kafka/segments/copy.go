@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
@@ -79,7 +80,7 @@ func writeCopy(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 		return fmt.Errorf("copy the log: %w", err)
 	}
-	if err := replaceFile(name, data); err != nil {
+	if err := durable.Replace(name, data); err != nil {
 		return fmt.Errorf("copy the log: %w", err)
 	}
 	return nil
@@ -139,7 +140,7 @@ func copyPartition(ctx context.Context, from, target string, k key, count func(i
 			return err
 		}
 	}
-	return syncDir(filepath.Join(target, partitionsDir, k.dir()))
+	return durable.SyncDir(filepath.Join(target, partitionsDir, k.dir()))
 }
 
 // copySegment copies whole batches. Only the last segment of a partition may end within one: that

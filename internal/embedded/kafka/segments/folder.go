@@ -25,7 +25,6 @@ const (
 	partitionsDir = "partitions"
 	dataSuffix    = ".dat"
 	indexSuffix   = ".idx"
-	tmpSuffix     = ".tmp"
 
 	formatVersion = 1
 )
@@ -165,31 +164,4 @@ func listPartitions(broker string) ([]key, error) {
 		}
 	}
 	return keys, nil
-}
-
-// replaceFile writes a file whole or not at all, also when the machine stops in between.
-func replaceFile(name string, data []byte) error {
-	tmp := name + tmpSuffix
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		_ = os.Remove(tmp)
-		return err
-	}
-	if err := os.Rename(tmp, name); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(name))
-}
-
-// syncDir makes the names in a folder durable.
-func syncDir(name string) error {
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

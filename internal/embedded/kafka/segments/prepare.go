@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/mintlake/mintlake/internal/durable"
 )
 
 // unused are files that kfake writes at a stop and that hold nothing here: access rules and quotas,
@@ -34,7 +36,7 @@ func (r *Report) Prepare(root, clusterID string) error {
 		}
 	}
 	for name, entries := range r.framed {
-		if err := replaceFile(filepath.Join(broker, name), entries); err != nil {
+		if err := durable.Replace(filepath.Join(broker, name), entries); err != nil {
 			return fmt.Errorf("prepare the log: %w", err)
 		}
 	}
@@ -59,7 +61,7 @@ func writeMeta(broker, clusterID string) error {
 	if old, err := os.ReadFile(filepath.Join(broker, metaFile)); err == nil && string(old) == string(raw) {
 		return nil
 	}
-	if err := replaceFile(filepath.Join(broker, metaFile), raw); err != nil {
+	if err := durable.Replace(filepath.Join(broker, metaFile), raw); err != nil {
 		return fmt.Errorf("prepare the log: %w", err)
 	}
 	return nil
@@ -91,10 +93,10 @@ func (p *partition) prepare(broker string) error {
 // replaceUnsynced is for what the next start makes anew when the machine stops before it is on
 // disk.
 func replaceUnsynced(name string, data []byte) error {
-	if err := os.WriteFile(name+tmpSuffix, data, 0o600); err != nil {
+	if err := os.WriteFile(name+durable.Suffix, data, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(name+tmpSuffix, name)
+	return os.Rename(name+durable.Suffix, name)
 }
 
 // State is what the report found, to compare a later check with.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
@@ -51,7 +52,7 @@ func (p *Pending) Done(root string) error {
 	if err := os.Remove(filepath.Join(root, PendingFile)); err != nil {
 		return fmt.Errorf("end the repair: %w", err)
 	}
-	return syncDir(root)
+	return durable.SyncDir(root)
 }
 
 // repairer repairs one folder.
@@ -104,7 +105,7 @@ func (p *Pending) write(root string) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(root, PendingFile), raw)
+	return durable.Replace(filepath.Join(root, PendingFile), raw)
 }
 
 func (w *repairer) run() error {
@@ -161,7 +162,7 @@ func (w *repairer) keep(name string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(to+tmpSuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(to+durable.Suffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -169,7 +170,7 @@ func (w *repairer) keep(name string) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(to+tmpSuffix, to)
+	return os.Rename(to+durable.Suffix, to)
 }
 
 // topics writes the list of topics where that is damaged, or names one that is deleted.
@@ -202,7 +203,7 @@ func (w *repairer) topics() error {
 		return err
 	}
 	r.topics = topics
-	return replaceFile(filepath.Join(w.broker, topicsFile), raw)
+	return durable.Replace(filepath.Join(w.broker, topicsFile), raw)
 }
 
 // described is a topic as the catalogue has it, else one whose records never expire.
@@ -291,7 +292,7 @@ func (w *repairer) segment(p *partition, c *checked) error {
 	if err := os.Remove(p.key.path(w.broker, c.file.base, indexSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return replaceFile(name, out)
+	return durable.Replace(name, out)
 }
 
 // timeAt is the time of the marker for the damage whose first offset is from.
@@ -324,7 +325,7 @@ func (w *repairer) newSegment(k key, base int64, data []byte) error {
 			}
 		}
 	}
-	return replaceFile(name, data)
+	return durable.Replace(name, data)
 }
 
 // deleted gives deleted topics back, with markers instead of their records: their offsets are not

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+
+	"github.com/mintlake/mintlake/internal/durable"
 )
 
 // StateFile is the name of the state in the data folder.
@@ -90,7 +92,7 @@ func (s *State) write(root string) error {
 	if err != nil {
 		return fmt.Errorf("encode state: %w", err)
 	}
-	if err := replaceFile(filepath.Join(root, StateFile), raw); err != nil {
+	if err := durable.Replace(filepath.Join(root, StateFile), raw); err != nil {
 		return fmt.Errorf("write state: %w", err)
 	}
 	return nil
