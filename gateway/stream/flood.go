@@ -3,6 +3,7 @@ package stream
 import (
 	"encoding/binary"
 	"errors"
+	"net"
 	"slices"
 	"time"
 
@@ -25,8 +26,6 @@ const (
 	connectionFrames = 5
 	// longestWait is how long a client's bytes may wait before its connection is closed.
 	longestWait = 30 * time.Second
-	// waitStep is how soon a wait ends with its connection.
-	waitStep = 100 * time.Millisecond
 )
 
 // budget is what one client may send. Beyond it the client's bytes wait: its own connections get
@@ -122,7 +121,8 @@ func (t *traffic) count(b []byte) (c cost) {
 
 var errFlood = errors.New("the client sends faster than it may")
 
-// pay waits until what the connection's client sent is paid for.
+// pay waits until what the connection's client sent is paid for. What would take too long, or is
+// not waited for because the connection or the server ends, is an error.
 func (p *peeked) pay(c cost) error {
 	if p.budget == nil {
 		return nil
@@ -133,20 +133,16 @@ func (p *peeked) pay(c cost) error {
 	}
 	p.of.metrics.floods.Inc()
 	if wait > longestWait {
+		p.of.metrics.connectionsEnded.WithLabelValues(endedFlood).Inc()
 		return errFlood
 	}
 	over := time.NewTimer(wait)
 	defer over.Stop()
-	step := time.NewTicker(waitStep)
-	defer step.Stop()
-	for !p.closed.Load() {
-		select {
-		case <-over.C:
-			return nil
-		case <-p.of.done:
-			return errFlood
-		case <-step.C:
-		}
+	select {
+	case <-over.C:
+		return nil
+	case <-p.gone:
+	case <-p.of.done:
 	}
-	return nil
+	return net.ErrClosed
 }

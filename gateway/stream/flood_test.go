@@ -105,6 +105,36 @@ func TestAddressesThatAreGoneAreForgotten(t *testing.T) {
 	}
 }
 
+// TestAWaitEndsWithItsConnection, and with the server. Neither is a flood; what would have to wait
+// too long is one.
+func TestAWaitEndsWithItsConnection(t *testing.T) {
+	for name, end := range map[string]func(*splitter, *peeked){
+		"connection": func(_ *splitter, p *peeked) { _ = p.Close() },
+		"server":     func(s *splitter, _ *peeked) { close(s.done) },
+	} {
+		m := start(t, Config{}).metrics
+		floods := func() float64 { return testutil.ToFloat64(m.connectionsEnded.WithLabelValues(endedFlood)) }
+		s := &splitter{metrics: m, done: make(chan struct{})}
+		near, far := net.Pipe()
+		defer far.Close()
+		p := s.peeked(near, nil, newBudget())
+		require.NoError(t, p.pay(cost{frames: framesFree}))
+		waited := make(chan error, 1)
+		go func() { waited <- p.pay(cost{frames: framesPerSecond * 20}) }()
+		require.Eventually(t, func() bool { return testutil.ToFloat64(m.floods) > 0 }, patience, time.Millisecond)
+		end(s, p)
+		select {
+		case err := <-waited:
+			require.ErrorIs(t, err, net.ErrClosed, name)
+		case <-time.After(10 * time.Second):
+			t.Fatal("it waits although it is over: " + name)
+		}
+		require.Zero(t, floods(), name)
+		require.ErrorIs(t, p.pay(cost{frames: framesPerSecond * 40}), errFlood)
+		require.InDelta(t, 1, floods(), 0)
+	}
+}
+
 func keyOf(t *testing.T, b *bounds, at net.Addr) any {
 	t.Helper()
 	key, ok := b.clientOf(at)

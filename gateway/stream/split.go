@@ -1,13 +1,13 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -75,23 +75,30 @@ func (s *splitter) run() error {
 func (s *splitter) take(conn net.Conn) {
 	budget, why := s.open.enter(conn.RemoteAddr())
 	if why == nil {
-		go s.sort(&peeked{Conn: conn, counted: s.open, budget: budget, of: s}, s.patience)
+		go s.sort(s.peeked(conn, s.open, budget), s.patience)
 		return
 	}
 	s.metrics.connectionsEnded.WithLabelValues(why.reason).Inc()
-	if _, full := s.refusals.enter(conn.RemoteAddr()); full != nil {
+	budget, full := s.refusals.enter(conn.RemoteAddr())
+	if full != nil {
 		why.write(conn)
 		_ = conn.Close()
 		return
 	}
-	time.AfterFunc(2*refusalTime, func() { _ = conn.Close() })
-	go s.sort(&peeked{Conn: conn, counted: s.refusals, refused: why}, refusalTime)
+	refused := s.peeked(conn, s.refusals, budget)
+	refused.refused = why
+	time.AfterFunc(2*refusalTime, func() { _ = refused.Close() })
+	go s.sort(refused, refusalTime)
+}
+
+// peeked is a connection that counts for bounds, nil for none, and may send what the budget has.
+func (s *splitter) peeked(conn net.Conn, counted *bounds, budget *budget) *peeked {
+	return &peeked{Conn: conn, counted: counted, budget: budget, of: s, gone: make(chan struct{})}
 }
 
 // sort reads the first bytes, which the server then reads again.
 func (s *splitter) sort(conn *peeked, patience time.Duration) {
 	if conn.pay(cost{frames: connectionFrames}) != nil {
-		s.metrics.connectionsEnded.WithLabelValues(endedFlood).Inc()
 		_ = conn.Close()
 		return
 	}
@@ -100,14 +107,10 @@ func (s *splitter) sort(conn *peeked, patience time.Duration) {
 		if conn.refused == nil {
 			s.metrics.connectionsEnded.WithLabelValues(reason).Inc()
 		}
-		if reason == endedSilent && len(conn.head) == 0 {
-			why := conn.refused
-			if why == nil {
-				why = errSilent
-			}
-			why.write(conn)
+		if reason == endedSilent && len(sorted.head) == 0 {
+			cmp.Or(conn.refused, errSilent).write(sorted)
 		}
-		_ = conn.Close()
+		_ = sorted.Close()
 		return
 	}
 	select {
@@ -117,30 +120,31 @@ func (s *splitter) sort(conn *peeked, patience time.Duration) {
 	}
 }
 
-// begin says whose a connection is, or why it is nobody's.
+// begin says whose a connection is, or why it is nobody's. Sorted is the connection itself, or what
+// is within its TLS.
 func (s *splitter) begin(conn *peeked, patience time.Duration) (sorted *peeked, to *branch, reason string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	until, _ := ctx.Deadline()
 	if err := conn.SetDeadline(until); err != nil {
-		return nil, nil, endedSilent
+		return conn, nil, endedSilent
 	}
 	sorted = conn
 	if first := conn.peek(1); len(first) == 1 && first[0] == tlsHandshake {
 		if s.tls == nil {
 			_, _ = conn.Write(tlsRefused) // a client that is gone has nothing to be told
-			return nil, nil, endedNoTLS
+			return conn, nil, endedNoTLS
 		}
 		secure := tls.Server(conn, s.tls)
 		if secure.HandshakeContext(ctx) != nil {
-			return nil, nil, endedHandshake
+			return conn, nil, endedHandshake
 		}
-		sorted = &peeked{Conn: secure, budget: conn.budget, of: s}
+		sorted = s.peeked(secure, nil, conn.budget)
 		conn.budget = nil // what is within TLS counts
 	}
 	first := string(sorted.peek(len(preface)))
 	if len(first) < len(preface) || conn.SetDeadline(time.Time{}) != nil {
-		return nil, nil, endedSilent
+		return sorted, nil, endedSilent
 	}
 	if first == preface {
 		sorted.traffic.http2 = true
@@ -187,7 +191,9 @@ type peeked struct {
 	counted *bounds
 	// refused is why it is turned away; nil if it is not.
 	refused *refusal
-	closed  atomic.Bool
+	// gone is closed with the connection.
+	gone    chan struct{}
+	closing sync.Once
 	// budget is what its client may send; nil for no bound. traffic is for one reader.
 	budget  *budget
 	traffic traffic
@@ -210,9 +216,10 @@ func (p *peeked) Read(b []byte) (n int, err error) {
 	} else {
 		n, err = p.Conn.Read(b)
 	}
-	if p.budget != nil && p.pay(p.traffic.count(b[:n])) != nil {
-		p.of.metrics.connectionsEnded.WithLabelValues(endedFlood).Inc()
-		return 0, errFlood
+	if p.budget != nil {
+		if err := p.pay(p.traffic.count(b[:n])); err != nil {
+			return 0, err
+		}
 	}
 	return n, err
 }
@@ -227,8 +234,11 @@ func (p *peeked) RemoteAddr() net.Addr {
 
 // Close implements net.Conn.
 func (p *peeked) Close() error {
-	if p.counted != nil && !p.closed.Swap(true) {
-		p.counted.leave(p.Conn.RemoteAddr())
-	}
+	p.closing.Do(func() {
+		close(p.gone)
+		if p.counted != nil {
+			p.counted.leave(p.Conn.RemoteAddr())
+		}
+	})
 	return p.Conn.Close()
 }

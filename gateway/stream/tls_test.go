@@ -143,8 +143,16 @@ func TestAConnectionThatDoesNotBeginIsEnded(t *testing.T) {
 		require.True(t, err == nil || errors.Is(err, syscall.ECONNRESET), "%s: %v", name, err)
 		conn.Close()
 	}
+	// Within TLS it is told, too.
+	secure, err := (&tls.Dialer{Config: p.trust()}).DialContext(f.context(t), "tcp", f.Addr())
+	require.NoError(t, err)
+	defer secure.Close()
+	answer, err := io.ReadAll(secure)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 408 "), "%s", answer)
+
 	require.InDelta(t, 1, testutil.ToFloat64(f.metrics.connectionsEnded.WithLabelValues(endedHandshake)), 0)
-	require.InDelta(t, 2, testutil.ToFloat64(f.metrics.connectionsEnded.WithLabelValues(endedSilent)), 0)
+	require.InDelta(t, 3, testutil.ToFloat64(f.metrics.connectionsEnded.WithLabelValues(endedSilent)), 0)
 }
 
 // TestTLSIsRefusedAtOnceWhereThereIsNone: a client of TLS need not wait for its time to be over.
