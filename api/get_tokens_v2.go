@@ -22,6 +22,8 @@ const (
 	v2Query  = 4_600 // characters: so many mints with commas between
 	v2Recent = 30
 	v2Tagged = 1_000
+	// of a category: unless the client says another limit, and at most
+	v2Listed, v2ListedMost = 50, 100
 )
 
 // tagVerified is the tag of tokens that a curated list holds.
@@ -29,7 +31,8 @@ const tagVerified = "verified"
 
 // tokenV2 is a token in the shape of Jupiter's Tokens API V2
 // (https://dev.jup.ag/guides/how-to-get-token-information). What is not known here is left out or
-// null: holders, supply in circulation, first pool, statistics by window.
+// null: holders, supply in circulation, the address of the first pool, and all statistics but those
+// of statsV2.
 type tokenV2 struct {
 	ID           string   `json:"id"`
 	Name         string   `json:"name"`
@@ -39,9 +42,15 @@ type tokenV2 struct {
 	Twitter      *string  `json:"twitter,omitempty"`
 	Telegram     *string  `json:"telegram,omitempty"`
 	Website      *string  `json:"website,omitempty"`
+	Dev          *string  `json:"dev,omitempty"`
+	Launchpad    *string  `json:"launchpad,omitempty"`
+	GraduatedAt  *string  `json:"graduatedAt,omitempty"`
 	TotalSupply  *float64 `json:"totalSupply"`
 	TokenProgram string   `json:"tokenProgram"`
 	USDPrice     *float64 `json:"usdPrice"`
+	MarketCap    *float64 `json:"mcap,omitempty"`
+	Liquidity    *float64 `json:"liquidity,omitempty"`
+	Stats24h     *statsV2 `json:"stats24h,omitempty"`
 	Audit        auditV2  `json:"audit"`
 	// OrganicScore is the part of the volume of 24 hours that resists wash trading, 0 to 100.
 	OrganicScore      float64  `json:"organicScore"`
@@ -56,6 +65,16 @@ type auditV2 struct {
 	FreezeAuthorityDisabled bool `json:"freezeAuthorityDisabled"`
 }
 
+// statsV2 is what is known of a window. Volumes have no sides here, so those of buyers and sellers
+// are left out.
+type statsV2 struct {
+	PriceChange *float64 `json:"priceChange,omitempty"` // percent
+	Traders     uint64   `json:"numTraders"`
+}
+
+// timeV2 is a time of that shape.
+func timeV2(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
 // toV2 writes a token in that shape.
 func toV2(t *registry.Token, m *replica.Market) tokenV2 {
 	v := tokenV2{
@@ -63,6 +82,11 @@ func toV2(t *registry.Token, m *replica.Market) tokenV2 {
 		TotalSupply: t.WholeSupply(), TokenProgram: schemas.ProgramToken,
 		Audit:      auditV2{MintAuthorityDisabled: t.MintAuthority == nil, FreezeAuthorityDisabled: t.FreezeAuthority == nil},
 		IsVerified: slices.Contains(t.Tags, tagVerified), Tags: append([]string{}, t.Tags...), OrganicScoreLabel: "low",
+		Dev: t.Creator, Launchpad: t.Launchpad,
+	}
+	if t.GraduatedAt != nil {
+		graduated := timeV2(*t.GraduatedAt)
+		v.GraduatedAt = &graduated
 	}
 	if t.IsToken22 {
 		v.TokenProgram = schemas.ProgramToken2022
@@ -76,11 +100,12 @@ func toV2(t *registry.Token, m *replica.Market) tokenV2 {
 	if t.LastSeenAt != nil {
 		updated = *t.LastSeenAt
 	}
-	v.UpdatedAt = time.UnixMilli(updated).UTC().Format("2006-01-02T15:04:05.000Z")
+	v.UpdatedAt = timeV2(updated)
 	if m == nil {
 		return v
 	}
-	v.USDPrice = m.PriceUSD
+	v.USDPrice, v.MarketCap, v.Liquidity = m.PriceUSD, m.Cap(t.WholeSupply()), m.LiquidityUSD
+	v.Stats24h = &statsV2{PriceChange: m.PriceChange(), Traders: m.Traders}
 	if m.OrganicUSD != nil && t.DailyVolumeUSD != nil && *t.DailyVolumeUSD > 0 {
 		v.OrganicScore = min(100, max(0, 100**m.OrganicUSD / *t.DailyVolumeUSD))
 	}
@@ -134,6 +159,32 @@ func (s *Server) getV2Tag(c *fiber.Ctx) error {
 // getV2Recent is GET /tokens/v2/recent: the newest tokens.
 func (s *Server) getV2Recent(c *fiber.Ctx) error {
 	return s.sendV2(c, search.Query{IncludeToken22: true, Sort: search.SortNewest, Limit: v2Recent})
+}
+
+// getV2Category is GET /tokens/v2/{category}/{interval}: the traded tokens with the most of
+// something. Only toptraded has a figure for each interval; the others are those of 24 hours.
+func (s *Server) getV2Category(c *fiber.Ctx) error {
+	category, interval := c.Params("category"), c.Params("interval")
+	if !slices.Contains([]string{"5m", "1h", "6h", "24h"}, interval) {
+		return invalid("interval", quoted(interval), "must be 5m, 1h, 6h or 24h")
+	}
+	name, known := map[string]string{"toptraded": "volume_" + interval + "_usd", "toptrending": "trending", "toporganicscore": "organic_volume_usd"}[category]
+	if !known {
+		return invalid("category", quoted(category), "must be toptraded, toptrending or toporganicscore")
+	}
+	limit, err := queryInteger(c, "limit", v2Listed, v2ListedMost)
+	if err != nil {
+		return err
+	}
+	figure := s.replica.Figure(marketSorts()[name])
+	list := []tokenV2{}
+	for _, hit := range s.replica.Search(search.Query{IncludeToken22: true, Sort: search.SortFigure, Figure: figure, Limit: int(limit)}).Hits {
+		if _, traded := figure(hit.ID); traded {
+			list = s.appendV2(list, hit.ID)
+		}
+	}
+	c.Set(fiber.HeaderCacheControl, cacheRevalidate)
+	return c.JSON(list)
 }
 
 func (s *Server) sendV2(c *fiber.Ctx, query search.Query) error {

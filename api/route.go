@@ -80,7 +80,8 @@ func (s *Server) addRoutes() {
 	}
 	if s.cfg.TokensV2 {
 		s.routes = append(s.routes, &route{fiber.MethodGet, "/tokens/v2/search", windowSearch, true, s.getV2Search},
-			&route{fiber.MethodGet, "/tokens/v2/tag", windowSearch, true, s.getV2Tag}, &route{fiber.MethodGet, "/tokens/v2/recent", windowSearch, true, s.getV2Recent})
+			&route{fiber.MethodGet, "/tokens/v2/tag", windowSearch, true, s.getV2Tag}, &route{fiber.MethodGet, "/tokens/v2/recent", windowSearch, true, s.getV2Recent},
+			&route{fiber.MethodGet, "/tokens/v2/:category/:interval", windowSearch, true, s.getV2Category})
 	}
 	if s.cfg.TokenList {
 		s.routes = append(s.routes, &route{fiber.MethodGet, "/tokenlist.json", windowSearch, true, s.getTokenList})

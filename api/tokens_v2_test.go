@@ -47,8 +47,20 @@ func verifiedTokens() (*apitest.Log, []string) {
 func TestTokensV2HaveThePublishedShape(t *testing.T) {
 	log, a := verifiedTokens()
 	n := startNode(t, log).awaitReady()
-	volume, organic, price := 200.0, 150.0, 0.99
-	n.SetVolumes([]replica.Volume{{Mint: a[0], DailyUSD: &volume, RankUSD: &volume, Market: &replica.Market{PriceUSD: &price, OrganicUSD: &organic, Trades: 7, AsOf: time.Unix(1_800_000_000, 0)}}})
+	volume, organic, price, before, little := 200.0, 150.0, 0.99, 0.9, 3.0
+	asOf := time.Unix(1_800_000_000, 0)
+	n.SetVolumes([]replica.Volume{
+		{Mint: a[0], DailyUSD: &volume, RankUSD: &volume, Market: &replica.Market{
+			PriceUSD: &price, PriceBeforeUSD: &before, LiquidityUSD: &volume, Volume1hUSD: &little, Volume24hUSD: &volume, OrganicUSD: &organic, Trades: 7, Traders: 5, AsOf: asOf,
+		}},
+		{Mint: a[1], DailyUSD: &little, RankUSD: &little, Market: &replica.Market{Volume1hUSD: &volume, Volume24hUSD: &little, Trades: 1, Traders: 1, AsOf: asOf}},
+	})
+	ids := func(rows []map[string]any) (ids []any) {
+		for _, row := range rows {
+			ids = append(ids, row["id"])
+		}
+		return ids
+	}
 	list := func(path string) (rows []map[string]any) {
 		r := n.get(path)
 		require.Equal(t, http.StatusOK, r.StatusCode, "%s: %s", path, r.body)
@@ -89,7 +101,18 @@ func TestTokensV2HaveThePublishedShape(t *testing.T) {
 	require.Empty(t, list("/tokens/v2/tag?query=Verified"))
 	require.Len(t, list("/tokens/v2/tag?query=stable"), 3, "what is nobody's to reserve stays")
 	require.Len(t, list("/tokens/v2/recent"), 3)
-	for _, path := range []string{"/tokens/v2/search", "/tokens/v2/search?query=", "/tokens/v2/tag", "/tokens/v2/search?query=" + strings.Repeat("a,", 100), "/tokens/v2/search?query=" + strings.Repeat("a", 4_601)} {
+	require.EqualValues(t, 200, found[0]["liquidity"])
+	stats, _ := found[0]["stats24h"].(map[string]any)
+	require.InDelta(t, 10, stats["priceChange"], 1e-9, "from 0.90 to 0.99")
+	require.EqualValues(t, 5, stats["numTraders"])
+
+	require.Equal(t, []any{a[0], a[1]}, ids(list("/tokens/v2/toptraded/24h")), "what was not traded is in no category")
+	require.Equal(t, []any{a[1], a[0]}, ids(list("/tokens/v2/toptraded/1h")))
+	require.Equal(t, []any{a[1]}, ids(list("/tokens/v2/toptraded/1h?limit=1")))
+	require.Empty(t, list("/tokens/v2/toptraded/5m"))
+	require.Equal(t, []any{a[0]}, ids(list("/tokens/v2/toporganicscore/6h")))
+	require.Equal(t, []any{a[0]}, ids(list("/tokens/v2/toptrending/5m")))
+	for _, path := range []string{"/tokens/v2/topless/5m", "/tokens/v2/toptraded/2h", "/tokens/v2/toptraded/5m?limit=101", "/tokens/v2/toptraded/5m?limit=0", "/tokens/v2/search", "/tokens/v2/search?query=", "/tokens/v2/tag", "/tokens/v2/search?query=" + strings.Repeat("a,", 100), "/tokens/v2/search?query=" + strings.Repeat("a", 4_601)} {
 		n.get(path).refused(t, 400)
 	}
 }

@@ -340,6 +340,27 @@ func (e TokenFieldsLogoStatus) Valid() bool {
 	}
 }
 
+// Defines values for TokenV2OrganicScoreLabel.
+const (
+	High   TokenV2OrganicScoreLabel = "high"
+	Low    TokenV2OrganicScoreLabel = "low"
+	Medium TokenV2OrganicScoreLabel = "medium"
+)
+
+// Valid indicates whether the value is a known member of the TokenV2OrganicScoreLabel enum.
+func (e TokenV2OrganicScoreLabel) Valid() bool {
+	switch e {
+	case High:
+		return true
+	case Low:
+		return true
+	case Medium:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Program.
 const (
 	ProgramToken                                       Program = "token"
@@ -898,6 +919,51 @@ func (e StreamTokensParamsFields) Valid() bool {
 	case StreamTokensParamsFieldsVolume5MUsd:
 		return true
 	case StreamTokensParamsFieldsVolume6HUsd:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CategoryTokensV2ParamsCategory.
+const (
+	Toporganicscore CategoryTokensV2ParamsCategory = "toporganicscore"
+	Toptraded       CategoryTokensV2ParamsCategory = "toptraded"
+	Toptrending     CategoryTokensV2ParamsCategory = "toptrending"
+)
+
+// Valid indicates whether the value is a known member of the CategoryTokensV2ParamsCategory enum.
+func (e CategoryTokensV2ParamsCategory) Valid() bool {
+	switch e {
+	case Toporganicscore:
+		return true
+	case Toptraded:
+		return true
+	case Toptrending:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CategoryTokensV2ParamsInterval.
+const (
+	CategoryTokensV2ParamsIntervalN1H  CategoryTokensV2ParamsInterval = "1h"
+	CategoryTokensV2ParamsIntervalN24H CategoryTokensV2ParamsInterval = "24h"
+	CategoryTokensV2ParamsIntervalN5M  CategoryTokensV2ParamsInterval = "5m"
+	CategoryTokensV2ParamsIntervalN6H  CategoryTokensV2ParamsInterval = "6h"
+)
+
+// Valid indicates whether the value is a known member of the CategoryTokensV2ParamsInterval enum.
+func (e CategoryTokensV2ParamsInterval) Valid() bool {
+	switch e {
+	case CategoryTokensV2ParamsIntervalN1H:
+		return true
+	case CategoryTokensV2ParamsIntervalN24H:
+		return true
+	case CategoryTokensV2ParamsIntervalN5M:
+		return true
+	case CategoryTokensV2ParamsIntervalN6H:
 		return true
 	default:
 		return false
@@ -1814,6 +1880,64 @@ type TokenFields struct {
 // TokenFieldsLogoStatus What came of fetching it.
 type TokenFieldsLogoStatus string
 
+// TokenV2 A token in the shape of Jupiter's Tokens API V2. Holders, circulating supply, first pool, and statistics other than those of stats24h are not known here and are left out.
+type TokenV2 struct {
+	Audit struct {
+		FreezeAuthorityDisabled bool `json:"freezeAuthorityDisabled"`
+		MintAuthorityDisabled   bool `json:"mintAuthorityDisabled"`
+	} `json:"audit"`
+	Decimals int `json:"decimals"`
+
+	// Dev Who launched it, base58.
+	Dev *string `json:"dev,omitempty"`
+
+	// GraduatedAt When it left its launchpad, ISO 8601.
+	GraduatedAt *string `json:"graduatedAt,omitempty"`
+	Icon        *string `json:"icon"`
+
+	// ID Mint, base58.
+	ID string `json:"id"`
+
+	// IsVerified Whether it has the tag verified, which only token lists give.
+	IsVerified bool    `json:"isVerified"`
+	Launchpad  *string `json:"launchpad,omitempty"`
+
+	// Liquidity liquidity_usd of the token.
+	Liquidity *float64 `json:"liquidity,omitempty"`
+
+	// Mcap market_cap_usd of the token.
+	Mcap *float64 `json:"mcap,omitempty"`
+	Name string   `json:"name"`
+
+	// OrganicScore Mintlake's own: the part of the volume of 24 hours that resists wash trading, in percent.
+	OrganicScore float64 `json:"organicScore"`
+
+	// OrganicScoreLabel high from 70, medium from 30.
+	OrganicScoreLabel TokenV2OrganicScoreLabel `json:"organicScoreLabel"`
+	Stats24H          *struct {
+		NumTraders int `json:"numTraders"`
+
+		// PriceChange In percent.
+		PriceChange *float64 `json:"priceChange,omitempty"`
+	} `json:"stats24h,omitempty"`
+	Symbol       string   `json:"symbol"`
+	Tags         []string `json:"tags"`
+	Telegram     *string  `json:"telegram,omitempty"`
+	TokenProgram string   `json:"tokenProgram"`
+
+	// TotalSupply In whole tokens.
+	TotalSupply *float64 `json:"totalSupply"`
+	Twitter     *string  `json:"twitter,omitempty"`
+
+	// UpdatedAt Block time of the latest event known, ISO 8601.
+	UpdatedAt string   `json:"updatedAt"`
+	USDPrice  *float64 `json:"usdPrice"`
+	Website   *string  `json:"website,omitempty"`
+}
+
+// TokenV2OrganicScoreLabel high from 70, medium from 30.
+type TokenV2OrganicScoreLabel string
+
 // Venue A program on which tokens are swapped.
 type Venue struct {
 	// AggregatedUSD The part of it that aggregators brought.
@@ -2055,6 +2179,18 @@ type StreamTokensParamsProgram string
 // StreamTokensParamsFields defines parameters for StreamTokens.
 type StreamTokensParamsFields string
 
+// CategoryTokensV2Params defines parameters for CategoryTokensV2.
+type CategoryTokensV2Params struct {
+	// Limit Tokens at most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CategoryTokensV2ParamsCategory defines parameters for CategoryTokensV2.
+type CategoryTokensV2ParamsCategory string
+
+// CategoryTokensV2ParamsInterval defines parameters for CategoryTokensV2.
+type CategoryTokensV2ParamsInterval string
+
 // GetTokenParams defines parameters for GetToken.
 type GetTokenParams struct {
 	// AsOfSlot The row as it stood at the end of this slot: everything of the slots up to it, reads made then included. 404 when the mint was no member of the registry then. A slot that is yet to come answers as of now.
@@ -2242,6 +2378,13 @@ type ClientInterface interface {
 	// Corresponds with GET /tokens/stream (the `StreamTokens` operationId).
 	StreamTokens(ctx context.Context, params *StreamTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CategoryTokensV2 The most traded, trending or organic tokens, in the shape of Jupiter's Tokens API V2
+	//
+	// Tokens that were traded, by the volume of the interval (toptraded), by sort=trending (toptrending) or by organic_volume_usd (toporganicscore): the last two are of 24 hours whatever the interval. Counts to the limit of searches.
+	//
+	// Corresponds with GET /tokens/v2/{category}/{interval} (the `CategoryTokensV2` operationId).
+	CategoryTokensV2(ctx context.Context, category CategoryTokensV2ParamsCategory, interval CategoryTokensV2ParamsInterval, params *CategoryTokensV2Params, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetToken Look up one mint
 	//
 	// One row of the registry. An unknown mint is not queued for enrichment. With as_of_slot or provenance the row is folded from ClickHouse's history instead of memory, and may be a second behind. 180 requests a minute, history included.
@@ -2391,6 +2534,23 @@ func (c *Client) ResolveTokens(ctx context.Context, params *ResolveTokensParams,
 // Corresponds with GET /tokens/stream (the `StreamTokens` operationId).
 func (c *Client) StreamTokens(ctx context.Context, params *StreamTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewStreamTokensRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CategoryTokensV2 The most traded, trending or organic tokens, in the shape of Jupiter's Tokens API V2
+//
+// Tokens that were traded, by the volume of the interval (toptraded), by sort=trending (toptrending) or by organic_volume_usd (toporganicscore): the last two are of 24 hours whatever the interval. Counts to the limit of searches.
+//
+// Corresponds with GET /tokens/v2/{category}/{interval} (the `CategoryTokensV2` operationId).
+func (c *Client) CategoryTokensV2(ctx context.Context, category CategoryTokensV2ParamsCategory, interval CategoryTokensV2ParamsInterval, params *CategoryTokensV2Params, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCategoryTokensV2Request(c.Server, category, interval, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3199,6 +3359,74 @@ func NewStreamTokensRequest(server string, params *StreamTokensParams) (*http.Re
 	return req, nil
 }
 
+// NewCategoryTokensV2Request constructs an http.Request for the CategoryTokensV2 method
+func NewCategoryTokensV2Request(server string, category CategoryTokensV2ParamsCategory, interval CategoryTokensV2ParamsInterval, params *CategoryTokensV2Params) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "category", category, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "interval", interval, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/tokens/v2/%s/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetTokenRequest constructs an http.Request for the GetToken method
 func NewGetTokenRequest(server string, mint Mint, params *GetTokenParams) (*http.Request, error) {
 	var err error
@@ -3684,6 +3912,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /tokens/stream (the `StreamTokens` operationId).
 	StreamTokensWithResponse(ctx context.Context, params *StreamTokensParams, reqEditors ...RequestEditorFn) (*StreamTokensResponse, error)
+
+	// CategoryTokensV2WithResponse The most traded, trending or organic tokens, in the shape of Jupiter's Tokens API V2
+	//
+	// Tokens that were traded, by the volume of the interval (toptraded), by sort=trending (toptrending) or by organic_volume_usd (toporganicscore): the last two are of 24 hours whatever the interval. Counts to the limit of searches.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /tokens/v2/{category}/{interval} (the `CategoryTokensV2` operationId).
+	CategoryTokensV2WithResponse(ctx context.Context, category CategoryTokensV2ParamsCategory, interval CategoryTokensV2ParamsInterval, params *CategoryTokensV2Params, reqEditors ...RequestEditorFn) (*CategoryTokensV2Response, error)
 
 	// GetTokenWithResponse Look up one mint
 	//
@@ -4472,6 +4709,154 @@ func (r StreamTokensResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r StreamTokensResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CategoryTokensV2Response200Headers the declared response headers of an HTTP 200 response for CategoryTokensV2
+type CategoryTokensV2Response200Headers struct {
+	CacheControl       string
+	ETag               *string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// CategoryTokensV2Response304Headers the declared response headers of an HTTP 304 response for CategoryTokensV2
+type CategoryTokensV2Response304Headers struct {
+	CacheControl       string
+	ETag               *string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// CategoryTokensV2Response400Headers the declared response headers of an HTTP 400 response for CategoryTokensV2
+type CategoryTokensV2Response400Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// CategoryTokensV2Response429Headers the declared response headers of an HTTP 429 response for CategoryTokensV2
+type CategoryTokensV2Response429Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	RetryAfter         *int
+	XRequestID         string
+}
+
+// CategoryTokensV2Response431Headers the declared response headers of an HTTP 431 response for CategoryTokensV2
+type CategoryTokensV2Response431Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// CategoryTokensV2Response500Headers the declared response headers of an HTTP 500 response for CategoryTokensV2
+type CategoryTokensV2Response500Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// CategoryTokensV2Response503Headers the declared response headers of an HTTP 503 response for CategoryTokensV2
+type CategoryTokensV2Response503Headers struct {
+	CacheControl string
+	RetryAfter   *int
+	XRequestID   string
+}
+
+type CategoryTokensV2Response struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]TokenV2
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON431 the response for an HTTP 431 `application/json` response
+	JSON431 *TooLargeHeaders
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *Failure
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Loading
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *CategoryTokensV2Response200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *CategoryTokensV2Response304Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *CategoryTokensV2Response400Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CategoryTokensV2Response429Headers
+	// Headers431 the parsed response headers for an HTTP 431 response
+	Headers431 *CategoryTokensV2Response431Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *CategoryTokensV2Response500Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *CategoryTokensV2Response503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CategoryTokensV2Response) GetJSON200() *[]TokenV2 {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CategoryTokensV2Response) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CategoryTokensV2Response) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON431 returns the response for an HTTP 431 `application/json` response
+func (r CategoryTokensV2Response) GetJSON431() *TooLargeHeaders {
+	return r.JSON431
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CategoryTokensV2Response) GetJSON500() *Failure {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r CategoryTokensV2Response) GetJSON503() *Loading {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r CategoryTokensV2Response) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CategoryTokensV2Response) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CategoryTokensV2Response) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CategoryTokensV2Response) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5342,6 +5727,21 @@ func (c *ClientWithResponses) StreamTokensWithResponse(ctx context.Context, para
 		return nil, err
 	}
 	return ParseStreamTokensResponse(rsp)
+}
+
+// CategoryTokensV2WithResponse The most traded, trending or organic tokens, in the shape of Jupiter's Tokens API V2
+//
+// Tokens that were traded, by the volume of the interval (toptraded), by sort=trending (toptrending) or by organic_volume_usd (toporganicscore): the last two are of 24 hours whatever the interval. Counts to the limit of searches.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /tokens/v2/{category}/{interval} (the `CategoryTokensV2` operationId).
+func (c *ClientWithResponses) CategoryTokensV2WithResponse(ctx context.Context, category CategoryTokensV2ParamsCategory, interval CategoryTokensV2ParamsInterval, params *CategoryTokensV2Params, reqEditors ...RequestEditorFn) (*CategoryTokensV2Response, error) {
+	rsp, err := c.CategoryTokensV2(ctx, category, interval, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCategoryTokensV2Response(rsp)
 }
 
 // GetTokenWithResponse Look up one mint
@@ -6745,6 +7145,304 @@ func ParseStreamTokensResponse(rsp *http.Response) (*StreamTokensResponse, error
 		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers StreamTokensResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCategoryTokensV2Response parses an HTTP response from a CategoryTokensV2WithResponse call
+func ParseCategoryTokensV2Response(rsp *http.Response) (*CategoryTokensV2Response, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CategoryTokensV2Response{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []TokenV2
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 431:
+		var dest TooLargeHeaders
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON431 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Loading
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers CategoryTokensV2Response200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers CategoryTokensV2Response304Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers304 = &headers
+	case rsp.StatusCode == 400:
+		var headers CategoryTokensV2Response400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 429:
+		var headers CategoryTokensV2Response429Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 431:
+		var headers CategoryTokensV2Response431Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers431 = &headers
+	case rsp.StatusCode == 500:
+		var headers CategoryTokensV2Response500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers500 = &headers
+	case rsp.StatusCode == 503:
+		var headers CategoryTokensV2Response503Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

@@ -224,6 +224,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/tokens/v2/{category}/{interval}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The most traded, trending or organic tokens, in the shape of Jupiter's Tokens API V2
+         * @description Tokens that were traded, by the volume of the interval (toptraded), by sort=trending (toptrending) or by organic_volume_usd (toporganicscore): the last two are of 24 hours whatever the interval. Counts to the limit of searches.
+         */
+        get: operations["categoryTokensV2"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tokenlist.json": {
         parameters: {
             query?: never;
@@ -599,7 +619,7 @@ export interface components {
          * @enum {string}
          */
         Source: "instruction" | "sighting" | "account_read" | "off_chain" | "logo" | "token_list" | "import";
-        /** @description A token in the shape of Jupiter's Tokens API V2. Holders, circulating supply, first pool and statistics by window are not known here and are left out. */
+        /** @description A token in the shape of Jupiter's Tokens API V2. Holders, circulating supply, first pool, and statistics other than those of stats24h are not known here and are left out. */
         TokenV2: {
             /** @description Mint, base58. */
             id: string;
@@ -610,10 +630,24 @@ export interface components {
             twitter?: string;
             telegram?: string;
             website?: string;
+            /** @description Who launched it, base58. */
+            dev?: string;
+            launchpad?: string;
+            /** @description When it left its launchpad, ISO 8601. */
+            graduatedAt?: string;
             /** @description In whole tokens. */
             totalSupply: number | null;
             tokenProgram: string;
             usdPrice: number | null;
+            /** @description market_cap_usd of the token. */
+            mcap?: number;
+            /** @description liquidity_usd of the token. */
+            liquidity?: number;
+            stats24h?: {
+                /** @description In percent. */
+                priceChange?: number;
+                numTraders: number;
+            };
             audit: {
                 mintAuthorityDisabled: boolean;
                 freezeAuthorityDisabled: boolean;
@@ -1675,6 +1709,49 @@ export interface operations {
             query?: never;
             header?: never;
             path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tokens. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenV2"][];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Loading"];
+        };
+    };
+    categoryTokensV2: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Tokens at most.
+                 * @example 3
+                 */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @example toptraded */
+                category: "toptraded" | "toptrending" | "toporganicscore";
+                /** @example 24h */
+                interval: "5m" | "1h" | "6h" | "24h";
+            };
             cookie?: never;
         };
         requestBody?: never;
