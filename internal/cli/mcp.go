@@ -16,13 +16,27 @@ func mcpCommand(version string) *cobra.Command {
 		Use:   "mcp",
 		Short: "Serve tokens, history, candles and status of a node to a language model (MCP over stdio)",
 		Long: `Serve a node's tokens, history, candles and status to a language model, by the Model Context Protocol over standard input and output.
-All tools only read. Names and descriptions of tokens are what their creators wrote: data, never instructions.`,
-		Example: `  mintlake mcp --url http://127.0.0.1:8080`,
-		Args:    cobra.NoArgs,
+All tools only read. Names and descriptions of tokens are what their creators wrote: data, never instructions.
+
+With --sql-url there is a tool for SQL, too. The user must have the role of deploy/clickhouse/analyst.sql; the password is read from $MINTLAKE_SQL_PASSWORD.`,
+		Example: `  mintlake mcp --url http://127.0.0.1:8080
+  MINTLAKE_SQL_PASSWORD=… mintlake mcp --sql-url http://analyst@127.0.0.1:8123`,
+		Args: cobra.NoArgs,
 	}
+	sqlURL := cmd.Flags().String("sql-url", fromEnvironment("MINTLAKE_SQL_URL", ""), "ClickHouse server with the analysts' role, as http://USER@HOST:PORT; empty = no SQL ($MINTLAKE_SQL_URL)")
 	return asking(cmd, func(ctx context.Context, a *ask, _ []string) error {
-		transport := &mcp.IOTransport{Reader: io.NopCloser(cmd.InOrStdin()), Writer: nopWriteCloser{cmd.OutOrStdout()}}
-		return a.mcpServer(version).Run(ctx, transport)
+		server := a.mcpServer(version)
+		if *sqlURL != "" {
+			tables, err := newSQLServer(*sqlURL)
+			if err == nil {
+				err = tables.checkRole(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			tables.addSQL(server)
+		}
+		return server.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(cmd.InOrStdin()), Writer: nopWriteCloser{cmd.OutOrStdout()}})
 	})
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 
@@ -12,20 +13,7 @@ import (
 
 // The official client drives the command over its standard input and output.
 func TestMCPAnswersTheOfficialClient(t *testing.T) {
-	server := canned(t)
-	in, toCommand := io.Pipe()
-	fromCommand, out := io.Pipe()
-	root := &cobra.Command{Use: "mintlake", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(Commands("v1")...)
-	root.SetIn(in)
-	root.SetOut(out)
-	root.SetArgs([]string{"mcp", "--url", server.URL})
-	ended := make(chan error, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { ended <- root.ExecuteContext(ctx) }()
-
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: fromCommand, Writer: toCommand}, nil)
-	require.NoError(t, err)
+	session, end := drive(t, "--url", canned(t).URL)
 	tools, err := session.ListTools(t.Context(), nil)
 	require.NoError(t, err)
 	require.Len(t, tools.Tools, 5)
@@ -55,8 +43,26 @@ func TestMCPAnswersTheOfficialClient(t *testing.T) {
 	require.NoError(t, err, "the model is told")
 	require.True(t, result.IsError)
 	require.Contains(t, result.Content[0].(*mcp.TextContent).Text, "not in the registry")
-	cancel()
-	require.NoError(t, toCommand.Close())
-	require.NoError(t, out.Close())
-	require.NoError(t, <-ended)
+	require.NoError(t, end())
+}
+
+// drive starts the command and connects the official client to it. end stops it.
+func drive(t *testing.T, args ...string) (session *mcp.ClientSession, end func() error) {
+	t.Helper()
+	in, toCommand := io.Pipe()
+	fromCommand, out := io.Pipe()
+	root := &cobra.Command{Use: "mintlake", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(Commands("v1")...)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetArgs(append([]string{"mcp"}, args...))
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ended <- root.ExecuteContext(ctx) }()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: fromCommand, Writer: toCommand}, nil)
+	require.NoError(t, err)
+	return session, func() error {
+		cancel()
+		return errors.Join(toCommand.Close(), out.Close(), <-ended)
+	}
 }
