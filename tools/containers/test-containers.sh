@@ -8,8 +8,8 @@
 # Stand-ins: Apache Kafka's own jars, Redis for Valkey; ClickHouse-is-our-embedded-engine.
 # Exit code 2: no Docker engine can run here.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
-here=tools/containers
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$here/../.."
 
 DOCKER_HOST=$($here/engine.sh start) || exit $?
 # The reaper of testcontainers-go is an image. The kit removes its containers itself.
