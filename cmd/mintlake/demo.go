@@ -130,7 +130,7 @@ func beginDemo(path, source string, cfg *demo.Config) (demoState, error) {
 func (s *demoState) write(path string) error {
 	raw, err := json.Marshal(s)
 	if err == nil {
-		err = durable.Replace(path, raw)
+		err = durable.ReplaceUnsynced(path, raw)
 	}
 	if err != nil {
 		return fmt.Errorf("demo: write the state that the next run needs: %w", err)

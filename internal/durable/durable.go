@@ -2,7 +2,7 @@
 //
 // In: a name and the whole content. Out: the file. Guarantees: whoever reads the name finds the old
 // content or the new one, whole; when Replace returns nil the new one is on disk, name included. A
-// kill may leave NAME.new behind, which the next Replace of that name takes over.
+// kill may leave NAME.new behind, which the next one of that name takes over.
 package durable
 
 import (
@@ -30,6 +30,15 @@ func Replace(name string, content []byte) error {
 		return err
 	}
 	return SyncDir(filepath.Dir(name))
+}
+
+// ReplaceUnsynced is Replace for what is written often and may be older after a power cut: a kill
+// leaves the old content or the new, but neither is waited for until it is on disk.
+func ReplaceUnsynced(name string, content []byte) error {
+	if err := os.WriteFile(name+Suffix, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+Suffix, name)
 }
 
 // SyncDir makes the names in a folder durable.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/mintlake/mintlake/internal/durable"
 )
 
 // manifest is what was there, by table. It is a small file: a table has some dozens of parts.
@@ -49,10 +51,7 @@ func loadManifest(path string) (*manifest, error) {
 func (m *manifest) save(path string) error {
 	text, err := json.Marshal(m)
 	if err == nil {
-		err = os.WriteFile(path+".new", text, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = durable.ReplaceUnsynced(path, text)
 	}
 	if err != nil {
 		return fmt.Errorf("write the manifest of ClickHouse's parts: %w", err)

@@ -78,7 +78,7 @@ func (p *partition) prepare(broker string) error {
 			}
 		}
 		if c.index {
-			if err := replaceUnsynced(p.key.path(broker, c.file.base, indexSuffix), indexOf(c.batches)); err != nil {
+			if err := durable.ReplaceUnsynced(p.key.path(broker, c.file.base, indexSuffix), indexOf(c.batches)); err != nil {
 				return err
 			}
 		}
@@ -87,16 +87,8 @@ func (p *partition) prepare(broker string) error {
 	if err != nil {
 		return err
 	}
-	return replaceUnsynced(filepath.Join(broker, partitionsDir, p.key.dir(), snapshotFile), raw)
-}
-
-// replaceUnsynced is for what the next start makes anew when the machine stops before it is on
-// disk.
-func replaceUnsynced(name string, data []byte) error {
-	if err := os.WriteFile(name+durable.Suffix, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(name+durable.Suffix, name)
+	// Not synced: the next start makes anew what the machine's stop took.
+	return durable.ReplaceUnsynced(filepath.Join(broker, partitionsDir, p.key.dir(), snapshotFile), raw)
 }
 
 // State is what the report found, to compare a later check with.
