@@ -105,8 +105,6 @@ type hub struct {
 	addresses atomic.Int64
 	slot      atomic.Uint64
 	lagged    atomic.Uint64
-	// stalled is what new subscribers are told; nil while the stream is not stalled.
-	stalled atomic.Pointer[note]
 }
 
 func newHub(most, mostAddresses int) *hub {

@@ -281,6 +281,7 @@ func (s *shard) tell(n *note) (delivered int) {
 	delivered = s.matchFinal(n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.keepStall(n)
 	for sub := range s.watchers {
 		for _, w := range sub.watches {
 			for _, end := range w.finalEnds(n) {

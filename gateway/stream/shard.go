@@ -94,6 +94,8 @@ type shard struct {
 	finals int
 	// next is the offset behind what was matched.
 	next int64
+	// stalled is what new watches are told; nil while the stream is not stalled.
+	stalled *note
 
 	// pass is what the transaction that is matched now is matched for.
 	pass    pass

@@ -55,20 +55,24 @@ func (s *Server) endStall(ctx context.Context) {
 	s.hub.tellStatus(ctx, &note{kind: noteResumed, slot: s.hub.slot.Load()})
 }
 
-// tellStatus tells those who watch for it that the stream stalled or resumed. A stall is kept for
-// those who subscribe later.
-func (h *hub) tellStatus(ctx context.Context, n *note) {
-	if n.kind == noteStalled {
-		h.stalled.Store(n)
-	} else {
-		h.stalled.Store(nil)
+// tellStatus tells those who watch for it that the stream stalled or resumed.
+func (h *hub) tellStatus(ctx context.Context, n *note) { h.publish(ctx, nil, placedNote{0, n}) }
+
+// keepStall keeps a stall for watches that come later. It is called under mu, with which those that
+// are there are told: so each is told once.
+func (s *shard) keepStall(n *note) {
+	switch n.kind {
+	case noteStalled:
+		s.stalled = n
+	case noteResumed:
+		s.stalled = nil
+	case noteEnd, noteFinalized, noteDead, noteGap:
 	}
-	h.publish(ctx, nil, placedNote{0, n})
 }
 
-// tellNow tells a new watch that the stream is stalled.
+// tellNow tells a new watch that the stream is stalled. It is called under mu.
 func (s *shard) tellNow(sub *subscriber, w *watch) {
-	if n := s.hub.stalled.Load(); n != nil && w.wants(n) {
+	if n := s.stalled; n != nil && w.wants(n) {
 		s.push(sub, delivery{note: n, watch: w}, false)
 	}
 }
