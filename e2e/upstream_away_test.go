@@ -237,7 +237,11 @@ func (a *awayTest) requireWell() {
 	a.eventually(func() bool { return a.up.metric("mintlake_enrich_queue_age_seconds") < 5 }, "what waited is done")
 	a.eventually(func() bool { return strings.Contains(a.up.log(), "rpc upstream is well again") }, "the log says so")
 	a.eventually(func() bool { return a.alerts.alert(a.t, "MintlakeUpstreamAway") == "inactive" }, "the alert ends")
-	a.eventually(func() bool { return a.quote() == http.StatusOK }, "quotes are made")
+	const held = `mintlake_swap_pair_reads_total{outcome="held"}`
+	a.eventually(func() bool {
+		before := a.up.metric(held)
+		return a.quote() == http.StatusOK && a.up.metric(held) > before
+	}, "quotes are made, and from pools that are held")
 	a.had = true
 }
 
