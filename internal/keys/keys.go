@@ -196,8 +196,8 @@ func (s *Static) Changed() <-chan struct{} { return nil }
 func (s *Static) Keys(product Product) []Entry { return s.byProduct[product] }
 
 // ParseEntries reads a product's keys as the configuration holds them: NAME:SHA256, where SHA256 is
-// the hash that `mintlake keys new PRODUCT NAME` printed. All problems are told at once; none
-// repeats what may be a key in clear text.
+// the hash that `mintlake keys new PRODUCT NAME` printed. All problems are told at once. They name
+// an entry by its number: either half of a wrong one may be a key in clear text.
 func ParseEntries(product Product, list []string) ([]Entry, error) {
 	entries := make([]Entry, 0, len(list))
 	var problems []error
@@ -209,7 +209,7 @@ func ParseEntries(product Product, list []string) ([]Entry, error) {
 		}
 		hash, err := ParseHash(strings.ToLower(digits))
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s key %q: %w (mintlake keys new %s NAME prints it)", product, name, err, product))
+			problems = append(problems, fmt.Errorf("%s key %d: %w (mintlake keys new %s NAME prints it)", product, i+1, err, product))
 			continue
 		}
 		entries = append(entries, Entry{ID: name, Product: product, Hash: hash})

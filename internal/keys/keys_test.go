@@ -60,10 +60,11 @@ func TestConfiguredKeysAreChecked(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Entry{{"a", RPC, hash}, {"b-1.x_", RPC, HashOf("b")}}, entries)
 
-	_, err = ParseEntries(Swap, []string{"a", "b:12", ":" + hash.String(), "ml_swap_inTheClear"})
+	_, err = ParseEntries(Swap, []string{"a", "b:12", ":" + hash.String(), "ml_swap_inTheClear", "ml_swap_inTheClearToo:name"})
 	require.ErrorContains(t, err, "swap key 1: must be NAME:SHA256")
-	require.ErrorContains(t, err, `swap key "b": must be a SHA-256`)
+	require.ErrorContains(t, err, `swap key 2: must be a SHA-256`)
 	require.ErrorContains(t, err, "swap key 3")
+	require.ErrorContains(t, err, "swap key 5")
 	require.NotContains(t, err.Error(), "inTheClear")
 
 	for what, list := range map[string][]Entry{
