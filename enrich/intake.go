@@ -129,7 +129,7 @@ func (e *Enricher) continueOffchain(j *job) {
 	}
 }
 
-// committer commits in intervals what is answered without a gap.
+// committer commits at intervals up to the first request that is not answered.
 func (e *Enricher) committer(ctx context.Context) error {
 	ticker := time.NewTicker(e.cfg.commitInterval)
 	defer ticker.Stop()

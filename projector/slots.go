@@ -27,8 +27,8 @@ func slotColumns() []clickhouse.Column {
 	}
 }
 
-// slotStatuses maps a status to its name in the table and its rank: of two records of one block the
-// higher rank holds.
+// slotStatus is a status' name in the table, and its rank, which is the row's version: of two
+// records of one block the higher rank holds.
 func slotStatus(status eventspb.SlotStatus) (name string, rank uint8) {
 	switch status {
 	case eventspb.SlotStatus_SLOT_STATUS_DEAD:

@@ -5,13 +5,13 @@ import (
 	"maps"
 )
 
-// memberBound is the name under which fields carry what a brought quote promised. No parameter has
-// it.
+// memberBound is the name under which fields carry the threshold of a quote that was sent back. No
+// parameter has it.
 const memberBound = "quote.bound"
 
-// brought is a whole quote that the client sends back, in either convention. Of a quote its
-// question and its promise are taken; the route is made anew from the state of now.
-type brought struct {
+// sentBack is a quote of ours that the client sends back, in our own JSON (the upper half) or in
+// Jupiter's. What it asked and its threshold are taken; the route is made anew from today's state.
+type sentBack struct {
 	SourceMint   string      `json:"src_mint"`
 	TargetMint   string      `json:"dst_mint"`
 	AmountIn     string      `json:"amount_in"`
@@ -34,28 +34,30 @@ type brought struct {
 	} `json:"platformFee"`
 }
 
-// expand replaces a brought quote by the parameters that it answers. Without one
-// it returns them as they are.
+// expand replaces a quote that was sent back by the parameters that it answered, and its threshold.
+// Without one it returns them as they are. A parameter beside a quote that has it is an error.
 func (f fields) expand() (fields, error) {
 	name, text := f.get(fieldQuote)
 	if text == "" {
 		return f, nil
 	}
-	var b brought
+	var b sentBack
 	if err := json.Unmarshal([]byte(text), &b); err != nil {
 		return nil, badRequest("%s must be a quote as this API answered it", name)
 	}
 	out := maps.Clone(f)
 	delete(out, name)
-	theirs := b.InAmount != "" || b.InputMint != ""
-	if theirs {
+	isJupiter := b.InAmount != "" || b.InputMint != ""
+	if isJupiter {
+		// Their threshold is the least out, or with swapMode ExactOut the most in.
 		b.SourceMint, b.TargetMint, b.AmountIn, b.AmountOut = b.InputMint, b.OutputMint, b.InAmount, b.OutAmount
 		b.MinAmountOut, b.MaxAmountIn, b.Mode, b.SlippageBps = b.Threshold, b.Threshold, b.JupiterMode, b.Slippage
 		if b.PlatformFee != nil {
 			b.FeeBps = b.PlatformFee.FeeBps
 		}
 	}
-	if theirs || name != fieldQuote {
+	// Who speaks Jupiter's JSON, or calls the parameter as Jupiter does, is answered in it.
+	if isJupiter || name != fieldQuote {
 		out[fieldFormat] = formatJupiter
 	}
 	members := map[string]string{

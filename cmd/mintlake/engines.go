@@ -116,8 +116,8 @@ type tableGroup struct {
 	topics []string
 }
 
-// groupsOfTables are the groups that go on where the tables end: new tables, and restored ones,
-// need theirs set back.
+// groupsOfTables are the consumer groups whose committed offsets must fit the rows in ClickHouse.
+// Whoever makes the tables anew, or restores them, sets these offsets back.
 func groupsOfTables() []tableGroup {
 	return []tableGroup{
 		{schemas.GroupProjector, projector.Topics()},

@@ -74,9 +74,12 @@ func (u *upstream) lastTrouble() error {
 // pool is the list of upstreams in the operator's order.
 type pool struct {
 	upstreams []*upstream
-	maxLag    uint64
+	// maxLag is how many slots an upstream may be below the median of all.
+	maxLag uint64
 }
 
+// newPool checks the URLs. Each upstream begins with a closed breaker; probe is the time between
+// two polls, which close one that has opened.
 func newPool(urls []string, probe time.Duration, maxLag uint64, log *slog.Logger) (*pool, error) {
 	p := &pool{maxLag: maxLag}
 	for i, raw := range urls {

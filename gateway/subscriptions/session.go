@@ -91,8 +91,8 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	_ = json.NewEncoder(w).Encode(answer{Version: "2.0", Error: &callError{codeInternal, message}})
 }
 
-// queue gives a message to the client. One that has too many unread, or too many bytes, is given
-// up.
+// queue gives a message to the client. One that has too many unread, or too many bytes of them, is
+// given up; so is any client when those of all together are too many bytes.
 func (c *session) queue(message []byte) {
 	size := int64(len(message))
 	select {
@@ -108,6 +108,7 @@ func (c *session) queue(message []byte) {
 		default:
 		}
 	}
+	// The bytes stay counted until the hub forgets the session with all that it has queued.
 	c.server.metrics.lagged.Inc()
 	c.end(errLagged)
 }

@@ -7,10 +7,13 @@ import "time"
 type Plan struct {
 	// Perfect: nothing goes wrong, so everything must be known.
 	Perfect bool
-	// Of the stream: a connection is cut after some bytes, wherever that is; the stream ends, with
-	// or without an error; nothing comes any more; a message is repeated, comes later than others,
-	// is garbage, is left out.
-	Cut, End, Hang, Repeat, Reorder, Garbage, Drop float64
+	// Cut breaks a connection of the stream after some bytes, also in the middle of a message.
+	Cut float64
+	// End ends the stream, with or without an error. Hang keeps it open, and sends nothing more.
+	End, Hang float64
+	// Repeat sends a message twice, Reorder sends it after later ones, Garbage sends bytes that are
+	// none, Drop does not send it.
+	Repeat, Reorder, Garbage, Drop float64
 	// Never are blocks that the stream never has.
 	Never float64
 	// Betrays is how many blocks of losing forks the stream gives as confirmed. Never drawn: no log
@@ -26,8 +29,9 @@ type Plan struct {
 	// Statuses are told, each by up to StatusDelay late.
 	Statuses    StatusMode
 	StatusDelay time.Duration
-	// Of the node: calls fail, are answered from a node that lags by up to Lag slots, say of a
-	// block that there is none (till the fault is over), are garbage.
+	// Fail makes a call of the node fail. Lagging has it answered by one that is up to Lag slots
+	// late. Missing says that there is no such block, until the fault is over. Rubbish answers with
+	// bytes that are no JSON.
 	Fail, Lagging, Missing, Rubbish float64
 	Lag                             uint64
 	// Stops are when ingest is stopped, Aways for how long; Kills says which of them are kills.

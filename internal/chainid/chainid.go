@@ -1,10 +1,10 @@
-// Package chainid makes sure that everybody who tells about the chain speaks of the chain that the
-// data is of.
+// Package chainid checks that each server serves the chain that the stored data is of. The genesis
+// hash tells chains apart.
 //
-// In: servers that answer getGenesisHash, and the hash that is remembered with the data. Out: nil,
-// or an error that names both hashes and the way on. Guarantees: the first hash ever told is
-// remembered and never changed; a server that cannot be reached is asked until it answers; one that
-// does not allow the question is told once and trusted.
+// In: servers that answer getGenesisHash, and the hash that is stored with the data. Out: nil, or
+// an error that names both hashes and what to do. Guarantees: the first hash is stored and never
+// changed. A server that cannot be reached is asked again until it answers. One that refuses
+// getGenesisHash is named in the log once, and trusted.
 package chainid
 
 import (

@@ -92,8 +92,8 @@ func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error
 		cfg: cfg, client: c, logger: deps.logger(), metrics: m, log: newSampler(deps.logger()),
 		kick: make(chan struct{}, 1), base: base, stop: stop, changed: make(chan struct{}),
 	}
-	// Members rejoin in the background at their next heartbeat, whatever their caller does, so the
-	// session is time enough.
+	// Members rejoin in the background at their next heartbeat, whatever their caller does, so a
+	// rebalance needs no longer than the session's timeout.
 	rebalance := cfg.SessionTimeout
 	g.member = &membership{
 		client:     c,

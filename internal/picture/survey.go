@@ -71,8 +71,8 @@ func (s *shape) frame(width, height int, limits Limits) error {
 	return nil
 }
 
-// Survey walks over the structure of an image without decoding it, and refuses what would take a
-// decoder, ours or a browser's, more than a picture may. It reads each byte once at most, allocates
+// Survey walks over the structure of an image without decoding it. It refuses an image whose
+// decoding would cost ours or a browser's too much. It reads each byte once at most, allocates
 // next to nothing, and tells how many pixels there are to decode. For a drawing it does nothing:
 // those are written anew. Errors wrap ErrNotImage, ErrBroken or ErrBounds.
 func Survey(body []byte, limits Limits) (pixels int, err error) {

@@ -51,8 +51,8 @@ func (r *Reader) Facts(mint string, packed []byte) []registry.Fact {
 	return r.FactsUpTo(mint, packed, registry.Register(math.MaxUint8))
 }
 
-// FactsUpTo is Facts without the texts of registers above last: their values are empty. What comes
-// of documents is most of what there is to read.
+// FactsUpTo is Facts without the texts of registers above last: their values are empty. The texts
+// of off-chain metadata and token lists have the highest registers, and are most of what there is.
 func (r *Reader) FactsUpTo(mint string, packed []byte, last registry.Register) []registry.Fact {
 	r.read(mint, packed, last)
 	return r.withTexts(string(r.texts.out))

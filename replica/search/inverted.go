@@ -33,8 +33,8 @@ type Inverted struct {
 	merges       sync.WaitGroup
 }
 
-// NewInverted returns an empty index. It has no goroutine but while it merges, which ends by
-// itself.
+// NewInverted returns an empty index. It has a goroutine only while it merges; there is nothing to
+// close.
 func NewInverted() *Inverted {
 	x := &Inverted{attributes: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), maxDocuments: maxDocuments}
 	x.cache.seed = maphash.MakeSeed()

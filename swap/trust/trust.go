@@ -45,8 +45,8 @@ import (
 type Config struct {
 	// Accepted are builds that the operator accepts, as ParseAccepted reads them.
 	Accepted map[venue.Key][]string
-	// Dir is where builds, proofs and mismatches are recorded. Empty: nowhere, so that a restart
-	// takes what is deployed then for what was there first.
+	// Dir is where builds, proofs and mismatches are recorded. Empty: nowhere. After a restart the
+	// build that is deployed then counts as the first one: a deployment meanwhile is not noticed.
 	Dir string
 	// Endpoint of the Yellowstone server that transactions come from; empty = none. Token is sent
 	// as x-token.

@@ -196,11 +196,13 @@ func (r Rates) Split(spend uint64) (net uint64, fees Fees, ok bool) {
 	return net, fees, true
 }
 
-// Gross is the least amount of which at least want is left behind the fees. ok is false if there is
-// none of 64 bits.
+// Gross is the least amount of which at least want is left after the fees. If the rates take more
+// than 81 % it may be some units more than the least. ok is false if the fees take everything, or
+// if want or the amount is too large.
 //
-// Each fee rounds up, so a unit more may leave two units less: the answer is searched for above the
-// exact quotient, and want+3 bounds the search.
+// Each of the three fees rounds up, so a unit more may leave two units less, and a bisection could
+// miss the least. No amount below want/(1-sum) leaves want, and that for want+3 always does, since
+// rounding takes less than 3. Between the two are at most 3/(1-sum) units: 16 for 81 %.
 func (r Rates) Gross(want uint64) (gross uint64, ok bool) {
 	if r.Sum() >= Whole || want > 1<<63 {
 		return 0, false

@@ -62,11 +62,12 @@ type repairer struct {
 	catalogue           []Topic
 }
 
-// Repair puts right what can be put right and replaces the rest by markers, so that every other
-// record keeps its offset. What it changes it keeps aside first. catalogue describes the topics for
-// a list that nothing else remembers; it needs no IDs. It returns what readers of the log have to
-// be told; call Done when they are. It may be interrupted and called again, with a new report.
-func Repair(root string, r *Report, catalogue []Topic, told meter.Meter) (*Pending, error) {
+// Repair mends the batches that can be mended and replaces the others by marker batches, so that
+// every other record keeps its offset. It copies each file to AsideDir before it changes it. Where
+// the list of topics is lost, a topic's settings are those of catalogue, whose topics need no IDs.
+// It returns what the readers of the log have to be told; call Done when they are. An interrupted
+// Repair may be called again, with a new report. progress is told of the checks.
+func Repair(root string, r *Report, catalogue []Topic, progress meter.Meter) (*Pending, error) {
 	pending, err := ReadPending(root)
 	if err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func Repair(root string, r *Report, catalogue []Topic, told meter.Meter) (*Pendi
 		if err := w.run(); err != nil {
 			return nil, fmt.Errorf("repair: %w", err)
 		}
-		if r, err = Check(root, told); err != nil {
+		if r, err = Check(root, progress); err != nil {
 			return nil, err
 		}
 		if len(r.Damages) == 0 {
