@@ -93,8 +93,8 @@ func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 	return v, s.fresh(v.slot, r.maxAge)
 }
 
-// covered says whether a venue that the request names is covered at all. An error is about those
-// that it wants alone.
+// covered returns an error if the request allows only certain venues (dexes) and none of them is in
+// known, the venues of this server. One is enough. Excluded venues are not looked at.
 func (r *request) covered(known map[string]bool) error {
 	if len(r.dexes) == 0 {
 		return nil

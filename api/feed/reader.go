@@ -178,6 +178,8 @@ func (f *Feed) markBefore(seq uint64) *mark {
 	return &f.marks[passed-1]
 }
 
+// takeQueued returns the next maxBatch changes of the queue. Only the batch that empties the queue
+// has a cursor: it leads on behind all of them.
 func (r *Reader) takeQueued() Batch {
 	n := min(len(r.queue), maxBatch)
 	batch := Batch{Changes: r.queue[:n]}

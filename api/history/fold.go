@@ -115,8 +115,8 @@ func (f *fold) whole() *registry.State {
 
 func (f *fold) token() (registry.Token, bool) { return f.whole().Token(f.mint) }
 
-// view is the token with what is known of the fields that the API shows as 0 and false when nothing
-// is.
+// view is the token, and whether its decimals and its program are known. The API shows unknown ones
+// as decimals 0 and is_token22 false; here they are null.
 type view struct {
 	token                   registry.Token
 	hasDecimals, hasProgram bool

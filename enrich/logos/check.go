@@ -38,8 +38,9 @@ func (m *Machine) work(ctx context.Context) error {
 	}
 }
 
-// check makes one attempt. It writes a fact when the attempt says something, else it puts the next
-// attempt off.
+// check tries once to load the mint's logo. It writes a fact if the result is final for now: the
+// logo is good or broken. If the failure may pass soon, it writes nothing and plans the next
+// attempt.
 func (m *Machine) check(ctx context.Context, mint pubkey.Key) error {
 	e := m.table.view(mint)
 	url := e.url()

@@ -105,7 +105,8 @@ func parseSearch(members map[string]json.RawMessage) (q search, unknown string, 
 		case "options", "displayOptions":
 			q.grand, wrong = optionsOf(raw, name)
 		default:
-			// The tokens of the registry are none of these, so a search for what is not finds all.
+			// No token of the registry is burnt, compressed or compressible, and negate is off by
+			// default: false leaves no token out.
 			if !slices.Contains([]string{"burnt", "compressed", "compressible", "negate"}, name) || string(raw) != "false" {
 				return q, name, nil
 			}

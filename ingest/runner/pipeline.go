@@ -162,8 +162,9 @@ func (p *pipeline) decode(ctx context.Context) error {
 	return nil
 }
 
-// sequence runs alone, in the order of the source: what it leaves out depends on that order and on
-// nothing else.
+// sequence is one goroutine that takes the jobs in the order of the source. It decides which mints
+// and pools a block introduces, so that this depends on the order of the blocks only. Then it
+// starts the writing of the block's records, and does not wait for it.
 func (p *pipeline) sequence(ctx context.Context) error {
 	defer close(p.commits)
 	for j := range p.ordered {

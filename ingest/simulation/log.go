@@ -30,7 +30,7 @@ type Log struct {
 	DeadLetters []*eventspb.DeadLetter
 }
 
-// Produce takes records; a killed log fails with a part of them written.
+// Produce writes the records. A killed log writes a part of them and returns an error.
 func (l *Log) Produce(ctx context.Context, records ...kafka.Record) error {
 	time.Sleep(time.Millisecond)
 	if err := ctx.Err(); err != nil {

@@ -117,8 +117,9 @@ func (p *Provider) statuses(s *Slot, rng *rand.Rand) {
 	say(s.Finalized, pb.SlotStatus_SLOT_FINALIZED, parent)
 }
 
-// accounts tells what the block's transactions wrote: a good server waits for the block to be
-// confirmed, another does not, and tells of blocks that never are.
+// accounts adds the account updates of the slot's block to the timeline. With AccountsConfirmed
+// they come when the block is confirmed, and only of blocks that are. With AccountsEarly they come
+// at some moment of the slot, also of blocks that are never confirmed.
 func (p *Provider) accounts(s *Slot, rng *rand.Rand) {
 	if s.Block == nil || p.plan.Accounts == AccountsConfirmed && s.Fate != OnChain {
 		return

@@ -121,8 +121,9 @@ func (c *Checker) First(ctx context.Context, servers []Server, patience time.Dur
 	return rest, ctx.Err()
 }
 
-// Watch asks the servers again and again, with a pause of every, until ctx ends or one of them
-// speaks of another chain: a chain may be reset while it is followed.
+// Watch asks the servers again after each interval (every): a chain may be reset while it is
+// followed. It returns Check's error, such as an OtherChainError. It returns nil when ctx ends, or
+// when no server is left that answers the question.
 func (c *Checker) Watch(ctx context.Context, servers []Server, every, patience time.Duration) error {
 	for len(servers) > 0 {
 		if pause.For(ctx, every) != nil {

@@ -55,8 +55,8 @@ const (
 	ClassDecoder Class = "decoder"
 	// ClassWrongContent is a body that is not what its content identifier names.
 	ClassWrongContent Class = "wrong_content"
-	// ClassHostPaused is a host that asked for time, by 429 or Retry-After, and was not asked again
-	// before it.
+	// ClassHostPaused is a fetch that made no request: the host had asked for a pause, by 429 or
+	// Retry-After, and the pause is not over.
 	ClassHostPaused Class = "host_paused"
 	// ClassHostDown is a host that failed several times in a row and was not asked again yet.
 	ClassHostDown Class = "host_down"

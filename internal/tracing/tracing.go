@@ -132,8 +132,9 @@ func (t *Tracer) Server(ctx context.Context, name, traceparent string) (context.
 	return ctx, sampled(span)
 }
 
-// Linked begins a trace that was caused by others: the first 32 different ones are linked. It is
-// kept if one of them was, whatever the ratio says; without any there is no span.
+// Linked begins a span that several traces caused, such as a batch of records. It belongs to the
+// first trace that is sampled, and links to the first maxLinks different ones that are. It is
+// sampled whatever Ratio says. If no trace is sampled there is no span.
 func (t *Tracer) Linked(ctx context.Context, name string, traceparents []string) (context.Context, *Span) {
 	if t == nil || len(traceparents) == 0 {
 		return ctx, nil

@@ -186,8 +186,9 @@ func sumOf(tokens int, top Sum) Sum {
 	return sha256.Sum256(input[:])
 }
 
-// sortSums sorts digests that lie one behind the other: mostly eight or so, and nearly always fewer
-// than thirty.
+// sortSums sorts the digests in list, which follow each other without a gap. A bucket has about
+// eight and seldom thirty: up to 64 an insertion sort in place allocates nothing. Longer lists are
+// rare, and an insertion sort of them would be quadratic.
 func sortSums(list []byte) {
 	if len(list) > 64*sumSize {
 		sums := slices.SortedFunc(func(yield func([]byte) bool) {

@@ -228,7 +228,9 @@ func (w *Writer) text(value string) byte {
 	return valueText
 }
 
-// decimal appends a number as strconv writes it; valueEmpty for what is none.
+// decimal appends value as a varint and returns its kind, if value is a whole number in the form
+// that strconv writes. Otherwise it appends nothing and returns valueEmpty: 007 or -0 would not be
+// the same text when it is read again. value must not be empty.
 func (w *Writer) decimal(value string) byte {
 	digits, negative := value, value[0] == '-'
 	if negative {

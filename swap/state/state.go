@@ -25,8 +25,8 @@ import (
 type FoldConfig struct {
 	// MaxPools that are held; default 50,000. A pair with more pools is not quoted from here.
 	MaxPools int
-	// MaxAsked bounds the pairs for which addresses without a listing are watched; default 4,096.
-	// The one that was asked for first gives way.
+	// MaxAsked bounds the pairs that Ask watches: for each, the addresses where a pool may be that
+	// was not listed. Default 4,096. For one more, the one that was asked for first is forgotten.
 	MaxAsked int
 	// MaxBytes of account data; default 1 GiB. Beyond, no pool is added.
 	MaxBytes int64

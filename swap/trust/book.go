@@ -259,8 +259,9 @@ func (v *verdict) proof(features venue.Features) *proof {
 	return p
 }
 
-// suspend stops a venue while it is looked into whether a mismatch is one. It says whether the swap
-// says something about what is deployed.
+// suspend stops a venue with a trusted build while a mismatch is checked; resolve ends that. It
+// returns false, and does nothing, if the build that made the swap is not the one deployed now, or
+// that one is not known.
 func (b *book) suspend(name, signature string, slot uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

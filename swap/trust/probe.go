@@ -154,8 +154,9 @@ func (t *Trust) readProbe(ctx context.Context, p Pool) error {
 	return nil
 }
 
-// firstAfter is the signature of the first transaction that named an account behind a slot; empty
-// if there is none yet. whole is false if the list may lack it.
+// firstAfter returns the signature of the first successful transaction after a slot that names an
+// account; empty if there is none yet. whole is false if the server's list, which has maxSignatures
+// at most, does not reach back to the slot: then the first one may be missing.
 func (t *Trust) firstAfter(ctx context.Context, address venue.Key, slot uint64) (signature string, whole bool, err error) {
 	var list []struct {
 		Signature string `json:"signature"`

@@ -162,8 +162,9 @@ func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chai
 	}
 }
 
-// retry asks until there is an answer or an error that time does not mend. The client has already
-// retried within its own bounds.
+// retry calls ask, with growing pauses, until it succeeds, its error cannot be retried, or ctx
+// ends. An error that the server answered with (RPCError) is retried for cfg.patience only. The
+// client has already retried within its own bounds.
 func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, error) {
 	began, wait := time.Now(), s.cfg.FirstPause
 	for {

@@ -9,8 +9,8 @@ import (
 // sheet is a style element that is clean.
 type sheet struct {
 	text string
-	// rules that refer to parts of the document, by what an element must have for them: "#id",
-	// ".class", "tag" or "*".
+	// rules are what the style rules refer to in the document. The key is the subject of a rule's
+	// selector, see selectors: "#id", ".class", "tag" or "*".
 	rules map[string][]reference
 
 	counted struct{ rules, selectors, declarations int }

@@ -36,7 +36,10 @@ func correct(raw []byte, base int64) []byte {
 	return fixed
 }
 
-// flip changes the one bit of data that changes its checksum by syndrome.
+// flip corrects the one bit of data whose flip XORs syndrome into the checksum. It returns false if
+// there is none. A CRC is linear: what a flipped bit does to it depends only on the bit's distance
+// from the end. So the loop goes from the last byte to the first and carries the effect of each of
+// a byte's eight bits; one byte further from the end is one step of the CRC over a zero byte.
 func flip(data []byte, syndrome uint32) bool {
 	var changes [8]uint32 // of the checksum, by each bit of the byte looked at
 	for bit := range changes {
