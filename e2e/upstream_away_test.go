@@ -220,7 +220,8 @@ func (a *awayTest) requireAway() {
 	if a.had {
 		want = http.StatusOK
 	}
-	// On a busy machine the held state may be more than ten slots late for a moment; then it is read.
+	// On a busy machine the held state may be more than ten slots late for a moment. Then it is
+	// read.
 	a.eventually(func() bool { return a.quote() == want }, "quotes")
 	for _, name := range []string{"MintlakeUpstreamAway", "MintlakeUpstreamFails"} {
 		a.eventually(func() bool { return a.alerts.alert(t, name) == "pending" }, name)
