@@ -19,10 +19,14 @@ const addExamples = async (document, mint) => {
     const content = (operation ?? post)?.responses["200"]?.content?.["application/json"];
     if (!content || path === "/openapi.json") return;
     const query = new URLSearchParams();
-    for (const { in: place, name, required, example } of (operation ?? post).parameters ?? []) if (place === "query" && required) query.set(name, example);
+    const inPath = { mint };
+    for (const { in: place, name, required, example } of (operation ?? post).parameters ?? []) {
+      if (place === "query" && required) query.set(name, example);
+      if (place === "path" && example !== undefined) inPath[name] = example;
+    }
     if (path === "/tokens") query.set("limit", "2");
     const body = post && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ mints: [mint], states: true }) };
-    const response = await fetch(`${path.replace("{mint}", mint)}?${query}`, body);
+    const response = await fetch(`${path.replace(/\{(\w+)\}/g, (_, name) => inPath[name])}?${query}`, body);
     if (response.ok) content.example = shortened(await response.json());
     if (post) post.requestBody.content["application/json"].example = { mints: [mint], states: true };
   });
