@@ -17,7 +17,11 @@ test("a quote is drawn with its route, pools, costs and age", () =>
     const quote = JSON.parse(await page.textContent("pre")); // what the page shows, as it came
     assert.deepEqual(await page.$$eval(".hop code", (all) => all.map((pool) => pool.title)), quote.route.map((leg) => leg.pool), "each pool, in the order of the route");
     assert.match(await page.textContent(".ways .node >> nth=0"), /^100 %.*LAKE/s);
-    for (const cost of await page.$$eval(".cost", (all) => all.map((one) => one.textContent))) assert.match(cost, /pool fee [0-9.]+ (LAKE|SOL) \(0\.25 %\)/);
+    // Raw until the tokens' decimals are there.
+    await until("fees in units of the tokens", async () => {
+      const costs = await page.$$eval(".cost", (all) => all.map((one) => one.textContent));
+      return costs.length > 0 && costs.every((cost) => /pool fee [0-9.]+ (LAKE|SOL) \(0\.25 %\)/.test(cost));
+    });
     assert.match(await page.textContent(".age"), /^[0-9.]+ s old/);
     const thick = await page.$$eval(".way", (all) => all.map((line) => line.getBoundingClientRect().height));
     assert.ok(thick.length === 4 && thick.every((height) => height > 10), "the whole share is drawn thick");
