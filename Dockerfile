@@ -63,7 +63,8 @@ CMD ["up"]
 
 FROM rooms AS engine
 COPY --from=libchdb /libchdb.so /usr/local/lib/mintlake/
-# Without keys gateway and swap API serve loopback only, and `mintlake up` runs both: docs/containers.md tells how they are opened.
+# Without keys gateway and swap API serve loopback only, and `mintlake up` runs both:
+# docs/containers.md tells how they are opened.
 ENV MINTLAKE_LIBCHDB=/usr/local/lib/mintlake/libchdb.so \
     MINTLAKE_SWAP_ADDR=127.0.0.1:8081 \
     MINTLAKE_RPC_ADDR=127.0.0.1:8899 \

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Builds images in the engine that DOCKER_HOST names.
 #
-#   tools/containers/images.sh mintlake        mintlake:dev of this checkout, for docker compose; official base images
-#   tools/containers/images.sh both            that, and mintlake:engine, which has the embedded engine
-#   tools/containers/images.sh bases           stand-ins for the base images
-#   tools/containers/images.sh own             both on stand-ins for the base images
-#   tools/containers/images.sh standins        the same for the base images, and stand-ins for every image of docker-compose.yml,
-#                                              tagged as the official ones: for machines without an image registry
-#   tools/containers/images.sh suites          stand-ins for the servers of the suites only: Kafka, ClickHouse and Valkey
+#   tools/containers/images.sh WHAT
+#
+#   mintlake   mintlake:dev of this checkout, for docker compose; official base images
+#   both       that, and mintlake:engine, which has the embedded engine
+#   bases      stand-ins for the base images
+#   own        both on stand-ins for the base images
+#   standins   that, and stand-ins for every image of docker-compose.yml, tagged as the official
+#              ones: for machines without an image registry
+#   suites     stand-ins for the servers of the suites only: Kafka, ClickHouse and Valkey
 #
 # A tag that holds an image which is no stand-in is never overwritten.
 set -euo pipefail
@@ -59,7 +61,8 @@ base() {
   say "debian:bookworm-slim is made"
 }
 
-# golang and nodeimage take what this machine fetches, so that a build of an image fetches nothing. golang holds the modules compiled, too.
+# golang and nodeimage take what this machine fetches, so that a build of an image fetches nothing.
+# golang holds the modules compiled, too.
 golang() {
   ours golang:1.26-bookworm
   stamp=$({ $GO version && cat go.sum "$here/golang.Dockerfile" tools/containers/images.sh; } | sha256sum | cut -c1-16)
@@ -93,8 +96,8 @@ libchdb() {
   say "the layer with libchdb is made"
 }
 
-# nodeimage has this machine's Node with npm, and in npm's cache what the explorer's build fetches. The build itself runs in the image.
-# The function is not called node: it would hide the program.
+# nodeimage has this machine's Node with npm, and in npm's cache what the explorer's build fetches.
+# The build itself runs in the image. The function is not called node: it would hide the program.
 nodeimage() {
   ours node:20-bookworm-slim
   libchdb

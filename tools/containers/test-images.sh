@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Builds the two images of the Dockerfile and starts them as docs/containers.md says: a read-only root file system, no capability, no root.
+# Builds the two images of the Dockerfile and starts them as docs/containers.md says: a read-only
+# root file system, no capability, no root.
 #
-#   tools/containers/test-images.sh              with a running Docker engine and official images, else with an engine of its own and stand-ins
+#   tools/containers/test-images.sh              with a running Docker engine and official images,
+#                                                else with an engine of its own and stand-ins
 #   IMAGES=standins|official …                   either, wherever it runs
 #   tools/containers/test-images.sh start        start what is built; test-compose.sh does that
 #
-# A port of the machine's choice is taken, so it runs beside all else. Exit code 2: no Docker engine can run here.
+# A port of the machine's choice is taken, so it runs beside all else. Exit code 2: no Docker engine
+# can run here.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=tools/containers
@@ -77,7 +80,8 @@ docker stop --time 120 "$id" >/dev/null
 docker rm -fv "$id" >/dev/null
 id=
 
-# The rooms' image: the same binary without the engine. A room of it that needs no server is the demo's node.
+# The rooms' image: the same binary without the engine. A room of it that needs no server is the
+# demo's node.
 id=$(docker run -d "${bare[@]}" --memory 1g "$rooms" demo --chain 'demo:?tps=20&tokens=20' --geyser-addr 0.0.0.0:10001 --http-addr 0.0.0.0:8898 --state /var/lib/mintlake/demo.json)
 until_true "the rooms' image runs a room" inside mintlake probe http://127.0.0.1:8898/health
 [ "$(inside id -u)" = 10001 ] || fail "it runs as root"

@@ -1,5 +1,6 @@
-# A part of release.sh: where a Docker engine runs, the two images of the Dockerfile in one archive for `docker load`, each with a CycloneDX
-# SBOM. They are for the engine's own architecture. IMAGES=standins builds them on stand-ins of the base images: to test this, not to publish.
+# A part of release.sh: where a Docker engine runs, the two images of the Dockerfile in one archive
+# for `docker load`, each with a CycloneDX SBOM. They are for the engine's own architecture.
+# IMAGES=standins builds them on stand-ins of the base images: to test this, not to publish.
 #
 # shellcheck shell=bash disable=SC2154 # release.sh sets commit, date, work and dist
 

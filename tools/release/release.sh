@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Makes what a release holds, in dist/: for Linux on amd64 and arm64 an archive, a Debian package and a CycloneDX SBOM; an archive of what
-# deploys it (compose file, Helm chart, alerts, dashboards, SQL); where a Docker engine runs, the images; and SHA256SUMS of all of them.
+# Makes what a release holds, in dist/: for Linux on amd64 and arm64 an archive, a Debian package
+# and a CycloneDX SBOM; an archive of what deploys it (compose file, Helm chart, alerts, dashboards,
+# SQL); where a Docker engine runs, the images; and SHA256SUMS of all of them.
 #
 #   tools/release/release.sh                   amd64 and arm64
 #   ARCHES=amd64 tools/release/release.sh      one of them
 #   VERSION=1.2.3 tools/release/release.sh     another version than the tag's
 #   IMAGES=none tools/release/release.sh       no images
 #
-# Two runs over one commit give the same bytes: paths are trimmed, times are the commit's, owners are root, names are sorted. Images are not
-# the same bytes: they hold what Debian has on the day.
+# Two runs over one commit give the same bytes: paths are trimmed, times are the commit's, owners
+# are root, names are sorted. Images are not the same bytes: they hold what Debian has on the day.
 # Needs Go, git, GNU tar and dpkg-deb (Debian's dpkg; other distributions have it as a package).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -72,7 +73,8 @@ archive() { # archive ARCH BINARY
   pack "$name"
 }
 
-# deployment is an archive of the files by which the images run, at the paths that they have in the repository.
+# deployment is an archive of the files by which the images run, at the paths that they have in the
+# repository.
 deployment() {
   local name=mintlake_${VERSION}_deploy
   local tree=$work/$name file

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes the release for this machine twice and compares the bytes; unpacks the package into an empty root and runs the demo with it; holds the
-# compose file and the chart to their tools; where a Docker engine can run, loads the images and runs them.
+# Makes the release for this machine twice and compares the bytes; unpacks the package into an empty
+# root and runs the demo with it; holds the compose file and the chart to their tools; where a
+# Docker engine can run, loads the images and runs them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -45,7 +46,8 @@ for module in github.com/segmentio/kafka-go google.golang.org/grpc; do
   grep -q "pkg:golang/$module@" "$sbom" || fail "the SBOM lacks $module"
 done
 
-# What deploys the release: the compose file holds to Compose's rules and finds each file that it mounts; the chart takes the image of this version.
+# What deploys the release: the compose file holds to Compose's rules and finds each file that it
+# mounts; the chart takes the image of this version.
 tar -C "$work" -xzf "$work/a/mintlake_${VERSION}_deploy.tar.gz"
 deploy=$work/mintlake_${VERSION}_deploy
 config=$(env -i PATH="$PATH" HOME="$HOME" "$(tools/containers/compose.sh)" --env-file /dev/null -f "$deploy/docker-compose.yml" config) || fail "docker compose config refuses the compose file"

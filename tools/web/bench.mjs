@@ -1,5 +1,6 @@
-// make bench-web: how long a visitor waits for the first page and for the first result of a search, as it is and with the processor
-// slowed four times, the median of five each. Fails when the slowed result takes more than four times as long.
+// make bench-web: how long a visitor waits for the first page and for the first result of a search,
+// as it is and with the processor slowed four times, the median of five each. Fails when the slowed
+// result takes more than four times as long.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { base, browser, get, until } from "./browser.mjs";
@@ -7,7 +8,7 @@ import { base, browser, get, until } from "./browser.mjs";
 const slowdown = 4;
 const rounds = 5;
 
-/** visit is one: milliseconds from the navigation to the first row, and from the first key to the first result. */
+/** visit is one: milliseconds to the first row, and from the first key to the first result. */
 async function visit(rate) {
   const context = await browser.newContext({ viewport: { width: 1180, height: 900 } }); // nothing is cached
   try {

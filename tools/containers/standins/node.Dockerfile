@@ -1,4 +1,5 @@
-# Stand-in for node:20-bookworm-slim: this machine's Node with npm, and what the explorer's build fetches in npm's cache.
+# Stand-in for node:20-bookworm-slim: this machine's Node with npm, and what the explorer's build
+# fetches in npm's cache.
 FROM mintlake-standin-libchdb
 COPY bin/node /usr/local/bin/
 COPY lib/node_modules /usr/local/lib/node_modules

@@ -220,8 +220,8 @@ async function editions(world, run, { authority, holder }) {
   ]);
 }
 
-// burned: a non-fungible token that its holder burns, which leaves a mint without supply and without
-// metadata.
+// burned: a non-fungible token that its holder burns, which leaves a mint without supply and
+// without metadata.
 async function burned(world, run, { authority, holder }) {
   const mint = await world.key("burned");
   const asset = { metadata: pda(mint.address), mint: mint.address, tokenStandard: m.TokenStandard.NonFungible };

@@ -33,7 +33,7 @@ const addExamples = async (document, mint) => {
   await Promise.allSettled(asked);
 };
 
-/** Leaves out of the examples of requests what nobody asked for: a parameter is sent once a person fills it in. */
+/** Leaves out of the examples of requests what nobody asked for: a person fills it in, or not. */
 const sendOnlyExamples = (document) => {
   for (const operation of Object.values(document.paths).flatMap(Object.values)) {
     operation.parameters = operation.parameters?.map((parameter) => {
