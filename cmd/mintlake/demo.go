@@ -123,14 +123,15 @@ func resumeDemo(path, source string, cfg *demo.Config) (demoState, error) {
 func beginDemo(path, source string, cfg *demo.Config) (demoState, error) {
 	_, _ = rand.Read(cfg.GenesisHash[:]) // it never fails
 	state := demoState{Source: source, GenesisSlot: cfg.GenesisSlot, ParentSlot: cfg.ParentSlot, Slot: cfg.StartSlot - 1, GenesisHash: cfg.GenesisHash}
-	return state, state.write(path)
+	// On the disk before the first block: a chain whose name a power cut took is refused.
+	return state, state.write(path, durable.Replace)
 }
 
 // write leaves the old or the new file after a kill.
-func (s *demoState) write(path string) error {
+func (s *demoState) write(path string, replace func(name string, content []byte) error) error {
 	raw, err := json.Marshal(s)
 	if err == nil {
-		err = durable.ReplaceUnsynced(path, raw)
+		err = replace(path, raw)
 	}
 	if err != nil {
 		return fmt.Errorf("demo: write the state that the next run needs: %w", err)
@@ -166,7 +167,7 @@ func rememberDemo(ctx context.Context, path string, state demoState, slot func()
 		if state.Slot = slot(); state.Slot == 0 {
 			continue
 		}
-		if err := state.write(path); err != nil {
+		if err := state.write(path, durable.ReplaceUnsynced); err != nil {
 			logger.Warn("a restart of the demo will make slots again", "err", err)
 		}
 	}
