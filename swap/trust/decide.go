@@ -28,8 +28,8 @@ func (b *book) decide(r *record, at time.Time) {
 		v = &verdict{Since: at.UTC(), Programs: r.listPrograms(), Basis: b.basis(r)}
 		b.forget(r)
 		r.builds[r.now] = v
-	} else if v.Basis == "" && v.Mismatches == 0 && b.accepts(r) {
-		v.Basis = BasisOperator
+	} else if v.Basis == "" && v.Mismatches == 0 {
+		v.Basis = b.basis(r) // a newer version may know it, or the operator accept it
 	}
 	b.publish(r)
 }
@@ -45,7 +45,7 @@ func (b *book) forget(r *record) {
 	delete(r.builds, oldest)
 }
 
-// basis of trust in a build that was never seen.
+// basis of trust in what is deployed, while nothing on the chain speaks against it.
 func (b *book) basis(r *record) string {
 	switch {
 	case slices.ContainsFunc(b.known, func(k KnownBuild) bool { return k.covers(r.programs) }):
@@ -62,14 +62,14 @@ func (b *book) basis(r *record) string {
 // a build that is trusted.
 func (b *book) accepts(r *record) bool {
 	named := false
-	for i, p := range r.programs {
+	for _, p := range r.programs {
 		if slices.Contains(b.accepted[p.program], p.sum) {
 			named = true
 			continue
 		}
 		old := false
-		for id, v := range r.builds {
-			old = old || v.Basis != "" && strings.Split(id, ",")[i] == p.sum
+		for _, v := range r.builds {
+			old = old || v.Basis != "" && slices.ContainsFunc(v.Programs, func(q Program) bool { return q.Program == p.program.String() && q.SHA256 == p.sum })
 		}
 		if !old {
 			return false

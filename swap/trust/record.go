@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -55,8 +56,8 @@ func (b *book) load(d document) error {
 			continue
 		}
 		for id, v := range builds {
-			if v == nil {
-				return fmt.Errorf("%s: a build of %s has nothing", recordFile, name)
+			if v == nil || slices.Contains(slices.Collect(maps.Values(v.Proofs)), nil) {
+				return fmt.Errorf("%s: a build of %s, or a proof of it, has nothing", recordFile, name)
 			}
 			r.builds[id] = v
 			for _, p := range v.Programs {
@@ -113,7 +114,7 @@ func (b *book) document() ([]byte, error) {
 	defer b.mu.Unlock()
 	d := document{documentFormat, map[string]map[string]*verdict{}}
 	for name, r := range b.records {
-		d.Venues[name] = maps.Clone(r.builds)
+		d.Venues[name] = r.builds // encoded under the lock
 	}
 	return json.MarshalIndent(d, "", " ")
 }

@@ -199,6 +199,49 @@ func TestTheOperatorAcceptsABuild(t *testing.T) {
 	}
 }
 
+// TestANewerVersionMayKnowABuild that stopped the venue before.
+func TestANewerVersionMayKnowABuild(t *testing.T) {
+	s := newScene(t)
+	s.deploy("first")
+	dir := t.TempDir()
+	tr := s.trust(Config{Dir: dir}, Terms{})
+	s.deploy("second")
+	s.look(tr)
+	require.False(t, s.quoted(tr))
+	tr.save()
+	known := []KnownBuild{{"tested", map[venue.Key]string{cpmm.Program: Sum([]byte("second"))}}}
+	tr = s.trust(Config{Dir: dir}, Terms{Known: known})
+	require.Equal(t, BasisKnown, tr.Report(cpmm.Name).Basis)
+	s.sees(tr, 1, 1)
+	s.look(tr)
+	require.Equal(t, ReasonMismatch, s.reason(tr), "a mismatch takes the trust for good")
+}
+
+// TestARecordOfFewerPrograms: an earlier version may have watched fewer of a venue's programs.
+func TestARecordOfFewerPrograms(t *testing.T) {
+	other := swaptest.Named("another program")
+	b := newBook(venue.List{severalPrograms{cpmm.Venue{}, []venue.Key{cpmm.Program, other}}}, Terms{Matches: 1}, map[venue.Key][]string{other: {"new"}})
+	sum := Sum([]byte("first"))
+	require.NoError(t, b.load(document{documentFormat, map[string]map[string]*verdict{
+		cpmm.Name: {sum: {Basis: BasisFirst, Programs: []Program{{cpmm.Program.String(), 1, sum}}}},
+	}}))
+	first, second := mark{loaderUpgradeable, 1, other, dataCode}, mark{loaderUpgradeable, 2, other, dataCode}
+	b.moved(map[venue.Key]mark{cpmm.Program: first, other: second}, 3, time.Now())
+	b.summed(cpmm.Program, first, sum, time.Now())
+	b.summed(other, second, "new", time.Now())
+	require.Equal(t, BasisOperator, b.report(cpmm.Name).Basis, "the one is accepted, the other was trusted")
+
+	require.ErrorContains(t, b.load(document{documentFormat, map[string]map[string]*verdict{cpmm.Name: {sum: {Proofs: map[venue.Features]*proof{0: nil}}}}}), "nothing")
+}
+
+// severalPrograms is a venue of several.
+type severalPrograms struct {
+	cpmm.Venue
+	programs []venue.Key
+}
+
+func (v severalPrograms) Programs() []venue.Key { return v.programs }
+
 // TestARestartIsNoFirstLook: a node that was down while a program was deployed anew.
 func TestARestartIsNoFirstLook(t *testing.T) {
 	s := newScene(t)
