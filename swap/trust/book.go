@@ -223,10 +223,7 @@ func (b *book) match(name string, features venue.Features, slot uint64) (counted
 	}
 	v := r.builds[r.now]
 	p := v.proof(features)
-	if p == nil {
-		return false, false
-	}
-	if p.Proved {
+	if p == nil || p.Proved {
 		return false, false
 	}
 	p.Matches++
@@ -259,46 +256,48 @@ func (v *verdict) proof(features venue.Features) *proof {
 	return p
 }
 
-// suspend stops a venue with a trusted build while a mismatch is checked; resolve ends that. It
-// returns false, and does nothing, if the build that made the swap is not the one deployed now, or
-// that one is not known.
-func (b *book) suspend(name, signature string, slot uint64) bool {
+// suspend stops a venue with a trusted build while a mismatch is checked; resolve ends that. counts
+// is false if the build that made the swap is not the one deployed now, or that one is not known.
+// quoted says that swaps of this kind are quoted, so that the mismatch takes something away.
+func (b *book) suspend(name, signature string, features venue.Features, slot uint64) (counts, quoted bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.records[name]
 	if r == nil || !r.counts(slot) {
-		return false
+		return false, false
 	}
+	quoted = r.Allows(features) == nil
 	// Of a build that is not trusted only this kind of swap is concerned.
 	if r.builds[r.now].Basis != "" {
 		r.suspect = signature
 		b.publish(r)
 	}
-	return true
+	return true, quoted
 }
 
 // resolve ends a suspension, when it is known again how the programs are deployed. The mismatch
 // takes the trust from the build: what it had proved counts no more, or, if it was not trusted as a
 // whole, no more for these features.
-func (b *book) resolve(name string, features venue.Features, signature string, slot uint64) (counted bool) {
+// It returns how many the build has by now; 0 for a swap of another build.
+func (b *book) resolve(name string, features venue.Features, signature string, slot uint64) (mismatches uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.records[name]
 	if r == nil {
-		return false
+		return 0
 	}
 	r.suspect = ""
-	if counted = r.counts(slot); counted {
+	if r.counts(slot) {
 		v := r.builds[r.now]
 		if v.Basis != "" {
 			v.Basis, v.Proofs = "", nil
 		}
 		v.Mismatches++
-		v.Last = signature
+		v.Last, mismatches = signature, v.Mismatches
 		if p := v.proof(features); p != nil {
 			*p = proof{}
 		}
 	}
 	b.publish(r)
-	return counted
+	return mismatches
 }

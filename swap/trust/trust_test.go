@@ -158,6 +158,22 @@ func TestSwapsOfTheBuildBeforeSayNothing(t *testing.T) {
 	require.False(t, s.quoted(tr))
 }
 
+// TestABuildThatSwapsOtherwiseAsksNobody while the stream tells of deployments: it may be each swap
+// on the chain, and other venues' swaps wait behind.
+func TestABuildThatSwapsOtherwiseAsksNobody(t *testing.T) {
+	s := newScene(t)
+	s.deploy("first")
+	tr := s.trust(Config{}, Terms{})
+	s.deploy("second")
+	s.look(tr)
+	tr.Live(true)
+	tr.lookNow(t.Context())
+	looks := s.chain.Calls(swaptest.Slices)
+	s.sees(tr, 40, 1)
+	require.Equal(t, looks, s.chain.Calls(swaptest.Slices))
+	require.EqualValues(t, 40, tr.Report(cpmm.Name).Mismatches)
+}
+
 func TestABuildThatRunsCoverIsTrustedAtOnce(t *testing.T) {
 	s := newScene(t)
 	s.deploy("first")

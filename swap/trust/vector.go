@@ -186,7 +186,7 @@ func (v *Vector) write(dir string) (string, error) {
 	}
 	// The slot has a fixed width, so that names are in the order of the chain.
 	path := filepath.Join(dir, fmt.Sprintf("%012d-%s-%s.json", v.Slot, v.Venue, v.Signature[:min(12, len(v.Signature))]))
-	if err := durable.Replace(path, raw); err != nil {
+	if err := durable.ReplaceUnsynced(path, raw); err != nil {
 		return "", err
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
