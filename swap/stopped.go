@@ -21,8 +21,8 @@ func (s *Server) stop(name string) (stop *Stop, partly bool) {
 	if s.trust == nil {
 		return nil, false
 	}
-	if r := s.trust.Report(name); r.Stop != nil {
-		return &Stop{r.Stop.Reason, r.Stop.Message}, r.Partly
+	if stop, partly := s.trust.Stop(name); stop != nil {
+		return &Stop{stop.Reason, stop.Message}, partly
 	}
 	return nil, false
 }

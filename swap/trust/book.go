@@ -92,6 +92,8 @@ type record struct {
 type view struct {
 	all    bool
 	proved map[venue.Features]bool
+	// partly says that one of them is.
+	partly bool
 	stop   *Stop
 }
 

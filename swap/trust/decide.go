@@ -106,6 +106,7 @@ func (b *book) publish(r *record) {
 		shown.stop.Message += fmt.Sprintf("; swaps of a kind are quoted again when %d of it on the chain in a row are what a quote says", b.needed)
 		for features, p := range v.Proofs {
 			shown.proved[features] = p.Proved
+			shown.partly = shown.partly || p.Proved
 		}
 		r.view.Store(shown)
 	}

@@ -65,7 +65,7 @@ func (t *Trust) chosen(round int) (list []Pool) {
 	}
 	for _, name := range t.book.order {
 		pools, count := of[name], probesAt
-		if t.Report(name).Stop == nil {
+		if stop, _ := t.Stop(name); stop == nil {
 			count = 1
 			if round%trustedRounds > 1 { // one round reads, the next one looks what came
 				continue

@@ -37,6 +37,23 @@ type Kind struct {
 // Report of a venue; the zero value for one that is not watched.
 func (t *Trust) Report(name string) Report { return t.book.report(name) }
 
+// Stop is why not all swaps of a venue are quoted; nil if they are, or it is not watched. partly
+// says that some are. It takes no lock: each quote asks.
+func (t *Trust) Stop(name string) (stop *Stop, partly bool) {
+	if r := t.book.records[name]; r != nil {
+		return r.stop()
+	}
+	return nil, false
+}
+
+func (r *record) stop() (stop *Stop, partly bool) {
+	v := r.view.Load()
+	if v.all {
+		return nil, false
+	}
+	return v.stop, v.partly
+}
+
 func (b *book) report(name string) Report {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -45,13 +62,7 @@ func (b *book) report(name string) Report {
 		return Report{}
 	}
 	report := Report{Programs: r.listPrograms(), Needed: b.needed, Kinds: []Kind{}}
-	shown := r.view.Load()
-	if !shown.all {
-		report.Stop = shown.stop
-		for _, proved := range shown.proved {
-			report.Partly = report.Partly || proved
-		}
-	}
+	report.Stop, report.Partly = r.stop()
 	v := r.builds[r.now]
 	if v == nil {
 		return report
