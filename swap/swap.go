@@ -194,13 +194,14 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("swap: allowed origin %w", err)
 	}
-	if s.metrics, err = newMetrics(deps.Registerer, s); err != nil {
-		return nil, fmt.Errorf("swap: %w", err)
-	}
 	if deps.RPC != nil {
 		if err := s.openMarket(); err != nil {
 			return nil, fmt.Errorf("swap: %w", err)
 		}
+	}
+	// Behind what its gauges ask.
+	if s.metrics, err = newMetrics(deps.Registerer, s); err != nil {
+		return nil, fmt.Errorf("swap: %w", err)
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName: "mintlake-swap", DisableStartupMessage: true, Immutable: true, CaseSensitive: true, StrictRouting: true,

@@ -126,7 +126,7 @@ func TestDemoSwapsAreTheVenues(t *testing.T) {
 		if s.Kind != chain.Live {
 			continue
 		}
-		clock := venue.Clock{Slot: s.Number, Epoch: s.Number / 432_000, UnixTime: s.Block.Time}
+		clock := venue.ClockAt(s.Number, s.Block.Time)
 		for _, tx := range s.Block.Txs {
 			for i := range tx.Message.Instructions {
 				swap, ok := swapOf(tx, i)

@@ -325,15 +325,12 @@ func (m *Market) loadBatch(ctx context.Context, p pair, b batch) (*Snapshot, err
 	return snapshot, nil
 }
 
-// slotsPerEpoch of the main network.
-const slotsPerEpoch = 432_000
-
 // clock reads the sysvar (solana-clock: slot u64, epoch_start i64, epoch u64, leader_schedule_epoch
 // u64, unix_timestamp i64). A node that does not serve it leaves the epoch to the slot's number and
 // the time to our clock.
 func (m *Market) clock(slot uint64, account *solana.Account) venue.Clock {
 	if account == nil || len(account.Data) < 40 {
-		return venue.Clock{Slot: slot, Epoch: slot / slotsPerEpoch, UnixTime: m.deps.Now().Unix()}
+		return venue.ClockAt(slot, m.deps.Now().Unix())
 	}
 	at := func(offset int) uint64 { return binary.LittleEndian.Uint64(account.Data[offset:]) }
 	return venue.Clock{Slot: at(0), Epoch: at(16), UnixTime: int64(at(32))}

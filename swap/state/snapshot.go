@@ -190,13 +190,8 @@ func (f *Fold) list(p pair) *listed {
 	return l
 }
 
-// Bounds of a pair's answer.
-const (
-	// maxPairPools of one venue: those with the greatest rank.
-	maxPairPools = 64
-	// slotsPerEpoch of the main network.
-	slotsPerEpoch = 432_000
-)
+// maxPairPools bounds a pair's pools of one venue: those with the greatest rank.
+const maxPairPools = 64
 
 // errNotAsked is the error for a pair that nobody asked for before: it may have pools that no
 // listing has.
@@ -222,7 +217,7 @@ func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
 		}
 		found.Mints[key] = m
 	}
-	clock := venue.Clock{Slot: s.Slot, Epoch: s.Slot / slotsPerEpoch, UnixTime: s.time}
+	clock := venue.ClockAt(s.Slot, s.time)
 	for _, e := range s.deepest(l.entries) {
 		d := s.decode(e)
 		switch {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/mintlake/mintlake/internal/solana"
@@ -49,7 +50,6 @@ func (f *Fold) trace(number, parent uint64, blockTime int64) {
 	if !f.tree.started || parent != f.tree.head || len(writes) == maxWrites {
 		return
 	}
-	slices.SortStableFunc(writes, func(a, b Write) int { return cmp.Compare(a.Order, b.Order) })
 	shared, own := map[venue.Key][]Write{}, map[*pool][]Write{}
 	var order []*pool
 	for _, w := range writes {
@@ -103,10 +103,7 @@ func (f *Fold) tracePool(p *pool, writes []Write, shared map[venue.Key][]Write, 
 			told[group[0].Transaction] = true
 			if step.Transaction = group[0].Transaction; step.Transaction != 0 {
 				one := step
-				one.Before = make(map[venue.Key]*solana.Account, len(now))
-				for key, account := range now {
-					one.Before[key] = account
-				}
+				one.Before = maps.Clone(now)
 				f.steps(one)
 			}
 		}

@@ -238,9 +238,6 @@ func amountOf(data []byte) uint64 {
 	return binary.LittleEndian.Uint64(data[at:])
 }
 
-// slotsPerEpoch of the main network.
-const slotsPerEpoch = 432_000
-
 // compare quotes the order.
 func (s *side) compare() replayed {
 	mints := s.Ref.Mints()
@@ -257,7 +254,7 @@ func (s *side) compare() replayed {
 		return r
 	}
 	r.order.Amount, r.order.ExactOut = s.trade.Amount, s.trade.ExactOut
-	r.order.Clock = venue.Clock{Slot: s.Slot, Epoch: s.Slot / slotsPerEpoch, UnixTime: s.UnixTime}
+	r.order.Clock = venue.ClockAt(s.Slot, s.UnixTime)
 	quote, err := quoteOf(s.Ref, s.Before, r.order)
 	if err != nil {
 		// The program swaps where we refuse: nobody gets a wrong quote.

@@ -136,7 +136,7 @@ func (v *Vector) Verify(venues venue.List) (got Flow, err error) {
 	}
 	quote, err := quoteOf(ref, accounts, venue.Order{
 		In: sold, Amount: v.Order.Amount, ExactOut: v.Order.ExactOut,
-		Clock: venue.Clock{Slot: v.Slot, Epoch: v.Slot / slotsPerEpoch, UnixTime: v.UnixTime},
+		Clock: venue.ClockAt(v.Slot, v.UnixTime),
 	})
 	if err != nil {
 		return Flow{}, err

@@ -138,6 +138,14 @@ type Clock struct {
 	UnixTime int64
 }
 
+// slotsPerEpoch of the main network.
+const slotsPerEpoch = 432_000
+
+// ClockAt is the clock of a slot and a time, for who has not read the sysvar.
+func ClockAt(slot uint64, unixTime int64) Clock {
+	return Clock{Slot: slot, Epoch: slot / slotsPerEpoch, UnixTime: unixTime}
+}
+
 // Order is a question to a pool.
 type Order struct {
 	// In is the mint that is sold.

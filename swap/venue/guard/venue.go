@@ -73,8 +73,7 @@ func (v *guarded) Trade(call venue.Call) (trade venue.Trade, ok bool) {
 	if !is {
 		return venue.Trade{}, false
 	}
-	var err error
-	defer func() { ok = ok && err == nil }()
+	var err error // told by caught; it is no swap then
 	defer v.caught(placeTrade, &err)
 	return traced.Trade(call)
 }
