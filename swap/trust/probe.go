@@ -64,10 +64,11 @@ func (t *Trust) chosen(round int) (list []Pool) {
 		of[p.Venue] = append(of[p.Venue], p)
 	}
 	for _, name := range t.book.order {
-		pools, count := of[name], probesAt
+		// One round reads a pool, the next one looks what came.
+		pools, count, visit := of[name], probesAt, round/2
 		if stop, _ := t.Stop(name); stop == nil {
-			count = 1
-			if round%trustedRounds > 1 { // one round reads, the next one looks what came
+			count, visit = 1, round/trustedRounds
+			if round%trustedRounds > 1 {
 				continue
 			}
 		}
@@ -79,7 +80,7 @@ func (t *Trust) chosen(round int) (list []Pool) {
 		}
 		count = min(count, len(pools))
 		for i := range count {
-			list = append(list, pools[(round/2*count+i)%len(pools)])
+			list = append(list, pools[(visit*count+i)%len(pools)])
 		}
 	}
 	return list

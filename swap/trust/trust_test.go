@@ -349,4 +349,18 @@ func TestSwapsAreFoundOverRPC(t *testing.T) {
 	s.look(tr)
 	require.Empty(t, tr.chosen(2), "a trusted venue is looked at rarely")
 	require.Len(t, tr.chosen(trustedRounds), 1)
+
+	other := s.chain.CPMM(swaptest.Pool{Name: "other", Mints: s.ref.Mints(), Amounts: [2]uint64{1000, 1000}})
+	_, accounts, err := s.chain.GetMultipleAccounts(t.Context(), []venue.Key{other.Pool}, solana.AccountOptions{})
+	require.NoError(t, err)
+	ref, err := s.venue.Open(other.Pool, accounts[0].Data)
+	require.NoError(t, err)
+	tr.deps.Pools = func() []Pool { return []Pool{{Venue: cpmm.Name, Ref: s.ref}, {Venue: cpmm.Name, Ref: ref}} }
+	looked := map[venue.Key]bool{}
+	for visit := range 4 {
+		read, look := tr.chosen(visit*trustedRounds), tr.chosen(visit*trustedRounds+1)
+		require.Equal(t, read, look, "the pool that was read is looked at")
+		looked[look[0].Ref.Address()] = true
+	}
+	require.Len(t, looked, 2, "each has its turn")
 }
