@@ -53,10 +53,11 @@ type Deps struct {
 	// not wait, and may be nil.
 	Steps func(Step)
 	// Watched are accounts that nobody holds and whose writes Wrote is told of. Live is told when
-	// the subscription to them is in force, and when it ends. None of them waits; all may be nil.
+	// the subscription to them is in force, and when it ends, with the highest slot that the stream
+	// reported. None of them waits; all may be nil.
 	Watched []venue.Key
 	Wrote   func(w Write)
-	Live    func(live bool)
+	Live    func(live bool, slot uint64)
 	// Logger, Registerer and Now may be nil. Dial opens the connection; nil = TCP.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -108,7 +109,7 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 		deps.Observe = func(uint64) {}
 	}
 	if deps.Live == nil {
-		deps.Live = func(bool) {}
+		deps.Live = func(bool, uint64) {}
 	}
 	f := &Feed{
 		cfg: cfg.withDefaults(), deps: deps, server: yellowstone.Server{URL: u, Token: cfg.Token, Dial: deps.Dial},
@@ -198,7 +199,8 @@ func (f *Feed) follow(ctx context.Context) {
 	for failures := uint(1); ctx.Err() == nil; failures++ {
 		s := &session{Feed: f}
 		err := s.run(ctx)
-		f.deps.Live(false)
+		// Behind what this session has handed over.
+		f.do(ctx, func() { f.deps.Live(false, f.seen) })
 		if ctx.Err() != nil {
 			return
 		}

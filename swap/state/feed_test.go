@@ -107,13 +107,20 @@ func (s *server) write(t *testing.T, c *swaptest.Chain, slot uint64, transaction
 // follow starts a feed of the server's stream over a chain.
 func follow(t *testing.T, s *server, c *swaptest.Chain) *Feed {
 	t.Helper()
+	return followWith(t, s, Deps{RPC: c})
+}
+
+// followWith fills in the rest of deps.
+func followWith(t *testing.T, s *server, deps Deps) *Feed {
+	t.Helper()
 	s.updates = make(chan *pb.SubscribeUpdate)
 	memory := bufconn.Listen(1 << 20)
 	serving := grpc.NewServer()
 	pb.RegisterGeyserServer(serving, s)
 	go func() { _ = serving.Serve(memory) }()
-	f, err := New(Config{Endpoint: "http://test:1"}, Deps{RPC: c, Venues: venue.List{cpmm.Venue{}}, Registerer: prometheus.NewRegistry(),
-		Dial: func(ctx context.Context, _ string) (net.Conn, error) { return memory.DialContext(ctx) }})
+	deps.Venues, deps.Registerer = venue.List{cpmm.Venue{}}, prometheus.NewRegistry()
+	deps.Dial = func(ctx context.Context, _ string) (net.Conn, error) { return memory.DialContext(ctx) }
+	f, err := New(Config{Endpoint: "http://test:1"}, deps)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -207,4 +214,41 @@ func TestAStreamThatCannotGoOnBeginsAnew(t *testing.T) {
 	advance(c, 499)
 	s.block(1500)
 	awaitPair(t, f, coin, 1500, 1)
+}
+
+// TestWatchedAccountsAreTold: from when to when, and their writes.
+func TestWatchedAccountsAreTold(t *testing.T) {
+	c, s := swaptest.New(), &server{}
+	watched := swaptest.Named("watched")
+	c.Mint(watched, swaptest.TokenProgram, 6)
+	live, writes := make(chan uint64, 16), make(chan Write, 16)
+	ended := make(chan uint64, 16)
+	followWith(t, s, Deps{RPC: c, Watched: []venue.Key{watched}, Wrote: func(w Write) { writes <- w }, Live: func(on bool, slot uint64) {
+		if on {
+			live <- slot
+		} else {
+			ended <- slot
+		}
+	}})
+	told := func(from chan uint64) uint64 {
+		t.Helper()
+		select {
+		case slot := <-from:
+			return slot
+		case <-time.After(hang):
+			t.Fatal("nothing is told")
+			return 0
+		}
+	}
+	told(live)
+	require.Equal(t, []string{watched.String()}, s.last().Accounts["watched"].Account)
+	s.write(t, c, 1000, 1, watched)
+	w := <-writes
+	require.Equal(t, watched, w.Key)
+	require.EqualValues(t, 1000, w.Slot)
+	s.block(1001)
+	require.Empty(t, ended)
+	s.updates <- nil
+	require.EqualValues(t, 1001, told(ended), "behind all that came")
+	require.EqualValues(t, 1001, told(live), "of the next connection")
 }

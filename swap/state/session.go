@@ -132,7 +132,7 @@ func (s *session) take(u *pb.SubscribeUpdate) {
 		delete(s.asked, pong.GetId())
 		if !s.live { // the first subscription names the watched accounts too
 			s.live = true
-			s.deps.Live(true)
+			s.deps.Live(true, s.seen)
 		}
 		return
 	}

@@ -22,7 +22,7 @@ func (t *Trust) watch(ctx context.Context) {
 		case <-second.C:
 			t.save()
 			t.metrics.observe(t.book)
-			if t.unread() {
+			if t.unread() || t.behind() {
 				t.lookNow(ctx)
 			}
 		case <-every.C:
@@ -40,11 +40,18 @@ func (t *Trust) unread() bool {
 	return t.looked.IsZero() || len(t.reading) > 0
 }
 
+// behind says that the stream tells of the programs, and they were not looked at since.
+func (t *Trust) behind() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.connected && !t.live.Load()
+}
+
 func (t *Trust) lookNow(ctx context.Context) {
 	t.mu.Lock()
-	sessions := t.sessions
+	sessions, from := t.sessions, t.least
 	t.mu.Unlock()
-	if err := t.look(ctx, 0); err != nil {
+	if err := t.look(ctx, from); err != nil {
 		if ctx.Err() == nil {
 			t.deps.Logger.Debug("programs were not read", "err", err)
 		}
@@ -55,10 +62,12 @@ func (t *Trust) lookNow(ctx context.Context) {
 	t.live.Store(t.connected && sessions == t.sessions)
 }
 
-// Live is told when the stream tells of Watched accounts, and when it does not any more.
-func (t *Trust) Live(live bool) {
+// Live is told when the stream tells of Watched accounts, and when it does not any more, with the
+// highest slot that the stream has told of.
+func (t *Trust) Live(live bool, slot uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.least = max(t.least, slot)
 	t.live.Store(false)
 	t.connected = live
 	t.sessions++
@@ -175,6 +184,7 @@ func (t *Trust) Wrote(w state.Write) {
 	if w.Key == program || w.Account == nil { // its loader, or it is closed
 		t.mu.Lock()
 		t.live.Store(false) // quotes look by themselves until this is known
+		t.least = max(t.least, w.Slot)
 		t.sessions++
 		t.mu.Unlock()
 		t.lookSoon()

@@ -137,6 +137,9 @@ func (p *programs) read(ctx context.Context, rpc RPC, from uint64) (slot uint64,
 	if err != nil {
 		return 0, nil, fmt.Errorf("read programs: %w", err)
 	}
+	if slot < from { // not every server knows minContextSlot
+		return 0, nil, fmt.Errorf("read programs: the server is at slot %d, %d is wanted", slot, from)
+	}
 	marks = map[venue.Key]mark{}
 	for i, program := range p.list {
 		marks[program] = markOf(program, p.data[program], accounts[2*i], accounts[2*i+1])

@@ -135,6 +135,8 @@ type Trust struct {
 	sessions  uint64
 	connected bool
 	live      atomic.Bool
+	// least is the slot that a look must be of for that: a server may be behind the stream.
+	least uint64
 	// wake asks for a look at the programs.
 	wake chan struct{}
 }

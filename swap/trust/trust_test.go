@@ -166,7 +166,7 @@ func TestABuildThatSwapsOtherwiseAsksNobody(t *testing.T) {
 	tr := s.trust(Config{}, Terms{})
 	s.deploy("second")
 	s.look(tr)
-	tr.Live(true)
+	tr.Live(true, 0)
 	tr.lookNow(t.Context())
 	looks := s.chain.Calls(swaptest.Slices)
 	s.sees(tr, 40, 1)
@@ -299,7 +299,7 @@ func TestTheStreamTellsOfADeployment(t *testing.T) {
 	before := looks()
 	require.NoError(t, tr.Check(t.Context(), 0))
 	require.Greater(t, looks(), before, "without a stream each quote looks")
-	tr.Live(true)
+	tr.Live(true, 0)
 	tr.lookNow(t.Context())
 	before = looks()
 	require.NoError(t, tr.Check(t.Context(), s.chain.Slot()))
@@ -312,11 +312,22 @@ func TestTheStreamTellsOfADeployment(t *testing.T) {
 	require.Equal(t, ReasonRedeployed, s.reason(tr))
 	require.Equal(t, Sum([]byte("second")), tr.Report(cpmm.Name).Programs[0].SHA256)
 
-	tr.Live(false)
+	tr.Live(false, 0)
 	require.NoError(t, tr.Check(t.Context(), s.chain.Slot()))
 	require.Greater(t, looks(), before)
-	tr.Live(true)
+	tr.Live(true, 0)
 	require.False(t, tr.live.Load(), "what happened before it is connected is not told")
+	require.True(t, tr.behind())
+
+	tr.Live(true, s.chain.Slot()+1)
+	tr.lookNow(t.Context())
+	require.False(t, tr.live.Load(), "the server is behind the stream: it may not have what went before")
+	s.deploy("third")
+	tr.lookNow(t.Context())
+	require.True(t, tr.live.Load())
+	tr.Wrote(state.Write{Slot: s.chain.Slot() + 1, Key: tr.Watched()[1]}) // it is closed
+	tr.lookNow(t.Context())
+	require.False(t, tr.live.Load(), "the server does not have that yet")
 }
 
 // TestSwapsAreFoundOverRPC: pools that were asked for are read, and the first swap since is looked
