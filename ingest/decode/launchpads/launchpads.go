@@ -7,8 +7,6 @@
 package launchpads
 
 import (
-	"crypto/sha256"
-
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -51,18 +49,12 @@ type ins struct {
 
 // launch is an instruction of a program made with Anchor that creates a token.
 func launch(name string, mint, pool, creator, config int) ins {
-	return ins{name: name, tag: tag(name), mint: mint, pool: pool, creator: creator, config: config, calls: none}
+	return ins{name: name, tag: instruction.AnchorTag(name), mint: mint, pool: pool, creator: creator, config: config, calls: none}
 }
 
 // graduate is one that moves its trading.
 func graduate(name string, mint, pool int) ins {
-	return ins{name: name, tag: tag(name), mint: mint, pool: pool, creator: none, config: none, graduation: true, calls: none}
-}
-
-// tag is what Anchor puts before an instruction's data.
-func tag(name string) string {
-	sum := sha256.Sum256([]byte("global:" + name))
-	return string(sum[:8])
+	return ins{name: name, tag: instruction.AnchorTag(name), mint: mint, pool: pool, creator: none, config: none, graduation: true, calls: none}
 }
 
 // Decode reads an invocation; within are the calls that were made inside it. False: it launches and
@@ -70,7 +62,7 @@ func tag(name string) string {
 func (l *Launchpad) Decode(v instruction.View, within []chain.Call) (*eventspb.TokenEvent, bool) {
 	data := v.Data()
 	for i := range l.instructions {
-		if in := &l.instructions[i]; len(data) >= len(in.tag) && string(data[:len(in.tag)]) == in.tag {
+		if in := &l.instructions[i]; instruction.HasTag(data, in.tag) {
 			return l.event(v, in, within)
 		}
 	}

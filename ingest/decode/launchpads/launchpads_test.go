@@ -163,7 +163,7 @@ func TestAMigrationThatDoesNothingGraduatesNothing(t *testing.T) {
 
 func TestWhatIsNoLaunchIsNothing(t *testing.T) {
 	for _, l := range All() {
-		for _, data := range []string{"", "\x18", tag("buy"), tag("sell"), tag("swap"), tag("initialize")[:7], "\xe4\x45\xa5\x2e\x51\xcb\x9a\x1d"} {
+		for _, data := range []string{"", "\x18", instruction.AnchorTag("buy"), instruction.AnchorTag("sell"), instruction.AnchorTag("swap"), instruction.AnchorTag("initialize")[:7], "\xe4\x45\xa5\x2e\x51\xcb\x9a\x1d"} {
 			_, ok := invoke(&l, data, "a b c d e f g h i j k l m n o p", nil, "a")
 			require.False(t, ok, "%s %x", l.Name, data)
 		}

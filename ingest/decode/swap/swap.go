@@ -15,6 +15,7 @@ import (
 	"encoding/hex"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -218,16 +219,9 @@ func Tag(text string) string {
 	return string(raw)
 }
 
-// HasTag says whether data begins with a tag.
-func HasTag(data []byte, tag string) bool {
-	return len(data) >= len(tag) && string(data[:len(tag)]) == tag
-}
-
-// Anchor is an instruction of a program made with Anchor, which tags it with the first eight bytes
-// of SHA-256 of "global:" and its name.
+// Anchor is an instruction of a program made with Anchor.
 func Anchor(name string, minAccounts int, shapes ...Shape) Instruction {
-	sum := sha256.Sum256([]byte("global:" + name))
-	return Instruction{Name: name, Tag: string(sum[:8]), MinAccounts: minAccounts, Shapes: shapes}
+	return Instruction{Name: name, Tag: instruction.AnchorTag(name), MinAccounts: minAccounts, Shapes: shapes}
 }
 
 // AnchorCreate is Anchor for an instruction that creates a pool.

@@ -1,6 +1,9 @@
 package venues
 
-import "github.com/mintlake/mintlake/ingest/decode/swap"
+import (
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/ingest/decode/swap"
+)
 
 // meteoraDAMMv1 reads Meteora's DAMM v1 (dynamic AMM pools over Mercurial vaults).
 //
@@ -35,7 +38,7 @@ func meteoraDAMMv1Create(name string, accounts, mint, vault, payer int) swap.Ins
 // vaults, which is rounded: they come near to what moved.
 func meteoraDAMMv1Event(data []byte, e *swap.Event) bool {
 	const tag = "\x51\x6c\xe3\xbe\xcd\xd0\x0a\xc4"
-	if !swap.HasTag(data, tag) || len(data) < 8+5*8 {
+	if !instruction.HasTag(data, tag) || len(data) < 8+5*8 {
 		return false
 	}
 	e.HasOut, e.Near = true, true

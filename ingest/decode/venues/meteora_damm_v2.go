@@ -1,6 +1,9 @@
 package venues
 
-import "github.com/mintlake/mintlake/ingest/decode/swap"
+import (
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/ingest/decode/swap"
+)
 
 // meteoraDAMMv2 reads Meteora's DAMM v2 (cp-amm).
 //
@@ -37,10 +40,10 @@ func meteoraDAMMv2Event(data []byte, e *swap.Event) bool {
 		in2  = out2 + 8 + 16 + 4*8
 	)
 	switch {
-	case swap.HasTag(data, first) && len(data) >= in1+8:
+	case instruction.HasTag(data, first) && len(data) >= in1+8:
 		e.In, _ = swap.U64(data, in1)
 		e.Out, _ = swap.U64(data, out1)
-	case swap.HasTag(data, second) && len(data) >= in2+3*8:
+	case instruction.HasTag(data, second) && len(data) >= in2+3*8:
 		// included_transfer_fee_amount_in; what follows is the amount out with its fee
 		e.In, _ = swap.U64(data, in2)
 		e.Out, _ = swap.U64(data, in2+8)

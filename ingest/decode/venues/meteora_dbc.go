@@ -1,6 +1,9 @@
 package venues
 
-import "github.com/mintlake/mintlake/ingest/decode/swap"
+import (
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/ingest/decode/swap"
+)
 
 // meteoraDBC reads Meteora's dynamic bonding curve.
 //
@@ -36,10 +39,10 @@ func meteoraDBCEvent(data []byte, e *swap.Event) bool {
 		out2 = in2 + 3*8
 	)
 	switch {
-	case swap.HasTag(data, first) && len(data) >= in1+8:
+	case instruction.HasTag(data, first) && len(data) >= in1+8:
 		e.In, _ = swap.U64(data, in1)
 		e.Out, _ = swap.U64(data, out1)
-	case swap.HasTag(data, second) && len(data) >= out2+8:
+	case instruction.HasTag(data, second) && len(data) >= out2+8:
 		e.In, _ = swap.U64(data, in2)
 		e.Out, _ = swap.U64(data, out2)
 	default:

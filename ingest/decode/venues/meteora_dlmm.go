@@ -1,6 +1,9 @@
 package venues
 
-import "github.com/mintlake/mintlake/ingest/decode/swap"
+import (
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/ingest/decode/swap"
+)
 
 // meteoraDLMM reads Meteora's DLMM (lb_clmm).
 //
@@ -33,7 +36,7 @@ func meteoraDLMMEvent(data []byte, e *swap.Event) bool {
 		tag     = "\x51\x6c\xe3\xbe\xcd\xd0\x0a\xc4"
 		amounts = 8 + 2*32 + 2*4
 	)
-	if !swap.HasTag(data, tag) || len(data) < amounts+2*8 {
+	if !instruction.HasTag(data, tag) || len(data) < amounts+2*8 {
 		return false
 	}
 	e.Pool, e.HasOut = swap.Key(data, 8), true

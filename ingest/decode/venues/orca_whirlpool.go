@@ -1,6 +1,9 @@
 package venues
 
-import "github.com/mintlake/mintlake/ingest/decode/swap"
+import (
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/ingest/decode/swap"
+)
 
 // whirlpool reads Orca's Whirlpools.
 //
@@ -43,7 +46,7 @@ func whirlpoolEvent(data []byte, e *swap.Event) bool {
 		tag     = "\xe1\xca\x49\xaf\x93\x2b\xa0\x96"
 		amounts = 8 + 32 + 1 + 2*16
 	)
-	if !swap.HasTag(data, tag) || len(data) < amounts+4*8 {
+	if !instruction.HasTag(data, tag) || len(data) < amounts+4*8 {
 		return false
 	}
 	e.Pool, e.HasOut = swap.Key(data, 8), true

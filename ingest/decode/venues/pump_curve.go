@@ -5,6 +5,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -75,9 +76,9 @@ func pumpCurveEvent(data []byte, e *swap.Event) bool {
 		created = "\x1b\x72\xa9\x4d\xde\xeb\x63\x76"
 	)
 	switch {
-	case swap.HasTag(data, created):
+	case instruction.HasTag(data, created):
 		return pumpCurveCreation(data, e)
-	case !swap.HasTag(data, traded) || len(data) < pumpCurveOldest || data[pumpCurveIsBuy] > 1:
+	case !instruction.HasTag(data, traded) || len(data) < pumpCurveOldest || data[pumpCurveIsBuy] > 1:
 		return false
 	}
 	e.HasOut = true

@@ -1,6 +1,7 @@
 package venues
 
 import (
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -75,7 +76,7 @@ func pumpSwapEvent(data []byte, e *swap.Event) bool {
 		sell = "\x3e\x2f\x37\x0a\xa5\x03\xdc\x2a"
 	)
 	switch {
-	case swap.HasTag(data, buy) && len(data) >= pumpSwapPool+32:
+	case instruction.HasTag(data, buy) && len(data) >= pumpSwapPool+32:
 		e.In, _ = swap.U64(data, pumpSwapWithLPFee)
 		e.Out, _ = swap.U64(data, pumpSwapBase)
 		e.Paid, _ = swap.U64(data, pumpSwapUser)
@@ -86,7 +87,7 @@ func pumpSwapEvent(data []byte, e *swap.Event) bool {
 			e.InFee = 0
 			e.In = e.Paid - min(pumpSwapBuybackOfBuy(data), e.Paid)
 		}
-	case swap.HasTag(data, sell) && len(data) >= pumpSwapPool+32:
+	case instruction.HasTag(data, sell) && len(data) >= pumpSwapPool+32:
 		e.In, _ = swap.U64(data, pumpSwapBase)
 		e.Paid = e.In
 		e.Got, _ = swap.U64(data, pumpSwapUser)

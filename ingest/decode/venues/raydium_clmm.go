@@ -1,6 +1,7 @@
 package venues
 
 import (
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -57,7 +58,7 @@ func raydiumCLMMEvent(data []byte, e *swap.Event) bool {
 		tag     = "\x40\xc6\xcd\xe8\x26\x08\x71\xe2"
 		amounts = 8 + 4*32
 	)
-	if !swap.HasTag(data, tag) || len(data) < amounts+4*8+1 {
+	if !instruction.HasTag(data, tag) || len(data) < amounts+4*8+1 {
 		return false
 	}
 	e.Pool, e.HasOut = swap.Key(data, 8), true

@@ -1,6 +1,9 @@
 package venues
 
-import "github.com/mintlake/mintlake/ingest/decode/swap"
+import (
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/ingest/decode/swap"
+)
 
 // raydiumCPMM reads Raydium's CPMM (cp-swap).
 //
@@ -24,7 +27,7 @@ func raydiumCPMM() swap.Venue {
 // builds append fields.
 func raydiumCPMMEvent(data []byte, e *swap.Event) bool {
 	const tag = "\x40\xc6\xcd\xe8\x26\x08\x71\xe2"
-	if !swap.HasTag(data, tag) || len(data) < 8+32+6*8 {
+	if !instruction.HasTag(data, tag) || len(data) < 8+32+6*8 {
 		return false
 	}
 	e.Pool, e.HasOut = swap.Key(data, 8), true

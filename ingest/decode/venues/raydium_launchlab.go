@@ -1,6 +1,9 @@
 package venues
 
-import "github.com/mintlake/mintlake/ingest/decode/swap"
+import (
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/ingest/decode/swap"
+)
 
 // raydiumLaunchLab reads Raydium's LaunchLab, a bonding curve whose both sides are token
 // accounts.
@@ -33,7 +36,7 @@ func raydiumLaunchLabEvent(data []byte, e *swap.Event) bool {
 		tag     = "\xbd\xdb\x7f\xd3\x4e\xe6\x61\xee"
 		amounts = 8 + 32 + 7*8
 	)
-	if !swap.HasTag(data, tag) || len(data) < amounts+2*8 {
+	if !instruction.HasTag(data, tag) || len(data) < amounts+2*8 {
 		return false
 	}
 	e.Pool, e.HasOut = swap.Key(data, 8), true
