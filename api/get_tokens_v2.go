@@ -179,7 +179,7 @@ func (s *Server) getV2Category(c *fiber.Ctx) error {
 	figure := s.replica.Figure(marketSorts()[name])
 	list := []tokenV2{}
 	for _, hit := range s.replica.Search(search.Query{IncludeToken22: true, Sort: search.SortFigure, Figure: figure, Limit: int(limit)}).Hits {
-		if _, traded := figure(hit.ID); traded {
+		if value, known := figure(hit.ID); known && value > 0 {
 			list = s.appendV2(list, hit.ID)
 		}
 	}

@@ -53,7 +53,7 @@ func TestTokensV2HaveThePublishedShape(t *testing.T) {
 		{Mint: a[0], DailyUSD: &volume, RankUSD: &volume, Market: &replica.Market{
 			PriceUSD: &price, PriceBeforeUSD: &before, LiquidityUSD: &volume, Volume1hUSD: &little, Volume24hUSD: &volume, OrganicUSD: &organic, Trades: 7, Traders: 5, AsOf: asOf,
 		}},
-		{Mint: a[1], DailyUSD: &little, RankUSD: &little, Market: &replica.Market{Volume1hUSD: &volume, Volume24hUSD: &little, Trades: 1, Traders: 1, AsOf: asOf}},
+		{Mint: a[1], DailyUSD: &little, RankUSD: &little, Market: &replica.Market{Volume5mUSD: new(float64), Volume1hUSD: &volume, Volume24hUSD: &little, Trades: 1, Traders: 1, AsOf: asOf}},
 	})
 	ids := func(rows []map[string]any) (ids []any) {
 		for _, row := range rows {

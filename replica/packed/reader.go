@@ -52,7 +52,7 @@ func (r *Reader) Facts(mint string, packed []byte) []registry.Fact {
 }
 
 // FactsUpTo is Facts without the texts of registers above last: their values are empty. The texts
-// of off-chain metadata and token lists have the highest registers, and are most of what there is.
+// of off-chain metadata and token lists are most of what there is, and have high registers.
 func (r *Reader) FactsUpTo(mint string, packed []byte, last registry.Register) []registry.Fact {
 	r.read(mint, packed, last)
 	return r.withTexts(string(r.texts.out))
