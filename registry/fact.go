@@ -61,22 +61,22 @@ const (
 	RegisterFirstSeen Register = 21
 	RegisterLastSeen  Register = 22
 	// RegisterClosed: "true" once the mint account was closed, "false" when it is initialised
-	// (again). The items ItemClosed and ItemInitialized hold where that last happened; their values
-	// are empty.
+	// (again). The positions of the items ItemClosed and ItemInitialized are where that last
+	// happened; their values are empty.
 	RegisterClosed Register = 23
-	// RegisterTokenList: a JSON object, see ListEntry; item = the list's name. Its position is the
-	// list's timestamp at slot 0: before everything on the chain, and the newer version of a list
-	// holds.
+	// RegisterTokenList: a JSON object, see ListEntry; item = the list's name. Its position is slot
+	// 0, before everything on the chain, with the list's timestamp as the order: a newer version of
+	// a list beats an older one.
 	RegisterTokenList Register = 24
 	// RegisterToken2022Field: an additional field of the Token-2022 metadata extension; item = "."
-	// and its key, value = its trimmed text, empty once it was removed. The empty item holds where
-	// all fields were last stated at once: older ones are gone.
+	// and its key, value = its trimmed text, empty once it was removed. The position of the empty
+	// item is where all fields were last stated at once: fields stated before it are gone.
 	RegisterToken2022Field Register = 25
-	// RegisterLogoOverride: a JSON object, see LogoOverride. Its position is the decision's version
-	// at slot 0: the later decision holds.
+	// RegisterLogoOverride: a JSON object, see LogoOverride. Its position is slot 0 with the
+	// decision's version as the order: a later decision beats an earlier one.
 	RegisterLogoOverride Register = 26
-	// RegisterLaunchpad: the launchpad that created the mint, and RegisterCreator: whom its
-	// instruction names as the creator, base58, empty = nobody.
+	// RegisterLaunchpad: the launchpad that created the mint. RegisterCreator: the creator that the
+	// launchpad's instruction names, base58, empty = none.
 	RegisterLaunchpad Register = 27
 	RegisterCreator   Register = 28
 	// RegisterGraduated: block time at which the launchpad moved its trading to a pool, Unix
@@ -84,8 +84,8 @@ const (
 	RegisterGraduated Register = 29
 )
 
-// Fact proposes Value for one register of one mint. Item tells several values of one register apart
-// and is empty for most.
+// Fact proposes Value for one register of one mint. Item tells the values of a register that has
+// several apart. It is empty for most registers.
 type Fact struct {
 	Mint     string
 	Register Register
@@ -94,7 +94,8 @@ type Fact struct {
 	Value    string
 }
 
-// beats says that a holds against b for the same register and item.
+// beats reports whether a replaces b, a fact about the same register and item. The higher position
+// wins; at the same position, the higher value.
 func (a *Fact) beats(b *Fact) bool {
 	if c := a.Position.Compare(b.Position); c != 0 {
 		return c > 0

@@ -26,24 +26,25 @@ type Offchain struct {
 	Tags        []string          `json:"tags,omitempty"`
 }
 
-// Logo is the value of RegisterLogo: what came of fetching a logo. It counts only while URL is the
-// token's current one, and not after a purge that it does not know of. The details of a check
-// (hash, size, schedule) stay in the event: every API node holds the registers.
+// Logo is the value of RegisterLogo: the result of the last check of a logo. It counts only while
+// URL is the token's current logo, and not if Purge is below that of the LogoOverride: the operator
+// has purged the logo since. The details of a check (hash, size, schedule) stay in the event,
+// because every API node holds all registers in memory.
 type Logo struct {
 	URL    string `json:"url"`
 	Status string `json:"status"`
 	Purge  uint64 `json:"purge,omitempty"`
 }
 
-// LogoOverride is the value of RegisterLogoOverride: an operator's decision. Purge is the version
-// of the last decision to purge.
+// LogoOverride is the value of RegisterLogoOverride: an operator's decision. URL replaces the
+// token's logo; None removes it. Purge is the version of the last decision to purge.
 type LogoOverride struct {
 	URL   string `json:"url,omitempty"`
 	None  bool   `json:"none,omitempty"`
 	Purge uint64 `json:"purge,omitempty"`
 }
 
-// Apply is the logo URL that the decision makes of the token's own.
+// Apply returns the logo URL after the decision. own is the token's own logo URL.
 func (o LogoOverride) Apply(own string) string {
 	switch {
 	case o.None:
@@ -62,9 +63,10 @@ const (
 	LogoMissing   = "missing"
 )
 
-// FactsOfEnrichment translates a read fact. A read at slot S stands behind every instruction of S;
-// an account that a stream showed stands behind the transaction that wrote it. A message without a
-// 32-byte mint states nothing; so does a fact that this binary does not know.
+// FactsOfEnrichment translates an enrichment into facts. What was read at a slot is positioned
+// after every instruction of that slot. An account from a stream is positioned after the
+// transaction that wrote it. A message without a 32-byte mint, or with a kind of fact that this
+// binary does not know, gives none.
 func FactsOfEnrichment(enrichment *eventspb.Enrichment) []Fact {
 	if len(enrichment.GetMint()) != 32 {
 		return nil
@@ -169,7 +171,7 @@ type ListEntry struct {
 	SHA256    string `json:"sha256,omitempty"`
 	Signer    string `json:"signer,omitempty"`
 	Signature string `json:"signature,omitempty"`
-	// Removed: this version of the list holds the token no more.
+	// Removed: this version of the list no longer holds the token.
 	Removed bool `json:"removed,omitempty"`
 }
 
@@ -193,8 +195,8 @@ func (l *factList) tokenList(entry *eventspb.TokenListEntry) {
 	l.setItem(RegisterTokenList, entry.GetList(), string(value))
 }
 
-// imported takes facts as they are: a register that this binary does not know is kept for one that
-// does.
+// imported takes facts as they are. It keeps registers that this binary does not know, for a newer
+// one.
 func (l *factList) imported(facts *eventspb.Facts) {
 	for _, fact := range facts.GetFacts() {
 		if fact.GetRegister() == 0 || fact.GetRegister() > math.MaxUint8 {
@@ -205,7 +207,8 @@ func (l *factList) imported(facts *eventspb.Facts) {
 	}
 }
 
-// ImportedFact is the fact as Facts carries it: the inverse of what FactsOfEnrichment does with it.
+// ImportedFact returns the message that carries a fact in eventspb.Facts. FactsOfEnrichment turns
+// it into the same fact again.
 func ImportedFact(fact Fact) *eventspb.Fact {
 	return &eventspb.Fact{
 		Register: uint32(fact.Register), Item: []byte(fact.Item),

@@ -11,7 +11,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// factList collects the facts of one event.
+// factList collects the facts of one event or enrichment.
 type factList struct {
 	mint     string
 	position schemas.Position
@@ -30,13 +30,15 @@ func (l *factList) setKey(register Register, key []byte) {
 	l.set(register, keyText(key))
 }
 
+// setText sets a register to a text of the chain. nil means that the instruction does not state it.
 func (l *factList) setText(register Register, raw []byte) {
 	if raw != nil {
 		l.set(register, Text(raw))
 	}
 }
 
-// keyText is base58; empty for none, which is also how the chain's all-zero optional keys are read.
+// keyText returns the key in base58. It is empty for no key, and for an all-zero key: that is how
+// the chain stores an optional key that is absent.
 func keyText(key []byte) string {
 	if len(key) == 0 || string(key) == string(make([]byte, len(key))) {
 		return ""
@@ -44,12 +46,11 @@ func keyText(key []byte) string {
 	return base58.Encode(key)
 }
 
-// FactsOfEvent translates a token event into what it states about its mint. An event without a
-// 32-byte mint or without a position states nothing; so does a payload that this binary does not
-// know.
+// FactsOfEvent translates a token event into facts about its mint. An event without a 32-byte mint,
+// without a position, or with a payload that this binary does not know gives none.
 func FactsOfEvent(event *eventspb.TokenEvent) []Fact { return AppendFactsOfEvent(nil, event) }
 
-// AppendFactsOfEvent appends FactsOfEvent to others.
+// AppendFactsOfEvent appends the facts of an event to facts, see FactsOfEvent.
 func AppendFactsOfEvent(facts []Fact, event *eventspb.TokenEvent) []Fact {
 	if len(event.GetMint()) != 32 || event.GetPosition() == nil {
 		return facts
@@ -84,12 +85,12 @@ func AppendFactsOfEvent(facts []Fact, event *eventspb.TokenEvent) []Fact {
 			l.set(RegisterGraduated, ms)
 		}
 	case *eventspb.TokenEvent_Sighting:
-		if program := keyText(event.GetProgramId()); program != "" { // old nodes do not say it
+		if program := keyText(event.GetProgramId()); program != "" { // old events lack it
 			l.set(RegisterProgram, program)
 		}
 		l.set(RegisterDecimals, strconv.FormatUint(uint64(payload.Sighting.GetDecimals()), 10))
 		l.firstSeen(event.GetBlockTime())
-		return l.facts // a balance is no event of the mint: last_seen_at stays
+		return l.facts // a balance is no event of the mint: last seen stays
 	case nil:
 		return facts
 	}
@@ -180,7 +181,7 @@ func (l *factList) metadata(payload *eventspb.MetadataSet) {
 	}
 }
 
-// token2022Metadata: whoever speaks of the metadata says that the mint has the extension.
+// token2022Metadata also sets the extension itself: a mint with such metadata has the extension.
 func (l *factList) token2022Metadata(payload *eventspb.MetadataSet) {
 	l.setText(RegisterToken2022Name, payload.Name)
 	l.setText(RegisterToken2022Symbol, payload.Symbol)
@@ -195,7 +196,7 @@ func (l *factList) token2022Metadata(payload *eventspb.MetadataSet) {
 		l.set(RegisterToken2022Field, "") // none yet
 	}
 	if len(payload.GetAdditionalFields()) > 0 {
-		// their number, which only the account says
+		// The number of fields is unknown until the account is read.
 		l.setItem(RegisterExtension, ExtensionTokenMetadata+".additional_fields", "")
 	}
 	for _, field := range payload.GetAdditionalFields() {
@@ -207,9 +208,9 @@ func (l *factList) token2022Metadata(payload *eventspb.MetadataSet) {
 	}
 }
 
-// extension sets attribute by attribute: an instruction that changes one leaves the others as they
-// were, but for those that it changes without saying to what (forget). read is true for what an
-// account says.
+// extension sets each attribute separately: an instruction that changes one leaves the others as
+// they were, except those that forget handles. read is true if an account was read, and false for
+// an instruction.
 func (l *factList) extension(payload *eventspb.ExtensionSet, read bool) {
 	l.setItem(RegisterExtension, payload.GetExtension(), "")
 	for _, attribute := range payload.GetAttributes() {
@@ -223,8 +224,8 @@ func (l *factList) extension(payload *eventspb.ExtensionSet, read bool) {
 	}
 }
 
-// seen: something happened to the mint in a block of this time, Unix seconds; 0 where it is not
-// known.
+// seen records that something happened to the mint in a block of this time, Unix seconds. 0 means
+// that the time is unknown.
 func (l *factList) seen(blockTime int64) {
 	l.firstSeen(blockTime)
 	l.lastSeen(blockTime)
@@ -244,6 +245,8 @@ func (l *factList) lastSeen(blockTime int64) {
 	}
 }
 
+// millis converts seconds to a decimal number of milliseconds. It returns false if the time is
+// unknown (0), negative or too large.
 func millis(seconds int64) (string, bool) {
 	if seconds <= 0 || seconds > math.MaxInt64/1000 {
 		return "", false

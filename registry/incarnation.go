@@ -4,9 +4,9 @@ import (
 	"strings"
 )
 
-// Items of RegisterClosed. A Token-2022 mint can be closed and made again at its address, as
-// another token: what was said of it before is no longer so. These two say where one incarnation
-// ended and where the next began.
+// Items of RegisterClosed. A Token-2022 mint can be closed and created again at its address, as
+// another token. Facts about the earlier token no longer hold. The positions of these two items are
+// where one incarnation ended and where the next began.
 const (
 	// ItemClosed: the last CloseAccount of the mint.
 	ItemClosed = "closed"
@@ -14,21 +14,23 @@ const (
 	ItemInitialized = "initialized"
 )
 
-// fieldItem is the item of an additional field's key.
+// fieldItem returns the item of RegisterToken2022Field for an additional field's key.
 func fieldItem(key []byte) string { return "." + strings.ToValidUTF8(string(key), "\uFFFD") }
 
-// dead says that a fact is about what is gone: an earlier incarnation of the mint, an earlier set
-// of additional fields, or a change of supply that a read covers. It compares positions only, and a
-// fact that is beaten lies before the one that beats it; so leaving out what is dead before or
-// after taking the last facts gives the same, in any order. (So no rule may look at more than the
-// position: one that spared some of the facts before a place would depend on which of them was
-// beaten first.) projector/tokens.sql says the same in SQL.
+// dead reports whether a fact is about something that is gone: an earlier incarnation of the mint,
+// an earlier set of additional fields, or a change of supply that a later read of the supply
+// includes. projector/tokens.sql has the same rules in SQL.
+//
+// The rules compare positions only. A fact that is beaten never has a higher position than the one
+// that beats it, so dead facts can be removed before or after the highest facts are taken, in any
+// order. A rule that looked at more than the position would break this: the result would depend on
+// which facts had already been beaten.
 func (s *State) dead(fact *Fact) bool {
 	switch fact.Register {
 	case RegisterProgram, RegisterDecimals, RegisterSupply, RegisterMintAuthority, RegisterFreezeAuthority:
 		return s.gone(fact) // an initialisation states all of them
 	case RegisterLaunchpad, RegisterCreator, RegisterGraduated:
-		return s.gone(fact) // a launch stands before the initialisation that it calls
+		return s.gone(fact) // a launch comes before the initialisation that it calls
 	case RegisterMetadataPointer, RegisterExtension:
 		// extensions are initialised before the mint is, perhaps in an earlier transaction
 		return s.gone(fact)
@@ -39,22 +41,23 @@ func (s *State) dead(fact *Fact) bool {
 	case RegisterToken2022Field:
 		return s.gone(fact) || s.before(fact, RegisterClosed, ItemInitialized) || s.before(fact, RegisterToken2022Field, "")
 	default:
-		// The Metaplex account is another one, which stays when the mint is closed. The others are
-		// not the mint account's.
+		// The Metaplex metadata account stays when the mint is closed. The other registers do not
+		// come from the mint account.
 		return false
 	}
 }
 
-// gone says that the mint was closed behind the fact.
+// gone reports whether the mint was closed at the fact's position or after it.
 func (s *State) gone(fact *Fact) bool { return s.reaches(RegisterClosed, ItemClosed, fact) }
 
-// reaches says that the fact held of register and item stands at the position of fact or behind it.
+// reaches reports whether the fact held for register and item is at the position of fact or after
+// it.
 func (s *State) reaches(register Register, item string, fact *Fact) bool {
 	held, ok := s.held(register, item)
 	return ok && fact.Position.Compare(held.Position) <= 0
 }
 
-// before says that fact stands before the one held of register and item.
+// before reports whether fact is positioned before the fact held for register and item.
 func (s *State) before(fact *Fact, register Register, item string) bool {
 	held, ok := s.held(register, item)
 	return ok && fact.Position.Compare(held.Position) < 0
@@ -68,7 +71,7 @@ func (s *State) held(register Register, item string) (*Fact, bool) {
 	return &s.facts[i], true
 }
 
-// ends says that a fact may make others dead.
+// ends reports whether a fact may make other facts dead.
 func ends(fact *Fact) bool {
 	switch fact.Register {
 	case RegisterSupply:
@@ -82,7 +85,8 @@ func ends(fact *Fact) bool {
 	}
 }
 
-// fields are the additional fields of the mint's own metadata that are not empty; nil for none.
+// fields returns the additional fields of the mint's own metadata whose text is not empty, by key;
+// nil if there are none.
 func (s *State) fields() (fields map[string]string) {
 	first, _ := s.find(RegisterToken2022Field, "")
 	for i := first; i < len(s.facts) && s.facts[i].Register == RegisterToken2022Field; i++ {

@@ -7,18 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// The readers below understand the JSON that this package writes itself (no white space, no
-// escapes, no unknown names), in a tenth of the time of encoding/json: every lookup of a token with
-// a document needs one. What they do not understand is left to encoding/json, which has the same
-// result: a fuzz test holds them equal.
+// The readers below parse only the JSON that this package writes: no white space, no escapes, no
+// unknown names. They take a tenth of the time of encoding/json, and every lookup of a token with a
+// document needs one. All other JSON is left to encoding/json. A fuzz test checks that both give
+// the same result.
 
-// object walks through a JSON object. After a step that fails, all others do.
+// object walks through a JSON object. bad is set by a step that fails; all later steps then fail
+// too.
 type object struct {
 	rest string
 	bad  bool
 }
 
-// open starts a walk, false for what is left to encoding/json.
+// open starts the walk through an object. It returns false if the text is left to encoding/json.
 func open(text string) (object, bool) {
 	if !strings.HasPrefix(text, "{") || strings.IndexByte(text, '\\') >= 0 || !utf8.ValidString(text) {
 		return object{}, false
@@ -26,17 +27,21 @@ func open(text string) (object, bool) {
 	return object{rest: text[1:]}, true
 }
 
-// take moves behind text, if that comes next.
-func (o *object) take(text byte) bool {
-	if o.bad || len(o.rest) == 0 || o.rest[0] != text {
+// take skips the byte c if it comes next.
+func (o *object) take(c byte) bool {
+	if o.bad || len(o.rest) == 0 || o.rest[0] != c {
 		return false
 	}
 	o.rest = o.rest[1:]
 	return true
 }
 
-// need is take of what must come.
-func (o *object) need(text byte) { o.bad = !o.take(text) || o.bad }
+// need skips the byte c and fails if it does not come next.
+func (o *object) need(c byte) {
+	if !o.take(c) {
+		o.bad = true
+	}
+}
 
 // string reads a string without escapes.
 func (o *object) string() string {
@@ -56,19 +61,20 @@ func (o *object) string() string {
 	return text
 }
 
-// fields calls each for every name of the object; each reads the value.
-func (o *object) fields(each func(name string)) {
+// fields calls readValue for each name of the object; readValue must read the value.
+func (o *object) fields(readValue func(name string)) {
 	for first := true; !o.take('}') && !o.bad; first = false {
 		if !first {
 			o.need(',')
 		}
 		name := o.string()
 		o.need(':')
-		each(name)
+		readValue(name)
 	}
 }
 
-// texts reads an object of strings into what is nil so far.
+// texts reads an object of strings. It fails if *into is set already: a name that comes twice is
+// left to encoding/json.
 func (o *object) texts(into *map[string]string) {
 	o.need('{')
 	o.bad = o.bad || *into != nil
@@ -77,7 +83,7 @@ func (o *object) texts(into *map[string]string) {
 	*into = values
 }
 
-// list reads an array of strings into what is nil so far.
+// list reads an array of strings. It fails if *into is set already, as texts does.
 func (o *object) list(into *[]string) {
 	o.need('[')
 	o.bad = o.bad || *into != nil
@@ -91,7 +97,7 @@ func (o *object) list(into *[]string) {
 	*into = values
 }
 
-// number reads digits.
+// number reads an unsigned decimal number without leading zeros.
 func (o *object) number() uint64 {
 	end := 0
 	for end < len(o.rest) && o.rest[end] >= '0' && o.rest[end] <= '9' {
@@ -103,7 +109,7 @@ func (o *object) number() uint64 {
 	return n
 }
 
-// done says that all was understood.
+// done reports whether the whole text was read without a failure.
 func (o *object) done() bool { return !o.bad && o.rest == "" }
 
 // UnmarshalOffchain reads the value of RegisterOffchain.
@@ -137,7 +143,7 @@ func UnmarshalOffchain(value string) (document Offchain, err error) {
 	}
 	document = Offchain{}
 	err = json.Unmarshal([]byte(value), &document)
-	return document, err // encoding/json's own, as if it had been called
+	return document, err // the same error as encoding/json alone would give
 }
 
 // UnmarshalLogo reads the value of RegisterLogo.
@@ -161,5 +167,5 @@ func UnmarshalLogo(value string) (logo Logo, err error) {
 	}
 	logo = Logo{}
 	err = json.Unmarshal([]byte(value), &logo)
-	return logo, err // encoding/json's own, as if it had been called
+	return logo, err // the same error as encoding/json alone would give
 }

@@ -5,24 +5,25 @@ import (
 	"math"
 )
 
-// Listing is a token list that holds a token, with all that it takes to check that.
+// Listing is a token list that holds a token, with what a client needs to check that it does.
 type Listing struct {
 	// List is the list's name on this node.
 	List string `json:"list"`
-	// AsOf is the list's own time, Unix milliseconds: its version.
+	// AsOf is the list's own timestamp, Unix milliseconds. It serves as the list's version.
 	AsOf int64 `json:"as_of"`
-	// Tags are those that the list gives the token.
+	// Tags are the tags that the list gives the token.
 	Tags []string `json:"tags"`
-	// SHA256 is that of the list's file, in hexadecimal; nil for lists that were read before hashes
-	// were kept.
+	// SHA256 is the hash of the list's file, in hexadecimal. It is nil for a list that was read
+	// before hashes were kept.
 	SHA256 *string `json:"sha256"`
-	// Signer is the Ed25519 key, base58, whose signature over the bytes of the file, base64, was
-	// verified when the list was read. Both are nil for a list without.
+	// Signature (base64) is the Ed25519 signature of the key Signer (base58) over the bytes of the
+	// file. It was verified when the list was read. Both are nil for an unsigned list.
 	Signer    *string `json:"signer"`
 	Signature *string `json:"signature"`
 }
 
-// listed calls use with the entry of each list that holds the token, in the order of their names.
+// listed calls use with the entry of each list that holds the token, in the order of the lists'
+// names.
 func (s *State) listed(use func(fact *Fact, entry *ListEntry)) {
 	first, _ := s.find(RegisterTokenList, "")
 	for i := first; i < len(s.facts) && s.facts[i].Register == RegisterTokenList; i++ {
@@ -33,7 +34,7 @@ func (s *State) listed(use func(fact *Fact, entry *ListEntry)) {
 	}
 }
 
-// Lists are the token lists that hold the token, by name; nil for none.
+// Lists returns the token lists that hold the token, sorted by name; nil if there are none.
 func (s *State) Lists() (lists []Listing) {
 	s.listed(func(fact *Fact, entry *ListEntry) {
 		listing := Listing{

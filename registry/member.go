@@ -10,35 +10,36 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Membership is all that decides whether a mint is in the registry. Member is the one rule: the
-// fold, the root and, in SQL, the projector's rows follow it, whether a node heard of the mint from
-// its instructions or read its accounts.
+// Membership holds all that decides whether a mint is in the registry. Member is the only rule for
+// that: the fold and the root call it, and the projector's SQL repeats it. It gives the same answer
+// whether a node saw the mint's instructions or read its accounts.
 type Membership struct {
 	// Mint is base58.
 	Mint string
-	// Program is empty while no source said which token program the mint belongs to.
+	// Program is empty if no source has named the mint's token program.
 	Program string
 	Closed  bool
-	// Decimals, TokenStandard, MintAuthority and Supply count only where they are known. An
-	// authority that is known and empty is none.
+	// The fields ...Known tell whether TokenStandard, MintAuthority and Supply below are known; an
+	// unknown one does not count. A known but empty MintAuthority means that nobody can mint.
 	DecimalsKnown, StandardKnown, AuthorityKnown, SupplyKnown bool
 
 	Decimals      uint8
 	TokenStandard int64
 	MintAuthority string
-	// Supply is looked at only where Decimals is 0.
+	// Supply matters only if Decimals is 0.
 	Supply uint64
 }
 
-// Member says whether the mint is in the registry: the program and the decimals are known, the mint
-// is not closed, and it is not known to be non-fungible.
+// Member reports whether the mint is in the registry: the program and the decimals are known, the
+// mint is not closed, and it is not known to be non-fungible.
 func (m *Membership) Member() bool {
 	return m.DecimalsKnown && m.Program != "" && !m.Closed && !m.nonFungible()
 }
 
-// nonFungible: the metadata program says so, or there is at most one indivisible unit that nobody
-// can mint more of. TokenStandard: 0 NonFungible, 1 FungibleAsset, 2 Fungible, 3
-// NonFungibleEdition, 4 ProgrammableNonFungible, 5 ProgrammableNonFungibleEdition.
+// nonFungible reports whether the metadata program says that the mint is non-fungible, or at most
+// one indivisible unit exists and nobody can mint more. TokenStandard: 0 NonFungible, 1
+// FungibleAsset, 2 Fungible, 3 NonFungibleEdition, 4 ProgrammableNonFungible, 5
+// ProgrammableNonFungibleEdition.
 func (m *Membership) nonFungible() bool {
 	if m.StandardKnown && (m.TokenStandard == 0 || m.TokenStandard >= 3 && m.TokenStandard <= 5) {
 		return true
@@ -46,25 +47,25 @@ func (m *Membership) nonFungible() bool {
 	return m.Decimals == 0 && m.SupplyKnown && m.Supply <= 1 && m.AuthorityKnown && (m.MintAuthority == "" || IsEdition(m.Mint, m.MintAuthority))
 }
 
-// Bumps of an edition account's address that IsEdition tries. An address begins at bump 255 and
-// goes down one for each hash that is a point of the curve, which is one of two: 32 of them do for
-// all but one of four billion mints.
+// IsEdition tries the bumps in this range, from the highest down. A program address has the highest
+// bump whose hash is not a point of the Ed25519 curve, and about half of all hashes are points. So
+// 32 bumps miss one of four billion mints.
 const (
 	EditionBumpFrom = 224
 	EditionBumpTo   = 255
 )
 
-// IsEdition says whether an address is the Metaplex edition account of a mint. The metadata program
-// makes it the mint authority of a non-fungible token and never mints more. That stays so when the
-// token is burned and its metadata account, which says the token standard, is gone. Texts that are
-// no keys are none.
+// IsEdition reports whether an address is the Metaplex edition account of a mint. The metadata
+// program makes this account the mint authority of a non-fungible token and never mints more. It
+// stays the authority after the token is burned and its metadata account, which holds the token
+// standard, is gone. The result is false if mint or address is not a 32-byte key.
 func IsEdition(mint, address string) bool {
 	key, err := base58.Decode(mint)
 	want, wantErr := base58.Decode(address)
 	if err != nil || wantErr != nil || len(key) != 32 || len(want) != 32 {
 		return false
 	}
-	seeds := make([]byte, 0, 136)
+	seeds := make([]byte, 0, 136) // 133 are used
 	seeds = append(seeds, "metadata"...)
 	seeds = append(seeds, metadataProgram...)
 	seeds = append(seeds, key...)
@@ -93,7 +94,7 @@ var metadataProgram = func() []byte {
 	return key
 }()
 
-// Member is Token's second result, for a small part of what Token costs.
+// Member returns Token's second result at a small part of Token's cost.
 func (s *State) Member(mint string) bool {
 	decimals, err := strconv.ParseUint(s.value(RegisterDecimals), 10, 8)
 	if err != nil {

@@ -1,7 +1,7 @@
 package registry
 
-// registerNames are the names under which views show the registers, by number; there is no register
-// 0.
+// registerNames are the names of the registers, indexed by number. Views show them. There is no
+// register 0.
 var registerNames = [...]string{ //nolint:gosec // the names of authorities are no credentials
 	RegisterProgram: "program", RegisterDecimals: "decimals", RegisterSupply: "supply", RegisterSupplyDelta: "supply_delta",
 	RegisterMintAuthority: "mint_authority", RegisterFreezeAuthority: "freeze_authority",
@@ -23,7 +23,7 @@ func Registers() []Register {
 	return all
 }
 
-// Name is the register's name in snake case; empty for a number that is none.
+// Name returns the register's name in snake case; empty if the number is not a register's.
 func (r Register) Name() string {
 	if int(r) >= len(registerNames) {
 		return ""

@@ -13,13 +13,13 @@ type State struct {
 	facts []Fact
 }
 
-// StateOf is the state that holds these facts and no others. They must be what Facts of a state
-// gave, in that order; the slice becomes the state's own.
+// StateOf returns the state that holds exactly these facts. They must come from Facts of a state,
+// in the same order. The state takes over the slice.
 func StateOf(facts []Fact) State { return State{facts: facts} }
 
-// Apply folds a fact in and says whether the state changed. What is dead is no part of the state,
-// whichever came first: so a busy mint's state stays small as long as its account is read now and
-// then, and a mint made anew begins anew.
+// Apply folds a fact into the state and reports whether the state changed. A state holds no dead
+// facts, whatever order they come in. So the state of a busy mint stays small if its account is
+// read now and then, and a mint that is closed and created again starts anew.
 func (s *State) Apply(fact Fact) bool {
 	if s.dead(&fact) {
 		return false
@@ -31,8 +31,8 @@ func (s *State) Apply(fact Fact) bool {
 	return changed
 }
 
-// dropDead leaves out the facts that have become dead. A fact that makes others dead is never dead
-// because of them, so one pass is enough.
+// dropDead removes the facts that have become dead. One pass is enough: a fact that makes others
+// dead is never dead because of them.
 func (s *State) dropDead() {
 	if !slices.ContainsFunc(s.facts, func(held Fact) bool { return s.dead(&held) }) {
 		return
@@ -46,7 +46,8 @@ func (s *State) dropDead() {
 	s.facts = kept
 }
 
-// hold keeps the fact if it beats the one held about the same.
+// hold keeps the fact if it beats the one held for its register and item, and reports whether it
+// does.
 func (s *State) hold(fact Fact) bool {
 	i, found := s.find(fact.Register, fact.Item)
 	if !found {
@@ -60,11 +61,12 @@ func (s *State) hold(fact Fact) bool {
 	return true
 }
 
-// find is where the fact held of register and item is, or belongs, and whether there is one. It is
-// the inner loop of the fold and of every lookup, so it is written out.
+// find returns the index of the fact held for register and item, and true; or the index where such
+// a fact belongs, and false. It is a binary search, written out because it is the inner loop of the
+// fold and of every lookup.
 func (s *State) find(register Register, item string) (int, bool) {
 	from, to := 0, len(s.facts)
-	if to > 0 { // a state that is read comes in order
+	if to > 0 { // the facts of a stored state come in order
 		if last := &s.facts[to-1]; last.Register < register || last.Register == register && last.Item < item {
 			return to, false
 		}
@@ -81,18 +83,18 @@ func (s *State) find(register Register, item string) (int, bool) {
 	return from, from < len(s.facts) && s.facts[from].Register == register && s.facts[from].Item == item
 }
 
-// Facts are the facts that hold, sorted by register and item. The slice is the state's own: read
-// only.
+// Facts returns the facts that hold, sorted by register and item. The slice belongs to the state:
+// do not change it.
 func (s *State) Facts() []Fact {
 	return s.facts
 }
 
-// Extensions are the kinds of the mint's Token-2022 extensions, sorted.
+// Extensions returns the names of the mint's Token-2022 extensions, sorted.
 func (s *State) Extensions() []string {
 	var kinds []string
 	first, _ := s.find(RegisterExtension, "")
 	for i := first; i < len(s.facts) && s.facts[i].Register == RegisterExtension; i++ {
-		if !strings.Contains(s.facts[i].Item, ".") { // an attribute
+		if !strings.Contains(s.facts[i].Item, ".") { // not an attribute
 			kinds = append(kinds, s.facts[i].Item)
 		}
 	}
@@ -103,7 +105,7 @@ func (s *State) fact(register Register) (*Fact, bool) {
 	return s.held(register, "")
 }
 
-// value is the register's value, empty where nothing is known.
+// value returns the register's value; empty if it is unknown.
 func (s *State) value(register Register) string {
 	if fact, ok := s.fact(register); ok {
 		return fact.Value
@@ -111,7 +113,7 @@ func (s *State) value(register Register) string {
 	return ""
 }
 
-// supplyText is supply in decimal, empty where it is not known.
+// supplyText returns the supply as a decimal number; empty if it is unknown.
 func (s *State) supplyText() string {
 	base, ok := s.fact(RegisterSupply)
 	if !ok {
@@ -119,7 +121,7 @@ func (s *State) supplyText() string {
 	}
 	if i, _ := s.find(RegisterSupplyDelta, ""); i == len(s.facts) || s.facts[i].Register != RegisterSupplyDelta {
 		if n, err := strconv.ParseUint(base.Value, 10, 64); err == nil && (base.Value[0] != '0' || n == 0 && len(base.Value) == 1) {
-			return base.Value // as most are, and big numbers cost
+			return base.Value // the usual case, without an allocation
 		}
 	}
 	if supply, ok := s.supply(); ok {
@@ -128,9 +130,9 @@ func (s *State) supplyText() string {
 	return ""
 }
 
-// supply is the amount at the highest read plus every mint_to and minus every burn behind it. False
-// when nothing was read and the creation was not seen, or when the sum is no u64 (facts are still
-// missing).
+// supply returns the supply at the last read or creation, plus every mint_to and minus every burn
+// after it. It returns false if there was neither, or if the sum does not fit a u64: then facts are
+// still missing.
 func (s *State) supply() (uint64, bool) {
 	base, ok := s.fact(RegisterSupply)
 	if !ok {
@@ -152,10 +154,11 @@ func (s *State) supply() (uint64, bool) {
 	return low, minted.high == burned.high+borrow
 }
 
-// wide is a sum of amounts, each a u64: math/big took most of the time of folding a busy mint.
+// wide is a 128-bit sum of amounts, each a u64. With math/big the sums took most of the time of
+// folding a busy mint.
 type wide struct{ low, high uint64 }
 
-// add is false, and changes nothing, for what is no amount.
+// add adds a decimal amount. It returns false, and changes nothing, if the text is not a u64.
 func (w *wide) add(amount string) bool {
 	n, err := strconv.ParseUint(amount, 10, 64)
 	if err != nil {

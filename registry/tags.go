@@ -2,15 +2,16 @@ package registry
 
 import "slices"
 
-// reservedTags are tags that software takes for a curator's word. Only token lists can give them: a
-// token's creator writes the document behind the metadata's URI, and can write anything there.
+// reservedTags are tags that wallets and other software trust as a curator's judgement. Only token
+// lists can give them: a token's creator writes the document at the metadata URI, and can write
+// anything there.
 var reservedTags = []string{"lst", "strict", "verified"}
 
 // ReservedTags are the tags that only token lists can give, sorted.
 func ReservedTags() []string { return slices.Clone(reservedTags) }
 
-// IsReservedTag says whether a tag reads like a reserved one: whatever is no ASCII letter or digit
-// is passed over, as is case. projector/tokens.sql says the same in SQL.
+// IsReservedTag reports whether a tag reads like a reserved one. It ignores case and every
+// character that is not an ASCII letter or digit. projector/tokens.sql has the same rule in SQL.
 func IsReservedTag(tag string) bool {
 	read := make([]byte, 0, len(tag))
 	for i := range len(tag) {
@@ -24,7 +25,7 @@ func IsReservedTag(tag string) bool {
 	return slices.Contains(reservedTags, string(read))
 }
 
-// appendTags appends the tags that are not there yet.
+// appendTags appends the tags of more that are not in tags yet.
 func appendTags(tags, more []string) []string {
 	for _, tag := range more {
 		if !slices.Contains(tags, tag) {

@@ -10,7 +10,7 @@ import (
 
 // Token is one row of the registry as users see it: the API's body and the columns of ClickHouse's
 // tokens. A nil pointer is null. LogoURL, MetaplexURI and ExternalURL are URIs: a text that cannot
-// be one is a fact and is not shown, and a logo named by such a text is missing.
+// be one stays a fact but is not shown. If the logo is such a text, its status is missing.
 type Token struct {
 	Mint                 string            `json:"mint"`
 	Symbol               string            `json:"symbol"`
@@ -53,7 +53,7 @@ func (s *State) TokenIn(mint string, buf *TokenBuffer) (Token, bool) {
 	document.Image = uriOrNone(override.Apply(document.Image))
 	firstSeen, seen := s.integer(RegisterFirstSeen)
 	lastSeen, seenLast := s.integer(RegisterLastSeen)
-	// a sighting is no event of the mint and says only when it was first seen
+	// A sighting sets first seen only.
 	if seen && (!seenLast || lastSeen < firstSeen) {
 		lastSeen, seenLast = firstSeen, true
 	}
@@ -90,8 +90,9 @@ func (s *State) TokenIn(mint string, buf *TokenBuffer) (Token, bool) {
 	return token, s.Member(mint)
 }
 
-// onChainMetadata prefers Metaplex field by field; the Token-2022 extension counts only when the
-// mint's pointer points to itself.
+// onChainMetadata returns the metadata on the chain. Field by field, it prefers Metaplex to the
+// Token-2022 extension. The extension counts only if the mint's metadata pointer names the mint
+// itself.
 func (s *State) onChainMetadata(mint string) (name, symbol, uri, updateAuthority string) {
 	name, symbol = s.value(RegisterMetaplexName), s.value(RegisterMetaplexSymbol)
 	uri, updateAuthority = s.value(RegisterMetaplexURI), s.value(RegisterMetaplexUpdateAuthority)
@@ -102,8 +103,9 @@ func (s *State) onChainMetadata(mint string) (name, symbol, uri, updateAuthority
 		firstOf(uri, s.value(RegisterToken2022URI)), firstOf(updateAuthority, s.value(RegisterToken2022UpdateAuthority))
 }
 
-// links are what the document links to and the additional fields that the mint holds in itself,
-// which are the chain's word and go before the document's; nil for none.
+// links returns the links of the off-chain document and the additional fields that the mint itself
+// holds; nil if there are none. A field replaces a link of the same name, because it is on the
+// chain.
 func (s *State) links(mint string, document map[string]string) map[string]string {
 	var fields map[string]string
 	if s.value(RegisterMetadataPointer) == mint {
@@ -123,14 +125,14 @@ func (s *State) links(mint string, document map[string]string) map[string]string
 	return fields
 }
 
-// MetadataURI is the token's current off-chain metadata URI, empty when none is known.
+// MetadataURI returns the token's current off-chain metadata URI; empty if none is known.
 func (s *State) MetadataURI(mint string) string {
 	_, _, uri, _ := s.onChainMetadata(mint)
 	return uri
 }
 
-// offchainOf returns the document fetched from uri, or an empty one: what another URI said does not
-// count.
+// offchainOf returns the document fetched from uri, or an empty one. A document from another URI
+// does not count.
 func (s *State) offchainOf(uri string) Offchain {
 	value := s.value(RegisterOffchain)
 	if value == "" {
@@ -143,9 +145,9 @@ func (s *State) offchainOf(uri string) Offchain {
 	return document
 }
 
-// describe is the document fetched from uri, and where it says nothing, the token lists in the
-// order of their names. Tags are those of all of them, the lists' first, since a curator's word is
-// worth more than the creator's.
+// describe returns the document fetched from uri. The token lists, in the order of their names,
+// fill the fields that it leaves empty. Its tags are those of the lists and then its own, without
+// reserved ones: a curator's word is worth more than the creator's.
 func (s *State) describe(uri string) Offchain {
 	document := s.offchainOf(uri)
 	var tags []string
@@ -162,7 +164,7 @@ func (s *State) describe(uri string) Offchain {
 	return document
 }
 
-// logoOverride is what an operator decided about the logo, nothing where nobody did.
+// logoOverride returns the operator's decision about the logo; the zero value if there is none.
 func (s *State) logoOverride() (override LogoOverride) {
 	if value := s.value(RegisterLogoOverride); value == "" || json.Unmarshal([]byte(value), &override) != nil {
 		return LogoOverride{}
@@ -170,6 +172,7 @@ func (s *State) logoOverride() (override LogoOverride) {
 	return override
 }
 
+// logoStatus returns the result of the last check, if that was of this URL and knew of this purge.
 func (s *State) logoStatus(url string, purge uint64) string {
 	if url == "" {
 		return LogoMissing
@@ -182,43 +185,44 @@ func (s *State) logoStatus(url string, purge uint64) string {
 	return LogoUnchecked
 }
 
-// integer is a register's decimal value; not known where there is nothing, or no number.
+// integer returns a register's decimal value. known is false if the register has no value, or no
+// number.
 func (s *State) integer(register Register) (n int64, known bool) {
 	value := s.value(register)
-	if value == "" { // most are; an error would be made for each
+	if value == "" { // the usual case: ParseInt would allocate an error
 		return 0, false
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
 	return n, err == nil
 }
 
-// TokenBuffer holds what a token's pointers point to: two allocations instead of up to twelve. The
-// zero value is empty; it grows as needed.
+// TokenBuffer stores what a token's pointers point to: two allocations instead of one for each
+// pointer. The zero value is an empty buffer; it grows as needed.
 type TokenBuffer struct {
 	texts   []string
 	numbers []int64
 }
 
-func (o *TokenBuffer) text(value string) *string {
+func (b *TokenBuffer) text(value string) *string {
 	if value == "" {
 		return nil
 	}
-	if cap(o.texts) == 0 {
-		o.texts = make([]string, 0, 10)
+	if cap(b.texts) == 0 {
+		b.texts = make([]string, 0, 10) // as many as TokenIn uses
 	}
-	o.texts = append(o.texts, value)
-	return &o.texts[len(o.texts)-1]
+	b.texts = append(b.texts, value)
+	return &b.texts[len(b.texts)-1]
 }
 
-func (o *TokenBuffer) number(value int64, known bool) *int64 {
+func (b *TokenBuffer) number(value int64, known bool) *int64 {
 	if !known {
 		return nil
 	}
-	if cap(o.numbers) == 0 {
-		o.numbers = make([]int64, 0, 5)
+	if cap(b.numbers) == 0 {
+		b.numbers = make([]int64, 0, 5) // as many as TokenIn uses
 	}
-	o.numbers = append(o.numbers, value)
-	return &o.numbers[len(o.numbers)-1]
+	b.numbers = append(b.numbers, value)
+	return &b.numbers[len(b.numbers)-1]
 }
 
 func firstOf(values ...string) string {
@@ -230,12 +234,12 @@ func firstOf(values ...string) string {
 	return ""
 }
 
-// WholeSupply is the supply in whole tokens, as near as a float is; nil where it is unknown.
+// WholeSupply returns the supply in whole tokens, rounded to a float64; nil if it is unknown.
 func (t *Token) WholeSupply() *float64 {
 	if t.Supply == nil {
 		return nil
 	}
-	// Read as a number with an exponent it is rounded once.
+	// Parsed as "SUPPLYe-DECIMALS", the number is rounded only once.
 	var number [32]byte
 	text := strconv.AppendUint(append(append(number[:0], *t.Supply...), "e-"...), uint64(t.Decimals), 10)
 	whole, err := strconv.ParseFloat(string(text), 64)

@@ -2,14 +2,13 @@ package registry
 
 import "strings"
 
-// URIPattern is IsURI as an RE2 expression: the projector's SQL says by it what IsURI says here,
-// and a property test holds the two equal.
+// URIPattern is the rule of IsURI as an RE2 regular expression, for the projector's SQL. A property
+// test holds the two equal.
 const URIPattern = `^[A-Za-z][A-Za-z0-9+.-]*:(//\[[0-9A-Fa-f:.]+\])?([A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(#([A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?$`
 
-// IsURI says whether text can be a URI of RFC 3986: a scheme, and only characters that may stand
-// there. It asks for no particular scheme and not whether anybody answers. What the chain or a
-// document says is kept as a fact in any case; a field that is a URI by the specification shows
-// nothing else.
+// IsURI reports whether text can be a URI of RFC 3986: a scheme, then only characters that a URI
+// may contain. Any scheme will do, and nothing is fetched. A field that the specification calls a
+// URI shows only such texts. Facts keep every text.
 func IsURI(text string) bool {
 	colon := strings.IndexByte(text, ':')
 	if colon < 1 || !isLetter(text[0]) {
@@ -36,7 +35,8 @@ func IsURI(text string) bool {
 	return true
 }
 
-// afterAddress cuts off a leading IPv6 address, the one place where brackets may stand: "//[::1]".
+// afterAddress cuts off a leading IPv6 address such as "//[::1]", the only place where a URI may
+// have brackets.
 func afterAddress(text string) string {
 	inside, found := strings.CutPrefix(text, "//[")
 	if !found {
@@ -54,9 +54,9 @@ func afterAddress(text string) string {
 	return rest
 }
 
-// EncodeURI percent-encodes what may not stand in a URI, as browsers do with what they are given:
-// spaces, quotes, letters beyond ASCII. A percent sign stays where two hexadecimal digits follow.
-// What has no scheme is none after this either.
+// EncodeURI percent-encodes the characters that a URI may not contain, such as spaces, quotes and
+// letters beyond ASCII, as browsers do. A percent sign before two hexadecimal digits stays. A text
+// without a scheme does not become a URI.
 func EncodeURI(text string) string {
 	if IsURI(text) {
 		return text
@@ -82,7 +82,7 @@ func EncodeURI(text string) string {
 	return out.String()
 }
 
-// uriCharacters may stand anywhere behind the scheme.
+// uriCharacters are the characters that may stand anywhere after the scheme.
 var uriCharacters = func() (table [256]bool) {
 	for c := range table {
 		table[c] = isLetter(byte(c)) || isDigit(byte(c)) || c < 0x80 && strings.IndexByte("._~:/?@!$&'()*+,;=-", byte(c)) >= 0
@@ -90,7 +90,7 @@ var uriCharacters = func() (table [256]bool) {
 	return table
 }()
 
-// uriOrNone is text where it can be a URI, else nothing.
+// uriOrNone returns text if it can be a URI, else the empty string.
 func uriOrNone(text string) string {
 	if IsURI(text) {
 		return text

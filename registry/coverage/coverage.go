@@ -1,35 +1,37 @@
-// Package coverage says which slots' blocks have been ingested whole, and which are missing.
+// Package coverage computes which slots' blocks have been fully ingested and which are missing.
 //
-// In: slot records, one at a time, in the order of the log. Out: the range that is covered and its
-// gaps. Guarantees: pure, no clock, no locks; ingest is complete up to a slot exactly when the
-// chain of parents from the first slot to it is unbroken. Slots are not assumed to be filled, of
-// any length in time, or final: only links between blocks prove that a slot was empty. A record
-// replaces what was known of its slot; otherwise the order of records changes nothing.
+// In: slot records, in the order of the log. Out: the covered range and its gaps. Guarantees: pure,
+// no clock, no locks. Ingest is complete up to a slot exactly if the chain of parents from the
+// first slot to it is unbroken. Nothing is assumed about a slot: it may have no block, any length
+// in time, or a block that is not final. Only a link between two blocks proves that the slots
+// between them were empty. A record replaces what was known of its slot; apart from that, the order
+// of records does not matter.
 package coverage
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Gap is a range of slots, both ends included, of which at least one block is missing or may be.
+// Gap is a range of slots, both ends included, in which at least one block is or may be missing.
 type Gap struct {
 	FromSlot uint64 `json:"from_slot"`
 	ToSlot   uint64 `json:"to_slot"`
 }
 
-// Coverage is what has been ingested. The zero value: nothing.
+// Coverage is what has been ingested. The zero value means nothing.
 type Coverage struct {
 	// FromSlot and ToSlot are the lowest and highest slot whose block is ingested, or was before
 	// the log lost records of it.
 	FromSlot uint64 `json:"from_slot"`
 	ToSlot   uint64 `json:"to_slot"`
-	// Gaps between them, ascending, never adjacent, never nil.
+	// Gaps are between the two, ascending, never adjacent, never nil.
 	Gaps []Gap `json:"gaps"`
 }
 
-// CompleteTo is the highest slot up to which nothing is missing; 0 when nothing was ingested.
+// CompleteTo returns the highest slot up to which nothing is missing; 0 if nothing was ingested.
 func (c Coverage) CompleteTo() uint64 {
 	if len(c.Gaps) > 0 {
 		return c.Gaps[0].FromSlot - 1
@@ -42,14 +44,14 @@ type Ledger struct {
 	slots   slotTable
 	highest uint64 // of any record
 	scan    scan
-	// stale: a record came below the highest one, so the scan has to be made anew.
+	// stale means that a record came at or below the highest slot: scan must start again.
 	stale bool
 }
 
 // New returns an empty ledger.
 func New() *Ledger { return &Ledger{} }
 
-// Apply takes a record of chain.slots.v1. Records without a status are left out.
+// Apply takes a record of chain.slots.v1. It ignores records without a status.
 func (l *Ledger) Apply(record *eventspb.SlotRecord) {
 	status := record.GetStatus()
 	if status == eventspb.SlotStatus_SLOT_STATUS_UNSPECIFIED {
@@ -60,10 +62,10 @@ func (l *Ledger) Apply(record *eventspb.SlotRecord) {
 		e.parent, e.hasParent = record.GetParentSlot(), true
 	}
 	if status == eventspb.SlotStatus_SLOT_STATUS_DEAD && len(record.GetBlockhash()) == 0 {
-		e.tag = l.slots.get(e.slot).tag // keeps what is known of the block that died
+		e.tag = l.slots.get(e.slot).tag // a dead record without a hash keeps the known one
 	}
 	if status == eventspb.SlotStatus_SLOT_STATUS_LOST {
-		known := l.slots.get(e.slot) // its place on the chain is known
+		known := l.slots.get(e.slot) // a lost block keeps its known parent
 		e.parent, e.hasParent = known.parent, known.hasParent
 	}
 	first := l.slots.empty()
@@ -79,19 +81,20 @@ func (l *Ledger) Apply(record *eventspb.SlotRecord) {
 	}
 }
 
-// Ingested says whether the block of this slot with this hash is ingested. The hash is compared by
-// its first eight bytes.
+// Ingested reports whether the block of this slot with this hash is ingested. It compares only the
+// first eight bytes of the hash.
 func (l *Ledger) Ingested(slot uint64, blockhash [32]byte) bool {
 	e := l.slots.get(slot)
 	return e.status == eventspb.SlotStatus_SLOT_STATUS_INGESTED && e.tag == tagOf(blockhash[:])
 }
 
-// Status is what the latest record says of a slot; SLOT_STATUS_UNSPECIFIED when there is none.
+// Status returns the status of the latest record of a slot; SLOT_STATUS_UNSPECIFIED if there is
+// none.
 func (l *Ledger) Status(slot uint64) eventspb.SlotStatus { return l.slots.get(slot).status }
 
-// Coverage is the covered range as of the records so far. After records in order of their slots it
-// costs as much as the gaps it returns; after one out of order, a pass over all slots (about 25 ms
-// for a week's).
+// Coverage returns the covered range according to the records so far. While records come in the
+// order of their slots, it costs as much as the gaps that it returns. After a record out of order,
+// it scans all slots (about 25 ms for a week's).
 func (l *Ledger) Coverage() Coverage {
 	if l.stale {
 		l.scan = scan{}
@@ -101,14 +104,14 @@ func (l *Ledger) Coverage() Coverage {
 	return l.scan.coverage()
 }
 
-// scan walks over the slots that have records, in their order.
+// scan goes through the slots that have records, in ascending order, and finds the gaps.
 type scan struct {
 	started bool
-	from    uint64
+	from    uint64 // the first ingested slot
 	// last is the highest ingested slot so far, known the highest slot with any record.
 	last, known uint64
-	// open are ranges behind last that no record explains yet: the next block's parent tells
-	// whether they were empty.
+	// open are the ranges after last that have no records: the next block's parent tells whether
+	// they were empty.
 	open []Gap
 	gaps []Gap
 }
@@ -130,21 +133,21 @@ func (s *scan) step(slots *slotTable, e entry) {
 	}
 	s.known = e.slot
 	if !ingested {
-		return // skipped or dead: explained by itself
+		return // skipped or dead: its block is not missing
 	}
 	parent := e.slot - 1
 	if e.hasParent {
 		parent = e.parent
 	}
-	// Slots between the parent and this block were empty; those up to the parent are still missing.
+	// The slots between the parent and this block were empty. Those up to the parent are missing.
 	for _, open := range s.open {
 		if open.FromSlot <= parent {
 			s.gaps = append(s.gaps, Gap{open.FromSlot, min(open.ToSlot, parent)})
 		}
 	}
 	if e.hasParent && parent != s.last && parent >= s.from && slots.get(parent).status != eventspb.SlotStatus_SLOT_STATUS_INGESTED {
-		// Explained by a record as skipped or dead, or by a block of another fork as empty: this
-		// block says it is neither.
+		// The records so far say that the parent's slot was skipped, dead or empty, but this block
+		// proves that it has a block.
 		s.gaps = append(s.gaps, Gap{parent, parent})
 	}
 	s.open = s.open[:0]
@@ -159,18 +162,9 @@ func (s *scan) coverage() Coverage {
 	return Coverage{FromSlot: s.from, ToSlot: s.last, Gaps: append([]Gap{}, s.gaps...)}
 }
 
-// merge sorts gaps and joins those that overlap or touch.
+// merge sorts gaps and joins those that overlap or are adjacent.
 func merge(gaps []Gap) []Gap {
-	slices.SortFunc(gaps, func(a, b Gap) int {
-		switch {
-		case a.FromSlot < b.FromSlot:
-			return -1
-		case a.FromSlot > b.FromSlot:
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortFunc(gaps, func(a, b Gap) int { return cmp.Compare(a.FromSlot, b.FromSlot) })
 	merged := gaps[:0]
 	for _, g := range gaps {
 		if n := len(merged); n > 0 && g.FromSlot <= merged[n-1].ToSlot+1 {

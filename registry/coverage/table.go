@@ -9,7 +9,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// entry is what is known of one slot.
+// entry is what is known of one slot. tag stands for the block's hash, see tagOf.
 type entry struct {
 	slot      uint64
 	status    eventspb.SlotStatus
@@ -18,7 +18,7 @@ type entry struct {
 	hasParent bool
 }
 
-// tagOf is the first eight bytes of a hash; 0 where there is none.
+// tagOf returns the first eight bytes of a hash; 0 if there is no hash.
 func tagOf(blockhash []byte) uint64 {
 	if len(blockhash) < 8 {
 		return 0
@@ -28,10 +28,11 @@ func tagOf(blockhash []byte) uint64 {
 
 const chunkSlots = 1024
 
-// chunk holds chunkSlots slots in columns, so that none is padded.
+// chunk stores chunkSlots slots by columns, so that no padding is needed.
 type chunk struct {
 	tags [chunkSlots]uint64
-	// distance down to the parent; 0: unknown; farParent: see slotTable.far
+	// parents are distances down to the parent: 0 if it is unknown, farParent if it is in
+	// slotTable.far.
 	parents [chunkSlots]uint16
 	status  [chunkSlots]uint8
 }
@@ -41,7 +42,7 @@ const farParent = math.MaxUint16
 // slotTable is a sparse table of slots. The zero value is empty.
 type slotTable struct {
 	chunks map[uint64]*chunk
-	// far holds parents too far down for chunk.parents.
+	// far stores the parents that are too far down for chunk.parents.
 	far map[uint64]uint64
 }
 
@@ -68,7 +69,7 @@ func (t *slotTable) read(c *chunk, slot uint64) entry {
 	return e
 }
 
-// put stores e and says whether anything changed.
+// put stores e and reports whether anything changed.
 func (t *slotTable) put(e entry) bool {
 	if t.get(e.slot) == e {
 		return false

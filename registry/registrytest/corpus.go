@@ -8,15 +8,15 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// Corpus is a registry as large as mainnet's, made up: the tokens of real lists first, then tokens
-// that are named as people name them, copies and near-copies included. Token i is a function of the
-// seed, the lists and i, so that any part can be made by itself, in any order, on any core, and no
-// part is kept in memory. For benchmarks: all that measure one size measure the same tokens.
+// Corpus is a made-up registry as large as mainnet's. It begins with the tokens of real lists. The
+// others have names as people choose them, including copies and near-copies. Token i depends only
+// on the seed, the lists and i: any part can be made on its own, in any order, on any core, and
+// nothing is kept in memory. Benchmarks of one size all measure the same tokens.
 //
-// What is known of a token is as a projector that has caught up would hold it: two in five were
-// launched under its eyes by a launchpad (one in three of those as Token-2022), two in five are
-// older tokens that were sighted and read, one in five is a pool's share, without metadata. Two in
-// five of the named have an off-chain document, half of those links.
+// The facts of a token are those that a projector without lag would hold. Two in five tokens were
+// launched by a launchpad while it read the chain (one in three of those as Token-2022). Two in
+// five are older tokens that were sighted and then read. One in five is a pool's share, without
+// metadata. Two in five of the named tokens have an off-chain document, half of those with links.
 type Corpus struct {
 	seed   uint64
 	listed []Listed
@@ -24,7 +24,7 @@ type Corpus struct {
 	pools  []string // authorities that many tokens share
 }
 
-// Token is what search needs of a token of the corpus.
+// Token is what a search index needs to know of a token of the corpus.
 type Token struct {
 	// Index is the token's number in the corpus.
 	Index        int
@@ -32,17 +32,17 @@ type Token struct {
 	Symbol, Name string
 	Decimals     uint8
 	IsToken22    bool
-	// Volume is the daily volume in USD, 0 where it is unknown: three tokens in hundred have one.
+	// Volume is the daily volume in USD, 0 if it is unknown: three tokens in a hundred have one.
 	Volume float64
 	// FirstSeen is a block time in Unix milliseconds.
 	FirstSeen int64
 
 	kind   kind
-	random random
+	random random // AppendFacts draws the facts from it
 }
 
-// Registry is the token as an index sees it in a change. What an index does not look at (supply,
-// authorities, documents) is left out: fold AppendFacts for that.
+// Registry returns the token as an index receives it in a change. What an index does not use
+// (supply, authorities, documents) is left out. If you need it, fold AppendFacts.
 func (t *Token) Registry() *registry.Token {
 	token := &registry.Token{
 		Mint: t.Mint, Symbol: t.Symbol, Name: t.Name, Decimals: t.Decimals, IsToken22: t.IsToken22, LogoStatus: registry.LogoMissing, FirstSeenAt: &t.FirstSeen,
@@ -61,7 +61,7 @@ const (
 	poolShare
 )
 
-// NewCorpus makes a corpus of the tokens of lists, which may be none.
+// NewCorpus makes a corpus that begins with the tokens of listed, which may be empty.
 func NewCorpus(seed uint64, listed []Listed) *Corpus {
 	c := &Corpus{seed: seed, listed: listed, words: wordsOf(listed)}
 	r := random{state: seed ^ 0x9e3779b97f4a7c15}
@@ -71,8 +71,8 @@ func NewCorpus(seed uint64, listed []Listed) *Corpus {
 	return c
 }
 
-// wordsOf are the words of the names, the frequent ones as often as they come, and those that
-// launchpads see all day.
+// wordsOf returns the words for made-up names: launchpadWords, and each word of the listed names as
+// often as it occurs.
 func wordsOf(listed []Listed) []string {
 	words := strings.Fields(launchpadWords)
 	for i := range listed {
@@ -85,13 +85,14 @@ func wordsOf(listed []Listed) []string {
 	return words
 }
 
+// launchpadWords are words that launchpads see all day.
 const launchpadWords = `Baby Doge Inu Pepe Trump Elon Cat Dog Frog Moon AI Agent Official Coin Solana Bonk Wif Hat Chad Giga Mini Super King
 Queen Shiba Floki Meme Dao Cash Gold Rocket Mars Grok GPT Wojak Ape Monkey Goat Penguin Whale Bull Bear Turbo Mega Ultra Based Brett Popcat Neiro Peanut
 Squirrel Hippo Sigma Skibidi Rizz Aura 2.0 X 69 420 404 1000x Inc The of the to and a on Sol Pump Fun Finance Protocol Network Token Swap World Game Pay
 猫 犬 狗狗 柴犬 熊猫 月 ムーン 🚀 🐸 🐶 💎 🔥 Путин собака Café Ñandú İstanbul Größe`
 
-// Token makes the i-th token. It allocates its strings only: more than a million a second on one
-// core.
+// Token makes the i-th token. It allocates only its strings: one core makes more than a million a
+// second.
 func (c *Corpus) Token(i int) Token {
 	r := random{state: c.seed + uint64(i)*0xd1342543de82ef95}
 	t := Token{Index: i, Decimals: 6}
@@ -100,7 +101,7 @@ func (c *Corpus) Token(i int) Token {
 		t.Mint, t.Symbol, t.Name, t.Decimals, t.Volume = l.Mint, l.Symbol, l.Name, l.Decimals, l.Volume
 		t.kind, t.FirstSeen = older, l.Created
 		if t.FirstSeen == 0 {
-			t.FirstSeen = epochMillis + int64(r.below(1<<35))
+			t.FirstSeen = epochMillis + int64(r.below(1<<35)) // within 13 months
 		}
 		t.random = r
 		return t
@@ -116,13 +117,13 @@ func (c *Corpus) Token(i int) Token {
 		t.kind, t.Decimals = poolShare, 9
 	}
 	t.Mint = r.address(suffix)
-	// 2021-11 to 2026-11, more towards the end.
+	// First seen is between 2021-11 and 2026-11, more often towards the end.
 	t.FirstSeen = epochMillis + int64(math.Sqrt(r.unit())*5*365*86_400)*1000
 	if t.kind != poolShare {
 		t.Name, t.Symbol = c.name(&r)
 	}
 	if r.below(100) < 3 {
-		// about lognormal, median 55 USD
+		// The volume is about lognormal, with a median of 55 USD.
 		t.Volume = math.Exp(4 + 3*(r.unit()+r.unit()+r.unit()+r.unit()-2))
 		t.Volume = math.Round(t.Volume*100) / 100
 	}
@@ -133,7 +134,8 @@ func (c *Corpus) Token(i int) Token {
 // epochMillis is 2021-11-01.
 const epochMillis = 1_635_724_800_000
 
-// name is one in five times a copy of a listed token, else some words.
+// name copies a listed token in one of five cases, half of the copies slightly changed. Else it
+// makes a name of words.
 func (c *Corpus) name(r *random) (name, symbol string) {
 	if len(c.listed) > 0 && r.below(5) == 0 {
 		l := &c.listed[r.skewed(len(c.listed))]
@@ -169,11 +171,10 @@ func (c *Corpus) name(r *random) (name, symbol string) {
 	}
 }
 
-// ticker is the beginning of two words in capitals.
+// ticker returns the first limit characters of two words, with ASCII letters in capitals.
 func ticker(first, second string, limit int) string {
-	var room [48]byte
 	runes := 0
-	buffer := room[:0]
+	buffer := make([]byte, 0, 48)
 	for _, word := range [2]string{first, second} {
 		for _, char := range word {
 			if runes < limit && len(buffer) < 32 {
@@ -188,7 +189,7 @@ func ticker(first, second string, limit int) string {
 	return string(buffer)
 }
 
-// Tokens are the first n tokens.
+// Tokens returns the first n tokens.
 func (c *Corpus) Tokens(n int) iter.Seq[Token] {
 	return func(yield func(Token) bool) {
 		for i := range n {
@@ -214,7 +215,7 @@ func (r *random) below(n int) int { return int(r.next() >> 33 % uint64(n)) }
 
 func (r *random) unit() float64 { return float64(r.next()>>11) / (1 << 53) }
 
-// skewed prefers low numbers: people copy the well known.
+// skewed returns a number below n, more often a low one: people copy well-known tokens.
 func (r *random) skewed(n int) int {
 	u := r.unit()
 	return min(int(u*u*u*float64(n)), n-1)
@@ -222,8 +223,8 @@ func (r *random) skewed(n int) int {
 
 const base58Alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
-// address is base58 of 32 bytes with a given end. 44 digits of which the first is 1 to 16 are below
-// 2^256 and above 2^248.
+// address returns 44 base58 digits that end with suffix and stand for 32 bytes. The first digit is
+// between 1 and 16, so the number is between 2^248 and 2^256.
 func (r *random) address(suffix string) string {
 	var digits [44]byte
 	r.digits(digits[:], base58Alphabet)
@@ -232,7 +233,7 @@ func (r *random) address(suffix string) string {
 	return string(digits[:])
 }
 
-// digits fills dst, eight from each random number.
+// digits fills dst with characters of alphabet, eight from each random number.
 func (r *random) digits(dst []byte, alphabet string) {
 	var bits uint64
 	for i := range dst {

@@ -9,7 +9,8 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// slotOf is about the slot of a block time: 400 ms a slot since slot 104,000,000 on 2021-11-01.
+// slotOf estimates the slot of a block time. It counts 400 ms a slot from slot 104,000,000 on
+// 2021-11-01.
 func slotOf(millis int64) uint64 { return 104_000_000 + uint64(max(millis-epochMillis, 0))/400 }
 
 // factWriter collects the facts of one token, sorted by register and item as a state holds them.
@@ -26,8 +27,8 @@ func (w *factWriter) item(register registry.Register, item string, position sche
 	w.facts = append(w.facts, registry.Fact{Mint: w.mint, Register: register, Item: item, Position: position, Value: value})
 }
 
-// AppendFacts appends the facts that hold of a token, sorted by register and item, each once: what
-// a state's Facts gives.
+// AppendFacts appends the facts of a token to dst as State.Facts returns them: sorted by register
+// and item, each pair once.
 func (c *Corpus) AppendFacts(dst []registry.Fact, t *Token) []registry.Fact {
 	r := t.random
 	w := factWriter{t.Mint, dst}
@@ -129,7 +130,8 @@ func (c *Corpus) extended(w *factWriter, t *Token, r *random, read schemas.Posit
 	c.document(w, t, r, uri)
 }
 
-// document is what was fetched from uri, for two tokens in five and for the listed.
+// document adds the off-chain document of uri, for two tokens in five and for all listed ones. Half
+// of the documents with an image get a logo check too.
 func (c *Corpus) document(w *factWriter, t *Token, r *random, uri string) {
 	if r.below(5) >= 2 && t.Index >= len(c.listed) {
 		return
@@ -176,14 +178,14 @@ func (c *Corpus) sentence(r *random) string {
 	return b.String()
 }
 
-// uri is where metadata and images lie: half of them behind content identifiers of the older, a
-// quarter of the newer form.
+// uri makes a URI of metadata or an image. Half of them have an IPFS content identifier of version
+// 0 (Qm...), a quarter one of version 1 (bafkrei...).
 func (r *random) uri() string {
 	switch r.below(8) {
 	case 0, 1:
 		var id [52]byte
 		r.digits(id[:], "abcdefghijklmnopqrstuvwxyz234567")
-		// the ends hold bits that are none of the digest
+		// The first and last characters hold fewer bits of the digest than the others.
 		id[0], id[51] = "abcdefgh"[r.below(8)], "aeimquy4"[r.below(8)]
 		return "https://ipfs.io/ipfs/bafkrei" + string(id[:])
 	case 2:

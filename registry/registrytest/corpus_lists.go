@@ -39,8 +39,8 @@ type listedJSON struct {
 	Extensions      map[string]any `json:"extensions"`
 }
 
-// ReadLists reads verified_tokens.json and solana.tokenlist.json in a folder, in this order; a mint
-// counts once.
+// ReadLists reads verified_tokens.json and then solana.tokenlist.json in a folder. A mint in both
+// is taken from the first. Entries without a valid mint are left out.
 func ReadLists(folder string) ([]Listed, error) {
 	var verified []listedJSON
 	if err := readJSON(filepath.Join(folder, "verified_tokens.json"), &verified); err != nil {

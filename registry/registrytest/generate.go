@@ -1,8 +1,8 @@
 // Package registrytest generates token events and enrichments for property tests of the fold.
 //
-// In: a rapid source of choices. Out: messages about few mints at few places, so that collisions,
-// ties and repeats are common.
-// Guarantees: one place on the chain always holds the same instruction, as on the chain itself.
+// In: a rapid source of choices. Out: messages about few mints at few positions, so that
+// collisions, ties and repeats are common.
+// Guarantees: one position on the chain always holds the same instruction, as on the chain itself.
 package registrytest
 
 import (
@@ -32,15 +32,16 @@ func (m Message) Facts() []registry.Fact {
 	return registry.FactsOfEnrichment(m.Enrichment)
 }
 
-// Messages generates up to limit messages, distinct by their place on the chain.
+// Messages generates up to limit messages with different places, see place.
 func Messages(limit int) *rapid.Generator[[]Message] {
 	return rapid.Custom(func(t *rapid.T) []Message {
 		return rapid.SliceOfNDistinct(message(), 1, limit, place).Draw(t, "messages")
 	})
 }
 
-// place identifies what can be there only once: an instruction for one mint. Reads of one slot may
-// differ (nodes do).
+// place returns what must differ between messages. For an event it is the position, because a
+// position holds one instruction. For an enrichment it is the whole message, because two nodes may
+// read a slot differently.
 func place(m Message) string {
 	if m.Event == nil {
 		return fmt.Sprint("read ", m.Enrichment.String())
@@ -185,8 +186,8 @@ func metadata(t *rapid.T) *eventspb.MetadataSet {
 	return set
 }
 
-// fields are additional fields with few keys, the empty one and one that off-chain documents have
-// too among them.
+// fields draws additional fields with few keys. One key is empty, and one is also in off-chain
+// documents.
 func fields(t *rapid.T) (list []*eventspb.AdditionalField) {
 	for range rapid.IntRange(0, 2).Draw(t, "fields") {
 		list = append(list, &eventspb.AdditionalField{
@@ -219,6 +220,7 @@ func enrichment(t *rapid.T) *eventspb.Enrichment {
 		}
 		if rapid.IntRange(0, 4).Draw(t, "edition") == 0 {
 			account.Decimals, account.Supply = 0, rapid.Uint64Range(0, 2).Draw(t, "editions")
+			// IsEdition does not try bump 223.
 			account.MintAuthority = Edition(e.GetMint(), rapid.SampledFrom([]byte{255, 254, 224, 223}).Draw(t, "bump"))
 		}
 		if rapid.Bool().Draw(t, "own metadata") {
@@ -267,14 +269,14 @@ func enrichment(t *rapid.T) *eventspb.Enrichment {
 	return e
 }
 
-// Edition is the Metaplex edition address of a mint at a bump.
+// Edition returns the address of a mint's Metaplex edition account for a bump.
 func Edition(mint []byte, bump byte) []byte {
 	program := string(decode(schemas.ProgramMetaplex))
 	hash := sha256.Sum256([]byte("metadata" + program + string(mint) + "edition" + string([]byte{bump}) + program + "ProgramDerivedAddress"))
 	return hash[:]
 }
 
-// streamed makes some reads accounts that a stream showed behind a transaction.
+// streamed turns some reads into accounts that a stream delivered after a transaction.
 func streamed(t *rapid.T, e *eventspb.Enrichment) {
 	if rapid.Bool().Draw(t, "streamed") {
 		order := schemas.EndOfTransaction(e.GetSlot(), rapid.Uint32Range(0, 3).Draw(t, "transaction of the account")).Order
@@ -298,7 +300,7 @@ func offchain(t *rapid.T) *eventspb.OffchainMetadata {
 	return document
 }
 
-// tags are few: those that only lists can give among them, as written and in disguise.
+// tags draws few tags. Some are reserved for lists, as written or in disguise.
 func tags(t *rapid.T, label string) []string {
 	return rapid.SliceOfN(rapid.SampledFrom([]string{"meme", `a"b`, "stablecoin", "verified", " Veri-fied ✓", "VЕRIFIED", "STRICT", "unverified", "K", ""}), 0, 4).Draw(t, label)
 }

@@ -19,10 +19,10 @@ type Record struct {
 	Value []byte
 }
 
-// chain writes records as mainnet makes them: mostly mint_to and burn of pool tokens, a few of
-// which are very busy; launches of new tokens, six instructions each; older mints that are seen for
-// the first time, read and described. Mints whose supply changes are read again now and then, as
-// enrichment does: one in twenty changes is followed by a read.
+// chain writes records like those of mainnet. Most are mint_to and burn of pool tokens, a few of
+// which are very busy. Some are launches of new tokens, six instructions each. Others are older
+// mints that are sighted for the first time, then read and described. One in twenty supply changes
+// is followed by a read of the mint, as enrichment does.
 type chain struct {
 	random  *rand.Rand
 	records []Record
@@ -61,13 +61,15 @@ func (c *chain) event(mint []byte, instruction string, set func(*eventspb.TokenE
 func (c *chain) amount(mint []byte) {
 	change := &eventspb.AmountChange{Amount: c.random.Uint64N(1 << 40), TokenAccount: c.newKey(), Authority: c.newKey()}
 	c.event(mint, "MintTo", func(e *eventspb.TokenEvent) {
-		if e.Payload = (&eventspb.TokenEvent_MintTo{MintTo: change}); c.random.IntN(2) == 0 {
+		e.Payload = &eventspb.TokenEvent_MintTo{MintTo: change}
+		if c.random.IntN(2) == 0 {
 			e.Payload = &eventspb.TokenEvent_Burn{Burn: change}
 		}
 	})
 }
 
-// launch is a pump.fun creation under Token-2022, as recorded.
+// launch writes the events of a token's creation on pump.fun under Token-2022, as recorded on
+// mainnet.
 func (c *chain) launch() {
 	mint, authority := c.newKey(), c.newKey()
 	n := len(c.mints)
@@ -104,14 +106,14 @@ func (c *chain) describe(mint, uri []byte) {
 	}}})
 }
 
-// read is the mint's account.
+// read writes a read of the mint's account.
 func (c *chain) read(mint, authority []byte) {
 	c.write(false, &eventspb.Enrichment{Mint: mint, Slot: c.slot, Fact: &eventspb.Enrichment_MintAccount{MintAccount: &eventspb.MintAccount{
 		ProgramId: c.program, Decimals: 9, Supply: 1<<60 + c.random.Uint64N(1<<40), MintAuthority: authority, FreezeAuthority: authority,
 	}}})
 }
 
-// sight is an old mint that was not known, with what enrichment reads of it.
+// sight writes the sighting of an old mint that is new to the log, and what enrichment reads of it.
 func (c *chain) sight() {
 	mint := c.newKey()
 	n := len(c.mints)
@@ -130,7 +132,7 @@ func (c *chain) sight() {
 	c.describe(mint, uri)
 }
 
-// History is a log of at least n records, the first of mints known from before.
+// History returns a log of at least n records. It begins with 4,000 older mints.
 func History(n int) []Record {
 	c := &chain{random: rand.New(rand.NewPCG(1, 2)), slot: 400_000_000, program: Mint(3)} //nolint:gosec // the same each time
 	for range 4000 {

@@ -8,25 +8,25 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Version is the first byte of every element. Another set of fields, or another form of one, is
-// another version and other roots.
+// Version is the first byte of every element. Other fields, or another encoding of a field, need
+// another version, and give other roots.
 const Version = 1
 
-// Encode is the element of a mint, the canonical encoding of what the chain says of it; false when
-// it has none, because it is no member of the registry. Two states of one mint have the same
-// element exactly when they say the same, however they came to know it: values count, positions do
-// not, and what is empty is as if it were unknown.
+// Encode returns the element of a mint: the canonical encoding of what the chain says of it. It
+// returns false if the mint is not a member of the registry and has no element. Two states of one
+// mint have the same element exactly if they say the same, whatever facts they were made of: values
+// count, positions do not, and an empty value is the same as an unknown one.
 //
-// The encoding is Version, the mint, then fields by ascending register: the register's number (one
-// byte), for an extension the item, and the value. Mint, items and values are preceded by their
-// length (unsigned varint).
+// The encoding is Version, the mint, then the fields by ascending register. A field is the
+// register's number (one byte), the item (only for an extension) and the value. Mint, items and
+// values are preceded by their length (unsigned varint).
 func Encode(mint string, state *registry.State) ([]byte, bool) {
 	return AppendEncode(nil, mint, state)
 }
 
-// AppendEncode appends the element to dst, which is returned as it was where there is none.
+// AppendEncode appends the element to dst. If there is none, it returns dst unchanged and false.
 func AppendEncode(dst []byte, mint string, state *registry.State) ([]byte, bool) {
-	v := look(mint, state.Facts())
+	v := viewOf(mint, state.Facts())
 	if !v.member() {
 		return dst, false
 	}
@@ -55,7 +55,7 @@ func AppendEncode(dst []byte, mint string, state *registry.State) ([]byte, bool)
 	return dst, true
 }
 
-// fields are the registers that an element shows, ascending.
+// fields are the registers that an element contains, ascending.
 var fields = [...]registry.Register{
 	registry.RegisterProgram, registry.RegisterDecimals, registry.RegisterSupply,
 	registry.RegisterMintAuthority, registry.RegisterFreezeAuthority,
@@ -65,9 +65,9 @@ var fields = [...]registry.Register{
 	registry.RegisterMetadataPointer, registry.RegisterExtension,
 }
 
-// Counts says whether facts about a register can change an element. The others are not the chain's
-// word (off-chain documents, logos), or say when this node saw something (first and last seen), or
-// are of a newer version.
+// Counts reports whether facts about a register can change an element. The other registers are not
+// on the chain (off-chain documents, logos), depend on when this node saw the mint (first and last
+// seen), or are newer than Version.
 func Counts(register registry.Register) bool {
 	switch register {
 	case registry.RegisterOffchain, registry.RegisterLogo, registry.RegisterFirstSeen, registry.RegisterLastSeen:
@@ -77,7 +77,7 @@ func Counts(register registry.Register) bool {
 	}
 }
 
-// SlotOf is the slot at which the chain stated a fact.
+// SlotOf returns the slot at which the chain stated a fact.
 func SlotOf(fact *registry.Fact) uint64 {
 	if fact.Register == registry.RegisterFirstSeen {
 		return fact.Position.Reverse().Slot // the one register whose positions are reversed
@@ -85,7 +85,7 @@ func SlotOf(fact *registry.Fact) uint64 {
 	return fact.Position.Slot
 }
 
-// Highest is the highest slot of the facts that count, 0 for none.
+// Highest returns the highest slot of the facts that count; 0 if there are none.
 func Highest(facts []registry.Fact) (slot uint64) {
 	for i := range facts {
 		if Counts(facts[i].Register) {
@@ -95,7 +95,7 @@ func Highest(facts []registry.Fact) (slot uint64) {
 	return slot
 }
 
-// view is a state's facts, looked through once.
+// view is what an element needs of a state, collected in one pass over its facts.
 type view struct {
 	mint        string
 	facts       [registry.RegisterClosed + 1]*registry.Fact
@@ -106,8 +106,8 @@ type view struct {
 	supplyKnown bool
 }
 
-// look reads facts sorted by register and item.
-func look(mint string, facts []registry.Fact) (v view) {
+// viewOf makes the view of facts that are sorted by register and item.
+func viewOf(mint string, facts []registry.Fact) (v view) {
 	v.mint = mint
 	var deltas []registry.Fact
 	for i := 0; i < len(facts) && facts[i].Register <= registry.RegisterClosed; i++ {
@@ -134,7 +134,7 @@ func look(mint string, facts []registry.Fact) (v view) {
 	return v
 }
 
-// endOf is the index behind the last fact of the register of facts[from].
+// endOf returns the index after the last fact that has the register of facts[from].
 func endOf(facts []registry.Fact, from int) int {
 	register := facts[from].Register
 	for from < len(facts) && facts[from].Register == register {
@@ -159,8 +159,8 @@ func (v *view) number(register registry.Register) (int64, bool) {
 	return n, err == nil
 }
 
-// member is the second result of registry.State.Token, by the same rule, without what it costs to
-// make a Token.
+// member returns the second result of registry.State.Token, by the same rule, without the cost of
+// making a Token.
 func (v *view) member() bool {
 	m := registry.Membership{
 		Mint: v.mint, Program: v.value(registry.RegisterProgram), Closed: v.value(registry.RegisterClosed) == "true", DecimalsKnown: v.hasDecimals,

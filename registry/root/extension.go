@@ -7,13 +7,12 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// attributes are the attributes of extensions that count, with the item that an element shows them
-// under. They are those that instructions state and accounts hold under one name (or two, where the
-// account keeps an old value too), and that change by no other way than an instruction which the
-// fold takes. So it does not matter whether a node has seen the instructions or read the account.
-// What only an account says (withheld fees, timestamps, sizes) and authorities that SetAuthority
-// changes behind the fold's back are left out; the metadata pointer's address has a register of its
-// own.
+// attributes maps each extension attribute that counts to the item under which an element contains
+// it. An attribute counts if both instructions and accounts state it, under one name (or two, if
+// the account also keeps an old value), and if only instructions that the fold reads can change it.
+// So nodes that saw the instructions and nodes that read the account have the same element. Left
+// out are attributes that only an account states (withheld fees, timestamps, sizes) and the
+// authorities that SetAuthority changes. The metadata pointer's address has a register of its own.
 var attributes = map[string]string{
 	"transfer_fee_config.transfer_fee_basis_points":       "transfer_fee_config.transfer_fee_basis_points",
 	"transfer_fee_config.newer_transfer_fee_basis_points": "transfer_fee_config.transfer_fee_basis_points",
@@ -38,10 +37,10 @@ var attributes = map[string]string{
 	"confidential_mint_burn.supply_elgamal_pubkey":                                "confidential_mint_burn.supply_elgamal_pubkey",
 }
 
-// extensionItem is the item that an element shows a fact about an extension under; false for one
-// that does not count. An extension itself counts, but for those that no instruction's event names:
-// token_metadata shows in the metadata's registers, and unknown_N is beyond this version's
-// knowledge.
+// extensionItem returns the item under which an element contains a fact about an extension, and
+// false if the fact does not count. An extension itself counts, with two exceptions that no
+// instruction's event names: token_metadata, which shows in the metadata's registers, and
+// unknown_N, an extension that this version does not know.
 func extensionItem(item string) (string, bool) {
 	if strings.IndexByte(item, '.') >= 0 {
 		shown, ok := attributes[item]
@@ -50,8 +49,8 @@ func extensionItem(item string) (string, bool) {
 	return item, item != "token_metadata" && !strings.HasPrefix(item, "unknown_")
 }
 
-// appendExtensions appends the extensions and their attributes, sorted by item. Of an attribute
-// with two names the later fact holds.
+// appendExtensions appends the extensions and their attributes, sorted by item. If an attribute has
+// two names, the later fact counts.
 func appendExtensions(dst []byte, facts []registry.Fact) []byte {
 	type shown struct {
 		item string
@@ -75,7 +74,7 @@ func appendExtensions(dst []byte, facts []registry.Fact) []byte {
 	for _, s := range list {
 		value := s.fact.Value
 		if strings.IndexByte(s.item, '.') < 0 {
-			value = "" // that the mint has the extension is all there is to say
+			value = "" // an element says only that the mint has the extension
 		} else if value == "" {
 			continue
 		}
@@ -85,7 +84,7 @@ func appendExtensions(dst []byte, facts []registry.Fact) []byte {
 	return dst
 }
 
-// later is the fold's rule: the higher position, then the higher value.
+// later reports whether a beats b by the fold's rule: the higher position, then the higher value.
 func later(a, b *registry.Fact) bool {
 	if c := a.Position.Compare(b.Position); c != 0 {
 		return c > 0

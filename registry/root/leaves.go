@@ -5,36 +5,38 @@ import (
 	"encoding/binary"
 )
 
-// A cell holds some leaves of one bucket: their digests, the numbers of their mints plus 1 (0 where
-// there is none), and the number of the bucket's next cell. All cells of a bucket but its first are
-// full. Three leaves a cell waste least where eight or more are in a bucket.
+// A cell stores up to cellLeaves leaves of one bucket: their digests, then the numbers of their
+// mints plus 1 (0 if the place is free), then the number of the bucket's next cell (0 if there is
+// none). All cells of a bucket except its first are full. If buckets have about eight leaves, cells
+// of three waste the least memory.
 const (
 	cellLeaves  = 3
-	cellNumbers = cellLeaves * sumSize
-	cellNext    = cellNumbers + cellLeaves*4
+	cellNumbers = cellLeaves * sumSize       // where the mints' numbers begin
+	cellNext    = cellNumbers + cellLeaves*4 // where the next cell's number is
 	cellSize    = cellNext + 4
 
 	chunkBits  = 8
-	chunkCells = 1 << chunkBits
+	chunkCells = 1 << chunkBits // how many cells are allocated at once
 )
 
-// leaves are the leaves of all buckets. There are no pointers in them, so they can lie where the
-// garbage collector does not look.
+// leaves stores the leaves of all buckets. The chunks contain no pointers, so take may return
+// memory outside the garbage-collected heap.
 type leaves struct {
 	take   func(size int) []byte
-	first  [branches][]byte // the number of each bucket's first cell, 0 for none
+	first  [branches][]byte // the number of each bucket's first cell, 4 bytes; 0 for none
 	chunks [][]byte
 	used   uint32 // cells that were ever in use
-	free   uint32 // a cell that is free, the next one in its place for that; 0 for none
-	count  int    // leaves
+	free   uint32 // the first free cell, which names the next one in its last 4 bytes; 0 for none
+	count  int    // how many leaves there are
 }
 
-// cell is one by its number, from 1 on.
+// cell returns the cell of a number. Numbers start at 1.
 func (l *leaves) cell(number uint32) []byte {
 	number--
 	return l.chunks[number>>chunkBits][number&(chunkCells-1)*cellSize:][:cellSize]
 }
 
+// firstOf returns the 4 bytes that store the number of a bucket's first cell.
 func (l *leaves) firstOf(bucket uint32) []byte {
 	return l.first[bucket>>branchBits][4*(bucket&(1<<branchBits-1)):][:4]
 }
@@ -44,13 +46,16 @@ func store(to []byte, number uint32)   { binary.LittleEndian.PutUint32(to, numbe
 func owner(cell []byte, i int) []byte  { return cell[cellNumbers+4*i:][:4] }
 func leafAt(cell []byte, i int) []byte { return cell[sumSize*i:][:sumSize] }
 func next(cell []byte) []byte          { return cell[cellNext:] }
-func lastOf(cell []byte) (i int) { // of the leaves in it; a cell has one at least
+
+// lastOf returns the index of the last leaf in a cell, which has at least one.
+func lastOf(cell []byte) (i int) {
 	for i = cellLeaves - 1; i > 0 && load(owner(cell, i)) == 0; i-- {
 	}
 	return i
 }
 
-// put keeps a leaf, nothing to take it out, and says whether the bucket is another one now.
+// put sets the leaf of the mint with a number, or removes it if leaf is nothing. It reports whether
+// the bucket has changed.
 func (l *leaves) put(number, bucket uint32, leaf *Sum) bool {
 	if branch := &l.first[bucket>>branchBits]; *branch == nil {
 		*branch = l.take(4 << branchBits)
@@ -91,7 +96,7 @@ func (l *leaves) add(number, bucket uint32, leaf *Sum) {
 		i = lastOf(cell) + 1
 	}
 	if cell == nil || i == cellLeaves {
-		at := l.open()
+		at := l.newCell()
 		cell, i = l.cell(at), 0
 		copy(next(cell), first)
 		store(first, at)
@@ -101,7 +106,7 @@ func (l *leaves) add(number, bucket uint32, leaf *Sum) {
 	l.count++
 }
 
-// remove takes a leaf out and puts the last one of the bucket's first cell in its place.
+// remove removes leaf i of a cell. The last leaf of the bucket's first cell takes its place.
 func (l *leaves) remove(bucket uint32, cell []byte, i int) {
 	first := l.firstOf(bucket)
 	at := load(first)
@@ -118,8 +123,8 @@ func (l *leaves) remove(bucket uint32, cell []byte, i int) {
 	l.count--
 }
 
-// open is a cell without leaves.
-func (l *leaves) open() uint32 {
+// newCell returns the number of a cell without leaves: a free one, or else a new one.
+func (l *leaves) newCell() uint32 {
 	if at := l.free; at != 0 {
 		l.free = load(next(l.cell(at)))
 		return at
@@ -131,7 +136,7 @@ func (l *leaves) open() uint32 {
 	return l.used
 }
 
-// appendTo appends the leaves of a bucket, in no order.
+// appendTo appends the digests of a bucket's leaves, in no particular order.
 func (l *leaves) appendTo(dst []byte, bucket uint32) []byte {
 	for at := load(l.firstOf(bucket)); at != 0; {
 		cell := l.cell(at)

@@ -7,21 +7,21 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// Replay makes the root at a slot from the whole history: the log holds it for ever, so every node
-// can say every slot's root later. It keeps only what counts: about 2 KiB a mint. For one goroutine
-// at a time.
+// Replay computes the root at a slot from the whole history. The log keeps the history for ever, so
+// every node can compute the root of any slot later. Replay keeps only facts that count: about 2
+// KiB a mint. It must not be used concurrently.
 type Replay struct {
 	atSlot  uint64
 	highest uint64
 	states  map[string]*registry.State
 }
 
-// NewReplay makes a replay that takes only facts of the slots up to atSlot; EverySlot takes all.
+// NewReplay returns a replay that ignores facts of slots above atSlot. With EverySlot it takes all.
 func NewReplay(atSlot uint64) *Replay {
 	return &Replay{atSlot: atSlot, states: make(map[string]*registry.State)}
 }
 
-// Apply takes the facts of one message or many, in any order.
+// Apply adds facts, of one message or of many, in any order.
 func (r *Replay) Apply(facts []registry.Fact) {
 	for i := range facts {
 		fact := &facts[i]
@@ -39,8 +39,8 @@ func (r *Replay) Apply(facts []registry.Fact) {
 	}
 }
 
-// Root is the root of what was applied, at atSlot or, for EverySlot, at the highest slot of any
-// fact. All cores take part.
+// Root returns the root of the facts added, at atSlot or, with EverySlot, at the highest slot of
+// any fact. It uses all cores.
 func (r *Replay) Root() Root {
 	tree := r.tree()
 	slot := r.atSlot
@@ -50,7 +50,7 @@ func (r *Replay) Root() Root {
 	return Root{Slot: slot, Tokens: tree.Len(), Hash: tree.Sum()}
 }
 
-// tree holds the elements of all mints.
+// tree builds the tree of all mints' elements. All cores hash elements; mu guards the tree.
 func (r *Replay) tree() *Tree {
 	type mint struct {
 		name   string
@@ -60,7 +60,7 @@ func (r *Replay) tree() *Tree {
 	var (
 		mints = make(chan []mint)
 		tree  = NewTree(nil)
-		mu    sync.Mutex // the tree's
+		mu    sync.Mutex
 		wait  sync.WaitGroup
 	)
 	for range runtime.GOMAXPROCS(0) {

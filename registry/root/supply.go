@@ -8,9 +8,9 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// supply is base plus every delta behind it, as registry.State reckons it; false when that is no
-// u64. Hot mints have very many deltas, so the sum is kept in 128 bits, two's complement: 2^63 of
-// them could not overflow it.
+// supply returns base plus every delta after it; false if the result does not fit a u64. A busy
+// mint has very many deltas, so the sum has 128 bits in two's complement: 2^63 deltas cannot
+// overflow it.
 func supply(base *registry.Fact, deltas []registry.Fact) (uint64, bool) {
 	var sum total
 	if !sum.add(base.Value) {
@@ -26,7 +26,7 @@ func supply(base *registry.Fact, deltas []registry.Fact) (uint64, bool) {
 
 type total struct{ high, low uint64 }
 
-// add adds an optional minus sign and the digits of a u64; false where text is anything else.
+// add adds an optional minus sign and the digits of a u64. It returns false for any other text.
 func (t *total) add(text string) bool {
 	negative := text != "" && text[0] == '-'
 	if negative {
@@ -47,8 +47,8 @@ func (t *total) add(text string) bool {
 	return true
 }
 
-// slowSupply takes the numbers that no event of ours writes, as registry.State does: of any length,
-// and none where there is none.
+// slowSupply is supply for numbers that our own events never contain. They may have any length, and
+// a delta that is not a number counts as 0.
 func slowSupply(base *registry.Fact, deltas []registry.Fact) (uint64, bool) {
 	sum, ok := new(big.Int).SetString(base.Value, 10)
 	if !ok {

@@ -5,8 +5,9 @@
 // part or in many; a root can be kept up to date at a cost that grows with what changed and not
 // with the registry.
 //
-// The root is that of a Merkle tree over a set with one element per token. docs/registry-root.md
-// says what an element holds, how the tree is made, what a root proves and what it does not.
+// The root is that of a Merkle tree over a set with one element for each token.
+// docs/registry-root.md specifies the elements and the tree, and what a root proves and what it
+// does not.
 package root
 
 import (
@@ -19,9 +20,9 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// The tree's shape is fixed, so that it is a function of the set alone: a mint's bucket is the
-// number that the first bucketBits bits of the SHA-256 of its base58 make, and each node above has
-// fanOut children. With 2^18 buckets two million tokens are eight to a bucket.
+// The tree's shape is fixed, so that it depends on the set only. A mint's bucket is the number that
+// the first bucketBits bits of the SHA-256 of its base58 address make. Each node above has fanOut
+// children. With 2^18 buckets, two million tokens make about eight to a bucket.
 const (
 	fanBits    = 3
 	fanOut     = 1 << fanBits
@@ -30,16 +31,18 @@ const (
 	buckets    = 1 << bucketBits
 )
 
-// Small registries need not have the memory of large ones: digests of the lower levels are kept by
-// branches, each with the buckets below one node of the level in the middle.
+// A small registry should not need the memory of a large one. So the digests of the lower levels
+// are allocated by branches. A branch is everything below one node of the middle level.
 const (
-	middle      = depth / 2
-	branchBits  = fanBits * middle
-	branches    = buckets >> branchBits
-	branchNodes = (1<<branchBits - 1) * fanOut / (fanOut - 1) // of all levels below the middle
+	middle     = depth / 2
+	branchBits = fanBits * middle
+	branches   = buckets >> branchBits
+	// branchNodes is how many digests a branch has, of all levels below the middle.
+	branchNodes = (1<<branchBits - 1) * fanOut / (fanOut - 1)
 )
 
-// Each kind of hash has its first byte, so that none can pose as another.
+// The first byte of a hash's input tells its kind, so that no hash can pass for one of another
+// kind.
 const (
 	tagLeaf = iota
 	tagBucket
@@ -49,27 +52,29 @@ const (
 
 const sumSize = sha256.Size
 
-// nothing is the digest of a bucket without leaves and of a node above such ones: no input is known
-// that hashes to it.
+// nothing is the digest of a bucket without leaves, and of a node above such buckets only. No input
+// is known that hashes to it.
 var nothing Sum
 
-// Tree is a set of elements, at most one for each mint's number, and the hashes over them. It keeps
-// digests, not elements: about 47 bytes for each of two million. It is for one goroutine at a time.
+// Tree is a set of elements, at most one for each mint's number, and the hashes over them. It
+// stores digests, not elements: about 47 bytes for each of two million. It must not be used
+// concurrently.
 type Tree struct {
 	encoder encoder
 	leaves  leaves
-	// branches and top are the digests of the lower and of the upper levels, the lowest level
-	// first. One that waits is out of date.
+	// branches and top store the digests of the lower and of the upper levels, the lowest level
+	// first. The digest of a node that waits is out of date.
 	branches [branches][]byte
 	top      []byte
-	// waits are bits, one for each node; waiting is how many are set.
+	// waits has a bit for each node of each level, which is set if the node waits to be hashed
+	// again. waiting is the number of bits set.
 	waits   [depth + 1][]uint64
 	waiting int
 	buf     []byte
 }
 
-// NewTree returns an empty tree. Its memory comes zeroed from take, which keeps it for as long as
-// somebody holds take; nil means the heap.
+// NewTree returns an empty tree. take returns zeroed memory, which must stay valid as long as take
+// is reachable; the tree keeps a reference to it. A nil take means the heap.
 func NewTree(take func(size int) []byte) *Tree {
 	if take == nil {
 		take = func(size int) []byte { return make([]byte, size) }
@@ -84,14 +89,14 @@ func NewTree(take func(size int) []byte) *Tree {
 // Len is the number of elements.
 func (t *Tree) Len() int { return t.leaves.count }
 
-// Put makes the element of a state the mint's, or takes out what was there if the state has none. A
-// number, below 2^32-1, is always the same mint's.
+// Put sets the element of a mint to that of state, or removes it if the state has none. A number
+// must be below 2^32-1 and always stand for the same mint.
 func (t *Tree) Put(number uint32, mint string, state *registry.State) {
 	leaf, _ := t.encoder.leaf(mint, state)
 	t.put(number, t.encoder.bucket(mint), &leaf)
 }
 
-// put is Put for a leaf, nothing to take it out.
+// put is Put for a leaf. It removes the element if leaf is nothing.
 func (t *Tree) put(number, bucket uint32, leaf *Sum) {
 	if t.leaves.put(number, bucket, leaf) {
 		if branch := &t.branches[bucket>>branchBits]; *branch == nil {
@@ -101,15 +106,15 @@ func (t *Tree) put(number, bucket uint32, leaf *Sum) {
 	}
 }
 
-// digests are some of a level, in a row and in one branch: those of a node that has a child, or is
-// one that was put into.
+// digests returns the digests of count adjacent nodes of a level, from node on. They must lie in
+// one branch, and below the middle level a leaf must have been put into that branch before.
 func (t *Tree) digests(level int, node, count uint32) []byte {
-	in, from, below := t.top, node, level-middle // levels of which digests lie before
+	in, from, below := t.top, node, level-middle // below: levels that come first in it
 	if level < middle {
 		bits := branchBits - fanBits*level // of the node's number within its branch
 		in, from, below = t.branches[node>>bits], node&(1<<bits-1), level
 	}
-	// A level has an eighth of the digests of the one below.
+	// A level has an eighth of the digests of the level below it.
 	size := uint32(1 << branchBits)
 	for range below {
 		from += size
@@ -118,6 +123,7 @@ func (t *Tree) digests(level int, node, count uint32) []byte {
 	return in[sumSize*from:][:sumSize*count]
 }
 
+// wait marks a node as out of date.
 func (t *Tree) wait(level int, node uint32) {
 	word, bit := &t.waits[level][node/64], uint64(1)<<(node%64)
 	if *word&bit == 0 {
@@ -126,8 +132,8 @@ func (t *Tree) wait(level int, node uint32) {
 	}
 }
 
-// Work hashes what has changed, at most so many buckets and nodes, and says whether nothing is left
-// to do.
+// Work hashes buckets and nodes that are out of date, at most limit of them. It reports whether
+// none is left.
 func (t *Tree) Work(limit int) bool {
 	for level := 0; level <= depth && t.waiting > 0; level++ {
 		for i, word := range t.waits[level] {
@@ -144,6 +150,7 @@ func (t *Tree) Work(limit int) bool {
 	return true
 }
 
+// rehash computes the digest of a bucket (level 0) or node anew. If it changed, the parent waits.
 func (t *Tree) rehash(level int, node uint32) {
 	digest := nothing
 	if level == 0 {
@@ -168,16 +175,17 @@ func (t *Tree) rehash(level int, node uint32) {
 	}
 }
 
+// nothings are the children's digests of a node without leaves below it.
 var nothings [sumSize * fanOut]byte
 
-// Sum is the root's hash.
+// Sum hashes what is out of date and returns the root's hash.
 func (t *Tree) Sum() Sum {
 	for !t.Work(buckets) {
 	}
 	return sumOf(t.Len(), Sum(t.digests(depth, 0, 1)))
 }
 
-// sumOf is the root's hash over the top of the tree.
+// sumOf returns the root's hash for the digest of the top node.
 func sumOf(tokens int, top Sum) Sum {
 	var input [2 + 8 + sumSize]byte
 	input[0], input[1] = tagRoot, Version
@@ -186,39 +194,33 @@ func sumOf(tokens int, top Sum) Sum {
 	return sha256.Sum256(input[:])
 }
 
-// sortSums sorts the digests in list, which follow each other without a gap. A bucket has about
-// eight and seldom thirty: up to 64 an insertion sort in place allocates nothing. Longer lists are
-// rare, and an insertion sort of them would be quadratic.
+// insertionLimit is up to how many digests sortSums uses an insertion sort. A bucket has about
+// eight and seldom thirty.
+const insertionLimit = 64
+
+// sortSums sorts the digests in list, which follow each other without a gap. An insertion sort in
+// place allocates nothing, but would be quadratic for a long list.
 func sortSums(list []byte) {
-	if len(list) > 64*sumSize {
-		sums := slices.SortedFunc(func(yield func([]byte) bool) {
-			for sum := range slices.Chunk(bytes.Clone(list), sumSize) {
-				if !yield(sum) {
-					return
-				}
-			}
-		}, bytes.Compare)
+	if len(list) > insertionLimit*sumSize {
+		sums := slices.SortedFunc(slices.Chunk(list, sumSize), bytes.Compare)
 		copy(list, bytes.Join(sums, nil))
 		return
 	}
-	var moved Sum
-	for i := sumSize; i < len(list); i += sumSize {
-		at := i
-		for at > 0 && bytes.Compare(list[at-sumSize:at], list[i:i+sumSize]) > 0 {
+	for end := sumSize; end < len(list); end += sumSize {
+		inserted := Sum(list[end : end+sumSize])
+		at := end
+		for at > 0 && bytes.Compare(list[at-sumSize:at], inserted[:]) > 0 {
 			at -= sumSize
 		}
-		if at < i {
-			copy(moved[:], list[i:])
-			copy(list[at+sumSize:i+sumSize], list[at:i])
-			copy(list[at:], moved[:])
-		}
+		copy(list[at+sumSize:end+sumSize], list[at:end])
+		copy(list[at:], inserted[:])
 	}
 }
 
-// encoder makes leaves. It keeps its room, so that nothing is allocated.
+// encoder computes leaves. It keeps its buffer, so that nothing is allocated.
 type encoder struct{ buf []byte }
 
-// leaf is the digest of a state's element; false, and nothing, where there is none.
+// leaf returns the digest of a state's element; nothing and false if it has none.
 func (e *encoder) leaf(mint string, state *registry.State) (Sum, bool) {
 	element, ok := AppendEncode(append(e.buf[:0], tagLeaf), mint, state)
 	e.buf = element
@@ -228,8 +230,8 @@ func (e *encoder) leaf(mint string, state *registry.State) (Sum, bool) {
 	return sha256.Sum256(element), true
 }
 
-// bucket is where a mint's leaf belongs. It is hashed, so that neither those who grind for pretty
-// addresses nor counted test mints crowd in one.
+// bucket returns the bucket of a mint's leaf. The address is hashed, so that vanity addresses and
+// numbered test mints do not crowd into a few buckets.
 func (e *encoder) bucket(mint string) uint32 {
 	e.buf = append(e.buf[:0], mint...)
 	digest := sha256.Sum256(e.buf)
