@@ -33,20 +33,12 @@ type Build struct {
 	Basis    *string         `json:"basis"`
 	Programs []trust.Program `json:"programs"`
 	// Kinds of swaps that were seen on this build. Needed in a row of one kind prove it.
-	Kinds  []Kind `json:"kinds"`
-	Needed int    `json:"needed"`
+	Kinds  []trust.Kind `json:"kinds"`
+	Needed int          `json:"needed"`
 	// Mismatches counts swaps that gave something else than a quote says; LastMismatch is the
 	// signature of the last.
 	Mismatches   uint64  `json:"mismatches"`
 	LastMismatch *string `json:"last_mismatch"`
-}
-
-// Kind is swaps that use the same parts of a venue's arithmetic.
-type Kind struct {
-	Features []string `json:"features"`
-	// Matches in a row, up to what is needed.
-	Matches int  `json:"matches"`
-	Proved  bool `json:"proved"`
 }
 
 // built is how a venue is deployed; nil while nothing is known.
@@ -58,11 +50,7 @@ func (s *Server) built(name string) *Build {
 	if r.Programs == nil {
 		return nil
 	}
-	b := &Build{Basis: optional(r.Basis), Programs: r.Programs, Kinds: []Kind{}, Needed: r.Needed, Mismatches: r.Mismatches, LastMismatch: optional(r.LastMismatch)}
-	for _, k := range r.Kinds {
-		b.Kinds = append(b.Kinds, Kind{append([]string{}, k.Features...), k.Matches, k.Proved})
-	}
-	return b
+	return &Build{Basis: optional(r.Basis), Programs: r.Programs, Kinds: r.Kinds, Needed: r.Needed, Mismatches: r.Mismatches, LastMismatch: optional(r.LastMismatch)}
 }
 
 // optional is nil for "".

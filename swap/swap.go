@@ -86,8 +86,6 @@ type Config struct {
 	venues venue.List
 	// terms of trust.
 	terms trust.Terms
-	// dial opens the connections of the stream; nil = TCP.
-	dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
 func (c Config) withDefaults() Config {
@@ -223,7 +221,7 @@ func (s *Server) openMarket() (err error) {
 	watch := s.cfg.Trust
 	watch.Endpoint, watch.Token = s.cfg.State.Endpoint, s.cfg.State.Token
 	if s.trust, err = trust.New(watch, trust.Deps{
-		RPC: s.deps.RPC, Venues: s.guard.Venues(nil), Logger: s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now, Dial: s.cfg.dial, Terms: s.cfg.terms,
+		RPC: s.deps.RPC, Venues: s.guard.Venues(nil), Logger: s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now, Terms: s.cfg.terms,
 		Pools: func() []trust.Pool { return s.market.Known(mostKnown) },
 	}); err != nil {
 		return err
@@ -231,7 +229,7 @@ func (s *Server) openMarket() (err error) {
 	d := market.Deps{RPC: s.deps.RPC, Venues: s.guard.Venues(s.trust.Gate), Logger: s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now}
 	if s.cfg.State.Endpoint != "" {
 		if s.held, err = state.New(s.cfg.State, state.Deps{
-			RPC: d.RPC, Venues: d.Venues, Logger: d.Logger, Registerer: d.Registerer, Now: d.Now, Dial: s.cfg.dial,
+			RPC: d.RPC, Venues: d.Venues, Logger: d.Logger, Registerer: d.Registerer, Now: d.Now,
 			Observe: func(slot uint64) { s.market.Observe(slot) },
 			Steps:   s.trust.Step, Watched: s.trust.Watched(), Wrote: s.trust.Wrote, Live: s.trust.Live,
 		}); err != nil {

@@ -16,6 +16,12 @@ var twinProgram = swaptest.Named("twin program")
 
 func (twin) Name() string       { return "twin" }
 func (twin) Program() venue.Key { return twinProgram }
+
+// None of its swaps are read.
+func (twin) Programs() []venue.Key                { return []venue.Key{twinProgram} }
+func (twin) Trade(venue.Call) (venue.Trade, bool) { return venue.Trade{}, false }
+func (twin) FeatureNames() []string               { return nil }
+
 func (twin) Lookup(_, _ venue.Key) venue.Lookup {
 	return venue.Lookup{}
 }

@@ -40,6 +40,12 @@ func (s *Stop) Error() string { return venue.ErrStopped.Error() + ": " + s.Messa
 // Unwrap makes it a refusal.
 func (s *Stop) Unwrap() error { return venue.ErrStopped }
 
+// unwatched is a venue that is none of Deps.Venues. Nobody knows how its programs are deployed.
+var unwatched = &Stop{ReasonUnread, "its programs are not watched"}
+
+// Allows implements guard.Gate: nothing passes.
+func (s *Stop) Allows(venue.Features) error { return s }
+
 // deployed is a program as it was last seen.
 type deployed struct {
 	program venue.Key
@@ -74,7 +80,7 @@ type proof struct {
 // record is what is known of a venue.
 type record struct {
 	name     string
-	traced   venue.Traced
+	venue    venue.Venue
 	programs []deployed
 	// seen says that the programs were read. suspect is a mismatch that is being looked into.
 	seen    bool
@@ -124,12 +130,8 @@ type book struct {
 func newBook(venues venue.List, terms Terms, accepted map[venue.Key][]string) *book {
 	b := &book{needed: terms.Matches, known: terms.Known, accepted: accepted, records: map[string]*record{}, sums: map[venue.Key]map[mark]string{}}
 	for _, v := range venues {
-		traced, ok := v.(venue.Traced)
-		if !ok {
-			continue
-		}
-		r := &record{name: v.Name(), traced: traced, builds: map[string]*verdict{}}
-		for _, program := range traced.Programs() {
+		r := &record{name: v.Name(), venue: v, builds: map[string]*verdict{}}
+		for _, program := range v.Programs() {
 			r.programs = append(r.programs, deployed{program: program})
 			b.sums[program] = map[mark]string{}
 		}

@@ -4,81 +4,86 @@ import (
 	"maps"
 	"sync"
 
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+
 	"github.com/mintlake/mintlake/swap/state"
 )
 
 // Bounds of what waits for its other half.
 const (
-	// joinSlots is how many slots a half waits.
-	joinSlots = 64
-	// maxHalves of each sort: a busy slot has a few thousand.
-	maxHalves = 1 << 16
+	// joinSlots is how many slots a half waits. A transaction is told when it ran, its step when
+	// its block is complete, each over a connection of its own.
+	joinSlots = 8
+	// maxHalves of each sort: joinSlots busy slots have some ten thousand transactions of venues.
+	maxHalves = 1 << 15
 )
 
 // half names a transaction: its slot, and the hash of its signature.
 type half struct{ slot, hash uint64 }
 
-// join brings together the state before a transaction and the transaction.
+// paired is the state before a transaction, and the transaction.
+type paired struct {
+	step   state.Step
+	update *pb.SubscribeUpdateTransaction
+}
+
+// join brings the two together. Most transactions never meet a step, so they are kept as they came
+// and not read.
 type join struct {
 	mu     sync.Mutex
-	steps  map[half][]*Evidence
-	seen   map[half]*Transaction
+	steps  map[half][]state.Step
+	seen   map[half]*pb.SubscribeUpdateTransaction
 	newest uint64
 }
 
 func newJoin() *join {
-	return &join{steps: map[half][]*Evidence{}, seen: map[half]*Transaction{}}
+	return &join{steps: map[half][]state.Step{}, seen: map[half]*pb.SubscribeUpdateTransaction{}}
 }
 
-// step takes in a state, and returns the evidence that is whole now.
-func (j *join) step(s state.Step, e *Evidence) []*Evidence {
+// step takes in a state, and returns the pair that is whole now.
+func (j *join) step(s state.Step) []paired {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	h := half{s.Slot, s.Transaction}
-	e.Transaction = &Transaction{UnixTime: s.UnixTime}
-	if t := j.seen[h]; t != nil {
-		return []*Evidence{e.with(t)}
+	if u := j.seen[h]; u != nil {
+		return []paired{{s, u}}
 	}
 	if len(j.steps) >= maxHalves {
 		clear(j.steps)
 	}
-	j.steps[h] = append(j.steps[h], e)
+	j.steps[h] = append(j.steps[h], s)
 	j.age(s.Slot)
 	return nil
 }
 
-// transaction takes in a transaction, and returns the evidence that is whole now.
-func (j *join) transaction(t *Transaction) (whole []*Evidence) {
+// transaction takes in a transaction, and returns the pairs that are whole now.
+func (j *join) transaction(u *pb.SubscribeUpdateTransaction) (whole []paired) {
+	if meta := u.GetTransaction().GetMeta(); meta != nil {
+		meta.LogMessages = nil // most of its bytes, and nobody reads them
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	h := half{t.Slot, state.HashOf(t.Signature[:])}
-	for _, e := range j.steps[h] {
-		whole = append(whole, e.with(t))
+	h := half{u.GetSlot(), state.HashOf(u.GetTransaction().GetSignature())}
+	for _, s := range j.steps[h] {
+		whole = append(whole, paired{s, u})
 	}
 	delete(j.steps, h)
 	if len(j.seen) >= maxHalves {
 		clear(j.seen)
 	}
-	j.seen[h] = t // it may have written other pools, whose states come later
-	j.age(t.Slot)
+	j.seen[h] = u // it may have written other pools, whose states come later
+	j.age(u.GetSlot())
 	return whole
 }
 
-// with is the evidence with its transaction. The block's time comes with the state.
-func (e *Evidence) with(t *Transaction) *Evidence {
-	whole, one := *e, *t
-	one.UnixTime = e.UnixTime
-	whole.Transaction = &one
-	return &whole
-}
-
-// age forgets halves that waited for too long.
+// age forgets halves that are too far from a slot. A slot far below the newest one is a chain that
+// began anew.
 func (j *join) age(slot uint64) {
-	if slot < j.newest+joinSlots/4 {
+	if slot < j.newest+joinSlots/4 && slot+joinSlots >= j.newest {
 		return
 	}
 	j.newest = slot
-	old := func(h half) bool { return h.slot+joinSlots < slot }
-	maps.DeleteFunc(j.steps, func(h half, _ []*Evidence) bool { return old(h) })
-	maps.DeleteFunc(j.seen, func(h half, _ *Transaction) bool { return old(h) })
+	far := func(h half) bool { return h.slot+joinSlots < slot || slot+joinSlots < h.slot }
+	maps.DeleteFunc(j.steps, func(h half, _ []state.Step) bool { return far(h) })
+	maps.DeleteFunc(j.seen, func(h half, _ *pb.SubscribeUpdateTransaction) bool { return far(h) })
 }

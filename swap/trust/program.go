@@ -91,11 +91,7 @@ type programs struct {
 func newPrograms(venues venue.List) (*programs, error) {
 	p := &programs{data: map[venue.Key]venue.Key{}}
 	for _, v := range venues {
-		traced, ok := v.(venue.Traced)
-		if !ok {
-			continue
-		}
-		for _, program := range traced.Programs() {
+		for _, program := range v.Programs() {
 			if _, known := p.data[program]; known {
 				continue
 			}

@@ -60,8 +60,7 @@ func skip(format string, args ...any) replayed {
 // touches them, so that is checked: anybody can put transfers to a vault beside a swap, and a false
 // mismatch would stop a venue.
 func (e *Evidence) replay() replayed {
-	traced, ok := e.Venue.(venue.Traced)
-	if !ok || e.failed {
+	if e.failed {
 		return skip("it failed")
 	}
 	at, trade, found := -1, venue.Trade{}, 0
@@ -69,7 +68,7 @@ func (e *Evidence) replay() replayed {
 		if e.Keys[c.Program] != e.Venue.Program() {
 			continue
 		}
-		if t, ok := traced.Trade(e.call(c)); ok && t.Pool == e.Ref.Address() {
+		if t, ok := e.Venue.Trade(e.call(c)); ok && t.Pool == e.Ref.Address() {
 			at, trade = i, t
 			found++
 		}

@@ -25,25 +25,25 @@ type Report struct {
 	LastMismatch string
 }
 
-// Kind is a kind of swap.
+// Kind is a kind of swap: swaps that use the same parts of a venue's arithmetic.
 type Kind struct {
 	// Features by name; empty for the plainest swap.
-	Features []string
+	Features []string `json:"features"`
 	// Matches in a row, up to what is needed.
-	Matches int
-	Proved  bool
+	Matches int  `json:"matches"`
+	Proved  bool `json:"proved"`
 }
 
-// Report of a venue; the zero value for one that is not watched.
+// Report of a venue; the zero value for a name that no venue has.
 func (t *Trust) Report(name string) Report { return t.book.report(name) }
 
-// Stop is why not all swaps of a venue are quoted; nil if they are, or it is not watched. partly
-// says that some are. It takes no lock: each quote asks.
+// Stop is why not all swaps of a venue are quoted; nil if they are. partly says that some are. It
+// takes no lock: each quote asks.
 func (t *Trust) Stop(name string) (stop *Stop, partly bool) {
 	if r := t.book.records[name]; r != nil {
 		return r.stop()
 	}
-	return nil, false
+	return unwatched, false
 }
 
 func (r *record) stop() (stop *Stop, partly bool) {
@@ -68,9 +68,9 @@ func (b *book) report(name string) Report {
 		return report
 	}
 	report.Basis, report.Mismatches, report.LastMismatch = v.Basis, v.Mismatches, v.Last
-	names := r.traced.FeatureNames()
+	names := r.venue.FeatureNames()
 	for features, p := range v.Proofs {
-		report.Kinds = append(report.Kinds, Kind{features.Names(names), p.Matches, p.Proved})
+		report.Kinds = append(report.Kinds, Kind{append([]string{}, features.Names(names)...), p.Matches, p.Proved})
 	}
 	slices.SortFunc(report.Kinds, func(x, y Kind) int {
 		return cmp.Or(cmp.Compare(y.Matches, x.Matches), slices.Compare(x.Features, y.Features))
@@ -84,5 +84,5 @@ func (t *Trust) kind(name string, features venue.Features) string {
 	if r == nil {
 		return ""
 	}
-	return strings.Join(append([]string{"swap"}, features.Names(r.traced.FeatureNames())...), " ")
+	return strings.Join(append([]string{"swap"}, features.Names(r.venue.FeatureNames())...), " ")
 }

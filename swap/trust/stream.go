@@ -76,20 +76,8 @@ func (t *Trust) session(ctx context.Context) (received bool, err error) {
 			}
 		case *pb.SubscribeUpdate_Transaction:
 			received = true
-			t.transaction(m.Transaction)
+			t.submit(t.joined.transaction(m.Transaction))
 		}
-	}
-}
-
-// transaction takes in one of the stream. One that is malformed says nothing.
-func (t *Trust) transaction(u *pb.SubscribeUpdateTransaction) {
-	tx, err := parseUpdate(u)
-	if err != nil {
-		t.deps.Logger.Debug("a transaction of the stream is passed over", "slot", u.GetSlot(), "err", err)
-		return
-	}
-	for _, e := range t.joined.transaction(tx) {
-		t.submit(e)
 	}
 }
 

@@ -112,7 +112,7 @@ type Trust struct {
 	metrics  *metrics
 	looks    singleflight.Group
 	// queue of swaps to be replayed; joined brings steps and transactions together.
-	queue  chan *Evidence
+	queue  chan paired
 	joined *join
 	probes map[venue.Key]*probe
 
@@ -156,7 +156,7 @@ func New(cfg Config, deps Deps) (*Trust, error) {
 	deps.Terms = deps.Terms.withDefaults()
 	t := &Trust{
 		cfg: cfg, deps: deps, book: newBook(deps.Venues, deps.Terms, cfg.Accepted), venues: map[string]venue.Venue{},
-		queue: make(chan *Evidence, maxQueue), joined: newJoin(), probes: map[venue.Key]*probe{}, reading: map[venue.Key]mark{}, retry: map[venue.Key]time.Time{}, fed: map[string]time.Time{}, wake: make(chan struct{}, 1),
+		queue: make(chan paired, maxQueue), joined: newJoin(), probes: map[venue.Key]*probe{}, reading: map[venue.Key]mark{}, retry: map[venue.Key]time.Time{}, fed: map[string]time.Time{}, wake: make(chan struct{}, 1),
 	}
 	for _, v := range deps.Venues {
 		t.venues[v.Name()] = v
@@ -199,12 +199,12 @@ func ParseAccepted(texts []string) (map[venue.Key][]string, error) {
 	return accepted, nil
 }
 
-// Gate is what quotes of a venue ask; nil for a venue whose swaps cannot be traced.
+// Gate is what quotes of a venue ask. A name that no venue has is refused.
 func (t *Trust) Gate(name string) guard.Gate {
 	if r := t.book.records[name]; r != nil {
 		return r
 	}
-	return nil
+	return unwatched
 }
 
 // Run watches the programs and replays swaps until ctx ends.
@@ -223,23 +223,21 @@ func (t *Trust) Run(ctx context.Context) error {
 
 // Step is told of a transaction that wrote a held pool.
 func (t *Trust) Step(s state.Step) {
-	v := t.venues[s.Venue]
-	if v == nil {
-		return
-	}
-	for _, e := range t.joined.step(s, &Evidence{Venue: v, Ref: s.Ref, Before: s.Before}) {
-		t.submit(e)
+	if t.venues[s.Venue] != nil {
+		t.submit(t.joined.step(s))
 	}
 }
 
-// submit queues a swap that the stream brought. It does not wait.
-func (t *Trust) submit(e *Evidence) {
-	t.mu.Lock()
-	t.fed[e.Venue.Name()] = t.deps.Now()
-	t.mu.Unlock()
-	select {
-	case t.queue <- e:
-	default:
-		t.metrics.dropped.Inc()
+// submit queues swaps that the stream brought. It does not wait.
+func (t *Trust) submit(pairs []paired) {
+	for _, p := range pairs {
+		t.mu.Lock()
+		t.fed[p.step.Venue] = t.deps.Now()
+		t.mu.Unlock()
+		select {
+		case t.queue <- p:
+		default:
+			t.metrics.dropped.Inc()
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/swap/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
+	"github.com/mintlake/mintlake/swap/venue/guard"
 )
 
 // hang is what anything may take before it counts as hanging.
@@ -85,7 +86,7 @@ func TestARedeployedProgramStopsUntilItsSwapsAreWhatQuotesSay(t *testing.T) {
 
 	s.sees(tr, 19, 0)
 	require.False(t, s.quoted(tr))
-	require.Equal(t, []Kind{{nil, 19, false}}, tr.Report(cpmm.Name).Kinds)
+	require.Equal(t, []Kind{{[]string{}, 19, false}}, tr.Report(cpmm.Name).Kinds)
 	s.sees(tr, 1, 1)
 	s.sees(tr, 19, 0)
 	require.False(t, s.quoted(tr), "20 in a row")
@@ -351,7 +352,7 @@ func TestSwapsAreFoundOverRPC(t *testing.T) {
 	s.run(swaptest.Ran{}, 0)
 	s.run(swaptest.Ran{}, 9) // behind the first one: its state was not read
 	round()
-	require.Equal(t, []Kind{{nil, 1, false}}, tr.Report(cpmm.Name).Kinds)
+	require.Equal(t, []Kind{{[]string{}, 1, false}}, tr.Report(cpmm.Name).Kinds)
 	s.run(swaptest.Ran{}, 0)
 	round()
 	require.True(t, s.quoted(tr))
@@ -374,4 +375,36 @@ func TestSwapsAreFoundOverRPC(t *testing.T) {
 		looked[look[0].Ref.Address()] = true
 	}
 	require.Len(t, looked, 2, "each has its turn")
+}
+
+// TestAGatedQuoteDoesNotAllocate: quotes are made thousands at a time.
+func TestAGatedQuoteDoesNotAllocate(t *testing.T) {
+	s := newScene(t)
+	s.deploy("first")
+	tr := s.trust(Config{}, Terms{Matches: 1})
+	g, err := guard.New(venue.List{cpmm.Venue{}}, guard.Deps{})
+	require.NoError(t, err)
+	p, err := s.chain.Pool(t, g.Venues(tr.Gate)[0], s.pool.Mints)
+	require.NoError(t, err)
+	order := venue.Order{In: s.pool.Mints[0], Amount: 1_000_000, Clock: venue.Clock{UnixTime: 1_700_000_000}}
+	measure := func() float64 { return testing.AllocsPerRun(100, func() { _, err = p.Quote(order) }) }
+	require.Zero(t, measure(), "of a venue that is trusted as a whole")
+	require.NoError(t, err)
+	s.deploy("second")
+	s.look(tr)
+	_, err = p.Quote(order)
+	require.ErrorIs(t, err, venue.ErrStopped, "the gate is asked")
+	s.sees(tr, 1, 0)
+	require.Zero(t, measure(), "of a kind that is proved")
+	require.NoError(t, err)
+}
+
+// TestWhatIsNotWatchedIsNotQuoted: nobody knows how its programs are deployed.
+func TestWhatIsNotWatchedIsNotQuoted(t *testing.T) {
+	s := newScene(t)
+	s.deploy("first")
+	tr := s.trust(Config{}, Terms{})
+	require.ErrorIs(t, tr.Gate("another").Allows(plain), venue.ErrStopped)
+	stop, _ := tr.Stop("another")
+	require.Equal(t, ReasonUnread, stop.Reason)
 }

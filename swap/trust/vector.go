@@ -65,12 +65,9 @@ const vectorFormat = 1
 func vectorOf(e *Evidence, r replayed, programs []Program) *Vector {
 	v := &Vector{
 		Format: vectorFormat, Venue: e.Venue.Name(), Programs: programs, Signature: base58.Encode(e.Signature[:]), Slot: e.Slot, UnixTime: e.UnixTime,
-		Pool: e.Ref.Address().String(), Chain: Flow{r.chain[in], r.chain[out]}, Quoted: Flow{r.quoted[in], r.quoted[out]}, Features: []string{},
+		Pool: e.Ref.Address().String(), Chain: Flow{r.chain[in], r.chain[out]}, Quoted: Flow{r.quoted[in], r.quoted[out]}, Features: append([]string{}, r.features.Names(e.Venue.FeatureNames())...),
 	}
 	v.Order.In, v.Order.Amount, v.Order.ExactOut = r.order.In.String(), r.order.Amount, r.order.ExactOut
-	if traced, ok := e.Venue.(venue.Traced); ok {
-		v.Features = append(v.Features, r.features.Names(traced.FeatureNames())...)
-	}
 	for key, account := range e.Before {
 		a := VectorAccount{Key: key.String()}
 		if account != nil {

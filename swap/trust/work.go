@@ -15,10 +15,24 @@ func (t *Trust) work(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case e := <-t.queue:
-			t.conclude(ctx, e, t.replay(e))
+		case p := <-t.queue:
+			if e, err := t.evidence(p); err != nil {
+				t.deps.Logger.Debug("a transaction of the stream is passed over", "slot", p.step.Slot, "err", err)
+			} else {
+				t.conclude(ctx, e, t.replay(e))
+			}
 		}
 	}
+}
+
+// evidence reads the transaction of a pair. The time of its block comes with the state.
+func (t *Trust) evidence(p paired) (*Evidence, error) {
+	tx, err := parseUpdate(p.update)
+	if err != nil {
+		return nil, err
+	}
+	tx.UnixTime = p.step.UnixTime
+	return &Evidence{Venue: t.venues[p.step.Venue], Ref: p.step.Ref, Before: p.step.Before, Transaction: tx}, nil
 }
 
 // replay cannot panic: transactions are hostile.

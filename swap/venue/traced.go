@@ -1,7 +1,7 @@
 package venue
 
-// Traced is a venue whose swaps can be read off the chain, so that what the chain gave can be
-// compared with what a quote says.
+// Traced is what reads a venue's swaps off the chain, so that what the chain gave can be compared
+// with what a quote says.
 type Traced interface {
 	// Programs whose code decides what a swap gives: the venue's own first.
 	Programs() []Key

@@ -50,6 +50,7 @@ type Venue interface {
 	// are those that Lookup was asked for, as far as known: some accounts do not name their mints,
 	// and cannot be opened without.
 	Open(address Key, data []byte, mints ...Key) (Ref, error)
+	Traced
 }
 
 // Lookup is where pools may be. What is found may be something else: Open says.

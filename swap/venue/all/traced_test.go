@@ -13,10 +13,8 @@ import (
 // TestEveryVenueCanBeTraced: swaps of each are replayed after its program was deployed anew.
 func TestEveryVenueCanBeTraced(t *testing.T) {
 	for _, v := range all.Venues() {
-		traced, ok := v.(venue.Traced)
-		require.True(t, ok, v.Name())
-		require.Equal(t, v.Program(), traced.Programs()[0])
-		names := traced.FeatureNames()
+		require.Equal(t, v.Program(), v.Programs()[0])
+		names := v.FeatureNames()
 		require.NotEmpty(t, names)
 		require.LessOrEqual(t, len(names), 32)
 		require.Len(t, venue.Features(1<<len(names)-1).Names(names), len(names))
@@ -34,7 +32,7 @@ func FuzzTrade(f *testing.F) {
 			call.Accounts = append(call.Accounts, swaptest.Named(string(rune(i))))
 		}
 		for _, v := range all.Venues() {
-			trade, ok := v.(venue.Traced).Trade(call)
+			trade, ok := v.Trade(call)
 			require.True(t, ok || trade == venue.Trade{})
 			if ok {
 				require.Contains(t, call.Accounts, trade.Pool)

@@ -161,7 +161,7 @@ func TestRealTransactions(t *testing.T) {
 			require.Equal(t, c.data, got.Data[:len(c.data)])
 			require.LessOrEqual(t, len(got.Data)-len(c.data), 1)
 			require.Len(t, got.Accounts, len(c.accounts))
-			trade, ok := r.venue.(venue.Traced).Trade(venue.Call{Accounts: c.accounts, Data: c.data})
+			trade, ok := r.venue.Trade(venue.Call{Accounts: c.accounts, Data: c.data})
 			require.True(t, ok, "what is read off the chain is what was asked for")
 			require.Equal(t, venue.Trade{
 				Pool: address, User: c.accounts[r.user], Source: c.accounts[r.source], Destination: c.accounts[r.dest], Amount: amount,

@@ -6,7 +6,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-var _ venue.Traced = Venue{}
+var _ venue.Venue = Venue{}
 
 // featureExactOut of a swap.
 const featureExactOut venue.Features = 1

@@ -6,7 +6,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-var _ venue.Traced = Venue{}
+var _ venue.Venue = Venue{}
 
 // Features of a swap.
 const (

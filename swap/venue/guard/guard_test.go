@@ -116,12 +116,22 @@ func TestAVenueThatKeepsPanickingIsOutForLonger(t *testing.T) {
 	require.Equal(t, s.now.Add(time.Minute), s.Stopped(cpmm.Name).Until, "it was well for long")
 }
 
+// gateStub counts what it is asked.
+type gateStub int
+
+func (g *gateStub) Allows(venue.Features) error {
+	*g++
+	return nil
+}
+
 // TestAGuardedQuoteDoesNotAllocate: quotes are made thousands at a time.
 func TestAGuardedQuoteDoesNotAllocate(t *testing.T) {
 	s := newScene(t)
-	p, err := s.chain.Pool(t, s.Venues(nil)[0], [2]venue.Key{s.coin, swaptest.WrappedSOL})
+	asked := gateStub(0)
+	p, err := s.chain.Pool(t, s.Venues(func(string) Gate { return &asked })[0], [2]venue.Key{s.coin, swaptest.WrappedSOL})
 	require.NoError(t, err)
 	order := venue.Order{In: s.coin, Amount: 1_000_000, Clock: venue.Clock{UnixTime: 1_700_000_000}}
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, err = p.Quote(order) }))
 	require.NoError(t, err)
+	require.GreaterOrEqual(t, int(asked), 100, "the gate is asked of each quote")
 }

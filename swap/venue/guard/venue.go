@@ -49,31 +49,9 @@ func (v *gated) Open(address venue.Key, data []byte, mints ...venue.Key) (opened
 	}, nil
 }
 
-var _ venue.Traced = (*guarded)(nil)
-
-// Programs implements venue.Traced.
-func (v *guarded) Programs() []venue.Key {
-	if traced, ok := v.Venue.(venue.Traced); ok {
-		return traced.Programs()
-	}
-	return []venue.Key{v.Program()}
-}
-
-// FeatureNames implements venue.Traced.
-func (v *guarded) FeatureNames() []string {
-	if traced, ok := v.Venue.(venue.Traced); ok {
-		return traced.FeatureNames()
-	}
-	return nil
-}
-
-// Trade implements venue.Traced. A venue that is not traced has none.
+// Trade implements venue.Traced.
 func (v *guarded) Trade(call venue.Call) (trade venue.Trade, ok bool) {
-	traced, is := v.Venue.(venue.Traced)
-	if !is {
-		return venue.Trade{}, false
-	}
 	var err error // told by caught; it is no swap then
 	defer v.caught(placeTrade, &err)
-	return traced.Trade(call)
+	return v.Venue.Trade(call)
 }

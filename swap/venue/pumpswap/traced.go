@@ -7,7 +7,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
 )
 
-var _ venue.Traced = Venue{}
+var _ venue.Venue = Venue{}
 
 // Features of a swap. Without the first two it is a purchase for an exact amount of the quote mint.
 const (
