@@ -1,5 +1,5 @@
-// Package chainid checks that each server serves the chain that the stored data is of. The genesis
-// hash tells chains apart.
+// Package chainid checks that each server serves the chain that the stored data is of. A chain is
+// identified by its genesis hash.
 //
 // In: servers that answer getGenesisHash, and the hash that is stored with the data. Out: nil, or
 // an error that names both hashes and what to do. Guarantees: the first hash is stored and never
@@ -19,22 +19,23 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Told is a genesis hash and who told it.
+// Told is a genesis hash and the name of the server or snapshot that told it.
 type Told struct {
 	Hash pubkey.Key
 	By   string
 }
 
-// Log keeps what is remembered, with the data.
+// Log stores genesis hashes with the data. Only the oldest counts.
 type Log interface {
-	// Remembered returns the oldest that was remembered; false when there is none.
+	// Remembered returns the oldest stored hash; false if there is none.
 	Remembered(ctx context.Context) (Told, bool, error)
+	// Remember stores a hash behind those that are stored already.
 	Remember(ctx context.Context, told Told) error
 }
 
-// Server is one who is asked.
+// Server is a server that can be asked for its genesis hash.
 type Server struct {
-	// Name is shown to people: without a key.
+	// Name is shown to people, so it must not contain an API key.
 	Name string
 	Ask  func(ctx context.Context) (pubkey.Key, error)
 }
@@ -42,18 +43,18 @@ type Server struct {
 // Deps are the collaborators; all but Logger are required.
 type Deps struct {
 	Log Log
-	// Later says that an error of Ask may end by itself; any other means that the server does not
-	// answer the question.
+	// Later says whether an error of Ask is temporary. Any other error means that the server does
+	// not answer the question.
 	Later  func(error) bool
 	Logger *slog.Logger
 }
 
-// Checker compares. Safe for concurrent use.
+// Checker compares the hashes of servers with the stored one. It is safe for concurrent use.
 type Checker struct {
 	deps Deps
 
 	mu    sync.Mutex
-	known *Told
+	known *Told // the stored hash; nil until it is read
 }
 
 // New makes a checker; it does no I/O.
@@ -64,7 +65,7 @@ func New(deps Deps) *Checker {
 	return &Checker{deps: deps}
 }
 
-// OtherChainError says that a server speaks of another chain than the data.
+// OtherChainError says that a server serves another chain than the one that the data is of.
 type OtherChainError struct{ Data, Server Told }
 
 func (e *OtherChainError) Error() string {
@@ -73,8 +74,8 @@ func (e *OtherChainError) Error() string {
 		e.Server.By, e.Server.Hash, e.Data.Hash, e.Data.By)
 }
 
-// Check compares what was told with what is remembered, and remembers it when nothing is. Of
-// several who remember at once, the first counts.
+// Check returns an OtherChainError if told is not the stored hash. If none is stored, it stores
+// told. If several processes store one at once, the first counts.
 func (c *Checker) Check(ctx context.Context, told Told) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,6 +92,8 @@ func (c *Checker) Check(ctx context.Context, told Told) error {
 	return nil
 }
 
+// remember returns the stored hash. If there is none, it stores told and reads again: another
+// process may have been first.
 func (c *Checker) remember(ctx context.Context, told Told) (Told, error) {
 	known, ok, err := c.deps.Log.Remembered(ctx)
 	if err != nil || ok {
@@ -106,8 +109,8 @@ func (c *Checker) remember(ctx context.Context, told Told) (Told, error) {
 	return known, err
 }
 
-// First asks each server once, in order, for at most patience. It returns those to ask again,
-// without the ones that do not answer the question.
+// First asks each server once, in order, each for at most patience. It returns those that Watch
+// should ask again: all that answered or may answer later.
 func (c *Checker) First(ctx context.Context, servers []Server, patience time.Duration) (rest []Server, err error) {
 	for _, server := range servers {
 		keep, err := c.ask(ctx, server, patience)
@@ -141,6 +144,8 @@ func (c *Checker) Watch(ctx context.Context, servers []Server, every, patience t
 	return nil
 }
 
+// ask asks one server and checks its hash. keep is false if the server does not answer the
+// question.
 func (c *Checker) ask(ctx context.Context, server Server, patience time.Duration) (keep bool, err error) {
 	attempt, cancel := context.WithTimeout(ctx, patience)
 	hash, err := server.Ask(attempt)
