@@ -1,10 +1,11 @@
-// Package blobs is a bounded store of files on disk, named by what is in them, with the most used
+// Package blobs is a bounded store of files on disk under hash keys, with the most recently used
 // ones in memory.
 //
-// In: bytes with a type, under a key. Out: the same bytes, or nothing. Guarantees: what is given
-// back is what was put, whatever happened to the disk or the process in between: each file carries
-// its own hash, and one that does not match is dropped. The store never holds more than its bounds;
-// the least recently used go first. Losing a file costs a fetch, so nothing is synced.
+// In: bytes with a type, under a key. Out: the same bytes, or nothing. Guarantees: Get never
+// returns other bytes than those that Put got, whatever happened to the disk or the process in
+// between: each file carries a hash of its bytes, and a file that does not match is dropped. The
+// store never holds more than its bounds; the least recently used files go first. Nothing is synced
+// to disk, as a lost file can be fetched or made again.
 package blobs
 
 import (
@@ -29,15 +30,16 @@ type Key [sha256.Size]byte
 // String is the key in hexadecimal.
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
-// KeyOf is the key of bytes that are named by themselves.
+// KeyOf is the key of bytes that are named by their own hash.
 func KeyOf(body []byte) Key { return sha256.Sum256(body) }
 
-// Derived is the key of something that is made from the blob of k as how says.
+// Derived is the key of what is made from the blob of k. how says what is made, and with which
+// settings.
 func (k Key) Derived(how string) Key {
 	return sha256.Sum256(append(append([]byte{1}, k[:]...), how...))
 }
 
-// Blob is what is stored. It is shared: read only.
+// Blob is what is stored. It is shared, so nobody may change it.
 type Blob struct {
 	// Type is a media type of at most 255 bytes.
 	Type string
@@ -48,11 +50,11 @@ type Blob struct {
 
 // Config of a Store. Zero values take the default.
 type Config struct {
-	// Dir is the folder; it is made when it is not there. Required.
+	// Dir is the folder. It is created if it is missing. Required.
 	Dir string
 	// DiskBytes bounds the files. Default 2 GiB.
 	DiskBytes int64
-	// MemoryBytes bounds what is kept in memory too. Default 64 MiB.
+	// MemoryBytes bounds the blobs in memory. Default 64 MiB.
 	MemoryBytes int64
 	// names bounds the names that point to blobs (see Name). Default 1,000,000, about 120 bytes of
 	// memory each.
@@ -72,7 +74,8 @@ type Deps struct {
 	Registerer prometheus.Registerer
 }
 
-// Store is a store. Any number of goroutines may use it; one process may have the folder open.
+// Store keeps blobs in memory and on disk. Any number of goroutines may use it, but only one
+// process may have the folder open.
 type Store struct {
 	cfg     Config
 	logger  *slog.Logger
@@ -103,8 +106,8 @@ func New(cfg Config, deps Deps) (*Store, error) {
 	return s, err
 }
 
-// Open makes the folder, and learns what is in it; until then the store is empty. It is called
-// once; Run calls it too.
+// Open creates the folder if it is missing and reads what is in it. Until then the store is empty.
+// Run calls it too: only the first call does anything.
 func (s *Store) Open() error {
 	s.opened.Do(func() { s.openErr = s.open() })
 	return s.openErr
@@ -123,7 +126,8 @@ func (s *Store) open() error {
 	return nil
 }
 
-// Run opens the store and keeps it within its bounds until ctx ends; then it returns nil.
+// Run opens the store, and writes new names to the log every second until ctx ends; then it returns
+// nil.
 func (s *Store) Run(ctx context.Context) error {
 	if err := s.Open(); err != nil {
 		return err
@@ -145,16 +149,17 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// diskUses is how many reads of memory move a file to the front once: the order of the files needs
+// diskUses is how many reads from memory count as one use of the file: the order of the files needs
 // to be no finer.
 const diskUses = 16
 
-// Get returns the blob of a key, from memory or from disk.
+// Get returns the blob of a key, from memory or from disk; false if there is none that can be read.
 func (s *Store) Get(key Key) (*Blob, bool) {
 	if blob, uses := s.memory.get(key); blob != nil {
 		s.metrics.memory.Inc()
 		if uses%diskUses == 1 {
-			s.disk.use(key) // or the files used most would be the first to go
+			// Without this the disk would not see these reads, and would remove the file as unused.
+			s.disk.use(key)
 		}
 		return blob, true
 	}
@@ -175,8 +180,8 @@ func (s *Store) Get(key Key) (*Blob, bool) {
 // Has says whether the store holds the key, without reading it.
 func (s *Store) Has(key Key) bool { return s.memory.has(key) || s.disk.has(key) }
 
-// Put stores a blob. A disk that is full or gone costs the file and not the caller: the blob is in
-// memory then.
+// Put stores a blob and returns it. If the file cannot be written, because the disk is full for
+// example, the blob is in memory only, and Put logs it.
 func (s *Store) Put(key Key, mediaType string, body []byte) *Blob {
 	blob := newBlob(mediaType, body)
 	s.memory.put(key, blob)
@@ -187,7 +192,7 @@ func (s *Store) Put(key Key, mediaType string, body []byte) *Blob {
 	return blob
 }
 
-// Delete forgets a blob.
+// Delete removes a blob from memory and from disk.
 func (s *Store) Delete(key Key) {
 	s.memory.delete(key)
 	s.disk.delete(key)

@@ -16,23 +16,23 @@ import (
 	"time"
 )
 
-// magic begins every file; then one byte that says how long the type is, the type, the SHA-256 of
-// the body, the body.
+// magic begins every file. Behind it are one byte with the length of the type, the type, the
+// SHA-256 of the body, and the body.
 const magic = "mlblob1\n"
 
-// touchAfter is how old a file's time may be before its use sets it anew: the order of use survives
-// a restart to within that.
+// touchAfter is the age at which a use renews a file's modification time. The order of use, which a
+// restart reads from these times, is as exact as that.
 const touchAfter = time.Hour
 
 var errCorrupt = errors.New("the file is not what was written")
 
-// disk is the files, and their order of use.
+// disk is the store's files, in an LRU order bounded by bytes.
 type disk struct {
 	dir   string
 	limit int64
 	mu    sync.Mutex
 	used  int64
-	order *list.List // of *file, the one used last in front
+	order *list.List // of *file, the last used first
 	byKey map[Key]*list.Element
 }
 
@@ -51,16 +51,16 @@ func (d *disk) path(key Key) string {
 	return filepath.Join(d.dir, name[:2], name[2:])
 }
 
-// scan learns what files there are, and removes what a killed write left.
+// scan reads which files there are, and removes the temporary files of a process that was killed.
 func (d *disk) scan() error {
 	var found []*file
-	var left []string
+	var temporary []string
 	err := filepath.WalkDir(d.dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		if strings.HasPrefix(entry.Name(), "new-") {
-			left = append(left, path)
+			temporary = append(temporary, path)
 			return nil
 		}
 		raw, err := hex.DecodeString(filepath.Base(filepath.Dir(path)) + entry.Name())
@@ -69,7 +69,7 @@ func (d *disk) scan() error {
 		}
 		info, err := entry.Info()
 		if err != nil {
-			return nil // it went while we looked
+			return nil // it was removed meanwhile
 		}
 		found = append(found, &file{Key(raw), info.Size(), info.ModTime()})
 		return nil
@@ -77,8 +77,8 @@ func (d *disk) scan() error {
 	if err != nil {
 		return err
 	}
-	for _, path := range left {
-		_ = os.Remove(path) // what stays is found by the next scan
+	for _, path := range temporary {
+		_ = os.Remove(path) // the next scan tries again
 	}
 	slices.SortFunc(found, func(a, b *file) int { return b.touched.Compare(a.touched) })
 	d.mu.Lock()
@@ -99,6 +99,7 @@ func (d *disk) has(key Key) bool {
 	return d.byKey[key] != nil
 }
 
+// read returns the blob of a file. It deletes a file that cannot be read or is damaged.
 func (d *disk) read(key Key) (*Blob, error) {
 	if !d.use(key) {
 		return nil, os.ErrNotExist
@@ -114,7 +115,7 @@ func (d *disk) read(key Key) (*Blob, error) {
 	return nil, err
 }
 
-// use moves the file to the front.
+// use moves the file to the front of the order; false if there is no file.
 func (d *disk) use(key Key) bool {
 	d.mu.Lock()
 	element, ok := d.byKey[key]
@@ -149,7 +150,8 @@ func parse(raw []byte) (*Blob, error) {
 	return newBlob(mediaType, body), nil
 }
 
-// write makes the file appear whole, by a rename.
+// write writes a temporary file and renames it, so that no half-written file has a key. It does
+// nothing if there is a file already.
 func (d *disk) write(key Key, blob *Blob) error {
 	if d.use(key) {
 		return nil
@@ -189,7 +191,7 @@ func (d *disk) write(key Key, blob *Blob) error {
 	return nil
 }
 
-// shrink removes the files used longest ago until the rest fits.
+// shrink removes the least recently used files until the others are within the limit.
 func (d *disk) shrink() {
 	for d.used > d.limit && d.order.Len() > 0 {
 		d.remove(d.order.Back())
@@ -209,7 +211,7 @@ func (d *disk) remove(element *list.Element) {
 	d.order.Remove(element)
 	delete(d.byKey, f.key)
 	d.used -= f.size
-	_ = os.Remove(d.path(f.key)) // what stays is found by the next scan
+	_ = os.Remove(d.path(f.key)) // if it stays, the next scan counts it again
 }
 
 func (d *disk) stats() (files int, bytes int64) {

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// memory keeps the blobs used last, bounded by bytes. (golang-lru bounds by entries only.)
+// memory is an LRU cache of blobs, bounded by bytes. (golang-lru bounds by entries only.)
 type memory struct {
 	limit int64
 	mu    sync.Mutex
 	used  int64
-	order *list.List // of *kept, the one used last in front
+	order *list.List // of *kept, the last used first
 	byKey map[Key]*list.Element
 }
 
@@ -20,14 +20,15 @@ type kept struct {
 	uses uint32
 }
 
-// overhead of an entry beside its bytes.
+// overhead is about what an entry takes beside its body: map entry, list element and Blob.
 const overhead = 300
 
 func newMemory(limit int64) *memory {
 	return &memory{limit: limit, order: list.New(), byKey: map[Key]*list.Element{}}
 }
 
-// get tells how often the blob was got since it is in memory too; nil without one.
+// get returns the blob, nil if it is not in memory. uses is how often get has returned it since it
+// was put.
 func (m *memory) get(key Key) (blob *Blob, uses uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -47,7 +48,8 @@ func (m *memory) has(key Key) bool {
 	return m.byKey[key] != nil
 }
 
-// put keeps a blob, unless it alone would push out an eighth of all others.
+// put keeps a blob that has at most an eighth of the limit: a larger one would push out too many
+// others.
 func (m *memory) put(key Key, blob *Blob) {
 	size := int64(len(blob.Body)) + overhead
 	if size > m.limit/8 {
@@ -57,7 +59,8 @@ func (m *memory) put(key Key, blob *Blob) {
 	defer m.mu.Unlock()
 	m.remove(key)
 	m.byKey[key] = m.order.PushFront(&kept{key: key, blob: blob})
-	for m.used += size; m.used > m.limit; {
+	m.used += size
+	for m.used > m.limit {
 		m.remove(m.order.Back().Value.(*kept).key)
 	}
 }

@@ -10,7 +10,7 @@ import (
 type metrics struct {
 	hits   *prometheus.CounterVec
 	errors prometheus.Counter
-	// Of hits, so that a read need not look its counter up.
+	// The series of hits, so that a read need not look them up.
 	memory, disk, none prometheus.Counter
 }
 

@@ -3,6 +3,7 @@ package blobs
 import (
 	"bufio"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// name is a digest of what a blob was fetched from.
+// name is a digest of the text, such as a URL, that points to a blob.
 type name [16]byte
 
 func nameOf(text string) name {
@@ -21,17 +22,19 @@ func nameOf(text string) name {
 	return name(sum[:16])
 }
 
-// Name is where a name points to, and since when.
+// Name is the blob that a name points to, and since when.
 type Name struct {
 	Key Key
-	// At is cut to the second.
+	// At is cut to the second after a restart.
 	At time.Time
 }
 
-const nameRecord = 16 + len(Key{}) + 4 + 4 // the last four are a check of the others
+// nameRecord is the size of a record in the log: name, key, seconds since 1970, and the first four
+// bytes of the SHA-256 of these three.
+const nameRecord = 16 + len(Key{}) + 4 + 4
 
-// names is where URLs point to: a log of fixed records that is read at start and written anew when
-// most of it is out of date. A record that is torn or damaged is passed over.
+// names maps URLs to blobs: an LRU cache, and a log of records of one size from which it is loaded
+// at start. A record that is torn or damaged is skipped.
 type names struct {
 	path    string
 	limit   int
@@ -39,7 +42,7 @@ type names struct {
 	known   *lru.Cache[name, Name]
 	out     *os.File
 	buffer  *bufio.Writer
-	records int
+	records int // in the log, outdated ones too
 }
 
 func newNames(path string, limit int) *names {
@@ -47,10 +50,10 @@ func newNames(path string, limit int) *names {
 	return &names{path: path, limit: limit, known: known}
 }
 
-// Point makes a name (a URL) point to a blob. The zero Key takes the name away.
+// Point makes a name (a URL) point to a blob. The zero Key removes the name.
 func (s *Store) Point(text string, key Key, at time.Time) { s.names.point(nameOf(text), Name{key, at}) }
 
-// Lookup is where a name points to.
+// Lookup returns the blob that a name points to; false if there is none.
 func (s *Store) Lookup(text string) (Name, bool) {
 	found, ok := s.names.known.Get(nameOf(text))
 	return found, ok && found.Key != Key{}
@@ -62,14 +65,13 @@ func (n *names) point(from name, to Name) {
 	n.known.Add(from, to)
 	if n.buffer != nil {
 		n.records++
-		_, _ = n.buffer.Write(encodeName(from, to)) // an error comes back with the next flush
+		_, _ = n.buffer.Write(encodeName(from, to)) // flush returns the error
 	}
 }
 
 func encodeName(from name, to Name) []byte {
 	record := append(append(make([]byte, 0, nameRecord), from[:]...), to.Key[:]...)
-	at := uint32(to.At.Unix())
-	record = append(record, byte(at>>24), byte(at>>16), byte(at>>8), byte(at))
+	record = binary.BigEndian.AppendUint32(record, uint32(to.At.Unix()))
 	sum := sha256.Sum256(record)
 	return append(record, sum[:4]...)
 }
@@ -79,12 +81,11 @@ func decodeName(record []byte) (name, Name, bool) {
 	if [4]byte(sum[:4]) != [4]byte(record[nameRecord-4:]) {
 		return name{}, Name{}, false
 	}
-	at := record[16+len(Key{}):]
-	seconds := int64(at[0])<<24 | int64(at[1])<<16 | int64(at[2])<<8 | int64(at[3])
-	return name(record[:16]), Name{Key(record[16 : 16+len(Key{})]), time.Unix(seconds, 0)}, true
+	seconds := binary.BigEndian.Uint32(record[16+len(Key{}):])
+	return name(record[:16]), Name{Key(record[16 : 16+len(Key{})]), time.Unix(int64(seconds), 0)}, true
 }
 
-// load reads the log, and writes it anew when it has become much longer than what it says.
+// load reads the log and rewrites it, without records that are torn, damaged or outdated.
 func (n *names) load() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -116,7 +117,7 @@ func (n *names) read(in io.Reader) error {
 	}
 }
 
-// rewrite replaces the log by one of the names that are known.
+// rewrite replaces the log by one that has each known name once.
 func (n *names) rewrite() error {
 	pending, err := os.OpenFile(n.path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -127,7 +128,7 @@ func (n *names) rewrite() error {
 	for _, from := range n.known.Keys() {
 		if to, ok := n.known.Peek(from); ok && to.Key != (Key{}) {
 			n.records++
-			_, _ = buffer.Write(encodeName(from, to)) // Flush says it
+			_, _ = buffer.Write(encodeName(from, to)) // Flush returns the error
 		}
 	}
 	if err := buffer.Flush(); err != nil {
@@ -145,17 +146,20 @@ func (n *names) rewrite() error {
 	return nil
 }
 
+// flush writes what is buffered. It rewrites the log instead if more than half of its records are
+// outdated.
 func (n *names) flush() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.buffer == nil {
 		return nil
 	}
-	if n.records > 2*n.known.Len()+10_000 {
+	const slack = 10_000 // a small log is not rewritten at every flush
+	if n.records > 2*n.known.Len()+slack {
 		return n.rewrite()
 	}
 	if err := n.buffer.Flush(); err != nil {
-		return n.rewrite() // the buffer keeps its error for ever
+		return n.rewrite() // a bufio.Writer returns its first error for ever
 	}
 	return nil
 }
