@@ -1,8 +1,8 @@
-// Package backup lists the files of a backup and compares them with the list.
+// Package backup writes the list of a backup's files, and compares the files with the list.
 //
 // In: a folder. Out: BACKUP.json in it, or an error that names the first file that is not as
 // listed. Guarantees: the list is written last and in one step, so a folder without it is no
-// backup; a file that is missing, changed or not listed is found.
+// finished backup; Read finds each file that is missing, changed or not listed.
 package backup
 
 import (
@@ -23,37 +23,38 @@ import (
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
-// Name is the list's name in the folder.
+// Name is the file name of the list.
 const Name = "BACKUP.json"
 
-// format grows when a backup's layout changes.
+// format is the number of a backup's layout. It grows when the layout changes.
 const format = 1
 
-// maxManifest bounds the list: a name and a hash of two hundred bytes for a million files.
+// maxManifest bounds the list: a million files of two hundred bytes each, for the name and the
+// hash.
 const maxManifest = 200 << 20
 
-// Manifest is the list.
+// Manifest is the list of a backup's files.
 type Manifest struct {
 	Format    int       `json:"format"`
 	CreatedAt time.Time `json:"created_at"`
-	// Version is that of the mintlake that wrote the backup.
+	// Version is the version of mintlake that wrote the backup.
 	Version string `json:"version"`
-	// Tables says whether ClickHouse's tables are in it, besides the log.
+	// Tables says whether the backup has ClickHouse's tables, besides the log.
 	Tables bool   `json:"tables"`
 	Files  []File `json:"files"`
 }
 
-// File is one file, by its path with slashes in the folder.
+// File is one file. Name is its path within the folder, with slashes.
 type File struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 }
 
-// Write lists what is in the folder, syncs it, and writes the list.
-func (m *Manifest) Write(ctx context.Context, folder string, told meter.Meter) error {
+// Write adds all files of the folder to m, syncs them to disk, and then writes m into the folder.
+func (m *Manifest) Write(ctx context.Context, folder string, progress meter.Meter) error {
 	m.Format = format
-	count, end := told.Begin("list the files", meter.Bytes, meter.Size(folder))
+	count, end := progress.Begin("list the files", meter.Bytes, meter.Size(folder))
 	defer end()
 	err := walk(ctx, folder, func(name string) error {
 		file, err := describe(filepath.Join(folder, filepath.FromSlash(name)), true, count)
@@ -77,7 +78,7 @@ func (m *Manifest) Write(ctx context.Context, folder string, told meter.Meter) e
 	return nil
 }
 
-// Size is how many bytes the files have whose names begin with prefix.
+// Size returns how many bytes the files have whose names begin with prefix.
 func (m *Manifest) Size(prefix string) (size int64) {
 	for _, file := range m.Files {
 		if strings.HasPrefix(file.Name, prefix) {
@@ -87,8 +88,9 @@ func (m *Manifest) Size(prefix string) (size int64) {
 	return size
 }
 
-// Read reads the folder's list and compares every file with it.
-func Read(ctx context.Context, folder string, told meter.Meter) (*Manifest, error) {
+// Read reads the folder's list and compares every file with it. It returns an error if any file
+// differs.
+func Read(ctx context.Context, folder string, progress meter.Meter) (*Manifest, error) {
 	m, err := load(folder)
 	if err != nil {
 		return nil, err
@@ -97,7 +99,7 @@ func Read(ctx context.Context, folder string, told meter.Meter) (*Manifest, erro
 	for _, file := range m.Files {
 		listed[file.Name] = file
 	}
-	count, end := told.Begin("compare the backup with its list", meter.Bytes, m.Size(""))
+	count, end := progress.Begin("compare the backup with its list", meter.Bytes, m.Size(""))
 	defer end()
 	err = walk(ctx, folder, func(name string) error {
 		want, ok := listed[name]
@@ -142,7 +144,8 @@ func load(folder string) (*Manifest, error) {
 	return m, nil
 }
 
-// walk visits the files of the folder but the list, in the order of their names.
+// walk visits all files of the folder except the list, in the order of their names. It refuses what
+// is no plain file.
 func walk(ctx context.Context, folder string, visit func(name string) error) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -156,7 +159,7 @@ func walk(ctx context.Context, folder string, visit func(name string) error) err
 		case err != nil:
 			return err
 		case entry.IsDir(), name == Name, strings.HasPrefix(name, Name+"."):
-			return nil
+			return nil // the last is a list that a killed Write left
 		case !entry.Type().IsRegular():
 			return fmt.Errorf("%s is no plain file", path)
 		}
@@ -164,6 +167,7 @@ func walk(ctx context.Context, folder string, visit func(name string) error) err
 	})
 }
 
+// describe returns the size and hash of a file, without its name. With sync it also syncs the file.
 func describe(path string, sync bool, count func(int64)) (File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -181,7 +185,8 @@ func describe(path string, sync bool, count func(int64)) (File, error) {
 	return File{Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
 }
 
-// CopyFile copies a file to a name that does not exist yet, with its time, and syncs it.
+// CopyFile copies a file with its modification time and syncs it. The name to must not exist yet;
+// missing folders above it are created.
 func CopyFile(from, to string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
