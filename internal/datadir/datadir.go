@@ -1,7 +1,8 @@
-// Package datadir makes sure that a data folder is Mintlake's before anything is written into it.
+// Package datadir makes sure that a data folder belongs to Mintlake before anything is written into
+// it.
 //
-// In: a path. Out: the folder, made when missing and marked. Guarantees: nothing is written into a
-// folder that is neither empty, nor marked, nor one that an earlier version wrote.
+// In: a path. Out: the folder, created if it is missing, with a marker file. Guarantees: nothing is
+// written into a folder that is neither empty, nor marked, nor written by an earlier version.
 package datadir
 
 import (
@@ -19,15 +20,16 @@ const (
 	markerText = "mintlake data folder, format 1\n"
 )
 
-// engineMarkers are files that the embedded engines of every version wrote.
+// engineMarkers are files that every version of the embedded engines has written. A folder with one
+// of them is Mintlake's.
 var engineMarkers = []string{filepath.Join("kafka", "MINTLAKE_KAFKA"), filepath.Join("clickhouse", "mintlake-clickhouse.json")}
 
 // earlier are the names that versions without the marker wrote. A folder with nothing else is
-// theirs. The engines check their own folders.
+// accepted: the engines check their own folders.
 var earlier = []string{"kafka", "clickhouse", "logos", "recordings", "demo.json", "documents.json", "import.json", "bootstrap-rpc.json"}
 
-// Claim makes the folder if it is missing, checks that it is Mintlake's or empty, and marks it. It
-// may be called again at any time.
+// Claim creates the folder if it is missing, checks that it is empty or Mintlake's, and writes the
+// marker. It may be called again at any time.
 func Claim(path string) error {
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return fmt.Errorf("make data folder: %w: choose a folder you may write to with --data-dir", err)
@@ -42,6 +44,7 @@ func Claim(path string) error {
 	return mark(path)
 }
 
+// marked says whether the folder has the marker. A marker with another text is an error.
 func marked(path string) (bool, error) {
 	text, err := os.ReadFile(filepath.Join(path, markerName))
 	switch {
@@ -56,8 +59,8 @@ func marked(path string) (bool, error) {
 	return true, nil
 }
 
-// checkContent refuses a folder of somebody else. The lost+found of a mounted file system is
-// nobody's.
+// checkContent refuses a folder that holds somebody else's files. lost+found, which the root of a
+// file system has, is allowed.
 func checkContent(path string) error {
 	for _, name := range engineMarkers {
 		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
@@ -77,7 +80,7 @@ func checkContent(path string) error {
 	return nil
 }
 
-// mark leaves either the whole marker or none, also when the machine stops in between.
+// mark writes the marker by a rename, so that a crash leaves either the whole marker or none.
 func mark(path string) error {
 	tmp, err := os.CreateTemp(path, markerName+".*")
 	if err != nil {
