@@ -1,9 +1,9 @@
-// Package deadletter makes the records of registry.dead-letters.v1, the same in every room.
+// Package deadletter makes the records of registry.dead-letters.v1, in one form for all rooms.
 //
-// In: a record or an input that cannot be processed, and why. Out: a record that names it.
-// Guarantees: a dead letter always fits into a Kafka record, whatever the size of what it is about.
-// A room that writes what comes from outside writes through a Writer: then a record that is too
-// large for Kafka becomes a dead letter and does not end the room.
+// In: a record or an input that cannot be processed, and the reason. Out: a record that says what
+// it was. Guarantees: a dead letter always fits into a Kafka record, however large the record or
+// input was. A room that writes input from outside writes through a Writer: a record that is too
+// large for Kafka then becomes a dead letter and does not end the room.
 package deadletter
 
 import (
@@ -17,17 +17,18 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// What is kept of a record, in bytes. A request for enrichment has some hundred, an event rarely
-// more than a thousand: both are whole.
+// How many bytes a dead letter keeps of a record and its reason. Requests for enrichment have some
+// hundred bytes and events rarely more than a thousand, so both are kept whole.
 const (
 	MaxValue  = 64 << 10
 	MaxKey    = 1 << 10
 	MaxReason = 1 << 10
-	maxTopic  = 249 // Kafka's own
+	maxTopic  = 249 // Kafka's limit of a topic's name
 )
 
-// Of is the dead letter of a record that came from Kafka. source is the room that gives up. Headers
-// are added to those that every dead letter has. The record's own headers are not kept.
+// Of returns the dead letter of a record that came from Kafka. source is the room that could not
+// process it. headers are added to those that every dead letter has. The record's own headers are
+// not kept.
 func Of(source, reason string, record *kafka.Record, headers ...kafka.Header) kafka.Record {
 	hash := sha256.Sum256(record.Value)
 	return encode(&eventspb.DeadLetter{
@@ -38,7 +39,8 @@ func Of(source, reason string, record *kafka.Record, headers ...kafka.Header) ka
 	}, headers)
 }
 
-// OfInput is the dead letter of an input that is no record: a file, a block. name says which.
+// OfInput returns the dead letter of an input that is no record, such as a file or a block. name
+// names it.
 func OfInput(source, reason, name string, headers ...kafka.Header) kafka.Record {
 	return encode(&eventspb.DeadLetter{
 		Source: source, Reason: text(reason, MaxReason), Key: []byte(text(name, MaxKey)), KeyBytes: uint64(len(name)),
@@ -46,7 +48,7 @@ func OfInput(source, reason, name string, headers ...kafka.Header) kafka.Record 
 }
 
 func encode(letter *eventspb.DeadLetter, headers []kafka.Header) kafka.Record {
-	// All texts are valid UTF-8, which is all that could make it fail.
+	// Marshal fails only for a text that is not valid UTF-8, and all are valid.
 	value, _ := proto.MarshalOptions{Deterministic: true}.Marshal(letter)
 	return kafka.Record{
 		Topic: schemas.TopicDeadLetters,
@@ -61,8 +63,7 @@ func encode(letter *eventspb.DeadLetter, headers []kafka.Header) kafka.Record {
 
 func cut(b []byte, limit int) []byte { return b[:min(len(b), limit)] }
 
-// text makes s valid UTF-8 of at most limit bytes.
+// text returns the first limit bytes of s, with a ? for each part that is not valid UTF-8.
 func text(s string, limit int) string {
-	s = strings.ToValidUTF8(s[:min(len(s), limit)], "?")
-	return s[:min(len(s), limit)]
+	return strings.ToValidUTF8(s[:min(len(s), limit)], "?")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Why a dead letter cannot be replayed.
+// Errors of Replay.
 var (
 	ErrNoLetter = errors.New("there is no such dead letter; those older than 30 days are gone")
 	ErrNoRecord = errors.New("it is about an input that was never a record: there is nothing to replay")
@@ -23,32 +23,34 @@ var (
 	ErrOther    = errors.New("another record lies where the original did: the log was made anew or repaired")
 )
 
-// Letter is a dead letter as it lies on the topic. Texts come from outside.
+// Letter is a dead letter as it was read from the topic. Its texts come from outside.
 type Letter struct {
 	At time.Time
-	// Partition and Offset are the letter's own.
+	// Partition and Offset are those of the letter. Those of the record that it is about are in
+	// DeadLetter.
 	Partition int
 	Offset    int64
 	*eventspb.DeadLetter
-	// Err is set when the record is no dead letter.
+	// Err is set if the record on the topic is no dead letter.
 	Err error
 }
 
-// Offsets tells where topics begin and end: *kafka.Admin.
+// Offsets tells where topics begin and end. *kafka.Admin is one.
 type Offsets interface {
 	StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 }
 
-// Store lists dead letters and replays what they are about.
+// Store lists dead letters and replays the records that they are about.
 type Store struct {
-	// Offsets, OpenTail and Producer are required.
+	// All fields are required. OpenTail reads the topics from start on.
 	Offsets  Offsets
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	Producer kafka.RecordProducer
 }
 
-// List returns the last dead letters of each partition, up to what there is now, the oldest first.
+// List returns the dead letters that are on the topic now, at most the last ones of each partition
+// (last), oldest first.
 func (s *Store) List(ctx context.Context, last int64) ([]Letter, error) {
 	first, ends, err := s.bounds(ctx, schemas.TopicDeadLetters)
 	if err != nil {
@@ -73,6 +75,7 @@ func letterOf(record *kafka.Record) Letter {
 	return l
 }
 
+// bounds returns the first offset and the end offset of each partition of the topic.
 func (s *Store) bounds(ctx context.Context, topic string) (first, ends map[kafka.TopicPartition]int64, err error) {
 	if first, err = s.Offsets.StartOffsets(ctx, []string{topic}); err != nil {
 		return nil, nil, fmt.Errorf("dead letters: where %s begins: %w", topic, err)
@@ -83,7 +86,8 @@ func (s *Store) bounds(ctx context.Context, topic string) (first, ends map[kafka
 	return first, ends, nil
 }
 
-// read gives see the records from start on until it wants no more. count is how many there are.
+// read calls see with each record from start on, until see returns false. count is how many records
+// see waits for: 0 returns at once.
 func (s *Store) read(ctx context.Context, topic string, start map[kafka.TopicPartition]int64, see func(*kafka.Record) (more bool), count int64) error {
 	if count <= 0 {
 		return nil
@@ -106,7 +110,7 @@ func (s *Store) read(ctx context.Context, topic string, start map[kafka.TopicPar
 	}
 }
 
-// one reads the record at a place; ErrGone when it is no longer there.
+// one reads the record at an offset. It returns ErrGone if the topic does not have it any more.
 func (s *Store) one(ctx context.Context, at kafka.TopicPartition, offset int64) (found *kafka.Record, err error) {
 	first, ends, err := s.bounds(ctx, at.Topic)
 	if err != nil {
@@ -115,11 +119,11 @@ func (s *Store) one(ctx context.Context, at kafka.TopicPartition, offset int64) 
 	if end, known := ends[at]; !known || offset >= end || offset < first[at] {
 		return nil, ErrGone
 	}
-	start := ends // nothing of the other partitions
+	start := ends // reads nothing that is now in other partitions
 	start[at] = offset
 	err = s.read(ctx, at.Topic, start, func(record *kafka.Record) bool {
 		if record.Partition != at.Partition {
-			return true // written since
+			return true // written to another partition since
 		}
 		if record.Offset == offset {
 			found = record
@@ -132,9 +136,9 @@ func (s *Store) one(ctx context.Context, at kafka.TopicPartition, offset int64) 
 	return found, err
 }
 
-// Replay reads the record that a dead letter is about from where it lies, and writes it again to
-// the end of its topic, with its key and headers. Rooms read it like any other record: what they
-// stored of it before does not change. The letter is returned also with an error, if there is one.
+// Replay reads the record that a dead letter is about, and appends it to its topic again with its
+// key and headers. Rooms read it like any other record; what they stored when they read it first
+// does not change. The letter is returned if it could be read, also with an error.
 func (s *Store) Replay(ctx context.Context, partition int, offset int64) (*Letter, error) {
 	record, err := s.one(ctx, kafka.TopicPartition{Topic: schemas.TopicDeadLetters, Partition: partition}, offset)
 	if errors.Is(err, ErrGone) {

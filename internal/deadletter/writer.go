@@ -11,16 +11,16 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// Producer writes records; nil means that all are acknowledged.
+// Producer writes records. A nil error means that all are acknowledged.
 type Producer interface {
 	kafka.RecordProducer
-	// Fits says whether a record is small enough.
+	// Fits says whether a record is small enough for Kafka.
 	Fits(record *kafka.Record) bool
 }
 
-// Writer writes what a room makes of input from outside. A record that is too large for Kafka is
-// written as a dead letter instead: the same input would come again after a restart and end the
-// room again.
+// Writer writes the records that a room makes of input from outside. It writes a dead letter
+// instead of a record that is too large for Kafka. An error would end the room, and the same input
+// would end it again after each restart.
 type Writer struct {
 	producer Producer
 	source   string
@@ -28,10 +28,10 @@ type Writer struct {
 	tooLarge *prometheus.CounterVec
 }
 
-// Writers makes the writers of one process.
+// Writers makes the Writer of each room of a process.
 type Writers struct{ writer Writer }
 
-// NewWriters registers the metrics. Logger and registerer may be nil.
+// NewWriters registers the metrics. logger and registerer may be nil.
 func NewWriters(producer Producer, logger *slog.Logger, registerer prometheus.Registerer) (*Writers, error) {
 	if producer == nil {
 		return nil, errors.New("new dead letter writers: no producer")
@@ -50,17 +50,17 @@ func NewWriters(producer Producer, logger *slog.Logger, registerer prometheus.Re
 	return &Writers{writer: Writer{producer: producer, logger: logger, tooLarge: tooLarge}}, nil
 }
 
-// For is the writer of a room, whose name its dead letters carry.
+// For returns the writer of a room. source is the room's name, which its dead letters carry.
 func (w *Writers) For(source string) *Writer {
 	writer := w.writer
 	writer.source = source
-	writer.tooLarge.WithLabelValues(source) // counts from 0, see package counters
+	writer.tooLarge.WithLabelValues(source) // the series exists from now on, see package counters
 	return &writer
 }
 
-// Produce writes records as kafka.Producer does.
+// Produce writes the records, and dead letters instead of those that are too large.
 func (w *Writer) Produce(ctx context.Context, records ...kafka.Record) error {
-	var fitting []kafka.Record // a copy of records, made for the first that does not fit
+	var fitting []kafka.Record // a copy of records with the replacements; nil if all fit
 	for i := range records {
 		if w.producer.Fits(&records[i]) {
 			continue
@@ -73,9 +73,10 @@ func (w *Writer) Produce(ctx context.Context, records ...kafka.Record) error {
 	if fitting != nil {
 		records = fitting
 	}
-	return w.producer.Produce(ctx, records...) // the caller sees no difference to its producer
+	return w.producer.Produce(ctx, records...) // not wrapped: the caller sees its producer's errors
 }
 
+// oversized counts and logs the record, and returns its dead letter.
 func (w *Writer) oversized(record kafka.Record) kafka.Record {
 	w.tooLarge.WithLabelValues(w.source).Inc()
 	w.logger.Warn("record is too large for kafka: dead letter", "topic", record.Topic, "bytes", len(record.Key)+len(record.Value))
