@@ -1,8 +1,9 @@
-// Package durable writes small files so that neither a kill nor a power cut leaves half of one.
+// Package durable writes small files so that neither a kill nor a power cut leaves a file half
+// written.
 //
 // In: a name and the whole content. Out: the file. Guarantees: whoever reads the name finds the old
 // content or the new one, whole; when Replace returns nil the new one is on disk, name included. A
-// kill may leave NAME.new behind, which the next one of that name takes over.
+// kill may leave NAME.new behind; the next write to NAME replaces it.
 package durable
 
 import (
@@ -11,11 +12,11 @@ import (
 	"path/filepath"
 )
 
-// Suffix is that of a file that is being written.
+// Suffix ends the name of a file while it is being written.
 const Suffix = ".new"
 
-// Replace writes a file that only its owner may read. Two at one time of one name are the caller's
-// to avoid.
+// Replace writes a file that only its owner may read. The caller must not replace one name twice at
+// the same time.
 func Replace(name string, content []byte) error {
 	next := name + Suffix
 	file, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -32,8 +33,8 @@ func Replace(name string, content []byte) error {
 	return SyncDir(filepath.Dir(name))
 }
 
-// ReplaceUnsynced is Replace for what is written often and may be older after a power cut: a kill
-// leaves the old content or the new, but neither is waited for until it is on disk.
+// ReplaceUnsynced is Replace without syncs, for files that are written often. After a kill the file
+// has the old content or the new one. After a power cut it may also have an older one.
 func ReplaceUnsynced(name string, content []byte) error {
 	if err := os.WriteFile(name+Suffix, content, 0o600); err != nil {
 		return err
@@ -41,7 +42,7 @@ func ReplaceUnsynced(name string, content []byte) error {
 	return os.Rename(name+Suffix, name)
 }
 
-// SyncDir makes the names in a folder durable.
+// SyncDir syncs a folder, which makes the names in it durable.
 func SyncDir(name string) error {
 	dir, err := os.Open(name)
 	if err != nil {
