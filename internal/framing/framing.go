@@ -1,12 +1,14 @@
-// Package framing guards against HTTP/1 requests whose end two readers could see at two places.
+// Package framing refuses HTTP/1 requests for which two readers could disagree where the request
+// ends.
 //
-// fasthttp takes the last of several lengths, lets Transfer-Encoding win over Content-Length and
-// reads any transfer coding as chunked. A proxy in front that decides otherwise takes a part of one
-// client's body for the next request on the connection: request smuggling.
+// fasthttp uses the last of several Content-Length headers, lets Transfer-Encoding win over
+// Content-Length, and reads any transfer coding as chunked. A proxy in front that decides otherwise
+// takes a part of one client's body for the next request on the connection. That attack is called
+// request smuggling.
 //
-// In: the headers of a request as it came. Out: an error that says what is ambiguous; the request
-// must be refused then and its connection closed.
-// Guarantees: what passes has one length, or is chunked, by the rules of RFC 9112, section 6.
+// In: the headers of a request as they came. Out: an error that says what is ambiguous. The request
+// must then be refused and its connection closed. Guarantees: what passes has one length, or is
+// chunked, by the rules of RFC 9112, section 6.
 package framing
 
 import (
@@ -17,7 +19,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Why a request is refused. The texts are for clients.
+// The reasons for which Check refuses a request. The texts are shown to clients.
 var (
 	ErrBoth     = errors.New("there is a content-length beside a transfer-encoding")
 	ErrLengths  = errors.New("there is more than one content-length")
@@ -26,8 +28,8 @@ var (
 	ErrFolded   = errors.New("a header is folded over lines")
 )
 
-// Check looks at the request's headers as they came. A request that has no body for fasthttp costs
-// nothing.
+// Check returns an error if the request's headers, as they came, leave its end ambiguous. It does
+// not parse the headers of a request for which fasthttp found no body.
 func Check(h *fasthttp.RequestHeader) error {
 	const bodyless = -2 // neither a content-length nor a transfer coding
 	if h.ContentLength() == bodyless {
