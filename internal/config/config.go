@@ -33,10 +33,10 @@ import (
 	"github.com/mintlake/mintlake/internal/nearest"
 )
 
-// fileSuffix makes a secret's key that of its file.
+// fileSuffix is what a secret's key and the key of its file differ by.
 const fileSuffix = "_file"
 
-// EnvPrefix begins every environment variable of Mintlake.
+// EnvPrefix begins the name of every environment variable of Mintlake.
 const EnvPrefix = "MINTLAKE_"
 
 // key is one leaf of the configuration struct.
@@ -47,7 +47,7 @@ type key struct {
 	value  reflect.Value
 }
 
-// file is the companion key that names a file with a secret's value.
+// file returns the companion key, which names a file that holds the secret.
 func (k key) file() key {
 	return key{path: k.path + fileSuffix, usage: "file that holds " + k.path + " instead; the end of its line does not count"}
 }
@@ -80,10 +80,12 @@ func keys(target any) []key {
 	return list
 }
 
-// SettingAnnotation marks the flags of settings, to tell them from a command's own.
+// SettingAnnotation is an annotation of the flags of settings, by which they are told from a
+// command's own.
 const SettingAnnotation = "mintlake_setting"
 
-// AddFlags registers a flag for each key of defaults whose type a flag can have.
+// AddFlags registers a flag for each key of defaults, a pointer to a struct. It panics if a field
+// has a type that no flag can have.
 func AddFlags(flags *pflag.FlagSet, defaults any) {
 	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	for _, k := range keys(defaults) {
@@ -121,8 +123,8 @@ func addFlag(flags *pflag.FlagSet, k key) {
 	}
 }
 
-// Load fills target, which holds the defaults. path is a YAML file, empty for none. environ is as
-// os.Environ gives it.
+// Load fills target, a pointer to a struct that holds the defaults. path names a YAML file; empty
+// means none. environ is in the form of os.Environ. Only flags that were set count.
 func Load(target any, path string, environ []string, flags *pflag.FlagSet) error {
 	k := koanf.New(".")
 	list := keys(target)
@@ -143,7 +145,7 @@ func Load(target any, path string, environ []string, flags *pflag.FlagSet) error
 	if err := k.Load(confmap.Provider(fromEnv, "."), nil); err != nil {
 		return fmt.Errorf("environment: %w", err)
 	}
-	byFlag := map[string]string{}
+	byFlag := map[string]string{} // the path of a key by the name of its flag
 	for _, leaf := range list {
 		byFlag[leaf.flag()] = leaf.path
 		if leaf.secret {
@@ -178,7 +180,8 @@ func Load(target any, path string, environ []string, flags *pflag.FlagSet) error
 	return nil
 }
 
-// environment picks the variables of the keys and refuses unknown ones with Mintlake's prefix.
+// environment returns the values of the keys that are set in environ. A variable that has the
+// prefix and is no key is an error.
 func environment(list []key, environ []string) (map[string]any, error) {
 	known := map[string]string{}
 	for _, leaf := range list {
@@ -202,10 +205,10 @@ func environment(list []key, environ []string) (map[string]any, error) {
 	return values, errors.Join(unknown...)
 }
 
-// reserved says that a variable with the prefix is no configuration: a folder of the tools, a
-// switch of the tests, the mark of a child process.
+// reserved says whether a variable with the prefix is something else than a setting, such as a
+// folder of the tools, a switch of the tests or the mark of a child process.
 func reserved(name string) bool {
-	// what the commands that ask a node read
+	// Read by the commands that ask a running node.
 	if slices.Contains([]string{"URL", "SWAP_URL", "SWAP_KEY"}, strings.TrimPrefix(name, EnvPrefix)) {
 		return true
 	}
@@ -217,8 +220,7 @@ func reserved(name string) bool {
 	return false
 }
 
-// Dump lists every key with its value as YAML, in the order of the struct; secrets that are set
-// show as "***".
+// Dump lists every key with its value as YAML. A secret that is set shows as "***".
 func Dump(target any) ([]byte, error) {
 	k := koanf.New(".")
 	for _, leaf := range keys(target) {

@@ -12,8 +12,8 @@ import (
 	"github.com/mintlake/mintlake/internal/nearest"
 )
 
-// checkFile says of every key of a YAML file that is no setting where it is and which one may be
-// meant, and returns the lines of the others.
+// checkFile returns the line of each setting in a YAML file. Its error names every key that is no
+// setting, with its line and the setting that may be meant.
 func checkFile(path string, list []key) (lines map[string]int, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -36,14 +36,16 @@ func checkFile(path string, list []key) (lines map[string]int, err error) {
 	return check.lines, errors.Join(check.problems...)
 }
 
+// fileCheck is one run of checkFile.
 type fileCheck struct {
 	path          string
-	names         []string
-	known, groups map[string]bool
+	names         []string        // of all settings
+	known, groups map[string]bool // the names as a set; the groups of settings, such as "api"
 	lines         map[string]int
 	problems      []error
 }
 
+// add adds a setting and the groups that it is in.
 func (c *fileCheck) add(path string) {
 	c.names, c.known[path] = append(c.names, path), true
 	for i := range path {
@@ -53,8 +55,8 @@ func (c *fileCheck) add(path string) {
 	}
 }
 
-// walk looks at the keys of one mapping. An alias is looked at where it is used: YAML refuses those
-// that contain themselves.
+// walk checks the keys of one mapping. prefix is the path of the mapping with a dot, or empty. An
+// alias is followed wherever it is used: YAML refuses aliases that contain themselves.
 func (c *fileCheck) walk(prefix string, node *yaml.Node) {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -87,7 +89,8 @@ func (c *fileCheck) bad(at *yaml.Node, format string, args ...any) {
 	c.problems = append(c.problems, fmt.Errorf("%s line %d: %s", c.path, at.Line, fmt.Sprintf(format, args...)))
 }
 
-// placed says of each value of a wrong type in which line of the file it is.
+// placed adds to each error about a value of a wrong type the line of the file that the value is
+// on.
 func placed(err error, path string, lines map[string]int) error {
 	var several interface{ Unwrap() []error }
 	if errors.As(err, &several) {

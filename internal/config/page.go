@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Keys lists the keys of target, a pointer to a struct: those of files with secrets among them.
+// Keys lists the keys of target, a pointer to a struct. The _file key of each secret is among them.
 func Keys(target any) []string {
 	var paths []string
 	for _, k := range keys(target) {
@@ -18,8 +18,9 @@ func Keys(target any) []string {
 	return paths
 }
 
-// Page is the page of all settings, in Markdown: first the keys without a group, then a table for
-// each group, in the order of the struct. Defaults holds the defaults.
+// Page returns the page of all settings in Markdown: first the keys without a group, then a table
+// for each group, in the order of the struct. defaults is a pointer to the struct with the default
+// values.
 func Page(defaults any) string {
 	var out strings.Builder
 	out.WriteString(pageHead)
@@ -67,7 +68,7 @@ In the environment, the values of a list are separated by commas. Durations are 
 ` + "`mintlake config`" + ` checks the settings and tells all problems at once. ` + "`mintlake config --dump`" + ` lists all keys with the values in use, secrets hidden.
 `
 
-// shown is the default of a key in a cell of the table.
+// shown returns the default value of a key as the text of a table cell.
 func (k key) shown() string {
 	switch v := k.value.Interface().(type) {
 	case time.Duration:
@@ -85,5 +86,5 @@ func (k key) shown() string {
 	return fmt.Sprintf("`%v`", k.value.Interface())
 }
 
-// cell is text that ends no cell of a table.
+// cell escapes the text of a table cell: an unescaped | would end it.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

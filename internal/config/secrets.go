@@ -10,11 +10,11 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// maxSecretBytes bounds what is read of a secret's file: one that is larger is another file.
+// maxSecretBytes bounds the size of a secret's file: a larger file is not the one that was meant.
 const maxSecretBytes = 4096
 
-// readSecrets puts the contents of the files that `_file` keys name into the keys that they stand
-// for. The error joins all that is wrong. It names files and never tells what is in them.
+// readSecrets reads the files that the `_file` keys name, and sets the secrets to their contents.
+// Its error joins all problems. It names the files and never contains a secret.
 func readSecrets(k *koanf.Koanf, list []key) error {
 	var problems []error
 	for _, leaf := range list {
@@ -42,7 +42,7 @@ func readSecrets(k *koanf.Koanf, list []key) error {
 	return errors.Join(problems...)
 }
 
-// readSecret returns what a file holds, without the end of its line.
+// readSecret returns the content of a file without the line ends behind it.
 func readSecret(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
