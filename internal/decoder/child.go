@@ -20,32 +20,32 @@ import (
 	"github.com/mintlake/mintlake/internal/picture"
 )
 
-// childEnv marks the process as a decoder; its value is a childSpec. Nothing else is in a decoder's
-// environment.
+// childEnv is the environment variable that makes this program a decoder; its value is a childSpec.
+// A decoder has no other variable but GOTRACEBACK.
 const childEnv = "MINTLAKE_DECODER_CHILD"
 
-// replyFD is the descriptor that replies go to; requests come from standard input. Standard output
-// and error are /dev/null.
+// replyFD is the file descriptor that replies go to. Requests come from standard input; standard
+// output and error are /dev/null.
 const replyFD = 3
 
-// childSpec is what the child must know.
+// childSpec is what the parent tells the child at its start.
 type childSpec struct {
 	Parent int `json:"parent"` // process id
-	// MemoryBytes that the child may map beside what it has at its start.
+	// MemoryBytes is how much the child may map besides what it has mapped at its start.
 	MemoryBytes uint64 `json:"memory_bytes"`
 }
 
-// childCPUSeconds ends a child that its parent forgot, a stopped one for example. A parent that is
-// well ends it long before.
+// childCPUSeconds is a limit that the kernel keeps. It ends a child whose parent cannot, because it
+// is stopped for example. A running parent ends the child long before.
 const childCPUSeconds = 600
 
-// mainCalled says that this program can be started as a decoder. Without it a child would be the
-// whole program once more.
+// mainCalled says that main has called MaybeRunChild. Without that call a child would run the whole
+// program once more.
 var mainCalled atomic.Bool
 
-// MaybeRunChild is among the first calls of main, and of TestMain in tests that decode pictures. In
-// a decoder's process it serves its parent and never returns; elsewhere it only notes that it was
-// called.
+// MaybeRunChild must be one of the first calls of main, and of TestMain in tests that decode
+// pictures. In a decoder it serves the parent and never returns; elsewhere it only notes that it
+// was called.
 func MaybeRunChild() {
 	mainCalled.Store(true)
 	text := os.Getenv(childEnv)
@@ -63,6 +63,7 @@ func MaybeRunChild() {
 	os.Exit(0)
 }
 
+// runChild answers requests until the parent closes the pipe.
 func runChild(spec childSpec) error {
 	if os.Getppid() != spec.Parent {
 		return errors.New("the parent is gone already")
@@ -76,7 +77,7 @@ func runChild(spec childSpec) error {
 		var asked request
 		body, err := receive(in, &asked)
 		if errors.Is(err, io.EOF) {
-			return nil // the parent needs us no more, or is gone
+			return nil // the parent has closed the pipe or is gone
 		}
 		if err != nil {
 			return err
@@ -88,11 +89,11 @@ func runChild(spec childSpec) error {
 	}
 }
 
-// confine takes from this process what decoding does not need: more memory, files to write, core
-// dumps, new rights.
+// confine gives up what decoding does not need. From here on this process can map only
+// spec.MemoryBytes more, and cannot write files, leave a core dump or gain privileges.
 func confine(spec childSpec) error {
-	// When memory runs out the kernel shall take this process first. Without the right to ask for
-	// it nothing is lost.
+	// If the machine runs out of memory, the kernel shall end this process first. It works without
+	// this setting, too, so an error is ignored.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("900"), 0o600)
 	mapped, err := mappedBytes()
 	if err != nil {
@@ -108,12 +109,13 @@ func confine(spec childSpec) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up rights: %w", err)
 	}
-	// collect garbage before the kernel says no
+	// Collect garbage well before the kernel refuses memory.
 	debug.SetMemoryLimit(int64(min(spec.MemoryBytes/2, math.MaxInt64)))
 	return nil
 }
 
-// mappedBytes is the address space that this process has: Go reserves much more of it than it uses.
+// mappedBytes returns the size of the address space of this process. Go reserves much more of it
+// than it uses.
 func mappedBytes() (uint64, error) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -126,8 +128,8 @@ func mappedBytes() (uint64, error) {
 	return pages * uint64(os.Getpagesize()), nil
 }
 
-// answer does what was asked. The compilation of a codec is no fault of the picture, so it comes
-// before begun.
+// answer serves one request. It compiles the codecs that the request needs before it sends begun:
+// that time must not count as the picture's.
 func answer(out io.Writer, asked *request, body []byte) error {
 	if picture.Sniff(body) == picture.AVIF {
 		avif.InitDecoder()
@@ -156,8 +158,8 @@ func answer(out io.Writer, asked *request, body []byte) error {
 	return send(out, &given, made)
 }
 
-// tidyAbove is the heap from which on a child gives memory back after a picture: it may be idle for
-// long.
+// tidyAbove is the heap size, in bytes, above which a child returns memory to the system after a
+// picture. It may be idle for long.
 const tidyAbove = 48 << 20
 
 func tidy() {

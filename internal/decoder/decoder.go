@@ -1,11 +1,12 @@
-// Package decoder has pictures decoded in processes that can be ended.
+// Package decoder decodes pictures in child processes that can be killed.
 //
 // In: pictures that anyone may have made. Out: what package picture says of them, and variants.
-// Guarantees: no picture is decoded in this process; a picture that takes more processor time or
-// memory than its budget costs its decoder and nothing else, is told as picture.ErrBudget, and is
-// not decoded again. A decoder is this same executable started again, with an empty environment,
-// without descriptors of ours, with limits that the kernel keeps, and ends with its parent.
-// Decoders are kept warm for a while and replaced after some use.
+// Guarantees: no picture is decoded in this process. A picture that takes more processor time or
+// memory than its budget costs one child process and nothing else; the caller gets
+// picture.ErrBudget, and the picture is not decoded again. A decoder is this same executable
+// started again, without our environment and file descriptors, and with limits that the kernel
+// keeps. It ends with its parent. Decoders are kept for the next picture for a while, and replaced
+// after some use.
 //
 // Call MaybeRunChild first thing in main, and in TestMain of tests that use a Pool.
 package decoder
@@ -19,6 +20,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,22 +31,22 @@ import (
 	"github.com/mintlake/mintlake/internal/picture"
 )
 
-// ErrUnavailable is a decoder that could not be started, or a machine too busy to let it finish. It
-// says nothing of the picture.
+// ErrUnavailable says that no decoder could be started, or that the machine was too busy to let it
+// finish. The picture may be good.
 var ErrUnavailable = errors.New("no decoder is available")
 
 // Config of a Pool. Zero values take the default.
 type Config struct {
-	// Processes is how many decoders there are at most; none is started before it is needed.
-	// Default one a core, and one.
+	// Processes is how many decoders run at most; they are started when they are needed. Default
+	// GOMAXPROCS + 1.
 	Processes int
-	// CPU is the processor time that a picture may take, CPUPerMegapixel what it may take more for
-	// each million pixels. Default 2 s and 0.5 s: ten times what the slowest kind takes.
+	// CPU is the processor time that a picture may take, and CPUPerMegapixel what it may take more
+	// for each million pixels. Default 2 s and 0.5 s: ten times what the slowest kind takes.
 	CPU, CPUPerMegapixel time.Duration
 	// Wall is the longest that a picture may take on a busy machine. Default 2 min.
 	Wall time.Duration
-	// memoryBytes of one decoder, beside its program. Default 1 GiB: a picture of 16,777,216 pixels
-	// at 16 bits a channel needs half of it.
+	// memoryBytes is what one decoder may use besides its program. Default 1 GiB: a picture of
+	// 16,777,216 pixels at 16 bits a channel needs half of it.
 	memoryBytes uint64
 	// idle is how long a decoder waits for the next picture. Default 2 min.
 	idle time.Duration
@@ -52,13 +54,13 @@ type Config struct {
 	Limits picture.Limits
 }
 
-// A decoder is replaced after so many pictures, or so much processor time.
+// A decoder is replaced after maxUses pictures, or after maxCPU of processor time in all.
 const (
 	maxUses = 5_000
 	maxCPU  = 2 * time.Minute
 )
 
-// refusedPictures is how many pictures that exceeded their budget are remembered, by their hash.
+// refusedPictures is how many pictures that exceeded their budget are remembered by their hash.
 const refusedPictures = 100_000
 
 func (c Config) withDefaults() Config {
@@ -77,16 +79,16 @@ type Deps struct {
 	Registerer prometheus.Registerer
 }
 
-// Pool is the decoders of one process. Any number of goroutines may use it.
+// Pool keeps the decoders of one process. Any number of goroutines may use it.
 type Pool struct {
 	cfg     Config
 	log     *slog.Logger
 	metrics *metrics
 	running *semaphore.Weighted
-	refused *lru.Cache[[sha256.Size]byte, string]
+	refused *lru.Cache[[sha256.Size]byte, string] // why, by the picture's hash
 
 	mu     sync.Mutex
-	idle   []*process // the one used last at the end
+	idle   []*process // the last used at the end
 	closed bool
 }
 
@@ -109,14 +111,14 @@ func New(cfg Config, deps Deps) (*Pool, error) {
 	return p, err
 }
 
-// Inspect tells what a picture is, see picture.Inspect. Errors wrap one of package picture's, or
-// ErrUnavailable, or are the context's. The context only bounds the time to wait for a decoder.
+// Inspect says what a picture is, see picture.Inspect. An error wraps one of package picture, wraps
+// ErrUnavailable, or is the context's. The context only bounds the time to wait for a decoder.
 func (p *Pool) Inspect(ctx context.Context, body []byte) (picture.Info, error) {
 	given, _, err := p.do(ctx, &request{Ask: askInspect, Limits: p.cfg.Limits}, body)
 	return given.Info, err
 }
 
-// Make writes a variant of a picture, see picture.Make. Errors are as of Inspect.
+// Make returns a variant of a picture and its kind, see picture.Make. Errors are those of Inspect.
 func (p *Pool) Make(ctx context.Context, body []byte, kind string, variant picture.Variant) ([]byte, string, error) {
 	given, made, err := p.do(ctx, &request{Ask: askMake, Kind: kind, Variant: variant, Limits: p.cfg.Limits}, body)
 	if err == nil && picture.Sniff(made) != given.Kind {
@@ -125,7 +127,7 @@ func (p *Pool) Make(ctx context.Context, body []byte, kind string, variant pictu
 	return made, given.Kind, err
 }
 
-// Close ends the decoders that are idle; others end after what they do.
+// Close ends the idle decoders. Each busy one ends after its picture.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -138,7 +140,8 @@ func (p *Pool) Close() {
 	}
 }
 
-// do has a request answered. What is refused by its structure needs no decoder.
+// do lets a decoder answer a request. It refuses, without a decoder, a picture whose structure is
+// out of bounds or that has exceeded its budget before.
 func (p *Pool) do(ctx context.Context, asked *request, body []byte) (reply, []byte, error) {
 	budget, err := p.budget(body)
 	if err != nil {
@@ -178,7 +181,8 @@ func (p *Pool) do(ctx context.Context, asked *request, body []byte) (reply, []by
 	return given, made, nil
 }
 
-// budget is the processor time for a picture, by what its structure promises.
+// budget returns the processor time for a picture, by the number of pixels that its structure
+// declares.
 func (p *Pool) budget(body []byte) (time.Duration, error) {
 	pixels, err := picture.Survey(body, p.cfg.Limits)
 	if err != nil {
@@ -187,8 +191,8 @@ func (p *Pool) budget(body []byte) (time.Duration, error) {
 	return p.cfg.CPU + time.Duration(float64(p.cfg.CPUPerMegapixel)*float64(pixels)/1e6), nil
 }
 
-// attempts asks a decoder, and another one when the first ended without a word: it may have been
-// the machine that ended it. A second end is the picture's doing.
+// attempts asks a decoder, and a second one if the first ended without an answer: the machine may
+// have ended it. If both end, the picture is the cause.
 func (p *Pool) attempts(asked *request, body []byte, budget time.Duration) (reply, []byte, error) {
 	var last error
 	for range 2 {
@@ -214,7 +218,7 @@ func (p *Pool) attempts(asked *request, body []byte, budget time.Duration) (repl
 	return reply{}, nil, fmt.Errorf("%w: %w", picture.ErrBudget, last)
 }
 
-// take is a warm decoder, or a new one.
+// take returns an idle decoder, or starts a new one.
 func (p *Pool) take() (*process, error) {
 	for {
 		p.mu.Lock()
@@ -238,7 +242,7 @@ func (p *Pool) take() (*process, error) {
 	return child, err
 }
 
-// put keeps a decoder for the next picture.
+// put keeps a decoder for the next picture, or ends it after much use.
 func (p *Pool) put(child *process) {
 	if child.uses >= maxUses || child.cpu() > maxCPU {
 		p.end(child, endReplaced)
@@ -254,25 +258,21 @@ func (p *Pool) put(child *process) {
 	p.idle = append(p.idle, child)
 }
 
-// expire ends a decoder that nobody needed for long.
+// expire ends a decoder that has been idle for too long, unless it was taken meanwhile.
 func (p *Pool) expire(child *process) {
 	p.mu.Lock()
-	found := false
-	for i := range p.idle {
-		if p.idle[i] == child {
-			p.idle = append(p.idle[:i:i], p.idle[i+1:]...)
-			found = true
-			break
-		}
+	i := slices.Index(p.idle, child)
+	if i >= 0 {
+		p.idle = slices.Delete(p.idle, i, i+1)
 	}
 	p.mu.Unlock()
-	if found {
+	if i >= 0 {
 		p.end(child, endIdle)
 	}
 }
 
 func (p *Pool) end(child *process, reason string) {
-	child.close()
+	child.kill()
 	p.ended(reason)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What became of a picture: metric labels.
+// Outcomes of pictures: metric labels.
 const (
 	outcomeOK          = "ok"
 	outcomeRefused     = "refused"
@@ -15,7 +15,7 @@ const (
 	outcomeUnavailable = "unavailable"
 )
 
-// Why a decoder ended: metric labels.
+// Reasons for the end of a decoder: metric labels.
 const (
 	endIdle     = "idle"
 	endReplaced = "replaced"

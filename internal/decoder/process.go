@@ -15,20 +15,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is one child. One goroutine uses it at a time.
+// process is a child as its parent sees it. Only one goroutine may use it at a time.
 type process struct {
 	cmd     *exec.Cmd
 	stdin   io.WriteCloser
 	replies *os.File
 	reader  *bufio.Reader
 	exited  chan struct{}
-	exit    error // valid when exited is closed
-	uses    int
-	idle    *time.Timer
+	exit    error       // valid when exited is closed
+	uses    int         // requests so far
+	idle    *time.Timer // ends the child when it has been in the pool for long
 }
 
-// startProcess starts the executable that is running, as a decoder. It inherits no environment, no
-// folder and no descriptors but its own pipes.
+// startProcess starts the running executable as a decoder. The child inherits no environment, and
+// no file descriptors but its own pipes.
 func startProcess(spec childSpec) (*process, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -38,14 +38,15 @@ func startProcess(spec childSpec) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create pipe: %w", err)
 	}
-	// The link and not os.Executable's path: it leads to this very binary even when an upgrade has
-	// replaced the file.
+	// Not os.Executable: this link leads to the running binary even if an upgrade has replaced the
+	// file.
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{"mintlake-decoder"}
 	cmd.Env = []string{childEnv + "=" + string(text), "GOTRACEBACK=none"}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{repliesWrite}
-	// A group of its own: Ctrl-C is for the parent, which decides when its decoders end.
+	// A process group of its own: Ctrl-C reaches only the parent, which decides when its decoders
+	// end.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -62,8 +63,9 @@ func startProcess(spec childSpec) (*process, error) {
 	return p, nil
 }
 
-// run starts the child and waits for it on one thread: the kernel sends the death signal when the
-// thread that started the child ends, and Go may end threads that are not locked.
+// run starts the child and waits for it, all on one locked thread. The kernel sends the death
+// signal (Pdeathsig) when the thread that started the child ends, and Go may end threads that are
+// not locked.
 func (p *process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -76,30 +78,25 @@ func (p *process) run(started chan<- error) {
 	close(p.exited)
 }
 
-// cpu is the processor time that the child has taken since its start. The clock of another process:
-// clock_getcpuclockid(3).
+// cpu returns the processor time that the child has used. The ID of another process's clock is
+// computed as clock_getcpuclockid(3) does.
 func (p *process) cpu() time.Duration {
 	var spent unix.Timespec
 	if unix.ClockGettime(int32(^p.cmd.Process.Pid<<3|2), &spent) != nil {
-		return 0 // it is gone: its pipe says so
+		return 0 // it has ended: the next read of its pipe fails
 	}
 	return time.Duration(spent.Nano())
 }
 
-// close ends the child: politely, for it has nothing to lose.
-func (p *process) close() {
-	_ = p.stdin.Close()
-	p.kill()
-}
-
+// kill ends the child and waits for its end. The child has no state to lose.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // fails only when it is gone already
+	_ = p.cmd.Process.Kill() // fails only if it has ended already
 	<-p.exited
 	_ = p.stdin.Close()
 	_ = p.replies.Close()
 }
 
-// alive says that the child has not ended by itself.
+// alive says whether the child is still running.
 func (p *process) alive() bool {
 	select {
 	case <-p.exited:
@@ -109,15 +106,15 @@ func (p *process) alive() bool {
 	}
 }
 
-// Why an exchange ended without a reply.
+// Reasons why an exchange ended without a reply.
 var (
 	errCPU  = errors.New("processor time is used up")
 	errWall = errors.New("no answer in time")
 	errDied = errors.New("the decoder ended")
 )
 
-// exchange sends a request and waits for the reply, within a budget of processor time from begun on
-// and of wall time in all. After an error the child is of no more use.
+// exchange sends a request and waits for the reply. cpu bounds the processor time from begun on,
+// wall the time of the whole exchange. After an error the child must not be used again.
 func (p *process) exchange(asked *request, body []byte, cpu, wall time.Duration) (given reply, made []byte, err error) {
 	p.uses++
 	began := make(chan time.Duration, 1)
@@ -137,11 +134,11 @@ func (p *process) exchange(asked *request, body []byte, cpu, wall time.Duration)
 			return err
 		}()
 	}()
-	end := time.NewTimer(wall)
-	defer end.Stop()
-	look := time.NewTimer(2 * wall) // set when the decoding begins
-	defer look.Stop()
-	var baseline time.Duration
+	wallTimer := time.NewTimer(wall)
+	defer wallTimer.Stop()
+	cpuTimer := time.NewTimer(2 * wall) // set when the decoding begins
+	defer cpuTimer.Stop()
+	var baseline time.Duration // the child's processor time at begun
 	for {
 		select {
 		case <-done:
@@ -151,12 +148,12 @@ func (p *process) exchange(asked *request, body []byte, cpu, wall time.Duration)
 			}
 			return given, made, nil
 		case baseline = <-began:
-			look.Reset(cpu)
-		case <-look.C:
+			cpuTimer.Reset(cpu)
+		case <-cpuTimer.C:
 			left := baseline + cpu - p.cpu()
 			if left > 0 && p.alive() {
-				// one core at most: it cannot be used up sooner
-				look.Reset(max(left, 5*time.Millisecond))
+				// The child uses one core at most, so left lasts at least that long.
+				cpuTimer.Reset(max(left, 5*time.Millisecond))
 				continue
 			}
 			if p.alive() {
@@ -164,7 +161,7 @@ func (p *process) exchange(asked *request, body []byte, cpu, wall time.Duration)
 				<-done
 				return reply{}, nil, fmt.Errorf("%w: %s", errCPU, cpu)
 			}
-		case <-end.C:
+		case <-wallTimer.C:
 			p.kill()
 			<-done
 			return reply{}, nil, fmt.Errorf("%w: %s", errWall, wall)

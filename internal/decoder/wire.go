@@ -11,13 +11,13 @@ import (
 	"github.com/mintlake/mintlake/internal/picture"
 )
 
-// What a child is asked for.
+// Values of request.Ask.
 const (
 	askInspect = "inspect"
 	askMake    = "make"
 )
 
-// request goes to the child, with the picture behind it.
+// request is the head of a message to the child. The body is the picture.
 type request struct {
 	Ask     string          `json:"ask"`
 	Kind    string          `json:"kind,omitempty"`
@@ -25,28 +25,30 @@ type request struct {
 	Limits  picture.Limits  `json:"limits"`
 }
 
-// reply comes back, with the variant behind it.
+// reply is the head of the answer. The body is the variant, if one was asked for.
 type reply struct {
 	Info    picture.Info `json:"info"`
 	Kind    string       `json:"kind,omitempty"`
-	Failure string       `json:"failure,omitempty"` // one of failures; empty for success
+	Failure string       `json:"failure,omitempty"` // a key of failures; empty for success
 	Text    string       `json:"text,omitempty"`
 }
 
-// begun is the byte that the child sends when it has the picture and is about to decode it: from
-// here on its time counts.
+// begun is the byte that the child sends before the reply, when it has the whole request and is
+// about to decode the picture. The processor time counts from here on.
 const begun = 'B'
 
-// Bounds of a message. The parent believes a child no more than the picture that it decoded.
+// Bounds of a message, in bytes. The parent trusts a child no more than the picture that the child
+// decodes.
 const (
 	maxHead = 64 << 10
 	maxBody = 256 << 20
-	maxText = 1 << 10
+	maxText = 1 << 10 // of reply.Text
 )
 
-// failures are the errors of package picture by a name.
+// failures are the errors of package picture by their names in a reply.
 var failures = map[string]error{"not_image": picture.ErrNotImage, "broken": picture.ErrBroken, "bounds": picture.ErrBounds}
 
+// failureOf returns the name of an error in failures. An error that has no name is broken.
 func failureOf(err error) string {
 	for _, name := range []string{"not_image", "bounds"} {
 		if errors.Is(err, failures[name]) {
@@ -86,6 +88,7 @@ func receive(r io.Reader, head any) ([]byte, error) {
 	return part(r, maxBody)
 }
 
+// part reads a head or a body: its length, at most most, and as many bytes.
 func part(r io.Reader, most uint32) ([]byte, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {
@@ -95,7 +98,8 @@ func part(r io.Reader, most uint32) ([]byte, error) {
 	if length > most {
 		return nil, fmt.Errorf("a part of %d bytes", length)
 	}
-	var data bytes.Buffer // grows with what comes, not with what is promised
+	// The buffer grows with the bytes that come, so a false length costs at most 1 MiB.
+	var data bytes.Buffer
 	data.Grow(int(min(length, 1<<20)) + bytes.MinRead)
 	if n, err := io.CopyN(&data, r, int64(length)); n < int64(length) {
 		return nil, fmt.Errorf("read: %w", err)
