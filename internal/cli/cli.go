@@ -1,8 +1,8 @@
 // Package cli has the commands that ask a running node: tokens, status, quote and mcp.
 //
 // In: the URL of a token API. Out: tables for people, or with --json the API's answer as it came.
-// Guarantees: text of token creators cannot steer the terminal; a command that fails says what to
-// do.
+// Guarantees: text that creators of tokens wrote cannot control the terminal; a command that fails
+// says what to do.
 package cli
 
 import (
@@ -24,16 +24,16 @@ import (
 	"github.com/mintlake/mintlake/internal/terminal"
 )
 
-// Commands are the commands for the root of a binary of this version.
+// Commands returns the commands for the root command of a binary. version is the binary's.
 func Commands(version string) []*cobra.Command {
 	return []*cobra.Command{tokensCommand(), statusCommand(), quoteCommand(), mcpCommand(version)}
 }
 
-// ask is one call of a command.
+// ask is one run of a command: the client of the node, and where the output goes.
 type ask struct {
 	*client.Client
 	out   io.Writer
-	notes io.Writer // what is no answer
+	notes io.Writer // standard error: remarks that are no part of the answer
 	json  bool
 	paint terminal.Paint
 	now   time.Time
@@ -44,15 +44,16 @@ const (
 	defaultSwapURL = "http://127.0.0.1:8081"
 )
 
-// fromEnvironment is a variable, or what holds without it.
-func fromEnvironment(name, otherwise string) string {
+// fromEnvironment returns the value of a variable, or fallback if it is empty or not set.
+func fromEnvironment(name, fallback string) string {
 	if value := os.Getenv(name); value != "" {
 		return value
 	}
-	return otherwise
+	return fallback
 }
 
-// asking gives a command the flags that all have, and a client.
+// asking gives a command the flags that all of them have, and makes it call run with a client of
+// the node.
 func asking(cmd *cobra.Command, run func(ctx context.Context, a *ask, args []string) error) *cobra.Command {
 	address := cmd.Flags().String("url", fromEnvironment("MINTLAKE_URL", defaultURL), "token API of a node ($MINTLAKE_URL)")
 	asJSON := new(bool)
@@ -74,13 +75,14 @@ func asking(cmd *cobra.Command, run func(ctx context.Context, a *ask, args []str
 	return cmd
 }
 
-// explain says of an error what to do about it.
+// explain adds to an error what to do about it. It returns nil for context.Canceled: a person has
+// stopped the command.
 func explain(err error) error {
 	var away *url.Error
 	var refused *client.Error
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
-		return nil // a person stopped it
+		return nil
 	case errors.As(err, &away):
 		u, _ := url.Parse(away.URL)
 		if u == nil {
@@ -95,13 +97,13 @@ func explain(err error) error {
 	return err
 }
 
-// raw prints an answer as it came, with a line's end.
+// raw prints an answer as it came, with one newline at its end.
 func (a *ask) raw(body []byte) error {
 	_, err := fmt.Fprintf(a.out, "%s\n", strings.TrimRight(string(body), "\n"))
 	return err
 }
 
-// decode reads an answer that the command has asked for with all its bytes.
+// decode parses an answer of the API.
 func decode[T any](body []byte) (*T, error) {
 	answer := new(T)
 	if err := json.Unmarshal(body, answer); err != nil {
@@ -110,16 +112,18 @@ func decode[T any](body []byte) (*T, error) {
 	return answer, nil
 }
 
+// address matches a mint address: 32 bytes in base58.
 var address = regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{32,44}$`)
 
-// mint is the mint that a person means: an address, or a symbol. Of tokens with one symbol the one
-// that trades most is meant, and the others are told of.
+// mint returns the mint that a person means by text, which is an address or a symbol. Of several
+// tokens with one symbol it takes the one that trades most, and prints how many others look like
+// it.
 func (a *ask) mint(ctx context.Context, text string) (string, error) {
 	if address.MatchString(text) {
 		return text, nil
 	}
-	one, yes := int32(3), true
-	found, err := a.Search(ctx, &rest.SearchTokensParams{Q: &text, Limit: &one, Explain: &yes, Evidence: &yes})
+	limit, yes := int32(3), true
+	found, err := a.Search(ctx, &rest.SearchTokensParams{Q: &text, Limit: &limit, Explain: &yes, Evidence: &yes})
 	if err != nil {
 		return "", err
 	}
@@ -141,7 +145,8 @@ func (a *ask) mint(ctx context.Context, text string) (string, error) {
 	return best.Mint, nil
 }
 
-// completeMints offers mints by what is typed of a mint, a symbol or a name.
+// completeMints offers the mints that a search for the typed text finds: it may be a mint, a symbol
+// or a part of a name.
 func completeMints(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	target, err := cmd.Flags().GetString("url")
 	if err != nil {
@@ -163,6 +168,6 @@ func completeMints(cmd *cobra.Command, _ []string, typed string) ([]string, cobr
 		row := &found.Items[i]
 		offers = append(offers, row.Mint+"\t"+terminal.Clean(row.Symbol+" "+row.Name))
 	}
-	// kept as it is: what is typed need not begin the mint
+	// KeepOrder: the best match of the search comes first, and not the first in the alphabet.
 	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

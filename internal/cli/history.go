@@ -72,7 +72,8 @@ func (a *ask) showHistory(page *rest.HistoryResponse) error {
 	return nil
 }
 
-// change is one change of a field in words.
+// change describes one change of a field: "decimals 6", or "name A → B" if there was a value
+// before.
 func change(field string, before, after any) string {
 	text := func(value any) string {
 		switch v := value.(type) {

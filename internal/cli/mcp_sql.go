@@ -17,12 +17,12 @@ import (
 	"github.com/mintlake/mintlake/internal/terminal"
 )
 
-// analystRole is what deploy/clickhouse/analyst.sql gives to whoever may ask by SQL: it reads the
-// database mintlake and nothing else, within limits. The embedded engine has no users, so a model
-// cannot be held to that there.
+// analystRole is a role that deploy/clickhouse/analyst.sql creates. Its users can read the database
+// mintlake within limits, and nothing else. The embedded engine has no users, so it cannot limit
+// what a model may do.
 const analystRole = "mintlake_analyst"
 
-// Bounds of a question by SQL, beside those of the role.
+// Bounds of one query, besides those of the role.
 const (
 	sqlRows     = "1000"
 	sqlSeconds  = "60"
@@ -33,7 +33,7 @@ const (
 // sqlServer is a ClickHouse server over HTTP.
 type sqlServer struct{ url *url.URL }
 
-// newSQLServer reads http://USER@HOST:PORT; the password is in $MINTLAKE_SQL_PASSWORD.
+// newSQLServer parses http://USER@HOST:PORT. The password is in $MINTLAKE_SQL_PASSWORD.
 func newSQLServer(address string) (*sqlServer, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User == nil {
@@ -45,7 +45,7 @@ func newSQLServer(address string) (*sqlServer, error) {
 	return &sqlServer{u}, nil
 }
 
-// ask runs one query and returns what the server answers, of at most sqlBytes.
+// ask runs one query and returns the answer, which has at most sqlBytes.
 func (s *sqlServer) ask(ctx context.Context, query, format string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, sqlPatience)
 	defer cancel()
@@ -64,7 +64,7 @@ func (s *sqlServer) ask(ctx context.Context, query, format string) ([]byte, erro
 	if err != nil {
 		var away *url.Error
 		if errors.As(err, &away) {
-			err = away.Err // without the address
+			err = away.Err // without the URL
 		}
 		return nil, fmt.Errorf("no answer from ClickHouse at %s: %w", s.url.Host, err)
 	}
@@ -81,13 +81,14 @@ func (s *sqlServer) ask(ctx context.Context, query, format string) ([]byte, erro
 	return body, nil
 }
 
-// checkRole refuses a user who might do more than an analyst.
+// checkRole returns an error unless the user has the role analystRole and may only read: the
+// setting readonly is 1 or 2.
 func (s *sqlServer) checkRole(ctx context.Context) error {
 	answer, err := s.ask(ctx, "SELECT has(currentRoles(), '"+analystRole+"'), getSetting('readonly')", "TSV")
 	if err != nil {
 		return err
 	}
-	if has := strings.TrimSpace(string(answer)); has != "1\t2" && has != "1\t1" {
+	if roleAndReadonly := strings.TrimSpace(string(answer)); roleAndReadonly != "1\t2" && roleAndReadonly != "1\t1" {
 		return fmt.Errorf("the user %s of ClickHouse at %s has not the role %s, or may write: deploy/clickhouse/analyst.sql makes one who reads only (docs/analytics.md, Users and limits)",
 			s.url.User.Username(), s.url.Host, analystRole)
 	}
@@ -98,7 +99,7 @@ type sqlArgs struct {
 	SQL string `json:"sql" jsonschema:"one SELECT of ClickHouse's SQL"`
 }
 
-// addSQL adds the question by SQL.
+// addSQL adds the tool query_sql.
 func (s *sqlServer) addSQL(server *mcp.Server) {
 	tool(server, "query_sql", "Ask the registry's tables by SQL (ClickHouse, database mintlake, read only, at most "+sqlRows+" rows, "+sqlSeconds+
 		" seconds). SELECT name, comment FROM system.tables WHERE database = 'mintlake' lists tables and views; DESCRIBE TABLE shows columns with their meaning."+writtenByCreators,

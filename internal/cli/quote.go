@@ -59,7 +59,7 @@ A key of the swap API, where it needs one, is read from $MINTLAKE_SWAP_KEY.`,
 	})
 }
 
-// quote is what the command shows of the swap API's answer (docs/swap.md).
+// quote is the part of the swap API's answer that the command shows (docs/swap.md).
 type quote struct {
 	AmountIn  string `json:"amount_in"`
 	AmountOut string `json:"amount_out"`
@@ -73,6 +73,9 @@ type quote struct {
 	Warnings []string `json:"warnings"`
 }
 
+// highImpact is the price impact, in basis points, from which on it is shown in red.
+const highImpact = 100
+
 func (a *ask) showQuote(q *quote, sell, buy *rest.Token) error {
 	var table terminal.Table
 	add := func(name, value string, style terminal.Style) {
@@ -82,7 +85,7 @@ func (a *ask) showQuote(q *quote, sell, buy *rest.Token) error {
 	add("buy", terminal.Amount(q.AmountOut, buy.Decimals)+" "+buy.Symbol, terminal.Bold)
 	add("at least", terminal.Amount(q.Min, buy.Decimals)+" "+buy.Symbol, terminal.Plain)
 	style := terminal.Plain
-	if q.Impact >= 100 {
+	if q.Impact >= highImpact {
 		style = terminal.Red
 	}
 	add("price impact", fmt.Sprintf("%d.%02d %%", q.Impact/100, q.Impact%100), style)

@@ -86,6 +86,7 @@ func (a *ask) showStatus(s *rest.Status) error {
 	return table.Write(a.out, a.paint)
 }
 
+// health adds the row of Kafka or ClickHouse.
 func (a *ask) health(add func(name, value string, style terminal.Style), name string, h *rest.Health) {
 	switch {
 	case h.Ok == nil:

@@ -23,7 +23,7 @@ func tokensCommand() *cobra.Command {
 	return cmd
 }
 
-// filters are the flags of search and watch that leave tokens out.
+// filters are the flags of search and watch that narrow the tokens down.
 type filters struct {
 	program, tag string
 	minVolume    float64
@@ -36,7 +36,8 @@ func (f *filters) add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("program", cobra.FixedCompletions([]string{"token", "token-2022"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// given is a pointer to a value that was given; nil for the zero value.
+// given returns a pointer to value, or nil for the zero value: a flag that was not given is no
+// parameter.
 func given[T comparable](value T) *T {
 	var zero T
 	if value == zero {
@@ -98,13 +99,15 @@ func searchCommand() *cobra.Command {
 	return cmd
 }
 
-// sorts are the orders of a search, those of the market's figures among them. A walk's is none.
+// sorts are the orders of a search, by relevance and by figures of the market. The order mint is
+// missing: it is for clients that read all pages.
 var sorts = []string{
 	"relevance", "volume", "newest", "oldest", "trending", "price_usd", "price_change_24h", "market_cap_usd", "liquidity_usd", "volume_5m_usd", "volume_1h_usd", "volume_6h_usd",
 	"volume_24h_usd", "organic_volume_usd", "trades_24h", "traders_24h", "pools", "first_pool_at",
 }
 
-// note says what a person should know before trusting a row; red where another token is meant.
+// note returns what a person should know before they trust a row. It is red if another token of
+// that look trades more.
 func (a *ask) note(row *rest.Token) (string, terminal.Style) {
 	e := row.Evidence
 	if e == nil {
@@ -120,7 +123,7 @@ func (a *ask) note(row *rest.Token) (string, terminal.Style) {
 	return strings.Join(risks, ", "), terminal.Yellow
 }
 
-// price is a token's price; nil where it was not traded.
+// price is a token's price in US dollars; nil if it has none.
 func price(row *rest.Token) *float64 {
 	if row.Market == nil {
 		return nil
@@ -135,7 +138,7 @@ func dollars(amount *float64) string {
 	return terminal.USD(*amount)
 }
 
-// ago is the age of a time in epoch milliseconds.
+// ago returns how long ago a time in epoch milliseconds was.
 func (a *ask) ago(ms *int) string {
 	if ms == nil {
 		return "-"
@@ -228,7 +231,7 @@ func (a *ask) showToken(token *rest.Token) error {
 	return table.Write(a.out, a.paint)
 }
 
-// listed says which version of a list holds a token, and by whose signature.
+// listed names the list that holds a token, its version and who signed it.
 func listed(l *rest.Listing) string {
 	text := fmt.Sprintf("%s of %s", l.List, time.UnixMilli(int64(l.AsOf)).UTC().Format(time.DateOnly))
 	if l.Signer != nil {
@@ -248,7 +251,7 @@ func batchCommand() *cobra.Command {
 	}
 	asking(cmd, func(ctx context.Context, a *ask, args []string) error {
 		if len(args) == 0 {
-			if terminal.IsTerminal(os.Stdout) && term(cmd) {
+			if terminal.IsTerminal(os.Stdout) && readsKeyboard(cmd) {
 				fmt.Fprintln(a.notes, "reading mints from the keyboard, one a line; Ctrl-D ends")
 			}
 			lines := bufio.NewScanner(cmd.InOrStdin())
@@ -274,13 +277,14 @@ func batchCommand() *cobra.Command {
 	return cmd
 }
 
-// term says whether a command reads from a keyboard.
-func term(cmd *cobra.Command) bool {
+// readsKeyboard says whether a command's standard input is a terminal.
+func readsKeyboard(cmd *cobra.Command) bool {
 	file, ok := cmd.InOrStdin().(*os.File)
 	return ok && terminal.IsTerminal(file)
 }
 
-// batch adds the rows of one request to the table, or prints its answer.
+// batch asks for some mints and adds their rows to the table; with --json it prints the answer
+// instead.
 func (a *ask) batch(ctx context.Context, mints []string, wait time.Duration, table *terminal.Table) error {
 	states, ms := true, int(wait.Milliseconds())
 	answer, err := a.REST.ResolveTokensWithResponse(ctx, nil, rest.BatchRequest{Mints: mints, States: &states, WaitMs: &ms})

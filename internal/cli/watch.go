@@ -63,6 +63,7 @@ With --json each event is a line: {"event": …, "data": …}, and {"event":"cur
 	return cmd
 }
 
+// showEvent prints an event as one line. Cursors are printed with --json only.
 func (a *ask) showEvent(e client.Event, now time.Time) error {
 	if a.json {
 		data := any(e.Data)
