@@ -12,7 +12,8 @@ import (
 	"github.com/mintlake/mintlake/internal/tlsclient"
 )
 
-// TLSConfig says whom to trust and what to show where the data source name asks for TLS.
+// TLSConfig has the files and the name for connections with TLS. It needs a data source name that
+// asks for TLS.
 type TLSConfig struct {
 	CAFile     string `koanf:"ca_file" usage:"PEM file of the authorities that sign ClickHouse's certificates; empty: those of the system"`
 	CertFile   string `koanf:"cert_file" usage:"PEM file of this client's certificate, where ClickHouse asks for one"`
@@ -20,25 +21,26 @@ type TLSConfig struct {
 	ServerName string `koanf:"server_name" usage:"name that ClickHouse's certificates must hold; empty: the host of each address"`
 }
 
-// AccessConfig is what a data source name should not hold or cannot say.
+// AccessConfig has what a data source name should not hold (the password) or cannot say (TLS
+// files).
 type AccessConfig struct {
 	Username, Password string
 	TLS                TLSConfig
 }
 
-// Access is how a ClickHouse that somebody else runs is reached. All connections of a process share
-// one: what one has learned of a host that is away, the others know.
+// Access has login, TLS settings and the known hosts of a ClickHouse outside this process. All
+// connections of a process share one, so that each knows which hosts another has found away.
 type Access struct {
 	cfg   AccessConfig
 	hosts *hosts
 }
 
-// NewAccess reads nothing yet. logger may be nil.
+// NewAccess reads no file yet. logger may be nil.
 func NewAccess(cfg AccessConfig, logger *slog.Logger) *Access {
 	return &Access{cfg: cfg, hosts: newHosts(logger)}
 }
 
-// WithAccess opens with these settings. Nil changes nothing.
+// WithAccess uses these settings. Nil changes nothing.
 func WithAccess(access *Access) Option {
 	return func(o *options) {
 		if access != nil {
@@ -47,8 +49,8 @@ func WithAccess(access *Access) Option {
 	}
 }
 
-// Check says what is wrong with a data source name and the settings beside it, without connecting.
-// Files are read.
+// Check returns what is wrong with a data source name and the settings beside it. It reads the
+// files, but does not connect.
 func (a *Access) Check(dsn string) error {
 	o, err := parseDSN(dsn)
 	if err != nil {
@@ -57,7 +59,8 @@ func (a *Access) Check(dsn string) error {
 	return a.apply(o)
 }
 
-// apply completes what the data source name says.
+// apply adds login and TLS to o. Each may be given here or in the data source name, but not
+// differently in both.
 func (a *Access) apply(o *ch.Options) error {
 	var problems []error
 	set := func(key string, value string, into *string) {
@@ -90,13 +93,13 @@ func (a *Access) applyTLS(o *ch.Options) error {
 	if config.ServerName == "" {
 		config.ServerName = o.TLS.ServerName // tls_server_name of the DSN
 	}
-	// skip_verify of the DSN: the operator's to say
+	// skip_verify of the DSN stays: it is the operator's decision.
 	config.InsecureSkipVerify = o.TLS.InsecureSkipVerify
 	o.TLS = config
 	return nil
 }
 
-// secureDSN lets https mean TLS, as everywhere; the driver wants secure=true besides.
+// secureDSN adds secure=true to an https data source name: the driver uses TLS only with it.
 func secureDSN(dsn string) string {
 	if !strings.HasPrefix(dsn, "https://") {
 		return dsn
@@ -111,7 +114,7 @@ func secureDSN(dsn string) string {
 	return dsn + "&secure=true"
 }
 
-// withPorts gives each address without a port the one that ClickHouse listens on by default.
+// withPorts adds ClickHouse's default port to each address without a port.
 func withPorts(o *ch.Options) {
 	port := map[bool]map[ch.Protocol]string{
 		false: {ch.Native: "9000", ch.HTTP: "8123"},
@@ -124,7 +127,7 @@ func withPorts(o *ch.Options) {
 	}
 }
 
-// Redacted is a data source name without user, password, path and parameters:
+// Redacted returns a data source name without user, password, path and parameters:
 // http://host:8123,host:8123.
 func Redacted(dsn string) string {
 	o, err := parseDSN(dsn)

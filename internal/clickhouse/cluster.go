@@ -9,19 +9,21 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// Where a replicated table keeps its state in Keeper, and the name of a replica there. {shard} and
-// {replica} are macros of the servers.
+// Arguments of Replicated engines: the path of a table's state in Keeper, and the name of the
+// replica there. ClickHouse replaces {shard}, {replica}, {database} and {table}. Servers with the
+// same path share their rows: those of one shard (replicaOfShard), or all servers.
 const (
 	replicaOfShard  = "'/clickhouse/tables/{shard}/{database}/{table}', '{replica}'"
 	replicaOfWhole  = "'/clickhouse/tables/{database}/{table}', '{shard}-{replica}'"
 	replicaOfRecord = "'/clickhouse/tables/{database}/" + MigrationsTable + "', '{shard}-{replica}'"
 )
 
-// Everywhere is the sharding of a small table that every server of a cluster has whole.
+// Everywhere is the value in Options.Sharding of a small table of which every server of a cluster
+// has all rows.
 const Everywhere = "everywhere"
 
-// LocalTable is the part of a cluster's table that one server holds. The table's own name is the
-// Distributed table over all of them.
+// LocalTable returns the name of the table with the rows of one shard. Under the table's own name
+// there is a Distributed table over all shards.
 func LocalTable(table string) string { return table + "_local" }
 
 var (
@@ -30,11 +32,10 @@ var (
 	ofColumns   = regexp.MustCompile(`(?i)\b(ADD|DROP|RENAME|MODIFY|COMMENT)\s+COLUMN\b`)
 )
 
-// spread turns the statements of one machine into those of a cluster. A table becomes two:
-// LocalTable, replicated within a shard, and under its own name a Distributed table, which all
-// reads and writes go through; so no view and no query differs from those of one machine. What
-// changes columns goes to both, other changes of a table to the local one, and views stay as they
-// are.
+// spread turns the statements for one machine into those for a cluster. A table becomes two:
+// LocalTable, replicated within a shard, and under its own name a Distributed table. All reads and
+// writes use the latter, so views and queries are the same as on one machine. An ALTER of columns
+// changes both tables, any other ALTER the local one. Other statements stay as they are.
 func (o Options) spread(statements []string) ([]string, error) {
 	var all []string
 	for _, statement := range statements {
@@ -59,6 +60,8 @@ func (o Options) spread(statements []string) ([]string, error) {
 	return all, nil
 }
 
+// spreadTable returns the statements that create one table in a cluster. rest is the CREATE
+// statement behind its first line.
 func (o Options) spreadTable(database, table, onCluster, rest string) ([]string, error) {
 	switch by := o.Sharding[table]; by {
 	case "":
@@ -75,25 +78,25 @@ func (o Options) spreadTable(database, table, onCluster, rest string) ([]string,
 	}
 }
 
-// clusterSettings go with every query to a cluster.
+// clusterSettings are added to every query to a cluster.
 var clusterSettings = ch.Settings{
-	// An insert is acknowledged when the shard has it, and not when this server has written it down
-	// for later: offsets are committed behind it.
+	// An insert is acknowledged when the shards have the rows. By default it would be when this
+	// server has queued them, but offsets are committed after the acknowledgement.
 	"distributed_foreground_insert": 1,
-	// A room reads what it wrote a moment ago. Replicas follow with a delay, so everybody uses the
-	// first one of each shard that is well.
+	// A room reads what it wrote a moment ago, and replicas lag behind each other. So all clients
+	// use the first replica of a shard that answers.
 	"load_balancing":           "in_order",
 	"prefer_localhost_replica": 0,
-	// IN and JOIN see all shards, and not each shard its own part.
+	// A subquery of IN or JOIN reads all shards, not only the one that it runs on.
 	"distributed_product_mode": "global",
-	// INSERT … SELECT reads all shards, and sends each row where it belongs.
+	// INSERT … SELECT reads all shards and sends each row to its shard.
 	"parallel_distributed_insert_select": 0,
-	// What asks for one mint asks its shard only.
+	// A query for one mint reads only its shard.
 	"optimize_skip_unused_shards": 1,
 }
 
-// WithCluster opens with the settings that a cluster needs; an empty name changes nothing. What the
-// data source name says wins.
+// WithCluster adds the settings that a cluster needs. An empty name changes nothing. Settings of
+// the data source name win.
 func WithCluster(name string) Option {
 	return func(o *options) {
 		if name == "" {

@@ -11,17 +11,17 @@ import (
 // Column is a column that a program writes or reads.
 type Column struct {
 	Name string
-	// Type is ClickHouse's own text of the type, for example "Array(Tuple(String, UInt64))". Empty:
-	// any type will do.
+	// Type is the type as ClickHouse writes it, for example "Array(Tuple(String, UInt64))". Empty
+	// allows any type.
 	Type string
 }
 
-// ColumnsError names everything that keeps a program from using a table.
+// ColumnsError says why a program cannot use a table.
 type ColumnsError struct {
 	Database, Table string
-	// Missing is set when the whole table is.
+	// Missing says that there is no such table.
 	Missing bool
-	// Problems are one text a column.
+	// Problems has a text for each column that is missing or has another type.
 	Problems []string
 }
 
@@ -33,8 +33,8 @@ func (e *ColumnsError) Error() string {
 	return fmt.Sprintf("clickhouse table %s.%s does not fit this program: %s: run `mintlake migrate`, and use the program of the same version", e.Database, e.Table, strings.Join(e.Problems, "; "))
 }
 
-// CheckColumns makes sure that the table has every wanted column in the wanted type; further
-// columns do not matter. What is wrong comes as one *ColumnsError, not the first column only.
+// CheckColumns checks that the table has every wanted column with its type. Other columns do not
+// matter. All problems come in one *ColumnsError.
 func CheckColumns(ctx context.Context, conn driver.Conn, database, table string, want []Column) error {
 	rows, err := conn.Query(ctx, "SELECT name, type FROM system.columns WHERE database = {database:String} AND table = {table:String}",
 		driver.NamedValue{Name: "database", Value: database}, driver.NamedValue{Name: "table", Value: table})
@@ -72,7 +72,7 @@ func CheckColumns(ctx context.Context, conn driver.Conn, database, table string,
 	return nil
 }
 
-// squeeze takes the blanks out that ClickHouse's formatting of a type may or may not have.
+// squeeze removes the spaces that ClickHouse writes in some types and not in others.
 func squeeze(s string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(s, ", ", ",")), " ")
 }

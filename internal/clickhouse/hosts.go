@@ -20,19 +20,19 @@ import (
 	"github.com/mintlake/mintlake/internal/tlsclient"
 )
 
-// retryAway is how long a host that did not answer comes after all others.
+// retryAway is how long a host that did not answer is tried after all others.
 const retryAway = 30 * time.Second
 
-// AccessError is a host that cannot be used before somebody changes a setting: wrong password, a
-// certificate that is not trusted, no TLS where it is wanted.
+// AccessError says that a host cannot be used until somebody changes a setting: a wrong password, a
+// certificate that is not trusted, or no TLS where the server wants it.
 type AccessError struct {
 	// Addr is the host, host:port.
 	Addr string
 	// Advice says what is wrong and what to do.
 	Advice string
-	// Err is what the connection ended with.
+	// Err is the error of the connection.
 	Err error
-	// Passing says that it may also be a server that stops just now.
+	// Passing says that the server may also just be stopping, so the error is retryable.
 	Passing bool
 }
 
@@ -44,13 +44,13 @@ func (e *AccessError) Error() string {
 // Unwrap implements error.
 func (e *AccessError) Unwrap() error { return e.Err }
 
-// firstLine drops what a server's long messages say behind their first line.
+// firstLine returns the first line of an error. Errors of a ClickHouse server may have many.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
 	return line
 }
 
-// hostsError is what every host of a data source name said.
+// hostsError has the errors of all hosts of a data source name.
 type hostsError struct{ failures []error }
 
 // Error implements error.
@@ -65,12 +65,12 @@ func (e *hostsError) Error() string {
 // Unwrap implements error.
 func (e *hostsError) Unwrap() []error { return e.failures }
 
-// hosts connects to the first host that answers and remembers those that did not.
+// hosts connects to the first host that answers, and remembers those that did not.
 type hosts struct {
 	logger *slog.Logger
 
 	mu   sync.Mutex
-	away map[string]time.Time // when it failed last
+	away map[string]time.Time // when a host failed last, by address
 }
 
 func newHosts(logger *slog.Logger) *hosts {
@@ -80,7 +80,7 @@ func newHosts(logger *slog.Logger) *hosts {
 	return &hosts{logger: logger, away: map[string]time.Time{}}
 }
 
-// dial is a clickhouse-go DialStrategy.
+// dial is a DialStrategy of clickhouse-go: it tries the hosts one after the other.
 func (h *hosts) dial(ctx context.Context, connID int, opt *ch.Options, dial ch.Dial) (ch.DialResult, error) {
 	var failed hostsError
 	order := h.order(connID, opt)
@@ -99,8 +99,9 @@ func (h *hosts) dial(ctx context.Context, connID int, opt *ch.Options, dial ch.D
 	return ch.DialResult{}, &failed
 }
 
-// dialWithin leaves time for the hosts behind this one: a host that swallows packets must not use
-// up all of it.
+// dialWithin connects to addr. left is how many hosts can be tried, with this one. If there are
+// others it uses only a share of the timeout, because a host that drops packets would use up all of
+// it.
 func dialWithin(ctx context.Context, addr string, opt *ch.Options, left int, dial ch.Dial) (ch.DialResult, error) {
 	if left <= 1 {
 		return dial(ctx, addr, opt)
@@ -112,8 +113,8 @@ func dialWithin(ctx context.Context, addr string, opt *ch.Options, left int, dia
 	return dial(ctx, addr, &share)
 }
 
-// order is the order of the data source name's connection_open_strategy, with hosts that were away
-// a moment ago at its end.
+// order returns the hosts in the order of connection_open_strategy, a parameter of the data source
+// name. Hosts that failed less than retryAway ago come last.
 func (h *hosts) order(connID int, opt *ch.Options) []string {
 	n := len(opt.Addr)
 	begin := 0
@@ -138,7 +139,8 @@ func (h *hosts) order(connID int, opt *ch.Options) []string {
 	return append(first, last...)
 }
 
-// tell remembers hosts that failed while another one answered, and logs each when it goes away.
+// tell notes the hosts that failed before another one answered. It logs each that was not away
+// before.
 func (h *hosts) tell(addrs []string, failures []error, used string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -151,6 +153,7 @@ func (h *hosts) tell(addrs []string, failures []error, used string) {
 	}
 }
 
+// back notes that a host answers.
 func (h *hosts) back(addr string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -160,7 +163,7 @@ func (h *hosts) back(addr string) {
 	}
 }
 
-// Codes of ClickHouse's src/Common/ErrorCodes.cpp that refuse a login.
+// Codes of a refused login, from ClickHouse's src/Common/ErrorCodes.cpp.
 const (
 	codeUnknownUser          = 192
 	codeWrongPassword        = 193
@@ -168,8 +171,8 @@ const (
 	codeAuthenticationFailed = 516
 )
 
-// explain says what an operator can do about a connection that failed. What may pass by itself only
-// gets the host's name.
+// explain adds to a failed connection what an operator can do about it. If it may pass by itself,
+// it adds only the host's name.
 func explain(addr string, opt *ch.Options, err error) error {
 	if advice := advise(addr, opt, err); advice != "" {
 		return &AccessError{Addr: addr, Advice: advice, Err: err}
@@ -180,6 +183,7 @@ func explain(addr string, opt *ch.Options, err error) error {
 	return fmt.Errorf("clickhouse at %s: %w", addr, err)
 }
 
+// advise returns what an operator can do about err; empty if it may pass by itself.
 func advise(addr string, opt *ch.Options, err error) string {
 	if refusedLogin(err) {
 		return "the login is refused: see user and password of clickhouse.dsn, or clickhouse.username and clickhouse.password"
@@ -195,9 +199,9 @@ func advise(addr string, opt *ch.Options, err error) string {
 	var silent net.Error
 	switch {
 	case errors.As(err, &op) && op.Op == "dial", errors.Is(err, context.Canceled):
-		return "" // nobody answered
+		return "" // no connection
 	case opt.Protocol == ch.HTTP && (errors.As(err, &silent) && silent.Timeout() || errors.Is(err, context.DeadlineExceeded)):
-		return "" // a server that is busy; the native protocol waits at a port of HTTP, too
+		return "" // the server is busy; a native client may also wait for an HTTP port, see below
 	case tlsclient.Speaks(addr):
 		return "this port seems to want TLS: clickhouse.dsn must be https://…, or clickhouse://…?secure=true"
 	case opt.Protocol == ch.Native && tlsclient.SpeaksHTTP(addr):
@@ -208,8 +212,8 @@ func advise(addr string, opt *ch.Options, err error) string {
 
 const noTLS = "this port seems to speak no TLS: name the TLS port (8443 for https://, 9440 for clickhouse://), or use http://, or take secure=true away"
 
-// hungUp says whether the server ended the connection, as ClickHouse's plain ports do with who
-// begins in TLS.
+// hungUp says whether the server closed the connection. ClickHouse does so on a port without TLS
+// when the client begins with TLS.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
@@ -228,7 +232,7 @@ func adviseTLS(err error) string {
 	return ""
 }
 
-// refusedLogin knows ClickHouse's codes, and the status of a proxy before it.
+// refusedLogin says whether ClickHouse refused the login, or a proxy in front of it.
 func refusedLogin(err error) bool {
 	var exception *ch.Exception
 	if errors.As(err, &exception) {

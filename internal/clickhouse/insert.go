@@ -8,8 +8,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Insert sends the rows that fill appends as one block into columns of table, which is
-// database.table. Errors keep the driver's: Retryable tells what they mean.
+// Insert sends one block of rows, which fill appends, to columns of a table; table is
+// database.table. Errors wrap the driver's, so that Retryable can judge them.
 func Insert(ctx context.Context, conn driver.Conn, table string, columns []string, fill func(driver.Batch) error) error {
 	batch, err := conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+strings.Join(columns, ", ")+")")
 	if err != nil {

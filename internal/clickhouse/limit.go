@@ -10,21 +10,22 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// ErrWriteLimit says that a write did not end within its limit, and was killed. It is retryable:
+// ErrWriteLimit says that a write did not end within its limit and was cancelled. It is retryable,
 // see WithAttempt.
 var ErrWriteLimit = errors.New("the write did not end within its limit and was killed")
 
 // Limits of writes through a connection that was opened WithWriteLimit.
 const (
-	// DefaultWriteLimit is many times what a write takes on a machine that keeps up.
+	// DefaultWriteLimit is many times as long as a write takes on a machine that keeps up.
 	DefaultWriteLimit = 15 * time.Second
-	// LongestWriteLimit is where repeated attempts stop to get more time.
+	// LongestWriteLimit is the longest limit that repeated attempts get.
 	LongestWriteLimit = 2 * time.Minute
 )
 
-// WithWriteLimit gives every write (Exec, and a batch from its preparation to its end) a limit of
-// its own. Reads keep the read timeout. Behind the limit the query is killed, by the server when
-// its client is gone, and the call returns ErrWriteLimit.
+// WithWriteLimit gives every write a limit of its own. A write is an Exec, or a batch from
+// PrepareBatch to its end. Reads keep the read timeout. After the limit the call returns
+// ErrWriteLimit and drops the connection, and the server kills the query because its client is
+// gone.
 func WithWriteLimit(limit time.Duration) Option {
 	return func(o *options) {
 		o.writeLimit = limit
@@ -34,27 +35,28 @@ func WithWriteLimit(limit time.Duration) Option {
 
 type attemptKey struct{}
 
-// WithAttempt tells writes which attempt they are, from 0. Each attempt may take twice as long as
-// the one before, up to LongestWriteLimit: a stall costs one limit, and a machine that is too slow
-// for the limit does not fail for ever.
+// WithAttempt tells writes the number of their attempt, from 0. Each attempt may take twice as long
+// as the one before, up to LongestWriteLimit. So a stall costs only one limit, and a machine that
+// is too slow for the limit does not fail for ever.
 func WithAttempt(ctx context.Context, attempt int) context.Context {
 	return context.WithValue(ctx, attemptKey{}, attempt)
 }
 
-// limited is a connection whose writes are limited.
+// limited is a connection whose writes have a limit.
 type limited struct {
 	driver.Conn
 	limit time.Duration
 }
 
-// bound returns the context of one write, with what turns its error into the caller's.
-func (c *limited) bound(ctx context.Context) (context.Context, context.CancelFunc, func(error) error) {
+// bound returns the context of one write and its cancel function. explain turns the write's error
+// into ErrWriteLimit if the limit was the cause.
+func (c *limited) bound(ctx context.Context) (within context.Context, cancel context.CancelFunc, explain func(error) error) {
 	attempt, _ := ctx.Value(attemptKey{}).(int)
 	limit := c.limit
 	for ; attempt > 0 && limit < LongestWriteLimit; attempt-- {
 		limit = min(2*limit, LongestWriteLimit)
 	}
-	within, cancel := context.WithTimeoutCause(ctx, limit, ErrWriteLimit)
+	within, cancel = context.WithTimeoutCause(ctx, limit, ErrWriteLimit)
 	return within, cancel, func(err error) error {
 		if err == nil || !errors.Is(context.Cause(within), ErrWriteLimit) {
 			return err
@@ -81,7 +83,7 @@ func (c *limited) PrepareBatch(ctx context.Context, query string, opts ...driver
 	return &limitedBatch{Batch: batch, cancel: cancel, explain: explain}, nil
 }
 
-// limitedBatch ends its limit with itself.
+// limitedBatch is a batch whose time stops when it is sent, aborted or closed.
 type limitedBatch struct {
 	driver.Batch
 	cancel  context.CancelFunc
@@ -109,7 +111,7 @@ func (b *limitedBatch) Close() error {
 	return b.Batch.Close()
 }
 
-// options are those of the driver with our own beside them.
+// options are the driver's options and our own.
 type options struct {
 	driver     *ch.Options
 	access     *Access

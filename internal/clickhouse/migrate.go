@@ -10,7 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// MigrationsTable is the table, in the migrated database, that records what was applied.
+// MigrationsTable is the table in the migrated database that records the applied migrations.
 const MigrationsTable = "schema_migrations"
 
 var (
@@ -20,16 +20,16 @@ var (
 	ErrNewerDatabase = errors.New("the database is newer than this program")
 )
 
-// Migrate brings opt.Database to the newest migration of files and returns the names of those it
-// applied now, in order. Files are NNNN_name.sql with statements separated by a semicolon at the
-// end of a line and comments in lines that begin with --. They are text/templates with
-// {{.Database}}, {{engine "ReplacingMergeTree" "version"}} and {{onCluster}}.
+// Migrate applies the migrations of files that opt.Database does not have yet, and returns their
+// names in order. Files are NNNN_name.sql. A statement ends with a semicolon at the end of a line,
+// a line that begins with -- is a comment. Each file is a text/template with {{.Database}},
+// {{engine "ReplacingMergeTree" "version"}} and {{onCluster}}.
 //
-// A migration is recorded after its last statement. A run that is killed midway repeats that
-// migration from its beginning, so each CREATE, DROP and ALTER must allow for it; Migrate refuses
-// those that visibly do not. Two runs at once are harmless for the same reason. A view that was
-// made before and is missing is made again, and told among the names; a missing table is an error.
-// Errors: ErrChangedMigration, ErrNewerDatabase, ErrMissingTable, and the server's.
+// A migration is recorded after its last statement. If a run is killed, the next one repeats the
+// migration from its beginning. So each CREATE, DROP and ALTER must be repeatable; Migrate refuses
+// those that clearly are not. For the same reason two runs at once are harmless. A view of an
+// earlier migration that is missing is made again, and is among the names; a missing table is an
+// error. Errors: ErrChangedMigration, ErrNewerDatabase, ErrMissingTable, and the server's.
 func Migrate(ctx context.Context, conn driver.Conn, files fs.FS, opt Options) (applied []string, err error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func Migrate(ctx context.Context, conn driver.Conn, files fs.FS, opt Options) (a
 	if err != nil {
 		return nil, err
 	}
-	// Render everything before the first statement runs: a mistake in the last file must not leave
-	// a half-migrated database.
+	// Render all files before the first statement runs: a mistake in the last file must not leave a
+	// half-migrated database.
 	rendered := make([][]string, len(all))
 	for i, m := range all {
 		if rendered[i], err = m.statements(opt); err != nil {
@@ -73,12 +73,13 @@ func Migrate(ctx context.Context, conn driver.Conn, files fs.FS, opt Options) (a
 	return applied, nil
 }
 
+// prepareDatabase creates the database and MigrationsTable if they are missing.
 func prepareDatabase(ctx context.Context, conn driver.Conn, opt Options) error {
 	if err := conn.Exec(ctx, fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %s %s ENGINE = Atomic", opt.Database, opt.onCluster())); err != nil {
 		return fmt.Errorf("create database %s: %w", opt.Database, err)
 	}
-	// One record for the whole cluster, whichever server is asked: no {shard} in the path, and the
-	// shard in the replica's name.
+	// In a cluster all servers share this table: there is no {shard} in its path, and the shard is
+	// in the name of the replica.
 	engine := "ReplacingMergeTree(applied_at)"
 	if opt.Cluster != "" {
 		engine = "ReplicatedReplacingMergeTree(" + replicaOfRecord + ", applied_at)"
@@ -115,7 +116,8 @@ func appliedMigrations(ctx context.Context, conn driver.Conn, database string) (
 	return done, nil
 }
 
-// compare makes sure that what was applied is the beginning of what this program has.
+// compare returns an error unless the applied migrations are the first ones of this program,
+// unchanged.
 func compare(all []migration, done []appliedMigration, database string) error {
 	if len(done) > 0 {
 		if last := done[len(done)-1]; int(last.Version) > len(all) {

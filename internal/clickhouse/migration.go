@@ -16,7 +16,8 @@ import (
 type migration struct {
 	version uint32
 	name    string // the file's name
-	// SHA-256 of the file as it is, before templates: the same on one machine and in a cluster
+	// checksum is the SHA-256 of the file before its template is rendered, so it is the same on one
+	// machine and in a cluster.
 	checksum string
 	text     string
 }
@@ -24,7 +25,7 @@ type migration struct {
 var fileName = regexp.MustCompile(`^(\d{4})_[a-z0-9_]+\.sql$`)
 
 // loadMigrations reads every NNNN_name.sql at the root of files. Numbers begin at 1 and have no
-// gaps, so that "applied up to N" says all.
+// gaps, so the highest number that was applied tells all.
 func loadMigrations(files fs.FS) ([]migration, error) {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
@@ -59,14 +60,14 @@ func loadMigrations(files fs.FS) ([]migration, error) {
 	return all, nil
 }
 
-// Options says where the migrations go.
+// Options of Migrate.
 type Options struct {
-	// Database is created when absent. Letters, digits and underscore.
+	// Database is created if it is missing. Letters, digits and underscore.
 	Database string
 	// Cluster is the name of the ClickHouse cluster; empty for one machine.
 	Cluster string
-	// Sharding has for each table the expression that chooses the shard of a row in a cluster;
-	// Everywhere for a table that all servers have whole.
+	// Sharding has for each table the SQL expression that chooses the shard of a row in a cluster,
+	// or Everywhere for a table of which every server has all rows.
 	Sharding map[string]string
 }
 
@@ -85,7 +86,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// onCluster is the clause that sends a statement to every server of the cluster, or nothing.
+// onCluster is a function of the templates: the clause that sends a statement to every server of
+// the cluster; empty for one machine.
 func (o Options) onCluster() string {
 	if o.Cluster == "" {
 		return ""
@@ -93,8 +95,8 @@ func (o Options) onCluster() string {
 	return "ON CLUSTER '" + o.Cluster + "'"
 }
 
-// engine returns a table engine: MergeTree family engines become their Replicated counterparts in a
-// cluster.
+// engine is a function of the templates: it returns a table engine of the MergeTree family, and in
+// a cluster its Replicated counterpart.
 func (o Options) engine(name string, args ...string) (string, error) {
 	if !strings.HasSuffix(name, "MergeTree") || strings.HasPrefix(name, "Replicated") {
 		return "", fmt.Errorf("engine %q: name a MergeTree engine without Replicated; the template adds it in a cluster", name)
@@ -106,8 +108,8 @@ func (o Options) engine(name string, args ...string) (string, error) {
 	return name + "(" + strings.Join(args, ", ") + ")", nil
 }
 
-// statements renders the file's template and splits it: a statement ends at a semicolon at the end
-// of a line.
+// statements renders the file's template and splits it into statements. In a cluster they are those
+// of spread.
 func (m migration) statements(o Options) ([]string, error) {
 	t, err := template.New(m.name).Option("missingkey=error").Funcs(template.FuncMap{"engine": o.engine, "onCluster": o.onCluster}).Parse(m.text)
 	if err != nil {
@@ -134,7 +136,8 @@ func (m migration) statements(o Options) ([]string, error) {
 	return all, nil
 }
 
-// split cuts at semicolons that end a line; lines that are comments only go.
+// split splits a text into statements. Each ends with a semicolon at the end of a line. Lines that
+// hold only a comment are left out.
 func split(text string) []string {
 	var all []string
 	var current []string
@@ -168,8 +171,8 @@ var (
 	onClause  = regexp.MustCompile(`(?i)\bON\s+CLUSTER\b`)
 )
 
-// checkStatement keeps out what would fail when a killed run is taken up again, and what would
-// reach one server of the cluster only.
+// checkStatement refuses a statement that would fail when a killed migration is repeated, or that
+// would reach only one server of the cluster.
 func checkStatement(statement string, o Options) error {
 	first, _, _ := strings.Cut(statement, "\n")
 	flat := strings.ReplaceAll(statement, "\n", " ")

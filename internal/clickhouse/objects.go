@@ -15,8 +15,8 @@ import (
 // ErrMissingTable says that a table which an applied migration made is not there.
 var ErrMissingTable = errors.New("a table is missing")
 
-// object is a table, view or dictionary with the statements that make it as it is: its last CREATE,
-// and each ALTER after that.
+// object is a table, view or dictionary. statements are its last CREATE and each ALTER after that:
+// they make it as it should be.
 type object struct {
 	table      bool
 	migration  string
@@ -25,7 +25,7 @@ type object struct {
 
 var objectStatement = regexp.MustCompile(`(?is)^\s*(CREATE|ALTER|DROP)\s+(?:OR\s+REPLACE\s+)?(TABLE|VIEW|DICTIONARY)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?\w+\.(\w+)`)
 
-// objects are what migrations leave behind, by name.
+// objects returns by name what exists after the migrations.
 func objects(migrations []migration, rendered [][]string) map[string]*object {
 	all := map[string]*object{}
 	for i, statements := range rendered {
@@ -50,9 +50,9 @@ func objects(migrations []migration, rendered [][]string) map[string]*object {
 	return all
 }
 
-// mend makes views and dictionaries again that applied migrations made and that are not there:
-// ClickHouse starts in silence without a view whose file is gone. It returns what it made. A
-// missing table has lost its rows: that is an error.
+// mend makes the missing views and dictionaries of applied migrations again: if a view's file is
+// gone, ClickHouse starts without it and without an error. It returns what it made. A missing table
+// is an error, as its rows are lost.
 func mend(ctx context.Context, conn driver.Conn, migrations []migration, rendered [][]string, opt Options) (made []string, err error) {
 	expected := objects(migrations, rendered)
 	if len(expected) == 0 {

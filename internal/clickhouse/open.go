@@ -1,11 +1,10 @@
 // Package clickhouse is how every room reaches ClickHouse: connections, migrations, the check of
-// columns, and the one decision which errors are worth another attempt.
+// columns, and the decision which errors are retried.
 //
-// In: a data source name, numbered SQL files, the columns that a writer writes.
-// Out: a driver.Conn, a database in the shape the files say, one-line errors.
-// Guarantees: the same code serves the embedded engine (http) and ClickHouse servers (native); a
-// migration is applied once, in order, and a killed run is taken up again by the next; passwords
-// never get into errors.
+// In: a data source name, numbered SQL files, the columns that a writer writes. Out: a driver.Conn,
+// a database in the shape that the files describe, one-line errors. Guarantees: the same code
+// serves the embedded engine (http) and ClickHouse servers (native); each migration is applied in
+// order, and one that was killed is repeated by the next run; passwords never get into errors.
 package clickhouse
 
 import (
@@ -23,23 +22,24 @@ import (
 
 // Defaults of Open where the data source name says nothing.
 const (
-	// DefaultDialTimeout is how long one connection may take to come up, and how long a query waits
-	// for a free connection of the pool.
+	// DefaultDialTimeout is how long a connection may take to open, and how long a query waits for
+	// a free connection of the pool.
 	DefaultDialTimeout = 10 * time.Second
 	// DefaultReadTimeout is how long the server may be silent during a query.
 	DefaultReadTimeout = 2 * time.Minute
-	// DefaultMaxOpenConns suits the embedded engine's eight connections; more would only wait
-	// there.
+	// DefaultMaxOpenConns is the number of queries that the embedded engine runs at once: further
+	// ones would wait there.
 	DefaultMaxOpenConns = 8
-	// DefaultConnMaxLifetime lets clients move to other servers behind a load balancer.
+	// DefaultConnMaxLifetime closes old connections, so that clients move to new servers behind a
+	// load balancer.
 	DefaultConnMaxLifetime = 30 * time.Minute
 )
 
 // Option changes what Open opens.
 type Option func(*options)
 
-// WithDatabase uses this database instead of the one that the data source name says. A database
-// that is to be migrated may not exist yet: open with "default" first.
+// WithDatabase uses this database instead of the one in the data source name. To migrate a database
+// that may not exist yet, open "default".
 func WithDatabase(name string) Option { return func(o *options) { o.driver.Auth.Database = name } }
 
 // WithMaxOpenConns sets the size of the pool; half of it stays open when idle.
@@ -47,9 +47,9 @@ func WithMaxOpenConns(n int) Option {
 	return func(o *options) { o.driver.MaxOpenConns, o.driver.MaxIdleConns = n, max(1, n/2) }
 }
 
-// WithReadTimeout changes how long the server may be silent during a query. Over HTTP nothing comes
-// before the first row of a result, so a long INSERT … SELECT or a mutation needs more than the
-// default.
+// WithReadTimeout changes how long the server may be silent during a query. Over HTTP nothing
+// arrives before the first row of a result, so a long INSERT … SELECT or a mutation needs more than
+// the default.
 func WithReadTimeout(d time.Duration) Option { return func(o *options) { o.driver.ReadTimeout = d } }
 
 // WithSettings adds settings to every query, for example {"final": 1}.
@@ -62,12 +62,12 @@ func WithSettings(settings map[string]any) Option {
 	}
 }
 
-// Open connects to dsn, clickhouse://[user:password@]host:9000/database?… (native) or
-// http://host:8123/database?…, and pings it once. A parameter in dsn wins over the defaults of this
-// package, an option over both. Timeouts are always set: none waits for ever.
+// Open connects to dsn and pings it once. dsn is clickhouse://[user:password@]host:9000/database?…
+// (native) or http://host:8123/database?…. A parameter in dsn wins over the defaults of this
+// package, an option over both. There is always a timeout.
 //
-// https:// and clickhouse://…?secure=true speak TLS. Of several hosts, host:port,host:port, the
-// first that answers is used; see hosts.
+// https:// and clickhouse://…?secure=true use TLS. dsn may name several hosts, host:port,host:port:
+// the first that answers is used; see hosts.
 func Open(ctx context.Context, dsn string, opts ...Option) (driver.Conn, error) {
 	o, err := parseDSN(dsn)
 	if err != nil {
@@ -86,9 +86,9 @@ func Open(ctx context.Context, dsn string, opts ...Option) (driver.Conn, error) 
 		return nil, fmt.Errorf("open clickhouse %s: %w", o.Addr, err)
 	}
 	if err := conn.Ping(ctx); err != nil {
-		_ = conn.Close() // the ping's error is the one to tell
-		var told *hostsError
-		if errors.As(err, &told) { // names the hosts
+		_ = conn.Close() // the ping's error matters
+		var withNames *hostsError
+		if errors.As(err, &withNames) { // it names the hosts itself
 			return nil, fmt.Errorf("connect: %w", err)
 		}
 		return nil, fmt.Errorf("connect to clickhouse %s: %w", o.Addr, err)
@@ -99,7 +99,7 @@ func Open(ctx context.Context, dsn string, opts ...Option) (driver.Conn, error) 
 	return conn, nil
 }
 
-// parseDSN reads the data source name and fills what it leaves open.
+// parseDSN parses a data source name and fills in the defaults.
 func parseDSN(dsn string) (*ch.Options, error) {
 	var o *ch.Options
 	var err error
@@ -110,7 +110,7 @@ func parseDSN(dsn string) (*ch.Options, error) {
 		err = errors.New("unknown scheme")
 	}
 	if err != nil {
-		// url.Error carries the whole name, password and all.
+		// url.Error contains the whole data source name, with the password.
 		var urlErr *url.Error
 		if errors.As(err, &urlErr) {
 			err = urlErr.Err

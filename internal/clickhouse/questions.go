@@ -12,23 +12,23 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// ErrUnavailable says that ClickHouse is away, or was asked for more than the bounds allow.
+// ErrUnavailable says that ClickHouse is away, or that too many queries run already.
 var ErrUnavailable = errors.New("clickhouse does not answer")
 
-// Bounds of what the public can make ClickHouse do.
+// Bounds of the queries that the public can cause.
 type Bounds struct {
-	// Time bounds one query.
+	// Time is how long one query may take.
 	Time time.Duration
-	// Concurrent reads; further ones wait.
+	// Concurrent is how many reads run at once; further ones wait.
 	Concurrent int
-	// Memory is what one query may use, in bytes. From a quarter of it on sums go through the disk.
+	// Memory is what one query may use, in bytes. From a quarter of it on GROUP BY uses the disk.
 	Memory int
-	// Threads bounds the processors of one query.
+	// Threads is how many threads one query may use.
 	Threads int
 }
 
-// Questions asks ClickHouse within bounds. The connection is opened at the first question, since an
-// API node must start without ClickHouse, and stays open until Close.
+// Questions runs queries within Bounds. It opens its connection for the first query, since an API
+// node must start without ClickHouse, and keeps it until Close.
 type Questions struct {
 	open   func(ctx context.Context) (driver.Conn, error)
 	bounds Bounds
@@ -68,8 +68,8 @@ func (q *Questions) connection(ctx context.Context) (driver.Conn, error) {
 	return q.conn, nil
 }
 
-// Ask takes a turn; the queries of read must use the context that it is given. ErrUnavailable tells
-// that asking again later may help.
+// Ask waits until fewer than Bounds.Concurrent reads run, then calls read. The queries of read must
+// use the context that it gets, which carries the other bounds. An ErrUnavailable may pass.
 func (q *Questions) Ask(ctx context.Context, read func(ctx context.Context, conn driver.Conn) error) error {
 	if q.turns.Acquire(ctx, 1) != nil {
 		return fmt.Errorf("%w: all %d turns are taken", ErrUnavailable, q.bounds.Concurrent)

@@ -15,11 +15,12 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// Retryable says whether the same request may succeed later without anybody changing it: the
-// connection broke, the server is short of something, a replica or Keeper is away. Everything else,
-// a wrong query or a wrong block, is permanent. It decides by types and by ClickHouse's error
-// codes, never by message text. A request that may have been executed counts as retryable too, so
-// inserts must forgive repetition. A cancelled context is not retryable: the caller wants to stop.
+// Retryable says whether the same request may succeed later without any change: the connection
+// broke, the server lacks memory or another resource, or a replica or Keeper is away. Everything
+// else, such as a wrong query or a wrong block, is permanent. It decides by types and by
+// ClickHouse's error codes, never by message text. A request that may have been executed is
+// retryable too, so an insert must be safe to repeat. A cancelled context is not retryable: the
+// caller wants to stop.
 func Retryable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
@@ -76,7 +77,7 @@ func brokenConnection(err error) bool {
 	return errors.As(err, &op) || errors.As(err, &dns) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// retryableStatus covers answers that no ClickHouse wrote: a proxy or load balancer in front of it.
+// retryableStatus judges answers that a proxy or load balancer in front of ClickHouse wrote.
 func retryableStatus(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -106,7 +107,7 @@ func retryableCode(code int32) (name string, ok bool) {
 		{242, "TABLE_IS_READ_ONLY"},
 		{243, "NOT_ENOUGH_SPACE"},
 		{244, "UNEXPECTED_ZOOKEEPER_ERROR"},
-		// a part that a full disk left without rows: the next start of the engine puts it aside
+		// A part that a full disk left without rows: the next start of the engine detaches it.
 		{246, "CORRUPTED_DATA"},
 		{252, "TOO_MANY_PARTS"},
 		{254, "NO_ACTIVE_REPLICAS"},
@@ -117,7 +118,7 @@ func retryableCode(code int32) (name string, ok bool) {
 		{319, "UNKNOWN_STATUS_OF_INSERT"},
 		{341, "UNFINISHED"},
 		{369, "ALL_REPLICAS_ARE_STALE"},
-		// by an operator or a stopping server; a client that cancels sees its context's error
+		// By an operator or a server that stops. A client that cancels sees its context's error.
 		{394, "QUERY_WAS_CANCELLED"},
 		{439, "CANNOT_SCHEDULE_TASK"},
 		{473, "DEADLOCK_AVOIDED"},

@@ -1,11 +1,10 @@
 // Package chtest gives tests a real ClickHouse: the embedded engine in a temporary folder, or the
 // server that MINTLAKE_TEST_CLICKHOUSE names as http://HOST:PORT (make test-containers).
 //
-// In: a test whose package's TestMain is `func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }`.
-// Out: a connection to an empty database of the test's own.
-// Guarantees: one engine a test binary, started at the first use (about 0.1 s), stopped and removed
-// at the end; a missing library fails the test and says how to get it, because a test that is
-// skipped for that proves nothing.
+// In: a test whose package has `func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }`. Out: a
+// connection to an empty database of the test's own. Guarantees: a test binary starts one engine,
+// at the first use (about 0.1 s), and stops and removes it at the end. A missing library fails the
+// test and says how to get it: a skipped test would prove nothing.
 package chtest
 
 import (
@@ -25,8 +24,8 @@ import (
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 )
 
-// shared is the test binary's engine. It is the one mutable global, because TestMain and tests have
-// no other way to meet.
+// shared is the test binary's engine. It is a global because TestMain and the tests have nothing
+// else in common.
 var shared struct {
 	mainCalled atomic.Bool
 	databases  atomic.Int64
@@ -38,7 +37,7 @@ var shared struct {
 	done       chan struct{}
 }
 
-// Main runs the tests and stops the engine that they used; give its result to os.Exit. In the
+// Main runs the tests and stops the engine that they used. Give its result to os.Exit. In the
 // engine's child process it never returns.
 func Main(m *testing.M) int {
 	chengine.MaybeRunChild()
@@ -61,7 +60,7 @@ func Main(m *testing.M) int {
 func Start(t testing.TB) (conn driver.Conn, dsn string) {
 	t.Helper()
 	server := "http://" + Addr(t)
-	// Test binaries share a server that is not theirs.
+	// Several test binaries may use one server, so the name has the process ID.
 	database := fmt.Sprintf("test_%d_%d", os.Getpid(), shared.databases.Add(1))
 	admin, err := clickhouse.Open(context.Background(), server)
 	if err != nil {
@@ -76,7 +75,8 @@ func Start(t testing.TB) (conn driver.Conn, dsn string) {
 		t.Fatalf("chtest: %v", err)
 	}
 	t.Cleanup(func() {
-		// The folder goes at the end of the binary anyway; dropping keeps its size down.
+		// The engine's folder is removed at the end of the binary anyway. This keeps it small until
+		// then.
 		_ = conn.Close()
 		_ = admin.Exec(context.Background(), "DROP DATABASE IF EXISTS "+database+" SYNC")
 		_ = admin.Close()
@@ -84,7 +84,7 @@ func Start(t testing.TB) (conn driver.Conn, dsn string) {
 	return conn, dsn
 }
 
-// Addr is the host and port of the HTTP interface: of the engine that all tests of this binary
+// Addr returns host and port of the HTTP interface: of the engine that all tests of this binary
 // share, or of the server that the environment names.
 func Addr(t testing.TB) string {
 	t.Helper()

@@ -10,17 +10,17 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// errGone says that a part is not in use any more, as after a merge.
+// errGone says that a part is not in use any more: it was merged, for example.
 var errGone = errors.New("the part is not in use any more")
 
 // codeNoSuchPart is ClickHouse's NO_SUCH_DATA_PART.
 const codeNoSuchPart = 232
 
-// folderOfPart is, for a row of system.parts, the folder of the part where that is one of a plain
-// file system; empty where files lie encrypted or in an object store.
+// folderOfPart is an SQL expression for a row of system.parts: the part's folder if it is on a
+// local disk that is not encrypted, else empty.
 const folderOfPart = "if(disk_name IN (SELECT name FROM system.disks WHERE type = 'Local' AND NOT is_encrypted), path, '')"
 
-// CheckTable compares the files of all parts of a table with their checksums; broken holds what is
+// CheckTable compares the files of all parts of a table with their checksums. broken has what is
 // wrong with each part that differs, by name.
 func CheckTable(ctx context.Context, conn driver.Conn, database, table string) (broken map[string]string, err error) {
 	var all []part
@@ -42,8 +42,8 @@ func CheckTable(ctx context.Context, conn driver.Conn, database, table string) (
 	return broken, nil
 }
 
-// checkPart compares the files of a part with their checksums: by itself where the files are on
-// this machine, else it has ClickHouse do it. message says what is wrong.
+// checkPart compares the files of a part with their checksums. If the files are not on this
+// machine, ClickHouse does it. message says what is wrong.
 func checkPart(ctx context.Context, conn driver.Conn, database string, p *part) (passed bool, message string, err error) {
 	err = errNotHere
 	if p.Folder != "" {
@@ -57,7 +57,7 @@ func checkPart(ctx context.Context, conn driver.Conn, database string, p *part) 
 	case message == "":
 		return true, "", nil
 	}
-	var used uint64 // a merge may have taken the files away meanwhile
+	var used uint64 // 0 if a merge has removed the files meanwhile
 	err = conn.QueryRow(ctx, "SELECT count() FROM system.parts WHERE database = $1 AND table = $2 AND name = $3 AND active", database, p.Table, p.Name).Scan(&used)
 	if err == nil && used == 0 {
 		err = errGone
@@ -65,7 +65,7 @@ func checkPart(ctx context.Context, conn driver.Conn, database string, p *part) 
 	return false, message, err
 }
 
-// checkByClickHouse has ClickHouse read the part. A damaged block may keep it busy for minutes: see
+// checkByClickHouse lets ClickHouse check the part. A damaged block may keep it busy for hours: see
 // checkFiles.
 func checkByClickHouse(ctx context.Context, conn driver.Conn, database string, p *part) (passed bool, message string, err error) {
 	rows, err := conn.Query(ctx, "CHECK TABLE "+database+"."+p.Table+" PART '"+strings.ReplaceAll(p.Name, "'", "")+"' SETTINGS check_query_single_value_result = 0")

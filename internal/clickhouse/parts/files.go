@@ -15,8 +15,8 @@ import (
 	"github.com/go-faster/city"
 )
 
-// errNotHere says that a part's files cannot be read from this process as ClickHouse reads them:
-// ClickHouse has to check the part.
+// errNotHere says that this process cannot check a part by its files, so ClickHouse has to check
+// it.
 var errNotHere = errors.New("the part's files are not on this machine")
 
 const (
@@ -27,24 +27,25 @@ const (
 	// hashBlock is ClickHouse's DBMS_DEFAULT_HASHING_BLOCK_SIZE: a file's hash is chained over
 	// blocks of this size.
 	hashBlock = 2048
-	// maxListed bounds what a damaged list can make us read: a part has some hundred files, a name
-	// some hundred bytes.
+	// maxListed bounds what a damaged list can make us read. A part has some hundred files.
 	maxListed = 100_000
 )
 
-// fileSum is what checksumsFile says of one file.
+// fileSum is an entry of checksumsFile.
 type fileSum struct {
 	name string
 	size uint64
 	hash city.U128
 }
 
-// checkFiles compares the files of a part's folder with its checksums, as CHECK TABLE does, but for
-// two things: it reads the files as they are, without decompressing them, and it ends. Where a
-// compressed block has the wrong checksum, ClickHouse flips each bit of the block in turn to find
-// out which one is wrong. That takes time with the square of the block's size: minutes for 400 KiB,
-// hours for 4 MiB. No setting turns it off, and such a query cannot be killed. message says what
-// differs; it is empty where all is well. The error is errNotHere, or ctx's.
+// checkFiles compares the files of a part's folder with its checksums. message says what differs;
+// it is empty if nothing does. The error is errNotHere, or ctx's.
+//
+// CHECK TABLE does the same, but decompresses the files and may run for hours. When the checksum of
+// a compressed block is wrong, ClickHouse flips each bit of the block in turn to find the wrong
+// one. The time grows with the square of the block's size: minutes for 400 KiB, hours for 4 MiB. No
+// setting turns this off, and such a query cannot be killed. checkFiles reads the files as they
+// are.
 func checkFiles(ctx context.Context, folder string) (message string, err error) {
 	sums, err := readChecksums(filepath.Join(folder, checksumsFile))
 	switch {
@@ -55,7 +56,7 @@ func checkFiles(ctx context.Context, folder string) (message string, err error) 
 	}
 	buffer := make([]byte, 128*hashBlock)
 	for _, sum := range sums {
-		// the folder of a projection has checksums of its own
+		// The folder of a projection has checksums of its own.
 		if strings.HasSuffix(sum.name, ".proj") {
 			message, err := checkFiles(ctx, filepath.Join(folder, sum.name))
 			if err != nil || message != "" {
@@ -82,8 +83,8 @@ func checkFiles(ctx context.Context, folder string) (message string, err error) 
 	return "", nil
 }
 
-// readChecksums reads a list of checksums. errNotHere: the file is not here, is not ours to read,
-// or is of another version.
+// readChecksums reads checksumsFile. It returns errNotHere if there is no such file, if it may not
+// be read, or if it has another version.
 func readChecksums(path string) (sums []fileSum, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -112,8 +113,8 @@ func readChecksums(path string) (sums []fileSum, err error) {
 	return sums, nil
 }
 
-// readSum reads an entry: name, size, hash, and for a compressed file size and hash of what it
-// holds, which are skipped.
+// readSum reads an entry: name, size and hash, and for a compressed file size and hash of the
+// uncompressed data, which are skipped.
 func readSum(list *proto.Reader) (sum fileSum, err error) {
 	if sum.name, err = list.Str(); err != nil {
 		return sum, err
@@ -140,8 +141,8 @@ func readSizeAndHash(list *proto.Reader) (size uint64, hash city.U128, err error
 	return size, hash, err
 }
 
-// hashFile is ClickHouse's hash of a file: CityHash128 of blocks, each seeded with the hash so far.
-// The buffer holds some whole blocks.
+// hashFile returns a file's size and ClickHouse's hash of it: CityHash128 of each block, seeded
+// with the hash of the blocks before. The length of buffer must be a multiple of hashBlock.
 func hashFile(ctx context.Context, path string, buffer []byte) (size uint64, hash city.U128, err error) {
 	file, err := os.Open(path)
 	if err != nil {

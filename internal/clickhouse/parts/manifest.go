@@ -12,18 +12,19 @@ import (
 	"github.com/mintlake/mintlake/internal/durable"
 )
 
-// manifest is what was there, by table. It is a small file: a table has some dozens of parts.
+// manifest has the parts of the last look by table. It is a small file: a table has some dozens of
+// parts.
 type manifest struct {
 	Tables map[string]*tableManifest `json:"tables"`
 }
 
 type tableManifest struct {
-	// Folder tells the table from another one of the same name: a table that was dropped and made
-	// anew has lost nothing. Only its last name counts, the table's UUID: a data folder may be
+	// Folder is the table's folder. If another table of the same name has been made since, nothing
+	// was lost. Only the last element counts, which is the table's UUID: a data folder may be
 	// moved, or copied to another disk.
 	Folder string `json:"folder"`
 	Parts  []part `json:"parts"`
-	// Lost are the parts that went. They stay until Forget.
+	// Lost are the parts that are gone. They stay here until Forget.
 	Lost []part `json:"lost,omitempty"`
 }
 
@@ -46,8 +47,8 @@ func loadManifest(path string) (*manifest, error) {
 	return m, nil
 }
 
-// save replaces the file in one step. It is not forced to disk: after a power cut an older one
-// names parts that the newer ones cover.
+// save replaces the file in one step, without a sync. After a power cut there may be an older
+// manifest, but newer parts cover the parts that it names.
 func (m *manifest) save(path string) error {
 	text, err := json.Marshal(m)
 	if err == nil {
@@ -59,7 +60,7 @@ func (m *manifest) save(path string) error {
 	return nil
 }
 
-// compare finds what is lost and takes over what is there.
+// compare returns the lost parts, and updates the manifest to what is there now.
 func (m *manifest) compare(tables []table, active []part) (lost []Damage, changed bool) {
 	now := map[string][]part{}
 	for _, p := range active {
@@ -77,7 +78,7 @@ func (m *manifest) compare(tables []table, active []part) (lost []Damage, change
 				next.Lost = append(next.Lost, p)
 			}
 		}
-		// A part that comes back, put back by hand, is lost no more.
+		// A part that somebody has put back is not lost any more.
 		next.Lost = slices.DeleteFunc(slices.Clone(next.Lost), func(p part) bool {
 			return slices.ContainsFunc(next.Parts, func(there part) bool { return there.covers(&p) })
 		})
@@ -92,8 +93,9 @@ func (m *manifest) compare(tables []table, active []part) (lost []Damage, change
 	return lost, changed
 }
 
-// Forget makes a manifest begin anew for these tables, once the rows of lost and broken parts are
-// there again: what is there at the next look is what should be. No watch may use the file.
+// Forget removes what the manifest says of these tables. Call it when the rows of lost and broken
+// parts are there again: the next look starts from what it finds. No Watch may use the file
+// meanwhile.
 func Forget(path string, tables []string) error {
 	m, err := loadManifest(path)
 	if err != nil {

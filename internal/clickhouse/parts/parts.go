@@ -1,12 +1,12 @@
-// Package parts looks after the parts of ClickHouse's tables: a part is a folder of rows, and
-// ClickHouse itself is silent when one is gone.
+// Package parts finds parts of ClickHouse's tables that are lost or damaged. A part is a folder of
+// rows. ClickHouse itself gives no error when one is gone.
 //
-// In: system.parts, system.detached_parts, the files of parts or CHECK TABLE; a manifest file of
-// the parts that were there. Out: the list of what is damaged, log lines and metrics. Guarantees:
-// it only reads; a part that the manifest names and no active part covers is lost, also when it
-// went while nothing ran; every active part is read and compared with its checksums once a day, at
-// a bounded rate; a part that cannot be checked in time is told too, and holds up no check of
-// another. What was inserted less than Config.Every before a part went is not in the manifest:
+// In: system.parts, system.detached_parts, the files of parts or CHECK TABLE, and a manifest, which
+// is a file with the parts of the last look. Out: the list of damage, log lines and metrics.
+// Guarantees: it only reads ClickHouse's data. A part of the manifest that no active part covers is
+// reported as lost, also if it went while nothing ran. Every active part is compared with its
+// checksums once a day, at a bounded rate. A part that cannot be checked in time is reported too,
+// and does not delay the others. A part that comes and goes between two looks is not noticed:
 // `mintlake verify` compares with the log.
 package parts
 
@@ -27,15 +27,16 @@ import (
 
 // Kinds of damage.
 const (
-	// Lost: the part was there, and neither it nor one that it was merged into is.
+	// Lost: the part was there before, and no active part has its rows.
 	Lost = "lost"
-	// Detached: ClickHouse put the part aside, as broken at its start or by a command. Its rows are
-	// in no answer.
+	// Detached: ClickHouse has put the part aside, because it was broken at its start or by a
+	// command. Queries do not see its rows.
 	Detached = "detached"
-	// Broken: the part is in use, and its files differ from their checksums. Reads of it fail.
+	// Broken: the part is in use, but its files differ from their checksums. Queries that read it
+	// fail.
 	Broken = "broken"
-	// Unchecked: the check did not end in time, or failed twice while ClickHouse answered
-	// otherwise. The part may be damaged.
+	// Unchecked: the check did not end in time, or failed twice although ClickHouse answers other
+	// queries. The part may be damaged.
 	Unchecked = "unchecked"
 )
 
@@ -47,27 +48,27 @@ type Damage struct {
 	Part  string `json:"part"`
 	// Kind is Lost, Detached, Broken or Unchecked.
 	Kind string `json:"kind"`
-	// Reason says what is wrong with it; empty for what is lost.
+	// Reason says what is wrong with the part; empty for a lost one.
 	Reason string `json:"reason,omitempty"`
-	// Rows of the part; nil where they are not known.
+	// Rows is the number of rows; nil if it is not known.
 	Rows *uint64 `json:"rows"`
 }
 
-// Config says what is looked at and how often.
+// Config of a Watch.
 type Config struct {
 	// Database of the tables.
 	Database string
-	// Manifest is the file that remembers the parts between two runs. Empty: none is kept and
-	// nothing is known to be lost, as on a cluster, where each query may meet another replica.
+	// Manifest is the file that keeps the parts between two runs. If it is empty, lost parts are
+	// not found. So it is on a cluster, where each query may meet another replica.
 	Manifest string
 	// every is the time between two looks. Default 10 s.
 	every time.Duration
 	// checkEvery is the time between two checks of one part's checksums. Default 24 h.
 	checkEvery time.Duration
-	// checkBytesPerSecond bounds what the checks read. Default 8 MiB.
+	// checkBytesPerSecond bounds how fast the checks read. Default 8 MiB.
 	checkBytesPerSecond int64
-	// checkLimit is how long the check of one part may take, besides the time for its bytes at that
-	// rate. Default 1 minute.
+	// checkLimit is how long the check of one part may take, in addition to the time that its bytes
+	// take at that rate. Default 1 minute.
 	checkLimit time.Duration
 }
 
@@ -78,7 +79,7 @@ type Deps struct {
 	Registerer prometheus.Registerer
 }
 
-// Watch is the component.
+// Watch reports the damaged parts of a database's tables.
 type Watch struct {
 	cfg     Config
 	deps    Deps
@@ -86,13 +87,13 @@ type Watch struct {
 
 	mu       sync.Mutex
 	manifest *manifest
-	active   []part
-	found    map[partKey]finding // what the checks found
-	damage   []Damage
-	known    bool
+	active   []part              // at the last look
+	found    map[partKey]finding // results of the checks; parts without a finding are not in it
+	damage   []Damage            // at the last look
+	known    bool                // there was a look
 }
 
-// finding is what a check found of a part: Broken or Unchecked.
+// finding is a bad result of a check. kind is Broken or Unchecked.
 type finding struct{ kind, reason string }
 
 // New makes a watch that does nothing until Run.
@@ -119,15 +120,15 @@ func New(cfg Config, deps Deps) (*Watch, error) {
 	return &Watch{cfg: cfg, deps: deps, metrics: m, found: map[partKey]finding{}}, nil
 }
 
-// Damage lists what is damaged, sorted; known is false before the first look.
+// Damage returns the damaged parts, sorted. known is false before the first look.
 func (w *Watch) Damage() (damage []Damage, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.damage), w.known
 }
 
-// Run looks until ctx ends; then it returns nil. A ClickHouse that does not answer is asked again.
-// An error is a manifest that cannot be read.
+// Run looks for lost parts and checks the others until ctx ends; then it returns nil. It goes on if
+// ClickHouse does not answer. Its only error is a manifest that cannot be read.
 func (w *Watch) Run(ctx context.Context) error {
 	if w.cfg.Manifest != "" {
 		kept, err := loadManifest(w.cfg.Manifest)
@@ -157,7 +158,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// Look compares the parts that are there with the manifest, once.
+// Look compares once the parts that are there with the manifest, and updates Damage.
 func (w *Watch) Look(ctx context.Context) error {
 	tables, err := w.tables(ctx)
 	if err != nil {
@@ -188,7 +189,8 @@ func (w *Watch) Look(ctx context.Context) error {
 	return nil
 }
 
-// foundParts are what the checks found of the parts that are still in use.
+// foundParts returns what the checks found of active parts, and forgets the findings of other
+// parts.
 func (w *Watch) foundParts(active []part) (list []Damage) {
 	still := map[partKey]finding{}
 	for _, p := range active {
@@ -201,7 +203,7 @@ func (w *Watch) foundParts(active []part) (list []Damage) {
 	return list
 }
 
-// tell takes over the list of damage: what is new is logged once.
+// tell replaces the list of damage and updates the metrics. It logs what was not in the old list.
 func (w *Watch) tell(found []Damage) {
 	slices.SortFunc(found, func(a, b Damage) int {
 		return strings.Compare(a.Table+"\x00"+a.Part+"\x00"+a.Kind, b.Table+"\x00"+b.Part+"\x00"+b.Kind)
@@ -236,7 +238,7 @@ func (w *Watch) tell(found []Damage) {
 	w.damage, w.known = found, true
 }
 
-// quiet bounds what one of these queries may take: they run beside everything else.
+// quiet makes queries use one thread: they run beside everything else.
 func quiet(ctx context.Context) context.Context {
 	return ch.Context(ctx, ch.WithSettings(ch.Settings{"max_threads": 1}))
 }

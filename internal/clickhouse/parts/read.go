@@ -10,13 +10,14 @@ type part struct {
 	Table     string `ch:"table" json:"-"`
 	Partition string `ch:"partition_id" json:"partition"`
 	Name      string `ch:"name" json:"name"`
-	// Min and Max are the numbers of the first and the last insert in it: a merged part covers the
-	// parts that it was made of.
+	// Min and Max are the numbers of the first and the last insert in the part. A merged part has
+	// the range of all parts that it was made of.
 	Min   int64  `ch:"min_block_number" json:"min"`
 	Max   int64  `ch:"max_block_number" json:"max"`
 	Rows  uint64 `ch:"rows" json:"rows"`
 	Bytes uint64 `ch:"bytes_on_disk" json:"-"`
-	// Folder is where ClickHouse has the files, when it has them as they are.
+	// Folder is the folder with the part's files; empty if they are not plain files, see
+	// folderOfPart.
 	Folder string `ch:"folder" json:"-"`
 }
 
@@ -24,19 +25,19 @@ type partKey struct{ table, name string }
 
 func (p *part) key() partKey { return partKey{p.Table, p.Name} }
 
-// covers says that every row of other is in p, merged or not.
+// covers says whether p has all rows of other: p is the same part, or was merged from it.
 func (p *part) covers(other *part) bool {
 	return p.Partition == other.Partition && p.Min <= other.Min && p.Max >= other.Max
 }
 
-// table is a table of ours. Its folder tells it from an earlier one of the same name.
+// table is a table that is looked at. Folder tells it from a dropped table of the same name.
 type table struct {
 	Name   string `ch:"name"`
 	Folder string `ch:"folder"`
 }
 
-// tables lists the tables of the MergeTree family whose rows never expire: parts of the others go
-// by themselves.
+// tables lists the tables of the MergeTree family without a TTL. Parts of tables with a TTL are
+// dropped when their rows expire.
 func (w *Watch) tables(ctx context.Context) (list []table, err error) {
 	err = w.deps.Conn.Select(quiet(ctx), &list, "SELECT name, arrayElement(data_paths, 1) AS folder FROM system.tables "+
 		"WHERE database = $1 AND engine LIKE '%MergeTree' AND engine_full NOT LIKE '% TTL %' ORDER BY name", w.cfg.Database)

@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// firstRetry is the time until a check that failed is tried again. It doubles with each
-	// failure, up to Config.CheckEvery: ClickHouse may search a damaged block for minutes, and
-	// nothing can end that.
+	// firstRetry is the time until a failed check is tried again. It doubles with each failure, up
+	// to Config.checkEvery: ClickHouse may be busy with a damaged block for minutes, and nothing
+	// can stop that.
 	firstRetry = time.Minute
-	// failuresTold is how many failed checks in a row make a part Unchecked; running into the limit
-	// does so at once.
+	// failuresTold is how many failed checks in a row make a part Unchecked. A check that exceeds
+	// its limit does so at once.
 	failuresTold = 2
 )
 
-// schedule says when each part is checked next. A part that it does not have is due now.
+// schedule says when each part is checked next. A part that is not in it is due now.
 type schedule map[partKey]dueCheck
 
 type dueCheck struct {
@@ -24,7 +24,7 @@ type dueCheck struct {
 	failures int
 }
 
-// due is the first part whose time has come. Parts that are gone are forgotten.
+// due returns the first active part whose time has come. It drops the entries of other parts.
 func (s schedule) due(active []part, now time.Time) (next part, ok bool) {
 	there := map[partKey]bool{}
 	for _, p := range active {
@@ -41,18 +41,19 @@ func (s schedule) due(active []part, now time.Time) (next part, ok bool) {
 	return next, ok
 }
 
-// passed notes a check that came to its end, whatever it found.
+// passed notes a check that ended, whatever it found.
 func (s schedule) passed(p *part, next time.Time) { s[p.key()] = dueCheck{next: next} }
 
-// failed notes a check that did not, and returns how many in a row that makes.
+// failed notes a check that did not end, and returns how many in a row have failed.
 func (s schedule) failed(p *part, now time.Time, every time.Duration) (failures int) {
 	failures = s[p.key()].failures + 1
-	wait := min(every, firstRetry<<min(failures-1, 20))
+	wait := min(every, firstRetry<<min(failures-1, 20)) // 20: the shift must not overflow
 	s[p.key()] = dueCheck{now.Add(wait), failures}
 	return failures
 }
 
-// checkAll reads every active part once in CheckEvery, at CheckBytesPerSecond, until ctx ends.
+// checkAll checks each active part once in Config.checkEvery until ctx ends. It reads at most
+// checkBytesPerSecond.
 func (w *Watch) checkAll(ctx context.Context) {
 	checks := schedule{}
 	for {
@@ -71,7 +72,8 @@ func (w *Watch) checkAll(ctx context.Context) {
 	}
 }
 
-// checkOne checks a part and returns the time until the next check.
+// checkOne checks a part. It returns the pause before the next check, which keeps the checks at
+// their rate.
 func (w *Watch) checkOne(ctx context.Context, checks schedule, p *part) (wait time.Duration) {
 	atRate := time.Duration(float64(p.Bytes) / float64(w.cfg.checkBytesPerSecond) * float64(time.Second))
 	within, cancel := context.WithTimeout(ctx, w.cfg.checkLimit+atRate)
@@ -86,8 +88,8 @@ func (w *Watch) checkOne(ctx context.Context, checks schedule, p *part) (wait ti
 	}
 	w.metrics.failures.Inc()
 	w.deps.Logger.Warn("a part of clickhouse cannot be checked", "table", p.Table, "part", p.Name, "err", err)
-	// A ClickHouse that is away says nothing of the part. One that searches a damaged block answers
-	// others.
+	// If ClickHouse is away, the failure says nothing about the part. If it searches a damaged
+	// block, it still answers other queries.
 	late := errors.Is(within.Err(), context.DeadlineExceeded)
 	if !late && w.deps.Conn.Ping(ctx) != nil {
 		return w.cfg.every
@@ -98,7 +100,7 @@ func (w *Watch) checkOne(ctx context.Context, checks schedule, p *part) (wait ti
 	return w.cfg.every
 }
 
-// check compares the files of a part with their checksums.
+// check compares the files of a part with their checksums and notes the result.
 func (w *Watch) check(ctx context.Context, p *part) error {
 	passed, message, err := checkPart(quiet(ctx), w.deps.Conn, w.cfg.Database, p)
 	if errors.Is(err, errGone) {
@@ -117,7 +119,8 @@ func (w *Watch) check(ctx context.Context, p *part) error {
 	return nil
 }
 
-// note keeps what a check found of a part; the next look tells it.
+// note keeps the finding of a check until the next look reports it. An empty finding is a good
+// result.
 func (w *Watch) note(p *part, f finding) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
