@@ -99,8 +99,7 @@ func searchCommand() *cobra.Command {
 	return cmd
 }
 
-// sorts are the orders of a search, by relevance and by figures of the market. The order mint is
-// missing: it is for clients that read all pages.
+// sorts are the orders of a search. The order mint, by which a client reads all pages, is missing.
 var sorts = []string{
 	"relevance", "volume", "newest", "oldest", "trending", "price_usd", "price_change_24h", "market_cap_usd", "liquidity_usd", "volume_5m_usd", "volume_1h_usd", "volume_6h_usd",
 	"volume_24h_usd", "organic_volume_usd", "trades_24h", "traders_24h", "pools", "first_pool_at",
