@@ -14,20 +14,22 @@ import (
 )
 
 const (
-	// maxBatchMints fills getMultipleAccounts: a mint and its Metaplex account each.
+	// maxBatchMints is how many mints fill one call of getMultipleAccounts. Each mint takes two
+	// accounts: its own and its Metaplex account.
 	maxBatchMints = solana.MaxAccountsPerCall / 2
-	// maxRememberedURI bounds the URIs kept in memory; Metaplex allows 200 bytes.
+	// maxRememberedURI bounds the length of a URI kept in memory, in bytes. Metaplex allows 200.
 	maxRememberedURI = 256
 )
 
 // accountStage reads mints and their Metaplex accounts in batches.
 type accountStage struct {
 	*batches
+	// read remembers the last read of each mint, absent that of each address without a mint.
 	read   *lru.Cache[pubkey.Key, readMark]
 	absent *lru.Cache[pubkey.Key, readMark]
 }
 
-// readMark remembers what a read found.
+// readMark remembers a read: its slot, when it was made, and the metadata URI to fetch.
 type readMark struct {
 	slot uint64
 	at   time.Time
@@ -49,10 +51,10 @@ func newAccountStage(e *Enricher) (*accountStage, error) {
 	return s, nil
 }
 
-// keys are the mint and its Metaplex account.
+// keys returns the mint and its Metaplex account.
 func (s *accountStage) keys(j *job) []pubkey.Key {
-	// Without an address off the curve (once in 2^256) the second key repeats the first and is no
-	// metadata account.
+	// If no address is off the curve (once in 2^256), there is no Metaplex account. The mint's own
+	// key then fills the place.
 	metaplex, ok := tokenaccount.MetaplexAddress(j.mint)
 	if !ok {
 		metaplex = j.mint
@@ -60,12 +62,12 @@ func (s *accountStage) keys(j *job) []pubkey.Key {
 	return []pubkey.Key{j.mint, metaplex}
 }
 
-// of are the accounts of the batch's job i.
+// of returns the two accounts of the batch's job i.
 func (s *accountStage) of(r reading, i int) (mint, metaplex *solana.Account) {
 	return r.accounts[2*i], r.accounts[2*i+1]
 }
 
-// answered ends j's turn when an earlier read answers it.
+// answered reports whether an earlier read answers j. If so, it ends j's turn.
 func (s *accountStage) answered(j *job) bool {
 	now := s.e.now()
 	if mark, ok := s.absent.Get(j.mint); ok && mark.slot >= j.request.GetSlot() && now.Sub(mark.at) < s.e.cfg.negativeTTL {
@@ -87,7 +89,7 @@ func (s *accountStage) answered(j *job) bool {
 	return true
 }
 
-// cutOff says that an account that matters may be longer than what was read of it.
+// cutOff reports whether an account that matters may be longer than what was read of it.
 func cutOff(r reading, mint, metaplex *solana.Account) bool {
 	long := func(a *solana.Account) bool { return a != nil && uint64(len(a.Data)) == r.length }
 	return r.length < wholeRead &&
@@ -95,7 +97,9 @@ func cutOff(r reading, mint, metaplex *solana.Account) bool {
 			long(metaplex) && metaplex.Owner == tokenaccount.ProgramMetaplex)
 }
 
-// answer makes the batch's facts durable in one call, then lets its jobs go on.
+// answer writes the facts of all jobs that the read answers in one call. Once they are durable,
+// these jobs go on. A job whose slot the server has not reached waits, or is given up. A job with
+// an account that was cut off is read again alone.
 func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) error {
 	var facts []*eventspb.Enrichment
 	var answered, again []*job
@@ -105,8 +109,8 @@ func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) erro
 		switch {
 		case behind && s.waitForSlot(j):
 		case behind && (mint == nil || j.byAccount()):
-			// Older accounts are an answer to "what is this mint", but none to "what does the
-			// update at that slot say".
+			// An older read tells what a mint is, if it exists. It does not tell what an update at
+			// the request's slot wrote.
 			if err := s.giveUpBehind(ctx, j, r.slot); err != nil {
 				return err
 			}
@@ -141,9 +145,9 @@ func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) erro
 	return nil
 }
 
-// adopt sets what to fetch: the URI in the accounts, since it is newer, else the one that came with
-// the request. A request by account is answered only by a newer read, so that its own URI never
-// counts.
+// adopt sets the URI to fetch: the one in the accounts if the read is not older than the request,
+// or if the request has none. A request by account always takes that of the accounts, because only
+// a read that is not older answers it.
 func (s *accountStage) adopt(j *job, slot uint64, found findings) {
 	j.notAMint = found.notAMint
 	if j.byAccount() || found.uri != "" && (slot >= j.request.GetSlot() || j.uri == "") {
@@ -151,7 +155,7 @@ func (s *accountStage) adopt(j *job, slot uint64, found findings) {
 	}
 }
 
-// goOn remembers a read whose facts are durable, and hands the job on.
+// goOn remembers a read whose facts are durable, and passes the job on.
 func (s *accountStage) goOn(j *job, slot uint64) {
 	mark := readMark{slot: slot, at: s.e.now(), uri: j.uri}
 	if !j.record.Time.IsZero() {

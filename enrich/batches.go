@@ -19,34 +19,34 @@ const (
 	// batch of whole accounts could be 1 GB; a mint or a metadata account is seldom over 2 KB, and
 	// the few that reach firstRead are read again, alone.
 	firstRead = 4096
-	// wholeRead bounds what is read of such an account: a Token-2022 extension has at most 64 KiB,
-	// and only one of a mint's can be that large.
+	// wholeRead bounds what is read of such an account, in bytes. A Token-2022 extension has at
+	// most 64 KiB, and only one extension of a mint can be that large.
 	wholeRead = 256 << 10
-	// behindDelay is the time between two looks at an RPC server that has not reached the slot of a
-	// request: about a block.
+	// behindDelay is the time between two reads from an RPC server that has not reached the slot of
+	// a request: one slot.
 	behindDelay = 400 * time.Millisecond
 )
 
-// reading is one answer of getMultipleAccounts: as many accounts of each job as the stage asks for.
+// reading is the answer to one call of getMultipleAccounts: for each job in turn, as many accounts
+// as the stage asks for. length is how many bytes of each account were asked for.
 type reading struct {
 	slot     uint64
 	accounts []*solana.Account
 	length   uint64
 }
 
-// stage says what to read and what to make of it.
+// stage decides which accounts to read for a job, and what to do with them.
 type stage interface {
-	// keys of the accounts that j needs, as many for every job.
+	// keys returns the accounts that j needs, the same number for every job.
 	keys(j *job) []pubkey.Key
-	// answered ends j's turn when an earlier read answers it.
+	// answered reports whether an earlier read answers j. If so, it ends j's turn.
 	answered(j *job) bool
-	// answer takes what was read for a batch, makes it durable and ends the turns of its jobs, but
-	// for those that it puts off.
+	// answer handles what was read for a batch. It makes the facts durable and ends the turns of
+	// the jobs, except those that it puts off.
 	answer(ctx context.Context, batch []*job, r reading) error
 }
 
-// batches reads the accounts of many jobs in one call, and knows what to do when the server does
-// not answer.
+// batches reads the accounts of many jobs in one call. It handles a server that fails or refuses.
 type batches struct {
 	e     *Enricher
 	stage stage
@@ -56,11 +56,12 @@ type batches struct {
 	size    int
 	turns   *keyed
 	pending chan *job
-	probe   pubkey.Key
+	// probe is an account that always exists, see healthy.
+	probe pubkey.Key
 }
 
-// newBatches makes the batches of a stage, size jobs each. Of the jobs with one turn key one at a
-// time is in the stage.
+// newBatches makes the batches of a stage, of size jobs each. Of the jobs with the same turn key,
+// only one at a time is in the stage.
 func newBatches(e *Enricher, s stage, name string, size int, turn func(*job) pubkey.Key) (*batches, error) {
 	probe, err := pubkey.Parse(schemas.MintWrappedSOL)
 	if err != nil {
@@ -86,10 +87,10 @@ func (b *batches) finish(j *job) {
 	}
 }
 
-// run gathers jobs into batches and has up to RPCConcurrency of them under way.
+// run gathers jobs into batches and reads up to RPCConcurrency batches at a time.
 func (b *batches) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	// One more than the readers, for the gatherer itself.
+	// One more than the readers: the gatherer itself.
 	group.SetLimit(b.e.cfg.rpcConcurrency + 1)
 	group.Go(func() error {
 		for {
@@ -105,8 +106,7 @@ func (b *batches) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// work reads a batch. Its span lasts until the facts are durable, however often the server was
-// asked.
+// work reads a batch. Its span lasts until the facts are durable, and includes all retries.
 func (b *batches) work(ctx context.Context, batch []*job) error {
 	ctx, span := b.e.span(ctx, b.name, batch...)
 	err := b.readBatch(ctx, batch, firstRead)
@@ -114,8 +114,8 @@ func (b *batches) work(ctx context.Context, batch []*job) error {
 	return err
 }
 
-// gather waits for a job and then for others until the batch is full or its window is over. Jobs
-// that an earlier read answers go on without one.
+// gather waits for a job, then for more until the batch is full or its window is over. A job that
+// an earlier read answers does not join the batch.
 func (b *batches) gather(ctx context.Context) []*job {
 	var batch []*job
 	var window <-chan time.Time
@@ -138,8 +138,9 @@ func (b *batches) gather(ctx context.Context) []*job {
 	return batch
 }
 
-// readBatch reads the batch's accounts until it has an answer. While the server is away it waits,
-// however long: a backlog is not given up because the one who should answer it is down.
+// readBatch reads the batch's accounts until it has an answer. If the server is healthy but refuses
+// the batch, isolate looks for the job that it refuses. While the server is away, readBatch waits
+// without limit: requests must not be given up because the server is down.
 func (b *batches) readBatch(ctx context.Context, batch []*job, length uint64) error {
 	keys := make([]pubkey.Key, 0, 2*len(batch))
 	for _, j := range batch {
@@ -155,8 +156,8 @@ func (b *batches) readBatch(ctx context.Context, batch []*job, length uint64) er
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		tired := attempt >= b.e.cfg.attempts && (!solana.Retryable(err) || time.Since(started) >= b.e.cfg.patience)
-		if tired && b.healthy(ctx) {
+		exhausted := attempt >= b.e.cfg.attempts && (!solana.Retryable(err) || time.Since(started) >= b.e.cfg.patience)
+		if exhausted && b.healthy(ctx) {
 			return b.isolate(ctx, batch, length)
 		}
 		if attempt == b.e.cfg.attempts {
@@ -176,8 +177,8 @@ func (b *batches) delays() *backoff.ExponentialBackOff {
 	return delays
 }
 
-// call makes one call when fewer than RPCConcurrency are under way, those of the other stage
-// counted.
+// call makes one call. At most RPCConcurrency calls are under way, counting those of the other
+// stage.
 func (b *batches) call(ctx context.Context, keys []pubkey.Key, length uint64) (uint64, []*solana.Account, error) {
 	if err := b.e.rpcCalls.Acquire(ctx, 1); err != nil {
 		return 0, nil, err
@@ -200,14 +201,14 @@ func (b *batches) call(ctx context.Context, keys []pubkey.Key, length uint64) (u
 	return slot, accounts, err
 }
 
-// healthy says whether the server answers for an account that always exists: then what it refuses
-// is the request, not everyone.
+// healthy reports whether the server answers for an account that always exists. If so, the request
+// was the reason for its refusal.
 func (b *batches) healthy(ctx context.Context) bool {
 	_, _, err := b.call(ctx, []pubkey.Key{b.probe}, firstRead)
 	return err == nil
 }
 
-// isolate halves a batch that the server refuses, until the job is alone that makes it refuse.
+// isolate halves a batch that the server refuses, until the job that it refuses is alone.
 func (b *batches) isolate(ctx context.Context, batch []*job, length uint64) error {
 	if len(batch) == 1 {
 		return b.lastRead(ctx, batch, length)
@@ -219,9 +220,9 @@ func (b *batches) isolate(ctx context.Context, batch []*job, length uint64) erro
 	return b.readBatch(ctx, batch[half:], length)
 }
 
-// lastRead reads once more for a job that is alone, since the server may have come back between the
-// read that failed and the look at its health: a request is given up only when a read fails after
-// the server was seen to answer.
+// lastRead reads once more for a job that is alone. The server may have recovered between the
+// failed read and the check of its health. A request is given up only if a read fails after the
+// server was healthy.
 func (b *batches) lastRead(ctx context.Context, alone []*job, length uint64) error {
 	slot, accounts, err := b.call(ctx, b.stage.keys(alone[0]), length)
 	switch {
@@ -234,7 +235,7 @@ func (b *batches) lastRead(ctx context.Context, alone []*job, length uint64) err
 	}
 }
 
-// giveUp buries the job's request and ends its turn.
+// giveUp writes the dead letter of the job's request and ends its turn.
 func (b *batches) giveUp(ctx context.Context, j *job, reason, detail string) error {
 	if err := b.e.giveUp(ctx, j, reason, detail); err != nil {
 		return err
@@ -243,13 +244,13 @@ func (b *batches) giveUp(ctx context.Context, j *job, reason, detail string) err
 	return nil
 }
 
-// giveUpBehind is for a job that waited in vain for the server to reach its slot.
+// giveUpBehind gives up a job whose slot the server did not reach in time.
 func (b *batches) giveUpBehind(ctx context.Context, j *job, slot uint64) error {
 	return b.giveUp(ctx, j, reasonRPCBehind, fmt.Sprintf("server is at slot %d, the request at %d", slot, j.request.GetSlot()))
 }
 
-// waitForSlot puts a job off whose slot the server has not reached: what it would answer is older
-// than what the asker saw. False when the job's patience is over.
+// waitForSlot puts off a job whose slot the server has not reached: the accounts would be older
+// than what the request is about. It returns false if the job has waited for its patience already.
 func (b *batches) waitForSlot(j *job) bool {
 	now := time.Now()
 	if j.behindSince.IsZero() {

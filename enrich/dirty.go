@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,28 +23,28 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// RereadConfig of a Rereader. Zero values take the default.
+// RereadConfig configures a Rereader. Zero values take the default.
 type RereadConfig struct {
 	// Quiet is how long a changed mint must have had no further change before it is read. Default
 	// 10 s.
 	Quiet time.Duration
 	// MaxWait is how long a mint that keeps changing waits for its read. Default 60 s.
 	MaxWait time.Duration
-	// maxDeltas is how many changes of supply since the last read make it due at once: each is kept
-	// in the registry's state until a read covers it. Default 1,000.
+	// maxDeltas is how many changes of supply since the last read make a mint due at once: the
+	// registry's state keeps each change until a read covers it. Default 1,000.
 	maxDeltas int
-	// maxMints bounds the mints that wait, about 150 bytes each. What does not fit is read after
-	// its next change. Default 100,000.
+	// maxMints bounds the mints that wait, about 150 bytes each. A mint that does not fit is read
+	// after its next change. Default 100,000.
 	maxMints int
-	// maxAge is how long ago an event may have been written to be worth a read: so that a new
-	// consumer group, which begins with the oldest event, does not read the whole registry. Default
-	// 1 h.
+	// maxAge is how long ago an event may have been written to be worth a read. Without it a new
+	// consumer group, which begins with the oldest event, would read the whole registry. Default 1
+	// h.
 	maxAge time.Duration
-	// batchMints is how many mints one RPC call reads, two accounts each. Default and most 50.
+	// batchMints is how many mints one RPC call reads, two accounts each. Default and maximum 50.
 	batchMints int
 	// batchWait is how long a due mint waits for others to share its call. Default 1 s.
 	batchWait time.Duration
-	// CallsPerSecond bounds the RPC calls; one at a time is under way. Default 5.
+	// CallsPerSecond bounds the RPC calls. Only one call is under way at a time. Default 5.
 	CallsPerSecond float64
 	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away; the
 	// first is 1 s. Default 30 s.
@@ -102,17 +103,17 @@ type RereadDeps struct {
 	Logger *slog.Logger
 	// Registerer may be nil: then the metrics go nowhere.
 	Registerer prometheus.Registerer
-	// Clock may be nil: then it is time.Now. It decides when to read, and no fact.
+	// Clock may be nil: then it is time.Now. It decides when to read; no fact depends on it.
 	Clock func() time.Time
 }
 
-// Rereader reads the accounts of mints that events changed, some time after the change. The read's
-// facts stand at its slot: they bring what only the accounts hold, mend what no event told, and
-// cover the supply's changes up to there, which the fold then forgets.
+// Rereader reads the accounts of mints that events changed, some time after the change. The facts
+// have the position of the read's slot. They add what only the accounts hold, and correct what no
+// event stated. They also cover the changes of supply up to that slot, so that the fold can drop
+// these.
 //
-// An offset is committed once its mint is remembered in memory, which a crash may lose without
-// harm: a re-read says nothing about the slots before it that the events have not said, and the
-// mint's next change brings it back.
+// An offset is committed once its mint is remembered, in memory only. If a crash loses the mint,
+// the registry still has what the events say, and the mint's next change brings it back.
 type Rereader struct {
 	cfg      RereadConfig
 	consumer Consumer
@@ -127,7 +128,7 @@ type Rereader struct {
 	uncommitted map[kafka.TopicPartition]kafka.Record
 }
 
-// NewRereader checks the configuration and registers the metrics; it tells all problems at once.
+// NewRereader checks the configuration and registers the metrics. It reports all problems at once.
 func NewRereader(cfg RereadConfig, deps RereadDeps) (*Rereader, error) {
 	cfg = cfg.withDefaults()
 	problems := []error{cfg.problems()}
@@ -152,8 +153,8 @@ func NewRereader(cfg RereadConfig, deps RereadDeps) (*Rereader, error) {
 	return r, err
 }
 
-// Run reads until ctx ends and returns nil, or an error when Kafka refuses for good to be read or
-// written.
+// Run reads until ctx ends, then returns nil. It returns an error if reading or writing Kafka fails
+// for good.
 func (r *Rereader) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.intake(running) })
@@ -188,7 +189,7 @@ func (r *Rereader) intake(ctx context.Context) error {
 	}
 }
 
-// seen has the records committed, unless later ones are to be already.
+// seen notes records for the next commit, unless a later one of the partition is noted already.
 func (r *Rereader) seen(records []kafka.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,8 +201,9 @@ func (r *Rereader) seen(records []kafka.Record) {
 	}
 }
 
-// notice remembers the mint of an event that changed what its accounts say. One that does not parse
-// became a dead letter in the projector; one that names no mint is asked for by ingest.
+// notice remembers the mint of an event that changed its accounts. It ignores an event that does
+// not parse, which is the projector's dead letter, and one without a mint, for which ingest
+// requests enrichment.
 func (r *Rereader) notice(record *kafka.Record) {
 	if !mayChangeAccounts(record) {
 		return
@@ -222,14 +224,14 @@ func (r *Rereader) notice(record *kafka.Record) {
 	}
 }
 
-// mayChangeAccounts goes by the record's type, so that most records need not be decoded. An
-// instruction that nobody can decode may have changed anything.
+// mayChangeAccounts decides by the record's type header, so that most records need not be decoded.
+// A raw event, whose instruction no decoder understands, may have changed anything.
 func mayChangeAccounts(record *kafka.Record) bool {
 	for _, header := range record.Headers {
 		if header.Key != schemas.HeaderType {
 			continue
 		}
-		switch schemas.Kind(string(header.Value[min(len(header.Value), len(typeTokenEvent)):])) {
+		switch schemas.Kind(strings.TrimPrefix(string(header.Value), typeTokenEvent)) {
 		case schemas.KindMintTo, schemas.KindBurn, schemas.KindSetAuthority, schemas.KindMetadataSet, schemas.KindExtensionSet,
 			schemas.KindCloseMint, schemas.KindRaw:
 			return true
@@ -240,7 +242,7 @@ func mayChangeAccounts(record *kafka.Record) bool {
 	return false
 }
 
-// typeTokenEvent begins the type of a token event's record.
+// typeTokenEvent is the prefix of the type of a token event's record.
 const typeTokenEvent = "token_event."
 
 func (r *Rereader) committer(ctx context.Context) error {
@@ -258,7 +260,8 @@ func (r *Rereader) committer(ctx context.Context) error {
 	}
 }
 
-// commit is for one goroutine at a time: the committer, and after it Run's end.
+// commit must not be called concurrently: the committer calls it, and Run after the committer has
+// ended.
 func (r *Rereader) commit(ctx context.Context) error {
 	r.mu.Lock()
 	records := slices.Collect(maps.Values(r.uncommitted))

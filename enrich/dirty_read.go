@@ -19,11 +19,11 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxBehind is how many reads older than a mint's last change are too many: the server is stuck, or
-// another chain's.
+// maxBehind is after how many reads that are older than its last change a mint is given up: the
+// server is stuck, or serves another chain.
 const maxBehind = 5
 
-// What came of a mint's re-read: metric labels.
+// Outcomes of a mint's re-read: metric labels.
 const (
 	rereadRead      = "read"
 	rereadAbsent    = "not_a_mint"
@@ -32,13 +32,13 @@ const (
 	rereadRefused   = "rpc_refused"
 )
 
-// Why a change leads to no re-read: metric labels.
+// Reasons why a change leads to no re-read: metric labels.
 const (
 	rereadOld  = "old"
 	rereadFull = "full"
 )
 
-// reader makes at most CallsPerSecond calls, one after another.
+// reader reads due mints, at most CallsPerSecond batches, one after another.
 func (r *Rereader) reader(ctx context.Context) error {
 	ticker := time.NewTicker(time.Duration(float64(time.Second) / r.cfg.CallsPerSecond))
 	defer ticker.Stop()
@@ -71,8 +71,8 @@ func (r *Rereader) reader(ctx context.Context) error {
 	}
 }
 
-// readBatch reads the batch and makes its facts durable in one call. When the server is away it
-// puts the batch back and says so. Its errors are the context's and Kafka's.
+// readBatch reads the batch and makes its facts durable in one call. If the server is away, it puts
+// the batch back and returns away. It returns errors of the context and of Kafka only.
 func (r *Rereader) readBatch(ctx context.Context, batch []*dirtyMint) (away bool, err error) {
 	slot, accounts, err := r.call(ctx, batch, firstRead)
 	if err != nil {
@@ -99,7 +99,8 @@ func (r *Rereader) readBatch(ctx context.Context, batch []*dirtyMint) (away bool
 	return false, r.publish(ctx, facts)
 }
 
-// found are the facts of one mint's reading.
+// found returns the facts of one mint's read. There are none if the read is older than the mint's
+// last change, or if the mint is gone.
 func (r *Rereader) found(d *dirtyMint, read reading) []*eventspb.Enrichment {
 	outcome := func(outcome string) { r.metrics.mints.WithLabelValues(outcome).Inc() }
 	if read.slot < d.slot {
@@ -110,7 +111,7 @@ func (r *Rereader) found(d *dirtyMint, read reading) []*eventspb.Enrichment {
 		return nil
 	}
 	found := factsOf(d.mint, read.slot, read.accounts[0], read.accounts[1])
-	if found.notAMint { // closed since: its event says so, this fact says nothing
+	if found.notAMint { // closed since; the event of that says so
 		outcome(rereadAbsent)
 		return nil
 	}
@@ -122,8 +123,8 @@ func (r *Rereader) found(d *dirtyMint, read reading) []*eventspb.Enrichment {
 	return found.facts
 }
 
-// failed says that the server is away. A refusal is none: the mints are read after their next
-// change.
+// failed handles a failed call. If the server is away, it puts the mints back and returns true. If
+// the server refuses, it drops the mints: they are read after their next change.
 func (r *Rereader) failed(batch []*dirtyMint, err error) (away bool) {
 	r.logger.Warn("re-reads of changed mints fail", "mints", len(batch), "err", err)
 	for _, d := range batch {
@@ -140,8 +141,8 @@ func (r *Rereader) failed(batch []*dirtyMint, err error) (away bool) {
 func (r *Rereader) call(ctx context.Context, batch []*dirtyMint, length uint64) (uint64, []*solana.Account, error) {
 	keys := make([]pubkey.Key, 0, 2*len(batch))
 	for _, d := range batch {
-		// Without an address off the curve (once in 2^256) the second key repeats the first and is
-		// no metadata account.
+		// If no address is off the curve (once in 2^256), there is no Metaplex account. The mint's
+		// own key then fills the place.
 		metaplex, ok := tokenaccount.MetaplexAddress(d.mint)
 		if !ok {
 			metaplex = d.mint

@@ -9,7 +9,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// What made a mint due: metric labels.
+// Reasons why a mint is due: metric labels.
 const (
 	dueQuiet   = "quiet"
 	dueMaxWait = "max_wait"
@@ -21,20 +21,21 @@ type dirtyMint struct {
 	mint pubkey.Key
 	// first and last are when the first and the latest of those events came.
 	first, last time.Time
-	// slot is the highest of those events'.
+	// slot is the highest slot of those events.
 	slot uint64
-	// deltas are the changes of supply among them.
+	// deltas counts the changes of supply among them.
 	deltas int
 	// behind counts the reads that were older than slot.
 	behind int
 
-	trigger string
+	// due is when to read the mint, and trigger why. judge sets both.
 	due     time.Time
+	trigger string
 }
 
-// dirtySet remembers which mints to read and when. It lives in memory only: what it forgets, at a
-// crash or because it is full, is read after the mint's next change, and until then the registry
-// has what the events say.
+// dirtySet remembers which mints to read and when, in memory only. A mint that it loses, in a crash
+// or because it is full, is read after its next change. Until then the registry has what the events
+// say.
 type dirtySet struct {
 	quiet, maxWait time.Duration
 	maxDeltas      int
@@ -50,7 +51,8 @@ func newDirtySet(cfg RereadConfig) *dirtySet {
 	}
 }
 
-// mark remembers that an event at slot changed the mint. False when the set is full.
+// mark remembers that an event at slot changed the mint. delta is true for a change of supply. mark
+// returns false if the set is full.
 func (s *dirtySet) mark(mint pubkey.Key, slot uint64, delta bool, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,15 +71,15 @@ func (s *dirtySet) mark(mint pubkey.Key, slot uint64, delta bool, now time.Time)
 	return true
 }
 
-// forget is for a mint that was closed.
+// forget drops a mint that was closed.
 func (s *dirtySet) forget(mint pubkey.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mints, mint)
 }
 
-// putBack remembers a taken mint again, as if it had changed now; what came since it was taken
-// counts too.
+// putBack adds a mint that take returned, as if it had changed now. If the mint has changed since
+// take, putBack adds to the new entry.
 func (s *dirtySet) putBack(d *dirtyMint, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,9 +97,9 @@ func (s *dirtySet) size() int {
 	return len(s.mints)
 }
 
-// take removes up to limit mints that are due, the longest due first. Fewer than limit are taken
-// only when one of them has been due for patience, or has too many deltas to wait: so that mints
-// share a call.
+// take removes and returns up to limit mints that are due, those due longest first. So that mints
+// share a call, it returns fewer than limit only if one of them has been due for patience, or has
+// too many deltas to wait.
 func (s *dirtySet) take(limit int, patience time.Duration, now time.Time) []*dirtyMint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,13 +126,14 @@ func (s *dirtySet) take(limit int, patience time.Duration, now time.Time) []*dir
 	return due
 }
 
-// judge says when the mint is due, and why.
+// judge sets when the mint is due, and why.
 func (s *dirtySet) judge(d *dirtyMint, now time.Time) {
 	d.due, d.trigger = d.last.Add(s.quiet), dueQuiet
 	if latest := d.first.Add(s.maxWait); latest.Before(d.due) {
 		d.due, d.trigger = latest, dueMaxWait
 	}
-	// A read that was behind will be again at once: then the quiet counts.
+	// After a read that was behind, a read at once would be behind too. Such a mint waits for its
+	// quiet time.
 	if d.deltas >= s.maxDeltas && d.behind == 0 && d.due.After(now) {
 		d.due, d.trigger = now, dueDeltas
 	}

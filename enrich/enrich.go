@@ -1,14 +1,15 @@
-// Package enrich turns "this mint needs facts" into facts.
+// Package enrich answers requests for facts about a mint: it reads accounts and off-chain
+// documents.
 //
 // In: EnrichmentRequest records, which name a mint or a metadata account; accounts over JSON-RPC;
 // off-chain JSON from wherever a token's URI points.
 // Out: Enrichment records (mint account, Metaplex account, off-chain metadata, not a mint), dead
 // letters.
-// Guarantees: every request is answered at least once, with facts or with a dead letter, whenever
+// Guarantees: every request is answered at least once, with facts or with a dead letter, even if
 // the process is killed: an offset is committed only when everything up to it is durable. An RPC
 // server that is away delays and loses nothing. A slow, dead or hostile metadata host delays only
-// the tokens that name it, and never an account fact. The same request gives an equal fact while
-// the world stays the same.
+// the tokens that name it, and never an account fact. The same request gives an equal fact as long
+// as accounts and documents stay the same.
 package enrich
 
 import (
@@ -45,11 +46,11 @@ type RPC interface {
 type Fetcher interface {
 	// Document returns a valid JSON document.
 	Document(ctx context.Context, uri string) (*fetch.Response, error)
-	// Host names what uri is fetched from; URIs of one host share its limit.
+	// Host returns the name of the host that serves uri. URIs of one host share its limit.
 	Host(uri string) string
 }
 
-// Config of an Enricher. Zero durations and numbers take the default.
+// Config configures an Enricher. Zero durations and numbers take the default.
 type Config struct {
 	// OffchainEnabled turns the fetching of off-chain metadata on. DefaultConfig has it on.
 	OffchainEnabled bool
@@ -57,13 +58,13 @@ type Config struct {
 	commitment solana.Commitment
 	// batchWindow is how long the first request of a batch waits for others. Default 20 ms.
 	batchWindow time.Duration
-	// batchMints is how many mints one RPC call reads, two accounts each, or half as many as it
-	// reads lone metadata accounts. Default and most 50.
+	// batchMints is how many mints one RPC call reads, two accounts each. A call that reads only
+	// metadata accounts, to find their mints, reads twice as many. Default and maximum 50.
 	batchMints int
 	// rpcConcurrency is how many RPC calls may be under way. Default 4.
 	rpcConcurrency int
-	// attempts to fetch one document, or to make an RPC call that the server answers with a
-	// refusal, before it is given up. Default 3.
+	// attempts is how often a document is fetched, or an RPC call made that the server refuses,
+	// before it is given up. Default 3.
 	attempts int
 	// patience bounds all attempts at one document, and how long an account read waits for the RPC
 	// server to reach the slot of the request. Default 30 s.
@@ -87,7 +88,7 @@ type Config struct {
 	// negativeTTL is how long "not a mint" and a failed document answer further requests. Default
 	// 10 min.
 	negativeTTL time.Duration
-	// cacheSize bounds each of the memories of what was done, in mints. Default 200,000.
+	// cacheSize bounds each cache of earlier answers, in mints. Default 200,000.
 	cacheSize int
 	// maxInFlight bounds the requests that are read and not yet answered. Default 100,000.
 	maxInFlight int
@@ -97,7 +98,7 @@ type Config struct {
 	grace time.Duration
 }
 
-// DefaultConfig is the configuration that needs no thought.
+// DefaultConfig returns the default configuration, which fetches off-chain metadata.
 func DefaultConfig() Config {
 	return Config{OffchainEnabled: true}.withDefaults()
 }
@@ -151,7 +152,7 @@ func (c Config) problems() error {
 type Deps struct {
 	Consumer Consumer
 	Producer kafka.RecordProducer
-	// RPC may be nil: no upstream is configured. Account reads are then skipped, and counted.
+	// RPC may be nil if no upstream is configured. Account reads are then skipped, and counted.
 	RPC RPC
 	// Fetcher may be nil when OffchainEnabled is false.
 	Fetcher Fetcher
@@ -161,8 +162,8 @@ type Deps struct {
 	Registerer prometheus.Registerer
 	// Tracer may be nil: then nothing is traced.
 	Tracer *tracing.Tracer
-	// Clock may be nil: then it is time.Now. It measures ages and TTLs, and writes received-at; it
-	// decides no fact.
+	// Clock may be nil: then it is time.Now. It measures ages and TTLs, and sets received-at. No
+	// fact depends on it.
 	Clock func() time.Time
 }
 
@@ -189,7 +190,7 @@ type Enricher struct {
 	uncommitted map[kafka.TopicPartition]kafka.Record
 }
 
-// New checks the configuration and registers the metrics; it tells all problems at once.
+// New checks the configuration and registers the metrics. It reports all problems at once.
 func New(cfg Config, deps Deps) (*Enricher, error) {
 	cfg = cfg.withDefaults()
 	problems := []error{cfg.problems()}
@@ -231,8 +232,8 @@ func New(cfg Config, deps Deps) (*Enricher, error) {
 }
 
 // Run answers requests until ctx ends, then commits what was answered and returns nil. It returns
-// an error when Kafka refuses for good to be read or written; nothing that was not durable is
-// committed then.
+// an error if reading or writing Kafka fails for good. It never commits an answer that is not
+// durable.
 func (e *Enricher) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.intake(running) })
@@ -253,7 +254,7 @@ func (e *Enricher) Run(ctx context.Context) error {
 	return err
 }
 
-// complete says that the request is answered durably.
+// complete marks the job's request as answered. The caller has made the answer durable.
 func (e *Enricher) complete(j *job) {
 	e.tracker.complete(j.entry)
 	e.metrics.inFlight.Dec()

@@ -16,13 +16,14 @@ type findings struct {
 	notAMint bool
 	// uri is the mint's metadata URI by the registry's own rules.
 	uri string
-	// metadataAccount is the mint's Metaplex account where it says something; else zero.
+	// metadataAccount is the mint's Metaplex account if it was parsed; else zero.
 	metadataAccount pubkey.Key
-	// malformed is set when the Metaplex account is there and cannot be read.
+	// malformed is set if the Metaplex account exists and cannot be parsed, or names another mint.
 	malformed error
 }
 
-// factsOf reads the accounts of a mint as they were at slot; nil = no such account. It is pure.
+// factsOf returns what the accounts of a mint said at slot. A nil account does not exist. It is
+// pure.
 func factsOf(mint pubkey.Key, slot uint64, mintAccount, metaplexAccount *solana.Account) findings {
 	var found findings
 	if mintAccount == nil {
@@ -53,8 +54,8 @@ func (f *findings) refuse(mint pubkey.Key, slot uint64, reason string) {
 	})
 }
 
-// metaplex adds the Metaplex account's fact. The account of another kind (a closed one has key 0)
-// says nothing.
+// metaplex adds the fact of the Metaplex account. An account of another kind adds nothing; a closed
+// account is one, because its first byte is 0.
 func (f *findings) metaplex(mint pubkey.Key, slot uint64, data []byte) {
 	metadata, err := tokenaccount.ParseMetaplex(data)
 	switch {
@@ -74,7 +75,8 @@ func (f *findings) metaplex(mint pubkey.Key, slot uint64, data []byte) {
 	})
 }
 
-// whyNoMint is one of a few words: the reason is part of the fact and must not vary with the data.
+// whyNoMint returns one of a few fixed texts: the reason is part of the fact and must not vary with
+// the data.
 func whyNoMint(err error) string {
 	for _, known := range []error{
 		tokenaccount.ErrOtherOwner, tokenaccount.ErrOtherKind, tokenaccount.ErrUninitialized, tokenaccount.ErrMalformed,
@@ -86,7 +88,8 @@ func whyNoMint(err error) string {
 	return "unreadable"
 }
 
-// currentURI folds the facts as the registry does, so that what is fetched is what will count.
+// currentURI folds the facts as the registry does, so that the document fetched is the one that
+// counts.
 func currentURI(mint pubkey.Key, facts []*eventspb.Enrichment) string {
 	var state registry.State
 	for _, enrichment := range facts {

@@ -15,12 +15,13 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
+// Bounds of one read of requests: the number of records, and the wait for more of them.
 const (
 	intakeBatch = 500
 	intakeWait  = 5 * time.Millisecond
 )
 
-// job is a request on its way through the stages. One goroutine at a time holds it.
+// job is a request on its way through the stages. Only one goroutine at a time uses it.
 type job struct {
 	record kafka.Record
 	entry  *entry
@@ -36,15 +37,15 @@ type job struct {
 	// notAMint is what the account read found.
 	notAMint bool
 
-	// uri is the document to fetch, and slot where it was known to be the mint's current one.
+	// uri is the document to fetch. It was the mint's current one at slot.
 	uri  string
 	slot uint64
-	// attempts at the document, the first of them at firstAttempt.
+	// attempts counts the attempts to fetch the document; the first was at firstAttempt.
 	attempts     int
 	firstAttempt time.Time
 }
 
-// byAccount says that the request names a metadata account and no mint.
+// byAccount reports whether the request names a metadata account and no mint.
 func (j *job) byAccount() bool { return !j.account.IsZero() }
 
 // intake reads requests and hands them to the stages, at most MaxInFlight at once.
@@ -74,7 +75,7 @@ func (e *Enricher) begin(ctx context.Context, record *kafka.Record) error {
 	if err := proto.Unmarshal(record.Value, j.request); err != nil {
 		return e.giveUp(ctx, j, reasonBadRequest, "request does not parse")
 	}
-	if !j.name() {
+	if !j.identify() {
 		return e.giveUp(ctx, j, reasonBadRequest, "neither a mint nor a metadata account of 32 bytes")
 	}
 	j.uri, j.slot = registry.Text(j.request.GetUri()), j.request.GetSlot()
@@ -93,8 +94,9 @@ func (e *Enricher) begin(ctx context.Context, record *kafka.Record) error {
 	return nil
 }
 
-// name takes from the request what it is about. The mint counts where both are given.
-func (j *job) name() bool {
+// identify sets the job's mint or its metadata account from the request. The mint counts if there
+// are both. It returns false if the request names neither correctly.
+func (j *job) identify() bool {
 	mint, account := j.request.GetMint(), j.request.GetMetadataAccount()
 	switch {
 	case len(mint) == len(j.mint):
@@ -108,15 +110,15 @@ func (j *job) name() bool {
 	}
 }
 
-// needsNoRead: ingest saw the instruction that set the URI, so the accounts would only repeat what
-// the events say. An event that names no mint says nothing to the registry: then the accounts are
-// what tells it.
+// needsNoRead reports whether the accounts would only repeat what the events say: ingest saw the
+// instruction that set the URI. A request by account needs the read, because an event without a
+// mint tells the registry nothing.
 func needsNoRead(j *job) bool {
 	return !j.byAccount() && j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_METADATA_SET && j.uri != ""
 }
 
-// continueOffchain hands the job to the off-chain stage, or ends it when there is nothing to fetch
-// or nobody to fetch it for.
+// continueOffchain passes the job to the off-chain stage. It ends the job if the URI or the mint is
+// unknown, or if no documents are fetched.
 func (e *Enricher) continueOffchain(j *job) {
 	switch {
 	case j.uri == "", j.mint.IsZero():
@@ -129,7 +131,7 @@ func (e *Enricher) continueOffchain(j *job) {
 	}
 }
 
-// committer commits at intervals up to the first request that is not answered.
+// committer commits the answered requests at intervals, up to the first unanswered one.
 func (e *Enricher) committer(ctx context.Context) error {
 	ticker := time.NewTicker(e.cfg.commitInterval)
 	defer ticker.Stop()
@@ -145,9 +147,9 @@ func (e *Enricher) committer(ctx context.Context) error {
 	}
 }
 
-// commit is for one goroutine at a time: the committer, and after it Run's end. What could not be
-// committed is kept for the next call, or a stop in the middle of a commit would forget what is
-// answered.
+// commit must not be called concurrently: the committer calls it, and Run after the committer has
+// ended. What could not be committed is kept for the next call. Otherwise a stop during a commit
+// would lose what was answered.
 func (e *Enricher) commit(ctx context.Context) error {
 	for _, record := range e.tracker.take() {
 		e.uncommitted[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] = record

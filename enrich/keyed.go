@@ -6,13 +6,14 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// keyed lets one job of each key (a mint, say) into a stage at a time; the others wait in order.
-// The one that follows finds what the first did in the memory of the stage, and most often has
-// nothing left to do.
+// keyed lets one job of each key (such as a mint) into a stage at a time; the others wait in order.
+// The next job finds what the one before did in the stage's cache, and often has nothing left to
+// do.
 type keyed struct {
 	key func(*job) pubkey.Key
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// active has the keys of the jobs in the stage, each with the jobs that wait for it.
 	active map[pubkey.Key][]*job
 }
 
@@ -22,7 +23,7 @@ func newKeyed(key func(*job) pubkey.Key) *keyed {
 
 func byMint(j *job) pubkey.Key { return j.mint }
 
-// enter says whether j may go on now; else it waits until leave returns it.
+// enter reports whether j may go on now. If not, j waits until leave returns it.
 func (k *keyed) enter(j *job) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -36,7 +37,7 @@ func (k *keyed) enter(j *job) bool {
 	return true
 }
 
-// leave ends j's turn and returns the job whose turn it is now, nil when none waits.
+// leave ends j's turn and returns the job that is next; nil if none waits.
 func (k *keyed) leave(j *job) *job {
 	k.mu.Lock()
 	defer k.mu.Unlock()

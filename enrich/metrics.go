@@ -12,7 +12,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Reasons of dead letters: metric labels, and how a dead letter's reason begins.
+// Reasons of dead letters: metric labels, and the prefix of the reason in a dead letter.
 const (
 	reasonBadRequest = "bad_request"
 	reasonRPC        = "rpc_refused"
@@ -21,7 +21,7 @@ const (
 	reasonOffchain   = "offchain"
 )
 
-// Why a part of a request was not done: metric labels.
+// Reasons why a part of a request was skipped: metric labels.
 const (
 	skipNoUpstream       = "no_upstream"
 	skipOffchainDisabled = "offchain_disabled"
@@ -114,8 +114,8 @@ func newMetrics(registerer prometheus.Registerer, queueAge func() float64) (*met
 	return m, nil
 }
 
-// request counts by the enumeration's short name; numbers of a newer writer count as unknown, so
-// that labels stay few.
+// request counts a request by its reason. A reason that this binary does not know counts as
+// unknown, so that labels stay few.
 func (m *metrics) request(reason eventspb.RequestReason) {
 	name, known := eventspb.RequestReason_name[int32(reason)]
 	if !known {

@@ -14,8 +14,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Bounds of what is kept of a document, in bytes. Longer text is cut at a rune, a longer URL is
-// dropped: half of one is none.
+// Bounds of what is kept of a document, in bytes or members. A longer text is cut between two
+// runes. A longer URL is dropped: half of a URL is useless.
 const (
 	maxName        = 256
 	maxSymbol      = 64
@@ -31,12 +31,13 @@ const (
 	maxRaw         = 16 << 10
 )
 
-// topLevelLinks are links that launchpads write beside the name instead of under extensions.
+// topLevelLinks are links that launchpads write at the top level of a document instead of under
+// extensions.
 var topLevelLinks = []string{"website", "twitter", "telegram", "discord", "medium", "github", "coingeckoId"}
 
-// normalise reads an off-chain metadata document as it is found in the wild: any member may be
-// missing or of another type, and is then left out; nothing makes the whole document fail but not
-// being an object. It is pure. Errors are *fetch.Error of fetch.ClassNotJSON.
+// normalise reads an off-chain metadata document as it is found in the wild. It leaves out a member
+// that is missing or of another type. The only error is a document that is not an object: a
+// *fetch.Error of fetch.ClassNotJSON. normalise is pure.
 func normalise(uri string, body []byte) (*eventspb.OffchainMetadata, error) {
 	document, ok := decodeObject(body)
 	if !ok {
@@ -60,8 +61,8 @@ func (notAnObjectError) Error() string { return "no JSON object" }
 
 var errNotAnObject = notAnObjectError{}
 
-// decodeObject takes an object, or a list that begins with one. Numbers stay text: nothing is lost
-// to floating point.
+// decodeObject decodes an object, or a list that begins with one. Numbers stay text, so that
+// floating point cannot change them.
 func decodeObject(body []byte) (map[string]any, bool) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -76,7 +77,8 @@ func decodeObject(body []byte) (map[string]any, bool) {
 	return object, ok
 }
 
-// scalar is the text of a string or a number; tokens named 420 write it without quotes.
+// scalar returns the text of a string or a number: a token named 420 may have its name without
+// quotes.
 func scalar(value any) string {
 	switch value := value.(type) {
 	case string:
@@ -87,6 +89,7 @@ func scalar(value any) string {
 	return ""
 }
 
+// firstString returns the first member of names that is a string and not blank.
 func firstString(object map[string]any, names ...string) string {
 	for _, name := range names {
 		if text, ok := object[name].(string); ok && strings.TrimSpace(text) != "" {
@@ -96,7 +99,7 @@ func firstString(object map[string]any, names ...string) string {
 	return ""
 }
 
-// imageOf is the logo's URL: image, one of its other names, or the first image among
+// imageOf returns the logo's URL: image, one of its other names, or the first image among
 // properties.files.
 func imageOf(document map[string]any) string {
 	if image := imageURL(firstString(document, "image", "image_url", "imageUrl", "logo", "logoURI", "icon")); image != "" {
@@ -128,8 +131,8 @@ func imageOf(document map[string]any) string {
 	return ""
 }
 
-// imageURL keeps what a fetcher can make something of: a URL, a content identifier, a data URI of
-// an image. Whether it can be fetched is for the fetcher to find out.
+// imageURL keeps what a fetcher can use: a URL, a content identifier or a data URI of an image.
+// Only the fetcher finds out whether it can be fetched.
 func imageURL(text string) string {
 	text = cleanURL(text)
 	lower := strings.ToLower(text[:min(len(text), 16)])
@@ -145,8 +148,8 @@ func imageURL(text string) string {
 	return registry.EncodeURI(fetch.WithScheme(text))
 }
 
-// webURL keeps absolute http and https URLs, which is what a link in a page may be. What may not
-// stand in a URI is percent-encoded.
+// webURL keeps absolute http and https URLs, because only these may be links in a page. It
+// percent-encodes characters that a URI may not contain.
 func webURL(text string) string {
 	text = cleanURL(text)
 	if len(text) > maxURL {
@@ -159,7 +162,7 @@ func webURL(text string) string {
 	return registry.EncodeURI(text)
 }
 
-// cleanURL drops what pads URLs, and any control characters inside, which browsers drop too.
+// cleanURL removes white space around a URL, and control characters inside, as browsers do.
 func cleanURL(text string) string {
 	text = strings.ToValidUTF8(text, "")
 	text = strings.Map(func(r rune) rune {
@@ -171,7 +174,8 @@ func cleanURL(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// hasActiveScheme says that a browser would run text as a link instead of following it.
+// hasActiveScheme reports whether a link with this text could run code or open local content in a
+// browser.
 func hasActiveScheme(lower string) bool {
 	for _, scheme := range []string{"javascript:", "vbscript:", "data:", "file:", "blob:"} {
 		if strings.HasPrefix(lower, scheme) {
@@ -181,9 +185,9 @@ func hasActiveScheme(lower string) bool {
 	return false
 }
 
-// extensionsOf gathers links: the members of extensions that are strings, then the links at the top
-// level that it does not name. Of too many the first by name are kept, the well-known ones before
-// all others.
+// extensionsOf collects links: those at the top level, then the members of extensions that are
+// strings, which replace links of the same name. If there are too many, the well-known ones are
+// kept first, then the others by name.
 func extensionsOf(document map[string]any) map[string]string {
 	links := map[string]string{}
 	for _, name := range topLevelLinks {
@@ -209,6 +213,7 @@ func extensionsOf(document map[string]any) map[string]string {
 	return links
 }
 
+// boolOrder sorts true before false.
 func boolOrder(a, b bool) int {
 	switch {
 	case a == b:
@@ -219,6 +224,7 @@ func boolOrder(a, b bool) int {
 	return 1
 }
 
+// addLink adds a link that is valid, safe and within the bounds.
 func addLink(links map[string]string, name string, value any) {
 	text, ok := value.(string)
 	if !ok {
@@ -232,7 +238,7 @@ func addLink(links map[string]string, name string, value any) {
 	links[name] = text
 }
 
-// tagsOf takes a list of strings, or one string with commas.
+// tagsOf returns the tags in a list of strings, or in one string with commas.
 func tagsOf(value any) []string {
 	var found []string
 	switch value := value.(type) {
@@ -258,11 +264,12 @@ func tagsOf(value any) []string {
 	return tags
 }
 
-// validText makes text fit to store: valid UTF-8, no control characters but line breaks and tabs,
-// trimmed, at most limit bytes.
+// validText makes text fit to store: valid UTF-8 without control characters except line feeds and
+// tabs, trimmed, at most limit bytes.
 func validText(text string, limit int) string {
 	if len(text) > 4*limit {
-		// the rest could not be kept; a rune cut here is replaced and then cut below
+		// This bounds the work. A rune cut in half here is replaced by U+FFFD, which is cut off
+		// below.
 		text = text[:4*limit]
 	}
 	text = strings.Map(func(r rune) rune {
@@ -282,8 +289,8 @@ func validText(text string, limit int) string {
 	return text
 }
 
-// keepRaw keeps the document as it came beside what was made of it: for analysts, and for rules
-// that are yet to be written.
+// keepRaw adds the start of the original document, for analysts and for rules that do not exist
+// yet.
 func keepRaw(document *eventspb.OffchainMetadata, response *fetch.Response) {
 	raw := bytes.ToValidUTF8(response.Body, []byte("\uFFFD"))
 	cut := min(len(raw), maxRaw)

@@ -20,9 +20,10 @@ import (
 
 // offchainStage fetches the documents behind metadata URIs.
 type offchainStage struct {
-	e       *Enricher
-	turns   *keyed
-	queues  *hostqueue.Queue[*job]
+	e      *Enricher
+	turns  *keyed
+	queues *hostqueue.Queue[*job]
+	// fetched remembers the last document of each mint, failed the last one that was given up.
 	fetched *lru.Cache[pubkey.Key, fetchMark]
 	failed  *lru.Cache[pubkey.Key, fetchMark]
 	// parsing bounds the documents parsed at once: a hostile one takes many times its size in
@@ -30,7 +31,8 @@ type offchainStage struct {
 	parsing *semaphore.Weighted
 }
 
-// fetchMark remembers the last document of a mint.
+// fetchMark remembers a document of a mint: its URI, the slot of the request, and when it was
+// fetched.
 type fetchMark struct {
 	uri  uriDigest
 	slot uint64
@@ -44,7 +46,7 @@ func digestOf(uri string) uriDigest {
 	return uriDigest(sum[:16])
 }
 
-// gatewayHosts are what Fetcher.Host says of content that any gateway can give.
+// gatewayHosts are the names that Fetcher.Host returns for content that any gateway can serve.
 var gatewayHosts = map[string]bool{"ipfs": true, "ar": true}
 
 func newOffchainStage(e *Enricher) (*offchainStage, error) {
@@ -100,8 +102,8 @@ func (s *offchainStage) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// work makes one attempt at a document. It ends the job, or puts it off until the next attempt; it
-// holds the worker for no longer.
+// work makes one attempt at a document. Then it ends the job, or queues it again after a delay. The
+// worker does not wait for that.
 func (s *offchainStage) work(ctx context.Context, j *job) error {
 	if s.answered(j) {
 		s.finish(j)
@@ -152,8 +154,9 @@ func (s *offchainStage) fetch(ctx context.Context, uri string) (*eventspb.Offcha
 	return document, nil
 }
 
-// nextAttempt says when to try again, if at all: few times, each wait twice as long, all within the
-// job's patience.
+// nextAttempt returns the delay before the next attempt; false if there is none. A job has a few
+// attempts, all within its patience, and each delay is twice the one before. A longer Retry-After
+// of the server replaces the delay.
 func (s *offchainStage) nextAttempt(j *job, err error) (time.Duration, bool) {
 	if !fetch.Retryable(err) || j.attempts >= s.e.cfg.attempts {
 		return 0, false
@@ -187,9 +190,9 @@ func (s *offchainStage) mark(j *job) fetchMark {
 	return fetchMark{uri: digestOf(j.uri), slot: j.slot, at: s.e.now()}
 }
 
-// answered says whether the document was just fetched, or just failed. A document fetched at an
-// earlier slot does not answer for a later one: another URI may have been the current one in
-// between, and its fact would hold.
+// answered reports whether the document was fetched, or given up, not long ago. A document fetched
+// at an earlier slot does not answer a request of a later one: another URI may have been current in
+// between, and the fact of that one would hold.
 func (s *offchainStage) answered(j *job) bool {
 	now, digest := s.e.now(), digestOf(j.uri)
 	if mark, ok := s.fetched.Get(j.mint); ok && mark.uri == digest && mark.slot >= j.slot && now.Sub(mark.at) < s.e.cfg.offchainTTL {

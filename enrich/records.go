@@ -18,7 +18,7 @@ import (
 // source names this room in dead letters.
 const source = "enrich"
 
-// factKind is the kind of a fact: the second part of its record's type, and a metric label.
+// factKind returns the kind of a fact: the second part of its record's type, and a metric label.
 func factKind(fact *eventspb.Enrichment) string {
 	switch fact.GetFact().(type) {
 	case *eventspb.Enrichment_MintAccount:
@@ -36,7 +36,8 @@ func factKind(fact *eventspb.Enrichment) string {
 	}
 }
 
-// factRecord is the record of a fact. Its value is deterministic: equal facts give equal bytes.
+// factRecord returns the record of a fact. Equal facts give records with equal bytes as their
+// value.
 func factRecord(fact *eventspb.Enrichment, receivedAt kafka.Header) (kafka.Record, error) {
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(fact)
 	if err != nil {
@@ -60,7 +61,8 @@ func (e *Enricher) receivedAt() kafka.Header {
 	return kafka.Header{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, e.now().UnixMilli(), 10)}
 }
 
-// span begins that of work on jobs, linked to what made their requests: blocks of ingest.
+// span begins the span of work on jobs. It is linked to what caused their requests: blocks of
+// ingest.
 func (e *Enricher) span(ctx context.Context, name string, jobs ...*job) (context.Context, *tracing.Span) {
 	if e.tracer == nil {
 		return ctx, nil
@@ -106,7 +108,7 @@ func (e *Enricher) writeDeadLetter(ctx context.Context, j *job, reason, detail s
 	return nil
 }
 
-// giveUp writes the dead letter of the request and ends it.
+// giveUp writes the dead letter of the request and completes the job.
 func (e *Enricher) giveUp(ctx context.Context, j *job, reason, detail string) error {
 	if err := e.writeDeadLetter(ctx, j, reason, detail); err != nil {
 		return err

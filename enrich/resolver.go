@@ -13,30 +13,31 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// resolverStage finds the mint of requests that name only a Metaplex metadata account, and hands
-// them to the account stage. It decides no fact: the account stage reads mint and metadata again,
-// at one slot that is not before the request's.
+// resolverStage finds the mint of requests that name only a Metaplex metadata account, and passes
+// them to the account stage. It writes no fact: the account stage reads mint and metadata again, at
+// one slot that is not before the request's.
 type resolverStage struct {
 	*batches
-	// mints of accounts, for good: the account's address is derived from the mint.
+	// mints are the mints of metadata accounts. They never change, because the account's address is
+	// derived from the mint. unresolved remembers accounts without a mint.
 	mints      *lru.Cache[pubkey.Key, pubkey.Key]
 	unresolved *lru.Cache[pubkey.Key, readMark]
 }
 
-// resolution is what a metadata account's read came to: a metric label.
+// resolution is the outcome of reading a metadata account: a metric label.
 type resolution string
 
 const (
 	resolvedMint resolution = "mint"
-	// resolvedClosed: there is no account, or what closing leaves behind. Nothing is left to tell.
+	// resolvedClosed: there is no account, or only what closing leaves behind.
 	resolvedClosed resolution = "closed"
-	// resolvedOtherOwner and resolvedOtherKind: no metadata account. Whatever it is, it says
-	// nothing about a mint.
+	// resolvedOtherOwner and resolvedOtherKind: it is not a metadata account, and so says nothing
+	// about a mint.
 	resolvedOtherOwner resolution = "other_owner"
 	resolvedOtherKind  resolution = "other_kind"
-	// resolvedMalformed: it says that it is a metadata account and does not read as one.
+	// resolvedMalformed: it claims to be a metadata account, but does not parse as one.
 	resolvedMalformed resolution = "malformed"
-	// resolvedForeign: it names a mint whose metadata account is another one.
+	// resolvedForeign: it names a mint whose metadata account has another address.
 	resolvedForeign resolution = "foreign"
 )
 
@@ -63,13 +64,13 @@ func newResolverStage(e *Enricher) (*resolverStage, error) {
 	return s, nil
 }
 
-// remember notes the mint of a metadata account. The caller has derived the one from the other.
+// remember notes the mint of a metadata account. The caller has derived the address from the mint.
 func (s *resolverStage) remember(account, mint pubkey.Key) { s.mints.Add(account, mint) }
 
 func (s *resolverStage) keys(j *job) []pubkey.Key { return []pubkey.Key{j.account} }
 
-// answered ends j's turn when the mint is known, or when an earlier read found none and is not
-// older than the request.
+// answered reports whether j needs no read: the mint is known, or an earlier read that is not older
+// than the request found none. If so, it passes j on or ends it.
 func (s *resolverStage) answered(j *job) bool {
 	if mint, ok := s.mints.Get(j.account); ok {
 		s.e.metrics.dedup.WithLabelValues(dedupMetadataAccount).Inc()
@@ -86,8 +87,9 @@ func (s *resolverStage) answered(j *job) bool {
 	return true
 }
 
-// answer hands on what is resolved. A mint is right however old the read, since the account can
-// belong to no other; its absence is believed only of a server that has reached the request's slot.
+// answer passes on the jobs whose mint was found. A mint counts however old the read is, since the
+// account can belong to no other. That there is no mint counts only if the server has reached the
+// request's slot.
 func (s *resolverStage) answer(ctx context.Context, batch []*job, r reading) error {
 	for i, j := range batch {
 		mint, found := resolve(j.account, r.accounts[i])
@@ -116,15 +118,14 @@ func (s *resolverStage) answer(ctx context.Context, batch []*job, r reading) err
 
 func (s *resolverStage) handOn(j *job, mint pubkey.Key) {
 	j.mint = mint
-	// The account stage's read may come from another server, which has its own time to reach the
-	// slot.
+	// The account stage may read from another server, which takes its own time to reach the slot.
 	j.behindSince = time.Time{}
 	s.e.accounts.submit(j)
 	s.finish(j)
 }
 
-// end answers a request whose account names no mint: silently where such things happen on the
-// chain, with a dead letter where only a program or a server that does wrong explains it.
+// end answers a request whose account names no mint. It writes a dead letter if only a faulty
+// program or server can be the cause.
 func (s *resolverStage) end(ctx context.Context, j *job, slot uint64, found resolution) error {
 	if found == resolvedMalformed || found == resolvedForeign {
 		if err := s.e.writeDeadLetter(ctx, j, reasonMetaplex, fmt.Sprintf("account at slot %d is %s", slot, found)); err != nil {
@@ -137,21 +138,20 @@ func (s *resolverStage) end(ctx context.Context, j *job, slot uint64, found reso
 	return nil
 }
 
-// resolve says which mint a metadata account is about; found is nil where there is no account. The
-// data is the chain's and so anyone's: the mint counts only when the address derived from it is the
-// account's own. It is pure.
+// resolve returns the mint that a metadata account describes; found is nil if there is no account.
+// Anyone may have written the data, so a mint counts only if the account's address is derived from
+// it. resolve is pure.
 func resolve(account pubkey.Key, found *solana.Account) (pubkey.Key, resolution) {
 	switch {
 	case found == nil:
 		return pubkey.Key{}, resolvedClosed
 	case found.Owner.IsZero() && len(found.Data) == 0:
-		// The system program's: someone sent lamports to the address of a closed account.
+		// The system program owns it: someone sent lamports to the address of a closed account.
 		return pubkey.Key{}, resolvedClosed
 	case found.Owner != tokenaccount.ProgramMetaplex:
 		return pubkey.Key{}, resolvedOtherOwner
 	case len(found.Data) == 0 || found.Data[0] == 0:
-		// Key::Uninitialized: what the program leaves of an account that it closes and that still
-		// holds fees.
+		// Key::Uninitialized: the program closed the account, but it still holds fees.
 		return pubkey.Key{}, resolvedClosed
 	}
 	metadata, err := tokenaccount.ParseMetaplex(found.Data)

@@ -7,13 +7,15 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// tracker knows which records of each partition are answered, and so how far each partition may be
-// committed: records end in any order, offsets are committed in theirs.
+// tracker knows which records of each partition are answered, and so up to which offset each
+// partition may be committed. Records are answered in any order, but offsets are committed in
+// order.
 type tracker struct {
 	mu         sync.Mutex
 	partitions map[kafka.TopicPartition]*partitionLog
 }
 
+// partitionLog has the last offset read of a partition, and the records after the last one taken.
 type partitionLog struct {
 	last    int64
 	pending []*entry
@@ -28,9 +30,8 @@ func newTracker() *tracker {
 	return &tracker{partitions: map[kafka.TopicPartition]*partitionLog{}}
 }
 
-// add begins a record. An offset that was seen before means that the partition went away and came
-// back, and that reading began again at what was committed: what was pending then is pending again,
-// and its earlier entries no longer count.
+// add begins a record. If its offset was seen before, the partition was lost and assigned again,
+// and reading began again at the committed offset. The earlier entries then no longer count.
 func (t *tracker) add(record *kafka.Record) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,8 +53,8 @@ func (t *tracker) complete(e *entry) {
 	e.done = true
 }
 
-// take removes what is answered without a gap from the front of every partition, and returns the
-// last such record of each.
+// take removes the answered records at the front of every partition, up to the first unanswered
+// one. It returns the last record that it removed from each.
 func (t *tracker) take() []kafka.Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,7 +74,7 @@ func (t *tracker) take() []kafka.Record {
 	return records
 }
 
-// age is how long the oldest unanswered record has been on its topic; 0 when there is none.
+// age returns how long the oldest unanswered record has been on its topic; 0 if there is none.
 func (t *tracker) age(now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,11 +1,11 @@
 // Package audit compares the registry with the chain's own accounts.
 //
 // In: mints and their rows from ClickHouse; mint and Metaplex accounts over JSON-RPC. Out: a Report
-// of how many fields agree, and of those that do not. Guarantees: it writes nothing. What a token
-// says at the slot of the read is compared with what the registry says as of that very slot, so
-// that a busy token is no error: a field that has changed since, or whose row is not there yet, is
-// read again, and told as moved when it never holds still. The same seed takes the same sample of
-// the same registry.
+// of how many fields agree, and of those that do not. Guarantees: it writes nothing. It compares
+// what the accounts say at the slot of the read with the registry as of that slot, so a busy token
+// is not an error. A field that has changed since, or a row that is not there yet, is read again; a
+// field that changes before every comparison is reported as moved. The same seed takes the same
+// sample of the same registry.
 package audit
 
 import (
@@ -27,24 +27,25 @@ import (
 )
 
 const (
-	// batchMints fills getMultipleAccounts: a mint and its Metaplex account each.
+	// batchMints is how many mints fill one call of getMultipleAccounts. Each mint takes two
+	// accounts: its own and its Metaplex account.
 	batchMints = solana.MaxAccountsPerCall / 2
-	// pageMints is how many mints are read before their rows are looked at: it bounds the memory,
-	// and how long a row has to change.
+	// pageMints is how many mints are read before their rows are compared. It bounds the memory,
+	// and the time in which a row can change.
 	pageMints = 2000
-	// accountLength bounds what is read of an account: a Token-2022 extension has at most 64 KiB,
-	// and only one of a mint's can be that large.
+	// accountLength bounds what is read of an account, in bytes. A Token-2022 extension has at most
+	// 64 KiB, and only one extension of a mint can be that large.
 	accountLength = 256 << 10
-	// lookEvery is the time between two looks at how far the registry is.
+	// lookEvery is the time between two checks of how far the registry is.
 	lookEvery = 200 * time.Millisecond
 )
 
 // Registry is what is audited. *ClickHouse is one.
 type Registry interface {
-	// Sample returns n mints of the registry by chance, the same for the same seed and registry;
-	// all of them when n is 0.
+	// Sample returns n random mints of the registry, the same ones for the same seed and registry;
+	// all of them if n is 0.
 	Sample(ctx context.Context, n int, seed uint64) ([]string, error)
-	// Slot is the highest slot that the registry has seen; 0 when it has seen none.
+	// Slot returns the highest slot that the registry has seen; 0 if it has seen none.
 	Slot(ctx context.Context) (uint64, error)
 	// Rows returns the rows of the mints that it knows.
 	Rows(ctx context.Context, mints []string) (map[string]Row, error)
@@ -55,7 +56,7 @@ type RPC interface {
 	GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opts solana.AccountOptions) (contextSlot uint64, accounts []*solana.Account, err error)
 }
 
-// Config of an Auditor. Zero values of the fields with a default take it.
+// Config configures an Auditor. Zero values of fields with a default take it.
 type Config struct {
 	// Sample is how many mints to compare; 0 = all.
 	Sample int
@@ -66,11 +67,11 @@ type Config struct {
 	// Wait is how long the registry may take to pass the slot of a read; 0 = do not wait, which
 	// compares a registry that stands still with a chain that went on.
 	Wait time.Duration
-	// settle is how long, after the registry has passed the slot, rows may take to follow. Default
-	// 1 s.
+	// settle is how long rows may take to follow after the registry has passed the slot. Default 1
+	// s.
 	settle time.Duration
-	// Rounds is how often a mint is compared, the first time included, until nothing differs or
-	// moves. Default 4.
+	// Rounds is how often a mint is compared at most, the first time included. It is compared again
+	// while something differs or moves. Default 4.
 	Rounds int
 	// CallsPerSecond bounds the calls of getMultipleAccounts, 50 mints each. Default 10.
 	CallsPerSecond float64
@@ -113,7 +114,7 @@ type Deps struct {
 	Meter meter.Meter
 }
 
-// Auditor compares once.
+// Auditor compares a registry with the chain.
 type Auditor struct {
 	cfg      Config
 	registry Registry
@@ -123,7 +124,7 @@ type Auditor struct {
 	calls    *rate.Limiter
 }
 
-// New checks the configuration; it tells all problems at once.
+// New checks the configuration. It reports all problems at once.
 func New(cfg Config, deps Deps) (*Auditor, error) {
 	cfg = cfg.withDefaults()
 	problems := []error{cfg.problems()}
@@ -139,7 +140,7 @@ func New(cfg Config, deps Deps) (*Auditor, error) {
 	return &Auditor{cfg: cfg, registry: deps.Registry, rpc: deps.RPC, logger: deps.Logger, meter: deps.Meter, calls: pause.Evenly(cfg.CallsPerSecond)}, nil
 }
 
-// ErrBehind says that the registry did not pass the slot of a read within Config.Wait.
+// ErrBehind means that the registry did not pass the slot of a read within Config.Wait.
 var ErrBehind = errors.New("the registry has not reached the slot of the read")
 
 // Run takes the sample and compares it. It returns ErrBehind, the context's error, or what Registry
@@ -164,7 +165,8 @@ func (a *Auditor) Run(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// round compares mints and returns those to read again, which are troubled from then on.
+// round compares mints, reports those that are settled, and returns those to read again. It adds
+// the latter to troubled.
 func (a *Auditor) round(ctx context.Context, round int, mints []string, report *Report, troubled map[string]bool) (again []string, err error) {
 	count, end := a.meter.Begin(fmt.Sprintf("audit, round %d", round), "mints", int64(len(mints)))
 	defer end()
@@ -185,7 +187,7 @@ func (a *Auditor) round(ctx context.Context, round int, mints []string, report *
 	return again, nil
 }
 
-// account is one mint as the chain has it at slot.
+// account is what the chain has of one mint at slot.
 type account struct {
 	mint            string
 	key             pubkey.Key
@@ -194,7 +196,7 @@ type account struct {
 	metaplexAccount *solana.Account
 }
 
-// page reads the mints' accounts, waits for the registry, and compares.
+// page reads the mints' accounts, waits until the registry has reached their slots, and compares.
 func (a *Auditor) page(ctx context.Context, mints []string, report *Report, count func(int64)) ([]result, error) {
 	var accounts []account
 	for batch := range slices.Chunk(mints, batchMints) {
@@ -236,8 +238,8 @@ func (a *Auditor) read(ctx context.Context, mints []string) ([]account, error) {
 		if err != nil {
 			return nil, fmt.Errorf("mint %q of the registry: %w", mint, err)
 		}
-		// Without an address off the curve (once in 2^256) the second key repeats the first and is
-		// no metadata account.
+		// If no address is off the curve (once in 2^256), there is no Metaplex account. The mint's
+		// own key then fills the place.
 		metaplex, ok := tokenaccount.MetaplexAddress(key)
 		if !ok {
 			metaplex = key
@@ -263,9 +265,9 @@ func (a *Auditor) read(ctx context.Context, mints []string) ([]account, error) {
 	return accounts, nil
 }
 
-// await returns the registry's slot once it has passed slot and its rows had time to follow: events
-// and the ledger lie in different partitions, so that the ledger may be ahead for a moment. What is
-// missing still is found by the next round.
+// await waits until the registry has reached slot and its rows had time to follow. It returns the
+// registry's slot. Events and the ledger are in different partitions, so the ledger may be ahead
+// for a moment. The next round finds what is still missing.
 func (a *Auditor) await(ctx context.Context, slot uint64) (uint64, error) {
 	deadline := time.Now().Add(a.cfg.Wait)
 	for {

@@ -21,8 +21,8 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database}
 }
 
-// Sample takes the n mints whose hash with the seed is lowest, which reads one column of the table.
-// Mints that ingest adds later change a sample only where their hash is among the lowest.
+// Sample takes the n mints whose hash with the seed is lowest, which reads only one column of the
+// table. A mint that ingest adds later changes the sample only if its hash is among the lowest.
 func (c *ClickHouse) Sample(ctx context.Context, n int, seed uint64) ([]string, error) {
 	query := fmt.Sprintf("SELECT mint FROM `%s`.tokens ORDER BY sipHash64(mint, toUInt64(%d)), mint", c.database, seed)
 	if n > 0 {
@@ -44,15 +44,16 @@ func (c *ClickHouse) Sample(ctx context.Context, n int, seed uint64) ([]string, 
 	return mints, rows.Err()
 }
 
-// Slot is the highest slot of the ledger that is not dead.
+// Slot returns the highest slot of the ledger that is not dead.
 func (c *ClickHouse) Slot(ctx context.Context) (uint64, error) {
 	var slot uint64
 	err := c.conn.QueryRow(ctx, fmt.Sprintf("SELECT max(slot) FROM `%s`.slots_raw WHERE status != 'dead'", c.database)).Scan(&slot)
 	return slot, err
 }
 
-// Rows reads tokens_raw, where the columns of a mint and the facts behind them are one row and so
-// of one moment. It tells mints that are no members any more too.
+// Rows reads tokens_raw, where one row has the columns of a mint and the facts behind them, so that
+// both are of one moment. It includes mints that are no longer members. A fact's position is a
+// UInt128: the slot in the upper 64 bits, the order in the lower.
 func (c *ClickHouse) Rows(ctx context.Context, mints []string) (map[string]Row, error) {
 	rows, err := c.conn.Query(ctx, fmt.Sprintf("SELECT mint, symbol, name, is_token22, ifNull(toString(supply), ''), ifNull(mint_authority, ''),"+
 		" ifNull(freeze_authority, ''), ifNull(metaplex_uri, ''), ifNull(update_authority, ''),"+

@@ -12,7 +12,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Verdict is what came of comparing one field of one mint.
+// Verdict is the result of comparing one field of one mint.
 type Verdict string
 
 // Verdicts.
@@ -21,10 +21,10 @@ const (
 	Differ Verdict = "differ"
 	// UnknownHere: the chain says something, the registry nothing.
 	UnknownHere Verdict = "unknown_here"
-	// UnknownThere: the registry says something of which the accounts say nothing (any more).
+	// UnknownThere: the registry says something, the accounts say nothing, or no longer do.
 	UnknownThere Verdict = "unknown_there"
-	// Moved: it changed behind the slot of every read, so that the registry does not tell any more
-	// what it was then.
+	// Moved: the field changed after the slot of every read, so the registry no longer has its
+	// value at that slot.
 	Moved Verdict = "moved"
 )
 
@@ -36,24 +36,24 @@ type Row struct {
 	Columns map[string]string
 }
 
-// finding is one field of one mint.
+// finding is the verdict on one field of one mint. here is the registry's value, there the chain's.
 type finding struct {
 	field, item string
 	verdict     Verdict
 	here, there string
 }
 
-// result is one mint.
+// result has the findings of one mint.
 type result struct {
 	mint     string
 	slot     uint64
 	findings []finding
-	// metaplexUnreadable: the Metaplex account is there and no metadata that this version reads.
+	// metaplexUnreadable: the Metaplex account exists, but this version cannot parse it.
 	metaplexUnreadable bool
 }
 
-// unsettled says that another read may come out better. What is unknown stays so most often, and is
-// worth one.
+// unsettled reports whether another read may give a better result. What is unknown here mostly
+// stays so, and is worth a second read only.
 func (r *result) unsettled(first bool) bool {
 	return slices.ContainsFunc(r.findings, func(f finding) bool {
 		return f.verdict == Differ || f.verdict == Moved || first && f.verdict == UnknownHere
@@ -64,13 +64,14 @@ func (r *result) add(field, item string, verdict Verdict, here, there string) {
 	r.findings = append(r.findings, finding{field: field, item: item, verdict: verdict, here: here, there: there})
 }
 
-// compare is pure.
+// compare compares the accounts of one mint with its row. known is false if there is no row. It is
+// pure.
 func compare(read *account, row Row, known bool) result {
 	r := result{mint: read.mint, slot: read.slot}
 	chain, whyNone := chainView(read, &r)
 	if !known {
-		// It was a member when the sample was taken, so it will be there again, or has gone for
-		// good.
+		// The mint was a member when the sample was taken: its row will be back, or the mint has
+		// gone for good.
 		r.add(FieldExists, "", Moved, "no row", whyNone)
 		return r
 	}
@@ -96,7 +97,7 @@ func compare(read *account, row Row, known bool) result {
 	return r
 }
 
-// chainView is the mint as its accounts say it; nil and why when there is no mint.
+// chainView returns the mint as its accounts describe it; nil and the reason if there is no mint.
 func chainView(read *account, r *result) (*view, string) {
 	if read.mintAccount == nil {
 		return nil, "no account"
@@ -123,6 +124,7 @@ func chainView(read *account, r *result) (*view, string) {
 	return viewOf(read.mint, facts), ""
 }
 
+// exists compares whether the mint exists in the registry and on the chain.
 func (r *result) exists(here *view, moved map[registry.Register]bool, onChain bool, whyNone string) {
 	closed := here.facts[registry.RegisterClosed].Value == "true"
 	text := func(exists bool, why string) string {
@@ -141,8 +143,8 @@ func (r *result) exists(here *view, moved map[registry.Register]bool, onChain bo
 	}
 }
 
-// judge compares two values. What one side does not know and the other has nothing of is no
-// finding.
+// judge compares two values. There is no finding if one side does not know the value and the other
+// has an empty one.
 func (r *result) judge(field, item, here string, hereKnown bool, there string, thereKnown bool) {
 	switch {
 	case hereKnown && thereKnown && here == there:
@@ -156,9 +158,9 @@ func (r *result) judge(field, item, here string, hereKnown bool, there string, t
 	}
 }
 
-// extensions compares every name and every attribute. The registry claims no complete list: a name
-// that it has not heard of is unknown here. One that the account does not have is wrong, since no
-// extension ever leaves a mint.
+// extensions compares every extension and every attribute. The registry does not claim to know all
+// extensions of a mint, so one that it lacks is unknown here. One that the account lacks is wrong,
+// since a mint never loses an extension.
 func (r *result) extensions(here, chain *view, moved map[string]bool) {
 	items := map[string]bool{}
 	for _, side := range []map[string]string{here.items, chain.items} {

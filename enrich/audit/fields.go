@@ -11,21 +11,21 @@ import (
 
 // Names of the fields that are not a column of their own.
 const (
-	// FieldExists: the registry lists the mint, and the chain has a mint account there.
+	// FieldExists: whether there is such a mint, in the registry and on the chain.
 	FieldExists = "exists"
-	// FieldExtensions: the names of a Token-2022 mint's extensions, each compared by itself.
+	// FieldExtensions: the names of a Token-2022 mint's extensions, each compared separately.
 	FieldExtensions = "extensions"
-	// FieldExtensionAttributes: the values inside them, each compared by itself.
+	// FieldExtensionAttributes: the values inside them, each compared separately.
 	FieldExtensionAttributes = "extension_attributes"
-	// FieldExtensionBalances: the attributes that are amounts and counts. They change with
-	// instructions that are no events of the mint, so they are as of the last read of the account,
-	// and no part of Report.Check.
+	// FieldExtensionBalances: the attributes that are amounts and counts. Instructions that are no
+	// events of the mint change them, so the registry has them as of the last read of the account.
+	// Report.Check ignores them.
 	FieldExtensionBalances = "extension_balances"
-	// FieldRow: the columns of the row in ClickHouse say what its facts say.
+	// FieldRow: whether the columns of the row in ClickHouse agree with its facts.
 	FieldRow = "row"
 )
 
-// view is a token as one side says it.
+// view is a token as one side, the registry or the chain, describes it.
 type view struct {
 	mint  string
 	token registry.Token
@@ -55,20 +55,20 @@ func (v *view) knows(registers ...registry.Register) bool {
 	return slices.ContainsFunc(registers, func(r registry.Register) bool { _, ok := v.facts[r]; return ok })
 }
 
-// ownMetadata says that the Token-2022 metadata counts: the mint's pointer points to itself.
+// ownMetadata reports whether the Token-2022 metadata counts: the mint's pointer names the mint.
 func (v *view) ownMetadata() bool { return v.facts[registry.RegisterMetadataPointer].Value == v.mint }
 
 // field is one thing to compare.
 type field struct {
 	name string
-	// registers that the value is made of: when one of them changed behind the slot of the read,
+	// registers are what the value is made of. If one of them changed after the slot of the read,
 	// the field has moved.
 	registers []registry.Register
-	// value is what the side says; false when it does not know.
+	// value returns what a side says; false if it does not know.
 	value func(v *view) (string, bool)
 }
 
-// fields are compared when the mint exists on both sides, in this order.
+// fields returns the fields that are compared if the mint exists on both sides, in this order.
 func fields() []field {
 	text := func(s *string) string {
 		if s == nil {
@@ -111,7 +111,7 @@ func fields() []field {
 	}
 }
 
-// fieldNames are all fields in the order of the report.
+// fieldNames returns the names of all fields in the order of the report.
 func fieldNames() []string {
 	names := []string{FieldExists}
 	for _, f := range fields() {
@@ -120,8 +120,7 @@ func fieldNames() []string {
 	return append(names, FieldExtensions, FieldExtensionAttributes, FieldExtensionBalances, FieldRow)
 }
 
-// isBalance says that the attribute, as extension.attribute, is an amount or a count inside the
-// extension.
+// isBalance reports whether an attribute, named extension.attribute, is an amount or a count.
 func isBalance(item string) bool {
 	_, attribute, _ := strings.Cut(item, ".")
 	switch attribute {
@@ -132,19 +131,21 @@ func isBalance(item string) bool {
 	}
 }
 
-// fromChain says that accounts state the register. The others (off-chain documents, logos, lists,
-// times) are left out on both sides.
+// fromChain reports whether accounts state the register. The others (off-chain documents, logos,
+// lists, times, launches) are left out on both sides.
 func fromChain(register registry.Register) bool {
 	switch register {
-	case registry.RegisterOffchain, registry.RegisterLogo, registry.RegisterTokenList, registry.RegisterFirstSeen, registry.RegisterLastSeen:
+	case registry.RegisterOffchain, registry.RegisterLogo, registry.RegisterLogoOverride, registry.RegisterTokenList,
+		registry.RegisterFirstSeen, registry.RegisterLastSeen,
+		registry.RegisterLaunchpad, registry.RegisterCreator, registry.RegisterGraduated:
 		return false
 	default:
 		return true
 	}
 }
 
-// asOf are the facts that held at the end of slot, as far as they still hold: what was replaced
-// since is not among them.
+// asOf returns the facts that held at the end of slot and still hold. moved has the registers with
+// a later fact, whose value at slot is no longer known; movedItems has such items of extensions.
 func asOf(facts []registry.Fact, slot uint64) (held []registry.Fact, moved map[registry.Register]bool, movedItems map[string]bool) {
 	moved, movedItems = map[registry.Register]bool{}, map[string]bool{}
 	end := schemas.EndOfSlot(slot)
@@ -154,7 +155,7 @@ func asOf(facts []registry.Fact, slot uint64) (held []registry.Fact, moved map[r
 		case fact.Position.Compare(end) <= 0:
 			held = append(held, fact)
 		case fact.Register == registry.RegisterSupplyDelta:
-			// it does not replace anything: without it the supply is that of the slot
+			// A later change of supply replaces nothing: without it the supply is that at slot.
 		default:
 			moved[fact.Register] = true
 			if fact.Register == registry.RegisterExtension {

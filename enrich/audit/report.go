@@ -13,19 +13,19 @@ type Field struct {
 	Compared int `json:"compared"`
 	Equal    int `json:"equal"`
 	Differ   int `json:"differ"`
-	// UnknownHere: only the chain said something; UnknownThere: only the registry did.
+	// UnknownHere: only the chain said something. UnknownThere: only the registry did.
 	UnknownHere  int `json:"unknown_here"`
 	UnknownThere int `json:"unknown_there"`
-	// Moved: changed behind every read.
+	// Moved: the field changed after the slot of every read.
 	Moved int `json:"moved"`
 	// Accuracy = Equal / Compared, from 0 to 1; null when nothing was compared.
 	Accuracy *float64 `json:"accuracy"`
-	// Known = Compared / (Compared + UnknownHere): of what the chain says, how much the registry
-	// knows; null when the chain said nothing.
+	// Known = Compared / (Compared + UnknownHere): the part of what the chain says that the
+	// registry knows; null if the chain said nothing.
 	Known *float64 `json:"known"`
 }
 
-// Difference is one field of one mint that is not as the chain has it.
+// Difference is one field of one mint on which registry and chain disagree.
 type Difference struct {
 	Mint  string `json:"mint"`
 	Field string `json:"field"`
@@ -38,21 +38,22 @@ type Difference struct {
 	There string `json:"there"`
 }
 
-// Report is what came of an audit.
+// Report is the result of an audit.
 type Report struct {
-	// Seed and Sampled are how the mints were chosen, and how many they were.
+	// Seed chose the mints, and Sampled is how many there were.
 	Seed    uint64 `json:"seed"`
 	Sampled int    `json:"sampled"`
-	// FromSlot to ToSlot are the slots of the reads, RegistrySlot the highest that the registry had
-	// seen when it was last looked at.
+	// FromSlot to ToSlot are the slots of the reads. RegistrySlot is the highest slot that the
+	// registry had seen at the last check.
 	FromSlot     uint64 `json:"from_slot"`
 	ToSlot       uint64 `json:"to_slot"`
 	RegistrySlot uint64 `json:"registry_slot"`
-	// Rounds of reads that it took.
+	// Rounds is how many rounds of reads were made.
 	Rounds int `json:"rounds"`
-	// Settled are the mints of which something differed or moved first, and nothing in the end.
+	// Settled counts the mints of which something differed or moved at first, and nothing in the
+	// end.
 	Settled int `json:"settled"`
-	// MetaplexUnreadable are Metaplex accounts that this version does not read.
+	// MetaplexUnreadable counts the Metaplex accounts that this version cannot parse.
 	MetaplexUnreadable int     `json:"metaplex_unreadable"`
 	Fields             []Field `json:"fields"`
 	// Differences are listed up to a bound, those that differ before those that are unknown;
@@ -89,6 +90,7 @@ func (r *Report) field(name string) *Field {
 	return &r.Fields[len(r.Fields)-1]
 }
 
+// add counts a mint's findings. troubled means that an earlier round had to read the mint again.
 func (r *Report) add(result result, troubled bool) {
 	if troubled && !result.unsettled(true) {
 		r.Settled++
@@ -125,6 +127,8 @@ func (r *Report) add(result result, troubled bool) {
 	}
 }
 
+// finish computes the ratios and lists unknown values after the differences, as far as there is
+// room.
 func (r *Report) finish() {
 	ratio := func(part, whole int) *float64 {
 		if whole == 0 {
@@ -141,8 +145,8 @@ func (r *Report) finish() {
 	r.Differences = append(r.Differences, r.unknown[:min(len(r.unknown), r.limit-len(r.Differences))]...)
 }
 
-// Check is an error that names the fields below minAccuracy or minKnown, both from 0 to 1.
-// FieldExtensionBalances does not count.
+// Check returns an error that names the fields below minAccuracy or minKnown, both from 0 to 1. It
+// ignores FieldExtensionBalances.
 func (r *Report) Check(minAccuracy, minKnown float64) error {
 	var low []string
 	for _, f := range r.Fields {
@@ -162,7 +166,7 @@ func (r *Report) Check(minAccuracy, minKnown float64) error {
 	return fmt.Errorf("below the minimum: %s", strings.Join(low, ", "))
 }
 
-// percent rounds down, so that only 100 % is shown as such.
+// percent rounds down, so that only a ratio of 1 shows as 100 %.
 func percent(ratio *float64) string {
 	if ratio == nil {
 		return "-"
@@ -170,7 +174,7 @@ func percent(ratio *float64) string {
 	return fmt.Sprintf("%.3f%%", float64(int(*ratio*1e5))/1e3)
 }
 
-// maxShown bounds a value in the text form; JSON has it whole.
+// maxShown bounds a value in the text form, in characters. JSON has the whole value.
 const maxShown = 60
 
 // WriteText writes the report for people.

@@ -82,8 +82,9 @@ func (m *Machine) check(ctx context.Context, mint pubkey.Key) error {
 	return nil
 }
 
-// another says whether the logo deserves another attempt before anything is said of it, and after
-// how long. A host that asked for time costs no attempt; one that is down costs one and no request.
+// another reports whether to try again before a fact is written, and after which delay. A pause
+// that the host asked for costs no attempt, and neither does a short outage. A longer outage costs
+// an attempt, though no request is made.
 func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 	var failed *fetch.Error
 	switch {
@@ -92,31 +93,33 @@ func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 	case failed.Class == fetch.ClassHostPaused:
 		return jitter(max(failed.RetryAfter, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
 	case failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.downPatience:
-		// A short outage, the host's or ours, must not make broken logos of all that wait for the
-		// host. When patience ends, something can be said, however long the host is left alone.
+		// A short outage, of the host or of our network, must not make broken logos of all that
+		// wait for the host. Once downPatience is over, a logo may be called broken, however long
+		// no request is made to the host.
 		wait := min(failed.RetryAfter, m.cfg.downPatience-failed.DownFor)
 		return jitter(max(wait, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
 	case failed.RetryAfter > 0 && failed.Class == fetch.ClassHTTPStatus && e.attempts+1 < 4*m.cfg.attempts:
-		// Asked to wait: that is no sign of a broken logo, up to a point.
+		// A server that asks us to wait does not mean that the logo is broken: it has four times as
+		// many attempts.
 		return jitter(failed.RetryAfter, e.mint, uint64(e.attempts), 0, 0.5), true
 	case e.attempts+1 >= m.cfg.attempts:
 		return 0, false
 	}
-	// Also of a host that is down for longer: the attempt costs no request then, and a dead host's
-	// tokens are told to be broken soon.
+	// This includes a host that is down for longer. The attempt then makes no request, and the
+	// logos of a dead host are soon called broken.
 	delay := m.cfg.attemptDelay << (2 * e.attempts)
 	return jitter(delay, e.mint, uint64(e.attempts), 0, 0.5), true
 }
 
-// free says that a failure costs no attempt: nothing was asked, because the host wants time or is
-// down for a short while.
+// free reports whether a failure costs no attempt: no request was made, because the host asked for
+// a pause or is down for a short time.
 func (m *Machine) free(err error) bool {
 	var failed *fetch.Error
 	return errors.As(err, &failed) &&
 		(failed.Class == fetch.ClassHostPaused || failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.downPatience)
 }
 
-// conclude makes the fact of a check.
+// conclude makes the fact of a check. It also decides when the next check is due.
 func (m *Machine) conclude(e *entry, url string, image *imageload.Image, err error) *eventspb.Logo {
 	now := m.deps.Now()
 	check := &eventspb.Logo{Url: url, Check: e.last.GetCheck() + 1, CheckedAtMs: now.UnixMilli(), Purge: e.override.Purge}
@@ -135,7 +138,7 @@ func (m *Machine) conclude(e *entry, url string, image *imageload.Image, err err
 		}
 		check.NextCheckAtMs = now.Add(jitter(recheck, e.mint, check.GetCheck(), -0.2, 0.2)).UnixMilli()
 		if strings.HasPrefix(strings.ToLower(url), "data:") {
-			check.NextCheckAtMs = 0 // nothing can become of it
+			check.NextCheckAtMs = 0 // a data URI never changes
 		}
 		return check
 	}
@@ -152,8 +155,8 @@ func (m *Machine) conclude(e *entry, url string, image *imageload.Image, err err
 	delay := m.cfg.Retry
 	switch {
 	case fetch.ClassOf(err).Final():
-		// The picture was had and refused. Only another one under the same URL would change that,
-		// as it would for a good one.
+		// The picture was fetched and refused. Only another picture at the same URL would change
+		// that, so the next check is as late as for a good logo.
 		if delay = max(m.cfg.Recheck, delay); immutable(url) {
 			delay *= 4
 		}
@@ -172,11 +175,12 @@ func (m *Machine) conclude(e *entry, url string, image *imageload.Image, err err
 	return check
 }
 
+// immutable reports whether the URL names its content by a hash.
 func immutable(url string) bool {
 	return strings.HasPrefix(strings.ToLower(url), "ipfs:") || strings.HasPrefix(strings.ToLower(url), "ar:")
 }
 
-// keepGood carries over what is known of the last good bytes.
+// keepGood copies what is known of the last good picture.
 func keepGood(check, last *eventspb.Logo) {
 	check.ContentHash, check.ContentType, check.Size = last.GetContentHash(), last.GetContentType(), last.GetSize()
 	check.Width, check.Height, check.PerceptualHash = last.GetWidth(), last.GetHeight(), last.PerceptualHash
@@ -191,7 +195,7 @@ func setGood(check *eventspb.Logo, image *imageload.Image) {
 	check.Etag, check.LastModified = image.ETag, image.LastModified
 }
 
-// plan is when an entry is due.
+// plan returns when an entry is due; the zero time means never.
 func (m *Machine) plan(e *entry) time.Time {
 	now := m.deps.Now()
 	switch {
@@ -200,21 +204,22 @@ func (m *Machine) plan(e *entry) time.Time {
 	case !e.checked():
 		return now
 	case e.last.GetNextCheckAtMs() == 0 && e.last.GetCheckedAtMs() != 0:
-		return time.Time{} // never again
+		return time.Time{} // conclude planned no other check
 	case e.last.GetNextCheckAtMs() == 0:
-		// Another node's word, without a plan: some time within the interval.
+		// The status was imported from another node, without a plan. The check comes some time
+		// within the interval.
 		return now.Add(jitter(m.cfg.Recheck, e.mint, 0, -1, 0))
 	}
 	return time.UnixMilli(e.last.GetNextCheckAtMs())
 }
 
-// jitter moves a duration by a part of it between low and high, by the mint and a number: chance
-// without a source of chance.
+// jitter changes a duration by a part of it between low and high. The part looks random, but
+// depends only on the mint and salt.
 func jitter(d time.Duration, mint pubkey.Key, salt uint64, low, high float64) time.Duration {
 	hash := fnv.New64a()
 	_, _ = hash.Write(mint[:])
 	_, _ = hash.Write(binary.LittleEndian.AppendUint64(nil, salt))
-	// FNV's high bits hardly move with the last bytes: fold them.
+	// The last bytes hardly change FNV's high bits. The multiplication mixes them.
 	mixed := hash.Sum64() * 0x9e3779b97f4a7c15
 	part := low + (high-low)*float64(mixed>>11)/(1<<53)
 	return d + time.Duration(part*float64(d))

@@ -7,8 +7,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// foldImported takes the facts of another node's snapshot. Of a check they hold the status alone:
-// the first one here brings the rest.
+// foldImported folds the facts of another node's snapshot. Such facts have only the status of a
+// check. The first check here adds the rest.
 func (e *entry) foldImported(enrichment *eventspb.Enrichment) {
 	for _, fact := range registry.FactsOfEnrichment(enrichment) {
 		switch fact.Register {

@@ -1,14 +1,14 @@
 // Package logos decides the status of every token's logo, by fetching it.
 //
 // In: the topic registry.enrichments.v1 from its beginning: documents and token lists that name a
-// logo, operators' decisions, the results of earlier checks. Out: the same topic: one Logo fact a
-// check. Guarantees: the topic is all the state there is, so a kill at any moment loses at most the
-// fetches under way, and they are made again; a check is written once it is done, and what it says
-// holds against what earlier ones said, in whatever order they are read. A failure keeps what is
-// known of the bytes that were last good. No host has more requests under way than its limit, and
-// one that asks for time gets it.
+// logo, operators' decisions, the results of earlier checks. Out: the same topic: one Logo fact for
+// each check.
+// Guarantees: the topic is the only state. A kill at any moment loses at most the fetches under
+// way, and they are made again. A check is written when it is done. It replaces earlier checks, in
+// whatever order they are read. A failed check keeps what is known of the last good picture. No
+// host has more requests under way than its limit, and a host that asks for a pause gets it.
 //
-// One process of a cluster runs it (`enrich.logos`): two would converge on the same statuses, and
+// Only one process of a cluster runs it (`enrich.logos`). Two would come to the same statuses, but
 // fetch everything twice.
 package logos
 
@@ -39,31 +39,33 @@ type Offsets interface {
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 }
 
-// Loader fetches and judges images; its errors have a fetch.Class. *imageload.Loader is one.
+// Loader fetches and checks images. Its errors have a fetch.Class. *imageload.Loader is one.
 type Loader interface {
 	Load(ctx context.Context, request imageload.Request) (*imageload.Image, error)
 }
 
-// Config of a Machine. Zero values take the default.
+// Config configures a Machine. Zero values take the default.
 type Config struct {
 	// Workers is how many images are fetched at once. Default 64.
 	Workers int
-	// PerHost and PerGateway are how many of them from one host, and from IPFS and Arweave each.
-	// Default 4 and 16.
+	// PerHost is how many of them may be from one host, default 4. perGateway is how many may be
+	// from IPFS, and as many from Arweave, default 16.
 	PerHost, perGateway int
-	// attempts before a logo is broken, when the failure may pass. Default 3.
+	// attempts is how often loading may fail for a reason that may pass before the logo is broken.
+	// Default 3.
 	attempts int
-	// attemptDelay before the second attempt; four times as long before each next one. Default 2 s.
+	// attemptDelay is the delay before the second attempt. Each further delay is four times as
+	// long. Default 2 s.
 	attemptDelay time.Duration
 	// downPatience is how long a host may be down before that costs its logos attempts. Default 30
 	// s.
 	downPatience time.Duration
-	// Retry is when a broken logo is checked again; twice as long after each further failure, up to
-	// MaxRetry. Failures that do not pass by themselves begin at six times as long. Default 10 min
-	// and 7 days.
+	// Retry is the time until a broken logo is checked again. It doubles after each further
+	// failure, up to MaxRetry. It begins six times as long if the failure does not pass by itself.
+	// Default 10 min and 7 days.
 	Retry, MaxRetry time.Duration
-	// Recheck is when a good logo is looked at again, four times as long for content that is
-	// addressed by its hash. Default 7 days.
+	// Recheck is the time until a good logo is checked again. It is four times as long for content
+	// that is addressed by its hash. Default 7 days.
 	Recheck time.Duration
 }
 
@@ -87,24 +89,25 @@ type Deps struct {
 	OpenTail func() (kafka.TailReader, error)
 	Producer kafka.RecordProducer
 	Loader   Loader
-	// Host names what a URL is fetched from; URLs of one host share its limit. It is
+	// Host returns the name of the host that serves a URL. URLs of one host share its limit. It is
 	// (*fetch.Fetcher).Host.
 	Host func(url string) string
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
-	// Now may be nil: then it is time.Now. It decides when to check, and no fact's order.
+	// Now may be nil: then it is time.Now. It decides when to check. The order of facts does not
+	// depend on it.
 	Now func() time.Time
 }
 
-// Machine keeps the statuses of all logos.
+// Machine checks all logos and keeps their statuses.
 type Machine struct {
 	cfg     Config
 	deps    Deps
 	metrics *metrics
 	table   *table
 	queue   *hostqueue.Queue[job]
-	// wake says that something may have become due.
+	// wake signals that an entry may have become due.
 	wake chan struct{}
 }
 
@@ -114,7 +117,7 @@ type job struct {
 	due  time.Time
 }
 
-// New checks configuration and collaborators and registers the metrics; it does no I/O.
+// New checks configuration and collaborators, and registers the metrics. It does no I/O.
 func New(cfg Config, deps Deps) (*Machine, error) {
 	cfg = cfg.withDefaults()
 	if deps.Offsets == nil || deps.OpenTail == nil || deps.Producer == nil || deps.Loader == nil || deps.Host == nil {
@@ -146,12 +149,12 @@ func New(cfg Config, deps Deps) (*Machine, error) {
 	return m, err
 }
 
-// Run reads the topic to its end, then checks what is due, until ctx ends; then it returns nil. It
-// returns an error when Kafka refuses for good to be written.
+// Run reads the topic to its end, then checks what is due until ctx ends, and returns nil. It
+// returns an error if writing Kafka fails for good.
 func (m *Machine) Run(ctx context.Context) error {
 	ends, err := m.ends(ctx)
 	if err != nil {
-		return stopped(ctx, err)
+		return stopped(err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	loaded := make(chan struct{})
@@ -168,20 +171,22 @@ func (m *Machine) Run(ctx context.Context) error {
 	for range m.cfg.Workers {
 		group.Go(func() error { return m.work(ctx) })
 	}
-	return stopped(ctx, group.Wait())
+	return stopped(group.Wait())
 }
 
-// stopped makes a clean stop no error. The group's context ends with the first error too, so the
-// error itself is asked.
-func stopped(_ context.Context, err error) error {
+// stopped turns the error of a clean stop into nil. It looks at the error and not at the context,
+// since the first error also ends the group's context.
+func stopped(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}
 	return err
 }
 
+// retryDelay is the delay before Kafka is asked again after an error.
 const retryDelay = 2 * time.Second
 
+// ends returns the end offsets of the topic. It asks until Kafka answers.
 func (m *Machine) ends(ctx context.Context) (map[kafka.TopicPartition]int64, error) {
 	for {
 		ends, err := m.deps.Offsets.EndOffsets(ctx, []string{schemas.TopicEnrichments})
@@ -200,8 +205,7 @@ const (
 	batchWait    = 20 * time.Millisecond
 )
 
-// follow folds the topic into the table. loaded is closed when all that was there at the start is
-// folded.
+// follow folds the topic into the table. It closes loaded once all records before ends are folded.
 func (m *Machine) follow(ctx context.Context, ends map[kafka.TopicPartition]int64, loaded chan struct{}) error {
 	for tp, end := range ends {
 		if end == 0 {
@@ -227,7 +231,7 @@ func (m *Machine) follow(ctx context.Context, ends map[kafka.TopicPartition]int6
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// Everything is read again then: facts forget repeats.
+		// Everything is read again: the fold ignores facts that it has seen.
 		m.deps.Logger.Warn("tail of enrichments ended, opening it again", "err", err)
 		if err := pause.For(ctx, retryDelay); err != nil {
 			return err
@@ -235,6 +239,7 @@ func (m *Machine) follow(ctx context.Context, ends map[kafka.TopicPartition]int6
 	}
 }
 
+// take folds one batch. It removes from ends the partitions that have been read to their end.
 func (m *Machine) take(ctx context.Context, tailer kafka.TailReader, ends map[kafka.TopicPartition]int64) error {
 	records, err := tailer.FetchBatch(ctx, batchRecords, batchWait)
 	if err != nil {
@@ -255,8 +260,8 @@ func (m *Machine) take(ctx context.Context, tailer kafka.TailReader, ends map[ka
 	return nil
 }
 
-// fold takes what a record says about a logo. One that does not parse became a dead letter in the
-// projector.
+// fold folds what a record says about a logo. It ignores a record that does not parse, which is the
+// projector's dead letter.
 func (m *Machine) fold(record *kafka.Record) {
 	if !mayConcernLogos(record) {
 		return
@@ -267,7 +272,7 @@ func (m *Machine) fold(record *kafka.Record) {
 	}
 }
 
-// mayConcernLogos goes by the record's type, so that most records need not be decoded.
+// mayConcernLogos decides by the record's type header, so that most records need not be decoded.
 func mayConcernLogos(record *kafka.Record) bool {
 	for _, header := range record.Headers {
 		if header.Key != schemas.HeaderType {
@@ -281,6 +286,7 @@ func mayConcernLogos(record *kafka.Record) bool {
 	return true
 }
 
+// awaken makes schedule look for entries that are due.
 func (m *Machine) awaken() {
 	select {
 	case m.wake <- struct{}{}:
@@ -288,7 +294,7 @@ func (m *Machine) awaken() {
 	}
 }
 
-// schedule hands what is due to the workers.
+// schedule queues the entries that are due for the workers.
 func (m *Machine) schedule(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

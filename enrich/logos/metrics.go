@@ -14,7 +14,7 @@ import (
 
 type metrics struct {
 	checks *prometheus.CounterVec
-	// age of the last check when it began, in nanoseconds behind its due time.
+	// age is how late the last check began, in nanoseconds after it was due.
 	age atomic.Int64
 }
 

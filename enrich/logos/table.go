@@ -12,9 +12,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// entry is what is known of one mint's logo. It folds the topic's facts by the registry's rules: of
-// documents the one of the highest slot, of lists the first by name, an operator's decision before
-// both, of checks the one of the highest slot and number.
+// entry is what is known of one mint's logo. It folds the topic's facts by the registry's rules:
+// the document with the highest slot; then the lists, by name; an operator's decision before both;
+// and the check with the highest slot and number.
 type entry struct {
 	documentSlot uint64
 	document     string // the image's URL that the document names
@@ -25,9 +25,10 @@ type entry struct {
 	last         *eventspb.Logo // the check that holds; nil before the first
 	lastSlot     uint64
 
-	// attempts that failed since the last check was written.
+	// attempts counts the failed attempts since the last check was written.
 	attempts int
-	// due is when to check next; queued says that a worker has it or will.
+	// due is when to check next. queued means that the entry is queued for a worker, or that one
+	// has it.
 	due    time.Time
 	queued bool
 	place  int // in the heap, -1 = not in it
@@ -40,7 +41,7 @@ type listed struct {
 	url     string
 }
 
-// url is the token's current logo URL, empty for none.
+// url returns the token's current logo URL; empty if there is none.
 func (e *entry) url() string {
 	own := e.document
 	for i := 0; own == "" && i < len(e.lists); i++ {
@@ -49,15 +50,15 @@ func (e *entry) url() string {
 	return e.override.Apply(own)
 }
 
-// checked says that the last check is about the current URL, and knew of the last purge.
+// checked reports whether the last check is about the current URL, and knew of the last purge.
 func (e *entry) checked() bool {
 	return e.last != nil && e.last.GetUrl() == e.url() && e.last.GetPurge() >= e.override.Purge
 }
 
-// slot is where the next check's fact stands: not before anything that is known of the logo.
+// slot returns the slot of the next check's fact: not before anything that is known of the logo.
 func (e *entry) slot() uint64 { return max(e.documentSlot, e.lastSlot) }
 
-// table is all entries and the order in which they are due.
+// table has all entries, and a heap of those to check by the time they are due.
 type table struct {
 	mu      sync.Mutex
 	entries map[pubkey.Key]*entry
@@ -75,8 +76,8 @@ func (t *table) size() int {
 	return len(t.entries)
 }
 
-// apply folds a fact in. plan says when to check an entry whose URL or last check changed; the zero
-// time is never.
+// apply folds a fact into the table. plan returns when to check an entry whose URL or last check
+// changed; the zero time means never.
 func (t *table) apply(enrichment *eventspb.Enrichment, plan func(*entry) time.Time) {
 	if len(enrichment.GetMint()) != len(pubkey.Key{}) {
 		return
@@ -106,7 +107,7 @@ func (t *table) apply(enrichment *eventspb.Enrichment, plan func(*entry) time.Ti
 	t.put(e, plan(e))
 }
 
-// names says that a fact can be the first that is told of a logo.
+// names reports whether a fact can be the first one about a logo.
 func names(enrichment *eventspb.Enrichment) bool {
 	switch fact := enrichment.GetFact().(type) {
 	case *eventspb.Enrichment_Offchain:
@@ -139,8 +140,9 @@ func (e *entry) fold(enrichment *eventspb.Enrichment) {
 }
 
 func (e *entry) foldDocument(slot uint64, image string) {
-	// Two documents of one slot are ordered by the registry bytewise; here the later one read
-	// holds, and a check of the other's URL does no harm: it does not count.
+	// Of two documents of one slot the registry takes the greater by bytes, and this table the one
+	// read last. If these differ, the check is of another URL and does not count, which does no
+	// harm.
 	if e.hasDocument && slot < e.documentSlot {
 		return
 	}
@@ -168,12 +170,12 @@ func (e *entry) foldCheck(slot uint64, check *eventspb.Logo) {
 		return
 	}
 	if check.GetUrl() == e.document {
-		check.Url = e.document // one string for both: there are millions
+		check.Url = e.document // share the string: there are millions
 	}
 	e.lastSlot, e.last = slot, check
 }
 
-// status is what the registry says, see registry.State.Token.
+// status returns what the registry says, see registry.State.Token.
 func (e *entry) status() string {
 	switch {
 	case e.url() == "":
@@ -186,7 +188,8 @@ func (e *entry) status() string {
 	return registry.LogoBroken
 }
 
-// put sets when an entry is due. One that a worker has is planned when the worker is done.
+// put sets when an entry is due. An entry that is queued goes back into the heap when its worker is
+// done.
 func (t *table) put(e *entry, due time.Time) {
 	e.due = due
 	switch {
@@ -201,8 +204,8 @@ func (t *table) put(e *entry, due time.Time) {
 	}
 }
 
-// next takes an entry that is due; without one, the url is empty and left is how long until there
-// may be.
+// next takes an entry that is due and returns it with its URL. If there is none, url is empty and
+// left is how long to wait.
 func (t *table) next(now time.Time) (j job, url string, left time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -220,7 +223,7 @@ func (t *table) next(now time.Time) (j job, url string, left time.Duration) {
 	return job{}, "", time.Hour
 }
 
-// view is an entry as a worker sees it.
+// view returns a copy of an entry for a worker.
 func (t *table) view(mint pubkey.Key) entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -229,7 +232,7 @@ func (t *table) view(mint pubkey.Key) entry {
 	return seen
 }
 
-// done ends a worker's turn: change is made to the entry, then it is planned.
+// done ends a worker's turn. change updates the entry and returns when it is due again.
 func (t *table) done(mint pubkey.Key, change func(*entry) time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
