@@ -9,30 +9,30 @@ import (
 	"github.com/mintlake/mintlake/replica/packed"
 )
 
-// copiedAtOnce is how many states are copied while the fold waits: some 100 µs.
+// copiedAtOnce is how many states makeBase copies per hold of mu. The fold waits some 100 µs.
 const copiedAtOnce = 1024
 
-// stepsAtOnce are done for a root while the fold waits: some 500 µs.
+// stepsAtOnce is how many steps of Tracker.Work are done per hold of mu. The fold waits some 500 µs.
 const stepsAtOnce = 256
 
-// wantBase asks for a base when the root needs one. It needs mu.
+// wantBase asks keepBase for a base tree if the tracker needs one. The caller holds mu.
 func (s *store) wantBase() {
 	if s.tracker.Known() {
 		return
 	}
 	select {
-	case s.base <- struct{}{}:
+	case s.baseWanted <- struct{}{}:
 	default: // asked for already
 	}
 }
 
-// keepBase makes the root of all there is when that is asked for, while the fold goes on: hashing
-// millions of tokens takes seconds, and nobody shall wait for that to search them. It returns when
-// ctx ends.
+// keepBase makes a base tree whenever one is wanted, until ctx ends. It runs beside the fold:
+// hashing millions of tokens takes seconds, and the changes of that time must be searchable at
+// once.
 func (s *store) keepBase(ctx context.Context) {
 	for {
 		select {
-		case <-s.base:
+		case <-s.baseWanted:
 			s.makeBase(ctx)
 		case <-ctx.Done():
 			return
@@ -40,8 +40,8 @@ func (s *store) keepBase(ctx context.Context) {
 	}
 }
 
-// makeBase makes the tree of all mints as they were when the tracker was rebased: those that have
-// changed since are the tracker's to tell.
+// makeBase hashes all mints into a tree, as they were when the tracker was rebased, and gives it to
+// the tracker. Of mints that have changed since, the tracker has the state of then.
 func (s *store) makeBase(ctx context.Context) {
 	s.mu.Lock()
 	known, rebased, end := s.tracker.Known(), s.tracker.Rebased(), s.table.Len()
@@ -56,7 +56,7 @@ func (s *store) makeBase(ctx context.Context) {
 	)
 	for from := 0; from < end; from += copiedAtOnce {
 		if ctx.Err() != nil || !s.copyStates(&copied, rebased, from, min(from+copiedAtOnce, end)) {
-			return // asked for again
+			return // ctx has ended, or the rebase wants another base
 		}
 		for i, number := range copied.numbers {
 			key, _ := s.table.Key(number)
@@ -65,7 +65,7 @@ func (s *store) makeBase(ctx context.Context) {
 			tree.Put(number, mint, &state)
 		}
 	}
-	tree.Sum() // here nobody waits for it
+	tree.Sum() // hash now, while nobody waits
 	s.mu.Lock()
 	if s.tracker.Rebased() == rebased {
 		s.tracker.SetBase(tree)
@@ -74,15 +74,15 @@ func (s *store) makeBase(ctx context.Context) {
 	s.settle()
 }
 
-// states are the packed states of some mints, one behind the other.
+// states are the packed states of some mints: that of numbers[i] is bytes[ends[i]:ends[i+1]].
 type states struct {
 	numbers []uint32
 	bytes   []byte
 	ends    []int
 }
 
-// copyStates copies the states of numbers from up to end as they were at the given rebase; false if
-// there was another since.
+// copyStates copies the states of the numbers from from to end-1 as they were at the given rebase.
+// It returns false if the tracker was rebased again.
 func (s *store) copyStates(to *states, rebased, from, end int) bool {
 	to.numbers, to.bytes, to.ends = to.numbers[:0], to.bytes[:0], append(to.ends[:0], 0)
 	s.mu.Lock()
@@ -104,8 +104,8 @@ func (s *store) copyStates(to *states, rebased, from, end int) bool {
 	return true
 }
 
-// seal moves the root to a slot of which every fact is applied, or with done to the highest slot
-// applied.
+// seal moves the root to slot: every fact up to it has been applied. With done it moves to the
+// highest slot applied, if that is higher.
 func (s *store) seal(slot uint64, done bool) {
 	s.mu.Lock()
 	if done {
@@ -116,7 +116,7 @@ func (s *store) seal(slot uint64, done bool) {
 	s.settle()
 }
 
-// root is false until the copy is live and the base is made.
+// root returns the root of the registry; false until the copy is live and the base is made.
 func (s *store) root() (root.Root, bool) {
 	for {
 		if current, known, done := s.work(); done {
@@ -125,15 +125,15 @@ func (s *store) root() (root.Root, bool) {
 	}
 }
 
-// settle does what a seal has left to do.
+// settle does all the work that is left for the root. The fold can go on between its parts.
 func (s *store) settle() {
 	for done := false; !done; {
 		_, _, done = s.work()
 	}
 }
 
-// work does a part of what is left to do for the root, so that the fold waits for no more than
-// that. When all is done it returns the root, and whether it is known.
+// work does a part of the work that is left for the root, small enough for the fold to wait. When
+// nothing is left it returns the root, and whether it is known.
 func (s *store) work() (current root.Root, known, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,11 +2,11 @@ package replica
 
 import "github.com/mintlake/mintlake/registry"
 
-// Row is a row of the registry in the hands of the function that it was given to.
+// Row is a row of the registry.
 //
-// One rule says who owns its bytes: the replica does. They are read only, and valid until that
-// function returns. Who keeps something of a row copies it, strings.Clone for a text. What a method
-// returns as a *registry.Token instead is the caller's own.
+// Its bytes belong to the replica: they are read only, and valid until the function that was given
+// the row returns. Copy what you keep, a text with strings.Clone. A *registry.Token that a method
+// returns is the caller's own.
 type Row struct {
 	// ID is the mint's row id. IDs are dense, from 0 on, never change and are never given to
 	// another mint while the process lives.
@@ -22,23 +22,23 @@ type Row struct {
 // Change tells a Listener what the row of a mint is now.
 type Change struct {
 	Row
-	// Same says that since the last change of the mint nothing changed that tokens are searched or
-	// compared by: text, program, extensions, tags, volume and first_seen_at; nor that it is in the
-	// registry. Then Token is nil. Most changes are of the supply alone.
+	// Same says that the mint is a member, as before, and that nothing changed by which tokens are
+	// searched or compared: text, program, extensions, tags, volume, first_seen_at. Then Token is
+	// nil. Most changes are of the supply alone.
 	Same bool
 }
 
-// Gone says that the mint is not in the registry any more.
+// Gone returns whether the mint is not in the registry any more.
 func (c *Change) Gone() bool { return c.Token == nil && !c.Same }
 
-// Listener hears of every change after the index has it, one batch at a time, in the order of the
-// fold. While the copy loads, a batch may be large.
+// Listener gets every change after the index has it, one batch at a time, in the order of the fold.
+// While the copy loads, a batch may be large.
 type Listener interface {
 	Apply(changes []Change)
 }
 
-// Filler is a Listener that takes what is there when the copy loads sooner by another way: Fill is
-// Apply until Filled.
+// Filler is a Listener that can load faster than change by change: while the copy loads, Fill is
+// called instead of Apply, and at the end Filled.
 type Filler interface {
 	Fill(changes []Change)
 	Filled()

@@ -22,23 +22,23 @@ type ClickHouse struct {
 
 var _ Snapshot = (*ClickHouse)(nil)
 
-// NewClickHouse reads from the given database. The connection is opened for each load and closed
-// behind it: an API node needs ClickHouse only then.
+// NewClickHouse reads from the given database. It opens a connection for each load and closes it
+// afterwards: an API node needs ClickHouse for nothing else.
 func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database string) *ClickHouse {
 	return &ClickHouse{open: open, database: database}
 }
 
 const (
-	// rowsAtOnce is how many rows the driver has in memory at a time, twice or three times: about a
-	// kilobyte each.
+	// rowsAtOnce is how many rows a block of the driver has, about a kilobyte each. It holds two or
+	// three blocks at a time.
 	rowsAtOnce = 4096
-	// rowsPerBatch are parsed by one core in one go.
+	// rowsPerBatch is how many rows a goroutine parses at a time.
 	rowsPerBatch = 256
 )
 
-// Load reads all mints, members of the registry or not, and calls each on every core. A row comes
-// as one string, written by ClickHouse in its RowBinary format: the driver would make a slice for
-// each column of each row, which takes most of the time of a load.
+// Load reads all mints, members of the registry or not, and calls each on as many goroutines as
+// there are cores. A row comes as one string in ClickHouse's RowBinary format: as columns, the
+// driver would make a slice for each column of each row, which takes most of the time of a load.
 func (c *ClickHouse) Load(ctx context.Context, each func(mint string, facts []registry.Fact)) error {
 	conn, err := c.open(ctx)
 	if err != nil {
@@ -115,14 +115,15 @@ func parseRows(batches <-chan []string, each func(mint string, facts []registry.
 
 var errRow = errors.New("a row of tokens_raw is not as this version reads it")
 
-// row is a row in RowBinary: numbers little endian, strings and arrays behind their lengths.
+// row is the rest of a row in RowBinary: numbers are little endian, a string or an array comes
+// after its length. short is set when a read finds too few bytes.
 // https://clickhouse.com/docs/interfaces/formats/RowBinary
 type row struct {
 	rest  string
 	short bool
 }
 
-// take returns the next bytes, zeros behind the end.
+// take returns the next size bytes. If there are fewer, it returns "" and sets short.
 func (r *row) take(size uint64) string {
 	if size > uint64(len(r.rest)) {
 		r.short, r.rest = true, ""
@@ -158,7 +159,8 @@ func (r *row) uint64() uint64 {
 	return binary.LittleEndian.Uint64([]byte(text))
 }
 
-// fact is a tuple of register, item, position (128 bits) and value.
+// fact reads a tuple of register, item, position and value. A position has 128 bits, and its low
+// half, the order, comes first.
 func (r *row) fact(mint string) registry.Fact {
 	fact := registry.Fact{Mint: mint}
 	if register := r.take(1); register != "" {

@@ -23,8 +23,8 @@ type Freshness struct {
 	Count uint64 `json:"count"`
 }
 
-// freshness counts ages in slices of time, so that old ones fall out and memory stays the same at
-// any rate.
+// freshness is a histogram of ages for each slice of time. Old slices are overwritten, and the
+// memory is the same at any rate.
 type freshness struct {
 	mu     sync.Mutex
 	epoch  time.Time
@@ -66,15 +66,15 @@ func (f *freshness) summary(now time.Time) Freshness {
 	}
 	f.mu.Unlock()
 	if result.Count > 0 {
-		p50, p99 := quantile(&counts, result.Count, 0.50), quantile(&counts, result.Count, 0.99)
+		p50, p99 := percentile(&counts, result.Count, 50), percentile(&counts, result.Count, 99)
 		result.P50, result.P99 = &p50, &p99
 	}
 	return result
 }
 
-// quantile is the upper end of the cell that holds the q-th of total ages.
-func quantile(counts *[freshnessCells]uint64, total uint64, q float64) int64 {
-	rank := max(uint64(q*float64(total)+0.999999), 1)
+// percentile returns the upper end of the cell that holds the given percentile of total ages.
+func percentile(counts *[freshnessCells]uint64, total, percent uint64) int64 {
+	rank := max((total*percent+99)/100, 1) // rounded up
 	for cell, n := range counts {
 		if n >= rank {
 			return upperEnd(cell)
@@ -84,8 +84,8 @@ func quantile(counts *[freshnessCells]uint64, total uint64, q float64) int64 {
 	return upperEnd(freshnessCells - 1)
 }
 
-// cellOf is exact below 64 ms; above, each power of two has 64 cells. Ages are cut at 2^31 ms, some
-// 25 days.
+// cellOf returns the cell of an age. Below 64 ms each millisecond has its own; above, each power of
+// two has 64 cells. Ages above 2^31 ms, some 25 days, count as that.
 func cellOf(ms int64) int {
 	ms = min(max(ms, 0), 1<<31-1)
 	if ms < subBuckets {
@@ -95,6 +95,7 @@ func cellOf(ms int64) int {
 	return (shift+1)*subBuckets + int(ms>>shift) - subBuckets
 }
 
+// upperEnd returns the highest age of a cell, in milliseconds.
 func upperEnd(cell int) int64 {
 	if cell < subBuckets {
 		return int64(cell)

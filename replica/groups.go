@@ -2,37 +2,37 @@ package replica
 
 import "github.com/mintlake/mintlake/registry"
 
-// groups sorts facts by their mints, so that a state is unpacked and packed once for all that a
-// batch says of it. It keeps its memory.
+// groups groups the facts of a batch by mint, so that the state of a mint is unpacked and packed
+// once a batch. It reuses its memory.
 type groups struct {
-	numbers map[string]int
+	indexes map[string]int // of mints in lists
 	lists   [][]registry.Fact
 }
 
 // of returns the facts of each mint in their order, mints in the order in which they come first.
-// What it returns holds until the next call.
+// The result is valid until the next call.
 func (g *groups) of(facts []registry.Fact) [][]registry.Fact {
-	if g.numbers == nil {
-		g.numbers = map[string]int{}
+	if g.indexes == nil {
+		g.indexes = map[string]int{}
 	}
-	clear(g.numbers)
+	clear(g.indexes)
 	count := 0
 	for from := 0; from < len(facts); {
 		to := from + 1
-		for to < len(facts) && facts[to].Mint == facts[from].Mint { // a record's
+		for to < len(facts) && facts[to].Mint == facts[from].Mint { // mostly the facts of one record
 			to++
 		}
-		number, ok := g.numbers[facts[from].Mint]
+		index, ok := g.indexes[facts[from].Mint]
 		if !ok {
-			number = count
-			g.numbers[facts[from].Mint] = number
+			index = count
+			g.indexes[facts[from].Mint] = index
 			if count++; count > len(g.lists) {
 				g.lists = append(g.lists, nil)
 			}
-			clear(g.lists[number]) // lets go of what a batch before said
-			g.lists[number] = g.lists[number][:0]
+			clear(g.lists[index]) // frees the strings of an earlier batch
+			g.lists[index] = g.lists[index][:0]
 		}
-		g.lists[number] = append(g.lists[number], facts[from:to]...)
+		g.lists[index] = append(g.lists[index], facts[from:to]...)
 		from = to
 	}
 	return g.lists[:count]

@@ -10,29 +10,29 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// loadedAtOnce mints are packed by one core before they go into the table, for which there is a
-// lock.
+// loadedAtOnce is how many mints a loader packs before it takes the store's lock and puts them into
+// the table.
 const loadedAtOnce = 512
 
-// loaders take a snapshot in, on as many cores as the snapshot comes from. What is expensive,
-// making tokens and packing states, needs no lock.
+// loaders take in a snapshot on as many goroutines as call add. What is expensive, making tokens
+// and packing states, takes no lock.
 type loaders struct {
 	store *store
 	mu    sync.Mutex
 	idle  []*loader
 }
 
-// loader is one goroutine's at a time.
+// loader packs the states of some mints. It is for one goroutine at a time.
 type loader struct {
 	store   *store
 	writer  *packed.Writer
-	facts   []registry.Fact // room
+	facts   []registry.Fact // buffer of add
 	packed  []byte
 	mints   []loaded
 	highest uint64 // slot
 }
 
-// loaded is a mint with its state in packed[from:to]. The token is nil for no member.
+// loaded is a mint with its state in packed[from:to]. token is nil if it is not a member.
 type loaded struct {
 	key        pubkey.Key
 	from, to   int
@@ -41,23 +41,23 @@ type loaded struct {
 	extensions []string
 }
 
-// load reads a snapshot. Facts about mints that are known already are folded in, so that a load
-// which was cut short can be repeated.
+// load reads a snapshot. It folds facts about mints that are known already, so that a load that
+// failed half-way can be repeated.
 func (s *store) load(ctx context.Context, snapshot Snapshot) error {
 	l := &loaders{store: s}
-	// The index and the listeners are told by a goroutine of their own, so that packing goes on
-	// meanwhile; in order, and never far behind.
-	told := make(chan []Change, 1)
+	// One goroutine publishes changes in order, while the loaders go on packing. The channel holds
+	// one batch, so that they are never far ahead.
+	changed := make(chan []Change, 1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for changes := range told {
+		for changes := range changed {
 			s.show(changes)
 		}
 	}()
 	s.mu.Lock()
 	s.flush()
-	s.told = told
+	s.loaded = changed
 	s.mu.Unlock()
 	err := snapshot.Load(ctx, l.add)
 	for _, each := range l.idle {
@@ -66,8 +66,8 @@ func (s *store) load(ctx context.Context, snapshot Snapshot) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flush()
-	close(told)
-	s.told = nil
+	close(changed)
+	s.loaded = nil
 	<-done
 	return err
 }
@@ -80,6 +80,7 @@ func (l *loaders) add(mint string, facts []registry.Fact) {
 	l.idle = append(l.idle, each)
 }
 
+// take returns an idle loader, or a new one.
 func (l *loaders) take() *loader {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +126,7 @@ func (l *loader) commit() {
 		item := &l.mints[i]
 		number := s.table.Add(&item.key)
 		value := l.packed[item.from:item.to]
-		if s.table.Version(number) != 0 { // known from an attempt before
+		if s.table.Version(number) != 0 { // known from an earlier attempt
 			s.change(number, packed.NewReader(s.shared).Facts(item.mint, value))
 			continue
 		}

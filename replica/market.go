@@ -7,18 +7,19 @@ import (
 
 // Market is what a mint was worth and how it was traded in the 24 hours of block time up to AsOf.
 type Market struct {
-	// PriceUSD is the latest price of the 24 hours for a whole token; nil: no pool says one.
+	// PriceUSD is the latest price in the 24 hours, for a whole token; nil: no pool has one.
 	PriceUSD *float64
-	// PriceAt is its minute.
+	// PriceAt is the minute of PriceUSD.
 	PriceAt *time.Time
 	// PriceBeforeUSD is the price that held 24 hours before AsOf; nil: none did.
 	PriceBeforeUSD *float64
-	// LiquidityUSD is what the vaults of its pools that traded hold in stables and SOL; nil: no leg
-	// says.
+	// LiquidityUSD is the value of the stables and SOL in the vaults of its pools that traded; nil:
+	// no leg shows a vault's balance.
 	LiquidityUSD *float64
-	// LiquidityAt is the block time of the latest leg that says.
+	// LiquidityAt is the block time of the latest leg that shows one.
 	LiquidityAt *time.Time
-	// Volumes of the time up to AsOf; nil: it was traded, and no leg has a value.
+	// Volumes of the last 5 minutes, hour, 6 and 24 hours up to AsOf; nil: it was traded, but no
+	// leg has a value in US dollars.
 	Volume5mUSD, Volume1hUSD, Volume6hUSD, Volume24hUSD *float64
 	// OrganicUSD is the volume that resists wash trading; nil: no leg has a value.
 	OrganicUSD      *float64
@@ -30,7 +31,7 @@ type Market struct {
 	// AsOf is the highest block time that the valuation saw.
 	AsOf time.Time
 
-	// supply, in whole tokens, is that of the time when the figures were exchanged; nil: unknown.
+	// supply is the supply in whole tokens at the time when the figures were set; nil: unknown.
 	supply *float64
 }
 
@@ -53,31 +54,32 @@ func (m *Market) Cap(supply *float64) *float64 {
 	return &usd
 }
 
-// CapThen is Cap of the supply when the figures were exchanged: what tokens are ordered by.
+// CapThen is Cap with the supply at the time when the figures were set: tokens are ordered by it.
 func (m *Market) CapThen() *float64 { return m.Cap(m.supply) }
 
-// hoursOfDay are those of the longest window.
-const hoursOfDay = 24
+// hoursPerDay is the length of the longest window.
+const hoursPerDay = 24
 
 // Trending is the formula of docs/api.md: the square root of organic volume times traders, times
-// how much faster the last hour was than an hour of the day in the mean. Nil where a part is
-// unknown or 0.
+// the ratio of the last hour's volume to the day's mean hourly volume. Nil if a part is unknown or
+// 0.
 func (m *Market) Trending() *float64 {
 	if m.OrganicUSD == nil || m.Volume1hUSD == nil || m.Volume24hUSD == nil || *m.Volume24hUSD <= 0 {
 		return nil
 	}
-	score := math.Sqrt(*m.OrganicUSD*float64(m.Traders)) * hoursOfDay * *m.Volume1hUSD / *m.Volume24hUSD
+	score := math.Sqrt(*m.OrganicUSD*float64(m.Traders)) * hoursPerDay * *m.Volume1hUSD / *m.Volume24hUSD
 	if score <= 0 {
 		return nil
 	}
 	return &score
 }
 
-// Market is what trading says of a token, by its number; nil where it was not traded.
+// Market returns the market of a token by its row id; nil if it was not traded.
 func (r *Replica) Market(id uint32) *Market { return r.store.volumes.of(id).market }
 
-// Figure says a figure of each token as it is now, by the token's number, for search.Query.Figure:
-// known is false where the token was not traded or of returns nil.
+// Figure returns a function that gives the figure "of" of a token by its row id, for
+// search.Query.Figure. It uses the markets that are current when Figure is called. known is false
+// if the token was not traded or of returns nil.
 func (r *Replica) Figure(of func(m *Market) *float64) func(id uint32) (value float64, known bool) {
 	current := r.store.volumes.current.Load()
 	return func(id uint32) (float64, bool) {

@@ -4,14 +4,14 @@
 // registry.enrichments.v1 from before that snapshot on, and chain.slots.v1 wholly. Out: tokens by
 // mint, search, what the source says of itself, coverage, freshness.
 // Guarantees: the fold forgives repeats and any order, so the overlap of snapshot and topics is
-// harmless. Once ready it stays ready: neither ClickHouse nor Kafka is needed to read. Readers
-// never wait for the fold, only for the exchange of pointers.
+// harmless. Once ready it stays ready: neither ClickHouse nor Kafka is needed to read. Readers do
+// not wait while facts are folded.
 //
 // Start: (1) remember the projector's committed offsets, below which everything is durable in
 // ClickHouse; (2) load the snapshot; (3) tail from (1). When ClickHouse does not answer within
 // SnapshotPatience, and the topics still begin at offset 0, everything is folded from the topics
-// instead: they are kept for ever, it only takes longer. The same when the projector has committed
-// nothing.
+// instead: they are kept for ever, it only takes longer. The same happens when the projector has
+// committed nothing.
 package replica
 
 import (
@@ -39,13 +39,13 @@ import (
 
 // Snapshot reads the registry's facts from where the projector has made them durable.
 type Snapshot interface {
-	// Load calls each once per mint, possibly on several goroutines at a time. The strings are the
-	// callee's to keep, the slice is not.
+	// Load calls each once per mint, possibly on several goroutines at a time. each may keep the
+	// strings, but not the slice.
 	Load(ctx context.Context, each func(mint string, facts []registry.Fact)) error
 }
 
-// Offsets tells where the topics begin and end and how far a consumer group is. A partition without
-// a committed offset is missing.
+// Offsets returns where the topics begin and end and how far a consumer group is. A partition
+// without a committed offset is missing from the map.
 type Offsets interface {
 	StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
@@ -59,8 +59,8 @@ type Config struct {
 	SnapshotPatience time.Duration
 	// batchRecords bounds the records folded at once. Default 5,000.
 	batchRecords int
-	// batchWait is how long a batch gathers once it has a record, and three times as long while
-	// thousands come a second. It delays every change by that much. Default 20 ms.
+	// batchWait is how long a batch waits for more records after its first. Above busyRate it is
+	// busyWaits times as long. It delays every change by that much. Default 20 ms.
 	batchWait time.Duration
 }
 
@@ -68,12 +68,12 @@ type Config struct {
 type Deps struct {
 	Snapshot Snapshot
 	Offsets  Offsets
-	// OpenTail starts reading at the given offsets; partitions that are missing there from their
-	// first.
+	// OpenTail starts reading at the offsets in start. A partition that is missing there is read
+	// from its first record.
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	// Listeners may be empty.
 	Listeners []Listener
-	// NotAMint hears of addresses that enrichment found to hold no mint. May be nil.
+	// NotAMint is called with each address that enrichment found to hold no mint. May be nil.
 	NotAMint   func(mint string)
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -91,7 +91,7 @@ type Replica struct {
 	freshness *freshness
 	started   time.Time // cut to the millisecond, as the received-at header is
 	ready     atomic.Bool
-	batch     batch // of the goroutine that tails
+	batch     batch // used only by the goroutine that tails
 
 	mu      sync.Mutex
 	applied map[kafka.TopicPartition]int64 // the offset after the last record applied
@@ -102,8 +102,8 @@ type Replica struct {
 	slotEnds map[kafka.TopicPartition]int64
 }
 
-// registryTopics make the copy; the slot ledger only tells about it, so being ready does not wait
-// for them.
+// registryTopics have the facts of the copy. The slot ledger has only the coverage and the source's
+// status, so readiness does not wait for it.
 var (
 	registryTopics = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments}
 	allTopics      = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
@@ -143,8 +143,8 @@ func New(cfg Config, deps Deps) (*Replica, error) {
 	return r, err
 }
 
-// Run loads and tails until ctx ends; then it returns nil. Trouble with ClickHouse or Kafka is
-// waited out.
+// Run loads and tails until ctx ends; then it returns nil. Errors of ClickHouse and Kafka are
+// retried.
 func (r *Replica) Run(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -192,7 +192,8 @@ func (r *Replica) follow(ctx context.Context) error {
 	return nil
 }
 
-// load brings the store to the state that the offsets in r.applied stand for.
+// load fills the store from the snapshot, and sets r.applied to the offsets from which the topics
+// have everything that the store lacks.
 func (r *Replica) load(ctx context.Context) error {
 	committed, err := retry(ctx, func() (map[kafka.TopicPartition]int64, error) {
 		return r.deps.Offsets.CommittedOffsets(ctx, schemas.GroupProjector, registryTopics)
@@ -207,7 +208,7 @@ func (r *Replica) load(ctx context.Context) error {
 		return fmt.Errorf("read start offsets: %w", err)
 	}
 	whole := true // the topics hold everything
-	r.mu.Lock()   // /status looks on
+	r.mu.Lock()   // /status reads applied meanwhile
 	for tp, start := range starts {
 		whole = whole && start == 0
 		r.applied[tp] = start
@@ -231,8 +232,8 @@ func (r *Replica) load(ctx context.Context) error {
 	return nil
 }
 
-// loadSnapshot says whether the snapshot was loaded. It gives up when ctx ends, or after
-// SnapshotPatience if that is allowed.
+// loadSnapshot returns whether the snapshot was loaded. It retries until ctx ends or, with
+// mayGiveUp, until SnapshotPatience is over.
 func (r *Replica) loadSnapshot(ctx context.Context, mayGiveUp bool) bool {
 	begin, backOff := time.Now(), backoff.NewExponentialBackOff()
 	backOff.MaxInterval = 5 * time.Second
@@ -257,8 +258,8 @@ func (r *Replica) loadSnapshot(ctx context.Context, mayGiveUp bool) bool {
 	return false
 }
 
-// Seal moves the registry's root to a slot of which everything was applied; with done to the
-// highest slot applied.
+// Seal moves the registry's root to slot: every fact up to it has been applied. With done it moves
+// to the highest slot applied, if that is higher.
 func (r *Replica) Seal(slot uint64, done bool) { r.store.seal(slot, done) }
 
 // Root is the registry's root at the slot sealed last; false until the copy is loaded.
@@ -273,23 +274,23 @@ func (r *Replica) Token(id uint32) *registry.Token { return r.store.token(id) }
 // Lists are the token lists that hold a member, by name.
 func (r *Replica) Lists(id uint32) []registry.Listing { return r.store.lists(id) }
 
-// Row calls use with the row of a member. It returns false, and does not call use, if the mint of
-// that row id is none.
+// Row calls use with the row of a member. It returns false, and does not call use, if that mint is
+// not a member (any more).
 func (r *Replica) Row(id uint32, use func(row *Row)) bool { return r.store.row(id, use) }
 
-// ID is the number of a member of the registry, and whether the mint is one. A mint keeps its
-// number while the process lives.
+// ID returns the row id of a mint, and whether it is a member of the registry. A mint keeps its row
+// id while the process lives.
 func (r *Replica) ID(mint string) (uint32, bool) { return r.store.id(mint) }
 
-// Search ranks the members of the registry. See package search. A row may be younger than the hit,
-// and gone.
+// Search ranks the members of the registry, see package search. The row of a hit may have changed
+// since, or be gone.
 func (r *Replica) Search(query search.Query) search.Result { return r.index.Search(query) }
 
 // Tokens is the number of members of the registry.
 func (r *Replica) Tokens() int { return r.store.table.Marked() }
 
-// Ready says that the copy is loaded and was as far as the topics when the node started. It never
-// goes back.
+// Ready returns whether the copy is loaded and has caught up with where the topics ended then. Once
+// true it stays true.
 func (r *Replica) Ready() bool { return r.ready.Load() }
 
 // Freshness summarises the last five minutes.
@@ -297,8 +298,8 @@ func (r *Replica) Freshness() Freshness { return r.freshness.summary(r.deps.Now(
 
 // View is what the slot ledger said, and how far every topic is applied, at one moment.
 type View struct {
-	// Source is nil until the source has reported, and until the ledger is read as far as it was
-	// when the node started: what an earlier run said of itself is not this one's word. Read only.
+	// Source is nil until the source has reported, and until the ledger is read up to where it
+	// ended when the node started: before that, a report may be an earlier run's. Read only.
 	Source   *eventspb.SourceStatus
 	Coverage coverage.Coverage
 	// Applied is the offset after the last record applied. A partition that nothing was read of may
@@ -306,7 +307,7 @@ type View struct {
 	Applied map[kafka.TopicPartition]int64
 }
 
-// View returns one consistent unit.
+// View returns the present view. Its parts are of one moment.
 func (r *Replica) View() View {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -317,8 +318,8 @@ func (r *Replica) View() View {
 	return view
 }
 
-// slotsToRead are the ends of the slot ledger's partitions that hold something; expired records
-// will never be read.
+// slotsToRead returns the end offsets of the slot ledger's partitions. It leaves out those without
+// a record: expired records will never be read.
 func (r *Replica) slotsToRead(ctx context.Context) (map[kafka.TopicPartition]int64, error) {
 	ends, err := r.deps.Offsets.EndOffsets(ctx, []string{schemas.TopicSlots})
 	if err != nil {
@@ -329,7 +330,7 @@ func (r *Replica) slotsToRead(ctx context.Context) (map[kafka.TopicPartition]int
 	return ends, err
 }
 
-// caughtUpWithSlots needs the lock.
+// caughtUpWithSlots returns whether the slot ledger is read up to slotEnds. The caller holds mu.
 func (r *Replica) caughtUpWithSlots() bool {
 	for tp, end := range r.slotEnds {
 		if r.applied[tp] < end {
@@ -339,7 +340,7 @@ func (r *Replica) caughtUpWithSlots() bool {
 	return r.slotEnds != nil
 }
 
-// Applied is View's Applied at little cost.
+// Applied is View's Applied, without the cost of a coverage.
 func (r *Replica) Applied() map[kafka.TopicPartition]int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,21 +6,22 @@ import (
 	"github.com/mintlake/mintlake/registry/coverage"
 )
 
-// coverageShare is the part of the time, as a divisor, that may go into computing coverage: a
-// ledger of months of slots that arrive out of order needs a tenth of a second for it, and the tail
-// waits meanwhile.
+// coverageShare bounds the time spent on coverage to one part in coverageShare. For months of slots
+// that arrived out of order, one computation takes a tenth of a second, and the tail waits
+// meanwhile.
 const coverageShare = 20
 
 // slotView is the slot ledger with its latest coverage.
 type slotView struct {
 	ledger *coverage.Ledger
 	latest coverage.Coverage
-	next   time.Time
+	next   time.Time // when to compute latest again
 }
 
 func newSlotView() *slotView { return &slotView{ledger: coverage.New()} }
 
-// coverage is up to date for a ledger that is quickly read, else at most some seconds old.
+// coverage returns the latest coverage. It is computed again after coverageShare times as long as
+// it took: at once for a short ledger, after some seconds for a long one.
 func (v *slotView) coverage() coverage.Coverage {
 	begin := time.Now()
 	if !begin.Before(v.next) {

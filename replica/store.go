@@ -15,8 +15,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// loadingChanges are gathered before they go to the index and the listeners while loading. Every
-// change holds a token.
+// loadingChanges is how many changes are gathered while the copy loads before the index and the
+// listeners get them. It bounds the memory: each change holds a token.
 const loadingChanges = 4_096
 
 // index is what the store needs of search.Inverted.
@@ -26,9 +26,9 @@ type index interface {
 	Filled()
 }
 
-// store folds facts and publishes tokens. It keeps states only, packed; tokens are made of them
-// when somebody asks. Folding is one goroutine's at a time; lookups go on meanwhile and take no
-// lock.
+// store folds facts into states, and gives what changed to the index and the listeners. It keeps
+// only packed states; a token is unpacked when it is asked for. mu lets one goroutine fold at a
+// time. Lookups do not take mu.
 type store struct {
 	index     index
 	listeners []Listener
@@ -43,21 +43,21 @@ type store struct {
 	fold    folder
 	tracker *liveroot.Tracker
 	live    bool
-	// rootless leaves the root out: benchmarks tell what it costs.
+	// rootless switches the root off, so that a benchmark can measure what it costs.
 	rootless bool
 	pending  []Change
-	turn     pause.Turn // of the fold, see takeTurns
-	// to who makes pending changes visible while a snapshot loads; else nil
-	told chan<- []Change
+	turn     pause.Turn // of the fold, see setTurn
+	// loaded goes to the goroutine that publishes changes while a snapshot loads; nil at other times.
+	loaded chan<- []Change
 
-	// base says that the root needs one.
-	base chan struct{}
+	// baseWanted holds a value when the tracker needs a base tree, see wantBase.
+	baseWanted chan struct{}
 }
 
 func newStore(index index, listeners []Listener) *store {
 	shared := packed.NewShared()
 	s := &store{
-		index: index, listeners: listeners, shared: shared, table: memory.New(), fold: newFolder(shared), base: make(chan struct{}, 1),
+		index: index, listeners: listeners, shared: shared, table: memory.New(), fold: newFolder(shared), baseWanted: make(chan struct{}, 1),
 	}
 	s.tracker = liveroot.NewTracker(shared, liveroot.Config{Every: root.SealEvery, State: s.appendState})
 	s.readers.New = func() any { return packed.NewReader(shared) }
@@ -65,11 +65,11 @@ func newStore(index index, listeners []Listener) *store {
 	return s
 }
 
-// folder is what changing a state needs, for one goroutine at a time.
+// folder has the buffers for folding facts into a state. It is for one goroutine at a time.
 type folder struct {
 	reader *packed.Reader
 	writer *packed.Writer
-	// before and after are the packed state.
+	// before and after are buffers for a mint's packed state.
 	before, after []byte
 	groups        groups
 }
@@ -78,19 +78,20 @@ func newFolder(shared *packed.Shared) folder {
 	return folder{reader: packed.NewReader(shared), writer: packed.NewWriter(shared)}
 }
 
-// takeTurns says how long the fold may keep a core that requests want; 0: as long as it gets it.
-func (s *store) takeTurns(length time.Duration) {
+// setTurn sets how long the fold runs before it yields the processor to waiting requests; 0: it
+// does not yield.
+func (s *store) setTurn(length time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn = pause.NewTurn(length)
 }
 
-// apply folds facts in and makes every mint that they change visible once.
+// apply folds facts. A mint that several of them change becomes visible once, with all of them.
 func (s *store) apply(facts []registry.Fact) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, group := range s.fold.groups.of(facts) {
-		if key, err := pubkey.Parse(group[0].Mint); err == nil { // every decoder sees to that
+		if key, err := pubkey.Parse(group[0].Mint); err == nil { // decoders let no other mint through
 			s.change(s.table.Add(&key), group)
 		}
 		s.turn.Next()
@@ -100,7 +101,8 @@ func (s *store) apply(facts []registry.Fact) {
 	}
 }
 
-// change folds facts about one mint into its state.
+// change folds facts about one mint into its packed state. If that changes the state of a member,
+// or who is a member, it adds to pending.
 func (s *store) change(number uint32, facts []registry.Fact) {
 	f, mint := &s.fold, facts[0].Mint
 	f.before = s.appendState(f.before[:0], number)
@@ -142,29 +144,30 @@ func (s *store) change(number uint32, facts []registry.Fact) {
 	s.pending = append(s.pending, change)
 }
 
-// isSearched says that a change of the register may change what Change.Same is about.
+// isSearched returns whether tokens are searched or compared by the register, see Change.Same.
 func isSearched(register registry.Register) bool {
 	return register != registry.RegisterSupply && register != registry.RegisterSupplyDelta && register != registry.RegisterLastSeen
 }
 
-// appendState appends the packed state of a mint.
+// appendState appends the packed state of a mint; nothing if it has none.
 func (s *store) appendState(dst []byte, number uint32) []byte {
 	s.table.Read(number, func(value []byte, _ bool) { dst = append(dst, value...) })
 	return dst
 }
 
-// flush makes what is pending visible. It needs mu.
+// flush publishes the pending changes, itself or by the goroutine that does so while a snapshot
+// loads. The caller holds mu.
 func (s *store) flush() {
 	changes := s.pending
 	s.pending = nil
-	if s.told != nil {
-		s.told <- changes
+	if s.loaded != nil {
+		s.loaded <- changes
 		return
 	}
 	s.show(changes)
 }
 
-// show is called by one goroutine at a time.
+// show gives changes to the index and then to the listeners. One goroutine at a time may call it.
 func (s *store) show(changes []Change) {
 	documents := s.documentsOf(changes)
 	if s.live {
@@ -182,8 +185,8 @@ func (s *store) show(changes []Change) {
 	}
 }
 
-// documentsOf are the changes that the index needs to hear of, with the volume that tokens are
-// ordered by.
+// documentsOf returns a document for each change that concerns the index. Its token has the volume
+// that tokens are ranked by, which may differ from the one that the API shows.
 func (s *store) documentsOf(changes []Change) []search.Document {
 	documents := make([]search.Document, 0, len(changes))
 	for i := range changes {
@@ -202,7 +205,8 @@ func (s *store) documentsOf(changes []Change) []search.Document {
 	return documents
 }
 
-// goLive publishes what loading has gathered; from now on every apply is visible when it returns.
+// goLive publishes the changes gathered while loading. From now on the changes of an apply are
+// visible when it returns.
 func (s *store) goLive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +235,7 @@ func (s *store) lookup(mint string) *registry.Token {
 	return s.tokenOf(number, &key, nil)
 }
 
-// token is nil when the mint of that number is not a member (any more).
+// token returns the token of a row id, or nil if that mint is not a member (any more).
 func (s *store) token(number uint32) *registry.Token {
 	key, ok := s.table.Key(number)
 	if !ok {
@@ -240,7 +244,8 @@ func (s *store) token(number uint32) *registry.Token {
 	return s.tokenOf(number, &key, nil)
 }
 
-// tokenOf tells the kinds of the token's extensions too, if extensions is not nil.
+// tokenOf returns the token of a mint, whose row id and key these are, or nil if it is not a
+// member. If extensions is not nil, it is set to the kinds of the token's extensions.
 func (s *store) tokenOf(number uint32, key *pubkey.Key, extensions *[]string) (found *registry.Token) {
 	mint := key.String()
 	s.readState(number, mint, func(state *registry.State) {
@@ -262,7 +267,7 @@ func (s *store) lists(number uint32) (lists []registry.Listing) {
 	return lists
 }
 
-// readState calls use with the state of a member. It does not call it of another mint.
+// readState calls use with the state of a mint if it is a member. Otherwise it does nothing.
 func (s *store) readState(number uint32, mint string, use func(state *registry.State)) {
 	reader := s.readers.Get().(*packed.Reader) // the pool makes no other
 	defer s.readers.Put(reader)
@@ -283,9 +288,8 @@ type rowReader struct {
 	row    Row
 }
 
-// row calls use with a row of pooled memory, see Row: a page of rows that is made this way leaves
-// nothing for the garbage collector. It returns false, and does not call use, if the mint is not a
-// member (any more).
+// row calls use with a row in pooled memory, see Row, so that a page of rows leaves no garbage. It
+// returns false, and does not call use, if the mint is not a member (any more).
 func (s *store) row(number uint32, use func(row *Row)) (member bool) {
 	key, ok := s.table.Key(number)
 	if !ok {
@@ -309,7 +313,7 @@ func (s *store) row(number uint32, use func(row *Row)) (member bool) {
 	return member
 }
 
-// id is the number of a member.
+// id returns the row id of a mint, and whether it is a member.
 func (s *store) id(mint string) (uint32, bool) {
 	key, err := pubkey.Parse(mint)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// tail applies records from r.applied on, until ctx ends or the tailer fails for good.
+// tail applies records from r.applied on, until ctx ends or the reader fails for good.
 func (r *Replica) tail(ctx context.Context, ends map[kafka.TopicPartition]int64, begin time.Time, progress func()) error {
 	r.becomeReady(ends, begin)
 	tailer, err := r.deps.OpenTail(allTopics, r.Applied())
@@ -39,15 +39,15 @@ func (r *Replica) tail(ctx context.Context, ends map[kafka.TopicPartition]int64,
 }
 
 const (
-	// busyRate is how many records a second are many.
+	// busyRate is the number of records a second above which batches gather longer.
 	busyRate = 3_000
-	// busyWaits is how many times longer a batch gathers then.
+	// busyWaits is how many times as long they gather then.
 	busyWaits = 3
 )
 
-// nextWait is how long the next batch gathers, after one that has brought so many records in so
-// much time. Each batch copies parts of the index, whatever is in it; where many records come fewer
-// batches leave more of the cores to requests.
+// nextWait returns how long the next batch gathers, after one that brought so many records in the
+// time took. Each batch copies parts of the index, however small it is. When many records come,
+// fewer batches leave more of the cores to requests.
 func (r *Replica) nextWait(records int, took time.Duration) time.Duration {
 	if float64(records) > busyRate*took.Seconds() {
 		return busyWaits * r.cfg.batchWait
@@ -55,6 +55,7 @@ func (r *Replica) nextWait(records int, took time.Duration) time.Duration {
 	return r.cfg.batchWait
 }
 
+// becomeReady makes the copy live and ready once every topic is applied up to ends.
 func (r *Replica) becomeReady(ends map[kafka.TopicPartition]int64, begin time.Time) {
 	if r.ready.Load() {
 		return
@@ -74,18 +75,18 @@ func (r *Replica) becomeReady(ends map[kafka.TopicPartition]int64, begin time.Ti
 	r.deps.Logger.Info("copy of the registry is ready", "tokens", r.Tokens(), "seconds", seconds)
 }
 
-// applyBatch makes the records visible and then says so: whoever reads Applied finds at least that
-// much in the copy.
+// applyBatch makes the records visible, and only then moves Applied: what Applied covers is in the
+// copy.
 func (r *Replica) applyBatch(records []kafka.Record) {
 	batch := &r.batch
 	batch.reset()
-	turns := r.turns(records)
-	turn := pause.NewTurn(turns)
+	length := r.turnFor(records)
+	turn := pause.NewTurn(length)
 	for i := range records {
 		record := &records[i]
 		if err := batch.add(record); err != nil {
-			// The projector writes the dead letter; here it is skipped, counted and told once per
-			// batch at most.
+			// The projector writes the dead letter. Here the record is counted and skipped; only
+			// the first bad record of a batch is logged.
 			if batch.bad == 0 {
 				r.deps.Logger.Warn("record skipped", "topic", record.Topic, "partition", record.Partition, "offset", record.Offset, "err", err)
 			}
@@ -96,7 +97,7 @@ func (r *Replica) applyBatch(records []kafka.Record) {
 		r.metrics.records.WithLabelValues(record.Topic).Inc()
 		turn.Next()
 	}
-	r.store.takeTurns(turns)
+	r.store.setTurn(length)
 	r.store.apply(batch.facts)
 	r.mu.Lock()
 	maps.Copy(r.applied, batch.applied)
@@ -114,17 +115,18 @@ func (r *Replica) applyBatch(records []kafka.Record) {
 }
 
 const (
-	// foldTurn is how long a fold that is in time keeps a core while requests wait: less than most
-	// of them take.
+	// foldTurn is how long a fold that keeps up runs before it yields the processor to waiting
+	// requests. It is shorter than most requests.
 	foldTurn = 300 * time.Microsecond
-	// lateAfter is the age of a record from which on the fold is late, and takes what it gets of
-	// the cores: requests must not hold it up for ever.
+	// lateAfter is the age of a record from which on the fold is late and does not yield: requests
+	// must not delay it for ever.
 	lateAfter = 250 * time.Millisecond
 )
 
-// turns are those of a fold of these records. Of a batch the first is about the oldest. What does
-// not say when it was received, or was long before, is history.
-func (r *Replica) turns(records []kafka.Record) time.Duration {
+// turnFor returns the turn of a fold of these records: 0, without yielding, if they are old. The
+// first record with a receive time stands for the batch, as it is about the oldest. Records without
+// one are history.
+func (r *Replica) turnFor(records []kafka.Record) time.Duration {
 	for i := range records {
 		if received, ok := receivedAt(&records[i]); ok {
 			if r.deps.Now().Sub(received) < lateAfter {
@@ -136,8 +138,8 @@ func (r *Replica) turns(records []kafka.Record) time.Duration {
 	return 0
 }
 
-// observe measures how long the facts of this process's lifetime took to become visible. Older ones
-// are history being read again.
+// observe measures how long records took to become visible. It leaves out those received before
+// this process started, which are history that is read again.
 func (r *Replica) observe(records []kafka.Record) {
 	now := r.deps.Now()
 	for i := range records {
@@ -163,7 +165,7 @@ func receivedAt(record *kafka.Record) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// batch is what a number of records state, decoded.
+// batch is the decoded content of some records.
 type batch struct {
 	facts    []registry.Fact
 	slots    []*eventspb.SlotRecord

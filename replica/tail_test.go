@@ -18,10 +18,10 @@ func TestTurns(t *testing.T) {
 	record := func(age time.Duration) kafka.Record {
 		return kafka.Record{Headers: []kafka.Header{{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, now.Add(-age).UnixMilli(), 10)}}}
 	}
-	require.Zero(t, r.turns(nil))
-	require.Zero(t, r.turns([]kafka.Record{{}}), "nothing says how old it is")
-	require.Equal(t, foldTurn, r.turns([]kafka.Record{{}, record(lateAfter - time.Millisecond)}))
-	require.Zero(t, r.turns([]kafka.Record{record(lateAfter), record(0)}), "the first is the oldest")
+	require.Zero(t, r.turnFor(nil))
+	require.Zero(t, r.turnFor([]kafka.Record{{}}), "nothing says how old it is")
+	require.Equal(t, foldTurn, r.turnFor([]kafka.Record{{}, record(lateAfter - time.Millisecond)}))
+	require.Zero(t, r.turnFor([]kafka.Record{record(lateAfter), record(0)}), "the first is the oldest")
 }
 
 // TestBatchesGatherLonger where many records come, and only then: a token that comes alone is not

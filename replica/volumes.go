@@ -11,12 +11,12 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// volumesAtOnce bounds how long lookups of what changed and folding wait for each other while
-// figures are exchanged.
+// volumesAtOnce is how many changed tokens are published per hold of mu: folding and the lookup of
+// the tokens wait for each other.
 const volumesAtOnce = 4_096
 
-// Volume is what swaps say of a mint. It is no fact of the fold: figures come whole, many at a
-// time, and the next ones take their place.
+// Volume is what swaps say of a mint. It is not a fact that is folded: SetVolumes replaces the
+// figures of all mints at once.
 type Volume struct {
 	Mint string
 	// DailyUSD is the token's daily_volume_usd; nil: none.
@@ -29,16 +29,16 @@ type Volume struct {
 	Market *Market
 }
 
-// figures are what is in force of one mint.
+// figures are the current figures of one mint.
 type figures struct {
 	daily, rank *float64
 	market      *Market
 }
 
-// same does not look at the market: who follows tokens is not told of each valuation.
+// same ignores the market: listeners are not told of a token because of a new valuation alone.
 func (f figures) same(g figures) bool { return same(f.daily, g.daily) && same(f.rank, g.rank) }
 
-// volumes are the figures in force, by the mints' numbers.
+// volumes are the current figures by row id.
 type volumes struct {
 	current atomic.Pointer[map[uint32]figures]
 
@@ -47,7 +47,7 @@ type volumes struct {
 	lastTrades []uint32
 }
 
-// traded remembers the latest leg of a mint and says whether that is news.
+// traded records the time of a mint's leg, and returns whether it is later than all before.
 func (v *volumes) traded(number uint32, at time.Time) bool {
 	seconds := at.Unix()
 	if seconds <= 0 || seconds > 1<<32-1 {
@@ -65,7 +65,7 @@ func (v *volumes) traded(number uint32, at time.Time) bool {
 	return true
 }
 
-// lastTrade is in Unix milliseconds; 0 for none.
+// lastTrade returns the time of a mint's latest leg in Unix milliseconds; 0 if there is none.
 func (v *volumes) lastTrade(number uint32) int64 {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -83,8 +83,9 @@ func (v *volumes) of(number uint32) figures {
 	return (*current)[number]
 }
 
-// show puts the figures into a token. A trade says nothing of when the mint was first seen, and
-// neither time is shown without the other.
+// show sets the token's volume, and LastSeenAt if its latest trade is later. A token without
+// FirstSeenAt gets no LastSeenAt: the API shows neither time without the other, and a trade does
+// not say when the mint was first seen.
 func (v *volumes) show(number uint32, token *registry.Token) {
 	token.DailyVolumeUSD = v.of(number).daily
 	if at := v.lastTrade(number); at != 0 && token.FirstSeenAt != nil && (token.LastSeenAt == nil || *token.LastSeenAt < at) {
@@ -94,9 +95,9 @@ func (v *volumes) show(number uint32, token *registry.Token) {
 
 func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// SetVolumes exchanges the figures of all mints: what is not in the list has none any more, but for
-// its last trade. Tokens whose figures change are told to the index and the listeners. Of a mint
-// that is no member the figures wait until it becomes one.
+// SetVolumes replaces the figures of all mints. A mint that is missing from list keeps only the
+// time of its last trade. The index and the listeners get each token whose figures changed. The
+// figures of a mint that is not a member wait until it becomes one.
 func (r *Replica) SetVolumes(list []Volume) { r.store.setVolumes(list) }
 
 func (s *store) setVolumes(list []Volume) {
@@ -132,11 +133,12 @@ func (s *store) setVolumes(list []Volume) {
 	}
 	s.volumes.current.Store(&next)
 	for part := range slices.Chunk(slices.Collect(maps.Keys(changed)), volumesAtOnce) {
-		s.tell(part)
+		s.publish(part)
 	}
 }
 
-// number of a mint, member or not: it may become one.
+// number returns the row id of a mint, and gives it one if it has none: it may become a member.
+// False if mint is not an address.
 func (s *store) number(mint string) (uint32, bool) {
 	key, err := pubkey.Parse(mint)
 	if err != nil {
@@ -150,8 +152,8 @@ func (s *store) number(mint string) (uint32, bool) {
 	return s.table.Add(&key), true
 }
 
-// tell hands tokens to the index and the listeners as they are now.
-func (s *store) tell(numbers []uint32) {
+// publish gives the index and the listeners these tokens as they are now.
+func (s *store) publish(numbers []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, number := range numbers {

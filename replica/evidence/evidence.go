@@ -6,7 +6,7 @@
 // of tokens in here, nothing to buy and no judgement. Reading costs a few microseconds and waits
 // for one change at most.
 //
-// Memory is 32 bytes a number of the copy, and the groups: some 45 bytes a token in all.
+// Memory: 32 bytes a row id, and the groups; some 45 bytes a token in all.
 package evidence
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/mintlake/mintlake/replica"
 )
 
-// Rows is where the rows of tokens are: *replica.Replica.
+// Rows returns the tokens of the registry by row id.
 type Rows interface {
-	// Token is nil for a number that is no member's.
+	// Token is nil if the row id is not a member's.
 	Token(id uint32) *registry.Token
 	Extensions(id uint32) []string
 }
@@ -44,9 +44,9 @@ type Evidence struct {
 	Signals []Signal `json:"signals"`
 }
 
-// fact is what an index keeps of a token, by its number. A zero symbol is no member, or one without
-// a symbol.
-type fact struct {
+// traits are what the index keeps of a token. Their symbol is 0 if it is not a member or has no
+// symbol.
+type traits struct {
 	symbol uint64 // hash of the symbol's skeleton
 	mint   uint64 // the mint's first ten characters, in the order of the text
 	volume float64
@@ -57,7 +57,7 @@ type fact struct {
 const (
 	chunkBits = 16
 	chunkSize = 1 << chunkBits
-	// noVolume stands behind every volume.
+	// noVolume sorts after every volume.
 	noVolume = -math.MaxFloat64
 )
 
@@ -71,13 +71,13 @@ type Index struct {
 	seed      maphash.Seed
 
 	mu     sync.RWMutex
-	chunks []*[chunkSize]fact
+	chunks []*[chunkSize]traits // by row id
 	groups groups
-	// filling: there are facts of which no groups were made yet.
+	// filling: some traits are not in groups yet.
 	filling bool
 }
 
-// New reads Unicode's table. Rows may be filled later.
+// New reads Unicode's table of confusables. Rows may be filled later.
 func New(rows Rows) (*Index, error) {
 	skeletons, err := NewSkeletons()
 	if err != nil {
@@ -86,37 +86,37 @@ func New(rows Rows) (*Index, error) {
 	return &Index{rows: rows, skeletons: skeletons, seed: maphash.MakeSeed(), groups: newGroups()}, nil
 }
 
-// Apply implements replica.Listener. Readers wait for one change at most. It does not call Rows:
-// whoever calls may hold its locks.
+// Apply implements replica.Listener. Readers wait for one change at most. It does not call Rows, as
+// the caller may hold locks of theirs.
 func (x *Index) Apply(changes []replica.Change) {
 	x.Filled()
 	x.each(changes)
 }
 
-// each takes what differs from what is known.
+// each takes over the changes that differ from what the index has.
 func (x *Index) each(changes []replica.Change) {
 	for i := range changes {
 		change := &changes[i]
 		if change.Same {
 			continue
 		}
-		next := fact{}
+		next := traits{}
 		if change.Token != nil {
-			next = x.factOf(change.Token)
+			next = x.traitsOf(change.Token)
 		}
-		// the reader's view needs no lock: only this goroutine writes
-		if next == x.fact(change.ID) {
+		// Reading needs no lock here: only this goroutine writes.
+		if next == x.traits(change.ID) {
 			continue
 		}
 		x.set(change.ID, next)
 	}
 }
 
-func (x *Index) set(id uint32, next fact) {
+func (x *Index) set(id uint32, next traits) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for int(id>>chunkBits) >= len(x.chunks) {
-		x.chunks = append(x.chunks, new([chunkSize]fact))
+		x.chunks = append(x.chunks, new([chunkSize]traits))
 	}
 	place := &x.chunks[id>>chunkBits][id%chunkSize]
 	if x.filling {
@@ -136,34 +136,34 @@ func (x *Index) set(id uint32, next fact) {
 	}
 }
 
-func (x *Index) fact(id uint32) fact {
+func (x *Index) traits(id uint32) traits {
 	if chunk := int(id >> chunkBits); chunk < len(x.chunks) {
 		return x.chunks[chunk][id%chunkSize]
 	}
-	return fact{}
+	return traits{}
 }
 
-func (x *Index) factOf(token *registry.Token) fact {
+func (x *Index) traitsOf(token *registry.Token) traits {
 	skeleton := x.skeletons.Symbol(token.Symbol)
 	if skeleton == "" {
-		return fact{}
+		return traits{}
 	}
-	f := fact{symbol: max(maphash.String(x.seed, skeleton), 1), mint: mintOrder(token.Mint), volume: noVolume}
+	t := traits{symbol: max(maphash.String(x.seed, skeleton), 1), mint: mintOrder(token.Mint), volume: noVolume}
 	if name := x.skeletons.Text(token.Name); name != "" {
-		f.name = max(uint32(maphash.String(x.seed, name)>>32), 1)
+		t.name = max(uint32(maphash.String(x.seed, name)>>32), 1)
 	}
 	if token.DailyVolumeUSD != nil {
-		f.volume = *token.DailyVolumeUSD
+		t.volume = *token.DailyVolumeUSD
 	}
 	if token.FirstSeenAt != nil && *token.FirstSeenAt >= 1000 {
-		f.age = uint32(min(*token.FirstSeenAt/1000, math.MaxUint32))
+		t.age = uint32(min(*token.FirstSeenAt/1000, math.MaxUint32))
 	}
-	return f
+	return t
 }
 
-// mintOrder packs as many characters as fit into 58 to the power of ten: base58's digits ascend as
-// ASCII does, so the numbers sort as the texts. Two mints that share ten characters, a symbol, a
-// volume and a second are in the order of their numbers.
+// mintOrder makes a number of a mint's first ten characters, as many as fit into 64 bits. base58's
+// digits ascend as ASCII does, so the numbers sort as the texts. Two mints that share ten
+// characters, a symbol, a volume and a second are ordered by row id.
 func mintOrder(mint string) uint64 {
 	const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 	order := uint64(0)
@@ -176,7 +176,7 @@ func mintOrder(mint string) uint64 {
 	return order
 }
 
-// byVolume is the order of the canonical rule.
+// byVolume returns whether a stands before b in the order of Evidence.RankByVolume.
 func (x *Index) byVolume(a, b uint32) bool {
 	p, q := x.at(a), x.at(b)
 	if p.volume != q.volume {
@@ -185,6 +185,7 @@ func (x *Index) byVolume(a, b uint32) bool {
 	return x.byAge(a, b)
 }
 
+// byAge returns whether a stands before b in the order of Evidence.RankByAge.
 func (x *Index) byAge(a, b uint32) bool {
 	p, q := x.at(a), x.at(b)
 	if p.age != q.age {
@@ -196,9 +197,9 @@ func (x *Index) byAge(a, b uint32) bool {
 	return a < b
 }
 
-func (x *Index) at(id uint32) *fact { return &x.chunks[id>>chunkBits][id%chunkSize] }
+func (x *Index) at(id uint32) *traits { return &x.chunks[id>>chunkBits][id%chunkSize] }
 
-// Of is the evidence about a token, whose number and row they are.
+// Of returns the evidence about a token. id is its row id, token its row.
 func (x *Index) Of(id uint32, token *registry.Token) Evidence {
 	e := Evidence{Skeleton: x.skeletons.Symbol(token.Symbol)}
 	look := look{token: token, canonical: token}
@@ -207,7 +208,7 @@ func (x *Index) Of(id uint32, token *registry.Token) Evidence {
 		if place.canonical != id {
 			look.canonical = x.rows.Token(place.canonical)
 		}
-		// Hashes may collide, and rows change meanwhile: then the token stands for itself.
+		// Hashes may collide, and rows may have changed: then the token counts as the only one.
 		if place.size == 0 || look.canonical == nil || x.skeletons.Symbol(look.canonical.Symbol) != e.Skeleton {
 			place, look.canonical = place.alone(), token
 		}
@@ -222,7 +223,7 @@ func (x *Index) Of(id uint32, token *registry.Token) Evidence {
 func (x *Index) placeOf(id uint32) place {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if x.fact(id).symbol == 0 {
+	if x.traits(id).symbol == 0 {
 		return place{}
 	}
 	return x.groups.placeOf(x, id)

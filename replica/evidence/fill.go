@@ -9,11 +9,11 @@ import (
 	"github.com/mintlake/mintlake/replica"
 )
 
-// A registry that is loaded whole has its groups made at the end, of sorted tokens: one after the
-// other, each token moves those behind it in its group.
+// While a registry loads, tokens are only collected. Filled sorts them and makes all groups at
+// once. Inserted one by one, each token would move those that stand after it in its group.
 
-// Fill implements replica.Filler: it is Apply while the registry loads. Until Filled each token
-// that came by it stands for itself.
+// Fill implements replica.Filler: it replaces Apply while the registry loads. Until Filled, each
+// token counts as the only one with its symbol.
 func (x *Index) Fill(changes []replica.Change) {
 	x.mu.Lock()
 	x.filling = x.filling || len(x.groups.of) == 0
@@ -54,7 +54,8 @@ type grouped struct {
 	id     uint32
 }
 
-// share is every so many-th group: its tokens, group by group, each in the order of volume.
+// share returns the tokens of every of-th group, beginning with the which-th: group by group, each
+// in the order of volume.
 func (x *Index) share(which, of uint64) []grouped {
 	var share []grouped
 	for number, chunk := range x.chunks {
@@ -95,8 +96,8 @@ func (g *groups) put(x *Index, tokens []grouped) {
 	g.of[symbol] = manyBit | g.add(members)
 }
 
-// take is room for so many numbers, cut off a larger piece: groups are a hundred thousand, of which
-// the garbage collector would have to visit each.
+// take returns a slice of count numbers, cut from a larger one. There are a hundred thousand
+// groups, and the garbage collector would visit each slice of its own.
 func (g *groups) take(count int) []uint32 {
 	const piece = 1 << 14
 	if count > len(g.room) {

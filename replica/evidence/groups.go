@@ -5,17 +5,18 @@ import (
 	"sort"
 )
 
-// Most symbols are one token's alone, some have tens of thousands. So a group is a number for one
-// token; a slice in the order of volume for more; and with more than smallGroup a second slice in
-// the order of age and the first token of each name, so that a rank is a binary search.
+// smallGroup is the size up to which ranks are found by comparing all tokens. Most symbols have one
+// token, some have tens of thousands. So a group of one token is a number, and a larger one a slice
+// in the order of volume. One above smallGroup also has a slice in the order of age and the first
+// token of each name, so that a rank is a binary search.
 const smallGroup = 32
 
 // groups are the tokens by their symbols' hashes.
 type groups struct {
-	// of has a token's number, or with manyBit a place in many.
+	// of has the row id of the only token, or manyBit and an index in many.
 	of   map[uint64]uint32
 	many []group
-	free []uint32 // places in many that are empty
+	free []uint32 // indexes in many of empty groups
 	room []uint32 // see take
 }
 
@@ -26,7 +27,7 @@ type group struct {
 	*large
 }
 
-// large is what a group has when it is.
+// large is what a group of more than smallGroup tokens has in addition.
 type large struct {
 	byAge []uint32
 	names map[uint32]sharers // by the name's hash
@@ -73,7 +74,8 @@ func (g *groups) insert(x *Index, id uint32) {
 	}
 }
 
-// insertAt grows by a quarter: of many groups few grow on.
+// insertAt inserts an id. It grows a full list by a quarter only: few of the many groups grow
+// again.
 func insertAt(list []uint32, at int, id uint32) []uint32 {
 	if len(list) == cap(list) {
 		grown := make([]uint32, len(list), len(list)+len(list)/4+1)
@@ -94,7 +96,7 @@ func (g *groups) add(members group) uint32 {
 	return uint32(len(g.many) - 1)
 }
 
-// remove takes a token out; its fact is still what it was when it came in.
+// remove takes a token out. Its traits must still be those that it was inserted with.
 func (g *groups) remove(x *Index, id uint32) {
 	hash := x.at(id).symbol
 	entry := g.of[hash]
@@ -119,6 +121,7 @@ func (g *groups) remove(x *Index, id uint32) {
 	}
 }
 
+// grow makes a group a large one.
 func (m *group) grow(x *Index) {
 	m.large = &large{byAge: slices.Clone(m.byVolume), names: map[uint32]sharers{}}
 	sort.Slice(m.byAge, func(i, j int) bool { return x.byAge(m.byAge[i], m.byAge[j]) })
@@ -127,6 +130,7 @@ func (m *group) grow(x *Index) {
 	}
 }
 
+// announce adds a token to names.
 func (m *group) announce(x *Index, id uint32) {
 	name := x.at(id).name
 	if name == 0 {
@@ -140,7 +144,7 @@ func (m *group) announce(x *Index, id uint32) {
 	m.names[name] = s
 }
 
-// withdraw is of a token that is in the order no more, or will have another name.
+// withdraw takes a token out of names. It is no longer in byVolume, or will have another name.
 func (m *group) withdraw(x *Index, id uint32) {
 	name := x.at(id).name
 	s, known := m.names[name]
@@ -158,7 +162,7 @@ func (m *group) withdraw(x *Index, id uint32) {
 	m.names[name] = s
 }
 
-// rename gives a token another name, which no order knows of.
+// rename gives a token another name, on which no order depends.
 func (g *groups) rename(x *Index, id, name uint32) {
 	token := x.at(id)
 	entry := g.of[token.symbol]
@@ -199,7 +203,7 @@ func (g *groups) placeOf(x *Index, id uint32) place {
 	return p
 }
 
-// rank is how many of a sorted list stand before a token.
+// rank returns how many of a sorted list stand before a token.
 func rank(list []uint32, id uint32, before func(a, b uint32) bool) int {
 	return sort.Search(len(list), func(i int) bool { return !before(list[i], id) })
 }

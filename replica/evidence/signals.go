@@ -53,10 +53,10 @@ var extensionSignals = []struct {
 	{"scaled_ui_amount", SignalScaled}, {"permissioned_burn", SignalBurnPermission},
 }
 
-// CopiedLogo is asked whether a token's logo is another's; nil until somebody knows.
+// CopiedLogo returns whether the logo of a token is a copy of another token's.
 type CopiedLogo func(mint string) bool
 
-// look is what the signals are drawn from.
+// look is what the signals of a token are computed from. copied is place.copied.
 type look struct {
 	token, canonical *registry.Token
 	copied           bool
@@ -86,7 +86,8 @@ func (x *Index) signals(l *look) []Signal {
 	return signals
 }
 
-// homoglyph: symbol or name look like the canonical token's and are written otherwise.
+// homoglyph returns whether the symbol or the name looks like the canonical token's but is written
+// differently.
 func (x *Index) homoglyph(l *look) bool {
 	if l.token == l.canonical {
 		return false
@@ -97,14 +98,14 @@ func (x *Index) homoglyph(l *look) bool {
 	return plain(l.token.Name) != plain(l.canonical.Name) && x.skeletons.Text(l.token.Name) == x.skeletons.Text(l.canonical.Name)
 }
 
-// plain is a text without what nobody would call a difference: case, compatibility forms, white
-// space, a leading $ or #.
+// plain returns a text without what nobody would call a difference: case, compatibility forms,
+// white space, a leading $ or #.
 func plain(text string) string {
 	return blanks(strings.TrimLeft(search.Normalise(text), "$#"))
 }
 
-// hasURL: the text names a place on the web: a scheme, or a word with a dot that ends in a domain
-// of the Public Suffix List's ICANN part.
+// hasURL returns whether a text names a place on the web: it has a scheme, or a word with a dot
+// that ends in a domain of the Public Suffix List's ICANN part.
 func hasURL(text string) bool {
 	if !strings.ContainsAny(text, ".:。．｡") {
 		return false
@@ -129,11 +130,11 @@ func isDomain(word string) bool {
 	return icann && suffix != word && len(suffix) >= 2
 }
 
-// scripts that a text may mix with each other: those of Chinese, Japanese and Korean, with Latin
-// letters. UTS #39, section 5.1.
+// scripts have a bit each. Those of Chinese, Japanese and Korean share one, as a word may mix them
+// with each other; it may mix them with Latin letters too. UTS #39, section 5.1.
 var scripts = []struct {
 	table *unicode.RangeTable
-	with  int
+	bit   int
 }{
 	{unicode.Latin, scriptLatin}, {unicode.Han, scriptEastAsian}, {unicode.Hiragana, scriptEastAsian}, {unicode.Katakana, scriptEastAsian},
 	{unicode.Hangul, scriptEastAsian}, {unicode.Bopomofo, scriptEastAsian},
@@ -148,8 +149,8 @@ const (
 	scriptOther     = 1 << 30
 )
 
-// mixesScripts: one word has letters of two scripts that no writing system mixes. Words of
-// different scripts beside each other are common.
+// mixesScripts returns whether one word has letters of two scripts that no writing system mixes. A
+// text with words of different scripts is common.
 func mixesScripts(text string) bool {
 	if isASCII(text) {
 		return false
@@ -169,14 +170,15 @@ func scriptOf(r rune) int {
 	}
 	for i := range scripts {
 		if unicode.Is(scripts[i].table, r) {
-			return scripts[i].with
+			return scripts[i].bit
 		}
 	}
 	return scriptOther
 }
 
-// hasInvisible: the text has characters that show nothing or turn its direction. Joiners and
-// variation selectors behind an emoji or a letter that needs them are how those are written.
+// hasInvisible returns whether a text has characters that show nothing or turn its direction.
+// Joiners and variation selectors do not count after an emoji or a letter that is written with
+// them.
 func hasInvisible(text string) bool {
 	if isASCII(text) {
 		return false
@@ -198,7 +200,7 @@ const (
 	blackFlag          = 0x1F3F4
 )
 
-// belongs says that an ignorable character is a part of what stands before it.
+// belongs returns whether an ignorable character is part of the character before it.
 func belongs(before, r rune) bool {
 	pictured := unicode.Is(unicode.So, before) || unicode.Is(unicode.Sk, before) || unicode.Is(unicode.Variation_Selector, before)
 	switch {

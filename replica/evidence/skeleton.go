@@ -16,7 +16,7 @@ import (
 //go:embed confusables.txt
 var confusables string
 
-// Skeletons makes texts that look alike equal.
+// Skeletons maps texts that look alike to the same text, their skeleton.
 type Skeletons struct {
 	prototypes map[rune]string
 	ascii      [utf8.RuneSelf]string
@@ -51,21 +51,21 @@ func NewSkeletons() (*Skeletons, error) {
 	return s, nil
 }
 
-// Symbol is the skeleton of a symbol: that of its text without a leading $ or #, which some write
-// and some do not.
+// Symbol returns the skeleton of a symbol without a leading $ or #, which some write and some do
+// not.
 func (s *Skeletons) Symbol(text string) string {
 	return s.Text(strings.TrimLeft(strings.TrimSpace(text), "$#"))
 }
 
-// Text is the skeleton of a text, for comparison and not for people: UTS #39's (NFD, default
-// ignorables removed, each character replaced by its prototype, NFD) of the text in capitals.
-// Tokens are told apart without regard to case, and capitals are what symbols are written in. Four
-// steps come before, since casing would hide what the eye sees:
+// Text returns the skeleton of a text, for comparison and not for people. It is the skeleton of UTS
+// #39 (NFD, default ignorables removed, each character replaced by its prototype, NFD) of the text in
+// capitals: case does not tell tokens apart, and symbols are written in capitals. Changing the case
+// would hide what the eye sees, so these steps come before it:
 //
-//	NFKC; white space around is cut, and inside is one blank
-//	a character whose prototype is ASCII becomes it as it stands: Greek small nu is a v,
-//	  capital nu an N
-//	an l among capitals only is an I (WlF), an I behind a small letter is an l (SoIana)
+//	NFKC
+//	a character whose prototype is ASCII becomes that: Greek small nu a v, capital nu an N
+//	leading and trailing white space is cut, and any inside becomes one blank
+//	an l among capitals only becomes an I (WlF), an I after a small letter an l (SoIana)
 func (s *Skeletons) Text(text string) string {
 	if !isASCII(text) {
 		text = s.asDisplayed(norm.NFKC.String(strings.ToValidUTF8(text, string(utf8.RuneError))))
@@ -92,7 +92,7 @@ func (s *Skeletons) Text(text string) string {
 	return norm.NFD.String(out.String())
 }
 
-// asDisplayed drops what is not displayed and maps what looks like ASCII to it.
+// asDisplayed drops characters that show nothing and replaces those that look like ASCII by it.
 func (s *Skeletons) asDisplayed(text string) string {
 	var out strings.Builder
 	for _, r := range text {
@@ -108,7 +108,7 @@ func (s *Skeletons) asDisplayed(text string) string {
 	return out.String()
 }
 
-// blanks cuts white space around and makes it one blank inside.
+// blanks cuts leading and trailing white space, and replaces any inside by one blank.
 func blanks(text string) string {
 	for i := range len(text) {
 		if c := text[i]; c <= ' ' || c >= utf8.RuneSelf {
@@ -118,7 +118,7 @@ func blanks(text string) string {
 	return text
 }
 
-// readTall tells l and I apart by the letters around, as a reader would.
+// readTall replaces l by I or I by l where the letters around make a reader take it for the other.
 func readTall(text string) string {
 	if !strings.ContainsAny(text, "lI") {
 		return text
@@ -149,8 +149,8 @@ func isASCII(text string) bool {
 	return true
 }
 
-// ignorable says that a character has Unicode's property Default_Ignorable_Code_Point: it shows
-// nothing. https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point
+// ignorable returns whether a character has Unicode's property Default_Ignorable_Code_Point: it
+// shows nothing. https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point
 func ignorable(r rune) bool {
 	switch {
 	case r < 0xAD:

@@ -6,8 +6,8 @@ type arena struct {
 	chunks [][]byte
 	// held is how many strings are in each chunk.
 	held []int
-	// filling is the chunk that is put into; empty are those with nothing in them, the last of
-	// which may have no memory.
+	// filling is the chunk that put appends to. empty are the chunks without strings; not all have
+	// memory.
 	filling int
 	empty   []int
 }
@@ -17,11 +17,11 @@ type span struct{ chunk, from, length uint32 }
 
 const (
 	chunkSize = 1 << 16
-	// maxEmpty chunks keep their memory for what comes next.
+	// maxEmpty is how many empty chunks keep their memory for later strings.
 	maxEmpty = 256
 )
 
-// put keeps a copy.
+// put stores a copy of bytes.
 func (a *arena) put(bytes []byte) span {
 	if len(bytes) == 0 {
 		return span{}
@@ -36,7 +36,7 @@ func (a *arena) put(bytes []byte) span {
 	return s
 }
 
-// begin begins a chunk that holds so much at least.
+// begin makes an empty chunk with room for length bytes the one that put appends to.
 func (a *arena) begin(length int) {
 	if len(a.chunks) > 0 && a.held[a.filling] == 0 {
 		a.leave(a.filling)
@@ -52,7 +52,8 @@ func (a *arena) begin(length int) {
 	}
 }
 
-// leave lists a chunk with nothing in it.
+// leave lists a chunk without strings as empty. It keeps the memory unless the chunk is an
+// oversized one or maxEmpty chunks are listed.
 func (a *arena) leave(chunk int) {
 	if a.chunks[chunk] = a.chunks[chunk][:0]; len(a.empty) >= maxEmpty || cap(a.chunks[chunk]) > chunkSize {
 		a.chunks[chunk] = nil
@@ -60,7 +61,7 @@ func (a *arena) leave(chunk int) {
 	a.empty = append(a.empty, chunk)
 }
 
-// get reads a string. It holds until the string is dropped.
+// get returns a string, which is valid until it is dropped.
 func (a *arena) get(s span) []byte {
 	if s.length == 0 {
 		return nil

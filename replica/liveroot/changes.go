@@ -5,18 +5,18 @@ import (
 	"iter"
 )
 
-// changes are the mints that have changed, found by their numbers. Every fact of the fold asks for
-// its mint's: so that takes a look into a list, not into a map. There may be half a million, in
-// memory that the garbage collector need not look through.
+// changes are the mints that have changed, by number. Each fact of the fold looks up its mint, so
+// the lookup is in pages, which is faster than in a map. There may be half a million (maxDirty);
+// blocks and bytes have no pointers that the garbage collector would follow.
 type changes struct {
 	blocks []*[blockSize]change
 	free   []uint32 // places in blocks
 	count  int
-	// pages are the places in blocks plus 1, by number; 0 for none. Four bytes a mint, where any
-	// near it has changed.
+	// pages have each number's place in blocks plus 1; 0 for none. A page is made when the first of
+	// its mints changes.
 	pages [][]uint32
 	bytes arena
-	// list and packed are room for states between.
+	// list and packed are buffers of betweens and setBetweens.
 	list   []between
 	packed []byte
 }
@@ -29,13 +29,13 @@ type change struct {
 	before span
 	// between are states at some slots, ascending: all but the mint's state now. See betweens.
 	between span
-	// top is the bound of the latest fact.
+	// top is the highest bound of the facts so far, see Tracker.bound.
 	top   uint64
-	begun bool
+	begun bool // the place is in use
 	// sealed: the tree has not been given the state at the sealed slot. Until then before and
 	// between are those of an earlier slot.
 	sealed bool
-	// late: late facts have made the state at the sealed slot another one.
+	// late: a fact came after its slot was sealed, and may have changed the state there.
 	late bool
 }
 
@@ -48,11 +48,11 @@ type between struct {
 const (
 	pageBits  = 12
 	blockSize = 1 << 10
-	// maxIdle blocks are kept when nothing has changed.
+	// maxIdle is how many blocks are kept when no change is left.
 	maxIdle = 32
 )
 
-// of is the change of a mint, or nil.
+// of returns the change of a mint, or nil.
 func (cs *changes) of(number uint32) *change {
 	if page := int(number >> pageBits); page < len(cs.pages) && cs.pages[page] != nil {
 		if at := cs.pages[page][number&(1<<pageBits-1)]; at != 0 {
@@ -62,7 +62,7 @@ func (cs *changes) of(number uint32) *change {
 	return nil
 }
 
-// all are the changes, in no certain order.
+// all iterates over the changes, in no particular order.
 func (cs *changes) all() iter.Seq[*change] {
 	return func(yield func(*change) bool) {
 		for _, block := range cs.blocks {
@@ -75,7 +75,7 @@ func (cs *changes) all() iter.Seq[*change] {
 	}
 }
 
-// begin is a new change of a mint that has none.
+// begin returns a new change of a mint that has none.
 func (cs *changes) begin(number uint32, mint string, before []byte) *change {
 	if len(cs.free) == 0 {
 		cs.grow()
@@ -127,7 +127,7 @@ func (cs *changes) setBefore(c *change, state []byte) {
 	cs.bytes.drop(was)
 }
 
-// betweens are the states between. The list holds until the next call, the states until
+// betweens returns the states of c.between. The list is valid until the next call, the states until
 // setBetweens.
 func (cs *changes) betweens(c *change) []between {
 	cs.list = cs.list[:0]
@@ -139,7 +139,7 @@ func (cs *changes) betweens(c *change) []between {
 	return cs.list
 }
 
-// setBetweens copies the states, each behind its slot and its length.
+// setBetweens stores copies of the states, each after its slot and its length.
 func (cs *changes) setBetweens(c *change, list []between) {
 	packed := cs.packed[:0]
 	for _, b := range list {

@@ -18,46 +18,47 @@ import (
 
 // Config of a Tracker.
 type Config struct {
-	// Every is the distance of the slots that are sealed: their multiples, and at any time Highest.
+	// Every is the distance of the slots that are sealed: Seal is called with its multiples and, at
+	// any time, with Highest.
 	Every uint64
-	// State appends the packed state of a mint, by its number, as it is now: with all that Change
-	// heard of.
+	// State appends the packed state of a mint, by its number, as it is now: with all facts that
+	// Change was told of.
 	State func(dst []byte, number uint32) []byte
 }
 
-// Tracker keeps the root of a registry while facts arrive, beside whoever folds them. It is for one
-// goroutine at a time.
+// Tracker keeps the root of a registry while facts arrive. It does not fold them: the caller does. It
+// is for one goroutine at a time.
 //
-// Cost: when a mint changes for the first time behind a sealed slot, its packed state is copied;
-// nothing else is done, whatever else is said of it, until the next slot is sealed. Then its
-// element is hashed and put into the tree. If facts come of slots behind the one to be sealed next,
-// the state between is copied too. Sealing itself only notes what is to be done: Work does it, in
-// as many parts as the caller likes, between which facts may come.
+// Cost: the first time that a mint changes after a seal, its packed state is copied. Further changes
+// cost nothing until the next slot is sealed; then its element is hashed and put into the tree. If
+// there are facts of slots after the one that is sealed next, the state in between is copied too.
+// Seal itself only notes the work. Work does it, in as many parts as the caller likes, and facts may
+// come between them.
 type Tracker struct {
 	cfg    Config
 	reader *packed.Reader
 	writer *packed.Writer
 
-	// tree is nil while it is not known, and as long as there is nothing in it.
+	// tree is nil while it is not known, and while it is empty.
 	tree    *root.Tree
 	known   bool
 	rebased int
 	highest uint64
 
-	// holding: facts behind sealed wait until a later Seal; wanted is the slot to seal as soon as
-	// the base is known.
+	// holding: facts of slots after sealed stay out of the root until a later Seal. wanted is the
+	// slot to seal once the base is known.
 	holding        bool
 	sealed, wanted uint64
 
 	dirty changes
-	// due are those of dirty that may have another state at the sealed slot than the tree has, or
-	// were such.
-	due []uint32 // numbers
-	now []byte
+	// due are the numbers of mints whose state at the sealed slot may not be the tree's. Some may
+	// have been settled since.
+	due []uint32
+	now []byte // buffer of settle
 }
 
-// maxDirty mints wait for a slot to be sealed at most, some 300 to 500 bytes each. Beyond, the root
-// is made anew.
+// maxDirty is how many changed mints may wait for a seal, at 300 to 500 bytes each. One more, and
+// the tracker is rebased: the whole tree is made anew.
 const maxDirty = 1 << 19
 
 // NewTracker returns a tracker of an empty registry. States are packed with shared.
@@ -65,8 +66,8 @@ func NewTracker(shared *packed.Shared, cfg Config) *Tracker {
 	return &Tracker{cfg: cfg, reader: packed.NewReader(shared), writer: packed.NewWriter(shared), known: true}
 }
 
-// Change hears of facts about a mint before they are folded in, state being the mint's packed state
-// without them; it is copied where it is kept. Whether the facts change the state does not matter.
+// Change must be called with facts about a mint before they are folded. state is the mint's packed
+// state without them; Change copies what it keeps. The facts need not change the state.
 func (t *Tracker) Change(number uint32, mint string, state []byte, facts []registry.Fact) {
 	c := t.dirty.of(number)
 	if c != nil && c.sealed {
@@ -92,8 +93,8 @@ func (t *Tracker) Change(number uint32, mint string, state []byte, facts []regis
 	}
 }
 
-// bound is the slot at which a fact of this slot is in for the first time. What is not held is in
-// at once.
+// bound returns the slot of the first seal whose root has a fact of this slot: t.sealed if the fact
+// need not wait for a later seal.
 func (t *Tracker) bound(slot uint64) uint64 {
 	if !t.holding || slot <= t.sealed {
 		return t.sealed
@@ -104,13 +105,14 @@ func (t *Tracker) bound(slot uint64) uint64 {
 	return root.EverySlot
 }
 
-// floor is the highest slot that may be sealed without a fact of this slot, which is not 0: the
-// multiple below.
+// floor returns the highest slot that may be sealed without a fact of this slot: the multiple of
+// Every below it. slot must not be 0.
 func (t *Tracker) floor(slot uint64) uint64 { return (slot - 1) / t.cfg.Every * t.cfg.Every }
 
-// place keeps what a fact of a bound that is not the latest one's would make unknown: the state at
-// the bound before (if that is not what the root knows, or what is kept already), and the states
-// from its own bound on without it. earlier are the facts in front of it that state lacks.
+// place keeps the states at seals to come that would be lost when the fact is folded. It lists the
+// state at the last seal that the fact is not in, unless the root or the list has it. To the listed
+// states from the fact's bound on it adds the fact. earlier are the facts before it in the batch,
+// which state lacks too.
 func (t *Tracker) place(c *change, mint string, bound uint64, state []byte, earlier []registry.Fact, fact *registry.Fact) {
 	list, changed := t.dirty.betweens(c), false
 	floor := t.sealed
@@ -147,12 +149,13 @@ func (t *Tracker) place(c *change, mint string, bound uint64, state []byte, earl
 	c.top = max(c.top, bound)
 }
 
-// find is where the state at a slot is among those between, or belongs.
+// find returns the index in list of the state at a slot, or where it belongs, and whether it is
+// there.
 func find(list []between, slot uint64) (int, bool) {
 	return slices.BinarySearchFunc(list, slot, func(b between, slot uint64) int { return cmp.Compare(b.slot, slot) })
 }
 
-// with is a packed state with some facts more.
+// with returns a packed state with some more facts folded in.
 func (t *Tracker) with(mint string, state []byte, facts []registry.Fact) []byte {
 	if len(facts) == 0 {
 		return state
@@ -171,8 +174,8 @@ func (t *Tracker) unpack(mint string, state []byte) (unpacked registry.State) {
 	return unpacked
 }
 
-// Unpack reads as much of a packed state as an element is made of. What it returns holds until the
-// reader's next use.
+// Unpack reads the part of a packed state that the root's element is made of. The result is valid
+// until the reader's next use.
 func Unpack(reader *packed.Reader, mint string, state []byte) (unpacked registry.State) {
 	if len(state) > 0 {
 		unpacked = registry.StateOf(reader.FactsUpTo(mint, state, registry.RegisterExtension))
@@ -180,13 +183,12 @@ func Unpack(reader *packed.Reader, mint string, state []byte) (unpacked registry
 	return unpacked
 }
 
-// Raise hears of the highest slot of facts that Change is not told of, because a Rebase will
-// follow.
+// Raise raises Highest to slot, for facts that Change was not told of because a Rebase will follow.
 func (t *Tracker) Raise(slot uint64) { t.highest = max(t.highest, slot) }
 
-// Rebase forgets everything: the registry is another one now, all facts of which are in. The root
-// stands at the highest slot of any, and is not known until SetBase says what of; facts from here
-// on wait for Seal.
+// Rebase starts anew from the registry as it is now, with all its facts. The root stands at the
+// highest slot of any fact, and is not known until SetBase brings its tree. Later facts wait for
+// Seal.
 func (t *Tracker) Rebase() {
 	t.tree, t.known = nil, false
 	t.rebased++
@@ -195,14 +197,15 @@ func (t *Tracker) Rebase() {
 	t.due = nil
 }
 
-// Known says that the root can be told: no base is waited for.
+// Known returns whether the root is known. It is not between Rebase and SetBase.
 func (t *Tracker) Known() bool { return t.known }
 
-// Rebased is how often Rebase was called: a base that was begun before the last time is of no use.
+// Rebased returns how often Rebase was called: a base that was begun before the last call is
+// useless.
 func (t *Tracker) Rebased() int { return t.rebased }
 
-// Base is the packed state of a mint as it was at Rebase, if it has changed since; false if it is
-// now what it was. It holds until the tracker's next use.
+// Base returns the packed state of a mint as it was at Rebase, if it has changed since; false if it
+// has not. It is valid until the tracker's next use.
 func (t *Tracker) Base(number uint32) ([]byte, bool) {
 	if c := t.dirty.of(number); c != nil {
 		return t.dirty.bytes.get(c.before), true
@@ -210,21 +213,20 @@ func (t *Tracker) Base(number uint32) ([]byte, bool) {
 	return nil, false
 }
 
-// SetBase gives the tracker a tree with the elements of the registry as it was at Rebase, by the
-// numbers that Change is told.
+// SetBase gives the tracker the tree of the registry as it was at Rebase. Its numbers are those
+// that Change is told.
 func (t *Tracker) SetBase(tree *root.Tree) {
 	t.tree, t.known = tree, true
 	t.Seal(t.wanted)
 }
 
-// Seal moves the root to a slot, a multiple of Every or what Highest says or is above. From the
-// first call on the root leaves out what is behind the slot sealed last: so a node that is fed on
-// and on can say the exact root of a slot. It must be called when every fact of the slots up to
-// this one has been applied; what arrives late still counts. Facts applied before the first call
-// stay in, so the first slot is moved up to the highest among theirs. A slot below the one sealed
-// already changes nothing.
+// Seal moves the root to a slot: a multiple of Every, or any slot from Highest on. Every fact of the
+// slots up to it must have been applied; a fact that comes late still counts. From the first call on,
+// the root leaves out facts of later slots, so that a node that never stops applying facts has the
+// exact root of a slot. Facts applied before the first call stay in, so the first sealed slot is at
+// least the highest of theirs. A slot below the one sealed changes nothing.
 //
-// It is quick: the root is there when Work has done the rest.
+// Seal is quick: the root is there when Work has done the rest.
 func (t *Tracker) Seal(slot uint64) {
 	if !t.holding {
 		t.holding, t.sealed = true, max(slot, t.highest)
@@ -239,7 +241,7 @@ func (t *Tracker) Seal(slot uint64) {
 	t.dueAll()
 }
 
-// dueAll says that all that changed is to be brought to the sealed slot.
+// dueAll makes all changed mints due.
 func (t *Tracker) dueAll() {
 	t.due = t.due[:0]
 	for c := range t.dirty.all() {
@@ -248,9 +250,9 @@ func (t *Tracker) dueAll() {
 	}
 }
 
-// Work brings the root to the sealed slot with all facts that came late, and says whether nothing
-// is left to do. It takes at most so many steps of a microsecond or two. Before the base is known
-// it waits: Base must still say how things were.
+// Work brings the root to the sealed slot, with the facts that came late. It does limit steps at
+// most, of a microsecond or two each, and returns whether nothing is left to do. While the base is
+// not known it does nothing: Base must still return the states at Rebase.
 func (t *Tracker) Work(limit int) bool {
 	if !t.known {
 		return true
@@ -259,15 +261,15 @@ func (t *Tracker) Work(limit int) bool {
 		last := len(t.due) - 1
 		c := t.dirty.of(t.due[last])
 		t.due = t.due[:last]
-		if c != nil && (c.late || c.sealed) { // else it is settled, and may be over
+		if c != nil && (c.late || c.sealed) { // else it was settled since
 			t.settle(c)
 		}
 	}
 	return len(t.due) == 0 && (t.tree == nil || t.tree.Work(limit))
 }
 
-// Root is the root as of now, for which all the work is done: at the sealed slot or, before the
-// first Seal, at the highest slot of any fact. Where Known is false it means nothing.
+// Root does the work that is left and returns the root: at the sealed slot or, before the first
+// Seal, at the highest slot of any fact. It means nothing while Known is false.
 func (t *Tracker) Root() root.Root {
 	for !t.Work(math.MaxInt) {
 	}
@@ -281,11 +283,12 @@ func (t *Tracker) Root() root.Root {
 	return root.Root{Slot: slot, Tokens: t.tree.Len(), Hash: t.tree.Sum()}
 }
 
-// Highest is the highest slot of any fact applied, in the root or not: sealing it brings everything
-// in, as when a source is done.
+// Highest returns the highest slot of any fact applied, in the root or not: sealing it brings every
+// fact in, as when a source is done.
 func (t *Tracker) Highest() uint64 { return t.highest }
 
-// settle gives the tree a mint's state at the sealed slot, and leaves the rest.
+// settle gives the tree a mint's state at the sealed slot. It ends the change if no later state is
+// left.
 func (t *Tracker) settle(c *change) {
 	list := t.dirty.betweens(c)
 	at, found := find(list, t.sealed)

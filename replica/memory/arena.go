@@ -2,8 +2,8 @@ package memory
 
 import "runtime"
 
-// Arena is memory outside the heap that is given back as a whole, when nobody holds the arena any
-// more. It is for one goroutine at a time.
+// Arena is memory outside the heap. All of it is released when the Arena itself is garbage. It is
+// for one goroutine at a time.
 type Arena struct {
 	regions *regions
 	rest    []byte
@@ -16,8 +16,8 @@ func NewArena() *Arena {
 	return a
 }
 
-// Take returns so many zeroed bytes. Whoever uses them must hold the arena: the collector does not
-// see that they are in use.
+// Take returns size zeroed bytes. The garbage collector does not see who uses them: the user must
+// keep the Arena reachable.
 func (a *Arena) Take(size int) []byte {
 	if size > len(a.rest) {
 		a.rest = a.regions.take(max(size, slabSize))

@@ -2,7 +2,8 @@ package memory
 
 import "unsafe"
 
-// regions are those that a table has, so that they can be given back with it.
+// regions are the regions that a Table or an Arena has, by the address of the first byte, so that
+// they can be released with it.
 type regions struct {
 	mapped map[*byte][]byte
 	size   int
@@ -27,8 +28,8 @@ func (r *regions) giveAll() {
 	}
 }
 
-// view is a region as a list of what has no pointers. It is the one place that sees memory as
-// something else.
+// view returns a region as a slice of T, which must have no pointers. Memory is converted to
+// another type nowhere else.
 func view[T any](mapped []byte) []T {
 	//nolint:gosec // mapped begins at a page and lives as long as its table
 	return unsafe.Slice((*T)(unsafe.Pointer(&mapped[0])), len(mapped)/int(unsafe.Sizeof(*new(T))))

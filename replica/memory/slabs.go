@@ -3,12 +3,12 @@
 //
 // In: keys and their bytes. Out: the bytes, as they were written last. Guarantees: readers take no
 // lock and wait for nobody; a reader sees one whole value, never a mixture; a value that is
-// replaced is given back, and what is in use is at most about a quarter more than what the values
-// need; nothing is seen by the garbage collector.
+// replaced is given back, and the memory in use is at most about a quarter more than the values need;
+// the garbage collector scans none of it.
 //
 // How: values are appended to slabs of a mebibyte. A value that changes is written anew, and the
-// number's place is moved over in one atomic step. A slab of which a fifth is out of date is
-// emptied: the writer moves what is left of it, and the slab is used again as soon as no reader is
+// number's place is changed in one atomic step. A slab of which a fifth is out of date is emptied:
+// the writer moves the values that are left, and the slab is used again as soon as no reader is
 // inside.
 package memory
 
@@ -20,22 +20,23 @@ import (
 const (
 	// slabSize is the size of a slab; a value that is larger has one of its own.
 	slabSize = 1 << 20
-	// maxDead is the part of a slab, as a divisor, that may be out of date. A fifth costs the
-	// writer four bytes moved for each given back.
+	// maxDead limits the part of a slab that may be out of date to one in maxDead. At a fifth, the
+	// writer moves four bytes for each byte that is given back.
 	maxDead = 5
-	// maxSpare slabs are kept for the next ones; more go back to the system.
+	// maxSpare is how many free slabs are kept for the next ones; more go back to the system.
 	maxSpare = 16
 
 	offsetBits = 20
 	slabBits   = 21
 	leafBits   = 10
 	leaves     = 1 << (slabBits - leafBits)
-	generation = 64 - 1 - offsetBits - slabBits // bits
+	// generationBits are what is left beside the mark.
+	generationBits = 64 - 1 - offsetBits - slabBits
 )
 
-// place says where a value lies: from the low bits, the mark, the offset in its slab, the slab's
-// number, and how many slabs had that number before, so that a place which a reader has held for
-// long is not mistaken for a new one. 0 is no place.
+// place says where a value lies. From the low bits: the mark, the offset in its slab, the slab's
+// number, and the generation, which counts the slabs that had this number. By it a reader sees that
+// a place it has held for long is out of date. 0 is no place.
 type place uint64
 
 func (p place) marked() bool       { return p&1 != 0 }
@@ -51,15 +52,16 @@ func placeAt(s *slab, offset int, marked bool) place {
 	return p
 }
 
-// slab holds values, each behind its number (four bytes) and its length (unsigned varint).
+// slab holds values, each after the number it belongs to (four bytes) and its length (unsigned
+// varint).
 type slab struct {
 	bytes      []byte
 	number     int
 	generation uint32
-	// readers are inside. A slab that is retired is used again when there are none.
+	// readers counts the readers inside. A retired slab is used again when there are none.
 	readers atomic.Int32
 
-	// The writer's:
+	// used and dead are only for the writer: bytes written, and bytes of them out of date.
 	used, dead int
 }
 
@@ -84,7 +86,7 @@ func (s *slabs) entry(number int) *atomic.Pointer[slab] {
 	return &leaf[number&(1<<leafBits-1)]
 }
 
-// pin returns the value at a place, and the slab, in which it stays until unpinned. False when the
+// pin returns the value at a place and its slab, which stays until unpin is called. False if the
 // place is out of date.
 func (s *slabs) pin(at place) (*slab, []byte, bool) {
 	entry := s.entry(at.slab())
@@ -106,7 +108,7 @@ func (s *slabs) pin(at place) (*slab, []byte, bool) {
 
 func (s *slab) unpin() { s.readers.Add(-1) }
 
-// value is what lies at an offset, whose it is, and where the next one lies.
+// value returns the value at an offset, the number it belongs to, and the offset of the next value.
 func (s *slab) value(offset int) (number uint32, value []byte, next int) {
 	number = binary.LittleEndian.Uint32(s.bytes[offset:])
 	size, n := binary.Uvarint(s.bytes[offset+4:])
@@ -158,14 +160,14 @@ func (s *slabs) open(size int) *slab {
 			leaf.Store(new([1 << leafBits]atomic.Pointer[slab]))
 		}
 	}
-	next := (s.generations[opened.number] + 1) & (1<<generation - 1)
+	next := (s.generations[opened.number] + 1) & (1<<generationBits - 1)
 	opened.generation = max(next, 1) // so that no place is 0
 	s.generations[opened.number] = opened.generation
 	s.entry(opened.number).Store(opened)
 	return opened
 }
 
-// drop says that the value at a place is out of date.
+// drop marks the value at a place as out of date.
 func (s *slabs) drop(at place) {
 	if at == 0 {
 		return
@@ -179,15 +181,15 @@ func (s *slabs) drop(at place) {
 	}
 }
 
-// check notes a slab that is to be emptied.
+// check adds a slab to rotten if so much of it is out of date that it is to be emptied.
 func (s *slabs) check(full *slab) {
 	if full.dead > len(full.bytes)/maxDead {
 		s.rotten = append(s.rotten, full)
 	}
 }
 
-// clean empties the slabs noted. For each value that is there move is told the place; if that is
-// still the number's place, it puts the value anew and publishes where.
+// clean empties the rotten slabs. It calls move for each value in them: if at is still the place of
+// the number, move must put the value again and publish its new place.
 func (s *slabs) clean(move func(number uint32, at place, value []byte)) {
 	for len(s.rotten) > 0 {
 		from := s.rotten[len(s.rotten)-1]
@@ -204,7 +206,7 @@ func (s *slabs) clean(move func(number uint32, at place, value []byte)) {
 	s.reclaim()
 }
 
-// reclaim makes the memory of retired slabs without readers free.
+// reclaim frees the memory of retired slabs that have no readers.
 func (s *slabs) reclaim() {
 	kept := s.retired[:0]
 	for _, old := range s.retired {

@@ -13,21 +13,21 @@ const (
 	chunkBits = 15
 	// MaxKeys is how many keys a Table can hold: a hundred times as many mints as there are.
 	MaxKeys   = 1 << (chunkBits + 13)
-	firstSize = 1 << 12 // slots
-	chunkSize = (32 + 8) << chunkBits
+	firstSize = 1 << 12               // cells of the first index
+	chunkSize = (32 + 8) << chunkBits // bytes
 )
 
 // Table holds a value for each of many keys. A key gets a number when it comes first, dense from 0
 // on, which it keeps for ever.
 //
-// All but Find, Key, Read, IsMarked, Version, Marked, Numbers and Len is for one goroutine at a
-// time, the writer; these are for any number at any time. What the writer has done before it
-// returns is seen by whoever looks afterwards.
+// Any number of goroutines may call Find, Key, Read, IsMarked, Version, Marked, Numbers and Len at
+// any time. The other methods are for one goroutine at a time, the writer. A call that begins after a
+// method of the writer has returned sees what that did.
 type Table struct {
 	seed   maphash.Seed
 	chunks [MaxKeys >> chunkBits]atomic.Pointer[chunk]
 	count  atomic.Uint32
-	slots  atomic.Pointer[slots]
+	index  atomic.Pointer[index]
 	slabs  slabs
 	marked atomic.Int64
 }
@@ -40,11 +40,11 @@ type entry struct {
 	place atomic.Uint64
 }
 
-// slots are numbers by the hashes of their keys, plus 1; 0 is free. One way of three is free at
-// least.
-type slots struct {
-	list []atomic.Uint32
-	used int
+// index is a hash table with linear probing: cells hold the number of a key plus 1, or 0 for none.
+// At least a third of them is free.
+type index struct {
+	cells []atomic.Uint32
+	used  int
 }
 
 // New returns an empty table.
@@ -52,19 +52,19 @@ func New() *Table {
 	t := &Table{seed: maphash.MakeSeed()}
 	t.slabs.regions = &regions{mapped: map[*byte][]byte{}}
 	runtime.AddCleanup(t, (*regions).giveAll, t.slabs.regions)
-	t.slots.Store(newSlots(firstSize))
+	t.index.Store(newIndex(firstSize))
 	return t
 }
 
-// newSlots are given back when the last reader has left them.
-func newSlots(size int) *slots {
+// newIndex returns an index of size cells. Its memory is released when the last reader has left it.
+func newIndex(size int) *index {
 	mapped := region(4 * size)
-	s := &slots{list: view[atomic.Uint32](mapped)}
+	s := &index{cells: view[atomic.Uint32](mapped)}
 	runtime.AddCleanup(s, release, mapped)
 	return s
 }
 
-// Len is how many keys there are: their numbers are below.
+// Len returns how many keys there are. Their numbers are 0 to Len()-1.
 func (t *Table) Len() int { return int(t.count.Load()) }
 
 // Marked is how many keys have a marked value.
@@ -72,7 +72,7 @@ func (t *Table) Marked() int { return int(t.marked.Load()) }
 
 // Size is how many bytes outside the heap the table takes.
 func (t *Table) Size() int {
-	return t.slabs.regions.size + 4*len(t.slots.Load().list)
+	return t.slabs.regions.size + 4*len(t.index.Load().cells)
 }
 
 func (t *Table) entry(number uint32) *entry {
@@ -82,24 +82,24 @@ func (t *Table) entry(number uint32) *entry {
 	return &t.chunks[number>>chunkBits].Load()[number&(1<<chunkBits-1)]
 }
 
-// Find is the number of a key.
+// Find returns the number of a key.
 func (t *Table) Find(key *pubkey.Key) (uint32, bool) {
-	slots := t.slots.Load()
-	number, _, ok := t.look(slots, key)
-	runtime.KeepAlive(slots)
+	index := t.index.Load()
+	number, _, ok := t.look(index, key)
+	runtime.KeepAlive(index)
 	return number, ok
 }
 
-// look is the key's number, or the slot where it belongs.
-func (t *Table) look(slots *slots, key *pubkey.Key) (number uint32, slot int, ok bool) {
-	mask := len(slots.list) - 1
-	for slot = int(maphash.Bytes(t.seed, key[:])) & mask; ; slot = (slot + 1) & mask {
-		n := slots.list[slot].Load()
+// look returns the key's number, or the cell where it belongs.
+func (t *Table) look(index *index, key *pubkey.Key) (number uint32, cell int, ok bool) {
+	mask := len(index.cells) - 1
+	for cell = int(maphash.Bytes(t.seed, key[:])) & mask; ; cell = (cell + 1) & mask {
+		n := index.cells[cell].Load()
 		if n == 0 {
-			return 0, slot, false
+			return 0, cell, false
 		}
 		if t.chunks[(n-1)>>chunkBits].Load()[(n-1)&(1<<chunkBits-1)].key == *key {
-			return n - 1, slot, true
+			return n - 1, cell, true
 		}
 	}
 }
@@ -114,11 +114,11 @@ func (t *Table) Key(number uint32) (pubkey.Key, bool) {
 
 // Add returns the number of a key, a new one if it has none.
 func (t *Table) Add(key *pubkey.Key) uint32 {
-	slots := t.slots.Load()
-	if 3*(slots.used+1) > 2*len(slots.list) {
-		slots = t.grow(slots)
+	index := t.index.Load()
+	if 3*(index.used+1) > 2*len(index.cells) {
+		index = t.grow(index)
 	}
-	number, slot, ok := t.look(slots, key)
+	number, cell, ok := t.look(index, key)
 	if ok {
 		return number
 	}
@@ -130,29 +130,29 @@ func (t *Table) Add(key *pubkey.Key) uint32 {
 	}
 	at.Load()[number&(1<<chunkBits-1)].key = *key
 	t.count.Store(number + 1)
-	slots.list[slot].Store(number + 1)
-	slots.used++
+	index.cells[cell].Store(number + 1)
+	index.used++
 	return number
 }
 
-// grow makes twice the slots.
-func (t *Table) grow(old *slots) *slots {
-	grown := newSlots(2 * len(old.list))
-	for i := range old.list {
-		if n := old.list[i].Load(); n != 0 {
+// grow makes an index with twice the cells.
+func (t *Table) grow(old *index) *index {
+	grown := newIndex(2 * len(old.cells))
+	for i := range old.cells {
+		if n := old.cells[i].Load(); n != 0 {
 			key, _ := t.Key(n - 1)
-			_, slot, _ := t.look(grown, &key)
-			grown.list[slot].Store(n)
+			_, cell, _ := t.look(grown, &key)
+			grown.cells[cell].Store(n)
 		}
 	}
 	grown.used = old.used
-	t.slots.Store(grown)
+	t.index.Store(grown)
 	runtime.KeepAlive(old)
 	return grown
 }
 
-// Put replaces the value of a number, and its mark, which tells readers something without a look at
-// the value.
+// Put replaces the value of a number, and its mark: a bit that readers can see without reading the
+// value.
 func (t *Table) Put(number uint32, value []byte, marked bool) {
 	e := t.entry(number)
 	old := place(e.place.Load())
@@ -176,8 +176,8 @@ func (t *Table) move(number uint32, at place, value []byte) {
 	}
 }
 
-// Read calls use with the value of a number and its mark; false when it has none. The value is gone
-// when use returns.
+// Read calls use with the value of a number and its mark; it returns false if there is none. The
+// value is valid until use returns.
 func (t *Table) Read(number uint32, use func(value []byte, marked bool)) bool {
 	e := t.entry(number)
 	if e == nil {
@@ -203,8 +203,8 @@ func (t *Table) IsMarked(number uint32) bool {
 	return e != nil && place(e.place.Load()).marked()
 }
 
-// Version tells values of one number apart while the process lives: it changes with every Put, and
-// may change without.
+// Version differs between any two values that a number has had: it changes with every Put, and may
+// change without one. It is 0 if there is no value.
 func (t *Table) Version(number uint32) uint64 {
 	if e := t.entry(number); e != nil {
 		return e.place.Load()
@@ -212,7 +212,7 @@ func (t *Table) Version(number uint32) uint64 {
 	return 0
 }
 
-// Numbers are those of all keys that there were when the walk began.
+// Numbers iterates over the numbers of all keys that there were when it was called.
 func (t *Table) Numbers() iter.Seq[uint32] {
 	end := t.count.Load()
 	return func(yield func(uint32) bool) {

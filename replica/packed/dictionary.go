@@ -9,20 +9,20 @@ import (
 // kept as it is.
 const (
 	codeCIDv0   = iota // "Qm" and 44 digits: 32 bytes of a SHA-256
-	codeRaw            // "bafkrei" and 52 letters: the same
-	codeDAG            // "bafybei" and 52 letters: the same
+	codeRaw            // "bafkrei" and 52 letters: 32 bytes of a SHA-256
+	codeDAG            // "bafybei" and 52 letters: 32 bytes of a SHA-256
 	codeBase64         // 43 letters of base64url: 32 bytes
 	codeKey            // base58 of 32 bytes
-	codeSpan           // one byte: the number of an earlier span
-	codeWord           // one byte: a word of the dictionary behind the first ones
+	codeSpan           // one byte: the number of an earlier value of the state, see textPacker
+	codeWord           // one byte: the number of a word of the dictionary
 	firstWord          // this code and those up to maxCode stand for the dictionary's first words
 	maxCode     = 0x1f
 	directWords = maxCode - firstWord + 1
 )
 
-// dictionary are the words that texts of a registry have in common, the most frequent first: how
-// encoding/json writes the values of registry.Offchain, Logo and ListEntry, and where metadata and
-// images lie. It may change freely, nothing packed outlives a process.
+// dictionary are strings that many texts of a registry contain, the most frequent first, 256 at
+// most: pieces of the JSON of registry.Offchain, Logo and ListEntry, and of the addresses of
+// metadata and images. It may change freely: nothing packed outlives a process.
 var dictionary = []string{
 	`{"uri":"`, `","name":"`, `","symbol":"`, `","description":"`, `","image":"`, `","external_url":"`, `","extensions":{"twitter":"`,
 	`","website":"`, `"}}`, `{"url":"`, `","status":"ok"}`, "https://ipfs.io/ipfs/", "https://", "https://x.com/", `","extensions":{"telegram":"`,
@@ -43,41 +43,42 @@ var dictionary = []string{
 	`\u0026`, `\n`, `\"`, `. `, `, `,
 }
 
-// numbered is a word of the dictionary, which has two bytes at least. Most that begin with the same
-// byte differ in the second, or, as so many begin with https://, in the one behind that.
-type numbered struct{ second, place, there, number uint8 }
+// entry is a word of the dictionary, with two of its bytes that are compared first: the second, and
+// the one at offset. That is the one after "https://", with which many words begin, or the last of
+// a shorter word.
+type entry struct{ second, offset, atOffset, number uint8 }
 
 // wordsBy lists the dictionary's words by their first byte, the longest first.
-var wordsBy = func() (table [256][]numbered) {
+var wordsBy = func() (table [256][]entry) {
 	for n, word := range dictionary {
-		place := min(len("https://"), len(word)-1)
-		table[word[0]] = append(table[word[0]], numbered{word[1], uint8(place), word[place], uint8(n)})
+		offset := min(len("https://"), len(word)-1)
+		table[word[0]] = append(table[word[0]], entry{word[1], uint8(offset), word[offset], uint8(n)})
 	}
 	for _, list := range table {
-		slices.SortStableFunc(list, func(a, b numbered) int { return len(dictionary[b.number]) - len(dictionary[a.number]) })
+		slices.SortStableFunc(list, func(a, b entry) int { return len(dictionary[b.number]) - len(dictionary[a.number]) })
 	}
 	return table
 }()
 
-// wordAt is the longest word that text begins with.
+// wordAt returns the number of the longest word that text begins with.
 func wordAt(text string) (uint8, bool) {
 	if len(text) < 2 {
 		return 0, false
 	}
 	for _, word := range wordsBy[text[0]] {
-		if word.second == text[1] && int(word.place) < len(text) && word.there == text[word.place] && strings.HasPrefix(text, dictionary[word.number]) {
+		if word.second == text[1] && int(word.offset) < len(text) && word.atOffset == text[word.offset] && strings.HasPrefix(text, dictionary[word.number]) {
 			return word.number, true
 		}
 	}
 	return 0, false
 }
 
-// opens and closes say what a word does to spans: a value begins behind `":"`, and ends before the
-// next word that begins with a quote.
+// A value in JSON begins after a word that opens it, which ends with `":"`, and ends before a word
+// that closes it, which begins with a quote.
 func opens(word string) bool  { return strings.HasSuffix(word, `":"`) }
 func closes(word string) bool { return word[0] == '"' }
 
-// controls are the bytes that a text is not packed for.
+// hasControls returns whether text has a byte that the text packing uses as a code.
 func hasControls(text string) bool {
 	for i := range len(text) {
 		if text[i] <= maxCode {

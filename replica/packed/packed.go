@@ -1,9 +1,9 @@
 // Package packed writes states of the fold small: two hundred bytes a mint instead of two thousand.
 //
 // In: the facts of a mint's state. Out: bytes, and the facts again, the same to the last bit.
-// Guarantees: pure but for the Book, which only grows; any facts can be packed, also those of
-// registers that this version does not know and texts that are no text. What is packed is for the
-// memory of one process: the form may change with every version and is never stored.
+// Guarantees: pure but for Shared, which only grows; any facts can be packed, also those of registers
+// that this version does not know, and any bytes as a value. What is packed is for the memory of one
+// process: the form may change with every version and is never stored.
 //
 // The form: the shape (for each fact its register, the kind of its value and which of the state's
 // positions it has), the positions, then items and values by their kinds. Shapes, authorities and
@@ -24,12 +24,12 @@ const (
 	valueEmpty = iota
 	valueNumber
 	valueNegative
-	valueThousands // a number with three zeros behind, as times in milliseconds have
+	valueThousands // a number that ends with 000, as most times in milliseconds do
 	valueKey
 	valueKnownKey
 	valueMint // the mint itself
 	valueText
-	valueRaw
+	valueRaw // a text with control characters, as it is
 	valueTrue
 	valueFalse
 )
@@ -42,15 +42,21 @@ const (
 )
 
 const (
-	// hasItem marks a shape's register byte.
+	// hasItem is a bit of a shape's register byte: the fact has an item.
 	hasItem = 0x80
-	// otherRegister stands for registers that do not fit beside the mark.
+	// otherRegister stands for it and all registers above: the register follows among the values.
 	otherRegister = 0x7f
-	// otherPosition says that the position's number follows among the values.
+	// otherPosition stands for it and all higher indexes of positions: the index follows among the
+	// values.
 	otherPosition = 15
-	// maxShape is the length of a shape that is worth knowing: busy mints have a fact an
-	// instruction and share theirs with none.
+	// maxShape is the length up to which a shape gets a number in Shared. Longer ones are of busy
+	// mints, which have a fact for each instruction and share their shape with no other.
 	maxShape = 128
+	// recentPositions is how many of a state's positions are compared with a fact's. A busy mint has
+	// very many, and all differ.
+	recentPositions = 16
+	// maxDigits is the length of the largest uint64 in decimal.
+	maxDigits = 20
 )
 
 // Writer packs states, for one goroutine at a time.
@@ -60,8 +66,8 @@ type Writer struct {
 	positions []schemas.Position
 	shape     []byte
 	values    []byte
-	// copied are the texts to be copied as long as they come as they are, and stale says that one
-	// did not.
+	// copied are the packed texts of the previous state, still to be copied. stale is set when a
+	// text differs from the next of them.
 	copied []packedText
 	stale  bool
 }
@@ -83,9 +89,9 @@ func (w *Writer) Append(dst []byte, mint string, facts []registry.Fact) []byte {
 	return w.append(dst)
 }
 
-// AppendChanged is Append for what a reader read last, of which some facts changed: as long as they
-// are no texts, these are copied instead of packed anew, which is most of the work. The bytes that
-// the reader read must be there still.
+// AppendChanged is Append for the state that read has unpacked last, with some facts changed. If no
+// text changed, it copies the packed texts, which saves most of the work. The bytes that were
+// unpacked must still be the same.
 func (w *Writer) AppendChanged(dst []byte, mint string, facts []registry.Fact, read *Reader) []byte {
 	w.pack(mint, facts, read.packedTexts)
 	if w.stale { // how a text is packed depends on those before it
@@ -94,6 +100,8 @@ func (w *Writer) AppendChanged(dst []byte, mint string, facts []registry.Fact, r
 	return w.append(dst)
 }
 
+// pack fills shape, positions and values from facts. With copied, it stops and sets stale at the
+// first text that differs.
 func (w *Writer) pack(mint string, facts []registry.Fact, copied []packedText) {
 	w.texts.spans, w.positions, w.shape, w.values = w.texts.spans[:0], w.positions[:0], w.shape[:0], w.values[:0]
 	w.copied, w.stale = copied, false
@@ -137,15 +145,15 @@ func (w *Writer) fact(mint string, fact *registry.Fact) {
 	w.shape[at] |= w.value(mint, fact.Value)
 }
 
-// position is the number of the fact's position in the state; new positions are added. First seen's
-// are turned around, because the one that they stand for is often there already.
+// position returns the index of the fact's position in the state's, and adds it if it is new. The
+// position of first seen is reversed (see schemas.Position.Reverse): then another fact often has
+// the same one.
 func (w *Writer) position(fact *registry.Fact) int {
 	position := fact.Position
 	if fact.Register == registry.RegisterFirstSeen {
 		position = position.Reverse()
 	}
-	from := max(len(w.positions)-16, 0) // a busy mint's positions are all different, and many
-	for n := from; n < len(w.positions); n++ {
+	for n := max(len(w.positions)-recentPositions, 0); n < len(w.positions); n++ {
 		if w.positions[n] == position {
 			return n
 		}
@@ -199,7 +207,7 @@ func (w *Writer) value(mint, value string) byte {
 	return w.text(value)
 }
 
-// copy appends the next text as it is packed already.
+// copy appends the next of copied if it is the packed form of value. Otherwise it sets stale.
 func (w *Writer) copy(value string) byte {
 	if len(w.copied) == 0 || w.copied[0].text != value {
 		w.stale = true
@@ -211,6 +219,8 @@ func (w *Writer) copy(value string) byte {
 	return next.kind
 }
 
+// text appends value packed, after the length of that. It assumes that the length takes one byte,
+// and moves the packed text if it takes more.
 func (w *Writer) text(value string) byte {
 	at := len(w.values)
 	w.values = append(w.values, 0) // the length, mostly one byte
@@ -236,7 +246,7 @@ func (w *Writer) decimal(value string) byte {
 	if negative {
 		digits = value[1:]
 	}
-	if len(digits) == 0 || len(digits) > 20 || digits[0] < '0' || digits[0] > '9' || digits[0] == '0' && (len(digits) > 1 || negative) {
+	if len(digits) == 0 || len(digits) > maxDigits || digits[0] < '0' || digits[0] > '9' || digits[0] == '0' && (len(digits) > 1 || negative) {
 		return valueEmpty
 	}
 	n, err := strconv.ParseUint(digits, 10, 64)
@@ -256,11 +266,12 @@ func (w *Writer) decimal(value string) byte {
 	}
 }
 
-// A position is a byte, what its slot is ahead of the one before (signed varint), and its order:
-// nothing at the end of a slot, four varints for what schemas.Position packs into it.
+// A position is packed as its kind (a byte), how far its slot is ahead of the previous position's
+// (signed varint), and its order: nothing for endOfSlot, else the four parts of schemas.SplitOrder
+// as varints.
 const (
-	endOfSlot = iota
-	withinSlot
+	endOfSlot  = iota // the highest order
+	withinSlot        // any other
 )
 
 func (w *Writer) appendPositions(dst []byte) []byte {
@@ -275,8 +286,8 @@ func (w *Writer) appendPositions(dst []byte) []byte {
 		slot = position.Slot
 		if kind == withinSlot {
 			transaction, outer, inner, batch := schemas.SplitOrder(position.Order)
-			// The highest bit is set where the transaction's index is known: turned around and to
-			// the end, that makes a small number.
+			// Of 24 bits the highest says that the transaction's index is known. Inverted and moved
+			// to the lowest place, it leaves a small number.
 			dst = binary.AppendUvarint(dst, transaction<<1&0xff_fffe|transaction>>23^1)
 			dst = binary.AppendUvarint(dst, outer)
 			dst = binary.AppendUvarint(dst, inner)

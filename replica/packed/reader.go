@@ -44,9 +44,9 @@ const (
 // NewReader returns a reader of states that were packed with shared.
 func NewReader(shared *Shared) *Reader { return &Reader{shared: shared} }
 
-// Facts are the facts of a mint that Writer.Append packed, in their order. The slice is the
-// reader's own, until the next call; the strings in it are the caller's to keep and nothing in them
-// is shared with packed.
+// Facts returns the facts of a mint that Writer.Append packed, in their order. The slice is valid
+// until the reader's next call. The strings in it are the caller's to keep and share no memory with
+// packed.
 func (r *Reader) Facts(mint string, packed []byte) []registry.Fact {
 	return r.FactsUpTo(mint, packed, registry.Register(math.MaxUint8))
 }
@@ -76,7 +76,7 @@ func (r *Reader) read(mint string, packed []byte, last registry.Register) {
 	}
 }
 
-// withTexts are the facts that were read, whose texts lie side by side.
+// withTexts sets the items and values that lie in texts, and returns the facts.
 func (r *Reader) withTexts(texts string) []registry.Fact {
 	n := 0
 	for _, p := range r.parts {
@@ -166,7 +166,8 @@ func (r *Reader) item(fact *registry.Fact) {
 	r.part(partItem, from)
 }
 
-// part notes that the last fact's item or value are the texts from there on.
+// part notes that the text from the offset from to the end is the item or the value of the last
+// fact.
 func (r *Reader) part(kind partKind, from int) {
 	r.parts = append(r.parts, part{int32(len(r.facts) - 1), kind, int32(from), int32(len(r.texts.out))})
 }
@@ -191,7 +192,7 @@ func (r *Reader) value(fact *registry.Fact, mint string, kind byte) {
 	case valueNumber:
 		n := r.uvarint()
 		if n < 100 {
-			fact.Value = strconv.FormatUint(n, 10) // a constant of strconv
+			fact.Value = strconv.FormatUint(n, 10) // strconv allocates nothing below 100
 			return
 		}
 		r.texts.out = strconv.AppendUint(r.texts.out, n, 10)
@@ -206,7 +207,7 @@ func (r *Reader) value(fact *registry.Fact, mint string, kind byte) {
 		text := r.bytes(r.uvarint())
 		switch {
 		case fact.Register > r.last:
-			// texts of registers above may point back to this one, but those are not read either
+			// Later texts may refer to this one, but have higher registers and are not read either.
 			return
 		case kind == valueRaw:
 			r.texts.out = append(r.texts.out, text...)

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// Shared holds the values that many states have in common once: authorities, names of extensions,
-// the shapes of states. A value that comes twice within a short time gets a number; states that are
-// packed later hold the number instead of the value. Shared only grows, up to a bound. It is safe
-// for use by several goroutines.
+// Shared holds values that many states have in common, so that each is in memory once: authorities,
+// names of extensions, the shapes of states. A value that comes twice within a short time gets a
+// number; states that are packed later hold the number instead of the value. Shared only grows, up
+// to a bound. It is safe for use by several goroutines.
 type Shared struct {
 	strings, keys, shapes *interner
 }
@@ -20,11 +20,11 @@ func NewShared() *Shared {
 }
 
 const (
-	// maxInterned bounds each part of it: 2^18 keys are some 25 MB.
+	// maxInterned bounds each interner: 2^18 keys are some 25 MB.
 	maxInterned = 1 << 18
 	internChunk = 1 << 10
-	// candidates is how many strings are remembered as seen once.
-	candidates = 1 << 16
+	// maxSeen is how many strings are remembered as seen once.
+	maxSeen = 1 << 16
 )
 
 // interner numbers strings. Reading a number's string takes no lock.
@@ -35,8 +35,8 @@ type interner struct {
 	chunks [maxInterned / internChunk]atomic.Pointer[[internChunk]interned]
 
 	seed maphash.Seed
-	// seen are hashes of strings that came once, each in its own place or in none.
-	seen [candidates]atomic.Uint32
+	// seen are hashes of strings that came once. Of strings that share a cell, the last one counts.
+	seen [maxSeen]atomic.Uint32
 }
 
 // interned is what a number stands for: the bytes as packed and, of a key, their text.
@@ -46,7 +46,8 @@ func newInterner() *interner {
 	return &interner{numbers: map[string]uint32{}, seed: maphash.MakeSeed()}
 }
 
-// number returns the number of a string, false for one that has none (yet).
+// number returns the number of a string. A string gets one when it comes again while seen has it;
+// until then the result is false. text returns the text of a key's bytes; nil if value is a text.
 func (in *interner) number(value []byte, text func() string) (uint32, bool) {
 	in.mu.RLock()
 	n, ok := in.numbers[string(value)]
@@ -56,9 +57,9 @@ func (in *interner) number(value []byte, text func() string) (uint32, bool) {
 		return n, ok
 	}
 	hash := maphash.Bytes(in.seed, value)
-	place, mark := &in.seen[hash%candidates], uint32(hash>>32)|1
-	if place.Load() != mark {
-		place.Store(mark)
+	cell, mark := &in.seen[hash%maxSeen], uint32(hash>>32)|1
+	if cell.Load() != mark {
+		cell.Store(mark)
 		return 0, false
 	}
 	return in.add(value, text)
@@ -85,7 +86,7 @@ func (in *interner) add(value []byte, text func() string) (uint32, bool) {
 	return n, true
 }
 
-// of is the string of a number that number returned.
+// of returns the string of a number that number has returned.
 func (in *interner) of(n uint64) *interned {
 	return &in.chunks[n/internChunk].Load()[n%internChunk]
 }

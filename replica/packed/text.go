@@ -10,28 +10,30 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxSpans is how many values of a state a later one can point back to.
+// maxSpans is how many values of a state later ones can refer to.
 const maxSpans = 64
 
 // textPacker packs the texts of one state, one after the other.
 type textPacker struct {
+	// spans are the values so far that later ones can refer to by number: each text that is not
+	// JSON, and the values inside JSON.
 	spans []string
 }
 
-// append appends the packed text, and remembers what later texts can point to. The text must not
-// have controls.
+// append appends the packed text and remembers its values. The text must have no control
+// characters.
 func (p *textPacker) append(dst []byte, text string) []byte {
 	if len(text) >= minSpan && text[0] != '{' {
 		if n := p.span(text); n >= 0 && p.spans[n] == text {
 			return append(dst, codeSpan, byte(n))
 		}
 	}
-	whole, from, begun := text, 0, len(text) > 0 && text[0] != '{'
-	fresh := begun // a span or an address may begin here
-	for at := 0; at < len(whole); {
-		rest := whole[at:]
+	from, begun := 0, len(text) > 0 && text[0] != '{' // a value has begun at from
+	fresh := begun                                    // an earlier value or an address may begin here
+	for at := 0; at < len(text); {
+		rest := text[at:]
 		if fresh {
-			if grown, size := p.address(dst, rest, begun && at > from || at == from && at > 0); size > 0 {
+			if grown, size := p.address(dst, rest, begun && at > 0); size > 0 {
 				dst, at, fresh = grown, at+size, false
 				continue
 			}
@@ -45,7 +47,7 @@ func (p *textPacker) append(dst []byte, text string) []byte {
 		}
 		word := dictionary[n]
 		if begun && closes(word) {
-			p.remember(whole[from:at])
+			p.remember(text[from:at])
 			begun = false
 		}
 		if n < directWords {
@@ -60,22 +62,23 @@ func (p *textPacker) append(dst []byte, text string) []byte {
 		fresh = word[len(word)-1] == '/' || opens(word)
 	}
 	if begun {
-		p.remember(whole[from:])
+		p.remember(text[from:])
 	}
 	return dst
 }
 
-// minSpan is the length from which pointing back to a value pays.
+// minSpan is the length from which a value is remembered: a reference takes two bytes.
 const minSpan = 3
 
-// remember makes a value one that can be pointed to.
+// remember makes a value one that later ones can refer to.
 func (p *textPacker) remember(value string) {
 	if len(value) >= minSpan && len(p.spans) < maxSpans {
 		p.spans = append(p.spans, value)
 	}
 }
 
-// span is the number of the longest remembered value that text begins with, -1 for none.
+// span returns the number of the longest remembered value that text begins with, -1 if there is
+// none.
 func (p *textPacker) span(text string) int {
 	best := -1
 	for n, span := range p.spans {
@@ -86,10 +89,11 @@ func (p *textPacker) span(text string) int {
 	return best
 }
 
-// address appends what text begins with, if that is an earlier value (where pointing is allowed) or
-// 32 bytes in one of the usual writings. It returns how much of text that was.
-func (p *textPacker) address(dst []byte, text string, pointing bool) ([]byte, int) {
-	if pointing {
+// address appends the code for what text begins with, and returns how long that is in text; 0 if
+// there is no code for it. That is an earlier value, if mayRefer, or 32 bytes written as a CID, in
+// base64url or in base58.
+func (p *textPacker) address(dst []byte, text string, mayRefer bool) ([]byte, int) {
+	if mayRefer {
 		if n := p.span(text); n >= 0 {
 			return append(dst, codeSpan, byte(n)), len(p.spans[n])
 		}
@@ -134,6 +138,8 @@ var lettersOf = map[byte][4]byte{codeRaw: {1, 0x55, 0x12, 0x20}, codeDAG: {1, 0x
 
 var base32Letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
+// appendLetters appends code and the digest of the CIDv1 that text begins with. It returns how long
+// that is in text, or 0 if encoding would not give the same letters again.
 func appendLetters(dst []byte, code byte, text string) ([]byte, int) {
 	if len(text) < lettersLength {
 		return dst, 0
@@ -144,14 +150,15 @@ func appendLetters(dst []byte, code byte, text string) ([]byte, int) {
 		return dst, 0
 	}
 	var again [lettersLength - 1]byte
-	// bits behind the digest
+	// The letters have two bits more than the 36 bytes; the decoder ignores these.
 	if base32Letters.Encode(again[:], raw[:n]); string(again[:]) != text[1:lettersLength] {
 		return dst, 0
 	}
 	return append(append(dst, code), raw[4:n]...), lettersLength
 }
 
-// run is how many characters of base64url a text begins with, up to base64Length+2.
+// run returns how many base64url characters text begins with. It stops at base64Length+2, which is
+// longer than any key.
 func run(text string) int {
 	n := 0
 	for n < len(text) && n < base64Length+2 {
@@ -167,7 +174,7 @@ func run(text string) int {
 // textReader unpacks the texts of one state, one after the other, into one buffer.
 type textReader struct {
 	out   []byte
-	spans [][2]int32
+	spans [][2]int32 // where in out the values lie that textPacker remembers: from, to
 }
 
 func (r *textReader) reset() { r.out, r.spans = r.out[:0], r.spans[:0] }
@@ -203,6 +210,8 @@ func (r *textReader) read(packed []byte) {
 	}
 }
 
+// word appends a word of the dictionary. The current value begins at from, if begun; both are
+// returned as they are after the word.
 func (r *textReader) word(word string, first, from int, begun bool) (int, bool) {
 	if begun && closes(word) {
 		r.remember(first, from)
@@ -215,8 +224,8 @@ func (r *textReader) word(word string, first, from int, begun bool) (int, bool) 
 	return from, begun
 }
 
-// remember does what the packer's does. A text that begins with a brace holds no value before the
-// first word that opens one.
+// remember remembers the value from from to the end of out where the packer does. A text that
+// begins with a brace, at first, holds no value before the first word that opens one.
 func (r *textReader) remember(first, from int) {
 	if len(r.out)-from < minSpan || len(r.spans) >= maxSpans || from == first && r.out[first] == '{' {
 		return
