@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Apply publishes all documents at once. Of two of one mint the later holds. A mint that is none
-// (see Document) is left out.
+// Apply publishes all documents at once. Of several documents of one mint the last counts. A
+// document whose Mint is not one (see Document) is left out.
 func (x *Inverted) Apply(documents []Document) {
 	if len(documents) == 0 {
 		return
@@ -48,7 +48,7 @@ func (x *Inverted) newBatch() *batch {
 	return b
 }
 
-// draft is a segment to change.
+// draft returns the draft of a segment, to change it.
 func (b *batch) draft(serial uint32) *draft {
 	d := b.drafts[serial]
 	if d == nil {
@@ -58,7 +58,7 @@ func (b *batch) draft(serial uint32) *draft {
 	return d
 }
 
-// latest is a segment as the batch has it up to now, to read.
+// latest returns a segment with the batch's changes so far, to read it.
 func (b *batch) latest(serial uint32) *segment {
 	if d := b.drafts[serial]; d != nil {
 		return d.segment
@@ -82,7 +82,7 @@ func (b *batch) change(document *Document) {
 	if at.serial != 0 {
 		s := b.latest(at.serial)
 		if s.attributes[at.doc] == r.attributes && string(s.term(s.symbols[at.doc])) == r.symbol && string(s.term(s.names[at.doc])) == r.name {
-			// Most changes are of what nobody searches for, such as the supply.
+			// Most changes are not searched for: only the order may change.
 			if s.key(at.doc) != r.key || s.seenAt(at.doc) != r.seen {
 				b.draft(at.serial).reorder(at.doc, r.key, r.seen)
 			}
@@ -95,7 +95,7 @@ func (b *batch) change(document *Document) {
 	b.pending = append(b.pending, r)
 }
 
-// locationOf returns where a row is, and makes room for it in locations.
+// locationOf returns where a document is. It extends locations up to its row id.
 func (x *Inverted) locationOf(id uint32) location {
 	for int(id) >= len(x.locations) {
 		x.locations = append(x.locations, location{})
@@ -103,8 +103,8 @@ func (x *Inverted) locationOf(id uint32) location {
 	return x.locations[id]
 }
 
-// rowOf is what the index keeps of a token; false for none, or no mint. Its texts may lie in
-// somebody else's.
+// rowOf returns what the index keeps of a token; false if there is no token or the mint is not one.
+// The row's texts may share memory with the document.
 func (x *Inverted) rowOf(document *Document) (row, bool) {
 	token := document.Token
 	mint, ok := packMint(document.Mint)
@@ -133,7 +133,7 @@ func (b *batch) remove(id uint32) {
 	d.remove(at.doc)
 }
 
-// count keeps the counts of short texts and of all.
+// count adds by documents with these texts to the counts of short texts and of all.
 func (b *batch) count(symbol, name string, classic bool, by int) {
 	if !b.ownShorts {
 		clone := *b.next.shorts
@@ -147,7 +147,7 @@ func (b *batch) count(symbol, name string, classic bool, by int) {
 func (b *batch) publish() {
 	x := b.x
 	if len(b.drafts) == 0 && len(b.pending) == 0 {
-		return // nothing that a search would tell: what is remembered of this version stays true
+		return // no search would notice: pages cached for this version stay valid
 	}
 	order := textOrder(len(b.pending), func(i uint32) string { return b.pending[i].symbol })
 	added := x.build(len(b.pending), x.maxDocuments, inOrder(order, func(i uint32) *row { return &b.pending[i] }))
@@ -174,7 +174,7 @@ type built struct {
 	from    []location
 }
 
-// inOrder gives one row after the other, then nil.
+// inOrder returns a function that returns one row after the other in that order, then nil.
 func inOrder(order []uint32, at func(i uint32) *row) func() *row {
 	return func() *row {
 		if len(order) == 0 {
@@ -186,8 +186,8 @@ func inOrder(order []uint32, at func(i uint32) *row) func() *row {
 	}
 }
 
-// build makes segments of at most so many documents, of the rows that next gives, in the order of
-// their symbols, until it gives nil.
+// build makes segments of at most most documents each. next returns the rows in the order of their
+// symbols, then nil; there are about count.
 func (x *Inverted) build(count, most int, next func() *row) (all []built) {
 	for r := next(); r != nil; {
 		b := newBuilder(min(count, most))
@@ -201,7 +201,7 @@ func (x *Inverted) build(count, most int, next func() *row) (all []built) {
 	return all
 }
 
-// locate writes down where the documents of a segment are now.
+// locate records where the documents of a segment are now.
 func (x *Inverted) locate(s *segment) {
 	for doc, id := range s.rowIDs {
 		if hasBit(s.live, uint32(doc)) {

@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// bitset is a set of numbers. Most searches find a few terms among a million, so it keeps which of
-// its words are in use: going through a small set, and emptying it, takes little time.
+// bitset is a set of numbers. Most searches find a few terms among a million, so it also knows
+// which of its words are not 0: reading or clearing a small set takes little time.
 type bitset struct {
 	words []uint64
 	used  []uint64 // a bit for each word that is not 0
 }
 
-// grow makes room for so many words. The set is empty.
+// grow makes room for a number of words. The set must be empty.
 func (b *bitset) grow(words int) {
 	if words > len(b.words) {
 		b.words, b.used = make([]uint64, words), make([]uint64, (words+63)/64)
@@ -21,7 +21,7 @@ func (b *bitset) grow(words int) {
 
 func (b *bitset) add(n uint32) { b.addWord(int(n/64), 1<<(n%64)) }
 
-// addWord adds some of the 64 numbers from 64*at on.
+// addWord adds the numbers 64*at+i for each bit i of word.
 func (b *bitset) addWord(at int, word uint64) {
 	if word != 0 {
 		b.words[at] |= word
@@ -31,7 +31,7 @@ func (b *bitset) addWord(at int, word uint64) {
 
 func (b *bitset) has(n uint32) bool { return hasBit(b.words, n) }
 
-// count is how many numbers there are.
+// count returns how many numbers there are.
 func (b *bitset) count() (count int) {
 	for at := range usedWords(b, b) {
 		count += bits.OnesCount64(b.words[at])
@@ -47,7 +47,7 @@ func (b *bitset) clear() {
 	clear(b.used)
 }
 
-// all yields the numbers, ascending.
+// all iterates over the numbers, ascending.
 func (b *bitset) all() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		for at := range usedWords(b, b) {
@@ -60,7 +60,8 @@ func (b *bitset) all() iter.Seq[uint32] {
 	}
 }
 
-// usedWords yields the places of the words that are not 0 in one of two sets of the same size.
+// usedWords iterates over the indexes of the words that are not 0 in a or in b, which have the same
+// size.
 func usedWords(a, b *bitset) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := range a.used {
@@ -73,10 +74,10 @@ func usedWords(a, b *bitset) iter.Seq[int] {
 	}
 }
 
-// hasBit looks a number up in a bitmap.
+// hasBit returns whether n is in a bitmap.
 func hasBit(bitmap []uint64, n uint32) bool { return bitmap[n/64]>>(n%64)&1 != 0 }
 
-// setBits returns a bitmap of so many numbers with those that are listed.
+// setBits returns a bitmap for the numbers below numbers, with those in listed set.
 func setBits(numbers int, listed []uint32) []uint64 {
 	bitmap := make([]uint64, (numbers+63)/64)
 	for _, n := range listed {

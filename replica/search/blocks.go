@@ -5,18 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// One or two letters or digits have no gram of their own. What contains them is found by blocks of
-// terms: each block is listed under the runes, and the pairs of runes, that occur in it, and is
-// then read.
+// A query of one or two letters or digits has no gram. The terms that contain it are found by
+// blocks of terms: each block is listed under the runes, and the pairs of runes, that occur in it.
+// The blocks listed are then read.
 
-// blockSize is how many terms a block has. The number of a block has 16 bits.
+// blockSize is how many terms a block has. The number of a block must fit 16 bits.
 const blockSize = 64
 
 // newBlocks lists the blocks of a dictionary.
 func newBlocks(d *dictionary) buckets[uint16] {
 	var entries []bucketEntry[uint16]
-	// last is the block, from 1, that was listed last under such a hash. A byte makes two entries
-	// at most, so there will not be more buckets.
+	// last has the number plus 1 of the block that was last listed under a hash, so that a block is
+	// listed once. A byte makes two entries at most, so there are as many cells as buckets.
 	last := make([]uint16, bucketsFor(2*len(d.text)))
 	for t := range d.terms() {
 		block := t / blockSize
@@ -39,13 +39,13 @@ func newBlocks(d *dictionary) buckets[uint16] {
 	return newBuckets(entries)
 }
 
-// hashRunes is the hash of two runes, or with previous -1 of one.
+// hashRunes returns the hash of two runes, or of r alone if previous is -1.
 func hashRunes(previous, r rune) uint32 {
 	return uint32((uint64(uint32(previous))<<32 | uint64(uint32(r))) * hashFactor >> 40)
 }
 
-// blockHash is what blocks that contain a text of one or two runes are listed under. Of a longer
-// text it is that of the first two.
+// blockHash returns the hash under which blocks with a text of one or two runes are listed. Of a
+// longer text it takes the first two.
 func blockHash(text string) uint32 {
 	first, size := utf8.DecodeRuneInString(text)
 	if size == len(text) {
@@ -73,7 +73,7 @@ func (c *candidates) readBlocks() {
 			if at+uint32(len(text)) <= s.ends[t+1] {
 				c.addContaining(uint32(t))
 				at = s.ends[t+1]
-			} else { // one term's end and the next one's beginning
+			} else { // the match reaches into the next term
 				at++
 			}
 		}

@@ -1,20 +1,20 @@
 package search
 
-// buckets are lists by hash, without the keys: what is looked up is among what is found, and must
-// be verified.
+// buckets maps hashes to lists of items. It does not keep the keys: a list may also have items of
+// other keys, so the caller must verify each.
 type buckets[T uint16 | uint32] struct {
 	mask  uint32
 	first []uint32
 	items []T
 }
 
-// bucketEntry is what goes into buckets.
+// bucketEntry is an item to put into buckets.
 type bucketEntry[T uint16 | uint32] struct {
 	hash uint32
 	item T
 }
 
-// maxBuckets are made at most.
+// maxBuckets is the most buckets that are made.
 const maxBuckets = 1 << 18
 
 // bucketsFor returns how many buckets are made for so many entries: a power of two.

@@ -7,7 +7,7 @@ import (
 	"github.com/mintlake/mintlake/internal/pause"
 )
 
-// row is a document on its way into a segment.
+// row is a document to be put into a segment.
 type row struct {
 	id, attributes uint32
 	mint           mintKey
@@ -15,29 +15,30 @@ type row struct {
 	key            uint64
 	seen           int64
 	symbol, name   string   // normalised
-	from           location // where it is now; only of what merging moves
+	from           location // where it is now; only when segments are merged
 }
 
 const (
-	// buildTurn is how long a core is kept while requests wait for it.
+	// buildTurn is how long a build runs before it yields the processor to waiting requests.
 	buildTurn = 300 * time.Microsecond
-	// turnRows are rows, or terms, that take far less.
+	// turnRows is how many rows or terms are processed between two looks at the clock. They take
+	// far less than buildTurn.
 	turnRows = 16
 )
 
-// builder makes one segment of rows that come in the order of their symbols. Columns are filled as
-// they come: a large segment has many of them.
+// builder makes one segment of rows that come in the order of their symbols. It fills the columns
+// row by row, without a list of all rows: a large segment has very many.
 type builder struct {
 	columns *columns
 	keys    []uint64
 	seen    []int64
 	classic []uint64   // bits
-	from    []location // only of what merging moves
+	from    []location // only when segments are merged
 
 	turn pause.Turn
 
 	terms          *termSet // their numbers are provisional
-	symbols, names []uint32 // provisional, of the rows
+	symbols, names []uint32 // provisional terms of the rows
 }
 
 func newBuilder(rows int) *builder {
@@ -48,7 +49,7 @@ func newBuilder(rows int) *builder {
 	}
 }
 
-// add is false when the segment is full and the row must go to the next.
+// add adds a row. It returns false if the segment is full: the row must go to the next.
 func (b *builder) add(r *row) bool {
 	c, doc := b.columns, len(b.keys)
 	if doc == cap(b.keys) {
@@ -78,7 +79,7 @@ func (b *builder) number(text string) uint32 {
 	return b.terms.number(text)
 }
 
-// finish makes the segment. It is full if there were more rows.
+// finish makes the segment. full: there were more rows than it takes.
 func (b *builder) finish(serial uint32, full bool) *segment {
 	c := b.columns
 	c.serial, c.full = serial, full
@@ -100,10 +101,10 @@ func (b *builder) finish(serial uint32, full bool) *segment {
 // numberTerms gives the terms their numbers, in the order of their grams, and fills the
 // dictionary's texts and the gram index. It returns the final numbers of the provisional ones.
 func (b *builder) numberTerms(c *columns) []uint32 {
-	b.terms.table = nil // memory for what follows
+	b.terms.table = nil // frees memory for what follows
 	n := b.terms.len()
 	lists := gramNumbers{lists: make([]span, 0, n), counts: make([]uint16, 0, n)}
-	c.grams = newGramTable(min(usualGrams*n, 4096)) // it grows where it must
+	c.grams = newGramTable(min(usualGrams*n, 4096)) // it grows if need be
 	for i := range n {
 		if i%turnRows == 0 {
 			b.turn.Next()
@@ -129,7 +130,7 @@ func (b *builder) numberTerms(c *columns) []uint32 {
 	return final
 }
 
-// sortedTerms returns the final numbers of the provisional ones that are listed, each once, in
+// sortedTerms maps the provisional numbers in listed to final ones. It returns each once, in
 // lexical order.
 func sortedTerms(lexical, final, listed []uint32) []uint32 {
 	isListed := make([]bool, len(final))
@@ -149,7 +150,7 @@ func sortedTerms(lexical, final, listed []uint32) []uint32 {
 	return sorted
 }
 
-// fillSymbols fills what the dictionary knows of symbols.
+// fillSymbols fills the fields of the dictionary about symbols.
 func (b *builder) fillSymbols(c *columns, final []uint32) {
 	c.symbolRanks = make([]uint32, c.terms())
 	for i := range c.symbolRanks {
@@ -170,7 +171,7 @@ func (b *builder) fillSymbols(c *columns, final []uint32) {
 	c.isSymbol = setBits(c.terms(), c.symbolTerms)
 }
 
-// fillNames fills what the dictionary knows of names.
+// fillNames fills the fields of the dictionary about names.
 func (c *columns) fillNames() {
 	c.nameFirst = make([]uint32, c.terms()+1)
 	for _, name := range c.names {

@@ -1,24 +1,24 @@
 package search
 
-// span is a part of something, to exclusive.
+// span is the range from, to (exclusive).
 type span struct{ from, to uint32 }
 
-// gramNumbers are what terms are listed by: the numbers of their grams, those of punctuation and
-// forks too, term after term. They lie in pieces: one list of all would be there twice each time it
-// grows, when a node needs the most memory anyway.
+// gramNumbers has the numbers of the grams of each term, with those of punctuation and forks, term
+// after term. They lie in pieces: when one large list grows it is there twice, just when a node
+// needs the most memory.
 type gramNumbers struct {
 	pieces [][]uint32
-	lists  []span   // of each term, places in all pieces; none lies in two
-	counts []uint16 // of the grams of pg_trgm alone
+	lists  []span   // by term, counted through all pieces; none lies in two
+	counts []uint16 // by term, how many grams of pg_trgm it has
 	sizes  []uint32 // how many terms have each number
 	all    int      // numbers
 	buf    []gram
 }
 
-// pieceNumbers are those of a piece, but where one term has more.
+// pieceNumbers is how many numbers a piece has, unless one term has more.
 const pieceNumbers = 1 << 20
 
-// usualGrams are as many as a term has.
+// usualGrams is how many grams a term has on average, for sizing memory.
 const usualGrams = 14
 
 // add numbers the grams of the next term.

@@ -7,22 +7,24 @@ import (
 )
 
 const (
-	// cachedPages are kept at most, some 15 MB of the usual size.
+	// cachedPages is the most pages that are kept, some 15 MB of the usual size.
 	cachedPages = 8192
 	// cachedHits is the longest page that is kept.
 	cachedHits = 100
+	// cachedText is the longest text, in bytes, whose page is kept.
+	cachedText = 128
 )
 
-// pageCache keeps pages. A page holds for the version it was made of, so it is never out of date.
-// The cache is direct-mapped: a hash finds the only cell that a page may have, and the last one
-// that comes takes it. There is no lock.
+// pageCache keeps pages. A page is valid for the version that it was made of, so none is ever out
+// of date. The cache is direct-mapped: a page has one cell, by its hash, and the latest page of a
+// cell stays. There is no lock.
 type pageCache struct {
 	seed  maphash.Seed
 	cells [cachedPages]atomic.Pointer[cachedPage]
 }
 
 type pageKey struct {
-	text           string // as the user wrote it: a mint has no other way of writing
+	text           string // as the user wrote it: the case of a mint matters
 	includeToken22 bool
 	program        Program
 	sort           Sort
@@ -35,20 +37,20 @@ type cachedPage struct {
 	result  Result
 }
 
-// Forget empties the cache: for measurements of what is asked for the first time.
+// Forget empties the cache, to measure searches that are not cached.
 func (x *Inverted) Forget() {
 	for i := range x.cache.cells {
 		x.cache.cells[i].Store(nil)
 	}
 }
 
-// pageKeyOf is false for what is not kept: filters are seldom asked for twice, walks never, and
-// figures change without the index.
+// pageKeyOf returns the key of a query's page; false if it is not to be cached: queries with
+// filters are seldom repeated, walks never, and figures change without a new version.
 func pageKeyOf(query *Query) (pageKey, bool) {
 	f := &query.Filter
 	plain := f.Extensions == nil && f.NotExtensions == nil && f.Tag == "" && f.Launchpad == "" && f.MinVolume == nil && f.CreatedAfter == nil && f.Passes == nil
 	key := pageKey{query.Text, query.IncludeToken22, f.Program, query.Sort, query.Offset, query.Limit}
-	return key, plain && query.Sort != SortMint && query.Sort != SortFigure && query.Limit <= cachedHits && len(query.Text) <= 128
+	return key, plain && query.Sort != SortMint && query.Sort != SortFigure && query.Limit <= cachedHits && len(query.Text) <= cachedText
 }
 
 func (c *pageCache) cell(key *pageKey) *atomic.Pointer[cachedPage] {

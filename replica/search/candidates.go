@@ -1,25 +1,25 @@
 package search
 
-// manyContaining is from how many terms on that contain the text their similarity is not looked up
-// one by one.
+// manyContaining is the number of terms that contain the text from which on the similarity of all
+// terms is counted at once.
 const manyContaining = 1024
 
 // candidates are the second stage of a search: the terms of one segment that match a plan. They are
-// used again and again, by one search at a time.
+// reused, by one search at a time.
 type candidates struct {
 	plan    *plan
 	segment *segment
-	// isScored says that documents are ranked by what was found, and not only counted.
+	// isScored says that the documents are ranked by the candidates, and not only counted.
 	isScored bool
 
-	// matching are the terms that contain the text or are similar to it, containing the former.
-	// edited are the symbols one edit away. Without isScored, containing stays empty, and edited
-	// has none that match anyway.
+	// matching are the terms that contain the text or are similar to it. containing are those that
+	// contain it. edited are the symbols one edit away. Without isScored, containing stays empty,
+	// and edited has only terms that are not in matching.
 	matching, containing, edited bitset
-	// shared says, with isScored, how many grams a matching term shares with the text; 0 if it
-	// contains the text and is not similar. Of other terms it says nothing.
+	// shared has, with isScored, how many grams a term of matching shares with the text; 0 if the
+	// term contains the text and is not similar. For other terms it is undefined.
 	shared []uint16
-	// allShared says that sliced has what each term shares.
+	// allShared says that sliced has how many grams each term shares with the text.
 	allShared bool
 
 	// lists are the posting lists of the plan's grams in this segment, the shortest first.
@@ -43,7 +43,7 @@ func (c *candidates) find(p *plan, s *segment, isScored bool) {
 	c.allShared = isScored && c.containing.count() >= manyContaining && c.shareAll()
 }
 
-// begin makes room for the candidates of a segment.
+// begin prepares for the candidates of a segment.
 func (c *candidates) begin(p *plan, s *segment, isScored bool) {
 	c.plan, c.segment, c.isScored = p, s, isScored
 	c.matching.grow(s.words())
@@ -55,7 +55,7 @@ func (c *candidates) begin(p *plan, s *segment, isScored bool) {
 	}
 }
 
-// reset forgets what was found, and the segment.
+// reset forgets the candidates and the segment.
 func (c *candidates) reset() {
 	c.matching.clear()
 	c.containing.clear()
@@ -66,7 +66,7 @@ func (c *candidates) reset() {
 	clear(c.parts[:cap(c.parts)])
 }
 
-// addSimilar adds a term that shares so many of the query's grams.
+// addSimilar adds a term that shares so many grams with the text.
 func (c *candidates) addSimilar(t uint32, shared int) {
 	c.matching.add(t)
 	if c.isScored {

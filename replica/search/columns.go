@@ -8,20 +8,19 @@ import (
 )
 
 const (
-	// maxDocuments bounds a segment, so that merging one takes little time and memory. A query is
-	// looked up in each segment anew: the fewer there are, the quicker it is. Building one takes
-	// the most memory that a node ever needs.
+	// maxDocuments bounds a segment. Every query is looked up in each segment, so few large
+	// segments are quick. But building one takes more memory than anything else on a node.
 	maxDocuments = 1_100_000
 	// none is the place of a term that is not a symbol.
 	none = math.MaxUint32
 )
 
-// columns are the part of a segment that never changes. Its documents are numbered from 0 on in
-// the order of their symbols.
+// columns are the part of a segment that never changes. Documents are numbered from 0 on in the
+// order of their symbols.
 type columns struct {
 	serial uint32
-	// full says that there were more documents than one segment takes: merging it again would gain
-	// nothing.
+	// full says that the segment took as many documents as it may: it is not merged again until
+	// most are gone.
 	full bool
 
 	// Columns of the documents.
@@ -56,7 +55,7 @@ type dictionary struct {
 	text       []byte   // of all terms
 	ends       []uint32 // where the text of a term begins, and at the next place ends
 	gramCounts []uint16
-	withGrams  []uint32 // the first term that has at least so many grams
+	withGrams  []uint32 // by a number of grams, the first term that has at least so many
 
 	// Documents are in the order of their symbols, so those of one symbol are side by side.
 	symbolTerms []uint32 // terms that are symbols, sorted by text
@@ -74,7 +73,7 @@ type dictionary struct {
 
 func (d *dictionary) terms() int { return len(d.gramCounts) }
 
-// words is the length of a bitmap of the terms.
+// words returns how many words a bitmap of the terms has.
 func (d *dictionary) words() int { return (d.terms() + 63) / 64 }
 
 func (d *dictionary) term(t uint32) []byte { return d.text[d.ends[t]:d.ends[int(t)+1]] }
@@ -88,7 +87,8 @@ func (d *dictionary) docsOfSymbol(t uint32) (from, to uint32) {
 	return d.symbolDocs[rank], d.symbolDocs[rank+1]
 }
 
-// docsOfName returns where in nameDocs and nameSymbols those of the term are, to exclusive.
+// docsOfName returns the range from, to (exclusive) in nameDocs and nameSymbols of the documents
+// that have the term as name.
 func (d *dictionary) docsOfName(t uint32) (from, to uint32) {
 	return d.nameFirst[t], d.nameFirst[int(t)+1]
 }
@@ -101,8 +101,7 @@ func (d *dictionary) termsWith(grams int) int {
 	return int(d.withGrams[grams])
 }
 
-// prefixRange returns the places from, to (exclusive) of those of sorted terms that begin with
-// prefix.
+// prefixRange returns the range from, to (exclusive) of the sorted terms that begin with prefix.
 func (d *dictionary) prefixRange(sorted []uint32, prefix []byte) (from, to int) {
 	from = sort.Search(len(sorted), func(i int) bool { return bytes.Compare(d.term(sorted[i]), prefix) >= 0 })
 	to = from + sort.Search(len(sorted)-from, func(i int) bool { return !bytes.HasPrefix(d.term(sorted[from+i]), prefix) })
@@ -110,8 +109,9 @@ func (d *dictionary) prefixRange(sorted []uint32, prefix []byte) (from, to int) 
 }
 
 const (
-	// A posting list of more than minBitmap terms, and of more than one in bitmapShare, has a
-	// bitmap too: looking up in it is quick, and it takes little memory then.
+	// A posting list of more than minBitmap terms, and of more than one in bitmapShare of all, has
+	// a bitmap too. Looking up a term in it is quick, and it takes little memory beside such a
+	// list.
 	minBitmap   = 256
 	bitmapShare = 64
 )
@@ -120,13 +120,13 @@ const (
 type gramIndex struct {
 	grams    gramTable
 	postings []uint32 // ascending terms, gram by gram
-	// bitmaps are those of the longest lists, one after the other, and bitmapLists where these
-	// lists begin.
+	// bitmaps are the bitmaps of the longest lists, one after the other. bitmapLists has where in
+	// postings each of these lists begins.
 	bitmaps     []uint64
 	bitmapLists []uint32
 }
 
-// postingList is ascending terms, with a bitmap of them where they are many.
+// postingList has ascending terms, and a bitmap of them if there are many.
 type postingList struct {
 	terms  []uint32
 	bitmap []uint64
@@ -143,10 +143,10 @@ func (c *columns) postingList(g gram) postingList {
 	return list
 }
 
-// hasBitmap says whether a list of so many of all terms has a bitmap.
+// hasBitmap returns whether a posting list of that length has a bitmap.
 func hasBitmap(length, terms int) bool { return length > minBitmap && length*bitmapShare > terms }
 
-// has says whether the term is in the list.
+// has returns whether the term is in the list.
 func (l *postingList) has(t uint32) bool {
 	if l.bitmap != nil {
 		return hasBit(l.bitmap, t)
@@ -155,8 +155,8 @@ func (l *postingList) has(t uint32) bool {
 	return found
 }
 
-// gramTable finds the posting lists of grams by open addressing. While it is built it numbers the
-// grams.
+// gramTable is a hash table with open addressing from grams to posting lists. While it is built, it
+// numbers the grams.
 type gramTable struct {
 	entries []gramEntry
 	count   int
@@ -165,7 +165,7 @@ type gramTable struct {
 // gramEntry has the gram plus one as key; 0 is a free entry.
 type gramEntry struct {
 	key uint64
-	// from is where the postings begin, and while the table is built the gram's number.
+	// from is where the postings begin; while the table is built, the gram's number.
 	from, length uint32
 }
 

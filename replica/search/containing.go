@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// findContaining finds the terms that contain the text: it intersects the posting lists of the
-// grams that the text requires, and reads the terms that these do not prove.
+// findContaining finds the terms that contain the text. It intersects the posting lists of the
+// grams that the text requires, and compares the text of those terms for which that is no proof.
 func (c *candidates) findContaining() {
 	if len(c.plan.required) == 0 {
 		c.readBlocks()
@@ -42,8 +42,8 @@ func (c *candidates) findContaining() {
 	c.unsure.clear()
 }
 
-// intersect adds the terms that are in all lists, the shortest of which is the first. Those that
-// must be read are left in c.terms.
+// intersect finds the terms that are in all lists, of which the first is the shortest. It adds
+// those that are proved to contain the text, and leaves the others in c.terms.
 func (c *candidates) intersect(lists []postingList) {
 	c.terms = append(c.terms[:0], lists[0].terms...)
 	both := c.terms
@@ -94,7 +94,7 @@ func (c *candidates) intersectBitmaps(lists []postingList) {
 	}
 }
 
-// addAllContaining adds some of the 64 terms from 64*at on, all of which contain the text.
+// addAllContaining adds the terms 64*at+i for each bit i of terms. All contain the text.
 func (c *candidates) addAllContaining(at int, terms uint64) {
 	if c.isScored {
 		for left := terms &^ c.matching.words[at]; left != 0; left &= left - 1 {

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// count is the third stage of a search: how many documents of the segment have a candidate as
-// symbol or name, and pass the filter. Where few documents do not pass, all are counted with
-// bitmaps, and these subtracted.
+// count is the third stage of a search. It returns how many documents of the segment have a
+// candidate as symbol or name and pass the filter. If few documents do not pass, it counts all with
+// bitmaps and subtracts those.
 func (c *candidates) count(f *filter) (total int) {
 	terms := 0
 	for at := range usedWords(&c.matching, &c.edited) {
@@ -25,13 +25,13 @@ func (c *candidates) count(f *filter) (total int) {
 	return total
 }
 
-// isMatch says whether a document with these terms matches.
+// isMatch returns whether a document with these terms matches.
 func (c *candidates) isMatch(symbol, name uint32) bool {
 	return c.matching.has(symbol) || c.edited.has(symbol) || c.matching.has(name)
 }
 
-// countAll counts all documents, those that are gone, too: those of the names, and those of the
-// symbols of which the name does not match.
+// countAll counts all documents that match, also tombstones: those whose names match, and those
+// whose symbols match but not the names.
 func (c *candidates) countAll() (total int) {
 	s := c.segment
 	for at := range usedWords(&c.matching, &c.edited) {
@@ -51,7 +51,7 @@ func (c *candidates) countAll() (total int) {
 	return total
 }
 
-// countUnwanted counts the documents that match and do not pass the filter.
+// countUnwanted counts the documents that match but do not pass the filter, tombstones too.
 func (c *candidates) countUnwanted(f *filter) (total int) {
 	s := c.segment
 	for at, wanted := range f.bits(s) {
@@ -90,10 +90,10 @@ func (c *candidates) eachDocument(f *filter, do func(doc uint32)) {
 }
 
 // countShort counts the documents of all segments that match a text of one or two printable ASCII
-// characters; it returns false for other texts. What contains them was counted when it came. Where
-// both are letters or digits, what is similar contains them, as two of two grams, or two of three,
-// cannot be shared otherwise; where none is, nothing is similar. What is left are the symbols one
-// edit away.
+// characters. The documents that contain the text are in version.shorts. If the text is all letters
+// or digits, a similar term contains it: it cannot share enough of the two or three grams
+// otherwise. If none is, no term is similar. So what is left to count are symbols one edit away. It
+// returns false for other texts.
 func (c *candidates) countShort(p *plan, v *version) (total int, ok bool) {
 	key, ok := shortKey(p.text)
 	if !ok || p.filter.isSlow || len(p.grams) > 0 && len(p.grams) != len(p.text)+1 {

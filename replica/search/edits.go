@@ -2,9 +2,9 @@ package search
 
 import "unicode/utf8"
 
-// One edit changes only one half of a symbol. So the symbols one edit away from a query begin with
-// the first half of what the query begins with, or end as it ends, where the halves are those of
-// the symbol: for each of the three lengths that a symbol may have, two look-ups find all.
+// One edit changes only one half of a symbol. So a symbol that is one edit away from a query shares
+// its first half with the beginning of the query, or its last half with the end. The symbol may
+// have one rune less than the query, as many, or one more: two look-ups for each length find all.
 
 // newHalves lists the symbols of a dictionary by the hashes of their halves.
 func newHalves(d *dictionary) buckets[uint32] {
@@ -21,7 +21,8 @@ func newHalves(d *dictionary) buckets[uint32] {
 	return newBuckets(entries)
 }
 
-// hashHalf is the hash of the first or last half of a symbol of so many runes.
+// hashHalf returns the hash (FNV-1a with a final mix) of the first or last half of a symbol of that
+// many runes.
 func hashHalf[T string | []byte](runes int, isFirst bool, half T) uint32 {
 	hash := uint64(runes)<<1 | 1
 	if isFirst {
@@ -48,7 +49,7 @@ func halvesOf(text string, runes int) []uint32 {
 	return hashes
 }
 
-// cutAfter is the length of the first n runes.
+// cutAfter returns the length in bytes of the first n runes.
 func cutAfter(text []byte, n int) int {
 	at := 0
 	for ; n > 0 && at < len(text); n-- {
@@ -70,20 +71,21 @@ func (c *candidates) findEdited() {
 	}
 }
 
-// isTypo says that a symbol is one edit away from the query's text. An absent symbol is none: it
-// would match every query of one letter.
+// isTypo returns whether a symbol is one edit away from the query's text. An empty symbol is not:
+// it would match every query of one letter.
 func (p *plan) isTypo(symbol string) bool {
 	// A rune is one to four bytes.
 	difference := len(symbol) - len(p.text)
 	return symbol != "" && difference >= -utf8.UTFMax && difference <= utf8.UTFMax && oneEdit(p.text, symbol)
 }
 
-// typoScore is 1 less the one edit's share of the longer text.
+// typoScore returns the score of a symbol one edit away: 1 - 1/n, where n is the number of runes of
+// the longer text.
 func (p *plan) typoScore(symbol string) float64 {
 	return 1 - 1/float64(max(p.runes, utf8.RuneCountInString(symbol)))
 }
 
-// oneEdit says that inserting, deleting or replacing exactly one rune turns a into b.
+// oneEdit returns whether inserting, deleting or replacing exactly one rune turns a into b.
 func oneEdit(a, b string) bool {
 	for a != "" && b != "" {
 		ra, na := utf8.DecodeRuneInString(a)

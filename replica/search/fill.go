@@ -9,12 +9,13 @@ import (
 	"sync"
 )
 
-// A registry that is loaded whole is gathered first, and its segments are built at the end: each
-// document once, where merging builds it several times, and documents of one symbol in one segment,
-// so that fewer terms are searched later.
+// While a registry loads, its documents are only gathered. Their segments are built at the end,
+// which builds each document once, where merging builds it several times. Documents of one symbol
+// come into one segment, so there are fewer terms to search.
 
 const (
-	// fillBuckets divide what is gathered by symbols. Some of them make a segment.
+	// fillBuckets is how many buckets the gathered documents are divided into by symbol. Some
+	// buckets together make a segment.
 	fillBuckets = 64
 	// fillChunk is how many rows are allocated at once.
 	fillChunk = 1 << 10
@@ -31,22 +32,23 @@ type fillBucket struct {
 	terms  *termSet
 }
 
-// gathered is a row without pointers: the collector would follow them again and again.
+// gathered is a row without pointers, which the garbage collector would follow again and again.
 type gathered struct {
 	id, attributes uint32
 	symbol, name   uint32 // terms of the bucket
 	mint           mintKey
-	classic, gone  bool // gone: it holds no document any more
+	classic, gone  bool // gone: a later call of Fill replaced or removed it
 	key            uint64
 	seen           int64
 }
 
-// gatheredAt is where a row is that was gathered. Segments do not get such serials.
+// gatheredAt returns the location of a gathered row. It takes serials from the top, which no
+// segment gets.
 func gatheredAt(bucket, row int) location {
 	return location{math.MaxUint32 - uint32(bucket), uint32(row)}
 }
 
-// at is what was gathered at a location; nil when it is a segment's.
+// at returns the gathered row at a location; nil if the location is in a segment.
 func (f *filling) at(l location) *gathered {
 	bucket := math.MaxUint32 - l.serial
 	if f == nil || bucket >= fillBuckets {
@@ -57,7 +59,7 @@ func (f *filling) at(l location) *gathered {
 
 func (b *fillBucket) at(row uint32) *gathered { return &b.chunks[row/fillChunk][row%fillChunk] }
 
-// add takes a row in, and says where it is.
+// add gathers a row and returns its location.
 func (f *filling) add(seed maphash.Seed, r *row) location {
 	number := int(maphash.String(seed, r.symbol) % fillBuckets)
 	b := &f.buckets[number]
@@ -76,7 +78,7 @@ func (f *filling) add(seed maphash.Seed, r *row) location {
 	return gatheredAt(number, b.rows-1)
 }
 
-// row is what was gathered, as segments are built of it.
+// row returns a gathered row in the form that segments are built of.
 func (b *fillBucket) row(g *gathered) row {
 	return row{
 		id: g.id, attributes: g.attributes, mint: g.mint, classic: g.classic, key: g.key, seen: g.seen,
@@ -84,13 +86,14 @@ func (b *fillBucket) row(g *gathered) row {
 	}
 }
 
-// Fill is Apply while nobody searches yet: what it is told is found after Filled, or the next
-// Apply. A registry that is loaded by it takes less time and memory, and is searched faster.
+// Fill is Apply for a registry that loads, before anybody searches: its documents are found after
+// Filled or the next Apply. It takes less time and memory than Apply, and the index is faster
+// afterwards.
 func (x *Inverted) Fill(documents []Document) {
 	x.writer.Lock()
 	defer x.writer.Unlock()
 	for i := range documents {
-		if !x.fill(&documents[i]) { // what is in a segment already is not gathered
+		if !x.fill(&documents[i]) {
 			x.endFilling()
 			x.apply(documents[i:])
 			return
@@ -98,7 +101,7 @@ func (x *Inverted) Fill(documents []Document) {
 	}
 }
 
-// fill is false for a document that is in a segment.
+// fill gathers a document. It returns false, and does nothing, if the mint is in a segment already.
 func (x *Inverted) fill(document *Document) bool {
 	at := x.locationOf(document.ID)
 	if at.serial != 0 {
@@ -120,7 +123,7 @@ func (x *Inverted) fill(document *Document) bool {
 	return true
 }
 
-// Filled makes what Fill was told visible.
+// Filled makes visible what Fill was given.
 func (x *Inverted) Filled() {
 	x.writer.Lock()
 	defer x.writer.Unlock()
@@ -147,11 +150,12 @@ func (x *Inverted) endFilling() {
 	workers.Wait()
 	x.show(slices.Concat(all...), shorts)
 	if len(groups) > 1 {
-		debug.FreeOSMemory() // no moment needs more memory than this one did
+		debug.FreeOSMemory() // this was the node's peak of memory: give it back
 	}
 }
 
-// groups are buckets whose rows make a segment together: as few groups as can be.
+// groups divides the buckets into groups of about most rows, each for a segment: as few groups as
+// can be.
 func (f *filling) groups(most int) (groups [][]fillBucket) {
 	rows := 0
 	for i := range f.buckets {
@@ -164,8 +168,9 @@ func (f *filling) groups(most int) (groups [][]fillBucket) {
 	return groups
 }
 
-// buildGroup makes segments, and counts short texts. The buckets are empty then. One symbol may
-// have very many documents, so a segment may get twice as many as otherwise.
+// buildGroup makes segments of some buckets and counts their short texts in shorts. It empties the
+// buckets. A segment may get twice the usual number of documents, as one symbol, which stays in one
+// bucket, may have very many.
 func (x *Inverted) buildGroup(buckets []fillBucket, shorts *shortCounts) []built {
 	var rows []location // of buckets
 	var set shortSet
@@ -190,7 +195,7 @@ func (x *Inverted) buildGroup(buckets []fillBucket, shorts *shortCounts) []built
 	})
 	return x.build(len(rows), 2*x.maxDocuments, func() *row {
 		r := sorted()
-		if r == nil { // what is left to do with a segment takes most memory, and nothing of this
+		if r == nil { // free this before the end of a build, which takes the most memory
 			rows = nil
 			clear(buckets)
 		}
@@ -198,7 +203,7 @@ func (x *Inverted) buildGroup(buckets []fillBucket, shorts *shortCounts) []built
 	})
 }
 
-// show publishes what was built of what was gathered.
+// show publishes the segments and counts that were built of gathered documents.
 func (x *Inverted) show(all []built, shorts []shortCounts) {
 	next := *x.current.Load()
 	next.number++

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// attributes are what filters ask for and few distinct combinations of exist.
+// attributes are properties that filters ask for. There are few distinct combinations of them.
 type attributes struct {
 	token22          bool
 	launchpad        string
 	extensions, tags []string
 }
 
-// attributeTable numbers combinations. It is the writer's; readers see the list up to the length
+// attributeTable numbers the combinations. It is for the writer; readers see the part of the list
 // that their version has.
 type attributeTable struct {
 	numbers map[string]uint32
@@ -47,7 +47,7 @@ func (t *attributeTable) number(document *Document) uint32 {
 	return number
 }
 
-// cloneTexts copies the bytes too: they may lie in a large buffer of somebody else.
+// cloneTexts copies the bytes too: they may lie in a large buffer that belongs to the caller.
 func cloneTexts(texts []string) []string {
 	clone := slices.Clone(texts)
 	for i := range clone {
@@ -56,7 +56,7 @@ func cloneTexts(texts []string) []string {
 	return clone
 }
 
-// pass says that the query wants tokens with these attributes.
+// pass returns whether the query wants tokens with these attributes.
 func (a *attributes) pass(query *Query) bool {
 	f := &query.Filter
 	if a.token22 && (!query.IncludeToken22 || f.Program == ProgramToken) || !a.token22 && f.Program == ProgramToken2022 {
@@ -81,10 +81,11 @@ func (a *attributes) pass(query *Query) bool {
 	return true
 }
 
-// filter is a query's filter made ready: most queries need only one of two bitmaps.
+// filter is a query's filter, prepared. Most queries need only one of the two bitmaps of a segment,
+// live or classic.
 type filter struct {
 	classicOnly bool
-	isSlow      bool   // the bitmap does not tell all
+	isSlow      bool   // the bitmap is not enough: passes must look at each document
 	attributes  []bool // which are wanted, by number; nil: all
 	maxKey      uint64
 	after       *int64
@@ -108,7 +109,7 @@ func newFilter(query *Query, v *version) filter {
 	return f
 }
 
-// bits are the documents that may pass.
+// bits returns a bitmap of the documents that may pass.
 func (f *filter) bits(s *segment) []uint64 {
 	if f.classicOnly {
 		return s.classic
@@ -116,7 +117,7 @@ func (f *filter) bits(s *segment) []uint64 {
 	return s.live
 }
 
-// live is how many documents of the segment may pass.
+// live returns how many documents of the segment may pass.
 func (f *filter) live(s *segment) int {
 	if f.classicOnly {
 		return s.classicCount
@@ -124,12 +125,12 @@ func (f *filter) live(s *segment) int {
 	return s.liveCount
 }
 
-// wants says whether a document is there and passes.
+// wants returns whether a document is live and passes.
 func (f *filter) wants(s *segment, doc uint32) bool {
 	return hasBit(f.bits(s), doc) && f.passes(s, doc)
 }
 
-// passes looks at what the bitmap does not tell.
+// passes checks the conditions that are not in the bitmap.
 func (f *filter) passes(s *segment, doc uint32) bool {
 	if !f.isSlow {
 		return true
@@ -145,7 +146,7 @@ func (f *filter) passes(s *segment, doc uint32) bool {
 	return f.rowIDs == nil || f.rowIDs(s.rowIDs[doc])
 }
 
-// eachDocument calls do for the documents from, to (exclusive) that are there and pass.
+// eachDocument calls do for the live documents from, to (exclusive) that pass.
 func (f *filter) eachDocument(s *segment, from, to uint32, do func(doc uint32)) {
 	bitmap := f.bits(s)
 	for from < to {
@@ -162,7 +163,7 @@ func (f *filter) eachDocument(s *segment, from, to uint32, do func(doc uint32)) 
 	}
 }
 
-// count counts the documents of a segment that are there and pass.
+// count counts the live documents of a segment that pass.
 func (f *filter) count(s *segment) (total int) {
 	if !f.isSlow {
 		return f.live(s)
@@ -171,7 +172,7 @@ func (f *filter) count(s *segment) (total int) {
 	return total
 }
 
-// cleanVolume leaves out what no sum of values is: less than nothing, and no number.
+// cleanVolume returns 0 for volumes that no sum of values can be: negative ones and NaN.
 func cleanVolume(volume float64) float64 {
 	if volume > 0 {
 		return volume

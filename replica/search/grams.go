@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// gram is three runes, 21 bits each.
+// gram is three runes, 21 bits each, the first in the highest.
 type gram uint64
 
 const (
@@ -45,7 +45,7 @@ func appendGrams(set []gram, text string) []gram {
 	return set[:from+len(slices.Compact(set[from:]))]
 }
 
-// isWordRune says that a rune is part of a word: letters, digits, and marks upon them.
+// isWordRune returns whether a rune is part of a word: a letter, a digit, or a mark on one.
 func isWordRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z'
@@ -53,8 +53,8 @@ func isWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// score is the similarity of sets of n and m grams that share so many: the Jaccard coefficient, the
-// size of the intersection over the size of the union.
+// score returns the similarity of two sets of n and m grams with shared grams in common: the
+// Jaccard coefficient, the size of the intersection over the size of the union.
 func score(shared, n, m int) float64 {
 	if shared == 0 {
 		return 0
@@ -62,7 +62,7 @@ func score(shared, n, m int) float64 {
 	return float64(shared) / float64(n+m-shared)
 }
 
-// countShared counts what two sorted sets share.
+// countShared returns how many grams two sorted sets have in common.
 func countShared(a, b []gram) (shared int) {
 	for len(a) > 0 && len(b) > 0 {
 		switch {

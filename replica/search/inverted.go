@@ -10,17 +10,17 @@ import (
 // terms. Apply, Fill and Filled are called by one goroutine at a time; Search by any number, at any
 // time.
 //
-// Tokens live in immutable segments of at most maxDocuments; what changes beside them (volumes,
-// tombstones) is in chunks that the writer copies. A batch becomes a small segment; small segments
-// are merged into larger ones, the large merges by a goroutine beside. Each batch and each merge
-// publishes a new version by one store of a pointer; readers keep the version they began with, so
-// they wait for nobody.
+// Tokens lie in immutable segments of at most maxDocuments. What changes later, volumes and
+// tombstones, is in chunks that the writer copies to change them. A batch becomes a small segment;
+// small segments are merged into larger ones, the large ones by a goroutine in the background. Each
+// batch and each merge publishes a new version by one store of a pointer. Readers keep the version
+// they began with, so they wait for nobody.
 type Inverted struct {
 	current    atomic.Pointer[version]
 	candidates sync.Pool // of *candidates
 	cache      pageCache
 
-	// What follows is the writer's.
+	// The fields below are only for the writer.
 	writer       sync.Mutex
 	serials      uint32
 	locations    []location // by row id
@@ -62,7 +62,7 @@ func (x *Inverted) Search(query Query) Result {
 	return result
 }
 
-// search goes through the stages after the plan.
+// search does the stages after the plan.
 func (x *Inverted) search(p *plan, v *version) (result Result) {
 	offset, size := p.query.Offset, 0
 	limit := min(p.query.Limit, v.live)
@@ -92,7 +92,7 @@ func (x *Inverted) search(p *plan, v *version) (result Result) {
 }
 
 // rankByRelevance finds the candidates of each segment, counts the documents that have them and
-// ranks these, unless those of better tiers fill the page.
+// ranks them. It only counts if documents of better tiers fill the page.
 func (x *Inverted) rankByRelevance(r *ranking, v *version) (total int) {
 	r.offerMint(v)
 	r.offerPrefixes(v)
@@ -112,15 +112,14 @@ func (x *Inverted) rankByRelevance(r *ranking, v *version) (total int) {
 			c.reset()
 		}
 	}
-	x.candidates.Put(c) // not after a panic: it is half done
+	x.candidates.Put(c) // not deferred: after a panic c is not clean
 	if r.exact.segment != nil && !r.exact.matchesByText(r.plan) {
 		total++
 	}
 	return total
 }
 
-// rankByKey ranks all documents that match, whatever their tier, in another order than that of
-// relevance.
+// rankByKey ranks all documents that match, whatever their tier, in an order other than relevance.
 func (x *Inverted) rankByKey(r *ranking, v *version) (total int) {
 	r.offerMint(v)
 	if r.exact.segment != nil {

@@ -6,16 +6,17 @@ import (
 )
 
 const (
-	// fanIn segments of a tier are merged into one of the next.
-	fanIn      = 8
-	mostlyGone = 3 // the tier of segments of which most documents are tombstones
+	// fanIn is how many segments of a tier are merged into one of the next.
+	fanIn = 8
+	// mostlyGone is the tier of segments of which most documents are tombstones.
+	mostlyGone = 3
 )
 
-// usualTiers are the most documents of the segments of a tier. The first is merged at once, which
-// takes some 10 ms; the others beside.
+// usualTiers returns how many documents a segment of each tier has at most. The writer merges the
+// first tier itself, which takes some 10 ms; the others are merged in the background.
 func usualTiers() [mostlyGone]int { return [...]int{1 << 10, 1 << 13, 1 << 16} }
 
-// tierOf is how large a segment is; -1 is what is large enough to be left alone.
+// tierOf returns the tier of a segment; -1 if it is large enough to be left alone.
 func (x *Inverted) tierOf(s *segment) int {
 	if s.liveCount*2 < s.documents() && s.documents() > x.tiers[1] {
 		return mostlyGone
@@ -28,7 +29,8 @@ func (x *Inverted) tierOf(s *segment) int {
 	return -1
 }
 
-// due are the segments to merge next: the smallest tier that is full.
+// due returns the segments to merge next: those of the lowest tier that has fanIn. One segment that
+// is mostly gone is enough. No segments: nothing is due.
 func (x *Inverted) due(segments []*segment) (tier int, inputs []*segment) {
 	var tiers [mostlyGone + 1][]*segment
 	for _, s := range segments {
@@ -44,8 +46,8 @@ func (x *Inverted) due(segments []*segment) (tier int, inputs []*segment) {
 	return 0, nil
 }
 
-// mergeSome merges what is tiny at once, and what is larger in a goroutine of which there is one.
-// The writer holds the lock.
+// mergeSome merges the segments that are due: the first tier at once, the others in one background
+// goroutine. The writer holds the lock.
 func (x *Inverted) mergeSome() {
 	for {
 		tier, inputs := x.due(x.current.Load().segments)
@@ -71,12 +73,12 @@ func (x *Inverted) mergeSome() {
 	}
 }
 
-// Wait returns when no merge is under way: for measurements, which it would disturb. It is not to
-// be called while Apply may be.
+// Wait returns when no merge is under way, so that a measurement is not disturbed by one. Apply
+// must not be called meanwhile.
 func (x *Inverted) Wait() { x.merges.Wait() }
 
-// install puts merged segments in the place of their inputs. What changed since the inputs were
-// read is carried over.
+// install replaces inputs by the merged segments. Changes since the inputs were read are carried
+// over: inputs may have newer states by now.
 func (x *Inverted) install(inputs []*segment, merged []built) {
 	next := *x.current.Load()
 	next.number++
@@ -96,7 +98,7 @@ func (x *Inverted) install(inputs []*segment, merged []built) {
 		d := newDraft(m.segment)
 		for doc, from := range m.from {
 			source := now[from.serial]
-			// no live document was left in a segment that is gone
+			// A segment without live documents is not in the version any more.
 			if source == nil || !hasBit(source.live, from.doc) {
 				d.remove(uint32(doc))
 				continue
@@ -112,7 +114,8 @@ func (x *Inverted) install(inputs []*segment, merged []built) {
 	x.current.Store(&next)
 }
 
-// merge reads the live documents of segments in the order of their symbols.
+// merge builds segments of the live documents of inputs, which it reads in the order of their
+// symbols.
 func (x *Inverted) merge(inputs []*segment) []built {
 	h := make(mergeHeap, 0, len(inputs))
 	count := 0

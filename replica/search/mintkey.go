@@ -2,15 +2,15 @@ package search
 
 import "math/bits"
 
-// mintKeyLength is what 44 characters of six bits need.
+// mintKeyLength is how many bytes 44 characters of six bits take.
 const mintKeyLength = 33
 
-// mintKey is a mint packed so that keys compare as the texts do: a digit or letter is a number from
-// 1 in the order of ASCII, and what is behind the end is 0. It is half the size of a string and
-// holds no pointer.
+// mintKey is a mint packed so that keys compare as the texts do. Each character has six bits: its
+// number from 1 in the order of ASCII, and 0 after the end. It is half the size of a string and has
+// no pointer.
 type mintKey [mintKeyLength]byte
 
-// mintCodes are the numbers of the characters; 0 is none of a mint's.
+// mintCodes are the numbers of the characters; 0 is not a character of a mint.
 var mintCodes = func() (codes [256]byte) {
 	for code, c := range []byte("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") {
 		codes[c] = byte(code + 1)
@@ -18,13 +18,13 @@ var mintCodes = func() (codes [256]byte) {
 	return codes
 }()
 
-// packMint is false for what is no mint: see Document.
+// packMint packs a mint; false if it is not one, see Document.
 func packMint(mint string) (key mintKey, ok bool) {
 	if mint == "" || len(mint) > maxMintLength {
 		return key, false
 	}
 	at := 0
-	for from := 0; from < len(mint); from += 4 { // three bytes
+	for from := 0; from < len(mint); from += 4 { // four characters make three bytes
 		four := uint32(0)
 		for i := from; i < from+4; i++ {
 			four <<= 6
@@ -42,7 +42,7 @@ func packMint(mint string) (key mintKey, ok bool) {
 	return key, true
 }
 
-// length is how many characters the mint has: those behind it are 0.
+// length returns how many characters the mint has.
 func (k *mintKey) length() int {
 	last := len(k) - 1
 	for last >= 0 && k[last] == 0 {
@@ -55,7 +55,7 @@ func (k *mintKey) length() int {
 	return (last*8 + 8 - bits.TrailingZeros8(k[last]) + 5) / 6
 }
 
-// unpackMint is the text again.
+// unpackMint returns the mint of a key.
 func unpackMint(key []byte) string {
 	var text [maxMintLength]byte
 	for i := range text {

@@ -23,7 +23,7 @@ func Normalise(text string) string {
 	return strings.TrimSpace(norm.NFKC.String(folded))
 }
 
-// foldRune is what is left to do after folding; -1 removes.
+// foldRune is applied to each rune after case folding; -1 removes it.
 func foldRune(r rune) rune {
 	if r >= 0xAD && isIgnorable(r) {
 		return -1
@@ -31,7 +31,8 @@ func foldRune(r rune) rune {
 	return foldCherokee(r)
 }
 
-// isIgnorable is Default_Ignorable_Code_Point as https://www.unicode.org/reports/tr44/ derives it.
+// isIgnorable returns whether a rune has the property Default_Ignorable_Code_Point, derived as in
+// https://www.unicode.org/reports/tr44/.
 func isIgnorable(r rune) bool {
 	switch {
 	case unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
@@ -43,9 +44,9 @@ func isIgnorable(r rune) bool {
 	return unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// foldCherokee maps small Cherokee letters to capital ones, as Unicode's CaseFolding.txt does and
-// no other script: golang.org/x/text exchanges the two, so that a letter would not match itself in
-// the other case.
+// foldCherokee maps small Cherokee letters to capital ones, as CaseFolding.txt of Unicode does for
+// this script alone. golang.org/x/text exchanges the two cases instead, so that a letter would not
+// match itself in the other case.
 func foldCherokee(r rune) rune {
 	switch {
 	case r >= 0xAB70 && r <= 0xABBF:

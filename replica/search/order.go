@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// prefixed is a text to sort: most differ in their first eight bytes, which are compared as one
-// number.
+// prefixed is a text to sort. Most texts differ in their first eight bytes, which are compared as
+// one number.
 type prefixed struct {
 	prefix uint64
 	at     uint32
 }
 
-// textOrder is the numbers below count in the order of their texts, those of equal texts ascending.
+// textOrder returns the numbers below count in the order of their texts; numbers of equal texts are
+// ascending.
 func textOrder(count int, text func(at uint32) string) []uint32 {
 	list := make([]prefixed, count)
 	for i := range list {
@@ -35,7 +36,7 @@ func textOrder(count int, text func(at uint32) string) []uint32 {
 	return order
 }
 
-// byCount sorts numbers by their counts, those of equal counts staying in order.
+// byCount sorts numbers by their counts. It is a stable counting sort.
 func byCount(numbers []uint32, counts []uint16) []uint32 {
 	most := uint16(0)
 	for _, count := range counts {

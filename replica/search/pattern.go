@@ -6,15 +6,15 @@ import (
 	"math"
 )
 
-// textSpare bytes follow the last term, so that eight bytes can be read at once from where any term
-// begins.
+// textSpare is how many bytes follow the last term, so that eight bytes can be read at once from
+// the start of any term.
 const textSpare = 8
 
-// pattern is a text to look for in terms. Most terms are so short that bytes.Index, which is made
-// for long texts, takes several times as long.
+// pattern is a text to find in terms. bytes.Index is made for long texts and takes several times as
+// long on terms, of which most are short.
 type pattern struct {
 	text []byte
-	// first are the first eight bytes as a number, mask those of them that the text has.
+	// first is the first eight bytes as a number, mask the bits of it that belong to the text.
 	first, mask uint64
 }
 
@@ -28,7 +28,7 @@ func newPattern(text string) pattern {
 	return p
 }
 
-// isIn says whether the bytes from, to (exclusive) of a dictionary's text contain the pattern.
+// isIn returns whether text[from:to], within a dictionary's text, contains the pattern.
 func (p *pattern) isIn(text []byte, from, to uint32) bool {
 	last := int(to) - len(p.text)
 	for at := int(from); at <= last; at++ {

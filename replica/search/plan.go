@@ -7,22 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// plan is the first stage of a search: what a query asks for, the same for all segments. It does
-// not change once it is made.
+// plan is the first stage of a search: what a query asks for, the same for all segments. It is
+// immutable.
 type plan struct {
 	query  *Query
 	filter filter
 	// mint is the text as a mint, if it may be one.
 	mint   mintKey
 	isMint bool
-	// cursor is the query's.
+	// cursor is the query's cursor, packed.
 	cursor    mintKey
 	hasCursor bool
 
 	text  string // normalised
 	runes int
 	grams []gram
-	// bands say how many of grams a term must share to be similar.
+	// bands have how many of grams a term must share to be similar, by how many grams the term has.
 	bands []band
 	// required are the grams of every term that contains the text. When isProof is true, a term
 	// that has them and none of innerForks contains it.
@@ -50,9 +50,9 @@ func newPlan(query *Query, v *version) *plan {
 	return p
 }
 
-// requiredGrams returns the grams that lie inside the text's words, and at those ends of words that
-// the text itself shows, and those of its punctuation. Each three runes of a text without blanks
-// are among them.
+// requiredGrams returns grams that each term containing the text has: those inside the text's
+// words, those at the ends of words that have a blank beside them in the text, and those of its
+// punctuation. Each three neighbouring runes of a text without blanks are among them.
 func requiredGrams(text string) []gram {
 	var required []gram
 	runes := []rune(text)
@@ -66,7 +66,8 @@ func requiredGrams(text string) []gram {
 			to++
 		}
 		word := runes[from:to]
-		// Beside punctuation its grams tell more.
+		// Only a blank proves where a word of the term ends. Beside punctuation its own grams tell
+		// more.
 		if from > 0 && runes[from-1] == ' ' {
 			word = append([]rune("  "), word...)
 		}
@@ -83,12 +84,12 @@ func requiredGrams(text string) []gram {
 	return slices.Compact(required)
 }
 
-// band is the terms with from to to (exclusive) grams. To be similar they must share need of the
-// query's.
+// band is the terms that have from to to (exclusive) grams. To be similar, a term must share need
+// of the query's grams.
 type band struct{ from, to, need int }
 
-// bandsOf divides all terms by the number of their grams. Where need is more than the query has no
-// term is similar.
+// bandsOf divides all terms into bands, for a query of n grams. Where need is above n, no term is
+// similar.
 func bandsOf(n int) []band {
 	if n == 0 {
 		return nil
@@ -106,8 +107,8 @@ func bandsOf(n int) []band {
 	return bands
 }
 
-// leastShared returns how many of the query's n grams a term of m must share to be similar; more
-// than n when it cannot be.
+// leastShared returns how many of the query's n grams a term of m grams must share to be similar;
+// n+1 if it cannot be.
 func leastShared(n, m int) int {
 	least := max(1, int(math.Floor(MinSimilarity*float64(n+m)/(1+MinSimilarity)))-1)
 	for shared := least; shared <= min(n, m); shared++ {
@@ -118,8 +119,8 @@ func leastShared(n, m int) int {
 	return n + 1
 }
 
-// explain compares the texts of a document with the query: its tier, what matches, and how well. It
-// does not look at the mint.
+// explain compares a document's symbol and name with the query. It returns the tier, the field that
+// matches, and the score. It does not look at the mint.
 func (p *plan) explain(symbol, name string) (Tier, Field, float64) {
 	switch {
 	case symbol == p.text:

@@ -6,12 +6,12 @@ import (
 )
 
 // The trigrams of pg_trgm do not tell which characters stand between words: "coin(" and "coin,"
-// have the same. So terms are also listed by their punctuation, which is what is neither letter,
-// digit nor blank: by each such rune, and by each two and three runes side by side with one among
-// them. Few names have any, so these lists are short. Their grams are none that pg_trgm makes:
-// those have three runes, none of them punctuation.
+// have the same. So terms are also listed by their punctuation, which is any rune that is not a
+// letter, digit or blank: by each such rune, and by each two and three neighbouring runes of which
+// one is such. Few names have any, so these lists are short. These grams differ from those of
+// pg_trgm, which have three runes and no punctuation.
 
-// isPunctuation says that a rune is neither part of a word nor a blank.
+// isPunctuation returns whether a rune is neither part of a word nor a blank.
 func isPunctuation(r rune) bool { return r != ' ' && !isWordRune(r) }
 
 func hasPunctuation(text string) bool {
@@ -23,16 +23,17 @@ func hasPunctuation(text string) bool {
 	return false
 }
 
-// gramRune is the number of a rune in a gram, where 0 is none.
+// gramRune returns the number of a rune in a gram. 0 means no rune, so the rune 0 gets another
+// number.
 func gramRune(r rune) gram {
 	if r == 0 {
-		return runeMask // beyond the last rune there is
+		return runeMask // above every rune
 	}
 	return gram(r)
 }
 
-// appendPunctuation appends the set of the grams with punctuation of a text, sorted. Those of fewer
-// runes than least are left out.
+// appendPunctuation appends the sorted set of a text's grams with punctuation, of one to three
+// runes. Those with fewer than least runes are left out.
 func appendPunctuation(set []gram, text string, least int) []gram {
 	from := len(set)
 	var before, previous rune

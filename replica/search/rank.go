@@ -15,8 +15,8 @@ func newRanking(p *plan, size int) *ranking {
 	return &ranking{plan: p, top: top{query: p.query, size: size}}
 }
 
-// page returns the hits from an offset on. In an order other than that of relevance it says only
-// now how they match.
+// page returns the hits from offset on. In orders other than relevance it computes only now how
+// they match.
 func (r *ranking) page(offset int) []Hit {
 	sorted := r.top.sorted()
 	if offset >= len(sorted) {
@@ -33,13 +33,13 @@ func (r *ranking) page(offset int) []Hit {
 	return hits
 }
 
-// texts are the document's.
+// texts returns the symbol and the name of the document.
 func (e *entry) texts() (symbol, name string) {
 	s := e.segment
 	return string(s.term(s.symbols[e.doc])), string(s.term(s.names[e.doc]))
 }
 
-// matchesByText says whether a document matches otherwise than by its mint.
+// matchesByText returns whether a document matches by its symbol or name, too.
 func (e *entry) matchesByText(p *plan) bool {
 	tier, _, _ := p.explain(e.texts())
 	return tier != noMatch
@@ -62,11 +62,11 @@ func (r *ranking) rankAll(v *version) (total int) {
 	return total
 }
 
-// walk offers the documents of a segment in the order of their mints, from behind the cursor on, as
-// many as the page has at most.
+// walk offers the documents of a segment in the order of their mints, from the cursor on, as many
+// as a page takes.
 func (r *ranking) walk(s *segment) {
 	left := r.top.size
-	// No cursor is before all mints.
+	// Without a cursor it is zero, which sorts before all mints.
 	for at := s.findMint(r.plan.cursor[:]); at < s.documents() && left > 0; at++ {
 		doc := s.byMint[at]
 		if r.plan.filter.wants(s, doc) && r.isAhead(s, doc) {
@@ -76,7 +76,7 @@ func (r *ranking) walk(s *segment) {
 	}
 }
 
-// offerMint offers the document whose mint the text is.
+// offerMint offers the document whose mint is the text.
 func (r *ranking) offerMint(v *version) {
 	if !r.plan.isMint {
 		return
@@ -99,13 +99,13 @@ func (r *ranking) offerMint(v *version) {
 	}
 }
 
-// isAhead says that a document is behind the cursor of a walk. In other orders all are.
+// isAhead returns whether a document comes after the cursor of a walk. In other orders all do.
 func (r *ranking) isAhead(s *segment, doc uint32) bool {
 	return r.plan.query.Sort != SortMint || !r.plan.hasCursor || bytes.Compare(s.mint(doc), r.plan.cursor[:]) > 0
 }
 
 // eachPromising calls do for the documents from, to (exclusive) that pass the filter and may enter
-// with that tier and score. It passes over chunks that are below the threshold.
+// the page with that tier and score. It skips chunks whose best key is below the threshold.
 func (r *ranking) eachPromising(s *segment, from, to uint32, tier Tier, score float64, do func(doc uint32, key uint64)) {
 	for from < to {
 		end := min(to, (from/chunkSize+1)*chunkSize)
@@ -120,18 +120,18 @@ func (r *ranking) eachPromising(s *segment, from, to uint32, tier Tier, score fl
 	}
 }
 
-// offerRange offers the documents from, to (exclusive), which are all of one tier without scores.
+// offerRange offers the documents from, to (exclusive), all of one tier that has no scores.
 func (r *ranking) offerRange(s *segment, from, to uint32, tier Tier, field Field) {
 	r.eachPromising(s, from, to, tier, 0, func(doc uint32, key uint64) {
 		r.top.offer(entry{segment: s, doc: doc, tier: tier, field: field, key: key})
 	})
 }
 
-// offerPrefixes offers the documents of the tiers above the fuzzy ones: exact symbols, symbols and
-// names that begin with the text. A tier is left out when those above it fill the page.
+// offerPrefixes offers the documents of the tiers better than the fuzzy ones: exact symbols, then
+// symbols and names that begin with the text. It skips a tier when better ones fill the page.
 func (r *ranking) offerPrefixes(v *version) {
 	prefix := []byte(r.plan.text)
-	longer := make([][2]uint32, len(v.segments)) // documents of symbols that the text begins
+	longer := make([][2]uint32, len(v.segments)) // documents whose symbols begin with the text
 	for i, s := range v.segments {
 		from, to := s.prefixRange(s.symbolTerms, prefix)
 		exact := from
@@ -151,8 +151,7 @@ func (r *ranking) offerPrefixes(v *version) {
 	}
 }
 
-// offerNames offers the documents of names that begin with the text, but for those whose symbols
-// do, too.
+// offerNames offers the documents whose names begin with the text, unless their symbols do too.
 func (r *ranking) offerNames(s *segment, prefix []byte) {
 	e := entry{segment: s, tier: TierNamePrefix, field: FieldName}
 	from, to := s.prefixRange(s.nameTerms, prefix)

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// offerFuzzy offers the documents of the fuzzy tiers by the candidates of a segment. Those of the
-// tiers above have been offered.
+// offerFuzzy offers the documents of the fuzzy tiers that have a candidate of a segment. The better
+// tiers must have been offered.
 func (r *ranking) offerFuzzy(c *candidates) {
 	for t := range c.containing.all() {
 		r.offerContaining(c, t)
@@ -21,8 +21,8 @@ func (r *ranking) offerFuzzy(c *candidates) {
 	}
 }
 
-// offerContaining offers the documents that have a term which contains the text: as symbol, and as
-// name if the symbol does not contain it. What begins with the text is of a better tier.
+// offerContaining offers the documents that have a term which contains the text: as symbol, or as
+// name if the symbol does not contain it. A term that begins with the text is of a better tier.
 func (r *ranking) offerContaining(c *candidates, t uint32) {
 	s, prefix := c.segment, []byte(r.plan.text)
 	if bytes.HasPrefix(s.term(t), prefix) {
@@ -57,8 +57,8 @@ func (r *ranking) offerSubstring(c *candidates, doc, symbol, name uint32) {
 	r.top.offer(e)
 }
 
-// offerSimilar offers the documents that have a term which is similar, and none that contains the
-// text. A document is offered with the better one of its terms; the symbol if they are alike.
+// offerSimilar offers the documents that have a similar term, but none that contains the text. A
+// document is offered for the better one of its terms, for the symbol if they are equal.
 func (r *ranking) offerSimilar(c *candidates, t uint32) {
 	s := c.segment
 	e := entry{segment: s, tier: TierSimilar, field: FieldSymbol, score: c.symbolScore(t)}
@@ -87,7 +87,8 @@ func (r *ranking) offerSimilar(c *candidates, t uint32) {
 	}
 }
 
-// nameScore is the similarity of a similar term, and 0 of all others that do not contain the text.
+// nameScore returns the similarity of a term that is similar. It is 0 for other terms, unless they
+// contain the text.
 func (c *candidates) nameScore(t uint32) float64 {
 	if !c.matching.has(t) {
 		return 0
@@ -95,7 +96,7 @@ func (c *candidates) nameScore(t uint32) float64 {
 	return c.scoreOf(t, int(c.shared[t]))
 }
 
-// symbolScore is nameScore, or that of a typo.
+// symbolScore returns the score of a term as symbol: nameScore, or typoScore if that is higher.
 func (c *candidates) symbolScore(t uint32) float64 {
 	best := c.nameScore(t)
 	if c.edited.has(t) {
@@ -104,7 +105,7 @@ func (c *candidates) symbolScore(t uint32) float64 {
 	return best
 }
 
-// similarity is that of any term.
+// similarity returns the similarity of any term.
 func (c *candidates) similarity(t uint32) float64 {
 	if known := c.nameScore(t); known > 0 {
 		return known
@@ -122,7 +123,7 @@ func (c *candidates) similarity(t uint32) float64 {
 	return c.scoreOf(t, shared)
 }
 
-// mostSimilar is not less than the similarity of any term, and known at once.
+// mostSimilar returns an upper bound of the similarity of any term, without counting.
 func (c *candidates) mostSimilar(t uint32) float64 {
 	if known := c.nameScore(t); known > 0 {
 		return known
@@ -133,7 +134,7 @@ func (c *candidates) mostSimilar(t uint32) float64 {
 	return MinSimilarity
 }
 
-// scoreOf is the similarity of a term that shares so many grams with the text.
+// scoreOf returns the similarity of a term that shares so many grams with the text.
 func (c *candidates) scoreOf(t uint32, shared int) float64 {
 	return score(shared, len(c.plan.grams), int(c.segment.gramCounts[t]))
 }

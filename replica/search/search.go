@@ -59,17 +59,18 @@ type Query struct {
 	// Filter leaves further tokens out, of the total too.
 	Filter Filter
 	Sort   Sort
-	// Figure is what SortFigure orders by; it is read only then. It must say the same throughout a
-	// search.
+	// Figure returns the number that SortFigure orders a token by, and whether it has one. It is
+	// used only then, and must return the same throughout a search.
 	Figure func(id uint32) (value float64, known bool)
 	// Offset and Limit are not negative. Offset is ignored with SortMint.
 	Offset, Limit int
-	// Cursor is the Next of the page before (see ValidCursor); empty begins a walk. It is ignored
-	// unless Sort is SortMint.
+	// Cursor is Result.Next of the previous page; empty begins a walk. It is ignored unless Sort is
+	// SortMint.
 	Cursor string
 }
 
-// byOrderKey says whether the query's order is that of the documents' keys.
+// byOrderKey returns whether documents are ordered by the keys that the segments keep, see
+// orderKey.
 func (q *Query) byOrderKey() bool { return q.Sort == SortRelevance || q.Sort == SortVolume }
 
 // Program restricts tokens to those of one token program.
@@ -82,31 +83,31 @@ const (
 	ProgramToken2022
 )
 
-// Filter says what a token must be, all of it at once. The zero value lets every token through.
+// Filter has conditions that a token must all meet. The zero value lets every token through.
 type Filter struct {
 	Program Program
-	// Extensions are kinds of Token-2022 extensions that the mint must all have; NotExtensions such
-	// that it must not have any of.
+	// Extensions are kinds of Token-2022 extensions of which the mint must have all. NotExtensions
+	// are kinds of which it must have none.
 	Extensions, NotExtensions []string
-	// Tag is one of the token's tags, as it is written; empty asks for none.
+	// Tag is a tag that the token must have, in the same spelling; empty: any or none.
 	Tag string
-	// Launchpad is the token's; empty asks for none.
+	// Launchpad is the launchpad that the token must be from; empty: any or none.
 	Launchpad string
 	// MinVolume is the least daily volume in USD. An unknown volume is less than every MinVolume.
 	// Nil asks for none.
 	MinVolume *float64
-	// CreatedAfter, in milliseconds, is less than the token's first_seen_at, which must be known.
-	// Nil asks for none.
+	// CreatedAfter is in milliseconds. The token's first_seen_at must be known and later. Nil asks
+	// for none.
 	CreatedAfter *int64
-	// Passes says whether the token of an id is wanted, as Query.Figure says what it is ordered by.
-	// Nil lets all through.
+	// Passes returns whether the token of a row id is wanted. As with Query.Figure, it must return
+	// the same throughout a search. Nil lets all through.
 	Passes func(id uint32) bool
 }
 
 // Sort is the order of the hits.
 type Sort uint8
 
-// Orders. All are total: the mint decides what is equal otherwise.
+// Orders. All are total: tokens that are equal otherwise are ordered by mint.
 const (
 	// SortRelevance is the ranking of the package comment.
 	SortRelevance Sort = iota
@@ -117,9 +118,9 @@ const (
 	// both.
 	SortNewest
 	SortOldest
-	// SortMint is for walks through everything that matches, page by page with Result.Next as the
-	// next Cursor. A mint never changes its place in it, so a walk meets each token that matches
-	// throughout exactly once, whatever else changes meanwhile.
+	// SortMint is for walking through everything that matches, page by page, with Result.Next as
+	// the next Cursor. It is the order of the mints, which never changes: a walk meets each token
+	// that matches all the time exactly once, whatever else changes meanwhile.
 	SortMint
 	// SortFigure is by Query.Figure descending, unknown last.
 	SortFigure
@@ -128,8 +129,8 @@ const (
 // maxMintLength is the most characters that 32 bytes have in base58.
 const maxMintLength = 44
 
-// ValidCursor says whether a Result could have had this Next. Without a state of its own a cursor
-// holds on every node and after a restart.
+// ValidCursor returns whether cursor can be a Result.Next. A cursor is a mint, so it holds on every
+// node and after a restart.
 func ValidCursor(cursor string) bool {
 	_, ok := packMint(cursor)
 	return ok
@@ -147,16 +148,16 @@ type Hit struct {
 
 // Result is a page.
 type Result struct {
-	// Hits may be shared with others who ask the same: they are to be read only.
+	// Hits may be shared with others who ask the same: do not change them.
 	Hits []Hit
-	// Total counts all matches, on a walk also those that the pages before held.
+	// Total counts all matches, on a walk also those of earlier pages.
 	Total int
-	// Next is the Cursor of the page after this one; empty at the end, and always unless Sort is
+	// Next is the Cursor of the next page. It is empty at the end, and always unless Sort is
 	// SortMint.
 	Next string
 }
 
-// Document is a mint as it is searched for now. The index copies what it keeps: the pointers need
+// Document is what the index must know of a mint. The index copies what it keeps: the pointers need
 // to be valid during the call only.
 type Document struct {
 	// ID is the mint's row id. It is dense, from 0 on, never changes and is never given to another
@@ -164,7 +165,7 @@ type Document struct {
 	ID uint32
 	// Mint is 1 to 44 letters and digits, as base58 of 32 bytes is.
 	Mint string
-	// Token is nil when the mint is to be found no more.
+	// Token is nil to take the mint out of the index.
 	Token *registry.Token
 	// Extensions are the kinds of the mint's Token-2022 extensions, sorted.
 	Extensions []string

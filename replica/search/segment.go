@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// chunkSize is how many documents a change of one volume copies.
+	// chunkSize is how many documents' keys are copied to change the volume of one.
 	chunkSize = 256
-	// unknownSeen is the first_seen_at of a token without one: it sorts last.
+	// unknownSeen stands for an unknown first_seen_at: it sorts last.
 	unknownSeen = math.MaxInt64
-	// noVolume is the bit of a key that says that the volume is unknown.
+	// noVolume is the bit of a key that is set if the volume is unknown.
 	noVolume = 1 << 63
 )
 
-// orderKey is a number that sorts tokens by volume descending (unknown last), then, where no volume
-// is known, by first_seen_at ascending. Tokens with equal keys and a volume are still to be sorted
-// by first_seen_at; with equal keys and times by mint.
+// orderKey returns a number that sorts tokens by volume descending (unknown last) and, where the
+// volume is unknown, by first_seen_at ascending. Tokens with equal keys are then sorted by
+// first_seen_at and by mint, see compareDocuments.
 func orderKey(volume float64, known bool, seen int64) uint64 {
 	if known {
 		return math.MaxInt64 - math.Float64bits(volume)
@@ -25,17 +25,17 @@ func orderKey(volume float64, known bool, seen int64) uint64 {
 	return noVolume | uint64(max(seen, 0))
 }
 
-// segment is a part of the index in one of its states. It is immutable: the writer makes new ones
-// that share what did not change.
+// segment is one state of a part of the index. It is immutable: the writer makes new states that
+// share what did not change.
 type segment struct {
 	*columns
-	// live has a bit for each document that is there. The others are tombstones.
+	// live has a bit for each document that is not a tombstone.
 	live      []uint64
 	liveCount int
 	// classic are the live documents of the classic token program.
 	classic      []uint64
 	classicCount int
-	// What sorts the documents, in chunks of chunkSize.
+	// What the documents are sorted by, in chunks of chunkSize.
 	keys []*[chunkSize]uint64
 	seen []*[chunkSize]int64
 	best []uint64 // the least key of a chunk's live documents
@@ -44,7 +44,7 @@ type segment struct {
 func (s *segment) key(doc uint32) uint64   { return s.keys[doc/chunkSize][doc%chunkSize] }
 func (s *segment) seenAt(doc uint32) int64 { return s.seen[doc/chunkSize][doc%chunkSize] }
 
-// newSegment is the first state of columns that were just built.
+// newSegment returns the first state of columns that were just built.
 func newSegment(c *columns, keys []uint64, seen []int64, classic []uint64) *segment {
 	n := len(keys)
 	chunks := (n + chunkSize - 1) / chunkSize
@@ -65,8 +65,8 @@ func newSegment(c *columns, keys []uint64, seen []int64, classic []uint64) *segm
 	return s
 }
 
-// location is where a document is: the serial of its segment and its number there. The serial 0 is
-// nowhere.
+// location is where a document is: the serial of its segment and its number there. Serial 0: it is
+// in no segment.
 type location struct{ serial, doc uint32 }
 
 // version is one state of the index.
@@ -78,13 +78,14 @@ type version struct {
 	live       int
 }
 
-// draft is a segment under construction: what it owns may be changed.
+// draft is a new state of a segment under construction. own… tell which parts are copies already,
+// which it may change.
 type draft struct {
 	*segment
 	ownBits bool
 	ownKeys []bool // by chunk
 	ownSeen []bool
-	changed []bool // chunks of which the best key may be another
+	changed []bool // chunks whose best key must be computed again
 }
 
 func newDraft(s *segment) *draft {
@@ -93,7 +94,7 @@ func newDraft(s *segment) *draft {
 	return &draft{segment: &next, ownKeys: make([]bool, len(s.keys)), ownSeen: make([]bool, len(s.keys)), changed: make([]bool, len(s.keys))}
 }
 
-// remove leaves a tombstone in a document's place.
+// remove makes a document a tombstone.
 func (d *draft) remove(doc uint32) {
 	if !d.ownBits {
 		d.live, d.classic, d.ownBits = slices.Clone(d.live), slices.Clone(d.classic), true

@@ -4,16 +4,16 @@ import "unicode/utf8"
 
 const (
 	shortRunes = '~' - ' ' + 1
-	// shortKeys is for each printable ASCII character, and each two.
+	// shortKeys counts the texts of one or two printable ASCII characters.
 	shortKeys = shortRunes * (1 + shortRunes)
 )
 
-// shortCounts say how many tokens have one or two printable ASCII characters somewhere in symbol or
-// name: so much of the registry matches such a query that counting it anew would take long. The
-// first number counts all tokens, the second those of the classic program.
+// shortCounts has, for each text of one or two printable ASCII characters, how many tokens contain
+// it in symbol or name: all tokens, then those of the classic program. Such a query matches so much
+// of the registry that counting at each search would take long.
 type shortCounts [shortKeys][2]uint32
 
-// shortKey is false for what is not counted.
+// shortKey returns the index of a text in shortCounts; false if it is not one of them.
 func shortKey(text string) (int, bool) {
 	key := 0
 	for i := range len(text) {
@@ -25,13 +25,14 @@ func shortKey(text string) (int, bool) {
 	return key + (len(text)-1)*shortRunes, len(text) == 1 || len(text) == 2
 }
 
-// shortSet gathers the keys of a token, each once.
+// shortSet collects the keys of the short texts that a token contains, each once.
 type shortSet struct {
 	seen  [shortKeys]uint32 // the epoch in which a key was gathered
 	epoch uint32
 	keys  []int
 }
 
+// of returns the keys of a token. They are valid until the next call.
 func (s *shortSet) of(symbol, name string) []int {
 	s.epoch++
 	s.keys = s.keys[:0]
@@ -51,7 +52,7 @@ func (s *shortSet) of(symbol, name string) []int {
 	return s.keys
 }
 
-// of is the count of a key.
+// of returns the count of a key.
 func (c *shortCounts) of(key int, classicOnly bool) int {
 	if classicOnly {
 		return int(c[key][1])

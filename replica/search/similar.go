@@ -2,13 +2,14 @@ package search
 
 import "slices"
 
-// findSimilar finds the terms of which the similarity suffices, band by band: terms are in the
-// order of how many grams they have, so those that must share equally many are neighbours.
+// findSimilar finds the terms whose similarity is at least MinSimilarity, band by band: terms are
+// in the order of how many grams they have, so those that must share the same number are
+// neighbours.
 //
-// To find what is in enough of many lists is the T-occurrence problem (Li, Lu and Lu, "Efficient
-// merging and filtering algorithms for approximate string searches", ICDE 2008). A band is counted
-// in one of two ways: where it has few postings by DivideSkip of that paper, else 64 terms at once
-// with the lists' bitmaps (sliced.go).
+// Finding the items that are in enough of many lists is the T-occurrence problem (Li, Lu and Lu,
+// "Efficient merging and filtering algorithms for approximate string searches", ICDE 2008). A band
+// is counted in one of two ways: where it has few postings by DivideSkip of that paper, else 64
+// terms at once with the lists' bitmaps (sliced.go).
 func (c *candidates) findSimilar() {
 	c.lists = c.lists[:0]
 	withBitmap := 0
@@ -36,13 +37,14 @@ func (c *candidates) findSimilar() {
 	}
 }
 
-// windowTerms are counted at once: as many counts as a core's nearer caches hold.
+// windowTerms is how many terms are counted at once: the counts fit into the inner caches of a
+// core.
 const windowTerms = 1 << 16
 
-// countWindow finds the terms from, to (exclusive) that are in at least need of the lists. The
-// skipped longest lists are fewer than need, so a term that is in need lists is in one of the
-// others, too. It is enough to go through these, and to look up what is found there in the bitmaps
-// of the skipped ones.
+// countWindow finds the terms from, to (exclusive) that are in at least need of the lists. It skips
+// the skipped longest lists, which are fewer than need: a term in need lists is in one of the
+// others too. So it goes through the others, and looks up what it finds in the bitmaps of the
+// skipped ones.
 func (c *candidates) countWindow(from, to uint32, need, skipped int) {
 	longest := c.lists[len(c.lists)-skipped:]
 	c.parts = c.parts[:0]
@@ -84,8 +86,8 @@ func (c *candidates) countWindow(from, to uint32, need, skipped int) {
 	}
 }
 
-// advance cuts off what is less than t from ascending terms. It looks further and further ahead, as
-// t is mostly near.
+// advance returns the part of ascending terms from t on. It looks ahead in growing steps
+// (exponential search), as t is mostly near.
 func advance(terms []uint32, t uint32) []uint32 {
 	step := 1
 	for step < len(terms) && terms[step] < t {
@@ -96,5 +98,5 @@ func advance(terms []uint32, t uint32) []uint32 {
 	return terms[from+n:]
 }
 
-// before returns what is less than t of ascending terms.
+// before returns the part of ascending terms that is less than t.
 func before(terms []uint32, t uint32) []uint32 { return terms[:len(terms)-len(advance(terms, t))] }

@@ -3,17 +3,18 @@ package search
 import "math/bits"
 
 const (
+	// sliceBits is how many binary digits a count has.
 	sliceBits = 5
-	// maxSliced lists are counted at most: as many as a number of sliceBits digits says.
+	// maxSliced is the largest count.
 	maxSliced = 1<<sliceBits - 1
 )
 
-// slicedCount counts in how many lists each of 64 terms is. It is bit-sliced: the digits of equal
-// weight of all 64 numbers are one word, so that a bitmap is added to all of them at once.
+// slicedCount has 64 counts: in how many lists each of 64 terms is. It is bit-sliced: word i has
+// the digit of weight 2^i of all 64 counts, so that a bitmap is added to all of them at once.
 type slicedCount [sliceBits]uint64
 
-// isSlicedFaster compares counting a band with bitmaps with going through so many postings, each of
-// which is looked at twice.
+// isSlicedFaster returns whether counting a band with bitmaps is faster than going through that
+// many postings, each of which is visited twice.
 func (c *candidates) isSlicedFaster(postings int, from, to uint32) bool {
 	if len(c.lists) > maxSliced {
 		return false
@@ -29,8 +30,8 @@ func (c *candidates) isSlicedFaster(postings int, from, to uint32) bool {
 	return 2*postings > words*bitmaps+2*others
 }
 
-// countSliced finds the terms from, to (exclusive) that are in at least need of the lists. Of lists
-// without a bitmap c.parts has the part between.
+// countSliced finds the terms from, to (exclusive) that are in at least need of the lists. For
+// lists without a bitmap, c.parts must have their terms of that range.
 func (c *candidates) countSliced(from, to uint32, need int) {
 	counts := c.slice(from, to)
 	for i := range counts {
@@ -53,8 +54,8 @@ func (c *candidates) countSliced(from, to uint32, need int) {
 	}
 }
 
-// slice counts in how many of the lists the terms from, to (exclusive) are, and those that share a
-// word of a bitmap with them.
+// slice counts in how many of the lists each term from, to (exclusive) is. The result begins and
+// ends at multiples of 64.
 func (c *candidates) slice(from, to uint32) []slicedCount {
 	first := from / 64
 	words := int((to+63)/64 - first)
@@ -75,7 +76,8 @@ func (c *candidates) slice(from, to uint32) []slicedCount {
 	return counts
 }
 
-// shareAll counts what all terms share with the text. It returns false if there are too many lists.
+// shareAll counts how many grams each term shares with the text. It returns false if there are too
+// many lists.
 func (c *candidates) shareAll() bool {
 	if len(c.lists) > maxSliced {
 		return false
@@ -114,14 +116,14 @@ func sumBitmaps(lists []postingList, at int) slicedCount {
 	return slicedCount{c0, c1, c2, c3, c4}
 }
 
-// increment adds one to the numbers of some of the terms.
+// increment adds one to the counts of some of the terms.
 func (s *slicedCount) increment(terms uint64) {
 	for i := 0; terms != 0; i++ {
 		s[i], terms = s[i]^terms, s[i]&terms
 	}
 }
 
-// of returns the number of one term.
+// of returns the count of one term.
 func (s *slicedCount) of(bit int) (count uint16) {
 	for i := range s {
 		count |= uint16(s[i]>>bit&1) << i
@@ -129,9 +131,9 @@ func (s *slicedCount) of(bit int) (count uint16) {
 	return count
 }
 
-// atLeast returns the terms of which the number is need, which is positive, or more.
+// atLeast returns the terms whose count is need or more. need must be positive.
 func (s *slicedCount) atLeast(need int) uint64 {
-	more, equal := uint64(0), ^uint64(0) // than need-1
+	more, equal := uint64(0), ^uint64(0) // whose digits so far are more than, or equal, those of need-1
 	for i := sliceBits - 1; i >= 0; i-- {
 		if (need-1)>>i&1 == 0 {
 			more |= equal & s[i]

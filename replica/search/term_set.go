@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// termSet numbers terms in the order in which they come, each once. There are millions of them
-// while a registry loads, so the collector finds no pointer to each.
+// termSet gives each distinct term a number, in the order in which they come. There are millions
+// while a registry loads, so the terms have no pointers for the garbage collector to follow.
 type termSet struct {
 	seed  maphash.Seed
 	arena []byte

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// entry is a document that matches, with what ranks it.
+// entry is a document that matches, with what it is ranked by.
 type entry struct {
 	class   uint64 // see top.class
 	key     uint64
@@ -19,16 +19,17 @@ type entry struct {
 	score   float64
 }
 
-// top keeps the best size documents that it is offered. When it is full, it is a heap with the
-// worst at its root, which is the threshold for others.
+// top keeps the best size documents of those offered. When it is full, it is a heap whose root is
+// the worst one, which is the threshold for others.
 type top struct {
 	query   *Query
 	size    int
 	entries []entry
 }
 
-// class is a number that orders tiers, and within a tier scores, which are from 0 to 1: the bits of
-// such numbers ascend as they do, and are below 1<<62. Only the last two tiers have scores.
+// class returns a number that orders tiers and, within a tier, scores; lower is better. Scores are
+// from 0 to 1, and the bits of such floats ascend with them and are below 1<<62. Only the last two
+// tiers have scores. In orders other than relevance the class is 0.
 func (t *top) class(tier Tier, score float64) uint64 {
 	if t.query.Sort != SortRelevance {
 		return 0
@@ -51,7 +52,7 @@ func (t *top) mayEnter(tier Tier, score float64, key uint64) bool {
 	return class < worst.class || class == worst.class && key <= worst.key
 }
 
-// offer takes an entry in if it is among the best so far.
+// offer keeps an entry if it is among the best so far.
 func (t *top) offer(e entry) {
 	e.class = t.class(e.tier, e.score)
 	switch {
@@ -67,7 +68,7 @@ func (t *top) offer(e entry) {
 	}
 }
 
-// compare is the order, best first. It is total: no two documents have one mint.
+// compare orders entries, best first. The order is total: no two documents have the same mint.
 func (t *top) compare(a, b *entry) int {
 	if c := cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.key, b.key)); c != 0 {
 		return c
@@ -75,7 +76,7 @@ func (t *top) compare(a, b *entry) int {
 	return compareDocuments(a.segment, a.doc, b.segment, b.doc, t.query.byOrderKey())
 }
 
-// sorted ends the heap and returns the entries, best first.
+// sorted returns the entries, best first. The heap is destroyed.
 func (t *top) sorted() []entry {
 	slices.SortFunc(t.entries, func(a, b entry) int { return t.compare(&a, &b) })
 	return t.entries
@@ -84,7 +85,7 @@ func (t *top) sorted() []entry {
 // Len implements heap.Interface.
 func (t *top) Len() int { return len(t.entries) }
 
-// Less implements heap.Interface: the worst is the least.
+// Less implements heap.Interface: the worst comes first.
 func (t *top) Less(i, j int) bool { return t.compare(&t.entries[i], &t.entries[j]) > 0 }
 
 // Swap implements heap.Interface.
@@ -96,7 +97,7 @@ func (t *top) Push(any) {}
 // Pop is not used: the heap never shrinks.
 func (t *top) Pop() any { return nil }
 
-// key is what orders a document first, within its class.
+// key returns the number that orders documents of one class, lower first.
 func (t *top) key(s *segment, doc uint32) uint64 {
 	switch t.query.Sort {
 	case SortNewest:
@@ -116,12 +117,12 @@ func (t *top) key(s *segment, doc uint32) uint64 {
 	}
 }
 
-// figureKey is a number that sorts figures descending, and behind them what has none.
+// figureKey returns a number that sorts figures descending; an unknown one sorts last.
 func figureKey(value float64, known bool) uint64 {
 	if !known || math.IsNaN(value) {
 		return math.MaxUint64
 	}
-	bits := math.Float64bits(value + 0) // of the two zeros the positive one
+	bits := math.Float64bits(value + 0) // turns -0 into 0
 	if bits>>63 == 0 {
 		return ^(bits | 1<<63)
 	}
