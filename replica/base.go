@@ -12,7 +12,8 @@ import (
 // copiedAtOnce is how many states makeBase copies per hold of mu. The fold waits some 100 µs.
 const copiedAtOnce = 1024
 
-// stepsAtOnce is how many steps of Tracker.Work are done per hold of mu. The fold waits some 500 µs.
+// stepsAtOnce is how many steps of Tracker.Work are done per hold of mu. The fold waits some 500
+// µs.
 const stepsAtOnce = 256
 
 // wantBase asks keepBase for a base tree if the tracker needs one. The caller holds mu.

@@ -19,7 +19,7 @@ func (g *groups) of(facts []registry.Fact) [][]registry.Fact {
 	count := 0
 	for from := 0; from < len(facts); {
 		to := from + 1
-		for to < len(facts) && facts[to].Mint == facts[from].Mint { // mostly the facts of one record
+		for to < len(facts) && facts[to].Mint == facts[from].Mint { // often of one record
 			to++
 		}
 		index, ok := g.indexes[facts[from].Mint]

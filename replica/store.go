@@ -47,7 +47,8 @@ type store struct {
 	rootless bool
 	pending  []Change
 	turn     pause.Turn // of the fold, see setTurn
-	// loaded goes to the goroutine that publishes changes while a snapshot loads; nil at other times.
+	// loaded goes to the goroutine that publishes changes while a snapshot loads; nil at other
+	// times.
 	loaded chan<- []Change
 
 	// baseWanted holds a value when the tracker needs a base tree, see wantBase.
@@ -91,7 +92,7 @@ func (s *store) apply(facts []registry.Fact) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, group := range s.fold.groups.of(facts) {
-		if key, err := pubkey.Parse(group[0].Mint); err == nil { // decoders let no other mint through
+		if key, err := pubkey.Parse(group[0].Mint); err == nil { // decoders see to that
 			s.change(s.table.Add(&key), group)
 		}
 		s.turn.Next()

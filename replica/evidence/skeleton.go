@@ -58,9 +58,9 @@ func (s *Skeletons) Symbol(text string) string {
 }
 
 // Text returns the skeleton of a text, for comparison and not for people. It is the skeleton of UTS
-// #39 (NFD, default ignorables removed, each character replaced by its prototype, NFD) of the text in
-// capitals: case does not tell tokens apart, and symbols are written in capitals. Changing the case
-// would hide what the eye sees, so these steps come before it:
+// #39 (NFD, default ignorables removed, each character replaced by its prototype, NFD) of the text
+// in capitals: case does not tell tokens apart, and symbols are written in capitals. Changing the
+// case would hide what the eye sees, so these steps come before it:
 //
 //	NFKC
 //	a character whose prototype is ASCII becomes that: Greek small nu a v, capital nu an N

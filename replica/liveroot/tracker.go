@@ -26,14 +26,14 @@ type Config struct {
 	State func(dst []byte, number uint32) []byte
 }
 
-// Tracker keeps the root of a registry while facts arrive. It does not fold them: the caller does. It
-// is for one goroutine at a time.
+// Tracker keeps the root of a registry while facts arrive. It does not fold them: the caller does.
+// It is for one goroutine at a time.
 //
-// Cost: the first time that a mint changes after a seal, its packed state is copied. Further changes
-// cost nothing until the next slot is sealed; then its element is hashed and put into the tree. If
-// there are facts of slots after the one that is sealed next, the state in between is copied too.
-// Seal itself only notes the work. Work does it, in as many parts as the caller likes, and facts may
-// come between them.
+// Cost: the first time that a mint changes after a seal, its packed state is copied. Further
+// changes cost nothing until the next slot is sealed; then its element is hashed and put into the
+// tree. If there are facts of slots after the one that is sealed next, the state in between is
+// copied too. Seal itself only notes the work. Work does it, in as many parts as the caller likes,
+// and facts may come between them.
 type Tracker struct {
 	cfg    Config
 	reader *packed.Reader
@@ -220,11 +220,11 @@ func (t *Tracker) SetBase(tree *root.Tree) {
 	t.Seal(t.wanted)
 }
 
-// Seal moves the root to a slot: a multiple of Every, or any slot from Highest on. Every fact of the
-// slots up to it must have been applied; a fact that comes late still counts. From the first call on,
-// the root leaves out facts of later slots, so that a node that never stops applying facts has the
-// exact root of a slot. Facts applied before the first call stay in, so the first sealed slot is at
-// least the highest of theirs. A slot below the one sealed changes nothing.
+// Seal moves the root to a slot: a multiple of Every, or any slot from Highest on. Every fact of
+// the slots up to it must have been applied; a fact that comes late still counts. From the first
+// call on, the root leaves out facts of later slots, so that a node that never stops applying facts
+// has the exact root of a slot. Facts applied before the first call stay in, so the first sealed
+// slot is at least the highest of theirs. A slot below the one sealed changes nothing.
 //
 // Seal is quick: the root is there when Work has done the rest.
 func (t *Tracker) Seal(slot uint64) {

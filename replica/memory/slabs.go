@@ -3,8 +3,8 @@
 //
 // In: keys and their bytes. Out: the bytes, as they were written last. Guarantees: readers take no
 // lock and wait for nobody; a reader sees one whole value, never a mixture; a value that is
-// replaced is given back, and the memory in use is at most about a quarter more than the values need;
-// the garbage collector scans none of it.
+// replaced is given back, and the memory in use is at most about a quarter more than the values
+// need; the garbage collector scans none of it.
 //
 // How: values are appended to slabs of a mebibyte. A value that changes is written anew, and the
 // number's place is changed in one atomic step. A slab of which a fifth is out of date is emptied:

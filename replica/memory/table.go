@@ -21,8 +21,8 @@ const (
 // on, which it keeps for ever.
 //
 // Any number of goroutines may call Find, Key, Read, IsMarked, Version, Marked, Numbers and Len at
-// any time. The other methods are for one goroutine at a time, the writer. A call that begins after a
-// method of the writer has returned sees what that did.
+// any time. The other methods are for one goroutine at a time, the writer. A call that begins after
+// a method of the writer has returned sees what that did.
 type Table struct {
 	seed   maphash.Seed
 	chunks [MaxKeys >> chunkBits]atomic.Pointer[chunk]

@@ -1,9 +1,9 @@
 // Package packed writes states of the fold small: two hundred bytes a mint instead of two thousand.
 //
 // In: the facts of a mint's state. Out: bytes, and the facts again, the same to the last bit.
-// Guarantees: pure but for Shared, which only grows; any facts can be packed, also those of registers
-// that this version does not know, and any bytes as a value. What is packed is for the memory of one
-// process: the form may change with every version and is never stored.
+// Guarantees: pure but for Shared, which only grows; any facts can be packed, also those of
+// registers that this version does not know, and any bytes as a value. What is packed is for the
+// memory of one process: the form may change with every version and is never stored.
 //
 // The form: the shape (for each fact its register, the kind of its value and which of the state's
 // positions it has), the positions, then items and values by their kinds. Shapes, authorities and
@@ -52,8 +52,8 @@ const (
 	// maxShape is the length up to which a shape gets a number in Shared. Longer ones are of busy
 	// mints, which have a fact for each instruction and share their shape with no other.
 	maxShape = 128
-	// recentPositions is how many of a state's positions are compared with a fact's. A busy mint has
-	// very many, and all differ.
+	// recentPositions is how many of a state's positions are compared with a fact's. A busy mint
+	// has very many, and all differ.
 	recentPositions = 16
 	// maxDigits is the length of the largest uint64 in decimal.
 	maxDigits = 20

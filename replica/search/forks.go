@@ -7,15 +7,15 @@ import "slices"
 // needless where the term has no fork at a pair inside the query. A fork is a pair of neighbouring
 // runes that occurs in the term more than once, with different runes in front.
 //
-// For example, the query "token" needs the trigrams tok, oke and ken; the pairs inside it are ok and
-// ke. Take a term that has all three trigrams and neither fork, and the place of ken in it. As ke is
-// no fork, the same rune is in front of every ke. That rune is o, as oke is in the term: oke
+// For example, the query "token" needs the trigrams tok, oke and ken; the pairs inside it are ok
+// and ke. Take a term that has all three trigrams and neither fork, and the place of ken in it. As
+// ke is no fork, the same rune is in front of every ke. That rune is o, as oke is in the term: oke
 // overlaps ken here. As ok is no fork, tok overlaps oke in the same way: the term contains "token".
-// The term "oke tok ken" has all three trigrams too. But ke has an o in front once and a blank once:
-// it is a fork, and the text must be compared.
+// The term "oke tok ken" has all three trigrams too. But ke has an o in front once and a blank
+// once: it is a fork, and the text must be compared.
 //
-// So posting lists also tell which terms have a fork. Pairs with a blank are not listed: for a query
-// of several words every text is compared.
+// So posting lists also tell which terms have a fork. Pairs with a blank are not listed: for a
+// query of several words every text is compared.
 
 // forkBit tells a fork from a gram, which has 63 bits.
 const forkBit = gram(1) << 63

@@ -133,7 +133,7 @@ func (s *slicedCount) of(bit int) (count uint16) {
 
 // atLeast returns the terms whose count is need or more. need must be positive.
 func (s *slicedCount) atLeast(need int) uint64 {
-	more, equal := uint64(0), ^uint64(0) // whose digits so far are more than, or equal, those of need-1
+	more, equal := uint64(0), ^uint64(0) // than need-1, by the digits so far
 	for i := sliceBits - 1; i >= 0; i-- {
 		if (need-1)>>i&1 == 0 {
 			more |= equal & s[i]
