@@ -31,10 +31,10 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-// Public says that an address is plainly on the public internet: neither private, loopback,
-// link-local, shared, multicast, reserved nor a cloud's metadata service, and no IPv6 form that
-// carries an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo): what those reach depends on
-// the network between.
+// Public reports whether an address is on the public internet. It is false for private, loopback,
+// link-local, shared, multicast and reserved addresses, and for a cloud's metadata service. It is
+// also false for every IPv6 form that carries an IPv4 address (mapped, compatible, NAT64, 6to4,
+// Teredo): the network decides what those reach.
 func Public(address netip.Addr) bool {
 	if !address.IsValid() || address.Zone() != "" || address.Is4In6() {
 		return false
@@ -50,10 +50,10 @@ func Public(address netip.Addr) bool {
 	return true
 }
 
-// numericHost says that a host is a number in one of the notations that inet_aton takes and that
-// address checks have been fooled with: 2130706433, 0x7f.1, 0177.0.0.1, 127.1. A host whose last
-// label is a number can be no domain name (WHATWG URL, "ends in a number"). Canonical dotted quads
-// are not meant.
+// numericHost reports whether a host is a number in a notation that inet_aton accepts, such as
+// 2130706433, 0x7f.1, 0177.0.0.1 or 127.1: such hosts have got past address checks. A host whose
+// last label is a number cannot be a domain name (WHATWG URL, "ends in a number"). Addresses in the
+// usual notation, such as 127.0.0.1, are not meant.
 func numericHost(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false

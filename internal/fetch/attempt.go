@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// maxValidator bounds an ETag that is kept: a server could send kilobytes.
+// maxValidator is the longest ETag or Last-Modified that is kept, in bytes: a server could send
+// kilobytes.
 const maxValidator = 256
 
-// Fetch gets what uri points to. Every error is an *Error; where several gateways failed, the one
-// stands for all that leaves most hope.
+// Fetch gets what uri points to. Every error is an *Error. If several gateways failed, the error is
+// that of one of them: a retryable one if there is any.
 func (f *Fetcher) Fetch(ctx context.Context, uri string) (*Response, error) {
 	return f.Do(ctx, Request{URI: uri})
 }
@@ -26,12 +27,12 @@ func (f *Fetcher) Do(ctx context.Context, request Request) (*Response, error) {
 	if request.Accept == "" {
 		request.Accept = "*/*"
 	}
-	response, err := f.fetchTarget(ctx, &request)
+	response, err := f.fetchURI(ctx, &request)
 	f.metrics.done(err, response, time.Since(started))
 	return response, err
 }
 
-func (f *Fetcher) fetchTarget(ctx context.Context, request *Request) (*Response, error) {
+func (f *Fetcher) fetchURI(ctx context.Context, request *Request) (*Response, error) {
 	found, err := f.resolve(request.URI)
 	if err != nil {
 		return nil, err
@@ -60,19 +61,20 @@ func check(accept func(*Response) error, response *Response) error {
 	return accept(response)
 }
 
-// outcome is what came of one URL.
+// outcome is the result of the attempt at one URL.
 type outcome struct {
 	response *Response
 	failed   *Error
 }
 
-// race asks the first URL, and the next one when it fails or takes longer than HedgeDelay; the
-// first good answer wins and ends the others.
+// race asks the first URL. It asks the next one when one has failed, or hedgeDelay after the last
+// one was asked. The first good response wins, and the other requests are canceled. If all fail, it
+// returns the last retryable error, or else the last error.
 func (f *Fetcher) race(ctx context.Context, found *target, request *Request) (*Response, *Error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	urls := f.health.sorted(found.urls)
-	results := make(chan outcome, len(urls)) // no loser waits for a reader
+	results := make(chan outcome, len(urls)) // buffered: the losers do not block when race has returned
 	next, running := 0, 0
 	begin := func() {
 		u := urls[next]
@@ -86,7 +88,7 @@ func (f *Fetcher) race(ctx context.Context, found *target, request *Request) (*R
 	begin()
 	hedge := time.NewTimer(f.cfg.hedgeDelay)
 	defer hedge.Stop()
-	var worst *Error
+	var kept *Error
 	for {
 		select {
 		case <-hedge.C:
@@ -99,21 +101,21 @@ func (f *Fetcher) race(ctx context.Context, found *target, request *Request) (*R
 				return out.response, nil
 			}
 			out.failed.Gateway = found.gateway
-			if worst == nil || Retryable(out.failed) || !Retryable(worst) {
-				worst = out.failed
+			if kept == nil || Retryable(out.failed) || !Retryable(kept) {
+				kept = out.failed
 			}
 			switch {
 			case next < len(urls) && ctx.Err() == nil:
 				begin()
 				hedge.Reset(f.cfg.hedgeDelay)
 			case running == 0:
-				return nil, worst
+				return nil, kept
 			}
 		}
 	}
 }
 
-// try fetches one URL. Each of several gets less than the whole time.
+// try fetches one URL. If the target has several, each may take TryTimeout at most.
 func (f *Fetcher) try(ctx context.Context, u *url.URL, found *target, request *Request) (*Response, *Error) {
 	host, url := hostPort(u), u.String()
 	if failed := f.health.refuse(host, url); failed != nil {
@@ -126,13 +128,14 @@ func (f *Fetcher) try(ctx context.Context, u *url.URL, found *target, request *R
 		defer cancel()
 	}
 	response, failed := f.get(bounded, u, found, request)
-	// a loser of the race says nothing about its host
+	// A request that lost the race and was canceled says nothing about its host.
 	if failed == nil || !errors.Is(ctx.Err(), context.Canceled) {
 		f.health.report(host, url, failed)
 	}
 	return response, failed
 }
 
+// get makes one request, then reads and checks the response.
 func (f *Fetcher) get(ctx context.Context, u *url.URL, found *target, request *Request) (*Response, *Error) {
 	outgoing, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -175,7 +178,8 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, found *target, request *R
 	return response, nil
 }
 
-// validator is a header's value where it is short enough to keep and plain ASCII.
+// validator returns a header's value. It returns "" if the value is over maxValidator bytes or has
+// other characters than printable ASCII.
 func validator(header http.Header, name string) string {
 	value := header.Get(name)
 	if len(value) > maxValidator || strings.ContainsFunc(value, func(r rune) bool { return r < 0x20 || r > 0x7e }) {
@@ -184,8 +188,8 @@ func validator(header http.Header, name string) string {
 	return value
 }
 
-// stripURL takes the URL out of net/http's error text: it may carry a secret, and is as long as the
-// chain allows.
+// stripURL takes the URL out of net/http's error text: it may carry a secret, and whoever wrote it
+// on the chain chose its length.
 func stripURL(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -194,6 +198,7 @@ func stripURL(err error) error {
 	return err
 }
 
+// read reads the body, at most MaxBytes of it after decompression.
 func (f *Fetcher) read(ctx context.Context, answer *http.Response) ([]byte, *Error) {
 	if answer.ContentLength > f.cfg.MaxBytes {
 		return nil, failure(ClassTooLarge, "body over %d bytes", f.cfg.MaxBytes)
@@ -204,6 +209,7 @@ func (f *Fetcher) read(ctx context.Context, answer *http.Response) ([]byte, *Err
 	body, err := io.ReadAll(io.LimitReader(answer.Body, f.cfg.MaxBytes+1))
 	if err != nil {
 		failed := classify(ctx, err)
+		// The transport decompresses while we read. An error that is not the network's is bad gzip.
 		if answer.Uncompressed && failed.Class == ClassConnection && !errors.Is(err, io.ErrUnexpectedEOF) {
 			failed.Class = ClassBadEncoding
 		}
@@ -215,10 +221,11 @@ func (f *Fetcher) read(ctx context.Context, answer *http.Response) ([]byte, *Err
 	return body, nil
 }
 
-// maxRetryAfter is the most that is believed of a server's Retry-After.
+// maxRetryAfter is the longest pause that a server's Retry-After is granted.
 const maxRetryAfter = time.Hour
 
-// retryAfter reads seconds or a date; nonsense counts as none.
+// retryAfter returns the wait that the header Retry-After asks for, in seconds or as a date. It is
+// at most maxRetryAfter, and 0 if the header is missing or malformed.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
 	if at, err := http.ParseTime(text); err == nil {
@@ -228,5 +235,6 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	if err != nil || seconds < 0 {
 		return 0
 	}
-	return min(time.Duration(min(seconds, 3600))*time.Second, maxRetryAfter)
+	seconds = min(seconds, int(maxRetryAfter/time.Second)) // first: a huge number would overflow a Duration
+	return time.Duration(seconds) * time.Second
 }

@@ -13,7 +13,8 @@ type dataPayload struct {
 
 // parseDataURI reads a data URI (RFC 2397) of at most limit bytes of payload.
 func parseDataURI(uri string, limit int64) (*dataPayload, error) {
-	// Percent-encoding triples, base64 adds a third: longer text cannot fit.
+	// Percent-encoding makes a text three times as long at most, base64 a third longer. The rest is
+	// for the media type.
 	if int64(len(uri)) > 3*limit+1024 {
 		return nil, failure(ClassTooLarge, "data URI over %d bytes", limit)
 	}
@@ -27,7 +28,7 @@ func parseDataURI(uri string, limit int64) (*dataPayload, error) {
 	}
 	text, err := url.PathUnescape(payload)
 	if err != nil {
-		// A bare % occurs in hand-written JSON.
+		// Data URIs written by hand have a % that encodes nothing.
 		text = payload
 	}
 	body := []byte(text)
@@ -42,8 +43,8 @@ func parseDataURI(uri string, limit int64) (*dataPayload, error) {
 	return &dataPayload{contentType: contentType, body: body}, nil
 }
 
-// decodeBase64 takes both alphabets, with and without padding, and ignores white space, as browsers
-// do.
+// decodeBase64 accepts the standard and the URL alphabet, with and without padding, and ignores
+// white space, as browsers do.
 func decodeBase64(text string) ([]byte, error) {
 	text = strings.Map(func(r rune) rune {
 		switch r {

@@ -20,15 +20,14 @@ type Resolver interface {
 // maxAddresses bounds how many of a host's addresses are tried.
 const maxAddresses = 4
 
-// dialer resolves once, checks the answer, and connects to the very address that was checked: a
-// name that answers differently the next time gains nothing. It is the only way by which the
-// transport reaches the network.
+// dialer resolves a name once, checks the addresses, and connects to one that it has checked, so
+// DNS rebinding gains nothing. The transport reaches the network through it only.
 type dialer struct {
 	resolver Resolver
 	allowed  map[string]bool
 	timeout  time.Duration
-	// connect opens a connection to a checked address; tests put a local server behind public
-	// addresses.
+	// connect opens a connection to a checked address. Tests replace it, to put a local server
+	// behind public addresses.
 	connect func(ctx context.Context, address netip.Addr, port string, private bool) (net.Conn, error)
 }
 
@@ -38,6 +37,8 @@ func newDialer(resolver Resolver, allowed map[string]bool, timeout time.Duration
 	return d
 }
 
+// DialContext connects to the first address of the host that may be reached and answers. An address
+// that is not public is skipped, unless AllowPrivate lists the host and port.
 func (d *dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if network != "tcp" {
 		return nil, failure(ClassRefusedAddress, "network is not tcp")
@@ -90,9 +91,9 @@ func (d *dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	if len(found) == 0 {
 		return nil, &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}
 	}
-	// A copy, since a resolver may keep its answer. A mapped address is refused where a URL names
-	// it, but resolvers hand over plain IPv4 in that form. IPv4 goes first: many servers run where
-	// IPv6 leads nowhere, and one that does not answer costs the whole connection time.
+	// A copy, since a resolver may keep its answer. Resolvers give plain IPv4 addresses in the
+	// mapped form (::ffff:1.2.3.4), which Public refuses. IPv4 goes first: many machines have no
+	// working IPv6, and an address that does not answer costs the whole connection timeout.
 	addresses := make([]netip.Addr, 0, len(found))
 	for _, address := range found {
 		addresses = append(addresses, address.Unmap())
@@ -104,7 +105,7 @@ func (d *dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 func (d *dialer) dialAddress(ctx context.Context, address netip.Addr, port string, private bool) (net.Conn, error) {
 	plain := net.Dialer{
 		Timeout: d.timeout,
-		// A second look at the socket's own address, behind everything that might go wrong above.
+		// The socket's own address is checked again, in case the code above is wrong.
 		Control: func(_, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
 			if err != nil || (!private && !Public(at.Addr())) {
@@ -116,8 +117,8 @@ func (d *dialer) dialAddress(ctx context.Context, address netip.Addr, port strin
 	return plain.DialContext(ctx, "tcp", net.JoinHostPort(address.String(), port))
 }
 
-// DialTLSContext makes the handshake itself, so that what fails in it has its own class whatever
-// its error looks like.
+// DialTLSContext makes the TLS handshake itself, so that each failed handshake gets ClassTLS,
+// whatever the type of its error.
 func (d *dialer) DialTLSContext(ctx context.Context, network, address string) (net.Conn, error) {
 	plain, err := d.DialContext(ctx, network, address)
 	if err != nil {
@@ -142,19 +143,20 @@ func (d *dialer) DialTLSContext(ctx context.Context, network, address string) (n
 
 func newTransport(d *dialer, cfg Config) *http.Transport {
 	return &http.Transport{
-		// Never the environment's proxy: it would resolve names itself, behind the check.
+		// Never the environment's proxy: it would resolve names itself, without our check.
 		Proxy:                  nil,
 		DialContext:            d.DialContext,
 		DialTLSContext:         d.DialTLSContext,
 		ResponseHeaderTimeout:  cfg.TryTimeout,
 		MaxResponseHeaderBytes: 64 << 10,
 		MaxIdleConns:           64,
-		// fewer, and a host asked often gets a new connection and handshake for most requests
+		// With fewer, most requests to a busy host would need a new connection and handshake.
 		MaxIdleConnsPerHost: cfg.PerHost,
 		MaxConnsPerHost:     0, // hostLimit bounds requests
 		IdleConnTimeout:     15 * time.Second,
 		DisableCompression:  false,
-		// HTTP/1.1 only: each request has its connection, and a hostile server has fewer ways.
+		// HTTP/1.1 only: it gives a hostile server fewer ways to attack, and requests do not share
+		// a connection.
 		ForceAttemptHTTP2: false,
 	}
 }

@@ -15,8 +15,8 @@ type Class string
 
 // Classes of failure.
 const (
-	// ClassBadURL is a URI that no fetch can be made of: scheme, host, port, credentials, CID, data
-	// URI.
+	// ClassBadURL is a URI that cannot be fetched because of its scheme, host, port, credentials or
+	// CID, or a malformed data URI.
 	ClassBadURL Class = "bad_url"
 	// ClassRefusedAddress is a host whose addresses are private, loopback, link-local or otherwise
 	// not on the public internet.
@@ -46,7 +46,7 @@ const (
 	ClassNotImage Class = "not_image"
 	// ClassBadImage is a body that begins like an image and does not decode as one.
 	ClassBadImage Class = "bad_image"
-	// ClassImageBounds is an image with more pixels, frames, scans or parts than the limits.
+	// ClassImageBounds is an image with more pixels, frames, scans or parts than allowed.
 	ClassImageBounds Class = "image_bounds"
 	// ClassImageBudget is an image that takes more time or memory to decode than its budget.
 	ClassImageBudget Class = "image_budget"
@@ -58,7 +58,8 @@ const (
 	// ClassHostPaused is a fetch that made no request: the host had asked for a pause, by 429 or
 	// Retry-After, and the pause is not over.
 	ClassHostPaused Class = "host_paused"
-	// ClassHostDown is a host that failed several times in a row and was not asked again yet.
+	// ClassHostDown is a fetch that made no request: the host failed several times in a row and its
+	// next trial is not due.
 	ClassHostDown Class = "host_down"
 	// ClassCanceled is a fetch whose caller went away; it says nothing about the URI.
 	ClassCanceled Class = "canceled"
@@ -81,12 +82,13 @@ type Error struct {
 	Class Class
 	// Status of the answer when Class is ClassHTTPStatus, else 0.
 	Status int
-	// RetryAfter is what the server asked for, 0 when it did not.
+	// RetryAfter is how long the server asked us to wait; 0 if it did not. For ClassHostPaused and
+	// ClassHostDown it is how long the host is not asked yet.
 	RetryAfter time.Duration
 	// DownFor is how long the host has been failing when Class is ClassHostDown.
 	DownFor time.Duration
-	// Gateway says that the content lies behind a gateway that may find it later, so that a 404 is
-	// not final.
+	// Gateway is true if the content is fetched through a gateway, which may find it later: then a
+	// 404 is not final.
 	Gateway bool
 	// Err is the cause; may be nil.
 	Err error
@@ -128,7 +130,7 @@ func ClassOf(err error) Class {
 	}
 }
 
-// Retryable says whether the same fetch may succeed soon without anyone changing anything.
+// Retryable reports whether the same fetch may succeed soon without anyone changing anything.
 func Retryable(err error) bool {
 	var failed *Error
 	if !errors.As(err, &failed) {
@@ -143,7 +145,8 @@ func Retryable(err error) bool {
 	case ClassHTTPStatus:
 		return retryableStatus(failed.Status, failed.Gateway)
 	case ClassNotJSON, ClassErrorBody, ClassNotImage, ClassBadImage, ClassWrongContent:
-		// A gateway's challenge or error page, served as 200, or half of the content.
+		// A gateway may have sent a challenge or an error page with status 200, or only a part of
+		// the content.
 		return failed.Gateway
 	case ClassOK, ClassBadURL, ClassRefusedAddress, ClassTLS, ClassRedirects, ClassTooLarge, ClassImageBounds, ClassImageBudget, ClassCanceled:
 		return false
@@ -151,8 +154,8 @@ func Retryable(err error) bool {
 	return false
 }
 
-// Final says that what was fetched is itself at fault, so that the same bytes will be refused
-// again: there is no use in asking for them soon.
+// Final reports whether the content itself is at fault: the same bytes would be refused again, so
+// it is useless to fetch them again soon.
 func (c Class) Final() bool { return c == ClassImageBounds || c == ClassImageBudget }
 
 func retryableStatus(status int, gateway bool) bool {

@@ -2,12 +2,11 @@
 //
 // In: a URI that anyone may have written on the chain: http(s), ipfs://, a bare CID, ar://, data:.
 // Out: the body, bounded, or an *Error with a class. Content that is addressed by its hash is
-// fetched from several gateways in a race, the healthy ones first, and compared with its address
-// where the address tells enough (see verify.go).
+// fetched from several gateways in a race, the healthy ones first. It is compared with its address
+// where possible (see verify.go).
 // Guarantees: connects only to addresses that were checked to be on the public internet, at every
-// redirect, and to the very address that was checked; sends no cookie, credential or referrer;
-// never takes longer, follows further or keeps more than configured, sizes counted after
-// decompression.
+// redirect too; sends no cookie, credential or referrer; never takes longer, follows more redirects
+// or keeps more bytes than configured. Bytes are counted after decompression.
 package fetch
 
 import (
@@ -29,10 +28,10 @@ import (
 type Config struct {
 	// Purpose names the fetcher in metrics, e.g. metadata or image. Default "metadata".
 	Purpose string
-	// Timeout bounds a whole fetch: waiting for a place at the host, redirects and further gateways
-	// included. Default 15 s.
+	// Timeout bounds a whole fetch, with the wait for the host's limit, redirects and all gateways.
+	// Default 15 s.
 	Timeout time.Duration
-	// TryTimeout bounds one URL of it where there are several gateways. Default 8 s.
+	// TryTimeout bounds the attempt at one URL if there are several gateways. Default 8 s.
 	TryTimeout time.Duration
 	// connectTimeout bounds one connection and one TLS handshake. Default 4 s.
 	connectTimeout time.Duration
@@ -43,6 +42,8 @@ type Config struct {
 	// PerHost is how many requests may be under way to one host:port. Default 4.
 	PerHost int
 	// hedgeDelay is how long one gateway may take before the next one is asked too. Default 1.5 s.
+	// perGateway is PerHost for the hosts of the configured gateways, which serve most tokens.
+	// Default 16.
 	hedgeDelay time.Duration
 	// perGateway is the same for the hosts of the configured gateways, which serve most tokens.
 	// Default 16.
@@ -65,8 +66,8 @@ type Deps struct {
 	// Resolver may be nil: then Go's own resolver is used, never libc's, which reads numbers as
 	// addresses.
 	Resolver Resolver
-	// Connect opens a connection to an address that was checked. It may be nil: then it is the
-	// network's. Tests put a local server behind public addresses with it.
+	// Connect opens a connection to an address that was checked. It may be nil: then it dials the
+	// network. Tests replace it, to put a local server behind public addresses.
 	Connect func(ctx context.Context, address netip.Addr, port string) (net.Conn, error)
 	// Registerer may be nil: then the metrics go nowhere.
 	Registerer prometheus.Registerer
@@ -74,34 +75,34 @@ type Deps struct {
 	Now func() time.Time
 }
 
-// Response is what a fetch brought.
+// Response is the result of a fetch.
 type Response struct {
 	Body []byte
 	// ContentType as the server said; never to be trusted.
 	ContentType string
 	// Status is 200, also for data URIs; 304 when NotModified.
 	Status int
-	// NotModified says that the server confirmed the validators of the Request; there is no body
-	// then.
+	// NotModified is true if the server confirmed the validators of the Request; then there is no
+	// body.
 	NotModified bool
-	// ETag and LastModified are the answer's validators; empty where it has none or one over 256
-	// bytes.
+	// ETag and LastModified are the response's validators. One that is missing or over 256 bytes is
+	// empty.
 	ETag, LastModified string
-	// Verified says that the body was compared with the content identifier in the URI, and is its
-	// own.
+	// Verified is true if the body was compared with the content identifier in the URI and is what
+	// it names.
 	Verified bool
 }
 
-// Request is what to fetch and what to take for it.
+// Request is what to fetch, and which responses are accepted.
 type Request struct {
 	URI string
 	// Accept is the header's value. Default */*.
 	Accept string
-	// Check refuses an answer with an *Error; the next gateway is tried then. It may change the
-	// Response. May be nil.
+	// Check refuses a response by returning an *Error; then the next gateway is tried. It may
+	// change the Response. May be nil.
 	Check func(*Response) error
-	// ETag and LastModified are validators of an earlier answer: one that still stands is
-	// NotModified.
+	// ETag and LastModified are the validators of an earlier response. If they still hold, the
+	// response is NotModified.
 	ETag, LastModified string
 }
 
@@ -111,8 +112,8 @@ type Fetcher struct {
 	allowed      map[string]bool
 	ipfs         []*url.URL
 	arweave      []*url.URL
-	firstIPFS    string
-	firstArweave string
+	firstIPFS    string // host of the first IPFS gateway, see Host
+	firstArweave string // host of the first Arweave gateway
 	dialer       *dialer
 	transport    *http.Transport
 	client       *http.Client

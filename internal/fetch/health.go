@@ -1,8 +1,10 @@
 package fetch
 
 import (
+	"cmp"
 	"errors"
 	"hash/maphash"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,35 +15,35 @@ import (
 )
 
 const (
-	// healthHosts bounds the hosts whose health is remembered, the ones asked last.
+	// healthHosts bounds the hosts whose health is remembered: the latest ones (LRU).
 	healthHosts = 20_000
-	// failuresUntilDown is how many failures in a row take a host for down.
+	// failuresUntilDown is how many failures in a row make a host count as down.
 	failuresUntilDown = 5
-	firstDown         = time.Second
-	longestDown       = 5 * time.Minute
-	// trialTime is how long all but one request to a host that was down are put off, so that the
-	// one can find out how it is now.
+	// firstDown and longestDown bound how long a host is down; the time doubles with each failure.
+	firstDown   = time.Second
+	longestDown = 5 * time.Minute
+	// trialTime is how long a host's trial may take. Until then its other requests are refused.
 	trialTime = 5 * time.Second
-	// badURLs bounds the URLs that are remembered for failing where their host does not, the ones
-	// that failed last.
+	// badURLs bounds the bad URLs that are remembered: the latest ones (LRU).
 	badURLs = 50_000
-	// othersFirst is how long a URL that is known to be bad leaves the trial of its host to others.
+	// othersFirst is how long after a host's time down a bad URL may not be the trial, so that
+	// another URL of the host is tried first.
 	othersFirst = 10 * time.Second
-	// pauseWithoutRetryAfter follows a 429 that says nothing.
+	// pauseWithoutRetryAfter is the pause after a 429 without Retry-After.
 	pauseWithoutRetryAfter = 5 * time.Second
 )
 
-// health remembers which hosts want to be left alone. A host that answered 429, or 503 with
-// Retry-After, is paused for as long as it asked. A host that failed to answer at all several times
-// in a row is down, for longer each time; what it would be asked fails at once, so that a dead host
-// costs a thousand tokens no more than it costs five. After each wait one request tries whether it
-// is up again: if all that waited tried at once, their failures would count as so many outages, and
-// a moment's would last for minutes.
+// health remembers which hosts must not be asked now. A host that answered 429, or 503 with
+// Retry-After, is paused for as long as it asked. A host that did not answer failuresUntilDown
+// times in a row is down, each time for longer. Requests to it then fail at once, so a dead host
+// costs a thousand tokens no more time than five. When the time is over, one request is the trial
+// whether the host is up again. If all that wait tried at once, their failures would count as that
+// many outages, and a short outage would keep the host down for minutes.
 //
-// What fails may be the URL and not its host: one that hangs, say, where all others are served. A
-// host that answers others clears itself of the failures before. Their URLs are bad then: until
-// they are answered they testify against their host no more, else the last that are left of a long
-// queue, all of them bad, would have it down.
+// A failure may be the fault of one URL: it hangs while the host serves all others. So when a host
+// answers, the URLs that failed there before count as bad, and the host's failures are forgotten. A
+// bad URL no longer counts against its host until it is answered once. Otherwise the bad URLs at
+// the end of a long queue would take a healthy host down.
 type health struct {
 	now   func() time.Time
 	seed  maphash.Seed
@@ -51,15 +53,16 @@ type health struct {
 }
 
 type hostHealth struct {
-	failures int
-	since    time.Time // the first of them
-	until    time.Time
-	paused   bool
-	trial    bool // one request is finding out whether the host is up again
-	last     Class
-	urls     []uint64 // hashes of those that failed, each at least once, the first maxFailedURLs
+	failures int       // in a row
+	since    time.Time // when the first of them was
+	until    time.Time // the end of the pause, or of the time down
+	paused   bool      // paused, not down
+	trial    bool      // one request is finding out whether the host is up again
+	last     Class     // of the last failure
+	urls     []uint64  // hashes of the URLs that failed since the host last answered; at most maxFailedURLs
 }
 
+// maxFailedURLs bounds hostHealth.urls.
 const maxFailedURLs = 64
 
 func newHealth(now func() time.Time) *health {
@@ -68,7 +71,8 @@ func newHealth(now func() time.Time) *health {
 	return &health{now: now, seed: maphash.MakeSeed(), hosts: hosts, bad: bad}
 }
 
-// refuse is nil when the host may be asked for the URL.
+// refuse returns nil if the host may be asked for the URL now, or else the error of the fetch. A
+// request that it lets through may be the host's trial.
 func (h *health) refuse(host, url string) *Error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +101,7 @@ func (s *hostHealth) down(left time.Duration, now time.Time) *Error {
 	return &Error{Class: ClassHostDown, RetryAfter: left, DownFor: now.Sub(s.since), Err: errors.New("the host failed last with " + string(s.last))}
 }
 
-// report learns from an answer to the URL or a failure; nil is success.
+// report records the outcome of a request for url; failed is nil if it succeeded.
 func (h *health) report(host, url string, failed *Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,11 +113,12 @@ func (h *health) report(host, url string, failed *Error) {
 	case !broken:
 		h.answered(state, hash)
 	case h.bad.Contains(hash):
-		return // its host has been seen to be up when it failed
+		return // a bad URL does not count against its host
 	}
 	switch {
 	case pause == 0 && !broken:
-		// An answer that was on its way when the host asked for time does not take that back.
+		// This request may have begun before the host asked for a pause: its answer does not end
+		// the pause.
 		if known && (!state.paused || !state.until.After(h.now())) {
 			h.hosts.Remove(host)
 		}
@@ -123,7 +128,7 @@ func (h *health) report(host, url string, failed *Error) {
 		h.hosts.Add(host, state)
 	}
 	if pause > 0 {
-		if !state.paused { // it is up, so whatever wait there was is over
+		if !state.paused { // the host answered, so it is not down any more
 			state.until = time.Time{}
 		}
 		state.failures, state.trial = 0, false
@@ -133,8 +138,8 @@ func (h *health) report(host, url string, failed *Error) {
 	state.fail(h.now(), failed.Class, hash)
 }
 
-// answered clears a host, nil if nothing is known of it, of the failures before: what failed were
-// other URLs.
+// answered records that the host answered: the URLs that failed before are bad, and this one is
+// not. state is nil if nothing is known of the host.
 func (h *health) answered(state *hostHealth, url uint64) {
 	if state != nil {
 		for _, failed := range state.urls {
@@ -145,21 +150,21 @@ func (h *health) answered(state *hostHealth, url uint64) {
 	h.bad.Remove(url)
 }
 
-// fail counts a failure to answer.
+// fail records that the host did not answer.
 func (s *hostHealth) fail(now time.Time, class Class, url uint64) {
 	if len(s.urls) < maxFailedURLs && !slices.Contains(s.urls, url) {
 		s.urls = append(s.urls, url)
 	}
 	if s.failures >= failuresUntilDown && !s.trial && s.until.After(now) {
-		return // began before the host was taken for down: the same outage
+		return // this request began before the host was down: it is the same outage
 	}
 	if s.failures == 0 {
 		s.since = now
 	}
 	s.last, s.trial = class, false
 	if s.failures++; s.failures >= failuresUntilDown {
-		// One more failure than the last: a trial after each wait, that waits twice as long when it
-		// fails.
+		// After each time down only the trial is counted, so the time doubles with each failed
+		// trial. The shift stays small; longestDown is reached long before.
 		wait := min(firstDown<<min(s.failures-failuresUntilDown, 12), longestDown)
 		s.paused, s.until = false, now.Add(wait)
 	}
@@ -172,7 +177,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// pauseOf is how long the answer asks to wait, 0 when it does not.
+// pauseOf is how long the response asks us to wait; 0 if it does not.
 func pauseOf(failed *Error) time.Duration {
 	switch {
 	case failed == nil || failed.Class != ClassHTTPStatus:
@@ -185,13 +190,13 @@ func pauseOf(failed *Error) time.Duration {
 	return 0
 }
 
-// unanswered says that a failure is the host's own and not the content's.
+// unanswered reports whether a failure means that the host did not answer.
 func unanswered(class Class) bool {
 	return class == ClassConnection || class == ClassTimeout || class == ClassDNS || class == ClassTLS
 }
 
-// sorted puts the hosts that may not be asked now behind the others, and those that failed last
-// behind those that did not.
+// sorted orders the URLs by their hosts: those without failures first, then by the number of
+// failures, last the hosts that may not be asked now.
 func (h *health) sorted(urls []*url.URL) []*url.URL {
 	if len(urls) < 2 {
 		return urls
@@ -205,11 +210,11 @@ func (h *health) sorted(urls []*url.URL) []*url.URL {
 		case !ok:
 			return 0
 		case state.until.After(now):
-			return healthHosts
+			return math.MaxInt
 		}
 		return state.failures
 	}
 	urls = slices.Clone(urls)
-	slices.SortStableFunc(urls, func(a, b *url.URL) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(urls, func(a, b *url.URL) int { return cmp.Compare(rank(a), rank(b)) })
 	return urls
 }

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// hostLimit bounds how many requests are under way to one host:port, redirects included: a request
-// holds its place until its body is closed. A host's entry lives only while someone holds or waits
-// for a place.
+// hostLimit bounds how many requests are under way to one host:port, redirects included. A request
+// counts until its response's body is closed. A host's entry is removed when no request holds its
+// semaphore or waits for it.
 type hostLimit struct {
 	next  http.RoundTripper
 	limit func(host string) int
@@ -22,7 +22,7 @@ type hostLimit struct {
 
 type hostEntry struct {
 	requests *semaphore.Weighted
-	users    int
+	users    int // requests that hold the semaphore or wait for it
 }
 
 func newHostLimit(next http.RoundTripper, limit func(host string) int) *hostLimit {

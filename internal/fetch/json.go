@@ -7,9 +7,9 @@ import (
 	"unicode/utf16"
 )
 
-// FetchJSON gets a JSON document: an object or an array, in UTF-8 without a byte order mark,
-// whatever the server calls it. Anything else, an HTML page above all, is ClassNotJSON, and the
-// next gateway is tried.
+// FetchJSON gets a JSON document: an object or an array. It is returned in UTF-8 without a byte
+// order mark. The server's Content-Type is ignored. If a gateway sends anything else, such as an
+// HTML page, that is ClassNotJSON, and the next gateway is tried.
 func (f *Fetcher) FetchJSON(ctx context.Context, uri string) ([]byte, error) {
 	response, err := f.Document(ctx, uri)
 	if err != nil {
@@ -18,7 +18,7 @@ func (f *Fetcher) FetchJSON(ctx context.Context, uri string) ([]byte, error) {
 	return response.Body, nil
 }
 
-// Document is FetchJSON with what else is known of the answer.
+// Document is like FetchJSON, but returns the whole response.
 func (f *Fetcher) Document(ctx context.Context, uri string) (*Response, error) {
 	return f.Do(ctx, Request{URI: uri, Accept: "application/json, text/plain;q=0.9, */*;q=0.5", Check: acceptJSON})
 }
@@ -39,7 +39,7 @@ func acceptJSON(response *Response) error {
 	return nil
 }
 
-// plainUTF8 drops a byte order mark, and turns UTF-16 that has one into UTF-8.
+// plainUTF8 removes a byte order mark, and converts UTF-16 that has one to UTF-8.
 func plainUTF8(body []byte) []byte {
 	switch {
 	case bytes.HasPrefix(body, []byte{0xef, 0xbb, 0xbf}):
@@ -52,6 +52,8 @@ func plainUTF8(body []byte) []byte {
 	return body
 }
 
+// fromUTF16 converts UTF-16 to UTF-8. low and high are the indices of the low and the high byte in
+// each unit.
 func fromUTF16(body []byte, low, high int) []byte {
 	units := make([]uint16, len(body)/2)
 	for i := range units {
@@ -66,8 +68,8 @@ var errorMembers = map[string]bool{
 	"details": true, "error_code": true, "path": true, "timestamp": true, "requestId": true, "request_id": true, "ok": true,
 }
 
-// isErrorBody says that a document consists of nothing but an error report. Gateways and storage
-// services answer so with 200.
+// isErrorBody reports whether a document is an object that only reports an error. Gateways and
+// storage services send such with status 200.
 func isErrorBody(body []byte) bool {
 	const most = 4096 // longer ones are content
 	if len(body) > most || body[0] != '{' {

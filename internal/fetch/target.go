@@ -7,25 +7,29 @@ import (
 	"strings"
 )
 
-// maxURILength bounds every URI but data URIs, which are bounded by the size limit of the body.
-const maxURILength = 2048
+const (
+	// maxURILength bounds every URI but data URIs, which are bounded by the size limit of the body.
+	maxURILength = 2048
+	// maxHostLength is the longest domain name in text form (RFC 1035).
+	maxHostLength = 253
+)
 
 // target is what a URI can be fetched from.
 type target struct {
 	// urls are tried in order.
 	urls []*url.URL
-	// gateway says that they are gateways to content that is addressed by its hash.
+	// gateway is true if the urls are gateways to content that is addressed by its hash.
 	gateway bool
-	// whole is the content identifier when the URI names just that, no path below it and no query:
-	// then the body can be compared with it.
+	// whole is the content identifier if the URI has nothing but that, neither a path below it nor
+	// a query: then the body can be compared with it. Otherwise it is empty.
 	whole string
 	// data is the payload of a data URI.
 	data *dataPayload
 }
 
-// Host is the host, lower-case and with its port, that a URI would be fetched from first: a key to
-// share a host's limit by. For content behind gateways it is the scheme, since any gateway will do;
-// empty for data URIs and URIs that cannot be fetched.
+// Host returns a key for the limits per host: the host:port that the URI would be fetched from
+// first, in lower case. It is "ipfs" or "ar" if that is our own gateway, since any gateway will do.
+// It is empty for data URIs and for URIs that cannot be fetched.
 func (f *Fetcher) Host(uri string) string {
 	found, err := f.resolve(uri)
 	switch {
@@ -71,11 +75,11 @@ func (f *Fetcher) resolve(uri string) (target, error) {
 	}
 	found := target{urls: []*url.URL{parsed}}
 	if content, ok := gatewayContent(parsed); ok {
-		// Somebody's gateway: content addressed by its hash is the same at ours when that one is
+		// The URL is of another's IPFS gateway. Our gateways serve the same content if that one is
 		// gone.
 		if ours, err := f.gatewayTarget(content, f.ipfs, validCID); err == nil {
 			found.urls, found.gateway = append(found.urls, ours.urls...), true
-			if parsed.RawQuery == "" { // else the gateway may have been asked for a smaller picture
+			if parsed.RawQuery == "" { // a query may ask the gateway for a smaller picture
 				found.whole = ours.whole
 			}
 		}
@@ -94,7 +98,8 @@ func cutScheme(uri, scheme string) (string, bool) {
 	return uri[len(scheme):], true
 }
 
-// contentPath is the "CID/path" of an ipfs URI or a bare CID. ipfs://ipfs/CID and /ipfs/CID occur.
+// contentPath returns the "CID/path" of an ipfs URI or a bare CID. The forms ipfs://ipfs/CID and
+// /ipfs/CID occur too.
 func contentPath(uri string) (string, bool) {
 	if rest, ok := cutScheme(uri, "ipfs://"); ok {
 		rest = strings.TrimLeft(rest, "/")
@@ -110,8 +115,8 @@ func contentPath(uri string) (string, bool) {
 	return uri, validCID(first)
 }
 
-// WithScheme is text as a URI where it names IPFS content without a scheme, as metadata often does:
-// "Qm…", "/ipfs/Qm…". Other texts stay as they are.
+// WithScheme adds "ipfs://" to a text that names IPFS content without a scheme, such as "Qm…" or
+// "/ipfs/Qm…": metadata often does. Other texts are returned unchanged.
 func WithScheme(text string) string {
 	if strings.Contains(text, ":") {
 		return text
@@ -122,7 +127,7 @@ func WithScheme(text string) string {
 	return text
 }
 
-// gatewayContent is the "CID/path" that an http URL of an IPFS gateway means, by path
+// gatewayContent returns the "CID/path" in the URL of any IPFS gateway, given by path
 // (host/ipfs/CID) or by host (CID.ipfs.host).
 func gatewayContent(u *url.URL) (string, bool) {
 	if rest, ok := strings.CutPrefix(u.Path, "/ipfs/"); ok {
@@ -136,7 +141,7 @@ func gatewayContent(u *url.URL) (string, bool) {
 	return "", false
 }
 
-// arweaveContent is the "ID/path" that a URL of arweave.net means.
+// arweaveContent returns the "ID/path" in a URL of arweave.net.
 func arweaveContent(u *url.URL) (string, bool) {
 	host := strings.ToLower(u.Hostname())
 	if host != "arweave.net" && !strings.HasSuffix(host, ".arweave.net") {
@@ -147,6 +152,7 @@ func arweaveContent(u *url.URL) (string, bool) {
 	return content, u.RawQuery == "" && validArweaveID(first)
 }
 
+// gatewayTarget is "ID/path?query" at each of the gateways. valid checks the ID.
 func (f *Fetcher) gatewayTarget(content string, gateways []*url.URL, valid func(string) bool) (target, error) {
 	content, _, _ = strings.Cut(content, "#")
 	content, query, _ := strings.Cut(content, "?")
@@ -180,7 +186,7 @@ func (f *Fetcher) gatewayTarget(content string, gateways []*url.URL, valid func(
 	return found, nil
 }
 
-// checkURL holds for the first URL and for every redirect.
+// checkURL refuses URLs that must not be fetched. It checks the first URL and every redirect.
 func (f *Fetcher) checkURL(u *url.URL) error {
 	host := u.Hostname()
 	switch {
@@ -188,7 +194,7 @@ func (f *Fetcher) checkURL(u *url.URL) error {
 		return failure(ClassBadURL, "scheme is not http, https, ipfs, ar or data")
 	case u.User != nil:
 		return failure(ClassBadURL, "credentials in the URL")
-	case u.Opaque != "" || host == "" || len(host) > 253:
+	case u.Opaque != "" || host == "" || len(host) > maxHostLength:
 		return failure(ClassBadURL, "no host")
 	case strings.Contains(host, "%"):
 		return failure(ClassBadURL, "IPv6 zone")
@@ -198,21 +204,19 @@ func (f *Fetcher) checkURL(u *url.URL) error {
 	if f.allowed[hostPort(u)] {
 		return nil
 	}
-	port := 0
-	if text := u.Port(); text != "" {
-		port, _ = strconv.Atoi(text)
-	} else if strings.HasSuffix(u.Host, ":") {
-		port = 0
+	if u.Port() == "" {
+		return nil
 	}
-	// Ports of other protocols, which a request could be smuggled into, lie below 1024.
-	if u.Port() != "" && port != 80 && port != 443 && (port < 1024 || port > 65535) {
+	// Below 1024 are the ports of other protocols, whose servers might obey a part of the request.
+	port, err := strconv.Atoi(u.Port())
+	if err != nil || port != 80 && port != 443 && (port < 1024 || port > 65535) {
 		return failure(ClassBadURL, "port is refused")
 	}
 	return nil
 }
 
-// hostPort is the URL's host and port in the form that AllowPrivate lists: lower case, the port
-// always there, IPv6 in brackets.
+// hostPort is the URL's host and port in the form that AllowPrivate lists: lower case, always with
+// a port, IPv6 in brackets.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

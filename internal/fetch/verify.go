@@ -23,14 +23,15 @@ type contentID struct {
 	digest [sha256.Size]byte
 }
 
-// parseCID is false for what is valid and cannot be checked: another hash, a truncated one.
+// parseCID returns false if text is not a CID, or is one that cannot be checked: its hash is not
+// SHA-256, or is truncated.
 func parseCID(text string) (contentID, bool) {
 	raw, ok := decodeCID(text)
 	if !ok {
 		return contentID{}, false
 	}
 	id := contentID{codec: codecDagPB}
-	if len(text) != 46 || !strings.HasPrefix(text, "Qm") {
+	if !isV0(text) {
 		version, n := binary.Uvarint(raw)
 		codec, m := binary.Uvarint(raw[max(n, 0):])
 		if version != 1 || n <= 0 || m <= 0 {
@@ -45,7 +46,8 @@ func parseCID(text string) (contentID, bool) {
 	return id, true
 }
 
-// decodeCID is the bytes of a CID in one of the notations that validCID takes.
+// decodeCID returns the bytes of a CID in one of the notations that validCID lists. It does not
+// check what the bytes mean.
 func decodeCID(text string) ([]byte, bool) {
 	if len(text) < 8 || len(text) > maxCIDLength {
 		return nil, false
@@ -53,7 +55,7 @@ func decodeCID(text string) ([]byte, bool) {
 	var raw []byte
 	var err error
 	switch {
-	case len(text) == 46 && strings.HasPrefix(text, "Qm"):
+	case isV0(text):
 		raw, err = base58.Decode(text)
 	case text[0] == 'b', text[0] == 'B':
 		raw, err = base32Lower.DecodeString(strings.ToLower(text[1:]))
@@ -67,10 +69,10 @@ func decodeCID(text string) ([]byte, bool) {
 	return raw, err == nil
 }
 
-// verify compares a body with the content identifier that it was asked for by. A raw identifier is
-// the hash of the body: another body is a failure. A dag-pb identifier is the hash of a tree that
-// the body was cut into; the cuts are the uploader's choice. The usual ones are tried, and where
-// none fits the body stays unverified, since it may have been cut otherwise.
+// verify compares the body with the URI's content identifier, if there is one that can be checked.
+// A CID of codec raw is the hash of the body: another body is an error. A CID of codec dag-pb is
+// the hash of a tree of chunks, and the uploader chose how the body was cut into them. verify tries
+// the usual ways; if none gives the hash, the body stays unverified, and that is no error.
 func (t *target) verify(response *Response) *Error {
 	id, ok := parseCID(t.whole)
 	if !ok {
@@ -88,16 +90,16 @@ func (t *target) verify(response *Response) *Error {
 	return nil
 }
 
-// Sizes of chunks: what `ipfs add` cuts by default, and what it and the upload services cut since
-// 2025.
+// chunkSizes are the usual ways to cut a file: the default of `ipfs add`, and the size that it and
+// the upload services use since 2025.
 var chunkSizes = []int{256 << 10, 1 << 20}
 
 // maxLinks of one node in trees of 256 KiB chunks (go-ipfs-unixfs, DefaultLinksPerBlock). Larger
 // files would need a second layer.
 const maxLinks = 174
 
-// isFile says that body, cut as usual, is the UnixFS file with this digest.
-// https://github.com/ipfs/specs/blob/main/UNIXFS.md
+// isFile reports whether digest is the hash of the UnixFS file that holds body, cut in one of the
+// usual ways. https://github.com/ipfs/specs/blob/main/UNIXFS.md
 func isFile(body []byte, digest [sha256.Size]byte) bool {
 	if sha256.Sum256(fileNode(body, nil)) == digest {
 		return true
@@ -123,8 +125,9 @@ type link struct {
 	size, total uint64
 }
 
-// treeNode is the root of a tree of one layer. Leaves that are nodes have links of version 0: no
-// tool makes others by itself.
+// treeNode is the root node of a file cut into chunks, with one layer of leaves. A leaf is either
+// the raw chunk, linked by a CID of version 1, or a UnixFS node, linked by one of version 0: these
+// are the defaults of the tools.
 func treeNode(body []byte, chunk int, raw bool) []byte {
 	var links []link
 	for start := 0; start < len(body); start += chunk {
@@ -164,7 +167,7 @@ func fileNode(data []byte, links []link) []byte {
 	for _, l := range links {
 		var entry []byte
 		entry = appendBytesField(entry, 1, l.cid)
-		entry = appendBytesField(entry, 2, nil) // the name, empty and yet there
+		entry = appendBytesField(entry, 2, nil) // the name: empty, but the field must be there
 		entry = appendVarintField(entry, 3, l.total)
 		node.Write(appendBytesField(nil, 2, entry))
 	}

@@ -1,8 +1,8 @@
 // Package hostqueue shares workers among hosts.
 //
-// In: jobs, each with the host that it is for. Out: the same jobs, hosts in turn and at most a few
-// of each host at once. Guarantees: a slow host holds as many workers as its limit and no more,
-// however long its queue; jobs of one host come in order.
+// In: jobs, each with the host that it is for. Out: the same jobs; the hosts take turns, and at
+// most a few jobs of each host are under way at once. Guarantees: a slow host occupies as many
+// workers as its limit and no more, however long its queue is; jobs of one host come in order.
 package hostqueue
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// Queue is the jobs that wait. Any number of goroutines may use it.
+// Queue holds the jobs that wait. Many goroutines may use it at once.
 type Queue[T any] struct {
 	limit func(host string) int
 
@@ -18,18 +18,18 @@ type Queue[T any] struct {
 	cond    *sync.Cond
 	hosts   map[string]*host[T]
 	waiting int
-	ready   []*host[T] // with a waiting job and a free place, each once
+	ready   []*host[T] // hosts with a waiting job and fewer active ones than limit, each once
 }
 
 type host[T any] struct {
 	name    string
 	limit   int
 	waiting []T
-	active  int
-	listed  bool
+	active  int  // jobs under way
+	listed  bool // is in Queue.ready
 }
 
-// New makes a queue; limit says how many jobs of a host may be under way.
+// New makes a queue. limit returns how many jobs of a host may be under way at once.
 func New[T any](limit func(host string) int) *Queue[T] {
 	q := &Queue[T]{limit: limit, hosts: map[string]*host[T]{}}
 	q.cond = sync.NewCond(&q.mu)
@@ -50,14 +50,14 @@ func (q *Queue[T]) Push(name string, job T) {
 	q.list(h)
 }
 
-// Waiting is how many jobs wait.
+// Waiting returns how many jobs wait.
 func (q *Queue[T]) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.waiting
 }
 
-// list offers the host to the workers when it has something for them.
+// list puts the host into ready if a worker may take a job of it.
 func (q *Queue[T]) list(h *host[T]) {
 	if !h.listed && len(h.waiting) > 0 && h.active < h.limit {
 		h.listed = true
@@ -66,7 +66,8 @@ func (q *Queue[T]) list(h *host[T]) {
 	}
 }
 
-// Pop waits for a job; release gives its host's place back. It returns ctx's error when ctx ends.
+// Pop waits for a job. The caller must call release when the job is done: until then it counts
+// against its host's limit. Pop returns ctx's error if ctx ends.
 func (q *Queue[T]) Pop(ctx context.Context) (job T, release func(), err error) {
 	stop := context.AfterFunc(ctx, func() {
 		q.mu.Lock()

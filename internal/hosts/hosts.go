@@ -1,11 +1,11 @@
-// Package hosts refuses requests whose Host header names somebody else's site, on addresses that
-// only this machine reaches.
+// Package hosts refuses requests whose Host header names a foreign site, on addresses that only
+// this machine reaches.
 //
 // In: the address that a server listens on, the operator's list of names, and a request's Host
-// header. Out: whether it may pass.
+// header. Out: whether the request may pass.
 // Guarantees: on a loopback address only loopback names, the configured host and the listed names
-// pass, so that a web page whose own name was pointed at 127.0.0.1 (DNS rebinding) reads nothing;
-// on any other address everything passes; nothing is resolved.
+// pass, so a web page whose own name points at 127.0.0.1 (DNS rebinding) reads nothing. On any
+// other address everything passes. No name is resolved.
 package hosts
 
 import (
@@ -19,13 +19,14 @@ import (
 // Any is the entry that admits every name.
 const Any = "*"
 
-// Guard decides for one address. Nil admits everything.
+// Guard decides for one address. A nil Guard admits everything.
 type Guard struct {
 	exact    map[string]bool
 	suffixes []string // ".example.com" for *.example.com
 }
 
-// Check refuses a list with entries that are no host names: a URL, a port, a path.
+// Check returns an error if an entry of the list is no host name, such as a URL, a host with a
+// port, or a path.
 func Check(list []string) error {
 	for _, entry := range list {
 		name := strings.TrimPrefix(entry, "*.")
@@ -36,9 +37,9 @@ func Check(list []string) error {
 	return nil
 }
 
-// New makes the guard of a server that listens on bound; configured is the address as the operator
-// wrote it, allowed the list of names. It is nil, which admits all, where other machines reach the
-// address too or the list has Any.
+// New makes the guard of a server. bound is the address that it listens on, configured the address
+// as the operator wrote it, allowed the list of names. The guard is nil, which admits everything,
+// if other machines reach the address too or the list has Any.
 func New(bound net.Addr, configured string, allowed []string) *Guard {
 	tcp, ok := bound.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsLoopback() {
@@ -58,8 +59,8 @@ func New(bound net.Addr, configured string, allowed []string) *Guard {
 	return g
 }
 
-// Admit says whether a request with this Host header may pass. A request without one comes from no
-// browser.
+// Admit reports whether a request with this Host header may pass. A request without one passes:
+// browsers always send it.
 func (g *Guard) Admit(hostport string) bool {
 	if g == nil || hostport == "" {
 		return true
@@ -79,12 +80,12 @@ func (g *Guard) Admit(hostport string) bool {
 	return false
 }
 
-// Refusal is the text for a request that may not pass.
+// Refusal returns the error text for a request that may not pass.
 func Refusal(hostport string) string {
 	return fmt.Sprintf("host %.100q is not this machine: ask 127.0.0.1 or localhost, or add the name to the setting allowed_hosts (--allowed-hosts)", hostport)
 }
 
-// Wrap answers 403 to what may not pass.
+// Wrap answers 403 to requests that may not pass.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	if g == nil {
 		return next
@@ -98,7 +99,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// normal is a host without port, brackets, final dot and capitals.
+// normal returns a host in lower case, without port, brackets and final dot.
 func normal(hostport string) string {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {

@@ -1,11 +1,12 @@
-// Package imageload brings images from the web: fetched, proved to be images, and stored.
+// Package imageload loads images from the web: it fetches them, checks that they are images, and
+// stores them.
 //
 // In: a URL that anyone may have written. Out: what the image is, and its bytes in a blobs.Store;
 // or an error with a fetch.Class.
 // Guarantees: fetch's about addresses, time and size; picture's about what an image is; decoder's
-// about what decoding one may take. A drawing is only given clean, also one that was stored before
-// there was cleaning. A URL is fetched once at a time however many ask, and what was just found
-// answers those who ask shortly after.
+// about the time and memory of decoding. An SVG is given out only in its sanitized form, also one
+// that an older version stored. If many ask for a URL at once, it is fetched once, and its outcome
+// answers those who ask within the next two minutes.
 package imageload
 
 import (
@@ -29,7 +30,7 @@ type Fetcher interface {
 	Do(ctx context.Context, request fetch.Request) (*fetch.Response, error)
 }
 
-// Decoder decodes images where they can do no harm. *decoder.Pool is one.
+// Decoder decodes images in processes that can do no harm. *decoder.Pool is one.
 type Decoder interface {
 	Inspect(ctx context.Context, body []byte) (picture.Info, error)
 	Make(ctx context.Context, body []byte, kind string, variant picture.Variant) ([]byte, string, error)
@@ -37,24 +38,24 @@ type Decoder interface {
 
 // Config of a Loader. Zero values take the default.
 type Config struct {
-	// limits of images.
+	// limits of the structure of images: pixels, frames, parts.
 	limits picture.Limits
-	// checks is how many images are decoded at once to check them: fewer than there are decoders,
-	// so that images that are slow to check do not keep those waiting that somebody wants to see.
-	// Default one a core.
+	// checks is how many images are decoded at once to check them. It is fewer than there are
+	// decoders: images that are slow to check must not delay those that a user waits for. Default
+	// one per core.
 	checks int
-	// recent is how long what was found answers for the same URL again: many tokens share one
-	// image. Default 2 min.
+	// recent is how long an outcome answers for the same URL again: many tokens share one image.
+	// Default 2 min.
 	recent time.Duration
-	// flight bounds one load, also when nobody waits for it any more. Default 1 min.
+	// flight bounds one load, also if nobody waits for it any more. Default 1 min.
 	flight time.Duration
 }
 
 const (
 	// recentSize bounds the URLs whose last outcome is remembered.
 	recentSize = 50_000
-	// judgedSize bounds the stored images that are remembered to be within today's bounds, and
-	// those that are not.
+	// judgedSize bounds the stored images of which it is remembered whether they are within today's
+	// limits.
 	judgedSize = 100_000
 )
 
@@ -62,32 +63,34 @@ const (
 type Deps struct {
 	Fetcher Fetcher
 	Decoder Decoder
-	// Store keeps the bytes. It may be nil: then they are only looked at.
+	// Store keeps the bytes. It may be nil: then images are only checked.
 	Store *blobs.Store
 	// Now may be nil: then it is time.Now.
 	Now func() time.Time
 }
 
-// Image is what was found under a URL.
+// Image is the image that a URL points to.
 type Image struct {
 	// Key is the SHA-256 of the bytes, and their key in the store.
 	Key  blobs.Key
 	Size int
 	picture.Info
-	// Verified: the bytes are what the URL's content identifier names.
+	// Verified is true if the bytes are what the URL's content identifier names.
 	Verified bool
 	// Validators of the answer.
 	ETag, LastModified string
-	// NotModified: the answer confirmed the request's validators; nothing else is set.
+	// NotModified is true if the server confirmed the request's validators; then nothing else is
+	// set.
 	NotModified bool
 }
 
 // Request is what to load.
 type Request struct {
 	URL string
-	// ETag and LastModified of what is known already, empty for nothing.
+	// ETag and LastModified are the validators of the image that the caller has; empty if it has
+	// none.
 	ETag, LastModified string
-	// Anew passes over what was found for the URL shortly before.
+	// Anew asks the server even if the URL was loaded shortly before.
 	Anew bool
 }
 
@@ -135,8 +138,8 @@ func New(cfg Config, deps Deps) (*Loader, error) {
 	return &Loader{cfg: cfg, deps: deps, checks: semaphore.NewWeighted(int64(cfg.checks)), recent: recent, judged: judged}, nil
 }
 
-// Load fetches, checks and stores the image under a URL. Errors are *fetch.Error. When ctx ends
-// first, the load goes on for those who ask next.
+// Load fetches, checks and stores the image that a URL points to. Errors are *fetch.Error. If ctx
+// ends first, the load goes on for those who ask next.
 func (l *Loader) Load(ctx context.Context, request Request) (*Image, error) {
 	key := request.URL + "\x00" + request.ETag + "\x00" + request.LastModified
 	if last, ok := l.recent.Get(key); ok && !request.Anew && l.deps.Now().Sub(last.at) < l.cfg.recent {
@@ -149,7 +152,7 @@ func (l *Loader) Load(ctx context.Context, request Request) (*Image, error) {
 		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.flight)
 		defer cancel()
 		image, err := l.load(whole, request)
-		// what passes is tried again by whoever asks next
+		// A transient error is not remembered: whoever asks next tries again.
 		if !fetch.Retryable(err) && fetch.ClassOf(err) != fetch.ClassCanceled {
 			l.recent.Add(key, found{image, err, l.deps.Now()})
 		}
@@ -169,7 +172,7 @@ func (l *Loader) load(ctx context.Context, request Request) (*Image, error) {
 	response, err := l.deps.Fetcher.Do(ctx, fetch.Request{
 		URI: request.URL, ETag: request.ETag, LastModified: request.LastModified,
 		Accept: "image/avif,image/webp,image/png,image/jpeg,image/gif,image/svg+xml;q=0.9,*/*;q=0.5",
-		// Within the fetch, so that a gateway that gives half an image is followed by the next one.
+		// Checked within the fetch: if a gateway sends half an image, the next one is asked.
 		Check: func(response *fetch.Response) error {
 			var failed error
 			info, failed = l.inspect(ctx, response.Body)
@@ -193,8 +196,8 @@ func (l *Loader) load(ctx context.Context, request Request) (*Image, error) {
 	return image, nil
 }
 
-// inspect has an image decoded. While it waits for a decoder the server's time does not run: it is
-// not the server that is slow.
+// inspect has a decoder check an image. The deadline of ctx, which is the server's, does not count
+// here: the wait for a decoder is not the server's fault.
 func (l *Loader) inspect(ctx context.Context, body []byte) (picture.Info, error) {
 	if picture.Sniff(body) == "" {
 		return picture.Info{}, &fetch.Error{Class: fetch.ClassNotImage, Err: picture.ErrNotImage}
@@ -212,7 +215,8 @@ func (l *Loader) inspect(ctx context.Context, body []byte) (picture.Info, error)
 	return info, nil
 }
 
-// classOf is the class of a decoder's error. What is not the image's fault is ClassDecoder.
+// classOf is the class of a decoder's error. An error that is not the image's fault is
+// ClassDecoder.
 func classOf(err error) fetch.Class {
 	switch {
 	case errors.Is(err, picture.ErrBudget):

@@ -10,9 +10,10 @@ import (
 	"github.com/mintlake/mintlake/internal/picture/svg"
 )
 
-// Variant is a form of a stored image, made and stored when it is asked for first. It is false when
-// the image is not in the store, when it is one that today's bounds refuse, or when ctx ends. Where
-// a form cannot be made, the image itself is given; of a drawing only its clean form.
+// Variant returns a stored image in the size and type of variant. It is made and stored when it is
+// first asked for. If it cannot be made for now, Variant returns the image itself, but never an SVG
+// that is not sanitized. It returns false if the image is not in the store, if today's limits
+// refuse it, or if ctx ends.
 func (l *Loader) Variant(ctx context.Context, key blobs.Key, variant picture.Variant) (*blobs.Blob, bool) {
 	if l.deps.Store == nil {
 		return nil, false
@@ -40,8 +41,8 @@ func derivedKey(key blobs.Key, variant picture.Variant) blobs.Key {
 	return key.Derived(fmt.Sprintf("%d %s", variant.Size, variant.Type))
 }
 
-// clean is the form of a drawing that is given. The drawing as it was fetched stays in the store
-// for a later version of the cleaning.
+// clean returns the sanitized form of an SVG. The SVG as it was fetched stays in the store, for a
+// later version of the sanitizer.
 func (l *Loader) clean(ctx context.Context, key blobs.Key, original *blobs.Blob) (*blobs.Blob, bool) {
 	derived := key.Derived(fmt.Sprintf("svg %d", svg.Version))
 	if blob, ok := l.deps.Store.Get(derived); ok {
@@ -57,9 +58,8 @@ func (l *Loader) clean(ctx context.Context, key blobs.Key, original *blobs.Blob)
 	return blob, true
 }
 
-// fit says whether a stored picture may be given. It was checked before it was stored, but maybe by
-// an older version with wider bounds, so its structure is looked at again: once for as long as it
-// is remembered.
+// fit reports whether a stored picture is within today's limits. It was checked before it was
+// stored, but maybe by an older version with wider limits. The result is remembered.
 func (l *Loader) fit(key blobs.Key, original *blobs.Blob) bool {
 	good, known := l.judged.Get(key)
 	if !known {
@@ -70,8 +70,8 @@ func (l *Loader) fit(key blobs.Key, original *blobs.Blob) bool {
 	return good
 }
 
-// made makes a form of an image and stores it. One that cannot be decoded within its budget is not
-// given in any form.
+// made makes a variant and stores it under derived. An image that turns out to be broken or over
+// its limits is not given out any more, in any variant.
 func (l *Loader) made(ctx context.Context, derived blobs.Key, original *blobs.Blob, variant picture.Variant) (*blobs.Blob, bool) {
 	flight := l.flights.DoChan("variant "+derived.String(), func() (any, error) {
 		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.flight)
@@ -84,7 +84,7 @@ func (l *Loader) made(ctx context.Context, derived blobs.Key, original *blobs.Bl
 			l.judged.Add(blobs.KeyOf(original.Body), false)
 			return (*blobs.Blob)(nil), nil
 		}
-		return original, nil // the machine is too busy: the image itself is better than none
+		return original, nil // the machine is too busy: a caller that may show the original does so
 	})
 	select {
 	case result := <-flight:

@@ -18,14 +18,14 @@ type AdminConfig struct {
 	clientID string
 }
 
-// Admin makes topics and reads offsets. Safe for many goroutines. All methods retry errors that
-// pass until ctx ends.
+// Admin creates topics and reads offsets. Many goroutines may use it at once. All methods retry
+// transient errors until ctx ends.
 type Admin struct {
 	client *client
 	log    *sampler
 }
 
-// NewAdmin checks the configuration; it connects on the first call.
+// NewAdmin checks the configuration. It connects on the first call.
 func NewAdmin(cfg AdminConfig, deps Deps) (*Admin, error) {
 	c, err := newClient(cfg.Brokers, cfg.clientID, deps.Security)
 	if err != nil {
@@ -52,8 +52,8 @@ func (a *Admin) Ping(ctx context.Context) error {
 	return nil
 }
 
-// EnsureTopics makes the missing topics and sets the settings of the existing ones where they
-// differ; other settings stay. Repeating it changes nothing. It returns ErrTopicSpec for a
+// EnsureTopics creates the missing topics, and changes those settings of the existing ones that
+// specs give another value. It leaves all other settings. It returns ErrTopicSpec for a
 // specification without both retentions, ErrPartitionCount for a topic that exists with another
 // number of partitions, or the broker's error.
 func (a *Admin) EnsureTopics(ctx context.Context, specs []TopicSpec) error {
@@ -91,7 +91,7 @@ func (s TopicSpec) check() error {
 	return nil
 }
 
-// create asks for all topics; one that is there already is fine.
+// create creates the topics that do not exist yet.
 func (a *Admin) create(ctx context.Context, specs []TopicSpec) error {
 	existing, err := a.existing(ctx)
 	if err != nil {
@@ -177,7 +177,7 @@ func (a *Admin) checkPartitions(ctx context.Context, specs []TopicSpec) error {
 	return errors.Join(errs...)
 }
 
-// configure sets what differs.
+// configure sets the settings that differ from specs.
 func (a *Admin) configure(ctx context.Context, specs []TopicSpec) error {
 	current, err := a.settings(ctx, specs)
 	if err != nil {
@@ -260,13 +260,13 @@ func (a *Admin) EndOffsets(ctx context.Context, topics []string) (map[TopicParti
 }
 
 // StartOffsets returns for each partition of topics the offset of its first record, or of the next
-// one when it is empty.
+// one if it is empty.
 func (a *Admin) StartOffsets(ctx context.Context, topics []string) (map[TopicPartition]int64, error) {
 	return a.offsets(ctx, topics, kafkago.FirstOffset)
 }
 
-// CommittedOffsets returns the group's offsets: where each partition of topics goes on. A partition
-// without one is missing.
+// CommittedOffsets returns the offset in each partition of topics where the group reads on.
+// Partitions without a committed offset are left out.
 func (a *Admin) CommittedOffsets(ctx context.Context, group string, topics []string) (map[TopicPartition]int64, error) {
 	var out map[TopicPartition]int64
 	err := a.retry(ctx, func(ctx context.Context) error {
@@ -345,8 +345,8 @@ func (c *client) topicPartitions(ctx context.Context, topics []string) ([]TopicP
 	return tps, nil
 }
 
-// firstPermanent returns a permanent error among errs if there is one, so that it is not retried
-// because another one may be.
+// firstPermanent returns the first permanent error, if there is one, or else all errors joined. A
+// permanent error that is joined with a retryable one might be retried.
 func firstPermanent(errs []error) error {
 	for _, err := range errs {
 		if !Retryable(err) {

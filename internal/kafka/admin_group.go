@@ -10,13 +10,13 @@ import (
 	"github.com/mintlake/mintlake/internal/pause"
 )
 
-// groupEmptyDelay is the time between two looks whether a group's last member is gone: after a kill
-// the broker waits for its session to end.
+// groupEmptyDelay is the time between two checks whether a group's last member is gone. A member
+// that was killed counts until its session has timed out.
 const groupEmptyDelay = 500 * time.Millisecond
 
-// ForgetGroup deletes a consumer group with its committed offsets, so that its next member begins
-// at the first record. It waits while the group has members, until ctx ends. A group that does not
-// exist is no error.
+// ForgetGroup deletes a consumer group with its committed offsets, so its next member begins at the
+// first record. While the group has members it waits, until ctx ends. A group that does not exist
+// is no error.
 func (a *Admin) ForgetGroup(ctx context.Context, group string) error {
 	for {
 		var code error
@@ -42,9 +42,9 @@ func (a *Admin) ForgetGroup(ctx context.Context, group string) error {
 	}
 }
 
-// ResetGroup makes a consumer group go on at offsets, such as those noted with a backup. A
-// partition without one begins at its first record. It waits while the group has members, until
-// ctx ends. If it is killed on the way, the group begins at the first record.
+// ResetGroup sets a consumer group's committed offsets, for example to those that were noted with a
+// backup. A partition without one begins at its first record. While the group has members it waits,
+// until ctx ends. If it is interrupted, the group begins at the first record.
 func (a *Admin) ResetGroup(ctx context.Context, group string, offsets map[TopicPartition]int64) error {
 	if err := a.ForgetGroup(ctx, group); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (a *Admin) ResetGroup(ctx context.Context, group string, offsets map[TopicP
 	if len(offsets) == 0 {
 		return nil
 	}
-	// Generation -1 without a member is who commits for a group that has no members.
+	// A commit for a group without members must have generation -1 and no member id.
 	nobody := &generation{brokerID: -1, committed: make(map[TopicPartition]int64, len(offsets))}
 	err := a.retry(ctx, func(ctx context.Context) error { return a.client.commit(ctx, group, "", nobody, offsets) })
 	if err != nil {
@@ -61,8 +61,8 @@ func (a *Admin) ResetGroup(ctx context.Context, group string, offsets map[TopicP
 	return nil
 }
 
-// ClusterID is the name that a Kafka cluster gave itself when it was made. Offsets of one cluster
-// mean nothing in another.
+// ClusterID returns the id that a Kafka cluster gave itself when it was created. Offsets of one
+// cluster mean nothing in another.
 func (a *Admin) ClusterID(ctx context.Context) (string, error) {
 	var id string
 	err := a.retry(ctx, func(ctx context.Context) error {

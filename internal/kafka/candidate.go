@@ -25,24 +25,24 @@ type CandidateConfig struct {
 	ClientID string
 	// Group is the consumer group of all candidates. Required.
 	Group string
-	// Topic stands for the office: who is assigned its first partition leads. It must exist.
-	// Nothing is read from it, and no offset is committed. Required.
+	// Topic is what the group elects with: the member that is assigned its first partition leads.
+	// It must exist. Nothing is read from it, and no offset is committed. Required.
 	Topic string
-	// SessionTimeout is how long a silent leader stays in office. Default 6 s, the least that
-	// Apache Kafka allows by default.
+	// SessionTimeout is how long a leader may be silent before another one is elected. Default 6 s,
+	// the least that Apache Kafka allows by default.
 	SessionTimeout time.Duration
-	// HeartbeatInterval is the time between two heartbeats, and so how soon a leader that resigned
-	// is followed. Default 500 ms.
+	// HeartbeatInterval is the time between two heartbeats. It is also about the time until another
+	// candidate leads after a leader has closed. Default 500 ms.
 	HeartbeatInterval time.Duration
 }
 
-// Candidate is a process among several of which one leads. The coordinator of a consumer group
-// elects: its members are the candidates, and the one that is assigned the partition leads. A
-// leader stays in office while it lives, whoever joins.
+// Candidate is a process among several of which one leads. The candidates are the members of a
+// consumer group, and the one that is assigned the topic's partition leads. While a leader lives it
+// stays the leader, whoever joins.
 //
-// At most one candidate has a valid lease at a time, as far as clocks run alike. That is no lock: a
-// process may stand still between a look at its lease and what it does then. What a leader does
-// must do no harm when two do it.
+// A leader has a lease. At most one candidate has a valid lease at a time, as far as their clocks
+// run equally fast. That is no lock: a process may be suspended between the check of its lease and
+// what it does then. So the leader's work must do no harm if two processes do it.
 type Candidate struct {
 	cfg    CandidateConfig
 	client *client
@@ -50,7 +50,7 @@ type Candidate struct {
 	log    *sampler
 	member *membership
 
-	base    context.Context // the candidate's own life
+	base    context.Context // ends when the candidate is closed or fails
 	stop    context.CancelFunc
 	started sync.Once
 	running sync.WaitGroup
@@ -58,17 +58,17 @@ type Candidate struct {
 	mu      sync.Mutex
 	term    *Term         // nil while another one leads
 	lease   time.Time     // until when the term's lease is valid
-	changed chan struct{} // closed and replaced when anything of this changes
+	changed chan struct{} // closed and replaced when term, lease or err changes
 	err     error         // why the candidate ended
 }
 
-// Term is one time in office.
+// Term is the time from an election of this process until another process may lead.
 type Term struct {
 	candidate *Candidate
 	done      chan struct{}
 }
 
-// NewCandidate checks the configuration; it joins the group with the first call of Lead.
+// NewCandidate checks the configuration. The candidate joins the group with the first call of Lead.
 func NewCandidate(cfg CandidateConfig, deps Deps) (*Candidate, error) {
 	if cfg.Group == "" || cfg.Topic == "" {
 		return nil, errors.New("kafka: group and topic are required")
@@ -96,11 +96,11 @@ func NewCandidate(cfg CandidateConfig, deps Deps) (*Candidate, error) {
 	return candidate, nil
 }
 
-// leads is what a member in office tells whoever assigns.
+// leads is the user data by which the present leader tells the member that assigns that it leads.
 const leads = "leads"
 
-// stayStrategy gives the topic's first partition to the member in office, and to the first by name
-// when there is none.
+// stayStrategy assigns the topic's first partition to the present leader. If there is none, the
+// member with the lowest ID gets it.
 func stayStrategy(topic string) strategy {
 	return strategy{"mintlake-leader", func(members []kafkago.JoinGroupResponseMember, _ map[string]int) map[string]map[string][]int {
 		if len(members) == 0 {
@@ -122,8 +122,8 @@ func stayStrategy(topic string) strategy {
 	}}
 }
 
-// Lead waits until this process leads. Trouble with the broker is waited out. It returns ctx's
-// error, ErrClosed, or a permanent error, after which the candidate is of no more use.
+// Lead waits until this process leads. Meanwhile it retries transient errors. It returns ctx's
+// error, ErrClosed, or a permanent error; after the last two the candidate cannot be used any more.
 func (c *Candidate) Lead(ctx context.Context) (*Term, error) {
 	c.started.Do(func() { c.running.Go(c.run) })
 	for {
@@ -144,8 +144,8 @@ func (c *Candidate) Lead(ctx context.Context) (*Term, error) {
 	}
 }
 
-// Close ends the term and leaves the group, so that the next one leads at once. Call it when what
-// the leader does is done.
+// Close ends the term and leaves the group, so that another candidate leads at once. Call it when
+// the leader's work has ended.
 func (c *Candidate) Close() {
 	c.end(ErrClosed)
 	c.running.Wait()
@@ -155,9 +155,9 @@ func (c *Candidate) Close() {
 // Done is closed when the term is over: another process leads, or may.
 func (t *Term) Done() <-chan struct{} { return t.done }
 
-// Await returns nil while the lease is valid. It waits while the coordinator has not answered for a
-// session, as after this process stood still or while the broker is away. Once the term is over it
-// returns ErrNotLeader.
+// Await returns nil while the lease is valid. If the coordinator has not answered for
+// SessionTimeout, the lease is not valid and Await waits: for example after this process was
+// suspended, or while the broker is away. When the term is over it returns ErrNotLeader.
 func (t *Term) Await(ctx context.Context) error {
 	c := t.candidate
 	for {
@@ -178,16 +178,16 @@ func (t *Term) Await(ctx context.Context) error {
 	}
 }
 
-// run is the member's life.
+// run joins the group again and again and sends heartbeats, until the candidate is closed or fails.
 func (c *Candidate) run() {
 	defer c.leave()
 	var b backoff
 	for c.base.Err() == nil {
 		c.member.userData = nil
-		if c.inOffice() {
+		if c.isLeader() {
 			c.member.userData = []byte(leads)
-			// Nobody else is elected while this one waits for the others to join. A lease that is
-			// in doubt stays so.
+			// The join waits for the other members, and nobody else is elected meanwhile, so the
+			// lease is extended over that time. A lease that has expired stays expired.
 			if now := time.Now(); c.validAt(now) {
 				c.extend(now.Add(c.member.rebalance + c.member.session))
 			}
@@ -236,13 +236,14 @@ func (c *Candidate) validAt(now time.Time) bool {
 	return now.Before(c.lease)
 }
 
-func (c *Candidate) inOffice() bool {
+func (c *Candidate) isLeader() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.term != nil
 }
 
-// enter begins a term, goes on with the present one, or ends it.
+// enter begins a term if this process was elected and does not lead yet. If another one was
+// elected, it ends the term. A term that goes on is unchanged. The lease is renewed.
 func (c *Candidate) enter(elected bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,10 +255,11 @@ func (c *Candidate) enter(elected bool) {
 		c.term = nil
 	}
 	c.lease = time.Now().Add(c.cfg.SessionTimeout)
-	c.tell()
+	c.notify()
 }
 
-// renew prolongs the lease from when the heartbeat was sent that the coordinator answered.
+// renew extends the lease after the coordinator has answered a heartbeat. It counts from when the
+// heartbeat was sent, as the coordinator may have answered long ago.
 func (c *Candidate) renew(sent time.Time) { c.extend(sent.Add(c.cfg.SessionTimeout)) }
 
 func (c *Candidate) extend(until time.Time) {
@@ -265,11 +267,11 @@ func (c *Candidate) extend(until time.Time) {
 	defer c.mu.Unlock()
 	if until.After(c.lease) {
 		c.lease = until
-		c.tell()
+		c.notify()
 	}
 }
 
-// end stops the candidate for the first reason given.
+// end stops the candidate. Only the first reason is kept.
 func (c *Candidate) end(why error) {
 	c.mu.Lock()
 	if c.err == nil {
@@ -280,8 +282,8 @@ func (c *Candidate) end(why error) {
 	c.stop()
 }
 
-// tell wakes those who wait. c.mu is held.
-func (c *Candidate) tell() {
+// notify wakes Lead and Await. c.mu is held.
+func (c *Candidate) notify() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }

@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// requestTimeout bounds one request, so that a broker which accepts connections and says
-	// nothing is noticed.
+	// requestTimeout bounds one request. It detects a broker that accepts connections and does not
+	// answer.
 	requestTimeout = 10 * time.Second
-	// metadataTTL bounds how long the client keeps sending to a leader that has moved. kafka-go
-	// refreshes at a random time below it.
+	// metadataTTL bounds how long requests still go to a broker that leads the partition no longer.
+	// kafka-go refreshes its metadata at a random time below it.
 	metadataTTL = 3 * time.Second
 
 	retryMin = 50 * time.Millisecond
 	retryMax = time.Second
 
-	// logEvery is the least time between two log lines about the same trouble.
+	// logEvery is the shortest time between two log lines with the same message.
 	logEvery = 10 * time.Second
 )
 
 // client is one pool of connections. Every producer and consumer has its own, so that closing one
-// ends its own requests only.
+// ends only its own requests.
 type client struct {
 	*kafkago.Client
 
@@ -73,7 +73,8 @@ func newClient(brokers []string, clientID string, security *Security) (*client, 
 
 func (c *client) close() { c.transport.CloseIdleConnections() }
 
-// partitions returns how many partitions each topic has; a topic that does not exist is an error.
+// partitions returns the number of partitions of each topic. A topic that does not exist is an
+// error.
 func (c *client) partitions(ctx context.Context, topics ...string) (map[string]int, error) {
 	meta, err := c.Metadata(ctx, &kafkago.MetadataRequest{Topics: topics})
 	if err != nil {
@@ -105,7 +106,8 @@ func (b *backoff) wait(ctx context.Context) bool {
 	return pause.For(ctx, b.next) == nil
 }
 
-// retry is retry with the reason of a connection that ended, which kafka-go loses.
+// retry is like the function retry. If kafka-go only reports that a connection ended, it returns
+// the reason that the dialer has found.
 func (c *client) retry(ctx context.Context, failed func(error), do func(context.Context) error) error {
 	return retry(ctx, failed, func(ctx context.Context) error {
 		err := do(ctx)
@@ -127,7 +129,7 @@ func retry(ctx context.Context, failed func(error), do func(context.Context) err
 			return nil
 		}
 		if ctx.Err() != nil {
-			if last == nil { // else err may only tell that the attempt was broken off
+			if last == nil { // otherwise last says more: err may only say that ctx ended
 				last = err
 			}
 			return endedError(ctx, last)
@@ -143,7 +145,7 @@ func retry(ctx context.Context, failed func(error), do func(context.Context) err
 	}
 }
 
-// endedError tells why ctx ended and what was failing at that time.
+// endedError returns the cause of the end of ctx, and wraps the last failure before it too.
 func endedError(ctx context.Context, last error) error {
 	cause := context.Cause(ctx)
 	if last == nil || errors.Is(last, cause) {
@@ -152,8 +154,8 @@ func endedError(ctx context.Context, last error) error {
 	return fmt.Errorf("%w (last error: %w)", cause, last)
 }
 
-// sampler logs trouble at most once in logEvery for each message and says how often it was silent
-// in between.
+// sampler logs each message at most once in logEvery. The next log line says how many were
+// suppressed.
 type sampler struct {
 	logger *slog.Logger
 
@@ -170,7 +172,8 @@ func newSampler(logger *slog.Logger) *sampler {
 	return &sampler{logger: logger, seen: make(map[string]*sample)}
 }
 
-// trouble logs an error that is retried; one that is not is returned instead.
+// trouble logs an error if it is retryable. A permanent error is not logged: it is returned to the
+// caller.
 func (s *sampler) trouble(err error, message string, args ...any) {
 	if Retryable(err) {
 		s.warn(message, append(args, "err", err)...)
@@ -199,5 +202,5 @@ func (s *sampler) warn(message string, args ...any) {
 	s.logger.Warn(message, args...) //nolint:sloglint // its callers give constants
 }
 
-// joined is for log lines.
+// joined joins names for log lines and error texts.
 func joined(names []string) string { return strings.Join(names, ",") }

@@ -23,23 +23,23 @@ type GroupConsumerConfig struct {
 	Group string
 	// Topics to read, at least one. They must exist; until they do, FetchBatch waits.
 	Topics []string
-	// InstanceID makes this a static member: it keeps its partitions over a restart within
-	// SessionTimeout and never leaves the group by itself. It must be unique in the group. Default
-	// empty, a dynamic member.
+	// InstanceID makes this a static member: it keeps its partitions if it restarts within
+	// SessionTimeout, and it never leaves the group by itself. It must be unique in the group.
+	// Default empty: a dynamic member.
 	InstanceID string
 	// SessionTimeout is how long the coordinator waits for a silent member before others get its
 	// partitions. Default 10 s; Apache Kafka refuses less than 6 s, the embedded broker less than 1
 	// s.
 	SessionTimeout time.Duration
-	// heartbeatInterval is the time between two heartbeats, and so how soon a rebalance or a
-	// restarted coordinator is noticed. Default 500 ms.
+	// heartbeatInterval is the time between two heartbeats. It is also about the time until a
+	// rebalance or a restarted coordinator is noticed. Default 500 ms.
 	heartbeatInterval time.Duration
 	// maxFetchBytes bounds one fetch of one partition. Default DefaultMaxFetchBytes.
 	maxFetchBytes int64
 }
 
 // GroupConsumer reads topics as a member of a consumer group. A new group begins at the first
-// offset. FetchBatch and Commit are for one goroutine each; Close for any.
+// offset. One goroutine may call FetchBatch, and one Commit; any may call Close.
 type GroupConsumer struct {
 	cfg     GroupConsumerConfig
 	client  *client
@@ -48,9 +48,9 @@ type GroupConsumer struct {
 	log     *sampler
 	member  *membership
 	intake  intake
-	kick    chan struct{}
+	kick    chan struct{} // asks for a heartbeat at once
 
-	base    context.Context // the consumer's own life
+	base    context.Context // ends when the consumer is closed or fails
 	stop    context.CancelFunc
 	started sync.Once
 	running sync.WaitGroup
@@ -62,7 +62,7 @@ type GroupConsumer struct {
 	err     error         // why the consumer ended
 }
 
-// NewGroupConsumer checks the configuration and registers the metrics; it joins the group on the
+// NewGroupConsumer checks the configuration and registers the metrics. It joins the group on the
 // first FetchBatch.
 func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error) {
 	if cfg.Group == "" || len(cfg.Topics) == 0 {
@@ -92,8 +92,8 @@ func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error
 		cfg: cfg, client: c, logger: deps.logger(), metrics: m, log: newSampler(deps.logger()),
 		kick: make(chan struct{}, 1), base: base, stop: stop, changed: make(chan struct{}),
 	}
-	// Members rejoin in the background at their next heartbeat, whatever their caller does, so a
-	// rebalance needs no longer than the session's timeout.
+	// A member rejoins in the background at its next heartbeat, whatever its caller does. So a
+	// rebalance takes no longer than the session timeout.
 	rebalance := cfg.SessionTimeout
 	g.member = &membership{
 		client:     c,
@@ -105,10 +105,10 @@ func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error
 	return g, nil
 }
 
-// FetchBatch waits for at least one record, then takes what arrives within wait, up to limit
-// records. Records of one partition are in order. Trouble with the broker is waited out. It returns
-// ctx's error, ErrClosed, or a permanent error (as one about authorization), after which the
-// consumer is of no more use.
+// FetchBatch waits for at least one record. Then it takes more until wait has passed or it has
+// limit records. Records of one partition are in order. Transient errors are retried. It returns
+// ctx's error, ErrClosed, or a permanent error, such as one about authorization. After the last two
+// the consumer cannot be used any more.
 func (c *GroupConsumer) FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]Record, error) {
 	c.started.Do(func() { c.running.Go(c.run) })
 	records, err := c.intake.collect(ctx, limit, wait)
@@ -119,10 +119,10 @@ func (c *GroupConsumer) FetchBatch(ctx context.Context, limit int, wait time.Dur
 	return records, nil
 }
 
-// Commit stores, for each partition among records, the offset after its highest record: a restart
-// begins there. Call it after the effect of all of them is durable. Partitions that now belong to
-// another member, and offsets behind what is committed, are left out without an error: their
-// records are delivered again. It retries until ctx ends.
+// Commit stores, for each partition among records, the offset after its highest record: the group
+// reads on there after a restart. Call it when the effect of all the records is durable. A
+// partition that now belongs to another member, and an offset that is not ahead of the committed
+// one, is left out without an error. Commit retries until ctx ends.
 func (c *GroupConsumer) Commit(ctx context.Context, records []Record) error {
 	offsets := make(map[TopicPartition]int64)
 	for i := range records {
@@ -135,7 +135,7 @@ func (c *GroupConsumer) Commit(ctx context.Context, records []Record) error {
 	return nil
 }
 
-// Joined says whether this member has its partitions now, be they none.
+// Joined reports whether this member is in the group and knows its partitions, even if it has none.
 func (c *GroupConsumer) Joined() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +149,8 @@ func (c *GroupConsumer) Close() {
 	c.client.close()
 }
 
-// run is the member's life.
+// run joins the group again and again and fetches what it is assigned, until the consumer is closed
+// or fails.
 func (c *GroupConsumer) run() {
 	defer c.leave()
 	var b backoff
@@ -175,7 +176,7 @@ func (c *GroupConsumer) run() {
 	}
 }
 
-// serve fetches what gen assigns until it ends.
+// serve fetches the partitions of gen until the generation ends.
 func (c *GroupConsumer) serve(gen *generation) {
 	c.setGeneration(gen)
 	defer c.setGeneration(nil)
@@ -190,7 +191,8 @@ func (c *GroupConsumer) serve(gen *generation) {
 	context.AfterFunc(fetchCtx, cancel)
 	if err := c.member.stay(ctx, gen, c.cfg.heartbeatInterval, c.kick, c.groupFailed); err != nil && c.base.Err() == nil {
 		c.groupFailed(err)
-		// such as another process with this InstanceID: joining again would throw that one out
+		// A permanent error: for example, another process has this InstanceID. Joining again would
+		// expel that one.
 		if !Retryable(err) {
 			c.end(fmt.Errorf("stay in group %s: %w", c.cfg.Group, err))
 		}
@@ -214,7 +216,7 @@ func (c *GroupConsumer) leave() {
 	}
 }
 
-// commit retries offsets, over rebalances, until ctx ends.
+// commit retries until ctx ends, also after a rebalance.
 func (c *GroupConsumer) commit(ctx context.Context, offsets map[TopicPartition]int64) error {
 	var b backoff
 	var last error
@@ -244,7 +246,7 @@ func (c *GroupConsumer) commit(ctx context.Context, offsets map[TopicPartition]i
 			return err
 		}
 		if mustRejoin(err) {
-			// Have the member look at once, rather than at its next heartbeat.
+			// Send a heartbeat at once: it finds out that the member must rejoin.
 			select {
 			case c.kick <- struct{}{}:
 			default:
@@ -254,7 +256,7 @@ func (c *GroupConsumer) commit(ctx context.Context, offsets map[TopicPartition]i
 	}
 }
 
-// generation waits until there is one.
+// generation returns the present generation. It waits if there is none.
 func (c *GroupConsumer) generation(ctx context.Context) (*generation, error) {
 	for {
 		c.mu.Lock()
@@ -292,7 +294,7 @@ func (c *GroupConsumer) isCurrent(id int64) bool {
 	return c.gen != nil && c.gen.id == id
 }
 
-// end stops the consumer for the first reason given.
+// end stops the consumer. Only the first reason is kept.
 func (c *GroupConsumer) end(why error) {
 	c.mu.Lock()
 	if c.err == nil {

@@ -16,18 +16,18 @@ import (
 
 const (
 	connectTimeout = 3 * time.Second
-	// probeTimeout bounds the look at a port that hung up: does it want a login?
+	// probeTimeout bounds the probe whether a port that closed the connection wants a login.
 	probeTimeout = 2 * time.Second
 )
 
-// SecurityError is a connection that cannot work before somebody changes a setting: the broker
-// wants TLS, or does not speak it, or its certificate is not trusted.
+// SecurityError is a connection that cannot work until somebody changes a setting: the broker wants
+// TLS or a login, or does not speak TLS, or a certificate is refused.
 type SecurityError struct {
 	// Addr is the broker, host:port.
 	Addr string
 	// Advice says what is wrong and what to do.
 	Advice string
-	// Err is what the connection ended with.
+	// Err is the error of the connection.
 	Err error
 }
 
@@ -39,17 +39,18 @@ func (e *SecurityError) Error() string {
 // Unwrap implements error.
 func (e *SecurityError) Unwrap() error { return e.Err }
 
-// dialer opens the connections of one client. kafka-go reports the end of a connection and loses
-// the reason, so the dialer keeps the first SecurityError and answers the next dial with it.
+// dialer opens the connections of one client. kafka-go reports that a connection ended, but not
+// why. So the dialer keeps the first SecurityError, and returns it for every later dial.
 type dialer struct {
 	tls *tls.Config
-	// login says that the client logs in. A broker that hangs up on one that does not is asked
-	// whether it wants that.
+	// login is true if the client logs in. If it does not and a broker closes the connection, the
+	// broker is asked whether it wants a login.
 	login bool
 	found atomic.Pointer[SecurityError]
 }
 
-// dial opens a connection to a broker, encrypted where the settings say so.
+// dial opens a connection to a broker, with TLS if it is configured, and watches how the broker
+// begins.
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if found := d.found.Load(); found != nil {
 		return nil, found
@@ -61,7 +62,7 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return &watchedConn{Conn: conn, explain: d.explain(addr), found: &d.found}, nil
 }
 
-// open dials and, where the settings say so, shakes hands in TLS.
+// open dials and makes the TLS handshake if TLS is configured.
 func (d *dialer) open(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, network, addr)
 	if err != nil || d.tls == nil {
@@ -79,8 +80,9 @@ func (d *dialer) open(ctx context.Context, network, addr string) (net.Conn, erro
 	return encrypted, nil
 }
 
-// explain returns what tells of a connection's first bytes, or of the error in their place, which
-// setting is wrong; nil: none. answered says that the broker has answered before.
+// explain returns the function that finds the wrong setting behind an early error. first are the
+// first bytes of the connection, or err is the error in their place; answered is true if the broker
+// has answered before. The function returns nil if it finds no wrong setting.
 func (d *dialer) explain(addr string) func(answered bool, first []byte, err error) *SecurityError {
 	return func(answered bool, first []byte, err error) *SecurityError {
 		switch {
@@ -89,15 +91,15 @@ func (d *dialer) explain(addr string) func(answered bool, first []byte, err erro
 		case d.tls == nil:
 			return explainSilence(addr, first, err)
 		default:
-			// a server of TLS 1.3 refuses a client's certificate only after the client's handshake
-			// is done
+			// A TLS 1.3 server refuses a client's certificate only after the client has finished
+			// the handshake.
 			return explainAlert(addr, err)
 		}
 	}
 }
 
-// explainHandshake says what an operator can do about a handshake that failed. What may pass by
-// itself stays as it is.
+// explainHandshake adds what an operator can do about a failed handshake. An error that may be
+// transient is only wrapped.
 func explainHandshake(addr string, err error) error {
 	var notTLS tls.RecordHeaderError
 	var untrusted *tls.CertificateVerificationError
@@ -113,7 +115,7 @@ func explainHandshake(addr string, err error) error {
 	return fmt.Errorf("tls handshake with kafka at %s: %w", addr, err)
 }
 
-// explainAlert returns nil for an error that is no refusal by the broker.
+// explainAlert returns nil if the error is not a refusal by the broker.
 func explainAlert(addr string, err error) *SecurityError {
 	if tlsclient.Refused(err) {
 		return &SecurityError{addr, "the broker refused this client: see kafka.tls.cert_file and kafka.tls.key_file", err}
@@ -121,21 +123,21 @@ func explainAlert(addr string, err error) *SecurityError {
 	return nil
 }
 
-// hungUp says whether the other side ended the connection.
+// hungUp reports whether the other side ended the connection.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// watchedConn looks at how the broker begins: at its first answer, and at the one to the request
-// behind that. Then reads pass through.
+// watchedConn watches the broker's first two answers, because a wrong setting shows there: the
+// first one, and the one to the request after it. Later reads are passed through.
 type watchedConn struct {
 	net.Conn
 
 	// explain: see dialer.explain.
 	explain func(answered bool, first []byte, err error) *SecurityError
 	found   *atomic.Pointer[SecurityError]
-	// answered says that the broker has answered; asked, that it was asked something after that;
-	// settled, that it answered that too.
+	// answered: the broker has answered once. asked: a request was sent after that. settled: that
+	// one was answered too.
 	answered, asked, settled atomic.Bool
 }
 
@@ -167,14 +169,14 @@ func (c *watchedConn) Read(p []byte) (int, error) {
 	return n, err // an io.Reader passes on io.EOF as it is
 }
 
-// tlsAlert and tlsMajor begin what a TLS server answers to bytes that are no handshake: a record of
-// type alert, version 3.x.
+// tlsAlert and tlsMajor are the first two bytes of a TLS server's answer to bytes that are no
+// handshake: a record of type alert, version 3.x.
 const tlsAlert, tlsMajor = 21, 3
 
 var errTLSAlert = errors.New("it answers with a TLS alert")
 
-// explainSilence says whether a port that was spoken to in plain text wants TLS. A broker that
-// hangs up at once may have other reasons, so the port is asked.
+// explainSilence returns a SecurityError if a port that was spoken to in plain text wants TLS. A
+// broker may end the connection for other reasons, so the port is asked.
 func explainSilence(addr string, first []byte, err error) *SecurityError {
 	switch {
 	case len(first) >= 2 && first[0] == tlsAlert && first[1] == tlsMajor:

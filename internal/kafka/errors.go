@@ -12,14 +12,14 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Retryable says whether the same request may succeed later without anyone changing anything. It
-// decides by error code and type, never by text, and it is the only place that decides. Unknown
-// errors are permanent: better to stop and be seen than to try for ever.
+// Retryable reports whether the same request may succeed later without anyone changing anything. It
+// decides by error code and type, never by text, and no other code decides. Unknown errors are
+// permanent: it is better to stop and be noticed than to retry for ever.
 //
 // The codes are those marked retriable in https://kafka.apache.org/protocol#protocol_error_codes,
-// plus those that mean "this member must join its group again", plus UNKNOWN_SERVER_ERROR: the
-// embedded broker answers it to a write that failed, as on a full disk, and kafka-go puts it in the
-// place of a network error where it splits one ListOffsets into many.
+// and those that mean "this member must join its group again". UNKNOWN_SERVER_ERROR is added: the
+// embedded broker answers it if a write failed, for example because the disk is full, and kafka-go
+// returns it in place of a network error when it splits one ListOffsets into several.
 func Retryable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
@@ -30,13 +30,13 @@ func Retryable(err error) bool {
 	}
 	var credentials *CredentialsError
 	if errors.As(err, &credentials) {
-		return credentials.Passing
+		return credentials.Transient
 	}
 	var code kafkago.Error
 	if errors.As(err, &code) {
 		return retryableCode(code) || groupCode(code)
 	}
-	// The client's view of the cluster is older than the topic, or its leader is being elected.
+	// The client's metadata is older than the topic, or the partition's leader is being elected.
 	if errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition) || errors.Is(err, protocol.ErrNoLeader) {
 		return true
 	}
@@ -86,7 +86,7 @@ func retryableCode(code kafkago.Error) bool {
 	}
 }
 
-// groupCode reports the codes that tell a member of a consumer group to join again.
+// groupCode reports whether the code tells a member of a consumer group to join again.
 func groupCode(code kafkago.Error) bool {
 	switch code {
 	case kafkago.IllegalGeneration, kafkago.UnknownMemberId, kafkago.RebalanceInProgress, kafkago.MemberIDRequired:
@@ -96,7 +96,7 @@ func groupCode(code kafkago.Error) bool {
 	}
 }
 
-// mustRejoin reports whether err means that the member has lost its place in the group.
+// mustRejoin reports whether err means that the member must join its group again.
 func mustRejoin(err error) bool {
 	var code kafkago.Error
 	return errors.As(err, &code) && groupCode(code)

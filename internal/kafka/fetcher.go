@@ -22,8 +22,8 @@ const (
 	offsetUnknown = int64(-1)
 )
 
-// fetcher reads partitions and delivers their records in order. It is shared by all partitions of a
-// consumer.
+// fetcher reads partitions and delivers their records in order. One fetcher is shared by all
+// partitions of a consumer.
 type fetcher struct {
 	client   *client
 	metrics  *metrics
@@ -31,18 +31,20 @@ type fetcher struct {
 	consumer string
 	maxBytes int64
 	out      chan<- delivery
-	// onFetch, when set, is told where reading begins (also after a reset) and each high watermark.
+	// onFetch, if set, is called with the offset where reading begins (also after a reset), and
+	// with the high watermark after each fetch. The other value is offsetUnknown.
 	onFetch func(tp TopicPartition, begin, highWatermark int64)
 }
 
-// run reads tp from offset (offsetUnknown: the first one there is) until ctx ends or a permanent
-// error.
+// run reads tp from offset until ctx ends or a permanent error. If offset is offsetUnknown, it
+// begins at the first offset that the partition has.
 func (f *fetcher) run(ctx context.Context, generation int64, tp TopicPartition, offset int64) error {
 	var b backoff
 	lag := f.metrics.fetchLag.WithLabelValues(f.consumer, tp.Topic, strconv.Itoa(tp.Partition))
-	// A partition that another member reads now must not keep an old figure here.
+	// Another member may read the partition next: this member's lag of it must not stay in the
+	// metrics.
 	defer f.metrics.fetchLag.DeleteLabelValues(f.consumer, tp.Topic, strconv.Itoa(tp.Partition))
-	fresh := offset == offsetUnknown
+	unannounced := offset == offsetUnknown // onFetch must be told where reading begins
 	for ctx.Err() == nil {
 		if offset == offsetUnknown {
 			first, err := f.firstOffset(ctx, tp)
@@ -51,9 +53,9 @@ func (f *fetcher) run(ctx context.Context, generation int64, tp TopicPartition, 
 			}
 			offset = first
 		}
-		if fresh {
-			f.tell(tp, offset, offsetUnknown)
-			fresh = false
+		if unannounced {
+			f.notify(tp, offset, offsetUnknown)
+			unannounced = false
 		}
 		records, next, end, err := f.fetch(ctx, tp, offset)
 		switch {
@@ -62,9 +64,9 @@ func (f *fetcher) run(ctx context.Context, generation int64, tp TopicPartition, 
 		case isCode(err, kafkago.OffsetOutOfRange):
 			f.metrics.offsetResets.WithLabelValues(f.consumer, tp.Topic).Inc()
 			f.log.warn("kafka offset is gone, reading from the first one", "topic", tp.Topic, "partition", tp.Partition, "offset", offset)
-			offset, fresh = offsetUnknown, true
-			// A log that loses its first offsets faster than they can be read must not be asked in
-			// a busy loop.
+			offset, unannounced = offsetUnknown, true
+			// If the log loses its first offsets faster than they are read, this must not become a
+			// busy loop.
 			b.wait(ctx)
 			continue
 		case err != nil:
@@ -90,7 +92,7 @@ func (f *fetcher) run(ctx context.Context, generation int64, tp TopicPartition, 
 	return nil
 }
 
-func (f *fetcher) tell(tp TopicPartition, begin, highWatermark int64) {
+func (f *fetcher) notify(tp TopicPartition, begin, highWatermark int64) {
 	if f.onFetch != nil {
 		f.onFetch(tp, begin, highWatermark)
 	}
@@ -101,7 +103,7 @@ func (f *fetcher) failed(tp TopicPartition, err error) {
 	f.log.trouble(err, "kafka fetch failed", "topic", tp.Topic, "partition", tp.Partition)
 }
 
-// firstOffset retries until ctx ends.
+// firstOffset returns the partition's first offset. It retries until ctx ends.
 func (f *fetcher) firstOffset(ctx context.Context, tp TopicPartition) (int64, error) {
 	var first int64
 	err := f.client.retry(ctx, func(err error) { f.failed(tp, err) }, func(ctx context.Context) error {
@@ -115,8 +117,8 @@ func (f *fetcher) firstOffset(ctx context.Context, tp TopicPartition) (int64, er
 	return first, nil
 }
 
-// fetch makes one request and returns the records from offset on, the offset to go on with, and the
-// partition's end.
+// fetch makes one request. It returns the records from offset on, the offset to read next, and the
+// end of the partition.
 func (f *fetcher) fetch(ctx context.Context, tp TopicPartition, offset int64) (records []Record, next, end int64, err error) {
 	start := time.Now()
 	resp, err := f.client.Fetch(ctx, &kafkago.FetchRequest{
@@ -135,13 +137,13 @@ func (f *fetcher) fetch(ctx context.Context, tp TopicPartition, offset int64) (r
 	if len(records) > 0 {
 		f.metrics.fetchSeconds.WithLabelValues(f.consumer).Observe(since(start))
 	}
-	f.tell(tp, offsetUnknown, resp.HighWatermark)
+	f.notify(tp, offsetUnknown, resp.HighWatermark)
 	return records, next, resp.HighWatermark, nil
 }
 
-// readRecords decodes a response. Brokers send whole batches, so it may begin before offset: those
-// records are skipped. Control records (of transactions, which Mintlake does not write) are skipped
-// too, and stepped over.
+// readRecords decodes a response and returns the records and the next offset. Brokers send whole
+// batches, so the response may begin before offset: those records are skipped. Control records (of
+// transactions, which Mintlake does not write) are left out too, but the offset moves past them.
 func readRecords(reader kafkago.RecordReader, tp TopicPartition, offset int64) ([]Record, int64, error) {
 	batches := []kafkago.RecordReader{reader}
 	if stream, ok := reader.(*protocol.RecordStream); ok {
@@ -174,7 +176,7 @@ func readRecords(reader kafkago.RecordReader, tp TopicPartition, offset int64) (
 	return records, offset, nil
 }
 
-// fromWire copies a record out of the client library's pooled pages. Key and value share one
+// fromWire copies a record, because the client library reuses its memory. Key and value share one
 // allocation.
 func fromWire(in *kafkago.Record, tp TopicPartition) (Record, error) {
 	out := Record{Topic: tp.Topic, Partition: tp.Partition, Offset: in.Offset, Time: in.Time}

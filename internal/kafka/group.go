@@ -13,33 +13,35 @@ import (
 
 const protocolType = "consumer"
 
-// membership speaks the group protocol for one member. It is used by one goroutine, but for
-// generation.
+// membership speaks the group protocol for one member. One goroutine uses it; only the generations
+// that it returns may be used by others.
 type membership struct {
 	client     *client
-	joinClient *kafkago.Client // its timeout allows for the rebalance
+	joinClient *kafkago.Client // with a longer timeout: a join waits for the whole rebalance
 	group      string
 	instance   string
 	topics     []string
 	session    time.Duration
 	rebalance  time.Duration
 	strategy   strategy
-	// answered, when set, is told of each heartbeat that succeeded: when it was sent.
+	// answered, if set, is called after each heartbeat that succeeded, with the time when it was
+	// sent.
 	answered func(sent time.Time)
 
 	memberID string
-	userData []byte // what this member tells whoever assigns
+	userData []byte // sent to the member that assigns
 }
 
-// strategy is how the member that the coordinator chose for it assigns partitions to all.
+// strategy is how partitions are assigned. The coordinator chooses one member, and that one assigns
+// the partitions to all. counts is the number of partitions of each topic; the result is member ID
+// → topic → partitions.
 type strategy struct {
 	name   string
 	assign func(members []kafkago.JoinGroupResponseMember, counts map[string]int) map[string]map[string][]int
 }
 
-// rangeStrategy is Kafka's range assignor: each topic's partitions are cut into runs over the
-// sorted members. Topics with equally many partitions are so assigned alike, and one member sees
-// all of a key's records.
+// rangeStrategy is Kafka's range assignor. Topics with the same number of partitions are assigned
+// alike, so one member gets all records of a key, whatever their topic.
 var rangeStrategy = strategy{"range", func(members []kafkago.JoinGroupResponseMember, counts map[string]int) map[string]map[string][]int {
 	subscribed := make(map[string][]string) // topic to members
 	for _, member := range members {
@@ -52,16 +54,16 @@ var rangeStrategy = strategy{"range", func(members []kafkago.JoinGroupResponseMe
 
 // generation is one assignment of partitions to this member.
 type generation struct {
-	id       int64 // counts up in this process; the broker's number may begin again
-	brokerID int
+	id       int64 // unique in this process, unlike the broker's number
+	brokerID int   // the broker's number, which may begin again
 	memberID string
-	start    map[TopicPartition]int64 // where to begin, offsetUnknown where nothing is committed
+	start    map[TopicPartition]int64 // where to begin; offsetUnknown if nothing is committed
 
 	mu        sync.Mutex
 	committed map[TopicPartition]int64
 }
 
-// join makes this member part of the group and returns what it is to read.
+// join makes this member part of the group and returns its assignment.
 func (m *membership) join(ctx context.Context) (*generation, error) {
 	resp, err := m.joinGroup(ctx)
 	if err != nil {
@@ -98,7 +100,8 @@ func (m *membership) join(ctx context.Context) (*generation, error) {
 	return g, nil
 }
 
-// joinGroup asks until the coordinator has given this member an id and waited for the others.
+// joinGroup joins the group. The first attempt may only bring a member ID, with which the second
+// one joins; the coordinator answers that when the other members have joined too.
 func (m *membership) joinGroup(ctx context.Context) (*kafkago.JoinGroupResponse, error) {
 	for range 2 {
 		resp, err := m.joinClient.JoinGroup(ctx, &kafkago.JoinGroupRequest{
@@ -124,7 +127,7 @@ func (m *membership) joinGroup(ctx context.Context) (*kafkago.JoinGroupResponse,
 	return nil, fmt.Errorf("join group: %w", kafkago.MemberIDRequired)
 }
 
-// lost forgets a member id that the coordinator does not know.
+// lost returns err. It forgets the member ID if the coordinator does not know it.
 func (m *membership) lost(err error) error {
 	if isCode(err, kafkago.UnknownMemberId) {
 		m.memberID = ""
@@ -132,7 +135,8 @@ func (m *membership) lost(err error) error {
 	return err
 }
 
-// assign is the leader's work: nil for everyone else.
+// assign makes the assignment for all members if the coordinator has chosen this one. Otherwise it
+// returns nil.
 func (m *membership) assign(ctx context.Context, resp *kafkago.JoinGroupResponse) ([]kafkago.SyncGroupRequestAssignment, error) {
 	if resp.LeaderID != resp.MemberID {
 		return nil, nil
@@ -157,8 +161,8 @@ func (m *membership) assign(ctx context.Context, resp *kafkago.JoinGroupResponse
 	return out, nil
 }
 
-// assignRange is Kafka's range assignor: for each topic the members in order of their id get runs
-// of partitions, the first ones one more where it does not divide evenly.
+// assignRange is Kafka's range assignor: for each topic, the members in order of their IDs get
+// consecutive partitions. If the number does not divide evenly, the first members get one more.
 func assignRange(subscribed map[string][]string, counts map[string]int) map[string]map[string][]int {
 	plan := make(map[string]map[string][]int)
 	for topic, members := range subscribed {
@@ -183,8 +187,9 @@ func assignRange(subscribed map[string][]string, counts map[string]int) map[stri
 	return plan
 }
 
-// stay sends heartbeats until the member must join again, ctx ends (nil), or no answer came for a
-// session. kick asks for a heartbeat at once.
+// stay sends heartbeats. It returns nil when ctx ends or a rebalance begins. It returns an error if
+// the member has lost its place, if the error is permanent, or if no heartbeat succeeded for the
+// session timeout. A receive from kick causes a heartbeat at once.
 func (m *membership) stay(ctx context.Context, g *generation, interval time.Duration, kick <-chan struct{}, failed func(error)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -212,7 +217,7 @@ func (m *membership) stay(ctx context.Context, g *generation, interval time.Dura
 				m.answered(sent)
 			}
 		case isCode(err, kafkago.RebalanceInProgress):
-			return nil // no fault of anyone
+			return nil
 		case mustRejoin(err):
 			return m.lost(err)
 		default:
@@ -224,7 +229,8 @@ func (m *membership) stay(ctx context.Context, g *generation, interval time.Dura
 	}
 }
 
-// leave tells the coordinator, so that the others need not wait for the session to time out.
+// leave tells the coordinator that this member leaves: the others need not wait for its session to
+// time out.
 func (m *membership) leave(ctx context.Context) error {
 	if m.memberID == "" || m.instance != "" {
 		return nil // a static member comes back under its name
@@ -240,11 +246,11 @@ func (m *membership) leave(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// swappedError is the true error of a Heartbeat or LeaveGroup response. kafka-go 0.4.51 reads their
-// two first fields in the wrong order (the protocol has throttle_time_ms, int32, before error_code,
-// int16), so every error looks like success with a throttle time of as many milliseconds as its
-// code. Where a later version reads them right, decoded is set and this changes nothing but for a
-// throttled answer, which then costs a rejoin.
+// swappedError returns the true error of a Heartbeat or LeaveGroup response. kafka-go 0.4.51 reads
+// their first two fields in the wrong order: the protocol has throttle_time_ms (int32) before
+// error_code (int16). So every error looks like success, with a throttle time of as many
+// milliseconds as its code. If a later version reads them right, decoded is set and is returned.
+// Then only a throttled response is taken for an error, which costs a rejoin.
 func swappedError(decoded error, throttle time.Duration) error {
 	if decoded != nil {
 		return decoded
@@ -255,8 +261,8 @@ func swappedError(decoded error, throttle time.Duration) error {
 	return nil
 }
 
-// owned returns what of offsets this member may commit: partitions it owns, where the offset is
-// ahead of what is committed.
+// owned returns those of offsets that this member may commit: of partitions that it owns, and ahead
+// of what is committed. skipped is called with the reason for each of the others.
 func (g *generation) owned(offsets map[TopicPartition]int64, skipped func(reason string)) map[TopicPartition]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// delivery is what one fetch brought.
+// delivery holds the records of one fetch.
 type delivery struct {
 	generation int64
 	records    []Record
@@ -15,15 +15,15 @@ type delivery struct {
 type intake struct {
 	ch      chan delivery
 	pending delivery
-	// current says whether a delivery's generation still holds. Records of a lost one are dropped:
-	// whoever has the partition now reads them again.
+	// current reports whether a delivery's generation still holds. Otherwise its records are
+	// dropped: the member that has the partition now reads them too.
 	current func(generation int64) bool
-	// ended is closed when nothing more comes; why says the reason.
+	// ended is closed when no more deliveries come; why returns the reason.
 	ended chan struct{}
 	why   func() error
 }
 
-// collect waits for one record, then takes what arrives within wait, up to limit records.
+// collect waits for one record. Then it takes more until wait has passed or it has limit records.
 func (in *intake) collect(ctx context.Context, limit int, wait time.Duration) ([]Record, error) {
 	limit = max(limit, 1)
 	var batch []Record
@@ -56,7 +56,8 @@ func (in *intake) collect(ctx context.Context, limit int, wait time.Duration) ([
 	}
 }
 
-// take moves pending records to batch.
+// take moves pending records to batch, until that has limit records. It drops those of an old
+// generation.
 func (in *intake) take(batch []Record, limit int) []Record {
 	if len(in.pending.records) == 0 {
 		return batch
@@ -75,7 +76,7 @@ func (in *intake) take(batch []Record, limit int) []Record {
 	return batch
 }
 
-// count adds what is handed out to the metrics.
+// count adds the records that are returned to the caller to the metrics.
 func (m *metrics) count(consumer string, records []Record) {
 	topic, n, bytes := "", 0, 0
 	flush := func() {

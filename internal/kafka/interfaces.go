@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// TailReader is what rooms use of a Tailer: see Tailer.FetchBatch. Tests give them others.
+// TailReader is the part of Tailer that rooms use: see Tailer.FetchBatch. Tests replace it.
 type TailReader interface {
 	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]Record, error)
 	Close()
 }
 
-// RecordProducer is what rooms use of a Producer. Produce returns nil only when all the records are
-// durable. It repeats what may pass by itself, so an error other than the context's is final: see
-// Producer.Produce.
+// RecordProducer is the part of Producer that rooms use: see Producer.Produce. Produce returns nil
+// only when all the records are durable. It retries transient errors itself, so an error other than
+// the context's is final.
 type RecordProducer interface {
 	Produce(ctx context.Context, records ...Record) error
 }

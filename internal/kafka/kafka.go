@@ -1,18 +1,20 @@
-// Package kafka is Mintlake's only way to Kafka, whether that is a cluster or the embedded broker.
+// Package kafka is the only code in Mintlake that talks to Kafka, be it a cluster or the embedded
+// broker.
 //
 // In: records to write; groups and offsets to read from.
 // Out: acknowledgements that mean durable, and records in the order of their partition.
 // Guarantees: at least once. Produce returns nil only when every in-sync replica has every record;
-// within one call two records of one key are never reordered. A group consumer's offsets move only
-// by Commit, and never backwards, neither by a replay nor by a member that lost its partitions.
-// Errors that pass (a broker that restarts, a leader that moves) are retried inside until the
-// caller's context ends, counted, and logged at most once in ten seconds. After a retry or a
-// rebalance the same record may come twice: what is done with it must be idempotent.
+// within one call two records of one key are never reordered. Only Commit moves a group's offsets,
+// and never backwards, not even after a replay or from a member that has lost its partitions.
+// Transient errors (a broker restarts, a leader moves) are retried inside until the caller's
+// context ends; they are counted, and logged at most once in ten seconds. After a retry or a
+// rebalance the same record may come twice, so whatever processes it must be idempotent.
 //
 // The client library (segmentio/kafka-go) is imported here and nowhere else, and only its request
-// layer is used. Its Writer answers a call's batches in any order once one of them was given up,
-// waits for a timer before it sends, and cannot be cancelled; its group Reader takes an error of
-// OffsetFetch for "no offset" and commits for partitions that another member owns.
+// layer is used. Its Writer has three faults: after one batch of a call has failed for good, it
+// reports the others in any order; it waits for a timer before it sends; it cannot be canceled. Its
+// group Reader has two: it takes an error of OffsetFetch for "no offset", and it commits for
+// partitions that another member owns.
 package kafka
 
 import (
@@ -45,8 +47,9 @@ type Record struct {
 	Value []byte
 	// Headers keep their order.
 	Headers []Header
-	// Time is the record's timestamp, in milliseconds on the wire. Leave it zero to produce:
-	// retention counts from it, so a block time here would expire a backfilled record at once.
+	// Time is the record's timestamp, in milliseconds on the wire. Leave it zero when you produce,
+	// and the time of sending is used. Retention counts from it: with a block time here, a
+	// backfilled record would expire at once.
 	Time time.Time
 }
 
@@ -59,7 +62,7 @@ type TopicPartition struct {
 // String is "topic/partition".
 func (tp TopicPartition) String() string { return fmt.Sprintf("%s/%d", tp.Topic, tp.Partition) }
 
-// TopicSpec is what EnsureTopics makes true.
+// TopicSpec describes a topic for EnsureTopics.
 type TopicSpec struct {
 	// Name of the topic.
 	Name string
@@ -100,6 +103,6 @@ var (
 	// ErrPartitionCount is returned by EnsureTopics for an existing topic with another number of
 	// partitions. Partitions are never added silently: keys would move.
 	ErrPartitionCount = errors.New("kafka: topic has another number of partitions")
-	// ErrTopicSpec is returned by EnsureTopics for a specification that cannot be right.
+	// ErrTopicSpec is returned by EnsureTopics for an incomplete or wrong specification.
 	ErrTopicSpec = errors.New("kafka: topic specification")
 )

@@ -67,8 +67,8 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 // kinds are the values of the label kind.
 var kinds = []string{"retryable", "permanent"}
 
-// presetProducer makes the series of a producer that writes topics, presetConsumer those of a
-// consumer that reads them.
+// presetProducer creates the series of a producer that writes topics, with 0, so that a first error
+// is seen as an increase. presetConsumer and presetGroup do the same for a consumer.
 func (m *metrics) presetProducer(topics []string) {
 	for _, vector := range []*prometheus.CounterVec{m.producedRecords, m.producedBytes} {
 		counters.Preset(vector, topics)
@@ -86,7 +86,7 @@ func (m *metrics) presetConsumer(consumer string, topics []string) {
 	counters.PresetHistogram(m.fetchSeconds, name)
 }
 
-// presetGroup makes what only members of a group count.
+// presetGroup creates the series that only members of a group have.
 func (m *metrics) presetGroup(group string) {
 	name := []string{group}
 	counters.Preset(m.commits, name)
@@ -115,8 +115,8 @@ func (r *registration) histogram(name, help string, labels ...string) *prometheu
 	return register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "mintlake_kafka_" + name, Help: help, Buckets: latencyBuckets}, labels))
 }
 
-// register returns c, or the like collector that another client of this package has registered
-// before.
+// register registers c and returns it. If another client of this package has registered the same
+// collector before, it returns that one.
 func register[C prometheus.Collector](r *registration, c C) C {
 	if r.registerer == nil {
 		return c

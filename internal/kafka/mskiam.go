@@ -16,9 +16,9 @@ import (
 )
 
 // mskIAM logs in at Amazon MSK with AWS credentials: SASL mechanism AWS_MSK_IAM. franz-go signs the
-// login; the AWS SDK finds the credentials where each AWS tool finds them (environment, shared
-// files, web identity of a pod, role of a container or machine) and renews them. The region is the
-// one in the broker's name, else AWS_REGION.
+// login. The AWS SDK finds the credentials in its usual places (environment, shared files, web
+// identity of a pod, role of a container or machine) and renews them. The region is part of the
+// broker's name, or else AWS_REGION.
 type mskIAM struct {
 	mechanism franz.Mechanism
 
@@ -38,8 +38,8 @@ type CredentialsError struct {
 	// Advice says what is missing and where it comes from.
 	Advice string
 	Err    error
-	// Passing says that there were credentials before: what renews them is away for now.
-	Passing bool
+	// Transient is true if there were credentials before: only their renewal fails for now.
+	Transient bool
 }
 
 // Error implements error.
@@ -64,7 +64,7 @@ func (m *mskIAM) retrieve(ctx context.Context) (franzaws.Auth, error) {
 	found, err := m.credentials.Retrieve(ctx)
 	if err != nil {
 		const advice = "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or give this machine or pod a role"
-		return franzaws.Auth{}, &CredentialsError{Advice: advice, Err: err, Passing: m.found}
+		return franzaws.Auth{}, &CredentialsError{Advice: advice, Err: err, Transient: m.found}
 	}
 	m.found = true
 	return franzaws.Auth{
@@ -86,7 +86,7 @@ func (m *mskIAM) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
 	switch {
 	case errors.As(err, &missing):
 		return nil, nil, missing
-	case err != nil: // the name of a broker of MSK tells its region
+	case err != nil: // the broker's name has no region: an MSK broker's own name has one
 		return nil, nil, &CredentialsError{Advice: "no region: set AWS_REGION", Err: err}
 	}
 	return mskSession{session}, first, nil

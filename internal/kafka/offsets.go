@@ -8,8 +8,8 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// listOffsets asks for the offset at a time, or kafkago.FirstOffset or LastOffset, of each
-// partition.
+// listOffsets returns for each partition the first offset at or after a time, in milliseconds. at
+// may also be kafkago.FirstOffset or kafkago.LastOffset.
 func (c *client) listOffsets(ctx context.Context, tps []TopicPartition, at int64) (map[TopicPartition]int64, error) {
 	req := &kafkago.ListOffsetsRequest{Topics: make(map[string][]kafkago.OffsetRequest)}
 	for _, tp := range tps {
@@ -33,7 +33,7 @@ func (c *client) listOffsets(ctx context.Context, tps []TopicPartition, at int64
 		}
 	}
 	for _, tp := range tps {
-		// An answer without one of the partitions must not be read as offset 0.
+		// A partition that is missing in the answer must not be taken for offset 0.
 		if offset, ok := out[tp]; !ok || offset < 0 {
 			return nil, fmt.Errorf("list offsets of %s: %w", tp, kafkago.UnknownTopicOrPartition)
 		}
@@ -41,9 +41,9 @@ func (c *client) listOffsets(ctx context.Context, tps []TopicPartition, at int64
 	return out, nil
 }
 
-// committed returns the group's offsets; offsetUnknown where it has none. An error of any partition
-// is an error: taken for "nothing committed", it would begin at the first offset and then rewind
-// the group.
+// committed returns the group's offsets; offsetUnknown for a partition without one. An error of any
+// partition is an error of the call: if it were taken for "nothing committed", the group would
+// begin again at the first offset.
 func (c *client) committed(ctx context.Context, group string, tps []TopicPartition) (map[TopicPartition]int64, error) {
 	out := make(map[TopicPartition]int64, len(tps))
 	if len(tps) == 0 {
@@ -58,7 +58,7 @@ func (c *client) committed(ctx context.Context, group string, tps []TopicPartiti
 		err = resp.Error
 	}
 	if isCode(err, kafkago.GroupIdNotFound) {
-		// The embedded broker says so where Apache Kafka answers -1 for each partition.
+		// The embedded broker answers this where Apache Kafka answers -1 for each partition.
 		for _, tp := range tps {
 			out[tp] = offsetUnknown
 		}
@@ -84,7 +84,7 @@ func (c *client) committed(ctx context.Context, group string, tps []TopicPartiti
 	return out, nil
 }
 
-// commit stores offsets as the member of gen and marks those that were taken.
+// commit stores offsets as the member of gen, and notes in gen those that the broker has stored.
 func (c *client) commit(ctx context.Context, group, instance string, gen *generation, offsets map[TopicPartition]int64) error {
 	req := &kafkago.OffsetCommitRequest{
 		GroupID: group, GenerationID: gen.brokerID, MemberID: gen.memberID, InstanceID: instance, Topics: make(map[string][]kafkago.OffsetCommit),

@@ -14,9 +14,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// explainHangup says whether a broker that answered and then hung up wants a login. Apache Kafka
-// tells its versions to anybody and hangs up at the next request of who has not logged in. That may
-// have other reasons, so the broker is asked.
+// explainHangup returns a SecurityError if a broker that answered and then ended the connection
+// wants a login. Apache Kafka tells its versions to anybody, and closes the connection at the next
+// request of a client that has not logged in. It may close it for other reasons too, so the broker
+// is asked.
 func (d *dialer) explainHangup(addr string, err error) *SecurityError {
 	if d.login || !hungUp(err) {
 		return nil
@@ -28,10 +29,11 @@ func (d *dialer) explainHangup(addr string, err error) *SecurityError {
 	return &SecurityError{addr, "this port wants a login: set kafka.sasl.mechanism, it has " + strings.Join(logins, ", "), err}
 }
 
-// maxHandshakeBytes bounds the answer to a probe: a list of a few names.
+// maxHandshakeBytes bounds the answer to a probe, which is a list of a few names.
 const maxHandshakeBytes = 4096
 
-// logins asks a broker which login mechanisms a port has; none where it has none, or does not say.
+// logins asks a broker which login mechanisms a port has. It returns nil if the port has none or
+// the broker does not answer.
 func (d *dialer) logins(addr string) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
@@ -59,7 +61,8 @@ func (d *dialer) logins(addr string) []string {
 	return known
 }
 
-// saslHandshake asks for a mechanism that no broker has, which is answered with those that it has.
+// saslHandshake asks for a mechanism that no broker has. The broker's error lists those that it
+// has.
 func saslHandshake(conn net.Conn) (*kmsg.SASLHandshakeResponse, error) {
 	request := kmsg.NewSASLHandshakeRequest()
 	request.Version, request.Mechanism = 1, "WHICH"
@@ -80,7 +83,7 @@ func saslHandshake(conn net.Conn) (*kmsg.SASLHandshakeResponse, error) {
 	}
 	answer := kmsg.NewPtrSASLHandshakeResponse()
 	answer.Version = 1
-	if err := answer.ReadFrom(body[4:]); err != nil { // behind the correlation id
+	if err := answer.ReadFrom(body[4:]); err != nil { // after the correlation id
 		return nil, fmt.Errorf("ask for logins: %w", err)
 	}
 	return answer, nil

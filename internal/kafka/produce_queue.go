@@ -11,15 +11,15 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// call is one Produce.
+// call is one call of Produce.
 type call struct {
-	ctx  context.Context // the caller's, for as long as the call waits
-	open atomic.Int64    // chunks without an answer
+	ctx  context.Context // the caller's
+	open atomic.Int64    // chunks without a result
 	done chan struct{}   // closed when open is 0
 
 	mu      sync.Mutex
 	err     error // first failure; later chunks of the call are not sent
-	trouble error // last retryable error, to explain a ctx that ended
+	trouble error // last retryable error: if ctx ends, it says what was failing
 }
 
 func (c *call) fail(err error) {
@@ -48,10 +48,10 @@ func (c *call) lastTrouble() error {
 	return c.trouble
 }
 
-// ended reports whether nobody waits for the call's chunks any more, or one of them failed.
+// ended reports whether the caller waits no longer, or one of the call's chunks has failed.
 func (c *call) ended() bool { return c.ctx.Err() != nil || c.failure() != nil }
 
-// chunk is the part of a call that goes to one partition in one request.
+// chunk is a part of a call: records for one partition that are sent in one request.
 type chunk struct {
 	call    *call
 	tp      TopicPartition
@@ -59,7 +59,7 @@ type chunk struct {
 	bytes   int
 }
 
-// finish gives the chunk its answer.
+// finish records the chunk's result. The last chunk of a call ends it.
 func (ch *chunk) finish(err error) {
 	if err != nil {
 		ch.call.fail(err)
@@ -69,15 +69,15 @@ func (ch *chunk) finish(err error) {
 	}
 }
 
-// produceQueue holds the chunks of one partition in order. At most one goroutine works on it, so at
-// most one request of this producer is under way for a partition, and order holds.
+// produceQueue holds the chunks of one partition in order. At most one goroutine works on it, so
+// this producer has at most one request under way for a partition, and the order holds.
 type produceQueue struct {
 	tp      TopicPartition
 	waiting []*chunk // guarded by Producer.mu
 	running bool     // guarded by Producer.mu
 }
 
-// work sends what waits in q until nothing does.
+// work sends the chunks in q until it is empty.
 func (p *Producer) work(q *produceQueue) {
 	for {
 		batch := p.take(q)
@@ -88,8 +88,8 @@ func (p *Producer) work(q *produceQueue) {
 	}
 }
 
-// take removes the next chunks that fit into one request; nil when there is none, and then the
-// worker must end.
+// take removes the next chunks that fit into one request. It returns nil if there are none; then
+// the worker must end.
 func (p *Producer) take(q *produceQueue) []*chunk {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,9 +113,9 @@ func (p *Producer) take(q *produceQueue) []*chunk {
 	return batch
 }
 
-// deliver sends batch until it is acknowledged or nobody waits for it. When a request of several
-// callers fails permanently, each caller's part is tried on its own: one bad record must not fail
-// its neighbours.
+// deliver sends batch until it is acknowledged or nobody waits for it. If a request with chunks of
+// several callers fails permanently, each chunk is sent on its own: one caller's bad record must
+// not fail the others.
 func (p *Producer) deliver(batch []*chunk) {
 	var b backoff
 	for {
@@ -154,7 +154,7 @@ func dropEnded(batch []*chunk) []*chunk {
 	kept := batch[:0]
 	for _, ch := range batch {
 		if ch.call.ended() {
-			ch.finish(nil) // Produce tells the call's own error
+			ch.finish(nil) // Produce returns the call's own error
 			continue
 		}
 		kept = append(kept, ch)
@@ -162,7 +162,7 @@ func dropEnded(batch []*chunk) []*chunk {
 	return kept
 }
 
-// send makes one request.
+// send sends the chunks in one request.
 func (p *Producer) send(batch []*chunk) error {
 	tp := batch[0].tp
 	var records []kafkago.Record
@@ -174,8 +174,7 @@ func (p *Producer) send(batch []*chunk) error {
 		bytes += ch.bytes - recordOverhead*len(ch.records)
 	}
 	start := time.Now()
-	// The request lives as long as the producer, not as the caller: it may carry the records of
-	// several.
+	// The request ends with the producer, not with the caller: it may carry the records of several.
 	resp, err := p.client.Produce(p.base, &kafkago.ProduceRequest{
 		Topic: tp.Topic, Partition: tp.Partition, RequiredAcks: kafkago.RequireAll, Compression: p.codec, Records: kafkago.NewRecordReader(records...),
 	})
@@ -184,8 +183,8 @@ func (p *Producer) send(batch []*chunk) error {
 		err = resp.Error
 	}
 	if err == nil && len(resp.RecordErrors) > 0 {
-		// Brokers send a code with these; none without one is known, and a silent loss would be
-		// worse than an error.
+		// Brokers send an error code with these. If one does not, an error is better than a silent
+		// loss.
 		err = errors.New("broker refused some records without a code")
 	}
 	if err != nil {

@@ -13,16 +13,20 @@ import (
 )
 
 const (
-	// DefaultMaxRecordBytes is the largest record, as key, value and headers together: Apache
-	// Kafka's and the embedded broker's max.message.bytes of 1,048,588 less room for the batch
-	// around it. A topic with a larger max.message.bytes takes a larger one.
+	// DefaultMaxRecordBytes is the largest record: key, value and headers together. It is
+	// max.message.bytes of Apache Kafka and of the embedded broker (1,048,588) less room for the
+	// batch around the record. If a topic's max.message.bytes is higher, a larger record fits.
 	DefaultMaxRecordBytes = 1_000_000
 
-	// recordOverhead is more than the bytes that a record takes besides its key, value and headers.
+	// recordOverhead is an upper bound of the bytes that a record takes besides its key, value and
+	// headers.
 	recordOverhead = 64
 	// maxBatchRecords bounds one request by records, so that a batch of tiny ones is decoded in
 	// bounded memory.
 	maxBatchRecords = 20_000
+	// headerOverhead is an upper bound of the bytes that a header takes besides its key and value:
+	// two varints.
+	headerOverhead = 10
 )
 
 // ProducerConfig configures a Producer.
@@ -34,24 +38,24 @@ type ProducerConfig struct {
 	// MaxRecordBytes bounds one record (key, value, headers; bytes) and one request. Default
 	// DefaultMaxRecordBytes.
 	MaxRecordBytes int
-	// Topics are those whose counters exist from the start; others are written to as well.
+	// Topics are those whose metrics exist from the start. Other topics may be written too.
 	Topics []string
 	// Compression is none, gzip, snappy, lz4 or zstd. Default none.
 	Compression string
 }
 
-// Producer writes records. It may be used by many goroutines at once: while a partition's request
-// is under way, the records of all callers gather and go with the next one, so there is no timer to
-// wait for and one fsync serves many.
+// Producer writes records. Many goroutines may use it at once. While a partition's request is under
+// way, the records of all callers are collected and go with the next one. So there is no timer to
+// wait for, and one fsync serves many.
 type Producer struct {
 	cfg     ProducerConfig
 	client  *client
 	codec   kafkago.Compression
 	metrics *metrics
 	log     *sampler
-	spread  atomic.Uint32 // turns records without a key over the partitions
+	spread  atomic.Uint32 // spreads records without a key over the partitions in turn
 
-	base context.Context // ends the requests that outlive their callers
+	base context.Context // of the requests, which may outlive their callers; ends with Close
 	stop context.CancelFunc
 
 	mu         sync.Mutex
@@ -61,7 +65,7 @@ type Producer struct {
 	workers    sync.WaitGroup
 }
 
-// NewProducer checks the configuration and registers the metrics; it connects on the first Produce.
+// NewProducer checks the configuration and registers the metrics. It connects on the first Produce.
 func NewProducer(cfg ProducerConfig, deps Deps) (*Producer, error) {
 	c, err := newClient(cfg.Brokers, cfg.clientID, deps.Security)
 	if err != nil {
@@ -86,8 +90,8 @@ func NewProducer(cfg ProducerConfig, deps Deps) (*Producer, error) {
 	}, nil
 }
 
-// DefaultCompression is what Mintlake writes with: of the codecs that keep up with a node it takes
-// the fewest bytes, see docs/sizing.md.
+// DefaultCompression is what Mintlake compresses with: of the codecs that keep up with a node it
+// makes the fewest bytes, see docs/sizing.md.
 const DefaultCompression = "zstd"
 
 // Compressions are the names that ProducerConfig.Compression takes.
@@ -105,15 +109,15 @@ func codecOf(name string) (kafkago.Compression, error) {
 	return 0, fmt.Errorf("kafka: compression %q: must be none, gzip, snappy, lz4 or zstd", name)
 }
 
-// Produce writes records and returns nil only when all in-sync replicas have all of them. Errors
-// that pass are retried until ctx ends; only what is not acknowledged yet is sent again. Records of
-// one key keep their order, also over retries; after an error that left a request's fate unknown,
-// records may be there twice.
+// Produce writes records and returns nil only when all in-sync replicas have all of them. Transient
+// errors are retried until ctx ends; only records that are not acknowledged yet are sent again.
+// Records of one key keep their order, also over retries. If it stayed unknown whether a request
+// succeeded, records may be there twice.
 //
 // It returns ErrRecordTooLarge before anything is sent, ErrClosed, ctx's error, or the broker's
-// permanent error; then some of the records may have been written, and after a permanent error no
-// later record of the same partition and call was. The records' bytes must not be changed until
-// Produce returns, and after it returned with an error not at all.
+// permanent error. Then some of the records may have been written; after a permanent error, no
+// later record of the same partition and call was. The caller must not change the records' bytes
+// until Produce returns, and never if it returns an error.
 func (p *Producer) Produce(ctx context.Context, records ...Record) error {
 	if len(records) == 0 {
 		return nil
@@ -143,11 +147,11 @@ func (p *Producer) Produce(ctx context.Context, records ...Record) error {
 	return nil
 }
 
-// Fits says whether a record is small enough for Produce.
+// Fits reports whether a record is small enough for Produce.
 func (p *Producer) Fits(record *Record) bool { return recordSize(record) <= p.cfg.MaxRecordBytes }
 
-// Close ends the requests under way; calls of Produce that wait return ErrClosed. It returns when
-// they have.
+// Close ends the requests under way. Calls of Produce that wait return ErrClosed. Close returns
+// when all workers have ended.
 func (p *Producer) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -157,8 +161,8 @@ func (p *Producer) Close() {
 	p.client.close()
 }
 
-// split cuts the call into chunks of one partition and at most one request each, in the order of
-// the records.
+// split cuts the call into chunks, in the order of the records. A chunk has records of one
+// partition, and fits into one request.
 func (p *Producer) split(c *call, records []Record) ([]*chunk, error) {
 	var chunks []*chunk
 	last := make(map[TopicPartition]*chunk)
@@ -182,8 +186,7 @@ func (p *Producer) split(c *call, records []Record) ([]*chunk, error) {
 	return chunks, nil
 }
 
-// choose is kafka-go's and sarama's hash partitioner, bit for bit, so that other tools find a key
-// where we put it.
+// choose returns the partition of a key. A record without a key gets the next partition in turn.
 func (p *Producer) choose(key []byte, count int) int {
 	if len(key) == 0 {
 		return int(p.spread.Add(1) % uint32(count))
@@ -192,7 +195,8 @@ func (p *Producer) choose(key []byte, count int) int {
 }
 
 // PartitionOf returns the partition of a non-empty key in a topic of count partitions: FNV-1a, 32
-// bits, taken as signed, modulo count, made positive.
+// bits, taken as signed, modulo count, made positive. It is the hash partitioner of kafka-go and
+// sarama, bit for bit, so that other tools find a key where we put it.
 func PartitionOf(key []byte, count int) int {
 	h := fnv.New32a()
 	_, _ = h.Write(key)
@@ -256,17 +260,18 @@ func (p *Producer) enqueue(chunks []*chunk) error {
 	return nil
 }
 
-// recordSize is the bytes that count for MaxRecordBytes, with a margin for the encoding.
+// recordSize is the size of a record that counts for MaxRecordBytes: an upper bound of its encoded
+// bytes.
 func recordSize(r *Record) int {
 	size := len(r.Key) + len(r.Value) + recordOverhead
 	for i := range r.Headers {
-		size += len(r.Headers[i].Key) + len(r.Headers[i].Value) + 10
+		size += len(r.Headers[i].Key) + len(r.Headers[i].Value) + headerOverhead
 	}
 	return size
 }
 
-// toWire is the record as the client library wants it. An empty value stays empty: kafka-go writes
-// nil as null.
+// toWire converts a record for the client library. An empty value stays empty; a nil value stays
+// null (a tombstone).
 func toWire(r *Record) kafkago.Record {
 	out := kafkago.Record{Time: r.Time}
 	if len(r.Key) > 0 {
@@ -284,5 +289,5 @@ func toWire(r *Record) kafkago.Record {
 	return out
 }
 
-// since is the seconds since start.
+// since returns the seconds since start.
 func since(start time.Time) float64 { return time.Since(start).Seconds() }

@@ -38,15 +38,15 @@ const (
 	MechanismAWSMSKIAM   = "aws-msk-iam"
 )
 
-// Security is how connections to the brokers are encrypted and authenticated. Nil is plain text
-// without a login, as the embedded broker wants it.
+// Security is how connections to the brokers are encrypted and authenticated. Nil means plain text
+// without a login, as for the embedded broker.
 type Security struct {
 	tls  *tls.Config
 	sasl sasl.Mechanism
 }
 
-// NewSecurity reads the files that the settings name. The error joins all that is wrong, each with
-// its setting.
+// NewSecurity reads the files that the settings name. The error joins all problems, each with the
+// name of its setting.
 func NewSecurity(t TLSConfig, s SASLConfig) (*Security, error) {
 	encryption, tlsErr := t.load()
 	login, saslErr := s.load()
@@ -109,7 +109,8 @@ func scramLogin(algorithm scram.Algorithm, username, password string) (sasl.Mech
 	return login, nil
 }
 
-// explainLogin says what to do about a login that a broker refused. Other errors stay as they are.
+// explainLogin adds what to do about a login that a broker refused. Other errors are returned
+// unchanged.
 func explainLogin(err error) error {
 	switch {
 	case isCode(err, kafkago.SASLAuthenticationFailed):

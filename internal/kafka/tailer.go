@@ -23,15 +23,16 @@ type TailerConfig struct {
 	// Topics to read, all partitions of each, at least one. They must exist; until they do,
 	// FetchBatch waits.
 	Topics []string
-	// Start is the first offset wanted of each partition; a partition that is missing here is read
-	// from its first offset.
+	// Start is the offset where each partition is read from. A partition that is missing here is
+	// read from its first offset.
 	Start map[TopicPartition]int64
 	// maxFetchBytes bounds one fetch of one partition. Default DefaultMaxFetchBytes.
 	maxFetchBytes int64
 }
 
-// Tailer reads all partitions of its topics, without a group: every tailer sees every record, and
-// the caller keeps the offsets. FetchBatch is for one goroutine; the rest for any.
+// Tailer reads all partitions of its topics without a group: every tailer sees every record, and
+// the caller keeps the offsets. Only one goroutine may call FetchBatch; any may call the other
+// methods.
 type Tailer struct {
 	cfg     TailerConfig
 	client  *client
@@ -39,7 +40,7 @@ type Tailer struct {
 	log     *sampler
 	intake  intake
 
-	base    context.Context // the tailer's own life
+	base    context.Context // ends when the tailer is closed or fails
 	stop    context.CancelFunc
 	started sync.Once
 	running sync.WaitGroup
@@ -50,7 +51,7 @@ type Tailer struct {
 	ends      map[TopicPartition]int64 // high watermarks, as of the latest fetch
 }
 
-// NewTailer checks the configuration and registers the metrics; it connects on the first
+// NewTailer checks the configuration and registers the metrics. It connects on the first
 // FetchBatch.
 func NewTailer(cfg TailerConfig, deps Deps) (*Tailer, error) {
 	if len(cfg.Topics) == 0 {
@@ -81,11 +82,11 @@ func NewTailer(cfg TailerConfig, deps Deps) (*Tailer, error) {
 	return t, nil
 }
 
-// FetchBatch waits for at least one record, then takes what arrives within wait, up to limit
-// records. Records of one partition are in order. Trouble with the broker is waited out; an offset
-// that is gone (expired, or the topic was made anew) is counted, logged, and the partition is read
-// from its first offset. It returns ctx's error, ErrClosed, or a permanent error, after which the
-// tailer is of no more use.
+// FetchBatch waits for at least one record. Then it takes more until wait has passed or it has
+// limit records. Records of one partition are in order. Transient errors are retried. If an offset
+// is gone (it expired, or the topic was created anew), that is counted and logged, and the
+// partition is read from its first offset. FetchBatch returns ctx's error, ErrClosed, or a
+// permanent error; after the last two the tailer cannot be used any more.
 func (t *Tailer) FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]Record, error) {
 	t.started.Do(func() { t.running.Go(t.run) })
 	records, err := t.intake.collect(ctx, limit, wait)
@@ -98,17 +99,18 @@ func (t *Tailer) FetchBatch(ctx context.Context, limit int, wait time.Duration) 
 }
 
 // Positions returns for each partition the offset after the last record that FetchBatch returned,
-// or where reading began. A caller that applies each batch before it asks for the next has applied
-// everything below. Partitions not yet reached are missing.
+// or where reading began. If the caller processes each batch before it asks for the next, then it
+// has processed everything below the positions when it asks. Partitions whose reading has not begun
+// are missing.
 func (t *Tailer) Positions() map[TopicPartition]int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.positions)
 }
 
-// Lag returns how many records lie between the positions and the ends of the partitions, as of
-// their latest fetches (at most half a second old while the broker is there); known is false until
-// every partition was fetched once.
+// Lag returns how many records are between the positions and the ends of the partitions. The ends
+// are those of the latest fetches, at most half a second old while the broker answers. known is
+// false until every partition was fetched once.
 func (t *Tailer) Lag() (records int64, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +124,7 @@ func (t *Tailer) Lag() (records int64, known bool) {
 	return records, len(t.positions) > 0
 }
 
-// Close ends the tailer and returns when everything has ended.
+// Close stops the tailer and returns when its goroutines have ended.
 func (t *Tailer) Close() {
 	t.end(ErrClosed)
 	t.running.Wait()
@@ -174,7 +176,7 @@ func (t *Tailer) partitions() ([]TopicPartition, error) {
 	return tps, err
 }
 
-// onFetch hears from the fetchers.
+// onFetch is called by the fetchers: see fetcher.onFetch.
 func (t *Tailer) onFetch(tp TopicPartition, begin, highWatermark int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
