@@ -11,19 +11,19 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// maxSecrets bounds what a key remembers: the newest, those in grace, and some that are over, so
-// that they are told why.
+// maxSecrets is how many secrets a key may have before those that have ended are forgotten. Until
+// then whoever presents an ended one is told why it is refused.
 const maxSecrets = 16
 
-// errVoid is a change that changes nothing: another one came first, or the record was written
-// twice.
+// errVoid is a change that changes nothing: another change of the same version came first, or the
+// record was written twice.
 var errVoid = errors.New("void")
 
-// ErrConflict is returned for a change that another change came before.
+// ErrConflict is returned for a change that another one came before.
 var ErrConflict = errors.New("somebody else changed the key at the same time: look at it and try again")
 
-// fold makes keys of changes. It is pure: the same changes in the same order make the same keys on
-// every node.
+// fold makes keys from changes. It is pure: the same changes in the same order make the same keys
+// on every node.
 type fold struct {
 	keys   map[string]*Key // by subject
 	byHash *table
@@ -37,7 +37,8 @@ func newFold() *fold {
 // subject is the record key of a key's changes.
 func subject(product Product, name string) string { return string(product) + "/" + name }
 
-// parseChange reads a record. An error means that the record is no change that this version knows.
+// parseChange decodes and checks a record. The error says why the record is not a change that this
+// version knows.
 func parseChange(value []byte) (*eventspb.KeyChange, error) {
 	change := new(eventspb.KeyChange)
 	if err := proto.Unmarshal(value, change); err != nil {
@@ -63,10 +64,10 @@ func parseChange(value []byte) (*eventspb.KeyChange, error) {
 	return change, nil
 }
 
-// apply changes a key. It returns errVoid for a change that changes nothing.
+// apply applies a change to its key. It returns errVoid if the change changes nothing.
 //
-// A version above the next one means that a record was lost to damage on disk. The change is
-// applied: it is what somebody wanted last.
+// If the change's version is above the next one, a record was lost to damage on disk. The change is
+// applied all the same: it is what somebody wanted last.
 func (f *fold) apply(change *eventspb.KeyChange) error {
 	id := subject(Product(change.GetProduct()), change.GetName())
 	old := f.keys[id]
@@ -111,7 +112,8 @@ func (f *fold) create(id string, old *Key, change *eventspb.KeyChange, created *
 	return nil
 }
 
-// put makes key what is found under its secrets' hashes.
+// put stores key, and makes its secrets' hashes find it. old is the key that it replaces; nil if it
+// is new.
 func (f *fold) put(id string, old, key *Key) {
 	if old != nil {
 		for _, s := range old.Secrets {
@@ -126,7 +128,8 @@ func (f *fold) put(id string, old, key *Key) {
 	f.keys[id] = key
 }
 
-// rotate puts a secret in front. The others end at graceEnds, or sooner if they were to.
+// rotate adds a secret as the newest. The others end at graceEnds, or when they were to end if that
+// is sooner.
 func (k *Key) rotate(newest Secret, graceEnds time.Time) {
 	secrets := []Secret{newest}
 	for _, s := range k.Secrets {
@@ -141,8 +144,8 @@ func (k *Key) rotate(newest Secret, graceEnds time.Time) {
 	k.Secrets = secrets
 }
 
-// setRules takes the rules of a record. A key whose rules cannot be enforced is refused: they are
-// of a newer version, or damaged.
+// setRules sets the rules of a record. If they cannot be enforced, because a newer version wrote
+// them or they are damaged, unknown is set and the key is refused.
 func (k *Key) setRules(rules *eventspb.KeyRules) {
 	k.Rules = rulesOf(rules)
 	c, err := compile(k.Rules)
@@ -162,7 +165,7 @@ func rulesOf(in *eventspb.KeyRules) Rules {
 	return r
 }
 
-// message is the rules as a record holds them. The rules must have been checked.
+// message converts the rules for a record. The rules must have been checked.
 func (r Rules) message() *eventspb.KeyRules {
 	out := &eventspb.KeyRules{
 		Origins: r.Origins, Addresses: r.Addresses, Methods: r.Methods,
@@ -174,7 +177,7 @@ func (r Rules) message() *eventspb.KeyRules {
 	return out
 }
 
-// State is what a key is at a time: active, expired or revoked.
+// State returns the key's state at a time: active, expired or revoked.
 func (k *Key) State(now time.Time) string {
 	switch {
 	case k.revoked:

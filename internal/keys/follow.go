@@ -16,26 +16,27 @@ const (
 	// batchRecords and batchWait bound a fetch; waiting longer would only delay a revocation.
 	batchRecords = 2048
 	batchWait    = 5 * time.Millisecond
-	// quietCheck is how long a fetch waits before the positions are looked at again.
+	// quietCheck is how long a fetch waits for records before the positions are checked again.
 	quietCheck = time.Second
-	// reopenPause is the time before the topic is opened again after it failed for good.
+	// reopenPause is the time between a permanent error of the topic and the next attempt to open
+	// it.
 	reopenPause = time.Second
-	// freshEvery is how often the end of the topic is compared with what was read; freshWithin
-	// bounds the question.
+	// freshEvery is how often the end of the topic is compared with what was read. freshWithin is
+	// the timeout of that request.
 	freshEvery  = 5 * time.Second
 	freshWithin = 3 * time.Second
 )
 
 var topics = []string{schemas.TopicGatewayKeys}
 
-// follower is where reading is.
+// follower reads the topic. at is the offset of the next record in each partition.
 type follower struct {
 	live *Live
 	mu   sync.Mutex
 	at   map[kafka.TopicPartition]int64
 }
 
-// Run reads the topic until ctx ends. While Kafka is away at the start it waits, and logs so. Run
+// Run reads the topic until ctx ends. If Kafka is away at the start, Run logs that and waits. It
 // may be called once.
 func (l *Live) Run(ctx context.Context) error {
 	f := &follower{live: l}
@@ -58,7 +59,7 @@ func (l *Live) Run(ctx context.Context) error {
 	return nil
 }
 
-// ends asks where the topic ends, until somebody answers.
+// ends returns the offsets where the topic ends now. It retries until Kafka answers or ctx ends.
 func (l *Live) ends(ctx context.Context) (map[kafka.TopicPartition]int64, error) {
 	for {
 		ends, err := l.deps.Offsets.EndOffsets(ctx, topics)
@@ -70,8 +71,8 @@ func (l *Live) ends(ctx context.Context) (map[kafka.TopicPartition]int64, error)
 	}
 }
 
-// tail applies the topic from where it was left, or its beginning. It closes Loaded once everything
-// below ends was applied.
+// tail reads the topic on from where reading stopped, at first from its beginning, and applies the
+// records. It closes Loaded when everything below ends was applied.
 func (f *follower) tail(ctx context.Context, ends map[kafka.TopicPartition]int64) error {
 	tailer, err := f.live.deps.OpenTail(topics, f.positions())
 	if err != nil {
@@ -93,7 +94,7 @@ func (f *follower) tail(ctx context.Context, ends map[kafka.TopicPartition]int64
 	}
 }
 
-// fetch returns no records when none came for a while.
+// fetch returns the next records. It returns none if none came within quietCheck.
 func fetch(ctx context.Context, tailer Tailer) ([]kafka.Record, error) {
 	within, cancel := context.WithTimeout(ctx, quietCheck)
 	defer cancel()
@@ -123,7 +124,7 @@ func (f *follower) loaded(ends, at map[kafka.TopicPartition]int64) {
 	}
 }
 
-// covers says that every partition was read up to its end.
+// covers reports whether every partition was read up to its end.
 func covers(at, ends map[kafka.TopicPartition]int64) bool {
 	for partition, end := range ends {
 		if at[partition] < end {
@@ -133,7 +134,8 @@ func covers(at, ends map[kafka.TopicPartition]int64) bool {
 	return true
 }
 
-// watch compares what was read with the end of the topic, so that a node which is cut off is seen.
+// watch compares what was read with the end of the topic again and again. So the metric of the read
+// age shows a node that is cut off from Kafka.
 func (f *follower) watch(ctx context.Context) {
 	for pause.For(ctx, freshEvery) == nil {
 		within, cancel := context.WithTimeout(ctx, freshWithin)

@@ -13,15 +13,16 @@ import (
 	"github.com/mintlake/mintlake/internal/usage"
 )
 
-// OpenID is the id of every request to a surface that runs without keys.
+// OpenID is the key id of every request to a surface that is open, without keys.
 const OpenID = "open"
 
-// Gate is a surface's door: closed to all but holders of a key of its product, or open.
+// Gate guards a surface. It admits only holders of a key of its product, or everybody if it is
+// open.
 type Gate struct {
 	store   Store
 	product Product
 	number  uint8 // of product
-	// mayOpen says that the surface is open for as long as there is no key.
+	// mayOpen is true if the surface is open while there is no key.
 	mayOpen bool
 	now     func() time.Time
 	usage   *usage.Meter // nil counts nothing
@@ -30,12 +31,12 @@ type Gate struct {
 	leases map[*Lease]struct{}
 }
 
-// NewGate decides at start whether a surface that listens on addr (host:port) may be open: it may
-// when addr is loopback, so that somebody who tries Mintlake on one machine needs no ceremony. It
-// is then open until there is a key of the product, configured or issued, and is closed from then
-// on, also when the last key is revoked. On any other address there must be a key, or a way to
-// issue one: else NewGate refuses, in one line, as nothing may be public by oversight. flag is the
-// setting that the error names, e.g. "--rpc-keys".
+// NewGate makes the gate of a surface that listens on addr (host:port). On a loopback address the
+// gate is open while the product has no key, configured or issued, so that somebody can try
+// Mintlake on one machine without one. The first key closes it for good: it stays closed when the
+// last key is revoked. On any other address there must be a key, or a way to issue one. Otherwise
+// NewGate returns an error of one line: nothing may become public by oversight. The error names
+// flag, the setting of the keys, e.g. "--rpc-keys".
 func NewGate(store Store, product Product, addr, flag string) (*Gate, error) {
 	g := &Gate{store: store, product: product, number: productNumber(product), now: time.Now, leases: map[*Lease]struct{}{}}
 	if metered, ok := store.(interface{ usageMeter() *usage.Meter }); ok {
@@ -52,7 +53,7 @@ func NewGate(store Store, product Product, addr, flag string) (*Gate, error) {
 	switch {
 	case LoopbackHost(host):
 		g.mayOpen = true
-	case issues && issuer.mayIssue(): // closed until the first key is made
+	case issues && issuer.mayIssue(): // closed, and without a key nobody is admitted
 	default:
 		return nil, fmt.Errorf("%s is no loopback address and there is no %s key: make one with `mintlake keys new %s NAME` and pass its hash with %s, or set MINTLAKE_ADMIN_TOKEN and use `mintlake keys create %s NAME`, or listen on 127.0.0.1",
 			addr, product, product, flag, product)
@@ -60,21 +61,21 @@ func NewGate(store Store, product Product, addr, flag string) (*Gate, error) {
 	return g, nil
 }
 
-// Open says that no key is needed.
+// Open reports whether no key is needed now.
 func (g *Gate) Open() bool { return g.mayOpen && !g.store.Has(g.product) }
 
-// Request is what a client shows at the gate.
+// Request is what the gate checks of a client's request.
 type Request struct {
 	// Key that was presented; empty for none.
 	Key string
-	// Address is the client's: the peer's, or what a trusted proxy says of it.
+	// Address is the client's: that of the connection, or the one that a trusted proxy names.
 	Address netip.Addr
 	// Origin is the header of that name.
 	Origin string
 }
 
-// Admit checks the key and its rules on origin and address. An open gate admits everything, a wrong
-// key included, as OpenID.
+// Admit checks the key and its rules on origin and address. An open gate admits everything as
+// OpenID, even a wrong key.
 func (g *Gate) Admit(r Request) (Pass, *Refusal) {
 	if g.Open() {
 		return Pass{gate: g, request: r}, nil
@@ -99,13 +100,15 @@ func (g *Gate) admitFound(found Found, known bool, r Request) (Pass, *Refusal) {
 	return Pass{gate: g, request: r, hash: found.Hash, key: found.Key}, nil
 }
 
-// The commonest refusals are made once: a miss should take no longer than a hit.
+// The most frequent refusals are made once: a wrong key must not take longer to refuse than a right
+// one to admit.
 var (
 	missing = refuse(http.StatusUnauthorized, RuleMissing, "an API key is required")
 	unknown = refuse(http.StatusUnauthorized, RuleUnknown, "the API key is not valid")
 )
 
-// refuse applies what holds for every request with the key.
+// refuse checks the rules that hold for every request with the key. It returns nil if the request
+// may pass.
 func (f *Found) refuse(r Request, now time.Time) *Refusal {
 	k, ms := f.Key, now.UnixMilli()
 	forbidden := func(rule, format string, args ...any) *Refusal {
@@ -131,9 +134,9 @@ func (f *Found) refuse(r Request, now time.Time) *Refusal {
 	return nil
 }
 
-// AdmitHost says whether a request with this Host header may pass. An open gate lets only loopback
-// names in: a web page whose own name was pointed at 127.0.0.1, and a reverse proxy that publishes
-// the surface, both bring another name with them.
+// AdmitHost reports whether a request with this Host header may pass. An open gate admits only
+// loopback names. So it refuses a web page whose own name points at 127.0.0.1 (DNS rebinding), and
+// a reverse proxy that publishes the surface: both send another name.
 func (g *Gate) AdmitHost(hostport string) bool {
 	if !g.Open() {
 		return true
@@ -145,17 +148,17 @@ func (g *Gate) AdmitHost(hostport string) bool {
 	return LoopbackHost(strings.Trim(host, "[]"))
 }
 
-// recheckEvery is how often open streams are looked at for what no change tells: an expiry, the end
-// of a grace.
+// recheckEvery is how often the leases are checked for what no change announces: an expiry, or the
+// end of a grace period.
 const recheckEvery = time.Second
 
-// Run ends the leases of keys that may not be used any more, until ctx ends. Every surface with
-// leases runs its gate.
+// Run ends the leases whose keys may not be used any more, until ctx ends. Every surface that opens
+// leases must run its gate.
 func (g *Gate) Run(ctx context.Context) {
 	tick := time.NewTicker(recheckEvery)
 	defer tick.Stop()
 	for {
-		changed := g.store.Changed() // before the look, so that no change is missed
+		changed := g.store.Changed() // before the check, so that no change is missed
 		g.recheck()
 		select {
 		case <-ctx.Done():
@@ -180,8 +183,8 @@ func (g *Gate) recheck() {
 	}
 }
 
-// LoopbackHost says whether host is "localhost" or an address of this machine alone. An empty host
-// means all interfaces and is none; other names are not resolved.
+// LoopbackHost reports whether host is "localhost" or a loopback address. An empty host means all
+// interfaces, so it is false. Other names are not resolved.
 func LoopbackHost(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -16,20 +16,20 @@ type Change struct {
 	Version uint64
 	// What is created, restricted, rotated or revoked.
 	What string
-	// Void says that the change changed nothing, as another one came first.
+	// Void is true if the change changed nothing, as another one came first.
 	Void bool
 	// Rules that the change set; nil for rotated and revoked.
 	Rules *Rules
-	// Prefix of the secret that the change made, and when the earlier ones end; empty and zero for
-	// others.
+	// Prefix is that of the secret that the change made, and GraceEnds is when the earlier secrets
+	// end. They are empty and zero for other changes.
 	Prefix    string
 	GraceEnds time.Time
 	Reason    string
 }
 
-// History reads the log of changes anew from the topic and calls visit for each change of the
-// products and names that want accepts, in order. It is not kept in memory: it is read seldom, and
-// a node needs only what keys are now.
+// History reads all changes from the topic. It calls visit, in order, for each change whose product
+// and name want accepts. The changes are not kept in memory: they are read seldom, and a node needs
+// only the present keys.
 func (l *Live) History(ctx context.Context, want func(product Product, name string) bool, visit func(Change)) error {
 	ends, err := l.deps.Offsets.EndOffsets(ctx, topics)
 	if err != nil {
@@ -52,7 +52,7 @@ func (l *Live) History(ctx context.Context, want func(product Product, name stri
 		for i := range records {
 			change, err := parseChange(records[i].Value)
 			if err != nil {
-				continue // take has said so
+				continue // take has logged it
 			}
 			line := Change{
 				At: time.UnixMilli(change.GetChangedAtMs()), By: change.GetChangedBy(), Product: Product(change.GetProduct()), Name: change.GetName(),

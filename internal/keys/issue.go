@@ -17,19 +17,21 @@ import (
 )
 
 const (
-	// DefaultGrace is how long a rotated key's earlier secret works on.
+	// DefaultGrace is how long the earlier secrets of a rotated key go on working.
 	DefaultGrace = 7 * 24 * time.Hour
-	// maxGrace bounds it.
+	// maxGrace is the longest grace period.
 	maxGrace = 365 * 24 * time.Hour
 	// maxInGrace bounds the earlier secrets that work at the same time.
 	maxInGrace = 4
-	// changePatience is how long a change is tried, and waited for until this node has read it.
+	// changePatience is how long a change may take: until it is in the topic and this node has read
+	// it.
 	changePatience = 10 * time.Second
-	// maxActor and maxReason bound texts of the admin API's callers, in bytes.
+	// maxActor and maxReason bound texts from callers of the admin API, in bytes.
 	maxActor, maxReason = 100, 300
 )
 
-// Errors of an Issuer. ErrUnknownOutcome may be an error of Kafka, or of this node's reading.
+// Errors of an Issuer. ErrUnknownOutcome means that writing to Kafka failed, or that this node has
+// not read the change in time.
 var (
 	ErrInvalid        = errors.New("not valid")
 	ErrNoSuchKey      = errors.New("there is no such issued key")
@@ -41,8 +43,8 @@ var (
 )
 
 // Issuer changes issued keys: it writes the change to the topic and waits until this node has read
-// it. Of two changes of one key at the same time the first in the topic holds; the other gets
-// ErrConflict.
+// it. If a key gets two changes at the same time, the first one in the topic holds; the other
+// caller gets ErrConflict.
 type Issuer struct {
 	live       *Live
 	configured map[Product]map[string]bool
@@ -50,8 +52,8 @@ type Issuer struct {
 	now        func() time.Time
 }
 
-// NewIssuer makes an issuer, and tells the store that keys can be issued here. configured are the
-// keys of the configuration, whose names cannot be taken; nil for none.
+// NewIssuer makes an issuer, and tells live that keys can be issued here. configured are the keys
+// of the configuration, whose names cannot be issued; nil for none.
 func NewIssuer(live *Live, configured *Static, producer kafka.RecordProducer) *Issuer {
 	i := &Issuer{live: live, producer: producer, now: time.Now, configured: map[Product]map[string]bool{}}
 	for _, product := range Products() {
@@ -66,7 +68,7 @@ func NewIssuer(live *Live, configured *Static, producer kafka.RecordProducer) *I
 	return i
 }
 
-// Create makes a key. The key in clear is returned here and is nowhere else.
+// Create makes a key. It returns the key in clear text, which is stored nowhere.
 func (i *Issuer) Create(ctx context.Context, by string, product Product, name, environment string, rules Rules) (string, *Key, error) {
 	if !validID(name) {
 		return "", nil, fmt.Errorf("%w: name %.100q: must be 1 to %d letters, digits, dots, dashes or underscores", ErrInvalid, name, maxID)
@@ -106,7 +108,7 @@ func (i *Issuer) checkRules(rules Rules) error {
 	return nil
 }
 
-// Restrict changes the rules of a key: edit gets the present ones and returns the new ones, or an
+// Restrict changes the rules of a key. edit gets the present rules and returns the new ones, or an
 // error.
 func (i *Issuer) Restrict(ctx context.Context, by string, product Product, name string, edit func(Rules) (Rules, error)) (*Key, error) {
 	key, err := i.changeable(product, name)
@@ -125,8 +127,8 @@ func (i *Issuer) Restrict(ctx context.Context, by string, product Product, name 
 	}})
 }
 
-// Rotate gives a key a new secret, which is returned here and is nowhere else. Its earlier secrets
-// work for grace; 0 ends them now.
+// Rotate gives a key a new secret. It returns the secret in clear text, which is stored nowhere.
+// The earlier secrets work for grace; 0 ends them now.
 func (i *Issuer) Rotate(ctx context.Context, by string, product Product, name string, grace time.Duration) (string, *Key, error) {
 	key, err := i.changeable(product, name)
 	if err != nil {
@@ -149,8 +151,8 @@ func (i *Issuer) Rotate(ctx context.Context, by string, product Product, name st
 	return secret, key, nil
 }
 
-// Revoke ends a key with all its secrets, a grace under way included, and its open streams. A key
-// that is revoked already stays as it is.
+// Revoke ends a key with all its secrets, those in grace too, and its open streams. A key that is
+// already revoked is returned unchanged.
 func (i *Issuer) Revoke(ctx context.Context, by string, product Product, name, reason string) (*Key, error) {
 	for {
 		key, err := i.changeable(product, name)
@@ -163,13 +165,14 @@ func (i *Issuer) Revoke(ctx context.Context, by string, product Product, name, r
 		key, err = i.change(ctx, by, product, name, &eventspb.KeyChange{Version: key.Version + 1, Change: &eventspb.KeyChange_Revoked{
 			Revoked: &eventspb.KeyRevoked{Reason: printable(reason, maxReason)},
 		}})
-		// A revocation must not lose against a change of the rules at the same moment.
+		// If the rules were changed at the same moment, the revocation is tried again.
 		if !errors.Is(err, ErrConflict) {
 			return key, err
 		}
 	}
 }
 
+// changeable returns a key that may be changed, or the error that says why it may not.
 func (i *Issuer) changeable(product Product, name string) (*Key, error) {
 	key, known := i.live.Key(product, name)
 	switch {
@@ -183,7 +186,7 @@ func (i *Issuer) changeable(product Product, name string) (*Key, error) {
 	return key, nil
 }
 
-// change writes a change and waits for what becomes of it.
+// change writes a change to the topic, and waits until this node has applied it.
 func (i *Issuer) change(ctx context.Context, by string, product Product, name string, change *eventspb.KeyChange) (*Key, error) {
 	ctx, cancel := context.WithTimeout(ctx, changePatience)
 	defer cancel()
@@ -214,7 +217,7 @@ func (i *Issuer) change(ctx context.Context, by string, product Product, name st
 	return key, err
 }
 
-// printable makes a caller's text fit for a log.
+// printable removes characters that cannot be printed, and cuts the text to most bytes.
 func printable(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -222,8 +225,8 @@ func printable(text string, most int) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, ""))
-	for len(text) > most {
-		text = text[:len(text)-1]
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") // the cut may split a character
 	}
-	return strings.ToValidUTF8(text, "")
+	return text
 }

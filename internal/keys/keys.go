@@ -3,17 +3,17 @@
 //
 // In: the key that a client presented, its address and origin; the configured keys; changes of
 // issued keys on the topic gateway.keys.v1.
-// Out: the id of the key it is, or a refusal with the rule. Changes, on the topic.
-// Guarantees: a key is seen in clear text only by whoever calls Generate; everything else knows its
-// SHA-256, compares in constant time and never logs either. A key of one product opens no other. A
+// Out: the id of the presented key, or a refusal with the rule; and changes, on the topic.
+// Guarantees: only the caller of Generate sees a key in clear text. Everything else knows its
+// SHA-256, compares in constant time and logs neither. A key of one product opens no other. A
 // change holds on every node as soon as the node has read it. No request waits for I/O.
 //
 // Static holds the configured keys, Live the issued ones (live.go folds the topic, follow.go reads
-// it, issue.go writes to it). A Gate is the door of one surface; a Pass is one request that may
-// enter, a Lease one open stream.
+// it, issue.go writes to it). A Gate guards one surface. A Pass is one request that it has
+// admitted, a Lease one open stream.
 //
-// A plain SHA-256 is enough where a password would need a slow hash: a key is 256 random bits, so
-// there is nothing to guess.
+// A plain SHA-256 is enough, although a password would need a slow hash: a key is 256 random bits,
+// which nobody can guess.
 package keys
 
 import (
@@ -54,7 +54,7 @@ func ParseProduct(text string) (Product, error) {
 const (
 	// secretBytes is the randomness in a key.
 	secretBytes = 32
-	// maxPresented bounds what is hashed for a client; a real key has about 51 characters.
+	// maxPresented bounds the text that is hashed for a client; a real key has about 51 characters.
 	maxPresented = 256
 	// maxID bounds a key's id in bytes: it goes into logs and metering.
 	maxID = 64
@@ -79,12 +79,12 @@ func ParseHash(text string) (Hash, error) {
 }
 
 // Generate makes a key of a product, "ml_rpc_…" or "ml_swap_…" with 256 random bits in base58, and
-// its hash. The key is to be shown once and forgotten. The prefix lets secret scanners and people
-// tell what a leaked string is.
+// its hash. The caller should show the key once and forget it. The prefix tells people and secret
+// scanners what a leaked text is.
 func Generate(product Product) (key string, hash Hash) { return GenerateFor(product, "") }
 
-// GenerateFor is Generate with a label of the environment in the key, such as live or test:
-// "ml_rpc_live_…". Empty is none.
+// GenerateFor is like Generate, with a label of the environment in the key, such as live or test:
+// "ml_rpc_live_…". An empty environment adds no label.
 func GenerateFor(product Product, environment string) (key string, hash Hash) {
 	var secret [secretBytes]byte
 	rand.Read(secret[:]) // never returns an error, by its contract: it ends the process instead
@@ -96,25 +96,27 @@ func GenerateFor(product Product, environment string) (key string, hash Hash) {
 	return key, HashOf(key)
 }
 
-// shownSecret is how many characters of a key's random part its public prefix has: 23 of 256 bits.
+// shownSecret is how many characters of a key's random part are in its public prefix: they tell 23
+// of its 256 bits.
 const shownSecret = 4
 
-// PrefixOf is how a key begins, by which people tell keys apart: ml_rpc_live_7Hq3. It is no secret.
+// PrefixOf returns the beginning of a key, such as ml_rpc_live_7Hq3, by which people distinguish
+// keys. It is no secret.
 func PrefixOf(key string) string {
 	i := strings.LastIndexByte(key, '_') + 1
 	return key[:min(len(key), i+shownSecret)]
 }
 
-// ValidEnvironment says whether text can label an environment: 1 to 16 lower-case letters and
+// ValidEnvironment reports whether text can label an environment: 1 to 16 lower-case letters and
 // digits.
 func ValidEnvironment(text string) bool {
 	return text != "" && len(text) <= 16 && strings.IndexFunc(text, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }) < 0
 }
 
-// Entry is what is known of an issued key.
+// Entry is a key of the configuration.
 type Entry struct {
 	// ID names the key in logs, metrics and metering: 1 to 64 letters, digits, dots, dashes or
-	// underscores, one of its kind in its product.
+	// underscores, unique in its product.
 	ID string
 	// Product that it opens.
 	Product Product
@@ -128,8 +130,8 @@ type Static struct {
 	byProduct map[Product][]Entry
 }
 
-// NewStatic checks ids, and refuses an id that occurs twice in one product and a hash that occurs
-// twice. All problems are told at once.
+// NewStatic makes the store. It refuses an invalid id, an id that occurs twice in one product, and
+// a hash that occurs twice. The error joins all problems.
 func NewStatic(entries ...Entry) (*Static, error) {
 	s := &Static{byHash: newTable(), byProduct: map[Product][]Entry{}}
 	var problems []error
@@ -189,15 +191,15 @@ func (s *Static) Find(hash Hash) (Found, bool) {
 // Has implements Store.
 func (s *Static) Has(product Product) bool { return len(s.byProduct[product]) > 0 }
 
-// Changed implements Store: never.
+// Changed implements Store: the keys never change.
 func (s *Static) Changed() <-chan struct{} { return nil }
 
 // Keys lists the keys of a product.
 func (s *Static) Keys(product Product) []Entry { return s.byProduct[product] }
 
 // ParseEntries reads a product's keys as the configuration holds them: NAME:SHA256, where SHA256 is
-// the hash that `mintlake keys new PRODUCT NAME` printed. All problems are told at once. They name
-// an entry by its number: either half of a wrong one may be a key in clear text.
+// the hash that `mintlake keys new PRODUCT NAME` printed. The error joins all problems. They name
+// an entry by its number only: either half of a wrong entry may be a key in clear text.
 func ParseEntries(product Product, list []string) ([]Entry, error) {
 	entries := make([]Entry, 0, len(list))
 	var problems []error

@@ -15,12 +15,12 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// Offsets tells where topics end: *kafka.Admin.
+// Offsets returns where topics end. *kafka.Admin is one.
 type Offsets interface {
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 }
 
-// Tailer reads a topic on: *kafka.Tailer.
+// Tailer reads topics and knows where it is. *kafka.Tailer is one.
 type Tailer interface {
 	kafka.TailReader
 	Positions() map[kafka.TopicPartition]int64
@@ -36,12 +36,12 @@ type Deps struct {
 	Registerer prometheus.Registerer
 }
 
-// Live is a Store of the issued keys. Each node has one: it reads the topic gateway.keys.v1 from
+// Live is a Store of the issued keys. Each node has one. It reads the topic gateway.keys.v1 from
 // its beginning and then follows it, so a change holds on every node as soon as the node has read
 // it.
 //
-// While Kafka is away the keys are what they were: a revocation waits, but it could not be written
-// either. Expiry and the end of a grace need no Kafka.
+// While Kafka is away the keys stay as they are: nobody can write a revocation then either. Expiry
+// and the end of a grace period need no Kafka.
 type Live struct {
 	deps    Deps
 	metrics *metrics
@@ -56,8 +56,8 @@ type Live struct {
 	waiting map[string]chan error // by the id of a change
 }
 
-// NewLive checks the collaborators and registers the metrics; it does no I/O. Nothing is known
-// until Loaded is closed.
+// NewLive checks the collaborators and registers the metrics; it does no I/O. The store has no keys
+// until Run has read them and Loaded is closed.
 func NewLive(deps Deps) (*Live, error) {
 	if deps.Offsets == nil || deps.OpenTail == nil {
 		return nil, errors.New("keys: offsets and a tailer are required")
@@ -73,11 +73,12 @@ func NewLive(deps Deps) (*Live, error) {
 	return l, nil
 }
 
-// Loaded is closed once the topic was read to where it ended at the start. No surface may open
-// before: a key that is revoked must not work for a moment.
+// Loaded is closed when the topic was read to the end that it had at the start. No surface may open
+// before: a revoked key must not work even for a moment.
 func (l *Live) Loaded() <-chan struct{} { return l.loaded }
 
-// Issues tells that this process can issue keys, so that a surface may wait for its first one.
+// Issues notes that this process can issue keys, so a surface may start without one and wait for
+// the first.
 func (l *Live) Issues() { l.issues.Store(true) }
 
 // Find implements Store.
@@ -88,8 +89,8 @@ func (l *Live) Find(hash Hash) (Found, bool) {
 	return found, known
 }
 
-// Has implements Store. A product that had an issued key has keys for ever: revoking the last one
-// opens nothing.
+// Has implements Store. It stays true after the last key of the product is revoked: that must not
+// open a surface.
 func (l *Live) Has(product Product) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -125,7 +126,7 @@ func (l *Live) Keys() []*Key {
 	return list
 }
 
-// await returns a channel that gets what became of the change with this id.
+// await returns a channel that gets the result of apply for the change with this id.
 func (l *Live) await(id []byte) <-chan error {
 	done := make(chan error, 1)
 	l.mu.Lock()
@@ -140,7 +141,8 @@ func (l *Live) forget(id []byte) {
 	l.mu.Unlock()
 }
 
-// take applies records. A record that is no change is counted and left out.
+// take applies records and wakes those who wait for a change. A record that cannot be read is
+// counted, logged and skipped.
 func (l *Live) take(records []kafka.Record) {
 	l.mu.Lock()
 	for i := range records {

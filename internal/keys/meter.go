@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// meter counts what a key does on this node: a token bucket of its requests, and its open streams.
-// It is shared by all surfaces, and it outlives changes of the key.
+// meter counts a key's use on this node: a token bucket for its requests, and the number of its
+// open streams. All surfaces share it, and it is kept when the key is changed.
 type meter struct {
 	mu      sync.Mutex
 	tokens  float64
 	at      time.Time // when tokens was right
-	limit   int       // that tokens was counted under
+	limit   int       // requests per second, also the size of the bucket
 	streams int
 }
 
-// take takes n requests of a bucket that holds one second's worth. A batch that is larger than the
-// bucket passes when the bucket is full, and leaves a debt that later requests wait for: otherwise
-// it could never pass.
+// take takes n requests out of the bucket, which holds one second's worth. A batch that is larger
+// than the bucket passes when the bucket is full; otherwise it could never pass. It leaves a debt
+// that later requests wait for.
 func (m *meter) take(n, limit int, now time.Time) (Budget, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -38,12 +38,12 @@ func (m *meter) take(n, limit int, now time.Time) (Budget, bool) {
 
 func (m *meter) remaining() int { return int(math.Max(0, math.Floor(m.tokens))) }
 
-// until is the time until there are this many tokens.
+// until returns the time until there are this many tokens.
 func (m *meter) until(tokens float64) time.Duration {
 	return time.Duration(max(0, tokens-m.tokens) / float64(m.limit) * float64(time.Second))
 }
 
-// open counts a stream, unless there are limit of them; 0 is no limit.
+// open counts a stream. It returns false if limit streams are open; 0 means no limit.
 func (m *meter) open(limit int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

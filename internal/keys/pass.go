@@ -24,19 +24,19 @@ func (p *Pass) ID() string {
 	return p.key.ID
 }
 
-// Method says whether the key may call a method; nil means yes.
+// Method checks whether the key may call a method; nil means yes.
 func (p *Pass) Method(name string) *Refusal {
 	if p.key == nil || p.key.compiled.allowsMethod(name) {
 		return nil
 	}
-	// Whoever may subscribe may end it.
+	// A key that may subscribe may also unsubscribe.
 	if kind, found := strings.CutSuffix(name, "Unsubscribe"); found && p.key.compiled.allowsMethod(kind+"Subscribe") {
 		return nil
 	}
 	return refuse(http.StatusForbidden, RuleMethod, "the API key is not for the method %.64s", name)
 }
 
-// Take counts n calls against the key's requests a second.
+// Take counts n calls against the key's requests per second.
 func (p *Pass) Take(n int) (Budget, *Refusal) {
 	if p.key == nil || p.key.Rules.RequestsPerSecond == 0 {
 		return Budget{}, nil
@@ -50,12 +50,12 @@ func (p *Pass) Take(n int) (Budget, *Refusal) {
 	return budget, refused
 }
 
-// Count adds to the key's usage. method must be of a bounded set.
+// Count adds to the key's usage. method must come from a finite set.
 func (p *Pass) Count(method string, c usage.Counts) {
 	p.gate.usage.Count(string(p.gate.product), p.ID(), method, c)
 }
 
-// Open begins a stream of the key, which counts as usage of method. The caller closes the lease
+// Open begins a stream of the key, which counts as usage of method. The caller must close the lease
 // when the stream is over.
 func (p *Pass) Open(method string) (*Lease, *Refusal) {
 	l := &Lease{gate: p.gate, request: p.request, hash: p.hash, open: p.key == nil, ended: make(chan struct{}), id: p.ID()}
@@ -68,7 +68,8 @@ func (p *Pass) Open(method string) (*Lease, *Refusal) {
 	p.gate.mu.Lock()
 	p.gate.leases[l] = struct{}{}
 	p.gate.mu.Unlock()
-	// A change between Admit and here was not seen by the gate's look at its leases.
+	// The key may have changed between Admit and the moment when the gate began to check this
+	// lease.
 	if _, refused := l.pass(); refused != nil {
 		l.Close()
 		return nil, refused
@@ -77,9 +78,9 @@ func (p *Pass) Open(method string) (*Lease, *Refusal) {
 	return l, nil
 }
 
-// Lease is an open stream. A nil Lease never ends and allows everything. A stream ends when its key
-// is revoked or expires, when the grace of the secret that opened it is over, or when the rules on
-// origin and address exclude it.
+// Lease is an open stream. It ends when its key is revoked or expires, when the grace period of the
+// secret that opened it is over, or when the rules on origin and address exclude it. A nil Lease
+// never ends and allows everything.
 type Lease struct {
 	gate    *Gate
 	request Request
@@ -95,7 +96,7 @@ type Lease struct {
 	why    *Refusal
 }
 
-// pass is what the key may do now.
+// pass admits the stream's request again, with the key as it is now.
 func (l *Lease) pass() (Pass, *Refusal) {
 	if l.open {
 		return l.gate.Admit(l.request)
@@ -104,7 +105,7 @@ func (l *Lease) pass() (Pass, *Refusal) {
 	return l.gate.admitFound(found, known, l.request)
 }
 
-// Ended is closed when the stream must end; Why is known then.
+// Ended is closed when the stream must end. Then Why returns the reason.
 func (l *Lease) Ended() <-chan struct{} {
 	if l == nil {
 		return nil
@@ -112,7 +113,7 @@ func (l *Lease) Ended() <-chan struct{} {
 	return l.ended
 }
 
-// Why is the reason of the end, once Ended is closed.
+// Why returns why the stream must end. It may be called when Ended is closed.
 func (l *Lease) Why() *Refusal { return l.why }
 
 func (l *Lease) end(why *Refusal) {
@@ -122,7 +123,7 @@ func (l *Lease) end(why *Refusal) {
 	})
 }
 
-// Close gives the stream back. It may be called more than once.
+// Close ends the lease: the stream no longer counts. It may be called more than once.
 func (l *Lease) Close() {
 	l.closed.Do(func() {
 		l.gate.mu.Lock()
@@ -135,8 +136,8 @@ func (l *Lease) Close() {
 	})
 }
 
-// Call checks one call within the stream: the method, and the requests a second. It counts as usage
-// of the method counted, which is of a bounded set.
+// Call checks one call within the stream: the method, and the requests per second. It counts as
+// usage of counted, a name from a finite set.
 func (l *Lease) Call(method, counted string) *Refusal {
 	if l == nil {
 		return nil
@@ -175,14 +176,14 @@ func (l *Lease) Sent(n int) {
 	}
 }
 
-// Named says how many addresses the filters of the stream have now, for the key's usage.
+// Named sets how many addresses the filters of the stream have now, for the key's usage.
 func (l *Lease) Named(addresses int) {
 	if l != nil {
 		l.used.Name(addresses)
 	}
 }
 
-// Addresses checks how many addresses the filters of the stream may have.
+// Addresses checks whether the filters of the stream may have n addresses.
 func (l *Lease) Addresses(n int) *Refusal {
 	if l == nil {
 		return nil

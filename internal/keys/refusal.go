@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Rules by their names in refusals: labels of metrics.
+// The rules by which a request is refused. The names are labels of metrics.
 const (
 	RuleMissing   = "missing"
 	RuleUnknown   = "unknown"
@@ -46,7 +46,7 @@ type Refusal struct {
 	// Rule is one of the Rule constants.
 	Rule    string
 	message string
-	// Budget says when to try again; set when Rule is RuleRequests.
+	// Budget says when to try again. It is set if Rule is RuleRequests.
 	Budget Budget
 }
 
@@ -68,18 +68,20 @@ func refuse(status int, rule, format string, args ...any) *Refusal {
 	return &Refusal{Status: status, Rule: rule, message: fmt.Sprintf(format, args...)}
 }
 
-// Budget is what is left of a key's requests a second. The zero value is a key without that limit.
+// Budget is how many requests a key has left of its requests per second. It is zero for a key
+// without that limit.
 type Budget struct {
-	// Limit is how many requests a second may be made, Remaining how many at once now.
+	// Limit is how many requests per second the key may make, Remaining how many it may make at
+	// once now.
 	Limit, Remaining int
-	// Reset is the time until all of them may be made again; of a refusal, until the request may be
-	// tried again.
+	// Reset is the time until Limit requests may be made at once again. In a refusal it is the time
+	// until the request may be tried again.
 	Reset time.Duration
 }
 
 func (b Budget) seconds() int { return int(math.Ceil(b.Reset.Seconds())) }
 
-// Headers calls set for each HTTP header that tells the budget: none for a key without a limit.
+// Headers calls set for each HTTP header of the budget. A key without a limit has none.
 func (b Budget) Headers(set func(name, value string)) {
 	if b.Limit == 0 {
 		return

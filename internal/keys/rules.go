@@ -16,23 +16,22 @@ type Rules struct {
 	ExpiresAt time.Time
 	// Origins are the web pages that may use the key: an origin (https://app.example,
 	// http://localhost:3000), or all subdomains of a domain at any depth (*.app.example,
-	// https://*.app.example). With a list, a request without the header Origin is refused. Any
-	// program can send any Origin: this keeps other people's pages from using a key, it proves
-	// nothing.
+	// https://*.app.example). If there are any, a request without the header Origin is refused.
+	// This only keeps foreign web pages from using a key: any other program can send any Origin.
 	Origins []string
 	// Addresses are the IP addresses and CIDR prefixes that may use the key.
 	Addresses []string
-	// Methods that may be called: JSON-RPC methods, methods of the gRPC service, quote and swap. A
-	// trailing * stands for any rest.
+	// Methods are what may be called: JSON-RPC methods, methods of the gRPC service, quote and
+	// swap. A trailing * matches any rest.
 	Methods []string
-	// RequestsPerSecond is the rate of calls on one node; bursts of one second's calls pass. 0: no
+	// RequestsPerSecond limits the calls on each node; a burst of one second's calls passes. 0: no
 	// limit.
 	RequestsPerSecond int
-	// Streams are the streams and WebSockets that may be open on one node at the same time. 0: no
-	// limit besides the server's.
+	// Streams limits the streams and WebSockets that are open on each node at the same time. 0:
+	// only the server's limit.
 	Streams int
-	// StreamAddresses are the addresses in the filters of one stream. 0: no limit besides the
-	// server's.
+	// StreamAddresses limits the addresses in the filters of one stream. 0: only the server's
+	// limit.
 	StreamAddresses int
 }
 
@@ -46,7 +45,7 @@ const (
 	maxRateNumber = 1_000_000
 )
 
-// Check tells all problems at once, each with the rule's name.
+// Check returns an error that joins all problems, each with the rule's name.
 func (r Rules) Check() error {
 	_, err := compile(r)
 	return err
@@ -59,12 +58,12 @@ type origin struct {
 	suffix string // ".app.example"
 }
 
-// compiled is Rules, ready to be checked.
+// compiled is Rules in the form that requests are checked with.
 type compiled struct {
 	origins   []origin
 	addresses []netip.Prefix
 	methods   map[string]bool
-	prefixes  []string
+	prefixes  []string // of methods: entries that end in *
 }
 
 func compile(r Rules) (*compiled, error) {
@@ -135,7 +134,8 @@ func validMethod(text string) bool {
 	}) < 0
 }
 
-// parseAddress reads an address or a prefix. An IPv4 address in IPv6's clothes is the IPv4 address.
+// parseAddress reads an address or a prefix. An IPv4 address that is mapped into IPv6
+// (::ffff:1.2.3.4) is read as IPv4.
 func parseAddress(text string) (netip.Prefix, bool) {
 	if prefix, err := netip.ParsePrefix(text); err == nil {
 		if addr := prefix.Addr(); addr.Is4In6() && prefix.Bits() >= 96 {
@@ -165,7 +165,7 @@ func parseOrigin(text string) (origin, bool) {
 	return origin{exact: exact}, ok
 }
 
-// cutWild splits *.app.example and https://*.app.example.
+// cutWild splits *.app.example and https://*.app.example. wild is false for other texts.
 func cutWild(text string) (scheme, domain string, wild bool) {
 	if domain, wild = strings.CutPrefix(text, "*."); wild {
 		return "", domain, true
@@ -187,7 +187,7 @@ func validScheme(scheme string) bool {
 	return scheme != ""
 }
 
-// validDomain says whether text has a host name's letters; a port or a path is none.
+// validDomain reports whether text looks like a host name, without port or path.
 func validDomain(text string) bool {
 	if text == "" || len(text) > 253 || strings.HasPrefix(text, ".") || strings.HasSuffix(text, ".") || strings.Contains(text, "..") {
 		return false
@@ -197,7 +197,8 @@ func validDomain(text string) bool {
 	}) < 0
 }
 
-// normalOrigin is an origin as browsers send it: lower case, without the scheme's own port.
+// normalOrigin returns an origin as browsers send it: in lower case, without the scheme's default
+// port.
 func normalOrigin(text string) (string, bool) {
 	u, err := url.Parse(text)
 	if err != nil || !validScheme(u.Scheme) || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery ||
@@ -212,7 +213,7 @@ func normalOrigin(text string) (string, bool) {
 	return scheme + "://" + strings.TrimSuffix(host, ":"), true
 }
 
-// allowsOrigin says whether a page of this origin may use the key.
+// allowsOrigin reports whether a page of this origin may use the key.
 func (c *compiled) allowsOrigin(text string) bool {
 	if len(c.origins) == 0 {
 		return true

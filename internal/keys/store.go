@@ -13,23 +13,23 @@ type Key struct {
 	Product Product
 	// Environment is a label such as live; empty for none.
 	Environment string
-	// Version is how many changes the key has; 0 for a configured key.
+	// Version is the number of changes that the key has had; 0 for a configured key.
 	Version uint64
-	// CreatedAt, CreatedBy, RevokedAt and RevokedBy tell when and by whom; zero for a configured
-	// key, or one that is not revoked.
+	// CreatedAt, CreatedBy, RevokedAt and RevokedBy are zero for a configured key. The latter two
+	// are also zero for a key that is not revoked.
 	CreatedAt, RevokedAt time.Time
 	CreatedBy, RevokedBy string
 	RevokeReason         string
-	// Secrets are what opens, or opened, with this key: the newest first.
+	// Secrets are the present secret and the earlier ones, the newest first.
 	Secrets []Secret
 	Rules   Rules
 
 	compiled *compiled
 	meter    *meter
-	// expires and revoked are what every request looks at.
+	// expires and revoked are what every request checks.
 	expires int64 // Unix milliseconds; 0: never
 	revoked bool
-	// unknown says that the key has a rule that this version cannot enforce.
+	// unknown is true if the key has a rule that this version cannot enforce.
 	unknown bool
 }
 
@@ -39,34 +39,34 @@ type Secret struct {
 	// Prefix is the secret's public beginning.
 	Prefix   string
 	IssuedAt time.Time
-	// EndsAt is when it stops to work because a newer one took its place; zero for the newest.
+	// EndsAt is when the secret stops working because a newer one replaced it; zero for the newest.
 	EndsAt time.Time
 }
 
-// Configured says that the key is of the configuration: it has no rules and cannot be changed.
+// Configured reports whether the key is one of the configuration: it has no rules and cannot be
+// changed.
 func (k *Key) Configured() bool { return k.Version == 0 }
 
 func newConfiguredKey(e Entry) *Key {
 	return &Key{ID: e.ID, Product: e.Product, Secrets: []Secret{{Hash: e.Hash}}, compiled: &compiled{}, meter: &meter{}}
 }
 
-// Store knows keys. Safe for concurrent use. None of its methods does I/O: a store that learns of
-// keys by events keeps them in memory.
+// Store holds keys in memory: none of its methods does I/O. Many goroutines may use it at once.
 type Store interface {
-	// Find returns what has this hash, whether it is still valid or not: one map look-up, then one
-	// comparison in constant time.
+	// Find returns the secret with this hash and its key, whether still valid or not. It does one
+	// look-up and compares in constant time.
 	Find(hash Hash) (Found, bool)
-	// Has says whether there are keys of a product, or were any.
+	// Has reports whether there are keys of a product, or ever were.
 	Has(product Product) bool
-	// Changed is closed at the next change. Nil: nothing ever changes.
+	// Changed returns a channel that is closed at the next change. It is nil if keys never change.
 	Changed() <-chan struct{}
 }
 
-// Join makes one store of the issued keys and the configured ones. A key that is in both is the
-// issued one, so that its revocation holds.
+// Join makes one store of the issued keys and the configured ones. If a key is in both, the issued
+// one counts, so its revocation holds.
 func Join(issued *Live, configured *Static) Store { return Metered(issued, configured, nil) }
 
-// Metered is Join; gates of the store count what keys use with meter.
+// Metered is like Join, and gates of the store count the usage of keys with meter.
 func Metered(issued *Live, configured *Static, meter *usage.Meter) Store {
 	return &joined{issued, configured, meter}
 }
@@ -90,7 +90,7 @@ func (j *joined) Changed() <-chan struct{} { return j.issued.Changed() }
 
 func (j *joined) usageMeter() *usage.Meter { return j.meter }
 
-// mayIssue says that keys can be made while the process runs.
+// mayIssue reports whether keys can be issued while the process runs.
 func (j *joined) mayIssue() bool { return j.issued.issues.Load() }
 
 // find hashes what was presented and looks it up.

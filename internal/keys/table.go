@@ -3,42 +3,42 @@ package keys
 import (
 	"crypto/subtle"
 	"encoding/binary"
+	"slices"
 )
 
-// Found is what a store has under a hash, with what every request looks at beside it, so that most
-// requests look at nothing else.
+// Found is what a store returns for a hash: the secret's key, and beside it what every request
+// checks, so that most requests need not read the key.
 type Found struct {
 	Hash Hash
 	Key  *Key
-	// endsAt is when the secret stops to work, Unix milliseconds: the end of its grace, or of the
-	// key; 0: never.
+	// endsAt is when the secret stops working, in Unix milliseconds: at the end of its grace
+	// period, or of the key. 0: never.
 	endsAt int64
-	// product is Key.Product, as productNumber has it.
+	// product is productNumber(Key.Product).
 	product uint8
-	// plain says that the key is not revoked and has no rule on origin or address.
+	// plain is true if the key is not revoked and has no rule on origin or address.
 	plain bool
-	// removed marks the place of an entry that is gone, so that what was put behind it is found.
+	// removed marks the slot of an entry that was removed (a tombstone). A search goes on past it.
 	removed bool
-	// 64 bytes fill a cache line: a look-up waits for one and not for two.
+	// Padding to 64 bytes, one cache line: a look-up then waits for one and not for two.
 	_ [8]byte
 }
 
-// table finds secrets by their hash: an open-addressing hash table with the entries in its slots. A
-// look-up waits for memory once. With Go's map, whose values lie elsewhere, it waited twice or
-// more, and a check took over four times a SHA-256 with 100,000 keys.
+// table is an open-addressing hash table of secrets by their hash. The entries are in its slots, so
+// a look-up waits for memory once. With Go's map, whose values lie elsewhere, it waited twice or
+// more, and a check took over four times as long as a SHA-256 with 100,000 keys.
 //
-// A look-up compares whole hashes in constant time. A miss compares with what lies in the slot, so
-// that it touches memory as a hit does, and takes as long. The hashes are SHA-256: their bits need
-// no further mixing.
+// A look-up compares whole hashes in constant time. A miss also compares with what is in the slot,
+// so it takes as long as a hit. The hashes are SHA-256: their bits need no further mixing.
 type table struct {
-	// slots are a power of two, and at most half of them are used.
+	// The number of slots is a power of two, and at most half of them are used.
 	slots []Found
 	used  int // removed ones included
 }
 
 func newTable() *table { return &table{slots: make([]Found, 16)} }
 
-// slotOf is where the search for a hash begins.
+// slotOf returns the slot, before the modulo, where the search for a hash begins.
 func (t *table) slotOf(hash *Hash) uint64 { return binary.BigEndian.Uint64(hash[:8]) }
 
 func (t *table) at(i uint64) *Found { return &t.slots[i&uint64(len(t.slots)-1)] }
@@ -59,7 +59,7 @@ func (t *table) find(hash *Hash) (Found, bool) {
 	}
 }
 
-// put adds the entry, or takes the place of the one with its hash.
+// put adds the entry, or replaces the one with its hash.
 func (t *table) put(entry Found) {
 	for i := t.slotOf(&entry.Hash); ; i++ {
 		slot := t.at(i)
@@ -77,7 +77,7 @@ func (t *table) put(entry Found) {
 	}
 }
 
-// grow doubles the slots, and leaves out what was removed.
+// grow doubles the number of slots, and drops the removed entries.
 func (t *table) grow() {
 	old := t.slots
 	t.slots, t.used = make([]Found, 2*len(old)), 0
@@ -88,7 +88,7 @@ func (t *table) grow() {
 	}
 }
 
-// remove forgets an entry. It is seldom: a key forgets only secrets that ended long ago.
+// remove removes an entry. That is rare: a key forgets only secrets that ended long ago.
 func (t *table) remove(hash *Hash) {
 	for i := t.slotOf(hash); ; i++ {
 		slot := t.at(i)
@@ -102,17 +102,12 @@ func (t *table) remove(hash *Hash) {
 	}
 }
 
-// productNumber is 1 and more for the products, 0 for none of them.
+// productNumber returns a number from 1 for each product, and 0 for anything else.
 func productNumber(product Product) uint8 {
-	for i, p := range Products() {
-		if p == product {
-			return uint8(i + 1)
-		}
-	}
-	return 0
+	return uint8(slices.Index(Products(), product) + 1)
 }
 
-// foundOf is the entry of a key's secret.
+// foundOf makes the entry of a key's secret.
 func foundOf(k *Key, s Secret) Found {
 	f := Found{Hash: s.Hash, Key: k, endsAt: k.expires, product: productNumber(k.Product), plain: !k.revoked && !k.unknown && len(k.compiled.origins) == 0 && len(k.compiled.addresses) == 0}
 	if !s.EndsAt.IsZero() {

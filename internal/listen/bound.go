@@ -2,7 +2,7 @@ package listen
 
 import "net"
 
-// Bound tells where a server listens, from the moment on that it does. Servers embed it.
+// Bound tells where a server listens, as soon as it does. Servers embed it.
 type Bound struct {
 	ready chan struct{}
 	addr  string
@@ -11,7 +11,7 @@ type Bound struct {
 // NewBound returns the Bound of a server that does not listen yet.
 func NewBound() *Bound { return &Bound{ready: make(chan struct{})} }
 
-// Announce says that connections to addr are accepted from now on. It may be called once.
+// Announce notes that connections to addr are accepted from now on. It may be called once.
 func (b *Bound) Announce(addr net.Addr) {
 	b.addr = addr.String()
 	close(b.ready)
@@ -20,7 +20,7 @@ func (b *Bound) Announce(addr net.Addr) {
 // Ready is closed once the server accepts connections.
 func (b *Bound) Ready() <-chan struct{} { return b.ready }
 
-// Addr is the host:port that the server listens on; empty until Ready is closed.
+// Addr returns the host:port that the server listens on; empty until Ready is closed.
 func (b *Bound) Addr() string {
 	select {
 	case <-b.ready:

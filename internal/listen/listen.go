@@ -1,7 +1,7 @@
 // Package listen opens TCP listeners.
 //
-// In: host:port, where port 0 takes a free one. Out: a listener, or an error in one line that says
-// what to do.
+// In: host:port, where port 0 means any free port. Out: a listener, or an error of one line that
+// says what to do.
 package listen
 
 import (
@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// TCP listens on addr. flag is the setting that chose addr, e.g. "--rpc-addr": errors name it.
+// TCP listens on addr. flag is the setting that chose addr, e.g. "--rpc-addr"; errors name it.
 func TCP(ctx context.Context, addr, flag string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
@@ -28,8 +28,8 @@ func TCP(ctx context.Context, addr, flag string) (net.Listener, error) {
 	return l, nil
 }
 
-// Dialable is the address by which this machine reaches a listener: one on all addresses is reached
-// on loopback.
+// Dialable returns an address by which this machine reaches a listener. For a listener on all
+// interfaces it is a loopback address.
 func Dialable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

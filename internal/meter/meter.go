@@ -1,7 +1,7 @@
-// Package meter lets long work tell how far it is, without knowing who looks.
+// Package meter lets long work report its progress without knowing who displays it.
 //
-// In: what is done, in which unit, of how much. Out: calls of the function that a command gives.
-// Guarantees: work that nobody meters costs nothing; counts may come from any goroutine.
+// In: what is done, in which unit, and of how much. Out: calls of a function that the command
+// provides. Guarantees: work without a meter costs nothing; any goroutine may report.
 package meter
 
 import (
@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// Bytes is the unit of work that is told in megabytes and not in things.
+// Bytes is the unit whose counts are displayed in megabytes. Other units are displayed as plain
+// numbers.
 const Bytes = "bytes"
 
-// Meter begins to tell of a piece of work: what it is, its unit, and its total in that unit, 0
-// where nobody knows. count adds what is done; end stops the telling. A nil Meter tells nothing.
+// Meter starts the progress of a piece of work: what it is, its unit, and its total in that unit, 0
+// if it is not known. count adds progress; end ends the display. A nil Meter displays nothing.
 type Meter func(what, unit string, total int64) (count func(n int64), end func())
 
-// Begin is the call of a Meter that may be nil.
+// Begin calls m, which may be nil.
 func (m Meter) Begin(what, unit string, total int64) (count func(n int64), end func()) {
 	if m == nil {
 		return func(int64) {}, func() {}
@@ -40,10 +41,11 @@ func (w Writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// lookEvery is the time between two looks at a folder that another process fills.
+// lookEvery is the time between two looks at the size of a folder.
 const lookEvery = time.Second
 
-// Folder tells how large a folder becomes until end is called, for work that another process does.
+// Folder reports the growth of a folder as progress until end is called, for work that another
+// process does.
 func (m Meter) Folder(what, folder string, total int64) (end func()) {
 	if m == nil {
 		return func() {}
@@ -71,12 +73,11 @@ func (m Meter) Folder(what, folder string, total int64) (end func()) {
 	}
 }
 
-// Size is the size of all files in a folder, as far as they can be read: it is a figure to tell,
-// not one to rely on.
+// Size returns the size of all files in a folder that can be read. It is for display only.
 func Size(folder string) (size int64) {
 	_ = filepath.WalkDir(folder, func(_ string, entry os.DirEntry, err error) error {
 		if err != nil {
-			return nil // what is gone meanwhile has no size
+			return nil // the file may be gone meanwhile
 		}
 		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
 			size += info.Size()

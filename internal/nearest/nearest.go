@@ -1,7 +1,7 @@
 // Package nearest finds the name that a person meant.
 //
-// In: what was typed, and the names there are. Out: the nearest of them. Guarantees: the same
-// answer each time; none when nothing is near.
+// In: what was typed, and the names there are. Out: the nearest name. Guarantees: the same answer
+// each time; no answer if no name is near.
 package nearest
 
 import "strings"
@@ -9,8 +9,9 @@ import "strings"
 // maxTyped bounds the work for one name.
 const maxTyped = 100
 
-// Of is the candidate with the fewest edits (insert, delete, replace, exchange of neighbours), at
-// most a third of what was typed, else the first that contains it. Empty for none.
+// Of returns the candidate with the fewest edits (insert, delete, replace, swap of neighbours),
+// which may be a third of the typed bytes at most. If there is none, it returns the first candidate
+// that contains what was typed, or else "".
 func Of(typed string, candidates []string) string {
 	if len(typed) > maxTyped {
 		return ""
@@ -55,7 +56,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Hint is "; did you mean X?", empty when nothing is near.
+// Hint returns "; did you mean X?", or "" if no name is near.
 func Hint(typed string, candidates []string) string {
 	if name := Of(typed, candidates); name != "" {
 		return "; did you mean " + name + "?"

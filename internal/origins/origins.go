@@ -1,8 +1,8 @@
-// Package origins says which web pages may use a surface.
+// Package origins decides which web pages may use a surface.
 //
-// In: the setting's list, and the Origin header of a request. Out: whether the page is allowed, and
-// the headers of CORS (https://fetch.spec.whatwg.org/#http-cors-protocol). Guarantees: scheme, host
-// and port must all agree; nothing is resolved.
+// In: the list of the setting, and the Origin header of a request. Out: whether the page is
+// allowed, and the CORS headers (https://fetch.spec.whatwg.org/#http-cors-protocol). Guarantees:
+// scheme, host and port must all be equal to an entry's; nothing is resolved.
 package origins
 
 import (
@@ -20,8 +20,8 @@ const (
 	None = "none"
 )
 
-// ThisMachine are the pages that a server on this machine serves, on any port: a front end under
-// development.
+// ThisMachine returns the origins of pages that this machine itself serves, on any port, such as a
+// front end under development.
 func ThisMachine() []string {
 	return []string{"http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"}
 }
@@ -34,8 +34,8 @@ type Set struct {
 	anyPort map[string]bool
 }
 
-// Parse reads a list of origins: https://app.example, http://localhost:3000, http://localhost:* for
-// every port; "*" alone is any page, "none" or nothing is no page.
+// Parse reads a list of origins: https://app.example, http://localhost:3000, or http://localhost:*
+// for every port. "*" alone means any page; "none" alone or an empty list means no page.
 func Parse(list []string) (*Set, error) {
 	s := &Set{exact: map[string]bool{}, anyPort: map[string]bool{}}
 	if len(list) > 1 && (slices.Contains(list, Any) || slices.Contains(list, None)) {
@@ -60,7 +60,7 @@ func Parse(list []string) (*Set, error) {
 	return s, nil
 }
 
-// normal is an origin as browsers send it: lower case, without the scheme's own port.
+// normal returns an origin as browsers send it: in lower case, without the scheme's default port.
 func normal(origin string) (string, error) {
 	u, err := url.Parse(origin)
 	if err != nil {
@@ -81,7 +81,7 @@ func hasPort(origin string) bool {
 	return err == nil && u.Port() != ""
 }
 
-// Allows says whether pages of origin, the value of the header Origin, may use the surface.
+// Allows reports whether pages of origin, the value of the header Origin, may use the surface.
 func (s *Set) Allows(origin string) bool {
 	switch {
 	case s == nil || origin == "":
@@ -103,8 +103,8 @@ func (s *Set) Allows(origin string) bool {
 	return s.anyPort[base]
 }
 
-// AllowsRequest says whether the page behind a WebSocket's opening request may open it. Programs
-// send no Origin, and a page of the surface's own host is no stranger.
+// AllowsRequest reports whether a page may open the WebSocket that r asks for. Programs other than
+// browsers send no Origin and may. So may pages of the surface's own host.
 func (s *Set) AllowsRequest(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" || s.Allows(origin) {
@@ -114,17 +114,16 @@ func (s *Set) AllowsRequest(r *http.Request) bool {
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// CORS are the headers of an answer to a request of method with this Origin. allowed are the
-// request headers that pages may send besides the simple ones, exposed the answer's headers that
-// they may read.
+// CORS are the header values that depend on the surface: Methods that pages may use, request
+// headers that are Allowed besides the simple ones, and response headers that are Exposed to pages.
 type CORS struct {
 	Methods, Allowed, Exposed string
 }
 
-// Headers calls set for each header of the answer. A page that is not allowed gets only Vary: its
-// browser keeps the answer from it.
+// Headers calls set for each CORS header of the response to a request of method with this Origin. A
+// page that is not allowed gets only Vary, and its browser keeps the response from it.
 func (s *Set) Headers(c CORS, method, origin string, set func(name, value string)) {
-	if s == nil || !s.any { // a shared cache must not give one page's answer to another
+	if s == nil || !s.any { // a shared cache must not give one page's response to another
 		set("Vary", "Origin")
 	}
 	if !s.Allows(origin) {

@@ -1,7 +1,7 @@
-// Package pause waits, and spaces what happens evenly.
+// Package pause waits, and spaces calls evenly.
 //
-// In: a context and a time. Out: nothing, or the context's error. Guarantees: whoever waits goes on
-// at once when its context ends.
+// In: a context and a time. Out: nothing, or the context's error. Guarantees: a wait ends at once
+// when its context ends.
 package pause
 
 import (
@@ -11,8 +11,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// For returns after d, or with ctx's error when that ends first. A d that is not positive is over
-// at once.
+// For waits for d. It returns ctx's error if ctx ends first, and at once if d is not positive.
 func For(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -27,8 +26,8 @@ func For(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Evenly returns a limiter that lets perSecond calls pass a second, evenly spaced: it saves nothing
-// up for a burst. Zero or less lets all pass.
+// Evenly returns a limiter that lets perSecond calls pass per second, evenly spaced, without
+// bursts. If perSecond is zero or less, all calls pass.
 func Evenly(perSecond float64) *rate.Limiter {
 	if perSecond <= 0 {
 		return rate.NewLimiter(rate.Inf, 1)
@@ -36,9 +35,8 @@ func Evenly(perSecond float64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), 1)
 }
 
-// Await returns when it is the caller's turn, or with ctx's error when that ends first.
-// The limiter's own Wait fails at once, with another error, where the turn comes after ctx's
-// deadline.
+// Await waits for the caller's turn. It returns ctx's error if ctx ends first. The limiter's own
+// Wait would fail at once, with another error, if the turn comes after ctx's deadline.
 func Await(ctx context.Context, limiter *rate.Limiter) error {
 	return For(ctx, limiter.Reserve().Delay())
 }

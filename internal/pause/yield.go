@@ -4,5 +4,5 @@ package pause
 
 import "runtime"
 
-// yield lets other goroutines go on.
+// yield lets other goroutines run.
 func yield() { runtime.Gosched() }

@@ -2,5 +2,6 @@ package pause
 
 import "golang.org/x/sys/unix"
 
-// yield lets other threads go on, of other processes, too. See sched_yield(2), which does not fail.
+// yield lets other threads run, those of other processes too: see sched_yield(2), which does not
+// fail.
 func yield() { _, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

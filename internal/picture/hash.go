@@ -7,16 +7,17 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// differenceHash is the 64-bit dHash of a picture: nine by eight cells of grey, each bit says that
-// a cell is darker than the one to its right. Copies that were scaled, recompressed or slightly
-// recoloured differ in few bits. Nil when no cell differs from another: all such pictures would be
-// copies of each other.
+// differenceHash returns the 64-bit dHash of a picture: the picture is scaled to nine by eight grey
+// cells, and each bit is set if a cell is darker than the one to its right. Copies that were
+// scaled, recompressed or slightly recoloured differ in few bits. It returns nil for a picture of
+// one colour: all such pictures would have the same hash.
 // http://www.hackerfactor.com/blog/index.php?/archives/529-Kind-of-Like-That.html
 //
-// It is ours because the libraries that have it rest on a resizer that is no longer kept.
+// It is our own code because the libraries for it depend on an image scaler that is no longer
+// maintained.
 func differenceHash(picture image.Image) *uint64 {
 	cells := image.NewRGBA(image.Rect(0, 0, 9, 8))
-	// what is transparent is seen on white
+	// Transparent parts count as white.
 	draw.Draw(cells, cells.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
 	draw.BiLinear.Scale(cells, cells.Bounds(), scalable(picture), picture.Bounds(), draw.Over, nil)
 	var hash uint64
@@ -38,16 +39,20 @@ func differenceHash(picture image.Image) *uint64 {
 	return &hash
 }
 
-// grey is the luma of a cell, ITU-R BT.601 in thousandths.
+// grey returns the luma of a cell (ITU-R BT.601) times 1000.
 func grey(cells *image.RGBA, x, y int) int {
 	c := cells.RGBAAt(x, y)
 	return 299*int(c.R) + 587*int(c.G) + 114*int(c.B)
 }
 
-// near forgives two steps of 255: what compression makes of one colour.
-func near(a, b int) bool { return a-b < 2001 && b-a < 2001 }
+// oneColour is how much two cells may differ and still count as one colour: two of 255 levels, as
+// compression changes colours a little.
+const oneColour = 2 * 1000
 
-// scalable is the picture in a form that the scaler reads fast.
+// near reports whether two cells have the same colour.
+func near(a, b int) bool { return a-b <= oneColour && b-a <= oneColour }
+
+// scalable returns the picture in a form that the scaler reads fast.
 func scalable(picture image.Image) image.Image {
 	switch picture.(type) {
 	case *image.RGBA, *image.NRGBA, *image.YCbCr, *image.Gray:

@@ -6,16 +6,16 @@ import (
 	"image"
 )
 
-// orientation is the EXIF orientation of a JPEG, from 1 (upright) to 8. A variant carries no EXIF,
-// so its pixels are turned. EXIF 2.32, 4.6.4.
+// orientation returns the EXIF orientation of a JPEG, from 1 (upright) to 8: EXIF 2.32, 4.6.4. A
+// variant has no EXIF, so Make turns its pixels.
 func orientation(body []byte) int {
 	for i := 2; i+4 <= len(body) && body[i] == 0xff; {
 		marker, size := body[i+1], int(binary.BigEndian.Uint16(body[i+2:]))
 		end := i + 2 + size
-		if marker == 0xda || size < 2 || end > len(body) {
+		if marker == jpegSOS || size < 2 || end > len(body) {
 			return 1
 		}
-		if payload := body[i+4 : end]; marker == 0xe1 && bytes.HasPrefix(payload, []byte("Exif\x00\x00")) {
+		if payload := body[i+4 : end]; marker == jpegAPP1 && bytes.HasPrefix(payload, []byte("Exif\x00\x00")) {
 			return tiffOrientation(payload[6:])
 		}
 		i = end
@@ -23,7 +23,10 @@ func orientation(body []byte) int {
 	return 1
 }
 
-// tiffOrientation looks for tag 0x0112 in the first directory.
+// tagOrientation is the number of EXIF's tag Orientation.
+const tagOrientation = 0x0112
+
+// tiffOrientation returns the orientation tag of the first directory, 1 if it has none.
 func tiffOrientation(tiff []byte) int {
 	if len(tiff) < 8 {
 		return 1
@@ -42,7 +45,7 @@ func tiffOrientation(tiff []byte) int {
 		if entry+12 > uint64(len(tiff)) {
 			return 1
 		}
-		if order.Uint16(tiff[entry:]) != 0x0112 {
+		if order.Uint16(tiff[entry:]) != tagOrientation {
 			continue
 		}
 		if value := int(order.Uint16(tiff[entry+8:])); value >= 1 && value <= 8 {
@@ -53,7 +56,7 @@ func tiffOrientation(tiff []byte) int {
 	return 1
 }
 
-// upright turns and mirrors a picture as its orientation says.
+// upright rotates and mirrors a picture so that it is seen as its EXIF orientation says.
 func upright(picture image.Image, orientation int) image.Image {
 	if orientation <= 1 || orientation > 8 {
 		return picture

@@ -1,15 +1,14 @@
-// Package picture tells what an image is, by its bytes alone, and makes smaller ones of it.
+// Package picture tells from its bytes alone what an image is, and makes smaller ones of it.
 //
 // In: bytes that anyone may have made. Out: what they are, or why they are no image; variants of
 // another size and format.
-// Guarantees: what a server called the bytes does not matter. Pixels, frames, scans and parts are
-// counted before any are decoded (Survey), so that memory is bounded by Limits whatever a header
-// promises. A drawing is written anew by package svg. Pure: no clock, no network, no file. WebP is
-// written and AVIF read by libwebp and libavif inside a WebAssembly sandbox; everything else is
-// decoded by Go's own packages.
+// Guarantees: the media type that a server named does not matter. Pixels, frames, scans and parts
+// are counted before any are decoded (Survey), so memory is bounded by Limits whatever a header
+// says. Package svg sanitizes SVGs. Pure: no clock, no network, no file. libwebp and libavif write
+// WebP and read AVIF, in a WebAssembly sandbox; Go packages decode everything else.
 //
-// None of that ends a decoder that takes too long: package decoder calls Inspect and Make in a
-// process that it can end. Nothing else should.
+// Nothing here stops a decoder that takes too long: package decoder calls Inspect and Make in a
+// process that it can kill. No other code should call them.
 package picture
 
 import (
@@ -35,7 +34,7 @@ const (
 	SVG  = "image/svg+xml"
 )
 
-// Why bytes are no image that is kept.
+// The errors of images that are not kept.
 var (
 	// ErrNotImage: no known kind of image begins like this.
 	ErrNotImage = errors.New("not an image")
@@ -43,8 +42,8 @@ var (
 	ErrBroken = errors.New("broken image")
 	// ErrBounds: more pixels, frames, scans or parts than the limits allow.
 	ErrBounds = errors.New("image is out of bounds")
-	// ErrBudget: decoding it takes more time or memory than a picture may. Package decoder says it;
-	// nothing here does.
+	// ErrBudget: decoding it takes more time or memory than allowed. Only package decoder returns
+	// it.
 	ErrBudget = errors.New("image takes too much to decode")
 )
 
@@ -75,7 +74,7 @@ type Info struct {
 	PerceptualHash *uint64
 }
 
-// Inspect decodes an image and tells what it is. Errors wrap ErrNotImage, ErrBroken or ErrBounds.
+// Inspect decodes an image and returns what it is. Errors wrap ErrNotImage, ErrBroken or ErrBounds.
 func Inspect(body []byte, limits Limits) (Info, error) {
 	kind := Sniff(body)
 	switch kind {
@@ -98,7 +97,8 @@ func Inspect(body []byte, limits Limits) (Info, error) {
 	}, nil
 }
 
-// decode gives the picture, of an animated one the first frame. Errors wrap ErrBroken or ErrBounds.
+// decode returns the picture, or the first frame of an animation. Errors wrap ErrBroken or
+// ErrBounds.
 func decode(body []byte, kind string, limits Limits) (decoded image.Image, err error) {
 	defer func() { // decoders of hostile bytes: a panic in one is a broken image
 		if p := recover(); p != nil {

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// Sniff is the type of an image by its first bytes, empty when it is none. It proves nothing about
-// the rest.
+// Sniff returns the type of an image by its first bytes; empty if it is none. It does not check the
+// other bytes.
 func Sniff(body []byte) string {
 	switch {
 	case bytes.HasPrefix(body, []byte("\x89PNG\r\n\x1a\n")):
@@ -39,7 +39,7 @@ func isAVIF(body []byte) bool {
 	return false
 }
 
-// animated says that an image that decodes has more than one frame.
+// animated reports whether an image that can be decoded has more than one frame.
 func animated(body []byte, kind string) bool {
 	switch kind {
 	case PNG:
@@ -73,29 +73,37 @@ func animatedPNG(body []byte) bool {
 	return false
 }
 
-// framesOfGIF counts image descriptors, up to two. GIF89a, section 20.
-func framesOfGIF(body []byte) int {
-	frames, i := 0, 13
-	if len(body) < i {
+// Parts of a GIF: GIF89a, sections 17 to 24.
+const (
+	gifHeader    = 13 // bytes of the header and the logical screen descriptor
+	gifExtension = 0x21
+	gifImage     = 0x2c // an image descriptor of 10 bytes, a color table, a byte, then blocks
+)
+
+// colorTable returns how many bytes of color table follow a descriptor with these flags.
+func colorTable(flags byte) int {
+	if flags&0x80 == 0 {
 		return 0
 	}
-	if body[10]&0x80 != 0 {
-		i += 3 << (body[10]&7 + 1)
+	return 3 << (flags&7 + 1)
+}
+
+// framesOfGIF counts the frames of a GIF, up to two.
+func framesOfGIF(body []byte) int {
+	if len(body) < gifHeader {
+		return 0
 	}
+	frames, i := 0, gifHeader+colorTable(body[10])
 	for i < len(body) && frames < 2 {
 		switch body[i] {
-		case 0x21: // an extension: its label, then blocks
+		case gifExtension: // its label, then blocks
 			i = skipBlocks(body, i+2)
-		case 0x2c:
+		case gifImage:
 			frames++
 			if i+9 >= len(body) {
 				return frames
 			}
-			table := 0
-			if body[i+9]&0x80 != 0 {
-				table = 3 << (body[i+9]&7 + 1)
-			}
-			i = skipBlocks(body, i+10+table+1)
+			i = skipBlocks(body, i+10+colorTable(body[i+9])+1)
 		default:
 			return frames
 		}
@@ -103,6 +111,7 @@ func framesOfGIF(body []byte) int {
 	return frames
 }
 
+// skipBlocks returns the index after a sequence of data blocks that begins at i.
 func skipBlocks(body []byte, i int) int {
 	for i < len(body) && body[i] != 0 {
 		i += int(body[i]) + 1

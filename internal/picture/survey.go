@@ -5,32 +5,32 @@ import (
 	"fmt"
 )
 
-// Bounds of what is inside a picture, beside its pixels. Decoders take what a file says at its
-// word: a JPEG of 49 KB with 500 scans held one for nine seconds.
+// Limits of what a file contains besides its pixels. Decoders believe what a file says: a JPEG of
+// 49 KB with 500 scans kept one busy for nine seconds.
 const (
-	// maxParts of a file: chunks, segments, boxes, extensions. A PNG of 8 MiB as encoders write it
-	// has a thousand.
+	// maxParts of a file: chunks, segments, boxes, extensions. A usual PNG of 8 MiB has a thousand.
 	maxParts = 20_000
 	// maxFrames of an animation.
 	maxFrames = 4_096
-	// animationShare is how many times Limits.Pixels all frames of an animation may have together.
+	// animationShare times Limits.Pixels is how many pixels all frames of an animation may have
+	// together.
 	animationShare = 32
 	// maxScans of a JPEG. Encoders write about ten, optimizers up to twenty.
 	maxScans = 100
-	// scanShare is how many times Limits.Pixels all scans together may go over.
+	// scanShare times Limits.Pixels is how many pixels all scans of a JPEG may cover together.
 	scanShare = 20
-	// maxPackedMetadata is how many bytes of compressed profiles and texts a PNG may carry: each
-	// may unfold a thousandfold in its reader.
+	// maxPackedMetadata is how many bytes of compressed color profiles and texts a PNG may have.
+	// They may expand a thousandfold when they are read.
 	maxPackedMetadata = 1 << 20
-	// maxItems of an AVIF: the tiles of a grid are items.
+	// maxItems of an AVIF. The tiles of a grid are items.
 	maxItems = 1_024
 )
 
-// shape is what the structure of a file promises, read without decoding any of it.
+// shape is what the structure of a file says, read without decoding pixels.
 type shape struct {
 	width, height int
 	frames        int
-	framePixels   int64 // of all frames after another
+	framePixels   int64 // of all frames together
 	parts         int
 }
 
@@ -44,8 +44,7 @@ func (s *shape) part() error {
 	return nil
 }
 
-// size takes a width and a height that something in the file has: each of them is bounded, the
-// first is the picture's.
+// size checks a width and a height that the file states. The first ones are the picture's size.
 func (s *shape) size(width, height int, limits Limits) error {
 	if err := limits.check(width, height); err != nil {
 		return err
@@ -56,7 +55,7 @@ func (s *shape) size(width, height int, limits Limits) error {
 	return nil
 }
 
-// frame takes one more frame of an animation.
+// frame counts one more frame of an animation.
 func (s *shape) frame(width, height int, limits Limits) error {
 	if err := limits.check(width, height); err != nil {
 		return err
@@ -71,10 +70,10 @@ func (s *shape) frame(width, height int, limits Limits) error {
 	return nil
 }
 
-// Survey walks over the structure of an image without decoding it. It refuses an image whose
-// decoding would cost ours or a browser's too much. It reads each byte once at most, allocates
-// next to nothing, and tells how many pixels there are to decode. For a drawing it does nothing:
-// those are written anew. Errors wrap ErrNotImage, ErrBroken or ErrBounds.
+// Survey checks the structure of an image without decoding pixels, and returns how many pixels
+// there are to decode. It refuses an image whose decoding would cost our decoder or a browser too
+// much. It reads each byte at most once and allocates almost nothing. For an SVG it does nothing:
+// Clean sanitizes those. Errors wrap ErrNotImage, ErrBroken or ErrBounds.
 func Survey(body []byte, limits Limits) (pixels int, err error) {
 	kind := Sniff(body)
 	switch kind {
@@ -108,7 +107,7 @@ func survey(body []byte, kind string, limits Limits) (shape, error) {
 	return found, err
 }
 
-// surveyPNG follows the chunks. https://www.w3.org/TR/png-3/#5Chunk-layout
+// surveyPNG reads the chunks. https://www.w3.org/TR/png-3/#5Chunk-layout
 func surveyPNG(body []byte, found *shape, limits Limits) error {
 	packed := 0
 	for i := 8; i+12 <= len(body); {
@@ -141,43 +140,37 @@ func surveyPNG(body []byte, found *shape, limits Limits) error {
 		}
 		i += 12 + int(size)
 	}
-	return nil // the decoder says what is missing
+	return nil // if something is missing, the decoder finds it
 }
 
-// sizes32 is a size of 32 bits, cut to what a product of two can hold.
+// sizes32 reads a size of 32 bits. It is at most 1<<30, so that the product of two sizes fits an
+// int.
 func sizes32(data []byte) int { return int(min(binary.BigEndian.Uint32(data), 1<<30)) }
 
-// surveyGIF follows the blocks. GIF89a, appendix B.
+// surveyGIF reads the blocks. GIF89a, appendix B.
 func surveyGIF(body []byte, found *shape, limits Limits) error {
-	if len(body) < 13 {
+	if len(body) < gifHeader {
 		return fmt.Errorf("%w: cut off", ErrBroken)
 	}
 	if err := found.size(int(binary.LittleEndian.Uint16(body[6:])), int(binary.LittleEndian.Uint16(body[8:])), limits); err != nil {
 		return err
 	}
-	i := 13
-	if body[10]&0x80 != 0 {
-		i += 3 << (body[10]&7 + 1)
-	}
+	i := gifHeader + colorTable(body[10])
 	for i < len(body) {
 		if err := found.part(); err != nil {
 			return err
 		}
 		switch body[i] {
-		case 0x21: // an extension: its label, then blocks
+		case gifExtension: // its label, then blocks
 			i = skipBlocks(body, i+2)
-		case 0x2c:
+		case gifImage:
 			if i+10 > len(body) {
-				return nil // the decoder says that it is cut
+				return nil // the decoder finds that the file is cut off
 			}
 			if err := found.frame(int(binary.LittleEndian.Uint16(body[i+5:])), int(binary.LittleEndian.Uint16(body[i+7:])), limits); err != nil {
 				return err
 			}
-			table := 0
-			if body[i+9]&0x80 != 0 {
-				table = 3 << (body[i+9]&7 + 1)
-			}
-			i = skipBlocks(body, i+10+table+1)
+			i = skipBlocks(body, i+10+colorTable(body[i+9])+1)
 		default:
 			return nil
 		}

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// containers are the boxes of an AVIF file that hold others, and how many bytes stand before those.
-// ISO/IEC 14496-12; ISO/IEC 23008-12.
+// containers are the boxes of an AVIF file that contain other boxes. The value is how many bytes
+// come before the first one. ISO/IEC 14496-12; ISO/IEC 23008-12.
 var containers = map[string]int{
 	"meta": 4, "iprp": 0, "ipco": 0, "moov": 0, "trak": 0, "mdia": 0, "minf": 0, "stbl": 0,
 }
 
-// surveyAVIF looks for the sizes of all items, tiles of a grid among them, and counts items and
-// samples. What is inside the coded frames it does not know: there the decoder's budget holds.
+// surveyAVIF reads the sizes of all items, such as the tiles of a grid, and counts items and
+// samples. It does not look into the coded frames: only the decoder's budget bounds those.
 func surveyAVIF(body []byte, found *shape, limits Limits) error {
 	if err := surveyBoxes(body, found, limits, 0); err != nil {
 		return err
@@ -59,7 +59,8 @@ func surveyBox(name string, data []byte, found *shape, limits Limits) error {
 		if err := limits.check(width, height); err != nil {
 			return err
 		}
-		// a grid is larger than its tiles, and may come after them
+		// The largest item is the picture: a grid is larger than its tiles, and may come after
+		// them.
 		if width*height > found.pixels() {
 			found.width, found.height = width, height
 		}

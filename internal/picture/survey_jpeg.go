@@ -6,20 +6,36 @@ import (
 	"fmt"
 )
 
-// surveyJPEG follows the segments and counts the scans: a progressive file may go over all pixels
-// as often as it likes, at a few bytes each time. ITU-T T.81, annex B.
+// Markers of JPEG segments: ITU-T T.81, table B.1.
+const (
+	jpegTEM  = 0x01
+	jpegSOF0 = 0xc0 // the first of the frame headers
+	jpegSOF  = 0xcf // the last of them
+	jpegDHT  = 0xc4 // between them, but no frame header; so are the next two
+	jpegJPG  = 0xc8
+	jpegDAC  = 0xcc
+	jpegRST0 = 0xd0
+	jpegRST7 = 0xd7
+	jpegSOI  = 0xd8
+	jpegEOI  = 0xd9 // end of the image
+	jpegSOS  = 0xda // start of a scan
+	jpegAPP1 = 0xe1 // EXIF, among others
+)
+
+// surveyJPEG reads the segments and counts the scans. A progressive file may decode all pixels
+// again with each scan, and a scan takes only a few bytes. ITU-T T.81, annex B.
 func surveyJPEG(body []byte, found *shape, limits Limits) error {
 	scans := 0
 	for i := 2; ; {
 		marker, next := nextMarker(body, i)
-		if next < 0 || marker == 0xd9 {
-			return nil // what is missing the decoder says
+		if next < 0 || marker == jpegEOI {
+			return nil // if something is missing, the decoder finds it
 		}
 		if err := found.part(); err != nil {
 			return err
 		}
 		i = next
-		if marker == 0x01 || marker >= 0xd0 && marker <= 0xd8 { // these stand alone
+		if marker == jpegTEM || marker >= jpegRST0 && marker <= jpegSOI { // these have no data
 			continue
 		}
 		if i+2 > len(body) {
@@ -31,15 +47,15 @@ func surveyJPEG(body []byte, found *shape, limits Limits) error {
 		}
 		data := body[i+2 : i+size]
 		switch {
-		case marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc:
-			// a frame's header
+		case marker >= jpegSOF0 && marker <= jpegSOF && marker != jpegDHT && marker != jpegJPG && marker != jpegDAC:
+			// the header of the picture; there must be only one
 			if len(data) < 6 || found.width != 0 {
 				return fmt.Errorf("%w: frame header", ErrBroken)
 			}
 			if err := found.size(int(binary.BigEndian.Uint16(data[3:])), int(binary.BigEndian.Uint16(data[1:])), limits); err != nil {
 				return err
 			}
-		case marker == 0xda:
+		case marker == jpegSOS:
 			scans++
 			if scans > maxScans || scans*found.pixels() > scanShare*limits.Pixels {
 				return fmt.Errorf("%w: %d scans of %d pixels", ErrBounds, scans, found.pixels())
@@ -49,8 +65,8 @@ func surveyJPEG(body []byte, found *shape, limits Limits) error {
 	}
 }
 
-// nextMarker is the first marker from i on that is not part of compressed data, and what follows
-// it; -1 when there is none.
+// nextMarker returns the first marker from i on that is not part of compressed data, and the index
+// after it. The index is -1 if there is none.
 func nextMarker(body []byte, i int) (marker byte, next int) {
 	for i < len(body) {
 		at := bytes.IndexByte(body[i:], 0xff)
@@ -64,8 +80,8 @@ func nextMarker(body []byte, i int) (marker byte, next int) {
 		if i >= len(body) {
 			break
 		}
-		// a stuffed byte, a restart
-		if marker = body[i]; marker != 0 && (marker < 0xd0 || marker > 0xd7) {
+		// In compressed data, 0xff is followed by 0 (a stuffed byte) or by a restart marker.
+		if marker = body[i]; marker != 0 && (marker < jpegRST0 || marker > jpegRST7) {
 			return marker, i + 1
 		}
 		i++

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// surveyWebP follows the chunks, and those in the frames of an animation. The canvas and each coded
-// picture tell their sizes apart, and a decoder believes each.
+// surveyWebP reads the chunks, and those in the frames of an animation. The canvas and each coded
+// picture have sizes of their own. All are checked, because a decoder believes each.
 // https://developers.google.com/speed/webp/docs/riff_container
 func surveyWebP(body []byte, found *shape, limits Limits) error {
 	return surveyChunks(body[12:], found, limits, 0)

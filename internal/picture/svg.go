@@ -8,14 +8,15 @@ import (
 	"github.com/mintlake/mintlake/internal/picture/svg"
 )
 
-// looksLikeSVG says that the first element, after byte order mark, declaration, comments and
-// document type, is svg.
+// looksLikeSVG reports whether the first element is svg. A byte order mark, an XML declaration,
+// comments and a document type may come before it.
 func looksLikeSVG(body []byte) bool {
 	if len(body) > 2 && (body[0] == 0xff && body[1] == 0xfe || body[0] == 0xfe && body[1] == 0xff) {
 		body, _ = svg.Text(body) // UTF-16; empty when it is not
 	}
 	body = bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), " \t\r\n")
-	for range 64 {
+	const maxProlog = 64 // comments and declarations before the first element
+	for range maxProlog {
 		var end int
 		switch {
 		case bytes.HasPrefix(body, []byte("<?")):
@@ -43,6 +44,7 @@ func looksLikeSVG(body []byte) bool {
 	return false
 }
 
+// after returns the index after the first mark; -1 if there is none.
 func after(body []byte, mark string) int {
 	i := bytes.Index(body, []byte(mark))
 	if i < 0 {
@@ -51,6 +53,8 @@ func after(body []byte, mark string) int {
 	return i + len(mark)
 }
 
+// afterDoctype returns the index after a document type, which may contain > in brackets; -1 if it
+// does not end.
 func afterDoctype(body []byte) int {
 	depth := 0
 	for i, c := range body {
@@ -66,19 +70,19 @@ func afterDoctype(body []byte) int {
 	return -1
 }
 
-// cleanSVG writes a drawing anew, see package svg. Its errors become this package's.
+// cleanSVG sanitizes an SVG, see package svg. Its errors wrap those of this package.
 func cleanSVG(body []byte, limits Limits) (*svg.Drawing, error) {
 	limits = limits.withDefaults()
 	clean, err := svg.Clean(body, svg.Config{Pixels: limits.Pixels, Raster: func(embedded []byte) (string, int, error) {
 		kind := Sniff(embedded)
 		if kind == "" || kind == SVG {
-			return "", 0, nil // left out
+			return "", 0, nil // svg.Clean leaves it out
 		}
 		shape, err := survey(embedded, kind, limits)
 		return kind, shape.pixels(), err
 	}})
 	switch {
-	case errors.Is(err, ErrBroken), errors.Is(err, ErrBounds): // an embedded picture's
+	case errors.Is(err, ErrBroken), errors.Is(err, ErrBounds): // the error of an embedded picture
 		return nil, err
 	case errors.Is(err, svg.ErrBounds):
 		return nil, fmt.Errorf("%w: %w", ErrBounds, err)

@@ -11,30 +11,32 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// Sizes are the boxes that variants are made for: what is asked for is raised to the next one, so
-// that a picture has few variants.
+// sizes are the sizes that variants have. A request for another size gets the next larger one, so
+// each picture has few variants.
 var sizes = []int{32, 48, 64, 96, 128, 192, 256, 384, 512}
 
 // Qualities of lossy variants, out of 100.
 const (
 	qualityJPEG = 85
 	qualityWebP = 80
-	// methodWebP is libwebp's effort from 0 to 6; beyond 1 small pictures get hardly smaller and
-	// much slower.
+	// methodWebP is libwebp's effort from 0 to 6. Above 1 small pictures get little smaller and
+	// take much longer.
 	methodWebP = 1
 )
 
 // Variant is a form of a picture. The zero value is the picture itself.
 type Variant struct {
-	// Size of the box in pixels that the picture fits into, its proportions kept, one of the sizes
-	// of BoxSize; 0 = as it is. Pictures are never made larger.
+	// Size is the side in pixels of the square that the picture is scaled down into, one of the
+	// sizes of BoxSize. 0 means the original size. Pictures keep their proportions and are never
+	// enlarged.
 	Size int
-	// Type is PNG or WebP; empty: like the picture, or PNG where that kind is not written (GIF,
-	// AVIF).
+	// Type is PNG or WebP. Empty means the picture's own type, or PNG for a type that is not
+	// written (GIF, AVIF).
 	Type string
 }
 
-// BoxSize is the next larger size that variants have, 512 for anything beyond, 0 for 0 and less.
+// BoxSize returns the next larger size that variants have: at most 512, and 0 if asked is 0 or
+// less.
 func BoxSize(asked int) int {
 	if asked <= 0 {
 		return 0
@@ -47,9 +49,9 @@ func BoxSize(asked int) int {
 	return sizes[len(sizes)-1]
 }
 
-// Make writes a variant of an image of the given type and returns it with its own type. A drawing
-// scales by itself: its only variant is the clean one. Of an animation the first frame is taken.
-// Errors wrap ErrBroken or ErrBounds.
+// Make makes a variant of an image of the given type, and returns it with its own type. An SVG has
+// one variant only, the sanitized one, because browsers scale it. Of an animation Make takes the
+// first frame. Errors wrap ErrBroken or ErrBounds.
 func Make(body []byte, kind string, variant Variant, limits Limits) ([]byte, string, error) {
 	if kind == SVG {
 		clean, err := cleanSVG(body, limits)
@@ -74,7 +76,7 @@ func Make(body []byte, kind string, variant Variant, limits Limits) ([]byte, str
 	}
 	small := fit(decoded, variant.Size)
 	if kind == JPEG {
-		// the box is square: turning a small picture costs less
+		// Rotated after it was scaled: that costs less, and a square box fits both.
 		small = upright(small, orientation(body))
 	}
 	if small == decoded && target == kind && !animated(body, kind) {
@@ -84,7 +86,7 @@ func Make(body []byte, kind string, variant Variant, limits Limits) ([]byte, str
 	return out, target, err
 }
 
-// fit scales a picture down into a box of size by size; 0 is no box.
+// fit scales a picture down into a square of size by size pixels; 0 means no limit.
 func fit(picture image.Image, size int) image.Image {
 	width, height := picture.Bounds().Dx(), picture.Bounds().Dy()
 	if size <= 0 || width <= size && height <= size {
@@ -102,9 +104,9 @@ func fit(picture image.Image, size int) image.Image {
 	return out
 }
 
-// shrink halves a picture by the mean of four pixels while it stays at least twice as large as
-// wanted: the scaler's time grows with what it reads, and what is lost there is lost in the end
-// anyway.
+// shrink halves a picture while it stays at least twice as large as wanted, each new pixel being
+// the mean of four. The scaler's time grows with the pixels that it reads, and it would average
+// these away in the end.
 func shrink(picture image.Image, w, h int) image.Image {
 	for picture.Bounds().Dx() >= 4*w && picture.Bounds().Dy() >= 4*h {
 		source := premultiplied(picture)
@@ -123,7 +125,7 @@ func shrink(picture image.Image, w, h int) image.Image {
 	return picture
 }
 
-// premultiplied is the picture as RGBA whose pixels begin at its rectangle's corner.
+// premultiplied returns the picture as RGBA with its upper left corner at 0, 0.
 func premultiplied(picture image.Image) *image.RGBA {
 	if own, ok := picture.(*image.RGBA); ok && own.Rect.Min == (image.Point{}) {
 		return own

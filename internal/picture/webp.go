@@ -12,8 +12,11 @@ type chunk struct {
 	payload []byte
 }
 
-// chunks cuts a sequence of RIFF chunks.
-// https://developers.google.com/speed/webp/docs/riff_container
+// maxChunks of a WebP file or of a frame in it.
+const maxChunks = 10_000
+
+// chunks splits a sequence of RIFF chunks. If the last one is cut off, it returns those before it
+// and an error. https://developers.google.com/speed/webp/docs/riff_container
 func chunks(data []byte) ([]chunk, error) {
 	var list []chunk
 	for len(data) >= 8 {
@@ -22,7 +25,7 @@ func chunks(data []byte) ([]chunk, error) {
 			return list, fmt.Errorf("%w: cut off", ErrBroken)
 		}
 		list = append(list, chunk{string(data[:4]), data[8 : 8+size]})
-		if len(list) > 10_000 {
+		if len(list) > maxChunks {
 			return list, fmt.Errorf("%w: too many parts", ErrBounds)
 		}
 		data = data[min(8+size+size&1, uint64(len(data))):]
@@ -30,8 +33,8 @@ func chunks(data []byte) ([]chunk, error) {
 	return list, nil
 }
 
-// stillWebP is the file itself, or of an animated one a file of its first frame, which Go's decoder
-// reads. The canvas of an animation is bounded too: a browser will allocate it.
+// stillWebP returns the file, or for an animation a file of its first frame: Go's decoder reads no
+// animations. It also checks the size of an animation's canvas, as a browser will allocate it.
 func stillWebP(body []byte, limits Limits) ([]byte, error) {
 	if !animated(body, WebP) {
 		return body, nil
@@ -54,7 +57,10 @@ func stillWebP(body []byte, limits Limits) ([]byte, error) {
 	return nil, fmt.Errorf("%w: no frame", ErrBroken)
 }
 
-// frameFile makes a still file of an animation's frame: 16 bytes about the frame, then its chunks.
+// alphaFlag in the first byte of a VP8X chunk says that the picture has transparent parts.
+const alphaFlag = 0x10
+
+// frameFile makes a file of one frame. The frame has 16 bytes of header, then its chunks.
 func frameFile(frame []byte) ([]byte, error) {
 	width, height := frame[6:9], frame[9:12]
 	parts, err := chunks(frame[16:])
@@ -85,7 +91,7 @@ func frameFile(frame []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: a frame without a picture", ErrBroken)
 	}
 	if alpha != nil && picture.name == "VP8 " {
-		header := append([]byte{0x10, 0, 0, 0}, width...)
+		header := append([]byte{alphaFlag, 0, 0, 0}, width...)
 		write("VP8X", append(header, height...))
 		write("ALPH", alpha.payload)
 	}

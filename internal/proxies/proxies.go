@@ -1,8 +1,8 @@
-// Package proxies says whose request it is when reverse proxies stand in front of a server.
+// Package proxies finds the client's address behind reverse proxies.
 //
 // In: the operator's list of proxies, the peer's address, and the header X-Forwarded-For. Out: the
-// client's address. Guarantees: the header of a peer that is no listed proxy is not read; nothing
-// is resolved.
+// client's address. Guarantees: the header is read only if the peer is a listed proxy; nothing is
+// resolved.
 package proxies
 
 import (
@@ -12,10 +12,11 @@ import (
 	"strings"
 )
 
-// Header is what proxies append their clients' addresses to.
+// Header is the header to which a proxy appends the address of its client.
 const Header = "X-Forwarded-For"
 
-// List is the addresses whose X-Forwarded-For is believed. The zero value believes nobody.
+// List is the addresses of trusted proxies: their X-Forwarded-For is believed. The zero value
+// trusts none.
 type List []netip.Prefix
 
 // Parse reads addresses and CIDR prefixes.
@@ -35,7 +36,7 @@ func Parse(texts []string) (List, error) {
 	return list, nil
 }
 
-// Trust says whether address is one of a trusted proxy.
+// Trust reports whether address is one of a trusted proxy.
 func (l List) Trust(address netip.Addr) bool { return l.contain(address.Unmap().WithZone("")) }
 
 func (l List) contain(address netip.Addr) bool {
@@ -47,8 +48,8 @@ func (l List) contain(address netip.Addr) bool {
 	return false
 }
 
-// Network is what one client has: its address, or of IPv6 its /64, since one subscriber gets at
-// least that many addresses.
+// Network returns the addresses that count as one client: the IPv4 address, or the /64 of an IPv6
+// address, since one subscriber gets at least that many.
 func Network(client netip.Addr) netip.Prefix {
 	bits := client.BitLen()
 	if client.Is6() {
@@ -57,9 +58,9 @@ func Network(client netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(client, bits).Masked()
 }
 
-// Client is the peer, or what the trusted proxies in front of it say. forwarded is all
-// X-Forwarded-For headers joined by commas; it is read from the right, since only what a trusted
-// proxy appended is true, and up to the first entry that is no address.
+// Client returns the peer, or the client that the trusted proxies in front of it name. forwarded is
+// all X-Forwarded-For headers joined by commas. It is read from the right, since only the entries
+// that trusted proxies appended can be believed, and not beyond an entry that is no address.
 func (l List) Client(peer netip.Addr, forwarded string) netip.Addr {
 	client := peer.Unmap().WithZone("")
 	for forwarded != "" && l.contain(client) {
@@ -78,8 +79,8 @@ func (l List) Client(peer netip.Addr, forwarded string) netip.Addr {
 	return client
 }
 
-// ClientOf is Client for a peer as net/http and net tell it, host:port. A peer that is none gives
-// the zero address.
+// ClientOf is like Client for a peer in the form host:port. It returns the zero address if peer is
+// malformed.
 func (l List) ClientOf(peer string, forwarded []string) netip.Addr {
 	host, _, err := net.SplitHostPort(peer)
 	if err != nil {
@@ -95,7 +96,7 @@ func (l List) ClientOf(peer string, forwarded []string) netip.Addr {
 	return l.Client(address, strings.Join(forwarded, ","))
 }
 
-// parseHop reads an address, also with a port or in brackets, as some proxies write it.
+// parseHop reads an address. Some proxies write it with a port or in brackets.
 func parseHop(text string) (netip.Addr, bool) {
 	if address, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
 		return address.Unmap().WithZone(""), true

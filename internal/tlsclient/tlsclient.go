@@ -1,9 +1,9 @@
-// Package tlsclient is TLS towards the stores that people run already: which authorities to trust,
-// and which certificate to show.
+// Package tlsclient configures TLS for connections to the operator's own stores, such as Kafka and
+// ClickHouse: which authorities to trust, and which certificate to present.
 //
-// In: PEM files. Out: a tls.Config, or one line that names the setting and what is wrong with it.
-// Speaks and SpeaksHTTP say what a port seems to want.
-// Guarantees: never less than TLS 1.2; a certificate is always verified.
+// In: PEM files. Out: a tls.Config, or an error of one line that names the setting and what is
+// wrong. Speaks and SpeaksHTTP find out which protocol a port speaks.
+// Guarantees: never less than TLS 1.2; a server's certificate is always verified.
 package tlsclient
 
 import (
@@ -20,20 +20,23 @@ import (
 	"time"
 )
 
-// probeTimeout bounds the look at a port.
+// probeTimeout bounds Speaks and SpeaksHTTP.
 const probeTimeout = 2 * time.Second
 
-// Files are the settings, each may be empty.
+// Files are the settings. Each may be empty.
 type Files struct {
-	// CA holds the authorities that sign the servers' certificates; empty: those of the system.
+	// CA is the file of the authorities that sign the servers' certificates; empty means those of
+	// the system.
 	CA string
 	// Cert and Key are this client's certificate.
 	Cert, Key string
-	// ServerName is the name that servers' certificates must hold; empty: the host of each address.
+	// ServerName is the name that the servers' certificates must have; empty means the host of each
+	// address.
 	ServerName string
 }
 
-// Load reads the files. prefix is what their settings begin with, for errors: "kafka.tls.".
+// Load reads the files. prefix is the beginning of the settings' names in errors, such as
+// "kafka.tls.".
 func (f Files) Load(prefix string) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: f.ServerName}
 	if f.CA != "" {
@@ -59,15 +62,16 @@ func (f Files) Load(prefix string) (*tls.Config, error) {
 	return config, nil
 }
 
-// Refused says whether err is an alert of the other side: it does not take this client's
-// certificate, or misses one.
+// Refused reports whether err is a TLS alert from the other side: it refuses this client's
+// certificate, or wants one.
 func Refused(err error) bool {
 	var alert tls.AlertError
 	var remote *net.OpError // how crypto/tls reports an alert that it received
 	return errors.As(err, &alert) || errors.As(err, &remote) && remote.Op == "remote error"
 }
 
-// Speaks says whether a port speaks TLS. Whose certificate it has does not matter: nothing is sent.
+// Speaks reports whether a port speaks TLS. The certificate is not verified, because nothing is
+// sent.
 func Speaks(addr string) bool {
 	dialer := &tls.Dialer{
 		NetDialer: &net.Dialer{Timeout: probeTimeout},
@@ -82,10 +86,10 @@ func Speaks(addr string) bool {
 		_ = conn.Close()
 		return true
 	}
-	return Refused(err) // as of a server that wants a client's certificate
+	return Refused(err) // only a TLS server sends an alert, for example because it wants a certificate
 }
 
-// SpeaksHTTP says whether a port answers HTTP in plain text.
+// SpeaksHTTP reports whether a port answers HTTP in plain text.
 func SpeaksHTTP(addr string) bool {
 	conn, err := net.DialTimeout("tcp", addr, probeTimeout)
 	if err != nil {

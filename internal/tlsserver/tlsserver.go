@@ -1,11 +1,12 @@
-// Package tlsserver is TLS of a server whose certificate is exchanged while it runs.
+// Package tlsserver configures TLS for a server whose certificate files may be replaced while it
+// runs.
 //
-// In: PEM files of a certificate, with its chain, and its private key. Out: a tls.Config; from when
-// on the certificate is out of date. Guarantees: never less than TLS 1.2; files that cannot be
-// read, or do not fit together, never take the place of what was read before; no part of a key
-// stands in an error.
+// In: PEM files of a certificate, with its chain, and its private key. Out: a tls.Config, and when
+// the certificate expires. Guarantees: never less than TLS 1.2; files that cannot be read, or do
+// not belong together, never replace the certificate that was read before; no error contains a part
+// of a key.
 //
-// gRPC's certprovider/pemfile does the same, but logs the key of a pair that does not fit together.
+// gRPC's certprovider/pemfile does the same, but logs the key if the files do not belong together.
 package tlsserver
 
 import (
@@ -20,10 +21,10 @@ import (
 	"time"
 )
 
-// looked is how often the files are looked at while there are handshakes.
-const looked = time.Second
+// checkEvery is how often the files are checked for changes while there are handshakes.
+const checkEvery = time.Second
 
-// Certificate is what a server shows.
+// Certificate is a server's certificate, which follows its files.
 type Certificate struct {
 	certFile, keyFile string
 	logger            *slog.Logger
@@ -31,13 +32,13 @@ type Certificate struct {
 
 	pair atomic.Pointer[tls.Certificate]
 
-	// mu is held while the files are looked at. No handshake waits for it: a disk may be slow.
+	// mu is held while the files are checked. No handshake waits for it: a disk may be slow.
 	mu   sync.Mutex
-	last time.Time // of the look
-	seen [2]stamp  // of the files, as they were read or failed to be
+	last time.Time // when the files were last checked
+	seen [2]stamp  // of the files when they were last read, successfully or not
 }
 
-// stamp changes when a file does. A link to another file has that file's.
+// stamp changes when a file does. That of a symbolic link is the one of its target.
 type stamp struct {
 	changed time.Time
 	size    int64
@@ -51,8 +52,8 @@ func Load(certFile, keyFile string, logger *slog.Logger) (*Certificate, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Certificate{certFile: certFile, keyFile: keyFile, logger: logger, every: looked, last: time.Now()}
-	c.seen, _ = c.stamps() // a file that cannot be asked cannot be read either
+	c := &Certificate{certFile: certFile, keyFile: keyFile, logger: logger, every: checkEvery, last: time.Now()}
+	c.seen, _ = c.stamps() // on an error, the read below fails too
 	pair, err := c.read()
 	if err != nil {
 		return nil, fmt.Errorf("cert_file and key_file: %w", err)
@@ -61,7 +62,7 @@ func Load(certFile, keyFile string, logger *slog.Logger) (*Certificate, error) {
 	return c, nil
 }
 
-// Config is that of a server which speaks protocols, the preferred one first.
+// Config returns the configuration of a server that speaks protocols, the preferred one first.
 func (c *Certificate) Config(protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: protocols,
@@ -69,11 +70,11 @@ func (c *Certificate) Config(protocols ...string) *tls.Config {
 	}
 }
 
-// Expires is from when on the certificate is out of date.
+// Expires returns when the certificate expires.
 func (c *Certificate) Expires() time.Time { return c.current().Leaf.NotAfter }
 
-// current is the certificate, read again if its files changed since the last look. While another
-// handshake looks, it is the last one.
+// current returns the certificate. It reads the files again if they have changed. While another
+// handshake checks the files, it returns the last certificate.
 func (c *Certificate) current() *tls.Certificate {
 	if !c.mu.TryLock() {
 		return c.pair.Load()
@@ -96,7 +97,7 @@ func (c *Certificate) current() *tls.Certificate {
 	case err == nil:
 		c.pair.Store(pair)
 		c.logger.Info("certificate read again", "file", c.certFile, "expires", pair.Leaf.NotAfter)
-	case seen != c.seen: // told once; it may be that only one of the two files was exchanged yet
+	case seen != c.seen: // logged once; maybe only one of the two files has been replaced yet
 		c.logger.Warn("the new certificate cannot be used, the old one stays", "file", c.certFile, "err", err)
 	}
 	c.seen = seen
@@ -108,7 +109,7 @@ func (c *Certificate) read() (*tls.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if pair.Leaf == nil { // not with GODEBUG=x509keypairleaf=0
+	if pair.Leaf == nil { // with GODEBUG=x509keypairleaf=0
 		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {
 			return nil, err
 		}
@@ -116,7 +117,8 @@ func (c *Certificate) read() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// stamps are the zero ones of files that cannot be asked.
+// stamps returns the stamps of both files. If one cannot be read, it returns zero stamps and the
+// error.
 func (c *Certificate) stamps() (both [2]stamp, first error) {
 	for i, name := range []string{c.certFile, c.keyFile} {
 		info, err := os.Stat(name)

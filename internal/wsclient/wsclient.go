@@ -1,6 +1,7 @@
-// Package wsclient talks with WebSocket clients that may be slow or hostile.
+// Package wsclient reads from WebSocket clients that may be slow or hostile, and closes their
+// connections.
 //
-// In: a connection. Out: text messages, and a close that waits no longer than it is told to.
+// In: a connection. Out: text messages, and a close that waits no longer than the given time.
 package wsclient
 
 import (
@@ -10,8 +11,9 @@ import (
 	"github.com/coder/websocket"
 )
 
-// ReadText waits for the client's next message. It is false when the client has gone, ctx has
-// ended, or the message is not text, which closes the connection with that reason.
+// ReadText waits for the client's next message. It returns false if the client has gone or ctx has
+// ended. It also returns false if the message is not text; then it closes the connection with that
+// reason.
 func ReadText(ctx context.Context, conn *websocket.Conn) ([]byte, bool) {
 	kind, message, err := conn.Read(ctx)
 	if err != nil {
@@ -24,8 +26,8 @@ func ReadText(ctx context.Context, conn *websocket.Conn) ([]byte, bool) {
 	return message, true
 }
 
-// CloseWithin runs closeIt, which tells the client why, and waits for it until patience is over: a
-// client that does not read cannot be told.
+// CloseWithin runs closeIt, which tells the client why it is closed, and waits for it at most for
+// patience: a client that does not read cannot be told.
 func CloseWithin(patience time.Duration, closeIt func() error) {
 	told := make(chan struct{})
 	go func() {

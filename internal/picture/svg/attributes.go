@@ -11,7 +11,7 @@ const (
 	xmlNamespace   = "http://www.w3.org/XML/1998/namespace"
 )
 
-// attributesOf keeps what the lists allow, the first of each name.
+// attributesOf adds the allowed ones of the found attributes to made, the first of each name.
 func (p *parser) attributesOf(made *node, found []xml.Attr) error {
 	for _, given := range found {
 		name, value, err := p.attribute(made.name, given)
@@ -25,8 +25,8 @@ func (p *parser) attributesOf(made *node, found []xml.Attr) error {
 	return nil
 }
 
-// attribute is what is kept of one: its name as it is written, and its value; no name when it is
-// left out.
+// attribute returns an attribute's name, as it is written, and its cleaned value. The name is empty
+// if the attribute is left out.
 func (p *parser) attribute(element string, given xml.Attr) (name, value string, err error) {
 	switch space, local := given.Name.Space, given.Name.Local; {
 	case local == "href" && (space == "" || space == xlinkNamespace || space == "xlink"):
@@ -52,14 +52,14 @@ func (p *parser) attribute(element string, given xml.Attr) (name, value string, 
 	case local == "style":
 		return local, cleanDeclarations(given.Value).text, nil
 	case local == "attributeName":
-		// Of what is animated only what draws: never a link, a style, a handler.
+		// Only drawing attributes may be animated, never a link, a style or a handler.
 		if !presentation[given.Value] && !geometry[given.Value] {
 			return "", "", nil
 		}
 	case animationValue[local] && strings.Contains(strings.ToLower(given.Value), "url"):
 		return "", "", nil
 	case local != "class" && strings.ContainsAny(given.Value, "(\\"):
-		// only such values can refer to something
+		// Only values with these characters can refer to something.
 		text, _, ok := cleanValue(given.Value)
 		if !ok {
 			return "", "", nil
@@ -69,8 +69,8 @@ func (p *parser) attribute(element string, given xml.Attr) (name, value string, 
 	return given.Name.Local, given.Value, nil
 }
 
-// reference is what is kept of a link: a part of the same document, or of an image a picture that
-// is in the link itself.
+// reference returns the cleaned target of a link; empty if it is left out. It keeps links to a part
+// of the same document, and pictures that are embedded as a data URI.
 func (p *parser) reference(element, value string) (string, error) {
 	value = strings.Trim(value, spaces)
 	switch {
@@ -84,7 +84,7 @@ func (p *parser) reference(element, value string) (string, error) {
 	return "", nil
 }
 
-// isID says that a text can be an id and stand in url(#id) without quotes.
+// isID reports whether a text can be an id, also in url(#id) without quotes.
 func isID(text string) bool {
 	return text != "" && len(text) <= maxID && !strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || strings.ContainsRune("\"'()<>\\&#;,", r)

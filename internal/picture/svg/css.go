@@ -7,27 +7,27 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// Bounds of style sheets: a browser matches every rule with every element.
+// Limits of style sheets: a browser matches every rule with every element.
 const (
 	maxSheets       = 32
 	maxSheetBytes   = 512 << 10
 	maxRules        = 4_000
 	maxSelectors    = 16_000
-	maxCompounds    = 10         // parts of one selector and the spaces around what joins them
+	maxCompounds    = 10         // compound selectors in one selector; a space beside >, + or ~ counts as one more
 	maxMatches      = 20_000_000 // selectors times elements
 	maxCustomValue  = 200
 	maxDeclarations = 20_000
 )
 
-// token is one of CSS.
+// token is a CSS token.
 type token struct {
 	kind css.TokenType
 	text string
 }
 
-// tokensOf cuts CSS. Comments become spaces. It is false where something stands that this package
-// does not want to understand: an escape, which can write any name in another way, a string or an
-// address that is not closed, markup.
+// tokensOf splits CSS into tokens. Comments become spaces. It returns false if the text has
+// something that this package does not interpret: an escape, which can write any name in another
+// way; a string or an address that is not closed; markup.
 func tokensOf(text string) ([]token, bool) {
 	if strings.ContainsAny(text, "\\\x00") || strings.Contains(text, "<") {
 		return nil, false
@@ -38,7 +38,7 @@ func tokensOf(text string) ([]token, bool) {
 		kind, raw := lexer.Next()
 		switch kind {
 		case css.ErrorToken:
-			return list, true // the end: a text in memory has no other error
+			return list, true // the end of the text, which is the only error here
 		case css.BadStringToken, css.BadURLToken, css.CDOToken, css.CDCToken:
 			return nil, false
 		case css.CommentToken:
@@ -49,8 +49,8 @@ func tokensOf(text string) ([]token, bool) {
 	}
 }
 
-// cleanValue is a value without its comments, and which parts of the document it refers to. It is
-// false when it holds more than the lists allow.
+// cleanValue returns a value without its comments, and the ids in the document that it refers to.
+// It returns false if the value has more than the lists allow.
 func cleanValue(text string) (clean string, references []string, ok bool) {
 	list, ok := tokensOf(text)
 	if !ok {
@@ -60,6 +60,7 @@ func cleanValue(text string) (clean string, references []string, ok bool) {
 	return textOf(list), references, ok
 }
 
+// valueOf checks the tokens of a value, and returns the ids that it refers to.
 func valueOf(list []token) (references []string, ok bool) {
 	depth := 0
 	for _, t := range list {
@@ -104,11 +105,12 @@ func valueOf(list []token) (references []string, ok bool) {
 	return references, depth == 0
 }
 
+// closedString reports whether a string token ends with its quote and has no url(.
 func closedString(text string) bool {
 	return len(text) >= 2 && text[0] == text[len(text)-1] && !strings.Contains(strings.ToLower(text), "url(")
 }
 
-// localURL is the id that url(#id) names.
+// localURL returns the id in url(#id).
 func localURL(text string) (id string, ok bool) {
 	inner := strings.Trim(strings.TrimSuffix(text[len("url("):], ")"), spaces+"\f")
 	if len(inner) >= 2 && (inner[0] == '"' || inner[0] == '\'') && inner[len(inner)-1] == inner[0] {
@@ -118,7 +120,7 @@ func localURL(text string) (id string, ok bool) {
 	return id, ok && isID(id) && strings.HasSuffix(text, ")")
 }
 
-// declarations are the ones of a rule or of a style attribute that are kept.
+// declarations are the declarations of a rule or of a style attribute that are kept.
 type declarations struct {
 	text       string
 	references []reference
@@ -127,16 +129,17 @@ type declarations struct {
 // reference is a part of the document that a property refers to.
 type reference struct {
 	id string
-	// inherited: what is inside the element has the property as well.
+	// inherited is true if the elements inside have the property too.
 	inherited bool
 }
 
-// ownProperties refer for the element alone; others are inherited.
+// ownProperties are properties with references that the elements inside do not inherit; all others
+// are inherited.
 var ownProperties = setOf("filter mask clip-path")
 
 func cleanDeclarations(text string) declarations {
 	list, ok := tokensOf(text)
-	if !ok { // each on its own: one that is not understood does not spoil the others
+	if !ok { // each on its own, so that the good ones are kept
 		var clean declarations
 		parts := strings.Split(text, ";")
 		if len(parts) > 1 {
@@ -181,7 +184,7 @@ func declarationsOf(list []token) declarations {
 		case !ok || len(value) == 0:
 			continue
 		case custom && (len(text) > maxCustomValue || len(references) > 0 || strings.Contains(strings.ToLower(text), "var(")):
-			continue // properties made of properties unfold like entities
+			continue // properties that refer to properties expand like entities
 		case !custom && !presentation[name] && !properties[name]:
 			continue
 		}
@@ -194,7 +197,7 @@ func declarationsOf(list []token) declarations {
 	return clean
 }
 
-// split cuts a list at a kind of token that stands outside parentheses.
+// split splits a list at the tokens of a kind that are not in parentheses.
 func split(list []token, at css.TokenType) (parts [][]token) {
 	depth, from := 0, 0
 	for i, t := range list {

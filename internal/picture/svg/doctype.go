@@ -10,11 +10,15 @@ import (
 const (
 	maxEntities    = 64
 	maxEntityValue = 512
+	// maxEntityName is less than entityWindow: a longer name would escape the count.
+	maxEntityName = 100
+	// entityWindow is how far after an & its semicolon is looked for.
+	entityWindow = 128
 )
 
-// entities are the plain texts that a document type declares. Drawing programs name their
-// namespaces so. An entity that refers to another one, to a file or to markup is refused: a few
-// lines of them unfold to gigabytes, and no logo needs one.
+// entities returns the entities that a document type declares, as name and text. Drawing programs
+// declare their namespaces as such. An entity that refers to another one, to a file or to markup is
+// refused: a few lines of those expand to gigabytes, and no logo needs one.
 func entities(doctype string) (map[string]string, error) {
 	found := map[string]string{}
 	parts := strings.Split(doctype, "<!ENTITY")
@@ -37,15 +41,15 @@ func entities(doctype string) (map[string]string, error) {
 		case len(value) > maxEntityValue || len(found) >= maxEntities:
 			return nil, bounds("entities of more than %d bytes, or more than %d of them", maxEntityValue, maxEntities)
 		}
-		if _, ok := found[name]; !ok { // the first declaration holds
+		if _, ok := found[name]; !ok { // the first declaration counts
 			found[name] = value
 		}
 	}
 	return found, nil
 }
 
-// bindEntities has the decoder know a document type's entities, after it counted what they will add
-// to rest.
+// bindEntities gives the decoder a document type's entities. Before that it counts the bytes that
+// they will add to rest, the text after the document type.
 func bindEntities(decoder *xml.Decoder, doctype string, rest []byte) error {
 	if !strings.Contains(doctype, "<!ENTITY") {
 		return nil
@@ -61,7 +65,7 @@ func bindEntities(decoder *xml.Decoder, doctype string, rest []byte) error {
 			break
 		}
 		rest = rest[i+1:]
-		if end := bytes.IndexByte(rest[:min(len(rest), 128)], ';'); end > 0 {
+		if end := bytes.IndexByte(rest[:min(len(rest), entityWindow)], ';'); end > 0 {
 			added += len(found[string(rest[:end])])
 		}
 	}
@@ -71,7 +75,7 @@ func bindEntities(decoder *xml.Decoder, doctype string, rest []byte) error {
 	known := maps.Clone(xml.HTMLEntity)
 	maps.Copy(known, found)
 	for name := range known {
-		if len(name) > 100 { // longer than what was counted above
+		if len(name) > maxEntityName {
 			return bounds("an entity's name of %d bytes", len(name))
 		}
 	}

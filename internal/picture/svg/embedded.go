@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// embedded is the data URI of a picture, written anew from its bytes: its media type is what the
-// bytes are. A drawing in a drawing is left out: it would have to be cleaned as well. A picture
-// that must not be decoded spoils the drawing, because a browser would decode it.
+// embedded checks a picture in a data URI and encodes its bytes again, with the media type that
+// they really have. An SVG inside an SVG is left out: it would have to be sanitized too. If a
+// picture must not be decoded, the whole SVG is refused, because a browser would decode it.
 func (p *parser) embedded(uri string) (string, error) {
 	head, data, ok := strings.Cut(uri, ",")
 	if !ok || p.cfg.Raster == nil {
@@ -46,7 +46,7 @@ func (p *parser) embedded(uri string) (string, error) {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(body), nil
 }
 
-// decodeBase64 forgives white space, which drawing programs break lines with, and missing padding.
+// decodeBase64 ignores white space, which drawing programs insert, and missing padding.
 func decodeBase64(data string) ([]byte, error) {
 	data = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(spaces+"\f", r) {

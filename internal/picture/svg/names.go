@@ -16,9 +16,9 @@ func setOf(lists ...string) map[string]bool {
 	return set
 }
 
-// elements that are kept, with their attributes; all others go with what is in them. Not among
-// them: script, foreignObject, iframe, audio, video, handler, font and font-face, view, cursor,
-// feImage, metadata; and marker, which is drawn once for each point of a line.
+// elements are the elements that are kept. All others are left out with all that is in them, for
+// example script, foreignObject, iframe, audio, video, handler, font and font-face, view, cursor,
+// feImage and metadata. marker is left out too: it is drawn once for each point of a line.
 var elements = setOf(`
 	svg g defs symbol use switch style title desc
 	path rect circle ellipse line polyline polygon text tspan textPath image
@@ -29,17 +29,16 @@ var elements = setOf(`
 	animate animateTransform animateMotion mpath set`)
 
 var (
-	// textOnly elements hold text and nothing else: in an HTML page, title and desc would hold
-	// HTML.
+	// textOnly elements may contain only text: in an HTML page, title and desc could contain HTML.
 	textOnly  = setOf("title desc style")
 	holdsText = setOf("title desc style text tspan textPath")
-	// refers are elements whose link may name a part of the same document.
+	// refers are the elements whose link may name a part of the same document.
 	refers = setOf("use linearGradient radialGradient pattern filter textPath mpath animate animateTransform animateMotion set image")
-	// animationValue are attributes that another attribute takes over.
+	// animationValue are the attributes with values for the attribute that is animated.
 	animationValue = setOf("values from to by")
 )
 
-// geometry are attributes that place and shape.
+// geometry are the attributes of place and shape.
 var geometry = setOf(`
 	x y width height x1 y1 x2 y2 cx cy r rx ry fx fy fr d points dx dy rotate textLength lengthAdjust startOffset method spacing side pathLength
 	viewBox preserveAspectRatio transform gradientTransform gradientUnits spreadMethod offset patternUnits patternContentUnits patternTransform
@@ -58,7 +57,7 @@ var presentation = setOf(`
 	stroke-linecap stroke-linejoin stroke-miterlimit stroke-opacity stroke-width text-anchor text-decoration text-rendering transform-origin
 	unicode-bidi vector-effect visibility word-spacing writing-mode`)
 
-// properties of CSS that are kept, beside presentation.
+// properties are the CSS properties that are kept, besides those in presentation.
 var properties = setOf(`
 	animation animation-delay animation-direction animation-duration animation-fill-mode animation-iteration-count animation-name
 	animation-play-state animation-timing-function background background-color clip cx cy font font-feature-settings font-kerning
@@ -79,7 +78,8 @@ var attributes = func() map[string]bool {
 	return set
 }()
 
-// functions of CSS that are kept. None takes an address; url() is judged apart.
+// functions are the CSS functions that are kept. None takes an address; url() is checked
+// separately.
 var functions = setOf(`
 	rgb rgba hsl hsla hwb lab lch oklab oklch color color-mix var calc min max clamp
 	matrix matrix3d translate translatex translatey translatez translate3d scale scalex scaley scalez scale3d rotate rotatex rotatey rotatez rotate3d
@@ -87,8 +87,8 @@ var functions = setOf(`
 	blur brightness contrast drop-shadow grayscale hue-rotate invert opacity saturate sepia
 	circle ellipse inset polygon rect`)
 
-// keptName is the name that an element is written with, empty when it is left out. A link becomes a
-// group: what it shows stays.
+// keptName returns the name that an element is written with; empty if it is left out. A link
+// becomes a group, so its content stays.
 func keptName(name xml.Name) string {
 	switch {
 	case name.Space != Namespace && name.Space != "":

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// node is an element that is kept, or a text.
+// node is an element that is kept, or a text in one.
 type node struct {
 	name       string // empty for a text
 	text       string
@@ -27,25 +27,25 @@ func (n *node) get(name string) string {
 	return ""
 }
 
-// parser holds the elements that are open.
+// parser builds the tree of what is kept.
 type parser struct {
 	cfg      *Config
 	decoder  *xml.Decoder
 	text     []byte
 	root     *node
-	open     []*node
-	skipped  int // depth inside an element that is left out
+	open     []*node // the elements that have not ended, outermost first
+	skipped  int     // depth inside an element that is left out
 	elements int
 	pixels   int // of embedded pictures so far
 	sheets   []*sheet
 }
 
-// read makes a tree of what is kept of the document.
+// read parses the document into a tree of what is kept.
 func read(text []byte, cfg *Config) (*node, []*sheet, error) {
 	p := &parser{cfg: cfg, text: text, decoder: xml.NewDecoder(bytes.NewReader(text))}
 	p.decoder.Strict = true
 	p.decoder.Entity = xml.HTMLEntity
-	// it is UTF-8 already
+	// Text has converted the document to UTF-8 already.
 	p.decoder.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil }
 	for range maxTokens {
 		token, err := p.decoder.Token()
@@ -76,7 +76,7 @@ func (p *parser) take(token xml.Token) error {
 		}
 		return bindEntities(p.decoder, string(token), p.text[min(int(p.decoder.InputOffset()), len(p.text)):])
 	}
-	return nil // comments and instructions are left out: xml-stylesheet would load something
+	return nil // comments and processing instructions are left out: xml-stylesheet would load a file
 }
 
 func (p *parser) start(element xml.StartElement) error {
@@ -90,8 +90,8 @@ func (p *parser) start(element xml.StartElement) error {
 		return bounds("elements nested deeper than %d", maxDepth)
 	}
 	if len(p.open) == 0 {
-		// Elements without any namespace are taken too: browsers refuse to draw those, and wallets'
-		// own renderers draw them.
+		// Elements without a namespace are kept too: browsers refuse such a document, but the
+		// renderers of some wallets draw it.
 		if p.root != nil || element.Name.Local != "svg" || element.Name.Space != Namespace && element.Name.Space != "" {
 			return broken("the document is no svg element")
 		}
@@ -112,7 +112,7 @@ func (p *parser) start(element xml.StartElement) error {
 	return nil
 }
 
-// end closes an element, and hangs it into its parent when it is worth keeping.
+// end ends an element, and adds it to its parent if it is worth keeping.
 func (p *parser) end() error {
 	if p.skipped > 0 {
 		p.skipped--
@@ -150,13 +150,13 @@ func (p *parser) characters(text xml.CharData) {
 	}
 	parent := p.open[len(p.open)-1]
 	if !holdsText[parent.name] {
-		return // between shapes, where no text is drawn
+		return // text between shapes is not drawn
 	}
 	parent.children = append(parent.children, &node{text: string(text)})
 }
 
-// styleOf cleans the text of a style element. Other types of sheets, and those for other media, are
-// left out.
+// styleOf returns the cleaned text of a style element. A sheet of another type than CSS is left
+// out.
 func (p *parser) styleOf(style *node) (string, error) {
 	if kind := style.get("type"); kind != "" && !strings.EqualFold(strings.TrimSpace(kind), "text/css") {
 		return "", nil
@@ -176,7 +176,7 @@ func (p *parser) styleOf(style *node) (string, error) {
 	return found.text, nil
 }
 
-// matching bounds what a browser does to find each element's rules.
+// matching bounds the work of a browser to find each element's rules.
 func (p *parser) matching() error {
 	selectors := 0
 	for _, s := range p.sheets {

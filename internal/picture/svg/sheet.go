@@ -6,26 +6,26 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// sheet is a style element that is clean.
+// sheet is a cleaned style element.
 type sheet struct {
 	text string
-	// rules are what the style rules refer to in the document. The key is the subject of a rule's
-	// selector, see selectors: "#id", ".class", "tag" or "*".
-	rules map[string][]reference
+	// references are what the style rules refer to in the document. The key is the subject of a
+	// rule's selector: "#id", ".class", "tag" or "*", see selectors.
+	references map[string][]reference
 
 	counted struct{ rules, selectors, declarations int }
 }
 
-// cleanSheet keeps rules with simple selectors, @media and @keyframes. Of what it does not
-// understand it keeps nothing.
+// cleanSheet keeps rules with simple selectors, @media and @keyframes. It leaves out every rule
+// that it cannot interpret.
 func cleanSheet(text string) (*sheet, error) {
 	if len(text) > maxSheetBytes {
 		return nil, bounds("a style sheet of %d bytes", len(text))
 	}
-	made := &sheet{rules: map[string][]reference{}}
+	made := &sheet{references: map[string][]reference{}}
 	list, ok := tokensOf(text)
 	if !ok {
-		// Rule by rule, so that one with an escape does not cost the others.
+		// Rule by rule, so that one with an escape does not lose the others.
 		for _, part := range strings.SplitAfter(text, "}") {
 			if list, ok := tokensOf(part); ok {
 				if err := made.block(list, 0); err != nil {
@@ -41,7 +41,7 @@ func cleanSheet(text string) (*sheet, error) {
 	return made, nil
 }
 
-// block takes a list of rules.
+// block cleans a list of rules. depth is 1 inside @media.
 func (s *sheet) block(list []token, depth int) error {
 	for len(list) > 0 {
 		prelude, body, rest, closed := nextRule(list)
@@ -76,7 +76,7 @@ func (s *sheet) rule(prelude, body []token, depth int) error {
 		return nil
 	}
 	for _, subject := range subjects {
-		if s.rules[subject] = append(s.rules[subject], clean.references...); len(s.rules[subject]) > maxReferences {
+		if s.references[subject] = append(s.references[subject], clean.references...); len(s.references[subject]) > maxReferences {
 			return bounds("more than %d references in style rules of %.40s", maxReferences, subject)
 		}
 	}
@@ -84,7 +84,7 @@ func (s *sheet) rule(prelude, body []token, depth int) error {
 	return nil
 }
 
-// atRule keeps @media around rules, and @keyframes.
+// atRule keeps @media with its rules, and @keyframes.
 func (s *sheet) atRule(prelude, body []token, depth int) error {
 	condition := trim(prelude[1:])
 	switch strings.ToLower(prelude[0].text) {
@@ -113,7 +113,7 @@ func (s *sheet) atRule(prelude, body []token, depth int) error {
 		s.text += "}"
 		return err
 	}
-	return nil // @import, @font-face, @namespace and what else there is
+	return nil // all others, such as @import, @font-face and @namespace
 }
 
 func (s *sheet) keyframes(list []token) error {
@@ -147,8 +147,8 @@ func isKeyframe(prelude []token) bool {
 	return len(trim(prelude)) > 0
 }
 
-// nextRule cuts the first rule off: what stands before its block, and its block. A statement
-// without one, like @import, is a rule that is not closed.
+// nextRule splits the first rule off: the prelude before its block, and the block. closed is false
+// for a statement without a block, like @import.
 func nextRule(list []token) (prelude, body, rest []token, closed bool) {
 	depth, begin := 0, 0
 	for i, t := range list {
@@ -174,12 +174,12 @@ func nextRule(list []token) (prelude, body, rest []token, closed bool) {
 	return list, nil, nil, false
 }
 
-// pseudo are the classes of elements that a selector may ask for; none depends on who looks or
-// where.
+// pseudo are the pseudo-classes that a selector may have. None depends on the viewer or the page.
 var pseudo = setOf("root first-child last-child only-child first-of-type last-of-type hover")
 
-// selectors reads a rule's selectors, and gives for each what the element must have that it is for:
-// of its last part the id, else a class, else the tag, else "*". Nil when one is not understood.
+// selectors returns the subject of each of a rule's selectors: what the last part of the selector
+// asks of an element. It is the id, or else a class, or else the tag, or else "*". The result is
+// nil if one selector cannot be interpreted.
 func (s *sheet) selectors(prelude []token) ([]string, error) {
 	var subjects []string
 	for _, one := range split(prelude, css.CommaToken) {
@@ -195,6 +195,7 @@ func (s *sheet) selectors(prelude []token) ([]string, error) {
 	return subjects, nil
 }
 
+// subjectOf returns the subject of one selector.
 func subjectOf(one []token) (string, bool) {
 	tag, class, id, compounds := "", "", "", 1
 	for i := 0; i < len(one); i++ {

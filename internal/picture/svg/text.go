@@ -9,9 +9,9 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// Text is the document in UTF-8, without byte order mark and without the XML declaration. The mark
-// decides, else the declaration, else it is UTF-8: https://www.w3.org/TR/xml/#sec-guessing. The
-// result is at most three times as long as the input.
+// Text returns the document in UTF-8, without byte order mark and XML declaration. The encoding is
+// that of the byte order mark, or else that of the declaration, or else UTF-8:
+// https://www.w3.org/TR/xml/#sec-guessing. The result is at most three times as long as the input.
 func Text(body []byte) ([]byte, error) {
 	var from encoding.Encoding
 	switch {
@@ -38,7 +38,8 @@ func Text(body []byte) ([]byte, error) {
 
 const spaces = " \t\r\n"
 
-// declaration is the XML declaration at the beginning, and where it ends; 0 when there is none.
+// declaration returns the XML declaration at the beginning, and the index after it; 0 if there is
+// none.
 func declaration(body []byte) (text string, end int) {
 	head := body[:min(len(body), 512)]
 	if !bytes.HasPrefix(head, []byte("<?xml")) || len(head) < 6 || !strings.ContainsRune(spaces, rune(head[5])) {
@@ -51,8 +52,8 @@ func declaration(body []byte) (text string, end int) {
 	return string(head[:i]), i + len("?>")
 }
 
-// declared is the encoding that the declaration names, nil for UTF-8. A declaration that can be
-// read as ASCII cannot be one of UTF-16.
+// declared returns the encoding that the declaration names; nil for UTF-8. If the declaration can
+// be read as ASCII, the document cannot be UTF-16, so that is nil too.
 func declared(body []byte) encoding.Encoding {
 	text, _ := declaration(bytes.TrimLeft(body, spaces))
 	_, rest, ok := strings.Cut(text, "encoding")

@@ -3,29 +3,30 @@ package svg
 import "strings"
 
 const (
-	// maxReferences is how many parts of the document one element may refer to.
+	// maxReferences is how many references the rules for one subject may have in a style sheet.
 	maxReferences = 64
-	maxClasses    = 32
+	// maxElementReferences is how many references the properties and rules of one element may have.
+	maxElementReferences = 4 * maxReferences
+	maxClasses           = 32 // of one element
 )
 
-// What an element costs a browser, in plain shapes.
+// What an element costs a browser to draw, where a plain shape costs 1. These are estimates.
 const (
-	weightFilter = 100 // each step goes over every pixel
+	weightFilter = 100 // each filter step processes every pixel
 	weightImage  = 20
-	weightBytes  = 64 // so many bytes of a path or a text count as one shape more
+	weightBytes  = 64 // each 64 bytes of a path or a text count as one more shape
 )
 
-// weigher counts what is drawn when every reference is followed: a shape that is used twice counts
-// twice. Ten lines of use elements can stand for billions of shapes, as entities once did, and a
-// browser draws them all.
+// weigher counts the shapes that are drawn when every reference is followed: a shape that is used
+// twice counts twice. Ten lines of use elements can expand to billions of shapes, like entities,
+// and a browser would draw them all.
 type weigher struct {
 	byID    map[string]*node
 	sheets  []*sheet
-	weights map[*node]int // 0: being weighed
+	weights map[*node]int // of nodes visited so far; 0 while the visit lasts
 }
 
-// weigh refuses a document that asks too much of a browser, or whose parts refer to each other in a
-// circle.
+// weigh refuses a document that asks too much of a browser, or whose references form a circle.
 func weigh(root *node, sheets []*sheet) error {
 	w := &weigher{byID: map[string]*node{}, sheets: sheets, weights: map[*node]int{}}
 	w.index(root)
@@ -42,8 +43,9 @@ func (w *weigher) index(n *node) {
 	}
 }
 
-// weight of an element and all that it draws: its own, its children's, and what it refers to. What
-// a property refers to that is inherited may be drawn for everything inside, so it multiplies.
+// weight returns the weight of an element with all that it draws: itself, its children, and what it
+// refers to. An inherited property may draw what it refers to for every shape inside, so that
+// weight is multiplied by theirs.
 func (w *weigher) weight(n *node, depth int) (int, error) {
 	if n.name == "" {
 		return len(n.text) / weightBytes, nil
@@ -102,7 +104,7 @@ func (w *weigher) weight(n *node, depth int) (int, error) {
 	return w.weights[n], nil
 }
 
-// follows are elements that draw what their link names.
+// follows are the elements that draw what their link names.
 var follows = setOf("use linearGradient radialGradient pattern filter textPath mpath")
 
 func linkOf(n *node) string {
@@ -122,8 +124,8 @@ func ownWeight(n *node) int {
 	return 1 + (len(n.get("d"))+len(n.get("points")))/weightBytes
 }
 
-// referencesOf are the parts that an element's properties name, by attribute, by style, or by a
-// rule that may be about it.
+// referencesOf returns the references of an element's properties. They come from attributes, from
+// its style, and from the style rules that may match it.
 func (w *weigher) referencesOf(n *node) ([]reference, error) {
 	var found []reference
 	for i := range n.attributes {
@@ -143,18 +145,16 @@ func (w *weigher) referencesOf(n *node) ([]reference, error) {
 		return nil, bounds("an element of more than %d classes", maxClasses)
 	}
 	for _, s := range w.sheets {
-		if len(s.rules) == 0 {
-			continue
-		}
-		found = append(append(found, s.rules["*"]...), s.rules[n.name]...)
+		found = append(found, s.references["*"]...)
+		found = append(found, s.references[n.name]...)
 		if id := n.get("id"); id != "" {
-			found = append(found, s.rules["#"+id]...)
+			found = append(found, s.references["#"+id]...)
 		}
 		for _, class := range classes {
-			found = append(found, s.rules["."+class]...)
+			found = append(found, s.references["."+class]...)
 		}
 	}
-	if len(found) > maxReferences*4 {
+	if len(found) > maxElementReferences {
 		return nil, bounds("an element with %d references", len(found))
 	}
 	return found, nil

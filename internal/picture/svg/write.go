@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// writer writes a tree in one namespace, without prefixes but those of xlink:href and xml:space.
+// writer writes a tree. All elements are in one namespace; the only prefixes are those of
+// xlink:href and xml:space.
 type writer struct {
 	out  bytes.Buffer
 	most int
@@ -71,7 +72,7 @@ func hasXlink(n *node) bool {
 	return false
 }
 
-// The escapes of XML. White space in values becomes spaces, as XML readers make of it.
+// The escapes of XML. White space in attribute values becomes spaces, as XML parsers do too.
 var (
 	textEscapes  = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
 	valueEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\r", " ", "\n", " ", "\t", " ")
@@ -80,7 +81,7 @@ var (
 func escapeText(out *bytes.Buffer, text string)  { _, _ = textEscapes.WriteString(out, text) }
 func escapeValue(out *bytes.Buffer, text string) { _, _ = valueEscapes.WriteString(out, text) }
 
-// sizeOf is the size that the root element gives in pixels, else that of its view box.
+// sizeOf returns the size of the root element in pixels, or else that of its view box.
 func sizeOf(root *node) (width, height int) {
 	width, height = pixels(root.get("width")), pixels(root.get("height"))
 	if width > 0 && height > 0 {
