@@ -74,7 +74,7 @@ func (f *Fetcher) race(ctx context.Context, found *target, request *Request) (*R
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	urls := f.health.sorted(found.urls)
-	results := make(chan outcome, len(urls)) // buffered: the losers do not block when race has returned
+	results := make(chan outcome, len(urls)) // buffered: a loser must not block
 	next, running := 0, 0
 	begin := func() {
 		u := urls[next]
@@ -235,6 +235,7 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	if err != nil || seconds < 0 {
 		return 0
 	}
-	seconds = min(seconds, int(maxRetryAfter/time.Second)) // first: a huge number would overflow a Duration
+	// In seconds, because a huge number would overflow a Duration.
+	seconds = min(seconds, int(maxRetryAfter/time.Second))
 	return time.Duration(seconds) * time.Second
 }

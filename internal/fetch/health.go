@@ -59,7 +59,7 @@ type hostHealth struct {
 	paused   bool      // paused, not down
 	trial    bool      // one request is finding out whether the host is up again
 	last     Class     // of the last failure
-	urls     []uint64  // hashes of the URLs that failed since the host last answered; at most maxFailedURLs
+	urls     []uint64  // hashes of the URLs that failed since the host last answered
 }
 
 // maxFailedURLs bounds hostHealth.urls.

@@ -1,9 +1,9 @@
 // Package solana is a JSON-RPC client for Solana nodes.
 //
-// In: calls. Out: results, raw or typed. Guarantees: calls go round-robin over the endpoints that
-// are well, are retried with back-off when (and only when) Retryable says so, never exceed the
-// configured rate and concurrency, never read more than the configured number of bytes, and no URL
-// with its key ever reaches a log line or an error text.
+// In: calls. Out: results, raw or typed. Guarantees: calls go round-robin over the healthy
+// endpoints. They are retried with back-off if, and only if, Retryable says so. They never exceed
+// the configured rate and concurrency, and never read more than the configured number of bytes. No
+// URL with its key ever reaches a log line or an error text.
 package solana
 
 import (
@@ -29,7 +29,8 @@ import (
 	"github.com/mintlake/mintlake/internal/tracing"
 )
 
-// Config says which servers to ask and how hard. Zero values take the defaults named at each field.
+// Config says which servers are asked, and bounds the calls. Zero values take the defaults named at
+// each field.
 type Config struct {
 	// Endpoints are http(s) URLs; at least one. A key may be part of the URL.
 	Endpoints []string
@@ -37,16 +38,16 @@ type Config struct {
 	Timeout time.Duration
 	// maxConcurrent bounds the calls in flight. Default 16.
 	maxConcurrent int
-	// RequestsPerSecond bounds attempts over all endpoints together; 0 = unbounded.
+	// RequestsPerSecond bounds the attempts at all endpoints together; 0 means no limit.
 	RequestsPerSecond float64
-	// MaxAttempts bounds the tries of one call, the first included. Default 8.
+	// MaxAttempts bounds the attempts of one call, the first included. Default 8.
 	MaxAttempts int
-	// MaxElapsed bounds the whole of one call, pauses included. Default 2 min.
+	// MaxElapsed bounds the time of one call, with all attempts and pauses. Default 2 min.
 	MaxElapsed time.Duration
-	// FirstPause is the pause before the second try; it doubles, jittered, up to 5 s. Default 200
-	// ms.
+	// FirstPause is the pause before the second attempt; it doubles, with jitter, up to 5 s.
+	// Default 200 ms.
 	FirstPause time.Duration
-	// MaxBodyBytes bounds one decompressed answer. Default 256 MiB.
+	// MaxBodyBytes bounds one response after decompression. Default 256 MiB.
 	MaxBodyBytes int64
 }
 
@@ -68,21 +69,21 @@ type Deps struct {
 	Registerer prometheus.Registerer
 }
 
-// Client calls Solana JSON-RPC servers. Safe for concurrent use.
+// Client calls Solana JSON-RPC servers. Many goroutines may use it at once.
 type Client struct {
 	cfg     Config
 	http    http.Client
 	log     *slog.Logger
 	pool    *pool
-	turns   *rate.Limiter
+	rate    *rate.Limiter
 	calls   *semaphore.Weighted
-	large   *semaphore.Weighted // one answer over largeAnswer is read at a time
+	large   *semaphore.Weighted // one response over largeAnswer is read at a time
 	metrics *metrics
 }
 
-// largeAnswer is how much of an answer is read at once by each call. What is longer waits for its
-// turn: sixteen calls at a time could otherwise hold sixteen times MaxBodyBytes, and twice that
-// while their buffers grow.
+// largeAnswer is how much of a response each call reads at once. Only one call at a time may read
+// more: otherwise sixteen calls could hold sixteen times MaxBodyBytes, and twice that while their
+// buffers grow.
 const largeAnswer = 16 << 20
 
 // NewClient checks the endpoints and registers metrics; it does no I/O.
@@ -96,17 +97,18 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new solana client: %w", err)
 	}
-	c := &Client{cfg: cfg, log: deps.Logger, pool: p, turns: pause.Evenly(cfg.RequestsPerSecond), calls: semaphore.NewWeighted(int64(cfg.maxConcurrent)),
+	c := &Client{cfg: cfg, log: deps.Logger, pool: p, rate: pause.Evenly(cfg.RequestsPerSecond), calls: semaphore.NewWeighted(int64(cfg.maxConcurrent)),
 		large: semaphore.NewWeighted(1), metrics: m}
 	if deps.HTTPClient != nil {
 		c.http = *deps.HTTPClient
 	} else if base, ok := http.DefaultTransport.(*http.Transport); ok {
 		transport := base.Clone()
-		// the default of two would close connections that the next call needs
+		// The default of two would close connections that the next call needs.
 		transport.MaxIdleConnsPerHost = cfg.maxConcurrent
 		c.http.Transport = transport
 	}
-	// A redirect would carry a keyed request to wherever the answer says.
+	// A redirect would send a request, whose URL may have a key, to any server that the response
+	// names.
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -121,8 +123,8 @@ type request struct {
 	Params  []any  `json:"params,omitempty"`
 }
 
-// Call performs method and decodes its result into result (a pointer; a *json.RawMessage takes it
-// undecoded; nil drops it). Errors are *RPCError, *HTTPError, a connection's error, ErrMalformed or
+// Call performs method and decodes its result into result, a pointer. A *json.RawMessage gets it
+// undecoded; nil drops it. Errors are *RPCError, *HTTPError, a connection's error, ErrMalformed or
 // the context's; see Retryable and SkippedSlot.
 func (c *Client) Call(ctx context.Context, method string, params []any, result any) error {
 	body, err := json.Marshal(request{Version: "2.0", ID: 1, Method: method, Params: params})
@@ -150,6 +152,9 @@ func (c *Client) Call(ctx context.Context, method string, params []any, result a
 	return nil
 }
 
+// retry attempts a request until it succeeds, fails with an error that is not retryable, or the
+// limits of Config are reached. Before it pauses, it tries each endpoint once if another one may do
+// better.
 func (c *Client) retry(ctx context.Context, method string, body []byte) (json.RawMessage, error) {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = c.cfg.FirstPause, 5*time.Second
@@ -157,7 +162,7 @@ func (c *Client) retry(ctx context.Context, method string, body []byte) (json.Ra
 	var last error
 	attempt := func() (json.RawMessage, error) {
 		for {
-			if err := pause.Await(ctx, c.turns); err != nil {
+			if err := pause.Await(ctx, c.rate); err != nil {
 				return nil, backoff.Permanent(err)
 			}
 			e := c.pool.pick(time.Now(), tried)
@@ -193,7 +198,7 @@ func (c *Client) retry(ctx context.Context, method string, body []byte) (json.Ra
 	return nil, last
 }
 
-// once is one attempt at one endpoint.
+// once makes one attempt at one endpoint.
 func (c *Client) once(ctx context.Context, e *endpoint, method string, body []byte) (json.RawMessage, error) {
 	began := time.Now()
 	attempt, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
@@ -251,7 +256,7 @@ func (c *Client) post(ctx context.Context, e *endpoint, body []byte) (json.RawMe
 	return ans.Result, nil
 }
 
-// readAll returns the body, which may have MaxBodyBytes.
+// readAll reads the body, which may have MaxBodyBytes at most.
 func (c *Client) readAll(ctx context.Context, resp *http.Response) ([]byte, error) {
 	limit := c.cfg.MaxBodyBytes
 	first := min(limit+1, largeAnswer)
@@ -275,7 +280,7 @@ func (c *Client) readAll(ctx context.Context, resp *http.Response) ([]byte, erro
 	return buf.Bytes(), nil
 }
 
-// scrub takes the URL, which may hold a key, out of an error of net/http.
+// scrub removes the URL, which may contain a key, from an error of net/http.
 func scrub(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -284,9 +289,13 @@ func scrub(err error) error {
 	return err
 }
 
+// maxRetryAfter bounds the seconds of a Retry-After, so that a Duration cannot overflow. The pauses
+// themselves are bounded by maxRest.
+const maxRetryAfter = 3600
+
 func parseRetryAfter(v string) time.Duration {
 	if seconds, err := strconv.Atoi(v); err == nil && seconds >= 0 {
-		return time.Duration(min(seconds, 3600)) * time.Second
+		return time.Duration(min(seconds, maxRetryAfter)) * time.Second
 	}
 	if at, err := http.ParseTime(v); err == nil {
 		return max(time.Until(at), 0)

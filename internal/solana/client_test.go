@@ -113,8 +113,8 @@ func TestFailsOverAtOnceAndComesBack(t *testing.T) {
 	c.pool.mu.Lock()
 	for _, e := range c.pool.endpoints {
 		if e.failures > 0 {
-			require.GreaterOrEqual(t, e.restsTil.Sub(began), firstRest)
-			e.restsTil = e.restsTil.Add(time.Hour) // beyond this test, however slow the machine
+			require.GreaterOrEqual(t, e.restsUntil.Sub(began), firstRest)
+			e.restsUntil = e.restsUntil.Add(time.Hour) // beyond this test, however slow the machine
 		}
 	}
 	c.pool.mu.Unlock()
@@ -126,7 +126,7 @@ func TestFailsOverAtOnceAndComesBack(t *testing.T) {
 	require.EqualValues(t, 1, badCalls.Load(), "a troubled endpoint rests")
 	c.pool.mu.Lock()
 	for _, e := range c.pool.endpoints {
-		e.restsTil = time.Time{}
+		e.restsUntil = time.Time{}
 	}
 	c.pool.mu.Unlock()
 	for range 2 {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// endpoint is one server with its health. A troubled endpoint rests for a doubling while, and is
-// asked earlier only when all rest.
+// endpoint is one server with its health. After a failure it rests; the rest doubles with each
+// failure in a row. It is asked earlier only if all endpoints rest.
 type endpoint struct {
-	url      string
-	redacted string
-	failures int
-	restsTil time.Time
+	url        string
+	redacted   string
+	failures   int // in a row
+	restsUntil time.Time
 }
 
 type pool struct {
@@ -42,8 +42,8 @@ func newPool(urls []string) (*pool, error) {
 	return p, nil
 }
 
-// pick returns the next endpoint in turn that is well, else the one whose rest ends first. Those in
-// tried come last.
+// pick returns the next endpoint in turn that does not rest, or else the one whose rest ends first.
+// It skips those in tried, unless all were tried.
 func (p *pool) pick(now time.Time, tried map[*endpoint]bool) *endpoint {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,32 +54,34 @@ func (p *pool) pick(now time.Time, tried map[*endpoint]bool) *endpoint {
 		if tried[e] && len(tried) < n {
 			continue
 		}
-		if !now.Before(e.restsTil) {
+		if !now.Before(e.restsUntil) {
 			best = e
 			p.next = (p.next + i + 1) % n
 			break
 		}
-		if best == nil || e.restsTil.Before(best.restsTil) {
+		if best == nil || e.restsUntil.Before(best.restsUntil) {
 			best = e
 		}
 	}
 	return best
 }
 
+// report records the outcome of an attempt at e: trouble is true if the endpoint failed. Then it
+// rests for atLeast, up to maxRest, or longer.
 func (p *pool) report(e *endpoint, now time.Time, trouble bool, atLeast time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !trouble {
-		e.failures, e.restsTil = 0, time.Time{}
+		e.failures, e.restsUntil = 0, time.Time{}
 		return
 	}
 	rest := min(firstRest<<min(e.failures, 10), maxRest)
 	e.failures++
-	e.restsTil = now.Add(max(rest, min(atLeast, maxRest)))
+	e.restsUntil = now.Add(max(rest, min(atLeast, maxRest)))
 }
 
-// Redact returns scheme and host of an endpoint: providers put API keys into the query, the user
-// info and the path.
+// Redact returns only the scheme and the host of an endpoint's URL: providers put API keys into the
+// query, the user info and the path.
 func Redact(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {

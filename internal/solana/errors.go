@@ -25,8 +25,8 @@ const (
 	codeTooManyRequestsConventional = -32429 // and others its JSON-RPC-shaped cousin
 )
 
-// RPCError is an error that the node answered with. Message is the node's text: shown, never
-// matched on.
+// RPCError is an error in a node's response. Message is the node's text: it is shown, and no code
+// depends on it.
 type RPCError struct {
 	Code    int
 	Message string
@@ -34,7 +34,8 @@ type RPCError struct {
 
 func (e *RPCError) Error() string { return fmt.Sprintf("rpc error %d: %s", e.Code, e.Message) }
 
-// HTTPError is an answer that was no JSON-RPC answer. RetryAfter is 0 when the server named none.
+// HTTPError is a response with another HTTP status than 200 and without a JSON-RPC error.
+// RetryAfter is 0 if the server named none.
 type HTTPError struct {
 	Status     int
 	RetryAfter time.Duration
@@ -44,18 +45,19 @@ func (e *HTTPError) Error() string {
 	return fmt.Sprintf("http status %d %s", e.Status, http.StatusText(e.Status))
 }
 
-// ErrMalformed says that the answer was too large or no JSON-RPC; another endpoint, or the same one
-// later, may do better.
+// ErrMalformed is a response that was too large or not JSON-RPC. Another endpoint, or the same one
+// later, may answer correctly.
 var ErrMalformed = errors.New("malformed rpc answer")
 
-// transportError is a connection that failed before an answer came. Always worth another try.
+// transportError is a connection that failed before the whole response came. It is retryable.
 type transportError struct{ err error }
 
 func (e *transportError) Error() string { return e.err.Error() }
 func (e *transportError) Unwrap() error { return e.err }
 
-// Retryable says whether the same call may succeed later: by JSON-RPC code, HTTP status or because
-// the connection failed, never by message text. A context that ended is not retryable.
+// Retryable reports whether the same call may succeed later. It decides by JSON-RPC code, by HTTP
+// status, or because the connection failed, never by message text. The end of a context is not
+// retryable.
 func Retryable(err error) bool {
 	var rpc *RPCError
 	if errors.As(err, &rpc) {
@@ -77,16 +79,16 @@ func Retryable(err error) bool {
 	return errors.Is(err, ErrMalformed)
 }
 
-// SkippedSlot says that the node has no block for a slot because nobody produced one. The node
-// answers the same when its ledger has a hole (a jump to a snapshot), so a caller who needs to be
-// sure compares with the next block's parent.
+// SkippedSlot reports whether the node has no block for a slot because nobody produced one. The
+// node answers the same if its ledger has a hole after it jumped to a snapshot. So a caller who
+// needs to be sure compares with the parent of the next block.
 func SkippedSlot(err error) bool {
 	var rpc *RPCError
 	return errors.As(err, &rpc) && (rpc.Code == CodeSlotSkipped || rpc.Code == CodeLongTermStorageSlotSkipped)
 }
 
-// elsewhere says that another endpoint may know better although this one never will: history was
-// cut, or the key is refused.
+// elsewhere reports whether another endpoint may answer, although this one never will: for example
+// it has deleted old history, or refuses the key.
 func elsewhere(err error) bool {
 	var rpc *RPCError
 	if errors.As(err, &rpc) {
@@ -96,8 +98,8 @@ func elsewhere(err error) bool {
 	return errors.As(err, &status)
 }
 
-// endpointTrouble says that the endpoint itself is the trouble, so others should be asked first for
-// a while.
+// endpointTrouble reports whether the endpoint itself has a problem, so that it should rest for a
+// while.
 func endpointTrouble(err error) bool {
 	var rpc *RPCError
 	if errors.As(err, &rpc) {
@@ -106,8 +108,8 @@ func endpointTrouble(err error) bool {
 	return !errors.Is(err, context.Canceled) && !errors.Is(err, errTurn)
 }
 
-// errTurn is the error of a large answer that waited too long for the client's other large answers.
-// It says nothing about the endpoint.
+// errTurn is the error of a call that waited too long to read its large response, because others
+// were reading theirs. It says nothing about the endpoint.
 var errTurn = errors.New("waited too long for the turn to read a large answer")
 
 func retryAfter(err error) time.Duration {

@@ -10,8 +10,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Commitment is how sure a node must be of what it answers. The empty one leaves it to the server
-// (finalized).
+// Commitment is how final the state must be that a node answers from. Empty means the server's
+// default (finalized).
 type Commitment string
 
 // The commitments a node knows.
@@ -21,8 +21,8 @@ const (
 	Finalized Commitment = "finalized"
 )
 
-// CommitmentRank is 0 for processed, 1 for confirmed and 2 for finalized. It knows the names of
-// Solana before 1.5.5, as nodes do; ok is false for any other name.
+// CommitmentRank returns 0 for processed, 1 for confirmed and 2 for finalized. It also accepts the
+// names that Solana used before 1.5.5, as nodes do; ok is false for any other name.
 func CommitmentRank(name string) (rank int, ok bool) {
 	switch name {
 	case string(Processed), "recent":
@@ -35,7 +35,7 @@ func CommitmentRank(name string) (rank int, ok bool) {
 	return 0, false
 }
 
-// MaxAccountsPerCall is getMultipleAccounts' own limit.
+// MaxAccountsPerCall is the limit that nodes set for getMultipleAccounts.
 const MaxAccountsPerCall = 100
 
 // GetSlot returns the highest slot that reached the commitment.
@@ -45,7 +45,7 @@ func (c *Client) GetSlot(ctx context.Context, commitment Commitment) (uint64, er
 	return slot, err
 }
 
-// GetGenesisHash returns the hash of the chain's first block, which names the chain.
+// GetGenesisHash returns the genesis hash, which identifies the chain.
 func (c *Client) GetGenesisHash(ctx context.Context) (pubkey.Key, error) {
 	var text string
 	if err := c.Call(ctx, "getGenesisHash", nil, &text); err != nil {
@@ -58,8 +58,8 @@ func (c *Client) GetGenesisHash(ctx context.Context) (pubkey.Key, error) {
 	return pubkey.Key{}, fmt.Errorf("getGenesisHash: %w: %.50q is no hash", ErrMalformed, text)
 }
 
-// BlockOptions say how getBlock answers. The zero value asks for finalized, base64, no rewards,
-// versions up to 0.
+// BlockOptions are the options of GetBlock. The zero value asks for finalized, base64, no rewards,
+// and transaction versions up to 0.
 type BlockOptions struct {
 	// Commitment is Confirmed or Finalized.
 	Commitment Commitment
@@ -82,20 +82,20 @@ func versioned(commitment Commitment) options {
 	return options{Commitment: commitment, Encoding: "base64", MaxVersion: &zero}
 }
 
-// GetBlock returns the raw result of getBlock. A slot without a block is an error for which
-// SkippedSlot holds.
+// GetBlock returns the raw result of getBlock. If the slot has no block, SkippedSlot is true for
+// the error.
 func (c *Client) GetBlock(ctx context.Context, slot uint64, opts BlockOptions) (json.RawMessage, error) {
 	o, no := versioned(opts.Commitment), false
 	o.TransactionDetails, o.Rewards = "full", &no
 	if opts.HeaderOnly {
 		o.TransactionDetails = "none"
 	}
-	// Null means "not confirmed yet", never "skipped": taking it for skipped would lose a block
-	// silently.
+	// Null means "not confirmed yet", never "skipped". If it were taken for skipped, a block would
+	// be lost silently.
 	return c.raw(ctx, "getBlock", slot, o, &RPCError{Code: CodeBlockNotAvailable, Message: "the node answered null"})
 }
 
-// ErrNotFound says that the node does not know the signature at that commitment.
+// ErrNotFound is returned if the node does not know the signature at that commitment.
 var ErrNotFound = errors.New("not found")
 
 // GetTransaction returns the raw result of getTransaction (base64), or ErrNotFound.
@@ -103,7 +103,7 @@ func (c *Client) GetTransaction(ctx context.Context, signature string, commitmen
 	return c.raw(ctx, "getTransaction", signature, versioned(commitment), ErrNotFound)
 }
 
-// raw calls a method that may answer null, which becomes the error absent.
+// raw calls a method and returns its raw result. If that is null, it returns the error absent.
 func (c *Client) raw(ctx context.Context, method string, what any, o options, absent error) (json.RawMessage, error) {
 	var raw json.RawMessage
 	if err := c.Call(ctx, method, []any{what, o}, &raw); err != nil {
@@ -116,7 +116,7 @@ func (c *Client) raw(ctx context.Context, method string, what any, o options, ab
 }
 
 // GetBlocks returns the slots in [from, to] that have a block, ascending. Nodes allow at most
-// 500,000 slots a call.
+// 500,000 slots per call.
 func (c *Client) GetBlocks(ctx context.Context, from, to uint64, commitment Commitment) ([]uint64, error) {
 	var slots []uint64
 	err := c.Call(ctx, "getBlocks", []any{from, to, options{Commitment: commitment}}, &slots)
@@ -134,7 +134,8 @@ type AccountOptions struct {
 	Commitment Commitment
 	// DataSlice limits the data returned; nil = all of it.
 	DataSlice *DataSlice
-	// MinContextSlot makes the node refuse (retryably) when it has not reached this slot; 0 = any.
+	// MinContextSlot makes the node refuse, with a retryable error, if it has not reached this
+	// slot; 0 means any slot.
 	MinContextSlot uint64
 }
 
@@ -154,7 +155,7 @@ type wireAccount struct {
 }
 
 // GetMultipleAccounts reads up to MaxAccountsPerCall accounts at one slot. accounts[i] belongs to
-// keys[i] and is nil when the account does not exist.
+// keys[i], and is nil if the account does not exist.
 func (c *Client) GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opts AccountOptions) (contextSlot uint64, accounts []*Account, err error) {
 	if len(keys) == 0 || len(keys) > MaxAccountsPerCall {
 		return 0, nil, fmt.Errorf("getMultipleAccounts: %d keys, want 1 to %d", len(keys), MaxAccountsPerCall)

@@ -12,7 +12,7 @@ import (
 	"github.com/mintlake/mintlake/internal/counters"
 )
 
-// methods is the finite set of label values; every other method counts as "other".
+// methods is the finite set of label values; all other methods count as "other".
 var methods = map[string]bool{
 	"getSlot": true, "getBlock": true, "getBlocks": true, "getMultipleAccounts": true, "getTransaction": true,
 	"getAccountInfo": true, "getVersion": true, "getLatestBlockhash": true, "sendTransaction": true,
@@ -52,8 +52,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	return m, err
 }
 
-// register shares the collector of an earlier client on the same registry: ingest and enrich may
-// each have their own client.
+// register registers c and returns it. If an earlier client has registered it on the same registry,
+// it returns that collector: ingest and enrich may each have their own client.
 func register[C prometheus.Collector](reg prometheus.Registerer, c C) (C, error) {
 	err := reg.Register(c)
 	var already prometheus.AlreadyRegisteredError

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Live writes lines to a terminal, and keeps one line below them that is rewritten. Without a
-// terminal there is no such line. It may be used by many goroutines.
+// Live writes lines to a terminal, and keeps one line below them that it rewrites, such as a
+// progress bar. Without a terminal there is no such line. Many goroutines may use it at once.
 type Live struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -24,7 +24,7 @@ func NewLive(w io.Writer) *Live {
 		l.width = func() int {
 			width, _, err := term.GetSize(int(file.Fd()))
 			if err != nil {
-				return 80
+				return 80 // the usual width
 			}
 			return width
 		}
@@ -32,12 +32,12 @@ func NewLive(w io.Writer) *Live {
 	return l
 }
 
-// Lives says whether there is a terminal.
+// Lives reports whether there is a terminal, and so a live line.
 func (l *Live) Lives() bool { return l.width != nil }
 
 const eraseLine = "\r\x1b[K"
 
-// Write implements io.Writer: whole lines, above the live one.
+// Write implements io.Writer. It writes whole lines above the live one.
 func (l *Live) Write(lines []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *Live) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// Show rewrites the live line; empty takes it away. It is cut where the terminal ends: a line that
+// Show rewrites the live line; empty removes it. It is cut to the terminal's width: a line that
 // wraps could not be rewritten.
 func (l *Live) Show(line string) {
 	if l.width == nil {
@@ -60,5 +60,5 @@ func (l *Live) Show(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.line = Cut(Clean(line), l.width()-1)
-	_, _ = io.WriteString(l.w, eraseLine+l.line) // a terminal that is gone must not stop the work
+	_, _ = io.WriteString(l.w, eraseLine+l.line) // a closed terminal must not stop the work
 }

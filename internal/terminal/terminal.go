@@ -1,8 +1,8 @@
 // Package terminal writes text for people: tables, colours, numbers and times in human units.
 //
-// In: values, and text that token creators wrote. Out: lines. Guarantees: colours only where a
-// person looks (a terminal, NO_COLOR unset); text of others never moves the cursor, changes a
-// colour or turns the direction of writing.
+// In: values, and text that token creators wrote. Out: lines. Guarantees: colours only on a
+// terminal and without NO_COLOR; foreign text never moves the cursor, changes a colour or reverses
+// the direction of writing.
 package terminal
 
 import (
@@ -20,7 +20,7 @@ import (
 	"golang.org/x/term"
 )
 
-// IsTerminal says whether a person looks at w.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
@@ -42,7 +42,7 @@ const (
 // Paint styles text for one writer.
 type Paint struct{ on bool }
 
-// NewPaint colours where w is a terminal and NO_COLOR (no-color.org) is not set.
+// NewPaint makes a Paint that colours if w is a terminal and NO_COLOR (no-color.org) is not set.
 func NewPaint(w io.Writer) Paint {
 	return Paint{IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
@@ -55,8 +55,9 @@ func (p Paint) Text(style Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// Clean is text of others on one line of a terminal: what is no letter, mark, number, punctuation,
-// symbol or blank is left out, such as escapes and marks of direction.
+// Clean makes foreign text safe for one line of a terminal. It removes all characters but letters,
+// marks, numbers, punctuation, symbols and blanks: for example escape sequences and direction
+// marks.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -69,25 +70,25 @@ func Clean(text string) string {
 	}, text)
 }
 
-// Cut is text of at most width places, with … where it was cut.
+// Cut cuts text to width columns of the terminal, with … at the end.
 func Cut(text string, width int) string { return runewidth.Truncate(text, width, "…") }
 
-// Cell is one place of a table.
+// Cell is one cell of a table.
 type Cell struct {
 	Text  string
 	Style Style
 }
 
-// Table writes rows in columns, without lines between. A column is as wide as its widest cell, at
-// most Widest columns of the terminal; longer text is cut.
+// Table writes rows in columns, without lines between them. A column is as wide as its widest cell.
+// All columns but the last are at most Widest wide; longer text is cut.
 type Table struct {
 	Head []string
-	// Right names the columns that are numbers, from 0.
+	// Right has the columns, from 0, that are aligned to the right, such as numbers.
 	Right map[int]bool
 	rows  [][]Cell
 }
 
-// Widest is how wide a column becomes: a mint has 44 characters.
+// Widest is how wide a column may be: a mint has 44 characters.
 const Widest = 44
 
 // Row adds a row. Its texts are cleaned.
@@ -100,7 +101,7 @@ func (t *Table) Row(cells ...Cell) {
 	t.rows = append(t.rows, cells)
 }
 
-// Write writes the table; the head only when there are rows.
+// Write writes the table. It writes nothing, not even the head, if there are no rows.
 func (t *Table) Write(w io.Writer, paint Paint) error {
 	if len(t.rows) == 0 {
 		return nil
@@ -141,7 +142,7 @@ func (t *Table) line(row []Cell, widths map[int]int, paint Paint) string {
 	return strings.TrimRight(line.String(), " ")
 }
 
-// USD is an amount of US dollars, short: $1.2M.
+// USD formats an amount of US dollars in short: $1.2M.
 func USD(amount float64) string {
 	switch size := max(amount, -amount); {
 	case size >= 1e12:
@@ -155,11 +156,11 @@ func USD(amount float64) string {
 	case size >= 1 || size == 0:
 		return fmt.Sprintf("$%.2f", amount)
 	}
-	places := 3 - int(math.Floor(math.Log10(math.Abs(amount)))) // four digits that say something
+	places := 3 - int(math.Floor(math.Log10(math.Abs(amount)))) // four significant digits
 	return "$" + strings.TrimRight(strconv.FormatFloat(amount, 'f', min(places, 18), 64), "0")
 }
 
-// Count is a whole number with commas between thousands.
+// Count formats a whole number with commas between thousands.
 func Count[N int | int32 | int64 | uint64](n N) string {
 	text := strconv.FormatInt(int64(n), 10)
 	sign := ""
@@ -169,7 +170,7 @@ func Count[N int | int32 | int64 | uint64](n N) string {
 	return sign + commas(text)
 }
 
-// Bytes is a size in its largest unit, by powers of ten as disks are sold: 1.2 GB.
+// Bytes formats a size in its largest unit, by powers of ten: 1.2 GB.
 func Bytes(n int64) string {
 	size, unit := float64(n), 0
 	for size >= 1000 && unit < len(byteUnits)-1 {
@@ -194,7 +195,8 @@ func commas(digits string) string {
 	return out.String()
 }
 
-// Amount is a raw amount in whole tokens, exact. What is no number stays as it is.
+// Amount formats a raw amount in whole tokens, exactly. A text that is no number is returned
+// unchanged.
 func Amount(raw string, decimals int) string {
 	n, ok := new(big.Int).SetString(raw, 10)
 	if !ok || n.Sign() < 0 || decimals < 0 || len(raw) > 80 {
@@ -214,7 +216,7 @@ func Amount(raw string, decimals int) string {
 	return commas(whole) + "." + part
 }
 
-// Raw is the raw amount of a decimal number of whole tokens. It is exact: more places than the
+// Raw converts a decimal number of whole tokens to a raw amount, exactly. More decimals than the
 // token has are an error.
 func Raw(text string, decimals int) (string, error) {
 	whole, part, _ := strings.Cut(strings.ReplaceAll(text, ",", ""), ".")
@@ -231,7 +233,7 @@ func Raw(text string, decimals int) (string, error) {
 	return raw, nil
 }
 
-// Ago is how long ago something was, in its largest unit: 5 m.
+// Ago formats how long ago something was, in its largest unit: 5 m.
 func Ago(then, now time.Time) string {
 	age := now.Sub(then)
 	switch {

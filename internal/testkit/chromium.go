@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// RequireChromium is the variable that makes tests in a browser fail where they would be skipped.
+// RequireChromium is the environment variable with which browser tests fail instead of being
+// skipped.
 const RequireChromium = "MINTLAKE_REQUIRE_CHROMIUM"
 
 // Chromium returns the path of a browser. Without one the test is skipped, or fails with
@@ -22,7 +23,7 @@ func Chromium(t testing.TB) string {
 	return ""
 }
 
-// NeedPages skips a test of the explorer's pages where they are not built, or fails it with
+// NeedPages skips a test of the explorer's pages if they are not built, or fails it with
 // MINTLAKE_REQUIRE_CHROMIUM=1.
 func NeedPages(t testing.TB, built bool) {
 	t.Helper()

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// FreeAddr keeps a port of loopback for the test. A server that goes away must come back on the
-// address it had, so port 0 does not do: while it is away, whoever asks the kernel for any port, be
-// it for the near end of a connection, might be given that one. So it is one of those that the
-// kernel gives to nobody unasked. An abstract socket of the same number, which ends with this
-// process however that ends, keeps other tests away.
+// FreeAddr reserves a port on loopback for the test. It is for servers that stop and start again on
+// the same address, so port 0 will not do: while the server is away, the kernel might give the port
+// to another connection. So FreeAddr takes a port below the range from which the kernel gives out
+// ports. An abstract socket with the port's number keeps other tests away; it ends with this
+// process, even if that is killed.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	const lowest = 10_000
@@ -37,8 +37,9 @@ func FreeAddr(t testing.TB) string {
 	return ""
 }
 
-// unaskedPorts is the lowest port that the kernel gives to those who ask for any; 32768 where that
-// is unknown or leaves none above lowest.
+// unaskedPorts returns the lowest port that the kernel gives out by itself, see ip_local_port_range
+// in ip(7). It returns 32768, Linux's default, if that is unknown or leaves fewer than 1,000 ports
+// above lowest.
 func unaskedPorts(lowest int) int {
 	var first int
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")

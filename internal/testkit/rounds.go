@@ -2,7 +2,7 @@ package testkit
 
 import "os"
 
-// Rounds is how often a test repeats what is random or costly: few times, and full times with
+// Rounds returns how often a test repeats something random or slow: few times, or full times with
 // MINTLAKE_TEST_ROUNDS=full (make test-rounds).
 func Rounds(few, full int) int {
 	if os.Getenv("MINTLAKE_TEST_ROUNDS") == "full" {

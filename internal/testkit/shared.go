@@ -1,6 +1,6 @@
-// Package testkit holds what tests of several rooms need.
+// Package testkit has helpers for the tests of several rooms.
 //
-// In: a path under the folder of recorded mainnet data that lies beside the repository.
+// In: a path in the folder of recorded mainnet data, which is beside the repository.
 // Out: its absolute path, or a skipped (or failed) test.
 // Guarantees: with MINTLAKE_REQUIRE_SHARED=1 a missing file fails the test, so CI can never pass by
 // skipping.
@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// Shared returns the absolute path of rel inside the shared data folder, which lies beside the
-// repository (`../shared` from the module's root). Where it is absent the test is skipped, or fails
-// when MINTLAKE_REQUIRE_SHARED=1.
+// Shared returns the absolute path of rel in the shared data folder, which is beside the repository
+// (`../shared` from the module's root). If it is missing the test is skipped, or fails with
+// MINTLAKE_REQUIRE_SHARED=1.
 func Shared(t testing.TB, rel string) string {
 	t.Helper()
 	path := filepath.Join(Root(t), "..", "shared", filepath.FromSlash(rel))
@@ -27,8 +27,8 @@ func Shared(t testing.TB, rel string) string {
 	return path
 }
 
-// Root returns the module's root: the nearest folder upwards of the working directory that holds
-// go.mod.
+// Root returns the module's root: the first folder with a go.mod, from the working directory
+// upwards.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

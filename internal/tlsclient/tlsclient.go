@@ -86,7 +86,7 @@ func Speaks(addr string) bool {
 		_ = conn.Close()
 		return true
 	}
-	return Refused(err) // only a TLS server sends an alert, for example because it wants a certificate
+	return Refused(err) // only a TLS server sends an alert
 }
 
 // SpeaksHTTP reports whether a port answers HTTP in plain text.

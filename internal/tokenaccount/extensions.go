@@ -12,11 +12,11 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxExtensions bounds the entries read from one account. The program knows 28 types and lets none
-// occur twice.
+// maxExtensions bounds the entries that are read from one account. The program has 28 types, and
+// each may occur once.
 const maxExtensions = 128
 
-// maxRawBytes bounds the value kept of an extension that is not understood.
+// maxRawBytes bounds the bytes that are kept of an extension that this version does not know.
 const maxRawBytes = 1024
 
 // Extension is one Token-2022 extension of a mint.
@@ -25,9 +25,9 @@ type Extension struct {
 	Type uint16
 	// Name is the type's name in snake case, or unknown_N.
 	Name string
-	// Attributes are the extension's fields sorted by name: keys in base58 and empty when none,
-	// numbers in decimal, ciphertexts in hexadecimal. An extension that is not understood has raw
-	// (hexadecimal, at most 1,024 bytes of it) and raw_length.
+	// Attributes are the extension's fields, sorted by name. Keys are in base58 (empty if there is
+	// none), numbers in decimal, ciphertexts in hexadecimal. An extension that this version does
+	// not know has two instead: raw (hexadecimal, at most 1,024 bytes) and raw_length.
 	Attributes []Attribute
 }
 
@@ -45,7 +45,7 @@ func (e Extension) event() *eventspb.ExtensionSet {
 	return set
 }
 
-// Extension types that a parser here reads further (spl-token-2022-interface 3.1.1, ExtensionType).
+// Extension types that need more than a layout (spl-token-2022-interface 3.1.1, ExtensionType).
 const (
 	typeMetadataPointer = 18
 	typeTokenMetadata   = 19
@@ -70,8 +70,8 @@ var extensionNames = [...]string{
 	"scaled_ui_amount", "pausable", "pausable_account", "permissioned_burn",
 }
 
-// parseExtensions walks the type-length-value entries behind the account type: u16 type, u16
-// length, value. A type of 0 or fewer bytes than a type ends the list, as in the program.
+// parseExtensions reads the type-length-value entries after the account type: u16 type, u16 length,
+// value. A type of 0, or fewer bytes than a type, ends the list, as in the program.
 func (m *Mint) parseExtensions(data []byte) error {
 	for len(data) >= 2 {
 		extensionType := binary.LittleEndian.Uint16(data)
@@ -119,7 +119,7 @@ func (m *Mint) addExtension(extensionType uint16, value []byte) {
 	m.Extensions = append(m.Extensions, extension)
 }
 
-// pointedAt is the address in a metadata pointer, the second of its two keys; nil when it points
+// pointedAt returns the address in a metadata pointer, the second of its two keys; nil if it points
 // nowhere.
 func pointedAt(value []byte) *pubkey.Key {
 	address := pubkey.Key(value[32:64])
@@ -136,7 +136,7 @@ func rawAttributes(value []byte) []Attribute {
 	}
 }
 
-// fieldKind is how the bytes of an extension's field are read.
+// fieldKind is the type of a field in an extension.
 type fieldKind int
 
 const (

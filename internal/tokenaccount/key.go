@@ -16,13 +16,14 @@ var (
 	ProgramMetaplex  = pubkey.MustParse(schemas.ProgramMetaplex)
 )
 
-// pdaMarker closes the preimage of every program derived address (solana-sdk, PDA_MARKER).
+// pdaMarker is the end of what is hashed for every program derived address (solana-sdk,
+// PDA_MARKER).
 const pdaMarker = "ProgramDerivedAddress"
 
-// MetaplexAddress is the address of a mint's Metaplex metadata account: the program derived address
-// of ["metadata", program, mint] (mpl-token-metadata, Metadata::find_pda). It costs one SHA-256 and
-// one curve check for each bump tried, two on average. ok is false when no bump gives an address
-// off the curve, which happens once in 2^256 mints.
+// MetaplexAddress returns the address of a mint's Metaplex metadata account: the program derived
+// address of ["metadata", program, mint] (mpl-token-metadata, Metadata::find_pda). It costs one
+// SHA-256 and one curve check for each bump tried, two on average. ok is false if no bump gives an
+// address off the curve, which happens for one mint in 2^256.
 func MetaplexAddress(mint pubkey.Key) (address pubkey.Key, ok bool) {
 	seeds := make([]byte, 0, len("metadata")+2*32+1+32+len(pdaMarker))
 	seeds = append(seeds, "metadata"...)

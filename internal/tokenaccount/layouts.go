@@ -1,8 +1,8 @@
 package tokenaccount
 
-// layouts are the fixed-size extensions that a mint can carry, field by field as in the program's
-// structs (spl-token-2022-interface 3.1.1 src/extension/*, spl-token-group-interface 0.7.2). Field
-// names are the structs' own.
+// layouts are the extensions of fixed size that a mint can have, by the number of their type. The
+// fields are those of the program's structs, in order and with their names
+// (spl-token-2022-interface 3.1.1 src/extension/*, spl-token-group-interface 0.7.2).
 var layouts = map[uint16]layout{
 	1: {
 		{"transfer_fee_config_authority", kindKey}, {"withdraw_withheld_authority", kindKey}, {"withheld_amount", kindU64},

@@ -8,16 +8,16 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxAdditionalFields bounds the additional fields read of one mint: more would not fit an
-// extension's 65,535 bytes.
+// maxAdditionalFields bounds the additional fields of one mint. More do not fit: an extension has
+// at most 65,535 bytes, and a field at least 8, for two lengths.
 const maxAdditionalFields = 65535 / 8
 
 // TokenMetadata is the value of Token-2022's token_metadata extension. Text is as on the chain:
 // nothing is trimmed.
 type TokenMetadata struct {
-	// UpdateAuthority is nil when nobody may change the metadata.
+	// UpdateAuthority is nil if nobody may change the metadata.
 	UpdateAuthority *pubkey.Key
-	// Mint that the metadata names as its own.
+	// Mint is the mint that the metadata names.
 	Mint   pubkey.Key
 	Name   []byte
 	Symbol []byte
@@ -32,8 +32,8 @@ type AdditionalField struct {
 	Value []byte
 }
 
-// ParseTokenMetadata reads the Borsh of spl-token-metadata-interface's TokenMetadata. Bytes behind
-// it are ignored, as the program does; errors wrap ErrMalformed.
+// ParseTokenMetadata decodes TokenMetadata of spl-token-metadata-interface, which is Borsh. Bytes
+// after it are ignored, as in the program. Errors wrap ErrMalformed.
 func ParseTokenMetadata(value []byte) (TokenMetadata, error) {
 	r := reader{data: value}
 	var metadata TokenMetadata
@@ -57,8 +57,8 @@ func ParseTokenMetadata(value []byte) (TokenMetadata, error) {
 	return metadata, nil
 }
 
-// attributes name what the extension's entry in the list of extensions says; the text itself is in
-// TokenMetadata only, since it can be as long as 64 KiB.
+// attributes are those of the extension's entry in the list of extensions. Name, symbol, URI and
+// the additional fields are only in TokenMetadata, since they can have 64 KiB.
 func (t *TokenMetadata) attributes() []Attribute {
 	authority := ""
 	if t.UpdateAuthority != nil {
@@ -86,7 +86,7 @@ func (t *TokenMetadata) event(account pubkey.Key) *eventspb.MetadataSet {
 	return set
 }
 
-// present makes nil an empty value: in MetadataSet an absent field means "left as it was".
+// present turns nil into an empty value: in MetadataSet an absent field means "left as it was".
 func present(value []byte) []byte {
 	if value == nil {
 		return []byte{}

@@ -8,11 +8,11 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Metaplex Token Metadata's account (mpl-token-metadata, state/metadata.rs).
+// Constants of Metaplex Token Metadata's account (mpl-token-metadata, state/metadata.rs).
 const (
 	// keyMetadataV1 is the account's first byte.
 	keyMetadataV1 = 4
-	// maxCreators is the program's MAX_CREATOR_LIMIT with room to spare.
+	// maxCreators is well above the program's MAX_CREATOR_LIMIT, which is 5.
 	maxCreators = 32
 	// maxTokenStandard is the highest variant of TokenStandard: ProgrammableNonFungibleEdition.
 	maxTokenStandard = 5
@@ -31,15 +31,15 @@ type MetaplexMetadata struct {
 	Creators             []Creator
 	PrimarySaleHappened  bool
 	IsMutable            bool
-	// EditionNonce, TokenStandard, Collection, Uses and RuleSet are nil when absent; older accounts
-	// end before them.
+	// EditionNonce, TokenStandard, Collection, Uses and RuleSet are nil if they are absent. Older
+	// accounts end before them.
 	EditionNonce  *uint8
 	TokenStandard *uint8
 	Collection    *Collection
 	Uses          *Uses
 	// CollectionSize is set for a sized collection's own metadata.
 	CollectionSize *uint64
-	// RuleSet is the programmable configuration's rule set.
+	// RuleSet is that of the programmable configuration.
 	RuleSet *pubkey.Key
 }
 
@@ -63,11 +63,11 @@ type Uses struct {
 	Total     uint64
 }
 
-// ParseMetaplex reads a metadata account in every version of its layout. The account's length says
-// nothing: accounts of 679, 607 and fewer bytes exist, with zeros or with the leftovers of an
-// earlier longer value behind the last field, so trailing fields are read as the program itself
-// reads them (all of token standard, collection and uses, or none). Errors wrap ErrMalformed, or
-// ErrOtherKind when the account is another of the program's.
+// ParseMetaplex reads a metadata account in every version of its layout. The account's length does
+// not tell the version: accounts have 679, 607 or fewer bytes, and after the last field there are
+// zeros or the remains of an earlier, longer value. So the trailing fields are read as the program
+// itself reads them. Errors wrap ErrMalformed, or ErrOtherKind if the account is another kind of
+// the program's.
 func ParseMetaplex(data []byte) (MetaplexMetadata, error) {
 	r := reader{data: data}
 	if key := r.u8(); r.failed || key != keyMetadataV1 {
@@ -95,8 +95,9 @@ func ParseMetaplex(data []byte) (MetaplexMetadata, error) {
 	return metadata, nil
 }
 
-// readTrailer reads the fields that came with later versions. It mirrors the program's own lenient
-// reader: a field that does not parse is leftover bytes, not data.
+// readTrailer reads the fields that later versions added. It is as lenient as the program's own
+// reader: bytes that are not a valid field are the remains of an earlier value, and the field is
+// absent.
 func (m *MetaplexMetadata) readTrailer(r *reader) {
 	if nonce := option(r, (*reader).u8); !r.failed {
 		m.EditionNonce = nonce
@@ -108,13 +109,13 @@ func (m *MetaplexMetadata) readTrailer(r *reader) {
 	collection := option(r, func(r *reader) Collection { return Collection{Verified: r.strictBool(), Key: r.key()} })
 	uses := option(r, func(r *reader) Uses { return Uses{Method: r.useMethod(), Remaining: r.u64(), Total: r.u64()} })
 	if r.failed {
-		// Any of the three failing sets all to none, since the bytes are most likely another
-		// field's leftovers.
+		// If one of the three fails, all are absent: the bytes are most likely the remains of
+		// another field.
 		return
 	}
 	m.TokenStandard, m.Collection, m.Uses = standard, collection, uses
 	m.CollectionSize = option(r, func(r *reader) uint64 {
-		// V1 carries a size; V2 is padding.
+		// Variant V1 has a size; V2 has only 8 bytes of padding.
 		if version := r.u8(); version > 1 {
 			r.failed = true
 		} else if version == 1 {
@@ -156,7 +157,7 @@ func (r *reader) useMethod() uint8 {
 	return method
 }
 
-// option reads a Borsh Option. It is nil when the tag says none or the bytes do not hold the value.
+// option reads a Borsh Option. It returns nil if the option is none or the value is malformed.
 func option[T any](r *reader, read func(*reader) T) *T {
 	if !r.strictBool() {
 		return nil
@@ -168,12 +169,12 @@ func option[T any](r *reader, read func(*reader) T) *T {
 	return &value
 }
 
-// TrimPadding removes the NULs and white space that pad text in accounts, at both ends.
+// TrimPadding removes at both ends the NULs and white space with which accounts pad text.
 func TrimPadding(text []byte) []byte {
 	return bytes.Trim(text, "\x00 \t\r\n")
 }
 
-// Fact is the account as the event contract carries it. address is the account's own address.
+// Fact converts the account to a fact for the event. address is the account's own address.
 func (m *MetaplexMetadata) Fact(address pubkey.Key) *eventspb.MetaplexAccount {
 	fee, mutable, sold := uint32(m.SellerFeeBasisPoints), m.IsMutable, m.PrimarySaleHappened
 	set := &eventspb.MetadataSet{

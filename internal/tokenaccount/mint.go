@@ -1,10 +1,10 @@
-// Package tokenaccount reads the accounts that say what a token is: SPL and Token-2022 mints with
+// Package tokenaccount reads the accounts that describe a token: SPL and Token-2022 mints with
 // their extensions, and Metaplex metadata accounts.
 //
-// In: an account's owner and raw data, both hostile. Out: plain values, and the facts of the event
-// contract made of them.
-// Guarantees: pure and deterministic; never panics, never reads beyond the data, and its memory is
-// bounded by the data's length; nothing returned borrows the data.
+// In: an account's owner and raw data, both hostile. Out: plain values, and the facts of the events
+// made from them.
+// Guarantees: pure and deterministic; it never panics and never reads beyond the data; its memory
+// is bounded by the data's length; nothing that it returns refers to the data.
 package tokenaccount
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Why an account is no mint. ParseMint's errors wrap one of them.
+// The reasons why an account is no mint. ParseMint's errors wrap one of them.
 var (
 	// ErrOtherOwner is an account that no token program owns.
 	ErrOtherOwner = errors.New("owned by no token program")
 	// ErrOtherKind is a token account or a multisig.
 	ErrOtherKind = errors.New("not a mint account")
-	// ErrUninitialized is mint-sized space that was never initialised.
+	// ErrUninitialized is an account of a mint's size that was never initialized.
 	ErrUninitialized = errors.New("uninitialized mint")
 	// ErrMalformed is data that the programs themselves would refuse.
 	ErrMalformed = errors.New("malformed account")
@@ -32,8 +32,8 @@ const (
 	mintLength     = 82
 	accountLength  = 165
 	multisigLength = 355
-	// typeOffset is where Token-2022 writes the account type, behind the padding that makes a mint
-	// as long as an account.
+	// typeOffset is the offset of Token-2022's account type. In a mint, padding before it fills up
+	// to the length of a token account.
 	typeOffset      = accountLength
 	accountTypeMint = 1
 )
@@ -45,25 +45,24 @@ type Mint struct {
 	Decimals uint8
 	// Supply is in raw units.
 	Supply uint64
-	// MintAuthority and FreezeAuthority are nil when there is none. The all-zero key is the system
-	// program: an authority that nobody can sign for.
+	// MintAuthority and FreezeAuthority are nil if there is none. They may be the all-zero key, the
+	// system program's address, for which nobody can sign.
 	MintAuthority   *pubkey.Key
 	FreezeAuthority *pubkey.Key
-	// Extensions are Token-2022's, in account order.
+	// Extensions are those of a Token-2022 mint, in account order.
 	Extensions []Extension
-	// MetadataPointer is where the metadata_pointer extension points; nil when it is absent or
-	// points nowhere.
+	// MetadataPointer is the address in the metadata_pointer extension; nil if there is none.
 	MetadataPointer *pubkey.Key
-	// TokenMetadata is the token_metadata extension; nil when it is absent or unreadable.
+	// TokenMetadata is the token_metadata extension; nil if it is absent or malformed.
 	TokenMetadata *TokenMetadata
 }
 
-// IsToken2022 says that the extended token program owns the mint.
+// IsToken2022 reports whether Token-2022 owns the mint.
 func (m *Mint) IsToken2022() bool { return m.Program == ProgramToken2022 }
 
 // ParseMint reads a mint account of either token program. Errors wrap ErrOtherOwner, ErrOtherKind,
-// ErrUninitialized or ErrMalformed. An extension of a type or length that this version does not
-// know is kept with its raw bytes, since new ones appear on the chain before they appear here.
+// ErrUninitialized or ErrMalformed. An extension of an unknown type or length is kept as raw bytes:
+// new ones appear on the chain before this package knows them.
 func ParseMint(owner pubkey.Key, data []byte) (Mint, error) {
 	switch owner {
 	case ProgramToken:
@@ -96,9 +95,9 @@ func wrongLength(length int, otherKind bool) error {
 	return fmt.Errorf("%w: %d bytes", ErrMalformed, length)
 }
 
-// checkExtendedKind tells a Token-2022 mint from the program's other accounts: a mint is 82 bytes
-// without extensions, else it carries its type behind the padding. A multisig has no type byte but
-// a length that the program gives to nothing else.
+// checkExtendedKind distinguishes a Token-2022 mint from the program's other accounts. A mint
+// without extensions has 82 bytes; any other has its type after the padding. A multisig has no
+// type, but a length that no other account of the program has.
 func checkExtendedKind(data []byte) error {
 	switch {
 	case len(data) == mintLength:
@@ -135,8 +134,8 @@ func parseBaseMint(owner pubkey.Key, data []byte) (Mint, error) {
 	return mint, nil
 }
 
-// Fact is the mint as the event contract carries it. address is the mint's own address, which holds
-// its Token-2022 metadata.
+// Fact converts the mint to a fact for the event. address is the mint's own address, where its
+// Token-2022 metadata is stored too.
 func (m *Mint) Fact(address pubkey.Key) *eventspb.MintAccount {
 	fact := &eventspb.MintAccount{
 		ProgramId:       m.Program.Bytes(),

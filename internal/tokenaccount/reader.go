@@ -6,8 +6,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// reader walks little-endian Borsh-like bytes. The first read beyond the end sets failed, and every
-// later read yields zeros, so that a parser checks once at its end.
+// reader reads little-endian Borsh values. The first read beyond the end sets failed, and every
+// later read returns zero, so a parser needs to check only once, at its end.
 type reader struct {
 	data   []byte
 	failed bool
@@ -57,8 +57,8 @@ func (r *reader) key() pubkey.Key {
 	return key
 }
 
-// bytes reads a u32 length and that many bytes, copied: facts outlive the account data that they
-// were read from.
+// bytes reads a u32 length and that many bytes. It copies them, because facts are kept longer than
+// the account data.
 func (r *reader) bytes() []byte {
 	n := r.u32()
 	if uint64(n) > uint64(len(r.data)) {

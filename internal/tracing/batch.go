@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// Batch begins the span of work on records, linked to the spans that made them: a block of ingest,
-// say. Without a tracer, and for records that nothing traced made, there is none.
+// Batch begins the span of work on records, linked to the spans that made them, such as a block of
+// ingest. There is no span if there is no tracer, or if none of the records was traced.
 func (t *Tracer) Batch(ctx context.Context, name string, records []kafka.Record) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -18,7 +18,7 @@ func (t *Tracer) Batch(ctx context.Context, name string, records []kafka.Record)
 	last := ""
 	for i := range records {
 		for _, header := range records[i].Headers {
-			// records of one block lie together
+			// Records of one block follow each other.
 			if header.Key == Header && string(header.Value) != last {
 				last = string(header.Value)
 				traceparents = append(traceparents, last)
@@ -30,7 +30,8 @@ func (t *Tracer) Batch(ctx context.Context, name string, records []kafka.Record)
 	return ctx, span
 }
 
-// Mark gives records the traceparent of the span of ctx, so that who reads them links to it.
+// Mark adds the traceparent of the span of ctx to records, so that the span of their reader is
+// linked to it.
 func Mark(ctx context.Context, records []kafka.Record) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// complainer logs the SDK's errors, which come with every batch while the collector is away, once a
-// minute.
+// complainer logs the SDK's errors, at most once in complainEvery: while the collector is away,
+// every batch has one.
 type complainer struct {
 	logger *slog.Logger
 	mu     sync.Mutex

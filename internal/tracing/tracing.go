@@ -1,9 +1,10 @@
 // Package tracing makes OpenTelemetry spans and sends them to an OTLP collector over HTTP.
 //
-// In: what rooms do. Out: spans, and W3C traceparent texts for HTTP and Kafka headers. Guarantees:
-// off unless an endpoint is configured. A nil *Tracer and a nil *Span do nothing, allocate nothing
-// and dial nothing, so no room asks whether tracing is on. Spans wait in a bounded buffer: when the
-// collector is away they are dropped, and nobody waits.
+// In: the work of the rooms. Out: spans, and W3C traceparent texts for HTTP and Kafka headers.
+// Guarantees: off unless an endpoint is configured. A nil *Tracer and a nil *Span do nothing,
+// allocate nothing and connect to nothing, so no room needs to ask whether tracing is on. Spans
+// wait in a bounded buffer; while the collector is away they are dropped, and nothing else waits
+// for it.
 package tracing
 
 import (
@@ -29,26 +30,27 @@ import (
 const Header = "traceparent"
 
 const (
-	// defaultPath is where OTLP over HTTP takes traces, if the endpoint names no path.
+	// defaultPath is the path for traces in OTLP over HTTP, if the endpoint has none.
 	defaultPath = "/v1/traces"
-	// maxLinks bounds the blocks that one batch is linked to.
+	// maxLinks bounds the links of one span.
 	maxLinks = 32
-	// complainEvery is the least time between two log lines about a collector that is away.
+	// complainEvery is the shortest time between two log lines about a collector that is away.
 	complainEvery = time.Minute
 )
 
-// Config says where spans go. Request headers, such as a key, come from OTEL_EXPORTER_OTLP_HEADERS.
+// Config says where spans are sent. Request headers, such as one with a key, come from
+// OTEL_EXPORTER_OTLP_HEADERS.
 type Config struct {
-	// Endpoint is the collector's URL, as http://host:4318. Empty: tracing is off.
+	// Endpoint is the collector's URL, such as http://host:4318. Empty: tracing is off.
 	Endpoint string
-	// Ratio is the part of the traces that begin here and are kept, 0 to 1. A request that comes
-	// with a traceparent is kept if its caller kept it.
+	// Ratio is the share of traces beginning here that are kept, 0 to 1. A request with a
+	// traceparent is kept if its caller keeps it.
 	Ratio float64
-	// Version is service.version.
+	// Version is the attribute service.version of all spans.
 	Version string
 }
 
-// Validate says what is wrong with the configuration.
+// Validate returns what is wrong with the configuration.
 func (c *Config) Validate() error {
 	if c.Ratio < 0 || c.Ratio > 1 {
 		return fmt.Errorf("tracing.sample_ratio: %v: must be 0 to 1", c.Ratio)
@@ -68,8 +70,8 @@ type Tracer struct {
 	tracer   trace.Tracer
 }
 
-// New makes a Tracer, or nil without an endpoint. It connects with the first spans. Close sends
-// what waits.
+// New makes a Tracer, or returns nil if there is no endpoint. The tracer connects when it sends its
+// first spans. Close sends those that wait.
 func New(ctx context.Context, cfg Config, logger *slog.Logger) (*Tracer, error) {
 	if err := cfg.Validate(); err != nil || cfg.Endpoint == "" {
 		return nil, err
@@ -95,7 +97,7 @@ func New(ctx context.Context, cfg Config, logger *slog.Logger) (*Tracer, error) 
 	return &Tracer{provider: provider, tracer: provider.Tracer("github.com/mintlake/mintlake")}, nil
 }
 
-// Close sends the spans that wait, until ctx ends.
+// Close sends the waiting spans, until ctx ends.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -103,7 +105,7 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return t.provider.Shutdown(ctx)
 }
 
-// Span is something that takes time. Nil does nothing.
+// Span measures one operation. A nil Span does nothing.
 type Span struct{ span trace.Span }
 
 func sampled(span trace.Span) *Span {
@@ -122,8 +124,8 @@ func (t *Tracer) Start(ctx context.Context, name string) (context.Context, *Span
 	return ctx, sampled(span)
 }
 
-// Server begins the span of a request. traceparent is the request's header: the span belongs to
-// that trace. Empty, or no valid one, begins a new trace.
+// Server begins the span of a request. traceparent is the request's header, and the span belongs to
+// that trace. If it is empty or malformed, the span begins a new trace.
 func (t *Tracer) Server(ctx context.Context, name, traceparent string) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -153,19 +155,19 @@ func (t *Tracer) Linked(ctx context.Context, name string, traceparents []string)
 	if len(links) == 0 {
 		return ctx, nil
 	}
-	// The first link is the parent too: so the sampler keeps the span, and the trace shows the way
-	// of one block.
+	// The first link is the parent too. So the sampler keeps the span, and the trace shows the
+	// whole path of one block.
 	ctx = trace.ContextWithRemoteSpanContext(ctx, links[0].SpanContext)
 	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(links...))
 	return ctx, sampled(span)
 }
 
-// Child begins a span inside the one of ctx. Without one there is none.
+// Child begins a span inside that of ctx. If ctx has none, it returns none.
 func Child(ctx context.Context, name string) (context.Context, *Span) {
 	return child(ctx, name, trace.SpanKindInternal)
 }
 
-// Client is Child for a request to another server.
+// Client is like Child, for a request to another server.
 func Client(ctx context.Context, name string) (context.Context, *Span) {
 	return child(ctx, name, trace.SpanKindClient)
 }
@@ -179,14 +181,14 @@ func child(ctx context.Context, name string, kind trace.SpanKind) (context.Conte
 	return ctx, sampled(span)
 }
 
-// String says more about the span. Values must not be secrets.
+// String adds an attribute to the span. Values must not be secrets.
 func (s *Span) String(key, value string) {
 	if s != nil {
 		s.span.SetAttributes(attribute.String(key, value))
 	}
 }
 
-// Int says more about the span.
+// Int adds an attribute to the span.
 func (s *Span) Int(key string, value int) {
 	if s != nil {
 		s.span.SetAttributes(attribute.Int(key, value))
@@ -216,7 +218,8 @@ func (s *Span) EndWith(err error) {
 	s.End()
 }
 
-// Traceparent is what Header is to carry to whoever goes on; empty for nil.
+// Traceparent returns the value of Header for a request or record that belongs to the span; empty
+// for nil.
 func (s *Span) Traceparent() string {
 	if s == nil {
 		return ""

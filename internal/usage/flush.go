@@ -13,14 +13,14 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// flushRecords is how many records are written at once.
+// flushRecords is how many records are written in one call.
 const flushRecords = 1000
 
-// Run writes totals each few seconds and once more when ctx ends, then returns nil.
+// Run writes the totals every flushEvery, and once more when ctx ends; then it returns nil.
 func (m *Meter) Run(ctx context.Context) error {
 	for {
 		now := time.Now()
-		// At multiples of the interval, so that a minute's bytes are collected as it ends.
+		// At multiples of the interval, so that the bytes of a minute are collected when it ends.
 		timer := time.NewTimer(now.Truncate(m.cfg.flushEvery).Add(m.cfg.flushEvery).Sub(now))
 		select {
 		case <-ctx.Done():
@@ -35,7 +35,7 @@ func (m *Meter) Run(ctx context.Context) error {
 	}
 }
 
-// flush writes the totals that changed. What cannot be written is tried again at the next flush.
+// flush writes the totals that changed. If that fails, the next flush tries again.
 func (m *Meter) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.flushEvery)
 	defer cancel()
@@ -54,7 +54,8 @@ func (m *Meter) flush(ctx context.Context) {
 	m.forget()
 }
 
-// changed makes records of the totals that changed, the earliest first.
+// changed makes records of the totals that changed, the earliest minute first, and marks the totals
+// as written.
 func (m *Meter) changed() ([]totalKey, []kafka.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,7 +78,7 @@ func (m *Meter) changed() ([]totalKey, []kafka.Record) {
 }
 
 func (m *Meter) record(key totalKey, t *total) kafka.Record {
-	// All texts are valid UTF-8, which is all that could make it fail.
+	// Only invalid UTF-8 could make this fail, and all texts are valid.
 	value, _ := proto.MarshalOptions{Deterministic: true}.Marshal(&eventspb.Usage{
 		Node: m.cfg.Node, Epoch: m.cfg.Epoch, Sequence: m.sequence, Minute: key.minute,
 		Product: key.product, Key: key.key, Method: key.method,
@@ -93,6 +94,7 @@ func (m *Meter) record(key totalKey, t *total) kafka.Record {
 	}
 }
 
+// unwritten marks totals as changed again, after a write that failed.
 func (m *Meter) unwritten(keys []totalKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +103,7 @@ func (m *Meter) unwritten(keys []totalKey) {
 	}
 }
 
-// forget drops totals that are written and get no more.
+// forget removes totals of past minutes that are written.
 func (m *Meter) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,11 +1,11 @@
 // Package usage counts what API keys use, by minute and method, and writes it to gateway.usage.v1.
 //
-// In: calls and open streams, as the surfaces tell them. Out: records of totals. Guarantees: a
-// request never waits for Kafka. A record holds all that one process counted for a key and a method
-// in a minute, and each further record of that minute replaces it: records that come twice, late or
-// in another order change nothing, and one that is lost is made good by the next. While Kafka is
-// away totals stay in memory, up to a bound; what is beyond it is left out and counted. No key is
-// ever in it, only names of keys.
+// In: calls and open streams of the surfaces. Out: records of totals. Guarantees: a request never
+// waits for Kafka. A record has the total that one process counted for a key and a method in a
+// minute, and each later record of that minute replaces it. So records may come twice, late or in
+// another order, and a lost record is made good by the next one. While Kafka is away totals stay in
+// memory, up to a limit; what does not fit is counted as lost. Records have the names of keys,
+// never keys.
 package usage
 
 import (
@@ -23,23 +23,24 @@ import (
 // BytesPerUnit is how many bytes of a stream are a unit.
 const BytesPerUnit = 10_000
 
-// Counts are what calls add.
+// Counts are what a call adds to a total.
 type Counts struct {
-	// Requests that the key was admitted for, and Refused ones that its rules or limits refused.
+	// Requests are those that were admitted; Refused those that the key's rules or limits refused.
 	Requests, Refused uint64
-	// Bytes of answers and notifications.
+	// Bytes of responses and notifications.
 	Bytes uint64
 	// Units weigh requests by what they cost: see docs/keys.md.
 	Units uint64
 }
 
-// Config of a meter; zero values are the documented defaults.
+// Config of a meter. Zero values take the documented defaults.
 type Config struct {
 	// Node names the process's machine in records.
 	Node string
-	// Epoch tells the processes of a node apart. Required, random.
+	// Epoch distinguishes the processes of a node that ran one after another. Required; a random
+	// number.
 	Epoch uint64
-	// flushEvery is how often totals are written, and how long one writing may take. Default 5 s.
+	// flushEvery is how often totals are written, and the time limit of one write. Default 5 s.
 	flushEvery time.Duration
 	// maxTotals bounds the totals in memory, each some 200 bytes. Default 100,000.
 	maxTotals int
@@ -65,11 +66,12 @@ type totalKey struct {
 // total is what a subject used in a minute.
 type total struct {
 	Counts
-	// streamed is the part of Bytes that streams sent.
+	// streamed is the part of Bytes that streams sent. Units does not include it yet.
 	streamed uint64
-	// streams and addresses are the most that were open, and named in filters, at the same time.
+	// streams is the highest number of open streams at a time, addresses that of addresses in their
+	// filters.
 	streams, addresses uint64
-	// changed says that the newest record, if there is one, does not hold all of it.
+	// changed is true if the total was not written since it changed.
 	changed bool
 }
 
@@ -86,13 +88,13 @@ type Meter struct {
 	totals map[totalKey]*total
 	open   map[subject]open
 	all    map[*Stream]struct{}
-	// minute that is counted in. It never goes back, whatever the clock does: a total that was
-	// written and forgotten would begin again at 0 and replace what was written.
+	// minute is the current minute. It never goes back, even if the clock does: a past total may
+	// have been written and forgotten, and would begin again at 0 and replace what was written.
 	minute   int64
 	sequence uint64
 }
 
-// New makes a meter that writes nothing until Run.
+// New makes a meter. Run must be called for it to write.
 func New(cfg Config, deps Deps) (*Meter, error) {
 	if deps.Producer == nil {
 		return nil, errors.New("usage: a producer is required")
@@ -114,7 +116,8 @@ func New(cfg Config, deps Deps) (*Meter, error) {
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 * 60 }
 
-// Count adds what a call used. method must be of a bounded set: what clients invent is "other".
+// Count adds what a call used. method must come from a finite set: any name that only clients know
+// is "other".
 func (m *Meter) Count(product, key, method string, c Counts) {
 	if m == nil {
 		return
@@ -125,7 +128,8 @@ func (m *Meter) Count(product, key, method string, c Counts) {
 	m.add(subject{product, key, method}, c)
 }
 
-// add returns the subject's total of the minute; nil when there is no room for another one.
+// add adds to the subject's total of this minute, and returns it. It returns nil if there are too
+// many totals; then the counts are lost.
 func (m *Meter) add(s subject, c Counts) *total {
 	key := totalKey{s, m.minute}
 	t := m.totals[key]
@@ -150,13 +154,13 @@ func (m *Meter) add(s subject, c Counts) *total {
 type Stream struct {
 	meter *Meter
 	subject
-	// bytes that no total has yet.
+	// bytes that are not in a total yet.
 	bytes     atomic.Uint64
 	addresses uint64 // under meter.mu
 	closed    bool   // under meter.mu
 }
 
-// Open counts a stream until it is closed.
+// Open counts a stream as open until it is closed.
 func (m *Meter) Open(product, key, method string) *Stream {
 	if m == nil {
 		return nil
@@ -180,7 +184,7 @@ func (s *Stream) Sent(n int) {
 	}
 }
 
-// Name says how many addresses the stream's filters have now.
+// Name sets how many addresses the stream's filters have now.
 func (s *Stream) Name(addresses int) {
 	if s == nil {
 		return
@@ -198,7 +202,7 @@ func (s *Stream) Name(addresses int) {
 	m.peak(s.subject)
 }
 
-// Close may be called more than once.
+// Close ends the stream. It may be called more than once.
 func (s *Stream) Close() {
 	if s == nil {
 		return
@@ -212,7 +216,7 @@ func (s *Stream) Close() {
 	s.closed = true
 	m.minute = max(m.minute, minuteOf(time.Now()))
 	m.collect(s)
-	m.peak(s.subject) // of a minute that no look at what is open has seen
+	m.peak(s.subject) // the stream was open in this minute, which no flush may have seen
 	delete(m.all, s)
 	now := m.open[s.subject]
 	now.streams, now.addresses = now.streams-1, now.addresses-s.addresses
@@ -232,7 +236,7 @@ func (m *Meter) collect(s *Stream) {
 	}
 }
 
-// peak raises the total's streams and addresses to those that are open now.
+// peak raises the highest numbers of the minute to those that are open now.
 func (m *Meter) peak(s subject) {
 	t := m.add(s, Counts{})
 	if t == nil {
@@ -242,8 +246,8 @@ func (m *Meter) peak(s subject) {
 	t.streams, t.addresses = max(t.streams, now.streams), max(t.addresses, now.addresses)
 }
 
-// collectAll brings the totals up to date. What streams sent since the last time counts for the
-// minute that was then; Run comes at the turn of each minute.
+// collectAll brings the totals up to date. What streams sent since the last call counts for the
+// minute of that call; Run calls it at the end of each minute.
 func (m *Meter) collectAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

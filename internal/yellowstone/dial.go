@@ -16,13 +16,14 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Server is where a Yellowstone server is.
+// Server says how to reach a Yellowstone server.
 type Server struct {
 	// URL is https://host:port or http://host:port; the port defaults to 443 and 80.
 	URL *url.URL
 	// Token is sent as x-token with every call; empty = none.
 	Token string
-	// TLS may be nil. Dial opens the connection to host:port; nil = TCP.
+	// TLS is the TLS configuration; nil means the default. Dial opens the connection to host:port;
+	// nil means TCP.
 	TLS  *tls.Config
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
@@ -36,10 +37,10 @@ func ParseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// window lets a whole large block be under way.
+// window is gRPC's flow-control window in bytes: a large block fits, so it is sent without waiting.
 const window = 8 << 20
 
-// Connect makes a connection; it does no I/O before the first call.
+// Connect makes a connection. It does no I/O before the first call.
 func (s Server) Connect(options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	creds, port := insecure.NewCredentials(), s.URL.Port()
 	if s.URL.Scheme == "https" {
@@ -62,7 +63,7 @@ func (s Server) Connect(options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	return grpc.NewClient(scheme+net.JoinHostPort(s.URL.Hostname(), port), options...)
 }
 
-// WithToken is a context whose calls carry the token.
+// WithToken returns a context whose calls send the token.
 func (s Server) WithToken(ctx context.Context) context.Context {
 	if s.Token == "" {
 		return ctx

@@ -1,7 +1,7 @@
-// Package yellowstone has what servers and clients of the Yellowstone protocol need.
+// Package yellowstone has what servers and clients of the Yellowstone protocol share.
 //
-// In: decoded messages of geyser.proto; where a server is. Out: what in the messages cannot be
-// served; connections. Guarantees: no token or URL stands in an error.
+// In: decoded messages of geyser.proto; the address of a server. Out: an error for fields that are
+// not supported; connections; the compression zstd. Guarantees: no error contains a token or a URL.
 package yellowstone
 
 import (
@@ -12,17 +12,17 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// newer names fields that clients of newer versions send and the Go package does not know yet
-// (geyser.proto of yellowstone-grpc 12.6).
+// newer are the names of fields that clients of newer versions send and the Go package does not
+// know yet (geyser.proto of yellowstone-grpc 12.6).
 var newer = map[protoreflect.FullName]map[protowire.Number]string{
 	"geyser.SubscribeRequestFilterAccounts":     {6: "cuckoo_accounts_filter"},
 	"geyser.SubscribeRequestFilterTransactions": {7: "cuckoo_account_include", 30: "token_accounts"},
 	"geyser.SubscribeRequestFilterBlocks":       {5: "cuckoo_account_include"},
 }
 
-// UnknownField returns an error that names the first field which this program does not know, in m
-// or in any message within it. A filter must not be served without its unknown conditions: the
-// client would get what it did not ask for, most often everything.
+// UnknownField returns an error that names the first unknown field in m or in a message inside it.
+// A filter must not be served without its unknown conditions: the client would get updates that it
+// did not ask for, most often all of them.
 func UnknownField(m proto.Message) error {
 	return inMessage(m.ProtoReflect(), "")
 }
@@ -30,7 +30,7 @@ func UnknownField(m proto.Message) error {
 func inMessage(m protoreflect.Message, path string) error {
 	name := m.Descriptor().FullName()
 	if raw := m.GetUnknown(); len(raw) > 0 {
-		number, _, _ := protowire.ConsumeTag(raw) // the bytes were read as fields before
+		number, _, _ := protowire.ConsumeTag(raw) // valid: the decoder has read it before
 		field := fmt.Sprintf("field %d", number)
 		if known, ok := newer[name][number]; ok {
 			field = fmt.Sprintf("%s (field %d)", known, number)

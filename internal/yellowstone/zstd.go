@@ -14,23 +14,22 @@ import (
 const Zstd = "zstd"
 
 const (
-	// zstdWindow is the largest window that a frame may ask a reader to keep: what RFC 8878 in
-	// 3.1.1.1.2 recommends each decoder to support.
+	// zstdWindow is the largest window that a received frame may ask for: the size that RFC 8878,
+	// 3.1.1.1.2, recommends every decoder to support.
 	zstdWindow = 8 << 20
-	// zstdSent is the window of what is written here: an update is seldom as large.
+	// zstdSent is the window of the frames that are sent here: few updates are larger.
 	zstdSent = 256 << 10
-	// zstdKept is the largest buffer that goes back to the pool.
+	// zstdKept is the largest buffer that is put back into the pool.
 	zstdKept = 256 << 10
 )
 
-// gRPC looks compressions up in a table of its own, which it reads without a lock: only init may
-// write to it.
+// gRPC reads its table of compressors without a lock, so only init may write to it.
 func init() { encoding.RegisterCompressor(newZstd(runtime.GOMAXPROCS(0))) }
 
-// zstdCompressor is the compression zstd, which Yellowstone's servers and clients have beside gzip.
-// gRPC has read a message whole before it is decompressed, and stops at the largest message that
-// the receiver takes. So a decoder is never held for long, and a few serve all streams: a frame may
-// ask for a window of 8 MiB, whatever is in it.
+// zstdCompressor adds zstd to gRPC: servers and clients of Yellowstone use it besides gzip. gRPC
+// reads a whole message before it decompresses it, and stops at the receiver's largest message
+// size. So a decoder is never used for long, and all streams share a few. That bounds the memory: a
+// frame may ask for a window of 8 MiB, whatever it contains.
 type zstdCompressor struct {
 	encoder  *zstd.Encoder
 	decoders chan *zstd.Decoder
@@ -38,7 +37,7 @@ type zstdCompressor struct {
 }
 
 func newZstd(decoders int) *zstdCompressor {
-	// Neither fails: the options are constants that the library takes.
+	// Neither constructor fails: the options are valid constants.
 	encoder, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(zstdSent), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
 	c := &zstdCompressor{encoder: encoder, decoders: make(chan *zstd.Decoder, decoders), buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
 	for range decoders {
@@ -58,15 +57,14 @@ func (c *zstdCompressor) Compress(w io.Writer) (io.WriteCloser, error) {
 	return &zstdWriter{buffer, c, w}, nil
 }
 
-// zstdWriter gathers a message: messages are small, and compressed at once they need no state of
-// their own.
+// zstdWriter collects a message and compresses it in one call, so it needs no encoder of its own.
 type zstdWriter struct {
 	*bytes.Buffer
 	of *zstdCompressor
 	to io.Writer
 }
 
-// Close writes the message.
+// Close compresses and writes the message.
 func (w *zstdWriter) Close() error {
 	_, err := w.to.Write(w.of.encoder.EncodeAll(w.Bytes(), nil))
 	if w.Cap() <= zstdKept {
@@ -75,7 +73,7 @@ func (w *zstdWriter) Close() error {
 	return err
 }
 
-// Decompress implements encoding.Compressor. It waits for a decoder.
+// Decompress implements encoding.Compressor. It waits for a free decoder.
 func (c *zstdCompressor) Decompress(r io.Reader) (io.Reader, error) {
 	decoder := <-c.decoders
 	if err := decoder.Reset(r); err != nil {
@@ -85,7 +83,7 @@ func (c *zstdCompressor) Decompress(r io.Reader) (io.Reader, error) {
 	return &zstdReader{decoder, c}, nil
 }
 
-// zstdReader gives its decoder back when it is closed, which gRPC does once.
+// zstdReader returns its decoder to the pool when it is closed. gRPC closes it once.
 type zstdReader struct {
 	*zstd.Decoder
 	of *zstdCompressor
@@ -93,7 +91,7 @@ type zstdReader struct {
 
 // Close implements io.Closer.
 func (r *zstdReader) Close() error {
-	_ = r.Reset(nil) // it lets go of the message
+	_ = r.Reset(nil) // frees the message
 	r.of.decoders <- r.Decoder
 	return nil
 }

@@ -13,7 +13,7 @@ const (
 	maxSheetBytes   = 512 << 10
 	maxRules        = 4_000
 	maxSelectors    = 16_000
-	maxCompounds    = 10         // compound selectors in one selector; a space beside >, + or ~ counts as one more
+	maxCompounds    = 10         // of one selector; a space beside >, + or ~ counts as one more
 	maxMatches      = 20_000_000 // selectors times elements
 	maxCustomValue  = 200
 	maxDeclarations = 20_000

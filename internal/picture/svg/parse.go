@@ -76,7 +76,8 @@ func (p *parser) take(token xml.Token) error {
 		}
 		return bindEntities(p.decoder, string(token), p.text[min(int(p.decoder.InputOffset()), len(p.text)):])
 	}
-	return nil // comments and processing instructions are left out: xml-stylesheet would load a file
+	// Comments and processing instructions are left out: xml-stylesheet would load a file.
+	return nil
 }
 
 func (p *parser) start(element xml.StartElement) error {

@@ -1,7 +1,7 @@
-// Package certs makes authorities and certificates for tests of TLS.
+// Package certs makes certificate authorities and certificates for tests of TLS.
 //
-// In: a test. Out: certificates for 127.0.0.1 and a name, and their PEM files, which go with the
-// test.
+// In: a test. Out: certificates for 127.0.0.1 and a name, and their PEM files, which are deleted
+// after the test.
 package certs
 
 import (
@@ -22,7 +22,7 @@ import (
 
 // Authority signs certificates.
 type Authority struct {
-	// Cert is its own; File the same in PEM.
+	// Cert is the authority's own certificate; File has the same in PEM.
 	Cert *x509.Certificate
 	File string
 
@@ -52,7 +52,8 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Issue signs a certificate of a server or client for 127.0.0.1 and the name, valid until end.
+// Issue signs a certificate, for servers and clients, for 127.0.0.1 and name. It is valid until
+// end.
 func (a *Authority) Issue(name string, end time.Time) Issued {
 	a.t.Helper()
 	key := newKey(a.t)

@@ -1,11 +1,11 @@
-// Package containers gives tests servers in containers.
+// Package containers runs servers in containers for tests.
 //
-// In: a test, and MINTLAKE_TEST_CONTAINERS: the address of the kit in tools/containers/kit, which
-// `make test-containers` runs.
+// In: a test, and MINTLAKE_TEST_CONTAINERS: the address of the helper server in
+// tools/containers/kit (the kit), which `make test-containers` runs.
 // Out: a container with the ports that the test asks for.
-// Guarantees: the container is gone when the test ends; the kit removes what a killed test binary
-// leaves. A container that does not start fails the test. The container engine's libraries stay in
-// the kit's own Go module.
+// Guarantees: the container is removed when the test ends; the kit removes what a killed test
+// binary leaves. A container that does not start fails the test. The container engine's libraries
+// are only in the kit's own Go module.
 package containers
 
 import (
@@ -23,29 +23,29 @@ import (
 // Env names the kit's address: http://127.0.0.1:PORT.
 const Env = "MINTLAKE_TEST_CONTAINERS"
 
-// patience is how long one request to the kit may take: the engine of a busy machine may need
-// minutes.
+// patience bounds one request to the kit: on a busy machine the container engine may need minutes.
 const patience = 5 * time.Minute
 
 // Spec is a container. Its JSON is what the kit reads.
 type Spec struct {
-	// Image is a repository of docker-compose.yml, such as apache/kafka. The kit adds the tag that
-	// stands there.
+	// Image is the name of an image in docker-compose.yml, such as apache/kafka. The kit adds the
+	// tag that is written there.
 	Image string
 	// Entrypoint and Command replace those of the image, unless they are empty.
 	Entrypoint, Command []string
 	// User is uid:gid; empty means the image's.
 	User string
 	Env  map[string]string
-	// Files are contents by path. Every user in the container can read them.
+	// Files are the contents of files by their path in the container. Every user there can read
+	// them.
 	Files map[string][]byte
-	// Folders of this machine are mounted under the same path.
+	// Folders of this machine to mount, under the same path.
 	Folders []string
 	// Ports are published on 127.0.0.1 under the same number.
 	Ports []int
 	// HostNetwork shares this machine's network instead of publishing ports.
 	HostNetwork bool
-	// Network is one that NewNetwork has made. Containers there reach each other by Name.
+	// Network is the name that NewNetwork returned. Containers in it reach each other by Name.
 	Network, Name string
 }
 
@@ -58,8 +58,8 @@ type Container struct {
 // Enabled reports whether tests run against containers.
 func Enabled() bool { return os.Getenv(Env) != "" }
 
-// Run starts a container until the test ends. It returns when the container runs, which is before
-// its server answers.
+// Run starts a container, which is removed when the test ends. It returns when the container runs,
+// which is before its server answers.
 func Run(t testing.TB, spec Spec) *Container {
 	t.Helper()
 	c := &Container{t: t}
@@ -82,10 +82,10 @@ func NewNetwork(t testing.TB) string {
 // Start runs a container again that was stopped or killed, with its data and ports.
 func (c *Container) Start() { c.do("start") }
 
-// Stop ends the container in its orderly way.
+// Stop stops the container gracefully.
 func (c *Container) Stop() { c.do("stop") }
 
-// Kill ends the container as kill -9 does.
+// Kill kills the container, as kill -9 does.
 func (c *Container) Kill() { c.do("kill") }
 
 // Pause freezes the container until Resume.
@@ -94,7 +94,7 @@ func (c *Container) Pause() { c.do("pause") }
 // Resume ends a Pause.
 func (c *Container) Resume() { c.do("unpause") }
 
-// Log is the end of what the container has printed.
+// Log returns the end of what the container has printed, 8 KiB at most.
 func (c *Container) Log() string {
 	text := c.ask(http.MethodGet, "/containers/"+c.id+"/log", nil)
 	return string(text[max(0, len(text)-8<<10):])
@@ -105,7 +105,7 @@ func (c *Container) do(verb string) {
 	c.ask(http.MethodPost, "/containers/"+c.id+"/"+verb, nil)
 }
 
-// ask sends a request to the kit. What fails there fails the test, with the kit's reason.
+// ask sends a request to the kit. If it fails, the test fails with the kit's reason.
 func (c *Container) ask(method, path string, spec any) []byte {
 	c.t.Helper()
 	if !Enabled() {

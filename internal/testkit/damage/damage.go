@@ -1,9 +1,9 @@
-// Package damage damages files as disks, people and crashes do: it flips a bit, cuts a file,
-// deletes one.
+// Package damage damages files as disks, people and crashes do: it flips a bit, cuts a file, writes
+// zeros into it, or deletes it.
 //
-// In: a folder and a source of random numbers. Out: one act, which says in words what it did.
-// Guarantees: the same folder and the same seed give the same act, so a test that prints its seed
-// can be repeated.
+// In: a folder and a source of random numbers. Out: one act of damage, which describes itself in
+// words. Guarantees: the same folder and the same seed give the same act, so a test that prints its
+// seed can be repeated.
 package damage
 
 import (
@@ -24,11 +24,11 @@ type Kind string
 const (
 	// Flip changes one bit.
 	Flip Kind = "flip"
-	// Cut takes away the file's end.
+	// Cut removes the file's end.
 	Cut Kind = "cut"
-	// Delete takes away the file.
+	// Delete removes the file.
 	Delete Kind = "delete"
-	// Zero writes zeros over up to a page.
+	// Zero overwrites up to a page with zeros.
 	Zero Kind = "zero"
 )
 
@@ -37,17 +37,17 @@ type Act struct {
 	Kind Kind
 	// File is relative to the folder.
 	File string
-	// Position is the byte that is changed first, or the size that is left.
+	// Position is the first byte that is changed; for Cut it is the size that is left.
 	Position int64
-	// Bit is the bit that is flipped, 0 to 7; Bytes how many are made zero.
+	// Bit is the bit that Flip flips, 0 to 7. Bytes is how many bytes Zero writes.
 	Bit   uint8
 	Bytes int64
 }
 
-// pageBytes is how much Zero takes at most.
+// pageBytes is the most that Zero overwrites.
 const pageBytes = 4096
 
-// String says what was done, for the log of a test.
+// String describes the act, for the log of a test.
 func (a Act) String() string {
 	switch a.Kind {
 	case Flip:
@@ -65,9 +65,9 @@ func (a Act) String() string {
 // ErrNothing is returned for a folder without a file that could be damaged.
 var ErrNothing = errors.New("no file to damage")
 
-// Random chooses an act on a file of the folder for which allowed says yes (nil: any). Half of the
-// acts go to a file by its size, so that large files get what they hold of all bytes, and half to
-// any file, so that small ones get theirs.
+// Random chooses an act on a file of the folder for which allowed returns true (nil allows all).
+// Half of the acts choose a file in proportion to its size, so that all bytes are equally likely.
+// The other half choose among the files with equal chances, so that small files are damaged too.
 func Random(rng *rand.Rand, root string, allowed func(file string) bool) (Act, error) {
 	type sized struct {
 		name string
@@ -109,7 +109,8 @@ func Random(rng *rand.Rand, root string, allowed func(file string) bool) (Act, e
 			at -= f.size
 		}
 	}
-	act := Act{Kind: []Kind{Flip, Flip, Cut, Zero, Delete}[rng.IntN(5)], File: chosen.name}
+	kinds := []Kind{Flip, Flip, Cut, Zero, Delete} // flips are twice as likely
+	act := Act{Kind: kinds[rng.IntN(len(kinds))], File: chosen.name}
 	if chosen.size == 0 {
 		act.Kind = Delete
 	}
@@ -122,7 +123,7 @@ func Random(rng *rand.Rand, root string, allowed func(file string) bool) (Act, e
 	return act, nil
 }
 
-// Do does it.
+// Do damages the file.
 func (a Act) Do(root string) error {
 	name := filepath.Join(root, a.File)
 	if err := a.do(name); err != nil {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// words speak of damage.
+// words are words of messages that report damage.
 var words = regexp.MustCompile(`(?i)damaged|corrupt|checksum|broken|detached|missing|cannot be (read|checked)|truncated|not ours|differs|\b(lost|gone)\b`)
 
-// Names are what a message can call the file by: its path, its own name where no other file has
-// that, and what it holds: the topic or the table. tables has the names of ClickHouse's tables by
-// UUID.
+// Names returns the names by which a message can mean the file. They are its path, its base name if
+// no other file has that, and the topic or table that it belongs to. tables has the names of
+// ClickHouse's tables by UUID.
 func (a Act) Names(tables map[string]string) []string {
 	file, names := filepath.ToSlash(a.File), []string{filepath.ToSlash(a.File)}
 	folders := strings.Split(file, "/")
@@ -36,14 +36,14 @@ func (a Act) Names(tables map[string]string) []string {
 		}
 		return names
 	}
-	// "lock" and "status" are words that any line may have.
+	// Without a dot or underscore the base name may be an ordinary word, like "lock" or "status".
 	if strings.ContainsAny(base, "._") {
 		return append(names, base)
 	}
 	return append(names, strings.Join(folders[max(len(folders)-2, 0):], "/"))
 }
 
-// Told returns the first line of the text that speaks of damage and has one of the names; false if
+// Told returns the first line of the text that reports damage and has one of the names; false if
 // there is none.
 func Told(text string, names []string) (line string, ok bool) {
 	for line := range strings.Lines(text) {
@@ -54,7 +54,8 @@ func Told(text string, names []string) (line string, ok bool) {
 				named, rest = true, strings.ReplaceAll(rest, name, "")
 			}
 		}
-		// checksums.txt and the like speak of no damage by their names alone
+		// The names are removed first, because a name like checksums.txt has one of the words
+		// itself.
 		if named && words.MatchString(rest) {
 			return strings.TrimSuffix(line, "\n"), true
 		}
@@ -62,7 +63,8 @@ func Told(text string, names []string) (line string, ok bool) {
 	return "", false
 }
 
-// hasWord says that the text has the name, and not only as a part of a longer one.
+// hasWord reports whether the text has the name as a whole word, not only as a part of a longer
+// one.
 func hasWord(text, name string) bool {
 	for from := 0; ; {
 		at := strings.Index(text[from:], name)

@@ -14,7 +14,8 @@ const (
 	tail = `<rect width="40" height="40"/></svg>`
 )
 
-// Drawings are SVG documents. Those without a class are harmless but for what has the Mark.
+// Drawings returns SVG documents. Those without a Class are accepted, and only what has the Mark in
+// them is hostile.
 func Drawings() []Case {
 	list := append(runs(), reaches()...)
 	list = append(list, styles()...)
@@ -63,7 +64,7 @@ func runs() []Case {
 	return list
 }
 
-// reaches are ways to reach somebody, or to bring in what was not looked at.
+// reaches are ways to load something from elsewhere, or to embed something that was not checked.
 func reaches() []Case {
 	inner := base64.StdEncoding.EncodeToString([]byte(head + `<script>evil()</script></svg>`))
 	return []Case{
@@ -94,7 +95,7 @@ func reaches() []Case {
 	}
 }
 
-// styles are ways of CSS.
+// styles are ways to do the same by CSS.
 func styles() []Case {
 	var list []Case
 	for name, text := range map[string]string{
@@ -127,7 +128,7 @@ func styles() []Case {
 
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", `"`, "&quot;")
 
-// unfolds are small documents that become large: in the reader, or in the browser.
+// unfolds are small documents that become large: in the parser, or in the browser.
 func unfolds() []Case {
 	doctype := func(inside string) string { return `<!DOCTYPE svg [` + inside + `]>` }
 	text := func(name, class, body string) Case {
@@ -177,7 +178,7 @@ func unfolds() []Case {
 	}
 }
 
-// encodings hide a script from a reader that takes the bytes for something else.
+// encodings hide a script from a parser that takes the bytes for another encoding or format.
 func encodings() []Case {
 	inner := head + `<script>evil()</script><style>@import "//evil.test";</style>` + tail
 	utf16of := func(big bool) []byte {

@@ -1,17 +1,16 @@
-// Package hostileimages builds pictures that want to do harm: to whoever decodes them, or to
-// whoever looks at them.
+// Package hostileimages builds pictures that harm those who decode them or look at them.
 //
-// In: nothing. Out: named bodies, and what a careful reader makes of each. Guarantees: the same
-// bytes each time; none is larger than 8 MiB, the largest picture that is fetched. Tests and the
-// attack suite share it.
+// In: nothing. Out: named bodies, and how a check must fail for each. Guarantees: the same bytes
+// each time; none is larger than 8 MiB, the largest picture that is fetched. Tests and the attack
+// suite share it.
 package hostileimages
 
 // Case is one picture.
 type Case struct {
 	Name string
 	Body []byte
-	// Class is how a check fails, as fetch.Class says it; empty for a drawing that is shown after
-	// it was cleaned.
+	// Class is the fetch.Class with which a check must fail; empty for an SVG that is shown after
+	// it was sanitized.
 	Class string
 }
 
@@ -22,9 +21,9 @@ const (
 	ImageBounds = "image_bounds"
 )
 
-// Mark is in everything hostile that a drawing holds. What is left of a drawing after cleaning must
-// not have it, in any case of letters.
+// Mark is in every hostile part of an SVG. After sanitizing, it must not be left in upper or lower
+// case.
 const Mark = "evil"
 
-// All are the drawings and the raster pictures.
+// All returns the SVGs and the raster pictures.
 func All() []Case { return append(Drawings(), Rasters()...) }

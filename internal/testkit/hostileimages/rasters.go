@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Rasters are pictures made of pixels. Each is refused by its structure alone.
+// Rasters returns pictures made of pixels. The structure alone is reason to refuse each.
 func Rasters() []Case {
 	raster := func(name, class string, body []byte) Case { return Case{name, body, class} }
 	return []Case{
@@ -54,7 +54,7 @@ func Chunk(name string, data []byte) []byte {
 	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
 }
 
-// PNGHeader is a PNG that promises pixels and holds none.
+// PNGHeader is a PNG whose header states a size, without any pixels.
 func PNGHeader(width, height uint32) []byte {
 	header := binary.BigEndian.AppendUint32(nil, width)
 	header = append(binary.BigEndian.AppendUint32(header, height), 8, 6, 0, 0, 0)
@@ -65,7 +65,7 @@ func pngOf(width, height uint32, inner []byte) []byte {
 	return append(append(PNGHeader(width, height), inner...), Chunk("IEND", nil)...)
 }
 
-// frameControl is what an animated PNG says of one frame.
+// frameControl is the data of an animated PNG's chunk about one frame.
 func frameControl(width, height uint32) []byte {
 	out := binary.BigEndian.AppendUint32(make([]byte, 4), width)
 	return append(binary.BigEndian.AppendUint32(out, height), make([]byte, 14)...)
@@ -80,15 +80,15 @@ func jpegHead(side int) []byte {
 	return append(out, jpegFrame(side)...)
 }
 
-// JPEGScans is a progressive grey JPEG that decodes, of side by side pixels, whose scans go over
-// all of them and change none. A scan of 4096 x 4096 takes 42 bytes, up to 8 MiB in all: then scans
-// without data follow.
+// JPEGScans is a valid progressive grey JPEG of side by side pixels. Each scan covers all pixels
+// and changes none. A scan of 4096 x 4096 takes 42 bytes. From 4 MiB on the scans have no data, and
+// at 8 MiB the file ends.
 func JPEGScans(side, scans int) []byte {
 	out := jpegHead(side)
 	table := func(class, symbol byte) []byte { // one code of one bit
 		return append(append([]byte{0xff, 0xc4, 0, 20, class, 1}, make([]byte, 15)...), symbol)
 	}
-	// 0xe0: 16,384 blocks end here, and as many more as 14 bits say
+	// 0xe0: an end-of-band run of 16,384 blocks, and as many more as the next 14 bits say.
 	out = append(append(out, table(0x00, 0)...), table(0x10, 0xe0)...)
 	blocks := (side + 7) / 8 * ((side + 7) / 8)
 	out = append(out, 0xff, 0xda, 0, 8, 1, 1, 0, 0, 0, 0) // the mean of each block: zero, one bit
@@ -162,8 +162,8 @@ func nested(levels int) []byte {
 	return inner
 }
 
-// AVIF is the structure of a file without coded pixels: an item of a size, another size, a number
-// of items, and a track of frames when there are some.
+// AVIF is the structure of a file without coded pixels. It has an item of the first size, another
+// size, a number of items, and, if frames is not 0, a track of frames.
 func AVIF(width, height, otherWidth, otherHeight, items, frames uint32) []byte {
 	ispe := func(w, h uint32) []byte {
 		return box("ispe", binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(make([]byte, 4), w), h))

@@ -1,9 +1,9 @@
 // Package rapidseed lets property tests draw the same values in every run.
 //
 // In: MINTLAKE_TEST_SEED, a positive number, in the environment. Out: rapid's seed. Guarantees:
-// without it every run draws other values, as a developer wants it; with it two runs draw the same,
-// as a gate needs it: it fails for what a change did, never by the luck of a draw. Every package
-// with property tests imports it for its effect alone.
+// without the variable every run draws other values, which finds more bugs over time. With it all
+// runs draw the same, so CI fails only because of a change, never by chance. Every package with
+// property tests imports this one for its side effect.
 package rapidseed
 
 import (
@@ -28,9 +28,10 @@ func init() { // the flag has to be set before the tests read it, in each of the
 	}
 }
 
-// Few lets the properties of t draw n times. It is for draws that cost a tenth of a second or more,
-// such as those that ask ClickHouse. Rapid's own number stays with MINTLAKE_TEST_ROUNDS=full, and
-// with -rapid.checks on the command line. The number is the process's: t must not be parallel.
+// Few lets the properties of t draw only n times. It is for draws that take a tenth of a second or
+// more, such as those that query ClickHouse. Rapid's own number is kept with
+// MINTLAKE_TEST_ROUNDS=full, and if -rapid.checks is on the command line. The number is global to
+// the process, so t must not be parallel.
 func Few(t testing.TB, n int) {
 	t.Helper()
 	given := false
@@ -44,7 +45,7 @@ func Few(t testing.TB, n int) {
 	if given {
 		return
 	}
-	// Not flag.Set: the next call would take it for the command line's.
+	// Not flag.Set: the next call of Few would believe that the command line has set it.
 	if err := checks.Set(strconv.Itoa(testkit.Rounds(n, all))); err != nil {
 		t.Fatal(err)
 	}
