@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	// maxBatchBytes bounds what the records of one batch may decompress to. A batch is at most a
-	// megabyte on the wire; Mintlake's own are at most a megabyte before compression too. Zstandard
-	// packs a gigabyte of zeros into that: a reader would run out of memory.
+	// maxBatchBytes bounds the size of the records of one batch after decompression. Mintlake's own
+	// batches have at most a megabyte before compression. A batch from outside has at most a
+	// megabyte on the wire, but Zstandard packs a gigabyte of zeros into that, and a reader would
+	// run out of memory.
 	maxBatchBytes = 32 << 20
 
 	// batchHeaderBytes is the length of a record batch (magic 2) before its records, see
@@ -35,10 +36,11 @@ var (
 	errBadBatch     = errors.New("batch does not hold the records that it says")
 )
 
-// checkBatch says whether every reader can decode a batch in bounded memory: it decompresses to at
-// most maxBatchBytes and holds as many whole records as its head says. Apache Kafka checks the same
-// but for the size; kfake checks neither, and kafka-go makes room for as many records and headers
-// as a batch claims to have. What is no batch at all is left for the broker to refuse.
+// checkBatch returns an error unless every reader can decode the batch in bounded memory: it
+// decompresses to at most maxBatchBytes, and has as many whole records as its header says. Apache
+// Kafka checks all of this but the size; kfake checks nothing, and kafka-go allocates as many
+// records and headers as a batch claims to have. What is no batch of version 2 at all passes: the
+// broker refuses it.
 func checkBatch(batch []byte) error {
 	if len(batch) < batchHeaderBytes || batch[batchMagicAt] != 2 {
 		return nil
@@ -62,7 +64,7 @@ func checkBatch(batch []byte) error {
 	return nil
 }
 
-// skipRecord steps over one record and checks all lengths in it.
+// skipRecord checks all lengths in the first record of b, and returns what is behind it.
 func skipRecord(b []byte) ([]byte, error) {
 	length, n := binary.Varint(b)
 	if n <= 0 || length < 1 || length > int64(len(b)-n) {
@@ -78,6 +80,7 @@ func skipRecord(b []byte) ([]byte, error) {
 		record = record[n:]
 	}
 	ok := true
+	// field skips a length, which must be at least least, and as many bytes.
 	field := func(least int64) {
 		length, n := binary.Varint(record)
 		if !ok || n <= 0 || length < least || length > int64(len(record)-n) {
@@ -89,7 +92,7 @@ func skipRecord(b []byte) ([]byte, error) {
 	field(-1) // key; -1 is null
 	field(-1) // value
 	headers, n := binary.Varint(record)
-	// A header has two bytes at least, so the count is bounded before anybody makes room for it.
+	// A header has at least two bytes. So the count is bounded before anybody allocates for it.
 	if !ok || n <= 0 || headers < 0 || headers > int64(len(record)-n)/2 {
 		return nil, errBadBatch
 	}
@@ -104,11 +107,13 @@ func skipRecord(b []byte) ([]byte, error) {
 	return rest, nil
 }
 
+// zstdDecoder returns the one decoder of this process; it is safe for concurrent use.
 var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxBatchBytes))
 })
 
-// decompress returns at most maxBatchBytes. An unknown codec is left for the broker to refuse.
+// decompress returns the records, which are at most maxBatchBytes. codec is one of 0 (none), 1
+// (gzip), 2 (snappy), 3 (LZ4) and 4 (Zstandard).
 func decompress(codec byte, b []byte) ([]byte, error) {
 	var out []byte
 	var err error
@@ -149,12 +154,13 @@ func readBounded(r io.Reader) ([]byte, error) {
 	return out, err
 }
 
-// xerialMagic begins snappy as Java clients write it: this, two versions of four bytes, then blocks
-// with their lengths before them.
+// xerialMagic begins the framed snappy format of Java clients. Behind it are two version numbers of
+// four bytes each, then blocks, each with its length in four bytes before it.
 var xerialMagic = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
 
-const xerialHeadBytes = 16
+const xerialHeadBytes = 16 // magic and versions
 
+// unsnappy decompresses both forms of snappy: one plain block, or the framed format.
 func unsnappy(b []byte) ([]byte, error) {
 	if !bytes.HasPrefix(b, xerialMagic) || len(b) < xerialHeadBytes {
 		return unsnappyBlock(nil, b)
@@ -189,8 +195,8 @@ func unsnappyBlock(out, block []byte) ([]byte, error) {
 	return append(out, decoded...), nil
 }
 
-// checkProduce checks each batch of a request. It returns nil, or the answer that refuses the
-// request and why.
+// checkProduce checks each batch of a request. If one is bad, it returns the reason, and an answer
+// that refuses all batches of the request.
 func checkProduce(request *kmsg.ProduceRequest) (kmsg.Response, error) {
 	var reason error
 	for i := range request.Topics {

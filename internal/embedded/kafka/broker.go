@@ -19,8 +19,8 @@ import (
 
 // Config of the embedded broker.
 type Config struct {
-	// DataDir is the folder of this broker's data, made when missing. It must belong to it alone.
-	// Required.
+	// DataDir is the folder of this broker's data. It is created if it is missing, and must belong
+	// to this broker alone. Required.
 	DataDir string
 	// Addr is host:port to listen on. The host must be a loopback address or "localhost"; port 0
 	// takes a free one. Default "127.0.0.1:9092".
@@ -30,10 +30,12 @@ type Config struct {
 	// RetentionInterval is the time between two rounds of deleting expired records. Default five
 	// minutes, as Apache Kafka's log.retention.check.interval.ms.
 	RetentionInterval time.Duration
-	// StateInterval is the time between two looks at what is on disk. A cut that comes after a kill
-	// is told from one that the kill left by the last look. Default 5 s.
+	// StateInterval is the time between two updates of the state file (see segments.Tracker). The
+	// state shows at the next start whether bytes that are missing at the end of the log were there
+	// before: then they were not just left unwritten by a kill. Default 5 s.
 	StateInterval time.Duration
-	// Repairing lets the broker start in the middle of a repair, for what the repair has to write.
+	// Repairing lets the broker start although a repair is not done, so that the repair can write
+	// records.
 	Repairing bool
 }
 
@@ -43,11 +45,11 @@ type Deps struct {
 	Logger *slog.Logger
 	// Registerer may be nil: then the metrics go nowhere.
 	Registerer prometheus.Registerer
-	// Meter is told how far the check of the log is before the broker serves. It may be nil.
+	// Meter shows how far the check of the log is, before the broker serves. It may be nil.
 	Meter meter.Meter
 }
 
-// Broker is one embedded broker. Run starts and stops it; it runs once.
+// Broker is one embedded broker. Run starts it; it can run only once.
 type Broker struct {
 	cfg     Config
 	logger  *slog.Logger
@@ -57,7 +59,7 @@ type Broker struct {
 	ready   chan struct{}
 	stopped chan struct{}
 
-	syncFile func(path string) error // nil but in tests
+	syncFile func(path string) error // replaces syncPath in tests; else nil
 
 	mu   sync.Mutex
 	ran  bool
@@ -66,8 +68,8 @@ type Broker struct {
 
 	warn struct {
 		sync.Mutex
-		last   time.Time // of the last warning in the log
-		unsaid int       // since then
+		last       time.Time // of the last warning in the log
+		suppressed int       // since then
 	}
 }
 
@@ -106,6 +108,7 @@ func New(cfg Config, deps Deps) (*Broker, error) {
 	return &Broker{cfg: cfg, logger: deps.Logger, metrics: m, meter: deps.Meter, ready: make(chan struct{}), stopped: make(chan struct{})}, nil
 }
 
+// checkLoopback returns an error unless addr is host:port with a loopback address.
 func checkLoopback(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -119,9 +122,9 @@ func checkLoopback(addr string) error {
 		Do: "the embedded broker has no authentication: listen on 127.0.0.1, or run a Kafka cluster and name it with --kafka-brokers"}
 }
 
-// Run serves until ctx ends, then closes the data cleanly and returns nil. It returns an error when
-// the broker cannot start; a *StartError where the operator can do something about it. A Broker
-// runs once.
+// Run serves until ctx ends, then closes the data cleanly and returns nil. It returns an error if
+// the broker cannot start, or if the disk fails; a *StartError if the operator can do something
+// about it. A Broker runs once.
 func (b *Broker) Run(ctx context.Context) error {
 	b.mu.Lock()
 	if b.ran {
@@ -139,6 +142,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	return err
 }
 
+// run owns the data folder, checks the log, and serves until ctx ends or a sync fails.
 func (b *Broker) run(ctx context.Context) error {
 	dir, err := openDataDir(b.cfg.DataDir)
 	if err != nil {
@@ -170,7 +174,7 @@ func (b *Broker) run(ctx context.Context) error {
 	defer func() {
 		cluster.Close()
 		tracking.Wait()
-		if err := b.told(tracker.Stop()); err != nil {
+		if err := b.reportDeleted(tracker.Stop()); err != nil {
 			b.logger.Warn("embedded kafka notes what is on disk", "ok", false, "err", err)
 		}
 	}()
@@ -190,7 +194,7 @@ func (b *Broker) run(ctx context.Context) error {
 	return nil
 }
 
-// errSync ends the broker: what it cannot make durable it must not acknowledge.
+// errSync ends the broker after a failed fsync: it must not acknowledge what is not on disk.
 var errSync = errors.New("the disk refused to keep what was written; look at its state before the next start")
 
 // keepRetention deletes expired records until ctx ends. kfake's own timer starts only when a topic
@@ -208,6 +212,7 @@ func (b *Broker) keepRetention(ctx context.Context, cluster *kfake.Cluster) {
 	}
 }
 
+// listen opens the listener with the guard. The guard lets no connection in yet.
 func (b *Broker) listen(ctx context.Context, durable *syncer) (*guardListener, error) {
 	var lc net.ListenConfig
 	inner, err := lc.Listen(ctx, "tcp", b.cfg.Addr)
@@ -233,17 +238,19 @@ func (b *Broker) reject(reason error, remote net.Addr) {
 	b.logger.Warn("kafka request refused", "err", reason, "remote", remote.String())
 }
 
+// newCluster opens the data folder with kfake, sets up the rules for topics, and lets connections
+// in.
 func (b *Broker) newCluster(dir *dataDir, listener *guardListener, tracker *segments.Tracker) (*kfake.Cluster, error) {
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1),
 		kfake.ClusterID(clusterID),
 		kfake.DataDir(dir.broker()),
-		// No SyncWrites: it syncs in the loop that serves all requests. The guard holds answers
-		// back instead, see syncer.
+		// Without SyncWrites: kfake would sync in the loop that serves all requests. The guard
+		// holds answers back instead, see syncer.
 		kfake.MaxVersions(allowedVersions()),
 		kfake.ListenFn(func(string, string) (net.Listener, error) { return listener, nil }),
-		// Members die with this process, so a short session only ever matters to members in other
-		// processes.
+		// Group members of this process end with the broker, so a short session time matters only
+		// to members in other processes.
 		kfake.GroupMinSessionTimeout(time.Second),
 		kfake.BrokerConfigs(map[string]string{
 			"offsets.retention.minutes": offsetsRetentionMinutes,
@@ -293,7 +300,7 @@ func (b *Broker) Addr() string {
 	return b.addr
 }
 
-// kfakeLogger passes kfake's warnings on; what it says below that is for its own developers.
+// kfakeLogger logs kfake's warnings and errors. Its other messages are for kfake's developers.
 type kfakeLogger struct{ b *Broker }
 
 // Logf implements kfake.Logger.
@@ -302,17 +309,18 @@ func (l kfakeLogger) Logf(level kfake.LogLevel, format string, args ...any) {
 		return
 	}
 	l.b.metrics.warnings.Inc()
-	// On a full disk there is a warning for each write, some dozens a second, and the log may be on
-	// that disk.
+	// On a full disk kfake warns at each write, some dozens a second, and our log may be on that
+	// disk.
 	l.b.warn.Lock()
 	defer l.b.warn.Unlock()
 	if time.Since(l.b.warn.last) < warnEvery {
-		l.b.warn.unsaid++
+		l.b.warn.suppressed++
 		return
 	}
-	l.b.logger.Warn("embedded kafka warns", "err", fmt.Sprintf(format, args...), "suppressed", l.b.warn.unsaid)
-	l.b.warn.last, l.b.warn.unsaid = time.Now(), 0
+	l.b.logger.Warn("embedded kafka warns", "err", fmt.Sprintf(format, args...), "suppressed", l.b.warn.suppressed)
+	l.b.warn.last, l.b.warn.suppressed = time.Now(), 0
 }
 
-// warnEvery is how often the log gets a warning of the broker; the metric counts all.
+// warnEvery is the least time between two of kfake's warnings in the log. The metric counts all of
+// them.
 const warnEvery = 10 * time.Second

@@ -10,9 +10,10 @@ import (
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
-// CopyGroups copies the consumer groups' commits of a data folder, on which a broker may run, to
-// the data folder to. Call it before anything is copied that the commits speak of, and CopyLog
-// after that: then the copy's readers read again what they may have seen, and skip nothing.
+// CopyGroups copies the committed offsets of all consumer groups from the data folder path to the
+// data folder to. A broker may be running on path. Call it before you copy anything that the
+// offsets refer to, and CopyLog after that: then readers of the copy read some records again, and
+// skip none.
 func CopyGroups(path, to string) error {
 	if _, err := os.Stat(filepath.Join(path, markerName)); err != nil {
 		return fmt.Errorf("embedded kafka: %s holds no log: %w", path, err)
@@ -23,13 +24,14 @@ func CopyGroups(path, to string) error {
 	return segments.CopyGroups(path, to)
 }
 
-// CopyLog copies the records of a data folder, on which a broker may run, the topic first before
-// the others. The copy is checked as a broker's start checks it, and is ready for a broker.
-func CopyLog(ctx context.Context, path, to, first string, told meter.Meter) error {
-	if err := segments.Copy(ctx, path, to, first, told); err != nil {
+// CopyLog copies the records of the data folder path to the data folder to, the topic first before
+// the others. A broker may be running on path. The copy is checked as at a broker's start, and is
+// ready for a broker.
+func CopyLog(ctx context.Context, path, to, first string, progress meter.Meter) error {
+	if err := segments.Copy(ctx, path, to, first, progress); err != nil {
 		return err
 	}
-	report, err := segments.Check(to, told)
+	report, err := segments.Check(to, progress)
 	if err != nil {
 		return fmt.Errorf("embedded kafka: check the copy: %w", err)
 	}
@@ -39,7 +41,7 @@ func CopyLog(ctx context.Context, path, to, first string, told meter.Meter) erro
 	if err := report.Prepare(to, clusterID); err != nil {
 		return fmt.Errorf("embedded kafka: %w", err)
 	}
-	// Whoever only reads locks the file and does not make it.
+	// Readers lock this file, but do not create it: see inspect.
 	if err := os.WriteFile(filepath.Join(to, lockName), nil, 0o600); err != nil {
 		return fmt.Errorf("embedded kafka: %w", err)
 	}

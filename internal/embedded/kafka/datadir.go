@@ -18,7 +18,7 @@ const (
 	// changes.
 	markerText = "mintlake embedded kafka, format 1\n"
 
-	// markAgain is what to do about a folder of ours that lost its marker.
+	// markAgain is the advice for a folder of ours without its marker.
 	markAgain = "write into it the line: mintlake embedded kafka, format 1"
 )
 
@@ -28,9 +28,9 @@ type dataDir struct {
 	lock *os.File
 }
 
-// openDataDir makes the folder if it is missing, checks that it is ours and takes its lock. The
-// lock is the kernel's (flock), so it goes with the process however that ends; a file that merely
-// exists would outlive a kill.
+// openDataDir creates the folder if it is missing, checks that it is ours and locks it. The lock is
+// the kernel's (flock), so it ends with the process, even by a kill. The mere existence of a file
+// would not.
 func openDataDir(path string) (*dataDir, error) {
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return nil, fmt.Errorf("embedded kafka: make data folder: %w", err)
@@ -54,16 +54,16 @@ func openDataDir(path string) (*dataDir, error) {
 	return d, nil
 }
 
-// broker is where kfake keeps its files.
+// broker returns the folder of kfake's files.
 func (d *dataDir) broker() string { return filepath.Join(d.path, brokerName) }
 
-// close gives the folder back. The lock file stays: removing it would let two processes lock two
+// close releases the lock. The lock file stays: if it were removed, two processes could lock two
 // different files.
 func (d *dataDir) close() { _ = d.lock.Close() }
 
-// checkOwner refuses a folder with files in it that no broker of ours has marked. A folder with
-// nothing but the lock file (or a half-written marker, LOCK.*) is what a start leaves that was
-// killed before it wrote the marker.
+// checkOwner refuses a folder that has files but not our marker. The lock file and a half-written
+// marker (LOCK.*) are allowed: a start leaves them if it is killed before it has written the
+// marker.
 func checkOwner(path string) error {
 	marker, err := os.ReadFile(filepath.Join(path, markerName))
 	if err == nil {
@@ -92,6 +92,7 @@ func checkOwner(path string) error {
 	return nil
 }
 
+// lockFile takes the exclusive lock and writes our process ID into the lock file.
 func lockFile(path string) (*os.File, error) {
 	name := filepath.Join(path, lockName)
 	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
@@ -104,7 +105,7 @@ func lockFile(path string) (*os.File, error) {
 		return nil, err
 	}
 	if err := lock.Truncate(0); err == nil {
-		// The number is for the message above only; the lock itself does not depend on it.
+		// The process ID is only for the message of lockError; the lock does not depend on it.
 		_, _ = lock.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	}
 	return lock, nil
@@ -121,7 +122,8 @@ func lockError(path string, lock *os.File, err error) error {
 		Do: fmt.Sprintf("stop the other mintlake (process %s), or choose another data folder", strings.TrimSpace(string(holder[:n])))}
 }
 
-// writeMarker leaves either the whole marker or none, also when the machine stops in between.
+// writeMarker writes the marker by a rename, so that a crash leaves either the whole marker or
+// none.
 func writeMarker(path string) error {
 	name := filepath.Join(path, markerName)
 	if _, err := os.Stat(name); err == nil {

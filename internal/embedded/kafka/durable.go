@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// indexExtension names the files that are not synced: an index is made anew from its segment.
-// Synced beside it, it could reach the disk first, and after a power cut its last entry would tell
-// of a batch that was never acknowledged as of one that is lost.
+// indexExtension is that of index files. They are not synced: an index can be made again from its
+// segment. If both were synced, the index could reach the disk first. After a power cut its last
+// entry would then look like a lost batch, although the batch was never acknowledged.
 const indexExtension = ".idx"
 
-// syncsAtOnce is how many files are synced side by side. The file system's journal takes them
-// together.
+// syncsAtOnce is how many files are synced in parallel: the journal of the file system combines
+// them.
 const syncsAtOnce = 8
 
 // partition names one partition of the broker.
@@ -28,34 +28,35 @@ type partition struct {
 	number int32
 }
 
-// syncer makes what the broker has written durable. kfake's own way is an fsync in its only request
-// loop: with a slow disk every request waits for every write. So kfake writes without syncing, and
-// the guard holds an answer back until a sync that began after the write has ended. All answers
-// that wait share the next sync (group commit).
+// syncer makes sure that what the broker has written is on disk before its answer leaves (group
+// commit). kfake would call fsync in its only request loop: with a slow disk every request would
+// wait for every write. So kfake writes without a sync, and the guard holds each answer back until
+// a sync has ended that began after the write. All answers that wait share the next sync.
 type syncer struct {
-	dir  string                  // the broker's data
+	dir  string                  // kfake's folder
 	sync func(path string) error // of a file or folder
 
 	mu       sync.Mutex
 	dirty    map[partition]bool // written, and not synced since
-	underWay map[partition]int  // the broker may be writing
-	next     *round             // those who wait for the sync after the one that runs
+	underWay map[partition]int  // requests that the broker may be writing
+	next     *round             // the sync after the one that runs; nil if nobody waits for it
 	running  bool
-	failed   error // what the disk said once; nothing is acknowledged after it
-	// broken is told of failed. May be nil.
+	failed   error // the first error of a sync; nothing is acknowledged after it
+	// broken is called with failed. It may be nil.
 	broken func(error)
 
-	// Of the one round that runs.
+	// marks has the synced files by path. Only the round that runs uses it, so mu does not guard
+	// it.
 	marks map[string]mark
 }
 
-// mark is what a file was like when it was synced last.
+// mark identifies the state of a file when it was synced last.
 type mark struct {
 	size  int64
 	inode uint64
 }
 
-// round is one sync and those who wait for it.
+// round is one sync. done is closed when it has ended.
 type round struct {
 	done chan struct{}
 	err  error
@@ -82,7 +83,7 @@ func inodeOf(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// begin notes partitions that a request writes to, before the broker sees it.
+// begin notes the partitions that a request writes to, before the broker reads the request.
 func (s *syncer) begin(partitions []partition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +92,7 @@ func (s *syncer) begin(partitions []partition) {
 	}
 }
 
-// end notes that the broker has written what was announced, or never will.
+// end notes that the broker has written what begin announced, or never will.
 func (s *syncer) end(partitions []partition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,8 +104,8 @@ func (s *syncer) end(partitions []partition) {
 	}
 }
 
-// wait returns when everything that the broker had written before the call is on disk. An error is
-// final.
+// wait returns when everything that the broker wrote before the call is on disk. After an error
+// every later call fails, too.
 func (s *syncer) wait() error {
 	s.mu.Lock()
 	if s.next == nil {
@@ -120,8 +121,8 @@ func (s *syncer) wait() error {
 	return r.err
 }
 
-// waitToRead is wait for an answer that shows records: there is nothing to wait for while nobody
-// writes.
+// waitToRead is wait for answers that show records. It returns at once if nothing is being written
+// or synced.
 func (s *syncer) waitToRead() error {
 	s.mu.Lock()
 	idle, err := len(s.dirty) == 0 && len(s.underWay) == 0 && !s.running, s.failed
@@ -132,7 +133,7 @@ func (s *syncer) waitToRead() error {
 	return s.wait()
 }
 
-// run makes rounds until nobody waits.
+// run makes one sync after the other until nobody waits.
 func (s *syncer) run() {
 	for {
 		s.mu.Lock()
@@ -159,8 +160,8 @@ func (s *syncer) run() {
 		if err != nil {
 			s.mu.Lock()
 			first := s.failed == nil
-			// after a failed fsync the kernel forgets what it could not write: a later success
-			// proves nothing
+			// After a failed fsync the kernel drops what it could not write. So a later success
+			// proves nothing.
 			s.failed = err
 			s.mu.Unlock()
 			if first && s.broken != nil {
@@ -172,19 +173,19 @@ func (s *syncer) run() {
 	}
 }
 
-// syncAll syncs what has changed in the folders of partitions, and the logs of groups and
-// producers.
+// syncAll syncs the files that have changed since their last sync: those in the folders of the
+// partitions, and the logs of groups and producers. It also syncs the folder of each new file.
 func (s *syncer) syncAll(written map[partition]bool) error {
 	var changed []string
-	found := make(map[string]mark)
+	toSync := make(map[string]mark)
 	note := func(path string, info fs.FileInfo) {
 		now := mark{size: info.Size(), inode: inodeOf(info)}
 		if s.marks[path] != now {
 			changed = append(changed, path)
 			if _, known := s.marks[path]; !known {
-				found[filepath.Dir(path)] = mark{}
+				toSync[filepath.Dir(path)] = mark{}
 			}
-			found[path] = now
+			toSync[path] = now
 		}
 	}
 	for _, name := range []string{"groups.log", "pids.log"} {
@@ -205,7 +206,7 @@ func (s *syncer) syncAll(written map[partition]bool) error {
 			if filepath.Ext(entry.Name()) == indexExtension {
 				continue
 			}
-			// else deleted meanwhile
+			// If there is an error, the file was deleted meanwhile.
 			if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
 				note(filepath.Join(dir, entry.Name()), info)
 			}
@@ -213,7 +214,7 @@ func (s *syncer) syncAll(written map[partition]bool) error {
 	}
 	var group errgroup.Group
 	group.SetLimit(syncsAtOnce)
-	for path := range found {
+	for path := range toSync {
 		group.Go(func() error {
 			if err := s.sync(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("sync %s: %w", path, err)
@@ -225,7 +226,7 @@ func (s *syncer) syncAll(written map[partition]bool) error {
 		return err
 	}
 	for _, path := range changed {
-		s.marks[path] = found[path]
+		s.marks[path] = toSync[path]
 	}
 	return nil
 }

@@ -24,8 +24,8 @@ var (
 	ErrRepairPending = errors.New("a repair was interrupted")
 )
 
-// StartError says in one line what is wrong, where, and what the operator can do about it.
-// Unwrap gives the reason, one of the Err values of this package, and the cause where there is one.
+// StartError says in one line what is wrong, where, and what the operator can do about it. Unwrap
+// returns Reason, and Cause if there is one.
 type StartError struct {
 	// Reason is one of the Err values of this package.
 	Reason error

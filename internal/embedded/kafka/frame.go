@@ -13,10 +13,10 @@ const DefaultMaxFrameBytes = 100 << 20
 
 const (
 	lengthBytes = 4
-	// headerBytes is the part of every request header that all versions share: api key, api
-	// version, correlation id.
+	// headerBytes is the size of the fields that begin every request header in all versions: api
+	// key, api version, correlation id.
 	headerBytes = 2 + 2 + correlationBytes
-	// correlationBytes is the id that an answer repeats.
+	// correlationBytes is the size of the id that an answer repeats.
 	correlationBytes = 4
 )
 
@@ -28,16 +28,16 @@ var (
 	errUnreadable    = errors.New("request cannot be decoded")
 )
 
-// frameHead is what the guard looks at before it lets a request through.
+// frameHead is the part of a request that parseFrameHead checks.
 type frameHead struct {
 	length  uint32
 	key     int16
 	version int16
 }
 
-// parseFrameHead reads the first 8 bytes of a request (length, api key, version) and says whether
-// the broker may see it. kfake allocates the length unchecked and panics, with the whole process,
-// on a key that it does not know.
+// parseFrameHead reads the first 8 bytes of a request: length, api key and version. It returns an
+// error if the broker must not get the request: kfake allocates the length without a check, and a
+// key that it does not know makes it panic, which ends this process.
 func parseFrameHead(b [lengthBytes + 4]byte, maxFrame uint32) (frameHead, error) {
 	head := frameHead{
 		length:  binary.BigEndian.Uint32(b[:4]),
@@ -54,14 +54,14 @@ func parseFrameHead(b [lengthBytes + 4]byte, maxFrame uint32) (frameHead, error)
 	if !known {
 		return head, errUnknownKey
 	}
-	// ApiVersions is the one request that may come in a version the broker does not know: it
-	// answers with those it does.
+	// ApiVersions may come in any version: the broker answers with the versions that it knows.
 	if head.version < 0 || (head.version > highest && head.key != keyAPIVersions) {
 		return head, errBadVersion
 	}
 	return head, nil
 }
 
+// Keys of requests, as https://kafka.apache.org/protocol numbers them.
 const (
 	keyProduce                 int16 = 0
 	keyFetch                   int16 = 1
@@ -76,14 +76,13 @@ const (
 	keyIncrementalAlterConfigs int16 = 44
 )
 
-// allowedRequests lists the requests that reach the broker with the highest version let through:
-// what clients need to produce, consume, commit and administer topics, as
-// https://kafka.apache.org/protocol numbers them. ApiVersions announces these and no others, and
-// any other key is answered with UNSUPPORTED_VERSION. Transactions, share groups, quotas, access
-// control and cluster administration are left out on purpose: Mintlake has no use for them, and
-// each is code that bytes from outside would reach.
+// allowedRequests has the requests that reach the broker, each with its highest allowed version:
+// what clients need to produce, consume, commit and administer topics. ApiVersions announces only
+// these, and any other key is answered with UNSUPPORTED_VERSION. Transactions, share groups,
+// quotas, access control and cluster administration are left out on purpose: Mintlake does not use
+// them, and each is code that bytes from outside would reach.
 var allowedRequests = map[int16]int16{
-	keyProduce:      12, // 13 names topics by id; the guard wants their names
+	keyProduce:      12, // 13 has IDs of topics; the guard needs their names
 	keyFetch:        18,
 	2:               10, // ListOffsets
 	3:               13, // Metadata
@@ -97,7 +96,7 @@ var allowedRequests = map[int16]int16{
 	15:              6,  // DescribeGroups
 	16:              5,  // ListGroups
 	keyAPIVersions:  4,
-	// from 5 on the broker answers with settings of source -1, which kafka-python refuses
+	// From 5 on the broker answers with settings of source -1, which kafka-python refuses.
 	keyCreateTopics:            4,
 	keyDeleteTopics:            6,
 	keyDeleteRecords:           2,
@@ -112,9 +111,9 @@ var allowedRequests = map[int16]int16{
 	75:                         0, // DescribeTopicPartitions
 }
 
-// allowedVersions is allowedRequests as the broker takes it: what ApiVersions announces. A client
-// that reads of more asks for more: librdkafka sends GetTelemetrySubscriptions as soon as it is
-// announced.
+// allowedVersions returns allowedRequests in the form of kfake, which announces them in
+// ApiVersions. Clients use what is announced: librdkafka, for example, sends
+// GetTelemetrySubscriptions.
 func allowedVersions() *kversion.Versions {
 	versions := new(kversion.Versions)
 	for key, highest := range allowedRequests {

@@ -11,34 +11,35 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// maxRefusedBytes bounds the body of a request that is answered here and not by the broker. A
-// longer one ends its connection.
+// maxRefusedBytes bounds a request that the guard answers itself with UNSUPPORTED_VERSION. A longer
+// one ends its connection.
 const maxRefusedBytes = 1 << 20
 
-// requestTimeout is how long a request may take to arrive whole. 100 MiB from this machine take
-// well below a second.
+// requestTimeout is how long a whole request may take to arrive. From this machine 100 MiB take
+// less than a second.
 const requestTimeout = 30 * time.Second
 
-// guardRules is what every connection of a listener shares.
+// guardRules are what all connections of a listener share.
 type guardRules struct {
 	maxFrame uint32
-	// rejected is told of each connection that is dropped.
+	// rejected is called for each request that the broker must not get.
 	rejected func(reason error, remote net.Addr)
-	// unsupported is told of each request that is answered with UNSUPPORTED_VERSION. May be nil.
+	// unsupported is called for each request that is answered with UNSUPPORTED_VERSION. May be nil.
 	unsupported func(key int16, remote net.Addr)
-	// durable holds answers back until what they tell is on disk. Nil holds none.
+	// durable holds each answer back until what it says is on disk. If it is nil, no answer is held
+	// back.
 	durable *syncer
 }
 
-// passed is a request that the broker has and has not answered.
+// passed is a request that was passed to the broker and that the broker has not answered.
 type passed struct {
 	key    int16
 	writes []partition // of a produce request
 }
 
-// hold returns when the answer to a request may leave: when what it acknowledges, or shows, is on
-// disk. Had a reader seen a record that a power failure then takes away, its offset would stand
-// behind the log's end, and the next records there would be skipped.
+// hold waits until the answer to a request may leave: what it acknowledges, or shows to a reader,
+// must be on disk. Otherwise a power cut could take away a record that a reader has seen. The
+// reader's offset would then be behind the end of the log, and it would skip the next records.
 func (s *syncer) hold(key int16) error {
 	switch key {
 	case keyProduce, keyOffsetCommit, keyDeleteRecords, keyInitProducerID, keyDeleteGroups, keyOffsetDelete:
@@ -50,8 +51,8 @@ func (s *syncer) hold(key int16) error {
 	}
 }
 
-// guardListener stands between the network and the broker: it hands out connections that read
-// whole, checked requests only, and none before open is called.
+// guardListener stands between the network and the broker. Its connections pass only checked
+// requests to the broker, and it accepts none before open is called.
 type guardListener struct {
 	net.Listener
 
@@ -67,8 +68,8 @@ func newGuardListener(inner net.Listener, rules guardRules) *guardListener {
 	return &guardListener{Listener: inner, rules: rules, opened: make(chan struct{}), closed: make(chan struct{})}
 }
 
-// open lets connections in. Until then they wait in the kernel's queue: the broker listens before
-// its rules for topics are in place.
+// open lets connections in. Until then they wait in the kernel's queue, because kfake listens
+// before its rules for topics are set up.
 func (l *guardListener) open() { l.openOnce.Do(func() { close(l.opened) }) }
 
 // Accept implements net.Listener.
@@ -91,9 +92,8 @@ func (l *guardListener) Close() error {
 	return l.Listener.Close()
 }
 
-// guardConn checks the head of every request before any byte of it is read by the broker. It relies
-// on one reader and one writer at a time, and on one Write for each answer, which is what kfake
-// does.
+// guardConn checks the head of every request before the broker reads any byte of it. It relies on
+// what kfake does: one reader and one writer at a time, and one Write for each answer.
 type guardConn struct {
 	net.Conn
 
@@ -102,7 +102,7 @@ type guardConn struct {
 	head    [lengthBytes + 4]byte
 	unread  []byte // what the broker has not read yet of head, or of a request that was read whole
 	body    uint32 // bytes behind unread that the broker has not read yet
-	refused error
+	refused error  // what Read returns from now on; nil while the connection is good
 
 	mu      sync.Mutex
 	waiting []passed   // oldest first
@@ -142,8 +142,8 @@ func (c *guardConn) Read(p []byte) (int, error) {
 	return n, err // an io.Reader passes on io.EOF as it is
 }
 
-// nextRequest reads the next head whole and checks it. A request that is answered here leaves
-// nothing to read. A refused connection is closed here: the broker only sees its end.
+// nextRequest reads and checks the next head. A request that is answered here leaves nothing for
+// the broker to read. A connection that is refused is closed here; the broker only sees its end.
 func (c *guardConn) nextRequest() error {
 	if err := c.readHead(); err != nil {
 		return err
@@ -164,8 +164,8 @@ func (c *guardConn) nextRequest() error {
 	return nil
 }
 
-// readHead waits for a request and reads its head. A client may be silent between two requests, not
-// inside one.
+// readHead waits for a request and reads its head. A client may pause between two requests for any
+// time, but not within one.
 func (c *guardConn) readHead() error {
 	if err := c.SetReadDeadline(time.Time{}); err != nil {
 		return err // for the broker it is a read that failed
@@ -180,7 +180,7 @@ func (c *guardConn) readHead() error {
 	return err // an io.Reader passes on io.EOF as it is
 }
 
-// pass notes a request that the broker reads next and answers.
+// pass notes a request that the broker reads next and will answer.
 func (c *guardConn) pass(request passed) {
 	c.mu.Lock()
 	c.waiting = append(c.waiting, request)
@@ -190,7 +190,7 @@ func (c *guardConn) pass(request passed) {
 	}
 }
 
-// settle notes that the broker has done a request.
+// settle notes that the broker has handled requests, or never will.
 func (c *guardConn) settle(requests ...passed) {
 	if c.rules.durable != nil {
 		for _, request := range requests {
@@ -199,7 +199,7 @@ func (c *guardConn) settle(requests ...passed) {
 	}
 }
 
-// nextProduce reads a produce request whole and checks its batches.
+// nextProduce reads a whole produce request and checks its batches.
 func (c *guardConn) nextProduce(head frameHead) error {
 	whole := make([]byte, lengthBytes+int(head.length))
 	copy(whole, c.head[:])
@@ -214,8 +214,8 @@ func (c *guardConn) nextProduce(head frameHead) error {
 	refusal, reason := checkProduce(request)
 	switch {
 	case reason == nil:
-		// The broker does not answer a request without acknowledgement; what it writes is on disk
-		// with the next that has one.
+		// A request with acks=0 gets no answer that could be held back. Its partitions count as
+		// written, so that the next sync includes them.
 		if request.Acks != 0 {
 			c.pass(passed{key: head.key, writes: partitionsOf(request)})
 		} else {
@@ -231,7 +231,7 @@ func (c *guardConn) nextProduce(head frameHead) error {
 	}
 }
 
-// refuse ends the connection for a reason that is counted.
+// refuse ends the connection and counts the reason.
 func (c *guardConn) refuse(reason error) error {
 	c.refused = io.EOF
 	c.rejected(reason)
@@ -253,8 +253,8 @@ func (c *guardConn) answerUnsupported(head frameHead) error {
 	return c.answer(unsupportedAnswer(head, rest))
 }
 
-// answer writes an answer of the guard's own, after the broker has answered everything before it:
-// answers keep the order of the requests.
+// answer writes an answer of the guard itself. It waits until the broker has answered all requests
+// before: answers keep the order of the requests.
 func (c *guardConn) answer(payload []byte) error {
 	c.mu.Lock()
 	for len(c.waiting) > 0 && !c.closed {
@@ -283,14 +283,14 @@ func partitionsOf(request *kmsg.ProduceRequest) []partition {
 	return all
 }
 
-// Write implements net.Conn: it writes the answer to the oldest request, once what it tells is on
+// Write implements net.Conn. It writes the answer to the oldest request, when what it says is on
 // disk.
 func (c *guardConn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	var request passed
 	if len(c.waiting) > 0 {
 		request = c.waiting[0]
-		c.waiting[0].writes = nil // Close settles what is left
+		c.waiting[0].writes = nil // it is settled here: Close must not do it again
 	}
 	c.mu.Unlock()
 	c.settle(request)

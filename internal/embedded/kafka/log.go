@@ -16,12 +16,12 @@ import (
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
-// clusterID is what the broker calls itself.
+// clusterID is the cluster id that the broker tells its clients.
 const clusterID = "mintlake-embedded"
 
-// checkLog reads the whole log before kfake does, which would cut it off at the first batch that it
-// cannot read. It returns a *StartError with ErrDamaged when something is wrong that no crash
-// explains.
+// checkLog checks the whole log before kfake opens it: kfake would cut it off at the first batch
+// that it cannot read. Damage that no crash explains is a *StartError with ErrDamaged, a repair
+// that is not done one with ErrRepairPending.
 func (b *Broker) checkLog(dir *dataDir) (*segments.Tracker, error) {
 	if pending, err := segments.ReadPending(dir.path); err != nil || pending != nil && !b.cfg.Repairing {
 		return nil, &StartError{Reason: ErrRepairPending, Where: dir.path, Cause: err, Do: repairCommand(dir.path)}
@@ -34,7 +34,7 @@ func (b *Broker) checkLog(dir *dataDir) (*segments.Tracker, error) {
 	if err := refuseDamage(dir.path, report); err != nil {
 		return nil, err
 	}
-	tellNotices(b.logger, report)
+	logNotices(b.logger, report)
 	b.metrics.lost.Set(float64(len(report.Lost)))
 	for _, lost := range report.Lost {
 		b.logger.Warn("records were lost to damage on disk", "topic", lost.Topic, "partition", lost.Partition, "from_offset", lost.From, "to_offset", lost.To)
@@ -50,7 +50,7 @@ func (b *Broker) checkLog(dir *dataDir) (*segments.Tracker, error) {
 	return tracker, nil
 }
 
-// refuseDamage returns a *StartError when the report has damage.
+// refuseDamage returns a *StartError if the report has damage.
 func refuseDamage(path string, report *segments.Report) error {
 	if len(report.Damages) == 0 {
 		return nil
@@ -62,13 +62,14 @@ func repairCommand(path string) string {
 	return fmt.Sprintf("run `mintlake repair --data-dir %s`, which keeps the old bytes and has the chain read again where it can be (docs/kafka.md)", filepath.Dir(path))
 }
 
-func tellNotices(logger *slog.Logger, report *segments.Report) {
+func logNotices(logger *slog.Logger, report *segments.Report) {
 	for _, notice := range report.Notices {
 		logger.Warn("embedded kafka puts its log in order", "err", notice)
 	}
 }
 
-// trackLog keeps what is known of the log up to date until ctx ends.
+// trackLog updates the tracker every StateInterval until ctx ends. It logs when updates begin to
+// fail and when they succeed again.
 func (b *Broker) trackLog(ctx context.Context, tracker *segments.Tracker) {
 	ticker := time.NewTicker(b.cfg.StateInterval)
 	defer ticker.Stop()
@@ -79,7 +80,7 @@ func (b *Broker) trackLog(ctx context.Context, tracker *segments.Tracker) {
 			return
 		case <-ticker.C:
 		}
-		err := b.told(tracker.Update())
+		err := b.reportDeleted(tracker.Update())
 		if (err != nil) != failing {
 			failing = err != nil
 			b.logger.Warn("embedded kafka notes what is on disk", "ok", err == nil, "err", err)
@@ -87,8 +88,8 @@ func (b *Broker) trackLog(ctx context.Context, tracker *segments.Tracker) {
 	}
 }
 
-// told tells of topics that are gone.
-func (b *Broker) told(gone []string, err error) error {
+// reportDeleted counts and logs the topics that were deleted, and returns err as it is.
+func (b *Broker) reportDeleted(gone []string, err error) error {
 	for _, topic := range gone {
 		b.metrics.deleted.Inc()
 		b.logger.Error("a topic with records was deleted: the log is not whole any more", "topic", topic)
@@ -96,8 +97,8 @@ func (b *Broker) told(gone []string, err error) error {
 	return err
 }
 
-// control lets the rules look at requests that make or alter topics, and notes that the list of
-// topics is about to change.
+// control applies the rules of policy.go to requests that create or alter topics. It also tells the
+// tracker, before kfake serves such a request or deletes a topic, that the list of topics changes.
 func (b *Broker) control(cluster *kfake.Cluster, tracker *segments.Tracker) {
 	rules := map[int16]func(kmsg.Request) kmsg.Response{
 		keyCreateTopics: func(req kmsg.Request) kmsg.Response {
@@ -132,18 +133,18 @@ func (b *Broker) control(cluster *kfake.Cluster, tracker *segments.Tracker) {
 	}
 }
 
-// Log is the log of a broker that does not run, for reading only.
+// Log is the log of a broker that is not running, for reading only.
 type Log struct {
 	report *segments.Report
 	path   string
 	lock   *os.File
 }
 
-// OpenLog opens the data folder of a broker that does not run. It writes nothing, there or
-// anywhere. It returns a *StartError: ErrLocked while a broker runs on the folder, ErrDamaged when
-// the log is damaged.
-func OpenLog(path string, logger *slog.Logger, told meter.Meter) (*Log, error) {
-	report, lock, err := inspect(path, told)
+// OpenLog opens the data folder of a broker that is not running. It writes nothing, there or
+// elsewhere. It returns a *StartError: ErrLocked if a broker uses the folder, ErrDamaged if the log
+// is damaged. progress is passed to segments.Check.
+func OpenLog(path string, logger *slog.Logger, progress meter.Meter) (*Log, error) {
+	report, lock, err := inspect(path, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +160,8 @@ func OpenLog(path string, logger *slog.Logger, told meter.Meter) (*Log, error) {
 	return &Log{report: report, path: path, lock: lock}, nil
 }
 
-// inspect checks a folder under a lock that keeps brokers out and lets other readers in.
-func inspect(path string, told meter.Meter) (*segments.Report, *os.File, error) {
+// inspect checks a folder under a shared lock, which keeps brokers out and lets other readers in.
+func inspect(path string, progress meter.Meter) (*segments.Report, *os.File, error) {
 	if err := checkOwner(path); err != nil {
 		return nil, nil, err
 	}
@@ -173,7 +174,7 @@ func inspect(path string, told meter.Meter) (*segments.Report, *os.File, error) 
 		_ = lock.Close()
 		return nil, nil, err
 	}
-	report, err := segments.Check(path, told)
+	report, err := segments.Check(path, progress)
 	if err != nil {
 		_ = lock.Close()
 		return nil, nil, fmt.Errorf("embedded kafka: check the log: %w", err)
@@ -181,8 +182,8 @@ func inspect(path string, told meter.Meter) (*segments.Report, *os.File, error) 
 	return report, lock, nil
 }
 
-// Read visits the records of the topics, those of one partition in order. A record is the visitor's
-// for the call only.
+// Read calls visit for each record of the topics, those of one partition in order. visit must not
+// keep the record.
 func (l *Log) Read(ctx context.Context, topics []string, visit func(*segments.Record)) error {
 	if err := l.report.Read(ctx, l.path, topics, visit); err != nil {
 		return fmt.Errorf("read the log: %w", err)
@@ -190,15 +191,15 @@ func (l *Log) Read(ctx context.Context, topics []string, visit func(*segments.Re
 	return nil
 }
 
-// Records is how many records the topics hold.
+// Records returns how many records the topics have, see segments.Report.Records.
 func (l *Log) Records(topics []string) int64 { return l.report.Records(topics) }
 
-// Close lets brokers in again.
+// Close releases the lock that keeps brokers out.
 func (l *Log) Close() { _ = l.lock.Close() }
 
-// CheckLog tells what is damaged and changes nothing. The folder must not be in use.
-func CheckLog(path string, told meter.Meter) (*segments.Report, error) {
-	report, lock, err := inspect(path, told)
+// CheckLog reports what is damaged, and changes nothing. No broker may be running on the folder.
+func CheckLog(path string, progress meter.Meter) (*segments.Report, error) {
+	report, lock, err := inspect(path, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -206,21 +207,21 @@ func CheckLog(path string, told meter.Meter) (*segments.Report, error) {
 	return report, nil
 }
 
-// RepairLog repairs the folder of a broker that does not run; see segments.Repair. The broker
-// starts with Config.Repairing until the result is Done. pending is nil when there is nothing to
-// do.
-func RepairLog(path string, catalogue []segments.Topic, told meter.Meter) (pending *segments.Pending, err error) {
+// RepairLog repairs the folder of a broker that is not running; see segments.Repair. Until
+// pending.Done is called, the broker starts only with Config.Repairing. pending is nil if there is
+// nothing to repair.
+func RepairLog(path string, catalogue []segments.Topic, progress meter.Meter) (pending *segments.Pending, err error) {
 	dir, err := openDataDir(path)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.close()
-	report, err := segments.Check(path, told)
+	report, err := segments.Check(path, progress)
 	if err != nil {
 		return nil, fmt.Errorf("embedded kafka: check the log: %w", err)
 	}
 	if len(report.Damages) == 0 {
 		return segments.ReadPending(path)
 	}
-	return segments.Repair(path, report, catalogue, told)
+	return segments.Repair(path, report, catalogue, progress)
 }

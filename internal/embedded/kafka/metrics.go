@@ -60,7 +60,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// reasonLabel names why the guard dropped a connection; the set is finite.
+// reasonLabel returns the metric label for a reason of the guard to reject a request.
 func reasonLabel(err error) string {
 	switch {
 	case errors.Is(err, errFrameTooLong):

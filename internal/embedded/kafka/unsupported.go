@@ -9,14 +9,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// unsupportedAnswer is the answer to a request that the broker does not serve: UNSUPPORTED_VERSION
-// in the shape that the request's client reads. rest is the request after key and version. Apache
-// Kafka closes the connection instead; then a client that sends one such request loses its others
+// unsupportedAnswer returns the answer to a request that the broker does not serve:
+// UNSUPPORTED_VERSION, in the format that the client expects. rest is the request behind key and
+// version. Apache Kafka closes the connection instead, but then a client loses its other requests,
 // too.
 //
-// The error stands in the answer's own error code, where it has one, and in that of each topic,
-// partition or group that was asked for. A key that nobody knows, or a request that cannot be read,
-// gets the correlation id and the code: the beginning of most answers.
+// The error code is in the answer's own field, if it has one, and in an element for each topic,
+// partition or group of the request. If the key is unknown or the request cannot be decoded, the
+// answer is only the correlation id and the error code: most answers begin like this.
 func unsupportedAnswer(head frameHead, rest []byte) []byte {
 	correlation := rest[:correlationBytes]
 	request := readRequest(head, rest[correlationBytes:])
@@ -28,7 +28,7 @@ func unsupportedAnswer(head frameHead, rest []byte) []byte {
 	return encodeAnswer(correlation, response)
 }
 
-// encodeAnswer is an answer without the length before it.
+// encodeAnswer returns an answer without the length that goes before it.
 func encodeAnswer(correlation []byte, response kmsg.Response) []byte {
 	payload := append([]byte(nil), correlation...)
 	if response.IsFlexible() {
@@ -37,7 +37,7 @@ func encodeAnswer(correlation []byte, response kmsg.Response) []byte {
 	return response.AppendTo(payload)
 }
 
-// readRequest decodes a request behind its correlation id; nil when it cannot.
+// readRequest decodes a request. b begins behind the correlation id. It returns nil if it cannot.
 func readRequest(head frameHead, b []byte) kmsg.Request {
 	request := kmsg.RequestForKey(head.key)
 	if request == nil || head.version < 0 || head.version > request.MaxVersion() {
@@ -55,8 +55,8 @@ func readRequest(head frameHead, b []byte) kmsg.Request {
 	return request
 }
 
-// refuseAll sets the error code of response and gives each of its lists an element with that code
-// for each one that request has, named as there.
+// refuseAll sets the error code of response. To each list of response it adds an element with that
+// code for each element that the request has.
 func refuseAll(request, response reflect.Value) {
 	if code := response.FieldByName("ErrorCode"); code.IsValid() && code.Kind() == reflect.Int16 {
 		code.SetInt(int64(kerr.UnsupportedVersion.Code))
@@ -72,8 +72,8 @@ func refuseAll(request, response reflect.Value) {
 	}
 }
 
-// elementsOf are the elements of a request that an answer's list speaks of: those of the list of
-// that name, else of all lists.
+// elementsOf returns the elements of a request that belong to the list with this name in the
+// answer: those of the request's list with the same name, or else of all its lists.
 func elementsOf(request reflect.Value, name string) []reflect.Value {
 	var elements []reflect.Value
 	add := func(list reflect.Value) {
@@ -93,9 +93,9 @@ func elementsOf(request reflect.Value, name string) []reflect.Value {
 	return elements
 }
 
-// refusedElement is one element of an answer's list for one of the request's: a struct whose fields
-// of the same name are copied, or a plain name or number, which goes into the first field of its
-// type.
+// refusedElement returns an element of a list in the answer, for one element of the request. If
+// asked is a struct, the fields with the same name are copied. Otherwise asked is a name or number,
+// and goes into the first field of its type.
 func refusedElement(asked reflect.Value, kind reflect.Type) reflect.Value {
 	pointer := reflect.New(kind)
 	if d, ok := pointer.Interface().(interface{ Default() }); ok {

@@ -5,24 +5,24 @@ import (
 	"hash/crc32"
 )
 
-// Layout of a record batch, version 2 (https://kafka.apache.org/documentation/#recordbatch).
-// Big-endian.
+// Positions of the fields in a record batch of version 2
+// (https://kafka.apache.org/documentation/#recordbatch), big-endian.
 const (
 	posBase       = 0
 	posLength     = 8
 	posEpoch      = 12
 	posMagic      = 16
 	posCRC        = 17
-	posAttributes = 21 // the checksum covers the batch from here to its end
+	posAttributes = 21 // the checksum covers everything from here to the end
 	posLastDelta  = 23
 	posFirstTime  = 27
 	posMaxTime    = 35
 	posCount      = 57
 	headerBytes   = 61
 
-	prefixBytes = 12 // base offset and length: what the length does not count
+	prefixBytes = 12 // base offset and length, which the length does not count
 	magic       = 2
-	// maxBatch bounds a batch. kfake takes a longer one for the end of the segment.
+	// maxBatch bounds the length of a batch. kfake takes a longer one for the end of the segment.
 	maxBatch = 1 << 30
 )
 
@@ -37,9 +37,11 @@ type batch struct {
 	firstTime, maxTime int64 // Unix milliseconds
 }
 
+// next returns the offset behind the last record.
 func (b *batch) next() int64 { return b.base + int64(b.delta) + 1 }
 
-// sizeOf is the batch's size by its own length field; 0 when that cannot be.
+// sizeOf returns the size of the batch at the beginning of raw by its own length field; 0 if that
+// is impossible.
 func sizeOf(raw []byte) int64 {
 	if len(raw) < prefixBytes {
 		return 0
@@ -51,19 +53,20 @@ func sizeOf(raw []byte) int64 {
 	return prefixBytes + length
 }
 
-// sound says that raw is one whole batch whose checksum holds. The checksum does not cover base
-// offset, length, epoch and version: those are for the caller to compare with the neighbours.
+// sound says whether raw is one whole batch whose checksum holds. The checksum does not cover base
+// offset, length, epoch and version: the caller has to compare those with the batches around.
 func sound(raw []byte) bool {
 	return len(raw) >= headerBytes && binary.BigEndian.Uint32(raw[posCRC:]) == crc32.Checksum(raw[posAttributes:], castagnoli) && counts(raw)
 }
 
-// counts says that the number of records and the last offset can be.
+// counts says whether the number of records and the last offset fit each other. There may be fewer
+// records than offsets.
 func counts(raw []byte) bool {
 	delta, count := int32(binary.BigEndian.Uint32(raw[posLastDelta:])), int32(binary.BigEndian.Uint32(raw[posCount:]))
 	return delta >= 0 && count >= 0 && int64(count) <= int64(delta)+1
 }
 
-// read makes a batch of the header at the beginning of raw, which lies at pos.
+// read parses the header at the beginning of raw, which is at pos in the segment.
 func read(raw []byte, pos, size int64) batch {
 	return batch{
 		pos: pos, size: size,

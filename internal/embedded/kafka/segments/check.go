@@ -1,19 +1,23 @@
-// Package segments reads the embedded broker's files without the broker, and tells what is damaged.
+// Package segments reads the embedded broker's files without the broker, finds what is damaged, and
+// repairs it.
 //
-// In: the folder of a broker that does not run: segments of record batches with their indexes, the
-// list of topics, the state of consumer groups, and the state that this package wrote beside them
-// (LOG_STATE.json). Out: a report; records; a repaired folder. Guarantees: checking and reading
-// write nothing. Every batch is read and its checksum compared before kfake sees the folder, since
-// kfake cuts a log off at the first batch that it cannot read. An incomplete last batch is damage
-// only when there is proof that it was whole: an index entry, or the state. Repair loses nothing
-// but the damaged batches, keeps every other record at its offset, and keeps the old bytes aside.
+// In: the folder of a broker that is not running: segments of record batches with their indexes,
+// the list of topics, the state of consumer groups, and the state that this package writes beside
+// them (LOG_STATE.json). Out: a report; records; a repaired folder. Guarantees: checking and
+// reading write nothing. Every batch is read and its checksum compared before kfake opens the
+// folder, since kfake cuts a log off at the first batch that it cannot read. An incomplete last
+// batch is damage only if an index entry or the state proves that it was whole. Repair loses only
+// damaged batches, keeps every other record at its offset, and keeps copies of the files that it
+// changes.
 //
-// kfake's format is that of the version in go.mod; persist.go there describes it.
+// The format is that of the kfake version in go.mod; its persist.go describes it.
 package segments
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,15 +31,15 @@ import (
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
-// brokerDir is kfake's folder in the data folder.
+// brokerDir is kfake's folder within the data folder.
 const brokerDir = "broker"
 
-// partition is what the check found of one partition.
+// partition is what Check found of one partition.
 type partition struct {
 	key      key
-	topic    *Topic // nil for one that no list names
-	start    int64
-	end      int64
+	topic    *Topic // nil if the list of topics does not name it
+	start    int64  // offset of the first record
+	end      int64  // offset behind the last record
 	segments []checked
 	lost     []LostRange
 	damages  []Damage
@@ -43,19 +47,20 @@ type partition struct {
 	bytes    int64
 }
 
-// checked is a segment that was read.
+// checked is what Check found of one segment.
 type checked struct {
 	file file
-	// size is how many bytes of whole batches it has from its beginning, without a torn end.
+	// size is the end of the last good batch. A torn end is not counted.
 	size               int64
 	batches            int
 	firstTime, maxTime int64
-	pieces             []piece // of a damaged segment only
-	index              bool    // the index has to be made anew
+	pieces             []piece // nil for a segment without damage
+	index              bool    // the index must be written again
 }
 
-// Check reads the whole data folder of a broker that does not run.
-func Check(root string, told meter.Meter) (*Report, error) {
+// Check reads and checks the whole data folder of a broker that is not running. progress shows how
+// far it is.
+func Check(root string, progress meter.Meter) (*Report, error) {
 	broker := filepath.Join(root, brokerDir)
 	r := &Report{partitions: make(map[key]*partition)}
 	state, err := readState(root)
@@ -72,7 +77,7 @@ func Check(root string, told meter.Meter) (*Report, error) {
 	if err := r.checkTopics(broker, keys); err != nil {
 		return nil, err
 	}
-	count, end := told.Begin("check the log", meter.Bytes, bytesOf(broker, keys))
+	count, end := progress.Begin("check the log", meter.Bytes, bytesOf(broker, keys))
 	defer end()
 	if err := r.checkPartitions(broker, keys, count); err != nil {
 		return nil, err
@@ -88,19 +93,14 @@ func Check(root string, told meter.Meter) (*Report, error) {
 	return r, nil
 }
 
+// sorted returns the partitions by topic and number.
 func (r *Report) sorted() []*partition {
 	all := make([]*partition, 0, len(r.partitions))
 	for _, p := range r.partitions {
 		all = append(all, p)
 	}
 	slices.SortFunc(all, func(a, b *partition) int {
-		if a.key.topic != b.key.topic {
-			if a.key.topic < b.key.topic {
-				return -1
-			}
-			return 1
-		}
-		return a.key.partition - b.key.partition
+		return cmp.Or(cmp.Compare(a.key.topic, b.key.topic), cmp.Compare(a.key.partition, b.key.partition))
 	})
 	return all
 }
@@ -109,7 +109,8 @@ func damagedTopics(what string) Damage {
 	return Damage{Kind: KindTopics, Partition: -1, File: topicsFile, To: -1, What: what}
 }
 
-// checkTopics compares the list of topics with the state and with the partitions that are there.
+// checkTopics compares the list of topics with the state and with the partitions that have data. It
+// sets r.topics to the best list that is known.
 func (r *Report) checkTopics(broker string, keys []key) error {
 	topics, err := readTopics(broker)
 	if err != nil {
@@ -149,7 +150,8 @@ func (r *Report) checkTopics(broker string, keys []key) error {
 	return nil
 }
 
-// compareTopics tells where the list is not what was written last.
+// compareTopics adds a damage for each difference between the list and the state. If there is one,
+// the list of the state is used.
 func (r *Report) compareTopics(topics []Topic) {
 	damaged := len(r.Damages)
 	for i := range r.state.Topics {
@@ -171,18 +173,18 @@ func (r *Report) compareTopics(topics []Topic) {
 	}
 }
 
-// isFormat says that a file is there and not what it should be.
+// isFormat says whether err is about the content of a file, and not about opening or reading it.
 func isFormat(err error) bool {
 	var path *fs.PathError
 	return !errors.As(err, &path)
 }
 
-// bytesOf is how large the segments are, as far as they can be listed.
+// bytesOf returns the size of all segments that can be listed.
 func bytesOf(broker string, keys []key) (size int64) {
 	for _, k := range keys {
 		data, _, err := listPartition(broker, k)
 		if err != nil {
-			continue // the check tells of it
+			continue // the check returns this error
 		}
 		for _, f := range data {
 			size += f.size
@@ -193,7 +195,8 @@ func bytesOf(broker string, keys []key) (size int64) {
 
 func hasData(broker string, keys []key) bool { return bytesOf(broker, keys) > 0 }
 
-// checkPartitions reads all segments, a few partitions at a time.
+// checkPartitions checks all partitions that have a folder, are in the list of topics or in the
+// state, a few at a time.
 func (r *Report) checkPartitions(broker string, keys []key, count func(int64)) error {
 	for i := range r.topics {
 		for n := range r.topics[i].Partitions {
@@ -218,7 +221,7 @@ func (r *Report) checkPartitions(broker string, keys []key, count func(int64)) e
 			p := &partition{key: k, topic: topicNamed(r.topics, k.topic)}
 			known := r.state.partition(k)
 			if known != nil && p.topic != nil && known.TopicID != p.topic.ID {
-				known = nil // of the topic that had the name before
+				known = nil // it is of an earlier topic with this name
 			}
 			if err := p.check(broker, known, count); err != nil {
 				return err
@@ -232,7 +235,7 @@ func (r *Report) checkPartitions(broker string, keys []key, count func(int64)) e
 	return group.Wait()
 }
 
-// checkDeleted tells of topics that were deleted while the broker ran.
+// checkDeleted adds a damage for each partition of a topic that was deleted while the broker ran.
 func (r *Report) checkDeleted() {
 	if r.state == nil {
 		return
@@ -248,7 +251,7 @@ func (r *Report) checkDeleted() {
 	}
 }
 
-// readSegment reads a whole segment, into buf if that is large enough.
+// readSegment reads a whole segment, into buf if buf is large enough.
 func readSegment(name string, buf []byte) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -264,16 +267,13 @@ func readSegment(name string, buf []byte) ([]byte, error) {
 		buf = make([]byte, size)
 	}
 	buf = buf[:size]
-	for read := 0; read < size; {
-		n, err := f.ReadAt(buf[read:], int64(read))
-		read += n
-		if err != nil && read < size {
-			return nil, fmt.Errorf("read segment: %w", err)
-		}
+	if _, err := io.ReadFull(f, buf); err != nil {
+		return nil, fmt.Errorf("read segment: %w", err)
 	}
 	return buf, nil
 }
 
+// timeOf returns the time of Unix milliseconds; the zero time if there are none.
 func timeOf(ms int64) time.Time {
 	if ms <= 0 {
 		return time.Time{}

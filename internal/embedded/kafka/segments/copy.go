@@ -15,15 +15,16 @@ import (
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
-// ErrCopyDamaged says that the log that is copied has a batch that is not whole where it must be.
+// ErrCopyDamaged says that the log that should be copied has a damaged batch.
 var ErrCopyDamaged = errors.New("the log is damaged")
 
-// copyAttempts is how often a partition is listed again when its oldest segment expires while it is
-// copied.
+// copyAttempts is how often a partition is listed, if its oldest segment expires before it is
+// opened.
 const copyAttempts = 5
 
-// CopyGroups copies what consumer groups have committed, of a broker that may run. It is copied
-// before everything that the commits speak of.
+// CopyGroups copies the committed offsets of the consumer groups from the data folder root to the
+// data folder to. A broker may be running on root. Call it before you copy anything that the
+// offsets refer to.
 func CopyGroups(root, to string) error {
 	raw, err := os.ReadFile(filepath.Join(root, brokerDir, groupsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -35,10 +36,10 @@ func CopyGroups(root, to string) error {
 	return writeCopy(filepath.Join(to, brokerDir, groupsFile), raw)
 }
 
-// Copy copies the records of a broker that may run, the topic first before the others, each
-// partition up to its last whole batch. Every batch's checksum is compared. The copy is a prefix of
-// each partition.
-func Copy(ctx context.Context, root, to, first string, told meter.Meter) error {
+// Copy copies the records from the data folder root to the data folder to, the topic first before
+// the others. A broker may be running on root. Each partition is copied up to its last whole batch,
+// and every batch's checksum is compared. progress shows how far it is.
+func Copy(ctx context.Context, root, to, first string, progress meter.Meter) error {
 	from, target := filepath.Join(root, brokerDir), filepath.Join(to, brokerDir)
 	raw, err := os.ReadFile(filepath.Join(from, topicsFile))
 	if err != nil {
@@ -64,7 +65,7 @@ func Copy(ctx context.Context, root, to, first string, told meter.Meter) error {
 	if err != nil {
 		return fmt.Errorf("copy the log: %w", err)
 	}
-	count, end := told.Begin("copy the log", meter.Bytes, bytesOf(from, keys))
+	count, end := progress.Begin("copy the log", meter.Bytes, bytesOf(from, keys))
 	defer end()
 	for i := range topics {
 		for n := range topics[i].Partitions {
@@ -86,7 +87,8 @@ func writeCopy(name string, data []byte) error {
 	return nil
 }
 
-// openSegments opens all segments before the first is copied: what expires meanwhile is still read.
+// openSegments opens all segments of a partition before the first is copied: an open file can be
+// read even if it expires.
 func openSegments(broker string, k key) ([]*os.File, []file, error) {
 	for attempt := 1; ; attempt++ {
 		listed, _, err := listPartition(broker, k)
@@ -135,7 +137,7 @@ func copyPartition(ctx context.Context, from, target string, k key, count func(i
 		if err := copySegment(segment, name, i == len(opened)-1, count); err != nil {
 			return err
 		}
-		written := time.UnixMilli(listed[i].mtime) // records expire by it
+		written := time.UnixMilli(listed[i].mtime) // it decides when the records expire
 		if err := os.Chtimes(name, written, written); err != nil {
 			return err
 		}
@@ -143,8 +145,8 @@ func copyPartition(ctx context.Context, from, target string, k key, count func(i
 	return durable.SyncDir(filepath.Join(target, partitionsDir, k.dir()))
 }
 
-// copySegment copies whole batches. Only the last segment of a partition may end within one: that
-// is being written.
+// copySegment copies the whole batches of a segment. Only the last segment of a partition may end
+// within a batch: one that is just being written.
 func copySegment(segment *os.File, name string, last bool, count func(int64)) (err error) {
 	info, err := segment.Stat()
 	if err != nil {

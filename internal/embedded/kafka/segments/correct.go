@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// maxCorrected bounds a batch in which one wrong bit is looked for. Other damage looks like one
-// wrong bit with a probability of bits / 2^32, which is 1 in 2,000 here; the records of the result
-// must be readable too.
+// maxCorrected bounds the size of a batch in which one wrong bit is looked for. Larger damage looks
+// like one wrong bit with a probability of (bits of the batch) / 2^32: 1 in 2,000 at this size. So
+// the corrected records must be readable, too.
 const maxCorrected = 256 << 10
 
-// correct returns the batch at offset base with its one wrong bit put right; nil when there is none
-// such. CRC-32C tells any two single bits of a batch apart, and two wrong bits from one (its
-// Hamming distance is 4 at these lengths).
+// correct returns the batch at offset base with its one wrong bit corrected; nil if it has other
+// damage. CRC-32C tells the wrong bit: at these lengths its Hamming distance is 4, so each single
+// bit changes the checksum in its own way, and no two bits change it like one.
 func correct(raw []byte, base int64) []byte {
 	if len(raw) < headerBytes || len(raw) > maxCorrected || sizeOf(raw) != int64(len(raw)) {
 		return nil

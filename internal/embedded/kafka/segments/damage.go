@@ -6,61 +6,61 @@ import (
 	"time"
 )
 
-// Kind says what is damaged.
+// Kind is a kind of damage.
 type Kind string
 
 // The kinds of damage.
 const (
 	// KindBatch: the checksum of a record batch does not hold.
 	KindBatch Kind = "batch"
-	// KindHeader: a batch's header is wrong where the checksum does not cover it; its records are
-	// sound.
+	// KindHeader: a batch's header is wrong where the checksum does not cover it. Its records are
+	// good.
 	KindHeader Kind = "header"
-	// KindBit: one bit of a batch is wrong, and its checksum tells which.
+	// KindBit: one bit of a batch is wrong. The checksum tells which.
 	KindBit Kind = "bit"
 	// KindMissing: records are gone from the middle or the beginning of a partition.
 	KindMissing Kind = "missing"
 	// KindCut: records are gone from the end of a partition.
 	KindCut Kind = "cut"
-	// KindTopics: the list of topics cannot be read, or is not what was written.
+	// KindTopics: the list of topics cannot be read, or is not what the broker wrote.
 	KindTopics Kind = "topics"
 	// KindDeleted: a topic with records was deleted.
 	KindDeleted Kind = "deleted"
 )
 
-// Damage is one thing that is wrong with the log and that no crash explains.
+// Damage is one damaged place of the log that no crash explains.
 type Damage struct {
 	Kind Kind `json:"kind"`
-	// Topic and Partition are empty and -1 where a file of the whole broker is damaged.
+	// Topic and Partition are empty and -1 if a file of the whole broker is damaged.
 	Topic     string `json:"topic,omitempty"`
 	Partition int    `json:"partition"`
-	// File is relative to the broker's folder; Position is the byte where the damage begins, Bytes
-	// how long it is.
+	// File is relative to the broker's folder. Position is the byte where the damage begins, and
+	// Bytes its length.
 	File     string `json:"file"`
 	Position int64  `json:"position"`
 	Bytes    int64  `json:"bytes"`
-	// From and To are the offsets of the records that are lost, both included; To is below From
-	// where none is.
+	// From and To are the offsets of the lost records, both included. To is below From if no record
+	// is lost.
 	From int64 `json:"from_offset"`
 	To   int64 `json:"to_offset"`
-	// EndUnknown says that To is not known: it lies high enough to be behind every record that was
-	// there.
+	// EndUnknown says that the last lost offset is not known. To is certainly not below it.
 	EndUnknown bool `json:"end_unknown,omitempty"`
-	// After and Before are the times of the sound records around the lost ones; zero where there
-	// are none.
+	// After and Before are the times of the good records before and behind the lost ones; zero if
+	// there are none.
 	After  time.Time `json:"after,omitzero"`
 	Before time.Time `json:"before,omitzero"`
-	// What says it in a few words.
+	// What describes the damage in a few words.
 	What string `json:"what"`
 }
 
-// Records is how many records are lost; offsets, to be exact, where EndUnknown.
+// Records returns how many offsets are lost. If EndUnknown is set, fewer records may have been
+// there.
 func (d *Damage) Records() int64 { return max(d.To-d.From+1, 0) }
 
-// Loses says that repair cannot bring back what is damaged.
+// Loses says whether records are lost: a repair cannot bring them back.
 func (d *Damage) Loses() bool { return d.Records() > 0 }
 
-// String says in one line what is damaged.
+// String describes the damage in one line.
 func (d *Damage) String() string {
 	var b strings.Builder
 	if d.File != "" {
@@ -82,26 +82,26 @@ func (d *Damage) String() string {
 	return b.String()
 }
 
-// Report is what a check found.
+// Report is the result of Check.
 type Report struct {
-	// Damages stop the broker's start.
+	// Damages keep the broker from starting.
 	Damages []Damage
-	// Notices are what a crash left, or what holds nothing of its own; the start puts it right by
-	// itself.
+	// Notices are no reason not to start: what a crash left, or damage in files that hold nothing
+	// of value. Prepare puts both right.
 	Notices []string
-	// Bytes of segments that were read.
+	// Bytes is how many bytes of segments were read.
 	Bytes int64
-	// Lost are the places of records that earlier repairs could not bring back.
+	// Lost has the records that earlier repairs could not bring back.
 	Lost []LostRange
 
 	topics     []Topic
 	partitions map[key]*partition
 	state      *State
-	framed     map[string][]byte // files of entries that have to be written anew, by name
-	drop       []string          // files that are of no use
+	framed     map[string][]byte // files of entries that must be written again, by name
+	drop       []string          // files that must be removed
 }
 
-// LostRange is a range of offsets whose records are gone, as a marker in the log says.
+// LostRange is a range of lost offsets, both included, for which the log has a marker.
 type LostRange struct {
 	Topic     string
 	Partition int

@@ -11,17 +11,17 @@ import (
 	"path/filepath"
 )
 
-// Entries of kfake's logs of state: length (4, little-endian, of what follows the checksum),
-// checksum (4), version (2), JSON.
+// Layout of an entry in groups.log and pids.log: the length of what follows the checksum (4),
+// checksum (4), version (2), JSON; little-endian.
 const (
 	entryPrefix = 8
 	entryHead   = 10
 	maxEntry    = 1 << 20
 )
 
-// soundEntries are the entries whose checksum holds, also those behind a damaged one, and how many
-// bytes are not among them. kfake stops at the first that does not hold, and would then write
-// behind it what it never reads again.
+// soundEntries returns the entries whose checksum holds, also those behind a damaged one. bad is
+// how many other bytes there are. kfake stops at the first bad entry, and would append new ones
+// behind it that it never reads again.
 func soundEntries(raw []byte) (sound []byte, bad int) {
 	for len(raw) > 0 {
 		size := entrySize(raw)
@@ -35,7 +35,7 @@ func soundEntries(raw []byte) (sound []byte, bad int) {
 	return sound, bad
 }
 
-// entrySize is the size of the entry at the beginning of raw; 0 when there is none that is sound.
+// entrySize returns the size of the entry at the beginning of raw; 0 if there is no good one.
 func entrySize(raw []byte) int {
 	if len(raw) < entryHead {
 		return 0
@@ -50,8 +50,8 @@ func entrySize(raw []byte) int {
 	return entryPrefix + length
 }
 
-// checkOthers looks at what the broker keeps besides topics and records. None of it is the only
-// copy of anything: committed offsets that are gone make groups read again, which changes nothing.
+// checkOthers checks the files of the broker besides topics and records. Damage in them is only a
+// notice: a group whose committed offsets are gone reads its records again, which changes nothing.
 func (r *Report) checkOthers(broker string) {
 	for name, what := range map[string]string{
 		groupsFile:    "consumer groups read again what they committed there",

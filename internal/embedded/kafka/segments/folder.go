@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Names in kfake's folder, and the version of their form that this package knows.
+// Names in kfake's folder, and the version of the format that this package knows.
 const (
 	metaFile      = "meta.json"
 	topicsFile    = "topics.json"
@@ -29,7 +29,7 @@ const (
 	formatVersion = 1
 )
 
-// Topic is a topic as the broker remembers it.
+// Topic is a topic in topics.json.
 type Topic struct {
 	Name string `json:"name"`
 	// ID is the topic's UUID in base64. A topic that is deleted and made again has another one.
@@ -39,15 +39,16 @@ type Topic struct {
 	Configs    map[string]string `json:"configs,omitempty"`
 }
 
-// forever says that no record of the topic ever expires.
+// forever says whether the records of the topic never expire.
 func (t *Topic) forever() bool { return t.keeps("retention.ms") && t.keeps("retention.bytes") }
 
+// keeps says whether a retention setting keeps records for ever.
 func (t *Topic) keeps(setting string) bool {
 	value, ok := t.Configs[setting]
 	return !ok || strings.HasPrefix(value, "-") // the broker's own default is for ever
 }
 
-// retention is the age at which records of the topic expire, in milliseconds; -1 is never.
+// retention returns the age at which records expire, in milliseconds; -1 means never.
 func (t *Topic) retention() int64 {
 	ms, err := strconv.ParseInt(t.Configs["retention.ms"], 10, 64)
 	if err != nil {
@@ -62,7 +63,8 @@ type topicsDocument struct {
 	Topics  []Topic `json:"topics"`
 }
 
-// readTopics reads topics.json, sorted by name. os.ErrNotExist where there is none.
+// readTopics returns the topics of topics.json, sorted by name. The error is os.ErrNotExist if
+// there is no file.
 func readTopics(broker string) ([]Topic, error) {
 	raw, err := os.ReadFile(filepath.Join(broker, topicsFile))
 	if err != nil {
@@ -83,15 +85,16 @@ func sortTopics(topics []Topic) {
 	slices.SortFunc(topics, func(a, b Topic) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// key is one partition.
+// key names one partition.
 type key struct {
 	topic     string
 	partition int
 }
 
+// dir returns the name of the partition's folder.
 func (k key) dir() string { return fmt.Sprintf("%s-%d", url.PathEscape(k.topic), k.partition) }
 
-// keyOf reads the name of a partition's folder.
+// keyOf parses the name of a partition's folder.
 func keyOf(dir string) (key, bool) {
 	at := strings.LastIndexByte(dir, '-')
 	if at < 0 {
@@ -105,14 +108,15 @@ func keyOf(dir string) (key, bool) {
 	return key{topic, partition}, true
 }
 
-// file is one segment's file, or its index alone.
+// file is a segment's file.
 type file struct {
 	base  int64
 	size  int64
 	mtime int64 // Unix milliseconds
 }
 
-// listPartition lists a partition's segments and indexes by base offset.
+// listPartition returns the segments of a partition by base offset, and the base offsets of its
+// indexes. A missing folder has none.
 func listPartition(broker string, k key) (data []file, indexes []int64, err error) {
 	entries, err := os.ReadDir(filepath.Join(broker, partitionsDir, k.dir()))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +133,7 @@ func listPartition(broker string, k key) (data []file, indexes []int64, err erro
 		}
 		info, err := entry.Info()
 		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) { // expired meanwhile
+			if errors.Is(err, fs.ErrNotExist) { // it has expired meanwhile
 				continue
 			}
 			return nil, nil, fmt.Errorf("list segments: %w", err)
@@ -144,6 +148,7 @@ func listPartition(broker string, k key) (data []file, indexes []int64, err erro
 	return data, indexes, nil
 }
 
+// path returns the path of a segment's file; suffix says which one.
 func (k key) path(broker string, base int64, suffix string) string {
 	return filepath.Join(broker, partitionsDir, k.dir(), strconv.FormatInt(base, 10)+suffix)
 }

@@ -10,22 +10,23 @@ import (
 	"time"
 )
 
-// indexEntry is the size of a batch's entry in kfake's index: version, the low byte of the checksum
-// of what follows, epoch (4), a running maximum of timestamps (8) that kfake computes anew when it
-// loads, flags.
+// indexEntry is the size of an entry of kfake's index. There is an entry for each batch: version
+// (1), the low byte of the checksum of what follows (1), epoch (4), the highest timestamp so far
+// (8), which kfake computes again when it loads, and flags (1).
 const indexEntry = 15
 
-// index is what a segment's index file holds.
+// index is what a segment's index file says.
 type index struct {
 	base int64
-	// entries counts those whose checksum holds, from the beginning. An entry is written after its
-	// batch.
+	// entries is how many entries from the beginning have a good checksum. kfake writes an entry
+	// after its batch, so as many batches were whole once.
 	entries int
-	// plain says that the file is these entries and nothing else, and that kfake reads epoch 0 and
-	// no transaction from them.
+	// plain says whether the file has only good entries, all with epoch 0 and without a
+	// transaction.
 	plain bool
 }
 
+// readIndex reads an index file. A file that is missing or damaged has fewer entries, or none.
 func readIndex(name string, base int64) index {
 	raw, err := os.ReadFile(name)
 	x := index{base: base, plain: err == nil && len(raw)%indexEntry == 0}
@@ -40,7 +41,7 @@ func readIndex(name string, base int64) index {
 	return x
 }
 
-// indexOf makes the index of so many batches.
+// indexOf returns the content of the index for this number of batches.
 func indexOf(batches int) []byte {
 	var entry [indexEntry]byte
 	entry[0] = formatVersion
@@ -48,8 +49,8 @@ func indexOf(batches int) []byte {
 	return bytes.Repeat(entry[:], batches)
 }
 
-// snapshot is kfake's snapshot.json of a partition: what it takes over instead of reading the whole
-// log, where the segments' sizes fit.
+// snapshot is kfake's snapshot.json of a partition. If the sizes of the segments fit, kfake uses it
+// and does not read the whole log.
 type snapshot struct {
 	Version          int               `json:"version"`
 	HighWatermark    int64             `json:"high_watermark"`
@@ -66,7 +67,7 @@ type snapshotSegment struct {
 	Size       int64 `json:"size"`
 }
 
-// readSnapshot is nil where there is none that can be read.
+// readSnapshot returns nil if there is no snapshot that can be read.
 func readSnapshot(broker string, k key) *snapshot {
 	raw, err := os.ReadFile(filepath.Join(broker, partitionsDir, k.dir(), snapshotFile))
 	s := new(snapshot)
@@ -76,8 +77,8 @@ func readSnapshot(broker string, k key) *snapshot {
 	return s
 }
 
-// longerThan says that a segment of the snapshot is gone or shorter now. Segments before the first
-// one may have expired.
+// longerThan says whether a segment of the snapshot is shorter now or gone. One that is gone before
+// the first of files may have expired.
 func (s *snapshot) longerThan(files []file) bool {
 	sizes := make(map[int64]int64)
 	for _, f := range files {
@@ -93,8 +94,8 @@ func (s *snapshot) longerThan(files []file) bool {
 	return false
 }
 
-// snapshotOf describes a sound partition: with it kfake needs not to hold the whole log in memory
-// while it loads, and takes no figure from a snapshot that is old or damaged.
+// snapshot returns the snapshot of a partition without damage. With it kfake does not hold the
+// whole log in memory while it loads, and uses no figure of an old or damaged snapshot.
 func (p *partition) snapshot() *snapshot {
 	s := &snapshot{Version: formatVersion, HighWatermark: p.end, LastStableOffset: p.end, LogStartOffset: p.start, CreatedAt: time.Now()}
 	for i, c := range p.segments {

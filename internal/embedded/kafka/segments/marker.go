@@ -9,14 +9,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// MarkerHeader is the header of the record that stands in for records that a repair could not bring
-// back. Its value tells readers in words; no room can decode it, so it becomes a dead letter that
-// names what was lost.
+// MarkerHeader is the header of a marker: a record in the place of records that a repair could not
+// bring back. The record's value says in words what was lost. No room can decode it, so it becomes
+// a dead letter with that text.
 const MarkerHeader = "mintlake-lost"
 
-// markersOf makes the batches that take the place of offsets from to to, both included: one record,
-// at the last of them. Without it a reader whose offset lies behind the damage would skip what is
-// written at these offsets later; and the log would not know what it has lost.
+// markersOf returns the batches that take the place of the offsets from to to, both included. A
+// batch has one record, at its last offset. Without markers these offsets would be used again, and
+// a reader whose offset is behind the damage would skip the new records. The markers also keep the
+// knowledge of what was lost.
 func markersOf(topic string, number int, from, to, ms int64) []byte {
 	var raw []byte
 	for from <= to {
@@ -27,6 +28,7 @@ func markersOf(topic string, number int, from, to, ms int64) []byte {
 	return raw
 }
 
+// marker returns one batch. All its offsets must fit an int32 above from.
 func marker(topic string, number int, from, to, ms int64) []byte {
 	delta := int32(to - from)
 	record := kmsg.NewRecord()
@@ -44,7 +46,7 @@ func marker(topic string, number int, from, to, ms int64) []byte {
 	binary.BigEndian.PutUint32(raw[posLastDelta:], uint32(delta))
 	binary.BigEndian.PutUint64(raw[posFirstTime:], uint64(ms))
 	binary.BigEndian.PutUint64(raw[posMaxTime:], uint64(ms))
-	// producer id, producer epoch and sequence: -1, there is none
+	// Producer id, producer epoch and sequence are -1: there is no producer.
 	for i := posMaxTime + 8; i < posCount; i++ {
 		raw[i] = 0xff
 	}
@@ -53,10 +55,10 @@ func marker(topic string, number int, from, to, ms int64) []byte {
 	return raw
 }
 
-// maxMarker bounds what is looked at for a marker.
+// maxMarker bounds the size of a batch that may be a marker.
 const maxMarker = 1024
 
-// marked says which offsets a batch stands in for, if it is a marker.
+// marked returns the offsets that a batch stands for, if it is a marker.
 func marked(raw []byte) (from, to int64, ok bool) {
 	if len(raw) > maxMarker || binary.BigEndian.Uint32(raw[posCount:]) != 1 {
 		return 0, 0, false

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// check reads the partition's segments and counts their bytes. state may be nil.
+// check reads the segments of the partition and compares them with its state, which may be nil. It
+// counts the bytes that it reads.
 func (p *partition) check(broker string, state *PartitionState, count func(int64)) error {
 	files, bases, err := listPartition(broker, p.key)
 	if err != nil {
@@ -45,7 +46,7 @@ func (p *partition) check(broker string, state *PartitionState, count func(int64
 	return nil
 }
 
-// begin is the offset of the first record that should be there.
+// begin returns the offset of the first record that should be there.
 func (p *partition) begin(files []file, state *PartitionState) int64 {
 	first := int64(0)
 	if len(files) > 0 {
@@ -64,8 +65,8 @@ func (p *partition) begin(files []file, state *PartitionState) int64 {
 	}
 }
 
-// expired says that all segments that the state has, and that are gone from the front, can have
-// expired.
+// expired says whether all segments of the state that are gone from the front can have expired.
+// With retention.bytes that is always possible.
 func (p *partition) expired(files []file, state *PartitionState) bool {
 	if p.topic == nil || !p.topic.keeps("retention.bytes") {
 		return true
@@ -82,6 +83,7 @@ func (p *partition) expired(files []file, state *PartitionState) bool {
 	return true
 }
 
+// relative returns the path of a segment in the broker's folder.
 func (p *partition) relative(base int64) string {
 	return filepath.Join(partitionsDir, p.key.dir(), fmt.Sprintf("%d%s", base, dataSuffix))
 }
@@ -92,7 +94,8 @@ func (p *partition) missingFront(from, to int64) {
 	})
 }
 
-// take notes what a segment holds and returns the offset behind it.
+// take checks one segment, adds it to the partition, and returns the offset behind its last record.
+// expect is the offset at which it should begin.
 func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, x index) int64 {
 	p.bytes += int64(len(s.data))
 	c := checked{file: f}
@@ -101,8 +104,8 @@ func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, 
 	for i := range pieces {
 		piece := &pieces[i]
 		if piece.kind == torn && (known != nil && known.Size > piece.pos || x.entries > c.batches) {
-			// It was whole once.
-			*piece = unTorn(*piece, s, expect)
+			// The state or the index proves that the batch was whole once.
+			*piece = asLost(*piece, s, expect)
 		}
 		switch piece.kind {
 		case whole:
@@ -137,14 +140,14 @@ func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, 
 	return expect
 }
 
-// unTorn is a torn end of which there is proof that it was whole.
-func unTorn(p piece, s *segment, expect int64) piece {
+// asLost turns a torn piece, which was whole once, into a lost one.
+func asLost(p piece, s *segment, expect int64) piece {
 	p.kind, p.from = lost, expect
 	p.to = max(s.hint-1, expect+margin)
 	return p
 }
 
-// damageOf describes a piece that is not whole.
+// damageOf returns the damage of a piece that is not whole.
 func (p *partition) damageOf(base int64, piece *piece) Damage {
 	d := Damage{
 		Topic: p.key.topic, Partition: p.key.partition, File: p.relative(base), Position: piece.pos, Bytes: piece.size, From: piece.from, To: piece.to,
@@ -163,7 +166,7 @@ func (p *partition) damageOf(base int64, piece *piece) Damage {
 	return d
 }
 
-// checkEnd compares the partition's end with what is known of it.
+// checkEnd adds a damage if records are gone from the end of the partition.
 func (p *partition) checkEnd(files []file, indexes map[int64]index, state *PartitionState, snapshot *snapshot) {
 	if len(p.damages) > 0 && p.damages[len(p.damages)-1].EndUnknown {
 		return
@@ -191,11 +194,12 @@ func (p *partition) checkEnd(files []file, indexes map[int64]index, state *Parti
 	}
 }
 
-// endUnknown says that records were there behind the end, and that nothing tells how many.
+// endUnknown is a result of knownEnd: there were records behind the end, and nothing tells how
+// many.
 const endUnknown = -1
 
-// knownEnd is the offset that the log's end had at least, by everything but the segments
-// themselves.
+// knownEnd returns the least offset at which the log can have ended, by the state, the snapshot and
+// the indexes.
 func (p *partition) knownEnd(files []file, indexes map[int64]index, state *PartitionState, snapshot *snapshot) int64 {
 	end := int64(0)
 	if state != nil {
@@ -204,10 +208,11 @@ func (p *partition) knownEnd(files []file, indexes map[int64]index, state *Parti
 		end = snapshot.HighWatermark
 	}
 	if n := len(p.segments); n > 0 && p.segments[n-1].pieces != nil {
-		return end // its batches cannot be counted
+		return end // the last segment is damaged: its batches cannot be counted
 	}
 	for base, x := range indexes {
-		// Segments that expired leave their index behind when the process is killed just then.
+		// An index without a segment proves nothing if records expire: a kill may have come between
+		// the removal of the two files.
 		batches, there := p.batchesOf(base)
 		if base >= p.lastBase() && x.entries > batches && (there || p.topic == nil || p.topic.forever()) && end <= p.end {
 			return endUnknown
@@ -216,7 +221,8 @@ func (p *partition) knownEnd(files []file, indexes map[int64]index, state *Parti
 	return end
 }
 
-// batchesOf counts the batches of the segment with this base.
+// batchesOf returns the number of batches in the segment with this base; false if there is no such
+// segment.
 func (p *partition) batchesOf(base int64) (batches int, there bool) {
 	for i := range p.segments {
 		if p.segments[i].file.base == base {
@@ -226,6 +232,7 @@ func (p *partition) batchesOf(base int64) (batches int, there bool) {
 	return 0, false
 }
 
+// lastBase returns the base of the last segment; 0 if there is none.
 func (p *partition) lastBase() int64 {
 	if n := len(p.segments); n > 0 {
 		return p.segments[n-1].file.base
@@ -233,7 +240,7 @@ func (p *partition) lastBase() int64 {
 	return 0
 }
 
-// times tells each damage when the sound records around it were written.
+// times sets After and Before of each damage with lost records.
 func (p *partition) times() {
 	for i := range p.damages {
 		d := &p.damages[i]
@@ -252,8 +259,8 @@ func (p *partition) times() {
 	}
 }
 
-// around are the times of the segment's last sound record before the damage and of its first one
-// behind it; 0 where there is none.
+// around returns the times of the last good record in the segment before the damage, and of the
+// first one behind it; 0 if there is none.
 func (c *checked) around(d *Damage) (after, before int64) {
 	if c.pieces == nil {
 		if c.file.base < d.From {

@@ -11,23 +11,23 @@ import (
 	"github.com/mintlake/mintlake/internal/durable"
 )
 
-// unused are files that kfake writes at a stop and that hold nothing here: access rules and quotas,
-// which no client can set, settings, which are given at each start, and sessions of members that
-// are gone.
+// unused returns the files that kfake writes when it stops and that this broker does not need.
+// Access rules and quotas cannot be set by any client, settings are given at each start, and the
+// members of the sessions are gone.
 func unused() []string {
 	return []string{"acls.json", "sasl.json", "quotas.json", "broker_configs.json", "session_state.json"}
 }
 
-// metaDocument is meta.json. Without it kfake takes the folder for a new one and writes an empty
-// list of topics over the old.
+// metaDocument is meta.json. Without it kfake takes the folder for a new one, and overwrites the
+// list of topics with an empty one.
 type metaDocument struct {
 	Version   int    `json:"version"`
 	ClusterID string `json:"cluster_id"`
 }
 
-// Prepare makes a folder without damage ready for the broker: what a crash left is cut off, and
-// what follows from the segments (indexes, snapshots) or from the settings is written anew where it
-// is not as it should be. So nothing that the broker loads is unchecked.
+// Prepare makes a folder without damage ready for the broker. It cuts off what a crash left, and
+// writes again each index, snapshot and other file that is not as it should be. So the broker loads
+// nothing that is unchecked.
 func (r *Report) Prepare(root, clusterID string) error {
 	broker := filepath.Join(root, brokerDir)
 	for _, name := range append(unused(), r.drop...) {
@@ -87,11 +87,11 @@ func (p *partition) prepare(broker string) error {
 	if err != nil {
 		return err
 	}
-	// Not synced: the next start makes anew what the machine's stop took.
+	// Not synced: if a power cut takes the file, the next start writes it again.
 	return durable.ReplaceUnsynced(filepath.Join(broker, partitionsDir, p.key.dir(), snapshotFile), raw)
 }
 
-// State is what the report found, to compare a later check with.
+// State returns the state that the report found. A later check compares with it.
 func (r *Report) State() *State {
 	s := &State{Topics: r.topics}
 	for _, p := range r.sorted() {

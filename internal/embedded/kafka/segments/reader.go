@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Ends are the offsets behind the last records of the topics' partitions.
+// Ends returns for each topic the offset behind the last record of each partition.
 func (r *Report) Ends(topics []string) map[string][]int64 {
 	ends := make(map[string][]int64)
 	for _, name := range topics {
@@ -28,7 +28,7 @@ func (r *Report) Ends(topics []string) map[string][]int64 {
 	return ends
 }
 
-// Records is how many records the topics hold, the markers of lost ones among them.
+// Records returns how many records the topics have. Lost records count, too.
 func (r *Report) Records(topics []string) (records int64) {
 	for _, p := range r.partitions {
 		if slices.Contains(topics, p.key.topic) {
@@ -38,9 +38,9 @@ func (r *Report) Records(topics []string) (records int64) {
 	return records
 }
 
-// Read visits the records of the topics, those of one partition in order. It reads what Check has
-// found to be sound, and writes nothing. Markers of lost records are left out. A record is the
-// visitor's for the call only.
+// Read calls visit for each record of the topics, those of one partition in order. It reads only
+// batches that Check found good, leaves out the markers of lost records, and writes nothing. visit
+// must not keep the record.
 func (r *Report) Read(ctx context.Context, root string, topics []string, visit func(*Record)) error {
 	broker := filepath.Join(root, brokerDir)
 	var buf []byte
@@ -66,7 +66,7 @@ func (r *Report) Read(ctx context.Context, root string, topics []string, visit f
 	return nil
 }
 
-// visit decodes the sound batches of a segment.
+// visit calls visit for each record in the good batches of a segment.
 func (p *partition) visit(c *checked, data []byte, visit func(*Record)) error {
 	s := segment{data: data}
 	batches := make([]batch, 0, c.batches)

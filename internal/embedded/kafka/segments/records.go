@@ -26,8 +26,7 @@ type Record struct {
 	Headers    []Header
 }
 
-// controlBatch is the attribute of a batch that holds no records of producers but a transaction's
-// end.
+// controlBatch is an attribute: the batch has the end of a transaction and no records of producers.
 const controlBatch = 1 << 5
 
 // decompressor is safe for concurrent use.
@@ -35,12 +34,12 @@ var decompressor = kgo.DefaultDecompressor()
 
 var errRecords = errors.New("records cannot be read")
 
-// readable says that the batch's records can be decoded.
+// readable says whether all records of the batch can be decoded.
 func readable(raw []byte) bool {
 	return eachRecord(raw, func(*kmsg.Record) {}) == nil
 }
 
-// eachRecord visits the records of a sound batch.
+// eachRecord calls visit for each record of a good batch.
 func eachRecord(raw []byte, visit func(*kmsg.Record)) error {
 	attributes := binary.BigEndian.Uint16(raw[posAttributes:])
 	records, err := decompressor.Decompress(raw[headerBytes:], kgo.CompressionCodecType(attributes&7))
@@ -65,7 +64,7 @@ func eachRecord(raw []byte, visit func(*kmsg.Record)) error {
 	return nil
 }
 
-// recordOf makes a Record of one in a batch. It shares the batch's memory.
+// recordOf returns the Record of one in a batch. It shares the memory of the batch.
 func recordOf(b *batch, in *kmsg.Record) Record {
 	out := Record{Offset: b.base + int64(in.OffsetDelta), Time: time.UnixMilli(b.firstTime + in.TimestampDelta64), Key: in.Key, Value: in.Value}
 	for _, h := range in.Headers {

@@ -17,25 +17,25 @@ import (
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
-// PendingFile names what a repair has still to do; while it is there the broker does not start.
+// PendingFile has a repair that is not done. While it exists, the broker does not start.
 const PendingFile = "REPAIR.json"
 
-// AsideDir is where repairs keep the files that they change, as they were.
+// AsideDir is the folder in which repairs keep copies of the files that they change.
 const AsideDir = "damaged"
 
-// Pending is a repair that has begun.
+// Pending is a repair that has begun and is not done.
 type Pending struct {
-	// Damages of this repair and of those that were interrupted before.
+	// Damages has the damage of this repair and of those that were interrupted before.
 	Damages []Damage `json:"damages"`
 	// Aside is the folder with the old files.
 	Aside string `json:"aside"`
 }
 
-// ReadPending returns the repair that was interrupted; nil where there is none.
+// ReadPending returns the repair that is not done; nil if there is none.
 func ReadPending(root string) (*Pending, error) {
 	raw, err := os.ReadFile(filepath.Join(root, PendingFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // none is not an error
+		return nil, nil // there is none
 	}
 	p := new(Pending)
 	if err == nil {
@@ -47,7 +47,7 @@ func ReadPending(root string) (*Pending, error) {
 	return p, nil
 }
 
-// Done forgets the repair: everything that follows from it is done.
+// Done ends the repair. Call it when the readers of the log have been told of the damage.
 func (p *Pending) Done(root string) error {
 	if err := os.Remove(filepath.Join(root, PendingFile)); err != nil {
 		return fmt.Errorf("end the repair: %w", err)
@@ -55,18 +55,18 @@ func (p *Pending) Done(root string) error {
 	return durable.SyncDir(root)
 }
 
-// repairer repairs one folder.
+// repairer is one round of Repair.
 type repairer struct {
 	root, broker, aside string
 	report              *Report
 	catalogue           []Topic
 }
 
-// Repair mends the batches that can be mended and replaces the others by marker batches, so that
-// every other record keeps its offset. It copies each file to AsideDir before it changes it. Where
-// the list of topics is lost, a topic's settings are those of catalogue, whose topics need no IDs.
-// It returns what the readers of the log have to be told; call Done when they are. An interrupted
-// Repair may be called again, with a new report. progress is told of the checks.
+// Repair corrects the batches that can be corrected and replaces the others by marker batches, so
+// that all other records keep their offsets. It copies each file to AsideDir before it changes it.
+// If the list of topics is lost, a topic gets its configuration from catalogue; the topics there
+// need no IDs. progress is passed to Check. The readers of the log must be told of the damage in
+// the result; then call Done. An interrupted Repair may be called again, with a new report.
 func Repair(root string, r *Report, catalogue []Topic, progress meter.Meter) (*Pending, error) {
 	pending, err := ReadPending(root)
 	if err != nil {
@@ -97,8 +97,8 @@ func Repair(root string, r *Report, catalogue []Topic, progress meter.Meter) (*P
 	return nil, fmt.Errorf("repair: still damaged: %s", r.Summary())
 }
 
-// rounds is how often damage is looked for: once the topics are known again, more can be told of
-// their records.
+// rounds is how often Repair repairs and checks again. A check with a repaired list of topics can
+// find more damage than the one before.
 const rounds = 3
 
 func (p *Pending) write(root string) error {
@@ -109,6 +109,7 @@ func (p *Pending) write(root string) error {
 	return durable.Replace(filepath.Join(root, PendingFile), raw)
 }
 
+// run repairs what the report lists.
 func (w *repairer) run() error {
 	for _, name := range []string{StateFile, filepath.Join(brokerDir, topicsFile)} {
 		if err := w.keep(name); err != nil {
@@ -128,14 +129,15 @@ func (w *repairer) run() error {
 	if err := w.deleted(); err != nil {
 		return err
 	}
-	// What is there now is what is known.
+	// The old state does not fit the repaired log. Repair writes a new one at its end.
 	if err := os.Remove(filepath.Join(w.root, StateFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return w.dropSnapshots()
 }
 
-// dropSnapshots removes what would tell of ends that are given up; the start makes them anew.
+// dropSnapshots removes the snapshots of kfake, which have ends of partitions that may not be true
+// any more. The next start writes new ones.
 func (w *repairer) dropSnapshots() error {
 	for k := range w.report.partitions {
 		err := os.Remove(filepath.Join(w.broker, partitionsDir, k.dir(), snapshotFile))
@@ -146,11 +148,11 @@ func (w *repairer) dropSnapshots() error {
 	return nil
 }
 
-// keep copies a file of the data folder aside, once.
+// keep copies a file of the data folder to AsideDir.
 func (w *repairer) keep(name string) error {
 	to := filepath.Join(w.aside, name)
 	if _, err := os.Stat(to); err == nil {
-		return nil // the first copy is of before any repair
+		return nil // the copy that is there was made before any repair
 	}
 	from, err := os.Open(filepath.Join(w.root, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -174,7 +176,7 @@ func (w *repairer) keep(name string) error {
 	return os.Rename(to+durable.Suffix, to)
 }
 
-// topics writes the list of topics where that is damaged, or names one that is deleted.
+// topics writes the list of topics if it is damaged, or if a topic was deleted.
 func (w *repairer) topics() error {
 	r := w.report
 	listed := slices.ContainsFunc(r.Damages, func(d Damage) bool { return d.Kind == KindTopics })
@@ -189,7 +191,7 @@ func (w *repairer) topics() error {
 	if !listed {
 		return nil
 	}
-	for _, p := range r.sorted() { // what nothing remembers but its records
+	for _, p := range r.sorted() { // topics that have records and are in no list
 		if topic := topicNamed(topics, p.key.topic); topic != nil {
 			topic.Partitions = max(topic.Partitions, p.key.partition+1)
 			continue
@@ -207,15 +209,16 @@ func (w *repairer) topics() error {
 	return durable.Replace(filepath.Join(w.broker, topicsFile), raw)
 }
 
-// described is a topic as the catalogue has it, else one whose records never expire.
+// described returns a topic with the configuration of the catalogue. If it is not there, its
+// records never expire.
 func (w *repairer) described(name string, partitions int) Topic {
 	topic := Topic{Name: name, Partitions: partitions, Replicas: 1, Configs: map[string]string{"retention.ms": "-1", "retention.bytes": "-1"}}
 	if known := topicNamed(w.catalogue, name); known != nil {
 		topic.Partitions, topic.Configs = max(partitions, known.Partitions), known.Configs
 	}
 	var id [16]byte
-	_, _ = rand.Read(id[:]) // never fails
-	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	_, _ = rand.Read(id[:])                         // never fails
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // a UUID of version 4
 	topic.ID = base64.StdEncoding.EncodeToString(id[:])
 	return topic
 }
@@ -231,7 +234,8 @@ func (w *repairer) partition(p *partition) error {
 	}
 	for i := range p.damages {
 		d := &p.damages[i]
-		// Where no segment's bytes are damaged, a segment of its own takes the markers.
+		// Records that are gone from the beginning or the end have no bytes that could be replaced.
+		// Their markers get a segment of their own.
 		if d.Loses() && (d.Kind == KindCut || d.Kind == KindMissing && d.Position == 0) {
 			if err := w.newSegment(p.key, d.From, markersOf(p.key.topic, p.key.partition, d.From, d.To, d.time())); err != nil {
 				return err
@@ -241,8 +245,8 @@ func (w *repairer) partition(p *partition) error {
 	return nil
 }
 
-// time is the time of a marker for what is lost: of the record before it, so that it expires no
-// sooner than those behind it.
+// time returns the time of a marker for lost records: that of the record before them, so that the
+// marker does not expire before the records behind it.
 func (d *Damage) time() int64 {
 	switch {
 	case !d.After.IsZero():
@@ -254,7 +258,8 @@ func (d *Damage) time() int64 {
 	}
 }
 
-// segment writes a segment anew: sound batches as they are, others put right or replaced.
+// segment writes a segment again: good batches as they are, the others corrected or replaced by
+// markers. A torn end is left out.
 func (w *repairer) segment(p *partition, c *checked) error {
 	name := p.key.path(w.broker, c.file.base, dataSuffix)
 	relative, err := filepath.Rel(w.root, name)
@@ -282,7 +287,7 @@ func (w *repairer) segment(p *partition, c *checked) error {
 		case flipped:
 			out = append(out, correct(raw, piece.batch.base)...)
 		case missing:
-			if piece.pos > 0 { // else a segment of its own
+			if piece.pos > 0 { // else the markers get a segment of their own
 				out = append(out, markersOf(p.key.topic, p.key.partition, piece.from, piece.to, p.timeAt(piece.from))...)
 			}
 		case lost:
@@ -296,7 +301,7 @@ func (w *repairer) segment(p *partition, c *checked) error {
 	return durable.Replace(name, out)
 }
 
-// timeAt is the time of the marker for the damage whose first offset is from.
+// timeAt returns the time of the marker for the damage whose first offset is from.
 func (p *partition) timeAt(from int64) int64 {
 	for i := range p.damages {
 		if p.damages[i].From == from && p.damages[i].Loses() {
@@ -306,7 +311,8 @@ func (p *partition) timeAt(from int64) int64 {
 	return time.Now().UnixMilli()
 }
 
-// newSegment writes a segment of markers, and takes away the index of the one that was there.
+// newSegment writes a segment of markers. It removes its old index, and later indexes that have no
+// segment.
 func (w *repairer) newSegment(k key, base int64, data []byte) error {
 	name := k.path(w.broker, base, dataSuffix)
 	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
@@ -329,15 +335,15 @@ func (w *repairer) newSegment(k key, base int64, data []byte) error {
 	return durable.Replace(name, data)
 }
 
-// deleted gives deleted topics back, with markers instead of their records: their offsets are not
-// given twice.
+// deleted fills deleted topics, which are in the list again, with markers instead of their records.
+// So their offsets are not used twice.
 func (w *repairer) deleted() error {
 	if w.report.state == nil {
 		return nil
 	}
 	for _, d := range w.report.state.Deleted {
 		if topic := topicNamed(w.report.topics, d.Topic.Name); topic == nil || topic.ID != d.Topic.ID {
-			continue // made anew meanwhile
+			continue // a new topic has this name
 		}
 		for _, p := range d.Partitions {
 			if p.End <= p.Start {

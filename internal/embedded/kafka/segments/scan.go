@@ -5,56 +5,56 @@ import (
 	"math/bits"
 )
 
-// pieceKind says what a part of a segment is.
+// pieceKind says what a piece of a segment is.
 type pieceKind uint8
 
 const (
-	// whole is a sound batch at the offset where it belongs.
+	// whole is a good batch at its offset.
 	whole pieceKind = iota
-	// header is a batch whose records are sound and whose header is not, where the checksum does
+	// header is a batch whose records are good, but whose header is wrong where the checksum does
 	// not cover it. The right header is known.
 	header
-	// flipped is a batch in which one bit is wrong; the checksum says which.
+	// flipped is a batch with one wrong bit. The checksum tells which.
 	flipped
-	// lost is a part in which no batch can be read.
+	// lost is a range of bytes in which no batch can be read.
 	lost
-	// missing is a place between two sound batches where others were. It has no bytes.
+	// missing is a place before a good batch where others are gone. It has no bytes.
 	missing
-	// torn is the end of the last segment that a crash cut off while it was written.
+	// torn is the end of the last segment: part of a batch that a crash interrupted.
 	torn
 )
 
-// piece is a part of a segment.
+// piece is a batch of a segment, or a damaged range.
 type piece struct {
 	kind      pieceKind
 	pos, size int64
-	// batch is the batch as it should be; of whole, header and flipped ones.
+	// batch is the batch as it should be. Only whole, header and flipped pieces have it.
 	batch batch
-	// from and to are the offsets of what is lost or missing, both included.
+	// from and to are the offsets that a lost or missing piece had, both included.
 	from, to int64
 }
 
-// maxFound bounds a batch that is found by looking for it. Producers make batches of at most 1 MiB
-// by default.
+// maxFound bounds the size of a batch that is found behind damage. Producers make batches of at
+// most 1 MiB by default.
 const maxFound = 8 << 20
 
-// maxGap bounds how far the offset of a batch that is found may lie ahead.
+// maxGap bounds how many offsets can be missing before a batch that is found behind damage.
 const maxGap = 1 << 32
 
-// segment is one segment's bytes and what its neighbours say.
+// segment is the bytes of one segment, and what is known from its neighbours.
 type segment struct {
 	data []byte
-	// base is the offset that the file's name says.
+	// base is the offset in the file's name.
 	base int64
-	// hint is the offset that follows the segment's last: the next segment's base, or the log's
-	// known end. 0 where nobody knows.
+	// hint is the offset behind the segment's last record: the base of the next segment, or the
+	// known end of the log. It is 0 if it is not known.
 	hint int64
-	// last says that the segment is the partition's last: only there a crash may leave part of a
-	// batch.
+	// last says that this is the last segment of the partition. Only there a crash can leave part
+	// of a batch.
 	last bool
 }
 
-// scan splits the segment into pieces. expect is the offset with which it should begin.
+// scan splits the segment into pieces. expect is the offset at which it should begin.
 func (s *segment) scan(expect int64) []piece {
 	var pieces []piece
 	for pos := int64(0); pos < int64(len(s.data)); {
@@ -75,7 +75,7 @@ func (s *segment) scan(expect int64) []piece {
 	return pieces
 }
 
-// sound is the batch at pos, if it is whole and its checksum holds.
+// sound returns the batch at pos, if it is whole and its checksum holds.
 func (s *segment) sound(pos int64) (batch, bool) {
 	if pos < 0 || pos >= int64(len(s.data)) {
 		return batch{}, false
@@ -87,7 +87,8 @@ func (s *segment) sound(pos int64) (batch, bool) {
 	return read(s.data[pos:], pos, size), true
 }
 
-// next is what lies at pos: one piece, or a missing one and the batch behind it.
+// next returns the piece at pos. If batches are missing there, it returns a missing piece and the
+// batch behind it.
 func (s *segment) next(pos, expect int64) []piece {
 	b, ok := s.sound(pos)
 	if !ok {
@@ -105,8 +106,9 @@ func (s *segment) next(pos, expect int64) []piece {
 	return []piece{good}
 }
 
-// behindGap says whether a batch that begins behind expect is at its place, with others missing
-// before it; else its offset is wrong.
+// behindGap says whether b, whose offset is above expect, is at its place and batches before it are
+// missing. Otherwise its offset is wrong. The batch behind b decides. If that fits neither, one
+// wrong bit means that the offset is wrong.
 func (s *segment) behindGap(b *batch, expect int64) bool {
 	if b.pos == 0 && b.base == s.base {
 		return true
@@ -124,12 +126,12 @@ func (s *segment) behindGap(b *batch, expect int64) bool {
 	return bits.OnesCount64(uint64(b.base^expect)) > 1
 }
 
-// damaged is what lies at pos, where no sound batch begins.
+// damaged returns the piece at pos, where no good batch begins.
 func (s *segment) damaged(pos, expect int64) piece {
 	end, after := s.find(pos, expect)
 	raw := s.data[pos:end]
 	p := piece{pos: pos, size: end - pos}
-	if sound(raw) { // its length was wrong
+	if sound(raw) { // only its length field is wrong
 		p.kind, p.batch = header, read(raw, pos, p.size)
 		p.batch.base, p.batch.epoch = expect, 0
 		return p
@@ -152,12 +154,12 @@ func (s *segment) damaged(pos, expect int64) piece {
 	return p
 }
 
-// margin is how many offsets are left out behind a log whose end is lost: readers may have been
-// there already, and offsets are never given twice.
+// margin is how many offsets are skipped if the end of a log is lost. Readers may have seen records
+// there, and an offset must not be used twice.
 const margin = 1 << 20
 
-// lastLost is the offset of the last record in raw, a damaged end of a log that begins at offset
-// expect: as its header says, or high enough.
+// lastLost returns the offset of the last record in raw, the damaged end of a log that begins at
+// offset expect. It is the one of the header if that is plausible, or else a safely higher one.
 func lastLost(raw []byte, expect int64) int64 {
 	if len(raw) >= headerBytes && sizeOf(raw) == int64(len(raw)) && counts(raw) {
 		if b := read(raw, 0, int64(len(raw))); int64(binary.BigEndian.Uint32(raw[posCount:])) == int64(b.delta)+1 && int64(b.delta) < margin {
@@ -167,11 +169,11 @@ func lastLost(raw []byte, expect int64) int64 {
 	return expect + margin
 }
 
-// find is where the damaged part at pos ends: where the next sound batch begins, with its offset;
-// or at the segment's end, with 0.
+// find returns where the damage at pos ends: the position and offset of the next good batch, or the
+// end of the segment and 0.
 func (s *segment) find(pos, expect int64) (end, base int64) {
-	// Where its length says: the usual case, and no bytes inside a record can pretend to be a
-	// batch.
+	// The usual case: the next batch is where the length of the damaged one says. Then no bytes
+	// inside a record can be taken for a batch.
 	if size := sizeOf(s.data[pos:]); size > 0 {
 		if b, ok := s.sound(pos + size); ok && s.follows(&b, expect) {
 			return b.pos, b.base
@@ -196,12 +198,13 @@ func (s *segment) find(pos, expect int64) (end, base int64) {
 	return int64(len(s.data)), 0
 }
 
+// follows says whether b can come behind damage that begins at offset expect.
 func (s *segment) follows(b *batch, expect int64) bool {
 	return b.base > expect && b.base <= expect+maxGap && s.data[b.pos+posMagic] == magic
 }
 
-// chains says that behind the batch comes the one that follows it, or the segment's end: bytes of a
-// record that look like a batch do not.
+// chains says whether b is followed by the batch with the next offset, or by the end of the
+// segment. Bytes inside a record that look like a batch are not.
 func (s *segment) chains(b *batch) bool {
 	if b.pos+b.size == int64(len(s.data)) {
 		return true
@@ -210,11 +213,12 @@ func (s *segment) chains(b *batch) bool {
 	return ok && follower.base == b.next() || !ok && s.last && b.pos+b.size+headerBytes > int64(len(s.data))
 }
 
-// pageBytes is the smallest unit in which file systems leave zeros where data was to be.
+// pageBytes is the least number of zeros that a file system leaves in place of data that it did not
+// write.
 const pageBytes = 512
 
-// isTorn says that raw, the end of a log, is part of a batch that was being written: the file ends
-// before the batch does, or the rest is zeros.
+// isTorn says whether raw, the end of a log, is part of a batch that was being written: it begins
+// like a batch at offset expect, and the file ends before the batch does or the rest is zeros.
 func isTorn(raw []byte, expect int64) bool {
 	zeros := len(raw)
 	for zeros > 0 && raw[zeros-1] == 0 {
@@ -227,7 +231,7 @@ func isTorn(raw []byte, expect int64) bool {
 	binary.BigEndian.PutUint64(base[:], uint64(expect))
 	for i := range min(len(raw), len(base), zeros) {
 		if raw[i] != base[i] {
-			return false // not the beginning of the batch that was to come
+			return false // it does not begin with the next offset
 		}
 	}
 	if len(raw) < prefixBytes {

@@ -16,45 +16,48 @@ import (
 // StateFile is the name of the state in the data folder.
 const StateFile = "LOG_STATE.json"
 
-// State is what was on disk when it was written: what a deleted or cut file is found by. It has a
-// checksum of its own; a state that is damaged or absent is as if nothing were known.
+// State is what was on disk when it was written. A check finds by it that a file was deleted or cut
+// off. It has a checksum of its own. A missing or damaged state is no damage of the log: the check
+// then knows less.
 type State struct {
 	Topics []Topic `json:"topics"`
-	// Changing says that topics were being made, altered or deleted: topics.json may be newer.
+	// Changing says that topics were just being created, altered or deleted. topics.json may be
+	// newer than this state.
 	Changing   bool             `json:"changing,omitempty"`
 	Partitions []PartitionState `json:"partitions"`
-	// Deleted are topics that had records and are gone, or were made anew: the log's readers have
-	// not been told yet.
+	// Deleted has the topics with records that were deleted, or deleted and created again, and of
+	// which the readers of the log have not been told yet.
 	Deleted []DeletedTopic `json:"deleted,omitempty"`
 }
 
-// DeletedTopic is a topic that somebody deleted, with what it held.
+// DeletedTopic is a deleted topic and what its partitions held.
 type DeletedTopic struct {
 	Topic      Topic            `json:"topic"`
 	Partitions []PartitionState `json:"partitions"`
 }
 
-// PartitionState is a partition's part of the state.
+// PartitionState is the state of one partition.
 type PartitionState struct {
 	Topic     string `json:"topic"`
 	TopicID   string `json:"topic_id"`
 	Partition int    `json:"partition"`
-	// Start and End are the offsets of the first record and behind the last one.
+	// Start is the offset of the first record, End that behind the last one.
 	Start    int64          `json:"start"`
 	End      int64          `json:"end"`
 	Segments []SegmentState `json:"segments"`
 }
 
-// SegmentState is a segment's part of the state.
+// SegmentState is the state of one segment.
 type SegmentState struct {
 	Base int64 `json:"base"`
 	// Size is how many bytes of whole batches were on disk.
 	Size int64 `json:"size"`
-	// Modified is when the file was written to last, Unix milliseconds: its records expire not
-	// before that plus the retention.
+	// Modified is when the file was last written to, in Unix milliseconds. Its records do not
+	// expire before this time plus the retention.
 	Modified int64 `json:"modified"`
 }
 
+// sealedState is the content of the state file.
 type sealedState struct {
 	CRC32C uint32          `json:"crc32c"`
 	State  json.RawMessage `json:"state"`
@@ -63,11 +66,11 @@ type sealedState struct {
 // errStateDamaged says that the state cannot be used.
 var errStateDamaged = errors.New("its checksum does not hold")
 
-// readState reads the state; nil and no error where there is none.
+// readState returns the state; nil if there is none, and errStateDamaged if it cannot be used.
 func readState(root string) (*State, error) {
 	raw, err := os.ReadFile(filepath.Join(root, StateFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // none is not an error
+		return nil, nil // there is none
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read state: %w", err)
@@ -98,7 +101,8 @@ func (s *State) write(root string) error {
 	return nil
 }
 
-// partition is the state of a partition, by the topic's name; nil where nothing is known.
+// partition returns the state of a partition; nil if there is none. The topic may be an older one
+// of the same name.
 func (s *State) partition(k key) *PartitionState {
 	if s == nil {
 		return nil
@@ -139,7 +143,7 @@ func (p *PartitionState) segment(base int64) *SegmentState {
 	return nil
 }
 
-// sameTopic says that both describe one topic in the same way.
+// sameTopic says whether a and b describe the same topic alike.
 func sameTopic(a, b *Topic) bool {
 	if len(a.Configs) == 0 && len(b.Configs) == 0 {
 		return a.Name == b.Name && a.ID == b.ID && a.Partitions == b.Partitions && a.Replicas == b.Replicas
@@ -147,8 +151,8 @@ func sameTopic(a, b *Topic) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// noteDeleted remembers what the topics held that are gone or were made anew, and returns their
-// names.
+// noteDeleted moves the topics that are not in the new list any more, or have another ID there, to
+// Deleted. It returns the names of those that had records.
 func (s *State) noteDeleted(topics []Topic) (gone []string) {
 	var kept []PartitionState
 	for i := range s.Topics {

@@ -11,21 +11,22 @@ import (
 	"sync"
 )
 
-// Tracker keeps the state up to date while the broker runs. Safe for concurrent use.
+// Tracker keeps the state file up to date while the broker runs. It is safe for concurrent use.
 type Tracker struct {
 	root, broker string
 
 	mu      sync.Mutex
 	state   *State
 	written State
-	// settling counts the updates that are to come before topics that change are taken for done.
+	// settling is how many more updates take the list of topics as changing.
 	settling int
 }
 
-// settle is how many updates after a request that changes topics the list is taken for written.
+// settle is the number of updates, after a request that changes topics, within which kfake is
+// expected to write the list.
 const settle = 2
 
-// Track begins with what a check without damage found, and writes it.
+// Track makes a tracker of a report without damage, and writes the state.
 func Track(root string, r *Report) (*Tracker, error) {
 	t := &Tracker{root: root, broker: filepath.Join(root, brokerDir), state: r.State()}
 	if r.state != nil {
@@ -36,8 +37,8 @@ func Track(root string, r *Report) (*Tracker, error) {
 	return t, t.write()
 }
 
-// TopicsChange is called before the broker makes, alters or deletes a topic: a kill may come before
-// the next update.
+// TopicsChange must be called before the broker creates, alters or deletes a topic. It notes that
+// in the state file, since a kill may come before the next update.
 func (t *Tracker) TopicsChange() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,7 +50,7 @@ func (t *Tracker) TopicsChange() error {
 	return t.write()
 }
 
-// Stop is the last update, when the broker has written everything.
+// Stop makes the last update. Call it when the broker has written everything.
 func (t *Tracker) Stop() (gone []string, err error) {
 	t.mu.Lock()
 	t.settling = 0
@@ -57,8 +58,8 @@ func (t *Tracker) Stop() (gone []string, err error) {
 	return t.Update()
 }
 
-// Update looks at the folder. It returns the topics that had records and are gone since the last
-// update, or were made anew. What it notes as being on disk is synced before.
+// Update brings the state up to what is on disk, and syncs that first. It returns the topics with
+// records that were deleted, or deleted and created again, since the last update.
 func (t *Tracker) Update() (gone []string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,7 +77,7 @@ func (t *Tracker) Update() (gone []string, err error) {
 		topic := topicNamed(topics, known.Name)
 		return topic == nil || !sameTopic(topic, &known)
 	}) {
-		// Only new ones: a slow disk had the list later than after settle updates.
+		// The list only has new topics: a slow disk wrote it after more than settle updates.
 		t.state.Topics = topics
 	}
 	var partitions []PartitionState
@@ -105,7 +106,7 @@ func (t *Tracker) write() error {
 	return nil
 }
 
-// follow brings what is known of a partition up to date.
+// follow returns the new state of a partition.
 func (t *Tracker) follow(topic *Topic, number int) (PartitionState, error) {
 	k := key{topic.Name, number}
 	now := PartitionState{Topic: topic.Name, TopicID: topic.ID, Partition: number}
@@ -126,7 +127,7 @@ func (t *Tracker) follow(topic *Topic, number int) (PartitionState, error) {
 		}
 		if f.size > s.Size {
 			end, size, err := walk(k.path(t.broker, f.base, dataSuffix), s.Size)
-			if errors.Is(err, os.ErrNotExist) { // expired meanwhile
+			if errors.Is(err, os.ErrNotExist) { // it has expired meanwhile
 				continue
 			}
 			if err != nil {
@@ -145,13 +146,14 @@ func (t *Tracker) follow(topic *Topic, number int) (PartitionState, error) {
 			now.Start = files[0].base
 		}
 	} else if known != nil {
-		// nothing expired: whatever is gone is missed at the next start
+		// Nothing can have expired. So segments that are gone stay in the state, and the next start
+		// finds that they are missing.
 		now.Segments = append(vanished(files, known), now.Segments...)
 	}
 	return now, nil
 }
 
-// vanished are the known segments before the first one that is there.
+// vanished returns the known segments before the first one that is still there.
 func vanished(files []file, known *PartitionState) (gone []SegmentState) {
 	for _, s := range known.Segments {
 		if len(files) == 0 || s.Base < files[0].base {
@@ -161,8 +163,8 @@ func vanished(files []file, known *PartitionState) (gone []SegmentState) {
 	return gone
 }
 
-// walk syncs a segment and goes from one batch header to the next, from the byte where a batch
-// begins. It returns the offset behind the last whole batch and where that ends.
+// walk syncs a segment and reads one batch header after the other. A batch begins at byte from. It
+// returns the offset behind the last whole batch, and the byte where that batch ends.
 func walk(name string, from int64) (end, size int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {
