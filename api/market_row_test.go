@@ -63,3 +63,42 @@ func TestOrdersByTheMarket(t *testing.T) {
 	n.get("/tokens?min_liquidity=-1").refused(t, 400)
 	n.get("/tokens?sort=market").refused(t, 400)
 }
+
+// TestAMarketIsNeverOld: rows and their markets are cached once they are asked for again; a new
+// figure shows at once, as does a supply, from which the capitalisation is made.
+func TestAMarketIsNeverOld(t *testing.T) {
+	log := apitest.NewLog()
+	mint := log.Token(1, 1, "SYM", "Name", time.Now())
+	supply := func(slot, amount uint64) {
+		event := apitest.Event(apitest.Mint(1), slot)
+		event.Signature[0] = byte(slot)
+		event.Payload = &eventspb.TokenEvent_MintTo{MintTo: &eventspb.AmountChange{Amount: amount}}
+		log.Message(schemas.TopicTokenEvents, mint, event, time.Now())
+	}
+	supply(2, 3_000_000)
+	n := startNode(t, log).awaitReady()
+	market := func(url string) any { return n.get(url).decode(t)["market"] }
+	capped := func(want any) {
+		t.Helper()
+		for range 4 { // made, kept with the row, kept with the market, from there
+			found, _ := market("/tokens/" + mint + "?market=true").(map[string]any)
+			require.Equal(t, want, found["market_cap_usd"])
+			require.Equal(t, want, n.get("/tokens/" + mint + "?fields=market_cap_usd").decode(t)["market_cap_usd"])
+		}
+	}
+	figures := func(price float64) {
+		n.SetVolumes([]replica.Volume{{Mint: mint, Market: &replica.Market{PriceUSD: &price, AsOf: time.Unix(1_800_000_000, 0)}}})
+	}
+	capped(nil)
+	figures(2)
+	capped(6.0)
+	figures(5)
+	capped(15.0)
+	supply(3, 1_000_000)
+	require.Eventually(t, func() bool { return n.get("/tokens/" + mint).decode(t)["supply"] == "4000000" }, hang, time.Millisecond)
+	capped(20.0)
+	n.SetVolumes(nil)
+	require.Nil(t, market("/tokens/"+mint+"?market=true"), "not traded any more")
+	figures(7)
+	capped(28.0)
+}

@@ -17,8 +17,8 @@ import (
 // textOf is a row as it is written; empty for no member.
 func textOf(c *rowCache, id uint32, make func(id uint32) *registry.Token) string {
 	var buf []byte
-	json, _, _ := c.row(id, lent(make), &buf)
-	return string(json)
+	found, _ := c.row(id, lent(make), &buf)
+	return string(found.json)
 }
 
 // lent lends tokens, nil for no member, and clears their strings afterwards.

@@ -100,7 +100,9 @@ type row struct {
 	json  []byte
 	// supply is in whole tokens, nil where it is unknown; of a row with a token the token says it.
 	supply *float64
-	hit    search.Hit
+	// kept is the row in the cache; nil: it is not there.
+	kept *cachedRow
+	hit  search.Hit
 }
 
 // whole is the supply in whole tokens; nil where it is unknown.
@@ -109,6 +111,14 @@ func (r *row) whole() *float64 {
 		return r.token.WholeSupply()
 	}
 	return r.supply
+}
+
+// appendMarket writes the market of the row.
+func (r *row) appendMarket(dst []byte, m *replica.Market) []byte {
+	if r.kept != nil && m != nil {
+		return r.kept.appendMarket(dst, m)
+	}
+	return appendMarket(dst, m, r.whole())
 }
 
 // appendToken writes the token and nothing else.
@@ -180,7 +190,7 @@ func (w *rowWriter) appendTrade(dst []byte, r *row) []byte {
 		market = w.trade(r.id)
 	}
 	if w.market {
-		dst = appendMarket(appendName(dst, fieldMarket), market, r.whole())
+		dst = r.appendMarket(appendName(dst, fieldMarket), market)
 	}
 	switch {
 	case w.figures == nil:
@@ -189,7 +199,7 @@ func (w *rowWriter) appendTrade(dst []byte, r *row) []byte {
 			dst = append(appendName(dst, name), "null"...)
 		}
 	default:
-		w.buf = appendMarket(w.buf[:0], market, r.whole())
+		w.buf = r.appendMarket(w.buf[:0], market)
 		dst = appendMembers(dst, w.buf, w.figures)
 	}
 	return dst
