@@ -21,23 +21,22 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Progress is how far a run is. The unit of Done and Total is the run's own (shards, tokens, rows);
-// Total 0 = not known.
+// Progress is how far a run is. Each run has its own unit of Done and Total (shards, tokens, rows).
+// Total 0: not known.
 type Progress struct {
 	Done  int64
 	Total int64
-	// Items are what was read: accounts, entries, facts. Records are what was acknowledged by
-	// Kafka.
+	// Items counts what was read: accounts, entries, facts. Records counts what Kafka acknowledged.
 	Items   int64
 	Records int64
 	// Retries counts requests that failed and were made again.
 	Retries int64
-	// Note says what is being done, for people.
+	// Note tells people what is being done now.
 	Note string
 }
 
 // Record makes the record of an enrichment. Its value is deterministic: equal facts give equal
-// bytes. It carries no received-at: what was not received from the chain as it happened must not
+// bytes. It has no received-at header, as it was not received from the chain just now: it must not
 // count for freshness.
 func Record(enrichment *eventspb.Enrichment) (kafka.Record, error) {
 	return keyed(enrichment, base58.Encode(enrichment.GetMint()))
@@ -62,7 +61,7 @@ func keyed(enrichment *eventspb.Enrichment, mint string) (kafka.Record, error) {
 	}, nil
 }
 
-// kindOf is the second part of the record's type.
+// kindOf returns the second part of the record's type header.
 func kindOf(enrichment *eventspb.Enrichment) string {
 	switch enrichment.GetFact().(type) {
 	case *eventspb.Enrichment_MintAccount:
@@ -86,14 +85,14 @@ type Batch struct {
 	written  func(records int)
 }
 
-// A batch is written when it has this many records or bytes: large enough that one request a
-// partition carries thousands, small enough that several batches in hand weigh little.
+// A batch is written when it has this many records or bytes. That is large enough for thousands of
+// records in each request, and small enough that several batches fit in memory.
 const (
 	batchRecords = 8_000
 	batchBytes   = 8 << 20
 )
 
-// NewBatch returns an empty batch; written hears of every acknowledged write and may be nil.
+// NewBatch returns an empty batch. written is called after each acknowledged write; it may be nil.
 func NewBatch(producer kafka.RecordProducer, written func(records int)) *Batch {
 	return &Batch{producer: producer, written: written}
 }
@@ -123,7 +122,7 @@ func (b *Batch) Flush(ctx context.Context) error {
 	if b.written != nil {
 		b.written(len(b.records))
 	}
-	clear(b.records) // after an error they must not be touched, hence only here
+	clear(b.records) // not after an error: the producer may still hold them
 	b.records, b.bytes = b.records[:0], 0
 	return nil
 }

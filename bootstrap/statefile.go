@@ -10,8 +10,7 @@ import (
 	"github.com/mintlake/mintlake/internal/durable"
 )
 
-// StateFile is a small JSON file that survives a kill: whoever reads it finds what was saved last,
-// whole.
+// StateFile is a small JSON file that survives a kill: a reader finds all of what was saved last.
 type StateFile struct{ path string }
 
 // NewStateFile names a file; its folder must exist by the time of Save.

@@ -122,6 +122,7 @@ func sortedKeys[T any](m map[string]T) []string {
 	return out
 }
 
+// sourceFields returns, for each key of a source text, the function that parses and sets its value.
 func (c *Config) sourceFields() map[string]func(string) error {
 	number := func(to *uint64) func(string) error {
 		return func(s string) (err error) {
@@ -176,7 +177,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// chain is the part of the configuration that decides the chain's bytes.
+// chain returns the part of the configuration that decides the chain's bytes. baseURL is where
+// metadata is served, now the time at which StartSlot happens.
 func (c Config) chain(baseURL string, now time.Time) chain.Config {
 	out := chain.Config{Seed: c.Seed, TPS: c.TPS, Tokens: c.Tokens, MaxTokens: c.maxTokens, Wallets: c.Wallets, SlotTime: c.SlotTime,
 		GenesisSlot: c.GenesisSlot, ParentSlot: c.ParentSlot, GenesisTime: c.genesisTime, ForkRate: c.ForkRate, SkipRate: c.SkipRate,
@@ -196,9 +198,9 @@ func (c Config) chain(baseURL string, now time.Time) chain.Config {
 	return out
 }
 
-// resumeMargin is the slots after StartSlot that still keep the old clock: a node that was killed
-// may have served a few slots more than whoever restarts it knows of, and those must come out the
-// same.
+// resumeMargin is how many slots from StartSlot on still have the clock of the earlier run. A node
+// that was killed may have served a few slots more than the caller knows of, and those must come
+// out the same.
 const resumeMargin = 8
 
 func (c Config) validate() error {

@@ -1,10 +1,9 @@
 // Package demo is a simulated Solana node for the first look, load tests and end-to-end tests.
 //
-// In: a Config, transactions by sendTransaction.
-// Out: Yellowstone gRPC on one address; JSON-RPC, token metadata and logos over HTTP on another.
-// Guarantees: the chain's bytes are a function of Config and of the transactions submitted; see
-// package chain. Memory is bounded by the history kept and by Config.MaxTokens. It speaks for no
-// real cluster and holds no real keys.
+// In: a Config, transactions by sendTransaction. Out: Yellowstone gRPC on one address; JSON-RPC,
+// token metadata and logos over HTTP on another. Guarantees: the chain's bytes are a function of
+// Config and of the transactions submitted; see package chain. Memory is bounded by the history
+// kept and by the source's max_tokens. It speaks for no real cluster and holds no real keys.
 package demo
 
 import (
@@ -29,7 +28,7 @@ import (
 	"github.com/mintlake/mintlake/demo/rpc"
 )
 
-// maxQueue is the submitted transactions that may wait for a block.
+// maxQueue is how many submitted transactions may wait for a block.
 const maxQueue = 10_000
 
 // Deps are the node's collaborators; all are required.
@@ -54,7 +53,7 @@ type Node struct {
 	gen    *chain.Generator
 	queue  []*chain.Tx
 	queued map[chain.Signature]struct{}
-	// airdrops numbers them, so that two equal ones differ.
+	// airdrops counts the airdrops. The count makes two equal ones differ.
 	airdrops uint64
 	ledger   *ledger.Ledger
 }
@@ -149,8 +148,8 @@ func (n *Node) build(ctx context.Context) error {
 	return nil
 }
 
-// keptSlots is how many slots before StartSlot can be read and replayed. Signing them is what
-// starting costs, so it is not the whole history.
+// keptSlots is how many slots before StartSlot can be read and replayed. They must be signed, which
+// takes most of the start: so it is not the whole history.
 const keptSlots = 1000
 
 func (n *Node) serve(ctx context.Context, g *errgroup.Group, gs *grpc.Server, rs http.Handler) {
@@ -190,7 +189,7 @@ func (n *Node) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Done is closed when MaxSlots have been made and all of them are finalized.
+// Done is closed when the source's max_slots slots have been made and all of them are finalized.
 func (n *Node) Done() <-chan struct{} { return n.done }
 
 // GeyserAddr is the host:port of the Yellowstone service.
@@ -205,11 +204,11 @@ func (n *Node) RPCURL() string { return "http://" + n.RPCAddr() + "/" }
 // BaseURL is where metadata and logos are reached, without a trailing slash.
 func (n *Node) BaseURL() string { return n.base.Load().(string) }
 
-// Anchors are the clock of this chain so far: give them back in Config.Anchors when the chain is to
-// go on. Known after WaitReady.
+// Anchors returns the clock of this chain so far. Give it back in Config.Anchors when the chain is
+// to go on. Call it after WaitReady.
 func (n *Node) Anchors() []chain.Anchor { return n.gen.Config().Anchors }
 
-// GenesisHash names the chain. Known after WaitReady.
+// GenesisHash returns the hash that names the chain. Call it after WaitReady.
 func (n *Node) GenesisHash() chain.Hash {
 	if n.cfg.GenesisHash != (chain.Hash{}) {
 		return n.cfg.GenesisHash
@@ -217,10 +216,10 @@ func (n *Node) GenesisHash() chain.Hash {
 	return n.gen.GenesisHash()
 }
 
-// Slot is the newest slot made, whatever became of it.
+// Slot returns the newest slot made, whether it has a block or not.
 func (n *Node) Slot() uint64 { return n.ledger.Last() }
 
-// Ledger gives tests the node's history.
+// Ledger returns the node's history, for tests.
 func (n *Node) Ledger() *ledger.Ledger { return n.ledger }
 
 // lookup reads a mint's name from the chain, Metaplex first.

@@ -51,8 +51,8 @@ func kindName(k chain.Kind) string {
 	return "unknown"
 }
 
-// produce makes slots, on the clock or as fast as it can, until ctx ends. After MaxSlots it settles
-// the ledger and waits.
+// produce makes slots, on the clock or as fast as it can, until ctx ends. After maxSlots it settles
+// the ledger and waits for ctx.
 func (n *Node) produce(ctx context.Context) error {
 	if n.cfg.Manual {
 		<-ctx.Done()
@@ -80,7 +80,7 @@ func (n *Node) produce(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Step makes count slots at once; only a node with Config.Manual has it, after WaitReady.
+// Step makes count slots at once. It fails unless Config.Manual is set. Call it after WaitReady.
 func (n *Node) Step(count int) error {
 	if !n.cfg.Manual {
 		return errors.New("step: the node makes slots by itself (Config.Manual is off)")
@@ -134,7 +134,7 @@ func (n *Node) Submit(tx *chain.Tx) error {
 	return nil
 }
 
-// Airdrop makes a transfer from the treasury that can be submitted.
+// Airdrop returns a signed transfer from the treasury, to be submitted.
 func (n *Node) Airdrop(to chain.Key, lamports uint64) (*chain.Tx, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -3,9 +3,9 @@
 // In: getProgramAccounts of a Solana node, cut into shards by the first bytes of a field, or
 // getProgramAccountsV2 where a provider has it.
 // Out: one enrichment a mint and a metadata account, at the slot of the answer that held it.
-// Guarantees: an answer is read as it arrives, in memory that one account bounds, however long it
-// is. A shard is done when its facts are acknowledged; a kill at any moment is taken up at the
-// shards (or pages) that were in hand. Every account of the program is in exactly one shard.
+// Guarantees: an answer is read as it arrives; however long it is, it takes the memory of one
+// account. A shard is done when its facts are acknowledged. After a kill, a run goes on with the
+// shards (or pages) that were not done. Every account of the program is in exactly one shard.
 // Requests that fail are made again; a shard that is too large for the server is cut further.
 package accounts
 
@@ -27,15 +27,15 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Config says what to read and how hard to ask. Zero values take the defaults named at each field.
+// Config says what to read and at what rate. Zero values take the defaults named at each field.
 type Config struct {
 	// Endpoints are http(s) URLs of JSON-RPC servers that serve getProgramAccounts of the token
 	// programs; at least one.
 	Endpoints []string
 	// Kinds of accounts; default all.
 	Kinds []string
-	// Cuts is how many bytes cut the shards at the start: 0 one request a kind, 1 (the default)
-	// 256, 2 65,536. Unused with Paged.
+	// Cuts is how many bytes of a field cut a kind into shards at the start: 0 makes one shard, 1
+	// (the default) 256, 2 65,536. Unused with Paged.
 	Cuts *int
 	// Paged asks for pages with getProgramAccountsV2.
 	Paged bool
@@ -45,7 +45,7 @@ type Config struct {
 	Concurrency int
 	// RequestsPerSecond bounds the requests' rate; 0 = unbounded.
 	RequestsPerSecond float64
-	// Attempts bounds the tries of one request before a shard is cut, or before the run gives up.
+	// Attempts is how often one request is tried before its shard is cut or the run gives up.
 	// Default 8.
 	Attempts int
 	// FirstPause is the pause before the second try; it doubles up to 30 s. Default 500 ms.
@@ -75,6 +75,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// cutsOf returns Cuts for a kind. Pages need no shards, and neither do the few mints without
+// extensions.
 func (c *Config) cutsOf(kind string) int {
 	if c.Paged || kind == KindToken2022Plain {
 		return 0
@@ -107,10 +109,10 @@ type Deps struct {
 	Logger   *slog.Logger
 }
 
-// Summary is what a run, with the runs that it took up, has done.
+// Summary is what a run has done, with the earlier runs that it continues.
 type Summary struct {
-	// Accounts read and Records written, those of earlier runs included, those read twice after a
-	// kill counted once.
+	// Accounts counts the accounts read and Records the records written, in earlier runs too. What
+	// was read again after a kill counts once.
 	Accounts int64
 	Records  int64
 	// FirstSlot and LastSlot bound the slots of the answers.
@@ -120,7 +122,7 @@ type Summary struct {
 	Skipped map[string]int64
 }
 
-// Reader is one bootstrap over RPC.
+// Reader reads the accounts of one bootstrap over RPC.
 type Reader struct {
 	cfg    Config
 	deps   Deps
@@ -148,8 +150,8 @@ func New(cfg Config, deps Deps) (*Reader, error) {
 	return &Reader{cfg: cfg, deps: deps, client: newClient(cfg), skipped: map[string]int64{}}, nil
 }
 
-// Run reads what the progress file does not call done, until all is or ctx ends. An error leaves
-// the progress for the next run.
+// Run reads all that the progress file does not list as done. After an error the next run goes on
+// from there.
 func (r *Reader) Run(ctx context.Context) (Summary, error) {
 	plan, err := loadPlan(r.cfg, bootstrap.NewStateFile(r.cfg.StateFile))
 	if err != nil {
@@ -169,7 +171,7 @@ func (r *Reader) Run(ctx context.Context) (Summary, error) {
 	return r.summary(), nil
 }
 
-// Complete says that err is Run's answer when there was nothing left to do.
+// Complete returns whether err is Run's answer when everything was read before.
 func Complete(err error) bool { return errors.Is(err, errComplete) }
 
 // Progress may be called at any time.
@@ -192,11 +194,11 @@ func (r *Reader) summary() Summary {
 	return Summary{Accounts: state.Accounts, Records: state.Records, FirstSlot: state.FirstSlot, LastSlot: state.LastSlot, Skipped: r.skipped}
 }
 
-// lookAgain is how long a worker without a shard waits for another's to be cut.
+// lookAgain is how long a worker without a shard waits: another worker may cut its shard meanwhile.
 const lookAgain = 50 * time.Millisecond
 
-// work reads shards until all are done. One that is being read may still be cut, so a worker
-// without a shard stays.
+// work reads shards until all are done. A worker without a shard waits for the others, as a shard
+// that is being read may still be cut.
 func (r *Reader) work(ctx context.Context, plan *plan, worker int) error {
 	for {
 		s, more := plan.next()
@@ -216,7 +218,8 @@ func (r *Reader) work(ctx context.Context, plan *plan, worker int) error {
 	}
 }
 
-// readShard makes the shard's facts durable, page by page where there are pages.
+// readShard reads a shard, page by page if Paged, and makes its facts durable. A shard that is too
+// large for the server is cut instead.
 func (r *Reader) readShard(ctx context.Context, plan *plan, s *shard, worker int) error {
 	k, err := kindOf(s.Kind)
 	if err != nil {
@@ -251,7 +254,7 @@ func (r *Reader) readShard(ctx context.Context, plan *plan, s *shard, worker int
 	}
 }
 
-// fetch makes one request and its facts durable.
+// fetch makes one request and writes the facts of its answer to Kafka.
 func (r *Reader) fetch(ctx context.Context, req *request, turn int) (progress, error) {
 	program, err := pubkey.Parse(req.kind.program)
 	if err != nil {

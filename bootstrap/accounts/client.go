@@ -20,8 +20,8 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
-// client makes one streaming request at a time and place. internal/solana's client reads whole
-// answers, which is right everywhere but here: one answer of getProgramAccounts can be gigabytes.
+// client makes requests whose answers are read as a stream. internal/solana's client reads whole
+// answers, which is right everywhere else: an answer of getProgramAccounts can be gigabytes.
 type client struct {
 	http      *http.Client
 	endpoints []string
@@ -54,7 +54,7 @@ func checkEndpoints(endpoints []string) error {
 	return nil
 }
 
-// errConnection is a connection that failed or fell silent: always worth another try.
+// errConnection is a connection that failed or fell silent. Another try may always help.
 var errConnection = errors.New("connection failed")
 
 // request is one call of getProgramAccounts or its paged form.
@@ -91,9 +91,9 @@ func (r *request) body() ([]byte, error) {
 	return body, nil
 }
 
-// do makes the request at the endpoint of this turn and calls each for every account, as they
-// arrive. Errors are *solana.HTTPError, *solana.RPCError, those of each, the context's, or wrap
-// errConnection, errMalformed or errNoContext. None holds the URL: it may have a key.
+// do makes the request at the endpoint of this turn, and calls each for every account as it
+// arrives. Its errors are *solana.HTTPError, *solana.RPCError, those of each, the context's, or
+// wrap errConnection, errMalformed or errNoContext. None contains the URL, which may have a key.
 func (c *client) do(ctx context.Context, turn int, r *request, each func(slot uint64, a *account) error) (page, error) {
 	body, err := r.body()
 	if err != nil {
@@ -126,26 +126,33 @@ func (c *client) do(ctx context.Context, turn int, r *request, each func(slot ui
 	return answer, err
 }
 
-// readBuffer makes reads from the connection few.
+// readBuffer is large so that there are few reads from the connection.
 const readBuffer = 256 << 10
 
-// cutOffError is an answer that ended inside its accounts: the connection failed, or the server
-// does not send answers of that size.
+// cutOffError is an answer that ended among its accounts: the connection failed, or the server
+// cannot send so large an answer.
 type cutOffError struct{ err error }
 
 func (e *cutOffError) Error() string { return "answer cut off: " + e.err.Error() }
 func (e *cutOffError) Unwrap() error { return e.err }
 
-// refused reads the error of an answer that is not OK: JSON-RPC's own where the body has one.
+// maxRefusal is how many bytes of an error's body are read.
+const maxRefusal = 64 << 10
+
+// maxRetryAfter is how long a server may ask to wait, in seconds.
+const maxRetryAfter = 3600
+
+// refused returns the error of an answer whose status is not OK: the JSON-RPC error in the body if
+// there is one.
 func refused(resp *http.Response) error {
 	status := &solana.HTTPError{Status: resp.StatusCode}
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		status.RetryAfter = time.Duration(min(seconds, 3600)) * time.Second
+		status.RetryAfter = time.Duration(min(seconds, maxRetryAfter)) * time.Second
 	}
 	if resp.StatusCode == http.StatusTooManyRequests {
 		return status
 	}
-	_, err := decodeAnswer(io.LimitReader(resp.Body, 64<<10), func(uint64, *account) error { return errMalformed })
+	_, err := decodeAnswer(io.LimitReader(resp.Body, maxRefusal), func(uint64, *account) error { return errMalformed })
 	var rpc *solana.RPCError
 	if errors.As(err, &rpc) {
 		return rpc
@@ -153,7 +160,8 @@ func refused(resp *http.Response) error {
 	return status
 }
 
-// broken is a failed connection without its URL.
+// broken returns the error of a failed connection, without its URL. If ctx was cancelled because
+// the server was silent, it is that.
 func broken(ctx context.Context, endpoint string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		if errors.Is(cause, errConnection) {
@@ -172,17 +180,17 @@ func scrub(err error) error {
 	return err
 }
 
-// timedOut says that a server took too long: it may be the request that is too large for it.
+// timedOut returns whether the server took too long: the request may be too large for it.
 func timedOut(err error) bool {
 	var n net.Error
 	return errors.Is(err, errSilent) || errors.As(err, &n) && n.Timeout()
 }
 
-// errSilent is a server that sent nothing for the idle time.
+// errSilent is a server that sent nothing for Config.IdleTimeout.
 var errSilent = fmt.Errorf("%w: silent for too long", errConnection)
 
-// watched ends the request when one read takes longer than idle. The time between reads, when what
-// was read is written to Kafka, does not count.
+// watched ends the request when one read takes longer than idle. The time between reads, in which
+// facts are written to Kafka, does not count.
 type watched struct {
 	body    io.Reader
 	idle    time.Duration

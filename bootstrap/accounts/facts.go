@@ -16,7 +16,7 @@ const (
 	skippedMalformed     = "malformed"
 )
 
-// factOf is the fact that an account states, or why it states none. It is pure.
+// factOf returns the fact that an account states, or why it states none. It is pure.
 func factOf(program pubkey.Key, slot uint64, a *account) (fact *eventspb.Enrichment, skipped string) {
 	if a.owner != program {
 		return nil, skippedOwner
@@ -26,8 +26,8 @@ func factOf(program pubkey.Key, slot uint64, a *account) (fact *eventspb.Enrichm
 		if err != nil {
 			return nil, whySkipped(err)
 		}
-		// The program writes a mint's metadata at the mint's own address only, so the address need
-		// not be derived again: that would cost a curve check for each of millions.
+		// The program writes the metadata of a mint only at the address derived from it. So the
+		// address is not derived again, which would cost a curve check for each of millions.
 		return &eventspb.Enrichment{
 			Mint: metadata.Mint[:], Slot: slot,
 			Fact: &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: metadata.Fact(a.pubkey)},

@@ -15,29 +15,29 @@ const (
 	KindToken = "spl-token"
 	// KindToken2022 are the mints of Token-2022 with extensions.
 	KindToken2022 = "token-2022"
-	// KindToken2022Plain are the mints of Token-2022 without extensions: they carry no account type
-	// and need a request of their own.
+	// KindToken2022Plain are the mints of Token-2022 without extensions: they have no account type
+	// to filter by and need a request of their own.
 	KindToken2022Plain = "token-2022-plain"
 	// KindMetaplex are the Metaplex metadata accounts.
 	KindMetaplex = "metaplex"
 )
 
-// AllKinds is every kind in the order in which they are read: mints first, since they make the
+// AllKinds returns every kind in the order in which they are read: mints first, since they make the
 // members of the registry.
 func AllKinds() []string {
 	return []string{KindToken, KindToken2022, KindToken2022Plain, KindMetaplex}
 }
 
-// kind says how to ask for one kind of accounts.
+// kind is how one kind of accounts is asked for.
 type kind struct {
 	name    string
 	program string
-	// filters are the request's constant part. A node takes at most four filters; the shard adds at
+	// filters are the same for all shards. A node takes at most four filters; the shard adds at
 	// most two.
 	filters []filter
 	slice   *dataSlice
-	// steps are the bytes by which a shard is cut, in this order, 256 ways at each. Neighbours in
-	// one field make one memcmp.
+	// steps are the bytes by which shards are cut, in this order. Each cuts a shard into 256. The
+	// bytes of one field make one memcmp.
 	steps []step
 }
 
@@ -78,17 +78,17 @@ const (
 	metaplexKey        = 0
 	metaplexKeyV1      = 4
 	metaplexMintField  = 33
-	// metaplexLength is what a metadata account can hold (MAX_METADATA_LEN of version 1.14): older
-	// accounts have 72 more bytes, all padding.
+	// metaplexLength is how much of a metadata account is read (MAX_METADATA_LEN of version 1.14).
+	// Older accounts have 72 more bytes, which are padding.
 	metaplexLength = 607
-	// extendedLength bounds what is read of a Token-2022 mint: one extension of up to 64 KiB and
-	// all the others of fixed size.
+	// extendedLength is how much of a Token-2022 mint is read: only one extension has a variable
+	// length, of up to 64 KiB.
 	extendedLength = 256 << 10
 )
 
-// mintSteps cut mints by mint authority and supply. A revoked authority leaves its bytes behind the
-// empty tag, so the first byte spreads well; but platforms mint millions of tokens under one
-// authority, and those only differ in their supply.
+// mintSteps cut mints by mint authority and supply. A revoked authority leaves its bytes after the
+// cleared tag, so the first byte spreads mints well. But platforms mint millions of tokens under
+// one authority, and these differ in their supply only.
 func mintSteps() []step {
 	return []step{{mintAuthorityField, 0}, {mintSupplyField, 0}, {mintAuthorityField, 1}, {mintSupplyField, 1}, {mintSupplyField, 2}}
 }
@@ -123,7 +123,7 @@ func kindOf(name string) (kind, error) {
 	}
 }
 
-// filtersOf are the request's filters for the shard at path: one byte for each step taken.
+// filtersOf returns the filters for the shard at path, which has one byte for each step taken.
 func (k *kind) filtersOf(path []byte) []filter {
 	filters := append([]filter{}, k.filters...)
 	prefixes := map[int][]byte{}
@@ -141,12 +141,12 @@ func (k *kind) filtersOf(path []byte) []filter {
 	return filters
 }
 
-// shard is one request's worth of accounts. Its JSON is part of the progress file.
+// shard is a set of accounts that one request asks for. Its JSON is part of the progress file.
 type shard struct {
 	Kind string `json:"kind"`
 	// Path is the bytes of the steps taken, in hexadecimal.
 	Path string `json:"path,omitempty"`
-	// Cursor is the paged form's place behind the pages that are durable.
+	// Cursor is the place after the last page that is durable; only in the paged form.
 	Cursor string `json:"cursor,omitempty"`
 
 	busy, done bool
@@ -168,7 +168,7 @@ func (s *shard) String() string {
 	return s.Kind + "/" + s.Path
 }
 
-// cut are the 256 shards that make up s one step deeper; nil when there is no further step.
+// cut returns the 256 shards that make up s, one step deeper; nil if there is no further step.
 func (s *shard) cut() []*shard {
 	k, err := kindOf(s.Kind)
 	if err != nil || len(s.Path)/2 >= len(k.steps) {

@@ -14,11 +14,11 @@ import (
 // planFormat is the version of the progress file.
 const planFormat = 1
 
-// errComplete is a run whose every shard was read before.
+// errComplete is returned if every shard was read by an earlier run.
 var errComplete = errors.New("the bootstrap is complete: --restart begins anew")
 
-// saveEvery bounds how often progress goes to disk: with many small shards it would be most of the
-// work. A kill costs the shards that were finished since, which are read again.
+// saveEvery is the least time between two writes of the progress file: with many small shards they
+// would be most of the work. After a kill, the shards finished since the last one are read again.
 const saveEvery = 300 * time.Millisecond
 
 // saved is the progress file.
@@ -42,13 +42,13 @@ type plan struct {
 
 	mu    sync.Mutex
 	state saved
-	// busy is how many shards are being read. All before from are, or are done.
+	// busy is how many shards are being read. All shards before from are being read or are done.
 	busy, from int
 	savedAt    time.Time
 }
 
-// loadPlan takes up the plan of the last run, or makes one. A plan of other settings is refused:
-// what its shards mean would change.
+// loadPlan loads the plan of the last run, or makes one. It refuses a plan of other settings: its
+// shards would mean something else.
 func loadPlan(cfg Config, file *bootstrap.StateFile) (*plan, error) {
 	p := &plan{file: file}
 	found, err := file.Load(&p.state)
@@ -94,7 +94,6 @@ func newState(cfg Config) saved {
 	state := saved{Format: planFormat, Paged: cfg.Paged, Kinds: cfg.Kinds}
 	for _, name := range cfg.Kinds {
 		shards := []*shard{{Kind: name}}
-		// Few mints have no extension, and pages need no cutting.
 		for range cfg.cutsOf(name) {
 			var deeper []*shard
 			for _, s := range shards {
@@ -107,7 +106,7 @@ func newState(cfg Config) saved {
 	return state
 }
 
-// next returns a shard that nobody works on, or nil when there is none; more is false when all are
+// next returns a shard that nobody reads, or nil if there is none now. more is false when all are
 // done.
 func (p *plan) next() (s *shard, more bool) {
 	p.mu.Lock()
@@ -130,7 +129,7 @@ type progress struct {
 	done    bool
 }
 
-// advance takes note of what is durable in Kafka.
+// advance records a step whose facts are durable in Kafka, and saves the progress if it is time.
 func (p *plan) advance(s *shard, step progress) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,7 +154,8 @@ func (p *plan) advance(s *shard, step progress) error {
 	return p.saveLocked()
 }
 
-// cut replaces a shard that is too large for the server by its parts; false when it has none.
+// cut replaces a shard that is too large for the server by its parts. It returns false if it cannot
+// be cut further.
 func (p *plan) cut(s *shard) bool {
 	parts := s.cut()
 	if parts == nil {
@@ -184,7 +184,7 @@ func (p *plan) saveLocked() error {
 	return p.file.Save(&p.state)
 }
 
-// counts are the shards that are done and all of them, and the state's own counts.
+// counts returns how many shards are done, how many there are, and the state without its shards.
 func (p *plan) counts() (done, total int64, state saved) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -199,8 +199,8 @@ func (p *plan) counts() (done, total int64, state saved) {
 	return state.Finished, total, state
 }
 
-// Written is how many records the progress file says are in the log; 0 without one. A log that
-// holds fewer is another log.
+// Written returns how many records the progress file says are in the log; 0 if there is no file. If
+// the log holds fewer, it is another log.
 func Written(stateFile string) (int64, error) {
 	var state saved
 	if _, err := bootstrap.NewStateFile(stateFile).Load(&state); err != nil {

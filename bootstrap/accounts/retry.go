@@ -15,20 +15,19 @@ import (
 // Codes of a node's refusals that concern getProgramAccounts (agave's
 // rpc-client-types/src/custom_error.rs, JSON-RPC 2.0).
 const (
-	// codeScanError is a scan over more than the node's limit.
+	// codeScanError is a scan of more than the node allows.
 	codeScanError = -32012
-	// codeInvalidRequest is what providers answer to a request that would weigh too much.
+	// codeInvalidRequest is what providers answer to a request that costs too much.
 	codeInvalidRequest = -32600
 )
 
-// writeError is an error of Kafka: the server has nothing to do with it. The producer has retried
-// what can be.
+// writeError is an error of Kafka, not of the server. The producer has retried already.
 type writeError struct{ err error }
 
 func (e *writeError) Error() string { return e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
 
-// tooLarge says that the server refuses, or cannot manage, an answer of this size.
+// tooLarge returns whether the server refuses an answer of this size, or seems unable to send it.
 func tooLarge(err error) bool {
 	var rpc *solana.RPCError
 	if errors.As(err, &rpc) {
@@ -42,11 +41,11 @@ func tooLarge(err error) bool {
 	return errors.As(err, &cutOff) || timedOut(err)
 }
 
-// largeAttempts bounds the tries of an answer that seems too large for the server: each may cost it
+// largeAttempts is how often an answer that seems too large is tried: each try may cost the server
 // minutes.
 const largeAttempts = 3
 
-// hopeless says that the same request will never be answered, by any server of this kind.
+// hopeless returns whether the same request will never be answered, by any server of this kind.
 func hopeless(err error) bool {
 	var write *writeError
 	if errors.As(err, &write) || errors.Is(err, errNoContext) || errors.Is(err, context.Canceled) {
@@ -63,9 +62,10 @@ func hopeless(err error) bool {
 	return false // the connection, or an answer cut off
 }
 
-// persist fetches until it succeeds, each time from the next endpoint. It gives up after the
-// configured attempts, or as soon as an error is hopeless at every endpoint. A server that sends
-// 429 is waited for longer: it is well, and says when.
+// persist calls fetch until it succeeds, each time at the next endpoint. It gives up after
+// Config.Attempts failures, after largeAttempts of an answer that seems too large, or when an error
+// is hopeless at every endpoint. Answers with 429 do not count: the server works, and says when to
+// ask again.
 func (r *Reader) persist(ctx context.Context, req *request, turn int) (progress, error) {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = r.cfg.FirstPause, 30*time.Second
@@ -103,11 +103,14 @@ func (r *Reader) persist(ctx context.Context, req *request, turn int) (progress,
 	}
 }
 
-// throttle is the pause that the server asks for, at most 2 min.
+// maxThrottle is the longest pause that a server may ask for.
+const maxThrottle = 2 * time.Minute
+
+// throttle returns the pause that a server asks for by 429.
 func throttle(err error) (wait time.Duration, throttled bool) {
 	var status *solana.HTTPError
 	if errors.As(err, &status) && status.Status == http.StatusTooManyRequests {
-		return min(status.RetryAfter, 2*time.Minute), true
+		return min(status.RetryAfter, maxThrottle), true
 	}
 	return 0, false
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxElementBytes bounds one element of an answer: the largest account asked for (extendedLength in
-// base64) with room.
+// maxElementBytes bounds one element of an answer. The largest account asked for (extendedLength in
+// base64) takes less.
 const maxElementBytes = 1 << 20
 
 var (
-	// errMalformed is an answer that is no answer to the request, or was cut off.
+	// errMalformed is an answer that does not fit the request, or was cut off.
 	errMalformed = errors.New("malformed answer")
-	// errNoContext is an answer without a slot before its accounts: facts have no place without
-	// one.
+	// errNoContext is an answer without a slot before its accounts: without one, a fact has no
+	// position.
 	errNoContext = errors.New("the answer does not say its slot before its accounts: the server ignores withContext")
 )
 
@@ -30,15 +30,15 @@ type account struct {
 	data   []byte
 }
 
-// page is what an answer says besides its accounts.
+// page is what an answer says besides its accounts, and how many there were.
 type page struct {
 	slot     uint64
 	accounts int64
 	cursor   string // empty: the last page, or not the paged form
 }
 
-// decoder reads an answer of getProgramAccounts, or of its paged form, in one pass and in memory
-// that one account bounds. It knows result: {context, value: [...]} and result: {context, value:
+// decoder reads an answer of getProgramAccounts, or of its paged form, in one pass. It takes the
+// memory of one account. It knows result: {context, value: [...]} and result: {context, value:
 // {accounts: [...], paginationKey}}.
 type decoder struct {
 	json  *json.Decoder
@@ -60,9 +60,9 @@ type wireElement struct {
 	} `json:"account"`
 }
 
-// decodeAnswer calls each for every account of the answer. An error of each ends it and is returned
-// as it is; *solana.RPCError is the server's own; all others wrap errMalformed, errNoContext or an
-// error of input.
+// decodeAnswer calls each for every account of the answer. It ends with the first error of each,
+// which it returns unchanged. A *solana.RPCError is the server's own. All other errors wrap
+// errMalformed, errNoContext or an error of input.
 func decodeAnswer(input io.Reader, each func(slot uint64, a *account) error) (page, error) {
 	d := &decoder{input: &boundedReader{input: input, left: maxElementBytes}, each: each}
 	d.json = json.NewDecoder(d.input)
@@ -73,7 +73,8 @@ func decodeAnswer(input io.Reader, each func(slot uint64, a *account) error) (pa
 	return d.page, err
 }
 
-// answer reads the outermost object to its end: a cut connection must not pass for a short answer.
+// answer reads the outermost object to its end: an answer that was cut off must not pass for a
+// short one.
 func (d *decoder) answer() error {
 	return d.object(func(key string) error {
 		switch key {
@@ -126,7 +127,7 @@ func (d *decoder) slot() error {
 	return nil
 }
 
-// value is the accounts themselves or, in the paged form, an object around them.
+// value reads the accounts or, in the paged form, an object around them.
 func (d *decoder) value() error {
 	token, err := d.token()
 	if err != nil {
@@ -163,7 +164,7 @@ func (d *decoder) pagedMember(key string) error {
 	}
 }
 
-// accounts reads the elements behind an opening bracket, and the closing one.
+// accounts reads the elements after an opening bracket, and the closing bracket.
 func (d *decoder) accounts() error {
 	if !d.context {
 		return errNoContext
@@ -206,6 +207,9 @@ func (d *decoder) account() (account, error) {
 	return a, nil
 }
 
+// maxMessage is how much of a server's error message is kept.
+const maxMessage = 300
+
 func (d *decoder) rpcError() error {
 	var e *struct {
 		Code    int    `json:"code"`
@@ -214,7 +218,7 @@ func (d *decoder) rpcError() error {
 	if err := d.decode(&e); err != nil || e == nil {
 		return err
 	}
-	return &solana.RPCError{Code: e.Code, Message: e.Message[:min(len(e.Message), 300)]}
+	return &solana.RPCError{Code: e.Code, Message: e.Message[:min(len(e.Message), maxMessage)]}
 }
 
 // object reads an object, calling member with each key; member must read the value.
@@ -270,7 +274,7 @@ func (d *decoder) skip() error {
 	return d.decode(&ignored)
 }
 
-// explain keeps the errors of the connection apart from those of what came over it.
+// explain tells the errors of the connection apart from those of the text that was read.
 func (d *decoder) explain(err error) error {
 	switch {
 	case err == nil:
@@ -282,7 +286,7 @@ func (d *decoder) explain(err error) error {
 	}
 }
 
-// boundedReader fails when more than left bytes are read before left is set anew, and remembers the
+// boundedReader fails when more than left bytes are read before left is set again. It remembers the
 // input's error.
 type boundedReader struct {
 	input io.Reader

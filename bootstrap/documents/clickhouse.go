@@ -18,7 +18,7 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database}
 }
 
-// Wanted reads the whole table, of which it keeps limit rows. The registers are those of
+// Wanted scans the whole table and returns limit rows. The numbers in it are those of
 // registry.Register: 9 and 15 are URIs, 19 is the document.
 func (c *ClickHouse) Wanted(ctx context.Context, after Cursor, limit int) ([]Wanted, error) {
 	rows, err := c.conn.Query(ctx, `SELECT class, mint, uri, slot FROM (

@@ -1,10 +1,11 @@
-// Package documents asks for the off-chain documents of tokens whose metadata was read rather than
-// seen being set: a bootstrap knows millions of URIs, and nobody asks for them one by one.
+// Package documents asks for the off-chain documents of tokens that a bootstrap read from accounts.
+// A document is asked for when a transaction sets its URI; for these tokens no transaction was
+// seen.
 //
 // In: the registry's rows. Out: enrichment requests, a few a minute. Guarantees: never faster than
-// configured, and not at all while enrichment has more than a handful of requests before it, so
-// whoever asks for a token now does not wait behind these; tokens that are used come first; a kill
-// asks for some tokens twice, which does no harm.
+// configured, and not at all while many requests wait for enrichment, so that other requests do not
+// wait behind these; tokens that are used come first; after a kill some tokens are asked for twice,
+// which does no harm.
 package documents
 
 import (
@@ -32,16 +33,16 @@ type Config struct {
 	PerMinute int
 	// StateFile keeps how far the walk has come. Required.
 	StateFile string
-	// Page is how many tokens are looked up at once; each look reads the whole table. Default
-	// 5,000.
+	// Page is how many tokens are read at once. Each read scans the whole table. Default 5,000.
 	Page int
-	// maxWaiting is how many requests may be before enrichment. Default 100.
+	// maxWaiting is how many requests may wait for enrichment before this one waits too. Default
+	// 100.
 	maxWaiting int64
-	// Rest is the time between the end of a walk and the next one: what was asked for in vain is
-	// asked for again. Default 12 hours.
+	// Rest is the time between the end of a walk and the next one, which asks again for documents
+	// that did not come. Default 12 hours.
 	Rest time.Duration
-	// restShort is that time after a walk that found nothing to ask for, and after an error.
-	// Default 5 minutes.
+	// restShort is the time after a walk that found nothing to ask for, and after an error. Default
+	// 5 minutes.
 	restShort time.Duration
 }
 
@@ -53,10 +54,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Cursor is a place in the walk: tokens go by class, then by mint.
+// Cursor is a place in the walk. Tokens are walked by class, then by mint.
 type Cursor struct {
-	// Class is 0 for tokens with a known volume, 1 for those that something happened to, 2 for the
-	// others.
+	// Class is 0 for tokens with a known volume, 1 for other tokens that were seen in transactions,
+	// 2 for the rest.
 	Class uint8  `json:"class"`
 	Mint  string `json:"mint"`
 }
@@ -65,11 +66,11 @@ type Cursor struct {
 type Wanted struct {
 	Cursor
 	URI string
-	// Slot is where the URI was known to be current.
+	// Slot is a slot at which the token had this URI.
 	Slot uint64
 }
 
-// Source lists what is wanted behind a cursor, in the order of the walk.
+// Source lists tokens without a document after a cursor, in the order of the walk.
 type Source interface {
 	Wanted(ctx context.Context, after Cursor, limit int) ([]Wanted, error)
 }
@@ -78,7 +79,7 @@ type Source interface {
 type Deps struct {
 	Source   Source
 	Producer kafka.RecordProducer
-	// Waiting is how many requests enrichment has before it.
+	// Waiting returns how many requests wait for enrichment.
 	Waiting    func(ctx context.Context) (int64, error)
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -112,7 +113,7 @@ func New(config Config, deps Deps) (*Asker, error) {
 	return &Asker{config: config.withDefaults(), deps: deps, state: bootstrap.NewStateFile(config.StateFile), asked: asked}, nil
 }
 
-// Run asks until ctx ends. It gives up over nothing: what fails is logged and tried again later.
+// Run asks until ctx ends. Errors are logged, and it goes on after restShort.
 func (a *Asker) Run(ctx context.Context) error {
 	if _, err := a.state.Load(&a.cursor); err != nil {
 		a.deps.Logger.Warn("the walk over documents begins anew", "err", err)
@@ -136,7 +137,7 @@ func (a *Asker) Run(ctx context.Context) error {
 	return nil
 }
 
-// page asks for one page of the walk; done says that it was the last one.
+// page asks for the documents of one page; done is true if it was the last one.
 func (a *Asker) page(ctx context.Context) (done bool, err error) {
 	wanted, err := a.deps.Source.Wanted(ctx, a.cursor, a.config.Page)
 	if err != nil {
@@ -163,7 +164,7 @@ func (a *Asker) page(ctx context.Context) (done bool, err error) {
 // saveEvery is how many requests a kill may repeat.
 const saveEvery = 50
 
-// awaitTurn waits for the rate, and while enrichment is busy with what others asked for.
+// awaitTurn waits as long as the rate demands, and while more than maxWaiting requests wait.
 func (a *Asker) awaitTurn(ctx context.Context) error {
 	for {
 		if err := pause.For(ctx, time.Minute/time.Duration(a.config.PerMinute)); err != nil {
@@ -179,7 +180,7 @@ func (a *Asker) awaitTurn(ctx context.Context) error {
 	}
 }
 
-// ask writes one request. The reason says that the URI is known and no account has to be read.
+// ask writes one request. Its reason says that the URI is known, so that no account is read.
 func (a *Asker) ask(ctx context.Context, w *Wanted) error {
 	mint, err := base58.Decode(w.Mint)
 	if err != nil {

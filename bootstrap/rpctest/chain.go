@@ -19,10 +19,10 @@ import (
 // Chain is a deterministic set of mints and their metadata: the n-th account is made when it is
 // asked for.
 type Chain struct {
-	// Mints is how many there are, Slot where everything is read.
+	// Mints is the number of mints, Slot the slot of every answer.
 	Mints int
 	Slot  uint64
-	// index are the numbers of each kind's accounts by the first byte of the field that cuts them.
+	// index has the accounts of each kind by the first byte of the field that cuts them.
 	index map[string]*[256][]uint32
 }
 
@@ -33,7 +33,7 @@ const (
 	kindMetadata = "metadata"
 )
 
-// NewChain has this many mints, everything at one slot.
+// NewChain returns a chain of that many mints, all at one slot.
 func NewChain(mints int, slot uint64) *Chain {
 	c := &Chain{Mints: mints, Slot: slot, index: map[string]*[256][]uint32{}}
 	for _, kind := range []string{kindSPL, kindExtended, kindPlain, kindMetadata} {
@@ -56,7 +56,8 @@ func NewChain(mints int, slot uint64) *Chain {
 	return c
 }
 
-// platform mints every eighth token, so that one shard is far larger than the others.
+// platform is the mint authority of every eighth token, so that one shard is far larger than the
+// others.
 var platform = hash("platform", 0)
 
 func hash(what string, n uint32) [32]byte {
@@ -76,7 +77,7 @@ func kindOfMint(n uint32) string {
 
 func hasMetadata(n uint32) bool { return kindOfMint(n) == kindSPL && n%20 != 0 }
 
-// mintData is the n-th mint's account.
+// mintData appends the data of the n-th mint's account.
 func mintData(n uint32, out []byte) []byte {
 	authority := hash("authority", n)
 	if n%8 == 0 {
@@ -84,7 +85,7 @@ func mintData(n uint32, out []byte) []byte {
 	}
 	tag := uint32(1)
 	if n%3 == 0 {
-		tag = 0 // revoked: the old key stays behind the tag
+		tag = 0 // revoked: the old key stays after the tag
 	}
 	out = binary.LittleEndian.AppendUint32(out, tag)
 	out = append(out, authority[:]...)
@@ -122,8 +123,8 @@ func padded(text string, length int) string {
 	return text + string(make([]byte, length-len(text)))
 }
 
-// metadataData is the Metaplex account of the n-th mint, in the 679 bytes of most accounts on the
-// chain.
+// metadataData appends the data of the n-th mint's Metaplex account, in the 679 bytes that most
+// such accounts have.
 func metadataData(n uint32, out []byte) []byte {
 	authority, mint := hash("update", n), hash("mint", n)
 	out = append(out, 4)
@@ -137,11 +138,11 @@ func metadataData(n uint32, out []byte) []byte {
 	return append(out, make([]byte, 679-len(out))...)
 }
 
-// metadataAddress stands for the derived address, whose derivation would be most of the fake's
+// metadataAddress returns a made-up address: deriving the real one would be most of the server's
 // work.
 func metadataAddress(n uint32) pubkey.Key { return hash("metadata", n) }
 
-// Enrichments are what a reader of the whole chain must write, in no order.
+// Enrichments calls each with every enrichment that a reader of the whole chain must write.
 func (c *Chain) Enrichments(each func(*eventspb.Enrichment)) error {
 	for i := range c.Mints {
 		n := uint32(i)

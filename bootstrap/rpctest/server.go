@@ -38,13 +38,13 @@ type rpcConfig struct {
 // Server serves a chain as a node does.
 type Server struct {
 	Chain *Chain
-	// Before may answer a request itself (true); number counts requests from 1.
+	// Before may answer a request itself; then it returns true. number counts the requests from 1.
 	Before func(number int64, method string, w http.ResponseWriter) bool
-	// CutAfter ends the connection of a request after so many accounts; -1 = not.
+	// CutAfter returns after how many accounts the connection of a request is broken; -1: never.
 	CutAfter func(number int64) int
-	// MaxAccounts makes the node refuse larger answers; 0 = none are too large.
+	// MaxAccounts makes the server refuse larger answers; 0: no answer is too large.
 	MaxAccounts int
-	// ContextLast puts the slot behind the accounts; WithoutContext leaves it out.
+	// ContextLast puts the slot after the accounts; WithoutContext leaves it out.
 	ContextLast, WithoutContext bool
 
 	// Requests and Served count requests and the accounts sent.
@@ -90,12 +90,14 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// entry names an account of the chain.
+// entry is an account of the chain: a mint, or its metadata.
 type entry struct {
 	number   uint32
 	metadata bool
 }
 
+// find returns the accounts that pass the filters. It looks only into the index's bucket for the
+// first byte of the field that cuts shards, if a filter is for that.
 func (c *Chain) find(program string, filters []rpcFilter) ([]entry, error) {
 	kinds, cutField := []string{kindSPL}, 4
 	switch program {

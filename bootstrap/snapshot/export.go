@@ -19,17 +19,17 @@ import (
 
 // ExportConfig says where a snapshot goes.
 type ExportConfig struct {
-	// Folder is made when it is missing; one that holds a snapshot or other Parquet files is
+	// Folder is made if it does not exist. One that has a snapshot or other Parquet files is
 	// refused.
 	Folder string
 	// Key signs the manifest; nil leaves the snapshot unsigned.
 	Key ed25519.PrivateKey
 	// GenesisHash names the chain, base58; empty when it is not known.
 	GenesisHash string
-	// CreatedAt is told in the manifest.
+	// CreatedAt is written into the manifest.
 	CreatedAt time.Time
-	// FileRows is about how many facts a file holds: the next mint goes to the next file. Default
-	// 2,000,000.
+	// FileRows is about how many facts a file has: when it has that many, the next mint begins
+	// another file. Default 2,000,000.
 	FileRows int64
 }
 
@@ -57,9 +57,9 @@ func (e *Exporter) Progress() bootstrap.Progress {
 	return bootstrap.Progress{Done: e.done.Load(), Total: e.total.Load(), Items: e.done.Load(), Note: "export"}
 }
 
-// Run writes the snapshot and returns its manifest. It writes to a folder of its own inside the
-// snapshot's and moves the files out of it when all are durable, the manifest last. After an error
-// nothing of it stays; what cannot be removed is named in the error.
+// Run writes the snapshot and returns its manifest. It writes to a work folder inside the
+// snapshot's and, when all files are durable, moves them out of it, the manifest last. After an
+// error it removes what it made; what cannot be removed is named in the error.
 func (e *Exporter) Run(ctx context.Context) (*Manifest, error) {
 	manifest, err := e.run(ctx)
 	if err != nil {
@@ -125,9 +125,9 @@ type writer struct {
 	slot     uint64
 }
 
-// fact folds a fact into its mint's state. The table keeps facts that the state does not, such as a
-// change of supply that a later read of the account covers, so whether the state takes a fact says
-// nothing about the order.
+// fact folds a fact into the state of its mint. It checks the order by itself: whether the state
+// takes a fact says nothing about it, as the table also keeps facts that no longer count, such as a
+// change of supply that a later read of the account covers.
 func (w *writer) fact(fact registry.Fact) error {
 	if fact.Mint != w.mint {
 		if fact.Mint < w.mint {
@@ -147,7 +147,8 @@ func (w *writer) fact(fact registry.Fact) error {
 	return nil
 }
 
-// endMint writes what holds of the mint, takes its token and element, and ends a file that is full.
+// endMint writes the facts of the mint's state, its token if it is a member, and its element of the
+// root. It ends a file that is full.
 func (w *writer) endMint() error {
 	if w.mint == "" {
 		return nil
@@ -192,8 +193,8 @@ func (w *writer) endFile() error {
 	return nil
 }
 
-// finish ends the files, writes the manifest, the signature before it, and returns the names of
-// all, the manifest last.
+// finish ends the files and writes the signature and the manifest. It returns the names of all
+// files, the manifest last.
 func (w *writer) finish() (names []string, err error) {
 	if err := errors.Join(w.endMint(), w.endFile()); err != nil {
 		return nil, err
@@ -229,8 +230,7 @@ func (w *writer) finish() (names []string, err error) {
 	return append(names, ManifestName), writeFile(filepath.Join(w.folder, ManifestName), raw)
 }
 
-// abandon closes what is still open: after an error there may be such files, and their bytes are of
-// no use.
+// abandon closes files that an error left open. Their content is of no use.
 func (w *writer) abandon() {
 	if w.facts != nil {
 		_ = w.facts.file.Close()

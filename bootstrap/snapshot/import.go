@@ -17,7 +17,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Bounds of one record: a mint with more facts (a supply change each) takes several.
+// Bounds of one record. A mint with more facts takes several records: each change of its supply is
+// a fact.
 const (
 	maxRecordFacts = 1000
 	maxRecordBytes = 256 << 10
@@ -29,14 +30,14 @@ type ImportConfig struct {
 	Trust  Trust
 	// StateFile is where progress is kept; its folder must exist.
 	StateFile string
-	// CheckChain refuses a snapshot of another chain, by the manifest's genesis hash; nil takes
-	// any. It is called before anything is written.
+	// CheckChain returns an error to refuse a snapshot of another chain, by the manifest's genesis
+	// hash. Nil: any chain is accepted. It is called before anything is written.
 	CheckChain func(ctx context.Context, genesisHash string) error
 }
 
 // importState is the progress file: the rows before Row of the File-th file of facts are durable.
 type importState struct {
-	// Manifest is the SHA-256 of the manifest: progress of another snapshot counts for nothing.
+	// Manifest is the SHA-256 of the manifest: the progress of another snapshot is ignored.
 	Manifest string `json:"manifest"`
 	File     int    `json:"file"`
 	Row      int64  `json:"row"`
@@ -73,7 +74,8 @@ func (i *Importer) Progress() bootstrap.Progress {
 	return p
 }
 
-// ImportWritten is how many records the progress file says are in the log; 0 without one.
+// ImportWritten returns how many records the progress file says are in the log; 0 if there is no
+// file.
 func ImportWritten(stateFile string) (int64, error) {
 	var state importState
 	if _, err := bootstrap.NewStateFile(stateFile).Load(&state); err != nil {
@@ -131,7 +133,7 @@ func (i *Importer) run(ctx context.Context) (*Manifest, error) {
 	return manifest, i.state.Save(&state)
 }
 
-// skip counts as done what an earlier run has written.
+// skip adds what an earlier run has written to the progress.
 func (i *Importer) skip(files []File, state *importState) {
 	for _, file := range files[:state.File] {
 		i.done.Add(file.Rows)
@@ -140,7 +142,7 @@ func (i *Importer) skip(files []File, state *importState) {
 	i.records.Store(state.Records)
 }
 
-// writeFile writes a file's facts from state.Row on, a record a mint, and keeps state at what is
+// writeFile writes a file's facts from state.Row on, one mint's together. It moves state to what is
 // durable.
 func (i *Importer) writeFile(ctx context.Context, manifest *Manifest, file File, state *importState) error {
 	batch := bootstrap.NewBatch(i.producer, func(records int) {
@@ -190,14 +192,17 @@ func (i *Importer) writeFile(ctx context.Context, manifest *Manifest, file File,
 	return i.state.Save(&importState{Manifest: state.Manifest, File: state.File + 1, Records: state.Records})
 }
 
-// factGroup gathers the facts of one record.
+// factOverhead is about how many bytes a fact takes besides its item and value.
+const factOverhead = 32
+
+// factGroup collects the facts of one record.
 type factGroup struct {
 	mint  string
 	facts []*eventspb.Fact
 	bytes int
 }
 
-// full says that fact begins another record.
+// full returns whether fact must begin another record.
 func (g *factGroup) full(fact *registry.Fact) bool {
 	return len(g.facts) > 0 && (g.mint != fact.Mint || len(g.facts) >= maxRecordFacts || g.bytes+len(fact.Value) > maxRecordBytes)
 }
@@ -205,11 +210,11 @@ func (g *factGroup) full(fact *registry.Fact) bool {
 func (g *factGroup) add(fact registry.Fact) {
 	g.mint = fact.Mint
 	g.facts = append(g.facts, registry.ImportedFact(fact))
-	g.bytes += len(fact.Item) + len(fact.Value) + 32
+	g.bytes += len(fact.Item) + len(fact.Value) + factOverhead
 }
 
-// take is the record of what was gathered; nil when there is nothing. slot is the snapshot's: the
-// facts have their own.
+// take returns the record of the facts collected and empties the group; nil if there are none. slot
+// is the snapshot's; each fact has its own position.
 func (g *factGroup) take(slot uint64) (*eventspb.Enrichment, error) {
 	if len(g.facts) == 0 {
 		return nil, nil
@@ -223,7 +228,7 @@ func (g *factGroup) take(slot uint64) (*eventspb.Enrichment, error) {
 	return enrichment, nil
 }
 
-// String is the root as people compare it: slot, tokens and hash.
+// String returns the root in the form in which people compare it: slot, tokens and hash.
 func (r Root) String() string {
 	if r.Version != root.Version {
 		return fmt.Sprintf("of version %d", r.Version)

@@ -12,8 +12,8 @@ import (
 
 const pemType = "PRIVATE KEY"
 
-// NewKey makes a signing key and writes it to path, PKCS #8 in PEM as openssl reads it, for its
-// owner only. A file that exists is refused.
+// NewKey makes a signing key and writes it to path: PKCS #8 in PEM, as openssl reads it, readable
+// by its owner only. It refuses a file that exists.
 func NewKey(path string) (ed25519.PublicKey, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -34,7 +34,7 @@ func NewKey(path string) (ed25519.PublicKey, error) {
 	return public, nil
 }
 
-// ReadKey reads a key that NewKey wrote. The error never holds any of it.
+// ReadKey reads a key that NewKey wrote. The error never contains any of it.
 func ReadKey(path string) (ed25519.PrivateKey, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

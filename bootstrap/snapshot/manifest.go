@@ -53,8 +53,8 @@ type Manifest struct {
 	CreatedAt string `json:"created_at"`
 	// Slot is the highest slot of any fact.
 	Slot uint64 `json:"slot"`
-	// GenesisHash names the chain that the registry is of, base58; empty where the exporter did not
-	// know.
+	// GenesisHash is that of the registry's chain, in base58; empty if the exporter did not know
+	// it.
 	GenesisHash string `json:"genesis_hash,omitempty"`
 	// Root is the registry's root over the facts of the files: docs/registry-root.md.
 	Root   Root   `json:"root"`
@@ -66,7 +66,7 @@ type Manifest struct {
 	PublicKey string `json:"public_key,omitempty"`
 }
 
-// Root is registry/root's, and the version of what it covers.
+// Root is a root.Root with the version of what it covers.
 type Root struct {
 	Version int      `json:"version"`
 	Slot    uint64   `json:"slot"`
@@ -101,11 +101,11 @@ var (
 	hexHash  = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// Why a snapshot is not believed. Errors of Verify and Import wrap one of them.
+// Why a snapshot is refused. The errors of an import wrap one of them.
 var (
 	// ErrManifest is a manifest that cannot be read, or contradicts itself.
 	ErrManifest = errors.New("snapshot's manifest is malformed")
-	// ErrSignature is a signature that is missing, wrong, or of nobody who is trusted.
+	// ErrSignature is a signature that is missing, wrong, or not by a trusted key.
 	ErrSignature = errors.New("snapshot's signature is not trusted")
 	// ErrContent is a file that is not what the manifest says.
 	ErrContent = errors.New("snapshot's file is not what its manifest says")
@@ -148,7 +148,8 @@ func (m *Manifest) files(kind string) []File {
 	return slices.DeleteFunc(slices.Clone(m.Files), func(f File) bool { return f.Kind != kind })
 }
 
-// signedMessage keeps a signature of a manifest from being one of anything else.
+// signedMessage returns what is signed. The prefix keeps the signature from being valid for
+// anything else that the key signs.
 func signedMessage(manifest []byte) []byte {
 	return append([]byte("mintlake snapshot v1\n"), manifest...)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/mintlake/mintlake/internal/durable"
 )
 
-// workFolder is where an export writes until all is durable. Its name is always the same: what a
-// killed export left there, the next one removes.
+// workFolder is where an export writes until all is durable. The name is always the same, so that
+// an export removes what a killed one left.
 const workFolder = ".export-unfinished"
 
 // place is where a snapshot is made.
@@ -21,14 +21,14 @@ type place struct {
 	work   string
 	// lock is the work folder, locked: one export at a time writes there.
 	lock *os.File
-	// made says that folder was not there before: a failed export takes it away again.
+	// made says that folder did not exist: a failed export removes it again.
 	made bool
 	// published are the names that were moved to folder.
 	published []string
 }
 
-// openPlace makes folder and an empty work folder inside it. A folder that holds a snapshot, or
-// files that look like parts of one, is refused.
+// openPlace makes folder and an empty work folder inside it. It refuses a folder that has a
+// snapshot or other Parquet files.
 func openPlace(folder string) (*place, error) {
 	p := &place{folder: folder, work: filepath.Join(folder, workFolder)}
 	_, err := os.Stat(folder)
@@ -67,8 +67,8 @@ func (p *place) clear() error {
 	return err
 }
 
-// publish moves the named files to the snapshot's folder, in this order, and takes the work folder
-// away.
+// publish moves the named files to the snapshot's folder, in this order, and removes the work
+// folder.
 func (p *place) publish(names []string) error {
 	for _, name := range names {
 		if err := os.Rename(filepath.Join(p.work, name), filepath.Join(p.folder, name)); err != nil {
@@ -79,7 +79,7 @@ func (p *place) publish(names []string) error {
 	return errors.Join(os.Remove(p.work), p.lock.Close(), durable.SyncDir(p.folder))
 }
 
-// remove takes away what a failed export made.
+// remove removes what a failed export made.
 func (p *place) remove() error {
 	err := errors.Join(os.RemoveAll(p.work), p.lock.Close())
 	for _, name := range p.published {

@@ -19,9 +19,9 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// factRow is a row of facts-NNNN.parquet, sorted by mint, register and item over all files. Slot
-// and order are the two halves of the fact's position; the numbers of register are
-// registry.Register's.
+// factRow is a row of facts-NNNN.parquet. The rows are sorted by mint, register and item over all
+// these files. Slot and order are the two halves of the fact's position. Register has the numbers
+// of registry.Register.
 type factRow struct {
 	Mint     string `parquet:"mint,dict"`
 	Register uint32 `parquet:"register,dict"`
@@ -38,7 +38,7 @@ func rowOf(fact *registry.Fact) factRow {
 	}
 }
 
-// fact is the inverse of rowOf; it says no to a row that no export writes.
+// fact is the inverse of rowOf. It fails on a register that no export writes.
 func (r *factRow) fact() (registry.Fact, error) {
 	if r.Register == 0 || r.Register > 255 {
 		return registry.Fact{}, fmt.Errorf("register %d: must be 1 to 255", r.Register)
@@ -49,8 +49,8 @@ func (r *factRow) fact() (registry.Fact, error) {
 	}, nil
 }
 
-// tokenRow is a row of tokens.parquet: the registry's members for analysts, with the API's field
-// names. An import does not read it.
+// tokenRow is a row of tokens.parquet: a member of the registry with the API's field names, for
+// analysts. An import does not read it.
 type tokenRow struct {
 	Mint                 string  `parquet:"mint"`
 	Symbol               string  `parquet:"symbol"`
@@ -100,7 +100,7 @@ func tokenRowOf(t *registry.Token) tokenRow {
 	}
 }
 
-// columns are the columns of a row type, for the manifest.
+// columns returns the columns of a row type, for the manifest.
 func columns[Row any]() []Column {
 	var list []Column
 	for _, field := range parquet.SchemaOf(new(Row)).Fields() {
@@ -116,10 +116,10 @@ func columns[Row any]() []Column {
 	return list
 }
 
-// rowGroupRows bounds what a writer and a reader hold in memory.
+// rowGroupRows is the most rows of a row group, which a writer and a reader hold in memory.
 const rowGroupRows = 100_000
 
-// file writes one Parquet file and its hash.
+// file writes a Parquet file and computes its hash.
 type file[Row any] struct {
 	name   string
 	file   *os.File
@@ -140,7 +140,7 @@ func createFile[Row any](folder, name string) (*file[Row], error) {
 	return f, nil
 }
 
-// writeBuffer is how many rows go to the writer at once: its calls cost more than its rows.
+// writeBuffer is how many rows are passed to the writer at once: a call costs more than a row.
 const writeBuffer = 1024
 
 func (f *file[Row]) write(row Row) error {
@@ -172,9 +172,9 @@ func (f *file[Row]) close(kind string) (File, error) {
 	return File{Name: f.name, Kind: kind, Rows: f.rows, Bytes: size, SHA256: hex.EncodeToString(f.hash.Sum(nil))}, nil
 }
 
-// readRows calls each for the rows of a Parquet file from the given one on. Errors of each end it
-// and are returned as they are; what is wrong with the file wraps ErrContent, also where the
-// library would panic.
+// readRows calls each for the rows of a Parquet file, from row from on. It ends with the first
+// error of each, which it returns unchanged. Faults of the file wrap ErrContent, also where the
+// library panics.
 func readRows[Row any](path string, from int64, each func(row *Row) error) (err error) {
 	in, err := os.Open(path)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 
 // Source yields a registry's facts, each once, sorted by mint, register and item.
 type Source interface {
-	// Count is about how many facts there are, for the progress.
+	// Count returns roughly how many facts there are, for the progress.
 	Count(ctx context.Context) (int64, error)
 	Facts(ctx context.Context, each func(fact registry.Fact) error) error
 }
 
-// ClickHouse is the source that a node's tables are.
+// ClickHouse is a Source that reads a node's tables.
 type ClickHouse struct {
 	conn     driver.Conn
 	database string
@@ -28,7 +28,8 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database}
 }
 
-// Count is the rows of the table, copies that no merge has removed yet included.
+// Count returns the number of rows of the table. Duplicates that no merge has removed yet count
+// too.
 func (c *ClickHouse) Count(ctx context.Context) (int64, error) {
 	var rows uint64
 	if err := c.conn.QueryRow(ctx, "SELECT count() FROM "+c.database+".token_facts_raw").Scan(&rows); err != nil {
@@ -37,8 +38,8 @@ func (c *ClickHouse) Count(ctx context.Context) (int64, error) {
 	return int64(rows), nil
 }
 
-// Facts reads the table in its own order, which takes no sort and so little memory however large it
-// is.
+// Facts reads the table in the order of its sorting key: without a sort it takes little memory,
+// however large the table is.
 func (c *ClickHouse) Facts(ctx context.Context, each func(fact registry.Fact) error) error {
 	rows, err := c.conn.Query(ctx, `SELECT mint, register, item, toUInt64(bitShiftRight(fact.1, 64)), toUInt64(fact.1), fact.2
 		FROM `+c.database+`.token_facts_raw FINAL ORDER BY mint, register, item`)

@@ -17,14 +17,14 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Trust says whose snapshots are believed.
+// Trust says whose snapshots are accepted.
 type Trust struct {
 	Keys []ed25519.PublicKey
-	// Insecure believes a snapshot that nobody trusted has signed. Hashes are still checked.
+	// Insecure accepts a snapshot without a trusted signature. Hashes are still checked.
 	Insecure bool
 }
 
-// open reads and checks the manifest of a folder.
+// open reads and checks the manifest of a folder. It also returns the manifest's hash.
 func open(folder string, trust Trust) (*Manifest, [sha256.Size]byte, error) {
 	var id [sha256.Size]byte
 	raw, err := readBounded(filepath.Join(folder, ManifestName))
@@ -60,7 +60,7 @@ func readBounded(path string) ([]byte, error) {
 	return raw, err
 }
 
-// verifier checks all that a manifest says against the files.
+// verifier checks the files against the manifest.
 type verifier struct {
 	folder   string
 	manifest *Manifest

@@ -73,7 +73,7 @@ func (c *collector) jsonToken(place int, raw json.RawMessage) {
 	c.add(place, token.Address, entry)
 }
 
-// unixOf reads the schema's timestamp; 0 where it is absent or none of the forms that lists use.
+// unixOf parses the schema's timestamp; 0 if it is absent or in no form that lists use.
 func unixOf(timestamp string) uint64 {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05-0700", time.DateTime, time.DateOnly} {
 		if at, err := time.Parse(layout, timestamp); err == nil && at.Unix() > 0 {
@@ -93,7 +93,7 @@ func tagsOf(tags []string) []string {
 	return kept
 }
 
-// extensionsOf keeps texts and numbers; what is nested has no place in a map of texts.
+// extensionsOf keeps texts and numbers. Nested values are left out.
 func extensionsOf(extensions map[string]json.RawMessage) map[string]string {
 	kept := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(extensions)) {
@@ -125,7 +125,7 @@ func keep(kept map[string]string, name, text string) {
 // extensionPrefix marks the CSV columns that are extensions: extensions.website.
 const extensionPrefix = "extensions."
 
-// csvColumns are the columns read, by their names in lower case without underscores.
+// csvColumns maps the titles that are known, in lower case without underscores, to what they mean.
 var csvColumns = map[string]string{
 	"mint": "mint", "address": "mint", "name": "name", "symbol": "symbol", "decimals": "decimals",
 	"logouri": "logo", "logourl": "logo", "logo": "logo", "image": "logo", "tags": "tags", "chainid": "chain",
@@ -157,7 +157,7 @@ func (c *collector) csv(raw []byte) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil { // a quote that does not end: nothing behind it can be trusted
+		if err != nil { // an open quote: nothing after it can be trusted
 			return fmt.Errorf("token %d: %w", place, err)
 		}
 		c.csvRow(place, columns, row)

@@ -1,12 +1,11 @@
 // Package tokenlist fills a registry from curated lists of tokens.
 //
 // In: files of the Solana token-list JSON schema, bare JSON lists of such tokens, or CSV, all
-// hostile.
-// Out: one enrichment a token, of the lowest rank: it fills what neither the chain nor the document
-// behind the metadata's URI says, adds tags, and makes no mint a member of the registry; and one
-// for each token that an earlier version of the list held.
-// Guarantees: a token that is malformed is refused alone, with its reason and place; every text is
-// bounded; the same file gives the same records.
+// hostile. Out: one enrichment for each token, of the lowest rank: it fills fields that neither the
+// chain nor the off-chain document has, and adds tags. It makes no mint a member of the registry.
+// And one enrichment for each token that only an earlier version of the list held. Guarantees: a
+// token that is malformed is refused alone, with its reason and place; every text is bounded; the
+// same file gives the same records.
 package tokenlist
 
 import (
@@ -42,15 +41,15 @@ const (
 // chainMainnet is the chainId of mainnet-beta in the token-list schema; 102 is testnet, 103 devnet.
 const chainMainnet = 101
 
-// Options say what a file does not.
+// Options tell what the file itself does not.
 type Options struct {
-	// Name of the list; default the file's own, or Fallback where it has none.
+	// Name of the list. Default: the file's own name, or Fallback if it has none.
 	Name     string
 	Fallback string
-	// AsOf is the list's time where the file has no timestamp: which version of a list is newer.
+	// AsOf is the time of the list if the file has no timestamp. The newer version of a list holds.
 	AsOf time.Time
-	// Trust are the keys of whom the list must be signed by one; nobody's signature is looked at
-	// where it is empty.
+	// Trust are public keys. The list must be signed by one of them; if there are none, it need not
+	// be signed.
 	Trust []ed25519.PublicKey
 	// Signature is the file with the signature, 64 bytes in base64; nil: there is none.
 	Signature []byte
@@ -64,12 +63,12 @@ type List struct {
 	Entries []Entry
 	// SHA256 is that of the file.
 	SHA256 [sha256.Size]byte
-	// Signed is nil for a list that nobody who is trusted signed.
+	// Signed is the signature by a trusted key; nil if none was asked for.
 	Signed *Signature
 	// Removed are mints that an earlier version holds and this one does not, see Replace.
 	Removed []pubkey.Key
-	// OtherChains counts tokens of test networks, Duplicates further tokens with an address that
-	// was there before; the first counts.
+	// OtherChains counts tokens of test networks. Duplicates counts tokens whose address came
+	// before in the file; the first one counts.
 	OtherChains int
 	Duplicates  int
 	// Refused are the tokens that could not be read.
@@ -87,8 +86,8 @@ type Entry struct {
 	Extensions map[string]string
 }
 
-// Parse reads a file: CSV unless its first character is a brace or a bracket. The error says why
-// nothing of it can be read.
+// Parse reads a file: JSON if its first character is a brace or a bracket, else CSV. It fails only
+// if the whole file cannot be used; single tokens are listed in Refused.
 func Parse(input io.Reader, options Options) (*List, error) {
 	raw, err := io.ReadAll(io.LimitReader(input, MaxBytes+1))
 	if err != nil {
@@ -132,7 +131,7 @@ type collector struct {
 	seen map[pubkey.Key]bool
 }
 
-// add takes a token; place says where in the file it is, counted from 1.
+// add adds a token to the list. place is its place in the file, from 1.
 func (c *collector) add(place int, address string, entry Entry) {
 	mint, err := pubkey.Parse(address)
 	if err != nil {
@@ -147,7 +146,7 @@ func (c *collector) add(place int, address string, entry Entry) {
 	entry.Mint = mint
 	entry.Name, entry.Symbol = clip(entry.Name, maxName), clip(entry.Symbol, maxSymbol)
 	if entry.LogoURI = strings.ToValidUTF8(strings.TrimSpace(entry.LogoURI), "\uFFFD"); len(entry.LogoURI) > maxURI {
-		entry.LogoURI = "" // a part of a URL is no URL
+		entry.LogoURI = "" // a URL that is cut leads nowhere
 	}
 	c.list.Entries = append(c.list.Entries, entry)
 }
@@ -168,7 +167,7 @@ func clip(text string, limit int) string {
 	return text[:limit]
 }
 
-// Replace takes the tokens off that an earlier version holds and this one does not.
+// Replace sets Removed to the tokens that an earlier version holds and this one does not.
 func (l *List) Replace(earlier *List) error {
 	if earlier.Name != l.Name {
 		return fmt.Errorf("token list: %q cannot take the place of %q", l.Name, earlier.Name)
@@ -188,7 +187,7 @@ func (l *List) Replace(earlier *List) error {
 	return nil
 }
 
-// fact is what all records of the list have.
+// fact returns the part that all records of the list share.
 func (l *List) fact() *eventspb.TokenListEntry {
 	fact := &eventspb.TokenListEntry{List: l.Name, Version: l.Version, ListSha256: l.SHA256[:]}
 	if l.Signed != nil {
@@ -197,7 +196,7 @@ func (l *List) fact() *eventspb.TokenListEntry {
 	return fact
 }
 
-// enrichment is the entry's record.
+// enrichment returns the record of the entry.
 func (e *Entry) enrichment(list *List) *eventspb.Enrichment {
 	fact := list.fact()
 	fact.Name, fact.Symbol, fact.LogoUri, fact.Tags, fact.Extensions = e.Name, e.Symbol, e.LogoURI, e.Tags, e.Extensions
@@ -208,14 +207,14 @@ func (e *Entry) enrichment(list *List) *eventspb.Enrichment {
 	return record(e.Mint, fact)
 }
 
-// removal is the record of a mint that the list holds no more.
+// removal returns the record of a mint that the list does not hold any more.
 func (l *List) removal(mint pubkey.Key) *eventspb.Enrichment {
 	fact := l.fact()
 	fact.Removed = true
 	return record(mint, fact)
 }
 
-// record has slot 0: a list knows none.
+// record makes a record. Its slot is 0, as a list has none.
 func record(mint pubkey.Key, fact *eventspb.TokenListEntry) *eventspb.Enrichment {
 	return &eventspb.Enrichment{Mint: mint[:], Fact: &eventspb.Enrichment_TokenListEntry{TokenListEntry: fact}}
 }

@@ -21,8 +21,8 @@ type Loader struct {
 	records  atomic.Int64
 }
 
-// NewLoader makes a loader of lists. Two lists of one name and version are refused: which of them
-// says what would be chance.
+// NewLoader makes a loader of lists. It refuses two lists with the same name and version: which of
+// them holds would be chance.
 func NewLoader(producer kafka.RecordProducer, lists []*List) (*Loader, error) {
 	if producer == nil {
 		return nil, errors.New("token lists: producer is required")
@@ -40,8 +40,8 @@ func NewLoader(producer kafka.RecordProducer, lists []*List) (*Loader, error) {
 	return l, nil
 }
 
-// Run writes every entry; nil means that all are durable. Run again after an error: what was
-// written before changes nothing.
+// Run writes every entry. When it returns nil, all are durable. It may be called again after an
+// error: writing an entry twice changes nothing.
 func (l *Loader) Run(ctx context.Context) error {
 	batch := bootstrap.NewBatch(l.producer, func(records int) { l.records.Add(int64(records)) })
 	for _, list := range l.lists {
@@ -55,7 +55,7 @@ func (l *Loader) Run(ctx context.Context) error {
 	return batch.Flush(ctx)
 }
 
-// records are those of the tokens it holds, then those of the tokens it held.
+// records iterates over the records of the tokens that the list holds, then of the removed ones.
 func (l *List) records() iter.Seq[*eventspb.Enrichment] {
 	return func(yield func(*eventspb.Enrichment) bool) {
 		for i := range l.Entries {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// ErrSignature says that a list is not signed by anybody who is trusted.
+// ErrSignature is wrapped when a list is not signed by a trusted key.
 var ErrSignature = errors.New("signature")
 
 // Signature is who signed a list's file.
@@ -18,7 +18,8 @@ type Signature struct {
 	Bytes []byte
 }
 
-// verify finds who of the trusted signed the file; nobody is looked for where nobody is trusted.
+// verify returns the signature of a file if it is by one of the trusted keys. If there are none, it
+// checks nothing and returns nil.
 func verify(file, signature []byte, trusted []ed25519.PublicKey) (*Signature, error) {
 	if len(trusted) == 0 {
 		return nil, nil

@@ -27,9 +27,9 @@ import (
 	"github.com/mintlake/mintlake/demo/chain"
 )
 
-// Token is what the chain says about a mint. Major is set for the tokens of genesis, whose document
-// and logo are always good: the symbol that it had then. A copy of one has its name and symbol, and
-// is none.
+// Token is what the chain says about a mint. Major is the symbol of a token that exists at genesis,
+// and empty for all others, also for a copy with the same name and symbol. The document and the
+// logo of a major are always good.
 type Token struct{ Name, Symbol, Major string }
 
 // Lookup finds a mint; ok is false for one that does not exist.
@@ -71,9 +71,11 @@ func Handler(baseURL func() string, lookup Lookup) http.Handler {
 	return mux
 }
 
+// parse splits a file name into the mint and the extension; false unless the extension is one of
+// allowed.
 func parse(file string, allowed ...string) (chain.Key, string, bool) {
 	name, ext, ok := strings.Cut(file, ".")
-	if !ok || len(name) > 44 {
+	if !ok || len(name) > maxMintLength {
 		return chain.Key{}, "", false
 	}
 	mint, err := solana.PublicKeyFromBase58(name)
@@ -88,7 +90,11 @@ func parse(file string, allowed ...string) (chain.Key, string, bool) {
 	return chain.Key{}, "", false
 }
 
-// traits are the mint's own dice.
+// maxMintLength is how many characters 32 bytes have in base58 at most.
+const maxMintLength = 44
+
+// traits returns pseudo-random bytes that depend on the mint alone. Each decides one property of
+// its document or logo.
 func traits(mint chain.Key) [32]byte {
 	return sha256.Sum256(append([]byte("mintlake demo asset/"), mint[:]...))
 }
@@ -111,7 +117,8 @@ type Attribute struct {
 	Value     string `json:"value"`
 }
 
-// Describe makes the JSON of a mint.
+// Describe makes the JSON of a mint. A byte of its traits decides for each field whether it is
+// there.
 func Describe(baseURL string, mint chain.Key, t Token) Metadata {
 	d := traits(mint)
 	m := Metadata{Name: t.Name, Symbol: t.Symbol}
@@ -165,19 +172,19 @@ func serveMetadata(w http.ResponseWriter, baseURL string, mint chain.Key, t Toke
 	_ = json.NewEncoder(w).Encode(Describe(baseURL, mint, t)) // the client is gone
 }
 
-// Fate is what becomes of a logo.
+// Fate is what the server does with a logo.
 type Fate uint8
 
-// The fates of logos, in the order of their dice.
+// The fates of logos.
 const (
-	LogoGood Fate = iota
-	LogoMissing
-	LogoHTML
-	LogoSlow
-	LogoCut
+	LogoGood    Fate = iota
+	LogoMissing      // status 404
+	LogoHTML         // a page instead of an image
+	LogoSlow         // good, but after SlowLogo
+	LogoCut          // the first half of the bytes
 )
 
-// LogoFate tells what the logo of a mint does.
+// LogoFate returns what the server does with the logo of a mint.
 func LogoFate(mint chain.Key) Fate {
 	switch d := traits(mint)[21]; {
 	case d < 16:
@@ -192,7 +199,7 @@ func LogoFate(mint chain.Key) Fate {
 	return LogoGood
 }
 
-// serveMajor serves a drawing of the tokens of genesis.
+// serveMajor serves the drawing of a token of genesis.
 func serveMajor(w http.ResponseWriter, symbol string) {
 	body, ok := drawMajor(symbol)
 	if !ok {
@@ -232,6 +239,7 @@ func serveLogo(w http.ResponseWriter, r *http.Request, mint chain.Key, ext strin
 	_, _ = w.Write(body) // the client is gone
 }
 
+// hue returns a bright colour; b goes once around the colour wheel.
 func hue(b byte) color.RGBA {
 	i, f := int(b)/43, byte((int(b)%43)*6)
 	switch i {

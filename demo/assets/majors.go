@@ -2,8 +2,8 @@ package assets
 
 import "fmt"
 
-// drawing is a major's logo: an emblem of our own on a disc that goes from one colour to another.
-// None of it is anybody's mark.
+// drawing is the logo of a major: an emblem of our own on a disc with a colour gradient. It copies
+// nobody's trademark.
 type drawing struct {
 	from, to string
 	emblem   string // SVG elements in a box of 128 by 128

@@ -9,8 +9,8 @@ type Account struct {
 	Executable bool
 }
 
-// Write is the state that a transaction left an account in; Account is nil where the account ceased
-// to exist.
+// Write is the state in which a transaction left an account. Account is nil if the account has
+// ceased to exist.
 type Write struct {
 	Key     Key
 	Account *Account
@@ -20,7 +20,7 @@ type Write struct {
 // Solana's default rent.
 func RentExempt(size int) uint64 { return uint64(size+128) * 6960 }
 
-// state is the accounts at the tip, with a journal to take a dead fork's writes back.
+// state has the accounts at the tip, and a journal to undo the writes of a dead fork.
 type state struct {
 	accounts map[Key]*Account
 	journal  []Write

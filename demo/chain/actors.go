@@ -11,7 +11,7 @@ type actor struct {
 	plan   func(g *Generator, r *rand.Rand) *plan
 }
 
-// mix is what a slot is made of, in parts of a thousand.
+// mix is what the transactions of a slot are, in parts of a thousand.
 var mix = []actor{
 	{510, planSwap},
 	{10, planPool},
@@ -28,6 +28,8 @@ var mix = []actor{
 	{80, planFailure},
 }
 
+// plan lets a random actor of the mix plan a transaction. If that finds nothing to do, SOL is
+// transferred.
 func (g *Generator) plan(r *rand.Rand) *plan {
 	n := r.IntN(1000)
 	for _, a := range mix {
@@ -54,13 +56,16 @@ func (g *Generator) lamports(k Key) uint64 {
 	return 0
 }
 
-// balance is what a token account holds; 0 where there is none or it is frozen.
+// balance returns what a token account holds; 0 if there is none or it is frozen.
 func (g *Generator) balance(account Key) uint64 {
 	if a := g.st.get(account); a != nil && isTokenAccount(a.Data) && a.Data[108] == 1 {
 		return tokenAmount(a.Data)
 	}
 	return 0
 }
+
+// keepsUnwrapped returns whether a wallet holds SOL only unwrapped: one in four does.
+func keepsUnwrapped(wallet uint32) bool { return wallet%4 == 3 }
 
 // zipf picks an index below n, the low ones most often.
 func zipf(r *rand.Rand, n int) int {
@@ -106,7 +111,7 @@ func planSOLTransfer(g *Generator, r *rand.Rand) *plan {
 	return &plan{payer: from, ixs: ixs, v0: r.IntN(2) == 0}
 }
 
-// openATA adds an idempotent creation where the account does not exist yet.
+// openATA adds an idempotent creation of owner's token account if that does not exist yet.
 func (g *Generator) openATA(ixs []Instruction, payer, owner Key, t *token) ([]Instruction, Key) {
 	k := g.ata(owner, t)
 	if g.st.get(k) == nil {
@@ -122,8 +127,8 @@ func planTokenTransfer(g *Generator, r *rand.Rand) *plan {
 	if from == nil || from == to || g.lamports(from.Key) < lamportsPerSOL {
 		return nil
 	}
-	if t.mint == NativeMint && toIdx%4 == 3 {
-		return nil // those wallets keep no wrapped SOL
+	if t.mint == NativeMint && keepsUnwrapped(toIdx) {
+		return nil
 	}
 	if g.st.get(g.ata(to.Key, t)) == nil && !t.hold(toIdx) {
 		to = g.wallets[pick(r, t.holders)]
@@ -178,11 +183,12 @@ func planBatch(g *Generator, r *rand.Rand) *plan {
 // timestamp, block id.
 func planVote(g *Generator, r *rand.Rand) *plan {
 	v := pick(r, g.validators)
-	root := g.parent - 31
+	const lockouts = 31 // of a full tower
+	root := g.parent - lockouts
 	d := binary.LittleEndian.AppendUint64([]byte{14, 0, 0, 0}, root)
-	d = append(d, 31)
-	for i := range 31 {
-		d = append(d, 1, byte(31-i))
+	d = append(d, lockouts)
+	for i := range lockouts {
+		d = append(d, 1, byte(lockouts-i))
 	}
 	d = append(d, g.hash[:]...)
 	d = binary.LittleEndian.AppendUint64(append(d, 1), uint64(g.x.now))

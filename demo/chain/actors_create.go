@@ -27,7 +27,8 @@ func (g *Generator) planCreation(r *rand.Rand) *plan {
 	}
 }
 
-// adopt adds a created token to the books, now and then at a popular rank.
+// adopt adds a created token to g.tokens at a rank. Tokens are traded the more, the lower their
+// rank is; the token that was there goes to the end.
 func (g *Generator) adopt(t *token, rank int) {
 	g.tokens = append(g.tokens, t)
 	last := len(g.tokens) - 1
@@ -36,9 +37,11 @@ func (g *Generator) adopt(t *token, rank int) {
 	}
 }
 
+// rank returns the rank of a new token: mostly the last, one in twenty any. SOL and USDC keep
+// theirs.
 func (g *Generator) rank(r *rand.Rand) int {
 	if r.IntN(20) == 0 {
-		return 2 + r.IntN(len(g.tokens)) // the anchors keep their places
+		return 2 + r.IntN(len(g.tokens))
 	}
 	return len(g.tokens)
 }
@@ -81,8 +84,8 @@ func (g *Generator) createSPL(r *rand.Rand, t *token, mint, creator *Signer, wal
 	}}
 }
 
-// createToken2022 follows the order that the program demands: pointer, mint, then metadata, in an
-// account sized for the pointer only and funded for the metadata too.
+// createToken2022 keeps the order that the program demands: pointer, mint, then metadata. The
+// account has the size without the metadata, and the rent with it.
 func (g *Generator) createToken2022(r *rand.Rand, t *token, mint, creator *Signer, wallet uint32) *plan {
 	t.program, t.mintAuth, t.updateAuth = Token2022Program, creator, creator
 	var freeze *Key

@@ -2,7 +2,7 @@ package chain
 
 import "math/rand/v2"
 
-// choose finds a token that ok accepts, popular ones first, trying a few.
+// choose returns a token that ok accepts, popular ones more often, or nil. It tries a few only.
 func (g *Generator) choose(r *rand.Rand, ok func(*token) bool) *token {
 	for range 8 {
 		i := zipf(r, len(g.tokens))
@@ -108,7 +108,7 @@ func (g *Generator) planFreeze(r *rand.Rand, t *token) *plan {
 			g.frozen[i] = g.frozen[len(g.frozen)-1]
 			g.frozen = g.frozen[:len(g.frozen)-1]
 		}
-		if z.token.freezeAuth == nil { // given up since: frozen for ever
+		if z.token.freezeAuth == nil { // the authority was given up: frozen for ever
 			return nil
 		}
 		auth := z.token.freezeAuth
@@ -160,8 +160,8 @@ func planMetadataUpdate(g *Generator, r *rand.Rand) *plan {
 	return &plan{payer: t.updateAuth, v0: r.IntN(2) == 0, ixs: append(budget(r, 40_000), ixMetaplexUpdate(t.metadata, t.updateAuth.Key, d, nil, false)), done: done}
 }
 
-// planUpdateField changes the TokenMetadata extension; the payer first adds the rent of what the
-// account grows.
+// planUpdateField changes the TokenMetadata extension. If the account grows, the payer first adds
+// the rent for that.
 func (g *Generator) planUpdateField(r *rand.Rand, t *token, name, symbol, uri string, done func()) *plan {
 	a := g.st.get(t.mint)
 	at, n := tlv(a.Data, extTokenMetadata)
@@ -176,12 +176,12 @@ func (g *Generator) planUpdateField(r *rand.Rand, t *token, name, symbol, uri st
 		field      byte
 		key, value string
 	}
-	edits := []edit{{2, "", uri}}
+	edits := []edit{{fieldURI, "", uri}}
 	if name != t.name {
-		edits = append(edits, edit{0, "", name}, edit{1, "", symbol})
+		edits = append(edits, edit{fieldName, "", name}, edit{fieldSymbol, "", symbol})
 	}
 	if r.IntN(3) == 0 {
-		edits = append(edits, edit{3, pick(r, []string{"website", "twitter", "telegram"}), "https://" + letters(r, 8) + ".mintlake.invalid"})
+		edits = append(edits, edit{fieldKey, pick(r, []string{"website", "twitter", "telegram"}), "https://" + letters(r, 8) + ".mintlake.invalid"})
 	}
 	ixs := budget(r, 60_000)
 	for _, e := range edits {
@@ -196,8 +196,8 @@ func (g *Generator) planUpdateField(r *rand.Rand, t *token, name, symbol, uri st
 	return &plan{payer: t.updateAuth, ixs: ixs, v0: r.IntN(2) == 0, done: done}
 }
 
-// planOddity is what indexers meet rarely: allowances, lamports taken out of a mint, wrapped SOL
-// paid out of an open account.
+// planOddity makes transactions that indexers seldom meet: allowances, lamports taken out of a
+// mint, wrapped SOL paid out of an account that stays open.
 func planOddity(g *Generator, r *rand.Rand) *plan {
 	switch r.IntN(3) {
 	case 0:
@@ -230,7 +230,7 @@ func planOddity(g *Generator, r *rand.Rand) *plan {
 		amount := have / 100
 		ixs := []Instruction{ixUnwrap(src, w.Key, w.Key, &amount)}
 		if r.IntN(4) == 0 {
-			// all of it, and back
+			// Pay out the rest too, and put it back.
 			ixs = append(ixs, ixUnwrap(src, w.Key, w.Key, nil), ixTransferSOL(w.Key, src, have-amount), ixSyncNative(src))
 		}
 		return &plan{payer: w, ixs: ixs}

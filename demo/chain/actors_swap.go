@@ -8,11 +8,11 @@ import (
 
 func planSwap(g *Generator, r *rand.Rand) *plan { return g.swap(r, false) }
 
-// reserves are the pool's amounts less fees, by side.
+// reserves returns the amounts that make the pool's price, by side.
 func (g *Generator) reserves(p *pool) [2]uint64 { return p.dex.reserves(g, p) }
 
 // swap plans a trade on a pool picked by a Zipf law. Prices revert to the pool's slowly moving
-// target, so that no pool runs dry. A greedy one asks for more than the pool gives and fails.
+// target, so that no pool runs dry. A greedy trade asks for more than the pool gives, and fails.
 func (g *Generator) swap(r *rand.Rand, greedy bool) *plan {
 	if len(g.pools) == 0 {
 		return nil
@@ -61,7 +61,8 @@ func (g *Generator) swap(r *rand.Rand, greedy bool) *plan {
 	return g.swapPlan(r, p, in, user, wrap, amount, minOut, true)
 }
 
-// trader finds a wallet that owns the input; wrap is set where it holds SOL unwrapped.
+// trader finds a wallet that owns the input, and how much. wrap is set if it holds SOL only
+// unwrapped.
 func (g *Generator) trader(r *rand.Rand, in, out *token) (w *Signer, wrap bool, have uint64) {
 	if in.mint != NativeMint && in.mint != USDCMint {
 		w, _, have = g.holder(r, in)
@@ -72,7 +73,7 @@ func (g *Generator) trader(r *rand.Rand, in, out *token) (w *Signer, wrap bool, 
 			i = pick(r, out.holders)
 			w = g.wallets[i]
 		}
-		if in.mint == NativeMint && i%4 == 3 {
+		if in.mint == NativeMint && keepsUnwrapped(i) {
 			have = g.lamports(w.Key) / 4
 		} else {
 			have = g.balance(g.ata(w.Key, in))
@@ -85,6 +86,8 @@ func (g *Generator) trader(r *rand.Rand, in, out *token) (w *Signer, wrap bool, 
 	return w, wrap, have
 }
 
+// swapPlan makes the transaction of a swap: it opens the user's token accounts and wraps and
+// unwraps SOL as needed.
 func (g *Generator) swapPlan(r *rand.Rand, p *pool, in int, user *Signer, wrap bool, first, second uint64, base bool) *plan {
 	ixs := budget(r, 140_000)
 	var accounts [2]Key
@@ -170,11 +173,10 @@ func planPool(g *Generator, r *rand.Rand) *plan {
 	}}
 }
 
-// maxShortLived bounds the pools that were ever made to be drained: their accounts stay.
+// maxShortLived is how many short-lived pools are ever made: the accounts of a drained one stay.
 const maxShortLived = 2_000
 
-// planShortLived makes a PumpSwap pool of a plain token and wrapped SOL, or takes all liquidity out
-// of one that was made so.
+// planShortLived makes a PumpSwap pool of a plain token and wrapped SOL, or drains such a pool.
 func planShortLived(g *Generator, r *rand.Rand) *plan {
 	if n := len(g.shortLived); n > 3 && r.IntN(2) == 0 || g.shortLivedMade >= maxShortLived {
 		if n == 0 {
@@ -213,6 +215,7 @@ func planShortLived(g *Generator, r *rand.Rand) *plan {
 	}}
 }
 
+// planDrain takes all liquidity of its creator out of a short-lived pool.
 func (g *Generator) planDrain(p *pool) *plan {
 	w := p.creator
 	lp := AssociatedAddress(w.Key, p.lp, Token2022Program)

@@ -2,8 +2,8 @@ package chain
 
 import "encoding/binary"
 
-// Airdrop makes a signed transfer of lamports from the treasury, valid at the tip. number, in a
-// memo, makes it another transaction than an equal one before it.
+// Airdrop makes a signed transfer of lamports from the treasury, valid at the tip. number goes into
+// a memo, so that two equal airdrops differ.
 func (g *Generator) Airdrop(to Key, lamports, number uint64) (*Tx, error) {
 	m, err := compile(g.treasury.Key, []Instruction{ixTransferSOL(g.treasury.Key, to, lamports), ixMemo("airdrop " + utoa(number))}, false, nil, g.hash)
 	if err != nil {
@@ -13,8 +13,8 @@ func (g *Generator) Airdrop(to Key, lamports, number uint64) (*Tx, error) {
 	return tx, tx.signAll()
 }
 
-// ComputePrice is what the message offers for a compute unit, in micro-lamports; 0 when it does not
-// say.
+// ComputePrice returns what the message offers per compute unit, in micro-lamports; 0 if it does
+// not say.
 func (m *Message) ComputePrice() uint64 {
 	for i := range m.Instructions {
 		ix := &m.Instructions[i]
@@ -25,7 +25,7 @@ func (m *Message) ComputePrice() uint64 {
 	return 0
 }
 
-// Writes says whether the message locks an account for writing.
+// Writes returns whether the message locks an account for writing.
 func (m *Message) Writes(k Key) bool {
 	i := m.index(k)
 	return i >= 0 && m.IsWritable(i)

@@ -32,9 +32,11 @@ func UIFloat(amount uint64, decimals uint8) float64 {
 	return f
 }
 
-// Entries is how many ledger entries the block is split into: one per 64 transactions and the final
-// tick.
-func (b *Block) Entries() int { return (len(b.Txs)+63)/64 + 1 }
+// TxsPerEntry is how many transactions an entry of a block has at most.
+const TxsPerEntry = 64
+
+// Entries returns how many ledger entries the block is split into, the final tick included.
+func (b *Block) Entries() int { return (len(b.Txs)+TxsPerEntry-1)/TxsPerEntry + 1 }
 
 // LeaderReward is the half of the fees that the leader gets.
 func (b *Block) LeaderReward() uint64 {

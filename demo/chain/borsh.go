@@ -12,8 +12,8 @@ func appendString(b []byte, s string) []byte {
 
 func appendU64(b []byte, n uint64) []byte { return binary.LittleEndian.AppendUint64(b, n) }
 
-// reader walks a little-endian borsh body; after an overrun every read gives zero values and ok is
-// false.
+// reader reads little-endian borsh. After a read beyond the end, bad is set and every read returns
+// a zero value.
 type reader struct {
 	b   []byte
 	bad bool

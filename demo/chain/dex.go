@@ -4,14 +4,15 @@ import "encoding/binary"
 
 // dex is what the generator knows of a program that swaps: enough to trade on its pools.
 type dex interface {
-	// reserves are what makes the price, by side.
+	// reserves returns the amounts that make the price, by side.
 	reserves(g *Generator, p *pool) [2]uint64
-	// exactIn is what the user gets for amount; exactOut what he pays for amount, 0 where the
-	// program has no such instruction or the pool not so much.
+	// exactIn returns what the user gets for paying amount of side in. exactOut returns what he
+	// pays of side in to get amount; 0 if the program has no such instruction, or the pool not so
+	// much.
 	exactIn(g *Generator, p *pool, in int, amount uint64) uint64
 	exactOut(g *Generator, p *pool, in int, amount uint64) uint64
-	// swap is the instruction: of an amount in and the least out or, unless base, of the most in
-	// and an amount out.
+	// swap returns the instruction. With base, first is the exact amount in and second the least
+	// out. Without, first is the most in and second the exact amount out.
 	swap(g *Generator, user Key, p *pool, in int, accounts [2]Key, first, second uint64, base bool) Instruction
 }
 
@@ -46,7 +47,7 @@ func (g *Generator) tradeRate(p *pool) uint64 {
 
 func (g *Generator) mintData(p *pool, side int) []byte { return g.st.get(p.tokens[side].mint).Data }
 
-// balances are what a pool's vaults hold.
+// balances returns what a pool's vaults hold, by side.
 func (g *Generator) balances(p *pool) (out [2]uint64) {
 	for i := range out {
 		out[i] = tokenAmount(g.st.get(p.vaults[i]).Data)
@@ -54,11 +55,11 @@ func (g *Generator) balances(p *pool) (out [2]uint64) {
 	return out
 }
 
-// keyAt is an address inside an account's data.
+// keyAt reads an address from an account's data.
 func keyAt(d []byte, at int) Key { return Key(d[at : at+32]) }
 
-// swapTransfer moves tokens as a venue does: plain tokens only, so Transfer is as good as
-// TransferChecked.
+// swapTransfer moves tokens as a venue does. Its mints have no transfer fee, so Transfer will do
+// for TransferChecked.
 func swapTransfer(x *machine, f *frame, program Key, from, to, authority ref, amount uint64) error {
 	return x.call(f, program, []ref{{idx: from.idx, writable: true}, {idx: to.idx, writable: true}, {idx: authority.idx, signer: authority.signer}},
 		appendU64([]byte{3}, amount))
@@ -70,8 +71,9 @@ func (x *machine) holds(r ref, mint Key) bool {
 	return IsTokenAccount(a) && tokenMint(a.Data) == mint
 }
 
-// genesisVenue puts a pool of another program than CPMM beside the pool that a token has. Its state
-// is made by encode from the amounts, by side.
+// genesisVenue adds a pool of a program other than CPMM at genesis. encode makes its account's
+// data; amounts, by side, go into the vaults. These belong to authority, or to the pool if that is
+// zero.
 func (g *Generator) genesisVenue(d dex, program, authority Key, base, quote *token, amounts [2]uint64, encode func(p *pool) []byte) {
 	p := &pool{dex: d, tokens: [2]*token{base, quote}, quote: 1}
 	p.key, _ = pda(program, []byte("pool"), base.mint[:], quote.mint[:])
@@ -89,7 +91,7 @@ func (g *Generator) genesisVenue(d dex, program, authority Key, base, quote *tok
 	g.pools = append(g.pools, p)
 }
 
-// genesisVenues gives the first majors a second pool, and wrapped SOL with USDC two more.
+// genesisVenues gives each major a second pool, and wrapped SOL with USDC two more.
 func (g *Generator) genesisVenues() {
 	sol, usdc := g.tokens[0], g.tokens[1]
 	g.genesisPumpSwap()

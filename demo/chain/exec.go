@@ -9,6 +9,16 @@ import (
 // signatureFee is Solana's base fee in lamports per signature.
 const signatureFee = 5000
 
+// Bounds of what the compute budget program may ask for. The first is Solana's
+// MAX_COMPUTE_UNIT_LIMIT; the second keeps the fee within 64 bits.
+const (
+	maxComputeLimit = 1_400_000
+	maxComputePrice = 1_000_000_000_000
+)
+
+// maxDepth is how deep programs may call each other; an outer instruction has depth 1.
+const maxDepth = 5
+
 // defaultComputeLimit is the compute units that one outer instruction gets when the transaction
 // sets no limit.
 const defaultComputeLimit = 200_000
@@ -54,7 +64,8 @@ type program struct {
 	id      Key
 	run     func(x *machine, f *frame) error
 	builtin bool
-	invoke  [5]string
+	// The program's log lines: "invoke" by depth, and the beginnings of the others.
+	invoke  [maxDepth]string
 	success string
 	failed  string
 	use     string
@@ -93,6 +104,7 @@ func newPrograms() map[Key]*program {
 	return out
 }
 
+// loadedAccount is an account of the running transaction: as it was, and as it is now.
 type loadedAccount struct {
 	orig  *Account
 	cur   Account
@@ -107,6 +119,7 @@ type ref struct {
 	signer, writable bool
 }
 
+// frame is a running instruction.
 type frame struct {
 	p     *program
 	accs  []ref
@@ -189,9 +202,9 @@ func (x *machine) checkWritable() error {
 	return nil
 }
 
-// rentUnpaid finds an account that was left with lamports, but fewer than keep it alive; -1 for
-// none. Solana's rent states: an account must end empty or exempt, unless it was short before and
-// neither grew nor gained.
+// rentUnpaid returns the index of an account that was left with lamports, but with fewer than keep
+// it alive; -1 if there is none. As in Solana, an account must end empty or rent-exempt, unless it
+// was short of rent before and neither grew nor gained.
 func (x *machine) rentUnpaid() int {
 	for i := range x.accs {
 		a := &x.accs[i]
@@ -213,6 +226,8 @@ func txError(index uint8, err error) *TxError {
 	return &TxError{Index: index, Kind: pe.kind, Custom: pe.custom}
 }
 
+// chargeFee reads the compute budget and takes the fee from the payer. It fails if the payer cannot
+// pay.
 func (x *machine) chargeFee() error {
 	x.limit, x.price = 0, 0
 	other := uint64(0)
@@ -232,8 +247,8 @@ func (x *machine) chargeFee() error {
 	if x.limit == 0 {
 		x.limit = max(other, 1) * defaultComputeLimit
 	}
-	x.limit = min(x.limit, 1_400_000)
-	x.price = min(x.price, 1_000_000_000_000)
+	x.limit = min(x.limit, maxComputeLimit)
+	x.price = min(x.price, maxComputePrice)
 	fee := signatureFee*uint64(x.msg.Header[0]) + (x.limit*x.price+999_999)/1_000_000
 	if x.accs[0].cur.Lamports < fee {
 		return fmt.Errorf("charge fee: payer %s has %d lamports, needs %d", x.keys[0], x.accs[0].cur.Lamports, fee)
@@ -244,7 +259,7 @@ func (x *machine) chargeFee() error {
 	return nil
 }
 
-// revert takes back everything but the fee.
+// revert undoes everything but the fee; payer is the payer's account after the fee.
 func (x *machine) revert(payer loadedAccount) {
 	for i := range x.accs {
 		a := &x.accs[i]
@@ -262,6 +277,7 @@ func (x *machine) revert(payer loadedAccount) {
 	x.meta.ReturnData = nil
 }
 
+// finish writes the changed accounts into the state and fills the rest of the Meta.
 func (x *machine) finish(tx *Tx) {
 	tx.Meta.Post = make([]uint64, len(x.keys))
 	for i := range x.accs {
@@ -322,7 +338,7 @@ func (x *machine) call(f *frame, programID Key, accs []ref, data []byte) error {
 	if at < 0 {
 		return fail(ErrMissingAccount)
 	}
-	if f.depth >= 5 {
+	if f.depth >= maxDepth {
 		return fail(ErrInvalidArgument)
 	}
 	idx := make([]byte, len(accs))
@@ -340,7 +356,7 @@ func (x *machine) find(k Key) int {
 
 func (x *machine) log(s string) { x.meta.Logs = append(x.meta.Logs, s) }
 
-// acc is the account of a reference.
+// acc returns the account of a reference.
 func (x *machine) acc(r ref) *Account { return &x.accs[r.idx].cur }
 
 func (x *machine) key(r ref) Key { return x.keys[r.idx] }

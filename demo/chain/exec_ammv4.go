@@ -25,7 +25,7 @@ const (
 	v4LogBaseOut = 4
 )
 
-// v4ExactIn is net = a − ⌈a·25/10000⌉, out = ⌊net·Ro/(Ri+net)⌋.
+// v4ExactIn returns ⌊net·Ro/(Ri+net)⌋, where net = a − ⌈a·25/10000⌉.
 func v4ExactIn(amount, ri, ro uint64) uint64 {
 	fee, _ := mulDivUp(amount, v4Numerator, v4Divisor)
 	net := amount - fee
@@ -36,7 +36,8 @@ func v4ExactIn(amount, ri, ro uint64) uint64 {
 	return mulDiv(net, ro, sum)
 }
 
-// v4ExactOut is net = ⌈Ri·o/(Ro−o)⌉, in = ⌈net·10000/9975⌉; 0 where the pool has not so much.
+// v4ExactOut returns ⌈net·10000/9975⌉, where net = ⌈Ri·o/(Ro−o)⌉; 0 if the pool does not hold so
+// much.
 func v4ExactOut(amount, ri, ro uint64) uint64 {
 	if amount == 0 || amount >= ro {
 		return 0
@@ -52,9 +53,9 @@ func v4ExactOut(amount, ri, ro uint64) uint64 {
 	return in
 }
 
-// runAMMv4 is swap_base_in_v2 (16: amount in, least out) and swap_base_out_v2 (17: most in, amount
-// out). Accounts: token program, pool, authority, coin vault, price vault, source, destination,
-// user.
+// runAMMv4 runs swap_base_in_v2 (16: amount in, least out) and swap_base_out_v2 (17: most in,
+// amount out). Accounts: token program, pool, authority, coin vault, price vault, source,
+// destination, user.
 func runAMMv4(x *machine, f *frame) error {
 	x.used += 14_000
 	if len(f.data) < 17 || f.data[0] != v4BaseIn && f.data[0] != v4BaseOut {
@@ -131,7 +132,7 @@ func (v4Dex) swap(_ *Generator, user Key, p *pool, in int, accounts [2]Key, firs
 		signer(user)}}
 }
 
-// genesisAMMv4 puts a pool that only swaps: it has no order book.
+// genesisAMMv4 adds a pool in the state SwapOnly, which has no order book.
 func (g *Generator) genesisAMMv4(coin, price *token, amounts [2]uint64) {
 	g.genesisVenue(v4Dex{}, AMMv4Program, AMMv4Authority, coin, price, amounts, func(p *pool) []byte {
 		d := make([]byte, v4PoolSize)

@@ -4,8 +4,7 @@ import "strconv"
 
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// addressCache remembers derived addresses; it is emptied when full, so its memory is bounded and
-// its answers are always right.
+// addressCache remembers derived addresses. A full map is emptied, so its memory is bounded.
 type addressCache struct {
 	byPair map[[96]byte]Key
 	limit  int
@@ -47,7 +46,7 @@ func (c *addressCache) metadata(mint Key) Key {
 	return k
 }
 
-// volume is PumpSwap's account of what a user traded.
+// volume returns the address of PumpSwap's account of what a user traded.
 func (c *addressCache) volume(user Key) Key {
 	if k, ok := c.byUser[user]; ok {
 		return k
@@ -96,7 +95,7 @@ func createAssociated(x *machine, f *frame, payer, ata, owner, mint, token ref) 
 	if err := x.call(f, program, []ref{{idx: mint.idx}}, sizeData); err != nil {
 		return err
 	}
-	size := 165
+	size := accountSize
 	if len(x.meta.ReturnData) == 8 {
 		size = int(x.meta.ReturnData[0]) | int(x.meta.ReturnData[1])<<8
 	}

@@ -67,7 +67,7 @@ func runCPMM(x *machine, f *frame) error {
 	return failCustom(101) // Anchor: InstructionFallbackNotFound
 }
 
-// poolSide is one side of a pool inside its PoolState.
+// poolSide is the side of token 0 or of token 1 in a PoolState.
 type poolSide struct{ zero bool }
 
 func (s poolSide) at(first int) int {
@@ -77,7 +77,7 @@ func (s poolSide) at(first int) int {
 	return first + 8
 }
 
-// reserve is the vault's amount less the fees that are still in it.
+// reserve returns the vault's amount less the fees that are still in it.
 func (s poolSide) reserve(pool, vault []byte) uint64 {
 	return tokenAmount(vault) - binary.LittleEndian.Uint64(pool[s.at(poolProtocolFees0):]) -
 		binary.LittleEndian.Uint64(pool[s.at(poolFundFees0):])
@@ -85,8 +85,8 @@ func (s poolSide) reserve(pool, vault []byte) uint64 {
 
 func addU64(b []byte, n uint64) { binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)+n) }
 
-// QuoteBaseInput is the CPMM formula without creator fee: net = a − ceil(a·trade/1e6), out =
-// net·Ro/(Ri+net).
+// QuoteBaseInput is the CPMM formula without a creator fee: out = ⌊net·Ro/(Ri+net)⌋, where net = a
+// − fee and fee = ⌈a·trade/1e6⌉.
 func QuoteBaseInput(amount, reserveIn, reserveOut, tradeRate uint64) (out, fee uint64) {
 	hi, lo := bits.Mul64(amount, tradeRate)
 	q, rem := bits.Div64(hi, lo, cpmmRateDenominator)
@@ -102,8 +102,8 @@ func QuoteBaseInput(amount, reserveIn, reserveOut, tradeRate uint64) (out, fee u
 	return out, q
 }
 
-// quote is what a swap moves: pays leaves the user (with the mint's transfer fee), sends leaves the
-// pool (before it).
+// quote has the amounts of a swap. pays leaves the user, with the input mint's transfer fee in it;
+// sends leaves the pool, before the output mint's transfer fee is taken.
 type quote struct {
 	pays, sends   uint64
 	inFee, outFee uint64 // transfer fees of Token-2022
@@ -118,8 +118,8 @@ func (x *machine) quoteInput(amount uint64, ri, ro, rate uint64, inMint, outMint
 	return q, q.sends - q.outFee
 }
 
-// QuoteBaseOutput is the exact-output formula without creator fee: net = ceil(Ri·o/(Ro−o)), in =
-// ceil(net·1e6/(1e6−trade)); in is 0 where the pool cannot give so much.
+// QuoteBaseOutput is the formula for an exact output without a creator fee: in =
+// ⌈net·1e6/(1e6−trade)⌉, where net = ⌈Ri·o/(Ro−o)⌉; 0 if the pool does not hold so much.
 func QuoteBaseOutput(out, reserveIn, reserveOut, tradeRate uint64) (in, fee uint64) {
 	if out == 0 || out >= reserveOut || tradeRate >= cpmmRateDenominator {
 		return 0, 0
@@ -144,9 +144,9 @@ func (x *machine) quoteOutput(received uint64, ri, ro, rate uint64, inMint, outM
 	return q
 }
 
-// cpmmSwap is swap_base_input (amount in, least out) or swap_base_output (most in, amount out).
-// Accounts: payer, authority, config, pool, in, out, in vault, out vault, in program, out program,
-// in mint, out mint, observation.
+// cpmmSwap runs swap_base_input (first is the amount in, second the least out) or swap_base_output
+// (the most in, the amount out). Accounts: payer, authority, config, pool, in, out, in vault, out
+// vault, in program, out program, in mint, out mint, observation.
 func cpmmSwap(x *machine, f *frame, first, second uint64, base bool) error {
 	if err := f.need(13); err != nil {
 		return err
@@ -206,8 +206,8 @@ func (x *machine) settle(f *frame, q quote, in poolSide, ri, ro uint64) error {
 	return nil
 }
 
-// cpmmSides checks that the accounts are the pool's own, as the program's constraints do; zero
-// tells that token 0 goes in.
+// cpmmSides checks that the accounts are the pool's own, as the program's constraints do. zero is
+// true if token 0 goes in.
 func cpmmSides(x *machine, f *frame, pool []byte) (zero, ok bool) {
 	is := func(i, at int) bool {
 		k := x.key(f.accs[i])

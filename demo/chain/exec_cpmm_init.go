@@ -5,7 +5,7 @@ import "encoding/binary"
 // sha256("global:initialize")
 var cpmmInitialize = [8]byte{0xaf, 0xaf, 0x6d, 0x1f, 0x0d, 0x98, 0x9b, 0xed}
 
-// cpmmLockedLP is the liquidity that nobody gets when a pool is made (raydium-cp-swap,
+// cpmmLockedLP is the liquidity of a new pool that belongs to nobody (raydium-cp-swap,
 // initialize.rs).
 const cpmmLockedLP = 100
 
@@ -38,8 +38,8 @@ func (x *machine) signedBy(f *frame, i int) ref {
 	return ref{idx: f.accs[i].idx, signer: true, writable: true}
 }
 
-// cpmmCreate is initialize: Anchor's three inits (LP mint, creator's LP account, observation), then
-// the handler's own calls in its order.
+// cpmmCreate runs initialize: first the accounts that Anchor creates (LP mint, creator's LP
+// account, observation), then the calls of the handler in its order.
 func cpmmCreate(x *machine, f *frame, amount0, amount1, open uint64) error {
 	if err := f.need(initAccounts); err != nil {
 		return failCustom(3005) // Anchor: AccountNotEnoughKeys
@@ -86,7 +86,7 @@ func cpmmCreate(x *machine, f *frame, amount0, amount1, open uint64) error {
 	return cpmmOpen(x, f, amount0, amount1, open, binary.LittleEndian.Uint64(config.Data[36:]))
 }
 
-// cpmmPoolAddresses checks the program addresses: an outside transaction may name anything.
+// cpmmPoolAddresses checks the derived addresses: a submitted transaction may name any account.
 func cpmmPoolAddresses(x *machine, f *frame) error {
 	a := f.accs
 	config, m0, m1, pool := x.key(a[initConfig]), x.key(a[initMint0]), x.key(a[initMint1]), x.key(a[initPool])
@@ -133,7 +133,7 @@ func cpmmInits(x *machine, f *frame) error {
 	return nil
 }
 
-// cpmmVaults makes the vaults, 165 bytes unless the mint withholds transfer fees.
+// cpmmVaults makes the vaults. They have 165 bytes unless the mint withholds transfer fees.
 func cpmmVaults(x *machine, f *frame) error {
 	authority := x.key(f.accs[initAuthority])
 	for i := range 2 {
@@ -154,7 +154,7 @@ func cpmmVaults(x *machine, f *frame) error {
 	return nil
 }
 
-// cpmmOpen mints the liquidity, charges the fee and writes the pool's state.
+// cpmmOpen mints the liquidity, charges the fee for a pool and writes the pool's state.
 func cpmmOpen(x *machine, f *frame, amount0, amount1, open, fee uint64) error {
 	a := f.accs
 	liquidity := isqrt(amount0, amount1)

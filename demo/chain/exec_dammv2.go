@@ -13,7 +13,7 @@ var (
 	dammSwap      = [8]byte{0xf8, 0xc6, 0x9e, 0x91, 0xe1, 0x75, 0x87, 0xc8}
 	dammSwap2     = [8]byte{0x41, 0x4b, 0x3f, 0x4c, 0xeb, 0x5b, 0x5b, 0x88}
 	dammSwapEvent = [8]byte{0xbd, 0x42, 0x33, 0xa8, 0x26, 0x50, 0x75, 0x99}
-	// The least and the greatest square root price of a pool.
+	// The lowest and the highest square root price of a pool, times 2⁶⁴.
 	dammLow  = uint256.NewInt(4_295_048_016)
 	dammHigh = uint256.MustFromDecimal("79226673521066979257578248091")
 )
@@ -54,7 +54,8 @@ func ceilDiv(a, b *uint256.Int) *uint256.Int {
 	return q
 }
 
-// dammBetween is what lies between two prices: L·(√P₁−√P₀)/(√P₀·√P₁) of a, L·(√P₁−√P₀)/2¹²⁸ of b.
+// dammBetween returns how much of a token the pool has between two square root prices:
+// L·(√P₁−√P₀)/(√P₀·√P₁) of a, L·(√P₁−√P₀)/2¹²⁸ of b; 0 if it does not fit 64 bits.
 func dammBetween(liquidity, from, to *uint256.Int, ofA, up bool) uint64 {
 	low, high := from, to
 	if high.Lt(low) {
@@ -77,8 +78,9 @@ func dammBetween(liquidity, from, to *uint256.Int, ofA, up bool) uint64 {
 	return part.Uint64()
 }
 
-// dammIn moves the price by an amount that is sold: of a (in 0) to ⌈L·√P/(L+n·√P)⌉, of b to
-// √P+⌊n·2¹²⁸/L⌋. out is 0 where the price would leave the range.
+// dammIn returns what the pool gives for an amount that is sold to it, and the next square root
+// price: ⌈L·√P/(L+n·√P)⌉ for token a (in 0), √P+⌊n·2¹²⁸/L⌋ for b. out is 0 if the price would leave
+// the range.
 func dammIn(d []byte, in int, amount uint64) (out uint64, next *uint256.Int) {
 	liquidity, price, n := getWide(d[dammLiquidity:]), getWide(d[dammPrice:]), uint256.NewInt(amount)
 	if in == 0 {
@@ -96,8 +98,9 @@ func dammIn(d []byte, in int, amount uint64) (out uint64, next *uint256.Int) {
 	return dammBetween(liquidity, price, next, in == 1, false), next
 }
 
-// dammOut moves the price by an amount that is bought: of b (in 0) to √P−⌈n·2¹²⁸/L⌉, of a to
-// ⌈L·√P/(L−n·√P)⌉. pays is 0 where the pool has not so much.
+// dammOut returns what an amount bought from the pool costs without the fee, and the next square
+// root price: √P−⌈n·2¹²⁸/L⌉ for token b (in 0), ⌈L·√P/(L−n·√P)⌉ for a. pays is 0 if the pool does
+// not hold so much.
 func dammOut(d []byte, in int, amount uint64) (pays uint64, next *uint256.Int) {
 	liquidity, price, n := getWide(d[dammLiquidity:]), getWide(d[dammPrice:]), uint256.NewInt(amount)
 	if in == 0 {
@@ -119,8 +122,8 @@ func dammOut(d []byte, in int, amount uint64) (pays uint64, next *uint256.Int) {
 	return dammBetween(liquidity, price, next, in == 0, true), next
 }
 
-// dammTrade is a swap of a pool: what the user pays and gets, the fee, which is in token b, and the
-// price behind it.
+// dammTrade is a swap: what the user pays and gets, the fee, which is in token b, and the square
+// root price afterwards.
 type dammTrade struct {
 	pays, sends, fee uint64
 	next             *uint256.Int
@@ -155,7 +158,7 @@ func dammExactOutput(d []byte, in int, amount uint64) dammTrade {
 	return t
 }
 
-// runDAMMv2 is swap (amount in, least out) and swap2 (the same with a mode: 2 is amount out, most
+// runDAMMv2 runs swap (amount in, least out) and swap2 (the same with a mode: 2 is amount out, most
 // in). Accounts: authority, pool, source, destination, vault a, vault b, mint a, mint b, user, both
 // token programs, referral, event authority, program.
 func runDAMMv2(x *machine, f *frame) error {
@@ -231,7 +234,7 @@ func dammSettle(x *machine, f *frame, in int, t dammTrade) error {
 
 type dammDex struct{}
 
-// reserves are the virtual ones: L/√P and L·√P/2¹²⁸.
+// reserves returns the virtual reserves: L/√P and L·√P/2¹²⁸.
 func (dammDex) reserves(g *Generator, p *pool) [2]uint64 {
 	d := g.st.get(p.key).Data
 	liquidity, price := getWide(d[dammLiquidity:]), getWide(d[dammPrice:])
@@ -257,7 +260,7 @@ func (dammDex) swap(_ *Generator, user Key, p *pool, in int, accounts [2]Key, fi
 		readonly(p.tokens[0].program), readonly(p.tokens[1].program), readonly(DAMMv2Program), readonly(dammEvents), readonly(DAMMv2Program)}}
 }
 
-// genesisDAMMv2 puts a pool over the whole range: √P = √(b/a)·2⁶⁴, L = √(a·b)·2⁶⁴.
+// genesisDAMMv2 adds a pool over the whole price range: √P = √(b/a)·2⁶⁴, L = √(a·b)·2⁶⁴.
 func (g *Generator) genesisDAMMv2(a, b *token, amounts [2]uint64) {
 	price := new(uint256.Int).Lsh(uint256.NewInt(amounts[1]), 128)
 	price.Sqrt(price.Div(price, uint256.NewInt(amounts[0])))

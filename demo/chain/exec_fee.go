@@ -23,7 +23,7 @@ const (
 	tokFeeExceedsLimit = 29
 )
 
-// feeConfig finds the transfer fee extension of a mint; nil for none.
+// feeConfig returns the transfer fee extension of a mint; nil if it has none.
 func feeConfig(mint []byte) []byte {
 	if len(mint) <= accountSize || mint[accountSize] != 1 {
 		return nil
@@ -35,8 +35,8 @@ func feeConfig(mint []byte) []byte {
 	return mint[at : at+n]
 }
 
-// TransferFee is what a Token-2022 mint withholds from a transfer in an epoch:
-// ceil(amount·bps/10000), at most the maximum; 0 for other mints.
+// TransferFee returns what a Token-2022 mint withholds from a transfer in an epoch:
+// ⌈amount·bps/10000⌉, at most the maximum; 0 for other mints.
 func TransferFee(mint []byte, epoch, amount uint64) uint64 {
 	c := feeConfig(mint)
 	if c == nil || amount == 0 {
@@ -55,7 +55,7 @@ func TransferFee(mint []byte, epoch, amount uint64) uint64 {
 	return min(q, maximum)
 }
 
-// InverseTransferFee is the fee that must be added to an amount so that the amount arrives
+// InverseTransferFee returns the fee to add to an amount so that the whole amount arrives
 // (calculate_inverse_epoch_fee).
 func InverseTransferFee(mint []byte, epoch, after uint64) uint64 {
 	c := feeConfig(mint)
@@ -81,8 +81,8 @@ func InverseTransferFee(mint []byte, epoch, after uint64) uint64 {
 	return TransferFee(mint, epoch, pre)
 }
 
-// token22Fee is instruction 26 with its own numbers: 0 initialize, 1 transfer with the fee stated,
-// 2 withdraw from the mint, 4 harvest.
+// token22Fee runs instruction 26, TransferFeeExtension. Its second byte says which: 0 initialize, 1
+// transfer with the fee stated, 2 withdraw from the mint, 4 harvest.
 func token22Fee(x *machine, f *frame) error {
 	if len(f.data) < 2 {
 		return fail(ErrInvalidInstructionData)
@@ -143,7 +143,7 @@ func feeInitialize(x *machine, f *frame, body []byte) error {
 	return nil
 }
 
-// withheld finds the counter of fees kept back in an account; nil for none.
+// withheld returns the counter of the fees that an account keeps back; nil if it has none.
 func withheld(d []byte) []byte {
 	if len(d) <= accountSize || d[accountSize] != 2 {
 		return nil
@@ -155,8 +155,8 @@ func withheld(d []byte) []byte {
 	return d[at : at+n]
 }
 
-// feeHarvest moves withheld fees of any number of accounts to the mint; an account that does not
-// fit is passed over.
+// feeHarvest moves withheld fees of any number of accounts to the mint. It skips accounts that are
+// not token accounts of the mint.
 func feeHarvest(x *machine, f *frame) error {
 	if err := f.need(1); err != nil {
 		return err
@@ -210,7 +210,7 @@ func feeWithdraw(x *machine, f *frame) error {
 	return nil
 }
 
-// mintCloseInitialize is instruction 25: who may close the mint.
+// mintCloseInitialize runs instruction 25, which sets who may close the mint.
 func mintCloseInitialize(x *machine, f *frame) error {
 	x.log("Program log: Instruction: InitializeMintCloseAuthority")
 	r := reader{b: f.data[1:]}
@@ -231,8 +231,8 @@ func mintCloseInitialize(x *machine, f *frame) error {
 	return nil
 }
 
-// accountExtensions is the bytes that a mint's extensions add to its token accounts: the withheld
-// fee.
+// accountExtensions returns how many bytes a mint's extensions add to its token accounts: the
+// counter of withheld fees.
 func accountExtensions(mint []byte) int {
 	if feeConfig(mint) != nil {
 		return 4 + 8

@@ -6,22 +6,22 @@ var (
 	launchCreate      = anchorDiscriminator("global:create")
 	launchCreateEvent = anchorDiscriminator("event:CreateEvent")
 	anchorEventPrefix = [8]byte{0xe4, 0x45, 0xa5, 0x2e, 0x51, 0xcb, 0x9a, 0x1d}
-	// launchAuthority holds the mint authority for as long as a launch runs.
+	// launchAuthority is the mint authority while a launch runs.
 	launchAuthority, _ = pda(LauncherProgram, []byte("mint-authority"))
 	launchEvents, _    = pda(LauncherProgram, []byte("__event_authority"))
 )
 
-// launchSupply and launchDecimals are what every launched token gets: a billion tokens of six
+// launchSupply and launchDecimals are those of every launched token: a billion tokens of six
 // decimals.
 const (
 	launchSupply   = 1_000_000_000_000_000
 	launchDecimals = 6
 )
 
-// runLauncher creates a mint wholly through CPI, as launch pads do. Accounts of create: mint
-// (signer), mint authority (its PDA), curve (PDA), curve's token account, creator (signer), system
-// program, token program, associated token program, metadata, metadata program, event authority,
-// launcher.
+// runLauncher creates a mint by calls of other programs only, as launch pads do. Accounts of
+// create: mint (signer), mint authority (its PDA), curve (PDA), curve's token account, creator
+// (signer), system program, token program, associated token program, metadata, metadata program,
+// event authority, launcher.
 func runLauncher(x *machine, f *frame) error {
 	x.used += 12_000
 	if len(f.data) < 8 {
@@ -64,6 +64,8 @@ func launch(x *machine, f *frame) error {
 	return launchFinish(x, f, &d)
 }
 
+// launchMint creates the mint with size bytes and the rent for rentFor, as Token-2022's metadata
+// makes it grow later.
 func launchMint(x *machine, f *frame, size, rentFor int) error {
 	mint, authority, creator, token := f.accs[0], f.accs[1], f.accs[4], f.accs[6]
 	program := x.key(token)

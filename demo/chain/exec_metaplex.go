@@ -26,7 +26,7 @@ const (
 	mplDataImmutable            = 59
 )
 
-// metaplexData is what the demo keeps of DataV2: no creators, collection or uses.
+// metaplexData is the part of DataV2 that the demo keeps: no creators, collection or uses.
 type metaplexData struct {
 	Name, Symbol, URI string
 	Fee               uint16
@@ -83,8 +83,8 @@ func runMetaplex(x *machine, f *frame) error {
 	return fail(ErrInvalidInstructionData)
 }
 
-// metaplexCreate: accounts metadata, mint, mint authority, payer, update authority, system program,
-// (rent).
+// metaplexCreate runs CreateMetadataAccountV3. Accounts: metadata, mint, mint authority, payer,
+// update authority, system program, (rent).
 func metaplexCreate(x *machine, f *frame, r *reader) error {
 	d := r.metaplexData()
 	mutable := r.u8() == 1
@@ -180,8 +180,8 @@ const (
 	mplMutableAt = mplFeeAt + 4
 )
 
-// metaplexUpdate: accounts metadata, update authority; data Option<DataV2>, Option<authority>,
-// Option<primary>, Option<mutable>.
+// metaplexUpdate runs UpdateMetadataAccountV2. Accounts: metadata, update authority. Data:
+// Option<DataV2>, Option<authority>, Option<primary sale happened>, Option<mutable>.
 func metaplexUpdate(x *machine, f *frame, r *reader) error {
 	var d *metaplexData
 	if r.u8() == 1 {

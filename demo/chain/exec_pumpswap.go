@@ -37,7 +37,8 @@ const (
 	pumpTooLittle   = 6005 // InsufficientLiquidity
 )
 
-// pumpTrade is a swap of a pool: what the user pays and gets, and what moves on the curve.
+// pumpTrade is a swap: what the user pays and gets, the quote amount on the curve before fees
+// (gross), and the fees.
 type pumpTrade struct {
 	pays, sends, gross, lp, protocol uint64
 }
@@ -48,7 +49,7 @@ func pumpFees(gross uint64) (lp, protocol uint64) {
 	return lp, protocol
 }
 
-// pumpSells is gross = ⌊Q·a/(B+a)⌋, less the fees.
+// pumpSells sells an amount of base: gross = ⌊Q·a/(B+a)⌋; the user gets it less the fees.
 func pumpSells(amount, base, quote uint64) pumpTrade {
 	sum, carry := bits.Add64(base, amount, 0)
 	if carry != 0 || sum == 0 {
@@ -62,7 +63,7 @@ func pumpSells(amount, base, quote uint64) pumpTrade {
 	return t
 }
 
-// pumpBuys is gross = ⌈Q·o/(B−o)⌉, and the fees on top.
+// pumpBuys buys an amount of base: gross = ⌈Q·o/(B−o)⌉; the user pays it and the fees.
 func pumpBuys(amount, base, quote uint64) pumpTrade {
 	if amount == 0 || amount >= base {
 		return pumpTrade{}
@@ -77,8 +78,8 @@ func pumpBuys(amount, base, quote uint64) pumpTrade {
 	return t
 }
 
-// pumpBuysFor spends an exact amount: net = ⌊a·10⁴/(10⁴+Σ)⌋, less what net and the fees on it
-// exceed a by; then out = ⌊B·i/(Q+i)⌋ with i = net−1.
+// pumpBuysFor spends an exact amount a of quote. net is ⌊a·10⁴/(10⁴+Σ)⌋, less what net and its fees
+// exceed a by. Then out = ⌊B·i/(Q+i)⌋ with i = net−1.
 func pumpBuysFor(spend, base, quote uint64) pumpTrade {
 	if spend > 1<<62 {
 		return pumpTrade{}
@@ -97,7 +98,7 @@ func pumpBuysFor(spend, base, quote uint64) pumpTrade {
 	return t
 }
 
-// runPumpSwap is buy (amount out, most in), buy_exact_quote_in (amount in, least out) and sell
+// runPumpSwap runs buy (amount out, most in), buy_exact_quote_in (amount in, least out) and sell
 // (amount in, least out).
 func runPumpSwap(x *machine, f *frame) error {
 	if len(f.data) >= 8 && [8]byte(f.data[:8]) == anchorEventPrefix {
@@ -145,9 +146,10 @@ func runPumpSwap(x *machine, f *frame) error {
 	return pumpSettle(x, f, t, base, quote)
 }
 
-// pumpCheck holds the accounts to the pool and the venue's configuration: pool, user, global
-// config, base mint, quote mint, user's base, user's quote, base vault, quote vault, recipient, its
-// account, base program, quote program, system, associated program, event authority, program.
+// pumpCheck checks the accounts against the pool and the venue's configuration. They are: pool,
+// user, global config, base mint, quote mint, user's base, user's quote, base vault, quote vault,
+// recipient, its account, base program, quote program, system, associated program, event authority,
+// program.
 func pumpCheck(x *machine, f *frame) error {
 	if len(f.accs) < 21 {
 		return failCustom(3005) // Anchor: AccountNotEnoughKeys
@@ -188,7 +190,7 @@ func pumpSettle(x *machine, f *frame, t pumpTrade, base, quote uint64) error {
 		}
 	}
 	event := append([]byte(nil), anchorEventPrefix[:]...)
-	// What the event tells: base, quote that moves the vault, the user's quote.
+	// The event's amounts: base, quote that the vault gains or loses, and the user's quote.
 	amounts := [3]uint64{t.pays, t.gross - t.lp, t.sends}
 	if buys {
 		event = append(event, pumpBuyEvent[:]...)
@@ -208,7 +210,7 @@ func pumpSettle(x *machine, f *frame, t pumpTrade, base, quote uint64) error {
 		k := x.key(r)
 		event = append(event, k[:]...)
 	}
-	event = append(event, make([]byte, 32+8+8)...) // no creator, and no fee of his
+	event = append(event, make([]byte, 32+8+8)...) // no creator and no creator fee
 	return x.call(f, PumpSwapProgram, []ref{{idx: a[15].idx, signer: true}}, event)
 }
 
@@ -224,7 +226,7 @@ func (pumpDex) exactIn(g *Generator, p *pool, in int, amount uint64) uint64 {
 	return pumpBuysFor(amount, res[0], res[1]).sends
 }
 
-// exactOut of a sale is not offered by the program.
+// exactOut returns 0 for a sale: the program has no instruction with an exact output for it.
 func (pumpDex) exactOut(g *Generator, p *pool, in int, amount uint64) uint64 {
 	if in == 0 {
 		return 0
@@ -256,7 +258,7 @@ func (pumpDex) swap(g *Generator, user Key, p *pool, in int, accounts [2]Key, fi
 	return ix
 }
 
-// genesisPumpSwap puts the configurations and the accounts that take the protocol's fee.
+// genesisPumpSwap adds the configurations, and the accounts that take the protocol's fee.
 func (g *Generator) genesisPumpSwap() {
 	config := make([]byte, pumpConfigSize)
 	copy(config, pumpConfigDisc[:])

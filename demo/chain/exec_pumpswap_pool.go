@@ -8,7 +8,7 @@ var (
 	pumpWithdraw = anchorDiscriminator("global:withdraw")
 )
 
-// pumpLockedLP is the liquidity that nobody gets when a pool is made.
+// pumpLockedLP is the liquidity of a new pool that belongs to nobody.
 const pumpLockedLP = 100
 
 func pumpPoolKey(index uint16, creator, base, quote Key) Key {
@@ -16,9 +16,10 @@ func pumpPoolKey(index uint16, creator, base, quote Key) Key {
 	return k
 }
 
-// pumpCreatePool is create_pool (index, base amount, quote amount). Accounts: pool, global config,
-// creator, base mint, quote mint, LP mint, creator's base, quote and LP accounts, both vaults,
-// system, Token-2022, base program, quote program, associated program, event authority, program.
+// pumpCreatePool runs create_pool (index, base amount, quote amount). Accounts: pool, global
+// config, creator, base mint, quote mint, LP mint, creator's base, quote and LP accounts, both
+// vaults, system, Token-2022, base program, quote program, associated program, event authority,
+// program.
 func pumpCreatePool(x *machine, f *frame) error {
 	x.used += 60_000
 	x.log("Program log: Instruction: CreatePool")
@@ -67,9 +68,9 @@ func pumpCreatePool(x *machine, f *frame) error {
 	return nil
 }
 
-// pumpWithdrawAll is withdraw (LP amount, least base, least quote). Accounts: pool, global config,
-// user, base mint, quote mint, LP mint, user's base, quote and LP accounts, both vaults, token
-// program, Token-2022, event authority, program.
+// pumpWithdrawAll runs withdraw (LP amount, least base, least quote). Accounts: pool, global
+// config, user, base mint, quote mint, LP mint, user's base, quote and LP accounts, both vaults,
+// token program, Token-2022, event authority, program.
 func pumpWithdrawAll(x *machine, f *frame) error {
 	x.log("Program log: Instruction: Withdraw")
 	if len(f.accs) < 15 || len(f.data) < 32 {

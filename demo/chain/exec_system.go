@@ -2,7 +2,8 @@ package chain
 
 import "encoding/binary"
 
-// runNothing is a program whose effects the demo does not keep (compute budget, votes).
+// runNothing returns a program without effects (compute budget, votes), which uses some compute
+// units.
 func runNothing(units uint64) func(x *machine, f *frame) error {
 	return func(x *machine, _ *frame) error {
 		x.used += units
@@ -23,6 +24,16 @@ func runMemo(x *machine, f *frame) error {
 
 // maxAllocation is the bytes that one transaction may allocate (solana-account-limits, 20 MiB).
 const maxAllocation = 20 << 20
+
+// System program errors (solana-system-interface, SystemError).
+const (
+	sysAlreadyInUse   = 0
+	sysNegativeResult = 1
+	sysInvalidLength  = 3
+)
+
+// maxAccountData is the most bytes of an account (MAX_PERMITTED_DATA_LENGTH, 10 MiB).
+const maxAccountData = 10 << 20
 
 // System program instructions (solana-system-interface, SystemInstruction).
 const (
@@ -80,7 +91,7 @@ func sysCreate(x *machine, f *frame, body []byte) error {
 	}
 	if x.acc(to).Lamports > 0 {
 		x.log("Create Account: account already in use")
-		return failCustom(0)
+		return failCustom(sysAlreadyInUse)
 	}
 	if err := sysAlloc(x, to, binary.LittleEndian.Uint64(body[8:])); err != nil {
 		return err
@@ -94,16 +105,17 @@ func sysAlloc(x *machine, r ref, size uint64) error {
 		return fail(ErrMissingRequiredSignature)
 	}
 	if len(x.acc(r).Data) > 0 || x.acc(r).Owner != SystemProgram {
-		return failCustom(0)
+		return failCustom(sysAlreadyInUse)
 	}
-	if x.grown += int(min(size, maxAllocation+1)); size > 10<<20 || x.grown > maxAllocation {
-		return failCustom(3)
+	if x.grown += int(min(size, maxAllocation+1)); size > maxAccountData || x.grown > maxAllocation {
+		return failCustom(sysInvalidLength)
 	}
 	x.resize(r, int(size))
 	return nil
 }
 
-// sysMove is a System transfer: the source signs, is owned by the system program and holds no data.
+// sysMove runs a System transfer: the source must sign, be owned by the system program and have no
+// data.
 func sysMove(x *machine, from, to ref, lamports uint64) error {
 	if !from.signer {
 		return fail(ErrMissingRequiredSignature)
@@ -114,7 +126,7 @@ func sysMove(x *machine, from, to ref, lamports uint64) error {
 	}
 	if src.Lamports < lamports {
 		x.log("Transfer: insufficient lamports " + utoa(src.Lamports) + ", need " + utoa(lamports))
-		return failCustom(1)
+		return failCustom(sysNegativeResult)
 	}
 	moveLamports(x, from, to, lamports)
 	return nil

@@ -33,8 +33,8 @@ const (
 	tokNonNative          = 19
 )
 
-// isTokenAccount tells an initialized token account from a mint: 165 bytes, or more with account
-// type 2 behind the base.
+// isTokenAccount returns whether the data is an initialized token account: 165 bytes, or more with
+// account type 2 after these.
 func isTokenAccount(d []byte) bool {
 	return (len(d) == accountSize || len(d) > accountSize && d[accountSize] == 2) && d[108] != 0
 }
@@ -60,7 +60,8 @@ func setOptionKey(d []byte, k Key, ok bool) {
 	copy(d[4:36], k[:])
 }
 
-// runToken is SPL Token (as p-token: no logs) and, for the Token-2022 program, its extensions.
+// runToken runs SPL Token (as p-token does: without logs) and, for the Token-2022 program, its
+// extensions.
 func runToken(x *machine, f *frame) error {
 	if len(f.data) == 0 {
 		return fail(ErrInvalidInstructionData)
@@ -74,8 +75,8 @@ func runToken(x *machine, f *frame) error {
 	return tokenBase(x, f, f.data[0], f.data[1:])
 }
 
-// tokenBatch is p-token's instruction 255: (accounts u8, length u8, instruction)* over the frame's
-// accounts in order.
+// tokenBatch runs p-token's instruction 255: (accounts u8, length u8, instruction)* over the
+// frame's accounts in order.
 func tokenBatch(x *machine, f *frame) error {
 	data, accs := f.data[1:], f.accs
 	if len(data) == 0 {
@@ -234,7 +235,7 @@ func tokenAccount(x *machine, f *frame, r ref) error {
 	return nil
 }
 
-// tokenTransfer is Transfer, TransferChecked and, with stated set, Token-2022's
+// tokenTransfer runs Transfer, TransferChecked and, if stated is set, Token-2022's
 // TransferCheckedWithFee.
 func tokenTransfer(x *machine, f *frame, checked bool, body []byte, stated *uint64) error {
 	x.used += 80

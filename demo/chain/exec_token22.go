@@ -91,7 +91,7 @@ func runToken2022(x *machine, f *frame) error {
 	return tokenBase(x, f, tag, f.data[1:])
 }
 
-// token22InitMint is InitializeMint2 with Token-2022's rule that the account has exactly the size
+// token22InitMint runs InitializeMint2 with a rule of Token-2022: the account has exactly the size
 // of its extensions.
 func token22InitMint(x *machine, f *frame) error {
 	if err := f.need(1); err != nil {
@@ -104,7 +104,7 @@ func token22InitMint(x *machine, f *frame) error {
 	return tokenBase(x, f, 20, f.data[1:])
 }
 
-// tlvEnd is the offset behind the last TLV entry.
+// tlvEnd returns the offset after the last TLV entry.
 func tlvEnd(d []byte) int {
 	at := tlvStart
 	for at+4 <= len(d) && binary.LittleEndian.Uint16(d[at:]) != 0 {
@@ -113,7 +113,7 @@ func tlvEnd(d []byte) int {
 	return at
 }
 
-// tlv finds an extension's value: its offset and length, or -1.
+// tlv returns the offset and the length of an extension's value; -1 if it is not there.
 func tlv(d []byte, ext uint16) (at, n int) {
 	for at = tlvStart; at+4 <= len(d); {
 		t, size := binary.LittleEndian.Uint16(d[at:]), int(binary.LittleEndian.Uint16(d[at+2:]))
@@ -181,7 +181,7 @@ func token22AccountSize(x *machine, f *frame) error {
 	if m.Owner != Token2022Program || !isMint(m.Data) {
 		return failCustom(tokInvalidMint)
 	}
-	// one empty entry for each type asked for
+	// An account has one empty entry for each extension asked for.
 	extra := accountExtensions(m.Data) + 4*((len(f.data)-1)/2)
 	size := uint64(accountSize)
 	if extra > 0 {
@@ -190,6 +190,14 @@ func token22AccountSize(x *machine, f *frame) error {
 	x.returnData(f, appendU64(nil, size))
 	return nil
 }
+
+// The fields of UpdateField. fieldKey is followed by the key of an additional one.
+const (
+	fieldName = iota
+	fieldSymbol
+	fieldURI
+	fieldKey
+)
 
 // tokenMetadata is the value of the TokenMetadata extension.
 type tokenMetadata struct {
@@ -220,8 +228,8 @@ func decodeTokenMetadata(b []byte) (*tokenMetadata, bool) {
 	return m, !r.bad
 }
 
-// metadataInitialize: accounts metadata, update authority, mint, mint authority (signer); data
-// name, symbol, uri.
+// metadataInitialize runs Initialize. Accounts: metadata, update authority, mint, mint authority
+// (signer). Data: name, symbol, URI.
 func metadataInitialize(x *machine, f *frame, body []byte) error {
 	x.used += 3500
 	x.log("Program log: TokenMetadataInstruction: Initialize")
@@ -251,16 +259,20 @@ func metadataInitialize(x *machine, f *frame, body []byte) error {
 	return storeMetadata(x, mint, m)
 }
 
+// maxGrowth is how many bytes one instruction may add to an account (Solana's
+// MAX_PERMITTED_DATA_INCREASE).
+const maxGrowth = 10_240
+
 // storeMetadata writes the extension as the last entry of the mint, growing or shrinking the
 // account to fit.
 func storeMetadata(x *machine, mint ref, m *tokenMetadata) error {
 	d := x.acc(mint).Data
 	end := tlvEnd(d)
 	if at, _ := tlv(d, extTokenMetadata); at >= 0 {
-		end = at - 4 // it is always the last entry here: nothing initializes behind it
+		end = at - 4 // it is always the last entry: no extension is initialized after it
 	}
 	value := m.encode()
-	if end > len(d) || end+4+len(value) > len(d)+10_240 || len(value) > math.MaxUint16 {
+	if end > len(d) || end+4+len(value) > len(d)+maxGrowth || len(value) > math.MaxUint16 {
 		return fail(ErrInvalidRealloc)
 	}
 	a := x.resize(mint, end+4+len(value))
@@ -294,8 +306,8 @@ func loadMetadata(x *machine, f *frame) (*tokenMetadata, error) {
 	return m, nil
 }
 
-// metadataUpdateField: accounts metadata, update authority; data field (0 name, 1 symbol, 2 uri, 3
-// key string), value.
+// metadataUpdateField runs UpdateField. Accounts: metadata, update authority. Data: the field, the
+// key of fieldKey, the value.
 func metadataUpdateField(x *machine, f *frame, body []byte) error {
 	x.used += 4000
 	x.log("Program log: TokenMetadataInstruction: UpdateField")
@@ -306,11 +318,11 @@ func metadataUpdateField(x *machine, f *frame, body []byte) error {
 	r := reader{b: body}
 	field := r.u8()
 	key := ""
-	if field == 3 {
+	if field == fieldKey {
 		key = r.str()
 	}
 	value := r.str()
-	if r.bad || field > 3 {
+	if r.bad || field > fieldKey {
 		return fail(ErrInvalidInstructionData)
 	}
 	m.set(field, key, value)
@@ -319,11 +331,11 @@ func metadataUpdateField(x *machine, f *frame, body []byte) error {
 
 func (m *tokenMetadata) set(field byte, key, value string) {
 	switch field {
-	case 0:
+	case fieldName:
 		m.Name = value
-	case 1:
+	case fieldSymbol:
 		m.Symbol = value
-	case 2:
+	case fieldURI:
 		m.URI = value
 	default:
 		for i := range m.Extra {

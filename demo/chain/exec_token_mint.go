@@ -8,8 +8,8 @@ import (
 
 func base64Std(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
 
-// tokenSupply is MintTo, MintToChecked (mint, account, authority) and Burn, BurnChecked (account,
-// mint, authority).
+// tokenSupply runs MintTo, MintToChecked (accounts: mint, account, authority) and Burn, BurnChecked
+// (account, mint, authority).
 func tokenSupply(x *machine, f *frame, mintTo, checked bool, body []byte) error {
 	x.used += 130
 	if len(body) < 8 || checked && len(body) < 9 {
@@ -163,8 +163,8 @@ func mintAuthority(x *machine, r, auth ref, kind byte, next Key, some bool) erro
 	return nil
 }
 
-// setOption writes an optional authority; Token-2022 clears the key with the tag, SPL Token leaves
-// it.
+// setOption writes an optional authority. To clear one, SPL Token clears the tag only, Token-2022
+// the key too.
 func (x *machine) setOption(r ref, at int, k Key, ok bool) {
 	a := x.mutable(r)
 	setOptionKey(a.Data[at:], k, ok)
@@ -173,8 +173,8 @@ func (x *machine) setOption(r ref, at int, k Key, ok bool) {
 	}
 }
 
-// tokenClose gives an empty (or native) account's lamports to the destination. Accounts: account,
-// destination, owner.
+// tokenClose closes an empty or native account and moves its lamports to the destination. Accounts:
+// account, destination, owner.
 func tokenClose(x *machine, f *frame) error {
 	x.used += 120
 	if err := f.need(3); err != nil {

@@ -2,9 +2,9 @@ package chain
 
 import "encoding/binary"
 
-// tokenApprove sets a delegate and the amount it may move (accounts: source, delegate, owner) or
-// takes it back (source, owner). The demo's transfers are all signed by owners, so nothing ever
-// spends an allowance.
+// tokenApprove sets a delegate and the amount it may move (accounts: source, delegate, owner), or
+// removes both (source, owner). Only owners sign the demo's transfers, so no allowance is ever
+// spent.
 func tokenApprove(x *machine, f *frame, approve bool, body []byte) error {
 	x.used += 120
 	n := 2

@@ -9,7 +9,10 @@ import (
 	"sync"
 )
 
-// Kind tells what became of a slot.
+// slotsPerEpoch is mainnet's.
+const slotsPerEpoch = 432_000
+
+// Kind is what became of a slot.
 type Kind uint8
 
 // Live blocks make the ledger. Dead blocks were seen and then declared dead; Orphaned ones lost
@@ -66,7 +69,7 @@ type Generator struct {
 	validators []*validator
 	treasury   *Signer
 	tokens     []*token
-	// symbols of the mints of genesis, as they were then; never changed after New
+	// majors are the symbols that the mints of genesis had then; never changed after New.
 	majors map[Key]string
 	pools  []*pool
 	frozen []frozen
@@ -80,7 +83,7 @@ type Generator struct {
 	height         uint64
 	hash           Hash
 	owed           float64 // fraction of a transaction carried to the next slot
-	replay         []held
+	replay         []held  // transactions of dead forks
 	genesis        []Write
 }
 
@@ -144,9 +147,9 @@ func (c Config) TimeMS(slot uint64) int64 {
 	return at + c.SlotTime.Microseconds()*int64(slot-from)/1000
 }
 
-// Next makes the next slot. The submitted transactions, which must carry their signatures, come
-// first in the block if it is live; a block on a dead fork leaves them to the caller: it returns
-// their number as taken = 0. The block's own transactions are unsigned until Sign.
+// Next makes the next slot. The submitted transactions, which must be signed, come first in a live
+// block; taken is their number, and 0 for a slot that is not live. The block's own transactions are
+// unsigned until Sign.
 func (g *Generator) Next(submitted []*Tx) (s Slot, taken int) {
 	slot := g.next
 	g.next++
@@ -159,7 +162,7 @@ func (g *Generator) Next(submitted []*Tx) (s Slot, taken int) {
 	b := &Block{Slot: slot, Parent: g.parent, Height: g.height + 1, ParentHash: g.hash, Hash: g.blockHash(slot, g.hash),
 		Time: g.BlockTime(slot), Leader: g.validators[slot/4%uint64(len(g.validators))].identity.Key}
 	s.Block = b
-	g.x.slot, g.x.now, g.x.epoch = slot, b.Time, slot/432_000
+	g.x.slot, g.x.now, g.x.epoch = slot, b.Time, slot/slotsPerEpoch
 	if kind != Live {
 		g.st.begin()
 		g.fill(b, r, g.count(r)/2+1, true)
@@ -176,6 +179,7 @@ func (g *Generator) Next(submitted []*Tx) (s Slot, taken int) {
 	return s, len(submitted)
 }
 
+// kind draws what becomes of a slot. The first two are live, so that there is a chain.
 func (g *Generator) kind(r *rand.Rand, slot uint64) Kind {
 	p, q := r.Float64(), r.Float64()
 	if slot < g.cfg.GenesisSlot+2 {
@@ -193,6 +197,7 @@ func (g *Generator) kind(r *rand.Rand, slot uint64) Kind {
 	return Live
 }
 
+// count draws how many transactions a slot has; the mean is that of Config.TPS.
 func (g *Generator) count(r *rand.Rand) int {
 	g.owed += float64(g.cfg.TPS) * g.cfg.SlotTime.Seconds() * (0.7 + 0.6*r.Float64())
 	n := int(g.owed)
@@ -200,8 +205,8 @@ func (g *Generator) count(r *rand.Rand) int {
 	return n
 }
 
-// fill plans and executes n transactions, creations that are still owed on top. On a fork nothing
-// of the generator's own books changes and the transactions are held for the next live block.
+// fill plans and executes n transactions, and the creations that are still owed. On a fork the
+// generator's own books do not change, and the transactions are held for the next live block.
 func (g *Generator) fill(b *Block, r *rand.Rand, n int, fork bool) {
 	if !fork {
 		for _, h := range g.replay {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// token is the generator's book on one mint.
+// token is what the generator knows of a mint.
 type token struct {
 	mint, program Key
 	decimals      uint8
@@ -44,8 +44,7 @@ const (
 	maxHolders     = 32
 )
 
-// buildGenesis makes programs, wallets, the anchors (wrapped SOL, USDC), the majors and their
-// pools.
+// buildGenesis makes the programs, the wallets, wrapped SOL, USDC, the majors and their pools.
 func (g *Generator) buildGenesis() {
 	r := rand.New(rand.NewPCG(g.cfg.Seed, 0x67656e65736973)) //nolint:gosec // reproducible by design
 	g.genesisPrograms()
@@ -66,7 +65,7 @@ func (g *Generator) buildGenesis() {
 	usdc := g.genesisToken(r, USDCMint, TokenProgram, 6, "USD Coin", "USDC", 20)
 	g.genesisFunds(r, sol, usdc)
 	g.place(cpmmConfigKey(), &Account{Lamports: RentExempt(cpmmConfigSize), Owner: CPMMProgram, Data: cpmmConfigData()})
-	g.genesisPool(r, sol, usdc, 200_000*lamportsPerSOL, 200_000*150*1_000_000)
+	g.genesisPool(sol, usdc, 200_000*lamportsPerSOL, 200_000*150*1_000_000)
 	for i, m := range majors {
 		g.genesisMajor(r, i, m, sol, usdc)
 	}
@@ -137,11 +136,11 @@ func (g *Generator) tokenAccount(t *token, owner Key, amount uint64) *Account {
 	return a
 }
 
-// genesisFunds gives three wallets of four wrapped SOL and all of them USDC; the rest wrap as they
-// trade.
+// genesisFunds gives USDC to all wallets, and wrapped SOL to those that keep it wrapped. The others
+// wrap SOL as they trade.
 func (g *Generator) genesisFunds(r *rand.Rand, sol, usdc *token) {
 	for i, w := range g.wallets {
-		if i%4 != 3 {
+		if !keepsUnwrapped(uint32(i)) {
 			g.place(g.ata(w.Key, sol), g.tokenAccount(sol, w.Key, (100+r.Uint64N(20_000))*lamportsPerSOL))
 			sol.hold(uint32(i))
 		}
@@ -154,8 +153,8 @@ func (g *Generator) ata(owner Key, t *token) Key {
 	return g.x.derived.associated(owner, t.mint, t.program)
 }
 
-// hold remembers a wallet as a holder; a full list forgets nobody and takes nobody, which bounds
-// the token accounts per mint.
+// hold adds a wallet to the holders, and returns whether it is one now. A full list takes no more
+// wallets, which bounds the token accounts per mint; those of SOL and USDC are never full.
 func (t *token) hold(wallet uint32) bool {
 	for _, h := range t.holders {
 		if h == wallet {
@@ -185,7 +184,7 @@ func (g *Generator) genesisMajor(r *rand.Rand, i int, m [2]string, sol, usdc *to
 	if i%4 == 3 {
 		quote, reserve = usdc, (5_000_000/uint64(i+1)+2_000)*1_000_000
 	}
-	g.genesisPool(r, t, quote, (1_000_000+r.Uint64N(100_000_000))*unit, reserve)
+	g.genesisPool(t, quote, (1_000_000+r.Uint64N(100_000_000))*unit, reserve)
 }
 
 func pow10(n uint8) uint64 {
@@ -214,7 +213,8 @@ func cpmmConfigData() []byte {
 	return d
 }
 
-// newPool derives a pool's addresses; mint 0 is the lower address, as the program demands.
+// newPool derives the addresses of a pool. Token 0 is the one with the lower address, as the
+// program demands.
 func (g *Generator) newPool(a, b *token) *pool {
 	if string(a.mint[:]) > string(b.mint[:]) {
 		a, b = b, a
@@ -232,7 +232,7 @@ func (g *Generator) newPool(a, b *token) *pool {
 	return p
 }
 
-func (g *Generator) genesisPool(r *rand.Rand, base, quote *token, baseAmount, quoteAmount uint64) {
+func (g *Generator) genesisPool(base, quote *token, baseAmount, quoteAmount uint64) {
 	p := g.newPool(base, quote)
 	amounts := [2]uint64{baseAmount, quoteAmount}
 	if p.tokens[0] != base {
@@ -258,7 +258,6 @@ func (g *Generator) genesisPool(r *rand.Rand, base, quote *token, baseAmount, qu
 	base.pool = p
 	p.setTarget(amounts)
 	g.pools = append(g.pools, p)
-	_ = r
 }
 
 func (p *pool) setTarget(amounts [2]uint64) {
@@ -283,7 +282,7 @@ func (g *Generator) genesisTable(p *pool) *Table {
 	return t
 }
 
-// encodePool writes a PoolState as after initialize; the fees are zero.
+// encodePool returns a PoolState as it is right after initialize: without fees.
 func encodePool(p *pool, creator Key, bump uint8, lp uint64, open int64) []byte {
 	d := make([]byte, cpmmPoolSize)
 	copy(d, cpmmPoolDisc[:])
@@ -298,8 +297,8 @@ func encodePool(p *pool, creator Key, bump uint8, lp uint64, open int64) []byte 
 	return d
 }
 
-// metadataURI is where a token's JSON lives; a few tokens have none, a dead one or nonsense, unless
-// always is set.
+// metadataURI returns where a token's JSON is served. Unless always is set, a few tokens get none,
+// a dead one or nonsense.
 func (g *Generator) metadataURI(r *rand.Rand, mint Key, revision int, always bool) string {
 	p := r.IntN(100)
 	switch {

@@ -126,10 +126,10 @@ func ixMetadataInit(mint, updateAuthority, mintAuthority Key, name, symbol, uri 
 		Accounts: []AccountMeta{writable(mint), readonly(updateAuthority), readonly(mint), signer(mintAuthority)}}
 }
 
-// ixUpdateField sets a field of the TokenMetadata extension; field 3 names its key.
+// ixUpdateField sets a field of the TokenMetadata extension. key is used with fieldKey only.
 func ixUpdateField(mint, authority Key, field byte, key, value string) Instruction {
 	data := append(append([]byte(nil), tmUpdateField[:]...), field)
-	if field == 3 {
+	if field == fieldKey {
 		data = appendString(data, key)
 	}
 	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint), signer(authority)}, Data: appendString(data, value)}
@@ -145,7 +145,8 @@ func ixMetaplexCreate(metadata, mint, mintAuthority, payer, updateAuthority Key,
 		signer(mintAuthority), signerW(payer), readonly(updateAuthority), readonly(SystemProgram)}}
 }
 
-// ixMetaplexUpdate sets the data, the authority (nil: unchanged) and, when frozen, ends mutability.
+// ixMetaplexUpdate sets the data and the authority (nil: unchanged). frozen makes the metadata
+// immutable.
 func ixMetaplexUpdate(metadata, authority Key, d *metaplexData, next *Key, frozen bool) Instruction {
 	data := []byte{mplUpdateV2, 0}
 	if d != nil {
@@ -172,8 +173,8 @@ func ixLaunch(mint, curve, curveAccount, creator, tokenProgram, metadata, author
 		readonly(AssociatedProgram), writable(metadata), readonly(MetaplexProgram), readonly(events), readonly(LauncherProgram)}}
 }
 
-// ixSwap is swap_base_input (amount in, least out) or, unless base, swap_base_output (most in,
-// amount out).
+// ixSwap is swap_base_input (first is the amount in, second the least out) with base, and
+// swap_base_output (the most in, the amount out) without.
 func ixSwap(user Key, p *pool, zeroForOne bool, inAccount, outAccount Key, first, second uint64, base bool) Instruction {
 	in, out := 0, 1
 	if !zeroForOne {

@@ -78,7 +78,7 @@ func deriveSigner(seed uint64, family string, i uint64) *Signer {
 	return &Signer{Key: Key(priv[32:]), priv: priv}
 }
 
-// pda is solana.FindProgramAddress without its error, which only exhausted bumps give (probability
+// pda is solana.FindProgramAddress without its error, which comes only if no bump fits (probability
 // 2^-255).
 func pda(program Key, seeds ...[]byte) (Key, uint8) {
 	k, bump, err := solana.FindProgramAddress(seeds, program)
@@ -101,6 +101,6 @@ func MetadataAddress(mint Key) Key {
 	return k
 }
 
-// DemoWallet is the private key of trading wallet i of a chain, so that a test or a demo front end
-// can sign for it. It is derived from the public seed and guards nothing.
+// DemoWallet returns the private key of trading wallet i of a chain, so that a test or a demo front
+// end can sign for it. It is derived from the public seed and guards nothing.
 func DemoWallet(seed, i uint64) ed25519.PrivateKey { return deriveSigner(seed, "wallet", i).priv }

@@ -23,7 +23,7 @@ func mulDiv(a, b, c uint64) uint64 {
 	return q
 }
 
-// mulDivUp is ceil(a·b/c); ok is false where it does not fit.
+// mulDivUp is ceil(a·b/c); ok is false if c is 0 or the result does not fit 64 bits.
 func mulDivUp(a, b, c uint64) (q uint64, ok bool) {
 	hi, lo := bits.Mul64(a, b)
 	if c == 0 || hi >= c {

@@ -41,7 +41,7 @@ type Message struct {
 	Blockhash    Hash
 	Instructions []CompiledInstruction
 	Lookups      []Lookup
-	// Loaded holds the addresses that Lookups resolve to; it is no part of the wire form.
+	// The addresses that Lookups resolve to. They are not part of the wire form.
 	LoadedWritable []Key
 	LoadedReadonly []Key
 }

@@ -29,8 +29,8 @@ type TokenBalance struct {
 	Decimals uint8
 }
 
-// TxError is why a transaction failed: the error of outer instruction Index or, with Kind ErrRent,
-// an account (number Index of the transaction) left with too few lamports to exist.
+// TxError is why a transaction failed: the error of outer instruction Index. With Kind ErrRent, it
+// is the account with that index, which was left with too few lamports to exist.
 type TxError struct {
 	Index  uint8
 	Kind   ErrorKind
@@ -57,7 +57,8 @@ const (
 	ErrReadonlyDataModified      ErrorKind = 15
 	ErrInvalidSeeds              ErrorKind = 35
 	ErrInvalidRealloc            ErrorKind = 36
-	// ErrRent is no instruction error: it stands for TransactionError::InsufficientFundsForRent.
+	// ErrRent is not an instruction error: it stands for
+	// TransactionError::InsufficientFundsForRent.
 	ErrRent ErrorKind = 1 << 16
 )
 
@@ -100,13 +101,19 @@ func (k ErrorKind) Name() string {
 	return "GenericError"
 }
 
+// Variants of TransactionError (solana-transaction-error).
+const (
+	instructionError         = 8
+	insufficientFundsForRent = 31
+)
+
 // Bincode is the error as the Geyser protocol carries it: TransactionError::InstructionError(index,
 // kind), or InsufficientFundsForRent.
 func (e *TxError) Bincode() []byte {
 	if e.Kind == ErrRent {
-		return append(binary.LittleEndian.AppendUint32(nil, 31), e.Index)
+		return append(binary.LittleEndian.AppendUint32(nil, insufficientFundsForRent), e.Index)
 	}
-	b := binary.LittleEndian.AppendUint32(nil, 8)
+	b := binary.LittleEndian.AppendUint32(nil, instructionError)
 	b = append(b, e.Index)
 	b = binary.LittleEndian.AppendUint32(b, uint32(e.Kind))
 	if e.Kind == ErrCustom {
@@ -125,8 +132,8 @@ type Meta struct {
 	PreTokens    []TokenBalance
 	PostTokens   []TokenBalance
 	ComputeUnits uint64
-	// ReturnProgram and ReturnData are what the last returning program left; ReturnData is nil for
-	// none.
+	// ReturnData is what the last program that returned data left, and ReturnProgram that program;
+	// nil if none did.
 	ReturnProgram Key
 	ReturnData    []byte
 }

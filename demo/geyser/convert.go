@@ -9,8 +9,8 @@ import (
 	"github.com/mintlake/mintlake/demo/chain"
 )
 
-// converted is a block in protobuf form, made once and shared by all subscribers; nobody changes
-// it.
+// converted is a block in protobuf form. It is made once and shared by all subscribers, who must
+// not change it.
 type converted struct {
 	block *chain.Block
 	txs   []*pb.SubscribeUpdateTransactionInfo
@@ -104,24 +104,28 @@ func blockMeta(b *chain.Block) *pb.SubscribeUpdateBlockMeta {
 		ExecutedTransactionCount: uint64(len(b.Txs)), EntriesCount: uint64(b.Entries())}
 }
 
-// entries splits the block's transactions into runs of 64 and ends with an empty tick entry that
-// carries the block hash.
+// entries splits the block's transactions into runs of chain.TxsPerEntry and ends with an empty
+// tick entry that has the block hash. The other hashes are made up: the demo has no proof of
+// history.
 func entries(b *chain.Block) []*pb.SubscribeUpdateEntry {
 	n := b.Entries()
 	out := make([]*pb.SubscribeUpdateEntry, n)
 	for i := range n {
-		start := min(i*64, len(b.Txs))
-		end := min(start+64, len(b.Txs))
+		start := min(i*chain.TxsPerEntry, len(b.Txs))
+		end := min(start+chain.TxsPerEntry, len(b.Txs))
 		seed := binary.LittleEndian.AppendUint64(append([]byte(nil), b.Hash[:]...), uint64(i))
 		hash := sha256.Sum256(seed)
 		if i == n-1 {
 			hash = b.Hash
 		}
-		out[i] = &pb.SubscribeUpdateEntry{Slot: b.Slot, Index: uint64(i), NumHashes: 12_500, Hash: hash[:],
+		out[i] = &pb.SubscribeUpdateEntry{Slot: b.Slot, Index: uint64(i), NumHashes: entryHashes, Hash: hash[:],
 			ExecutedTransactionCount: uint64(end - start), StartingTransactionIndex: uint64(start)}
 	}
 	return out
 }
+
+// entryHashes is the number of hashes that every entry claims, as a mainnet tick once had.
+const entryHashes = 12_500
 
 // writeVersion orders account writes over the whole chain: the slot in the high bits, the place in
 // the block in the low 24.

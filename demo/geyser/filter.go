@@ -16,10 +16,12 @@ import (
 	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
-// maxFilters and maxKeys bound a subscription, so that a hostile request costs little.
+// Bounds of a subscription, so that a hostile request costs little.
 const (
-	maxFilters = 64
-	maxKeys    = 10_000
+	maxFilters       = 64
+	maxKeys          = 10_000
+	maxAccountChecks = 4   // conditions of one account filter, as in the real server
+	maxMemcmp        = 128 // bytes that a condition compares
 )
 
 type keySet map[chain.Key]struct{}
@@ -214,7 +216,7 @@ func accountFilters(m map[string]*pb.SubscribeRequestFilterAccounts) (out []acco
 		if a.owners, err = parseKeys(r.GetOwner()); err != nil {
 			return nil, err
 		}
-		if len(r.GetFilters()) > 4 {
+		if len(r.GetFilters()) > maxAccountChecks {
 			return nil, errors.New("max amount of filters is 4")
 		}
 		for _, x := range r.GetFilters() {
@@ -245,7 +247,7 @@ func (a *accountFilter) add(x *pb.SubscribeRequestFilterAccountsFilter) (err err
 		case *pb.SubscribeRequestFilterAccountsFilterMemcmp_Base64:
 			c.data, err = base64.StdEncoding.DecodeString(d.Base64)
 		}
-		if err != nil || len(c.data) > 128 {
+		if err != nil || len(c.data) > maxMemcmp {
 			return errors.New("invalid memcmp data")
 		}
 		a.memcmp = append(a.memcmp, c)

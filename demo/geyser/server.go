@@ -31,13 +31,22 @@ import (
 	"github.com/mintlake/mintlake/demo/ledger"
 )
 
+const (
+	// cachedBlocks is how many blocks are kept in protobuf form.
+	cachedBlocks = 64
+	// lagCheck is how often a stream whose client does not read looks whether it has lagged.
+	lagCheck = 200 * time.Millisecond
+	// blockhashAge is how many blocks a blockhash stays valid (Solana's MAX_PROCESSING_AGE).
+	blockhashAge = 150
+)
+
 // Config of the server.
 type Config struct {
 	// Token is what clients must send as x-token; empty asks for none.
 	Token string
 	// PingInterval is the time between the server's pings; default 10 s.
 	PingInterval time.Duration
-	// Buffer is the unread events after which a subscriber is cut off; default 4,096.
+	// Buffer is how many events a subscriber may leave unread before it is cut off; default 4,096.
 	Buffer int
 }
 
@@ -70,7 +79,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if cfg.Buffer == 0 {
 		cfg.Buffer = 4096
 	}
-	cache, err := lru.New[chain.Hash, *converted](64)
+	cache, err := lru.New[chain.Hash, *converted](cachedBlocks)
 	if err != nil {
 		return nil, fmt.Errorf("geyser block cache: %w", err)
 	}
@@ -122,6 +131,7 @@ func (s *Server) authorize(ctx context.Context) error {
 	return status.Error(codes.Unauthenticated, "No valid auth token")
 }
 
+// convert returns a block in protobuf form, from the cache if it is there.
 func (s *Server) convert(b *chain.Block) *converted {
 	if c, ok := s.cache.Get(b.Hash); ok && c.block == b {
 		return c
@@ -147,8 +157,8 @@ func (s *Server) Subscribe(stream pb.Geyser_SubscribeServer) error {
 	go receive(ctx, stream, requests)
 	out := make(chan *pb.SubscribeUpdate, 16)
 	sendErr := make(chan error, 1)
-	// its own goroutine: Send blocks while the client does not read, and the handler must still be
-	// able to end the stream
+	// In a goroutine of its own: Send blocks while the client does not read, and the handler must
+	// still be able to end the stream.
 	go func() {
 		for {
 			select {
@@ -255,15 +265,15 @@ func (r *run) ended() error {
 	return status.Error(codes.Unavailable, "server is shutting down try again later")
 }
 
-// emit hands an update to the sender; while that one is stuck, a lagging subscription ends the
-// stream.
+// emit gives an update to the sending goroutine. While that one is blocked, it ends the stream if
+// the subscription has lagged.
 func (r *run) emit(u *pb.SubscribeUpdate) error {
 	select {
 	case r.out <- u:
 		return nil
 	default:
 	}
-	check := time.NewTicker(200 * time.Millisecond)
+	check := time.NewTicker(lagCheck)
 	defer check.Stop()
 	for {
 		select {
@@ -321,7 +331,7 @@ func (s *Server) tip(c *pb.CommitmentLevel) (*chain.Block, error) {
 	return b, nil
 }
 
-// SubscribeReplayInfo tells the first slot that from_slot may name.
+// SubscribeReplayInfo returns the first slot that from_slot may name.
 func (s *Server) SubscribeReplayInfo(context.Context, *pb.SubscribeReplayInfoRequest) (*pb.SubscribeReplayInfoResponse, error) {
 	first := s.ledger.First()
 	return &pb.SubscribeReplayInfoResponse{FirstAvailable: &first}, nil
@@ -332,13 +342,13 @@ func (s *Server) Ping(_ context.Context, req *pb.PingRequest) (*pb.PongResponse,
 	return &pb.PongResponse{Count: req.GetCount()}, nil
 }
 
-// GetLatestBlockhash is the tip's hash; it stays valid for 150 blocks.
+// GetLatestBlockhash returns the hash of the tip and how long it is valid.
 func (s *Server) GetLatestBlockhash(_ context.Context, req *pb.GetLatestBlockhashRequest) (*pb.GetLatestBlockhashResponse, error) {
 	b, err := s.tip(req.Commitment)
 	if err != nil {
 		return nil, err
 	}
-	return &pb.GetLatestBlockhashResponse{Slot: b.Slot, Blockhash: b.Hash.String(), LastValidBlockHeight: b.Height + 150}, nil
+	return &pb.GetLatestBlockhashResponse{Slot: b.Slot, Blockhash: b.Hash.String(), LastValidBlockHeight: b.Height + blockhashAge}, nil
 }
 
 // GetBlockHeight is the tip's height.

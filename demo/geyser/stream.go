@@ -23,7 +23,7 @@ func (s *session) send(names []string, u *pb.SubscribeUpdate) error {
 	return s.emit(u)
 }
 
-// handle sends everything that one event means under the session's filter.
+// handle sends all updates that an event causes under the session's filter.
 func (s *session) handle(ev ledger.Event) error {
 	if err := s.slot(ev); err != nil {
 		return err

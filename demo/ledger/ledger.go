@@ -32,12 +32,15 @@ const (
 type Config struct {
 	// Blocks and Transactions bound the blocks kept; the older ones go first. Defaults 10,000 and
 	// 100,000: a transaction takes about 5 KB with its metas and account versions, so that is about
-	// 0.5 GB, or a quarter of an hour at 100 a second. 64 blocks are kept always.
+	// 0.5 GB, or a quarter of an hour at 100 a second. minBlocks are always kept.
 	Blocks, Transactions int
-	// confirmLag and FinalizeLag are the slots after which a slot is confirmed and finalized;
+	// confirmLag and finalizeLag are the slots after which a slot is confirmed and finalized;
 	// defaults 1 and 31.
 	confirmLag, finalizeLag uint64
 }
+
+// minBlocks is how many blocks are kept even if they have more than Config.Transactions.
+const minBlocks = 64
 
 // ErrLagged ends a subscription whose reader was too slow.
 var ErrLagged = errors.New("subscriber too slow")
@@ -61,8 +64,8 @@ type Entry struct {
 	total uint64
 }
 
-// Level is the highest commitment that the slot reached; only the ledger's lock holders may call
-// it.
+// Level returns the highest commitment that the slot reached. Only who holds the ledger's lock may
+// call it.
 func (e *Entry) Level() Commitment { return e.level }
 
 // EventKind is what happened to a slot.
@@ -86,6 +89,7 @@ type Event struct {
 	Entry *Entry
 }
 
+// txRef is where a transaction is: the slot of its block and its index there.
 type txRef struct {
 	slot  uint64
 	index int
@@ -101,9 +105,9 @@ type Ledger struct {
 	signatures  map[uint64]txRef // by the first eight bytes; verified on reading
 	hashes      map[chain.Hash]uint64
 	base        map[chain.Key]*chain.Account
-	unrooted    []*Entry // live blocks above the finalized one, rising
-	tips        [3]*Entry
-	pendingDead *Entry
+	unrooted    []*Entry  // live blocks above the finalized one, rising
+	tips        [3]*Entry // the newest live block, by commitment
+	pendingDead *Entry    // a block of a fork, declared dead with the next slot
 	last        uint64
 	total       uint64 // transactions of all live blocks
 	genesisSlot uint64
@@ -132,8 +136,8 @@ func New(cfg Config, genesisSlot uint64, genesis []chain.Write) *Ledger {
 	return l
 }
 
-// Add takes the next slot and moves the commitment of the older ones. Skipped slots only move
-// commitment.
+// Add takes the next slot and moves the commitment of the older ones. A skipped slot does only
+// that.
 func (l *Ledger) Add(s chain.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,8 +162,8 @@ func (l *Ledger) Add(s chain.Slot) {
 	l.trim()
 }
 
-// Forward takes a slot of the past that is not to be kept: its writes count as final, its block
-// cannot be read. Only before the first Add.
+// Forward takes a slot of the past whose block is not kept: its writes are final at once, and the
+// block cannot be read. It may be called only before the first Add.
 func (l *Ledger) Forward(s chain.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,6 +191,8 @@ func (l *Ledger) Settle() {
 	l.advance(l.last + l.cfg.confirmLag + l.cfg.finalizeLag)
 }
 
+// store adds a block. A live one becomes the tip, and its writes are an overlay until it is
+// finalized.
 func (l *Ledger) store(e *Entry) {
 	slot := e.Block.Slot
 	l.slots[slot] = e
@@ -238,7 +244,7 @@ func (l *Ledger) advance(now uint64) {
 
 // trim drops the oldest finalized or dead blocks beyond the bounds.
 func (l *Ledger) trim() {
-	for len(l.order) > l.cfg.Blocks || l.transCount > l.cfg.Transactions && len(l.order) > 64 {
+	for len(l.order) > l.cfg.Blocks || l.transCount > l.cfg.Transactions && len(l.order) > minBlocks {
 		e := l.slots[l.order[0]]
 		if e.Kind == chain.Live && e.level != Finalized {
 			return

@@ -225,7 +225,7 @@ func (l *Ledger) Recent(n int, c Commitment) []*chain.Block {
 	return out
 }
 
-// Lamports adds those of all accounts. It scans every account.
+// Lamports returns the sum of the lamports of all accounts. It scans every account.
 func (l *Ledger) Lamports(c Commitment) (total, slot uint64) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

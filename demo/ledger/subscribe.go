@@ -10,8 +10,8 @@ import (
 type Subscription struct {
 	// Backlog holds the events of the replay, to be read before C.
 	Backlog []Event
-	// C delivers the events after it; it is closed when the reader lagged or the ledger's owner
-	// stopped.
+	// C delivers the events after Backlog. It is closed when the reader was too slow or Close was
+	// called.
 	C      chan Event
 	lagged bool
 	ledger *Ledger
@@ -33,6 +33,7 @@ func (l *Ledger) Subscribe(buffer int, from *uint64) (*Subscription, error) {
 	return s, nil
 }
 
+// replay returns the events that the kept slots from that one on have had so far.
 func (l *Ledger) replay(from uint64) (out []Event) {
 	at := sort.Search(len(l.order), func(i int) bool { return l.order[i] >= from })
 	for _, slot := range l.order[at:] {
@@ -55,6 +56,7 @@ func (l *Ledger) replay(from uint64) (out []Event) {
 	return out
 }
 
+// publish sends an event to all subscribers. One whose buffer is full is cut off.
 func (l *Ledger) publish(ev Event) {
 	for s := range l.subs {
 		select {

@@ -3,7 +3,6 @@ package rpc
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -15,8 +14,14 @@ import (
 	"github.com/mintlake/mintlake/demo/ledger"
 )
 
-// maxMultiple is the real node's limit of getMultipleAccounts.
-const maxMultiple = 100
+// The real node's limits (agave, rpc-client-api and rpc).
+const (
+	maxMultiple       = 100 // accounts of getMultipleAccounts
+	maxAccountFilters = 4   // filters of getProgramAccounts
+	maxMemcmp         = 128 // bytes of a memcmp filter
+	maxMemcmpText     = 175 // characters of these in base58
+	maxBase58Data     = 128 // bytes of data in base58
+)
 
 type accountJSON struct {
 	Data       any    `json:"data"`
@@ -43,7 +48,7 @@ func (s *Server) encodeAccount(a *chain.Account, o *options, fallback string, c 
 	out := accountJSON{Executable: a.Executable, Lamports: a.Lamports, Owner: a.Owner.String(), RentEpoch: math.MaxUint64, Space: len(a.Data)}
 	switch enc {
 	case "binary", "base58":
-		if len(data) > 128 {
+		if len(data) > maxBase58Data {
 			return nil, &Error{Code: codeInvalidRequest, Message: "Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding."}
 		}
 		out.Data = []string{base58.Encode(data), "base58"}
@@ -185,14 +190,14 @@ func getTokenAccountBalance(s *Server, params []json.RawMessage) (any, error) {
 	if list[0] != nil {
 		_, decimals, _ = chain.MintSupply(list[0])
 	}
-	return withContext(slot, accountAmount(binary.LittleEndian.Uint64(a.Data[64:]), decimals)), nil
+	return withContext(slot, accountAmount(rawAmount(a), decimals)), nil
 }
 
 // compiled is one getProgramAccounts filter.
 type compiled func(data []byte) bool
 
 func compileFilters(list []filter) ([]compiled, error) {
-	if len(list) > 4 {
+	if len(list) > maxAccountFilters {
 		return nil, invalidParams("Too many filters provided; max 4")
 	}
 	var out []compiled
@@ -209,7 +214,7 @@ func compileFilters(list []filter) ([]compiled, error) {
 			at := f.Memcmp.Offset
 			out = append(out, func(d []byte) bool { return at <= uint64(len(d)) && bytes.HasPrefix(d[at:], want) })
 		case len(f.TokenAccountState) > 0:
-			out = append(out, func(d []byte) bool { return len(d) >= 165 && d[108] != 0 })
+			out = append(out, func(d []byte) bool { return len(d) >= accountBaseSize && d[accountStateAt] != 0 })
 		default:
 			return nil, invalidParams("unknown filter")
 		}
@@ -218,7 +223,7 @@ func compileFilters(list []filter) ([]compiled, error) {
 }
 
 func memcmpBytes(text, encoding string) ([]byte, error) {
-	if len(text) > 175 {
+	if len(text) > maxMemcmpText {
 		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: encoded data too large"}
 	}
 	var b []byte
@@ -231,7 +236,7 @@ func memcmpBytes(text, encoding string) ([]byte, error) {
 	default:
 		return nil, invalidParams("unknown memcmp encoding `%s`", encoding)
 	}
-	if err != nil || len(b) > 128 {
+	if err != nil || len(b) > maxMemcmp {
 		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: memcmp bytes"}
 	}
 	return b, nil

@@ -45,7 +45,7 @@ func requestAirdrop(s *Server, params []json.RawMessage) (any, error) {
 	return tx.Signatures[0].String(), nil
 }
 
-// getSupply counts the lamports of all accounts. The demo holds none of them for not circulating.
+// getSupply sums the lamports of all accounts. All of them count as circulating.
 func getSupply(s *Server, params []json.RawMessage) (any, error) {
 	_, c, err := s.optsAt(params, 0)
 	if err != nil {
@@ -62,9 +62,9 @@ const (
 	feeBlocks      = 150
 )
 
-// getRecentPrioritizationFees tells of each recent block the lowest price a compute unit, in
-// micro-lamports, that got a transaction into it, votes aside: of those that write one of the
-// accounts, where some are named.
+// getRecentPrioritizationFees returns for each recent block the lowest price per compute unit, in
+// micro-lamports, at which a transaction landed. Votes do not count. If accounts are named, only
+// transactions that write one of them count.
 func getRecentPrioritizationFees(s *Server, params []json.RawMessage) (any, error) {
 	var accounts []chain.Key
 	if len(params) > 0 && string(params[0]) != "null" {
@@ -94,7 +94,7 @@ func getRecentPrioritizationFees(s *Server, params []json.RawMessage) (any, erro
 	return out, nil
 }
 
-// lowestPrice is 0 for a block without such a transaction.
+// lowestPrice returns the lowest price of such transactions in a block; 0 if it has none.
 func lowestPrice(b *chain.Block, accounts []chain.Key) uint64 {
 	lowest, any := uint64(0), false
 	for _, tx := range b.Txs {

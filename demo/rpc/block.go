@@ -39,7 +39,7 @@ func getBlock(s *Server, params []json.RawMessage) (any, error) {
 	return nil, &Error{Code: codeSlotSkipped, Message: fmt.Sprintf("Slot %d was skipped, or missing due to ledger jump to recent snapshot", slot)}
 }
 
-// blockOptions takes the second parameter as an object, or as the encoding alone.
+// blockOptions decodes the second parameter: an object, or only the encoding as a string.
 func blockOptions(params []json.RawMessage) (options, error) {
 	if len(params) > 1 && len(params[1]) > 0 && params[1][0] == '"' {
 		var o options

@@ -68,7 +68,8 @@ func (o *options) level() (ledger.Commitment, error) {
 	return 0, invalidParams("unknown variant `%s`, expected one of `processed`, `confirmed`, `finalized`", o.Commitment)
 }
 
-// at is the commitment of a method that reads at a bank, with its minContextSlot rule.
+// at returns the commitment that a method reads at. It refuses if that commitment has not reached
+// minContextSlot.
 func (s *Server) at(o *options) (ledger.Commitment, error) {
 	c, err := o.level()
 	if err != nil {
@@ -139,7 +140,7 @@ type rpcContext struct {
 	Slot       uint64 `json:"slot"`
 }
 
-// solanaVersion is what the node claims to be.
+// solanaVersion is the version that the node claims to be.
 const solanaVersion = "3.0.0"
 
 func withContext(slot uint64, v any) contextual {

@@ -45,7 +45,7 @@ type parsedTokenAccount struct {
 	TokenAmount       amountJSON  `json:"tokenAmount"`
 }
 
-// parse returns nil for what has no parser.
+// parse returns the jsonParsed form of a mint or a token account; nil for any other account.
 func (s *Server) parse(a *chain.Account, c ledger.Commitment) *parsedAccount {
 	out := &parsedAccount{Program: "spl-token", Space: len(a.Data)}
 	if a.Owner == chain.Token2022Program {
@@ -111,7 +111,7 @@ func text(k *chain.Key) *string {
 	return &v
 }
 
-// text32 is an address that is null where all its bytes are zero, as the extensions store it.
+// text32 returns an address as extensions store it: 32 zero bytes stand for null.
 func text32(d []byte) *string {
 	k := chain.Key(d[:32])
 	if k == (chain.Key{}) {
@@ -120,7 +120,8 @@ func text32(d []byte) *string {
 	return text(&k)
 }
 
-// parseExtensions lists what follows the account's type byte: entries of type, length and value.
+// parseExtensions decodes the entries after the account's type byte, each a type, a length and a
+// value.
 func parseExtensions(d []byte) []any {
 	if len(d) <= accountBaseSize+1 {
 		return nil

@@ -12,22 +12,32 @@ import (
 	"github.com/mintlake/mintlake/demo/ledger"
 )
 
-// packetSize is the most bytes of a serialized transaction (solana-packet, PACKET_DATA_SIZE).
-const packetSize = 1232
+const (
+	// packetSize is the most bytes of a serialized transaction (solana-packet, PACKET_DATA_SIZE).
+	packetSize = 1232
+	// The most characters of its texts (agave, MAX_BASE58_SIZE and MAX_BASE64_SIZE).
+	maxBase58 = 1683
+	maxBase64 = 1644
+	// maxAccounts is how many accounts one byte can number.
+	maxAccounts = 256
+	// lamportsPerSignature is Solana's base fee.
+	lamportsPerSignature = 5000
+)
 
-// decodeTransaction takes the text of sendTransaction: base58 unless the options say base64.
+// decodeTransaction decodes the text of sendTransaction: base58 unless the options say base64. It
+// also returns the bytes.
 func decodeTransaction(text, encoding string) (*solana.Transaction, []byte, error) {
 	var wire []byte
 	var err error
 	switch encoding {
 	case "", "base58":
-		// base58 of 1232 bytes; the decoder is quadratic, so the bound comes first
-		if len(text) > 1683 {
+		// The decoder is quadratic, so the bound comes first.
+		if len(text) > maxBase58 {
 			return nil, nil, invalidParams("base58 encoded transaction too large: %d bytes (max: encoded/raw 1683/1232)", len(text))
 		}
 		wire, err = base58.Decode(text)
 	case "base64":
-		if len(text) > 1644 {
+		if len(text) > maxBase64 {
 			return nil, nil, invalidParams("base64 encoded transaction too large: %d bytes (max: encoded/raw 1644/1232)", len(text))
 		}
 		wire, err = base64.StdEncoding.DecodeString(text)
@@ -71,7 +81,7 @@ func (s *Server) toChain(tx *solana.Transaction) (*chain.Tx, error) {
 		out.Message.LoadedReadonly = append(out.Message.LoadedReadonly, r...)
 	}
 	total := n + len(out.Message.LoadedWritable) + len(out.Message.LoadedReadonly)
-	if total > 256 {
+	if total > maxAccounts {
 		return nil, invalidParams("invalid transaction: too many accounts")
 	}
 	for _, ix := range m.Instructions {
@@ -184,7 +194,7 @@ func getFeeForMessage(s *Server, params []json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > 1644 {
+	if len(text) > maxBase64 {
 		return nil, invalidParams("message too large")
 	}
 	b, err := base64.StdEncoding.DecodeString(text)
@@ -195,5 +205,5 @@ func getFeeForMessage(s *Server, params []json.RawMessage) (any, error) {
 	if err := m.UnmarshalBase64(base64.StdEncoding.EncodeToString(b)); err != nil {
 		return nil, invalidParams("failed to deserialize message: %v", err)
 	}
-	return withContext(s.ledger.Slot(ledger.Processed), 5000*uint64(m.Header.NumRequiredSignatures)), nil
+	return withContext(s.ledger.Slot(ledger.Processed), lamportsPerSignature*uint64(m.Header.NumRequiredSignatures)), nil
 }

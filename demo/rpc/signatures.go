@@ -6,6 +6,13 @@ import (
 	"github.com/mintlake/mintlake/demo/ledger"
 )
 
+// The real node's bounds: signatures of getSignaturesForAddress, which is also the default, and of
+// getSignatureStatuses.
+const (
+	maxSignatures = 1000
+	maxStatuses   = 256
+)
+
 func levelName(c ledger.Commitment) string {
 	return [...]string{"processed", "confirmed", "finalized"}[c]
 }
@@ -23,11 +30,11 @@ func getSignaturesForAddress(s *Server, params []json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := 1000
+	limit := maxSignatures
 	if o.Limit != nil {
 		limit = *o.Limit
 	}
-	if limit < 1 || limit > 1000 {
+	if limit < 1 || limit > maxSignatures {
 		return nil, invalidParams("Invalid limit; max 1000")
 	}
 	type row struct {
@@ -60,7 +67,7 @@ func getSignatureStatuses(s *Server, params []json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(texts) > 256 {
+	if len(texts) > maxStatuses {
 		return nil, &Error{Code: codeInvalidParams, Message: "Too many inputs provided; max 256"}
 	}
 	out := make([]any, len(texts))

@@ -93,7 +93,7 @@ func (s *Server) resolveFilter(f tokenFilter, c ledger.Commitment) (program chai
 	return account.Owner, &k, nil
 }
 
-// readMint reads a mint, or refuses in the node's words.
+// readMint reads a mint. Its errors have the words of the real node.
 func (s *Server) readMint(k chain.Key, c ledger.Commitment) (*chain.Account, error) {
 	list, _ := s.ledger.Accounts([]chain.Key{k}, c)
 	if list[0] == nil {
@@ -105,7 +105,7 @@ func (s *Server) readMint(k chain.Key, c ledger.Commitment) (*chain.Account, err
 	return list[0], nil
 }
 
-// encodeList writes accounts as methods list them: pubkey and account.
+// encodeList encodes accounts as methods that list accounts do: each as pubkey and account.
 func (s *Server) encodeList(list []chain.Write, o *options, c ledger.Commitment) ([]any, error) {
 	out := make([]any, len(list))
 	for i, w := range list {
@@ -149,8 +149,8 @@ func getTokenLargestAccounts(s *Server, params []json.RawMessage) (any, error) {
 
 func rawAmount(a *chain.Account) uint64 { return binary.LittleEndian.Uint64(a.Data[accountAmountAt:]) }
 
-// accountAmount is tokenAmount as methods about accounts write it: they say 0 where a transaction's
-// balances say null.
+// accountAmount is tokenAmount for methods about accounts, which write uiAmount 0 where a
+// transaction's balances write null.
 func accountAmount(n uint64, decimals uint8) amountJSON {
 	out := tokenAmount(n, decimals)
 	if out.UI == nil {

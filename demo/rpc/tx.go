@@ -78,8 +78,8 @@ func tokenAmount(n uint64, decimals uint8) amountJSON {
 	return out
 }
 
-// encodeTx applies the version rule and the encoding: a v0 transaction is refused to clients that
-// do not say they know it.
+// encodeTx encodes a transaction as the options ask. It refuses a v0 transaction unless the client
+// says that it knows version 0.
 func encodeTx(tx *chain.Tx, o *options) (*txJSON, error) {
 	if tx.Message.Versioned && o.MaxSupportedTransactionVersion == nil {
 		return nil, &Error{Code: codeUnsupportedVersion,
@@ -123,9 +123,12 @@ func encodeErr(e *chain.TxError) any {
 	return map[string]any{"InstructionError": []any{e.Index, detail}}
 }
 
+// otherCost is a plausible cost of signatures, write locks and data, which the demo does not count.
+const otherCost = 1500
+
 func encodeMeta(tx *chain.Tx) *metaJSON {
 	m := &tx.Meta
-	out := &metaJSON{ComputeUnits: m.ComputeUnits, CostUnits: m.ComputeUnits + 1500, Err: encodeErr(m.Err), Fee: m.Fee, Inner: []innerJSON{}, Logs: m.Logs,
+	out := &metaJSON{ComputeUnits: m.ComputeUnits, CostUnits: m.ComputeUnits + otherCost, Err: encodeErr(m.Err), Fee: m.Fee, Inner: []innerJSON{}, Logs: m.Logs,
 		PreBalances: m.Pre, PostBalances: m.Post, PreTokens: encodeBalances(m.PreTokens), PostTokens: encodeBalances(m.PostTokens), Rewards: []rewardJSON{},
 		Loaded: &loadedJSON{Readonly: keyStrings(tx.Message.LoadedReadonly), Writable: keyStrings(tx.Message.LoadedWritable)}}
 	if m.Err != nil {
