@@ -9,38 +9,38 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// Dirty are mints whose rows are older than their facts.
+// Dirty is a set of mints whose rows are older than their facts.
 type Dirty struct {
-	// All says that they are too many to be listed: any mint may be one of them. Mints is empty
-	// then.
+	// All means that there are too many to list: any mint may be one of them. Mints is empty then.
 	All bool
 	// Mints are sorted, each once.
 	Mints []string
 }
 
-// maxDirtyMints bounds the mints that are remembered by name, some 20 MB. Beyond it folding all
-// mints in the table's own order costs no more than looking for these among them.
+// maxDirtyMints bounds the mints that are remembered by name, about 20 MB. Beyond it, folding all
+// mints in the table's own order costs no more than looking these up.
 const maxDirtyMints = 200_000
 
-// backlog is what is stored and not folded yet, with the offsets that wait for it. Nothing of it
-// has to survive a kill: the offsets are committed after the fold only, so the records come again.
+// backlog has the mints that are stored and not folded yet, and the offsets whose commit waits for
+// that fold. A kill may lose it: offsets are committed only after the fold, so the records come
+// again.
 type backlog struct {
 	mu    sync.Mutex
 	mints map[string]struct{}
 	all   bool
-	// now says that they are due although no commit waits for them.
+	// now means that the mints are due although no commit waits for them.
 	now bool
-	// held is the last record stored of each partition whose commit waits.
+	// held is the last stored record of each partition whose commit waits.
 	held map[kafka.TopicPartition]kafka.Record
-	// since is when the first of held came.
+	// since is when the first record of held came.
 	since time.Time
-	// folding says that some of it was taken and is not settled yet.
+	// folding means that a fold has taken mints and has not called settle yet.
 	folding bool
-	// behind are the partitions whose records are not folded as they come.
+	// behind are the partitions with so much lag that their records are not folded as they come.
 	behind map[kafka.TopicPartition]bool
-	// pause is how long the next fold waits for more, while there is more.
+	// pause is how long the next fold waits for more records while a partition is behind.
 	pause time.Duration
-	// changed wakes who waits for the backlog to be due.
+	// changed wakes awaitBacklog.
 	changed chan struct{}
 }
 
@@ -51,14 +51,14 @@ func newBacklog(pause time.Duration) *backlog {
 	}
 }
 
-// pending says whether anything waits.
+// pending reports whether a commit waits for a fold, or a fold is under way.
 func (b *backlog) pending() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.held) > 0 || b.folding
 }
 
-// positions are the offsets that the partitions of held have come to.
+// positions returns the next offset of each partition in held.
 func (b *backlog) positions() map[kafka.TopicPartition]int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,10 +69,10 @@ func (b *backlog) positions() map[kafka.TopicPartition]int64 {
 	return next
 }
 
-// sort takes over which partitions are behind, and returns a copy of it. lag knows every partition
-// that matters. A partition falls behind at enter records and has caught up below leave: without
-// the distance it would go to and fro.
-func (b *backlog) sort(lag map[kafka.TopicPartition]int64, enter, leave int64) map[kafka.TopicPartition]bool {
+// updateBehind decides from the lag which partitions are behind, and returns a copy of that set.
+// lag has every partition that matters. A partition falls behind at enter records and has caught up
+// below leave. If the two were equal, it would change state all the time.
+func (b *backlog) updateBehind(lag map[kafka.TopicPartition]int64, enter, leave int64) map[kafka.TopicPartition]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	behind := map[kafka.TopicPartition]bool{}
@@ -85,8 +85,8 @@ func (b *backlog) sort(lag map[kafka.TopicPartition]int64, enter, leave int64) m
 	return maps.Clone(behind)
 }
 
-// add takes over what was stored of one batch: late are the mints that are not folded yet, now
-// those that were, last is the last record of each partition. It returns the records to commit at
+// add takes what was stored of one batch: late are the mints that are not folded yet, now those
+// that were folded, last is the last record of each partition. It returns the records to commit at
 // once.
 func (b *backlog) add(late, now []string, last map[kafka.TopicPartition]kafka.Record, at time.Time) []kafka.Record {
 	b.mu.Lock()
@@ -94,8 +94,8 @@ func (b *backlog) add(late, now []string, last map[kafka.TopicPartition]kafka.Re
 	free := make([]kafka.Record, 0, len(last))
 	for partition, record := range last {
 		_, waits := b.held[partition]
-		// What is folded while a fold runs is folded once more behind it: that one read older facts
-		// and may write later.
+		// A mint that was folded during another fold is folded once more after it: the other fold
+		// read older facts and may write its row later.
 		if waits || b.behind[partition] || b.folding {
 			if len(b.held) == 0 {
 				b.since = at
@@ -113,6 +113,7 @@ func (b *backlog) add(late, now []string, last map[kafka.TopicPartition]kafka.Re
 	return free
 }
 
+// remember adds mints. If there are too many, all mints count as dirty.
 func (b *backlog) remember(mints []string) {
 	if b.all {
 		return
@@ -126,7 +127,7 @@ func (b *backlog) remember(mints []string) {
 	}
 }
 
-// renew has all mints folded at once.
+// renew makes all mints due at once.
 func (b *backlog) renew() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,8 +143,8 @@ func (b *backlog) wake() {
 	}
 }
 
-// due says how long the backlog may still wait to be folded: nothing once no partition is behind.
-// ok is false when there is nothing to fold.
+// due returns how long the backlog may still wait to be folded; 0 if no partition is behind. ok is
+// false if there is nothing to fold.
 func (b *backlog) due(at time.Time) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,7 +160,8 @@ func (b *backlog) due(at time.Time) (wait time.Duration, ok bool) {
 	return max(0, b.pause-at.Sub(b.since)), true
 }
 
-// take hands the backlog out to be folded. settle must follow.
+// take returns the backlog to be folded, and empties it. The caller must call settle after the
+// fold.
 func (b *backlog) take() (Dirty, []kafka.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -171,7 +173,7 @@ func (b *backlog) take() (Dirty, []kafka.Record) {
 	return dirty, held
 }
 
-// settle ends what take began. The next fold waits for pause.
+// settle ends the fold that take began. pause is how long the next fold waits.
 func (b *backlog) settle(pause time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,12 +16,12 @@ type Batch struct {
 	TokenEvents []*eventspb.TokenEvent
 	Statements  []Statement
 	Slots       []*eventspb.SlotRecord
-	// LogoChecks and Documents are the enrichments that hold a check of a logo, and an off-chain
-	// document as it came.
+	// LogoChecks are enrichments with a check of a logo, Documents those with the original text of
+	// an off-chain document.
 	LogoChecks, Documents []*eventspb.Enrichment
 }
 
-// Mints lists the mints that the batch has facts about, sorted, each once.
+// Mints returns the mints that the batch has facts about, sorted, each once.
 func (b *Batch) Mints() []string {
 	return sortedOnce(appendMints(nil, b.Statements))
 }
@@ -41,11 +41,8 @@ func sortedOnce(mints []string) []string {
 	return slices.Compact(mints)
 }
 
-// Add is add for callers outside of the room's own component.
-func (b *Batch) Add(record *kafka.Record) error { return b.add(record) }
-
-// add sorts a record into the batch; an error says why it is no message of its topic.
-func (b *Batch) add(record *kafka.Record) error {
+// Add sorts a record into the batch. An error says why the record is not a message of its topic.
+func (b *Batch) Add(record *kafka.Record) error {
 	switch record.Topic {
 	case schemas.TopicTokenEvents:
 		return b.addTokenEvent(record.Value)
@@ -73,7 +70,7 @@ func (b *Batch) addTokenEvent(value []byte) error {
 	return nil
 }
 
-// AddEvent adds a token event that is well-formed.
+// AddEvent adds a well-formed token event.
 func (b *Batch) AddEvent(event *eventspb.TokenEvent) {
 	b.Statements = append(b.Statements, statementOfEvent(event)...)
 	if schemas.KindOf(event) != schemas.KindSighting {
@@ -93,7 +90,7 @@ func (b *Batch) addEnrichment(value []byte) error {
 	return nil
 }
 
-// AddEnrichment adds an enrichment that is well-formed.
+// AddEnrichment adds a well-formed enrichment.
 func (b *Batch) AddEnrichment(enrichment *eventspb.Enrichment) {
 	b.Statements = append(b.Statements, statementsOfEnrichment(enrichment)...)
 	switch {
@@ -106,7 +103,7 @@ func (b *Batch) AddEnrichment(enrichment *eventspb.Enrichment) {
 
 func (b *Batch) addSlot(record *kafka.Record) error {
 	if string(record.Key) == schemas.SourceStatusKey {
-		return nil // how far ingest is concerns the API alone
+		return nil // only the API needs to know how far ingest is
 	}
 	slot := new(eventspb.SlotRecord)
 	if err := proto.Unmarshal(record.Value, slot); err != nil {
@@ -116,7 +113,7 @@ func (b *Batch) addSlot(record *kafka.Record) error {
 		return fmt.Errorf("slot %d: no status", slot.GetSlot())
 	}
 	if slot.GetStatus() == eventspb.SlotStatus_SLOT_STATUS_LOST {
-		return nil // what the log has lost the tables have
+		return nil // the tables still have what the log has lost
 	}
 	b.Slots = append(b.Slots, slot)
 	return nil

@@ -27,9 +27,8 @@ func createdMintColumns() []clickhouse.Column {
 	}
 }
 
-// insertCreatedMints stores those of the events that create a mint once more, in the order of the
-// chain: of a hundred events one or less is such, and token_events_raw has them in the order of
-// mints.
+// insertCreatedMints stores the events that create a mint a second time, in the order of the chain.
+// They are at most one in a hundred events, and token_events_raw is in the order of mints.
 func (c *ClickHouse) insertCreatedMints(ctx context.Context, events []*eventspb.TokenEvent) error {
 	var created []*eventspb.TokenEvent
 	for _, event := range events {

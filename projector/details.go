@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// details is what a row keeps under names. It is written in the order of the names: a Go map has
-// none, and a replay must write the same bytes. It is a column.OrderedMap of clickhouse-go.
+// details are the named values of a row. They are written in the order of their names, because a
+// replay must write the same bytes and a Go map has no order. details is a column.OrderedMap of
+// clickhouse-go.
 type details map[string]string
 
 // Get returns the value of a key.

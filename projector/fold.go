@@ -10,22 +10,22 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// foldPauseFactor is how many times as long as the last fold of a backlog took the next one waits:
-// folding takes at most a fifth of the time that the backlog takes.
+// foldPauseFactor is how many times as long as the last fold the next fold of a backlog waits. With
+// 4, folding takes at most a fifth of the time.
 const foldPauseFactor = 4
 
-// foldBacklog folds what was put off whenever it is due, and commits it; first of all every mint,
-// if rows are of an earlier version's rules.
+// foldBacklog folds the backlog whenever it is due, and commits its records. It first has every
+// mint folded if rows were made by an earlier version's rules.
 func (p *Projector) foldBacklog(ctx context.Context) error {
 	if err := p.renew(ctx); err != nil {
 		if ctx.Err() != nil {
-			return nil // the end
+			return nil // a clean stop
 		}
 		return err
 	}
 	for {
 		if err := p.awaitBacklog(ctx); err != nil {
-			return nil // the end
+			return nil // a clean stop
 		}
 		if err := p.foldOnce(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -37,7 +37,8 @@ func (p *Projector) foldBacklog(ctx context.Context) error {
 	}
 }
 
-// renew has every mint folded if rows are of an earlier version's rules. Other batches go on.
+// renew makes every mint due if rows were made by an earlier version's rules. Batches go on
+// meanwhile.
 func (p *Projector) renew(ctx context.Context) error {
 	var outdated bool
 	err := p.retry(ctx, func(ctx context.Context) (err error) {
@@ -54,7 +55,7 @@ func (p *Projector) renew(ctx context.Context) error {
 	return nil
 }
 
-// awaitBacklog returns when the backlog is due, or with ctx's error.
+// awaitBacklog returns nil when the backlog is due, or ctx's error.
 func (p *Projector) awaitBacklog(ctx context.Context) error {
 	for {
 		var timer <-chan time.Time
@@ -73,9 +74,9 @@ func (p *Projector) awaitBacklog(ctx context.Context) error {
 	}
 }
 
-// foldOnce folds the backlog as it stands and commits what waited for it. A short fold keeps
-// batches from being folded meanwhile, so that not every batch of a busy chain has to be folded a
-// second time; a long one lets them, and they are (see backlog.add).
+// foldOnce folds the backlog as it stands and commits the records that waited for it. During a
+// short fold, batches wait with their folds; otherwise every batch of a busy chain would be folded
+// twice. During a long fold they do not wait, and are folded once more after it (see backlog.add).
 func (p *Projector) foldOnce(ctx context.Context) error {
 	p.folding <- struct{}{}
 	leave := sync.OnceFunc(func() { <-p.folding })
@@ -100,11 +101,11 @@ func (p *Projector) foldOnce(ctx context.Context) error {
 	return nil
 }
 
-// shortFold is the most mints whose fold a batch waits for.
+// shortFold is the largest number of mints whose fold batches wait for.
 const shortFold = foldChunk
 
-// lookAhead says which partitions are so far behind that folding batch by batch would be slow. It
-// asks for the log's ends only when there is reason to: a full batch, or something that waits.
+// lookAhead returns the partitions that are so far behind that folding batch by batch would be
+// slow. It asks for the log's ends only if there is a reason to: a full batch, or a backlog.
 func (p *Projector) lookAhead(ctx context.Context, records []kafka.Record, last map[kafka.TopicPartition]kafka.Record) map[kafka.TopicPartition]bool {
 	if p.deps.Offsets == nil || len(records) < p.config.BatchRecords && !p.backlog.pending() {
 		return nil
@@ -121,5 +122,5 @@ func (p *Projector) lookAhead(ctx context.Context, records []kafka.Record, last 
 	for partition, offset := range next {
 		lag[partition] = ends[partition] - offset
 	}
-	return p.backlog.sort(lag, p.config.BulkLag, int64(p.config.BatchRecords))
+	return p.backlog.updateBehind(lag, p.config.BulkLag, int64(p.config.BatchRecords))
 }

@@ -52,7 +52,8 @@ func (c *ClickHouse) insertLogoChecks(ctx context.Context, checks []*eventspb.En
 	})
 }
 
-// millisecond keeps a time within what DateTime64(3) holds.
+// millisecond converts a time and limits it to the years 1970 to 2100, which DateTime64(3) can
+// hold.
 func millisecond(ms int64) time.Time {
 	const last = 4_102_444_800_000 // the year 2100
 	return time.UnixMilli(min(max(ms, 0), last)).UTC()

@@ -1,11 +1,11 @@
 // Package projector turns the event log into ClickHouse rows.
 //
 // In: records of the token-event, enrichment and slot topics. Out: rows of token_events_raw,
-// token_facts_raw, token_fact_history_raw, tokens_raw and slots_raw; dead letters for what is no
-// message. Guarantees: an offset is committed only after the rows are stored, those of tokens too;
-// storing a record twice, or in another order, leaves the same rows. While a partition is far
-// behind, its rows of tokens are made in large folds instead of batch by batch (docs/bootstrap.md
-// says how late that is); other partitions do not wait for it.
+// token_facts_raw, token_fact_history_raw, tokens_raw and slots_raw; dead letters for records that
+// are not messages of their topic. Guarantees: an offset is committed only after all rows are
+// stored, also those of tokens. Storing a record twice, or in another order, leaves the same rows.
+// While a partition is far behind, its rows of tokens are made in large folds instead of batch by
+// batch (docs/bootstrap.md says how late that is). Other partitions do not wait for it.
 package projector
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// longestBatchWait is how long a batch may wait where ClickHouse is slow.
+// longestBatchWait bounds how long a batch gathers when ClickHouse is slow.
 const longestBatchWait = time.Second
 
 // flushTimeout bounds the work on one batch after a stop was asked for.
@@ -33,20 +33,20 @@ const flushTimeout = 5 * time.Second
 
 // Config bounds the batches.
 type Config struct {
-	// BatchRecords is the most records of one batch. Default 10,000.
+	// BatchRecords is the maximum number of records of one batch. Default 10,000.
 	BatchRecords int
-	// batchWait is how long a batch may wait for more after its first record. Default 100 ms;
-	// longer where a batch takes long, up to a second.
+	// batchWait is how long a batch waits for more records after its first one. Default 100 ms; up
+	// to a second if batches take long.
 	batchWait time.Duration
-	// BulkRecords is the most records of one batch while a partition is far behind. Default 20,000:
-	// some 120,000 facts, 200 MB while they are sent.
+	// BulkRecords is the maximum number of records of one batch while a partition is far behind.
+	// Default 20,000: some 120,000 facts, 200 MB while they are sent.
 	BulkRecords int
 	// BulkLag is how many records a partition must be behind for its rows to be made in large
-	// folds. Default 30,000. No batch takes more at once while nothing is put off: a full batch is
-	// what makes the projector look how much is left.
+	// folds. Default 30,000. It also bounds BatchRecords, because only a full batch makes the
+	// projector check its lag.
 	BulkLag int64
-	// FoldEvery is how long such rows wait at least, while there is more to come. Default 1 minute;
-	// a fold that takes long makes it longer.
+	// FoldEvery is the minimum wait between such folds while there is more to come. Default 1
+	// minute; longer if a fold takes long.
 	FoldEvery time.Duration
 }
 
@@ -70,7 +70,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Topics are the topics a projector's consumer reads.
+// Topics returns the topics that a projector's consumer reads.
 func Topics() []string {
 	return []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
 }
@@ -80,13 +80,13 @@ type Offsets interface {
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 }
 
-// Store makes batches durable. Retryable says whether the same call may succeed later.
+// Store makes batches durable. Retryable reports whether the same call may succeed later.
 type Store interface {
-	// Insert stores all that a batch says but rows of tokens.
+	// Insert stores all rows of a batch except those of tokens.
 	Insert(ctx context.Context, batch *Batch) error
-	// Fold makes the rows of tokens anew from all facts stored.
+	// Fold computes the rows of tokens again from all stored facts.
 	Fold(ctx context.Context, dirty Dirty) error
-	// Outdated says whether rows of tokens were made by an earlier version's rules.
+	// Outdated reports whether rows of tokens were made by an earlier version's rules.
 	Outdated(ctx context.Context) (bool, error)
 	Retryable(err error) bool
 }
@@ -110,7 +110,8 @@ type Projector struct {
 	deps    Deps
 	metrics *metrics
 	backlog *backlog
-	// folding has one place, for who folds what nobody else may fold at the same time.
+	// folding is a semaphore of one. A batch holds it while it folds, and a fold of the backlog
+	// holds it if it is short.
 	folding chan struct{}
 }
 
@@ -127,14 +128,14 @@ func New(config Config, deps Deps) (*Projector, error) {
 	return &Projector{config: config, deps: deps, metrics: metrics, backlog: newBacklog(config.FoldEvery), folding: make(chan struct{}, 1)}, nil
 }
 
-// Run projects until ctx ends, then finishes the batch in hand and returns nil. An error is one
+// Run projects until ctx ends, then finishes the batch in hand and returns nil. It returns an error
 // that needs an operator: the tables refuse what this binary writes, or dead letters cannot be
 // written.
 func (p *Projector) Run(ctx context.Context) error {
-	rooms, ctx := errgroup.WithContext(ctx)
-	rooms.Go(func() error { return p.foldBacklog(ctx) })
-	rooms.Go(func() error { return p.projectAll(ctx) })
-	return rooms.Wait()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.foldBacklog(ctx) })
+	group.Go(func() error { return p.projectAll(ctx) })
+	return group.Wait()
 }
 
 func (p *Projector) projectAll(ctx context.Context) error {
@@ -163,15 +164,15 @@ func (p *Projector) projectAll(ctx context.Context) error {
 	}
 }
 
-// waitAfter is how long the next batch may gather when the last one took so long. Inserts and folds
-// cost their time however few the records are, so a machine that is busy with other things is left
-// two thirds of its time, and gets larger parts to merge.
+// waitAfter returns how long the next batch may gather after one that took took. Inserts and folds
+// take time however few the records are. Gathering twice as long leaves a busy machine two thirds
+// of its time, and makes larger parts, which are cheaper to merge.
 func (c *Config) waitAfter(took time.Duration) time.Duration {
 	return max(c.batchWait, min(2*took, longestBatchWait))
 }
 
-// project stores one batch and commits it, but for what waits to be folded. It outlives ctx by
-// flushTimeout, so that a stop loses no finished work.
+// project stores one batch and commits it, except for what waits to be folded. After ctx ends it
+// has flushTimeout to finish, so that a stop loses no work.
 func (p *Projector) project(ctx context.Context, records []kafka.Record) (err error) {
 	ctx, cancel := delivery.Graceful(ctx, flushTimeout)
 	defer cancel()
@@ -209,9 +210,9 @@ func (p *Projector) commit(ctx context.Context, records []kafka.Record) error {
 	return nil
 }
 
-// foldNow folds what need not wait and returns the records to commit.
+// foldNow folds the mints of now and returns the records to commit.
 func (p *Projector) foldNow(ctx context.Context, late, now []string, last map[kafka.TopicPartition]kafka.Record) ([]kafka.Record, error) {
-	p.folding <- struct{}{} // never for long: who has the place heeds ctx's end
+	p.folding <- struct{}{} // not for long: the holder stops when ctx ends
 	defer func() { <-p.folding }()
 	if len(now) > 0 {
 		if err := p.retry(ctx, func(ctx context.Context) error { return p.deps.Store.Fold(ctx, Dirty{Mints: now}) }); err != nil {
@@ -221,14 +222,14 @@ func (p *Projector) foldNow(ctx context.Context, late, now []string, last map[ka
 	return p.backlog.add(late, now, last, time.Now()), nil
 }
 
-// read sorts records into a batch and its mints into those whose partition is behind and the
-// others. What is no message becomes a dead letter.
+// read sorts records into a batch, and the batch's mints by their partition: late if that is
+// behind, else now. A record that is not a message of its topic becomes a dead letter.
 func (p *Projector) read(ctx context.Context, records []kafka.Record, behind map[kafka.TopicPartition]bool) (batch *Batch, late, now []string, err error) {
 	batch = &Batch{}
 	var letters []kafka.Record
 	for i := range records {
 		known := len(batch.Statements)
-		if err := batch.add(&records[i]); err != nil {
+		if err := batch.Add(&records[i]); err != nil {
 			p.metrics.deadLetters.Inc()
 			p.deps.Logger.Warn("record is no message of its topic: dead letter", "topic", records[i].Topic,
 				"partition", records[i].Partition, "offset", records[i].Offset, "err", err)
@@ -248,7 +249,7 @@ func (p *Projector) read(ctx context.Context, records []kafka.Record, behind map
 	return batch, sortedOnce(late), sortedOnce(now), nil
 }
 
-// lastOf is the last record of each partition, without its contents.
+// lastOf returns the last record of each partition, without its contents.
 func lastOf(records []kafka.Record) map[kafka.TopicPartition]kafka.Record {
 	last := map[kafka.TopicPartition]kafka.Record{}
 	for i := range records {
@@ -258,7 +259,7 @@ func lastOf(records []kafka.Record) map[kafka.TopicPartition]kafka.Record {
 	return last
 }
 
-// retry does it for as long as it takes while the store may recover.
+// retry calls do until it succeeds, as long as the store may recover.
 func (p *Projector) retry(ctx context.Context, do func(context.Context) error) error {
 	return delivery.Retry(ctx, p.deps.Store.Retryable, func(err error, wait time.Duration) {
 		p.metrics.writeRetries.Inc()

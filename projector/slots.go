@@ -27,8 +27,8 @@ func slotColumns() []clickhouse.Column {
 	}
 }
 
-// slotStatus is a status' name in the table, and its rank, which is the row's version: of two
-// records of one block the higher rank holds.
+// slotStatus returns the name of a status in the table, and its rank. The rank is the row's
+// version: of two records of one block, the one with the higher rank holds.
 func slotStatus(status eventspb.SlotStatus) (name string, rank uint8) {
 	switch status {
 	case eventspb.SlotStatus_SLOT_STATUS_DEAD:
@@ -49,8 +49,8 @@ func (c *ClickHouse) insertSlots(ctx context.Context, slots []*eventspb.SlotReco
 	})
 }
 
-// blockTime is nil for a time that the source did not say or that ClickHouse's DateTime (seconds in
-// 32 bits) cannot hold.
+// blockTime returns nil for a time that the source did not state, or that ClickHouse's DateTime
+// (seconds in 32 bits) cannot hold.
 func blockTime(seconds int64) *time.Time {
 	if seconds <= 0 || seconds > 1<<32-1 {
 		return nil

@@ -8,26 +8,26 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Statement is what one message says about one mint, with where it came from: a row of
-// token_fact_history. The registry's facts carry no origin, because the fold needs none.
+// Statement is what one message says about one mint, and where it came from: a row of
+// token_fact_history. The registry's facts have no origin, because the fold needs none.
 type Statement struct {
 	Mint string
-	// Position is where all Facts stand; a fact of which the earliest holds (first_seen) has the
-	// reverse of it.
+	// Position is the position of all Facts. Only a fact of which the earliest holds (first_seen)
+	// has the reverse of it.
 	Position schemas.Position
 	// Place tells the messages of one slot and signature apart: schemas.PackPlace for an
 	// instruction, Position.Order for a read.
 	Place uint64
 	Kind  string
-	// Source is the sort of message: SourceInstruction …
+	// Source is the kind of message, one of SourceInstruction ….
 	Source      string
 	Instruction string
 	Signature   string
-	// TransactionIndex is -1 when the source does not say, and for reads.
+	// TransactionIndex is -1 if the source does not state it, and for reads.
 	TransactionIndex int32
-	// BlockTime is in Unix seconds, 0 when the source does not say, and for reads.
+	// BlockTime is in Unix seconds; 0 if the source does not state it, and for reads.
 	BlockTime int64
-	// Facts may be none: an instruction can be about a mint and change nothing that the registry
+	// Facts may be empty: an instruction can be about a mint and change nothing that the registry
 	// holds.
 	Facts []registry.Fact
 }
@@ -43,7 +43,7 @@ const (
 	SourceImport      = "import"
 )
 
-// statementOfEvent is nothing for an event without a mint.
+// statementOfEvent returns the statement of an event; nil if the event has no mint.
 func statementOfEvent(event *eventspb.TokenEvent) []Statement {
 	if len(event.GetMint()) != 32 {
 		return nil
@@ -67,7 +67,8 @@ func statementOfEvent(event *eventspb.TokenEvent) []Statement {
 	return []Statement{statement}
 }
 
-// statementsOfEnrichment is one statement a position: a read has one, imported facts have many.
+// statementsOfEnrichment returns one statement for each position: a read has one, imported facts
+// have many.
 func statementsOfEnrichment(enrichment *eventspb.Enrichment) []Statement {
 	source, kind := sourceOfEnrichment(enrichment)
 	var statements []Statement
@@ -88,7 +89,7 @@ func statementsOfEnrichment(enrichment *eventspb.Enrichment) []Statement {
 	return statements
 }
 
-// sourceOfEnrichment names the source and the kind of a read.
+// sourceOfEnrichment returns the source and the kind of an enrichment.
 func sourceOfEnrichment(enrichment *eventspb.Enrichment) (source, kind string) {
 	switch enrichment.GetFact().(type) {
 	case *eventspb.Enrichment_MintAccount:

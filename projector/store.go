@@ -14,7 +14,7 @@ import (
 type ClickHouse struct {
 	conn     driver.Conn
 	database string
-	// foldRange is defaultFoldRange but in tests.
+	// foldRange is defaultFoldRange, except in tests.
 	foldRange uint64
 }
 
@@ -23,8 +23,8 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database, foldRange: defaultFoldRange}
 }
 
-// Check compares the tables with the columns that this binary writes; one error names all that is
-// missing or of another type.
+// Check compares the tables with the columns that this binary writes. One error names everything
+// that is missing or of another type.
 func (c *ClickHouse) Check(ctx context.Context) error {
 	for _, table := range tables() {
 		if err := clickhouse.CheckColumns(ctx, c.conn, c.database, table.name, table.columns); err != nil {
@@ -34,8 +34,8 @@ func (c *ClickHouse) Check(ctx context.Context) error {
 	return nil
 }
 
-// Write makes the batch durable, in an order that a kill at any point leaves mendable by writing
-// the batch again: rows of tokens come last, since they are made from the facts.
+// Write stores the batch, then makes the rows of its tokens. These come last because they are made
+// from the facts: after a kill at any point, writing the batch again completes it.
 func (c *ClickHouse) Write(ctx context.Context, batch *Batch) error {
 	if err := c.Insert(ctx, batch); err != nil {
 		return err
@@ -43,8 +43,8 @@ func (c *ClickHouse) Write(ctx context.Context, batch *Batch) error {
 	return c.Fold(ctx, Dirty{Mints: batch.Mints()})
 }
 
-// Insert stores all that a batch says but rows of tokens. The tables do not depend on each other,
-// so they are written at the same time: while one insert waits for the disk, another sorts.
+// Insert stores all rows of a batch except those of tokens. The tables do not depend on each other
+// and are written concurrently: while one insert waits for the disk, another sorts.
 func (c *ClickHouse) Insert(ctx context.Context, batch *Batch) error {
 	inserts, ctx := errgroup.WithContext(ctx)
 	for table, insert := range map[string]func() error{
@@ -66,7 +66,7 @@ func (c *ClickHouse) Insert(ctx context.Context, batch *Batch) error {
 	return inserts.Wait()
 }
 
-// Fold makes the rows of tokens of these mints anew from all facts stored about them.
+// Fold computes the rows of these mints again from all facts stored about them.
 func (c *ClickHouse) Fold(ctx context.Context, dirty Dirty) error {
 	all, err := c.foldsAll(ctx, dirty)
 	if err == nil && all {
@@ -81,7 +81,7 @@ func (c *ClickHouse) Fold(ctx context.Context, dirty Dirty) error {
 	return nil
 }
 
-// Retryable says whether the server may take the same batch later.
+// Retryable reports whether the server may take the same batch later.
 func (c *ClickHouse) Retryable(err error) bool {
 	return clickhouse.Retryable(err)
 }
@@ -92,7 +92,7 @@ type table struct {
 	columns []clickhouse.Column
 }
 
-// Columns are the columns that the projector writes, by table.
+// Columns returns the columns that the projector writes, by table.
 func Columns() map[string][]string {
 	columns := map[string][]string{}
 	for _, t := range tables() {
@@ -114,7 +114,7 @@ func tables() []table {
 	}
 }
 
-// insert sends rows as one block; row appends the i-th.
+// insert sends rows as one block. row appends the i-th row.
 func (c *ClickHouse) insert(ctx context.Context, table string, columns []clickhouse.Column, rows int, row func(driver.Batch, int) error) error {
 	if rows == 0 {
 		return nil

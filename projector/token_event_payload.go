@@ -10,7 +10,7 @@ import (
 )
 
 // payload is the part of a token_events row that depends on the kind of the event. Nil and empty
-// mean: the instruction does not say.
+// mean that the instruction does not state the value.
 type payload struct {
 	decimals             *uint8
 	amount               *uint64
@@ -115,7 +115,7 @@ func (p *payload) metadata(set *eventspb.MetadataSet) {
 	switch {
 	case set.GetSetsCreators():
 		p.details["creators"] = creatorsJSON(set.GetCreators())
-	case len(set.GetCreators()) > 0: // the flags of some; the list stays as it was
+	case len(set.GetCreators()) > 0: // only flags of some creators: the list stays
 		p.details["creator_flags"] = creatorFlagsJSON(set.GetCreators())
 	}
 	for _, field := range set.GetAdditionalFields() {
@@ -144,7 +144,7 @@ func creatorsJSON(creators []*eventspb.Creator) string {
 	return string(encoded)
 }
 
-// creatorFlagsJSON leaves out the shares, which such an instruction does not say.
+// creatorFlagsJSON leaves out the shares, which such an instruction does not state.
 func creatorFlagsJSON(creators []*eventspb.Creator) string {
 	type flag struct {
 		Address  string `json:"address"`
@@ -169,7 +169,7 @@ func (p *payload) raw(raw *eventspb.RawInstruction) {
 	}
 }
 
-// textOf keeps "does not say" (nil) apart from "says: empty".
+// textOf tells "not stated" (nil) from "stated as empty".
 func textOf(raw []byte) *string {
 	if raw == nil {
 		return nil

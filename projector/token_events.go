@@ -14,7 +14,7 @@ import (
 
 const tableTokenEvents = "token_events_raw"
 
-// maxTransactionIndex leaves room for the version, which is one more.
+// maxTransactionIndex is one below the maximum, so that the version, which is one more, fits too.
 const maxTransactionIndex = math.MaxInt32 - 1
 
 func tokenEventColumns() []clickhouse.Column {
@@ -71,7 +71,7 @@ func (c *ClickHouse) insertTokenEvents(ctx context.Context, events []*eventspb.T
 	})
 }
 
-// place is an optional index as a signed number, -1 when absent.
+// place returns an optional index as a signed number: -1 if it is absent, and limit at most.
 func place(index *uint32, limit uint32) int32 {
 	if index == nil {
 		return -1
@@ -79,7 +79,7 @@ func place(index *uint32, limit uint32) int32 {
 	return int32(min(*index, limit))
 }
 
-// keyText is base58, empty for no bytes.
+// keyText returns the key in base58; empty if there is no key.
 func keyText(key []byte) string {
 	if len(key) == 0 {
 		return ""

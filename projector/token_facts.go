@@ -19,8 +19,8 @@ func tokenFactColumns() []clickhouse.Column {
 	}
 }
 
-// insertTokenFacts goes through the facts in the order of their statements, without a list of them
-// all: that is a large part of a large batch.
+// insertTokenFacts inserts the facts statement by statement. It makes no list of all facts, which
+// would be a large part of a large batch's memory.
 func (c *ClickHouse) insertTokenFacts(ctx context.Context, statements []Statement) error {
 	rows := 0
 	for i := range statements {

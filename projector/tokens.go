@@ -15,13 +15,13 @@ import (
 
 const tableTokens = "tokens_raw"
 
-// foldChunk bounds the mints of one statement: the list is part of the query, and ClickHouse bounds
-// a query's text to 256 KiB. A statement costs a tenth of a second before it reads its first row,
-// so few large ones it is.
+// foldChunk bounds the mints of one statement: the list is part of the query, whose text ClickHouse
+// bounds to 256 KiB. Few large statements are faster, because each takes a tenth of a second before
+// it reads its first row.
 const foldChunk = 5000
 
-// tokensSQL makes rows of tokens_raw from token_facts_raw. It says in SQL what registry.State.Token
-// says in Go; a property test proves them equal.
+// tokensSQL makes rows of tokens_raw from token_facts_raw. It is registry.State.Token in SQL. A
+// property test proves that both give the same.
 //
 //go:embed tokens.sql
 var tokensSQL string
@@ -59,15 +59,15 @@ func tokenColumns() []clickhouse.Column {
 	}
 }
 
-// rules is the number of the rules in tokens.sql. A change of them that makes another row of the
-// same facts counts one up: rows of earlier rules are made anew at the next start.
+// rules is the number of the rules in tokens.sql. A change that makes other rows of the same facts
+// must raise it: the next start then makes all rows of earlier rules again.
 //
 //	1: tags that only token lists can give, and theirs beside the creator's
 //	2: a list's later version can take a token off
 const rules = 2
 
-// Outdated says whether rows of tokens were made by earlier rules. A node of an earlier version
-// that still runs may make such rows until it stops; the next start sees them.
+// Outdated reports whether rows of tokens were made by earlier rules. A node of an earlier version
+// may make such rows until it stops; the next start then finds them.
 func (c *ClickHouse) Outdated(ctx context.Context) (bool, error) {
 	var rows uint64
 	query := "SELECT count() FROM (SELECT 1 FROM " + c.database + "." + tableTokens + " FINAL WHERE rules < " + strconv.Itoa(rules) + " LIMIT 1)"
@@ -77,7 +77,7 @@ func (c *ClickHouse) Outdated(ctx context.Context) (bool, error) {
 	return rows > 0, nil
 }
 
-// foldTokens makes the rows of these mints anew from all facts stored about them.
+// foldTokens computes the rows of these mints again from all facts stored about them.
 func (c *ClickHouse) foldTokens(ctx context.Context, mints []string) error {
 	for start := 0; start < len(mints); start += foldChunk {
 		chunk := mints[start:min(start+foldChunk, len(mints))]
@@ -89,8 +89,8 @@ func (c *ClickHouse) foldTokens(ctx context.Context, mints []string) error {
 	return nil
 }
 
-// foldsAll says whether folding all mints is cheaper than looking for these. Measured over 200,000
-// mints, one of many costs an eighth of one that is looked for.
+// foldsAll reports whether folding all mints is cheaper than looking these up. Measured over
+// 200,000 mints, a mint costs an eighth as much if all are folded as if it is looked up.
 func (c *ClickHouse) foldsAll(ctx context.Context, dirty Dirty) (bool, error) {
 	if dirty.All || len(dirty.Mints) < minFoldAll {
 		return dirty.All, nil
@@ -102,7 +102,7 @@ func (c *ClickHouse) foldsAll(ctx context.Context, dirty Dirty) (bool, error) {
 	return uint64(len(dirty.Mints)) > rows/8, nil
 }
 
-// minFoldAll is the least mints for which foldsAll asks: below it either way is a matter of a
+// minFoldAll is from how many mints on foldsAll counts the table. Below it, both ways take about a
 // second.
 const minFoldAll = 10_000
 
@@ -110,9 +110,9 @@ const minFoldAll = 10_000
 // work.
 const defaultFoldRange = 2_000_000
 
-// foldAllTokens makes the rows of all mints, range by range. The table is in the order of the
-// mints, so a range is read once, in order, and grouped as it comes: its size decides how long a
-// statement takes and not how much memory it needs.
+// foldAllTokens makes the rows of all mints, range by range. The table is in the order of mints, so
+// a range is read once, in order, and grouped as it comes. The size of a range decides how long a
+// statement takes, not how much memory it needs.
 func (c *ClickHouse) foldAllTokens(ctx context.Context) error {
 	bounds, err := c.ranges(ctx)
 	if err != nil {
@@ -132,12 +132,12 @@ func (c *ClickHouse) foldAllTokens(ctx context.Context) error {
 	return nil
 }
 
-// foldAllSettings bound the memory of one statement: groups end with their mint, and rows are
+// foldAllSettings bound the memory of one statement: a group ends with its mint, and rows are
 // written in blocks of some 30 MB.
 const foldAllSettings = " SETTINGS optimize_aggregation_in_order = 1, max_insert_threads = 1, max_block_size = 8192," +
 	" min_insert_block_size_rows = 65536, min_insert_block_size_bytes = 67108864"
 
-// ranges are the mints at which the table is cut into parts of about c.foldRange facts, sorted.
+// ranges returns the mints that divide the table into parts of about c.foldRange facts, sorted.
 func (c *ClickHouse) ranges(ctx context.Context) ([]string, error) {
 	table := c.database + "." + tableTokenFacts
 	var rows uint64
@@ -161,10 +161,10 @@ func (c *ClickHouse) ranges(ctx context.Context) ([]string, error) {
 	return slices.Compact(bounds), nil
 }
 
-// rangeSample is how many mints are looked at to cut the table.
+// rangeSample is how many random facts ranges reads the mints of.
 const rangeSample = 10_000
 
-// foldStatement folds the mints that a condition names.
+// foldStatement returns the statement that folds the mints for which the condition where holds.
 func (c *ClickHouse) foldStatement(where string) string {
 	return strings.NewReplacer(
 		"{database}", c.database,

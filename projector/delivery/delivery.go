@@ -1,9 +1,9 @@
-// Package delivery is what the projectors of this room do around their tables: they read from a
-// consumer group, give back what is no message, repeat a write until the store takes it, and finish
-// the batch in hand when they are stopped.
+// Package delivery has what the projectors of this room do alike: they read from a consumer group,
+// write dead letters for records that are not messages of their topic, repeat a write until the
+// store takes it, and finish the batch in hand when they are stopped.
 //
-// In: records and a store's errors. Out: dead letters, and calls that are repeated. Guarantees: a
-// call ends with success, with an error that repeating cannot mend, or with its context.
+// In: records and a store's errors. Out: dead letters, and repeated calls. Guarantees: a call ends
+// with success, with an error that is not retryable, or when its context ends.
 package delivery
 
 import (
@@ -23,15 +23,15 @@ type Consumer interface {
 	Commit(ctx context.Context, records []kafka.Record) error
 }
 
-// Pauses between two tries of a write: the first, and the longest.
+// The first and the longest pause between two attempts of a write.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = 5 * time.Second
 )
 
-// Retry calls do until it succeeds, ctx ends, or an error is not retryable; failed hears of every
-// failure that is tried again, and of the pause before that. Each attempt of do has more time for
-// its writes than the one before.
+// Retry calls do until it succeeds, ctx ends, or its error is not retryable. It calls failed before
+// each new attempt, with the error and the pause. Each attempt has more time for its writes than
+// the one before.
 func Retry(ctx context.Context, retryable func(error) bool, failed func(err error, pause time.Duration), do func(context.Context) error) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = firstPause, longestPause
@@ -54,7 +54,8 @@ func Graceful(ctx context.Context, grace time.Duration) (context.Context, contex
 	return late, func() { stop(); cancel() }
 }
 
-// DeadLetter is the record that keeps one which is no message of its topic, with the reason.
+// DeadLetter returns the dead letter of a record that is not a message of its topic, with the
+// reason.
 func DeadLetter(record *kafka.Record, reason error) kafka.Record {
 	return deadletter.Of("projector", reason.Error(), record)
 }

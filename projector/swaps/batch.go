@@ -22,8 +22,8 @@ type Batch struct {
 	pools    map[poolKey]*poolRow
 	reserves map[poolMinute]reserves
 	touched  map[touchedMinute]int64
-	trades   map[string]time.Time // the latest, by mint
-	text     map[string]string    // base58 of keys: a batch names few pools and mints many times
+	trades   map[string]time.Time // time of the latest, by mint
+	text     map[string]string    // caches the base58 of keys: a batch has few pools and mints
 }
 
 // NewBatch returns an empty batch.
@@ -33,8 +33,9 @@ func NewBatch() *Batch {
 	}
 }
 
-// Add sorts a record into the batch; an error says why it is no message of its topic. The second
-// record of a leg, under the mint that went out, says nothing new and is passed over.
+// Add sorts a record into the batch. An error says why the record is not a message of its topic.
+// Each leg has two records, one under each of its mints. The one under the mint that went out
+// repeats the other and is ignored.
 func (b *Batch) Add(record *kafka.Record) error {
 	if record.Topic == schemas.TopicPools {
 		return b.addPool(record)
@@ -115,7 +116,7 @@ func checkKeys(what string, keys ...[]byte) error {
 	return nil
 }
 
-// key is the base58 text of a key; empty for none.
+// key returns a key in base58; empty if there is no key.
 func (b *Batch) key(key []byte) string {
 	if len(key) == 0 {
 		return ""
@@ -128,8 +129,8 @@ func (b *Batch) key(key []byte) string {
 	return text
 }
 
-// blockTime is 1970-01-01 for a time that the source did not say or that ClickHouse's DateTime
-// (seconds in 32 bits) cannot hold.
+// blockTime returns 1970-01-01 for a time that the source did not state, or that ClickHouse's
+// DateTime (seconds in 32 bits) cannot hold.
 func blockTime(seconds int64) time.Time {
 	if seconds <= 0 || seconds > 1<<32-1 {
 		seconds = 0

@@ -12,7 +12,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// poolKey is a pool with its mints, the one that sorts first as text first.
+// poolKey is a pool and its two mints, of which mintA sorts first as text.
 type poolKey struct{ pool, mintA, mintB string }
 
 type poolMinute struct {
@@ -34,7 +34,8 @@ type reserves struct {
 	a, b     uint64
 }
 
-// poolRow is what a batch says of one pool.
+// poolRow is what a batch says of one pool: first is the first position at which it was seen,
+// created that of its creation, last its latest reserves.
 type poolRow struct {
 	venue, program       string
 	vaultA, vaultB       string
@@ -47,7 +48,7 @@ type poolRow struct {
 	last                 reserves
 }
 
-// never is behind every position.
+// never is after every position.
 var never = schemas.EndOfSlot(1<<64 - 1)
 
 func (b *Batch) pool(key poolKey) *poolRow {
@@ -59,6 +60,7 @@ func (b *Batch) pool(key poolKey) *poolRow {
 	return row
 }
 
+// seen notes that the pool was seen at a position. Of two texts the greater holds, as in the table.
 func (r *poolRow) seen(position schemas.Position, at time.Time, venue, program string) {
 	r.venue, r.program = max(r.venue, venue), max(r.program, program)
 	if position.Compare(r.first) < 0 {
@@ -71,7 +73,8 @@ func (r *poolRow) describe(vaultA, vaultB string, decimalsA, decimalsB *uint32) 
 	r.decimalsA, r.decimalsB = higher(r.decimalsA, decimalsA), higher(r.decimalsB, decimalsB)
 }
 
-// higher is the table's max of nullable decimals.
+// higher returns the greater of two optional decimals, as the table's max does. It ignores a value
+// that is no byte.
 func higher(held *uint8, said *uint32) *uint8 {
 	if said == nil || *said > 255 || held != nil && uint32(*held) >= *said {
 		return held
@@ -80,7 +83,7 @@ func higher(held *uint8, said *uint32) *uint8 {
 	return &decimals
 }
 
-// addPoolOfLeg takes what a leg says of its pool.
+// addPoolOfLeg adds what a leg says of its pool.
 func (b *Batch) addPoolOfLeg(leg *eventspb.SwapLeg) {
 	position := schemas.PositionOf(leg.GetPosition(), leg.GetSignature())
 	at := blockTime(leg.GetBlockTime())
@@ -113,8 +116,8 @@ func (b *Batch) addPoolOfLeg(leg *eventspb.SwapLeg) {
 	}
 }
 
-// poolPartition is the partition of chain.pools.v1 in the book of minutes: below those of
-// chain.swaps.v1, and below -1, which a rebuild uses.
+// poolPartition returns the number in swap_minutes_raw of a partition of chain.pools.v1. It is
+// below the partitions of chain.swaps.v1 and below -1, which a rebuild uses.
 func poolPartition(partition int) int { return -2 - partition }
 
 func (b *Batch) addPool(record *kafka.Record) error {
@@ -131,7 +134,7 @@ func (b *Batch) addPool(record *kafka.Record) error {
 	position, at := schemas.PositionOf(pool.GetPosition(), pool.GetSignature()), blockTime(pool.GetBlockTime())
 	key := poolKey{b.key(pool.GetPool()), b.key(pool.GetMintA()), b.key(pool.GetMintB())}
 	vaultA, vaultB, decimalsA, decimalsB := b.key(pool.GetVaultA()), b.key(pool.GetVaultB()), pool.DecimalsA, pool.DecimalsB
-	if key.mintA > key.mintB { // the event sorts them by their bytes
+	if key.mintA > key.mintB { // the event sorts mints by their bytes, the table by their text
 		key.mintA, key.mintB = key.mintB, key.mintA
 		vaultA, vaultB, decimalsA, decimalsB = vaultB, vaultA, decimalsB, decimalsA
 	}
@@ -142,8 +145,8 @@ func (b *Batch) addPool(record *kafka.Record) error {
 		row.created, row.createdTime = position, at
 		row.signature, row.creator = signatureText(pool.GetSignature()), b.key(pool.GetCreator())
 	}
-	// A valuation tells when the first pool of a mint was created, so it must see this record too,
-	// though no leg comes with it.
+	// A valuation also finds when the first pool of a mint was created, so it must run for this
+	// minute, although no leg comes with the record.
 	if pool.GetCreated() && at.Unix() != 0 {
 		minute := touchedMinute{at.Truncate(time.Minute), poolPartition(record.Partition)}
 		b.touched[minute] = max(b.touched[minute], record.Offset+1)

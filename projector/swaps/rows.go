@@ -17,11 +17,12 @@ const (
 	tableLastTrades   = "last_trades_raw"
 	tableSwapMinutes  = "swap_minutes_raw"
 
-	// versionKnown is the bit of swaps_raw.version that says that the place of the transaction in
-	// its block is known.
+	// versionKnown is the bit of swaps_raw.version that is set if the transaction's place in its
+	// block is known.
 	versionKnown = 1 << 63
 )
 
+// columns makes columns from pairs of name and type.
 func columns(pairs ...string) []clickhouse.Column {
 	list := make([]clickhouse.Column, 0, len(pairs)/2)
 	for pair := range slices.Chunk(pairs, 2) {
@@ -38,7 +39,7 @@ func swapColumns() []clickhouse.Column {
 		"decimals_out", "Nullable(UInt8)", "trader", "String", "agreed", "UInt8", "disagreed", "UInt8", "aggregator", low, "instruction", low, "version", "UInt64")
 }
 
-// signatureHead is how many bytes of a signature tell transactions apart.
+// signatureHead is how many bytes of a signature are kept for good to tell transactions apart.
 const signatureHead = 12
 
 func (c *ClickHouse) insertSwaps(ctx context.Context, batch *Batch) error {
@@ -67,7 +68,7 @@ func (c *ClickHouse) insertSwaps(ctx context.Context, batch *Batch) error {
 	})
 }
 
-// place is a position in the tables' columns.
+// place is a position in the form of the tables' columns; -1 is an index that is unknown or absent.
 type place struct {
 	transaction  int32
 	outer        uint16
@@ -129,7 +130,7 @@ func poolColumns() []clickhouse.Column {
 
 func (c *ClickHouse) insertPools(ctx context.Context, batch *Batch) error {
 	return c.insert(ctx, tablePools, poolColumns(), len(batch.pools), func(add func(...any) error) error {
-		for key, row := range batch.pools { // in any order: each row is a pool's own
+		for key, row := range batch.pools { // in any order: each row is of another pool
 			if err := add(key.pool, key.mintA, key.mintB, row.venue, row.program, row.vaultA, row.vaultB, row.decimalsA, row.decimalsB,
 				[]any{positionNumber(row.first), orEpoch(row.firstTime)},
 				[]any{positionNumber(row.created), orEpoch(row.createdTime), row.signature, row.creator},
@@ -141,6 +142,7 @@ func (c *ClickHouse) insertPools(ctx context.Context, batch *Batch) error {
 	})
 }
 
+// orEpoch replaces the zero time, which ClickHouse's DateTime cannot hold, by 1970-01-01.
 func orEpoch(t time.Time) time.Time {
 	if t.IsZero() {
 		return blockTime(0)

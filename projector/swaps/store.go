@@ -26,8 +26,8 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database}
 }
 
-// Check compares the tables with the columns that this binary writes; one error names all that is
-// missing or of another type.
+// Check compares the tables with the columns that this binary writes. One error names everything
+// that is missing or of another type.
 func (c *ClickHouse) Check(ctx context.Context) error {
 	for name, columns := range tables() {
 		if err := clickhouse.CheckColumns(ctx, c.conn, c.database, name, columns); err != nil {
@@ -44,7 +44,7 @@ func tables() map[string][]clickhouse.Column {
 	}
 }
 
-// Columns are the columns that the projector of swaps writes, by table.
+// Columns returns the columns that the projector of swaps writes, by table.
 func Columns() map[string][]string {
 	columns := map[string][]string{}
 	for name, list := range tables() {
@@ -53,9 +53,9 @@ func Columns() map[string][]string {
 	return columns
 }
 
-// KeepSignatures sets for how many days signatures are kept, 0: for ever; it changes the table only
-// where that differs. cluster is as in clickhouse.Options. A change reaches what is stored with the
-// merges to come.
+// KeepSignatures sets for how many days signatures are kept; 0 means for ever. It alters the table
+// only if its setting differs. cluster is as in clickhouse.Options. The rows that are stored
+// already follow at their next merges.
 func (c *ClickHouse) KeepSignatures(ctx context.Context, days int, cluster string) error {
 	altered := tableSwaps
 	if cluster != "" {
@@ -83,12 +83,12 @@ func (c *ClickHouse) KeepSignatures(ctx context.Context, days int, cluster strin
 	return nil
 }
 
-// Retryable says whether the server may take the same batch later.
+// Retryable reports whether the server may take the same batch later.
 func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err) }
 
-// Insert makes the batch durable, its tables side by side: each insert waits for the disk. The book
-// of minutes comes last: whoever finds a minute in it finds its legs too, and a kill before it
-// leaves the offsets uncommitted, so the batch comes again.
+// Insert makes the batch durable. It writes the tables concurrently, since each insert waits for
+// the disk. swap_minutes_raw comes last: whoever finds a minute there finds its legs too. A kill
+// before that leaves the offsets uncommitted, so the batch comes again.
 func (c *ClickHouse) Insert(ctx context.Context, batch *Batch) error {
 	tables, beside := errgroup.WithContext(ctx)
 	for _, insert := range []func(context.Context, *Batch) error{
@@ -102,7 +102,8 @@ func (c *ClickHouse) Insert(ctx context.Context, batch *Batch) error {
 	return c.insertSwapMinutes(ctx, batch)
 }
 
-// insertLegsAndRoutes inserts both one after the other: they fill the batch's texts of keys.
+// insertLegsAndRoutes inserts legs, then routes. The two are not concurrent because both fill the
+// batch's cache of texts.
 func (c *ClickHouse) insertLegsAndRoutes(ctx context.Context, batch *Batch) error {
 	if err := c.insertSwaps(ctx, batch); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (c *ClickHouse) insert(ctx context.Context, table string, columns []clickho
 	return nil
 }
 
-// positionNumber is a position as ClickHouse's UInt128.
+// positionNumber returns a position as ClickHouse's UInt128.
 func positionNumber(p schemas.Position) *big.Int {
 	number := new(big.Int).SetUint64(p.Slot)
 	return number.Or(number.Lsh(number, 64), new(big.Int).SetUint64(p.Order))

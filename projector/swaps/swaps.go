@@ -1,10 +1,11 @@
 // Package swaps turns swap legs, aggregators' routes and pools into ClickHouse rows.
 //
 // In: records of chain.swaps.v1 and chain.pools.v1. Out: rows of swaps_raw, routes_raw, pools_raw,
-// pool_reserves_raw, and in swap_minutes_raw which minutes wait for their valuation; dead letters
-// for what is no message. Guarantees: an offset is committed only after the rows are stored;
-// storing a record twice, or in another order, leaves the same rows. It has a consumer group of its
-// own, so swaps and token events do not wait for each other.
+// pool_reserves_raw and last_trades_raw; in swap_minutes_raw, the minutes that wait for their
+// valuation; dead letters for records that are not messages of their topic. Guarantees: an offset
+// is committed only after the rows are stored. Storing a record twice, or in another order, leaves
+// the same rows. It has its own consumer group, so swaps and token events do not wait for each
+// other.
 package swaps
 
 import (
@@ -24,26 +25,26 @@ import (
 )
 
 const (
-	// batchRecords is the most records of one batch: half of them are second copies of a leg under
-	// its other mint.
+	// batchRecords is the maximum number of records of one batch. Half of the records of legs
+	// repeat a leg under its other mint.
 	batchRecords = 40_000
-	// batchWait is how long a batch gathers. Legs are valued each few seconds, so a part of a
-	// second costs nobody freshness and saves parts.
+	// batchWait is how long a batch gathers. Legs are valued every few seconds, so half a second
+	// does not make figures older, and fewer parts are written.
 	batchWait = 500 * time.Millisecond
 	// flushTimeout bounds the work on one batch after a stop was asked for.
 	flushTimeout = 5 * time.Second
 )
 
-// Topics are the topics that the projector's consumer reads.
+// Topics returns the topics that the projector's consumer reads.
 func Topics() []string { return []string{schemas.TopicSwaps, schemas.TopicPools} }
 
-// Store makes batches durable. Retryable says whether the same call may succeed later.
+// Store makes batches durable. Retryable reports whether the same call may succeed later.
 type Store interface {
 	Insert(ctx context.Context, batch *Batch) error
 	Retryable(err error) bool
 }
 
-// Deps are a projector's collaborators; all are required but Tracer.
+// Deps are a projector's collaborators; all but Registerer and Tracer are required.
 type Deps struct {
 	Consumer   delivery.Consumer
 	Producer   kafka.RecordProducer
@@ -71,7 +72,7 @@ func New(deps Deps) (*Projector, error) {
 	return &Projector{deps: deps, metrics: metrics}, nil
 }
 
-// Run projects until ctx ends, then finishes the batch in hand and returns nil. An error is one
+// Run projects until ctx ends, then finishes the batch in hand and returns nil. It returns an error
 // that needs an operator: the tables refuse what this binary writes, or dead letters cannot be
 // written.
 func (p *Projector) Run(ctx context.Context) error {
@@ -93,8 +94,8 @@ func (p *Projector) Run(ctx context.Context) error {
 	}
 }
 
-// project stores one batch and commits it. It outlives ctx by flushTimeout, so that a stop loses no
-// finished work.
+// project stores one batch and commits it. After ctx ends it has flushTimeout to finish, so that a
+// stop loses no work.
 func (p *Projector) project(ctx context.Context, records []kafka.Record) (err error) {
 	work, cancel := delivery.Graceful(ctx, flushTimeout)
 	defer cancel()
@@ -126,7 +127,7 @@ func (p *Projector) project(ctx context.Context, records []kafka.Record) (err er
 	return nil
 }
 
-// insert stores the batch, for as long as it takes while the store may recover.
+// insert stores the batch. It repeats the call as long as the store may recover.
 func (p *Projector) insert(ctx context.Context, batch *Batch) error {
 	return delivery.Retry(ctx, p.deps.Store.Retryable, func(err error, wait time.Duration) {
 		if errors.Is(err, clickhouse.ErrWriteLimit) {

@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Bounds of what a row may hold; names of keys and methods have at most 64 bytes.
+// Bounds of what a row may hold. Names of keys and methods have at most 64 bytes; times are in
+// seconds.
 const (
 	maxText    = 64
 	maxNode    = 255
@@ -18,7 +19,7 @@ const (
 	minuteSpan = 60
 )
 
-// read decodes a record; an error says why it is no usage.
+// read decodes a record. An error says why it is not a valid row of usage.
 func read(record *kafka.Record) (*eventspb.Usage, error) {
 	row := new(eventspb.Usage)
 	if err := proto.Unmarshal(record.Value, row); err != nil {

@@ -42,7 +42,7 @@ func (c *ClickHouse) Check(ctx context.Context) error {
 	return nil
 }
 
-// Retryable says whether the server may take the same rows later.
+// Retryable reports whether the server may take the same rows later.
 func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err) }
 
 // Insert makes the rows durable, as one block.

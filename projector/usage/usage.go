@@ -1,9 +1,9 @@
 // Package usage turns the usage of API keys into ClickHouse rows.
 //
-// In: records of gateway.usage.v1. Out: rows of key_usage_1m_raw; dead letters for what is no
-// message. Guarantees: an offset is committed only after the rows are stored; storing a record
-// twice, or in another order, leaves the same rows. It has a consumer group of its own, so the
-// registry never waits for it.
+// In: records of gateway.usage.v1. Out: rows of key_usage_1m_raw; dead letters for records that are
+// not messages of the topic. Guarantees: an offset is committed only after the rows are stored.
+// Storing a record twice, or in another order, leaves the same rows. It has its own consumer group,
+// so the registry never waits for it.
 package usage
 
 import (
@@ -23,22 +23,22 @@ import (
 
 const (
 	batchRecords = 20_000
-	// batchWait is how long a batch gathers: meters write each few seconds.
+	// batchWait is how long a batch gathers: gateways write their usage every few seconds.
 	batchWait = time.Second
 	// flushTimeout bounds the work on one batch after a stop was asked for.
 	flushTimeout = 5 * time.Second
 )
 
-// Topics are the topics that the projector's consumer reads.
+// Topics returns the topics that the projector's consumer reads.
 func Topics() []string { return []string{schemas.TopicGatewayUsage} }
 
-// Store makes rows durable. Retryable says whether the same call may succeed later.
+// Store makes rows durable. Retryable reports whether the same call may succeed later.
 type Store interface {
 	Insert(ctx context.Context, rows []*eventspb.Usage) error
 	Retryable(err error) bool
 }
 
-// Deps are a projector's collaborators; all are required but Registerer.
+// Deps are a projector's collaborators; all but Registerer are required.
 type Deps struct {
 	Consumer   delivery.Consumer
 	Producer   kafka.RecordProducer
@@ -74,7 +74,7 @@ func New(deps Deps) (*Projector, error) {
 	return p, nil
 }
 
-// Run projects until ctx ends, then finishes the batch in hand and returns nil. An error is one
+// Run projects until ctx ends, then finishes the batch in hand and returns nil. It returns an error
 // that needs an operator.
 func (p *Projector) Run(ctx context.Context) error {
 	for {
@@ -95,7 +95,7 @@ func (p *Projector) Run(ctx context.Context) error {
 	}
 }
 
-// project stores one batch and commits it. It outlives ctx by flushTimeout.
+// project stores one batch and commits it. After ctx ends it has flushTimeout to finish.
 func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
 	work, cancel := delivery.Graceful(ctx, flushTimeout)
 	defer cancel()
@@ -126,7 +126,7 @@ func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
 	return nil
 }
 
-// insert stores the rows, for as long as it takes while the store may recover.
+// insert stores the rows. It repeats the call as long as the store may recover.
 func (p *Projector) insert(ctx context.Context, rows []*eventspb.Usage) error {
 	if len(rows) == 0 {
 		return nil

@@ -10,22 +10,22 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
 )
 
-// buckets is what sets tables of prices and volumes apart: their rows are made of all legs of a
-// time, and not of a record.
+// buckets describes a table of prices or volumes, whose rows are made of all legs of a time instead
+// of one record.
 type buckets struct {
 	// length of a bucket.
 	length time.Duration
-	// reach is how old a leg may be that counts in a bucket, from the bucket's start.
+	// reach is how old a leg may be to count in a bucket, measured back from the bucket's start.
 	reach time.Duration
-	// newest: only the rows of the last valuation hold.
+	// newest means that only the rows of the last valuation hold.
 	newest bool
 }
 
-// priceReach is how far a price looks back for a trade: volume's lookBack.
+// priceReach is how far a price looks back for a trade: lookBack in package volume.
 const priceReach = time.Hour
 
-// figureSpecs lists the tables that a valuation makes of legs. Their columns are read from the
-// table.
+// figureSpecs returns the tables that a valuation makes of legs. Figures reads their columns from
+// the database.
 func figureSpecs() []spec {
 	of := func(table, key, column string, length time.Duration) spec {
 		return spec{
@@ -52,7 +52,7 @@ func figureSpecs() []spec {
 	return list
 }
 
-// FigureTables lists the tables of prices and volumes.
+// FigureTables returns the names of the tables of prices and volumes.
 func FigureTables() (list []string) {
 	for _, s := range figureSpecs() {
 		list = append(list, s.table)
@@ -60,9 +60,9 @@ func FigureTables() (list []string) {
 	return list
 }
 
-// Figures compares tables of prices and volumes. The database of what is expected holds the legs of
-// the log, valued. A bucket is compared where the log has every leg that counts in it: legs expire
-// from the log after 30 days, and a running node stores and values new ones.
+// Figures compares tables of prices and volumes. The expected database holds the legs of the log,
+// valued. A bucket is compared only if the log has every leg that counts in it: legs expire from
+// the log after 30 days, and a running node stores and values new ones.
 func (v *Verifier) Figures(ctx context.Context, tables []string) (reports []*TableReport, err error) {
 	for _, s := range figureSpecs() {
 		if !slices.Contains(tables, s.table) {
@@ -80,7 +80,7 @@ func (v *Verifier) Figures(ctx context.Context, tables []string) (reports []*Tab
 	if !slices.ContainsFunc(reports, func(r *TableReport) bool { return len(r.Findings) > 0 && r.Findings[0].Unreadable == "" }) {
 		return reports, nil
 	}
-	// After the comparison: what was stored meanwhile is among them.
+	// This comes after the comparison, so that it includes what was stored meanwhile.
 	open, err := v.openMinutes(ctx)
 	if err != nil {
 		return nil, err
@@ -102,9 +102,10 @@ func (v *Verifier) columns(ctx context.Context, table string) (names []string, e
 	return names, nil
 }
 
-// openMinutes are the minutes, in Unix seconds, sorted, whose figures may differ without a fault:
-// with more legs than the log has, or with legs that were not valued yet. Where legs cannot be
-// read, the book of minutes says which ones have later legs, or none in the log.
+// openMinutes returns the minutes (Unix seconds, sorted) whose figures may differ without a fault:
+// the tables have more legs of the minute than the log, or legs that are not valued yet. If
+// swaps_raw cannot be read, swap_minutes_raw tells which minutes have later legs than the log, or
+// legs that the log lacks.
 func (v *Verifier) openMinutes(ctx context.Context) (minutes []uint64, err error) {
 	broken, err := parts.CheckTable(ctx, v.conn, v.actual, "swaps_raw")
 	if err != nil {
@@ -126,15 +127,15 @@ func (v *Verifier) openMinutes(ctx context.Context) (minutes []uint64, err error
 	return minutes, nil
 }
 
-// touches says whether one of the minutes counts in the bucket.
+// touches reports whether a leg of one of the minutes counts in the bucket that begins at start.
 func (b *buckets) touches(start uint64, minutes []uint64) bool {
 	reach := uint64(b.reach.Seconds())
 	i, _ := slices.BinarySearch(minutes, start+1-min(start+1, reach))
 	return i < len(minutes) && minutes[i] < start+uint64(b.length.Seconds())
 }
 
-// byDay drops the findings of open buckets, puts the others together by day, and names the slots of
-// their legs.
+// byDay drops the findings of buckets that openMinutes concern, joins the others of a day, and
+// replaces their times by the slots of their legs.
 func (v *Verifier) byDay(ctx context.Context, all []Finding, b *buckets, open []uint64) ([]Finding, error) {
 	days := []Finding{}
 	for _, f := range all {

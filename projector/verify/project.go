@@ -16,16 +16,16 @@ import (
 
 // Projection projects records of the log into tables of a database, as the projectors do.
 type Projection struct {
-	// Tables to fill; all of the group when empty.
+	// Tables are the tables to fill; if empty, all tables of the group.
 	Tables []string
-	// From and To bound the slots of the records that are taken, both included. To 0: there is no
-	// bound.
+	// From and To bound the slots of the records that are taken, both included. If To is 0, there
+	// is no bound.
 	From, To uint64
 
 	conn     driver.Conn
 	database string
-	// Unreadable counts records that are no message of their topic; the projectors made dead
-	// letters of them.
+	// Unreadable counts records that are not messages of their topic, of which the projectors made
+	// dead letters.
 	Unreadable int
 }
 
@@ -38,8 +38,8 @@ func (p *Projection) wants(tables ...string) bool {
 	return len(p.Tables) == 0 || slices.ContainsFunc(tables, func(t string) bool { return slices.Contains(p.Tables, t) })
 }
 
-// takes says whether a record's slot is within the bounds. A record without a position is always
-// taken.
+// takes reports whether a record's slot is within the bounds. It is true for a record without a
+// position.
 func (p *Projection) takes(record *kafka.Record) bool {
 	if p.To == 0 {
 		return true
@@ -92,14 +92,14 @@ func (p *Projection) writeSwaps(ctx context.Context, records []kafka.Record) err
 	return swaps.NewClickHouse(p.conn, p.database).Insert(ctx, batch)
 }
 
-// Finish makes what is made of the rows: those of tokens. revalue has every minute of the legs
-// valued again: a leg that is made again has lost its value in dollars.
+// Finish makes the rows of tokens, which are made of other rows. If revalue is true, every minute
+// with legs is valued again: a leg that is made again has lost its value in dollars.
 func (p *Projection) Finish(ctx context.Context, group string, revalue bool) error {
 	if group == schemas.GroupProjector && p.wants("tokens_raw", "token_facts_raw") {
 		return projector.NewClickHouse(p.conn, p.database).Fold(ctx, projector.Dirty{All: true})
 	}
 	if group == schemas.GroupSwaps && revalue && p.wants("swaps_raw", "swap_minutes_raw") {
-		// The partition is none of the log's, so it moves no other's offsets.
+		// The log has no partition -1, so no offset of a real one changes.
 		err := p.conn.Exec(ctx, "INSERT INTO "+p.database+".swap_minutes_raw (minute, partition, touched) SELECT DISTINCT toStartOfMinute(block_time), -1, "+
 			"toUnixTimestamp64Milli(now64(3)) FROM "+p.database+".swaps_raw WHERE toUnixTimestamp(block_time) > 0"+p.slots())
 		if err != nil {

@@ -8,31 +8,31 @@ import (
 	"github.com/mintlake/mintlake/projector/swaps"
 )
 
-// spec says how the rows of a table are compared.
+// spec describes how the rows of a table are compared. Its texts are SQL.
 type spec struct {
 	table string
-	// swaps: the projector of swaps fills it.
+	// swaps means that the projector of swaps fills the table.
 	swaps bool
 	// key is the table's sorting key, as expressions.
 	key string
-	// slot is a row's slot; 0 in a table whose rows have none.
+	// slot is the expression of a row's slot; 0 if the table's rows have none.
 	slot string
-	// order grows when a row is replaced by a later state of it; "0" where rows never change.
+	// order is an expression that is greater in a later state of a row; "0" if rows never change.
 	order string
-	// without are columns that are not compared: those that valuations and expiry change, and those
-	// that tell copies apart.
+	// without are the columns that are not compared: those that valuations and expiry change, and
+	// those that differ between copies of a row.
 	without []string
-	// as are columns that are compared in another form.
+	// as are expressions that are compared instead of a column, by column.
 	as map[string]string
 	// buckets is set for a table that a valuation makes of swap legs: see figures.go.
 	buckets *buckets
 	// only is a condition for the rows that are compared; empty: all are.
 	only string
-	// columns are the compared ones where that is not what a projector writes.
+	// columns are the columns that are compared, if a projector does not write the table.
 	columns []string
 }
 
-// where is the condition for the rows that are compared, a whole clause.
+// where returns the WHERE clause for the rows that are compared; empty if all are.
 func (s *spec) where(database string) string {
 	if s.only != "" {
 		return " WHERE " + s.only
@@ -43,7 +43,7 @@ func (s *spec) where(database string) string {
 	return " WHERE generation = (SELECT max(generation) FROM " + database + "." + s.table + ")"
 }
 
-// perRange is how many slots, or seconds of a bucket, are compared as one.
+// perRange returns how many slots, or seconds of buckets, are compared as one range.
 func (s *spec) perRange(slots uint64) uint64 {
 	if s.buckets == nil {
 		return slots
@@ -51,17 +51,16 @@ func (s *spec) perRange(slots uint64) uint64 {
 	return uint64(s.buckets.length.Seconds())
 }
 
-const slotOfPosition = "toUInt64(bitShiftRight(%, 64))"
+// slotOf returns the expression for the slot of a position, which is its upper 64 bits.
+func slotOf(position string) string { return "toUInt64(bitShiftRight(" + position + ", 64))" }
 
-func slotOf(position string) string { return strings.ReplaceAll(slotOfPosition, "%", position) }
-
-// specs lists every table that the projectors fill; a test holds it against what they write.
+// specs returns every table that the projectors fill. A test compares it with what they write.
 func specs() []spec {
 	return []spec{
 		{table: "token_events_raw", key: "mint, slot, signature, instruction_index, inner_instruction_index, batch_index, kind", slot: "slot", order: "version"},
 		{table: "created_mints_raw", key: "slot, mint, signature, instruction_index, inner_instruction_index, batch_index", slot: "slot", order: "version"},
 		{table: "token_fact_history_raw", key: "mint, slot, signature, place, kind", slot: "slot", order: "0", as: map[string]string{"facts": "arraySort(facts)"}},
-		// The position of a first sighting counts backwards.
+		// Register 21, first seen, has reversed positions.
 		{table: "token_facts_raw", key: "mint, register, item", order: "fact", slot: "if(register = 21, bitNot(" + slotOf("fact.1") + "), " + slotOf("fact.1") + ")"},
 		{table: "slots_raw", key: "slot, blockhash", slot: "slot", order: "version", without: []string{"source"}},
 		{table: "logo_checks_raw", key: "mint, slot, check_number", slot: "slot", order: "0"},
@@ -75,12 +74,12 @@ func specs() []spec {
 		{table: "pools_raw", swaps: true, key: "pool, mint_a, mint_b", slot: slotOf("first.1"), order: "last"},
 		{table: "pool_reserves_raw", swaps: true, key: "minute, pool, mint_a, mint_b", slot: slotOf("last.1"), order: "last"},
 		{table: "last_trades_raw", swaps: true, key: "mint", slot: "toUInt64(0)", order: "last_trade_at"},
-		// Partitions below 0 are no part of the log of legs: earlier versions wrote none for pools.
+		// Partitions below 0 stand for pools and rebuilds. Earlier versions wrote none for pools.
 		{table: "swap_minutes_raw", swaps: true, key: "minute, partition", slot: "toUInt64(0)", order: "touched", only: "partition >= 0"},
 	}
 }
 
-// hash is a row's checksum.
+// hash returns the expression of a row's checksum.
 func (s *spec) hash() string {
 	columns := s.columns
 	if columns == nil {

@@ -1,16 +1,17 @@
-// Package verify compares ClickHouse's tables with the log that they are made of, and makes rows
-// again that are missing.
+// Package verify compares ClickHouse's tables with the log that they are made of, and makes missing
+// rows again.
 //
-// In: the records of the log up to where the projectors have committed; the tables. Out: per table
-// and range of slots the rows expected and found; rows. Guarantees: what is expected is made by the
-// projectors' own code, in a database of its own beside the tables, so that memory stays bounded
-// and repeated records fall together as they do there; the tables that are compared are only read.
-// A row is found when it is there as expected, or in a later state; rows that the log does not have
-// are told and are no fault, since topics expire and a running node writes on. Rebuild only adds
-// rows: those that are there already fall together with their copies.
+// In: the records of the log up to where the projectors have committed; the tables. Out: for each
+// table and range of slots, the rows expected and found; rows. Guarantees: the projectors' own code
+// makes the expected rows, in a separate database beside the tables, so memory stays bounded and
+// repeated records merge as they do in the tables. The compared tables are only read. A row counts
+// as found if it is as expected, or in a later state. Rows that the log does not have are reported
+// but are no fault, since topics expire and a running node goes on writing. A rebuild only adds
+// rows, which merge with the copies that are there.
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -27,13 +28,13 @@ import (
 
 // Group is the tables that one consumer group fills.
 type Group struct {
-	// Name is the consumer group's.
+	// Name is the name of the consumer group.
 	Name   string
 	Topics []string
 	Tables []string
 }
 
-// Groups lists every projected table.
+// Groups returns the groups with all projected tables.
 func Groups() []Group {
 	return []Group{
 		{schemas.GroupProjector, projector.Topics(), names(false)},
@@ -53,43 +54,45 @@ func names(ofSwaps bool) (list []string) {
 // Finding is a range of slots in which a table differs from the log.
 type Finding struct {
 	Table string `json:"table"`
-	// FromSlot and ToSlot are those of the rows concerned, or of the legs that they are made of;
-	// both 0 in a table whose rows have no slot.
+	// FromSlot and ToSlot are the slots of the rows concerned, or of the legs that they are made
+	// of; both are 0 if the table's rows have no slot.
 	FromSlot uint64 `json:"from_slot"`
 	ToSlot   uint64 `json:"to_slot"`
 	// From and To are the first and the last bucket concerned, in a table of prices or volumes.
 	From *time.Time `json:"from,omitempty"`
 	To   *time.Time `json:"to,omitempty"`
-	// Expected rows of the range, and how many of them are there as they should be.
+	// Expected is the number of rows of the range, and Found how many of them are there as they
+	// should be.
 	Expected uint64 `json:"expected"`
 	Found    uint64 `json:"found"`
-	// Unreadable says why the table's rows were not read; then the figures are those of the whole
-	// table.
+	// Unreadable says why the table's rows were not read. Expected and Found are then those of the
+	// whole table.
 	Unreadable string `json:"unreadable,omitempty"`
 	// Rebuild is the command that makes the rows again.
 	Rebuild string `json:"rebuild"`
 }
 
-// TableReport is what was found of one table.
+// TableReport is the result for one table.
 type TableReport struct {
 	Table string `json:"table"`
-	// Expected are the rows that the log makes; Rows are those that are there, More those of them
-	// that the log does not have.
+	// Expected counts the rows that the log makes, Rows those that are there, and More those of
+	// Rows that the log does not have.
 	Expected uint64 `json:"expected"`
 	Rows     uint64 `json:"rows"`
 	More     uint64 `json:"more"`
-	// Checksum of the expected rows, and of those that are there.
+	// ExpectedChecksum is the checksum of the expected rows, Checksum that of the rows that are
+	// there.
 	ExpectedChecksum string `json:"expected_checksum"`
 	Checksum         string `json:"checksum"`
-	// BrokenParts are those whose files differ from their checksums, with ClickHouse's message.
+	// BrokenParts are the parts whose files differ from their checksums, with ClickHouse's message.
 	BrokenParts map[string]string `json:"broken_parts,omitempty"`
 	Findings    []Finding         `json:"findings"`
 }
 
-// Differs says that rows are missing or wrong, or that parts are broken.
+// Differs reports whether rows are missing or wrong, or parts are broken.
 func (r *TableReport) Differs() bool { return len(r.Findings) > 0 || len(r.BrokenParts) > 0 }
 
-// Verifier compares tables of two databases: what is expected, and what is there.
+// Verifier compares the tables of two databases: the expected and the actual ones.
 type Verifier struct {
 	conn             driver.Conn
 	expected, actual string
@@ -97,7 +100,7 @@ type Verifier struct {
 	slots uint64
 }
 
-// New makes a verifier; slots 0 means ranges of 100,000, half a day.
+// New returns a verifier. If slots is 0, it compares ranges of 100,000 slots, half a day.
 func New(conn driver.Conn, expected, actual string, slots uint64) *Verifier {
 	if slots == 0 {
 		slots = 100_000
@@ -114,15 +117,15 @@ func (v *Verifier) Table(ctx context.Context, name string) (*TableReport, error)
 	return v.compare(ctx, specs()[i])
 }
 
+// compare compares checksums by range, and looks for missing rows only in the ranges that differ.
 func (v *Verifier) compare(ctx context.Context, s spec) (*TableReport, error) {
-	name, per := s.table, s.perRange(v.slots)
+	name := s.table
 	report := &TableReport{Table: name, Findings: []Finding{}}
 	var err error
 	if report.BrokenParts, err = parts.CheckTable(ctx, v.conn, v.actual, name); err != nil {
 		return nil, fmt.Errorf("verify %s: %w", name, err)
 	}
-	var ranges []uint64
-	if report.Expected, report.ExpectedChecksum, _, err = v.sums(ctx, v.expected, &s); err != nil {
+	if report.Expected, report.ExpectedChecksum, err = v.sums(ctx, v.expected, &s); err != nil {
 		return nil, fmt.Errorf("verify %s: read what is expected: %w", name, err)
 	}
 	expected, err := v.rangeSums(ctx, v.expected, &s)
@@ -134,13 +137,14 @@ func (v *Verifier) compare(ctx context.Context, s spec) (*TableReport, error) {
 		report.Findings = append(report.Findings, Finding{Table: name, Expected: report.Expected, Unreadable: reason, Rebuild: command(name, 0, 0)})
 		return report, nil
 	}
-	if report.Rows, report.Checksum, _, err = v.sums(ctx, v.actual, &s); err != nil {
+	if report.Rows, report.Checksum, err = v.sums(ctx, v.actual, &s); err != nil {
 		return nil, fmt.Errorf("verify %s: %w", name, err)
 	}
 	actual, err := v.rangeSums(ctx, v.actual, &s)
 	if err != nil {
 		return nil, fmt.Errorf("verify %s: %w", name, err)
 	}
+	var ranges []uint64
 	for at, sum := range expected {
 		if actual[at] != sum {
 			ranges = append(ranges, at)
@@ -148,12 +152,8 @@ func (v *Verifier) compare(ctx context.Context, s spec) (*TableReport, error) {
 	}
 	slices.Sort(ranges)
 	if len(ranges) > 0 {
-		if report.Findings, err = v.missing(ctx, &s, report.Expected, ranges); err != nil {
+		if report.Findings, err = v.missing(ctx, &s, report.Expected, expected, ranges); err != nil {
 			return nil, fmt.Errorf("verify %s: look for what is missing: %w", name, err)
-		}
-		for i := range report.Findings {
-			report.Findings[i].Expected = expected[report.Findings[i].FromSlot/per].rows
-			report.Findings[i].Found += report.Findings[i].Expected
 		}
 	}
 	there := report.Expected
@@ -164,7 +164,7 @@ func (v *Verifier) compare(ctx context.Context, s spec) (*TableReport, error) {
 	return report, nil
 }
 
-// command is the one that makes the rows of a range again.
+// command returns the command that makes the rows of a range again.
 func command(table string, from, to uint64) string {
 	text := "mintlake rebuild --tables " + table
 	if to > 0 {
@@ -175,14 +175,16 @@ func command(table string, from, to uint64) string {
 
 type rangeSum struct{ rows, sum uint64 }
 
-// sums counts all rows of a table and adds their checksums up.
-func (v *Verifier) sums(ctx context.Context, database string, s *spec) (rows uint64, checksum string, sum uint64, err error) {
+// sums counts all rows of a table and returns the XOR of their checksums.
+func (v *Verifier) sums(ctx context.Context, database string, s *spec) (rows uint64, checksum string, err error) {
+	var sum uint64
 	query := "SELECT count(), groupBitXor(" + s.hash() + ") FROM " + database + "." + s.table + " FINAL" + bounded
 	err = v.conn.QueryRow(ctx, query).Scan(&rows, &sum)
-	return rows, fmt.Sprintf("%016x", sum), sum, err
+	return rows, fmt.Sprintf("%016x", sum), err
 }
 
-// rangeSums does so by range of slots.
+// rangeSums does the same for each range of slots. The key of the result is the slot divided by the
+// length of a range.
 func (v *Verifier) rangeSums(ctx context.Context, database string, s *spec) (map[uint64]rangeSum, error) {
 	rows, err := v.conn.Query(ctx, fmt.Sprintf("SELECT intDiv(%s, %d) AS at, count(), groupBitXor(%s) FROM %s.%s FINAL%s GROUP BY at", s.slot, s.perRange(v.slots), s.hash(), database, s.table, s.where(database))+bounded)
 	if err != nil {
@@ -201,11 +203,11 @@ func (v *Verifier) rangeSums(ctx context.Context, database string, s *spec) (map
 	return sums, rows.Err()
 }
 
-// bounded keeps a comparison small beside everything else.
+// bounded limits what a comparison takes from other work on the server.
 const bounded = " SETTINGS max_threads = 2, max_block_size = 8192, max_bytes_before_external_group_by = 500000000"
 
-// among is the condition that a number is one of these; sorted. A long list would not fit in a
-// query: then it is between the first and the last.
+// among returns the condition that a number is in a sorted list. A long list would not fit in a
+// query: the condition is then only that the number is between the first and the last.
 func among(numbers []uint64) string {
 	if len(numbers) > 1000 {
 		return fmt.Sprintf("BETWEEN %d AND %d", numbers[0], numbers[len(numbers)-1])
@@ -213,12 +215,12 @@ func among(numbers []uint64) string {
 	return "IN (" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(numbers)), ","), "[]") + ")"
 }
 
-// missing lists, for the ranges that differ, the rows expected and neither there nor in a later
-// state; Found holds minus their number. Rows are looked at in shards by their keys, some 500,000
-// at a time: what one statement holds in memory.
-func (v *Verifier) missing(ctx context.Context, s *spec, expected uint64, ranges []uint64) ([]Finding, error) {
+// missing returns a finding for each of the ranges in which expected rows are neither there nor in
+// a later state. total is the number of expected rows, and expected has that of each range. missing
+// looks at shards of some 500,000 rows by their keys: what one statement holds in memory.
+func (v *Verifier) missing(ctx context.Context, s *spec, total uint64, expected map[uint64]rangeSum, ranges []uint64) ([]Finding, error) {
 	const shardRows = 500_000
-	shards := expected/shardRows + 1
+	shards := total/shardRows + 1
 	found := map[uint64]*Finding{}
 	for shard := range shards {
 		in := fmt.Sprintf("cityHash64(%s) %% %d = %d", s.key, shards, shard)
@@ -238,7 +240,7 @@ WHERE there = 0 OR a.o < e.o OR a.o = e.o AND a.h != e.h GROUP BY at`,
 			}
 			f := found[at]
 			if f == nil {
-				f = &Finding{Table: s.table, FromSlot: from}
+				f = &Finding{Table: s.table, FromSlot: from, Expected: expected[at].rows, Found: expected[at].rows}
 				found[at] = f
 			}
 			f.FromSlot, f.ToSlot, f.Found = min(f.FromSlot, from), max(f.ToSlot, to), f.Found-count
@@ -248,16 +250,11 @@ WHERE there = 0 OR a.o < e.o OR a.o = e.o AND a.h != e.h GROUP BY at`,
 		}
 		_ = rows.Close() // read to its end
 	}
-	list2 := make([]Finding, 0, len(found))
+	findings := make([]Finding, 0, len(found))
 	for _, f := range found {
 		f.Rebuild = command(s.table, f.FromSlot, f.ToSlot)
-		list2 = append(list2, *f)
+		findings = append(findings, *f)
 	}
-	slices.SortFunc(list2, func(a, b Finding) int {
-		if a.FromSlot < b.FromSlot {
-			return -1
-		}
-		return 1
-	})
-	return list2, nil
+	slices.SortFunc(findings, func(a, b Finding) int { return cmp.Compare(a.FromSlot, b.FromSlot) })
+	return findings, nil
 }
